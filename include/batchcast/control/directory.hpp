@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#pragma once
+
+#include <batchcast/core/file_descriptor.hpp>
+#include <batchcast/core/log.hpp>
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+// Where a stream lives: <base>/<stream>/{lock,door,control,events}. Whoever holds the lock serves it.
+namespace batchcast {
+
+/// Throws InvalidArgument unless `name` can name a stream: 1 to limits::stream_name_bytes_max printable
+/// ASCII characters, no slash, no leading dot.
+void check_stream_name(std::string_view name);
+
+/// The base directories in which streams are looked for: $BATCHCAST_DIR alone if it is set, else
+/// $XDG_RUNTIME_DIR/batchcast, /run/user/<uid>/batchcast and /tmp/batchcast-<uid>. Absolute, each once.
+[[nodiscard]] std::vector<std::string> candidate_directories();
+
+/// The first of them that exists or can be created, for a producer. `for_other_users`: only those that
+/// another user can get at (not below a private runtime directory). Throws Error if there is none.
+[[nodiscard]] std::string producer_directory(bool for_other_users = false);
+
+/// The files of one stream. Paths only: says nothing about whether they exist.
+struct StreamPaths {
+  std::string directory;
+  std::string lock;
+  std::string door;
+  std::string control;
+  std::string events;
+};
+[[nodiscard]] StreamPaths stream_paths(std::string_view base, std::string_view stream);
+
+/// What a consumer finds of a stream in all candidate directories, best first.
+struct StreamPlaces {
+  std::vector<StreamPaths> places;     ///< where a door stands; somebody may answer or not
+  std::vector<std::string> distrusted;  ///< why a directory that has that name was passed over
+};
+/// Cheap enough to be asked every few milliseconds while waiting for a stream. Throws InvalidArgument
+/// for a bad name.
+[[nodiscard]] StreamPlaces find_stream(std::string_view stream);
+
+/// A stream that `ls` shows.
+struct ListedStream {
+  std::string name;
+  StreamPaths paths;
+  bool served = false;   ///< a producer holds the lock; else it died and left its directory
+  std::int32_t pid = 0;  ///< of that producer as it sees itself; 0 where unknown
+};
+/// All streams in all candidate directories, by name. Directories that cannot be trusted or read are
+/// passed over.
+[[nodiscard]] std::vector<ListedStream> list_streams();
+
+/// A producer's hold on the name of its stream. Makes the directory, takes the lock, and removes both
+/// (and the sockets in it) when destroyed, unless that happens in a forked child.
+///
+/// `intact` and `repair` belong to one thread (the door's); the rest may be read from any.
+class StreamDirectory {
+ public:
+  struct Options {
+    std::string stream;
+    std::string base = {};  ///< empty: producer_directory()
+    /// Other users who may join. The directories become 0711 and the door 0666; who comes is checked at
+    /// the door.
+    std::vector<std::uint32_t> allow_uids = {};
+    LogCallback log = {};
+  };
+
+  /// Throws InvalidArgument (name, path too long for a socket), StreamTaken (with the pid of the other
+  /// producer), Error (a directory that is a symlink, of another owner, or writable by others), or
+  /// SystemError.
+  explicit StreamDirectory(Options options);
+  ~StreamDirectory();
+
+  StreamDirectory(const StreamDirectory&) = delete;
+  StreamDirectory& operator=(const StreamDirectory&) = delete;
+
+  [[nodiscard]] const std::string& stream() const noexcept { return options_.stream; }
+  [[nodiscard]] const std::string& base() const noexcept { return options_.base; }
+  [[nodiscard]] const StreamPaths& paths() const noexcept { return paths_; }
+  [[nodiscard]] const std::vector<std::uint32_t>& allow_uids() const noexcept {
+    return options_.allow_uids;
+  }
+
+  /// The directory and the lock file at our path are still the ones that we made.
+  [[nodiscard]] bool intact() const noexcept;
+  /// Makes them again. False, and a warning once, if that cannot be, or if another producer has taken
+  /// the name meanwhile.
+  [[nodiscard]] bool repair() noexcept;
+
+ private:
+  void make();
+  [[nodiscard]] bool take_lock(int directory);
+  void warn_once(const std::string& text) noexcept;
+
+  Options options_;
+  StreamPaths paths_;
+  FileDescriptor lock_;
+  std::int32_t owner_pid_ = 0;
+  bool warned_ = false;
+};
+
+}  // namespace batchcast

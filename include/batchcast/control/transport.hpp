@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#pragma once
+
+#include <batchcast/core/log.hpp>
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+// Commands, their answers and events, as JSON over ZeroMQ. Nothing else depends on them: each message
+// may be lost.
+namespace batchcast {
+
+/// Answers commands and publishes events on a thread of its own.
+class ControlServer {
+ public:
+  struct Options {
+    std::string control_path;
+    std::string events_path;
+    /// One command, a JSON object of at most limits::message_bytes_max bytes; the answer is one too.
+    /// Called on the server's thread. What it throws is answered as {"error": what()}.
+    std::function<std::string(std::string_view command)> handle;
+    /// Published as an event every `statistics_interval_ms`. Called on the server's thread. Optional.
+    std::function<std::string()> statistics = {};
+    int statistics_interval_ms = 1'000;
+    LogCallback log = {};
+  };
+
+  /// The sockets are there when this returns; those that vanish later are made again within a second,
+  /// once their directory exists. Throws InvalidArgument (path too long), SystemError.
+  explicit ControlServer(Options options);
+  /// Stops. In a forked child: leaves everything alone.
+  ~ControlServer();
+
+  ControlServer(const ControlServer&) = delete;
+  ControlServer& operator=(const ControlServer&) = delete;
+
+  /// From any thread; never waits. Nothing is kept for those who do not listen.
+  void publish_event(std::string json);
+
+  /// Ends the thread; neither callback is called afterwards. Not from a callback.
+  void stop() noexcept;
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+/// {"error": text}, as servers answer what they cannot do.
+[[nodiscard]] std::string error_answer(std::string_view text);
+
+/// Asks one command and waits for the answer; nothing at the time-out, which is also what a socket
+/// without a server gives. Throws InvalidArgument (path too long), SystemError.
+[[nodiscard]] std::optional<std::string> ask_control(const std::string& control_path,
+                                                     std::string_view command, int timeout_ms);
+
+/// Listens to a server's events, from the next one on. One thread at a time.
+class EventListener {
+ public:
+  explicit EventListener(const std::string& events_path);
+  ~EventListener();
+
+  EventListener(const EventListener&) = delete;
+  EventListener& operator=(const EventListener&) = delete;
+
+  /// Nothing at the time-out.
+  [[nodiscard]] std::optional<std::string> next(int timeout_ms);
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace batchcast

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+
+#include <batchcast/core/file_descriptor.hpp>
+
+#include <unistd.h>
+
+#include <cerrno>
+
+namespace batchcast {
+
+void FileDescriptor::reset() noexcept {
+  if (fd_ < 0) return;
+  const int error = errno;
+  ::close(std::exchange(fd_, -1));
+  errno = error;
+}
+
+}  // namespace batchcast
