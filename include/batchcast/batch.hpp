@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#pragma once
+
+#include <batchcast/core/field_table.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <utility>
+
+namespace batchcast {
+namespace detail {
+struct BatchRecord;
+void retain(BatchRecord& record) noexcept;
+void drop(BatchRecord& record) noexcept;
+void check(const BatchRecord& record);
+}  // namespace detail
+
+/// What a batch shows; kept apart from its ownership so that looking costs nothing.
+struct BatchContents {
+  const FieldTable* fields = nullptr;
+  std::byte* const* data = nullptr;            ///< of each field's first sample
+  const std::uint64_t* strides = nullptr;      ///< of each field, in bytes
+  std::uint64_t position = 0;
+  std::uint64_t size = 0;
+  std::uint64_t epoch = 0;
+  bool writable = false;
+};
+
+/// Consecutive samples of one epoch, zero-copy unless the consumer copies. It holds a lease: its samples
+/// cannot be overwritten while any handle to it lives (`share` makes another one), in whatever order and
+/// on whichever thread they go, and also after its Consumer is gone. The one exception is an eviction:
+/// then `check`, `release`, and the consumer's next call throw Revoked.
+///
+/// Move-only. Reading is safe from several threads; one handle is not. An empty one (moved from, or
+/// released) may only be destroyed or assigned to.
+class Batch {
+ public:
+  Batch() noexcept = default;
+  Batch(Batch&& other) noexcept
+      : record_(std::exchange(other.record_, nullptr)), contents_(other.contents_) {}
+  Batch& operator=(Batch&& other) noexcept {
+    if (this != &other) {
+      reset();
+      record_ = std::exchange(other.record_, nullptr);
+      contents_ = other.contents_;
+    }
+    return *this;
+  }
+  Batch(const Batch&) = delete;
+  Batch& operator=(const Batch&) = delete;
+  ~Batch() { reset(); }
+
+  [[nodiscard]] explicit operator bool() const noexcept { return record_ != nullptr; }
+
+  /// Another handle to the same samples.
+  [[nodiscard]] Batch share() const noexcept {
+    if (record_ != nullptr) detail::retain(*record_);
+    return Batch(record_, contents_);
+  }
+
+  /// Number of samples.
+  [[nodiscard]] std::size_t size() const noexcept { return contents_.size; }
+  [[nodiscard]] std::uint64_t position() const noexcept { return contents_.position; }
+  [[nodiscard]] std::uint64_t epoch() const noexcept { return contents_.epoch; }
+  [[nodiscard]] const FieldTable& fields() const noexcept { return *contents_.fields; }
+
+  /// One field of all samples. Throws InvalidArgument for a wrong name or type.
+  template <class T>
+  [[nodiscard]] FieldView<const T> field(std::string_view name) const {
+    return field<T>(contents_.fields->index_of(name));
+  }
+  template <class T>
+  [[nodiscard]] FieldView<const T> field(std::size_t index) const {
+    return contents_.fields->view<const T>(index, contents_.data[index], contents_.size,
+                                           contents_.strides[index]);
+  }
+
+  /// The same, writable: only for consumers with access = private, whose batches are their own.
+  template <class T>
+  [[nodiscard]] FieldView<T> writable_field(std::string_view name) const {
+    if (!contents_.writable) throw_read_only();
+    const std::size_t index = contents_.fields->index_of(name);
+    return contents_.fields->view<T>(index, contents_.data[index], contents_.size,
+                                     contents_.strides[index]);
+  }
+
+  /// The dataset's index of each sample.
+  [[nodiscard]] std::span<const std::uint64_t> sample_ids() const noexcept {
+    const std::size_t index = contents_.fields->sample_id_index();
+    return {reinterpret_cast<const std::uint64_t*>(contents_.data[index]), contents_.size};
+  }
+
+  /// Throws Revoked if the producer evicted this consumer: the samples may have been overwritten.
+  void check() const { detail::check(*record_); }
+
+  /// Lets go of this handle now, and throws Revoked like `check`.
+  void release() {
+    const Batch last(std::move(*this));
+    last.check();
+  }
+
+ private:
+  friend struct detail::BatchRecord;
+  Batch(detail::BatchRecord* record, const BatchContents& contents) noexcept
+      : record_(record), contents_(contents) {}
+
+  void reset() noexcept {
+    if (record_ != nullptr) detail::drop(*std::exchange(record_, nullptr));
+  }
+  [[noreturn]] static void throw_read_only() {
+    throw InvalidArgument(
+        "batchcast: this batch shows the ring's own memory, which all trainers read. Copy what you "
+        "want to change, or attach with access = private.");
+  }
+
+  detail::BatchRecord* record_ = nullptr;
+  BatchContents contents_;
+};
+
+}  // namespace batchcast

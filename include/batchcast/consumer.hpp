@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#pragma once
+
+#include <batchcast/batch.hpp>
+#include <batchcast/core/log.hpp>
+#include <batchcast/core/options.hpp>
+#include <batchcast/core/schema.hpp>
+
+#include <cstdint>
+#include <iterator>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace batchcast {
+namespace detail {
+class Attachment;
+}
+
+struct ConsumerOptions {
+  /// Name of the stream to attach to.
+  std::string stream;
+  std::uint64_t batch_size = 64;
+  /// Shown wherever consumers are listed; a second one of that name gets `-2`. Empty: the program's.
+  std::string name = {};
+  Pace pace = Pace::lockstep;
+  Join join = Join::rewind;
+  /// With join = at: the position to begin at, from an earlier `cursor()`.
+  std::uint64_t cursor = 0;
+  BetweenEpochs between_epochs = BetweenEpochs::hold;
+  Tail tail = Tail::keep;
+  Access access = Access::shared;
+  OnMiss on_miss = OnMiss::skip;
+  /// How long to wait for a producer of that name to come up. Negative: for ever.
+  int connect_timeout_ms = 30'000;
+  /// How long to look for samples before sleeping. More makes the hand-off faster, and burns a core.
+  std::uint64_t spin_us = 5;
+  /// Where to look for the stream, instead of the usual places.
+  std::string directory = {};
+  /// Users besides this one and root whose producers are trusted.
+  std::vector<std::uint32_t> allow_uids = {};
+  /// On a write into a batch, say whose memory it was before the process dies of it.
+  bool explain_faults = true;
+  LogCallback log = {};
+};
+
+struct ConsumerStats {
+  std::uint64_t samples = 0;
+  std::uint64_t batches = 0;
+  std::uint64_t skipped = 0;  ///< lost to the producer at `free` pace
+  std::uint64_t waits = 0;
+  double wait_seconds = 0;
+  double attach_seconds = 0;  ///< from the call to the first batch
+  std::uint64_t late_wakeups = 0;
+  std::uint64_t epochs_matched = 0;  ///< whole epochs whose receipt was the producer's
+  std::uint64_t epochs_mismatched = 0;
+  std::uint64_t epochs_unknown = 0;  ///< epochs not delivered whole
+  std::uint64_t leases_held = 0;
+};
+
+enum class Outcome { batch, end_of_epoch, timed_out };
+
+struct NextBatch {
+  Outcome outcome = Outcome::timed_out;
+  Batch batch;
+};
+
+/// One trainer's attachment to a stream. Every call throws, when it comes to that: StreamFinished,
+/// Stopped, StreamFailed, ProducerGone (all of kind StreamOver), Revoked, RingTooSmall, Missed,
+/// ReceiptMismatch, Forked.
+///
+/// Use it from one thread at a time; several consumers in a process are fine. After fork() the child
+/// cannot use it, and its destructor does nothing there. Batches may outlive it: the producer counts on
+/// them until the last is gone.
+class Consumer {
+ public:
+  /// Waits for the producer if need be, and attaches. Throws StreamNotFound, Refused, RingTooSmall,
+  /// InvalidArgument, StreamFinished and the like.
+  explicit Consumer(ConsumerOptions options);
+  ~Consumer();
+  Consumer(Consumer&&) noexcept;
+  Consumer& operator=(Consumer&&) noexcept;
+
+  class Iterator;
+  /// One epoch: `for (const Batch& batch : consumer)`. The loop after it is the next epoch. Leaving a
+  /// loop early lets go of the rest of its epoch.
+  [[nodiscard]] Iterator begin();
+  [[nodiscard]] std::default_sentinel_t end() const noexcept { return {}; }
+
+  /// The next batch; nothing at the end of an epoch, after which the next call begins another.
+  [[nodiscard]] std::optional<Batch> next();
+  /// The same, waiting at most that long.
+  [[nodiscard]] NextBatch try_next(int timeout_ms);
+  /// Whether another epoch follows; waits until that is known.
+  [[nodiscard]] bool has_next_epoch();
+  /// Lets go of what is left of the current epoch.
+  void leave_epoch() noexcept;
+
+  /// From the next batch on.
+  void set_batch_size(std::uint64_t batch_size);
+  [[nodiscard]] std::uint64_t batch_size() const noexcept { return batch_size_; }
+
+  /// Position after the last sample delivered: what to save in a checkpoint, for join = at.
+  [[nodiscard]] std::uint64_t cursor() const noexcept;
+  /// The epoch that the next batch belongs to.
+  [[nodiscard]] std::uint64_t epoch() const noexcept;
+  /// Throws Revoked if the producer evicted this consumer.
+  void check() const;
+
+  [[nodiscard]] const std::string& name() const noexcept;
+  [[nodiscard]] const Schema& schema() const noexcept;
+  /// What the producer put on the board as its recipe; empty without one.
+  [[nodiscard]] std::string recipe_json() const;
+  /// N, or 0 where it is not known beforehand.
+  [[nodiscard]] std::uint64_t samples_per_epoch() const noexcept;
+  /// Samples that the ring spans: no batch can be larger.
+  [[nodiscard]] std::uint64_t capacity() const noexcept;
+  /// What the producer told on joining (where it begins, how long until then).
+  [[nodiscard]] const std::string& notes() const noexcept;
+  [[nodiscard]] ConsumerStats stats() const noexcept;
+
+ private:
+  std::shared_ptr<detail::Attachment> attachment_;
+  std::uint64_t batch_size_;
+};
+
+/// Owns the current batch and lets go of it before the next one is fetched.
+class Consumer::Iterator {
+ public:
+  using value_type = Batch;
+  using difference_type = std::ptrdiff_t;
+  using reference = Batch&;
+  using pointer = Batch*;
+  using iterator_category = std::input_iterator_tag;
+
+  explicit Iterator(Consumer& consumer) : consumer_(&consumer) { fetch(); }
+  Iterator(Iterator&& other) noexcept
+      : consumer_(std::exchange(other.consumer_, nullptr)), batch_(std::move(other.batch_)) {}
+  Iterator& operator=(Iterator&&) = delete;
+  ~Iterator() {
+    batch_ = Batch();
+    if (consumer_ != nullptr) consumer_->leave_epoch();
+  }
+
+  [[nodiscard]] Batch& operator*() noexcept { return batch_; }
+  [[nodiscard]] Batch* operator->() noexcept { return &batch_; }
+  Iterator& operator++() {
+    batch_ = Batch();
+    fetch();
+    return *this;
+  }
+  void operator++(int) { ++*this; }
+  [[nodiscard]] friend bool operator==(const Iterator& it, std::default_sentinel_t) noexcept {
+    return it.consumer_ == nullptr;
+  }
+
+ private:
+  void fetch() {
+    if (auto batch = consumer_->next()) {
+      batch_ = std::move(*batch);
+    } else {
+      consumer_ = nullptr;
+    }
+  }
+
+  Consumer* consumer_;  ///< null once the epoch is over
+  Batch batch_;
+};
+
+inline Consumer::Iterator Consumer::begin() { return Iterator(*this); }
+
+}  // namespace batchcast

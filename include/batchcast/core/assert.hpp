@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#pragma once
+
+#include <cstdio>
+#include <cstdlib>
+
+// For our own bugs only: what a peer, a user or the system can cause is an exception or a value.
+// Always on; each use on the data path is O(1).
+namespace batchcast::detail {
+[[noreturn]] inline void assertion_failed(const char* condition, const char* file, int line) {
+  std::fprintf(stderr, "batchcast: internal error: %s does not hold (%s:%d). Please report this.\n",
+               condition, file, line);
+  std::abort();
+}
+}  // namespace batchcast::detail
+
+#define BATCHCAST_ASSERT(condition)                                               \
+  (static_cast<bool>(condition)                                                   \
+       ? static_cast<void>(0)                                                     \
+       : ::batchcast::detail::assertion_failed(#condition, __FILE__, __LINE__))

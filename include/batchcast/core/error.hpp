@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#pragma once
+
+#include <stdexcept>
+#include <string>
+#include <system_error>
+
+// What the environment or a peer can do to us, by type. The text of each says what happened, where,
+// and what to do. Expected outcomes (time-out, end of epoch, ring full) are values instead.
+namespace batchcast {
+
+/// Base of everything that this library throws on purpose.
+struct Error : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+/// The caller asked for something that cannot be: an empty schema, a batch of zero, a bad name.
+struct InvalidArgument : Error {
+  using Error::Error;
+};
+
+/// A system call failed; `code()` is its errno.
+struct SystemError : Error {
+  SystemError(const std::string& what, int error_number)
+      : Error(what + ": " + std::generic_category().message(error_number)), code_(error_number) {}
+  [[nodiscard]] int code() const noexcept { return code_; }
+
+ private:
+  int code_;
+};
+
+/// The memory asked for does not exist on this machine or in this cgroup.
+struct OutOfMemory : Error {
+  using Error::Error;
+};
+
+/// No producer of that name came up within the connect time-out.
+struct StreamNotFound : Error {
+  using Error::Error;
+};
+
+/// Another producer already serves that name.
+struct StreamTaken : Error {
+  using Error::Error;
+};
+
+/// The producer's door said no; the text is the producer's.
+struct Refused : Error {
+  using Error::Error;
+};
+
+/// A batch does not fit into the ring, or the leases held leave no room for the next one.
+struct RingTooSmall : Error {
+  using Error::Error;
+};
+
+/// The producer evicted this consumer: what the last batch showed may have been overwritten.
+struct Revoked : Error {
+  using Error::Error;
+};
+
+/// A consumer of `free` pace fell behind the ring and chose to be told.
+struct Missed : Error {
+  using Error::Error;
+};
+
+/// This process is a fork()ed child of the one that attached.
+struct Forked : Error {
+  using Error::Error;
+};
+
+/// An epoch that was delivered whole is not what the producer published.
+struct ReceiptMismatch : Error {
+  using Error::Error;
+};
+
+/// Base of the ways in which a stream can be over.
+struct StreamOver : Error {
+  using Error::Error;
+};
+/// Every epoch was made and delivered; there is no next one.
+struct StreamFinished : StreamOver {
+  using StreamOver::StreamOver;
+};
+/// The producer was stopped in mid-stream.
+struct Stopped : StreamOver {
+  using StreamOver::StreamOver;
+};
+/// The producer gave up; the text is the producer's.
+struct StreamFailed : StreamOver {
+  using StreamOver::StreamOver;
+};
+/// The producer's process is dead.
+struct ProducerGone : StreamOver {
+  using StreamOver::StreamOver;
+};
+
+}  // namespace batchcast

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#pragma once
+
+#include <batchcast/core/error.hpp>
+#include <batchcast/core/schema.hpp>
+#include <batchcast/core/view.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace batchcast {
+
+/// One field as both ends of a stream look at it: its spec and how its samples lie.
+struct FieldInfo {
+  FieldSpec spec;
+  std::size_t elements = 0;
+  std::uint64_t sample_bytes = 0;
+  std::uint64_t stride_bytes = 0;
+};
+
+/// The fields of a stream, `sample_id` last.
+class FieldTable {
+ public:
+  FieldTable() = default;
+  explicit FieldTable(std::vector<FieldInfo> fields) : fields_(std::move(fields)) {}
+
+  [[nodiscard]] std::size_t size() const noexcept { return fields_.size(); }
+  [[nodiscard]] const FieldInfo& operator[](std::size_t index) const noexcept {
+    return fields_[index];
+  }
+  [[nodiscard]] std::size_t sample_id_index() const noexcept { return fields_.size() - 1; }
+
+  /// Index of the field of that name; throws InvalidArgument that lists the names there are.
+  [[nodiscard]] std::size_t index_of(std::string_view name) const {
+    for (std::size_t i = 0; i < fields_.size(); ++i) {
+      if (fields_[i].spec.name == name) return i;
+    }
+    throw_unknown(name);
+  }
+
+  /// The field seen as T; throws InvalidArgument where its dtype is another.
+  template <class T>
+  [[nodiscard]] FieldView<T> view(std::size_t index, std::byte* data, std::size_t samples,
+                                  std::size_t stride_bytes) const {
+    const FieldInfo& field = fields_[index];
+    if (!is_viewed_as<T>(field.spec.dtype)) throw_dtype(field);
+    const std::size_t elements =
+        std::is_same_v<std::remove_cv_t<T>, std::byte> ? field.sample_bytes : field.elements;
+    return FieldView<T>(reinterpret_cast<T*>(data), samples, field.spec.shape, elements,
+                        stride_bytes);
+  }
+
+ private:
+  [[noreturn]] void throw_unknown(std::string_view name) const {
+    std::string known;
+    for (const FieldInfo& field : fields_) {
+      known += known.empty() ? "" : ", ";
+      known += to_text(field.spec);
+    }
+    throw InvalidArgument("batchcast: the stream has no field `" + std::string(name) +
+                          "`. It has " + known + ".");
+  }
+  [[noreturn]] static void throw_dtype(const FieldInfo& field) {
+    throw InvalidArgument("batchcast: field `" + field.spec.name + "` is " +
+                          std::string(name_of(field.spec.dtype)) +
+                          " and cannot be looked at as another type. Ask for the type that fits, or "
+                          "for std::byte (f16 and bf16 are seen as std::uint16_t).");
+  }
+
+  std::vector<FieldInfo> fields_;
+};
+
+}  // namespace batchcast

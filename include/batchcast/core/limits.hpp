@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+// Every bound of the project, in one place. Each is the sum or the reason that its comment gives;
+// none is silent: whatever meets one is refused with a message that names it.
+namespace batchcast::limits {
+
+// Fields of one stream, `sample_id` included: one file descriptor each travels in the welcome, whose
+// other three are board, desk and pidfd; the kernel takes 253 in one message (SCM_MAX_FD).
+inline constexpr std::size_t fields_max = 64;
+inline constexpr std::size_t dimensions_max = 8;
+
+inline constexpr std::size_t consumers_default = 64;
+inline constexpr std::size_t consumers_max = 1024;
+
+// Stream and consumer names are file names and board entries.
+inline constexpr std::size_t stream_name_bytes_max = 48;
+inline constexpr std::size_t consumer_name_bytes_max = 63;
+inline constexpr std::size_t field_name_bytes_max = 63;
+
+// sun_path holds 108 bytes with its terminator.
+inline constexpr std::size_t socket_path_bytes_max = 107;
+
+// Epochs whose ends the board remembers at one time. A full table holds the producer back, so a
+// ring may span this many epochs less two: the one being written and the one just left.
+inline constexpr std::uint64_t epochs_on_board = 4096;
+
+// Positions stay below 2^63, so that adding a capacity to one cannot overflow.
+inline constexpr std::uint64_t position_max = std::uint64_t{1} << 63;
+
+// One datagram of the door and one message of the control socket.
+inline constexpr std::size_t message_bytes_max = 64 * 1024;
+
+// Connections that have not said hello yet; the oldest gives way to the newest.
+inline constexpr std::size_t silent_connections_max = 64;
+inline constexpr int hello_timeout_ms = 2'000;
+
+// A sleeper looks again at least this often: a lost wake-up or a death costs no more.
+inline constexpr int sleep_ms_max = 100;
+
+// Texts on the board (the producer's reason for stopping or failing).
+inline constexpr std::size_t state_text_bytes_max = 2048;
+
+}  // namespace batchcast::limits

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#pragma once
+
+#include <batchcast/core/dtype.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace batchcast {
+
+/// One named tensor of a sample. `shape` is that of one sample: empty for a scalar.
+struct FieldSpec {
+  std::string name;
+  DType dtype = DType::u8;
+  std::vector<std::int64_t> shape = {};
+
+  /// Elements of one sample; valid after `check_schema`.
+  [[nodiscard]] std::size_t element_count() const noexcept {
+    std::size_t count = 1;
+    for (const std::int64_t extent : shape) count *= static_cast<std::size_t>(extent);
+    return count;
+  }
+  [[nodiscard]] std::size_t byte_count() const noexcept { return element_count() * size_of(dtype); }
+
+  friend bool operator==(const FieldSpec&, const FieldSpec&) = default;
+};
+
+/// A stream's fields in order. `sample_id` is not listed by users: it is always there, last.
+using Schema = std::vector<FieldSpec>;
+
+inline constexpr std::string_view sample_id_name = "sample_id";
+
+/// Throws InvalidArgument, naming the field, if the schema is empty or has an unnamed, repeated,
+/// zero-sized, negative or overflowing field, or a name that is taken (`sample_id`).
+void check_schema(const Schema& schema);
+
+/// JSON text of a schema as it stands on the board, and back (throws InvalidArgument).
+[[nodiscard]] std::string schema_to_json(const Schema& schema);
+[[nodiscard]] Schema schema_from_json(std::string_view json);
+
+/// `image f32 [3,224,224]`
+[[nodiscard]] std::string to_text(const FieldSpec& field);
+
+}  // namespace batchcast

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#pragma once
+
+#include <batchcast/core/error.hpp>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <type_traits>
+
+namespace batchcast {
+
+/// A window of one field: `size()` samples of one shape. Non-owning: valid as long as the lease or loan
+/// that it came from. Samples are contiguous unless the ring had to pad their stride (`padded()`).
+template <class T>
+class FieldView {
+ public:
+  FieldView(T* data, std::size_t samples, std::span<const std::int64_t> sample_shape,
+            std::size_t elements_per_sample, std::size_t sample_stride_bytes) noexcept
+      : data_(data),
+        samples_(samples),
+        shape_(sample_shape),
+        elements_(elements_per_sample),
+        stride_bytes_(sample_stride_bytes) {}
+
+  [[nodiscard]] T* data() const noexcept { return data_; }
+  /// Number of samples, the first dimension.
+  [[nodiscard]] std::size_t size() const noexcept { return samples_; }
+  /// Shape of one sample.
+  [[nodiscard]] std::span<const std::int64_t> sample_shape() const noexcept { return shape_; }
+  [[nodiscard]] std::size_t elements_per_sample() const noexcept { return elements_; }
+  [[nodiscard]] std::size_t sample_stride_bytes() const noexcept { return stride_bytes_; }
+  [[nodiscard]] bool padded() const noexcept { return stride_bytes_ != elements_ * sizeof(T); }
+
+  /// The elements of sample i of this window.
+  [[nodiscard]] std::span<T> operator[](std::size_t i) const noexcept {
+    return {at_byte(i * stride_bytes_), elements_};
+  }
+
+  /// All elements, first sample first. Throws InvalidArgument where the stride is padded: go sample by
+  /// sample with operator[] there.
+  [[nodiscard]] std::span<T> span() const {
+    if (padded() && samples_ > 1) {
+      throw InvalidArgument(
+          "batchcast: span() of a field whose samples lie " + std::to_string(stride_bytes_) +
+          " bytes apart and take " + std::to_string(elements_ * sizeof(T)) +
+          ": they are not contiguous. Use view[i] for each sample, or give the stream more memory, "
+          "so that no padding is needed.");
+    }
+    return {data_, samples_ * elements_};
+  }
+
+  [[nodiscard]] T* begin() const { return span().data(); }
+  [[nodiscard]] T* end() const {
+    const auto all = span();
+    return all.data() + all.size();
+  }
+
+ private:
+  [[nodiscard]] T* at_byte(std::size_t offset) const noexcept {
+    using Byte = std::conditional_t<std::is_const_v<T>, const std::byte, std::byte>;
+    return reinterpret_cast<T*>(reinterpret_cast<Byte*>(data_) + offset);
+  }
+
+  T* data_;
+  std::size_t samples_;
+  std::span<const std::int64_t> shape_;
+  std::size_t elements_;
+  std::size_t stride_bytes_;
+};
+
+}  // namespace batchcast

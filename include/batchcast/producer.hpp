@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#pragma once
+
+#include <batchcast/core/field_table.hpp>
+#include <batchcast/core/log.hpp>
+#include <batchcast/core/options.hpp>
+#include <batchcast/core/schema.hpp>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace batchcast {
+namespace detail {
+class ProducerCore;
+}
+
+/// Whether a ring lies in huge pages. `automatic`: above 4 GiB, where the system has them.
+enum class HugePages { automatic, off, transparent, explicit_pages };
+
+struct ProducerOptions {
+  /// Name of the stream: one producer has it at a time.
+  std::string stream;
+  /// Fields of a sample; `sample_id` is added.
+  Schema schema;
+  /// Bytes for samples, at most.
+  std::uint64_t memory = std::uint64_t{256} << 20;
+  /// N; 0 where epochs end when `end_epoch` says so.
+  std::uint64_t samples_per_epoch = 0;
+  /// 0: endless.
+  std::uint64_t epochs = 0;
+  /// Consumers that the first publication waits for.
+  std::uint32_t wait_for = 0;
+  std::uint32_t max_consumers = 64;
+  /// Produce although nobody asks. Otherwise the ring is filled, and waits.
+  bool free_running = false;
+  /// A consumer that has kept the producer from writing for so long is reported, or evicted.
+  std::uint64_t stall_timeout_ms = 60'000;
+  OnStall on_stall = OnStall::report;
+  /// How long the end of the stream waits for consumers to drain. Negative: for ever.
+  int linger_ms = -1;
+  HugePages huge_pages = HugePages::automatic;
+  /// JSON of whatever determines the samples; `pure` says that it determines every byte.
+  std::string recipe_json = {};
+  bool pure = false;
+  /// Users besides this one who may attach.
+  std::vector<std::uint32_t> allow_uids = {};
+  /// Where the stream's files go, instead of the usual place.
+  std::string directory = {};
+  LogCallback log = {};
+};
+
+/// What a loan shows; see BatchContents.
+struct LoanContents {
+  const FieldTable* fields = nullptr;
+  std::uint64_t position = 0;
+  std::uint64_t size = 0;
+  std::uint64_t epoch = 0;
+  std::uint64_t index_in_epoch = 0;
+};
+
+/// Consecutive places of the ring, to be filled and published. Move-only. Loans may be filled and
+/// published on any thread and in any order. One that is dropped unpublished goes back if it is the
+/// newest; any other would leave a hole, so the stream fails.
+class Loan {
+ public:
+  Loan(Loan&& other) noexcept
+      : core_(std::exchange(other.core_, nullptr)),
+        contents_(other.contents_) {}
+  Loan& operator=(Loan&& other) noexcept {
+    if (this != &other) {
+      give_back();
+      core_ = std::exchange(other.core_, nullptr);
+      contents_ = other.contents_;
+    }
+    return *this;
+  }
+  ~Loan() { give_back(); }
+
+  /// Number of samples; at least one, at most what was asked for, all of one epoch.
+  [[nodiscard]] std::size_t size() const noexcept { return contents_.size; }
+  /// Of the first one. It need not follow the last loan's: where nobody wants the samples between, the
+  /// stream jumps.
+  [[nodiscard]] std::uint64_t position() const noexcept { return contents_.position; }
+  [[nodiscard]] std::uint64_t epoch() const noexcept { return contents_.epoch; }
+  /// Of the first one, counted from its epoch's start.
+  [[nodiscard]] std::uint64_t index_in_epoch() const noexcept { return contents_.index_in_epoch; }
+
+  /// Where one field of all samples goes. Throws InvalidArgument for a wrong name or type.
+  template <class T>
+  [[nodiscard]] FieldView<T> field(std::string_view name) const {
+    return field<T>(contents_.fields->index_of(name));
+  }
+  template <class T>
+  [[nodiscard]] FieldView<T> field(std::size_t index) const {
+    return contents_.fields->view<T>(index, data(index), contents_.size,
+                                     (*contents_.fields)[index].stride_bytes);
+  }
+
+  /// The dataset's index of each sample. Holds index_in_epoch, + 1, … until it is written.
+  [[nodiscard]] std::span<std::uint64_t> sample_ids() const noexcept {
+    return {reinterpret_cast<std::uint64_t*>(data(contents_.fields->sample_id_index())),
+            contents_.size};
+  }
+
+  /// The samples are complete: consumers may have them.
+  void publish();
+
+ private:
+  friend class Producer;
+  Loan(detail::ProducerCore& core, const LoanContents& contents) noexcept
+      : core_(&core), contents_(contents) {}
+  [[nodiscard]] std::byte* data(std::size_t index) const noexcept;
+  void give_back() noexcept;
+
+  detail::ProducerCore* core_;
+  LoanContents contents_;
+};
+
+struct ConsumerInfo {
+  std::string name;
+  std::uint32_t pid = 0;
+  std::uint32_t batch_size = 0;
+  Pace pace = Pace::lockstep;
+  std::string state;  ///< running, paused, skipping, stalled
+  std::uint64_t position = 0;
+  std::uint64_t lag = 0;  ///< samples published that it has not let go of
+  std::uint64_t samples = 0;
+  double wait_seconds = 0;
+};
+
+struct ProducerStats {
+  std::string state;
+  std::uint64_t epoch = 0;
+  std::uint64_t published = 0;
+  std::uint64_t late_wakeups = 0;
+  std::uint64_t space_waits = 0;
+  double space_wait_seconds = 0;
+  double samples_per_second = 0;  ///< over the last second
+  std::vector<ConsumerInfo> consumers;
+};
+
+/// Serves one stream. Thread-safe: loans may be taken from any number of threads. After fork() the child
+/// cannot use it, and its destructor does nothing there.
+class Producer {
+ public:
+  /// Throws InvalidArgument, StreamTaken, OutOfMemory, SystemError.
+  explicit Producer(ProducerOptions options);
+  /// Ends the stream as `finish` does if its last epoch was made, and as `stop` otherwise.
+  ~Producer();
+  Producer(Producer&&) noexcept;
+  Producer& operator=(Producer&&) noexcept;
+
+  /// Waits for at least one free place and lends up to `samples_max` of them, contiguous. Nothing once the
+  /// last epoch is handed out, or the stream was stopped.
+  [[nodiscard]] std::optional<Loan> loan(std::uint64_t samples_max);
+  /// The same, waiting at most that long; `over()` tells the two kinds of nothing apart.
+  [[nodiscard]] std::optional<Loan> try_loan(std::uint64_t samples_max, int timeout_ms);
+  /// No loan will come any more.
+  [[nodiscard]] bool over() const noexcept;
+
+  /// Streams of unknown epoch length: the epoch ends after the last sample published. No loan may be out.
+  void end_epoch();
+  /// No more samples will come; waits until consumers have drained, at most `linger_ms`. True if they
+  /// have. A stream that never had a consumer waits for one.
+  bool finish();
+  /// Ends the stream here: consumers drain what is published and then get Stopped, or StreamFailed, with
+  /// this text. `stop` may be called from any thread.
+  void stop(const std::string& reason) noexcept;
+  void fail(const std::string& reason) noexcept;
+
+  /// Takes a consumer's place away although it lives: it gets Revoked. False if there is none.
+  bool evict(std::string_view consumer, const std::string& reason);
+
+  [[nodiscard]] ProducerStats stats() const;
+  [[nodiscard]] const std::string& stream() const noexcept;
+  [[nodiscard]] const std::string& directory() const noexcept;
+  /// Samples that the ring spans.
+  [[nodiscard]] std::uint64_t capacity() const noexcept;
+  /// Bytes that the ring takes.
+  [[nodiscard]] std::uint64_t memory() const noexcept;
+
+ private:
+  std::unique_ptr<detail::ProducerCore> core_;
+};
+
+}  // namespace batchcast

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#pragma once
+
+#include <batchcast/ring/layout.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+namespace batchcast {
+
+/// Finds things in the bytes of a board. Non-owning, no behaviour; safe on a read-only mapping once
+/// `check_board` has accepted it.
+class BoardView {
+ public:
+  explicit BoardView(const std::byte* base) noexcept : base_(base) {}
+
+  [[nodiscard]] const BoardHead& head() const noexcept { return at<BoardHead>(0); }
+  [[nodiscard]] const BoardProgress& progress() const noexcept {
+    return at<BoardProgress>(progress_offset);
+  }
+  [[nodiscard]] const FieldEntry& field(std::size_t index) const noexcept {
+    return at<FieldEntry>(fields_offset + index * sizeof(FieldEntry));
+  }
+  [[nodiscard]] const EpochEntry& epoch(std::uint64_t epoch) const noexcept {
+    return at<EpochEntry>(head().epochs_offset +
+                          epoch % limits::epochs_on_board * sizeof(EpochEntry));
+  }
+  [[nodiscard]] const ConsumerEntry& consumer(std::size_t index) const noexcept {
+    return at<ConsumerEntry>(head().consumers_offset + index * sizeof(ConsumerEntry));
+  }
+  [[nodiscard]] std::string_view schema_json() const noexcept {
+    return {&at<char>(head().schema_offset), head().schema_bytes};
+  }
+  [[nodiscard]] std::string_view recipe_json() const noexcept {
+    return {&at<char>(head().recipe_offset), head().recipe_bytes};
+  }
+
+ protected:
+  template <class T>
+  [[nodiscard]] const T& at(std::size_t offset) const noexcept {
+    return *reinterpret_cast<const T*>(base_ + offset);
+  }
+
+ private:
+  const std::byte* base_;
+};
+
+/// The producer's own, writable.
+class Board : public BoardView {
+ public:
+  explicit Board(std::byte* base) noexcept : BoardView(base) {}
+
+  [[nodiscard]] BoardHead& head() noexcept { return mine(BoardView::head()); }
+  [[nodiscard]] BoardProgress& progress() noexcept { return mine(BoardView::progress()); }
+  [[nodiscard]] FieldEntry& field(std::size_t index) noexcept {
+    return mine(BoardView::field(index));
+  }
+  [[nodiscard]] EpochEntry& epoch(std::uint64_t epoch) noexcept {
+    return mine(BoardView::epoch(epoch));
+  }
+  [[nodiscard]] ConsumerEntry& consumer(std::size_t index) noexcept {
+    return mine(BoardView::consumer(index));
+  }
+
+ private:
+  template <class T>
+  [[nodiscard]] static T& mine(const T& shared) noexcept {
+    return const_cast<T&>(shared);  // the constructor took it writable
+  }
+};
+
+/// What a board is made from.
+struct BoardSpec {
+  std::string_view schema_json;
+  std::string_view recipe_json;
+  std::span<const FieldEntry> fields;  ///< sample_id last
+  std::uint64_t capacity = 0;
+  std::uint64_t samples_per_epoch = 0;
+  std::uint64_t epochs = 0;
+  std::uint32_t consumers_max = limits::consumers_default;
+  bool pure = false;
+  std::uint64_t first_position = 0;
+};
+
+/// Bytes that a board of this spec takes.
+[[nodiscard]] std::uint64_t board_bytes_for(const BoardSpec& spec);
+
+/// Writes a fresh board, with a random incarnation, into zeroed memory of that size.
+void format_board(std::span<std::byte> memory, const BoardSpec& spec);
+
+/// Throws Refused, saying what is wrong, unless these are the bytes of a board of our layout version
+/// whose every offset stays inside them.
+void check_board(std::span<const std::byte> memory);
+
+}  // namespace batchcast

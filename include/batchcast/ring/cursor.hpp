@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#pragma once
+
+#include <batchcast/ring/layout.hpp>
+
+#include <atomic>
+#include <cstdint>
+
+// All memory orders of the ring, and the arithmetic of its window. Nothing else in the project names a
+// std::memory_order for shared bytes. docs/protocol.md explains each pair; tests/model checks them.
+namespace batchcast {
+
+/// a + b, at most limits::position_max: a hostile or saturated position cannot wrap the gate.
+[[nodiscard]] constexpr std::uint64_t saturating_add(std::uint64_t a, std::uint64_t b) noexcept {
+  return a >= limits::position_max || b >= limits::position_max - a ? limits::position_max : a + b;
+}
+
+/// a − b, at least 0.
+[[nodiscard]] constexpr std::uint64_t saturating_sub(std::uint64_t a, std::uint64_t b) noexcept {
+  return a > b ? a - b : 0;
+}
+
+/// Lowest position whose sample cannot have been overwritten yet.
+[[nodiscard]] constexpr std::uint64_t oldest_held(std::uint64_t claimed, std::uint64_t capacity,
+                                                  std::uint64_t valid_from) noexcept {
+  const std::uint64_t kept = saturating_sub(claimed, capacity);
+  return kept > valid_from ? kept : valid_from;
+}
+
+namespace order {
+
+#if defined(__SANITIZE_THREAD__)
+// g++ has no fences under TSan; a seq_cst RMW on one common word orders no less.
+inline std::atomic<std::uint32_t> fence_word{0};
+inline void acquire_fence() noexcept { fence_word.fetch_add(1, std::memory_order_seq_cst); }
+inline void release_fence() noexcept { fence_word.fetch_add(1, std::memory_order_seq_cst); }
+#else
+inline void acquire_fence() noexcept { std::atomic_thread_fence(std::memory_order_acquire); }
+inline void release_fence() noexcept { std::atomic_thread_fence(std::memory_order_release); }
+#endif
+
+// ---- producer: samples
+
+/// Before the first byte of any sample below `end` is written. The fence keeps those bytes behind the
+/// store, so that a reader who saw one of them also sees the claim (`may_be_overwritten`).
+inline void claim(BoardProgress& board, std::uint64_t end) noexcept {
+  board.claimed.store(end, std::memory_order_relaxed);
+  release_fence();
+}
+
+/// After every byte below `end` is in place. seq_cst: it is the store half of the wake-up handshake,
+/// whose other half is `consumer_waits_for`.
+inline void publish(BoardProgress& board, std::uint64_t end) noexcept {
+  board.published.store(end, std::memory_order_seq_cst);
+}
+
+/// After `publish`: does this consumer sleep until `published` or less?
+[[nodiscard]] inline bool consumer_waits_for(const Desk& desk, std::uint64_t published) noexcept {
+  return desk.sleeping.load(std::memory_order_seq_cst) != 0 &&
+         desk.wanted.load(std::memory_order_seq_cst) <= published;
+}
+
+[[nodiscard]] inline bool consumer_sleeps(const Desk& desk) noexcept {
+  return desk.sleeping.load(std::memory_order_seq_cst) != 0;
+}
+
+/// Code that fills samples with non-temporal stores calls this before it publishes: an ordinary release
+/// does not order them.
+inline void non_temporal_stores_done() noexcept {
+#if defined(__x86_64__)
+  __builtin_ia32_sfence();
+#else
+  release_fence();
+#endif
+}
+
+/// Epochs below `count` have their ends on the board: complete before this, and before `published`
+/// passes them. A store half of the wake-up handshake, as `publish`.
+inline void announce(BoardProgress& board, std::uint64_t count) noexcept {
+  board.epochs_announced.store(count, std::memory_order_seq_cst);
+}
+[[nodiscard]] inline std::uint64_t load_announced(const BoardProgress& board) noexcept {
+  return board.epochs_announced.load(std::memory_order_seq_cst);
+}
+
+// ---- producer: space
+
+/// What a consumer let go of. Read before `published` is looked at, since it is checked against that.
+[[nodiscard]] inline std::uint64_t load_released(const Desk& desk) noexcept {
+  return desk.released.load(std::memory_order_acquire);
+}
+[[nodiscard]] inline std::uint64_t load_skipping(const Desk& desk) noexcept {
+  return desk.skipping.load(std::memory_order_acquire);
+}
+[[nodiscard]] inline std::uint32_t load_word(const Shared32& word) noexcept {
+  return word.load(std::memory_order_seq_cst);
+}
+
+/// Announces the sleep; the caller looks again at the desk's word and the gate before it sleeps.
+inline void producer_sleeps(BoardProgress& board, std::uint64_t tenant,
+                            std::uint64_t wanted) noexcept {
+  board.wanted.store(wanted, std::memory_order_relaxed);
+  board.sleeping_on.store(tenant, std::memory_order_seq_cst);
+}
+inline void producer_wakes(BoardProgress& board) noexcept {
+  board.sleeping_on.store(0, std::memory_order_relaxed);
+}
+
+// ---- consumer: samples
+
+[[nodiscard]] inline std::uint64_t load_published(const BoardProgress& board) noexcept {
+  return board.published.load(std::memory_order_acquire);
+}
+/// The second look of a consumer that has announced its sleep.
+[[nodiscard]] inline std::uint64_t look_again_published(const BoardProgress& board) noexcept {
+  return board.published.load(std::memory_order_seq_cst);
+}
+
+inline void consumer_sleeps_until(Desk& desk, std::uint64_t wanted) noexcept {
+  desk.wanted.store(wanted, std::memory_order_seq_cst);
+  desk.sleeping.store(1, std::memory_order_seq_cst);
+}
+inline void consumer_wakes(Desk& desk) noexcept {
+  desk.sleeping.store(0, std::memory_order_relaxed);
+}
+
+/// After samples were read or copied: the claim that any overwriting of them came after.
+[[nodiscard]] inline std::uint64_t load_claimed_after_reading(const BoardProgress& board) noexcept {
+  acquire_fence();
+  return board.claimed.load(std::memory_order_relaxed);
+}
+[[nodiscard]] inline std::uint64_t load_claimed(const BoardProgress& board) noexcept {
+  return board.claimed.load(std::memory_order_acquire);
+}
+
+/// After samples were read: whose desk this entry is. Anything but the caller's own tenant number
+/// means that it was evicted, and that what it read may be torn.
+[[nodiscard]] inline std::uint64_t load_tenant_after_reading(const ConsumerEntry& entry) noexcept {
+  acquire_fence();
+  return entry.tenant.load(std::memory_order_seq_cst);
+}
+
+// ---- consumer: space
+
+/// Lets go of everything below `position`. Returns true if the producer sleeps for just that: wake it
+/// on the desk's word. The RMW is the store half of the handshake and changes the word in any case, so
+/// that a sleeper who is about to sleep on the old value does not.
+[[nodiscard]] inline bool release(Desk& desk, const BoardProgress& board, std::uint64_t tenant,
+                                  std::uint64_t position) noexcept {
+  desk.released.store(position, std::memory_order_release);
+  desk.word.fetch_add(1, std::memory_order_seq_cst);
+  return board.sleeping_on.load(std::memory_order_seq_cst) == tenant &&
+         board.wanted.load(std::memory_order_seq_cst) <= position;
+}
+
+/// Lets go of the rest of an epoch whose end is not known yet (`released` stays where it is).
+[[nodiscard]] inline bool skip_epoch(Desk& desk, const BoardProgress& board, std::uint64_t tenant,
+                                     std::uint64_t epoch) noexcept {
+  desk.skipping.store(epoch + 1, std::memory_order_release);
+  desk.word.fetch_add(1, std::memory_order_seq_cst);
+  return board.sleeping_on.load(std::memory_order_seq_cst) == tenant;
+}
+
+/// Its end is known now: `released` first, so that nobody sees neither.
+[[nodiscard]] inline bool end_skip(Desk& desk, const BoardProgress& board, std::uint64_t tenant,
+                                   std::uint64_t end) noexcept {
+  desk.released.store(end, std::memory_order_release);
+  desk.skipping.store(0, std::memory_order_release);
+  desk.word.fetch_add(1, std::memory_order_seq_cst);
+  return board.sleeping_on.load(std::memory_order_seq_cst) == tenant;
+}
+
+// ---- both: eviction, states, counters
+
+/// Takes the consumer's number away; only then may what it held be overwritten.
+inline void revoke(ConsumerEntry& entry) noexcept {
+  entry.tenant.store(0, std::memory_order_seq_cst);
+  release_fence();
+}
+
+inline void store_state(BoardProgress& board, StreamState state) noexcept {
+  board.state.store(static_cast<std::uint32_t>(state), std::memory_order_seq_cst);
+}
+[[nodiscard]] inline StreamState load_state(const BoardProgress& board) noexcept {
+  return static_cast<StreamState>(board.state.load(std::memory_order_seq_cst));
+}
+
+/// Changes a word that others may sleep on; wake them afterwards.
+inline void bump(Shared32& word) noexcept { word.fetch_add(1, std::memory_order_seq_cst); }
+
+inline void count(Shared64& counter, std::uint64_t add = 1) noexcept {
+  counter.store(counter.load(std::memory_order_relaxed) + add, std::memory_order_relaxed);
+}
+inline void set(Shared64& word, std::uint64_t value) noexcept {
+  word.store(value, std::memory_order_relaxed);
+}
+inline void set(Shared32& word, std::uint32_t value) noexcept {
+  word.store(value, std::memory_order_relaxed);
+}
+[[nodiscard]] inline std::uint64_t get(const Shared64& word) noexcept {
+  return word.load(std::memory_order_relaxed);
+}
+[[nodiscard]] inline std::uint32_t get(const Shared32& word) noexcept {
+  return word.load(std::memory_order_relaxed);
+}
+[[nodiscard]] inline std::uint64_t get_acquire(const Shared64& word) noexcept {
+  return word.load(std::memory_order_acquire);
+}
+inline void set_release(Shared64& word, std::uint64_t value) noexcept {
+  word.store(value, std::memory_order_release);
+}
+
+}  // namespace order
+}  // namespace batchcast

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#pragma once
+
+#include <batchcast/ring/board.hpp>
+#include <batchcast/ring/receipt.hpp>
+
+#include <cstdint>
+#include <deque>
+#include <optional>
+
+namespace batchcast {
+
+/// The producer's book of epochs: which positions belong to which, what was published of each, and
+/// the announcements on the board. Epochs have one known length, or end when `end_current` says so.
+/// Belongs to the RingWriter, under its admission lock.
+class EpochLedger {
+ public:
+  EpochLedger(Board board, std::uint64_t samples_per_epoch, std::uint64_t epochs,
+              std::uint64_t start = 0) noexcept;
+
+  [[nodiscard]] bool length_known() const noexcept { return samples_per_epoch_ != 0; }
+
+  /// The epoch that holds `position`; an end belongs to the next one. Positions before the oldest
+  /// epoch remembered count as in that one.
+  [[nodiscard]] std::uint64_t epoch_of(std::uint64_t position) const noexcept;
+  [[nodiscard]] std::uint64_t start_of(std::uint64_t epoch) const noexcept;
+  /// Nothing while that epoch's end is not known.
+  [[nodiscard]] std::optional<std::uint64_t> end_of(std::uint64_t epoch) const noexcept;
+
+  /// First epoch start ≥ `position` whose announcement is still on the board or to come. Nothing where
+  /// that start is not known yet (it is the end of the current epoch).
+  [[nodiscard]] std::optional<std::uint64_t> first_start_from(
+      std::uint64_t position) const noexcept;
+
+  /// End of the whole stream, where the number of epochs is given.
+  [[nodiscard]] std::uint64_t stream_end() const noexcept { return stream_end_; }
+
+  /// Highest position that may be handed out so that every announcement that a consumer at `lowest`
+  /// may still read stays on the board.
+  [[nodiscard]] std::uint64_t table_limit(std::uint64_t lowest) const noexcept;
+
+  /// [start, end) of one epoch is now published. Announces its end if that is reached, and says
+  /// so. In order.
+  [[nodiscard]] bool published(std::uint64_t start, std::uint64_t end, const Receipt& receipt) noexcept;
+
+  /// `published` skips to `target` without the samples between: the receipts they belong to are unknown.
+  void jumped(std::uint64_t target) noexcept;
+
+  /// The current epoch, of a length not known before, ends at `end`, of which `published_end` is out.
+  void end_current(std::uint64_t end, std::uint64_t published_end) noexcept;
+
+ private:
+  void announce() noexcept;
+  void open(std::uint64_t epoch, bool whole) noexcept;
+
+  Board board_;
+  std::uint64_t samples_per_epoch_;
+  std::uint64_t stream_end_;
+  // Unknown length: starts of the epochs remembered, the last one being the current.
+  std::deque<std::uint64_t> starts_;
+  std::uint64_t first_remembered_ = 0;
+  // The epoch that `published` is in.
+  std::uint64_t open_epoch_ = 0;
+  Receipt open_receipt_;
+  bool open_whole_ = true;
+};
+
+}  // namespace batchcast

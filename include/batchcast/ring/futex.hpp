@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+// Sleeping on a word of shared memory. Not process-private, and fine on read-only mappings, which
+// std::atomic::wait is neither of.
+namespace batchcast {
+
+enum class Woken {
+  by_peer,        ///< or by a signal: look again
+  value_changed,  ///< the word no longer had the expected value; did not sleep
+  timed_out,
+};
+
+/// Sleeps while `word` is `expected`, at most `timeout_ms`.
+Woken futex_wait(const std::atomic<std::uint32_t>& word, std::uint32_t expected,
+                 int timeout_ms) noexcept;
+
+/// Sleeps while both words have the values expected. Where the kernel cannot (before 5.16), sleeps on
+/// the first one for at most 10 ms.
+Woken futex_wait_either(const std::atomic<std::uint32_t>& word_a, std::uint32_t expected_a,
+                        const std::atomic<std::uint32_t>& word_b, std::uint32_t expected_b,
+                        int timeout_ms) noexcept;
+
+/// Wakes everybody who sleeps on `word`.
+void futex_wake(const std::atomic<std::uint32_t>& word) noexcept;
+
+}  // namespace batchcast

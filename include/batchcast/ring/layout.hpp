@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#pragma once
+
+#include <batchcast/core/limits.hpp>
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+// The shared bytes: what lies where in the board and in a desk. docs/ring-format.md is their spec.
+// The board is written by the producer only and mapped read-only by consumers; each desk is written by
+// its one consumer (the producer writes it before the consumer sees it, and while it is paused) and
+// treated as hostile by the producer. A change here is a new layout_version.
+namespace batchcast {
+
+inline constexpr std::uint32_t layout_version = 1;
+inline constexpr std::array<char, 8> board_magic = {'b', 'c', 'b', 'o', 'a', 'r', 'd', '1'};
+inline constexpr std::array<char, 8> desk_magic = {'b', 'c', 'd', 'e', 's', 'k', '0', '1'};
+inline constexpr std::size_t cache_line_bytes = 64;
+
+using Shared64 = std::atomic<std::uint64_t>;
+using Shared32 = std::atomic<std::uint32_t>;
+static_assert(Shared64::is_always_lock_free && sizeof(Shared64) == 8);
+static_assert(Shared32::is_always_lock_free && sizeof(Shared32) == 4);
+
+enum class StreamState : std::uint32_t {
+  starting = 0,  ///< serving, but the first publication still waits for consumers
+  running = 1,
+  draining = 2,  ///< every sample of the last epoch is published; consumers may still read
+  finished = 3,  ///< and all of them have
+  stopped = 4,   ///< ended in mid-stream on request
+  failed = 5,    ///< gave up; the state text says why
+};
+
+/// One field as it lies in its segment.
+struct FieldEntry {
+  std::uint64_t capacity;       ///< samples in the circular array: positions are taken modulo it
+  std::uint64_t stride_bytes;   ///< from one sample to the next
+  std::uint64_t sample_bytes;   ///< of which this many carry data
+  std::uint64_t segment_bytes;  ///< of one of the two mappings
+  std::uint32_t dtype;
+  std::uint32_t reserved[7];
+};
+static_assert(sizeof(FieldEntry) == 64 && std::has_unique_object_representations_v<FieldEntry>);
+
+/// What is fixed when the board is made.
+struct BoardHead {
+  std::array<char, 8> magic;
+  std::uint32_t layout_version;
+  std::uint32_t field_count;
+  std::uint64_t board_bytes;
+  std::array<std::uint8_t, 16> incarnation;  ///< random; another producer run is another stream
+  std::uint64_t capacity;                    ///< C: the window that the ring promises
+  std::uint64_t samples_per_epoch;           ///< N, or 0 where epochs end when they are announced to
+  std::uint64_t epochs;                      ///< 0: endless
+  std::uint64_t created_at_ns;
+  std::uint32_t producer_pid;
+  std::uint32_t consumers_max;
+  std::uint64_t schema_offset, schema_bytes;  ///< JSON
+  std::uint64_t recipe_offset, recipe_bytes;  ///< JSON, empty for a stream without one
+  std::uint64_t consumers_offset;             ///< ConsumerEntry[consumers_max]
+  std::uint64_t epochs_offset;                ///< EpochEntry[limits::epochs_on_board]
+  std::uint64_t pure;                         ///< 1 where the recipe determines every byte
+  std::uint64_t first_position;               ///< of the stream
+  std::uint64_t reserved[7];
+};
+static_assert(sizeof(BoardHead) == 200 && std::has_unique_object_representations_v<BoardHead>);
+static_assert(offsetof(BoardHead, capacity) == 40 && offsetof(BoardHead, producer_pid) == 72);
+
+/// What moves. Each word that another process polls has a cache line of its own.
+struct BoardProgress {
+  alignas(cache_line_bytes) Shared64 published;  ///< all below it may be read
+  alignas(cache_line_bytes) Shared64 claimed;    ///< all below it may be being written; never falls
+  alignas(cache_line_bytes) Shared64 epochs_announced;  ///< epochs 0 … n-1 have their ends known
+  Shared64 valid_from;  ///< positions below it were jumped over at least in part: not in the ring
+  alignas(cache_line_bytes) Shared64 sleeping_on;  ///< 0: awake; else the tenant whose desk it waits for
+  Shared64 wanted;                                 ///< wake me when that desk's `released` reaches it
+  alignas(cache_line_bytes) Shared32 state;        ///< StreamState
+  Shared32 outcome;                                ///< StreamState that draining will end in
+  Shared64 end_position;                           ///< of the stream, once draining
+  alignas(cache_line_bytes) Shared64 space_waits;  ///< counters of the producer
+  Shared64 space_wait_ns;
+  Shared64 late_wakeups;
+  Shared64 bad_samples;
+  std::array<char, limits::state_text_bytes_max> state_text;  ///< complete before `state` says so
+};
+static_assert(offsetof(BoardProgress, claimed) == 64 &&
+              offsetof(BoardProgress, epochs_announced) == 128 &&
+              offsetof(BoardProgress, sleeping_on) == 192 && offsetof(BoardProgress, state) == 256 &&
+              offsetof(BoardProgress, space_waits) == 320 &&
+              offsetof(BoardProgress, state_text) == 352 && sizeof(BoardProgress) == 2432);
+
+/// The end of one epoch and what its producer vouches for. Epoch e stands at index
+/// e % limits::epochs_on_board; `epoch_plus_one` says whose it is, and is stored last.
+struct EpochEntry {
+  Shared64 epoch_plus_one;
+  Shared64 start;
+  Shared64 end;
+  Shared64 receipt_count;
+  Shared64 receipt_hash;
+  Shared64 receipt_known;  ///< 0 where positions of it were jumped over
+  std::uint64_t reserved[2];
+};
+static_assert(sizeof(EpochEntry) == 64);
+
+/// One consumer, as the producer knows it.
+struct ConsumerEntry {
+  Shared64 tenant;  ///< unique number of the consumer here; 0: none. Changes when it is evicted.
+  Shared64 admitted_at;
+  Shared32 pid;
+  Shared32 pace;
+  Shared32 paused;  ///< between epochs with `let_go`: does not gate
+  Shared32 reserved;
+  std::array<char, limits::consumer_name_bytes_max + 1> name;
+  std::uint64_t padding[3];
+  alignas(cache_line_bytes) Shared32 bell;  ///< bumped to wake it
+};
+static_assert(offsetof(ConsumerEntry, name) == 32 && offsetof(ConsumerEntry, bell) == 128 &&
+              sizeof(ConsumerEntry) == 192);
+
+/// One consumer's desk: a memfd of its own.
+struct Desk {
+  std::array<char, 8> magic;
+  std::uint32_t layout_version;
+  std::uint32_t index;
+  std::uint64_t tenant;
+  alignas(cache_line_bytes) Shared64 released;  ///< all below it may be overwritten
+  Shared32 word;                                ///< changes with every release
+  alignas(cache_line_bytes) Shared32 sleeping;
+  Shared32 batch_size;
+  Shared64 wanted;    ///< wake me when `published` reaches it
+  Shared64 skipping;  ///< e + 1: lets go of epoch e up to its end, which is not known yet
+  alignas(cache_line_bytes) Shared64 cursor;  ///< next position to deliver
+  Shared64 samples;
+  Shared64 batches;
+  Shared64 waits;
+  Shared64 wait_ns;
+  Shared64 late_wakeups;
+  Shared64 leases_held;
+  Shared64 oldest_lease_since_ns;
+  alignas(cache_line_bytes) Shared64 epochs_matched;
+  Shared64 epochs_mismatched;
+  Shared64 epochs_unknown;
+  Shared64 skipped;  ///< samples that `free` pace lost to the producer
+  std::uint32_t group, rank, world;  ///< for groups of ranks that share batches; 0 until they come
+  std::uint32_t reserved[5];
+};
+static_assert(offsetof(Desk, released) == 64 && offsetof(Desk, sleeping) == 128 &&
+              offsetof(Desk, cursor) == 192 && offsetof(Desk, epochs_matched) == 256 &&
+              sizeof(Desk) == 320);
+
+inline constexpr std::size_t progress_offset = 256;
+inline constexpr std::size_t fields_offset =
+    progress_offset + sizeof(BoardProgress) + cache_line_bytes - sizeof(BoardProgress) % cache_line_bytes;
+inline constexpr std::size_t desk_bytes_min = sizeof(Desk);
+static_assert(sizeof(BoardHead) <= progress_offset && progress_offset % cache_line_bytes == 0);
+static_assert(fields_offset % cache_line_bytes == 0);
+
+}  // namespace batchcast

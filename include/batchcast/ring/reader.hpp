@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#pragma once
+
+#include <batchcast/core/options.hpp>
+#include <batchcast/ring/board.hpp>
+#include <batchcast/ring/cursor.hpp>
+#include <batchcast/ring/receipt.hpp>
+#include <batchcast/ring/window.hpp>
+
+#include <cstdint>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace batchcast {
+
+/// A run of positions that a consumer may look at. Never crosses an epoch.
+struct Run {
+  std::uint64_t position = 0;
+  std::uint64_t size = 0;
+  std::uint64_t epoch = 0;
+  std::uint64_t lease = 0;  ///< to be given back; meaningless for `free` pace
+};
+
+enum class Next { batch, end_of_epoch, timed_out };
+
+/// What a reader asks of whoever attached it.
+class ReaderHost {
+ public:
+  virtual ~ReaderHost() = default;
+  /// Is the producer's process dead? Asked at each time-out of a sleep.
+  [[nodiscard]] virtual bool producer_is_dead() noexcept = 0;
+  /// The producer's reason for the eviction, for the text of Revoked.
+  [[nodiscard]] virtual std::string why_revoked() = 0;
+};
+
+struct ReaderStatus {
+  std::uint64_t samples = 0, batches = 0, skipped = 0;
+  std::uint64_t waits = 0, wait_ns = 0, late_wakeups = 0;
+  std::uint64_t epochs_matched = 0, epochs_mismatched = 0, epochs_unknown = 0;
+  std::uint64_t leases_held = 0;
+};
+
+/// A consumer's end of a ring: its cursor, its leases, its sleep. Works on a board, a desk and the
+/// sample ids; the other fields are none of its business.
+///
+/// One thread at a time calls `next`, `leave_epoch` and the like; `give_back` may come from any thread.
+class RingReader {
+ public:
+  struct Options {
+    Pace pace = Pace::lockstep;
+    Tail tail = Tail::keep;
+    OnMiss on_miss = OnMiss::skip;
+    std::uint64_t spin_ns = 0;  ///< look this long before sleeping
+    std::string stream;         ///< for messages
+  };
+
+  RingReader(BoardView board, Desk& desk, FieldWindow sample_ids, ReaderHost& host,
+             Options options);
+
+  RingReader(const RingReader&) = delete;
+  RingReader& operator=(const RingReader&) = delete;
+
+  /// The next `samples` samples, fewer at an epoch's end. A negative time-out waits for ever. After
+  /// `end_of_epoch` the next call begins the following epoch. Throws StreamOver's kinds, Revoked,
+  /// RingTooSmall, Missed, ReceiptMismatch. `lockstep`: the run is leased until it is given back.
+  /// `free`: copy it, then ask `copied`.
+  [[nodiscard]] Next next(std::uint64_t samples, int timeout_ms, Run& run);
+
+  /// `free` pace: true if the copy made of `run` is whole; the cursor moves on. Else copy what the next
+  /// call of `next` gives.
+  [[nodiscard]] bool copied(const Run& run, std::span<const std::uint64_t> sample_ids);
+
+  /// Returns a lease, in any order. True if none is held any more.
+  bool give_back(std::uint64_t lease) noexcept;
+
+  /// Lets go of what is left of the current epoch; nothing if it is over. What there is to complain
+  /// about, the next call of `next` throws.
+  void leave_epoch() noexcept;
+
+  /// `let_go`: the place that the producer gave for the next loop.
+  void move_to(std::uint64_t position);
+
+  [[nodiscard]] bool between_epochs() const noexcept { return between_; }
+  /// True if another epoch begins; waits until that is known. Nothing at the time-out.
+  [[nodiscard]] std::optional<bool> has_next_epoch(int timeout_ms);
+
+  [[nodiscard]] bool revoked() const noexcept;
+  void check() const;  ///< throws Revoked
+
+  [[nodiscard]] std::uint64_t position() const noexcept { return position_; }
+  [[nodiscard]] std::uint64_t epoch() const noexcept { return epoch_; }
+  [[nodiscard]] bool idle() const noexcept;
+  [[nodiscard]] ReaderStatus status() const noexcept;
+
+ private:
+  struct Lease {
+    std::uint64_t start;
+    std::uint64_t since_ns;
+    bool returned;
+  };
+
+  [[nodiscard]] bool find_epoch();
+  void look_for_end() noexcept;
+  [[nodiscard]] std::optional<std::uint64_t> announced_end(std::uint64_t epoch) const noexcept;
+  void begin_epoch() noexcept;
+  void close_epoch() noexcept;
+  void throw_complaint();
+  [[nodiscard]] bool end_skip();
+  void deliver(std::uint64_t size, Run& run);
+  void miss(std::uint64_t oldest);
+  void check_room(std::uint64_t end) const;
+  [[noreturn]] void throw_over(StreamState state) const;
+  /// Until `published` reaches `wanted` or anything else changed. False once the deadline has passed.
+  [[nodiscard]] bool sleep(std::uint64_t wanted, StreamState seen, std::uint64_t deadline_ns);
+  void doze(std::uint64_t wanted, StreamState seen, int timeout_ms);
+  void look_whether_alive(std::uint64_t now) noexcept;
+  [[nodiscard]] bool spin(std::uint64_t wanted) const noexcept;
+  [[nodiscard]] std::span<const std::uint64_t> ids(std::uint64_t position,
+                                                   std::uint64_t size) const noexcept;
+  void store_released() noexcept;
+  [[nodiscard]] Lease& lease(std::uint64_t number) noexcept;
+
+  BoardView board_;
+  Desk& desk_;
+  const ConsumerEntry& entry_;
+  const std::uint64_t tenant_;
+  FieldWindow sample_ids_;
+  ReaderHost& host_;
+  Options options_;
+  const std::uint64_t capacity_;
+  const std::uint64_t samples_per_epoch_;
+
+  // Written by the consuming thread under the mutex, since `give_back` reads the first two.
+  mutable std::mutex mutex_;
+  std::uint64_t position_;        ///< next to deliver
+  bool skip_announced_ = false;   ///< the desk says `skipping`
+  bool skip_wanted_ = false;      ///< it shall, once the last lease is back
+  std::uint64_t released_;
+  std::vector<Lease> leases_;     ///< circular; leases first_lease_ … next_lease_ - 1 are in it
+  std::uint64_t first_lease_ = 0;
+  std::uint64_t next_lease_ = 0;
+  std::uint64_t held_ = 0;
+
+  // The consuming thread's own.
+  bool found_ = false;  ///< the epoch of position_ is known
+  bool between_ = true;
+  std::uint64_t epoch_ = 0;
+  std::uint64_t epoch_start_ = 0;
+  std::optional<std::uint64_t> epoch_end_;
+  bool whole_ = false;  ///< every position of the epoch so far is in the receipt
+  Receipt receipt_;
+  std::string complaint_;  ///< of a receipt that did not match, to be thrown
+  bool producer_dead_ = false;
+  std::uint64_t looked_alive_ns_ = 0;
+};
+
+}  // namespace batchcast

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace batchcast {
+
+/// One field's circular array as this process sees it: mapped twice, back to back, so that the samples
+/// from any position on, up to the ring's capacity, are contiguous.
+struct FieldWindow {
+  std::byte* base = nullptr;  ///< read-only memory in a consumer
+  std::uint64_t capacity = 0;
+  std::uint64_t stride_bytes = 0;
+  std::uint64_t sample_bytes = 0;
+
+  [[nodiscard]] std::byte* at(std::uint64_t position) const noexcept {
+    return base + position % capacity * stride_bytes;
+  }
+};
+
+}  // namespace batchcast

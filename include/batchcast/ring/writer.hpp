@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#pragma once
+
+#include <batchcast/core/log.hpp>
+#include <batchcast/core/options.hpp>
+#include <batchcast/ring/cursor.hpp>
+#include <batchcast/ring/epoch_ledger.hpp>
+
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace batchcast {
+
+/// A run of positions handed out to be filled, within one epoch.
+struct Ticket {
+  std::uint64_t position = 0;
+  std::uint64_t size = 0;
+  std::uint64_t epoch = 0;
+};
+
+enum class Claim { granted, timed_out, ended };
+
+struct AdmitRequest {
+  std::string name;
+  std::uint32_t pid = 0;
+  std::uint32_t batch_size = 0;
+  Pace pace = Pace::lockstep;
+  Join join = Join::rewind;
+  std::uint64_t cursor = 0;
+  BetweenEpochs between_epochs = BetweenEpochs::hold;
+};
+
+struct Admitted {
+  std::uint32_t index = 0;
+  std::uint64_t tenant = 0;
+  std::uint64_t position = 0;
+  std::uint64_t samples_to_come = 0;  ///< before the first one that it gets
+  std::string name;                   ///< made unique
+};
+
+struct NotAdmitted {
+  enum class Reason { full, finished, stopped, failed, cursor_gone } reason;
+  std::string text;
+};
+
+/// One consumer as the producer sees it now.
+struct ConsumerStatus {
+  std::string name;
+  std::uint32_t index = 0;
+  std::uint32_t pid = 0;
+  std::uint32_t batch_size = 0;
+  Pace pace = Pace::lockstep;
+  std::string state;  ///< running, paused, skipping, stalled
+  std::uint64_t position = 0;
+  std::uint64_t lag = 0;  ///< samples published that it has not let go of yet
+  std::uint64_t samples = 0;
+  std::uint64_t wait_ns = 0;
+  std::uint64_t leases_held = 0;
+};
+
+struct WriterStatus {
+  StreamState state = StreamState::starting;
+  std::uint64_t epoch = 0;
+  std::uint64_t published = 0;
+  std::uint64_t claimed = 0;
+  std::uint64_t late_wakeups = 0;
+  std::uint64_t space_waits = 0;
+  std::uint64_t space_wait_ns = 0;
+  std::vector<ConsumerStatus> consumers;
+};
+
+/// The producer's end of a ring: hands out positions, publishes what was filled, and keeps the book of
+/// consumers. It works on a board and desks only, wherever they lie; samples are none of its business.
+///
+/// Thread-safe: every member function may be called from any thread. One admission lock guards tickets,
+/// gate, admission, eviction and every advance of `claimed` and `published`.
+class RingWriter {
+ public:
+  struct Options {
+    std::uint64_t samples_per_epoch = 0;  ///< 0: epochs end when `end_epoch` says so
+    std::uint64_t epochs = 0;             ///< 0: endless
+    std::uint32_t wait_for = 0;           ///< consumers that the first publication waits for
+    bool free_running = false;            ///< produce although nobody asks
+    std::uint64_t stall_timeout_ms = 60'000;
+    OnStall on_stall = OnStall::report;
+    std::uint64_t start = 0;  ///< first position of the stream (tests near 2^32 and 2^63)
+    LogCallback log;
+    /// Called without the lock after this writer evicted a consumer on its own account.
+    std::function<void(std::uint32_t index, const std::string& reason)> on_evicted;
+  };
+
+  RingWriter(Board board, Options options);
+
+  RingWriter(const RingWriter&) = delete;
+  RingWriter& operator=(const RingWriter&) = delete;
+
+  // ---- tickets
+
+  /// Waits until at least one position is free and grants up to `samples_max`; never past an epoch's
+  /// end. A negative time-out waits for ever. `ended`: the stream is over, or wholly handed out.
+  [[nodiscard]] Claim claim(std::uint64_t samples_max, int timeout_ms, Ticket& ticket);
+
+  /// The ticket's samples are complete. In any order, from any thread.
+  void publish(const Ticket& ticket, const Receipt& receipt);
+
+  /// The ticket's samples will not come. The newest goes back to be handed out again; any other leaves
+  /// a hole, and the stream fails.
+  void give_back(const Ticket& ticket) noexcept;
+
+  /// Streams of unknown epoch length: the current epoch ends after what was published so far. Throws
+  /// InvalidArgument while a ticket is out, or if the epoch has no samples.
+  void end_epoch();
+
+  // ---- the stream's end
+
+  /// No more samples will come. Ends the current epoch where its length is not known; throws
+  /// InvalidArgument in the middle of one whose length is.
+  void finish();
+  void stop(const std::string& text) noexcept;
+  void fail(const std::string& text) noexcept;
+
+  /// Waits until every consumer has let go of all that is published, and of a stream that came to its
+  /// end, until it ever had one. Negative: for ever.
+  [[nodiscard]] bool wait_drained(int timeout_ms);
+  /// After draining: `finished` for good.
+  void close() noexcept;
+
+  // ---- consumers
+
+  /// The consumer counts from here on. `desk` is its mapped desk, zeroed, not yet seen by it; it stays
+  /// mapped as long as the writer may look at it.
+  [[nodiscard]] std::variant<Admitted, NotAdmitted> admit(const AdmitRequest& request,
+                                                          std::shared_ptr<Desk> desk);
+  /// It left or died: its memory is free at once.
+  void remove(std::uint32_t index, std::uint64_t tenant) noexcept;
+  /// Takes its place away although it lives. False if there is no such consumer.
+  bool evict(std::uint32_t index, std::uint64_t tenant) noexcept;
+  /// `let_go`: out of the gate between its loops, and in again at a new position.
+  void pause(std::uint32_t index, std::uint64_t tenant) noexcept;
+  [[nodiscard]] std::variant<std::uint64_t, NotAdmitted> resume(std::uint32_t index,
+                                                               std::uint64_t tenant, Join join,
+                                                               std::uint64_t cursor);
+
+  [[nodiscard]] WriterStatus status() const;
+  [[nodiscard]] std::uint64_t samples_per_epoch() const noexcept {
+    return options_.samples_per_epoch;
+  }
+  void set_stall_policy(std::uint64_t timeout_ms, OnStall on_stall) noexcept;
+
+ private:
+  struct Attached {
+    std::uint32_t index = 0;
+    std::uint64_t tenant = 0;
+    std::shared_ptr<Desk> desk;
+    Pace pace = Pace::lockstep;
+    bool paused = false;
+    std::uint64_t floor = 0;  ///< the last `released` accepted from its desk
+    std::uint64_t bound = 0;  ///< it may always have let go of this much
+    std::uint64_t skipping = 0;
+    std::uint32_t pid = 0;
+    std::string name;
+  };
+  struct Outstanding {
+    std::uint64_t start, end;
+    bool ready;
+    Receipt receipt;
+  };
+  struct Eviction {
+    std::uint32_t index;
+    std::string reason;
+  };
+  struct Stall {
+    std::uint64_t tenant = 0;
+    std::uint64_t floor = 0;
+    std::uint64_t since_ns = 0;
+    std::uint64_t reported_ns = 0;
+  };
+  struct BellList;
+  using Lock = std::unique_lock<std::mutex>;
+
+  // All of these are called with the lock held.
+  [[nodiscard]] bool over() const noexcept;
+  /// Takes over what the desk says, or returns what is wrong with it.
+  [[nodiscard]] std::string offence_of(Attached& consumer) const;
+  void evict_offenders();
+  /// Nothing while it skips an epoch whose end is not known: it does not gate then.
+  [[nodiscard]] std::optional<std::uint64_t> position_of(const Attached& consumer) const;
+  void refresh_limit();
+  [[nodiscard]] bool jump_is_due(std::uint64_t& target);
+  void jump(std::uint64_t target);
+  void grant(std::uint64_t samples, Ticket& ticket);
+  void wait_for_space(Lock& lock, int timeout_ms);
+  void look_for_stall();
+  [[nodiscard]] bool held_back() const noexcept;
+  void advance(BellList& bells);
+  void ring_sleepers(BellList& bells, bool all) noexcept;
+  void bump() noexcept;
+  void enter_end(StreamState outcome, const std::string& text, BellList& bells) noexcept;
+  [[nodiscard]] std::optional<std::uint64_t> place(Join join, std::uint64_t cursor,
+                                                   std::uint64_t at_least, std::string& why_not);
+  [[nodiscard]] std::optional<NotAdmitted> refusal_if_over() const;
+  void drop(std::size_t at) noexcept;
+  void evict_at(std::size_t at, std::string reason);
+  [[nodiscard]] Attached* find(std::uint32_t index, std::uint64_t tenant) noexcept;
+  [[nodiscard]] std::string unique_name(const std::string& wanted) const;
+  [[nodiscard]] bool drained();
+  // Called without.
+  void tell_evicted(std::vector<Eviction> evictions);
+  void log(LogLevel level, const std::string& text) const;
+
+  Board board_;
+  Options options_;
+  const std::uint64_t capacity_;
+
+  std::mutex turn_;  ///< one claimer at a time waits for space
+  mutable std::mutex mutex_;
+  EpochLedger ledger_;
+  std::deque<Outstanding> outstanding_;
+  std::vector<Attached> attached_;
+  std::vector<Eviction> evictions_;  ///< to be told once the lock is free
+  std::uint64_t next_;               ///< next position to hand out
+  std::uint64_t claimed_;
+  std::uint64_t published_;
+  std::uint64_t limit_ = 0;  ///< below it positions may be handed out; 0: look again
+  std::uint64_t demand_base_;
+  std::uint64_t valid_from_ = 0;
+  std::uint64_t stream_end_;
+  std::uint64_t next_tenant_ = 1;
+  std::size_t slowest_ = none;  ///< index into attached_ of whom the limit comes from
+  StreamState outcome_ = StreamState::running;  ///< or what the stream ended in
+  std::string outcome_text_;
+  bool publishing_ = false;  ///< the first publication is done
+  bool had_consumer_ = false;
+  bool claimer_waits_ = false;
+  Stall stall_;
+  Shared32 private_word_{0};  ///< bumped by whatever a claimer may wait for besides a desk
+
+  static constexpr std::size_t none = ~std::size_t{0};
+};
+
+}  // namespace batchcast

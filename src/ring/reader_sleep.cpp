@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+
+#include <batchcast/ring/reader.hpp>
+
+#include <batchcast/core/clock.hpp>
+#include <batchcast/ring/futex.hpp>
+
+#include <algorithm>
+
+namespace batchcast {
+namespace {
+
+// A consumer that polls with a time-out of zero never sleeps, so it has to look for itself.
+constexpr std::uint64_t look_alive_every_ns = 50'000'000;
+
+inline void relax() noexcept {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield");
+#endif
+}
+
+}  // namespace
+
+bool RingReader::spin(std::uint64_t wanted) const noexcept {
+  if (options_.spin_ns == 0) return false;
+  const std::uint64_t until = now_ns() + options_.spin_ns;
+  do {
+    for (int i = 0; i < 16; ++i) {
+      if (order::load_published(board_.progress()) >= wanted) return true;
+      relax();
+    }
+  } while (now_ns() < until);
+  return false;
+}
+
+bool RingReader::sleep(std::uint64_t wanted, StreamState seen, std::uint64_t deadline_ns) {
+  const std::uint64_t started = now_ns();
+  if (started >= deadline_ns) {
+    look_whether_alive(started);
+    return false;
+  }
+  if (!spin(wanted)) {
+    const std::uint64_t left_ms = (deadline_ns - started + 999'999) / 1'000'000;
+    doze(wanted, seen,
+         static_cast<int>(std::min<std::uint64_t>(limits::sleep_ms_max, left_ms)));
+  }
+  order::count(desk_.waits);
+  order::count(desk_.wait_ns, now_ns() - started);
+  check();
+  return true;
+}
+
+void RingReader::doze(std::uint64_t wanted, StreamState seen, int timeout_ms) {
+  const std::uint64_t announced = order::load_announced(board_.progress());
+  const std::uint32_t bell = order::load_word(entry_.bell);
+  const auto has_come = [&] {
+    return order::look_again_published(board_.progress()) >= wanted ||
+           order::load_state(board_.progress()) != seen ||
+           order::load_announced(board_.progress()) != announced || revoked();
+  };
+  // A new announcement between the caller's look and this one would ring nobody's bell.
+  if (samples_per_epoch_ == 0 && found_ && !skip_wanted_ && announced > epoch_) return;
+  if (skip_wanted_ && announced > epoch_) return;
+  order::consumer_sleeps_until(desk_, wanted);
+  if (!has_come()) {
+    const auto in_vain = [&](Woken woken) {
+      return woken == Woken::timed_out && has_come() && order::load_word(entry_.bell) == bell;
+    };
+    Woken woken = futex_wait(entry_.bell, bell, timeout_ms);
+    // Whoever published may be between its store and its wake-up: give it one more round to come.
+    if (in_vain(woken)) {
+      woken = futex_wait(entry_.bell, bell, limits::sleep_ms_max);
+      if (in_vain(woken)) order::count(desk_.late_wakeups);
+    }
+    if (woken == Woken::timed_out) look_whether_alive(0);
+  }
+  order::consumer_wakes(desk_);
+}
+
+void RingReader::look_whether_alive(std::uint64_t now) noexcept {
+  if (now != 0 && now - looked_alive_ns_ < look_alive_every_ns) return;
+  looked_alive_ns_ = now;
+  if (!producer_dead_) producer_dead_ = host_.producer_is_dead();
+}
+
+}  // namespace batchcast

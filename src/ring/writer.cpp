@@ -1,0 +1,403 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+
+#include <batchcast/ring/writer.hpp>
+
+#include <batchcast/core/assert.hpp>
+#include <batchcast/core/clock.hpp>
+#include <batchcast/core/error.hpp>
+
+#include "ring/bell_list.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+// Tickets, publication, and the stream's end. Consumers are in writer_consumers.cpp.
+namespace batchcast {
+
+RingWriter::RingWriter(Board board, Options options)
+    : board_(board),
+      options_(std::move(options)),
+      capacity_(board_.head().capacity),
+      ledger_(board, options_.samples_per_epoch, options_.epochs, options_.start),
+      next_(options_.start),
+      claimed_(options_.start),
+      published_(options_.start),
+      demand_base_(options_.start),
+      valid_from_(options_.start),
+      stream_end_(ledger_.stream_end()) {
+  order::set_release(board_.progress().valid_from, valid_from_);
+  order::claim(board_.progress(), claimed_);
+  order::publish(board_.progress(), published_);
+}
+
+Claim RingWriter::claim(std::uint64_t samples_max, int timeout_ms, Ticket& ticket) {
+  BATCHCAST_ASSERT(samples_max > 0);
+  const std::uint64_t started_ns = now_ns();
+  bool waited = false;
+  std::lock_guard turn(turn_);
+  Lock lock(mutex_);
+  for (;;) {
+    if (over() || next_ >= stream_end_) return Claim::ended;
+    if (next_ >= limit_) refresh_limit();
+    if (!evictions_.empty()) {
+      std::vector<Eviction> evictions = std::exchange(evictions_, {});
+      lock.unlock();
+      tell_evicted(std::move(evictions));
+      lock.lock();
+      continue;
+    }
+    std::uint64_t target = 0;
+    const bool jumping = jump_is_due(target);
+    if (jumping && outstanding_.empty()) {
+      jump(target);
+      continue;
+    }
+    if (!jumping && next_ < limit_) {
+      grant(samples_max, ticket);
+      if (waited) {
+        order::count(board_.progress().space_waits);
+        order::count(board_.progress().space_wait_ns, now_ns() - started_ns);
+      }
+      return Claim::granted;
+    }
+    int wait_ms = limits::sleep_ms_max;
+    if (timeout_ms >= 0) {
+      const auto spent_ms = static_cast<std::int64_t>((now_ns() - started_ns) / 1'000'000);
+      if (spent_ms >= timeout_ms) return Claim::timed_out;
+      wait_ms = static_cast<int>(std::min<std::int64_t>(wait_ms, timeout_ms - spent_ms));
+    }
+    waited = true;
+    wait_for_space(lock, wait_ms);
+  }
+}
+
+void RingWriter::grant(std::uint64_t samples_max, Ticket& ticket) {
+  ticket.position = next_;
+  ticket.epoch = ledger_.epoch_of(next_);
+  std::uint64_t limit = std::min(limit_, stream_end_);
+  if (const auto end = ledger_.end_of(ticket.epoch)) limit = std::min(limit, *end);
+  ticket.size = std::min(samples_max, limit - next_);
+  next_ += ticket.size;
+  claimed_ = std::max(claimed_, next_);
+  outstanding_.push_back({ticket.position, next_, false, {}});
+  order::claim(board_.progress(), claimed_);
+}
+
+void RingWriter::refresh_limit() {
+  evict_offenders();
+  constexpr std::uint64_t nobody = limits::position_max;
+  std::uint64_t lowest = nobody;
+  std::uint64_t foremost_free = nobody;
+  std::size_t free_index = none;
+  bool somebody_skips = false;
+  slowest_ = none;
+  for (std::size_t i = 0; i < attached_.size(); ++i) {
+    if (attached_[i].paused) continue;
+    const auto position = position_of(attached_[i]);
+    if (!position) {
+      somebody_skips = true;
+    } else if (attached_[i].pace == Pace::free) {
+      if (free_index == none || *position > foremost_free) foremost_free = *position, free_index = i;
+    } else if (slowest_ == none || *position < lowest) {
+      lowest = *position, slowest_ = i;
+    }
+  }
+  std::uint64_t limit = 0;
+  if (slowest_ != none) {
+    limit = std::min(saturating_add(lowest, capacity_), ledger_.table_limit(lowest));
+    demand_base_ = std::max(demand_base_, lowest);
+  } else if (somebody_skips || options_.free_running) {
+    limit = limits::position_max;
+  } else if (free_index != none) {
+    limit = saturating_add(foremost_free, capacity_);
+    demand_base_ = std::max(demand_base_, foremost_free);
+    slowest_ = free_index;
+  } else {
+    limit = saturating_add(demand_base_, capacity_);
+  }
+  // Somebody may already stand beyond what is published; two samples must still not share a place.
+  limit_ = std::min({limit, saturating_add(published_, capacity_), stream_end_});
+}
+
+bool RingWriter::jump_is_due(std::uint64_t& target) {
+  if (!ledger_.length_known() || attached_.empty() || held_back()) return false;
+  std::uint64_t lowest = limits::position_max;
+  bool somebody = false;
+  for (Attached& consumer : attached_) {
+    if (consumer.paused) continue;
+    somebody = true;
+    // `floor` was brought up to date by the last refresh, and standing still is the safe mistake.
+    lowest = std::min(lowest, consumer.floor);
+  }
+  target = lowest;
+  return somebody && lowest > claimed_ && lowest < stream_end_;
+}
+
+void RingWriter::jump(std::uint64_t target) {
+  BATCHCAST_ASSERT(outstanding_.empty());
+  next_ = claimed_ = published_ = valid_from_ = target;
+  order::claim(board_.progress(), claimed_);
+  order::set_release(board_.progress().valid_from, valid_from_);
+  ledger_.jumped(target);
+  order::publish(board_.progress(), published_);
+  limit_ = 0;
+}
+
+void RingWriter::wait_for_space(Lock& lock, int timeout_ms) {
+  const std::uint32_t private_value = order::load_word(private_word_);
+  std::shared_ptr<Desk> desk;
+  std::uint32_t desk_value = 0;
+  std::uint64_t tenant = 0;
+  const std::uint64_t wanted = saturating_sub(next_ + 1, capacity_);
+  if (slowest_ != none && slowest_ < attached_.size()) {
+    desk = attached_[slowest_].desk;
+    tenant = attached_[slowest_].tenant;
+    desk_value = order::load_word(desk->word);
+    order::producer_sleeps(board_.progress(), tenant, wanted);
+    if (order::load_word(desk->word) != desk_value) {
+      order::producer_wakes(board_.progress());
+      limit_ = 0;
+      return;
+    }
+  }
+  // The second look: whatever was let go of before the sleep was announced.
+  std::uint64_t target = 0;
+  refresh_limit();
+  const bool jumping = jump_is_due(target);
+  if (!evictions_.empty() || (jumping ? outstanding_.empty() : next_ < limit_)) {
+    order::producer_wakes(board_.progress());
+    return;
+  }
+  claimer_waits_ = true;
+  lock.unlock();
+  const auto sleep = [&] {
+    return desk ? futex_wait_either(desk->word, desk_value, private_word_, private_value, timeout_ms)
+                : futex_wait(private_word_, private_value, timeout_ms);
+  };
+  Woken woken = sleep();
+  const auto slept_in_vain = [&] {
+    return woken == Woken::timed_out && desk && order::load_released(*desk) >= wanted &&
+           order::load_word(desk->word) == desk_value;
+  };
+  // The one who let go may be between its store and its wake-up: give it one more round to come.
+  bool late = false;
+  if (slept_in_vain()) {
+    woken = sleep();
+    late = slept_in_vain();
+  }
+  lock.lock();
+  claimer_waits_ = false;
+  order::producer_wakes(board_.progress());
+  if (late && !over()) order::count(board_.progress().late_wakeups);
+  limit_ = 0;
+  look_for_stall();
+}
+
+void RingWriter::publish(const Ticket& ticket, const Receipt& receipt) {
+  BellList bells;
+  {
+    Lock lock(mutex_);
+    const auto found = std::lower_bound(
+        outstanding_.begin(), outstanding_.end(), ticket.position,
+        [](const Outstanding& run, std::uint64_t position) { return run.start < position; });
+    BATCHCAST_ASSERT(found != outstanding_.end() && found->start == ticket.position &&
+                     !found->ready);
+    found->ready = true;
+    found->receipt = receipt;
+    if (!over() && !held_back()) advance(bells);
+  }
+  bells.wake();
+}
+
+void RingWriter::advance(BellList& bells) {
+  const std::uint64_t before = published_;
+  bool announced = false;
+  while (!outstanding_.empty() && outstanding_.front().ready) {
+    const Outstanding& run = outstanding_.front();
+    announced |= ledger_.published(run.start, run.end, run.receipt);
+    published_ = run.end;
+    outstanding_.pop_front();
+  }
+  if (published_ == before) return;
+  if (!publishing_) {
+    publishing_ = true;
+    order::store_state(board_.progress(), StreamState::running);
+  }
+  order::publish(board_.progress(), published_);
+  if (published_ >= stream_end_) {
+    enter_end(StreamState::finished, "", bells);
+  } else {
+    // Where ends are not known beforehand, somebody may sleep for nothing else.
+    ring_sleepers(bells, announced && !ledger_.length_known());
+  }
+  if (claimer_waits_) bump();
+}
+
+void RingWriter::ring_sleepers(BellList& bells, bool all) noexcept {
+  for (const Attached& consumer : attached_) {
+    const bool rings = all ? order::consumer_sleeps(*consumer.desk)
+                           : order::consumer_waits_for(*consumer.desk, published_);
+    if (rings) bells.ring(board_.consumer(consumer.index).bell);
+  }
+}
+
+void RingWriter::give_back(const Ticket& ticket) noexcept {
+  std::string hole;
+  {
+    Lock lock(mutex_);
+    if (!outstanding_.empty() && outstanding_.back().start == ticket.position) {
+      outstanding_.pop_back();
+      next_ = ticket.position;
+      if (claimer_waits_) bump();
+    } else {
+      hole = "a loan of positions " + std::to_string(ticket.position) + " to " +
+             std::to_string(ticket.position + ticket.size - 1) +
+             " was dropped unpublished while later ones were out: the stream would have a hole. "
+             "Publish loans that are not the newest, or end the stream with fail() and the reason";
+    }
+  }
+  if (!hole.empty()) fail(hole);
+}
+
+void RingWriter::end_epoch() {
+  BellList bells;
+  {
+    Lock lock(mutex_);
+    if (over()) return;
+    if (ledger_.length_known()) {
+      throw InvalidArgument("batchcast: end_epoch() on a stream whose epochs have " +
+                            std::to_string(options_.samples_per_epoch) +
+                            " samples each: they end by themselves. Leave samples_per_epoch at 0 "
+                            "for a stream whose epochs end when you say so.");
+    }
+    const bool all_ready = std::all_of(outstanding_.begin(), outstanding_.end(),
+                                       [](const Outstanding& run) { return run.ready; });
+    if (!all_ready) {
+      throw InvalidArgument(
+          "batchcast: end_epoch() while a loan is out. Publish or drop every loan of the epoch "
+          "first: only then is it known where the epoch ends.");
+    }
+    if (ledger_.start_of(ledger_.epoch_of(next_)) == next_) {
+      throw InvalidArgument("batchcast: end_epoch() of an epoch without a sample.");
+    }
+    ledger_.end_current(next_, published_);
+    limit_ = 0;
+    ring_sleepers(bells, true);
+    bump();
+  }
+  bells.wake();
+}
+
+void RingWriter::finish() {
+  bool unfinished_epoch = false;
+  {
+    Lock lock(mutex_);
+    if (over() || stream_end_ == published_) return;
+    unfinished_epoch = ledger_.start_of(ledger_.epoch_of(next_)) != next_;
+    if (unfinished_epoch && ledger_.length_known()) {
+      throw InvalidArgument("batchcast: finish() in the middle of epoch " +
+                            std::to_string(ledger_.epoch_of(next_)) +
+                            ": make it whole first, or end the stream with stop().");
+    }
+  }
+  if (unfinished_epoch) end_epoch();
+  BellList bells;
+  {
+    Lock lock(mutex_);
+    if (over()) return;
+    stream_end_ = next_;
+    if (published_ == stream_end_ && !held_back()) {
+      enter_end(StreamState::finished, "", bells);
+    }
+    bump();
+  }
+  bells.wake();
+}
+
+void RingWriter::stop(const std::string& text) noexcept {
+  BellList bells;
+  {
+    Lock lock(mutex_);
+    if (!over()) enter_end(StreamState::stopped, text, bells);
+  }
+  bells.wake();
+}
+
+void RingWriter::fail(const std::string& text) noexcept {
+  BellList bells;
+  {
+    Lock lock(mutex_);
+    if (!over()) enter_end(StreamState::failed, text, bells);
+  }
+  bells.wake();
+}
+
+void RingWriter::enter_end(StreamState outcome, const std::string& text,
+                           BellList& bells) noexcept {
+  outcome_ = outcome;
+  outcome_text_ = text;
+  BoardProgress& board = board_.progress();
+  const std::size_t length = std::min(text.size(), board.state_text.size() - 1);
+  std::memcpy(board.state_text.data(), text.data(), length);
+  board.state_text[length] = '\0';
+  order::set(board.outcome, static_cast<std::uint32_t>(outcome));
+  order::set(board.end_position, published_);
+  order::store_state(board, outcome == StreamState::finished ? StreamState::draining : outcome);
+  ring_sleepers(bells, true);
+  bump();
+}
+
+bool RingWriter::wait_drained(int timeout_ms) {
+  const std::uint64_t started_ns = now_ns();
+  constexpr int look_ms = 10;
+  for (;;) {
+    const std::uint32_t value = order::load_word(private_word_);
+    {
+      Lock lock(mutex_);
+      if (drained()) return true;
+    }
+    if (timeout_ms >= 0 &&
+        now_ns() - started_ns >= static_cast<std::uint64_t>(timeout_ms) * 1'000'000) {
+      return false;
+    }
+    futex_wait(private_word_, value, look_ms);
+  }
+}
+
+bool RingWriter::drained() {
+  // A stream that came to its end waits for its first consumer: the sweep may be slow to start.
+  if (!had_consumer_ && outcome_ == StreamState::finished) return false;
+  evict_offenders();
+  for (Attached& consumer : attached_) {
+    if (consumer.paused) continue;
+    const auto position = position_of(consumer);
+    if (!position || *position < published_) return false;
+  }
+  return true;
+}
+
+void RingWriter::close() noexcept {
+  Lock lock(mutex_);
+  if (outcome_ == StreamState::finished) {
+    order::store_state(board_.progress(), StreamState::finished);
+  }
+}
+
+bool RingWriter::over() const noexcept { return outcome_ != StreamState::running; }
+
+bool RingWriter::held_back() const noexcept {
+  return !publishing_ && attached_.size() < options_.wait_for;
+}
+
+void RingWriter::bump() noexcept {
+  order::bump(private_word_);
+  futex_wake(private_word_);
+}
+
+void RingWriter::log(LogLevel level, const std::string& text) const {
+  if (options_.log) options_.log(level, text);
+}
+
+}  // namespace batchcast

@@ -1,0 +1,380 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+
+#include <batchcast/ring/writer.hpp>
+
+#include <batchcast/core/assert.hpp>
+#include <batchcast/core/clock.hpp>
+
+#include "ring/bell_list.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+// Who is attached, where each stands, who goes and who has to.
+namespace batchcast {
+namespace {
+
+void format_desk(Desk& desk, std::uint32_t index, std::uint64_t tenant, std::uint64_t position,
+                 std::uint32_t batch_size) noexcept {
+  desk.magic = desk_magic;
+  desk.layout_version = layout_version;
+  desk.index = index;
+  desk.tenant = tenant;
+  order::set(desk.batch_size, batch_size);
+  order::set(desk.cursor, position);
+  order::set_release(desk.released, position);
+}
+
+}  // namespace
+
+std::variant<Admitted, NotAdmitted> RingWriter::admit(const AdmitRequest& request,
+                                                      std::shared_ptr<Desk> desk) {
+  BellList bells;
+  Admitted admitted;
+  {
+    Lock lock(mutex_);
+    if (auto refusal = refusal_if_over()) return *refusal;
+    const auto entries = board_.head().consumers_max;
+    std::uint32_t index = 0;
+    while (index < entries && order::get(board_.consumer(index).tenant) != 0) ++index;
+    if (index == entries) {
+      return NotAdmitted{NotAdmitted::Reason::full,
+                         "all " + std::to_string(entries) +
+                             " places for consumers are taken. Start the producer with a larger "
+                             "--max-consumers (up to " +
+                             std::to_string(limits::consumers_max) + ")"};
+    }
+    const bool begins_paused = request.between_epochs == BetweenEpochs::let_go;
+    std::uint64_t position = published_;
+    if (!begins_paused) {
+      std::string why_not;
+      const auto start = place(request.join, request.cursor, 0, why_not);
+      if (!start && !why_not.empty()) {
+        return NotAdmitted{NotAdmitted::Reason::cursor_gone, why_not};
+      }
+      if (start && *start >= stream_end_) {
+        return NotAdmitted{NotAdmitted::Reason::finished,
+                           "the stream's last epoch is no longer in the ring, and none follows"};
+      }
+      if (start) {
+        position = *start;
+      } else {  // the next epoch begins where the current one ends, and nobody knows where that is
+        const std::uint64_t epoch = ledger_.epoch_of(next_);
+        position = std::max(published_, ledger_.start_of(epoch));
+        order::set_release(desk->skipping, epoch + 1);
+      }
+    }
+    admitted.index = index;
+    admitted.tenant = next_tenant_++;
+    admitted.position = position;
+    admitted.samples_to_come = saturating_sub(position, published_);
+    admitted.name = unique_name(request.name);
+    format_desk(*desk, index, admitted.tenant, position, request.batch_size);
+
+    ConsumerEntry& entry = board_.consumer(index);
+    order::set(entry.admitted_at, position);
+    order::set(entry.pid, request.pid);
+    order::set(entry.pace, static_cast<std::uint32_t>(request.pace));
+    order::set(entry.paused, begins_paused ? 1 : 0);
+    entry.name.fill('\0');
+    std::memcpy(entry.name.data(), admitted.name.data(),
+                std::min(admitted.name.size(), entry.name.size() - 1));
+    order::set_release(entry.tenant, admitted.tenant);
+
+    Attached consumer;
+    consumer.index = index;
+    consumer.tenant = admitted.tenant;
+    consumer.desk = std::move(desk);
+    consumer.pace = request.pace;
+    consumer.paused = begins_paused;
+    consumer.floor = consumer.bound = position;
+    consumer.skipping = order::load_skipping(*consumer.desk);
+    consumer.pid = request.pid;
+    consumer.name = admitted.name;
+    attached_.push_back(std::move(consumer));
+    had_consumer_ = true;
+    limit_ = 0;
+    if (!over() && !held_back()) advance(bells);
+    bump();
+  }
+  bells.wake();
+  return admitted;
+}
+
+std::optional<NotAdmitted> RingWriter::refusal_if_over() const {
+  if (outcome_ == StreamState::stopped) {
+    return NotAdmitted{NotAdmitted::Reason::stopped, outcome_text_};
+  }
+  if (outcome_ == StreamState::failed) {
+    return NotAdmitted{NotAdmitted::Reason::failed, outcome_text_};
+  }
+  return std::nullopt;
+}
+
+std::optional<std::uint64_t> RingWriter::place(Join join, std::uint64_t cursor,
+                                               std::uint64_t at_least, std::string& why_not) {
+  const std::uint64_t oldest =
+      std::max(oldest_held(claimed_, capacity_, valid_from_), at_least);
+  switch (join) {
+    case Join::now:
+      return std::max(published_, at_least);
+    case Join::at:
+      if (cursor >= oldest) return cursor;
+      why_not = "position " + std::to_string(cursor) + " is no longer in the ring, whose oldest is " +
+                std::to_string(oldest) +
+                ". Join with `rewind`, or serve the stream with more memory";
+      return std::nullopt;
+    case Join::next_epoch:
+      return ledger_.first_start_from(std::max(claimed_, at_least));
+    case Join::rewind:
+      break;
+  }
+  refresh_limit();
+  std::uint64_t from = oldest;
+  if (slowest_ != none && attached_[slowest_].pace == Pace::lockstep) {
+    const auto slowest = position_of(attached_[slowest_]);
+    if (slowest) from = std::max(from, ledger_.start_of(ledger_.epoch_of(*slowest)));
+  }
+  return ledger_.first_start_from(from);
+}
+
+std::string RingWriter::unique_name(const std::string& wanted) const {
+  const auto taken = [this](const std::string& name) {
+    return std::any_of(attached_.begin(), attached_.end(),
+                       [&](const Attached& consumer) { return consumer.name == name; });
+  };
+  if (!taken(wanted)) return wanted;
+  for (int number = 2;; ++number) {
+    const std::string suffix = "-" + std::to_string(number);
+    const std::string name =
+        wanted.substr(0, limits::consumer_name_bytes_max - suffix.size()) + suffix;
+    if (!taken(name)) return name;
+  }
+}
+
+std::string RingWriter::offence_of(Attached& consumer) const {
+  const std::uint64_t skipping = order::load_skipping(*consumer.desk);  // its end is stored after
+  const std::uint64_t released = order::load_released(*consumer.desk);
+  std::uint64_t bound = std::max(consumer.bound, published_);
+  if (published_ > 0) {
+    if (const auto end = ledger_.end_of(ledger_.epoch_of(published_ - 1))) {
+      bound = std::max(bound, *end);
+    }
+  }
+  if (released < consumer.floor || released > bound) {
+    return "its desk said it had let go of everything below position " + std::to_string(released) +
+           ", which must lie between " + std::to_string(consumer.floor) + " and " +
+           std::to_string(bound);
+  }
+  const std::uint64_t stands_in = ledger_.epoch_of(released);
+  if (skipping != 0 && (ledger_.length_known() ||
+                        (skipping - 1 != stands_in && skipping != stands_in))) {
+    return "its desk said it skips epoch " + std::to_string(skipping - 1) +
+           ", in which it does not stand";
+  }
+  consumer.floor = released;
+  consumer.skipping = skipping;
+  return {};
+}
+
+void RingWriter::evict_offenders() {
+  for (std::size_t i = 0; i < attached_.size();) {
+    std::string offence = attached_[i].paused ? std::string() : offence_of(attached_[i]);
+    if (offence.empty()) {
+      ++i;
+    } else {
+      evict_at(i, std::move(offence));
+    }
+  }
+}
+
+std::optional<std::uint64_t> RingWriter::position_of(const Attached& consumer) const {
+  if (consumer.skipping == 0) return consumer.floor;
+  const auto end = ledger_.end_of(consumer.skipping - 1);
+  if (!end) return std::nullopt;
+  return std::max(consumer.floor, *end);
+}
+
+void RingWriter::remove(std::uint32_t index, std::uint64_t tenant) noexcept {
+  static_cast<void>(evict(index, tenant));  // to the ring, all that differs is who is told
+}
+
+bool RingWriter::evict(std::uint32_t index, std::uint64_t tenant) noexcept {
+  Lock lock(mutex_);
+  Attached* consumer = find(index, tenant);
+  if (consumer == nullptr) return false;
+  drop(static_cast<std::size_t>(consumer - attached_.data()));
+  return true;
+}
+
+void RingWriter::drop(std::size_t at) noexcept {
+  Attached& consumer = attached_[at];
+  if (!consumer.paused) {
+    demand_base_ = std::max(demand_base_, std::min(consumer.floor, published_));
+  }
+  ConsumerEntry& entry = board_.consumer(consumer.index);
+  order::revoke(entry);
+  order::bump(entry.bell);
+  futex_wake(entry.bell);
+  attached_.erase(attached_.begin() + static_cast<std::ptrdiff_t>(at));
+  slowest_ = none;
+  limit_ = 0;
+  bump();
+}
+
+void RingWriter::evict_at(std::size_t at, std::string reason) {
+  evictions_.push_back({attached_[at].index, std::move(reason)});
+  drop(at);
+}
+
+void RingWriter::tell_evicted(std::vector<Eviction> evictions) {
+  for (const Eviction& eviction : evictions) {
+    if (options_.on_evicted) options_.on_evicted(eviction.index, eviction.reason);
+  }
+}
+
+void RingWriter::pause(std::uint32_t index, std::uint64_t tenant) noexcept {
+  Lock lock(mutex_);
+  Attached* consumer = find(index, tenant);
+  if (consumer == nullptr || consumer->paused) return;
+  evict_offenders();  // and one last look at where it stands: it cannot be placed before that
+  consumer = find(index, tenant);
+  if (consumer == nullptr) return;
+  const auto position = position_of(*consumer);
+  if (position) {
+    consumer->floor = std::max(consumer->floor, *position);
+    demand_base_ = std::max(demand_base_, std::min(*position, published_));
+  }
+  consumer->paused = true;
+  order::set(board_.consumer(index).paused, 1);
+  limit_ = 0;
+  slowest_ = none;
+  bump();
+}
+
+std::variant<std::uint64_t, NotAdmitted> RingWriter::resume(std::uint32_t index,
+                                                            std::uint64_t tenant, Join join,
+                                                            std::uint64_t cursor) {
+  Lock lock(mutex_);
+  if (auto refusal = refusal_if_over()) return *refusal;
+  Attached* consumer = find(index, tenant);
+  if (consumer == nullptr) {
+    return NotAdmitted{NotAdmitted::Reason::stopped, "the producer evicted this consumer"};
+  }
+  if (!consumer->paused) return consumer->floor;
+  std::string why_not;
+  // A consumer that has had nothing yet may go back as far as the ring reaches.
+  const bool fresh = order::get(consumer->desk->batches) == 0;
+  const auto start = place(join, cursor, fresh ? 0 : consumer->floor, why_not);
+  consumer = find(index, tenant);
+  if (consumer == nullptr) {
+    return NotAdmitted{NotAdmitted::Reason::stopped, "the producer evicted this consumer"};
+  }
+  if (!start && !why_not.empty()) return NotAdmitted{NotAdmitted::Reason::cursor_gone, why_not};
+  if (start && *start >= stream_end_) {
+    return NotAdmitted{NotAdmitted::Reason::finished, "the stream has no further epoch"};
+  }
+  std::uint64_t position = 0;
+  if (start) {
+    position = *start;
+  } else {
+    const std::uint64_t epoch = ledger_.epoch_of(next_);
+    position = std::max(published_, ledger_.start_of(epoch));
+    order::set_release(consumer->desk->skipping, epoch + 1);
+  }
+  consumer->floor = consumer->bound = position;
+  consumer->skipping = order::load_skipping(*consumer->desk);
+  consumer->paused = false;
+  order::set_release(consumer->desk->released, position);
+  order::set(board_.consumer(index).paused, 0);
+  limit_ = 0;
+  bump();
+  return position;
+}
+
+RingWriter::Attached* RingWriter::find(std::uint32_t index, std::uint64_t tenant) noexcept {
+  for (Attached& consumer : attached_) {
+    if (consumer.index == index && consumer.tenant == tenant) return &consumer;
+  }
+  return nullptr;
+}
+
+void RingWriter::set_stall_policy(std::uint64_t timeout_ms, OnStall on_stall) noexcept {
+  Lock lock(mutex_);
+  options_.stall_timeout_ms = timeout_ms;
+  options_.on_stall = on_stall;
+}
+
+void RingWriter::look_for_stall() {
+  refresh_limit();
+  const bool blocks = slowest_ != none && attached_[slowest_].pace == Pace::lockstep &&
+                      saturating_add(attached_[slowest_].floor, capacity_) <= next_;
+  if (over() || !blocks) {
+    stall_ = {};
+    return;
+  }
+  const Attached& consumer = attached_[slowest_];
+  const std::uint64_t now = now_ns();
+  if (stall_.tenant != consumer.tenant || stall_.floor != consumer.floor) {
+    stall_ = {consumer.tenant, consumer.floor, now, now};
+    return;
+  }
+  if (now - stall_.reported_ns < options_.stall_timeout_ms * 1'000'000) return;
+  stall_.reported_ns = now;
+  const auto stalled_s = static_cast<std::uint64_t>(seconds_from_ns(now - stall_.since_ns));
+  const Desk& desk = *consumer.desk;
+  std::string text = "consumer `" + consumer.name + "` (pid " + std::to_string(consumer.pid) +
+                     ") has held the stream up for " + std::to_string(stalled_s) + " s: it ";
+  if (order::get(desk.leases_held) != 0) {
+    const std::uint64_t since = order::get(desk.oldest_lease_since_ns);
+    text += "holds a batch from position " + std::to_string(consumer.floor) + " since " +
+            std::to_string(static_cast<std::uint64_t>(seconds_from_ns(now > since ? now - since : 0))) +
+            " s";
+  } else {
+    text += "does not ask for its next batch, at position " + std::to_string(consumer.floor);
+  }
+  if (options_.on_stall == OnStall::evict) {
+    log(LogLevel::warning, text + ". It is evicted.");
+    evict_at(slowest_, text);
+  } else {
+    log(LogLevel::warning, text + ". `batchcast evict` lets the others go on without it.");
+  }
+}
+
+WriterStatus RingWriter::status() const {
+  WriterStatus status;
+  Lock lock(mutex_);
+  const BoardProgress& board = static_cast<const BoardView&>(board_).progress();
+  status.state = order::load_state(board);
+  status.published = published_;
+  status.claimed = claimed_;
+  status.epoch = ledger_.epoch_of(published_);
+  status.late_wakeups = order::get(board.late_wakeups);
+  status.space_waits = order::get(board.space_waits);
+  status.space_wait_ns = order::get(board.space_wait_ns);
+  for (const Attached& consumer : attached_) {
+    const Desk& desk = *consumer.desk;
+    ConsumerStatus row;
+    row.name = consumer.name;
+    row.index = consumer.index;
+    row.pid = consumer.pid;
+    row.batch_size = order::get(desk.batch_size);
+    row.pace = consumer.pace;
+    row.position = order::load_released(desk);
+    row.lag = saturating_sub(published_, row.position);
+    row.samples = order::get(desk.samples);
+    row.wait_ns = order::get(desk.wait_ns);
+    row.leases_held = order::get(desk.leases_held);
+    const bool stalled =
+        stall_.tenant == consumer.tenant && stall_.reported_ns != stall_.since_ns;
+    row.state = consumer.paused                        ? "paused"
+                : order::load_skipping(desk) != 0      ? "skipping"
+                : stalled                              ? "stalled"
+                                                       : "running";
+    status.consumers.push_back(std::move(row));
+  }
+  return status;
+}
+
+}  // namespace batchcast

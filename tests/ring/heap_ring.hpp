@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#pragma once
+
+#include <batchcast/ring/reader.hpp>
+#include <batchcast/ring/writer.hpp>
+
+#include <cstring>
+#include <memory>
+#include <new>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace batchcast::testing {
+
+/// A ring of sample ids alone, on the heap: writer and readers in one process, for tests of the protocol
+/// without memfds, doors and processes.
+class HeapRing {
+ public:
+  explicit HeapRing(std::uint64_t capacity, RingWriter::Options options,
+                    std::uint32_t consumers_max = 8)
+      : ids_(2 * capacity) {
+    FieldEntry field{};
+    field.capacity = capacity;
+    field.stride_bytes = field.sample_bytes = 8;
+    field.segment_bytes = 8 * capacity;
+    const std::vector<FieldEntry> fields(2, field);
+    BoardSpec spec;
+    spec.fields = fields;
+    spec.capacity = capacity;
+    spec.samples_per_epoch = options.samples_per_epoch;
+    spec.epochs = options.epochs;
+    spec.consumers_max = consumers_max;
+    spec.first_position = options.start;
+    bytes_ = board_bytes_for(spec);
+    memory_ = static_cast<std::byte*>(::operator new(bytes_, std::align_val_t{64}));
+    std::memset(memory_, 0, bytes_);
+    format_board({memory_, bytes_}, spec);
+    writer_ = std::make_unique<RingWriter>(Board(memory_), std::move(options));
+  }
+  ~HeapRing() {
+    writer_.reset();
+    ::operator delete(memory_, std::align_val_t{64});
+  }
+  HeapRing(const HeapRing&) = delete;
+  HeapRing& operator=(const HeapRing&) = delete;
+
+  [[nodiscard]] RingWriter& writer() noexcept { return *writer_; }
+  [[nodiscard]] BoardView board() const noexcept { return BoardView(memory_); }
+  [[nodiscard]] FieldWindow window() noexcept {
+    return {reinterpret_cast<std::byte*>(ids_.data()), ids_.size() / 2, 8, 8};
+  }
+  /// What the double mapping does by itself.
+  void write(std::uint64_t position, std::uint64_t id) noexcept {
+    const std::uint64_t capacity = ids_.size() / 2;
+    ids_[position % capacity] = ids_[position % capacity + capacity] = id;
+  }
+
+  /// Takes, fills and publishes up to n samples; the id is `offset` plus the index in the epoch.
+  std::uint64_t produce(std::uint64_t n, int timeout_ms = 0) {
+    Ticket ticket;
+    if (writer_->claim(n, timeout_ms, ticket) != Claim::granted) return 0;
+    publish(ticket);
+    return ticket.size;
+  }
+  void publish(const Ticket& ticket) {
+    Receipt receipt;
+    for (std::uint64_t i = 0; i < ticket.size; ++i) {
+      const std::uint64_t id = ticket.position + i;
+      write(ticket.position + i, id);
+      receipt.add(std::span(&id, 1));
+    }
+    writer_->publish(ticket, receipt);
+  }
+
+ private:
+  std::vector<std::uint64_t> ids_;
+  std::size_t bytes_ = 0;
+  std::byte* memory_ = nullptr;
+  std::unique_ptr<RingWriter> writer_;
+};
+
+/// A consumer of a HeapRing.
+class HeapConsumer final : public ReaderHost {
+ public:
+  HeapConsumer(HeapRing& ring, AdmitRequest request, RingReader::Options options = {})
+      : desk_(new Desk{}) {
+    request.name = request.name.empty() ? "c" : request.name;
+    options.pace = request.pace;
+    options.stream = "heap";
+    auto reply = ring.writer().admit(request, desk_);
+    if (auto* refusal = std::get_if<NotAdmitted>(&reply)) {
+      refused_ = refusal->reason;
+      return;
+    }
+    admitted = std::get<Admitted>(reply);
+    reader = std::make_unique<RingReader>(ring.board(), *desk_, ring.window(), *this,
+                                          std::move(options));
+  }
+
+  bool producer_is_dead() noexcept override { return dead; }
+  std::string why_revoked() override { return "a test said so"; }
+
+  [[nodiscard]] Desk& desk() noexcept { return *desk_; }
+  [[nodiscard]] std::optional<NotAdmitted::Reason> refused() const noexcept { return refused_; }
+
+  std::unique_ptr<RingReader> reader;
+  Admitted admitted;
+  bool dead = false;
+
+ private:
+  std::shared_ptr<Desk> desk_;
+  std::optional<NotAdmitted::Reason> refused_;
+};
+
+}  // namespace batchcast::testing
