@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright 2026 the batchcast authors
+#
+# What the benchmark scripts share; sourced, not run. The script sets `root` (the repository) first.
+# Options that every script takes: --quick, --rounds N, --build-dir DIR, --batchcast PATH.
+# shellcheck shell=sh disable=SC2034 # what is set here is read by the scripts
+
+: "${root:?}"
+rounds=5
+build_dir=${BATCHCAST_BUILD_DIR:-$root/build/benchmarks}
+batchcast=
+script_name=$(basename "$0")
+
+die() {
+  echo "$script_name: $*" >&2
+  exit 1
+}
+
+# common_option ARG [VALUE]: sets `shift_by` to what it took, 0 if the option is not a common one.
+common_option() {
+  shift_by=0
+  case $1 in
+    --quick) rounds=1 shift_by=1 ;;
+    --rounds) rounds=${2:?--rounds needs a number} shift_by=2 ;;
+    --build-dir) build_dir=${2:?--build-dir needs a folder} shift_by=2 ;;
+    --batchcast) batchcast=${2:?--batchcast needs a path} shift_by=2 ;;
+  esac
+}
+
+# Builds the release binaries, unless --batchcast named one that stands. Sets `batchcast`.
+build() {
+  if [ -z "$batchcast" ]; then
+    sh "$root/cmake/bootstrap.sh" benchmarks >&2 || die "cmake/bootstrap.sh failed"
+    cmake -S "$root" -B "$build_dir" -G Ninja -DCMAKE_BUILD_TYPE=Release \
+      -DBATCHCAST_BUILD_BENCHMARKS=ON >&2 || die "cmake failed"
+    cmake --build "$build_dir" --target batchcast_benchmarks >&2 || die "the build failed"
+    batchcast=$(find "$build_dir" -type f -name batchcast -perm -u+x | head -n 1)
+  fi
+  [ -x "$batchcast" ] || die "no executable batchcast in $build_dir"
+}
+
+# A fresh folder for logs and results, removed by `finish`.
+make_scratch() {
+  scratch=$(mktemp -d) || die "mktemp failed"
+}
+
+# json_value KEY: that number from the last line of stdin, which is one JSON object.
+json_value() {
+  tail -n 1 | sed -n 's/.*"'"$1"'": *\([-+0-9.eE]*\).*/\1/p'
+}
+
+# median, smallest and largest of the numbers on stdin; "- - -" if there are none.
+median_min_max() {
+  sort -g | awk '{ v[NR] = $1 }
+    END {
+      if (NR == 0) { print "- - -"; exit }
+      m = NR % 2 ? v[(NR + 1) / 2] : (v[NR / 2] + v[NR / 2 + 1]) / 2
+      printf "%.9g %.9g %.9g\n", m, v[1], v[NR]
+    }'
+}
+
+# The machine as the inside of a JSON object. The load shows whether the machine was quiet.
+machine_json() {
+  cpu=$(awk -F': *' '/^model name/ { print $2; exit }' /proc/cpuinfo)
+  compiler=$(sed -n 's/^CMAKE_CXX_COMPILER:[A-Z]*=//p' "$build_dir/CMakeCache.txt" 2>/dev/null)
+  version=$("${compiler:-c++}" --version 2>/dev/null | head -n 1)
+  memory=$(awk '/^MemTotal:/ { printf "%.1f", $2 / 1048576 }' /proc/meminfo)
+  printf '"cpu":"%s","cores":%s,"memory_gib":%s,"kernel":"%s","compiler":"%s","load_before":%s' \
+    "${cpu:-$(uname -m)}" "$(getconf _NPROCESSORS_ONLN)" "$memory" "$(uname -r)" "$version" \
+    "${load_before:-null}"
+}
+
+note_load() {
+  load_before=$(cut -d' ' -f1 /proc/loadavg)
+}
+
+# machine_line: the same for people.
+machine_line() {
+  awk -F': *' '/^model name/ { print $2; exit }' /proc/cpuinfo | tr '\n' ','
+  echo " $(getconf _NPROCESSORS_ONLN) cores, Linux $(uname -r), load before $load_before," \
+    "$rounds round(s)"
+}
+
+# end_process PID: TERM, five seconds, KILL; then reaps it.
+end_process() {
+  kill -TERM "$1" 2>/dev/null || return 0
+  for _ in 1 2 3 4 5 6 7 8 9 10; do
+    kill -0 "$1" 2>/dev/null || break
+    sleep 0.5
+  done
+  kill -KILL "$1" 2>/dev/null
+  wait "$1" 2>/dev/null
+}

@@ -1,0 +1,66 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Copyright 2026 the batchcast authors
+#
+# One-way latency from publish to a consumer, against a bare futex hand-off. See README.md in this folder.
+# Usage: latency.sh [--quick] [--rounds N] [--build-dir DIR] [--batchcast P]
+set -u
+root=$(cd "$(dirname "$0")/.." && pwd)
+# shellcheck source=benchmarks/common.sh
+. "$root/benchmarks/common.sh"
+
+keys='spinning_p50_us spinning_p99_us sleeping_p50_us sleeping_p99_us futex_p50_us futex_p99_us'
+while [ $# -gt 0 ]; do
+  common_option "$@"
+  [ "$shift_by" -gt 0 ] || die "unknown option $1 (--quick, --rounds, --build-dir, --batchcast)"
+  shift "$shift_by"
+done
+
+run_once() {
+  "$batchcast" bench latency --json >"$scratch/out" 2>"$scratch/err" || {
+    cat "$scratch/err" "$scratch/out" >&2
+    die "bench latency failed"
+  }
+  for key in $keys; do
+    value=$(json_value "$key" <"$scratch/out")
+    [ -n "$value" ] || die "no $key in: $(tail -n 1 "$scratch/out")"
+    echo "$key $value" >>"$scratch/results"
+  done
+  # The futex of the same run is the yardstick, so the ratio is taken per run.
+  awk '{ v[$1] = $2 } END { print "ratio", v["sleeping_p99_us"] / v["futex_p99_us"] }' \
+    "$scratch/results" >>"$scratch/ratios"
+}
+
+make_scratch
+trap 'rm -rf "$scratch"' EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM HUP
+build
+note_load
+: >"$scratch/results"
+: >"$scratch/ratios"
+round=0
+while [ $round -lt "$rounds" ]; do
+  round=$((round + 1))
+  run_once
+  tail -n 1 "$scratch/out" >&2
+done
+cat "$scratch/ratios" >>"$scratch/results"
+for key in $keys ratio; do
+  echo "$key $(awk -v key="$key" '$1 == key { print $2 }' "$scratch/results" | median_min_max)"
+done >"$scratch/rows"
+
+machine_line
+awk 'BEGIN {
+    target["spinning_p50_us"] = "<= 1"; target["ratio"] = "<= 1.5"
+    name["ratio"] = "sleeping/futex p99"
+    f = "%-20s %9s %9s %9s  %s\n"
+    printf f, "", "median", "min", "max", "target"
+  }
+  { printf f, ($1 in name) ? name[$1] : $1, sprintf("%.3f", $2), sprintf("%.3f", $3),
+      sprintf("%.3f", $4), target[$1] }' "$scratch/rows"
+awk -v machine="$(machine_json)" -v rounds="$rounds" '
+  BEGIN { printf "{\"benchmark\":\"latency\",\"machine\":{%s},\"rounds\":%s", machine, rounds }
+  { key = $1 == "ratio" ? "sleeping_p99_over_futex_p99" : $1
+    printf ",\"%s\":%s,\"%s_min\":%s,\"%s_max\":%s", key, $2, key, $3, key, $4 }
+  END { print "}" }' "$scratch/rows"
