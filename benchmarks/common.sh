@@ -72,6 +72,27 @@ machine_json() {
 
 note_load() {
   load_before=$(cut -d' ' -f1 /proc/loadavg)
+  busy_before=$(busy_ticks)
+}
+
+# Ticks since boot: what all processors worked, what this script and its ended children had of it, and
+# what they could have worked.
+busy_ticks() {
+  sed 's/.*) //' "/proc/$$/stat" | cat - /proc/stat | awk '
+    NR == 1 { own = $12 + $13 + $14 + $15 }
+    $1 == "cpu" { print $2 + $3 + $4 + $7 + $8 + $9 - own, $2 + $3 + $4 + $5 + $6 + $7 + $8 + $9 }'
+}
+
+# others_percent: how much of the machine others had since note_load. Valid once all children are reaped.
+others_percent() {
+  echo "$busy_before $(busy_ticks)" |
+    awk '{ p = 100 * ($3 - $1) / ($4 - $2); printf "%.1f", (p > 0 ? p : 0) }'
+}
+
+# warn_if_disturbed PERCENT
+warn_if_disturbed() {
+  awk -v p="$1" 'BEGIN { if (p > 3) {
+    printf "Other processes had %s%% of the machine meanwhile: measure again when it is quiet.\n", p } }'
 }
 
 # machine_line: the same for people.

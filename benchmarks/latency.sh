@@ -50,6 +50,7 @@ for key in $keys ratio; do
   echo "$key $(awk -v key="$key" '$1 == key { print $2 }' "$scratch/results" | median_min_max)"
 done >"$scratch/rows"
 
+others=$(others_percent)
 machine_line
 awk 'BEGIN {
     target["spinning_p50_us"] = "<= 1"; target["ratio"] = "<= 1.5"
@@ -59,8 +60,10 @@ awk 'BEGIN {
   }
   { printf f, ($1 in name) ? name[$1] : $1, sprintf("%.3f", $2), sprintf("%.3f", $3),
       sprintf("%.3f", $4), target[$1] }' "$scratch/rows"
-awk -v machine="$(machine_json)" -v rounds="$rounds" '
-  BEGIN { printf "{\"benchmark\":\"latency\",\"machine\":{%s},\"rounds\":%s", machine, rounds }
+warn_if_disturbed "$others"
+awk -v machine="$(machine_json)" -v rounds="$rounds" -v others="$others" '
+  BEGIN { printf "{\"benchmark\":\"latency\",\"machine\":{%s},\"rounds\":%s,\"others_percent\":%s",
+            machine, rounds, others }
   { key = $1 == "ratio" ? "sleeping_p99_over_futex_p99" : $1
     printf ",\"%s\":%s,\"%s_min\":%s,\"%s_max\":%s", key, $2, key, $3, key, $4 }
   END { print "}" }' "$scratch/rows"

@@ -129,32 +129,42 @@ rates() {
     '$1 == bytes && $2 == consumers && $3 == name { print $4 }' "$scratch/results" | median_min_max
 }
 
+# Median of the rounds' ratios: the two runs of a round are neighbours in time, their medians are not.
+ratio() {
+  awk -v bytes="$1" -v consumers="$2" '
+    $1 == bytes && $2 == consumers {
+      if ($3 == "batchcast") ours = $4
+      else printf "%.4f\n", ours / $4
+    }' "$scratch/results" | median_min_max | awk '{ print $1 }'
+}
+
 # One row per case: bytes consumers, then median min max of each side, then the ratio.
 rows() {
   awk '!seen[$0]++' "$scratch/cases" | while read -r bytes consumers; do
     echo "$bytes $consumers $(rates "$bytes" "$consumers" batchcast)" \
-      "$(rates "$bytes" "$consumers" iceoryx)"
-  done | awk '{ print $0, $6 == "-" ? "-" : sprintf("%.2f", $3 / $6) }'
+      "$(rates "$bytes" "$consumers" iceoryx) $(ratio "$bytes" "$consumers")"
+  done
 }
 
 table() {
   awk -v large=$large_batch '
     function rate(m) { return m == "-" ? "-" : sprintf("%.0f", m) }
     function range(a, b) { return a == "-" ? "-" : sprintf("%.0f-%.0f", a, b) }
+    function rounded(r) { return r == "-" ? "-" : sprintf("%.2f", r) }
     BEGIN {
       target[1] = ">= 1.5"; target[4] = ">= 2.5"; target[16] = "> 1"
       f = "%11s %9s | %11s %19s | %11s %19s | %6s %7s\n"
       printf f, "batch bytes", "consumers", "batchcast/s", "min-max", "iceoryx/s", "min-max", "ratio", "target"
     }
-    { printf f, $1, $2, rate($3), range($4, $5), rate($6), range($7, $8), $9,
+    { printf f, $1, $2, rate($3), range($4, $5), rate($6), range($7, $8), rounded($9),
         $1 == large ? target[$2] : "" }' "$scratch/rows"
 }
 
 json() {
-  awk -v machine="$(machine_json)" -v rounds="$rounds" -v in_flight=$in_flight '
+  awk -v machine="$(machine_json)" -v rounds="$rounds" -v in_flight=$in_flight -v others="$others" '
     function number(x) { return x == "-" ? "null" : x }
-    BEGIN { printf "{\"benchmark\":\"ring\",\"machine\":{%s},\"rounds\":%s,\"in_flight\":%s,\"cases\":[",
-              machine, rounds, in_flight }
+    BEGIN { printf "{\"benchmark\":\"ring\",\"machine\":{%s},\"rounds\":%s,\"in_flight\":%s,\"others_percent\":%s,\"cases\":[",
+              machine, rounds, in_flight, others }
     { printf "%s{\"batch_bytes\":%s,\"consumers\":%s", (NR > 1 ? "," : ""), $1, $2
       printf ",\"batchcast\":%s,\"batchcast_min\":%s,\"batchcast_max\":%s", $3, $4, $5
       printf ",\"iceoryx\":%s,\"iceoryx_min\":%s,\"iceoryx_max\":%s,\"ratio\":%s}",
@@ -179,6 +189,8 @@ note_load
 run_size $large_batch 1 4 16
 for size in 4096 262144 4194304; do run_size $size 1 4; done
 rows >"$scratch/rows"
+others=$(others_percent)
 machine_line
 table
+warn_if_disturbed "$others"
 json
