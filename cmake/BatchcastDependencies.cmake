@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright 2026 the batchcast authors
+#
+# Finds everything, then reports everything that is missing at once, by its Debian name.
+# Makes batchcast_private (what src/ compiles against), batchcast_cli_private and, where the tests
+# are to be built, batchcast_test_private; sets BATCHCAST_TESTS_FOUND.
+
+set(missing "")
+macro(batchcast_need found debian_package)
+  if(NOT ${found})
+    list(APPEND missing ${debian_package})
+  endif()
+endmacro()
+
+set(THREADS_PREFER_PTHREAD_FLAG ON)
+find_package(Threads REQUIRED)
+find_package(PkgConfig QUIET)
+batchcast_need(PkgConfig_FOUND pkg-config)
+if(PkgConfig_FOUND)
+  pkg_check_modules(libzmq QUIET IMPORTED_TARGET libzmq>=4.3)
+endif()
+batchcast_need(libzmq_FOUND libzmq3-dev)
+if(libzmq_FOUND)
+  find_package(cppzmq QUIET)
+  batchcast_need(cppzmq_FOUND cppzmq-dev)
+endif()
+find_package(Boost 1.74 QUIET)
+batchcast_need(Boost_FOUND libboost-dev)
+find_package(nlohmann_json 3.11 QUIET)
+batchcast_need(nlohmann_json_FOUND nlohmann-json3-dev)
+find_path(BATCHCAST_XXHASH_INCLUDE_DIR xxhash.h)
+mark_as_advanced(BATCHCAST_XXHASH_INCLUDE_DIR)
+batchcast_need(BATCHCAST_XXHASH_INCLUDE_DIR libxxhash-dev)
+if(BATCHCAST_BUILD_CLI)
+  find_package(CLI11 QUIET)
+  batchcast_need(CLI11_FOUND libcli11-dev)
+  find_package(fmt QUIET)
+  batchcast_need(fmt_FOUND libfmt-dev)
+  find_package(spdlog QUIET)
+  batchcast_need(spdlog_FOUND libspdlog-dev)
+endif()
+if(missing)
+  list(JOIN missing " " missing)
+  message(FATAL_ERROR "batchcast lacks (by Debian's names): ${missing}\n"
+                      "`sh cmake/bootstrap.sh` installs what is missing.")
+endif()
+
+set(BATCHCAST_TESTS_FOUND OFF)
+if(BATCHCAST_BUILD_TESTS)
+  find_package(Catch2 QUIET)
+  batchcast_need(Catch2_FOUND catch2)
+  find_package(rapidcheck QUIET)
+  batchcast_need(rapidcheck_FOUND librapidcheck-dev)
+  list(JOIN missing " " missing)
+  if(NOT missing)
+    set(BATCHCAST_TESTS_FOUND ON)
+  elseif(BATCHCAST_BUILD_TESTS STREQUAL "AUTO")
+    message(STATUS "batchcast: tests are not built, they need (by Debian's names): ${missing}; "
+                   "`sh cmake/bootstrap.sh tests` installs it")
+  else()
+    message(FATAL_ERROR "BATCHCAST_BUILD_TESTS is ON, but the tests need (by Debian's names): "
+                        "${missing}\n`sh cmake/bootstrap.sh tests` installs what is missing.")
+  endif()
+endif()
+
+# xxHash is used with XXH_INLINE_ALL, so there is nothing of it to link.
+add_library(batchcast_private INTERFACE)
+target_include_directories(batchcast_private INTERFACE ${PROJECT_SOURCE_DIR}/src)
+target_include_directories(batchcast_private SYSTEM INTERFACE ${BATCHCAST_XXHASH_INCLUDE_DIR})
+target_link_libraries(batchcast_private INTERFACE
+  Boost::headers cppzmq nlohmann_json::nlohmann_json PkgConfig::libzmq Threads::Threads)
+
+if(BATCHCAST_BUILD_CLI)
+  add_library(batchcast_cli_private INTERFACE)
+  target_link_libraries(batchcast_cli_private INTERFACE CLI11::CLI11 fmt::fmt spdlog::spdlog)
+endif()
+
+if(BATCHCAST_TESTS_FOUND)
+  add_library(batchcast_test_private INTERFACE)
+  target_include_directories(batchcast_test_private INTERFACE ${PROJECT_SOURCE_DIR}/tests)
+  target_link_libraries(batchcast_test_private INTERFACE
+    batchcast batchcast_private Catch2::Catch2 rapidcheck)
+endif()

@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright 2026 the batchcast authors
+#
+# For users of the installed library: find_package(batchcast CONFIG) and pkg-config batchcast.
+
+include(CMakePackageConfigHelpers)
+set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/batchcast)
+
+install(TARGETS batchcast EXPORT batchcastTargets)
+install(DIRECTORY include/batchcast ${PROJECT_BINARY_DIR}/include/batchcast
+        DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.hpp" PATTERN "*.h")
+install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(EXPORT batchcastTargets NAMESPACE batchcast:: DESTINATION ${package_dir})
+
+if(BATCHCAST_BUILD_CLI)
+  install(TARGETS batchcast_cli)
+  if(BUILD_SHARED_LIBS)
+    file(RELATIVE_PATH lib_from_bin /${CMAKE_INSTALL_BINDIR} /${CMAKE_INSTALL_LIBDIR})
+    set_target_properties(batchcast_cli PROPERTIES INSTALL_RPATH "$ORIGIN/${lib_from_bin}")
+  endif()
+endif()
+
+configure_package_config_file(cmake/batchcastConfig.cmake.in batchcastConfig.cmake
+                              INSTALL_DESTINATION ${package_dir})
+write_basic_package_version_file(batchcastConfigVersion.cmake COMPATIBILITY SameMajorVersion)
+install(FILES ${PROJECT_BINARY_DIR}/batchcastConfig.cmake
+              ${PROJECT_BINARY_DIR}/batchcastConfigVersion.cmake
+        DESTINATION ${package_dir})
+
+# Where only libbatchcast.a is installed, a plain `pkg-config --libs` must name libzmq too: most
+# users do not know that their library is static and never pass --static.
+if(BUILD_SHARED_LIBS)
+  set(pc_visibility .private)
+else()
+  set(pc_visibility "")
+endif()
+file(RELATIVE_PATH prefix_from_pc /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
+configure_file(cmake/batchcast.pc.in batchcast.pc @ONLY)
+install(FILES ${PROJECT_BINARY_DIR}/batchcast.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)

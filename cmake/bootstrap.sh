@@ -1,0 +1,51 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Copyright 2026 the batchcast authors
+#
+# Installs what building batchcast needs and this Debian 12 machine lacks; nothing else.
+#   sh cmake/bootstrap.sh [tests] [benchmarks]
+set -eu
+
+packages="g++ cmake ninja-build pkg-config
+          libboost-dev libzmq3-dev cppzmq-dev nlohmann-json3-dev libxxhash-dev
+          libcli11-dev libfmt-dev libspdlog-dev"
+for group in "$@"; do
+  case $group in
+    tests) packages="$packages catch2 librapidcheck-dev spin clang-format-14" ;;
+    benchmarks) packages="$packages libiceoryx-posh-dev iceoryx" ;;
+    *)
+      echo "usage: sh cmake/bootstrap.sh [tests] [benchmarks]" >&2
+      exit 2
+      ;;
+  esac
+done
+
+if ! command -v dpkg-query >/dev/null; then
+  echo "bootstrap: this is not a Debian system. Install what these Debian packages hold:" >&2
+  # shellcheck disable=SC2086
+  echo " " $packages >&2
+  exit 1
+fi
+
+missing=""
+for package in $packages; do
+  status=$(dpkg-query -W -f='${db:Status-Status}' "$package" 2>/dev/null) || status=absent
+  [ "$status" = installed ] || missing="$missing $package"
+done
+[ -n "$missing" ] || exit 0
+
+if [ "$(id -u)" -eq 0 ]; then
+  as_root=""
+elif command -v sudo >/dev/null && sudo -n true 2>/dev/null; then
+  as_root="sudo -n"
+else
+  echo "bootstrap: this needs root. Run this line, then the same command again:" >&2
+  echo "  sudo apt-get update && sudo apt-get install -y --no-install-recommends$missing" >&2
+  exit 1
+fi
+
+echo "bootstrap: installing$missing" >&2
+apt="$as_root env DEBIAN_FRONTEND=noninteractive apt-get -q -o DPkg::Lock::Timeout=300"
+$apt update >&2
+# shellcheck disable=SC2086
+$apt install -y --no-install-recommends $missing >&2

@@ -1,0 +1,92 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Copyright 2026 the batchcast authors
+#
+# Installs what is missing, builds the batchcast command, serves a stream of made-up images and
+# trains nothing on it three times at once: three consumers with batch sizes of their own take the
+# same samples from the same memory, and check every byte. Ends by itself.
+set -eu
+cd "$(dirname "$0")/.."
+
+stream=quickstart-$$
+samples=4096
+epochs=3
+names="large odd small"
+batch_size_of() { case $1 in large) echo 256 ;; odd) echo 37 ;; small) echo 64 ;; esac; }
+
+sh cmake/bootstrap.sh
+cmake --preset release >/dev/null
+cmake --build --preset release --target batchcast_cli
+batchcast=$PWD/build/release/batchcast
+
+# Sockets have short names, so not below a $TMPDIR that may be long.
+work=$(mktemp -d /tmp/batchcast-quickstart.XXXXXX)
+mkdir -m 700 "$work/streams"
+export BATCHCAST_DIR="$work/streams"
+
+clean_up() {
+  status=$?
+  trap - EXIT INT TERM
+  for pid_file in "$work"/*.pid; do
+    [ ! -e "$pid_file" ] || kill "$(cat "$pid_file")" 2>/dev/null || true
+  done
+  wait
+  rm -rf "$work"
+  exit "$status"
+}
+trap clean_up EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM
+
+# start NAME ARGUMENT...: runs batchcast in the background, its progress lines under that name.
+# Leaves NAME.out, NAME.pid and, once it has ended, NAME.status.
+start() {
+  name=$1
+  shift
+  {
+    "$batchcast" "$@" 2>&1 >"$work/$name.out" &
+    echo $! >"$work/$name.pid"
+    result=0
+    wait $! || result=$?
+    rm "$work/$name.pid"
+    echo "$result" >"$work/$name.status"
+  } | sed -u "s/^/$name: /" >&2 &
+}
+
+echo "Serving $epochs epochs of $samples images of 3x224x224 floats as $stream."
+start serve serve synthetic:3x224x224 --dtype f32 --samples "$samples" --stream "$stream" \
+  --memory 256MiB --wait-for 3 --epochs "$epochs" --seed 1 --linger 10
+for name in $names; do
+  start "$name" consume "$stream" --batch-size "$(batch_size_of "$name")" --name "$name" \
+    --epochs "$epochs" --connect-timeout 10 --verify --json
+done
+wait
+
+failed=0
+for name in serve $names; do
+  result=$(cat "$work/$name.status" 2>/dev/null || echo "no status")
+  [ "$result" = 0 ] && continue
+  echo "$name failed ($result); its last line: $(tail -n 1 "$work/$name.out")" >&2
+  failed=1
+done
+
+echo
+for name in $names; do tail -n 1 "$work/$name.out"; done | awk '
+  # The value of a key of a JSON object that is one line and holds no escaped quotes.
+  function value(key) {
+    if (!match($0, "\"" key "\" *: *(\"[^\"]*\"|[^,}]*)")) return "?"
+    found = substr($0, RSTART, RLENGTH)
+    sub(/^[^:]*: */, "", found)
+    gsub(/"/, "", found)
+    return found
+  }
+  BEGIN {
+    row = "%-8s %5s %8s %8s %10s %7s %10s  %s\n"
+    printf row, "consumer", "batch", "samples", "batches", "samples/s", "wait s", "verified", "receipts"
+  }
+  {
+    printf row, value("consumer"), value("batch_size"), value("samples"), value("batches"),
+           sprintf("%.0f", value("samples_per_second")), sprintf("%.2f", value("wait_seconds")),
+           sprintf("%.2f GB", value("verified_bytes") / 1e9), value("receipts")
+  }'
+exit "$failed"

@@ -1,0 +1,91 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Copyright 2026 the batchcast authors
+#
+# Installs what is missing, builds, and runs every test: the release build by rising cost, then the
+# core under AddressSanitizer with UBSan, and under ThreadSanitizer. Stops at the first stage that
+# fails. The last line counts all tests that ran.
+set -u
+cd "$(dirname "$0")/.." || exit 1
+
+started=$(date +%s)
+jobs=$(nproc)
+passed=0
+failed=0
+skipped=0
+junit=$(mktemp)
+
+finish() {
+  status=$1
+  rm -f "$junit"
+  echo
+  if [ "$status" -eq 0 ]; then
+    echo "all stages passed in $(($(date +%s) - started)) s, $skipped skipped"
+  else
+    echo "stage failed: $stage, after $(($(date +%s) - started)) s, $skipped skipped"
+  fi
+  echo "$passed passed, $failed failed"
+  exit "$status"
+}
+
+stage() {
+  stage=$1
+  printf '\n== %s (at %s s)\n' "$stage" $(($(date +%s) - started))
+}
+
+# A stage that is not a run of tests counts as one failure when it fails.
+must() {
+  "$@" </dev/null && return
+  failed=$((failed + 1))
+  finish 1
+}
+
+count() { sed -n "s/^[[:space:]]*$1=\"\([0-9]*\)\".*/\1/p" "$junit" | head -n 1; }
+
+# run_tests PRESET LABEL JOBS
+run_tests() {
+  : >"$junit"
+  ctest --preset "$1" -L "^($2)\$" -j "$3" --output-junit "$junit" </dev/null
+  status=$?
+  total=$(count tests)
+  bad=$(count failures)
+  idle=$(($(count skipped) + $(count disabled)))
+  passed=$((passed + ${total:-0} - ${bad:-0} - idle))
+  failed=$((failed + ${bad:-0}))
+  skipped=$((skipped + idle))
+  if [ "$status" -ne 0 ]; then
+    [ "${bad:-0}" -gt 0 ] || failed=$((failed + 1))
+    finish 1
+  fi
+}
+
+build() {
+  preset=$1
+  shift
+  must cmake --preset "$preset" -DBATCHCAST_BUILD_TESTS=ON
+  must cmake --build --preset "$preset" -j "$jobs" "$@"
+}
+
+stage "bootstrap"
+must sh cmake/bootstrap.sh tests
+
+stage "release: build"
+build release
+for label in style unit examples model package; do
+  stage "release: $label"
+  run_tests release "$label" "$jobs"
+done
+# Each of these is several processes of its own, and some of them watch the clock.
+stage "release: multiprocess"
+run_tests release multiprocess 1
+
+for sanitizer in asan-ubsan tsan; do
+  stage "$sanitizer: build"
+  build "$sanitizer" --target batchcast_tests batchcast_multiprocess
+  stage "$sanitizer: unit"
+  run_tests "$sanitizer" unit "$jobs"
+  stage "$sanitizer: multiprocess"
+  run_tests "$sanitizer" multiprocess 1
+done
+
+finish 0

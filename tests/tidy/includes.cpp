@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#include "tidy.hpp"
+
+#include <algorithm>
+#include <map>
+#include <regex>
+#include <set>
+
+namespace tidy {
+namespace {
+
+// Who may include whom. `ends` are producer, consumer and batch, which join data, ring and control;
+// `map` is batchcast.hpp, which includes everything but adapters.
+const std::map<std::string, std::set<std::string>> edges = {
+    {"core", {"core"}},
+    {"data", {"core", "data"}},
+    {"ring", {"core", "ring"}},
+    {"control", {"core", "control"}},
+    {"ends", {"core", "data", "ring", "control", "ends"}},
+    {"map", {"core", "data", "ring", "control", "ends"}},
+    {"adapt", {"core", "data", "ring", "control", "ends", "map", "adapt"}},
+    {"cli", {"core", "data", "ring", "control", "ends", "map", "cli"}},
+    {"python", {"core", "data", "ring", "control", "ends", "map", "python"}},
+};
+
+// Third-party headers, by the start of their name, and where they may be included.
+struct Border {
+  std::string header;
+  std::vector<std::string> folders;
+};
+const std::vector<Border> borders = {
+    {"zmq.h", {"src/", "tests/"}},
+    {"boost/interprocess/mapped_region.hpp", {"src/"}},
+    {"boost/lockfree/", {"src/"}},
+    {"nlohmann/", {"src/", "tests/", "benchmarks/"}},
+    {"toml++/", {"src/"}},
+    {"xxhash.h", {"src/", "tests/"}},
+    {"cuda.h", {"src/"}},
+    {"hwy/", {"src/data/"}},
+    {"jpeglib.h", {"src/data/"}},
+    {"turbojpeg.h", {"src/data/"}},
+    {"spng.h", {"src/data/"}},
+    {"webp/", {"src/data/"}},
+    {"archive", {"src/data/"}},
+    {"CLI/", {"src/cli/"}},
+    {"fmt/", {"src/cli/"}},
+    {"spdlog/", {"src/cli/"}},
+    {"torch/", {"include/batchcast/adapt/"}},
+    {"catch2/", {"tests/catch.hpp"}},
+    {"rapidcheck", {"tests/"}},
+    {"iceoryx_", {"benchmarks/"}},
+};
+const std::vector<std::string> system_folders = {"sys/", "linux/", "netinet/", "arpa/", "net/"};
+
+bool starts_with_any(const std::string& text, const std::vector<std::string>& prefixes) {
+  return std::any_of(prefixes.begin(), prefixes.end(),
+                     [&](const std::string& prefix) { return text.starts_with(prefix); });
+}
+
+// `path` as it stands below include/batchcast/ or src/.
+std::string module_of(const std::string& path) {
+  const std::size_t slash = path.find('/');
+  if (slash != std::string::npos) return path.substr(0, slash);
+  if (path == "batchcast.hpp" || path == "batchcast.h") return "map";
+  return path.starts_with("version.hpp") ? "core" : "ends";
+}
+
+// Where a file or a header of our own belongs; empty for tests, examples and benchmarks.
+std::string module_of_file(const std::string& path) {
+  for (const std::string folder : {"include/batchcast/", "src/"}) {
+    if (path.starts_with(folder)) return module_of(path.substr(folder.size()));
+  }
+  return {};
+}
+
+std::string border_broken(const File& file, const std::string& header) {
+  for (const Border& border : borders) {
+    if (!header.starts_with(border.header)) continue;
+    if (starts_with_any(file.path, border.folders)) return {};
+    return "belongs in " + border.folders.front() + " only";
+  }
+  const bool in_folder = header.find('/') != std::string::npos;
+  const bool in_system = starts_with_any(header, system_folders);
+  if (in_folder && !in_system)
+    return "is not a header that tests/tidy/includes.cpp knows a place for";
+  const bool of_system = header.ends_with(".h");
+  if (of_system && is_below(file, "include/") && !file.path.ends_with(".h")) {
+    return "is the system's: public headers include the standard library and batchcast only";
+  }
+  return {};
+}
+
+}  // namespace
+
+void check_includes(const Files& files, Violations& found) {
+  static const std::regex include(R"(^\s*#\s*include\s*([<"])([^>"]+)[>"])");
+  std::set<std::string> top_of_src;
+  for (const File& file : files) {
+    if (is_below(file, "src/") && file.path.find('/', 4) == std::string::npos) {
+      top_of_src.insert(file.path.substr(4));
+    }
+  }
+  for (const File& file : files) {
+    if (!is_source(file)) continue;
+    const std::string from = module_of_file(file.path);
+    for (std::size_t i = 0; i < file.code.size(); ++i) {
+      std::smatch match;
+      if (!std::regex_search(file.code[i], match, include)) continue;
+      const bool quoted = match[1] == "\"";
+      const std::string header = match[2];
+      if (quoted && (is_below(file, "include/") || is_below(file, "examples/"))) {
+        found.push_back({file.path, i + 1, "border", "\"" + header + "\" is private"});
+        continue;
+      }
+      std::string to;
+      if (header.starts_with("batchcast/")) {
+        to = module_of(header.substr(10));
+      } else if (quoted) {
+        const bool beside = header.find('/') == std::string::npos && !top_of_src.contains(header);
+        to = beside ? from : module_of(header);
+      } else {
+        const std::string why = border_broken(file, header);
+        if (!why.empty()) found.push_back({file.path, i + 1, "border", "<" + header + "> " + why});
+        continue;
+      }
+      if (from.empty() || to.empty()) continue;
+      const auto edge = edges.find(from);
+      if (edge == edges.end() || !edge->second.contains(to)) {
+        found.push_back({file.path, i + 1, "edge", from + " must not include " + to});
+      }
+    }
+  }
+}
+
+}  // namespace tidy

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+//
+// batchcast_tidy ROOT                   checks a tree; prints each place that breaks a rule
+// batchcast_tidy --selftest FIXTURES    checks that every planted violation is found, and no other:
+//                                       each folder of FIXTURES is a tree with a file `expected`
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+
+#include "tidy.hpp"
+
+namespace {
+
+using tidy::Violation;
+using tidy::Violations;
+
+Violations check(const std::string& root) {
+  const tidy::Files files = tidy::read_files(root);
+  Violations found;
+  tidy::check_includes(files, found);
+  tidy::check_text(files, found);
+  tidy::check_forbidden(files, found);
+  tidy::check_snippets(files, found);
+  return found;
+}
+
+std::string place(const Violation& v) {
+  return v.path + ":" + std::to_string(v.line) + ": " + v.rule;
+}
+
+std::vector<std::string> places(const Violations& found) {
+  std::vector<std::string> lines;
+  for (const Violation& v : found) lines.push_back(place(v));
+  std::sort(lines.begin(), lines.end());
+  return lines;
+}
+
+std::vector<std::string> expected_places(const std::filesystem::path& fixture) {
+  std::vector<std::string> lines;
+  std::ifstream in(fixture / "expected");
+  for (std::string line; std::getline(in, line);) lines.push_back(line);
+  std::sort(lines.begin(), lines.end());
+  return lines;
+}
+
+void print_missing(const char* what, const std::vector<std::string>& from,
+                   const std::vector<std::string>& in) {
+  for (const std::string& line : from) {
+    if (std::find(in.begin(), in.end(), line) == in.end())
+      std::printf("  %s %s\n", what, line.c_str());
+  }
+}
+
+int selftest(const std::string& fixtures) {
+  int failed = 0;
+  int checked = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(fixtures)) {
+    if (!std::filesystem::exists(entry.path() / "expected")) continue;
+    ++checked;
+    const auto expected = expected_places(entry.path());
+    const auto found = places(check(entry.path().string()));
+    if (found == expected) continue;
+    ++failed;
+    std::printf("%s:\n", entry.path().filename().c_str());
+    print_missing("not found:", expected, found);
+    print_missing("not planted:", found, expected);
+  }
+  std::printf("%d fixtures, %d wrong\n", checked, failed);
+  return failed == 0 && checked > 0 ? 0 : 1;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc == 3 && std::strcmp(argv[1], "--selftest") == 0) return selftest(argv[2]);
+  if (argc != 2) {
+    std::fprintf(stderr, "usage: batchcast_tidy ROOT | --selftest FIXTURES\n");
+    return 2;
+  }
+  const Violations found = check(argv[1]);
+  for (const Violation& v : found) std::printf("%s: %s\n", place(v).c_str(), v.text.c_str());
+  std::printf("%zu violations\n", found.size());
+  return found.empty() ? 0 : 1;
+}

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+// The project's written rules, checked over its own text. Each check is a function from all files
+// to the places that break it. What they must find is planted in fixtures/, see main.cpp.
+namespace tidy {
+
+struct File {
+  std::string path;                ///< from the root, with slashes
+  std::vector<std::string> lines;  ///< as they are
+  std::vector<std::string> code;   ///< comments blanked
+  std::vector<std::string> bare;   ///< comments and the insides of literals blanked
+};
+
+struct Violation {
+  std::string path;
+  std::size_t line;
+  std::string rule;
+  std::string text;
+};
+using Violations = std::vector<Violation>;
+using Files = std::vector<File>;
+
+/// Reads what the rules are about: sources, scripts, build files and Markdown, without build
+/// folders and without fixtures.
+[[nodiscard]] Files read_files(const std::string& root);
+
+/// C++ and its relatives, as opposed to scripts, build files and prose.
+[[nodiscard]] bool is_source(const File& file);
+[[nodiscard]] bool is_below(const File& file, std::string_view folder);
+
+void check_includes(const Files& files, Violations& found);  // rules: edge, border
+void check_text(const Files& files, Violations& found);      // rules: spdx, pragma, columns, length
+void check_forbidden(const Files& files, Violations& found);  // rules: forbidden
+void check_snippets(const Files& files, Violations& found);   // rules: snippet
+
+}  // namespace tidy
