@@ -21,9 +21,6 @@ namespace detail {
 class ProducerCore;
 }
 
-/// Whether a ring lies in huge pages. `automatic`: above 4 GiB, where the system has them.
-enum class HugePages { automatic, off, transparent, explicit_pages };
-
 struct ProducerOptions {
   /// Name of the stream: one producer has it at a time.
   std::string stream;

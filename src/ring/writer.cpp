@@ -76,6 +76,7 @@ Claim RingWriter::claim(std::uint64_t samples_max, int timeout_ms, Ticket& ticke
 void RingWriter::grant(std::uint64_t samples_max, Ticket& ticket) {
   ticket.position = next_;
   ticket.epoch = ledger_.epoch_of(next_);
+  ticket.epoch_start = ledger_.start_of(ticket.epoch);
   std::uint64_t limit = std::min(limit_, stream_end_);
   if (const auto end = ledger_.end_of(ticket.epoch)) limit = std::min(limit, *end);
   ticket.size = std::min(samples_max, limit - next_);

@@ -224,13 +224,13 @@ void RingWriter::drop(std::size_t at) noexcept {
 }
 
 void RingWriter::evict_at(std::size_t at, std::string reason) {
-  evictions_.push_back({attached_[at].index, std::move(reason)});
+  evictions_.push_back({attached_[at].tenant, std::move(reason)});
   drop(at);
 }
 
 void RingWriter::tell_evicted(std::vector<Eviction> evictions) {
   for (const Eviction& eviction : evictions) {
-    if (options_.on_evicted) options_.on_evicted(eviction.index, eviction.reason);
+    if (options_.on_evicted) options_.on_evicted(eviction.tenant, eviction.reason);
   }
 }
 
@@ -358,6 +358,7 @@ WriterStatus RingWriter::status() const {
     ConsumerStatus row;
     row.name = consumer.name;
     row.index = consumer.index;
+    row.tenant = consumer.tenant;
     row.pid = consumer.pid;
     row.batch_size = order::get(desk.batch_size);
     row.pace = consumer.pace;

@@ -410,7 +410,7 @@ TEST_CASE("eviction revokes, and the place can be another's") {
 TEST_CASE("a desk that breaks the rules evicts its consumer and nobody else") {
   auto options = epochs_of(100);
   std::vector<std::string> reasons;
-  options.on_evicted = [&](std::uint32_t, const std::string& reason) { reasons.push_back(reason); };
+  options.on_evicted = [&](std::uint64_t, const std::string& reason) { reasons.push_back(reason); };
   HeapRing ring(10, options);
   HeapConsumer good(ring, joining(Join::rewind)), bad(ring, joining(Join::rewind));
   ring.produce(10);

@@ -45,4 +45,7 @@ inline constexpr int sleep_ms_max = 100;
 // Texts on the board (the producer's reason for stopping or failing).
 inline constexpr std::size_t state_text_bytes_max = 2048;
 
+// Fields of all consumers of one process whose misuse is explained (ring/fault_message.hpp).
+inline constexpr std::size_t fault_ranges_max = 512;
+
 }  // namespace batchcast::limits

@@ -45,6 +45,9 @@ enum class OnMiss : std::uint8_t { skip, error };
 /// What the producer does about a consumer that makes no progress for its stall time-out.
 enum class OnStall : std::uint8_t { report, evict };
 
+/// Whether a ring lies in huge pages. `automatic`: above 4 GiB, where the system has them.
+enum class HugePages : std::uint8_t { automatic, off, transparent, explicit_pages };
+
 [[nodiscard]] std::string_view name_of(Pace) noexcept;
 [[nodiscard]] std::string_view name_of(Join) noexcept;
 [[nodiscard]] std::string_view name_of(BetweenEpochs) noexcept;

@@ -20,4 +20,8 @@ struct FieldWindow {
   }
 };
 
+/// Copies samples out while the producer may be writing over them: the caller validates afterwards.
+void copy_from_ring(std::byte* to, const FieldWindow& window, std::uint64_t position,
+                    std::uint64_t samples) noexcept;
+
 }  // namespace batchcast

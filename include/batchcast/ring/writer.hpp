@@ -25,6 +25,7 @@ struct Ticket {
   std::uint64_t position = 0;
   std::uint64_t size = 0;
   std::uint64_t epoch = 0;
+  std::uint64_t epoch_start = 0;
 };
 
 enum class Claim { granted, timed_out, ended };
@@ -56,6 +57,7 @@ struct NotAdmitted {
 struct ConsumerStatus {
   std::string name;
   std::uint32_t index = 0;
+  std::uint64_t tenant = 0;
   std::uint32_t pid = 0;
   std::uint32_t batch_size = 0;
   Pace pace = Pace::lockstep;
@@ -95,7 +97,7 @@ class RingWriter {
     std::uint64_t start = 0;  ///< first position of the stream (tests near 2^32 and 2^63)
     LogCallback log;
     /// Called without the lock after this writer evicted a consumer on its own account.
-    std::function<void(std::uint32_t index, const std::string& reason)> on_evicted;
+    std::function<void(std::uint64_t tenant, const std::string& reason)> on_evicted;
   };
 
   RingWriter(Board board, Options options);
@@ -175,7 +177,7 @@ class RingWriter {
     Receipt receipt;
   };
   struct Eviction {
-    std::uint32_t index;
+    std::uint64_t tenant;
     std::string reason;
   };
   struct Stall {

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#pragma once
+
+#include <batchcast/core/schema.hpp>
+
+#include <cstdint>
+#include <vector>
+
+// How many samples fit into how much memory, and where each lies.
+namespace batchcast {
+
+struct FieldPlan {
+  std::uint64_t capacity = 0;      ///< samples in the circular array; a whole number of granules
+  std::uint64_t stride_bytes = 0;  ///< from one sample to the next
+  std::uint64_t sample_bytes = 0;
+
+  [[nodiscard]] std::uint64_t segment_bytes() const noexcept { return capacity * stride_bytes; }
+  [[nodiscard]] bool padded() const noexcept { return stride_bytes != sample_bytes; }
+  [[nodiscard]] std::uint64_t offset_of(std::uint64_t position) const noexcept {
+    return position % capacity * stride_bytes;
+  }
+};
+
+struct RingPlan {
+  std::uint64_t capacity = 0;  ///< C: what every field holds at least
+  std::uint64_t granularity = 0;
+  std::vector<FieldPlan> fields;
+
+  [[nodiscard]] std::uint64_t total_bytes() const noexcept {
+    std::uint64_t total = 0;
+    for (const FieldPlan& field : fields) total += field.segment_bytes();
+    return total;
+  }
+};
+
+/// The largest ring that takes at most `memory_bytes`. Each field's array is rounded up to the granularity;
+/// where that would lose more than a tenth of the memory, strides are padded by as little as brings it
+/// within. `schema` has sample_id last and passed `check_schema`. Throws InvalidArgument, with the bytes
+/// that it takes, if not even one sample fits.
+[[nodiscard]] RingPlan plan_ring(const Schema& schema, std::uint64_t memory_bytes,
+                                 std::uint64_t granularity);
+
+/// Bytes of memory with which `plan_ring` gives at least `samples`.
+[[nodiscard]] std::uint64_t memory_for(const Schema& schema, std::uint64_t samples,
+                                       std::uint64_t granularity);
+
+}  // namespace batchcast

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#pragma once
+
+#include <batchcast/core/file_descriptor.hpp>
+#include <batchcast/core/log.hpp>
+#include <batchcast/core/options.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+// Memory without a name: memfd segments, sealed before anybody else sees them, and their mappings.
+namespace batchcast {
+
+[[nodiscard]] std::uint64_t page_bytes() noexcept;
+[[nodiscard]] std::uint64_t huge_page_bytes() noexcept;
+
+/// What can no longer be done to a segment, by anybody.
+enum class Seals : unsigned {
+  none = 0,
+  shrink = 1,
+  grow = 2,
+  future_write = 4,  ///< no new writable mapping, no write(); those made before stay
+  seal = 8,          ///< no further seal
+};
+[[nodiscard]] constexpr Seals operator|(Seals a, Seals b) noexcept {
+  return static_cast<Seals>(static_cast<unsigned>(a) | static_cast<unsigned>(b));
+}
+[[nodiscard]] constexpr bool has(Seals all, Seals some) noexcept {
+  return (static_cast<unsigned>(all) & static_cast<unsigned>(some)) ==
+         static_cast<unsigned>(some);
+}
+
+/// Which pages a ring is made of; `granularity` goes into its plan.
+struct MemoryChoice {
+  std::uint64_t granularity = 0;
+  bool huge = false;         ///< explicit huge pages
+  bool transparent = false;  ///< ask the kernel to merge them
+};
+
+/// `automatic` asks for huge pages above 4 GiB. What the system does not have is reported and done without.
+[[nodiscard]] MemoryChoice choose_pages(HugePages wanted, std::uint64_t memory_bytes,
+                                        const LogCallback& report);
+
+/// One memfd. Move-only; the memory lives until the last descriptor and mapping in any process is gone.
+class Segment {
+ public:
+  /// Allocates all of it now. Nothing if there are not enough huge pages; throws OutOfMemory, SystemError.
+  [[nodiscard]] static std::optional<Segment> create(const std::string& name, std::uint64_t bytes,
+                                                     const MemoryChoice& choice);
+  /// Of ordinary pages.
+  [[nodiscard]] static Segment create_small(const std::string& name, std::uint64_t bytes);
+  /// Takes a descriptor that a peer sent, if it is a segment of that size with those seals. Throws Refused.
+  [[nodiscard]] static Segment adopt(const std::string& name, FileDescriptor fd,
+                                     std::uint64_t bytes, Seals required);
+
+  [[nodiscard]] int fd() const noexcept { return fd_.get(); }
+  [[nodiscard]] std::uint64_t bytes() const noexcept { return bytes_; }
+  [[nodiscard]] std::uint64_t granularity() const noexcept { return granularity_; }
+  [[nodiscard]] bool transparent_huge() const noexcept { return transparent_huge_; }
+  void seal(Seals seals);
+
+ private:
+  Segment(FileDescriptor fd, std::uint64_t bytes) noexcept;
+
+  FileDescriptor fd_;
+  std::uint64_t bytes_;
+  std::uint64_t granularity_;
+  bool transparent_huge_ = false;
+};
+
+/// Proof that the seal holds: nobody can map the segment writable any more.
+[[nodiscard]] bool writable_map_is_refused(const Segment& segment);
+
+enum class MapMode { read_only, read_write };
+
+/// A segment in this process's memory, once. Move-only.
+class Mapping {
+ public:
+  Mapping(const Segment& segment, MapMode mode);
+  ~Mapping();
+  Mapping(Mapping&&) noexcept;
+  Mapping& operator=(Mapping&&) noexcept;
+
+  [[nodiscard]] std::byte* data() const noexcept;
+  [[nodiscard]] std::uint64_t bytes() const noexcept;
+
+ private:
+  struct Regions;
+  std::unique_ptr<Regions> regions_;
+};
+
+/// The same twice, back to back: any window up to its size is contiguous, across the end too. Move-only.
+class DoubleMapping {
+ public:
+  DoubleMapping(const Segment& segment, MapMode mode);
+  ~DoubleMapping();
+  DoubleMapping(DoubleMapping&&) noexcept;
+  DoubleMapping& operator=(DoubleMapping&&) noexcept;
+
+  [[nodiscard]] std::byte* data() const noexcept;
+  /// Of one of the two.
+  [[nodiscard]] std::uint64_t bytes() const noexcept;
+
+ private:
+  struct Regions;
+  std::unique_ptr<Regions> regions_;
+};
+
+/// Fills in the page tables of mappings on a thread of its own, from their beginning on and the fields side
+/// by side, so that it runs ahead of whoever walks through them in order.
+class Populator {
+ public:
+  /// The mappings must outlive this.
+  Populator(const std::vector<DoubleMapping>& mappings, MapMode mode);
+  ~Populator();
+  Populator(const Populator&) = delete;
+  Populator& operator=(const Populator&) = delete;
+
+  /// In a forked child, before destruction: the thread is the parent's.
+  void abandon() noexcept;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+/// Throws OutOfMemory, with the numbers, if the machine or this process's cgroup has less than that left.
+/// `root` is where /proc and /sys/fs/cgroup are looked for.
+void check_memory_exists(std::uint64_t bytes, const std::string& root = "");
+
+/// Raises the soft limit of open files to at least `count`; throws SystemError, with the line to run, if the
+/// hard limit is lower.
+void raise_open_files_limit(std::uint64_t count);
+
+}  // namespace batchcast

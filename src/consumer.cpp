@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#include <batchcast/consumer.hpp>
+
+#include <batchcast/core/clock.hpp>
+
+#include "attachment.hpp"
+
+namespace batchcast {
+
+Consumer::Consumer(ConsumerOptions options)
+    : attachment_(detail::Attachment::attach(options)), batch_size_(options.batch_size) {}
+
+Consumer::~Consumer() {
+  if (attachment_ && !attachment_->in_forked_child()) attachment_->abandon();
+}
+
+Consumer::Consumer(Consumer&&) noexcept = default;
+
+Consumer& Consumer::operator=(Consumer&& other) noexcept {
+  if (this != &other) {
+    if (attachment_ && !attachment_->in_forked_child()) attachment_->abandon();
+    attachment_ = std::move(other.attachment_);
+    batch_size_ = other.batch_size_;
+  }
+  return *this;
+}
+
+std::optional<Batch> Consumer::next() {
+  for (;;) {
+    NextBatch next = attachment_->next(batch_size_, -1);
+    if (next.outcome == Outcome::batch) return std::move(next.batch);
+    if (next.outcome == Outcome::end_of_epoch) return std::nullopt;
+  }
+}
+
+NextBatch Consumer::try_next(int timeout_ms) { return attachment_->next(batch_size_, timeout_ms); }
+
+bool Consumer::has_next_epoch() { return attachment_->has_next_epoch(); }
+
+void Consumer::leave_epoch() noexcept { attachment_->leave_epoch(); }
+
+void Consumer::set_batch_size(std::uint64_t batch_size) {
+  attachment_->check_batch_size(batch_size);
+  attachment_->set_batch_size(batch_size);
+  batch_size_ = batch_size;
+}
+
+std::uint64_t Consumer::cursor() const noexcept { return attachment_->reader().position(); }
+
+std::uint64_t Consumer::epoch() const noexcept { return attachment_->reader().epoch(); }
+
+void Consumer::check() const { attachment_->check(); }
+
+const std::string& Consumer::name() const noexcept { return attachment_->name(); }
+
+const Schema& Consumer::schema() const noexcept { return attachment_->schema(); }
+
+std::string Consumer::recipe_json() const {
+  return std::string(attachment_->board().recipe_json());
+}
+
+std::uint64_t Consumer::samples_per_epoch() const noexcept {
+  return attachment_->board().head().samples_per_epoch;
+}
+
+std::uint64_t Consumer::capacity() const noexcept { return attachment_->board().head().capacity; }
+
+const std::string& Consumer::notes() const noexcept { return attachment_->notes(); }
+
+ConsumerStats Consumer::stats() const noexcept {
+  const ReaderStatus status = attachment_->reader().status();
+  ConsumerStats stats;
+  stats.samples = status.samples;
+  stats.batches = status.batches;
+  stats.skipped = status.skipped;
+  stats.waits = status.waits;
+  stats.wait_seconds = seconds_from_ns(status.wait_ns);
+  stats.attach_seconds = attachment_->attach_seconds();
+  stats.late_wakeups = status.late_wakeups;
+  stats.epochs_matched = status.epochs_matched;
+  stats.epochs_mismatched = status.epochs_mismatched;
+  stats.epochs_unknown = status.epochs_unknown;
+  stats.leases_held = status.leases_held;
+  return stats;
+}
+
+}  // namespace batchcast

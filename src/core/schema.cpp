@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+
+#include <batchcast/core/schema.hpp>
+
+#include <batchcast/core/error.hpp>
+#include <batchcast/core/limits.hpp>
+
+#include <nlohmann/json.hpp>
+
+#include <set>
+
+namespace batchcast {
+namespace {
+
+[[noreturn]] void refuse(const std::string& what) {
+  throw InvalidArgument("batchcast: the schema cannot be served: " + what + ".");
+}
+
+void check_field(const FieldSpec& field) {
+  const std::string name = "field `" + field.name + "`";
+  if (field.name.size() > limits::field_name_bytes_max) {
+    refuse(name + " has a name of more than " + std::to_string(limits::field_name_bytes_max) +
+           " bytes");
+  }
+  if (field.name == sample_id_name) {
+    refuse("it names a field `sample_id`, which is always there: fill it with sample_ids()");
+  }
+  for (const char c : field.name) {
+    if (static_cast<unsigned char>(c) < 0x21 || c == 0x7f) {
+      refuse(name + " has a blank or unprintable character in its name");
+    }
+  }
+  if (static_cast<std::size_t>(field.dtype) >= dtype_names.size()) {
+    refuse(name + " has an unknown dtype");
+  }
+  if (field.shape.size() > limits::dimensions_max) {
+    refuse(name + " has more than " + std::to_string(limits::dimensions_max) + " dimensions");
+  }
+  std::uint64_t bytes = size_of(field.dtype);
+  for (const std::int64_t extent : field.shape) {
+    if (extent <= 0) {
+      refuse(name + " has an extent of " + std::to_string(extent) +
+             "; every dimension has at least 1");
+    }
+    if (__builtin_mul_overflow(bytes, static_cast<std::uint64_t>(extent), &bytes) ||
+        bytes >= limits::position_max / 2) {
+      refuse(name + " is larger than any memory: its extents overflow");
+    }
+  }
+}
+
+}  // namespace
+
+void check_schema(const Schema& schema) {
+  if (schema.empty()) refuse("it has no field");
+  if (schema.size() + 1 > limits::fields_max) {
+    refuse("it has " + std::to_string(schema.size()) + " fields, and at most " +
+           std::to_string(limits::fields_max - 1) + " can be");
+  }
+  std::set<std::string_view> names;
+  for (const FieldSpec& field : schema) {
+    if (field.name.empty()) refuse("it has a field without a name");
+    check_field(field);
+    if (!names.insert(field.name).second) refuse("it has two fields `" + field.name + "`");
+  }
+}
+
+std::string schema_to_json(const Schema& schema) {
+  nlohmann::json fields = nlohmann::json::array();
+  for (const FieldSpec& field : schema) {
+    fields.push_back({{"name", field.name},
+                      {"dtype", std::string(name_of(field.dtype))},
+                      {"shape", field.shape}});
+  }
+  return fields.dump();
+}
+
+Schema schema_from_json(std::string_view text) {
+  const auto fields = nlohmann::json::parse(text, nullptr, false);
+  if (!fields.is_array()) refuse("its JSON is not an array of fields");
+  Schema schema;
+  try {
+    for (const auto& field : fields) {
+      const auto dtype = parse_dtype(field.at("dtype").get<std::string>());
+      if (!dtype) refuse("it has a dtype `" + field.at("dtype").get<std::string>() + "`");
+      schema.push_back({field.at("name").get<std::string>(), *dtype,
+                        field.at("shape").get<std::vector<std::int64_t>>()});
+    }
+  } catch (const nlohmann::json::exception& error) {
+    refuse(std::string("its JSON is malformed: ") + error.what());
+  }
+  check_schema(schema);
+  return schema;
+}
+
+std::string to_text(const FieldSpec& field) {
+  std::string text = field.name + " " + std::string(name_of(field.dtype)) + " [";
+  for (std::size_t i = 0; i < field.shape.size(); ++i) {
+    text += (i == 0 ? "" : ",") + std::to_string(field.shape[i]);
+  }
+  return text + "]";
+}
+
+}  // namespace batchcast

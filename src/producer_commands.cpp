@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#include "producer_core.hpp"
+
+#include <batchcast/core/clock.hpp>
+#include <batchcast/core/error.hpp>
+
+#include <nlohmann/json.hpp>
+
+#include <unistd.h>
+
+// What `batchcast ls`, `top`, `evict` and `stop` ask: docs/protocol.md lists the commands.
+namespace batchcast::detail {
+namespace {
+
+using nlohmann::json;
+
+std::string_view text_of(StreamState state) noexcept {
+  switch (state) {
+    case StreamState::starting:
+      return "starting";
+    case StreamState::running:
+      return "running";
+    case StreamState::draining:
+      return "draining";
+    case StreamState::finished:
+      return "finished";
+    case StreamState::stopped:
+      return "stopped";
+    case StreamState::failed:
+      return "failed";
+  }
+  return "?";
+}
+
+json consumer_json(const ConsumerInfo& consumer) {
+  return {{"name", consumer.name},
+          {"pid", consumer.pid},
+          {"batch_size", consumer.batch_size},
+          {"pace", std::string(name_of(consumer.pace))},
+          {"lag", consumer.lag},
+          {"state", consumer.state},
+          {"position", consumer.position},
+          {"samples", consumer.samples},
+          {"wait_seconds", consumer.wait_seconds}};
+}
+
+std::string string_of(const json& command, const char* key, const std::string& otherwise) {
+  const auto found = command.find(key);
+  if (found == command.end()) return otherwise;
+  if (!found->is_string()) throw InvalidArgument(std::string("`") + key + "` must be a string");
+  return found->get<std::string>();
+}
+
+}  // namespace
+
+ProducerStats ProducerCore::stats() const {
+  const WriterStatus status = writer_->status();
+  ProducerStats stats;
+  stats.state = text_of(status.state);
+  stats.epoch = status.epoch;
+  stats.published = status.published;
+  stats.late_wakeups = status.late_wakeups;
+  stats.space_waits = status.space_waits;
+  stats.space_wait_seconds = seconds_from_ns(status.space_wait_ns);
+  stats.samples_per_second = samples_per_second_.load(std::memory_order_relaxed);
+  for (const ConsumerStatus& row : status.consumers) {
+    stats.consumers.push_back({row.name, row.pid, row.batch_size, row.pace, row.state,
+                               row.position, row.lag, row.samples,
+                               seconds_from_ns(row.wait_ns)});
+  }
+  return stats;
+}
+
+std::string ProducerCore::statistics() const {
+  const ProducerStats now = stats();
+  json consumers = json::array();
+  for (const ConsumerInfo& consumer : now.consumers) consumers.push_back(consumer_json(consumer));
+  std::uint64_t position = now.published;  // where the slowest is
+  for (const ConsumerInfo& consumer : now.consumers) {
+    if (consumer.state != "paused") position = std::min(position, consumer.position);
+  }
+  return json{{"event", "statistics"},
+              {"stream", options_.stream},
+              {"pid", ::getpid()},
+              {"state", now.state},
+              {"epoch", now.epoch},
+              {"position", position},
+              {"published", now.published},
+              {"samples_per_second", now.samples_per_second},
+              {"capacity", plan_.capacity},
+              {"memory", plan_.total_bytes()},
+              {"samples_per_epoch", options_.samples_per_epoch},
+              {"placement", "host"},
+              {"late_wakeups", now.late_wakeups},
+              {"space_wait_seconds", now.space_wait_seconds},
+              {"consumers", std::move(consumers)}}
+      .dump();
+}
+
+std::string ProducerCore::answer(std::string_view text) {
+  const json command = json::parse(text, nullptr, false);
+  if (!command.is_object()) throw InvalidArgument("a command is a JSON object");
+  const std::string name = string_of(command, "command", "");
+  if (name == "stats" || name == "list") return statistics();
+  if (name == "evict") {
+    const std::string consumer = string_of(command, "consumer", "");
+    const std::string reason = string_of(command, "reason", "it was evicted on request");
+    if (!evict(consumer, reason)) {
+      std::string known;
+      for (const ConsumerStatus& row : writer_->status().consumers) {
+        known += (known.empty() ? "" : ", ") + row.name;
+      }
+      throw InvalidArgument("stream `" + options_.stream + "` has no consumer `" + consumer +
+                            "`; it has " + (known.empty() ? "none" : known));
+    }
+    return json{{"ok", true}, {"evicted", consumer}}.dump();
+  }
+  if (name == "stop") {
+    writer_->stop(string_of(command, "reason", "it was stopped on request"));
+    over_.store(true, std::memory_order_relaxed);
+    return json{{"ok", true}}.dump();
+  }
+  if (name == "set") {
+    const std::string on_stall =
+        string_of(command, "on_stall", std::string(name_of(options_.on_stall)));
+    if (on_stall != "report" && on_stall != "evict") {
+      throw InvalidArgument("`on_stall` is `report` or `evict`");
+    }
+    const double timeout_s =
+        command.value("stall_timeout_s", static_cast<double>(options_.stall_timeout_ms) / 1000);
+    if (!(timeout_s > 0)) throw InvalidArgument("`stall_timeout_s` must be above 0");
+    writer_->set_stall_policy(static_cast<std::uint64_t>(timeout_s * 1000),
+                              on_stall == "evict" ? OnStall::evict : OnStall::report);
+    return json{{"ok", true}}.dump();
+  }
+  throw InvalidArgument("no command `" + name + "`; there are stats, list, evict, set, stop");
+}
+
+}  // namespace batchcast::detail

@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#include "producer_core.hpp"
+
+#include <batchcast/core/clock.hpp>
+#include <batchcast/core/error.hpp>
+
+#include <cstdio>
+#include <cstring>
+#include <exception>
+
+// Making the ring, and the loans. The door and the commands are in producer_door.cpp and
+// producer_commands.cpp.
+namespace batchcast::detail {
+namespace {
+
+ProducerOptions checked(ProducerOptions options) {
+  check_stream_name(options.stream);
+  check_schema(options.schema);
+  if (options.max_consumers == 0 || options.max_consumers > limits::consumers_max) {
+    throw InvalidArgument("batchcast: max_consumers is " + std::to_string(options.max_consumers) +
+                          "; it must lie between 1 and " + std::to_string(limits::consumers_max) +
+                          ".");
+  }
+  if (options.wait_for > options.max_consumers) {
+    throw InvalidArgument("batchcast: wait_for (" + std::to_string(options.wait_for) +
+                          ") is more than max_consumers (" +
+                          std::to_string(options.max_consumers) + "): they would never all come.");
+  }
+  if (options.samples_per_epoch >= limits::position_max) {
+    throw InvalidArgument("batchcast: samples_per_epoch is beyond 2^63.");
+  }
+  if (options.epochs != 0 && options.samples_per_epoch == 0) {
+    throw InvalidArgument(
+        "batchcast: a number of epochs needs samples_per_epoch. Where an epoch's length is not known, "
+        "call end_epoch() after each and finish() after the last.");
+  }
+  return options;
+}
+
+StreamDirectory::Options directory_options(const ProducerOptions& options) {
+  StreamDirectory::Options directory;
+  directory.stream = options.stream;
+  directory.base = options.directory;
+  directory.allow_uids = options.allow_uids;
+  directory.log = options.log;
+  return directory;
+}
+
+}  // namespace
+
+ProducerCore::ProducerCore(ProducerOptions options)
+    : options_(checked(std::move(options))), directory_(directory_options(options_)) {
+  all_fields_ = options_.schema;
+  all_fields_.push_back({std::string(sample_id_name), DType::u64, {}});
+  // Each consumer holds its connection, its pidfd and its desk open here.
+  constexpr std::uint64_t descriptors_each = 3;
+  constexpr std::uint64_t descriptors_besides = 64 + limits::fields_max;
+  raise_open_files_limit(options_.max_consumers * descriptors_each + descriptors_besides);
+  make_ring();
+  make_board();
+  start_serving();
+}
+
+void ProducerCore::make_ring() {
+  const auto report = [this](LogLevel level, std::string_view text) { log(level, text); };
+  MemoryChoice choice = choose_pages(options_.huge_pages, options_.memory, report);
+  if (!make_segments(choice)) {
+    choice = choose_pages(HugePages::off, options_.memory, report);
+    if (!make_segments(choice)) {
+      throw OutOfMemory("batchcast: the ring's memory could not be made.");
+    }
+  }
+  std::vector<FieldInfo> infos;
+  for (std::size_t i = 0; i < all_fields_.size(); ++i) {
+    const FieldPlan& field = plan_.fields[i];
+    windows_.push_back(
+        {mappings_[i].data(), field.capacity, field.stride_bytes, field.sample_bytes});
+    infos.push_back(
+        {all_fields_[i], all_fields_[i].element_count(), field.sample_bytes, field.stride_bytes});
+    if (field.padded()) {
+      log(LogLevel::info, "samples of field " + to_text(all_fields_[i]) + " lie " +
+                              std::to_string(field.stride_bytes) + " bytes apart instead of " +
+                              std::to_string(field.sample_bytes) +
+                              ", since rounding to pages would have cost more than a tenth of the "
+                              "memory; batches have that stride");
+    }
+  }
+  fields_ = FieldTable(std::move(infos));
+  populator_ = std::make_unique<Populator>(mappings_, MapMode::read_write);
+}
+
+bool ProducerCore::make_segments(const MemoryChoice& choice) {
+  segments_.clear();
+  mappings_.clear();
+  plan_ = plan_ring(all_fields_, options_.memory, choice.granularity);
+  check_memory_exists(plan_.total_bytes());
+  for (std::size_t i = 0; i < all_fields_.size(); ++i) {
+    auto segment = Segment::create(all_fields_[i].name, plan_.fields[i].segment_bytes(), choice);
+    if (!segment) {
+      log(LogLevel::warning, "huge pages ran out: the ring takes ordinary ones");
+      return false;
+    }
+    // Both mappings come before the seal that forbids writable ones to everybody else.
+    mappings_.emplace_back(*segment, MapMode::read_write);
+    segment->seal(Seals::shrink | Seals::grow | Seals::future_write | Seals::seal);
+    if (!writable_map_is_refused(*segment)) {
+      if (!choice.huge) {
+        throw SystemError(
+            "batchcast: this kernel lets others write to sealed memory (Linux 5.1 or later is needed)",
+            EPERM);
+      }
+      log(LogLevel::warning, "this kernel does not seal huge pages: the ring takes ordinary ones");
+      return false;
+    }
+    segments_.push_back(std::move(*segment));
+  }
+  return true;
+}
+
+void ProducerCore::make_board() {
+  std::vector<FieldEntry> entries;
+  for (std::size_t i = 0; i < all_fields_.size(); ++i) {
+    FieldEntry entry{};
+    entry.capacity = plan_.fields[i].capacity;
+    entry.stride_bytes = plan_.fields[i].stride_bytes;
+    entry.sample_bytes = plan_.fields[i].sample_bytes;
+    entry.segment_bytes = plan_.fields[i].segment_bytes();
+    entry.dtype = static_cast<std::uint32_t>(all_fields_[i].dtype);
+    entries.push_back(entry);
+  }
+  const std::string schema = schema_to_json(options_.schema);
+  BoardSpec spec;
+  spec.schema_json = schema;
+  spec.recipe_json = options_.recipe_json;
+  spec.fields = entries;
+  spec.capacity = plan_.capacity;
+  spec.samples_per_epoch = options_.samples_per_epoch;
+  spec.epochs = options_.epochs;
+  spec.consumers_max = options_.max_consumers;
+  spec.pure = options_.pure;
+  const std::uint64_t page = page_bytes();
+  const std::uint64_t bytes = (board_bytes_for(spec) + page - 1) / page * page;
+  board_segment_.emplace(Segment::create_small("board", bytes));
+  board_.emplace(*board_segment_, MapMode::read_write);
+  format_board({board_->data(), bytes}, spec);
+  board_segment_->seal(Seals::shrink | Seals::grow | Seals::future_write | Seals::seal);
+
+  RingWriter::Options writer;
+  writer.samples_per_epoch = options_.samples_per_epoch;
+  writer.epochs = options_.epochs;
+  writer.wait_for = options_.wait_for;
+  writer.free_running = options_.free_running;
+  writer.stall_timeout_ms = options_.stall_timeout_ms;
+  writer.on_stall = options_.on_stall;
+  writer.log = [this](LogLevel level, std::string_view text) { log(level, text); };
+  writer.on_evicted = [this](std::uint64_t tenant, const std::string& reason) {
+    log(LogLevel::warning, "evicted a consumer: " + reason);
+    if (doorkeeper_) doorkeeper_->evict(tenant, reason);
+  };
+  writer_ = std::make_unique<RingWriter>(Board(board_->data()), std::move(writer));
+}
+
+void ProducerCore::start_serving() {
+  pidfd_ = own_pidfd();
+  Doorkeeper::Options door;
+  door.layout_version = layout_version;
+  door.log = options_.log;
+  doorkeeper_ = std::make_unique<Doorkeeper>(directory_, *this, std::move(door));
+  ControlServer::Options control;
+  control.control_path = directory_.paths().control;
+  control.events_path = directory_.paths().events;
+  control.handle = [this](std::string_view command) { return answer(command); };
+  control.statistics = [this] { return statistics(); };
+  control.log = options_.log;
+  control_ = std::make_unique<ControlServer>(std::move(control));
+}
+
+ProducerCore::~ProducerCore() {
+  // Nobody may come in or ask while the rest is taken down.
+  control_.reset();
+  doorkeeper_.reset();
+}
+
+std::optional<LoanContents> ProducerCore::loan(std::uint64_t samples_max, int timeout_ms) {
+  check_process();
+  if (samples_max == 0) throw InvalidArgument("batchcast: a loan of 0 samples.");
+  Ticket ticket;
+  switch (writer_->claim(samples_max, timeout_ms, ticket)) {
+    case Claim::timed_out:
+      return std::nullopt;
+    case Claim::ended:
+      over_.store(true, std::memory_order_relaxed);
+      return std::nullopt;
+    case Claim::granted:
+      break;
+  }
+  LoanContents loan;
+  loan.fields = &fields_;
+  loan.position = ticket.position;
+  loan.size = ticket.size;
+  loan.epoch = ticket.epoch;
+  loan.index_in_epoch = ticket.position - ticket.epoch_start;
+  auto* ids = reinterpret_cast<std::uint64_t*>(windows_.back().at(ticket.position));
+  for (std::uint64_t i = 0; i < ticket.size; ++i) ids[i] = loan.index_in_epoch + i;
+  return loan;
+}
+
+void ProducerCore::publish(const LoanContents& loan) {
+  Receipt receipt;
+  receipt.add({reinterpret_cast<const std::uint64_t*>(windows_.back().at(loan.position)),
+               loan.size});
+  writer_->publish({loan.position, loan.size, loan.epoch}, receipt);
+}
+
+void ProducerCore::give_back(const LoanContents& loan) noexcept {
+  writer_->give_back({loan.position, loan.size, loan.epoch});
+}
+
+bool ProducerCore::finish(int linger_ms) {
+  check_process();
+  writer_->finish();
+  over_.store(true, std::memory_order_relaxed);
+  const bool drained = writer_->wait_drained(linger_ms);
+  writer_->close();
+  return drained;
+}
+
+void ProducerCore::end() noexcept {
+  try {
+    const WriterStatus status = writer_->status();
+    if (status.state == StreamState::draining) {
+      static_cast<void>(finish(options_.linger_ms));
+    } else if (status.state == StreamState::starting || status.state == StreamState::running) {
+      if (std::uncaught_exceptions() > 0) {
+        writer_->fail("the producer ended with an exception");
+      } else {
+        writer_->stop("the producer ended before its last epoch");
+      }
+    }
+  } catch (const std::exception& error) {
+    log(LogLevel::error, std::string("could not end the stream in order: ") + error.what());
+  }
+}
+
+void ProducerCore::check_process() const {
+  if (!in_forked_child()) return;
+  throw Forked("batchcast: this process was forked from the producer of stream `" +
+               options_.stream + "`, and cannot serve it.");
+}
+
+void ProducerCore::log(LogLevel level, std::string_view text) const {
+  if (options_.log) {
+    options_.log(level, text);
+  } else if (level >= LogLevel::warning) {
+    std::fprintf(stderr, "batchcast: stream `%s`: %.*s\n", options_.stream.c_str(),
+                 static_cast<int>(text.size()), text.data());
+  }
+}
+
+}  // namespace batchcast::detail

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+
+#include <batchcast/ring/memory.hpp>
+
+#include <batchcast/core/error.hpp>
+
+#include <fcntl.h>
+#include <linux/memfd.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <fstream>
+
+namespace batchcast {
+namespace {
+
+constexpr std::uint64_t huge_from_bytes = std::uint64_t{4} << 30;
+
+// Of Linux 5.1; older headers lack it.
+#ifndef F_SEAL_FUTURE_WRITE
+#define F_SEAL_FUTURE_WRITE 0x0010
+#endif
+
+int kernel_seals(Seals seals) noexcept {
+  int bits = 0;
+  if (has(seals, Seals::shrink)) bits |= F_SEAL_SHRINK;
+  if (has(seals, Seals::grow)) bits |= F_SEAL_GROW;
+  if (has(seals, Seals::future_write)) bits |= F_SEAL_FUTURE_WRITE;
+  if (has(seals, Seals::seal)) bits |= F_SEAL_SEAL;
+  return bits;
+}
+
+std::uint64_t number_after(const char* path, const std::string& key) {
+  std::ifstream file(path);
+  std::string word;
+  while (file >> word) {
+    std::uint64_t value = 0;
+    if (word == key && file >> value) return value;
+  }
+  return 0;
+}
+
+bool transparent_can_be() {
+  std::ifstream file("/sys/kernel/mm/transparent_hugepage/shmem_enabled");
+  std::string modes;
+  std::getline(file, modes);
+  return modes.find("[never]") == std::string::npos && modes.find("[deny]") == std::string::npos &&
+         !modes.empty();
+}
+
+}  // namespace
+
+std::uint64_t page_bytes() noexcept {
+  return static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+}
+
+std::uint64_t huge_page_bytes() noexcept {
+  const std::uint64_t kib = number_after("/proc/meminfo", "Hugepagesize:");
+  return kib == 0 ? std::uint64_t{2} << 20 : kib << 10;
+}
+
+MemoryChoice choose_pages(HugePages wanted, std::uint64_t memory_bytes,
+                          const LogCallback& report) {
+  const MemoryChoice ordinary{page_bytes(), false, false};
+  if (wanted == HugePages::off) return ordinary;
+  if (wanted == HugePages::automatic && memory_bytes < huge_from_bytes) return ordinary;
+  const std::uint64_t huge = huge_page_bytes();
+  std::string lacks;
+  if (wanted != HugePages::transparent) {
+    const std::uint64_t free_bytes = number_after("/proc/meminfo", "HugePages_Free:") * huge;
+    if (free_bytes >= memory_bytes) return {huge, true, false};
+    lacks = "huge pages: " + std::to_string(free_bytes >> 20) + " MiB of them are free (`sysctl "
+            "vm.nr_hugepages=" + std::to_string(memory_bytes / huge + 1) + "` reserves enough)";
+  }
+  if (wanted != HugePages::explicit_pages) {
+    if (transparent_can_be()) return {page_bytes(), false, true};
+    lacks += (lacks.empty() ? "" : "; ");
+    lacks += "transparent ones are off for shared memory "
+             "(/sys/kernel/mm/transparent_hugepage/shmem_enabled: `advise` would do)";
+  }
+  report(LogLevel::info, "the ring takes ordinary pages, for want of " + lacks);
+  return ordinary;
+}
+
+Segment::Segment(FileDescriptor fd, std::uint64_t bytes) noexcept
+    : fd_(std::move(fd)), bytes_(bytes), granularity_(page_bytes()) {}
+
+std::optional<Segment> Segment::create(const std::string& name, std::uint64_t bytes,
+                                       const MemoryChoice& choice) {
+  unsigned flags = MFD_CLOEXEC | MFD_ALLOW_SEALING;
+  if (choice.huge) flags |= MFD_HUGETLB;
+  FileDescriptor fd(::memfd_create(("batchcast-" + name).c_str(), flags));
+  if (!fd) {
+    if (choice.huge) return std::nullopt;
+    throw SystemError("batchcast: memfd_create for `" + name + "`", errno);
+  }
+  // Everything now: a page that cannot be had later would be a SIGBUS in somebody's training loop.
+  int failed = 0;
+  do {
+    failed = ::fallocate(fd.get(), 0, 0, static_cast<off_t>(bytes)) == 0 ? 0 : errno;
+  } while (failed == EINTR);
+  if (failed != 0) {
+    if (choice.huge) return std::nullopt;
+    if (failed == ENOSPC || failed == ENOMEM) {
+      throw OutOfMemory("batchcast: the machine has no " + std::to_string(bytes) +
+                        " bytes of memory for field `" + name +
+                        "`. Give the stream less (--memory).");
+    }
+    throw SystemError("batchcast: allocating " + std::to_string(bytes) + " bytes for `" + name +
+                          "`",
+                      failed);
+  }
+  Segment segment(std::move(fd), bytes);
+  segment.granularity_ = choice.granularity;
+  segment.transparent_huge_ = choice.transparent;
+  return segment;
+}
+
+Segment Segment::create_small(const std::string& name, std::uint64_t bytes) {
+  return std::move(*create(name, bytes, {page_bytes(), false, false}));
+}
+
+Segment Segment::adopt(const std::string& name, FileDescriptor fd, std::uint64_t bytes,
+                       Seals required) {
+  const auto refuse = [&](const std::string& what) {
+    throw Refused("batchcast: the producer's segment `" + name + "` cannot be trusted: " + what +
+                  ".");
+  };
+  struct stat status {};
+  if (!fd || ::fstat(fd.get(), &status) != 0) refuse("it is no open file");
+  if (static_cast<std::uint64_t>(status.st_size) != bytes) {
+    refuse("it has " + std::to_string(status.st_size) + " bytes instead of " +
+           std::to_string(bytes));
+  }
+  const int seals = ::fcntl(fd.get(), F_GET_SEALS);
+  const int needed = kernel_seals(required);
+  if (seals < 0 || (seals & needed) != needed) {
+    refuse("it is not sealed against being changed");
+  }
+  Segment segment(std::move(fd), bytes);
+  // Of memfds of huge pages the block size is theirs.
+  if (static_cast<std::uint64_t>(status.st_blksize) > segment.granularity_ &&
+      bytes % static_cast<std::uint64_t>(status.st_blksize) == 0) {
+    segment.granularity_ = static_cast<std::uint64_t>(status.st_blksize);
+  }
+  return segment;
+}
+
+void Segment::seal(Seals seals) {
+  if (::fcntl(fd_.get(), F_ADD_SEALS, kernel_seals(seals)) != 0) {
+    throw SystemError("batchcast: sealing shared memory (Linux 5.4 or later is needed)", errno);
+  }
+}
+
+bool writable_map_is_refused(const Segment& segment) {
+  void* at = ::mmap(nullptr, segment.granularity(), PROT_READ | PROT_WRITE, MAP_SHARED,
+                    segment.fd(), 0);
+  if (at == MAP_FAILED) return true;
+  ::munmap(at, segment.granularity());
+  return false;
+}
+
+}  // namespace batchcast
