@@ -10,19 +10,22 @@
 #include <string_view>
 #include <vector>
 
-// Where a stream lives: <base>/<stream>/{lock,door,control,events}. Whoever holds the lock serves it.
+// Where a stream lives: <base>/<stream>/{lock,door,control,events}. Whoever holds the lock serves
+// it.
 namespace batchcast {
 
-/// Throws InvalidArgument unless `name` can name a stream: 1 to limits::stream_name_bytes_max printable
-/// ASCII characters, no slash, no leading dot.
+/// Throws InvalidArgument unless `name` can name a stream: 1 to limits::stream_name_bytes_max
+/// printable ASCII characters, no slash, no leading dot.
 void check_stream_name(std::string_view name);
 
 /// The base directories in which streams are looked for: $BATCHCAST_DIR alone if it is set, else
-/// $XDG_RUNTIME_DIR/batchcast, /run/user/<uid>/batchcast and /tmp/batchcast-<uid>. Absolute, each once.
+/// $XDG_RUNTIME_DIR/batchcast, /run/user/<uid>/batchcast and /tmp/batchcast-<uid>. Absolute, each
+/// once.
 [[nodiscard]] std::vector<std::string> candidate_directories();
 
-/// The first of them that exists or can be created, for a producer. `for_other_users`: only those that
-/// another user can get at (not below a private runtime directory). Throws Error if there is none.
+/// The first of them that exists or can be created, for a producer. `for_other_users`: only those
+/// that another user can get at (not below a private runtime directory). Throws Error if there is
+/// none.
 [[nodiscard]] std::string producer_directory(bool for_other_users = false);
 
 /// The files of one stream. Paths only: says nothing about whether they exist.
@@ -37,11 +40,11 @@ struct StreamPaths {
 
 /// What a consumer finds of a stream in all candidate directories, best first.
 struct StreamPlaces {
-  std::vector<StreamPaths> places;     ///< where a door stands; somebody may answer or not
+  std::vector<StreamPaths> places;      ///< where a door stands; somebody may answer or not
   std::vector<std::string> distrusted;  ///< why a directory that has that name was passed over
 };
-/// Cheap enough to be asked every few milliseconds while waiting for a stream. Throws InvalidArgument
-/// for a bad name.
+/// Cheap enough to be asked every few milliseconds while waiting for a stream. Throws
+/// InvalidArgument for a bad name.
 [[nodiscard]] StreamPlaces find_stream(std::string_view stream);
 
 /// A stream that `ls` shows.
@@ -51,12 +54,12 @@ struct ListedStream {
   bool served = false;   ///< a producer holds the lock; else it died and left its directory
   std::int32_t pid = 0;  ///< of that producer as it sees itself; 0 where unknown
 };
-/// All streams in all candidate directories, by name. Directories that cannot be trusted or read are
-/// passed over.
+/// All streams in all candidate directories, by name. Directories that cannot be trusted or read
+/// are passed over.
 [[nodiscard]] std::vector<ListedStream> list_streams();
 
-/// A producer's hold on the name of its stream. Makes the directory, takes the lock, and removes both
-/// (and the sockets in it) when destroyed, unless that happens in a forked child.
+/// A producer's hold on the name of its stream. Makes the directory, takes the lock, and removes
+/// both (and the sockets in it) when destroyed, unless that happens in a forked child.
 ///
 /// `intact` and `repair` belong to one thread (the door's); the rest may be read from any.
 class StreamDirectory {
@@ -64,15 +67,15 @@ class StreamDirectory {
   struct Options {
     std::string stream;
     std::string base = {};  ///< empty: producer_directory()
-    /// Other users who may join. The directories become 0711 and the door 0666; who comes is checked at
-    /// the door.
+    /// Other users who may join. The directories become 0711 and the door 0666; who comes is
+    /// checked at the door.
     std::vector<std::uint32_t> allow_uids = {};
     LogCallback log = {};
   };
 
-  /// Throws InvalidArgument (name, path too long for a socket), StreamTaken (with the pid of the other
-  /// producer), Error (a directory that is a symlink, of another owner, or writable by others), or
-  /// SystemError.
+  /// Throws InvalidArgument (name, path too long for a socket), StreamTaken (with the pid of the
+  /// other producer), Error (a directory that is a symlink, of another owner, or writable by
+  /// others), or SystemError.
   explicit StreamDirectory(Options options);
   ~StreamDirectory();
 
@@ -88,8 +91,8 @@ class StreamDirectory {
 
   /// The directory and the lock file at our path are still the ones that we made.
   [[nodiscard]] bool intact() const noexcept;
-  /// Makes them again. False, and a warning once, if that cannot be, or if another producer has taken
-  /// the name meanwhile.
+  /// Makes them again. False, and a warning once, if that cannot be, or if another producer has
+  /// taken the name meanwhile.
   [[nodiscard]] bool repair() noexcept;
 
  private:

@@ -45,20 +45,22 @@ class DoorConnection {
   [[nodiscard]] explicit operator bool() const noexcept { return static_cast<bool>(socket_); }
   [[nodiscard]] int native_handle() const noexcept { return socket_.get(); }
 
-  /// One datagram. `descriptors` are borrowed: the other side gets duplicates. Throws InvalidArgument
-  /// above limits::message_bytes_max or above what the kernel takes (253 descriptors), SystemError.
+  /// One datagram. `descriptors` are borrowed: the other side gets duplicates. Throws
+  /// InvalidArgument above limits::message_bytes_max or above what the kernel takes (253
+  /// descriptors), SystemError.
   [[nodiscard]] DoorSend send(std::string_view text, std::span<const int> descriptors = {},
                               int timeout_ms = 0);
   /// One datagram with at most `descriptors_max` descriptors; a negative time-out waits for ever.
   /// Throws SystemError.
   [[nodiscard]] DoorRead receive(DoorMessage& message, std::size_t descriptors_max,
                                  int timeout_ms = 0);
-  /// Sends, then receives what comes back, even where the other side had answered and left before it
-  /// read anything (a refusal at the door).
+  /// Sends, then receives what comes back, even where the other side had answered and left before
+  /// it read anything (a refusal at the door).
   [[nodiscard]] DoorRead ask(std::string_view text, std::span<const int> descriptors,
                              DoorMessage& answer, std::size_t descriptors_max, int timeout_ms);
 
-  /// Ends the connection for the other side at once, also while a forked child still holds the socket.
+  /// Ends the connection for the other side at once, also while a forked child still holds the
+  /// socket.
   void shutdown() noexcept;
   /// Takes the socket away: for a forked child, which must leave it alone (a mere close does).
   [[nodiscard]] FileDescriptor release() noexcept { return std::move(socket_); }
@@ -97,8 +99,8 @@ struct PeerIdentity {
 [[nodiscard]] PeerIdentity peer_identity(const DoorConnection& connection,
                                          PidfdSource source = PidfdSource::kernel_if_it_can);
 
-/// Takes the descriptor that came with the peer's hello as its pidfd. Returns what is wrong unless it is
-/// a pidfd and, where the peer's pid is visible, of that process.
+/// Takes the descriptor that came with the peer's hello as its pidfd. Returns what is wrong unless
+/// it is a pidfd and, where the peer's pid is visible, of that process.
 [[nodiscard]] std::optional<std::string> adopt_pidfd(PeerIdentity& peer, FileDescriptor offered);
 
 /// A pidfd of this process. Throws SystemError (Linux before 5.3).
@@ -109,8 +111,8 @@ struct PeerIdentity {
 /// The producer's end. Removes nothing when destroyed: the path belongs to the StreamDirectory.
 class DoorListener {
  public:
-  /// Replaces what lies at `path`; the caller holds the stream's lock. Throws InvalidArgument for a path
-  /// too long, SystemError.
+  /// Replaces what lies at `path`; the caller holds the stream's lock. Throws InvalidArgument for a
+  /// path too long, SystemError.
   DoorListener(std::string path, unsigned mode);
 
   [[nodiscard]] int native_handle() const noexcept { return socket_.get(); }

@@ -38,8 +38,8 @@ enum class Leaving {
 };
 [[nodiscard]] std::string_view name_of(Leaving) noexcept;
 
-/// What the door asks of the producer. All of it is called on the door's thread, never with a lock of
-/// the doorkeeper held. Each must return soon: nobody is admitted or let go meanwhile.
+/// What the door asks of the producer. All of it is called on the door's thread, never with a lock
+/// of the doorkeeper held. Each must return soon: nobody is admitted or let go meanwhile.
 class DoorEvents {
  public:
   virtual ~DoorEvents() = default;
@@ -54,9 +54,9 @@ class DoorEvents {
   virtual void tick() = 0;
 };
 
-/// The producer's door: a thread that admits consumers and sees them leave or die. Whatever comes in is
-/// hostile until its user is checked, and may be malformed, mute or many after that: it costs only the
-/// connection that it came by.
+/// The producer's door: a thread that admits consumers and sees them leave or die. Whatever comes
+/// in is hostile until its user is checked, and may be malformed, mute or many after that: it costs
+/// only the connection that it came by.
 class Doorkeeper {
  public:
   struct Options {
@@ -68,8 +68,8 @@ class Doorkeeper {
     LogCallback log = {};
   };
 
-  /// Opens the door at once; `directory` and `events` must outlive this. Its sockets that vanish are made
-  /// again. Throws SystemError.
+  /// Opens the door at once; `directory` and `events` must outlive this. Its sockets that vanish
+  /// are made again. Throws SystemError.
   Doorkeeper(StreamDirectory& directory, DoorEvents& events, Options options);
   /// Stops. In a forked child: leaves everything alone.
   ~Doorkeeper();

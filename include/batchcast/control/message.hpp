@@ -11,9 +11,10 @@
 #include <variant>
 #include <vector>
 
-// What is said at the door, one JSON object per datagram of at most limits::message_bytes_max bytes.
-// Encoding never fails. Decoding is strict: a missing, mistyped or out-of-range member is a BadMessage
-// that says which; unknown members are ignored, so that a member can be added without a new version.
+// What is said at the door, one JSON object per datagram of at most limits::message_bytes_max
+// bytes. Encoding never fails. Decoding is strict: a missing, mistyped or out-of-range member is a
+// BadMessage that says which; unknown members are ignored, so that a member can be added without a
+// new version.
 namespace batchcast {
 
 /// Consumer to producer, first. Carries the consumer's own pidfd as its only file descriptor (used
@@ -29,8 +30,9 @@ struct Hello {
   std::int32_t pid = 0;  ///< as the consumer sees itself: for messages, never trusted
 };
 
-/// Producer to consumer: admitted. File descriptors in this order: board, desk, the producer's pidfd,
-/// then one segment per field in schema order, `sample_id` last (`segment_bytes.size()` of them).
+/// Producer to consumer: admitted. File descriptors in this order: board, desk, the producer's
+/// pidfd, then one segment per field in schema order, `sample_id` last (`segment_bytes.size()` of
+/// them).
 struct Welcome {
   std::string stream;
   std::uint32_t consumer_index = 0;  ///< of the board's entry
@@ -105,7 +107,8 @@ using ProducerMessage = std::variant<Welcome, Refusal, Rejoined, Farewell, BadMe
 [[nodiscard]] std::string encode(const Bye& bye);
 [[nodiscard]] std::string encode(const Farewell& farewell);
 
-/// The refusal of another layout version names both; the one of a malformed hello says what is wrong.
+/// The refusal of another layout version names both; the one of a malformed hello says what is
+/// wrong.
 [[nodiscard]] std::variant<Hello, Refusal> decode_hello(std::string_view text,
                                                         std::uint32_t our_layout_version);
 /// What an admitted consumer says.

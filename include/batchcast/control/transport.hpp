@@ -10,8 +10,8 @@
 #include <string>
 #include <string_view>
 
-// Commands, their answers and events, as JSON over ZeroMQ. Nothing else depends on them: each message
-// may be lost.
+// Commands, their answers and events, as JSON over ZeroMQ. Nothing else depends on them: each
+// message may be lost.
 namespace batchcast {
 
 /// Answers commands and publishes events on a thread of its own.
@@ -20,17 +20,18 @@ class ControlServer {
   struct Options {
     std::string control_path;
     std::string events_path;
-    /// One command, a JSON object of at most limits::message_bytes_max bytes; the answer is one too.
-    /// Called on the server's thread. What it throws is answered as {"error": what()}.
+    /// One command, a JSON object of at most limits::message_bytes_max bytes; the answer is one
+    /// too. Called on the server's thread. What it throws is answered as {"error": what()}.
     std::function<std::string(std::string_view command)> handle;
-    /// Published as an event every `statistics_interval_ms`. Called on the server's thread. Optional.
+    /// Published as an event every `statistics_interval_ms`. Called on the server's thread.
+    /// Optional.
     std::function<std::string()> statistics = {};
     int statistics_interval_ms = 1'000;
     LogCallback log = {};
   };
 
-  /// The sockets are there when this returns; those that vanish later are made again within a second,
-  /// once their directory exists. Throws InvalidArgument (path too long), SystemError.
+  /// The sockets are there when this returns; those that vanish later are made again within a
+  /// second, once their directory exists. Throws InvalidArgument (path too long), SystemError.
   explicit ControlServer(Options options);
   /// Stops. In a forked child: leaves everything alone.
   ~ControlServer();

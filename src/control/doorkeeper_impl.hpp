@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#pragma once
+
+#include <batchcast/control/doorkeeper.hpp>
+
+#include "control/visitor.hpp"
+#include "control/wake_descriptor.hpp"
+
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+namespace batchcast {
+
+/// Everything but the queue of evictions belongs to the door's thread.
+class Doorkeeper::Impl {
+ public:
+  Impl(StreamDirectory& directory, DoorEvents& events, Options options);
+  ~Impl() { stop(); }
+
+  void evict(ConsumerKey key, std::string reason);
+  void stop() noexcept;
+  [[nodiscard]] std::int32_t owner_pid() const noexcept { return owner_pid_; }
+
+ private:
+  void run();
+  void handle(std::uint64_t token);
+  [[nodiscard]] int wait_ms(std::uint64_t now) const noexcept;
+  void do_what_is_due(std::uint64_t now);
+
+  // The socket at the door.
+  [[nodiscard]] unsigned door_mode() const noexcept;
+  void open_door();
+  void close_door() noexcept;
+  void look_after_door();
+  void accept_all();
+  void let_in(DoorConnection connection);
+  void rest();
+  [[nodiscard]] bool may_enter(std::uint32_t uid) const noexcept;
+
+  // Those who have not said hello.
+  void hear_hello(Visitor& visitor);
+  [[nodiscard]] std::optional<Refusal> identify(Visitor& visitor, DoorMessage& message);
+  void admit(Visitor& visitor, const Hello& hello);
+  void refuse(std::uint64_t id, const Refusal& refusal);
+
+  // Consumers.
+  void hear_consumer(Visitor& visitor);
+  void rejoin(Visitor& visitor, const Rejoin& request);
+  void lose(std::uint64_t id, Leaving how);
+  void misbehaved(Visitor& visitor, const std::string& what);
+  void evict_queued();
+
+  void watch(int fd, std::uint64_t token);
+  void forget(int fd) noexcept;
+  void close(Visitor visitor) noexcept;
+  void say(Visitor& visitor, const std::string& text) noexcept;
+  void warn(const std::string& text) const noexcept;
+
+  StreamDirectory& directory_;
+  DoorEvents& events_;
+  const Options options_;
+  const std::int32_t owner_pid_;
+  FileDescriptor epoll_;
+  WakeDescriptor wake_;
+  std::optional<DoorListener> listener_;
+  bool listening_ = false;  ///< the listener is in the epoll set
+  bool told_exhausted_ = false;
+  bool told_closed_ = false;
+  Visitors visitors_;
+  std::uint64_t next_tick_ns_ = 0;
+  std::uint64_t next_look_ns_ = 0;
+  std::uint64_t listen_again_ns_ = 0;
+
+  std::mutex mutex_;
+  std::vector<std::pair<ConsumerKey, std::string>> evictions_;
+  std::atomic<bool> stopping_{false};
+  std::thread thread_;
+};
+
+}  // namespace batchcast

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#pragma once
+
+#include "control/wake_descriptor.hpp"
+
+#include <atomic>
+#include <deque>
+#include <functional>
+#include <future>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace batchcast {
+
+/// The ZeroMQ sockets of a ControlServer and the one thread that touches them. That thread has file
+/// descriptors of its own, so nothing of the program's runs on it but the two callbacks below,
+/// which only queue.
+class Messenger {
+ public:
+  /// Whom an answer goes to: the frames that came before the command.
+  using Envelope = std::vector<std::string>;
+  struct Callbacks {
+    /// False: too many wait already.
+    std::function<bool(Envelope envelope, std::string command)> on_command;
+    std::function<void(std::string text)> on_trouble;
+  };
+
+  /// The sockets are bound when this returns. Throws what binding throws.
+  Messenger(std::string control_path, std::string events_path, Callbacks callbacks);
+  ~Messenger() { stop(); }
+
+  // From any thread; never wait. What cannot be sent at once is lost.
+  void answer(Envelope envelope, std::string text);
+  void publish(std::string event);
+
+  void stop() noexcept;
+
+ private:
+  struct Outgoing {
+    Envelope envelope;  ///< empty: an event
+    std::string text;
+  };
+  struct Sockets;
+
+  void run(std::promise<void> bound);
+  void send_all(Sockets& sockets);
+  void receive_some(Sockets& sockets);
+  void queue(Outgoing outgoing);
+
+  const std::string control_path_;
+  const std::string events_path_;
+  const Callbacks callbacks_;
+  WakeDescriptor wake_;
+  std::mutex mutex_;
+  std::deque<Outgoing> outgoing_;
+  std::atomic<bool> stopping_{false};
+  std::thread thread_;
+};
+
+}  // namespace batchcast

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+
+#include "control/own_descriptors.hpp"
+
+#include <fcntl.h>
+#include <sched.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <climits>
+
+namespace batchcast {
+namespace {
+
+#ifdef __SANITIZE_THREAD__
+constexpr bool one_table_only = true;  // TSan follows descriptors by number, process-wide
+#else
+constexpr bool one_table_only = false;
+#endif
+
+bool close_range_of(unsigned first, unsigned last, unsigned flags) noexcept {
+  return first > last || ::syscall(SYS_close_range, first, last, flags) == 0;
+}
+
+}  // namespace
+
+bool take_own_descriptors(int keep) noexcept {
+  constexpr unsigned close_range_unshare = 2;
+  if (one_table_only || keep <= STDERR_FILENO) return false;
+  const auto kept = static_cast<unsigned>(keep);
+  // The last one first: unsharing copies only what is not to be closed. Once unshared, the table is
+  // ours whatever else fails.
+  if (!close_range_of(kept + 1, UINT_MAX, close_range_unshare)) return false;
+  static_cast<void>(close_range_of(STDERR_FILENO + 1, kept - 1, 0));
+  // The standard streams of the program must end when it closes them, and their numbers stay taken.
+  const int null = ::open("/dev/null", O_RDWR | O_CLOEXEC);
+  if (null >= 0) {
+    ::dup2(null, STDIN_FILENO);
+    ::dup2(null, STDOUT_FILENO);
+    ::close(null);
+  }
+  return true;
+}
+
+}  // namespace batchcast

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#pragma once
+
+#include <batchcast/core/file_descriptor.hpp>
+
+#include <cstdint>
+#include <string>
+
+// flock on <stream>/lock: whoever holds it serves the stream. The kernel lets go of it with the
+// process. It is never unlocked explicitly: that would also unlock it for the parent of a forked
+// child.
+namespace batchcast {
+
+struct LockState {
+  bool held = false;
+  std::int32_t pid = 0;  ///< what the file says; 0 if nothing
+};
+
+/// Opens or makes the file in the directory `directory` and locks it. Empty if another process
+/// holds it, or if the directory was removed meanwhile (`vanished`). Throws Error, SystemError.
+[[nodiscard]] FileDescriptor try_lock(int directory, const std::string& path, bool& vanished);
+
+/// Looks without disturbing; a missing or unreadable file is not held.
+[[nodiscard]] LockState look_at_lock(const std::string& path) noexcept;
+
+}  // namespace batchcast
