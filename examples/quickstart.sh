@@ -5,6 +5,7 @@
 # Installs what is missing, builds the batchcast command, serves a stream of made-up images and
 # trains nothing on it three times at once: three consumers with batch sizes of their own take the
 # same samples from the same memory, and check every byte. Ends by itself.
+# With BATCHCAST_COMMAND set to a batchcast command, it installs and builds nothing and runs that.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -14,10 +15,13 @@ epochs=3
 names="large odd small"
 batch_size_of() { case $1 in large) echo 256 ;; odd) echo 37 ;; small) echo 64 ;; esac; }
 
-sh cmake/bootstrap.sh
-cmake --preset release >/dev/null
-cmake --build --preset release --target batchcast_cli
-batchcast=$PWD/build/release/batchcast
+batchcast=${BATCHCAST_COMMAND-}
+if [ -z "$batchcast" ]; then
+  sh cmake/bootstrap.sh
+  cmake --preset release >/dev/null
+  cmake --build --preset release --target batchcast_cli
+  batchcast=$PWD/build/release/batchcast
+fi
 
 # Sockets have short names, so not below a $TMPDIR that may be long.
 work=$(mktemp -d /tmp/batchcast-quickstart.XXXXXX)
@@ -82,7 +86,8 @@ for name in $names; do tail -n 1 "$work/$name.out"; done | awk '
   }
   BEGIN {
     row = "%-8s %5s %8s %8s %10s %7s %10s  %s\n"
-    printf row, "consumer", "batch", "samples", "batches", "samples/s", "wait s", "verified", "receipts"
+    printf row, "consumer", "batch", "samples", "batches", "samples/s", "wait s", "verified",
+           "receipts"
   }
   {
     printf row, value("consumer"), value("batch_size"), value("samples"), value("batches"),

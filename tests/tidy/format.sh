@@ -24,5 +24,5 @@ if [ "${1-}" = --fix ]; then
 fi
 # $mode is two words on purpose.
 # shellcheck disable=SC2086
-find "$@" -path '*/tests/tidy/fixtures/*' -prune -o \
+find "$@" -type d -name fixtures -prune -o \
   \( -name '*.hpp' -o -name '*.cpp' -o -name '*.h' \) -type f -exec "$formatter" $mode {} +
