@@ -31,6 +31,11 @@ void check_field(const FieldSpec& field) {
       refuse(name + " has a blank or unprintable character in its name");
     }
   }
+  try {
+    static_cast<void>(nlohmann::json(field.name).dump());
+  } catch (const nlohmann::json::exception&) {
+    refuse("the name of a field is no valid UTF-8");
+  }
   if (static_cast<std::size_t>(field.dtype) >= dtype_names.size()) {
     refuse(name + " has an unknown dtype");
   }

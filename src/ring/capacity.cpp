@@ -8,7 +8,7 @@
 #include <batchcast/core/limits.hpp>
 
 #include <algorithm>
-#include <numeric>
+#include <bit>
 #include <string>
 
 namespace batchcast {
@@ -24,9 +24,9 @@ std::uint64_t sum(std::uint64_t a, std::uint64_t b) noexcept {
   return a >= too_much || b >= too_much - a ? too_much : a + b;
 }
 
-/// Samples in the smallest whole number of granules.
+/// Samples in the smallest whole number of granules; a granule is a power of two.
 std::uint64_t unit_of(std::uint64_t stride, std::uint64_t granularity) noexcept {
-  return granularity / std::gcd(stride, granularity);
+  return granularity >> std::min(std::countr_zero(stride), std::countr_zero(granularity));
 }
 
 std::uint64_t rounded_up(std::uint64_t value, std::uint64_t unit) noexcept {
@@ -55,7 +55,7 @@ std::uint64_t largest_capacity(const std::vector<FieldPlan>& fields, std::uint64
   return fits;
 }
 
-/// Bytes that hold no sample of the window of `capacity`, padding included.
+/// Bytes of `memory` that hold no sample of the window of `capacity`.
 std::uint64_t lost_bytes(const std::vector<FieldPlan>& fields, std::uint64_t memory,
                          std::uint64_t capacity) noexcept {
   std::uint64_t used = 0;
@@ -65,51 +65,87 @@ std::uint64_t lost_bytes(const std::vector<FieldPlan>& fields, std::uint64_t mem
   return memory - used;
 }
 
-/// The field whose rounding may cost most.
-FieldPlan& coarsest(std::vector<FieldPlan>& fields, std::uint64_t granularity) noexcept {
-  FieldPlan* worst = &fields.front();
+/// Pads the field whose rounding may cost most to the next stride that a larger power of two
+/// divides: its rounding unit halves at least. False once no field's rounding costs anything.
+bool pad_once(std::vector<FieldPlan>& fields, std::uint64_t granularity) noexcept {
+  FieldPlan* worst = nullptr;
+  std::uint64_t worst_bytes = 0;
   for (FieldPlan& field : fields) {
-    if (std::lcm(field.stride_bytes, granularity) > std::lcm(worst->stride_bytes, granularity)) {
-      worst = &field;
-    }
+    const std::uint64_t unit = unit_of(field.stride_bytes, granularity);
+    const std::uint64_t bytes = product(unit, field.stride_bytes);
+    if (unit == 1 || bytes <= worst_bytes) continue;
+    worst = &field;
+    worst_bytes = bytes;
   }
-  return *worst;
+  if (worst == nullptr) return false;
+  const std::uint64_t power = std::uint64_t{1} << std::countr_zero(worst->stride_bytes);
+  worst->stride_bytes = rounded_up(worst->stride_bytes, power * 2);
+  return true;
 }
 
-/// The next stride that is a multiple of a larger power of two: the rounding unit halves at least.
-std::uint64_t padded_once(std::uint64_t stride) noexcept {
-  const std::uint64_t power = (stride & (~stride + 1)) * 2;
-  return rounded_up(stride, power);
+/// Takes back what padding turns out not to be needed for at most `lost` bytes of loss.
+void pad_less(RingPlan& plan, std::uint64_t memory, std::uint64_t lost) {
+  for (std::size_t i = 0; i < plan.fields.size(); ++i) {
+    std::vector<FieldPlan> fields = plan.fields;
+    const std::uint64_t padded = fields[i].stride_bytes;
+    for (fields[i].stride_bytes = fields[i].sample_bytes; fields[i].stride_bytes < padded;) {
+      const std::uint64_t capacity = largest_capacity(fields, memory, plan.granularity);
+      if (capacity != 0 && lost_bytes(fields, memory, capacity) <= lost) {
+        plan.capacity = capacity;
+        plan.fields = fields;
+        break;
+      }
+      const std::uint64_t power = std::uint64_t{1} << std::countr_zero(fields[i].stride_bytes);
+      fields[i].stride_bytes = rounded_up(fields[i].stride_bytes, power * 2);
+    }
+  }
+}
+
+std::vector<FieldPlan> unpadded(const Schema& schema) {
+  std::vector<FieldPlan> fields;
+  for (const FieldSpec& field : schema) {
+    fields.push_back({0, field.byte_count(), field.byte_count()});
+  }
+  return fields;
+}
+
+/// The least that any padding makes of it.
+std::uint64_t smallest_bytes(std::vector<FieldPlan> fields, std::uint64_t samples,
+                             std::uint64_t granularity) noexcept {
+  std::uint64_t best = bytes_of(fields, samples, granularity);
+  while (pad_once(fields, granularity)) {
+    best = std::min(best, bytes_of(fields, samples, granularity));
+  }
+  return best;
 }
 
 }  // namespace
 
 RingPlan plan_ring(const Schema& schema, std::uint64_t memory_bytes, std::uint64_t granularity) {
-  BATCHCAST_ASSERT(granularity != 0 && (granularity & (granularity - 1)) == 0 && !schema.empty());
+  BATCHCAST_ASSERT(std::has_single_bit(granularity) && !schema.empty());
+  const std::uint64_t memory = std::min(memory_bytes, too_much - 1);
   RingPlan plan;
   plan.granularity = granularity;
-  for (const FieldSpec& field : schema) {
-    plan.fields.push_back({0, field.byte_count(), field.byte_count()});
-  }
+  plan.fields = unpadded(schema);
+  plan.capacity = largest_capacity(plan.fields, memory, granularity);
   // The best of: as it is, and ever more padding. Each step costs little and may win much.
   std::vector<FieldPlan> candidate = plan.fields;
-  plan.capacity = largest_capacity(candidate, memory_bytes, granularity);
-  while (lost_bytes(candidate, memory_bytes, plan.capacity) > memory_bytes / 10) {
-    FieldPlan& worst = coarsest(candidate, granularity);
-    if (unit_of(worst.stride_bytes, granularity) == 1) break;
-    worst.stride_bytes = padded_once(worst.stride_bytes);
-    const std::uint64_t capacity = largest_capacity(candidate, memory_bytes, granularity);
-    if (capacity > plan.capacity) {
-      plan.capacity = capacity;
-      plan.fields = candidate;
-    }
+  std::uint64_t lost = lost_bytes(candidate, memory, plan.capacity);
+  while (lost > memory / 10 && pad_once(candidate, granularity)) {
+    const std::uint64_t capacity = largest_capacity(candidate, memory, granularity);
+    if (capacity <= plan.capacity) continue;
+    plan.capacity = capacity;
+    plan.fields = candidate;
+    lost = lost_bytes(candidate, memory, capacity);
   }
   if (plan.capacity == 0) {
-    throw InvalidArgument("batchcast: a ring of this schema takes at least " +
-                          std::to_string(memory_for(schema, 1, granularity)) +
-                          " bytes, and memory is " + std::to_string(memory_bytes) +
+    throw InvalidArgument("batchcast: one sample of this schema takes a ring of " +
+                          std::to_string(smallest_bytes(unpadded(schema), 1, granularity)) +
+                          " bytes (whole pages of " + std::to_string(granularity) +
+                          " for each field), and memory is " + std::to_string(memory_bytes) +
                           ". Raise it (--memory).");
   }
+  pad_less(plan, memory, std::max(lost, memory / 10));
   for (FieldPlan& field : plan.fields) {
     field.capacity = rounded_up(plan.capacity, unit_of(field.stride_bytes, granularity));
   }
@@ -117,17 +153,15 @@ RingPlan plan_ring(const Schema& schema, std::uint64_t memory_bytes, std::uint64
 }
 
 std::uint64_t memory_for(const Schema& schema, std::uint64_t samples, std::uint64_t granularity) {
-  std::vector<FieldPlan> fields;
-  for (const FieldSpec& field : schema) {
-    fields.push_back({0, field.byte_count(), field.byte_count()});
-  }
-  std::uint64_t best = bytes_of(fields, samples, granularity);
-  for (;;) {
-    FieldPlan& worst = coarsest(fields, granularity);
-    if (unit_of(worst.stride_bytes, granularity) == 1) return best;
-    worst.stride_bytes = padded_once(worst.stride_bytes);
-    best = std::min(best, bytes_of(fields, samples, granularity));
-  }
+  BATCHCAST_ASSERT(std::has_single_bit(granularity) && !schema.empty());
+  const std::vector<FieldPlan> fields = unpadded(schema);
+  std::uint64_t used = 0;
+  for (const FieldPlan& field : fields) used = sum(used, product(samples, field.sample_bytes));
+  // From a tenth more than the samples themselves on, a plan that stays unpadded holds them as
+  // well.
+  const std::uint64_t unless_padded = sum(used, used / 9 + 1);
+  return std::min(bytes_of(fields, samples, granularity),
+                  std::max(smallest_bytes(fields, samples, granularity), unless_padded));
 }
 
 }  // namespace batchcast

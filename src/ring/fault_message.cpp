@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <cerrno>
 #include <cstring>
 #include <mutex>
 #include <utility>
@@ -39,22 +40,46 @@ const Range* range_of(std::uintptr_t address) noexcept {
   return nullptr;
 }
 
-void say(const char* text) noexcept {
-  if (::write(STDERR_FILENO, text, std::strlen(text)) < 0) return;
+/// In one write, so that several processes' messages on one terminal stay apart.
+void explain(const Range& range) noexcept {
+  const std::array<const char*, 3> parts = {
+      "batchcast: this process wrote into a batch of stream `", range.stream.data(),
+      "`, whose memory is the ring's own and read-only: every trainer reads it.\n"
+      "batchcast: clone() what you want to change, or attach with access = private.\n"};
+  std::array<char, 512> text;
+  std::size_t length = 0;
+  for (const char* part : parts) {
+    const std::size_t bytes = std::min(std::strlen(part), text.size() - length);
+    std::memcpy(text.data() + length, part, bytes);
+    length += bytes;
+  }
+  if (::write(STDERR_FILENO, text.data(), length) < 0) return;
 }
 
-void on_fault(int, siginfo_t* info, void*) {
+bool previous_is_a_function() noexcept {
+  return (previous_action.sa_flags & SA_SIGINFO) != 0 ||
+         (previous_action.sa_handler != SIG_DFL && previous_action.sa_handler != SIG_IGN);
+}
+
+void on_fault(int signal, siginfo_t* info, void* context) {
   const int error = errno;
-  if (info->si_code == SEGV_ACCERR) {
-    if (const Range* range = range_of(reinterpret_cast<std::uintptr_t>(info->si_addr))) {
-      say("batchcast: this process wrote into a batch of stream `");
-      say(range->stream.data());
-      say("`, whose memory is the ring's own and read-only: every trainer reads it.\n"
-          "batchcast: clone() what you want to change, or attach with access = private.\n");
+  const Range* range = info->si_code == SEGV_ACCERR
+                           ? range_of(reinterpret_cast<std::uintptr_t>(info->si_addr))
+                           : nullptr;
+  if (range != nullptr) explain(*range);
+  if (range == nullptr && previous_is_a_function()) {
+    // It may be one that mends faults of its own and goes on; ours stays in place for the next.
+    if ((previous_action.sa_flags & SA_SIGINFO) != 0) {
+      previous_action.sa_sigaction(signal, info, context);
+    } else {
+      previous_action.sa_handler(signal);
     }
+  } else {
+    // Back to what was there before: the instruction runs again, and meets it. A signal that
+    // somebody sent has no instruction.
+    ::sigaction(SIGSEGV, &previous_action, nullptr);
+    if (info->si_code <= 0) ::raise(SIGSEGV);
   }
-  // Back to what was there before: the instruction runs again, and meets it.
-  ::sigaction(SIGSEGV, &previous_action, nullptr);
   errno = error;
 }
 
@@ -64,7 +89,8 @@ void install_once() {
     action.sa_sigaction = on_fault;
     action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;
     sigemptyset(&action.sa_mask);
-    return ::sigaction(SIGSEGV, &action, &previous_action) == 0;
+    ::sigaction(SIGSEGV, nullptr, &previous_action);  // before the first fault can ask for it
+    return ::sigaction(SIGSEGV, &action, nullptr) == 0;
   }();
   static_cast<void>(installed);
 }

@@ -11,22 +11,28 @@
 #include <cerrno>
 
 namespace batchcast {
+namespace {
 
-ForkGuard::ForkGuard() : page_(nullptr) {
-  const auto bytes = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
-  void* at = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+std::size_t guard_bytes() noexcept { return static_cast<std::size_t>(::sysconf(_SC_PAGESIZE)); }
+
+}  // namespace
+
+ForkGuard::ForkGuard() : pid_(::getpid()) {
+  void* at =
+      ::mmap(nullptr, guard_bytes(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (at == MAP_FAILED) throw SystemError("batchcast: mapping one page", errno);
-  if (::madvise(at, bytes, MADV_WIPEONFORK) != 0) {
-    const int error = errno;
-    ::munmap(at, bytes);
-    throw SystemError("batchcast: MADV_WIPEONFORK (Linux 4.14 or later is needed)", error);
+  if (::madvise(at, guard_bytes(), MADV_WIPEONFORK) != 0) {
+    ::munmap(at, guard_bytes());
+    return;
   }
   page_ = static_cast<volatile unsigned char*>(at);
   *page_ = 1;
 }
 
 ForkGuard::~ForkGuard() {
-  ::munmap(const_cast<unsigned char*>(page_), static_cast<std::size_t>(::sysconf(_SC_PAGESIZE)));
+  if (page_ != nullptr) ::munmap(const_cast<unsigned char*>(page_), guard_bytes());
 }
+
+bool ForkGuard::has_another_pid() const noexcept { return ::getpid() != pid_; }
 
 }  // namespace batchcast

@@ -46,8 +46,7 @@ struct Mapping::Regions {
   ip::mapped_region region;
 };
 
-Mapping::Mapping(const Segment& segment, MapMode mode)
-    : regions_(std::make_unique<Regions>()) {
+Mapping::Mapping(const Segment& segment, MapMode mode) : regions_(std::make_unique<Regions>()) {
   regions_->region = map(segment, mode, nullptr);
 }
 Mapping::~Mapping() = default;
@@ -66,21 +65,23 @@ struct DoubleMapping::Regions {
 
 DoubleMapping::DoubleMapping(const Segment& segment, MapMode mode)
     : regions_(std::make_unique<Regions>()) {
-  // Address space for both halves, aligned, with nothing in it. The regions then replace it half by half;
-  // once they have, it is theirs to unmap, and only what they never took is ours.
+  // Address space for both halves, aligned, with nothing in it. The regions then replace it half by
+  // half; once they have, it is theirs to unmap, and only what they never took is ours.
   const std::uint64_t bytes = segment.bytes();
-  const std::uint64_t granularity = segment.granularity();
-  const std::uint64_t reserved = 2 * bytes + granularity;
-  void* reservation = ::mmap(nullptr, reserved, PROT_NONE,
-                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  // Merged pages are huge only where address and offset agree about a huge page's boundaries.
+  const std::uint64_t alignment =
+      segment.transparent_huge() ? huge_page_bytes() : segment.granularity();
+  const std::uint64_t reserved = 2 * bytes + alignment;
+  void* reservation =
+      ::mmap(nullptr, reserved, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (reservation == MAP_FAILED) {
     throw SystemError("batchcast: reserving " + std::to_string(reserved) +
                           " bytes of address space (see `ulimit -v`)",
                       errno);
   }
   auto* const begin = static_cast<std::byte*>(reservation);
-  const auto misaligned = reinterpret_cast<std::uintptr_t>(begin) % granularity;
-  std::byte* const first = begin + (misaligned == 0 ? 0 : granularity - misaligned);
+  const auto misaligned = reinterpret_cast<std::uintptr_t>(begin) % alignment;
+  std::byte* const first = begin + (misaligned == 0 ? 0 : alignment - misaligned);
   std::byte* const end = first + 2 * bytes;
   if (first != begin) ::munmap(begin, static_cast<std::size_t>(first - begin));
   if (end != begin + reserved) {

@@ -43,6 +43,13 @@ std::uint64_t number_after(const char* path, const std::string& key) {
   return 0;
 }
 
+/// Of huge pages, without those that somebody else has reserved and not touched yet.
+std::uint64_t free_huge_bytes() {
+  const std::uint64_t free = number_after("/proc/meminfo", "HugePages_Free:");
+  const std::uint64_t promised = number_after("/proc/meminfo", "HugePages_Rsvd:");
+  return (free > promised ? free - promised : 0) * huge_page_bytes();
+}
+
 bool transparent_can_be() {
   std::ifstream file("/sys/kernel/mm/transparent_hugepage/shmem_enabled");
   std::string modes;
@@ -53,35 +60,35 @@ bool transparent_can_be() {
 
 }  // namespace
 
-std::uint64_t page_bytes() noexcept {
-  return static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
-}
+std::uint64_t page_bytes() noexcept { return static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE)); }
 
 std::uint64_t huge_page_bytes() noexcept {
   const std::uint64_t kib = number_after("/proc/meminfo", "Hugepagesize:");
   return kib == 0 ? std::uint64_t{2} << 20 : kib << 10;
 }
 
-MemoryChoice choose_pages(HugePages wanted, std::uint64_t memory_bytes,
-                          const LogCallback& report) {
+MemoryChoice choose_pages(HugePages wanted, std::uint64_t memory_bytes, const LogCallback& report) {
   const MemoryChoice ordinary{page_bytes(), false, false};
   if (wanted == HugePages::off) return ordinary;
   if (wanted == HugePages::automatic && memory_bytes < huge_from_bytes) return ordinary;
   const std::uint64_t huge = huge_page_bytes();
   std::string lacks;
   if (wanted != HugePages::transparent) {
-    const std::uint64_t free_bytes = number_after("/proc/meminfo", "HugePages_Free:") * huge;
+    const std::uint64_t free_bytes = free_huge_bytes();
     if (free_bytes >= memory_bytes) return {huge, true, false};
-    lacks = "huge pages: " + std::to_string(free_bytes >> 20) + " MiB of them are free (`sysctl "
-            "vm.nr_hugepages=" + std::to_string(memory_bytes / huge + 1) + "` reserves enough)";
+    lacks = "huge pages: " + std::to_string(free_bytes >> 20) +
+            " MiB of them are free (`sysctl "
+            "vm.nr_hugepages=" +
+            std::to_string(memory_bytes / huge + 1) + "` reserves enough)";
   }
   if (wanted != HugePages::explicit_pages) {
     if (transparent_can_be()) return {page_bytes(), false, true};
     lacks += (lacks.empty() ? "" : "; ");
-    lacks += "transparent ones are off for shared memory "
-             "(/sys/kernel/mm/transparent_hugepage/shmem_enabled: `advise` would do)";
+    lacks +=
+        "transparent ones are off for shared memory "
+        "(/sys/kernel/mm/transparent_hugepage/shmem_enabled: `advise` would do)";
   }
-  report(LogLevel::info, "the ring takes ordinary pages, for want of " + lacks);
+  if (report) report(LogLevel::info, "the ring takes ordinary pages, for want of " + lacks);
   return ordinary;
 }
 
@@ -106,12 +113,11 @@ std::optional<Segment> Segment::create(const std::string& name, std::uint64_t by
     if (choice.huge) return std::nullopt;
     if (failed == ENOSPC || failed == ENOMEM) {
       throw OutOfMemory("batchcast: the machine has no " + std::to_string(bytes) +
-                        " bytes of memory for field `" + name +
-                        "`. Give the stream less (--memory).");
+                        " bytes of memory left for segment `" + name +
+                        "`. Give the stream less (--memory), or end what else takes it.");
     }
-    throw SystemError("batchcast: allocating " + std::to_string(bytes) + " bytes for `" + name +
-                          "`",
-                      failed);
+    throw SystemError(
+        "batchcast: allocating " + std::to_string(bytes) + " bytes for `" + name + "`", failed);
   }
   Segment segment(std::move(fd), bytes);
   segment.granularity_ = choice.granularity;
@@ -156,8 +162,8 @@ void Segment::seal(Seals seals) {
 }
 
 bool writable_map_is_refused(const Segment& segment) {
-  void* at = ::mmap(nullptr, segment.granularity(), PROT_READ | PROT_WRITE, MAP_SHARED,
-                    segment.fd(), 0);
+  void* at =
+      ::mmap(nullptr, segment.granularity(), PROT_READ | PROT_WRITE, MAP_SHARED, segment.fd(), 0);
   if (at == MAP_FAILED) return true;
   ::munmap(at, segment.granularity());
   return false;

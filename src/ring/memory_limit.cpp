@@ -39,12 +39,34 @@ struct Headroom {
   std::string where;
 };
 
-void look_at(const std::string& limit_path, const std::string& used_path, Headroom& headroom) {
-  const std::uint64_t limit = number_in(limit_path);
-  const std::uint64_t used = number_in(used_path);
+/// Cached files count as used, and make way: a dataset that was read once would fill any limit.
+std::uint64_t reclaimable_bytes(const std::string& path, const std::string& prefix) {
+  std::ifstream file(path);
+  std::uint64_t total = 0;
+  std::string key;
+  std::uint64_t value = 0;
+  while (file >> key >> value) {
+    if (key == prefix + "inactive_file" || key == prefix + "active_file") total += value;
+  }
+  return total;
+}
+
+struct CgroupFiles {
+  std::string mount;
+  std::string limit;
+  std::string used;
+  std::string stat_prefix;
+};
+
+void look_at(const std::string& at, const CgroupFiles& files, Headroom& headroom) {
+  const std::uint64_t limit = number_in(at + files.limit);
+  const std::uint64_t used = number_in(at + files.used);
   if (limit == unlimited || used == unlimited) return;
-  const std::uint64_t left = limit > used ? limit - used : 0;
-  if (left < headroom.bytes) headroom = {left, limit_path};
+  const std::uint64_t cached =
+      std::min(reclaimable_bytes(at + "/memory.stat", files.stat_prefix), used);
+  const std::uint64_t taken = used - cached;
+  const std::uint64_t left = limit > taken ? limit - taken : 0;
+  if (left < headroom.bytes) headroom = {left, at + files.limit};
 }
 
 /// The tightest limit on the way from this process's cgroup up to the root, of version 2 or 1.
@@ -58,12 +80,13 @@ Headroom cgroup_headroom(const std::string& root) {
     const std::string controllers = "," + line.substr(first + 1, second - first - 1) + ",";
     const bool version_2 = controllers == ",,";
     if (!version_2 && controllers.find(",memory,") == std::string::npos) continue;
-    const std::string mount = root + (version_2 ? "/sys/fs/cgroup" : "/sys/fs/cgroup/memory");
+    const CgroupFiles files =
+        version_2 ? CgroupFiles{"/sys/fs/cgroup", "/memory.max", "/memory.current", ""}
+                  : CgroupFiles{"/sys/fs/cgroup/memory", "/memory.limit_in_bytes",
+                                "/memory.usage_in_bytes", "total_"};
     std::string group = line.substr(second + 1);
     for (;;) {
-      const std::string at = mount + (group == "/" ? "" : group);
-      look_at(at + (version_2 ? "/memory.max" : "/memory.limit_in_bytes"),
-              at + (version_2 ? "/memory.current" : "/memory.usage_in_bytes"), headroom);
+      look_at(root + files.mount + (group == "/" ? "" : group), files, headroom);
       const auto slash = group.rfind('/');
       if (group.empty() || group == "/" || slash == std::string::npos) break;
       group.erase(slash);
@@ -80,8 +103,7 @@ void check_memory_exists(std::uint64_t bytes, const std::string& root) {
   const std::uint64_t available = available_bytes(root);
   if (bytes > available) {
     throw OutOfMemory("batchcast: the ring takes " + in_mib(bytes) + ", and the machine has " +
-                      in_mib(available) +
-                      " left (MemAvailable). Give the stream less (--memory).");
+                      in_mib(available) + " left (MemAvailable). Give the stream less (--memory).");
   }
   const Headroom headroom = cgroup_headroom(root);
   if (bytes > headroom.bytes) {

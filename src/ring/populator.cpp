@@ -4,16 +4,24 @@
 #include <batchcast/ring/memory.hpp>
 
 #include <pthread.h>
+#include <signal.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
+#include <cerrno>
+#include <system_error>
 #include <thread>
 
 namespace batchcast {
 namespace {
 
-constexpr std::uint64_t chunk_bytes = std::uint64_t{4} << 20;
+// Populating holds the process's memory map; in small bites, nobody's malloc waits for it.
+constexpr std::uint64_t chunk_bytes = std::uint64_t{1} << 20;
+constexpr int niceness = 10;
 
 // Of Linux 5.14; older headers lack them.
 constexpr int populate_read = 22;
@@ -21,17 +29,19 @@ constexpr int populate_write = 23;
 
 void populate(std::byte* at, std::uint64_t bytes, MapMode mode) noexcept {
   const int advice = mode == MapMode::read_only ? populate_read : populate_write;
-  if (::madvise(at, bytes, advice) == 0) return;
-  const std::uint64_t page = page_bytes();
-  for (std::uint64_t offset = 0; offset < bytes; offset += page) {
-    [[maybe_unused]] const auto seen =
-        *reinterpret_cast<const volatile unsigned char*>(at + offset);
+  if (::madvise(at, bytes, advice) == 0 || errno != EINVAL) return;
+  // Reading is all that may be done to memory that others write.
+  const volatile std::byte* bytes_at = at;
+  for (std::uint64_t offset = 0; offset < bytes; offset += page_bytes()) {
+    const std::byte seen = bytes_at[offset];
+    static_cast<void>(seen);
   }
 }
 
 struct Span {
   std::byte* data;
   std::uint64_t bytes;
+  std::uint64_t start;
 };
 
 }  // namespace
@@ -44,37 +54,65 @@ struct Populator::State {
 
   void run() noexcept {
     pthread_setname_np(pthread_self(), "bc-populate");
+    ::setpriority(PRIO_PROCESS, static_cast<id_t>(::syscall(SYS_gettid)), niceness);
+    // Windows begin in the first half and reach into the second only when they wrap.
+    for (const bool second_half : {false, true}) {
+      if (!run_through(second_half)) return;
+    }
+  }
+
+  bool run_through(bool second_half) noexcept {
     std::uint64_t longest = 1;
     for (const Span& span : spans) longest = std::max(longest, span.bytes);
     const std::uint64_t steps = (longest + chunk_bytes - 1) / chunk_bytes;
-    const std::uint64_t page = page_bytes();
     for (std::uint64_t step = 0; step < steps; ++step) {
-      // Every field by the same share of its length: a position is at the same share of all of them.
+      // Every field by the same share of its length, so that all are about as far ahead in
+      // positions.
       for (const Span& span : spans) {
-        const auto at = [&](std::uint64_t number) {
-          const auto bytes = static_cast<std::uint64_t>(
-              static_cast<double>(span.bytes) * static_cast<double>(number) /
-              static_cast<double>(steps));
-          return number == steps ? span.bytes : bytes / page * page;
-        };
-        for (std::uint64_t from = at(step); from < at(step + 1); from += chunk_bytes) {
-          const std::uint64_t bytes = std::min(chunk_bytes, at(step + 1) - from);
-          if (stop.load(std::memory_order_relaxed)) return;
-          populate(span.data + from, bytes, mode);
-          populate(span.data + span.bytes + from, bytes, mode);
+        const std::uint64_t start = second_half ? 0 : span.start;
+        std::uint64_t from = boundary(span, step, steps);
+        const std::uint64_t to = boundary(span, step + 1, steps);
+        while (from < to) {
+          if (stop.load(std::memory_order_relaxed)) return false;
+          const std::uint64_t offset = (start + from) % span.bytes;
+          const std::uint64_t bytes = std::min({chunk_bytes, to - from, span.bytes - offset});
+          populate(span.data + (second_half ? span.bytes : 0) + offset, bytes, mode);
+          from += bytes;
         }
       }
     }
+    return true;
+  }
+
+  static std::uint64_t boundary(const Span& span, std::uint64_t step,
+                                std::uint64_t steps) noexcept {
+    if (step == steps) return span.bytes;
+    const double share = static_cast<double>(step) / static_cast<double>(steps);
+    const auto bytes = static_cast<std::uint64_t>(static_cast<double>(span.bytes) * share);
+    return bytes / page_bytes() * page_bytes();
   }
 };
 
-Populator::Populator(const std::vector<DoubleMapping>& mappings, MapMode mode)
+Populator::Populator(const std::vector<DoubleMapping>& mappings, MapMode mode,
+                     const std::vector<std::uint64_t>& start_bytes)
     : state_(std::make_unique<State>()) {
   state_->mode = mode;
-  for (const DoubleMapping& mapping : mappings) {
-    state_->spans.push_back({mapping.data(), mapping.bytes()});
+  for (std::size_t i = 0; i < mappings.size(); ++i) {
+    const std::uint64_t bytes = mappings[i].bytes();
+    const std::uint64_t start = i < start_bytes.size() ? start_bytes[i] % bytes : 0;
+    state_->spans.push_back({mappings[i].data(), bytes, start / page_bytes() * page_bytes()});
   }
-  state_->thread = std::thread([state = state_.get()] { state->run(); });
+  // Signals are for the program's own threads.
+  sigset_t all;
+  sigset_t before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  try {
+    state_->thread = std::thread([state = state_.get()] { state->run(); });
+  } catch (const std::system_error&) {
+    // Then the pages come one by one, as they are first touched.
+  }
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
 Populator::~Populator() {

@@ -34,14 +34,15 @@ struct RingPlan {
   }
 };
 
-/// The largest ring that takes at most `memory_bytes`. Each field's array is rounded up to the granularity;
-/// where that would lose more than a tenth of the memory, strides are padded by as little as brings it
-/// within. `schema` has sample_id last and passed `check_schema`. Throws InvalidArgument, with the bytes
-/// that it takes, if not even one sample fits.
+/// The largest ring that takes at most `memory_bytes`. Each field's array is rounded up to the
+/// granularity, a power of two; where that would lose more than a tenth of the memory, strides are
+/// padded by as little as brings it within, or as near as can be. `schema` has sample_id last and
+/// passed `check_schema`. Throws InvalidArgument, with the bytes that it takes, if not even one
+/// sample fits.
 [[nodiscard]] RingPlan plan_ring(const Schema& schema, std::uint64_t memory_bytes,
                                  std::uint64_t granularity);
 
-/// Bytes of memory with which `plan_ring` gives at least `samples`.
+/// Bytes with which, and with any more of which, `plan_ring` gives at least `samples`.
 [[nodiscard]] std::uint64_t memory_for(const Schema& schema, std::uint64_t samples,
                                        std::uint64_t granularity);
 

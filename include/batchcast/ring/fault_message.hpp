@@ -8,10 +8,10 @@
 
 namespace batchcast {
 
-/// While it lives, a write into [begin, begin + bytes) says whose memory that is, and what to do, before
-/// the process dies of it as it would have. Installs one SIGSEGV handler in the process, at the first use;
-/// it hands on to the one that was there. Of more than limits::fault_ranges_max at a time the further ones
-/// get no message. Move-only.
+/// While it lives, a write into [begin, begin + bytes) says whose memory that is, and what to do,
+/// before the process dies of it as it would have. Installs one SIGSEGV handler in the process, at
+/// the first use; it hands on to the one that was there. Of more than limits::fault_ranges_max at a
+/// time the further ones get no message. Move-only.
 class FaultRange {
  public:
   FaultRange(const std::byte* begin, std::uint64_t bytes, std::string_view stream);

@@ -4,8 +4,9 @@
 
 namespace batchcast {
 
-/// Knows whether this process is the one that made it, or was forked from it: a page that the kernel wipes
-/// in children. Asking costs one load.
+/// Knows whether this process is the one that made it, or was forked from it: by a page that the
+/// kernel wipes in children, which costs one load to ask, or by the process id where the kernel
+/// cannot do that.
 class ForkGuard {
  public:
   ForkGuard();
@@ -13,10 +14,15 @@ class ForkGuard {
   ForkGuard(const ForkGuard&) = delete;
   ForkGuard& operator=(const ForkGuard&) = delete;
 
-  [[nodiscard]] bool in_child() const noexcept { return *page_ == 0; }
+  [[nodiscard]] bool in_child() const noexcept {
+    return page_ != nullptr ? *page_ == 0 : has_another_pid();
+  }
 
  private:
-  volatile unsigned char* page_;
+  [[nodiscard]] bool has_another_pid() const noexcept;
+
+  volatile unsigned char* page_ = nullptr;  ///< none where it cannot be wiped
+  const int pid_;
 };
 
 }  // namespace batchcast

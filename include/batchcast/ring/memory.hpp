@@ -31,8 +31,7 @@ enum class Seals : unsigned {
   return static_cast<Seals>(static_cast<unsigned>(a) | static_cast<unsigned>(b));
 }
 [[nodiscard]] constexpr bool has(Seals all, Seals some) noexcept {
-  return (static_cast<unsigned>(all) & static_cast<unsigned>(some)) ==
-         static_cast<unsigned>(some);
+  return (static_cast<unsigned>(all) & static_cast<unsigned>(some)) == static_cast<unsigned>(some);
 }
 
 /// Which pages a ring is made of; `granularity` goes into its plan.
@@ -42,19 +41,23 @@ struct MemoryChoice {
   bool transparent = false;  ///< ask the kernel to merge them
 };
 
-/// `automatic` asks for huge pages above 4 GiB. What the system does not have is reported and done without.
+/// `automatic` asks for huge pages above 4 GiB. What the system does not have is reported and done
+/// without.
 [[nodiscard]] MemoryChoice choose_pages(HugePages wanted, std::uint64_t memory_bytes,
                                         const LogCallback& report);
 
-/// One memfd. Move-only; the memory lives until the last descriptor and mapping in any process is gone.
+/// One memfd. Move-only; the memory lives until the last descriptor and mapping in any process is
+/// gone.
 class Segment {
  public:
-  /// Allocates all of it now. Nothing if there are not enough huge pages; throws OutOfMemory, SystemError.
+  /// Allocates all of it now. Nothing if there are not enough huge pages; throws OutOfMemory,
+  /// SystemError.
   [[nodiscard]] static std::optional<Segment> create(const std::string& name, std::uint64_t bytes,
                                                      const MemoryChoice& choice);
   /// Of ordinary pages.
   [[nodiscard]] static Segment create_small(const std::string& name, std::uint64_t bytes);
-  /// Takes a descriptor that a peer sent, if it is a segment of that size with those seals. Throws Refused.
+  /// Takes a descriptor that a peer sent, if it is a segment of that size with those seals. Throws
+  /// Refused.
   [[nodiscard]] static Segment adopt(const std::string& name, FileDescriptor fd,
                                      std::uint64_t bytes, Seals required);
 
@@ -94,7 +97,8 @@ class Mapping {
   std::unique_ptr<Regions> regions_;
 };
 
-/// The same twice, back to back: any window up to its size is contiguous, across the end too. Move-only.
+/// The same twice, back to back: any window up to its size is contiguous, across the end too.
+/// Move-only.
 class DoubleMapping {
  public:
   DoubleMapping(const Segment& segment, MapMode mode);
@@ -111,12 +115,15 @@ class DoubleMapping {
   std::unique_ptr<Regions> regions_;
 };
 
-/// Fills in the page tables of mappings on a thread of its own, from their beginning on and the fields side
-/// by side, so that it runs ahead of whoever walks through them in order.
+/// Fills in the page tables of mappings on a thread of its own, of low priority, in ring order and
+/// the fields side by side, so that it runs ahead of whoever walks through them; what the kernel
+/// refuses is left to be faulted in. Ends by itself, or within one megabyte when destroyed.
 class Populator {
  public:
-  /// The mappings must outlive this.
-  Populator(const std::vector<DoubleMapping>& mappings, MapMode mode);
+  /// The mappings must outlive this. `start_bytes`: where in each of them to begin, 0 where it is
+  /// not given.
+  Populator(const std::vector<DoubleMapping>& mappings, MapMode mode,
+            const std::vector<std::uint64_t>& start_bytes = {});
   ~Populator();
   Populator(const Populator&) = delete;
   Populator& operator=(const Populator&) = delete;
@@ -129,12 +136,12 @@ class Populator {
   std::unique_ptr<State> state_;
 };
 
-/// Throws OutOfMemory, with the numbers, if the machine or this process's cgroup has less than that left.
-/// `root` is where /proc and /sys/fs/cgroup are looked for.
+/// Throws OutOfMemory, with the numbers, if the machine or this process's cgroup has less than that
+/// left. `root` is where /proc and /sys/fs/cgroup are looked for.
 void check_memory_exists(std::uint64_t bytes, const std::string& root = "");
 
-/// Raises the soft limit of open files to at least `count`; throws SystemError, with the line to run, if the
-/// hard limit is lower.
+/// Raises the soft limit of open files to at least `count`; throws SystemError, with the line to
+/// run, if the hard limit is lower.
 void raise_open_files_limit(std::uint64_t count);
 
 }  // namespace batchcast
