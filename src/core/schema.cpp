@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include <set>
+#include <utility>
 
 namespace batchcast {
 namespace {
@@ -89,8 +90,12 @@ Schema schema_from_json(std::string_view text) {
     for (const auto& field : fields) {
       const auto dtype = parse_dtype(field.at("dtype").get<std::string>());
       if (!dtype) refuse("it has a dtype `" + field.at("dtype").get<std::string>() + "`");
-      schema.push_back({field.at("name").get<std::string>(), *dtype,
-                        field.at("shape").get<std::vector<std::int64_t>>()});
+      FieldSpec spec{field.at("name").get<std::string>(), *dtype, {}};
+      for (const auto& extent : field.at("shape").get_ref<const nlohmann::json::array_t&>()) {
+        if (!extent.is_number_integer()) refuse("its JSON has an extent that is no whole number");
+        spec.shape.push_back(extent.get<std::int64_t>());
+      }
+      schema.push_back(std::move(spec));
     }
   } catch (const nlohmann::json::exception& error) {
     refuse(std::string("its JSON is malformed: ") + error.what());

@@ -97,6 +97,8 @@ Segment::Segment(FileDescriptor fd, std::uint64_t bytes) noexcept
 
 std::optional<Segment> Segment::create(const std::string& name, std::uint64_t bytes,
                                        const MemoryChoice& choice) {
+  // The kernel would not say no: it would take what there is, and kill others for the rest.
+  if (!choice.huge) check_memory_exists(bytes);
   unsigned flags = MFD_CLOEXEC | MFD_ALLOW_SEALING;
   if (choice.huge) flags |= MFD_HUGETLB;
   FileDescriptor fd(::memfd_create(("batchcast-" + name).c_str(), flags));

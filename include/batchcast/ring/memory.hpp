@@ -50,8 +50,8 @@ struct MemoryChoice {
 /// gone.
 class Segment {
  public:
-  /// Allocates all of it now. Nothing if there are not enough huge pages; throws OutOfMemory,
-  /// SystemError.
+  /// Allocates all of it now, after a look at what there is. Nothing if there are not enough huge
+  /// pages; throws OutOfMemory, SystemError.
   [[nodiscard]] static std::optional<Segment> create(const std::string& name, std::uint64_t bytes,
                                                      const MemoryChoice& choice);
   /// Of ordinary pages.
