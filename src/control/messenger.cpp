@@ -50,8 +50,10 @@ class Endpoint {
   }
   /// True if the path had to be bound anew.
   bool look_after() {
-    if (identity_at(path_) == identity_) return false;
-    if (std::exchange(identity_, {}) != FileIdentity{}) socket_.unbind(address_);
+    const bool bound = identity_ != FileIdentity{};
+    if (bound && identity_at(path_) == identity_) return false;
+    identity_ = {};
+    if (bound) socket_.unbind(address_);
     bind();
     return true;
   }

@@ -23,9 +23,9 @@ using ConsumerKey = std::uint64_t;
 
 struct Admission {
   ConsumerKey key = 0;
-  Welcome welcome;
-  std::vector<int> descriptors;      ///< borrowed; in the order that Welcome says
-  std::shared_ptr<const void> hold;  ///< kept until they are sent
+  Welcome welcome = {};
+  std::vector<int> descriptors = {};      ///< borrowed; in the order that Welcome says
+  std::shared_ptr<const void> hold = {};  ///< kept until they are sent
 };
 using AdmissionReply = std::variant<Admission, Refusal>;
 

@@ -21,7 +21,7 @@ namespace batchcast {
 /// where the kernel has no SO_PEERPIDFD).
 struct Hello {
   std::uint32_t layout_version = 0;
-  std::string name;  ///< wanted; empty: the producer chooses
+  std::string name = {};  ///< wanted; empty: the producer chooses
   std::uint64_t batch_size = 1;
   Pace pace = Pace::lockstep;
   Join join = Join::rewind;
@@ -34,18 +34,18 @@ struct Hello {
 /// pidfd, then one segment per field in schema order, `sample_id` last (`segment_bytes.size()` of
 /// them).
 struct Welcome {
-  std::string stream;
+  std::string stream = {};
   std::uint32_t consumer_index = 0;  ///< of the board's entry
   std::uint64_t tenant = 0;
-  std::string name;  ///< made unique
+  std::string name = {};  ///< made unique
   std::uint64_t position = 0;
   std::uint64_t epoch = 0;
   std::uint64_t epoch_start = 0;
   std::uint64_t samples_to_come = 0;  ///< before the first one that it gets: what to expect to wait
   std::uint64_t board_bytes = 0;
   std::uint64_t desk_bytes = 0;
-  std::vector<std::uint64_t> segment_bytes;
-  std::vector<std::string> notes;  ///< for the trainer's log
+  std::vector<std::uint64_t> segment_bytes = {};
+  std::vector<std::string> notes = {};  ///< for the trainer's log
 };
 
 /// Descriptors that precede the segments in a welcome.
@@ -67,7 +67,7 @@ enum class RefusalKind : std::uint8_t {
 /// Producer to consumer: not admitted, or a rejoin that cannot be.
 struct Refusal {
   RefusalKind kind = RefusalKind::bad_hello;
-  std::string text;
+  std::string text = {};
 };
 
 /// Consumer to producer (`let_go`): out of the gate until rejoin. No answer.
@@ -87,12 +87,12 @@ struct Rejoined {
 struct Bye {};
 /// Producer to consumer, the last thing said: evicted, and why.
 struct Farewell {
-  std::string reason;
+  std::string reason = {};
 };
 
 /// What a text is that is none of the above.
 struct BadMessage {
-  std::string text;
+  std::string text = {};
 };
 
 using ConsumerMessage = std::variant<Rejoin, Pause, Bye, BadMessage>;

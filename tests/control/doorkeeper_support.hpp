@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#pragma once
+
+#include <batchcast/control/doorkeeper.hpp>
+
+#include "control_support.hpp"
+
+#include <sys/eventfd.h>
+
+#include <condition_variable>
+#include <map>
+#include <mutex>
+
+namespace batchcast::test {
+
+/// A producer that admits everybody (or nobody) and writes down what it is told.
+class FakeProducer : public DoorEvents {
+ public:
+  struct Left {
+    Leaving how;
+    std::uint64_t at_ns;
+  };
+
+  AdmissionReply admit(const Hello& hello, const PeerIdentity& peer) override {
+    const std::lock_guard lock(mutex_);
+    if (refusal) return *refusal;
+    names[++last_key] = hello.name;
+    pids[last_key] = peer.pid;
+    Admission admission{.key = last_key, .descriptors = {fd_.get()}};
+    admission.welcome.stream = "demo";
+    admission.welcome.tenant = last_key;
+    admission.welcome.name = hello.name;
+    admission.welcome.segment_bytes = {1};
+    return admission;
+  }
+  void left(ConsumerKey key, Leaving how) override {
+    {
+      const std::lock_guard lock(mutex_);
+      left_[key] = {how, now_ns()};
+      ++left_count;
+    }
+    changed_.notify_all();
+  }
+  std::variant<Rejoined, Refusal> rejoin(ConsumerKey, const Rejoin& request) override {
+    if (request.join == Join::at) return Refusal{RefusalKind::cursor_gone, "gone"};
+    return Rejoined{100, 2, 90, 3};
+  }
+  void paused(ConsumerKey) override { ++pauses; }
+  void tick() override { ++ticks; }
+
+  [[nodiscard]] std::optional<Left> wait_for_left(ConsumerKey key, int timeout_ms = 5'000) {
+    std::unique_lock lock(mutex_);
+    const auto end = std::chrono::system_clock::now() + std::chrono::milliseconds(timeout_ms);
+    if (!changed_.wait_until(lock, end, [&] { return left_.contains(key); })) return std::nullopt;
+    return left_.at(key);
+  }
+  [[nodiscard]] std::string how_left(ConsumerKey key) {
+    const auto left = wait_for_left(key);
+    return left ? std::string(name_of(left->how)) : "still there";
+  }
+
+  std::optional<Refusal> refusal;
+  std::map<ConsumerKey, std::string> names;
+  std::map<ConsumerKey, std::int32_t> pids;
+  ConsumerKey last_key = 0;
+  std::atomic<int> left_count{0}, pauses{0}, ticks{0};
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::map<ConsumerKey, Left> left_;
+  FileDescriptor fd_{::eventfd(42, EFD_CLOEXEC | EFD_NONBLOCK)};
+};
+
+/// A stream with nothing but a door.
+struct House {
+  explicit House(Doorkeeper::Options options = {}, std::vector<std::uint32_t> allow_uids = {})
+      : directory({.stream = "demo",
+                   .base = base.path(),
+                   .allow_uids = std::move(allow_uids),
+                   .log = [this](LogLevel, std::string_view text) { write_down(text); }}),
+        keeper(directory, producer, with_log(std::move(options))) {}
+
+  [[nodiscard]] const std::string& door() const { return directory.paths().door; }
+  [[nodiscard]] std::vector<std::string> log() {
+    const std::lock_guard lock(mutex);
+    return lines;
+  }
+
+  TemporaryDirectory base;
+  std::mutex mutex;
+  std::vector<std::string> lines;
+  StreamDirectory directory;
+  FakeProducer producer;
+  Doorkeeper keeper;
+
+ private:
+  Doorkeeper::Options with_log(Doorkeeper::Options options) {
+    options.layout_version = layout;
+    options.log = [this](LogLevel, std::string_view text) { write_down(text); };
+    return options;
+  }
+  void write_down(std::string_view text) {
+    const std::lock_guard lock(mutex);
+    lines.emplace_back(text);
+  }
+};
+
+}  // namespace batchcast::test
