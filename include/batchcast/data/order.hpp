@@ -26,8 +26,8 @@ inline constexpr std::uint64_t samples_per_epoch_max = std::uint64_t{1} << 48;
 /// Up to 16 elements it is the key's own shuffle, packed into one word: all n! occur equally often.
 /// Above, it is a Feistel network over a domain of `high_count` × 2^`low_bits` (the smallest such
 /// product ≥ n with halves of about the same size), walked until it lands in [0, n). The domain is
-/// less than 2^`low_bits` larger than n, so that a second step is rare. The numbers of
-/// rounds no bias shows in positions, pairs or triples over ten million keys.
+/// less than 2^`low_bits` larger than n, so that a second step is rare. The numbers of rounds are
+/// measured: no bias shows in positions, pairs or triples over several million keys.
 class Permutation {
  public:
   /// n in [1, samples_per_epoch_max].
@@ -39,7 +39,7 @@ class Permutation {
       packed_ = pack_shuffled(n, key_);
       return;
     }
-    rounds_ = n < 256 ? 16 : n < 4096 ? 12 : 8;
+    rounds_ = n < 4096 ? 12 : 8;
     split();
   }
 
@@ -76,10 +76,11 @@ class Permutation {
 
  private:
   static constexpr std::uint64_t packed_max = 16;
+  static constexpr std::uint64_t small_max = 256;  // both halves below 16
   static constexpr std::uint64_t packed_identity = 0xfedc'ba98'7654'3210;
 
-  // Fisher-Yates whose digits are the fraction key / 2^64 written in mixed radix: bias below 16! /
-  // 2^64.
+  // Fisher-Yates whose choices are the digits of the fraction key / 2^64 in mixed radix: the bias
+  // stays below 16! / 2^64.
   [[nodiscard]] static std::uint64_t pack_shuffled(std::uint64_t n,
                                                    std::uint64_t fraction) noexcept {
     std::uint64_t packed = packed_identity;
@@ -98,31 +99,31 @@ class Permutation {
     high_count_ = ((n_ - 1) >> low_bits_) + 1;
   }
 
-  [[nodiscard]] std::uint64_t low_mask() const noexcept {
-    return (std::uint64_t{1} << low_bits_) - 1;
-  }
-
+  // What one half does to the other, as a fraction of 2^64. Small halves are too little for a
+  // product to scatter: there each round looks its nibble up in a random word instead.
   [[nodiscard]] std::uint64_t round_value(std::uint64_t half, std::uint32_t round) const noexcept {
-    return detail::multiply_fold(half ^ (key_ + round * detail::golden_ratio),
-                                 factor_ + round * 0xd1b54a32d192ed03);
+    const std::uint64_t addend = key_ + round * detail::golden_ratio;
+    const std::uint64_t factor = factor_ + round * 0xd1b54a32d192ed03;
+    if (n_ > small_max) return detail::multiply_fold(half ^ addend, factor);
+    return std::rotl(detail::multiply_fold(addend, factor), static_cast<int>(4 * half));
   }
 
   [[nodiscard]] std::uint64_t forward(std::uint64_t value) const noexcept {
     std::uint64_t high = value >> low_bits_;
-    std::uint64_t low = value & low_mask();
+    std::uint64_t low = value & ((std::uint64_t{1} << low_bits_) - 1);
     for (std::uint32_t round = 0; round < rounds_; round += 2) {
       high += detail::scale_down(round_value(low, round), high_count_);
       high = high >= high_count_ ? high - high_count_ : high;
-      low ^= round_value(high, round + 1) & low_mask();
+      low ^= round_value(high, round + 1) >> (64 - low_bits_);
     }
     return (high << low_bits_) | low;
   }
 
   [[nodiscard]] std::uint64_t backward(std::uint64_t value) const noexcept {
     std::uint64_t high = value >> low_bits_;
-    std::uint64_t low = value & low_mask();
+    std::uint64_t low = value & ((std::uint64_t{1} << low_bits_) - 1);
     for (std::uint32_t round = rounds_; round > 0; round -= 2) {
-      low ^= round_value(high, round - 1) & low_mask();
+      low ^= round_value(high, round - 1) >> (64 - low_bits_);
       const std::uint64_t step = detail::scale_down(round_value(low, round - 2), high_count_);
       high = high >= step ? high - step : high + high_count_ - step;
     }
