@@ -8,6 +8,7 @@
 
 #include <sys/eventfd.h>
 
+#include <atomic>
 #include <condition_variable>
 #include <map>
 #include <mutex>
@@ -24,12 +25,12 @@ class FakeProducer : public DoorEvents {
 
   AdmissionReply admit(const Hello& hello, const PeerIdentity& peer) override {
     const std::lock_guard lock(mutex_);
-    if (refusal) return *refusal;
-    names[++last_key] = hello.name;
-    pids[last_key] = peer.pid;
-    Admission admission{.key = last_key, .descriptors = {fd_.get()}};
+    if (refusal_) return *refusal_;
+    const ConsumerKey key = ++last_key;
+    pids_[key] = peer.pid;
+    Admission admission{.key = key, .descriptors = {fd_.get()}};
     admission.welcome.stream = "demo";
-    admission.welcome.tenant = last_key;
+    admission.welcome.tenant = key;
     admission.welcome.name = hello.name;
     admission.welcome.segment_bytes = {1};
     return admission;
@@ -60,16 +61,24 @@ class FakeProducer : public DoorEvents {
     return left ? std::string(name_of(left->how)) : "still there";
   }
 
-  std::optional<Refusal> refusal;
-  std::map<ConsumerKey, std::string> names;
-  std::map<ConsumerKey, std::int32_t> pids;
-  ConsumerKey last_key = 0;
+  [[nodiscard]] std::int32_t pid_of(ConsumerKey key) {
+    const std::lock_guard lock(mutex_);
+    return pids_[key];
+  }
+  void refuse_all(Refusal with) {
+    const std::lock_guard lock(mutex_);
+    refusal_ = std::move(with);
+  }
+
+  std::atomic<ConsumerKey> last_key{0};
   std::atomic<int> left_count{0}, pauses{0}, ticks{0};
 
  private:
   std::mutex mutex_;
   std::condition_variable changed_;
   std::map<ConsumerKey, Left> left_;
+  std::map<ConsumerKey, std::int32_t> pids_;
+  std::optional<Refusal> refusal_;
   FileDescriptor fd_{::eventfd(42, EFD_CLOEXEC | EFD_NONBLOCK)};
 };
 

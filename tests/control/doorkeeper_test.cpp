@@ -41,7 +41,7 @@ TEST_CASE("a consumer is admitted with what the producer gives it") {
   std::uint64_t value = 0;
   CHECK(::read(guest.message.descriptors[0].get(), &value, sizeof value) == sizeof value);
   CHECK(value == 42);
-  CHECK(house.producer.pids.at(1) == ::getpid());
+  CHECK(house.producer.pid_of(1) == ::getpid());
   const auto names = thread_names();
   CHECK(std::count(names.begin(), names.end(), "bc-door") == 1);
 }
@@ -111,7 +111,7 @@ TEST_CASE("a consumer pauses and rejoins") {
 
 TEST_CASE("the producer's refusal reaches the consumer") {
   House house;
-  house.producer.refusal = Refusal{RefusalKind::full, "all desks are taken"};
+  house.producer.refuse_all({RefusalKind::full, "all desks are taken"});
   const Visit guest = join(house.door());
   REQUIRE(guest.get<Refusal>());
   CHECK(guest.get<Refusal>()->text == "all desks are taken");
@@ -150,7 +150,7 @@ TEST_CASE("a killed consumer is seen within 50 ms, also while its forked child l
       return 0;
     });
     const pid_t grandchild = ready.get<pid_t>();
-    CHECK(house.producer.pids[key] == consumer.pid());
+    CHECK(house.producer.pid_of(key) == consumer.pid());
     const std::uint64_t killed_ns = now_ns();
     consumer.kill();
     const auto left = house.producer.wait_for_left(key);  // before it is reaped
