@@ -40,6 +40,8 @@ void Producer::end_epoch() {
 
 bool Producer::finish() { return core_->finish(core_->options().linger_ms); }
 
+bool Producer::finish(int linger_ms) { return core_->finish(linger_ms); }
+
 void Producer::stop(const std::string& reason) noexcept { core_->writer().stop(reason); }
 
 void Producer::fail(const std::string& reason) noexcept { core_->writer().fail(reason); }

@@ -222,7 +222,7 @@ bool ProducerCore::finish(int linger_ms) {
   writer_->finish();
   over_.store(true, std::memory_order_relaxed);
   const bool drained = writer_->wait_drained(linger_ms);
-  writer_->close();
+  if (drained) writer_->close();
   return drained;
 }
 

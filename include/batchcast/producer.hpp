@@ -164,11 +164,12 @@ class Producer {
 
   /// Streams of unknown epoch length: the epoch ends after the last sample published. No loan may be out.
   void end_epoch();
-  /// No more samples will come; waits until consumers have drained, at most `linger_ms`. True if they
-  /// have. A stream that never had a consumer waits for one.
+  /// No more samples will come; waits until consumers have drained, at most the options' `linger_ms`.
+  /// True if they have; may be called again. A stream that never had a consumer waits for one.
   bool finish();
+  bool finish(int linger_ms);
   /// Ends the stream here: consumers drain what is published and then get Stopped, or StreamFailed, with
-  /// this text. `stop` may be called from any thread.
+  /// this text. From any thread. `stop` also ends the wait of `finish`.
   void stop(const std::string& reason) noexcept;
   void fail(const std::string& reason) noexcept;
 

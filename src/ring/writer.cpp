@@ -321,6 +321,8 @@ void RingWriter::stop(const std::string& text) noexcept {
   BellList bells;
   {
     Lock lock(mutex_);
+    drain_cancelled_ = true;
+    bump();
     if (!over()) enter_end(StreamState::stopped, text, bells);
   }
   bells.wake();
@@ -358,6 +360,7 @@ bool RingWriter::wait_drained(int timeout_ms) {
     {
       Lock lock(mutex_);
       if (drained()) return true;
+      if (drain_cancelled_) return false;
     }
     if (timeout_ms >= 0 &&
         now_ns() - started_ns >= static_cast<std::uint64_t>(timeout_ms) * 1'000'000) {

@@ -127,11 +127,12 @@ class RingWriter {
   /// No more samples will come. Ends the current epoch where its length is not known; throws
   /// InvalidArgument in the middle of one whose length is.
   void finish();
+  /// Ends the stream where it is, or the wait for a finished one to drain.
   void stop(const std::string& text) noexcept;
   void fail(const std::string& text) noexcept;
 
   /// Waits until every consumer has let go of all that is published, and of a stream that came to its
-  /// end, until it ever had one. Negative: for ever.
+  /// end, until it ever had one. Negative: for ever. False at the time-out, and after `stop`.
   [[nodiscard]] bool wait_drained(int timeout_ms);
   /// After draining: `finished` for good.
   void close() noexcept;
@@ -243,6 +244,7 @@ class RingWriter {
   bool publishing_ = false;  ///< the first publication is done
   bool had_consumer_ = false;
   bool claimer_waits_ = false;
+  bool drain_cancelled_ = false;
   Stall stall_;
   Shared32 private_word_{0};  ///< bumped by whatever a claimer may wait for besides a desk
 

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#include "cli/command.hpp"
+
+namespace batchcast::cli {
+
+void add_bench(CLI::App& program, Action& chosen) {
+  CLI::App* bench = program.add_subcommand("bench", "Measure the ring on this machine");
+  bench->require_subcommand(1);
+  add_bench_ring(*bench, chosen);
+  add_bench_latency(*bench, chosen);
+}
+
+}  // namespace batchcast::cli

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+
+#include "cli/child_process.hpp"
+#include "cli/command.hpp"
+#include "cli/console.hpp"
+
+#include <batchcast/batchcast.hpp>
+#include <batchcast/core/clock.hpp>
+#include <batchcast/ring/capacity.hpp>
+#include <batchcast/ring/memory.hpp>
+
+#include <fmt/format.h>
+
+#include <unistd.h>
+
+#include <cstring>
+#include <memory>
+
+// How many batches a second change hands, whatever they weigh: the producer touches 16 bytes and the ids of
+// each, and consumers check them.
+namespace batchcast::cli {
+namespace {
+
+constexpr std::uint64_t samples_per_batch = 64;
+constexpr const char* stream_name = "bench";
+
+struct Options {
+  std::string batch_bytes = "38535168";
+  std::uint64_t batches = 200'000;
+  std::uint32_t consumers = 1;
+  std::uint64_t in_flight = 16;
+  bool json = false;
+  // Of the hidden consumer.
+  std::string directory;
+};
+
+std::uint64_t word_at(std::span<const std::byte> sample) noexcept {
+  std::uint64_t word = 0;
+  std::memcpy(&word, sample.data(), sizeof word);
+  return word;
+}
+
+int run_consumer(const Options& options) {
+  Consumer consumer({.stream = stream_name,
+                     .batch_size = samples_per_batch,
+                     .name = "bench",
+                     .directory = options.directory});
+  std::uint64_t bad = 0;
+  std::uint64_t expected = 0;
+  for (const Batch& batch : consumer) {
+    const auto data = batch.field<std::byte>(0);
+    bad += word_at(data[0]) != expected;
+    bad += word_at(data[batch.size() - 1]) != expected + batch.size() - 1;
+    for (const std::uint64_t id : batch.sample_ids()) bad += id != expected++;
+  }
+  const std::uint64_t ended_ns = now_ns();
+  bad += expected != options.batches * samples_per_batch;
+  bad += consumer.stats().epochs_matched != 1;
+  print_json({{"ended_ns", ended_ns}, {"bad", bad}});
+  return exit_ok;
+}
+
+void produce(Producer& producer) {
+  while (auto loan = producer.loan(samples_per_batch)) {
+    const auto data = loan->field<std::byte>(0);
+    const std::uint64_t position = loan->position();
+    const std::uint64_t last = position + loan->size() - 1;
+    std::memcpy(data[0].data(), &position, sizeof position);
+    std::memcpy(data[loan->size() - 1].data(), &last, sizeof last);
+    const auto ids = loan->sample_ids();
+    for (std::size_t i = 0; i < ids.size(); ++i) ids[i] = position + i;
+    loan->publish();
+  }
+}
+
+int run(const Options& options) {
+  const std::uint64_t batch_bytes = parse_bytes(options.batch_bytes);
+  const std::uint64_t sample_bytes = batch_bytes / samples_per_batch;
+  if (sample_bytes < 8 || batch_bytes % samples_per_batch != 0) {
+    throw InvalidArgument(
+        "batchcast: --batch-bytes must be a multiple of 64 samples of at least 8 bytes, that is 512 "
+        "or a larger multiple of 64");
+  }
+  const TemporaryDirectory directory;
+  ProducerOptions serving{.stream = stream_name,
+                          .schema = {{"data", DType::u8, {static_cast<std::int64_t>(sample_bytes)}}},
+                          .samples_per_epoch = options.batches * samples_per_batch,
+                          .epochs = 1,
+                          .wait_for = options.consumers};
+  Schema all = serving.schema;
+  all.push_back({std::string(sample_id_name), DType::u64, {}});
+  serving.memory = memory_for(all, options.in_flight * samples_per_batch, page_bytes());
+  serving.max_consumers = std::max(options.consumers, serving.max_consumers);
+  serving.directory = directory.path();
+  Producer producer(serving);
+  std::vector<ChildProcess> children;
+  for (std::uint32_t i = 0; i < options.consumers; ++i) {
+    children.emplace_back(std::vector<std::string>{
+        "bench", "ring-consumer", "--directory", directory.path(), "--batches",
+        std::to_string(options.batches)});
+  }
+  while (producer.stats().consumers.size() < options.consumers) ::usleep(1000);
+  const std::uint64_t started_ns = now_ns();
+  produce(producer);
+  std::uint64_t ended_ns = started_ns;
+  std::uint64_t bad = 0;
+  for (ChildProcess& child : children) {
+    const auto report = nlohmann::json::parse(last_line(child.result()));
+    ended_ns = std::max(ended_ns, report.at("ended_ns").get<std::uint64_t>());
+    bad += report.at("bad").get<std::uint64_t>();
+  }
+  const double seconds = seconds_from_ns(ended_ns - started_ns);
+  const double rate = static_cast<double>(options.batches) / seconds;
+  if (options.json) {
+    print_json({{"consumers", options.consumers},
+                {"batch_bytes", batch_bytes},
+                {"in_flight", producer.capacity() / samples_per_batch},
+                {"batches", options.batches},
+                {"seconds", seconds},
+                {"batches_per_second", rate},
+                {"bad", bad}});
+  } else {
+    fmt::print("{} batches of {} to {} consumer{}, {} in flight: {:.2f} s, {} batches/s each, {} bad\n",
+               count_text(options.batches), bytes_text(batch_bytes), options.consumers,
+               options.consumers == 1 ? "" : "s", producer.capacity() / samples_per_batch, seconds,
+               count_text(static_cast<std::uint64_t>(rate)), bad);
+  }
+  return bad == 0 ? exit_ok : exit_not_held;
+}
+
+}  // namespace
+
+void add_bench_ring(CLI::App& bench, Action& chosen) {
+  auto options = std::make_shared<Options>();
+  CLI::App* ring = bench.add_subcommand(
+      "ring", "Batches a second from one producer to K consumers, each a process of its own");
+  ring->add_option("--batch-bytes", options->batch_bytes, "Bytes of a batch of 64 samples")
+      ->capture_default_str();
+  ring->add_option("--batches", options->batches, "How many to hand over")
+      ->capture_default_str()
+      ->check(CLI::PositiveNumber);
+  ring->add_option("--consumers", options->consumers, "How many take each of them")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 1024));
+  ring->add_option("--in-flight", options->in_flight, "Batches that the ring holds")
+      ->capture_default_str()
+      ->check(CLI::PositiveNumber);
+  ring->add_flag("--json", options->json, "Print one JSON object");
+  ring->callback([options, &chosen] { chosen = [options] { return run(*options); }; });
+
+  CLI::App* consumer = bench.add_subcommand("ring-consumer", "")->group("");
+  consumer->add_option("--directory", options->directory);
+  consumer->add_option("--batches", options->batches);
+  consumer->callback([options, &chosen] { chosen = [options] { return run_consumer(*options); }; });
+}
+
+}  // namespace batchcast::cli

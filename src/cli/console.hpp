@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#pragma once
+
+#include <batchcast/core/log.hpp>
+
+#include <nlohmann/json.hpp>
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+// What commands print: progress on stderr, results on stdout.
+namespace batchcast::cli {
+
+/// Bytes from `256MiB`, `1GiB`, `64k`, `1000`; throws CLI::ValidationError.
+[[nodiscard]] std::uint64_t parse_bytes(const std::string& text);
+/// `1.5 GiB`
+[[nodiscard]] std::string bytes_text(std::uint64_t bytes);
+/// `1,234,567`
+[[nodiscard]] std::string count_text(std::uint64_t count);
+
+/// One object (or array) on one line, as the last line of stdout.
+void print_json(const nlohmann::json& value);
+
+/// Rows as wide as their widest cell; the first row is the head.
+void print_table(const std::vector<std::vector<std::string>>& rows);
+
+/// The library's and the command's own reports, on stderr.
+[[nodiscard]] LogCallback console_log(bool verbose);
+
+/// A line that is rewritten in place on a terminal, and printed now and then elsewhere.
+class ProgressLine {
+ public:
+  ProgressLine();
+  ~ProgressLine();
+  ProgressLine(const ProgressLine&) = delete;
+  ProgressLine& operator=(const ProgressLine&) = delete;
+
+  /// True when the next `show` is due: asking is cheap.
+  [[nodiscard]] bool due() noexcept;
+  void show(std::string_view text);
+  /// Leaves what was last shown standing.
+  void finish();
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  bool terminal_;
+  bool open_ = false;
+  Clock::time_point next_;
+};
+
+}  // namespace batchcast::cli

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#include "cli/command.hpp"
+#include "cli/console.hpp"
+
+#include <batchcast/control/directory.hpp>
+#include <batchcast/control/transport.hpp>
+#include <batchcast/core/error.hpp>
+
+#include <fmt/format.h>
+
+#include <memory>
+
+// What is asked of running producers: ls, stop, evict.
+namespace batchcast::cli {
+namespace {
+
+constexpr int answer_timeout_ms = 1'000;
+
+struct RemoteOptions {
+  std::string stream;
+  std::string consumer;
+  std::string reason;
+  bool json = false;
+};
+
+nlohmann::json row_of(const ListedStream& listed) {
+  nlohmann::json row = {{"stream", listed.name},
+                        {"pid", listed.pid},
+                        {"state", listed.served ? "silent" : "dead"},
+                        {"epoch", 0},
+                        {"position", 0},
+                        {"published", 0},
+                        {"samples_per_second", 0.0},
+                        {"consumers", nlohmann::json::array()},
+                        {"directory", listed.paths.directory}};
+  if (!listed.served) return row;
+  const auto answer =
+      ask_control(listed.paths.control, R"({"command":"stats"})", answer_timeout_ms);
+  if (!answer) return row;
+  const auto stats = nlohmann::json::parse(*answer, nullptr, false);
+  if (!stats.is_object()) return row;
+  for (const char* key : {"pid", "state", "epoch", "position", "published", "samples_per_second",
+                          "consumers", "capacity", "memory", "placement"}) {
+    if (stats.contains(key)) row[key] = stats[key];
+  }
+  return row;
+}
+
+std::string number_text(const nlohmann::json& row, const char* key) {
+  return count_text(static_cast<std::uint64_t>(row.at(key).get<double>()));
+}
+
+void print_streams(const nlohmann::json& rows) {
+  std::vector<std::vector<std::string>> table = {
+      {"STREAM", "PID", "STATE", "EPOCH", "PUBLISHED", "SAMPLES/S", "BATCH", "PACE", "LAG"}};
+  for (const auto& row : rows) {
+    table.push_back({row["stream"], std::to_string(row["pid"].get<long>()), row["state"],
+                     number_text(row, "epoch"), number_text(row, "published"),
+                     number_text(row, "samples_per_second"), "", "", ""});
+    for (const auto& consumer : row["consumers"]) {
+      table.push_back({"  " + consumer["name"].get<std::string>(),
+                       std::to_string(consumer["pid"].get<long>()), consumer["state"], "", "", "",
+                       number_text(consumer, "batch_size"), consumer["pace"],
+                       number_text(consumer, "lag")});
+    }
+  }
+  print_table(table);
+}
+
+int list(const RemoteOptions& options) {
+  nlohmann::json rows = nlohmann::json::array();
+  for (const ListedStream& listed : list_streams()) rows.push_back(row_of(listed));
+  if (options.json) {
+    print_json(rows);
+  } else if (rows.empty()) {
+    fmt::print("no streams; looked in");
+    for (const std::string& directory : candidate_directories()) fmt::print(" {}", directory);
+    fmt::print("\n");
+  } else {
+    print_streams(rows);
+  }
+  return exit_ok;
+}
+
+int ask(const RemoteOptions& options, const nlohmann::json& command) {
+  check_stream_name(options.stream);
+  for (const ListedStream& listed : list_streams()) {
+    if (listed.name != options.stream || !listed.served) continue;
+    const auto text = ask_control(listed.paths.control, command.dump(), answer_timeout_ms);
+    if (!text) {
+      throw Error("batchcast: the producer of stream `" + options.stream + "` (pid " +
+                  std::to_string(listed.pid) + ") does not answer.");
+    }
+    const auto answer = nlohmann::json::parse(*text, nullptr, false);
+    if (answer.is_object() && answer.contains("error")) {
+      throw InvalidArgument("batchcast: " + answer["error"].get<std::string>());
+    }
+    if (options.json) print_json(answer);
+    return exit_ok;
+  }
+  throw StreamNotFound("batchcast: no stream `" + options.stream +
+                       "` is served. `batchcast ls` shows what there is.");
+}
+
+}  // namespace
+
+void add_list(CLI::App& program, Action& chosen) {
+  auto options = std::make_shared<RemoteOptions>();
+  CLI::App* ls = program.add_subcommand("ls", "List streams and who consumes them");
+  ls->add_flag("--json", options->json, "Print one JSON array");
+  ls->callback([options, &chosen] { chosen = [options] { return list(*options); }; });
+}
+
+void add_stop(CLI::App& program, Action& chosen) {
+  auto options = std::make_shared<RemoteOptions>();
+  options->reason = "`batchcast stop` was called";
+  CLI::App* stop = program.add_subcommand(
+      "stop", "End a stream: consumers drain what is published, and are told");
+  stop->add_option("stream", options->stream, "Name of the stream")->required();
+  stop->add_option("--reason", options->reason, "What they are told")->capture_default_str();
+  stop->add_flag("--json", options->json, "Print one JSON object");
+  stop->callback([options, &chosen] {
+    chosen = [options] {
+      return ask(*options, {{"command", "stop"}, {"reason", options->reason}});
+    };
+  });
+}
+
+void add_evict(CLI::App& program, Action& chosen) {
+  auto options = std::make_shared<RemoteOptions>();
+  options->reason = "`batchcast evict` was called";
+  CLI::App* evict = program.add_subcommand(
+      "evict", "Take the place of a consumer away, so that the others go on without it");
+  evict->add_option("stream", options->stream, "Name of the stream")->required();
+  evict->add_option("consumer", options->consumer, "Its name, as ls shows it")->required();
+  evict->add_option("--reason", options->reason, "What it is told")->capture_default_str();
+  evict->add_flag("--json", options->json, "Print one JSON object");
+  evict->callback([options, &chosen] {
+    chosen = [options] {
+      return ask(*options, {{"command", "evict"},
+                            {"consumer", options->consumer},
+                            {"reason", options->reason}});
+    };
+  });
+}
+
+}  // namespace batchcast::cli
