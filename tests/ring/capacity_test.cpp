@@ -220,6 +220,14 @@ TEST_CASE("a label beside an aligned image is padded too, if its rounding costs 
   CHECK(plan.fields[1].stride_bytes == 8);
 }
 
+TEST_CASE("padding one field does not leave another padded for nothing") {
+  const RingPlan plan =
+      plan_ring(with_ids({bytes_field("a", 67), bytes_field("b", 1093)}), 1'891'467, 4096);
+  CHECK(plan.capacity == 1536);
+  CHECK(plan.fields[0].stride_bytes == 68);
+  CHECK(plan.fields[1].stride_bytes == 1096);  // on the way, 1,120 was tried
+}
+
 TEST_CASE("memory for not even one sample is refused with what one takes") {
   CHECK(rc::check("too little", [] {
     const Schema schema = any_schema();
@@ -248,6 +256,7 @@ TEST_CASE("sizes beyond any memory are refused, not overflowed") {
   for (const std::uint64_t memory : {everything, limits::position_max, limits::position_max - 1}) {
     const RingPlan plan = plan_ring(tiny, memory, 4096);
     CHECK(plan.total_bytes() <= memory);
+    CHECK(plan.capacity <= memory / sample_bytes(plan));
     CHECK(plan.total_bytes() > limits::position_max / 10 * 9);
     CHECK(plan_ring(giant, memory, 4096).capacity >= 1);
   }
