@@ -1,0 +1,25 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Copyright 2026 the batchcast authors
+#
+# sh run.sh BIN_DIR    runs the README's producer with two of its consumers, as its reader would
+set -eu
+
+bin=$1
+work=$(mktemp -d /tmp/batchcast-examples.XXXXXX)
+trap 'kill $producer $other 2>/dev/null || true; rm -rf "$work"' EXIT
+producer=""
+other=""
+mkdir -m 700 "$work/streams"
+export BATCHCAST_DIR="$work/streams"
+
+timeout 60 "$bin/example_01_producer" examples &
+producer=$!
+timeout 60 "$bin/example_02_consumer" examples 100 >"$work/other" &
+other=$!
+timeout 60 "$bin/example_02_consumer" examples 37 | tee "$work/own"
+wait "$other"
+wait "$producer"
+# Whole epochs, whichever of the two came first.
+grep -q 'with matching receipts' "$work/own"
+grep -q 'with matching receipts' "$work/other"
