@@ -441,7 +441,7 @@ TEST_CASE("a stall is reported with what is held, and evicted if so chosen") {
     HeapRing ring(10, options);
     HeapConsumer consumer(ring, joining(Join::rewind));
     ring.produce(10);
-    const Run run = take(consumer, 4);
+    take(consumer, 4);
     Ticket ticket;
     CHECK(ring.writer().claim(1, 700, ticket) == Claim::timed_out);
     REQUIRE(!lines.empty());
