@@ -108,18 +108,19 @@ TEST_CASE("words of a read-only map wake, and are woken, across processes") {
   }
 
   SECTION("a child wakes its parent through its read-only map") {
-    std::thread child([&] {
-      in_child([&] {
-        while (word_of(read_only).load() == 7) {
-          futex_wake(word_of(read_only));
-          std::this_thread::yield();
-        }
-        return 0;
-      });
-    });
-    CHECK(futex_wait(word, 7, long_ms) == Woken::by_peer);
+    const pid_t child = ::fork();
+    REQUIRE(child >= 0);
+    if (child == 0) {
+      while (word_of(read_only).load() == 7) {
+        futex_wake(word_of(read_only));
+        std::this_thread::yield();
+      }
+      ::_exit(0);
+    }
+    const Woken woken = futex_wait(word, 7, long_ms);
     word.store(8);
-    child.join();
+    CHECK(::waitpid(child, nullptr, 0) == child);
+    CHECK(woken == Woken::by_peer);
   }
 }
 
