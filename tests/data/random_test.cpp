@@ -57,12 +57,19 @@ TEST_CASE("below(n) stays below n and is uniform") {
     for (int i = 0; i < 1000; ++i) REQUIRE(draws.below(n) < n);
   }
 
-  // Three quarters of the range: taking a remainder would give the first third twice as often.
+  // Three quarters of the range: scaling without rejection gives every third result twice as often,
+  // and a remainder does so to the first third.
   for (const std::uint64_t n : {std::uint64_t{3} << 30, std::uint64_t{3} << 62}) {
     std::vector<int> thirds(3);
+    std::vector<int> residues(3);
     constexpr int count = 300'000;
-    for (int i = 0; i < count; ++i) ++thirds[draws.below(n) / (n / 3)];
+    for (int i = 0; i < count; ++i) {
+      const std::uint64_t drawn = draws.below(n);
+      ++thirds[drawn / (n / 3)];
+      ++residues[drawn % 3];
+    }
     for (const int third : thirds) CHECK(std::abs(third - count / 3) < 1500);
+    for (const int residue : residues) CHECK(std::abs(residue - count / 3) < 1500);
   }
 }
 
