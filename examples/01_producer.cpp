@@ -19,10 +19,11 @@ void make_sample(std::uint64_t index, std::span<float> image, std::int64_t& labe
 
 void serve(const char* name) {
   // [snippet producer]
-  bc::Producer producer({.stream = name,
-                         .schema = {{"image", bc::DType::f32, {3, 32, 32}}, {"label", bc::DType::i64}},
-                         .samples_per_epoch = 50'000,
-                         .epochs = 2});
+  bc::Producer producer(
+      {.stream = name,
+       .schema = {{"image", bc::DType::f32, {3, 32, 32}}, {"label", bc::DType::i64}},
+       .samples_per_epoch = 50'000,
+       .epochs = 2});
   while (auto loan = producer.loan(64)) {  // up to 64 samples, in the ring itself
     auto image = loan->field<float>("image");
     auto label = loan->field<std::int64_t>("label");

@@ -14,7 +14,8 @@ namespace {
 double loss = 0;
 
 void train(bc::FieldView<const float> image, bc::FieldView<const std::int64_t> label) {
-  for (std::size_t i = 0; i < image.size(); ++i) loss += image[i][0] - static_cast<float>(label[i][0]);
+  for (std::size_t i = 0; i < image.size(); ++i)
+    loss += image[i][0] - static_cast<float>(label[i][0]);
 }
 
 void consume(const char* name, std::uint64_t size) {

@@ -73,11 +73,11 @@ std::shared_ptr<Attachment> Attachment::attach(const ConsumerOptions& options) {
     }
     const auto waited_ms = static_cast<std::int64_t>((now_ns() - started_ns) / 1'000'000);
     if (options.connect_timeout_ms >= 0 && waited_ms >= options.connect_timeout_ms) {
-      const auto searched = options.directory.empty() ? candidate_directories()
-                                                      : std::vector{options.directory};
+      const auto searched =
+          options.directory.empty() ? candidate_directories() : std::vector{options.directory};
       throw StreamNotFound("batchcast: no producer serves a stream `" + options.stream +
-                           "` (waited " + std::to_string(waited_ms / 1000) +
-                           " s). Looked in" + join_lines(searched) +
+                           "` (waited " + std::to_string(waited_ms / 1000) + " s). Looked in" +
+                           join_lines(searched) +
                            (obstacles.empty() ? "" : "\nand met" + join_lines(obstacles)) +
                            "\nStart one with `batchcast serve … --stream " + options.stream +
                            "`, see what there is with `batchcast ls`, or set BATCHCAST_DIR to "
@@ -108,10 +108,9 @@ bool Attachment::knock(const std::string& door_path, std::string& obstacle) {
   DoorMessage answer;
   const FileDescriptor pidfd = own_pidfd();
   const int descriptors[] = {pidfd.get()};
-  const DoorRead read =
-      visit.connection.ask(encode(hello_of(options_)), descriptors, answer,
-                           welcome_descriptors_before_segments + limits::fields_max,
-                           handshake_timeout_ms);
+  const DoorRead read = visit.connection.ask(
+      encode(hello_of(options_)), descriptors, answer,
+      welcome_descriptors_before_segments + limits::fields_max, handshake_timeout_ms);
   if (read != DoorRead::message) return false;  // it went away, or is overrun: knock again
   ProducerMessage message = decode_from_producer(answer.text);
   if (const auto* refusal = std::get_if<Refusal>(&message)) {
@@ -135,8 +134,7 @@ bool Attachment::knock(const std::string& door_path, std::string& obstacle) {
 
 void Attachment::adopt(Welcome welcome, std::vector<FileDescriptor> descriptors) {
   welcome_ = std::move(welcome);
-  const std::size_t expected =
-      welcome_descriptors_before_segments + welcome_.segment_bytes.size();
+  const std::size_t expected = welcome_descriptors_before_segments + welcome_.segment_bytes.size();
   if (descriptors.size() != expected) {
     throw Refused("batchcast: the welcome of stream `" + options_.stream + "` carried " +
                   std::to_string(descriptors.size()) + " file descriptors instead of " +

@@ -37,8 +37,9 @@ struct BatchRecord {
   }
 };
 
-/// What a consumer has mapped and holds open, and its place at the producer. Lives until the Consumer and
-/// the last of its batches are gone. Calls are the consuming thread's, except `take_back`.
+/// What a consumer has mapped and holds open, and its place at the producer. Lives until the
+/// Consumer and the last of its batches are gone. Calls are the consuming thread's, except
+/// `take_back`.
 class Attachment final : public ReaderHost, public std::enable_shared_from_this<Attachment> {
  public:
   /// Waits for the stream and joins it.
@@ -77,6 +78,7 @@ class Attachment final : public ReaderHost, public std::enable_shared_from_this<
   [[nodiscard]] bool copies() const noexcept {
     return options_.access == Access::private_copy || options_.pace == Pace::free;
   }
+  void populate_from(std::uint64_t position);
   [[nodiscard]] BatchRecord& fresh_record();
   void recycle(BatchRecord& record) noexcept;
   void show(BatchRecord& record, const Run& run);

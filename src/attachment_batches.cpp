@@ -62,10 +62,18 @@ NextBatch Attachment::next(std::uint64_t batch_size, int timeout_ms) {
     }
     if (attach_seconds_ == 0) {
       attach_seconds_ = seconds_from_ns(now_ns() - started_ns_);
-      populator_ = std::make_unique<Populator>(mappings_, MapMode::read_only);
+      populate_from(run.position);
     }
     return {Outcome::batch, hand_out(record, run)};
   }
+}
+
+void Attachment::populate_from(std::uint64_t position) {
+  std::vector<std::uint64_t> start_bytes;
+  for (const FieldWindow& window : windows_) {
+    start_bytes.push_back(static_cast<std::uint64_t>(window.at(position) - window.base));
+  }
+  populator_ = std::make_unique<Populator>(mappings_, MapMode::read_only, start_bytes);
 }
 
 bool Attachment::has_next_epoch() {
@@ -189,7 +197,8 @@ bool Attachment::rejoin() {
   {
     const std::lock_guard lock(mutex_);
     pause_wanted_ = false;
-    if (!paused_) return true;  // batches of the last loop are still held: the place was never given up
+    if (!paused_)
+      return true;  // batches of the last loop are still held: the place was never given up
   }
   check();
   DoorMessage answer;

@@ -21,9 +21,7 @@ Producer::~Producer() {
 Producer::Producer(Producer&&) noexcept = default;
 Producer& Producer::operator=(Producer&&) noexcept = default;
 
-std::optional<Loan> Producer::loan(std::uint64_t samples_max) {
-  return try_loan(samples_max, -1);
-}
+std::optional<Loan> Producer::loan(std::uint64_t samples_max) { return try_loan(samples_max, -1); }
 
 std::optional<Loan> Producer::try_loan(std::uint64_t samples_max, int timeout_ms) {
   const auto contents = core_->loan(samples_max, timeout_ms);

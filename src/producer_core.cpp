@@ -24,15 +24,16 @@ ProducerOptions checked(ProducerOptions options) {
   }
   if (options.wait_for > options.max_consumers) {
     throw InvalidArgument("batchcast: wait_for (" + std::to_string(options.wait_for) +
-                          ") is more than max_consumers (" +
-                          std::to_string(options.max_consumers) + "): they would never all come.");
+                          ") is more than max_consumers (" + std::to_string(options.max_consumers) +
+                          "): they would never all come.");
   }
   if (options.samples_per_epoch >= limits::position_max) {
     throw InvalidArgument("batchcast: samples_per_epoch is beyond 2^63.");
   }
   if (options.epochs != 0 && options.samples_per_epoch == 0) {
     throw InvalidArgument(
-        "batchcast: a number of epochs needs samples_per_epoch. Where an epoch's length is not known, "
+        "batchcast: a number of epochs needs samples_per_epoch. Where an epoch's length is not "
+        "known, "
         "call end_epoch() after each and finish() after the last.");
   }
   return options;
@@ -94,7 +95,8 @@ bool ProducerCore::make_segments(const MemoryChoice& choice) {
   segments_.clear();
   mappings_.clear();
   plan_ = plan_ring(all_fields_, options_.memory, choice.granularity);
-  check_memory_exists(plan_.total_bytes());
+  // Reserved huge pages are no part of what the machine has left.
+  if (!choice.huge) check_memory_exists(plan_.total_bytes());
   for (std::size_t i = 0; i < all_fields_.size(); ++i) {
     auto segment = Segment::create(all_fields_[i].name, plan_.fields[i].segment_bytes(), choice);
     if (!segment) {
@@ -107,7 +109,8 @@ bool ProducerCore::make_segments(const MemoryChoice& choice) {
     if (!writable_map_is_refused(*segment)) {
       if (!choice.huge) {
         throw SystemError(
-            "batchcast: this kernel lets others write to sealed memory (Linux 5.1 or later is needed)",
+            "batchcast: this kernel lets others write to sealed memory (Linux 5.1 or later is "
+            "needed)",
             EPERM);
       }
       log(LogLevel::warning, "this kernel does not seal huge pages: the ring takes ordinary ones");
@@ -208,8 +211,8 @@ std::optional<LoanContents> ProducerCore::loan(std::uint64_t samples_max, int ti
 
 void ProducerCore::publish(const LoanContents& loan) {
   Receipt receipt;
-  receipt.add({reinterpret_cast<const std::uint64_t*>(windows_.back().at(loan.position)),
-               loan.size});
+  receipt.add(
+      {reinterpret_cast<const std::uint64_t*>(windows_.back().at(loan.position)), loan.size});
   writer_->publish({loan.position, loan.size, loan.epoch}, receipt);
 }
 

@@ -18,7 +18,8 @@ struct DeskMemory {
   Segment segment;
   Mapping mapping;
 
-  explicit DeskMemory(Segment made) : segment(std::move(made)), mapping(segment, MapMode::read_write) {
+  explicit DeskMemory(Segment made)
+      : segment(std::move(made)), mapping(segment, MapMode::read_write) {
     // Not against future writes: it is the consumer's to write.
     segment.seal(Seals::shrink | Seals::grow | Seals::seal);
   }
@@ -45,13 +46,13 @@ RefusalKind kind_of(NotAdmitted::Reason reason) noexcept {
 AdmissionReply ProducerCore::admit(const Hello& hello, const PeerIdentity& peer) {
   const std::string stream = "batchcast: stream `" + options_.stream + "`: ";
   if (hello.batch_size > plan_.capacity) {
-    return Refusal{RefusalKind::ring_too_small,
-                   stream + "a batch of " + std::to_string(hello.batch_size) +
-                       " samples does not fit into the ring, which spans " +
-                       std::to_string(plan_.capacity) + ". Serve it with --memory " +
-                       std::to_string(memory_for(all_fields_, hello.batch_size,
-                                                 plan_.granularity)) +
-                       " bytes or more, or ask for smaller batches"};
+    return Refusal{
+        RefusalKind::ring_too_small,
+        stream + "a batch of " + std::to_string(hello.batch_size) +
+            " samples does not fit into the ring, which spans " + std::to_string(plan_.capacity) +
+            ". Serve it with --memory " +
+            std::to_string(memory_for(all_fields_, hello.batch_size, plan_.granularity)) +
+            " bytes or more, or ask for smaller batches"};
   }
   std::shared_ptr<DeskMemory> memory;
   try {
@@ -68,8 +69,7 @@ AdmissionReply ProducerCore::admit(const Hello& hello, const PeerIdentity& peer)
   request.cursor = hello.cursor;
   request.between_epochs = hello.between_epochs;
   auto reply = writer_->admit(
-      request,
-      std::shared_ptr<Desk>(memory, reinterpret_cast<Desk*>(memory->mapping.data())));
+      request, std::shared_ptr<Desk>(memory, reinterpret_cast<Desk*>(memory->mapping.data())));
   if (const auto* refusal = std::get_if<NotAdmitted>(&reply)) {
     return Refusal{kind_of(refusal->reason), stream + refusal->text};
   }
@@ -152,8 +152,7 @@ void ProducerCore::paused(ConsumerKey key) {
 void ProducerCore::tick() {
   constexpr std::uint64_t rate_over_ns = 1'000'000'000;
   const std::uint64_t now = now_ns();
-  const std::uint64_t published =
-      order::load_published(BoardView(board_->data()).progress());
+  const std::uint64_t published = order::load_published(BoardView(board_->data()).progress());
   const std::lock_guard lock(mutex_);
   if (rated_at_ns_ == 0) {
     rated_at_ns_ = now;

@@ -21,18 +21,18 @@ void check(const BatchRecord& record);
 /// What a batch shows; kept apart from its ownership so that looking costs nothing.
 struct BatchContents {
   const FieldTable* fields = nullptr;
-  std::byte* const* data = nullptr;            ///< of each field's first sample
-  const std::uint64_t* strides = nullptr;      ///< of each field, in bytes
+  std::byte* const* data = nullptr;        ///< of each field's first sample
+  const std::uint64_t* strides = nullptr;  ///< of each field, in bytes
   std::uint64_t position = 0;
   std::uint64_t size = 0;
   std::uint64_t epoch = 0;
   bool writable = false;
 };
 
-/// Consecutive samples of one epoch, zero-copy unless the consumer copies. It holds a lease: its samples
-/// cannot be overwritten while any handle to it lives (`share` makes another one), in whatever order and
-/// on whichever thread they go, and also after its Consumer is gone. The one exception is an eviction:
-/// then `check`, `release`, and the consumer's next call throw Revoked.
+/// Consecutive samples of one epoch, zero-copy unless the consumer copies. It holds a lease: its
+/// samples cannot be overwritten while any handle to it lives (`share` makes another one), in
+/// whatever order and on whichever thread they go, and also after its Consumer is gone. The one
+/// exception is an eviction: then `check`, `release`, and the consumer's next call throw Revoked.
 ///
 /// Move-only. Reading is safe from several threads; one handle is not. An empty one (moved from, or
 /// released) may only be destroyed or assigned to.

@@ -23,7 +23,8 @@ struct ConsumerOptions {
   /// Name of the stream to attach to.
   std::string stream;
   std::uint64_t batch_size = 64;
-  /// Shown wherever consumers are listed; a second one of that name gets `-2`. Empty: the program's.
+  /// Shown wherever consumers are listed; a second one of that name gets `-2`. Empty: the
+  /// program's.
   std::string name = {};
   Pace pace = Pace::lockstep;
   Join join = Join::rewind;
@@ -35,8 +36,9 @@ struct ConsumerOptions {
   OnMiss on_miss = OnMiss::skip;
   /// How long to wait for a producer of that name to come up. Negative: for ever.
   int connect_timeout_ms = 30'000;
-  /// How long to look for samples before sleeping. More makes the hand-off faster, and burns a core.
-  std::uint64_t spin_us = 5;
+  /// How long to look for samples before sleeping, at most. It learns to look shorter where that is
+  /// in vain; 0 never looks.
+  std::uint64_t spin_us = 50;
   /// Where to look for the stream, instead of the usual places.
   std::string directory = {};
   /// Users besides this one and root whose producers are trusted.
@@ -71,9 +73,9 @@ struct NextBatch {
 /// Stopped, StreamFailed, ProducerGone (all of kind StreamOver), Revoked, RingTooSmall, Missed,
 /// ReceiptMismatch, Forked.
 ///
-/// Use it from one thread at a time; several consumers in a process are fine. After fork() the child
-/// cannot use it, and its destructor does nothing there. Batches may outlive it: the producer counts on
-/// them until the last is gone.
+/// Use it from one thread at a time; several consumers in a process are fine. After fork() the
+/// child cannot use it, and its destructor does nothing there. Batches may outlive it: the producer
+/// counts on them until the last is gone.
 class Consumer {
  public:
   /// Waits for the producer if need be, and attaches. Throws StreamNotFound, Refused, RingTooSmall,
@@ -84,8 +86,8 @@ class Consumer {
   Consumer& operator=(Consumer&&) noexcept;
 
   class Iterator;
-  /// One epoch: `for (const Batch& batch : consumer)`. The loop after it is the next epoch. Leaving a
-  /// loop early lets go of the rest of its epoch.
+  /// One epoch: `for (const Batch& batch : consumer)`. The loop after it is the next epoch. Leaving
+  /// a loop early lets go of the rest of its epoch.
   [[nodiscard]] Iterator begin();
   [[nodiscard]] std::default_sentinel_t end() const noexcept { return {}; }
 
@@ -158,14 +160,16 @@ class Consumer::Iterator {
 
  private:
   void fetch() {
-    if (auto batch = consumer_->next()) {
+    // What `next` throws ends the loop but leaves nothing: the cursor stays where a checkpoint
+    // needs it.
+    Consumer* const consumer = std::exchange(consumer_, nullptr);
+    if (auto batch = consumer->next()) {
       batch_ = std::move(*batch);
-    } else {
-      consumer_ = nullptr;
+      consumer_ = consumer;
     }
   }
 
-  Consumer* consumer_;  ///< null once the epoch is over
+  Consumer* consumer_;  ///< null once the epoch is over, or `next` threw
   Batch batch_;
 };
 

@@ -68,8 +68,7 @@ struct LoanContents {
 class Loan {
  public:
   Loan(Loan&& other) noexcept
-      : core_(std::exchange(other.core_, nullptr)),
-        contents_(other.contents_) {}
+      : core_(std::exchange(other.core_, nullptr)), contents_(other.contents_) {}
   Loan& operator=(Loan&& other) noexcept {
     if (this != &other) {
       give_back();
@@ -82,8 +81,8 @@ class Loan {
 
   /// Number of samples; at least one, at most what was asked for, all of one epoch.
   [[nodiscard]] std::size_t size() const noexcept { return contents_.size; }
-  /// Of the first one. It need not follow the last loan's: where nobody wants the samples between, the
-  /// stream jumps.
+  /// Of the first one. It need not follow the last loan's: where nobody wants the samples between,
+  /// the stream jumps.
   [[nodiscard]] std::uint64_t position() const noexcept { return contents_.position; }
   [[nodiscard]] std::uint64_t epoch() const noexcept { return contents_.epoch; }
   /// Of the first one, counted from its epoch's start.
@@ -143,8 +142,8 @@ struct ProducerStats {
   std::vector<ConsumerInfo> consumers;
 };
 
-/// Serves one stream. Thread-safe: loans may be taken from any number of threads. After fork() the child
-/// cannot use it, and its destructor does nothing there.
+/// Serves one stream. Thread-safe: loans may be taken from any number of threads. After fork() the
+/// child cannot use it, and its destructor does nothing there.
 class Producer {
  public:
   /// Throws InvalidArgument, StreamTaken, OutOfMemory, SystemError.
@@ -154,22 +153,24 @@ class Producer {
   Producer(Producer&&) noexcept;
   Producer& operator=(Producer&&) noexcept;
 
-  /// Waits for at least one free place and lends up to `samples_max` of them, contiguous. Nothing once the
-  /// last epoch is handed out, or the stream was stopped.
+  /// Waits for at least one free place and lends up to `samples_max` of them, contiguous. Nothing
+  /// once the last epoch is handed out, or the stream was stopped.
   [[nodiscard]] std::optional<Loan> loan(std::uint64_t samples_max);
   /// The same, waiting at most that long; `over()` tells the two kinds of nothing apart.
   [[nodiscard]] std::optional<Loan> try_loan(std::uint64_t samples_max, int timeout_ms);
   /// No loan will come any more.
   [[nodiscard]] bool over() const noexcept;
 
-  /// Streams of unknown epoch length: the epoch ends after the last sample published. No loan may be out.
+  /// Streams of unknown epoch length: the epoch ends after the last sample published. No loan may
+  /// be out.
   void end_epoch();
-  /// No more samples will come; waits until consumers have drained, at most the options' `linger_ms`.
-  /// True if they have; may be called again. A stream that never had a consumer waits for one.
+  /// No more samples will come; waits until consumers have drained, at most the options'
+  /// `linger_ms`. True if they have; may be called again. A stream that never had a consumer waits
+  /// for one.
   bool finish();
   bool finish(int linger_ms);
-  /// Ends the stream here: consumers drain what is published and then get Stopped, or StreamFailed, with
-  /// this text. From any thread. `stop` also ends the wait of `finish`.
+  /// Ends the stream here: consumers drain what is published and then get Stopped, or StreamFailed,
+  /// with this text. From any thread. `stop` also ends the wait of `finish`.
   void stop(const std::string& reason) noexcept;
   void fail(const std::string& reason) noexcept;
 

@@ -16,11 +16,11 @@
 
 #include <algorithm>
 #include <atomic>
-#include <memory>
 #include <chrono>
+#include <memory>
 
-// How long a sample takes from `publish` to its consumer: one that looks all the time, one that sleeps, and
-// beside them what a bare futex between two processes takes.
+// How long a sample takes from `publish` to its consumer: one that looks all the time, one that
+// sleeps, and beside them what a bare futex between two processes takes.
 namespace batchcast::cli {
 namespace {
 
@@ -89,8 +89,9 @@ void through_a_ring(const Options& options, bool spin, Latencies& all) {
                      .epochs = 1,
                      .wait_for = 1,
                      .directory = directory.path()});
-  std::vector<std::string> arguments = {"bench",       "latency-consumer", "--directory",
-                                        directory.path(), "--stream",      stream,
+  std::vector<std::string> arguments = {"bench",       "latency-consumer",
+                                        "--directory", directory.path(),
+                                        "--stream",    stream,
                                         "--samples",   std::to_string(options.samples)};
   if (spin) arguments.push_back("--spin");
   ChildProcess child(arguments);
@@ -164,13 +165,14 @@ int run(const Options& options) {
     print_json(result);
     return exit_ok;
   }
-  print_table({{"from publish to a consumer", "p50 us", "p99 us"},
-               {"that looks all the time", fmt::format("{:.2f}", result["spinning_p50_us"].get<double>()),
-                fmt::format("{:.2f}", result["spinning_p99_us"].get<double>())},
-               {"that sleeps", fmt::format("{:.2f}", result["sleeping_p50_us"].get<double>()),
-                fmt::format("{:.2f}", result["sleeping_p99_us"].get<double>())},
-               {"a bare futex hand-off", fmt::format("{:.2f}", result["futex_p50_us"].get<double>()),
-                fmt::format("{:.2f}", result["futex_p99_us"].get<double>())}});
+  print_table(
+      {{"from publish to a consumer", "p50 us", "p99 us"},
+       {"that looks all the time", fmt::format("{:.2f}", result["spinning_p50_us"].get<double>()),
+        fmt::format("{:.2f}", result["spinning_p99_us"].get<double>())},
+       {"that sleeps", fmt::format("{:.2f}", result["sleeping_p50_us"].get<double>()),
+        fmt::format("{:.2f}", result["sleeping_p99_us"].get<double>())},
+       {"a bare futex hand-off", fmt::format("{:.2f}", result["futex_p50_us"].get<double>()),
+        fmt::format("{:.2f}", result["futex_p99_us"].get<double>())}});
   return exit_ok;
 }
 

@@ -17,8 +17,8 @@
 #include <cstring>
 #include <memory>
 
-// How many batches a second change hands, whatever they weigh: the producer touches 16 bytes and the ids of
-// each, and consumers check them.
+// How many batches a second change hands, whatever they weigh: the producer touches 16 bytes and
+// the ids of each, and consumers check them.
 namespace batchcast::cli {
 namespace {
 
@@ -79,15 +79,17 @@ int run(const Options& options) {
   const std::uint64_t sample_bytes = batch_bytes / samples_per_batch;
   if (sample_bytes < 8 || batch_bytes % samples_per_batch != 0) {
     throw InvalidArgument(
-        "batchcast: --batch-bytes must be a multiple of 64 samples of at least 8 bytes, that is 512 "
+        "batchcast: --batch-bytes must be a multiple of 64 samples of at least 8 bytes, that is "
+        "512 "
         "or a larger multiple of 64");
   }
   const TemporaryDirectory directory;
-  ProducerOptions serving{.stream = stream_name,
-                          .schema = {{"data", DType::u8, {static_cast<std::int64_t>(sample_bytes)}}},
-                          .samples_per_epoch = options.batches * samples_per_batch,
-                          .epochs = 1,
-                          .wait_for = options.consumers};
+  ProducerOptions serving{
+      .stream = stream_name,
+      .schema = {{"data", DType::u8, {static_cast<std::int64_t>(sample_bytes)}}},
+      .samples_per_epoch = options.batches * samples_per_batch,
+      .epochs = 1,
+      .wait_for = options.consumers};
   Schema all = serving.schema;
   all.push_back({std::string(sample_id_name), DType::u64, {}});
   serving.memory = memory_for(all, options.in_flight * samples_per_batch, page_bytes());
@@ -96,9 +98,9 @@ int run(const Options& options) {
   Producer producer(serving);
   std::vector<ChildProcess> children;
   for (std::uint32_t i = 0; i < options.consumers; ++i) {
-    children.emplace_back(std::vector<std::string>{
-        "bench", "ring-consumer", "--directory", directory.path(), "--batches",
-        std::to_string(options.batches)});
+    children.emplace_back(std::vector<std::string>{"bench", "ring-consumer", "--directory",
+                                                   directory.path(), "--batches",
+                                                   std::to_string(options.batches)});
   }
   while (producer.stats().consumers.size() < options.consumers) ::usleep(1000);
   const std::uint64_t started_ns = now_ns();
@@ -121,10 +123,11 @@ int run(const Options& options) {
                 {"batches_per_second", rate},
                 {"bad", bad}});
   } else {
-    fmt::print("{} batches of {} to {} consumer{}, {} in flight: {:.2f} s, {} batches/s each, {} bad\n",
-               count_text(options.batches), bytes_text(batch_bytes), options.consumers,
-               options.consumers == 1 ? "" : "s", producer.capacity() / samples_per_batch, seconds,
-               count_text(static_cast<std::uint64_t>(rate)), bad);
+    fmt::print(
+        "{} batches of {} to {} consumer{}, {} in flight: {:.2f} s, {} batches/s each, {} bad\n",
+        count_text(options.batches), bytes_text(batch_bytes), options.consumers,
+        options.consumers == 1 ? "" : "s", producer.capacity() / samples_per_batch, seconds,
+        count_text(static_cast<std::uint64_t>(rate)), bad);
   }
   return bad == 0 ? exit_ok : exit_not_held;
 }

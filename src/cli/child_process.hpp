@@ -11,7 +11,8 @@
 
 namespace batchcast::cli {
 
-/// This program once more, with other arguments, its stdout caught. The child dies with this process.
+/// This program once more, with other arguments, its stdout caught. The child dies with this
+/// process.
 class ChildProcess {
  public:
   explicit ChildProcess(std::vector<std::string> arguments);
@@ -21,7 +22,8 @@ class ChildProcess {
   ChildProcess& operator=(ChildProcess&&) = delete;
 
   [[nodiscard]] pid_t pid() const noexcept { return pid_; }
-  /// All that it printed; waits until it has ended. Throws Error, with the output, unless it ended with 0.
+  /// All that it printed; waits until it has ended. Throws Error, with the output, unless it ended
+  /// with 0.
   [[nodiscard]] std::string result();
 
  private:

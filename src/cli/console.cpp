@@ -3,10 +3,10 @@
 
 #include "cli/console.hpp"
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
+#include <CLI/CLI.hpp>
 
 #include <unistd.h>
 
@@ -37,11 +37,20 @@ std::uint64_t parse_bytes(const std::string& text) {
   std::string unit = text.substr(digits);
   std::transform(unit.begin(), unit.end(), unit.begin(),
                  [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  const std::vector<std::pair<std::string, double>> units = {
-      {"", 1},           {"b", 1},           {"k", 1024.0},      {"kib", 1024.0},
-      {"kb", 1e3},       {"m", 1048576.0},   {"mib", 1048576.0}, {"mb", 1e6},
-      {"g", 1073741824.0}, {"gib", 1073741824.0}, {"gb", 1e9},   {"t", 1099511627776.0},
-      {"tib", 1099511627776.0}, {"tb", 1e12}};
+  const std::vector<std::pair<std::string, double>> units = {{"", 1},
+                                                             {"b", 1},
+                                                             {"k", 1024.0},
+                                                             {"kib", 1024.0},
+                                                             {"kb", 1e3},
+                                                             {"m", 1048576.0},
+                                                             {"mib", 1048576.0},
+                                                             {"mb", 1e6},
+                                                             {"g", 1073741824.0},
+                                                             {"gib", 1073741824.0},
+                                                             {"gb", 1e9},
+                                                             {"t", 1099511627776.0},
+                                                             {"tib", 1099511627776.0},
+                                                             {"tb", 1e12}};
   const auto found = std::find_if(units.begin(), units.end(),
                                   [&](const auto& entry) { return entry.first == unit; });
   if (found == units.end()) refuse();
@@ -91,8 +100,8 @@ void print_table(const std::vector<std::vector<std::string>>& rows) {
 }
 
 LogCallback console_log(bool verbose) {
-  auto logger = std::make_shared<spdlog::logger>(
-      "batchcast", std::make_shared<spdlog::sinks::stderr_sink_mt>());
+  auto logger = std::make_shared<spdlog::logger>("batchcast",
+                                                 std::make_shared<spdlog::sinks::stderr_sink_mt>());
   logger->set_pattern("%H:%M:%S %l: %v");
   logger->set_level(verbose ? spdlog::level::debug : spdlog::level::info);
   logger->flush_on(spdlog::level::debug);

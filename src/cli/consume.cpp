@@ -70,9 +70,10 @@ std::optional<SyntheticRecipe> recipe_for(const Options& options, const Consumer
   } catch (const InvalidArgument&) {
     // Another source's: said below.
   }
-  throw InvalidArgument("batchcast: --verify cannot recompute stream `" + options.consumer.stream +
-                        "`: " + (json.empty() ? "it has no recipe" : "its recipe is not synthetic") +
-                        ". Leave --verify out; receipts are checked all the same.");
+  throw InvalidArgument(
+      "batchcast: --verify cannot recompute stream `" + options.consumer.stream +
+      "`: " + (json.empty() ? "it has no recipe" : "its recipe is not synthetic") +
+      ". Leave --verify out; receipts are checked all the same.");
 }
 
 /// One run over the stream: the loop, and what is learnt in it.
@@ -264,9 +265,10 @@ void add_how(CLI::App& consume, Options& options) {
       ->capture_default_str()
       ->check(CLI::IsMember({"lockstep", "free"}));
   consume
-      .add_option("--join", options.join,
-                  "Where to begin: rewind (this epoch if the ring has it, else the next), next-epoch, "
-                  "now, at (--cursor)")
+      .add_option(
+          "--join", options.join,
+          "Where to begin: rewind (this epoch if the ring has it, else the next), next-epoch, "
+          "now, at (--cursor)")
       ->capture_default_str()
       ->check(CLI::IsMember({"rewind", "next-epoch", "next_epoch", "now", "at"}));
   consume.add_option("--cursor", consumer.cursor, "Position to begin at, with --join at");
@@ -297,10 +299,11 @@ void add_how(CLI::App& consume, Options& options) {
 
 void add_consume(CLI::App& program, Action& chosen) {
   auto options = std::make_shared<Options>();
-  CLI::App* consume = program.add_subcommand(
-      "consume", "Take a stream as a trainer would, and report how it came");
+  CLI::App* consume =
+      program.add_subcommand("consume", "Take a stream as a trainer would, and report how it came");
   consume->footer(
-      "Without --epochs and --seconds it runs until the stream ends. The exit code is 0 only if every\n"
+      "Without --epochs and --seconds it runs until the stream ends. The exit code is 0 only if "
+      "every\n"
       "promise held: nothing missing, nothing twice, nothing torn, receipts as the producer's.");
   add_what(*consume, *options);
   add_how(*consume, *options);

@@ -6,8 +6,8 @@
 
 namespace batchcast::cli {
 
-/// Takes SIGINT and SIGTERM from now on, in every thread made later too: they are asked for, not suffered.
-/// Make one before any thread.
+/// Takes SIGINT and SIGTERM from now on, in every thread made later too: they are asked for, not
+/// suffered. Make one before any thread.
 class Interrupts {
  public:
   Interrupts();

@@ -20,7 +20,8 @@ int run(int argc, char** argv) {
   program.require_subcommand(1);
   program.footer(
       "`batchcast COMMAND --help` says more. Exit codes: 0 all well, 1 a promise did not hold,\n"
-      "2 wrong arguments, 3 the environment (no such stream, no memory …), 4 the stream ended early.");
+      "2 wrong arguments, 3 the environment (no such stream, no memory …), 4 the stream ended "
+      "early.");
   cli::Action chosen;
   cli::add_serve(program, chosen);
   cli::add_consume(program, chosen);

@@ -138,9 +138,9 @@ void add_evict(CLI::App& program, Action& chosen) {
   evict->add_flag("--json", options->json, "Print one JSON object");
   evict->callback([options, &chosen] {
     chosen = [options] {
-      return ask(*options, {{"command", "evict"},
-                            {"consumer", options->consumer},
-                            {"reason", options->reason}});
+      return ask(
+          *options,
+          {{"command", "evict"}, {"consumer", options->consumer}, {"reason", options->reason}});
     };
   });
 }

@@ -143,13 +143,13 @@ class Workers {
 std::string progress_text(const ProducerStats& stats, std::uint64_t samples_per_epoch) {
   const double share = static_cast<double>(stats.published % samples_per_epoch) /
                        static_cast<double>(samples_per_epoch);
-  std::string text = fmt::format("{}  epoch {} {:3.0f}%  {} samples/s  {} consumer{}", stats.state,
-                                 stats.epoch, 100 * share,
-                                 count_text(static_cast<std::uint64_t>(stats.samples_per_second)),
-                                 stats.consumers.size(), stats.consumers.size() == 1 ? "" : "s");
-  const auto slowest = std::max_element(
-      stats.consumers.begin(), stats.consumers.end(),
-      [](const ConsumerInfo& a, const ConsumerInfo& b) { return a.lag < b.lag; });
+  std::string text =
+      fmt::format("{}  epoch {} {:3.0f}%  {} samples/s  {} consumer{}", stats.state, stats.epoch,
+                  100 * share, count_text(static_cast<std::uint64_t>(stats.samples_per_second)),
+                  stats.consumers.size(), stats.consumers.size() == 1 ? "" : "s");
+  const auto slowest =
+      std::max_element(stats.consumers.begin(), stats.consumers.end(),
+                       [](const ConsumerInfo& a, const ConsumerInfo& b) { return a.lag < b.lag; });
   if (stats.consumers.size() > 1) {
     text += fmt::format("  slowest {} ({} behind)", slowest->name, count_text(slowest->lag));
   }

@@ -53,8 +53,7 @@ struct EpochDigest::State {
   XXH3_state_t xxh;
 };
 
-EpochDigest::EpochDigest(std::size_t fields)
-    : fields_(new State[fields]), field_count_(fields) {
+EpochDigest::EpochDigest(std::size_t fields) : fields_(new State[fields]), field_count_(fields) {
   for (std::size_t i = 0; i < fields; ++i) XXH3_128bits_reset(&fields_[i].xxh);
 }
 EpochDigest::~EpochDigest() = default;

@@ -13,8 +13,9 @@
 // What `consume` finds out about the samples it was given.
 namespace batchcast::cli {
 
-/// Counts what did not come, came twice, or came wrong, up to the last batch delivered. With a recipe, ids
-/// and bytes are recomputed, and a sample's place is taken from its id rather than from what the ring said.
+/// Counts what did not come, came twice, or came wrong, up to the last batch delivered. With a
+/// recipe, ids and bytes are recomputed, and a sample's place is taken from its id rather than from
+/// what the ring said.
 class Ledger {
  public:
   explicit Ledger(std::optional<SyntheticRecipe> recipe) : recipe_(std::move(recipe)) {}

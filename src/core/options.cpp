@@ -23,7 +23,8 @@ std::string_view look_up(const std::array<std::string_view, n>& names, E value) 
 }
 
 template <class E, std::size_t n>
-std::optional<E> find(const std::array<std::string_view, n>& names, std::string_view name) noexcept {
+std::optional<E> find(const std::array<std::string_view, n>& names,
+                      std::string_view name) noexcept {
   for (std::size_t i = 0; i < n; ++i) {
     if (names[i] == name) return static_cast<E>(i);
   }

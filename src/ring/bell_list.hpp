@@ -9,8 +9,8 @@
 
 namespace batchcast {
 
-/// Bells rung under the admission lock; their sleepers are woken after it, so that nobody is woken only
-/// to wait for the lock, and no system call is made under it.
+/// Bells rung under the admission lock; their sleepers are woken after it, so that nobody is woken
+/// only to wait for the lock, and no system call is made under it.
 struct RingWriter::BellList {
   std::array<const Shared32*, limits::consumers_max> words;
   std::size_t count = 0;

@@ -101,8 +101,7 @@ void check_board(std::span<const std::byte> memory) {
   for (std::size_t i = 0; i < head.field_count; ++i) {
     const FieldEntry& field = BoardView(memory.data()).field(i);
     if (field.capacity < head.capacity || field.stride_bytes < field.sample_bytes ||
-        field.sample_bytes == 0 ||
-        field.segment_bytes / field.stride_bytes != field.capacity ||
+        field.sample_bytes == 0 || field.segment_bytes / field.stride_bytes != field.capacity ||
         field.segment_bytes % field.stride_bytes != 0) {
       refuse("the sizes of field " + std::to_string(i) + " contradict each other");
     }

@@ -11,8 +11,8 @@
 namespace batchcast {
 namespace {
 
-// One entry less for the epoch being written, one for the epoch just left, whose receipt is compared
-// after its last sample was let go.
+// One entry less for the epoch being written, one for the epoch just left, whose receipt is
+// compared after its last sample was let go.
 constexpr std::uint64_t epochs_spanned_max = limits::epochs_on_board - 2;
 
 std::uint64_t product_saturated(std::uint64_t a, std::uint64_t b) noexcept {
@@ -21,8 +21,8 @@ std::uint64_t product_saturated(std::uint64_t a, std::uint64_t b) noexcept {
 
 }  // namespace
 
-EpochLedger::EpochLedger(Board board, std::uint64_t samples_per_epoch,
-                         std::uint64_t epochs, std::uint64_t start) noexcept
+EpochLedger::EpochLedger(Board board, std::uint64_t samples_per_epoch, std::uint64_t epochs,
+                         std::uint64_t start) noexcept
     : board_(board),
       samples_per_epoch_(samples_per_epoch),
       stream_end_(samples_per_epoch != 0 && epochs != 0
@@ -54,8 +54,8 @@ std::optional<std::uint64_t> EpochLedger::end_of(std::uint64_t epoch) const noex
 std::optional<std::uint64_t> EpochLedger::first_start_from(std::uint64_t position) const noexcept {
   const std::uint64_t oldest = saturating_sub(open_epoch_, epochs_spanned_max);
   if (length_known()) {
-    const std::uint64_t epoch = position / samples_per_epoch_ +
-                                (position % samples_per_epoch_ != 0 ? 1 : 0);
+    const std::uint64_t epoch =
+        position / samples_per_epoch_ + (position % samples_per_epoch_ != 0 ? 1 : 0);
     return start_of(std::max(epoch, oldest));
   }
   for (std::uint64_t epoch = std::max(oldest, first_remembered_);

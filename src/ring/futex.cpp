@@ -15,7 +15,8 @@
 namespace batchcast {
 namespace {
 
-constexpr long futex_waitv_number = 449;  // the same on every architecture; missing from older headers
+constexpr long futex_waitv_number =
+    449;  // the same on every architecture; missing from older headers
 constexpr int fallback_ms = 10;
 
 // As linux/futex.h has it from 5.16 on.
@@ -61,8 +62,7 @@ Woken futex_wait_either(const std::atomic<std::uint32_t>& word_a, std::uint32_t 
       {expected_a, reinterpret_cast<std::uintptr_t>(&word_a), entry_is_32_bit, 0},
       {expected_b, reinterpret_cast<std::uintptr_t>(&word_b), entry_is_32_bit, 0}};
   const timespec deadline = after(CLOCK_MONOTONIC, timeout_ms);
-  const long result =
-      ::syscall(futex_waitv_number, entries, 2, 0, &deadline, CLOCK_MONOTONIC);
+  const long result = ::syscall(futex_waitv_number, entries, 2, 0, &deadline, CLOCK_MONOTONIC);
   if (result < 0 && (errno == ENOSYS || errno == EPERM)) {
     if (word_b.load() != expected_b) return Woken::value_changed;
     const Woken woken = futex_wait(word_a, expected_a, std::min(timeout_ms, fallback_ms));

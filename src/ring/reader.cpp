@@ -40,7 +40,8 @@ RingReader::RingReader(BoardView board, Desk& desk, FieldWindow sample_ids, Read
       options_(std::move(options)),
       capacity_(board.head().capacity),
       samples_per_epoch_(board.head().samples_per_epoch),
-      leases_(64) {
+      leases_(64),
+      spinner_(options_.spin_ns) {
   move_to(order::load_released(desk));
 }
 
@@ -86,8 +87,11 @@ Next RingReader::next(std::uint64_t samples, int timeout_ms, Run& run) {
     }
     std::uint64_t end = position_ + samples;
     if (epoch_end_) end = std::min(end, *epoch_end_);
-    check_room(end);
     const std::uint64_t published = order::load_published(board_.progress());
+    if (published < end) {  // it would wait for itself for ever
+      const std::lock_guard lock(mutex_);
+      check_room(end);
+    }
     if (published >= end) {
       if (end - position_ < samples && options_.tail == Tail::drop) {
         leave_epoch();
@@ -146,8 +150,7 @@ bool RingReader::find_epoch() {
   }
   const bool current = epoch == announced;
   // In the current epoch, whose end may come before this position is reached, time has to tell.
-  if (current && position_ != start &&
-      order::load_published(board_.progress()) <= position_) {
+  if (current && position_ != start && order::load_published(board_.progress()) <= position_) {
     return false;
   }
   epoch_ = epoch;
@@ -224,9 +227,13 @@ void RingReader::leave_epoch() noexcept {
     store_released();
     return;
   }
+  if (order::load_published(board_.progress()) <= epoch_start_) {
+    between_ = true;  // nobody has a sample of it: there is nothing to let go of yet
+    return;
+  }
   const std::uint64_t end = *epoch_end_;
-  const bool readable = options_.pace == Pace::lockstep &&
-                        order::load_published(board_.progress()) >= end;
+  const bool readable =
+      options_.pace == Pace::lockstep && order::load_published(board_.progress()) >= end;
   if (readable) {
     receipt_.add(ids(position_, end - position_));
   } else if (position_ < end) {
@@ -282,10 +289,12 @@ void RingReader::miss(std::uint64_t oldest) {
   }
   order::count(desk_.skipped, lost);
   if (options_.on_miss == OnMiss::error && lost > 0) {
-    throw Missed("batchcast: " + std::to_string(lost) + " samples of stream `" + options_.stream +
-                 "` were overwritten before this consumer of `free` pace came to them. It goes on at "
-                 "position " + std::to_string(target) +
-                 ". Give the stream more memory, choose pace `lockstep`, or on_miss `skip`.");
+    throw Missed(
+        "batchcast: " + std::to_string(lost) + " samples of stream `" + options_.stream +
+        "` were overwritten before this consumer of `free` pace came to them. It goes on at "
+        "position " +
+        std::to_string(target) +
+        ". Give the stream more memory, choose pace `lockstep`, or on_miss `skip`.");
   }
 }
 

@@ -22,14 +22,14 @@ RingReader::Lease& RingReader::lease(std::uint64_t number) noexcept {
 }
 
 void RingReader::check_room(std::uint64_t end) const {
-  std::lock_guard lock(mutex_);
   const std::uint64_t oldest =
       held_ == 0 ? position_ : leases_[first_lease_ % leases_.size()].start;
   if (end <= saturating_add(oldest, capacity_)) return;
   throw RingTooSmall(
-      "batchcast: this consumer holds " + std::to_string(held_) + " batches, the oldest from position " +
-      std::to_string(oldest) + " on, and asks for samples up to " + std::to_string(end - 1) +
-      "; the ring of stream `" + options_.stream + "` spans " + std::to_string(capacity_) +
+      "batchcast: this consumer holds " + std::to_string(held_) +
+      " batches, the oldest from position " + std::to_string(oldest) +
+      " on, and asks for samples up to " + std::to_string(end - 1) + "; the ring of stream `" +
+      options_.stream + "` spans " + std::to_string(capacity_) +
       " samples. Drop batches sooner, give the stream more memory (--memory), or copy batches with "
       "access = private.");
 }
@@ -114,8 +114,8 @@ bool RingReader::revoked() const noexcept {
 
 void RingReader::check() const {
   if (!revoked()) return;
-  throw Revoked("batchcast: stream `" + options_.stream + "` went on without this consumer: " +
-                host_.why_revoked() +
+  throw Revoked("batchcast: stream `" + options_.stream +
+                "` went on without this consumer: " + host_.why_revoked() +
                 ". Samples of batches that it still held may have been overwritten: do not use "
                 "them. Attach again to go on.");
 }

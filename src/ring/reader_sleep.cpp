@@ -14,27 +14,7 @@ namespace {
 // A consumer that polls with a time-out of zero never sleeps, so it has to look for itself.
 constexpr std::uint64_t look_alive_every_ns = 50'000'000;
 
-inline void relax() noexcept {
-#if defined(__x86_64__)
-  __builtin_ia32_pause();
-#elif defined(__aarch64__)
-  asm volatile("yield");
-#endif
-}
-
 }  // namespace
-
-bool RingReader::spin(std::uint64_t wanted) const noexcept {
-  if (options_.spin_ns == 0) return false;
-  const std::uint64_t until = now_ns() + options_.spin_ns;
-  do {
-    for (int i = 0; i < 16; ++i) {
-      if (order::load_published(board_.progress()) >= wanted) return true;
-      relax();
-    }
-  } while (now_ns() < until);
-  return false;
-}
 
 bool RingReader::sleep(std::uint64_t wanted, StreamState seen, std::uint64_t deadline_ns) {
   const std::uint64_t started = now_ns();
@@ -42,10 +22,11 @@ bool RingReader::sleep(std::uint64_t wanted, StreamState seen, std::uint64_t dea
     look_whether_alive(started);
     return false;
   }
-  if (!spin(wanted)) {
+  const bool found =
+      spinner_.look([this, wanted] { return order::load_published(board_.progress()) >= wanted; });
+  if (!found) {
     const std::uint64_t left_ms = (deadline_ns - started + 999'999) / 1'000'000;
-    doze(wanted, seen,
-         static_cast<int>(std::min<std::uint64_t>(limits::sleep_ms_max, left_ms)));
+    doze(wanted, seen, static_cast<int>(std::min<std::uint64_t>(limits::sleep_ms_max, left_ms)));
   }
   order::count(desk_.waits);
   order::count(desk_.wait_ns, now_ns() - started);

@@ -9,8 +9,8 @@ namespace batchcast {
 namespace {
 
 #if defined(__SANITIZE_THREAD__)
-// The one intended race of the project: a torn copy is found out by its claim and thrown away. memcpy is
-// intercepted, so the bytes are moved by hand here.
+// The one intended race of the project: a torn copy is found out by its claim and thrown away.
+// memcpy is intercepted, so the bytes are moved by hand here.
 __attribute__((no_sanitize("thread"))) void copy_bytes(std::byte* to, const std::byte* from,
                                                        std::uint64_t bytes) noexcept {
   const auto* source = reinterpret_cast<const volatile unsigned char*>(from);

@@ -20,6 +20,7 @@ RingWriter::RingWriter(Board board, Options options)
     : board_(board),
       options_(std::move(options)),
       capacity_(board_.head().capacity),
+      spinner_(options_.spin_ns),
       ledger_(board, options_.samples_per_epoch, options_.epochs, options_.start),
       next_(options_.start),
       claimed_(options_.start),
@@ -34,8 +35,7 @@ RingWriter::RingWriter(Board board, Options options)
 
 Claim RingWriter::claim(std::uint64_t samples_max, int timeout_ms, Ticket& ticket) {
   BATCHCAST_ASSERT(samples_max > 0);
-  const std::uint64_t started_ns = now_ns();
-  bool waited = false;
+  std::uint64_t started_ns = 0;  // once it waits
   std::lock_guard turn(turn_);
   Lock lock(mutex_);
   for (;;) {
@@ -56,19 +56,19 @@ Claim RingWriter::claim(std::uint64_t samples_max, int timeout_ms, Ticket& ticke
     }
     if (!jumping && next_ < limit_) {
       grant(samples_max, ticket);
-      if (waited) {
+      if (started_ns != 0) {
         order::count(board_.progress().space_waits);
         order::count(board_.progress().space_wait_ns, now_ns() - started_ns);
       }
       return Claim::granted;
     }
+    if (started_ns == 0) started_ns = now_ns();
     int wait_ms = limits::sleep_ms_max;
     if (timeout_ms >= 0) {
       const auto spent_ms = static_cast<std::int64_t>((now_ns() - started_ns) / 1'000'000);
       if (spent_ms >= timeout_ms) return Claim::timed_out;
       wait_ms = static_cast<int>(std::min<std::int64_t>(wait_ms, timeout_ms - spent_ms));
     }
-    waited = true;
     wait_for_space(lock, wait_ms);
   }
 }
@@ -100,7 +100,8 @@ void RingWriter::refresh_limit() {
     if (!position) {
       somebody_skips = true;
     } else if (attached_[i].pace == Pace::free) {
-      if (free_index == none || *position > foremost_free) foremost_free = *position, free_index = i;
+      if (free_index == none || *position > foremost_free)
+        foremost_free = *position, free_index = i;
     } else if (slowest_ == none || *position < lowest) {
       lowest = *position, slowest_ = i;
     }
@@ -152,6 +153,7 @@ void RingWriter::wait_for_space(Lock& lock, int timeout_ms) {
   std::uint32_t desk_value = 0;
   std::uint64_t tenant = 0;
   const std::uint64_t wanted = saturating_sub(next_ + 1, capacity_);
+  if (space_came_while_looking(lock)) return;
   if (slowest_ != none && slowest_ < attached_.size()) {
     desk = attached_[slowest_].desk;
     tenant = attached_[slowest_].tenant;
@@ -174,8 +176,9 @@ void RingWriter::wait_for_space(Lock& lock, int timeout_ms) {
   claimer_waits_ = true;
   lock.unlock();
   const auto sleep = [&] {
-    return desk ? futex_wait_either(desk->word, desk_value, private_word_, private_value, timeout_ms)
-                : futex_wait(private_word_, private_value, timeout_ms);
+    return desk
+               ? futex_wait_either(desk->word, desk_value, private_word_, private_value, timeout_ms)
+               : futex_wait(private_word_, private_value, timeout_ms);
   };
   Woken woken = sleep();
   const auto slept_in_vain = [&] {
@@ -194,6 +197,21 @@ void RingWriter::wait_for_space(Lock& lock, int timeout_ms) {
   if (late && !over()) order::count(board_.progress().late_wakeups);
   limit_ = 0;
   look_for_stall();
+}
+
+bool RingWriter::space_came_while_looking(Lock& lock) {
+  if (slowest_ == none || slowest_ >= attached_.size()) return false;
+  const std::shared_ptr<Desk> desk = attached_[slowest_].desk;
+  // A quarter of the ring is worth more than the first sample: who takes each one as it comes is
+  // woken, and wakes others, for each.
+  const std::uint64_t some = saturating_sub(next_ + 1, capacity_);
+  const std::uint64_t many = some + capacity_ / 4;
+  lock.unlock();
+  const bool found = spinner_.look([&] { return order::load_released(*desk) >= many; });
+  const bool enough = found || order::load_released(*desk) >= some;
+  lock.lock();
+  if (enough) limit_ = 0;
+  return enough;
 }
 
 void RingWriter::publish(const Ticket& ticket, const Receipt& receipt) {
@@ -337,8 +355,7 @@ void RingWriter::fail(const std::string& text) noexcept {
   bells.wake();
 }
 
-void RingWriter::enter_end(StreamState outcome, const std::string& text,
-                           BellList& bells) noexcept {
+void RingWriter::enter_end(StreamState outcome, const std::string& text, BellList& bells) noexcept {
   outcome_ = outcome;
   outcome_text_ = text;
   BoardProgress& board = board_.progress();

@@ -114,15 +114,14 @@ std::optional<NotAdmitted> RingWriter::refusal_if_over() const {
 
 std::optional<std::uint64_t> RingWriter::place(Join join, std::uint64_t cursor,
                                                std::uint64_t at_least, std::string& why_not) {
-  const std::uint64_t oldest =
-      std::max(oldest_held(claimed_, capacity_, valid_from_), at_least);
+  const std::uint64_t oldest = std::max(oldest_held(claimed_, capacity_, valid_from_), at_least);
   switch (join) {
     case Join::now:
       return std::max(published_, at_least);
     case Join::at:
       if (cursor >= oldest) return cursor;
-      why_not = "position " + std::to_string(cursor) + " is no longer in the ring, whose oldest is " +
-                std::to_string(oldest) +
+      why_not = "position " + std::to_string(cursor) +
+                " is no longer in the ring, whose oldest is " + std::to_string(oldest) +
                 ". Join with `rewind`, or serve the stream with more memory";
       return std::nullopt;
     case Join::next_epoch:
@@ -168,8 +167,8 @@ std::string RingWriter::offence_of(Attached& consumer) const {
            std::to_string(bound);
   }
   const std::uint64_t stands_in = ledger_.epoch_of(released);
-  if (skipping != 0 && (ledger_.length_known() ||
-                        (skipping - 1 != stands_in && skipping != stands_in))) {
+  if (skipping != 0 &&
+      (ledger_.length_known() || (skipping - 1 != stands_in && skipping != stands_in))) {
     return "its desk said it skips epoch " + std::to_string(skipping - 1) +
            ", in which it does not stand";
   }
@@ -184,7 +183,8 @@ void RingWriter::evict_offenders() {
     if (offence.empty()) {
       ++i;
     } else {
-      evict_at(i, std::move(offence));
+      evict_at(i, "consumer `" + attached_[i].name + "` (pid " + std::to_string(attached_[i].pid) +
+                      "): " + offence);
     }
   }
 }
@@ -328,9 +328,10 @@ void RingWriter::look_for_stall() {
                      ") has held the stream up for " + std::to_string(stalled_s) + " s: it ";
   if (order::get(desk.leases_held) != 0) {
     const std::uint64_t since = order::get(desk.oldest_lease_since_ns);
-    text += "holds a batch from position " + std::to_string(consumer.floor) + " since " +
-            std::to_string(static_cast<std::uint64_t>(seconds_from_ns(now > since ? now - since : 0))) +
-            " s";
+    text +=
+        "holds a batch from position " + std::to_string(consumer.floor) + " since " +
+        std::to_string(static_cast<std::uint64_t>(seconds_from_ns(now > since ? now - since : 0))) +
+        " s";
   } else {
     text += "does not ask for its next batch, at position " + std::to_string(consumer.floor);
   }
@@ -367,12 +368,11 @@ WriterStatus RingWriter::status() const {
     row.samples = order::get(desk.samples);
     row.wait_ns = order::get(desk.wait_ns);
     row.leases_held = order::get(desk.leases_held);
-    const bool stalled =
-        stall_.tenant == consumer.tenant && stall_.reported_ns != stall_.since_ns;
-    row.state = consumer.paused                        ? "paused"
-                : order::load_skipping(desk) != 0      ? "skipping"
-                : stalled                              ? "stalled"
-                                                       : "running";
+    const bool stalled = stall_.tenant == consumer.tenant && stall_.reported_ns != stall_.since_ns;
+    row.state = consumer.paused                   ? "paused"
+                : order::load_skipping(desk) != 0 ? "skipping"
+                : stalled                         ? "stalled"
+                                                  : "running";
     status.consumers.push_back(std::move(row));
   }
   return status;

@@ -15,7 +15,7 @@ namespace batchcast::detail {
 }
 }  // namespace batchcast::detail
 
-#define BATCHCAST_ASSERT(condition)                                               \
-  (static_cast<bool>(condition)                                                   \
-       ? static_cast<void>(0)                                                     \
+#define BATCHCAST_ASSERT(condition) \
+  (static_cast<bool>(condition)     \
+       ? static_cast<void>(0)       \
        : ::batchcast::detail::assertion_failed(#condition, __FILE__, __LINE__))

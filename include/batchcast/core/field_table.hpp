@@ -68,10 +68,10 @@ class FieldTable {
                           "`. It has " + known + ".");
   }
   [[noreturn]] static void throw_dtype(const FieldInfo& field) {
-    throw InvalidArgument("batchcast: field `" + field.spec.name + "` is " +
-                          std::string(name_of(field.spec.dtype)) +
-                          " and cannot be looked at as another type. Ask for the type that fits, or "
-                          "for std::byte (f16 and bf16 are seen as std::uint16_t).");
+    throw InvalidArgument(
+        "batchcast: field `" + field.spec.name + "` is " + std::string(name_of(field.spec.dtype)) +
+        " and cannot be looked at as another type. Ask for the type that fits, or "
+        "for std::byte (f16 and bf16 are seen as std::uint16_t).");
   }
 
   std::vector<FieldInfo> fields_;

@@ -9,8 +9,8 @@
 // none is silent: whatever meets one is refused with a message that names it.
 namespace batchcast::limits {
 
-// Fields of one stream, `sample_id` included: one file descriptor each travels in the welcome, whose
-// other three are board, desk and pidfd; the kernel takes 253 in one message (SCM_MAX_FD).
+// Fields of one stream, `sample_id` included: one file descriptor each travels in the welcome,
+// whose other three are board, desk and pidfd; the kernel takes 253 in one message (SCM_MAX_FD).
 inline constexpr std::size_t fields_max = 64;
 inline constexpr std::size_t dimensions_max = 8;
 

@@ -7,7 +7,8 @@
 #include <string>
 #include <string_view>
 
-// What a trainer and a producer choose between. Shared by ring, control, both ends and the command line.
+// What a trainer and a producer choose between. Shared by ring, control, both ends and the command
+// line.
 namespace batchcast {
 
 /// How a consumer and the producer pace each other.
@@ -35,7 +36,7 @@ enum class Tail : std::uint8_t { keep, drop };
 
 /// Whose memory a batch shows.
 enum class Access : std::uint8_t {
-  shared,         ///< the ring's own, read-only, no copy
+  shared,        ///< the ring's own, read-only, no copy
   private_copy,  ///< a copy of this consumer's own, writable
 };
 

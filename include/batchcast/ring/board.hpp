@@ -91,8 +91,8 @@ struct BoardSpec {
 /// Writes a fresh board, with a random incarnation, into zeroed memory of that size.
 void format_board(std::span<std::byte> memory, const BoardSpec& spec);
 
-/// Throws Refused, saying what is wrong, unless these are the bytes of a board of our layout version
-/// whose every offset stays inside them.
+/// Throws Refused, saying what is wrong, unless these are the bytes of a board of our layout
+/// version whose every offset stays inside them.
 void check_board(std::span<const std::byte> memory);
 
 }  // namespace batchcast

@@ -7,8 +7,9 @@
 #include <atomic>
 #include <cstdint>
 
-// All memory orders of the ring, and the arithmetic of its window. Nothing else in the project names a
-// std::memory_order for shared bytes. docs/protocol.md explains each pair; tests/model checks them.
+// All memory orders of the ring, and the arithmetic of its window. Nothing else in the project
+// names a std::memory_order for shared bytes. docs/protocol.md explains each pair; tests/model
+// checks them.
 namespace batchcast {
 
 /// a + b, at most limits::position_max: a hostile or saturated position cannot wrap the gate.
@@ -42,15 +43,15 @@ inline void release_fence() noexcept { std::atomic_thread_fence(std::memory_orde
 
 // ---- producer: samples
 
-/// Before the first byte of any sample below `end` is written. The fence keeps those bytes behind the
-/// store, so that a reader who saw one of them also sees the claim (`may_be_overwritten`).
+/// Before the first byte of any sample below `end` is written. The fence keeps those bytes behind
+/// the store, so that a reader who saw one of them also sees the claim (`may_be_overwritten`).
 inline void claim(BoardProgress& board, std::uint64_t end) noexcept {
   board.claimed.store(end, std::memory_order_relaxed);
   release_fence();
 }
 
-/// After every byte below `end` is in place. seq_cst: it is the store half of the wake-up handshake,
-/// whose other half is `consumer_waits_for`.
+/// After every byte below `end` is in place. seq_cst: it is the store half of the wake-up
+/// handshake, whose other half is `consumer_waits_for`.
 inline void publish(BoardProgress& board, std::uint64_t end) noexcept {
   board.published.store(end, std::memory_order_seq_cst);
 }
@@ -65,8 +66,8 @@ inline void publish(BoardProgress& board, std::uint64_t end) noexcept {
   return desk.sleeping.load(std::memory_order_seq_cst) != 0;
 }
 
-/// Code that fills samples with non-temporal stores calls this before it publishes: an ordinary release
-/// does not order them.
+/// Code that fills samples with non-temporal stores calls this before it publishes: an ordinary
+/// release does not order them.
 inline void non_temporal_stores_done() noexcept {
 #if defined(__x86_64__)
   __builtin_ia32_sfence();
@@ -86,7 +87,8 @@ inline void announce(BoardProgress& board, std::uint64_t count) noexcept {
 
 // ---- producer: space
 
-/// What a consumer let go of. Read before `published` is looked at, since it is checked against that.
+/// What a consumer let go of. Read before `published` is looked at, since it is checked against
+/// that.
 [[nodiscard]] inline std::uint64_t load_released(const Desk& desk) noexcept {
   return desk.released.load(std::memory_order_acquire);
 }
@@ -143,9 +145,9 @@ inline void consumer_wakes(Desk& desk) noexcept {
 
 // ---- consumer: space
 
-/// Lets go of everything below `position`. Returns true if the producer sleeps for just that: wake it
-/// on the desk's word. The RMW is the store half of the handshake and changes the word in any case, so
-/// that a sleeper who is about to sleep on the old value does not.
+/// Lets go of everything below `position`. Returns true if the producer sleeps for just that: wake
+/// it on the desk's word. The RMW is the store half of the handshake and changes the word in any
+/// case, so that a sleeper who is about to sleep on the old value does not.
 [[nodiscard]] inline bool release(Desk& desk, const BoardProgress& board, std::uint64_t tenant,
                                   std::uint64_t position) noexcept {
   desk.released.store(position, std::memory_order_release);

@@ -28,8 +28,8 @@ class EpochLedger {
   /// Nothing while that epoch's end is not known.
   [[nodiscard]] std::optional<std::uint64_t> end_of(std::uint64_t epoch) const noexcept;
 
-  /// First epoch start ≥ `position` whose announcement is still on the board or to come. Nothing where
-  /// that start is not known yet (it is the end of the current epoch).
+  /// First epoch start ≥ `position` whose announcement is still on the board or to come. Nothing
+  /// where that start is not known yet (it is the end of the current epoch).
   [[nodiscard]] std::optional<std::uint64_t> first_start_from(
       std::uint64_t position) const noexcept;
 
@@ -42,12 +42,15 @@ class EpochLedger {
 
   /// [start, end) of one epoch is now published. Announces its end if that is reached, and says
   /// so. In order.
-  [[nodiscard]] bool published(std::uint64_t start, std::uint64_t end, const Receipt& receipt) noexcept;
+  [[nodiscard]] bool published(std::uint64_t start, std::uint64_t end,
+                               const Receipt& receipt) noexcept;
 
-  /// `published` skips to `target` without the samples between: the receipts they belong to are unknown.
+  /// `published` skips to `target` without the samples between: the receipts they belong to are
+  /// unknown.
   void jumped(std::uint64_t target) noexcept;
 
-  /// The current epoch, of a length not known before, ends at `end`, of which `published_end` is out.
+  /// The current epoch, of a length not known before, ends at `end`, of which `published_end` is
+  /// out.
   void end_current(std::uint64_t end, std::uint64_t published_end) noexcept;
 
  private:

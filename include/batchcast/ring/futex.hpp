@@ -19,8 +19,8 @@ enum class Woken {
 Woken futex_wait(const std::atomic<std::uint32_t>& word, std::uint32_t expected,
                  int timeout_ms) noexcept;
 
-/// Sleeps while both words have the values expected. Where the kernel cannot (before 5.16), sleeps on
-/// the first one for at most 10 ms.
+/// Sleeps while both words have the values expected. Where the kernel cannot (before 5.16), sleeps
+/// on the first one for at most 10 ms.
 Woken futex_wait_either(const std::atomic<std::uint32_t>& word_a, std::uint32_t expected_a,
                         const std::atomic<std::uint32_t>& word_b, std::uint32_t expected_b,
                         int timeout_ms) noexcept;

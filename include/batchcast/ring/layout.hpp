@@ -11,9 +11,9 @@
 #include <type_traits>
 
 // The shared bytes: what lies where in the board and in a desk. docs/ring-format.md is their spec.
-// The board is written by the producer only and mapped read-only by consumers; each desk is written by
-// its one consumer (the producer writes it before the consumer sees it, and while it is paused) and
-// treated as hostile by the producer. A change here is a new layout_version.
+// The board is written by the producer only and mapped read-only by consumers; each desk is written
+// by its one consumer (the producer writes it before the consumer sees it, and while it is paused)
+// and treated as hostile by the producer. A change here is a new layout_version.
 namespace batchcast {
 
 inline constexpr std::uint32_t layout_version = 1;
@@ -54,8 +54,8 @@ struct BoardHead {
   std::uint64_t board_bytes;
   std::array<std::uint8_t, 16> incarnation;  ///< random; another producer run is another stream
   std::uint64_t capacity;                    ///< C: the window that the ring promises
-  std::uint64_t samples_per_epoch;           ///< N, or 0 where epochs end when they are announced to
-  std::uint64_t epochs;                      ///< 0: endless
+  std::uint64_t samples_per_epoch;  ///< N, or 0 where epochs end when they are announced to
+  std::uint64_t epochs;             ///< 0: endless
   std::uint64_t created_at_ns;
   std::uint32_t producer_pid;
   std::uint32_t consumers_max;
@@ -76,11 +76,12 @@ struct BoardProgress {
   alignas(cache_line_bytes) Shared64 claimed;    ///< all below it may be being written; never falls
   alignas(cache_line_bytes) Shared64 epochs_announced;  ///< epochs 0 … n-1 have their ends known
   Shared64 valid_from;  ///< positions below it were jumped over at least in part: not in the ring
-  alignas(cache_line_bytes) Shared64 sleeping_on;  ///< 0: awake; else the tenant whose desk it waits for
-  Shared64 wanted;                                 ///< wake me when that desk's `released` reaches it
-  alignas(cache_line_bytes) Shared32 state;        ///< StreamState
-  Shared32 outcome;                                ///< StreamState that draining will end in
-  Shared64 end_position;                           ///< of the stream, once draining
+  alignas(cache_line_bytes) Shared64
+      sleeping_on;                           ///< 0: awake; else the tenant whose desk it waits for
+  Shared64 wanted;                           ///< wake me when that desk's `released` reaches it
+  alignas(cache_line_bytes) Shared32 state;  ///< StreamState
+  Shared32 outcome;                          ///< StreamState that draining will end in
+  Shared64 end_position;                     ///< of the stream, once draining
   alignas(cache_line_bytes) Shared64 space_waits;  ///< counters of the producer
   Shared64 space_wait_ns;
   Shared64 late_wakeups;
@@ -89,7 +90,8 @@ struct BoardProgress {
 };
 static_assert(offsetof(BoardProgress, claimed) == 64 &&
               offsetof(BoardProgress, epochs_announced) == 128 &&
-              offsetof(BoardProgress, sleeping_on) == 192 && offsetof(BoardProgress, state) == 256 &&
+              offsetof(BoardProgress, sleeping_on) == 192 &&
+              offsetof(BoardProgress, state) == 256 &&
               offsetof(BoardProgress, space_waits) == 320 &&
               offsetof(BoardProgress, state_text) == 352 && sizeof(BoardProgress) == 2432);
 
@@ -144,7 +146,7 @@ struct Desk {
   alignas(cache_line_bytes) Shared64 epochs_matched;
   Shared64 epochs_mismatched;
   Shared64 epochs_unknown;
-  Shared64 skipped;  ///< samples that `free` pace lost to the producer
+  Shared64 skipped;                  ///< samples that `free` pace lost to the producer
   std::uint32_t group, rank, world;  ///< for groups of ranks that share batches; 0 until they come
   std::uint32_t reserved[5];
 };
@@ -153,8 +155,9 @@ static_assert(offsetof(Desk, released) == 64 && offsetof(Desk, sleeping) == 128 
               sizeof(Desk) == 320);
 
 inline constexpr std::size_t progress_offset = 256;
-inline constexpr std::size_t fields_offset =
-    progress_offset + sizeof(BoardProgress) + cache_line_bytes - sizeof(BoardProgress) % cache_line_bytes;
+inline constexpr std::size_t fields_offset = progress_offset + sizeof(BoardProgress) +
+                                             cache_line_bytes -
+                                             sizeof(BoardProgress) % cache_line_bytes;
 inline constexpr std::size_t desk_bytes_min = sizeof(Desk);
 static_assert(sizeof(BoardHead) <= progress_offset && progress_offset % cache_line_bytes == 0);
 static_assert(fields_offset % cache_line_bytes == 0);

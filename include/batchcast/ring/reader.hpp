@@ -6,6 +6,7 @@
 #include <batchcast/ring/board.hpp>
 #include <batchcast/ring/cursor.hpp>
 #include <batchcast/ring/receipt.hpp>
+#include <batchcast/ring/spinner.hpp>
 #include <batchcast/ring/window.hpp>
 
 #include <cstdint>
@@ -47,14 +48,15 @@ struct ReaderStatus {
 /// A consumer's end of a ring: its cursor, its leases, its sleep. Works on a board, a desk and the
 /// sample ids; the other fields are none of its business.
 ///
-/// One thread at a time calls `next`, `leave_epoch` and the like; `give_back` may come from any thread.
+/// One thread at a time calls `next`, `leave_epoch` and the like; `give_back` may come from any
+/// thread.
 class RingReader {
  public:
   struct Options {
     Pace pace = Pace::lockstep;
     Tail tail = Tail::keep;
     OnMiss on_miss = OnMiss::skip;
-    std::uint64_t spin_ns = 0;  ///< look this long before sleeping
+    std::uint64_t spin_ns = 0;  ///< look at most this long before sleeping
     std::string stream;         ///< for messages
   };
 
@@ -70,8 +72,8 @@ class RingReader {
   /// `free`: copy it, then ask `copied`.
   [[nodiscard]] Next next(std::uint64_t samples, int timeout_ms, Run& run);
 
-  /// `free` pace: true if the copy made of `run` is whole; the cursor moves on. Else copy what the next
-  /// call of `next` gives.
+  /// `free` pace: true if the copy made of `run` is whole; the cursor moves on. Else copy what the
+  /// next call of `next` gives.
   [[nodiscard]] bool copied(const Run& run, std::span<const std::uint64_t> sample_ids);
 
   /// Returns a lease, in any order. True if none is held any more.
@@ -112,13 +114,13 @@ class RingReader {
   [[nodiscard]] bool end_skip();
   void deliver(std::uint64_t size, Run& run);
   void miss(std::uint64_t oldest);
-  void check_room(std::uint64_t end) const;
+  void check_room(std::uint64_t end) const;  // with the mutex
   [[noreturn]] void throw_over(StreamState state) const;
-  /// Until `published` reaches `wanted` or anything else changed. False once the deadline has passed.
+  /// Until `published` reaches `wanted` or anything else changed. False once the deadline has
+  /// passed.
   [[nodiscard]] bool sleep(std::uint64_t wanted, StreamState seen, std::uint64_t deadline_ns);
   void doze(std::uint64_t wanted, StreamState seen, int timeout_ms);
   void look_whether_alive(std::uint64_t now) noexcept;
-  [[nodiscard]] bool spin(std::uint64_t wanted) const noexcept;
   [[nodiscard]] std::span<const std::uint64_t> ids(std::uint64_t position,
                                                    std::uint64_t size) const noexcept;
   void store_released() noexcept;
@@ -136,11 +138,11 @@ class RingReader {
 
   // Written by the consuming thread under the mutex, since `give_back` reads the first two.
   mutable std::mutex mutex_;
-  std::uint64_t position_;        ///< next to deliver
-  bool skip_announced_ = false;   ///< the desk says `skipping`
-  bool skip_wanted_ = false;      ///< it shall, once the last lease is back
+  std::uint64_t position_;       ///< next to deliver
+  bool skip_announced_ = false;  ///< the desk says `skipping`
+  bool skip_wanted_ = false;     ///< it shall, once the last lease is back
   std::uint64_t released_;
-  std::vector<Lease> leases_;     ///< circular; leases first_lease_ … next_lease_ - 1 are in it
+  std::vector<Lease> leases_;  ///< circular; leases first_lease_ … next_lease_ - 1 are in it
   std::uint64_t first_lease_ = 0;
   std::uint64_t next_lease_ = 0;
   std::uint64_t held_ = 0;
@@ -154,6 +156,7 @@ class RingReader {
   bool whole_ = false;  ///< every position of the epoch so far is in the receipt
   Receipt receipt_;
   std::string complaint_;  ///< of a receipt that did not match, to be thrown
+  Spinner spinner_;
   bool producer_dead_ = false;
   std::uint64_t looked_alive_ns_ = 0;
 };

@@ -7,8 +7,8 @@
 
 namespace batchcast {
 
-/// How many samples, and a hash of their ids that does not depend on their order. Producer and consumer
-/// each add one up over an epoch; two that differ prove a loss or a repeat.
+/// How many samples, and a hash of their ids that does not depend on their order. Producer and
+/// consumer each add one up over an epoch; two that differ prove a loss or a repeat.
 struct Receipt {
   std::uint64_t count = 0;
   std::uint64_t hash = 0;
@@ -27,8 +27,8 @@ struct Receipt {
   friend bool operator==(const Receipt&, const Receipt&) = default;
 
  private:
-  // A bijection with full avalanche (two rounds of multiply and xor-shift), so that sums of distinct
-  // multisets of ids collide only by chance.
+  // A bijection with full avalanche (two rounds of multiply and xor-shift), so that sums of
+  // distinct multisets of ids collide only by chance.
   [[nodiscard]] static constexpr std::uint64_t mix(std::uint64_t x) noexcept {
     x += 0x9e3779b97f4a7c15u;
     x = (x ^ (x >> 32)) * 0xd6e8feb86659fd93u;

@@ -6,6 +6,7 @@
 #include <batchcast/core/options.hpp>
 #include <batchcast/ring/cursor.hpp>
 #include <batchcast/ring/epoch_ledger.hpp>
+#include <batchcast/ring/spinner.hpp>
 
 #include <atomic>
 #include <cstdint>
@@ -80,11 +81,12 @@ struct WriterStatus {
   std::vector<ConsumerStatus> consumers;
 };
 
-/// The producer's end of a ring: hands out positions, publishes what was filled, and keeps the book of
-/// consumers. It works on a board and desks only, wherever they lie; samples are none of its business.
+/// The producer's end of a ring: hands out positions, publishes what was filled, and keeps the book
+/// of consumers. It works on a board and desks only, wherever they lie; samples are none of its
+/// business.
 ///
-/// Thread-safe: every member function may be called from any thread. One admission lock guards tickets,
-/// gate, admission, eviction and every advance of `claimed` and `published`.
+/// Thread-safe: every member function may be called from any thread. One admission lock guards
+/// tickets, gate, admission, eviction and every advance of `claimed` and `published`.
 class RingWriter {
  public:
   struct Options {
@@ -94,7 +96,8 @@ class RingWriter {
     bool free_running = false;            ///< produce although nobody asks
     std::uint64_t stall_timeout_ms = 60'000;
     OnStall on_stall = OnStall::report;
-    std::uint64_t start = 0;  ///< first position of the stream (tests near 2^32 and 2^63)
+    std::uint64_t spin_ns = 50'000;  ///< look at most this long for space before sleeping
+    std::uint64_t start = 0;         ///< first position of the stream (tests near 2^32 and 2^63)
     LogCallback log;
     /// Called without the lock after this writer evicted a consumer on its own account.
     std::function<void(std::uint64_t tenant, const std::string& reason)> on_evicted;
@@ -107,19 +110,20 @@ class RingWriter {
 
   // ---- tickets
 
-  /// Waits until at least one position is free and grants up to `samples_max`; never past an epoch's
-  /// end. A negative time-out waits for ever. `ended`: the stream is over, or wholly handed out.
+  /// Waits until at least one position is free and grants up to `samples_max`; never past an
+  /// epoch's end. A negative time-out waits for ever. `ended`: the stream is over, or wholly handed
+  /// out.
   [[nodiscard]] Claim claim(std::uint64_t samples_max, int timeout_ms, Ticket& ticket);
 
   /// The ticket's samples are complete. In any order, from any thread.
   void publish(const Ticket& ticket, const Receipt& receipt);
 
-  /// The ticket's samples will not come. The newest goes back to be handed out again; any other leaves
-  /// a hole, and the stream fails.
+  /// The ticket's samples will not come. The newest goes back to be handed out again; any other
+  /// leaves a hole, and the stream fails.
   void give_back(const Ticket& ticket) noexcept;
 
-  /// Streams of unknown epoch length: the current epoch ends after what was published so far. Throws
-  /// InvalidArgument while a ticket is out, or if the epoch has no samples.
+  /// Streams of unknown epoch length: the current epoch ends after what was published so far.
+  /// Throws InvalidArgument while a ticket is out, or if the epoch has no samples.
   void end_epoch();
 
   // ---- the stream's end
@@ -131,16 +135,16 @@ class RingWriter {
   void stop(const std::string& text) noexcept;
   void fail(const std::string& text) noexcept;
 
-  /// Waits until every consumer has let go of all that is published, and of a stream that came to its
-  /// end, until it ever had one. Negative: for ever. False at the time-out, and after `stop`.
+  /// Waits until every consumer has let go of all that is published, and of a stream that came to
+  /// its end, until it ever had one. Negative: for ever. False at the time-out, and after `stop`.
   [[nodiscard]] bool wait_drained(int timeout_ms);
   /// After draining: `finished` for good.
   void close() noexcept;
 
   // ---- consumers
 
-  /// The consumer counts from here on. `desk` is its mapped desk, zeroed, not yet seen by it; it stays
-  /// mapped as long as the writer may look at it.
+  /// The consumer counts from here on. `desk` is its mapped desk, zeroed, not yet seen by it; it
+  /// stays mapped as long as the writer may look at it.
   [[nodiscard]] std::variant<Admitted, NotAdmitted> admit(const AdmitRequest& request,
                                                           std::shared_ptr<Desk> desk);
   /// It left or died: its memory is free at once.
@@ -150,8 +154,8 @@ class RingWriter {
   /// `let_go`: out of the gate between its loops, and in again at a new position.
   void pause(std::uint32_t index, std::uint64_t tenant) noexcept;
   [[nodiscard]] std::variant<std::uint64_t, NotAdmitted> resume(std::uint32_t index,
-                                                               std::uint64_t tenant, Join join,
-                                                               std::uint64_t cursor);
+                                                                std::uint64_t tenant, Join join,
+                                                                std::uint64_t cursor);
 
   [[nodiscard]] WriterStatus status() const;
   [[nodiscard]] std::uint64_t samples_per_epoch() const noexcept {
@@ -202,6 +206,7 @@ class RingWriter {
   void jump(std::uint64_t target);
   void grant(std::uint64_t samples, Ticket& ticket);
   void wait_for_space(Lock& lock, int timeout_ms);
+  [[nodiscard]] bool space_came_while_looking(Lock& lock);
   void look_for_stall();
   [[nodiscard]] bool held_back() const noexcept;
   void advance(BellList& bells);
@@ -225,6 +230,7 @@ class RingWriter {
   const std::uint64_t capacity_;
 
   std::mutex turn_;  ///< one claimer at a time waits for space
+  Spinner spinner_;  ///< that claimer's
   mutable std::mutex mutex_;
   EpochLedger ledger_;
   std::deque<Outstanding> outstanding_;
