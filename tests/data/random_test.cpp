@@ -73,7 +73,7 @@ TEST_CASE("below(n) stays below n and is uniform") {
   }
 }
 
-TEST_CASE("unit draws lie in [0, 1) with the mean and variance of a uniform") {
+TEST_CASE("unit draws lie from 0 to below 1, with the mean and variance of a uniform") {
   bc::Draws draws({.seed = 12}, 0);
   constexpr int count = 200'000;
   double sum = 0;

@@ -130,7 +130,7 @@ TEST_CASE("one flipped bit anywhere, or another key, is seen") {
   }
 }
 
-TEST_CASE("synthetic floats are uniform in [0, 1) and bools are 0 or 1") {
+TEST_CASE("synthetic floats are uniform from 0 to below 1, and bools are 0 or 1") {
   for (const auto dtype : {bc::DType::f16, bc::DType::bf16, bc::DType::f32, bc::DType::f64}) {
     const auto values = as_doubles(dtype, filled({1, 0, 0}, dtype, 800'000));
     constexpr int bins = 256;

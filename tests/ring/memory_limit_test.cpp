@@ -100,7 +100,7 @@ TEST_CASE(
   CHECK(contains(root.refusal(1 * MiB), "0 MiB"));
 }
 
-TEST_CASE("cached files are no lost memory; a ring's own pages are") {
+TEST_CASE("cached files are no lost memory, but a ring's own pages are") {
   FakeRoot root;
   root.available(100'000 * MiB).file("/proc/self/cgroup", "0::/");
   root.file("/sys/fs/cgroup/memory.max", std::to_string(1000 * MiB));

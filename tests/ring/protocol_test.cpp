@@ -175,7 +175,8 @@ TEST_CASE("wait_for holds back the first publication only") {
   CHECK(take(a, 4).position == 4);
 }
 
-TEST_CASE("leaving an epoch early lets go of the rest, and the receipt still matches if all was there") {
+TEST_CASE(
+    "leaving an epoch early lets go of the rest, and the receipt still matches if all was there") {
   HeapRing ring(30, epochs_of(10));
   HeapConsumer consumer(ring, joining(Join::rewind));
   ring.produce(10);
@@ -232,7 +233,8 @@ TEST_CASE("epochs that end when they are announced to") {
   ring.produce(7);
   Run run;
   take_and_return(consumer, 4);
-  CHECK(consumer.reader->next(4, 0, run) == Next::timed_out);  // 3 are there, and perhaps more to come
+  CHECK(consumer.reader->next(4, 0, run) ==
+        Next::timed_out);  // 3 are there, and perhaps more to come
   ring.writer().end_epoch();
   REQUIRE(consumer.reader->next(4, 0, run) == Next::batch);
   CHECK(run.size == 3);
@@ -354,8 +356,7 @@ TEST_CASE("the stream's end") {
   SECTION("no epoch is left to join") {
     ring.produce(10);
     take_and_return(consumer, 10);
-    CHECK(HeapConsumer(ring, joining(Join::next_epoch)).refused() ==
-          NotAdmitted::Reason::finished);
+    CHECK(HeapConsumer(ring, joining(Join::next_epoch)).refused() == NotAdmitted::Reason::finished);
   }
 }
 
@@ -369,7 +370,7 @@ TEST_CASE("a stream that came to its end waits for its first consumer") {
   CHECK(ring.writer().wait_drained(0));
 }
 
-TEST_CASE("loans in any order; the newest can be given back, another one is a hole") {
+TEST_CASE("loans in any order: the newest can be given back, another one is a hole") {
   HeapRing ring(20, epochs_of(100));
   HeapConsumer consumer(ring, joining(Join::rewind));
   Ticket a, b, c;
@@ -445,7 +446,8 @@ TEST_CASE("a stall is reported with what is held, and evicted if so chosen") {
     Ticket ticket;
     CHECK(ring.writer().claim(1, 700, ticket) == Claim::timed_out);
     REQUIRE(!lines.empty());
-    CHECK_THAT(lines[0], Catch::Contains("`c`") && Catch::Contains("holds a batch from position 0"));
+    CHECK_THAT(lines[0],
+               Catch::Contains("`c`") && Catch::Contains("holds a batch from position 0"));
     CHECK_NOTHROW(consumer.reader->check());
     CHECK(ring.writer().status().consumers[0].state == "stalled");
   }
@@ -511,8 +513,8 @@ TEST_CASE("let_go: gates only inside a loop, and every loop joins anew") {
   HeapConsumer a(ring, request), b(ring, request);
   auto& writer = ring.writer();
   const auto loop = [&](HeapConsumer& consumer) {
-    const auto reply = writer.resume(consumer.admitted.index, consumer.admitted.tenant,
-                                     Join::rewind, 0);
+    const auto reply =
+        writer.resume(consumer.admitted.index, consumer.admitted.tenant, Join::rewind, 0);
     const std::uint64_t start = std::get<std::uint64_t>(reply);
     consumer.reader->move_to(start);
     Run run;

@@ -53,6 +53,16 @@ const std::vector<Forbidden>& forbidden() {
   return table;
 }
 
+// Brackets and semicolons in a test's name merge or split it where CMake reads the list of tests.
+void check_test_names(const File& file, Violations& found) {
+  static const std::regex name(R"(^\s*TEST_CASE\("[^"]*[\[\];])");
+  for (std::size_t i = 0; i < file.code.size(); ++i) {
+    if (std::regex_search(file.code[i], name)) {
+      found.push_back({file.path, i + 1, "testname", "CMake cannot read [, ] and ; in a name"});
+    }
+  }
+}
+
 // Names that some line of the project declares with this type.
 std::set<std::string> names_of_type(const Files& files, const std::regex& declaration) {
   std::set<std::string> names;
@@ -80,6 +90,7 @@ void check_text(const Files& files, Violations& found) {
         std::find(file.lines.begin(), file.lines.end(), "#pragma once") == file.lines.end()) {
       found.push_back({file.path, 1, "pragma", "headers say #pragma once"});
     }
+    check_test_names(file, found);
     for (std::size_t i = 0; i < file.lines.size(); ++i) {
       if (columns(file.lines[i]) > columns_max) {
         found.push_back({file.path, i + 1, "columns", "longer than 100 columns"});

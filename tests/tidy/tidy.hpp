@@ -35,9 +35,13 @@ using Files = std::vector<File>;
 [[nodiscard]] bool is_source(const File& file);
 [[nodiscard]] bool is_below(const File& file, std::string_view folder);
 
-void check_includes(const Files& files, Violations& found);  // rules: edge, border
-void check_text(const Files& files, Violations& found);      // rules: spdx, pragma, columns, length
-void check_forbidden(const Files& files, Violations& found);  // rules: forbidden
-void check_snippets(const Files& files, Violations& found);   // rules: snippet
+/// Rules: edge, border.
+void check_includes(const Files& files, Violations& found);
+/// Rules: spdx, pragma, testname, columns, length.
+void check_text(const Files& files, Violations& found);
+/// Rule: forbidden.
+void check_forbidden(const Files& files, Violations& found);
+/// Rule: snippet.
+void check_snippets(const Files& files, Violations& found);
 
 }  // namespace tidy
