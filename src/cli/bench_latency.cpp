@@ -38,7 +38,6 @@ struct Options {
 // Longer than any hand-off takes, so that the one before is over and who sleeps is asleep.
 constexpr auto spinning_gap = std::chrono::microseconds(50);
 constexpr auto sleeping_gap = std::chrono::microseconds(500);
-constexpr std::uint64_t for_ever_us = 3'600'000'000;
 
 using Latencies = std::vector<std::uint64_t>;
 
@@ -67,12 +66,16 @@ int run_consumer(const Options& options) {
   Consumer consumer({.stream = options.stream,
                      .batch_size = 1,
                      .name = "latency",
-                     .spin_us = options.spin ? for_ever_us : 0,
+                     .spin_us = 0,
                      .directory = options.directory});
   Latencies latencies;
   latencies.reserve(options.samples);
-  for (const Batch& batch : consumer) {
-    const std::uint64_t sent_ns = batch.field<std::uint64_t>(0)[0][0];
+  const int timeout_ms = options.spin ? 0 : -1;
+  for (;;) {
+    const NextBatch next = consumer.try_next(timeout_ms);
+    if (next.outcome == Outcome::end_of_epoch) break;
+    if (next.outcome == Outcome::timed_out) continue;
+    const std::uint64_t sent_ns = next.batch.field<std::uint64_t>(0)[0][0];
     latencies.push_back(now_ns() - sent_ns);
   }
   print_json(latencies);
