@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+
+#include "../catch.hpp"
+#include "consume.hpp"
+#include "process.hpp"
+#include "serve.hpp"
+
+#include <batchcast/core/clock.hpp>
+
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+using namespace batchcast;
+using namespace batchcast::testing;
+
+namespace {
+
+/// Takes one batch, holds it, and does with itself what it is told.
+int hold_one(const Words& words) {
+  auto consumer = std::make_unique<Consumer>(consumer_options(words));
+  auto batch = consumer->next();
+  if (!batch) return 4;
+  say("holds position=" + std::to_string(batch->position()));
+  while (const auto told = hear()) {
+    if (*told == "check") {
+      try {
+        const std::string fault = fault_of(*batch);
+        batch->check();
+        say("checked " + (fault.empty() ? std::string("sound=yes") : fault));
+      } catch (const Error& error) {
+        say("checked over=" + kind_of(error) + " " + error.what());
+      }
+    } else if (*told == "release") {
+      try {
+        batch->release();
+        say("released over=none");
+      } catch (const Error& error) {
+        say("released over=" + kind_of(error));
+      }
+    } else if (*told == "next") {
+      try {
+        batch = consumer->next();
+        say("next over=none");
+      } catch (const Error& error) {
+        say("next over=" + kind_of(error) + " " + error.what());
+      }
+    } else if (*told == "fork") {  // a child that stays
+      const pid_t child = ::fork();
+      if (child == 0) {
+        for (;;) ::pause();
+      }
+      say("forked pid=" + std::to_string(child));
+    } else if (*told == "leave") {
+      batch.reset();
+      consumer.reset();
+      say("gone");
+    } else if (*told == "fork and exit") {  // a child that runs every destructor there is
+      const pid_t child = ::fork();
+      if (child == 0) {
+        std::string kind = "none";
+        try {
+          static_cast<void>(consumer->next());
+        } catch (const Error& error) {
+          kind = kind_of(error);
+        }
+        batch.reset();
+        consumer.reset();
+        std::exit(kind == "Forked" ? 0 : 5);
+      }
+      int status = 0;
+      ::waitpid(child, &status, 0);
+      say("child status=" + std::to_string(status));
+    }
+  }
+  return 0;
+}
+
+const RoleRegistration role("hold_one", hold_one);
+
+/// A producer whose consumer `keen` takes everything at once, so that only others hold it up.
+class Stage {
+ public:
+  explicit Stage(ProducerOptions options = producer_options("small", 1'000, 64 << 10))
+      : producer_(std::move(options)) {
+    keen_ = std::thread([this] { keen_result_ = consume(keen_options(), {}); });
+  }
+  ~Stage() {
+    producer_.stop("the test is over");
+    keen_.join();
+    CHECK(keen_result_.fault == "");
+    CHECK(keen_result_.stats.late_wakeups == 0);
+    CHECK(producer_.stats().late_wakeups == 0);
+  }
+
+  /// Publishes until somebody is in the way.
+  void fill_up() {
+    while (auto loan = producer_.try_loan(64, 30)) publish(*loan);
+  }
+  /// Publishes until a consumer has said so.
+  void publish_until(const std::atomic<bool>& stop) {
+    while (!stop) {
+      if (auto loan = producer_.try_loan(64, 5)) publish(*loan);
+    }
+  }
+  Process holder(const std::vector<std::string>& more = {}) {
+    std::vector<std::string> words = {"batch=8", "name=holder", "join=now"};
+    words.insert(words.end(), more.begin(), more.end());
+    Process process("hold_one", words);
+    std::atomic<bool> holds = false;
+    std::thread pump([&] { publish_until(holds); });
+    static_cast<void>(process.line());
+    holds = true;
+    pump.join();
+    return process;
+  }
+  /// Until a loan comes; in milliseconds.
+  double wait_for_space_ms() {
+    const std::uint64_t started_ns = now_ns();
+    if (auto loan = producer_.try_loan(1, 5'000)) publish(*loan);
+    return seconds_from_ns(now_ns() - started_ns) * 1e3;
+  }
+  [[nodiscard]] Producer& producer() noexcept { return producer_; }
+
+ private:
+  static ConsumerOptions keen_options() {
+    ConsumerOptions options;
+    options.stream = "s";
+    options.name = "keen";
+    options.batch_size = 1;
+    return options;
+  }
+  static void publish(Loan& loan) {
+    fill(loan);
+    loan.publish();
+  }
+
+  OwnDirectory directory_;
+  Producer producer_;
+  Consumed keen_result_;
+  std::thread keen_;
+};
+
+}  // namespace
+
+TEST_CASE("a killed consumer's space is usable again within 50 ms", "[space][short]") {
+  Stage stage;
+  std::vector<double> waits_ms;
+  for (std::uint64_t i = 0; i < scaled(200, 10); ++i) {
+    Process holder = stage.holder();
+    stage.fill_up();
+    holder.kill();
+    waits_ms.push_back(stage.wait_for_space_ms());
+  }
+  const double p50 = percentile(waits_ms, 0.5);
+  const double p99 = percentile(waits_ms, 0.99);
+  std::printf("space of a killed consumer: p50 %.2f ms, p99 %.2f ms over %zu kills\n", p50, p99,
+              waits_ms.size());
+  CHECK(p99 <= (slow_build() ? 500 : 50));
+}
+
+TEST_CASE("a consumer that leaves makes room at once, a forked child or not", "[space][fork][short]") {
+  Stage stage;
+  Process holder = stage.holder();
+  holder.tell("fork");
+  const auto child = static_cast<pid_t>(holder.expect("forked").number("pid"));
+  stage.fill_up();
+  SECTION("it leaves while its child holds the socket") {
+    holder.tell("leave");
+    CHECK(stage.wait_for_space_ms() < 1'000);
+    static_cast<void>(holder.expect("gone"));
+  }
+  SECTION("it is killed while its child lives") {
+    holder.kill();
+    CHECK(stage.wait_for_space_ms() < (slow_build() ? 500 : 50));
+  }
+  CHECK(::kill(child, 0) == 0);
+  ::kill(child, SIGKILL);
+}
+
+TEST_CASE("a forked child that exits does not disturb its parent", "[fork][short]") {
+  Stage stage;
+  Process holder = stage.holder();
+  for (int i = 0; i < 3; ++i) {
+    holder.tell("fork and exit");
+    CHECK(holder.expect("child").number("status", -1) == 0);
+  }
+  stage.fill_up();
+  CHECK_FALSE(stage.producer().try_loan(1, 100));  // its place is still its own
+  holder.tell("check");
+  CHECK(holder.expect("checked").text("sound") == "yes");
+  holder.tell("next");
+  CHECK(holder.expect("next").text("over") == "none");
+  CHECK(stage.wait_for_space_ms() < 5'000);
+}
+
+TEST_CASE("memory of a stopped consumer is not reused unless it is evicted", "[stall][short]") {
+  ProducerOptions options = producer_options("small", 1'000, 64 << 10);
+  options.stall_timeout_ms = 200;
+  SECTION("reported") {
+    std::atomic<bool> reported = false;
+    options.log = [&](LogLevel level, std::string_view text) {
+      if (level == LogLevel::warning && text.find("`holder`") != std::string_view::npos &&
+          text.find("holds a batch from position") != std::string_view::npos) {
+        reported = true;
+      }
+    };
+    Stage stage(std::move(options));
+    Process holder = stage.holder();
+    holder.signal(SIGSTOP);
+    stage.fill_up();
+    CHECK_FALSE(stage.producer().try_loan(1, 700));
+    CHECK(reported);
+    holder.signal(SIGCONT);
+    holder.tell("check");
+    CHECK(holder.expect("checked").text("sound") == "yes");
+    holder.tell("release");
+    CHECK(holder.expect("released").text("over") == "none");
+    CHECK(stage.wait_for_space_ms() < 5'000);
+  }
+  SECTION("evicted") {
+    options.on_stall = OnStall::evict;
+    options.log = [](LogLevel, std::string_view) {};
+    Stage stage(std::move(options));
+    Process holder = stage.holder();
+    const std::string how = GENERATE("check", "release", "next");
+    holder.signal(SIGSTOP);
+    stage.fill_up();  // up to the stall
+    const double waited_ms = stage.wait_for_space_ms();
+    CHECK(waited_ms < 2'000);
+    for (int i = 0; i < 300; ++i) static_cast<void>(stage.wait_for_space_ms());
+    holder.signal(SIGCONT);
+    holder.tell(how);
+    const Words words = holder.expect(how == "release" ? "released" : how == "check" ? "checked" : how);
+    INFO(words.line());
+    CHECK(words.text("over") == "Revoked");
+    CHECK((how == "release" || words.line().find("`s`") != std::string::npos));
+  }
+}
