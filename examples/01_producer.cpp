@@ -11,10 +11,13 @@ namespace bc = batchcast;
 
 namespace {
 
-// The image and the label of one index of the dataset: here, of the index alone.
-void make_sample(std::uint64_t index, std::span<float> image, std::int64_t& label) {
-  for (float& pixel : image) pixel = static_cast<float>(index % 256) / 256;
-  label = static_cast<std::int64_t>(index % 10);
+// Images and labels of some indices of the dataset: here, made of the index alone.
+void fill(std::span<const std::uint64_t> index, bc::FieldView<float> image,
+          bc::FieldView<std::int64_t> label) {
+  for (std::size_t i = 0; i < index.size(); ++i) {
+    for (float& pixel : image[i]) pixel = static_cast<float>(index[i] % 256) / 256;
+    label[i][0] = static_cast<std::int64_t>(index[i] % 10);
+  }
 }
 
 void serve(const char* name) {
@@ -25,10 +28,7 @@ void serve(const char* name) {
        .samples_per_epoch = 50'000,
        .epochs = 2});
   while (auto loan = producer.loan(64)) {  // up to 64 samples, in the ring itself
-    auto image = loan->field<float>("image");
-    auto label = loan->field<std::int64_t>("label");
-    for (std::size_t i = 0; i < loan->size(); ++i)
-      make_sample(loan->sample_ids()[i], image[i], label[i][0]);
+    fill(loan->sample_ids(), loan->field<float>("image"), loan->field<std::int64_t>("label"));
     loan->publish();
   }
   // [snippet end]
