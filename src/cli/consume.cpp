@@ -53,6 +53,10 @@ ConsumerOptions consumer_options(const Options& options) {
   consumer.pace = *parse_pace(options.pace);
   consumer.join = *parse_join(with_underscores(options.join));
   consumer.between_epochs = *parse_between_epochs(with_underscores(options.between_epochs));
+  if (consumer.cursor != 0 && consumer.join != Join::at) {
+    throw InvalidArgument("batchcast: --cursor says where `--join at` begins; with --join " +
+                          options.join + " it has no meaning.");
+  }
   consumer.tail = options.tail == "drop" ? Tail::drop : Tail::keep;
   consumer.access = options.access == "private" ? Access::private_copy : Access::shared;
   consumer.on_miss = options.on_miss == "error" ? OnMiss::error : OnMiss::skip;
@@ -246,7 +250,8 @@ void add_what(CLI::App& consume, Options& options) {
   consume.add_option("--batch-size", consumer.batch_size, "Samples of a batch")
       ->capture_default_str()
       ->check(CLI::PositiveNumber);
-  consume.add_option("--epochs", options.epochs, "Stop after so many epochs");
+  consume.add_option("--epochs", options.epochs, "Stop after so many epochs")
+      ->check(CLI::NonNegativeNumber);
   consume.add_option("--seconds", options.seconds, "Stop after so many seconds")
       ->check(CLI::PositiveNumber);
   consume.add_flag("--verify", options.verify,
@@ -271,7 +276,8 @@ void add_how(CLI::App& consume, Options& options) {
           "now, at (--cursor)")
       ->capture_default_str()
       ->check(CLI::IsMember({"rewind", "next-epoch", "next_epoch", "now", "at"}));
-  consume.add_option("--cursor", consumer.cursor, "Position to begin at, with --join at");
+  consume.add_option("--cursor", consumer.cursor, "Position to begin at, with --join at")
+      ->check(CLI::NonNegativeNumber);
   consume
       .add_option("--between-epochs", options.between_epochs,
                   "hold: keep the place and gate; let-go: gate only inside an epoch")
@@ -290,8 +296,9 @@ void add_how(CLI::App& consume, Options& options) {
       .add_option("--connect-timeout", options.connect_timeout_s,
                   "Seconds to wait for the stream to come up; -1: for ever")
       ->capture_default_str();
-  consume.add_option("--spin", consumer.spin_us, "Microseconds to look before sleeping")
-      ->capture_default_str();
+  consume.add_option("--spin", consumer.spin_us, "Microseconds to look before sleeping, at most")
+      ->capture_default_str()
+      ->check(CLI::NonNegativeNumber);
   consume.add_option("--allow-uid", consumer.allow_uids, "Another user whose producer is trusted");
 }
 

@@ -83,7 +83,7 @@ int list(const RemoteOptions& options) {
   return exit_ok;
 }
 
-int ask(const RemoteOptions& options, const nlohmann::json& command) {
+int ask(const RemoteOptions& options, const nlohmann::json& command, const std::string& done) {
   check_stream_name(options.stream);
   for (const ListedStream& listed : list_streams()) {
     if (listed.name != options.stream || !listed.served) continue;
@@ -96,7 +96,11 @@ int ask(const RemoteOptions& options, const nlohmann::json& command) {
     if (answer.is_object() && answer.contains("error")) {
       throw InvalidArgument("batchcast: " + answer["error"].get<std::string>());
     }
-    if (options.json) print_json(answer);
+    if (options.json) {
+      print_json(answer);
+    } else {
+      fmt::print("{}\n", done);
+    }
     return exit_ok;
   }
   throw StreamNotFound("batchcast: no stream `" + options.stream +
@@ -122,7 +126,8 @@ void add_stop(CLI::App& program, Action& chosen) {
   stop->add_flag("--json", options->json, "Print one JSON object");
   stop->callback([options, &chosen] {
     chosen = [options] {
-      return ask(*options, {{"command", "stop"}, {"reason", options->reason}});
+      return ask(*options, {{"command", "stop"}, {"reason", options->reason}},
+                 "stream `" + options->stream + "` is stopped");
     };
   });
 }
@@ -140,7 +145,8 @@ void add_evict(CLI::App& program, Action& chosen) {
     chosen = [options] {
       return ask(
           *options,
-          {{"command", "evict"}, {"consumer", options->consumer}, {"reason", options->reason}});
+          {{"command", "evict"}, {"consumer", options->consumer}, {"reason", options->reason}},
+          "`" + options->consumer + "` is evicted from stream `" + options->stream + "`");
     };
   });
 }

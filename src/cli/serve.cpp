@@ -256,8 +256,11 @@ void add_what(CLI::App& serve, Options& options) {
       ->capture_default_str()
       ->check(CLI::PositiveNumber);
   serve.add_option("--epochs", options.epochs, "How many; 0: until it is stopped")
-      ->capture_default_str();
-  serve.add_option("--seed", options.seed, "Of order and bytes")->capture_default_str();
+      ->capture_default_str()
+      ->check(CLI::NonNegativeNumber);
+  serve.add_option("--seed", options.seed, "Of order and bytes")
+      ->capture_default_str()
+      ->check(CLI::NonNegativeNumber);
   serve
       .add_option("--order", options.order,
                   "reshuffle: every epoch its own; fixed: one shuffle; sequential")
@@ -267,7 +270,8 @@ void add_what(CLI::App& serve, Options& options) {
 
 void add_how(CLI::App& serve, Options& options) {
   serve.add_option("--wait-for", options.wait_for, "Begin when so many consumers are attached")
-      ->capture_default_str();
+      ->capture_default_str()
+      ->check(CLI::NonNegativeNumber);
   serve.add_option("--workers", options.workers, "Threads that make samples")
       ->capture_default_str()
       ->check(CLI::Range(1, 256));

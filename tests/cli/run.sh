@@ -1,0 +1,164 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Copyright 2026 the batchcast authors
+#
+# sh run.sh BATCHCAST    the command as its users and their scripts see it: results, JSON keys, exit codes,
+# and what wrong input gets.
+set -u
+batchcast=$1
+
+work=$(mktemp -d /tmp/batchcast-cli.XXXXXX)
+mkdir -m 700 "$work/streams"
+export BATCHCAST_DIR="$work/streams"
+checks=0
+failures=0
+
+clean_up() {
+  # shellcheck disable=SC2046
+  kill $(jobs -p) 2>/dev/null
+  wait
+  rm -rf "$work"
+}
+trap clean_up EXIT
+trap 'exit 1' INT TERM
+
+fail() {
+  failures=$((failures + 1))
+  echo "FAILED: $1"
+  [ ! -s "$work/out" ] || sed 's/^/  stdout: /' "$work/out"
+  [ ! -s "$work/err" ] || sed 's/^/  stderr: /' "$work/err"
+}
+
+# expect EXIT TEXT ARGUMENT...    runs batchcast; TEXT is a pattern that what it prints must match.
+expect() {
+  expected=$1
+  text=$2
+  shift 2
+  checks=$((checks + 1))
+  timeout 60 "$batchcast" "$@" >"$work/out" 2>"$work/err"
+  status=$?
+  [ "$status" -eq "$expected" ] || fail "batchcast $*: exit code $status instead of $expected"
+  cat "$work/out" "$work/err" | grep -qE -e "$text" || fail "batchcast $*: says nothing like '$text'"
+}
+
+# same NAME A B
+same() {
+  checks=$((checks + 1))
+  [ "$2" = "$3" ] || fail "$1: '$2' and '$3' differ"
+}
+
+value() { sed -n "s/.*\"$1\":\(\"[^\"]*\"\|\[[^]]*\]\|[^,}]*\).*/\1/p" "$2" | tail -n 1; }
+
+serve() { timeout 120 "$batchcast" serve "$@" >"$work/serve.out" 2>"$work/serve.err" & }
+
+echo "-- help and version"
+expect 0 'serve.*consume|consume' --help
+expect 0 'batchcast [0-9]+\.[0-9]+\.[0-9]+' --version
+for command in serve consume ls stop evict bench; do expect 0 "$command" "$command" --help; done
+
+echo "-- wrong arguments"
+expect 2 'subcommand' ""
+expect 2 'COMMAND|subcommand|not expected' nonsense
+expect 2 'stream' serve synthetic:3x8x8
+expect 2 'synthetic' serve imagefolder:/nowhere --stream s
+expect 2 'synthetic' serve synthetic:3xx8 --stream s
+expect 2 'dtype' serve synthetic:3x8x8 --stream s --dtype f31
+expect 2 '256MiB' serve synthetic:3x8x8 --stream s --memory much
+expect 2 'memory' serve synthetic:3x224x224 --stream s --memory 1000
+expect 2 'stream' serve synthetic:3x8x8 --stream a/b
+expect 2 'stream' consume a/b
+expect 2 'batch-size' consume s --batch-size 0
+expect 3 '[Rr]un|left|memory' serve synthetic:3x8x8 --stream s --memory 900TiB
+expect 3 'no producer serves' consume nobody --connect-timeout 0.2
+expect 3 'no stream' stop nobody
+expect 3 'no stream' evict nobody somebody
+expect 0 'no streams' ls
+expect 0 '^\[\]$' ls --json
+
+echo "-- one stream, three batch sizes, every byte"
+serve synthetic:3x16x16 --stream one --samples 5000 --epochs 2 --memory 4MiB --wait-for 3 --json
+for size in 1 37 256; do
+  timeout 100 "$batchcast" consume one --batch-size $size --name "size-$size" --verify --digest --json \
+    >"$work/consume.$size" 2>>"$work/consume.err" &
+done
+wait
+for size in 1 37 256; do
+  out="$work/consume.$size"
+  same "consume $size: lines of stdout" 1 "$(grep -c . "$out")"
+  for key in stream consumer batch_size samples batches epochs seconds samples_per_second wait_seconds \
+    attach_seconds missing duplicated torn skipped receipts digests verified_bytes; do
+    checks=$((checks + 1))
+    grep -q "\"$key\":" "$out" || fail "consume $size: no key $key"
+  done
+  same "samples of $size" 10000 "$(value samples "$out")"
+  same "missing of $size" 0 "$(value missing "$out")"
+  same "duplicated of $size" 0 "$(value duplicated "$out")"
+  same "torn of $size" 0 "$(value torn "$out")"
+  same "receipts of $size" '"match"' "$(value receipts "$out")"
+  same "bytes of $size" $((10000 * (3 * 16 * 16 * 4 + 16))) "$(value verified_bytes "$out")"
+  same "digests of $size" "$(value digests "$work/consume.1")" "$(value digests "$out")"
+done
+same "state of the producer" '"finished"' "$(value state "$work/serve.out")"
+same "late wake-ups" 0 "$(value late_wakeups "$work/serve.out")"
+same "what is left of it" "" "$(ls "$work/streams")"
+
+echo "-- ls, evict, stop"
+serve synthetic:8 --stream two --dtype u8 --samples 1000000000 --memory 1MiB --verbose
+timeout 100 "$batchcast" consume two --name victim >"$work/victim" 2>"$work/victim.err" &
+victim=$!
+timeout 100 "$batchcast" consume two --name other --json >"$work/other" 2>"$work/other.err" &
+other=$!
+tries=0
+until "$batchcast" ls --json | grep -q '"name":"victim"' && "$batchcast" ls --json | grep -q '"name":"other"'; do
+  tries=$((tries + 1))
+  [ $tries -lt 100 ] || break
+  sleep 0.1
+done
+expect 0 '"stream":"two"' ls --json
+for key in pid state epoch position published samples_per_second consumers name batch_size pace lag; do
+  checks=$((checks + 1))
+  grep -q "\"$key\":" "$work/out" || fail "ls: no key $key"
+done
+expect 0 'victim' ls
+expect 3 'already served by process [0-9]+' serve synthetic:8 --stream two
+expect 2 'victim' evict two nobody
+expect 0 'victim.*is evicted' evict two victim --reason 'a test wanted it'
+wait $victim
+same "exit code of the evicted" 4 $?
+checks=$((checks + 1))
+grep -q 'a test wanted it' "$work/victim.err" || fail "the evicted is not told why"
+expect 3 'does not fit' consume two --batch-size 100000000
+expect 2 'cursor' consume two --cursor -1
+expect 2 'join at' consume two --cursor 7
+expect 0 '"ok":true' stop two --reason 'the test is over' --json
+wait $other
+same "exit code of who was stopped" 4 $?
+checks=$((checks + 1))
+grep -q '"error":.*the test is over' "$work/other" || fail "who was stopped is not told why"
+
+echo "-- signals"
+serve synthetic:8 --stream three --samples 1000 --memory 1MiB
+producer=$!
+timeout 100 "$batchcast" consume three --seconds 0.5 --json >"$work/three" 2>/dev/null
+same "exit code of --seconds" 0 $?
+# timeout hands the signal on.
+kill -INT $producer
+wait $producer
+same "exit code of SIGINT" 0 $?
+same "what SIGINT leaves" "" "$(ls "$work/streams")"
+
+echo "-- benchmarks"
+expect 0 '"bad":0' bench ring --batch-bytes 65536 --batches 2000 --consumers 2 --in-flight 4 --json
+for key in consumers batch_bytes in_flight batches seconds batches_per_second; do
+  checks=$((checks + 1))
+  grep -q "\"$key\":" "$work/out" || fail "bench ring: no key $key"
+done
+expect 2 '64' bench ring --batch-bytes 100
+expect 0 '"futex_p99_us":' bench latency --samples 100 --rounds 1 --json
+for key in spinning_p50_us spinning_p99_us sleeping_p50_us sleeping_p99_us futex_p50_us; do
+  checks=$((checks + 1))
+  grep -q "\"$key\":" "$work/out" || fail "bench latency: no key $key"
+done
+
+echo "$((checks - failures)) of $checks checks passed"
+[ "$failures" -eq 0 ]
