@@ -10,7 +10,7 @@ set -eu
 cd "$(dirname "$0")/.."
 
 stream=quickstart-$$
-samples=4096
+samples=2048
 epochs=3
 names="large odd small"
 batch_size_of() { case $1 in large) echo 256 ;; odd) echo 37 ;; small) echo 64 ;; esac; }
@@ -54,7 +54,7 @@ start() {
     wait $! || result=$?
     rm "$work/$name.pid"
     echo "$result" >"$work/$name.status"
-  } | sed -u "s/^/$name: /" >&2 &
+  } | sed -u "s/^$name: //; s/^/$name: /" >&2 &
 }
 
 echo "Serving $epochs epochs of $samples images of 3x224x224 floats as $stream."
