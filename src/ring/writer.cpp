@@ -13,8 +13,14 @@
 #include <cstring>
 #include <utility>
 
-// Tickets, publication, and the stream's end. Consumers are in writer_consumers.cpp.
+// Tickets, the wait for space, and publication. Ends are in writer_ends.cpp, consumers in
+// writer_consumers.cpp.
 namespace batchcast {
+namespace {
+
+constexpr int look_for_free_ms = 10;
+
+}  // namespace
 
 RingWriter::RingWriter(Board board, Options options)
     : board_(board),
@@ -149,52 +155,51 @@ void RingWriter::jump(std::uint64_t target) {
 
 void RingWriter::wait_for_space(Lock& lock, int timeout_ms) {
   const std::uint32_t private_value = order::load_word(private_word_);
+  if (space_came_while_looking(lock)) return;
   std::shared_ptr<Desk> desk;
   std::uint32_t desk_value = 0;
   std::uint64_t tenant = 0;
-  const std::uint64_t wanted = saturating_sub(next_ + 1, capacity_);
-  if (space_came_while_looking(lock)) return;
   if (slowest_ != none && slowest_ < attached_.size()) {
-    desk = attached_[slowest_].desk;
-    tenant = attached_[slowest_].tenant;
+    const Attached& slowest = attached_[slowest_];
+    desk = slowest.desk;
+    tenant = slowest.tenant;
     desk_value = order::load_word(desk->word);
-    order::producer_sleeps(board_.progress(), tenant, wanted);
-    if (order::load_word(desk->word) != desk_value) {
-      order::producer_wakes(board_.progress());
-      limit_ = 0;
-      return;
+    order::producer_sleeps(board_.progress(), tenant, saturating_sub(next_ + 1, capacity_));
+    // Of several free consumers any may become the foremost, and only one desk is slept on.
+    if (slowest.pace == Pace::free && attached_.size() > 1) {
+      timeout_ms = std::min(timeout_ms, look_for_free_ms);
     }
   }
-  // The second look: whatever was let go of before the sleep was announced.
+  // The second look: whatever was let go of before the sleep was announced. If it finds another
+  // slowest, that one would wake nobody.
   std::uint64_t target = 0;
   refresh_limit();
+  const std::uint64_t slowest_now = slowest_ != none ? attached_[slowest_].tenant : 0;
   const bool jumping = jump_is_due(target);
-  if (!evictions_.empty() || (jumping ? outstanding_.empty() : next_ < limit_)) {
+  if (slowest_now != tenant || !evictions_.empty() ||
+      (jumping ? outstanding_.empty() : next_ < limit_)) {
     order::producer_wakes(board_.progress());
     return;
   }
   claimer_waits_ = true;
-  lock.unlock();
   const auto sleep = [&] {
-    return desk
-               ? futex_wait_either(desk->word, desk_value, private_word_, private_value, timeout_ms)
-               : futex_wait(private_word_, private_value, timeout_ms);
+    lock.unlock();
+    const Woken woken =
+        desk ? futex_wait_either(desk->word, desk_value, private_word_, private_value, timeout_ms)
+             : futex_wait(private_word_, private_value, timeout_ms);
+    lock.lock();
+    return woken;
   };
-  Woken woken = sleep();
-  const auto slept_in_vain = [&] {
-    return woken == Woken::timed_out && desk && order::load_released(*desk) >= wanted &&
-           order::load_word(desk->word) == desk_value;
+  const auto in_vain = [&](Woken woken) {
+    if (woken != Woken::timed_out || !desk || over()) return false;
+    refresh_limit();
+    return next_ < limit_ && order::load_word(desk->word) == desk_value &&
+           order::load_word(private_word_) == private_value;
   };
   // The one who let go may be between its store and its wake-up: give it one more round to come.
-  bool late = false;
-  if (slept_in_vain()) {
-    woken = sleep();
-    late = slept_in_vain();
-  }
-  lock.lock();
+  if (in_vain(sleep()) && in_vain(sleep())) order::count(board_.progress().late_wakeups);
   claimer_waits_ = false;
   order::producer_wakes(board_.progress());
-  if (late && !over()) order::count(board_.progress().late_wakeups);
   limit_ = 0;
   look_for_stall();
 }
@@ -278,132 +283,6 @@ void RingWriter::give_back(const Ticket& ticket) noexcept {
     }
   }
   if (!hole.empty()) fail(hole);
-}
-
-void RingWriter::end_epoch() {
-  BellList bells;
-  {
-    Lock lock(mutex_);
-    if (over()) return;
-    if (ledger_.length_known()) {
-      throw InvalidArgument("batchcast: end_epoch() on a stream whose epochs have " +
-                            std::to_string(options_.samples_per_epoch) +
-                            " samples each: they end by themselves. Leave samples_per_epoch at 0 "
-                            "for a stream whose epochs end when you say so.");
-    }
-    const bool all_ready = std::all_of(outstanding_.begin(), outstanding_.end(),
-                                       [](const Outstanding& run) { return run.ready; });
-    if (!all_ready) {
-      throw InvalidArgument(
-          "batchcast: end_epoch() while a loan is out. Publish or drop every loan of the epoch "
-          "first: only then is it known where the epoch ends.");
-    }
-    if (ledger_.start_of(ledger_.epoch_of(next_)) == next_) {
-      throw InvalidArgument("batchcast: end_epoch() of an epoch without a sample.");
-    }
-    ledger_.end_current(next_, published_);
-    limit_ = 0;
-    ring_sleepers(bells, true);
-    bump();
-  }
-  bells.wake();
-}
-
-void RingWriter::finish() {
-  bool unfinished_epoch = false;
-  {
-    Lock lock(mutex_);
-    if (over() || stream_end_ == published_) return;
-    unfinished_epoch = ledger_.start_of(ledger_.epoch_of(next_)) != next_;
-    if (unfinished_epoch && ledger_.length_known()) {
-      throw InvalidArgument("batchcast: finish() in the middle of epoch " +
-                            std::to_string(ledger_.epoch_of(next_)) +
-                            ": make it whole first, or end the stream with stop().");
-    }
-  }
-  if (unfinished_epoch) end_epoch();
-  BellList bells;
-  {
-    Lock lock(mutex_);
-    if (over()) return;
-    stream_end_ = next_;
-    if (published_ == stream_end_ && !held_back()) {
-      enter_end(StreamState::finished, "", bells);
-    }
-    bump();
-  }
-  bells.wake();
-}
-
-void RingWriter::stop(const std::string& text) noexcept {
-  BellList bells;
-  {
-    Lock lock(mutex_);
-    drain_cancelled_ = true;
-    bump();
-    if (!over()) enter_end(StreamState::stopped, text, bells);
-  }
-  bells.wake();
-}
-
-void RingWriter::fail(const std::string& text) noexcept {
-  BellList bells;
-  {
-    Lock lock(mutex_);
-    if (!over()) enter_end(StreamState::failed, text, bells);
-  }
-  bells.wake();
-}
-
-void RingWriter::enter_end(StreamState outcome, const std::string& text, BellList& bells) noexcept {
-  outcome_ = outcome;
-  outcome_text_ = text;
-  BoardProgress& board = board_.progress();
-  const std::size_t length = std::min(text.size(), board.state_text.size() - 1);
-  std::memcpy(board.state_text.data(), text.data(), length);
-  board.state_text[length] = '\0';
-  order::set(board.outcome, static_cast<std::uint32_t>(outcome));
-  order::set(board.end_position, published_);
-  order::store_state(board, outcome == StreamState::finished ? StreamState::draining : outcome);
-  ring_sleepers(bells, true);
-  bump();
-}
-
-bool RingWriter::wait_drained(int timeout_ms) {
-  const std::uint64_t started_ns = now_ns();
-  constexpr int look_ms = 10;
-  for (;;) {
-    const std::uint32_t value = order::load_word(private_word_);
-    {
-      Lock lock(mutex_);
-      if (drained()) return true;
-      if (drain_cancelled_) return false;
-    }
-    if (timeout_ms >= 0 &&
-        now_ns() - started_ns >= static_cast<std::uint64_t>(timeout_ms) * 1'000'000) {
-      return false;
-    }
-    futex_wait(private_word_, value, look_ms);
-  }
-}
-
-bool RingWriter::drained() {
-  // A stream that came to its end waits for its first consumer: the sweep may be slow to start.
-  if (!had_consumer_ && outcome_ == StreamState::finished) return false;
-  evict_offenders();
-  for (Attached& consumer : attached_) {
-    if (consumer.paused) continue;
-    const auto position = position_of(consumer);
-    if (!position || *position < published_) return false;
-  }
-  return true;
-}
-
-void RingWriter::close() noexcept {
-  Lock lock(mutex_);
-  if (outcome_ == StreamState::finished) {
-    order::store_state(board_.progress(), StreamState::finished);
-  }
 }
 
 bool RingWriter::over() const noexcept { return outcome_ != StreamState::running; }

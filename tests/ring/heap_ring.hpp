@@ -2,6 +2,8 @@
 // Copyright 2026 the batchcast authors
 #pragma once
 
+#include "../catch.hpp"
+
 #include <batchcast/ring/reader.hpp>
 #include <batchcast/ring/writer.hpp>
 
@@ -14,8 +16,8 @@
 
 namespace batchcast::testing {
 
-/// A ring of sample ids alone, on the heap: writer and readers in one process, for tests of the protocol
-/// without memfds, doors and processes.
+/// A ring of sample ids alone, on the heap: writer and readers in one process, for tests of the
+/// protocol without memfds, doors and processes.
 class HeapRing {
  public:
   explicit HeapRing(std::uint64_t capacity, RingWriter::Options options,
@@ -34,14 +36,14 @@ class HeapRing {
     spec.consumers_max = consumers_max;
     spec.first_position = options.start;
     bytes_ = board_bytes_for(spec);
-    memory_ = static_cast<std::byte*>(::operator new(bytes_, std::align_val_t{64}));
+    memory_ = static_cast<std::byte*>(::operator new (bytes_, std::align_val_t{64}));
     std::memset(memory_, 0, bytes_);
     format_board({memory_, bytes_}, spec);
     writer_ = std::make_unique<RingWriter>(Board(memory_), std::move(options));
   }
   ~HeapRing() {
     writer_.reset();
-    ::operator delete(memory_, std::align_val_t{64});
+    ::operator delete (memory_, std::align_val_t{64});
   }
   HeapRing(const HeapRing&) = delete;
   HeapRing& operator=(const HeapRing&) = delete;
@@ -113,5 +115,31 @@ class HeapConsumer final : public ReaderHost {
   std::shared_ptr<Desk> desk_;
   std::optional<NotAdmitted::Reason> refused_;
 };
+
+// What most tests say about rings and consumers.
+
+inline RingWriter::Options epochs_of(std::uint64_t samples, std::uint64_t epochs = 0) {
+  RingWriter::Options options;
+  options.samples_per_epoch = samples;
+  options.epochs = epochs;
+  return options;
+}
+
+inline AdmitRequest joining(Join join, std::uint64_t cursor = 0) {
+  AdmitRequest request;
+  request.join = join;
+  request.cursor = cursor;
+  return request;
+}
+
+inline Run take(HeapConsumer& consumer, std::uint64_t n) {
+  Run run;
+  REQUIRE(consumer.reader->next(n, 0, run) == Next::batch);
+  return run;
+}
+
+inline void take_and_return(HeapConsumer& consumer, std::uint64_t n) {
+  consumer.reader->give_back(take(consumer, n).lease);
+}
 
 }  // namespace batchcast::testing

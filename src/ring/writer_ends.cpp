@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#include <batchcast/ring/writer.hpp>
+
+#include <batchcast/core/clock.hpp>
+#include <batchcast/core/error.hpp>
+
+#include "ring/bell_list.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+// How an epoch ends, and how a stream does.
+namespace batchcast {
+
+void RingWriter::end_epoch() {
+  BellList bells;
+  {
+    Lock lock(mutex_);
+    if (over()) return;
+    if (ledger_.length_known()) {
+      throw InvalidArgument("batchcast: end_epoch() on a stream whose epochs have " +
+                            std::to_string(options_.samples_per_epoch) +
+                            " samples each: they end by themselves. Leave samples_per_epoch at 0 "
+                            "for a stream whose epochs end when you say so.");
+    }
+    const bool all_ready = std::all_of(outstanding_.begin(), outstanding_.end(),
+                                       [](const Outstanding& run) { return run.ready; });
+    if (!all_ready) {
+      throw InvalidArgument(
+          "batchcast: end_epoch() while a loan is out. Publish or drop every loan of the epoch "
+          "first: only then is it known where the epoch ends.");
+    }
+    if (ledger_.start_of(ledger_.epoch_of(next_)) == next_) {
+      throw InvalidArgument("batchcast: end_epoch() of an epoch without a sample.");
+    }
+    ledger_.end_current(next_, published_);
+    limit_ = 0;
+    ring_sleepers(bells, true);
+    bump();
+  }
+  bells.wake();
+}
+
+void RingWriter::finish() {
+  bool unfinished_epoch = false;
+  {
+    Lock lock(mutex_);
+    if (over() || stream_end_ == published_) return;
+    unfinished_epoch = ledger_.start_of(ledger_.epoch_of(next_)) != next_;
+    if (unfinished_epoch && ledger_.length_known()) {
+      throw InvalidArgument("batchcast: finish() in the middle of epoch " +
+                            std::to_string(ledger_.epoch_of(next_)) +
+                            ": make it whole first, or end the stream with stop().");
+    }
+  }
+  if (unfinished_epoch) end_epoch();
+  BellList bells;
+  {
+    Lock lock(mutex_);
+    if (over()) return;
+    stream_end_ = next_;
+    if (published_ == stream_end_ && !held_back()) {
+      enter_end(StreamState::finished, "", bells);
+    }
+    bump();
+  }
+  bells.wake();
+}
+
+void RingWriter::stop(const std::string& text) noexcept {
+  BellList bells;
+  {
+    Lock lock(mutex_);
+    drain_cancelled_ = true;
+    bump();
+    if (!over()) enter_end(StreamState::stopped, text, bells);
+  }
+  bells.wake();
+}
+
+void RingWriter::fail(const std::string& text) noexcept {
+  BellList bells;
+  {
+    Lock lock(mutex_);
+    if (!over()) enter_end(StreamState::failed, text, bells);
+  }
+  bells.wake();
+}
+
+void RingWriter::enter_end(StreamState outcome, const std::string& text, BellList& bells) noexcept {
+  outcome_ = outcome;
+  outcome_text_ = text;
+  BoardProgress& board = board_.progress();
+  const std::size_t length = std::min(text.size(), board.state_text.size() - 1);
+  std::memcpy(board.state_text.data(), text.data(), length);
+  board.state_text[length] = '\0';
+  order::set(board.outcome, static_cast<std::uint32_t>(outcome));
+  order::set(board.end_position, published_);
+  order::store_state(board, outcome == StreamState::finished ? StreamState::draining : outcome);
+  ring_sleepers(bells, true);
+  bump();
+}
+
+bool RingWriter::wait_drained(int timeout_ms) {
+  const std::uint64_t started_ns = now_ns();
+  constexpr int look_ms = 10;
+  for (;;) {
+    const std::uint32_t value = order::load_word(private_word_);
+    {
+      Lock lock(mutex_);
+      if (drained()) return true;
+      if (drain_cancelled_) return false;
+    }
+    if (timeout_ms >= 0 &&
+        now_ns() - started_ns >= static_cast<std::uint64_t>(timeout_ms) * 1'000'000) {
+      return false;
+    }
+    futex_wait(private_word_, value, look_ms);
+  }
+}
+
+bool RingWriter::drained() {
+  // A stream that came to its end waits for its first consumer: the sweep may be slow to start.
+  if (!had_consumer_ && outcome_ == StreamState::finished) return false;
+  evict_offenders();
+  for (Attached& consumer : attached_) {
+    if (consumer.paused) continue;
+    const auto position = position_of(consumer);
+    if (!position || *position < published_) return false;
+  }
+  return true;
+}
+
+void RingWriter::close() noexcept {
+  Lock lock(mutex_);
+  if (outcome_ == StreamState::finished) {
+    order::store_state(board_.progress(), StreamState::finished);
+  }
+}
+
+}  // namespace batchcast

@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#include "../catch.hpp"
+#include "heap_ring.hpp"
+
+#include <batchcast/core/error.hpp>
+
+using namespace batchcast;
+using namespace batchcast::testing;
+
+TEST_CASE("where consumers join") {
+  HeapRing ring(30, epochs_of(10, 8));
+  HeapConsumer slow(ring, joining(Join::rewind));
+  ring.produce(64);
+  SECTION("rewind: the epoch of the slowest, from its start") {
+    take_and_return(slow, 4);
+    CHECK(HeapConsumer(ring, joining(Join::rewind)).admitted.position == 0);
+  }
+  SECTION("rewind: the next one, where that start is gone") {
+    take_and_return(slow, 4);
+    while (ring.produce(64) != 0) {
+    }  // claimed is 34 now: positions below 4 are gone
+    CHECK(HeapConsumer(ring, joining(Join::rewind)).admitted.position == 10);
+  }
+  SECTION("next_epoch: the first start of which nothing was handed out") {
+    while (ring.produce(64) != 0) {
+    }
+    CHECK(HeapConsumer(ring, joining(Join::next_epoch)).admitted.position == 30);
+  }
+  SECTION("now: the newest") {
+    Ticket ticket;
+    REQUIRE(ring.writer().claim(5, 0, ticket) == Claim::granted);
+    CHECK(HeapConsumer(ring, joining(Join::now)).admitted.position == 10);
+    ring.publish(ticket);
+    CHECK(HeapConsumer(ring, joining(Join::now)).admitted.position == 15);
+  }
+  SECTION("at: what the ring still holds, or what is to come") {
+    take_and_return(slow, 10);
+    while (ring.produce(64) != 0) {
+    }
+    CHECK(HeapConsumer(ring, joining(Join::at, 10)).admitted.position == 10);
+    CHECK(HeapConsumer(ring, joining(Join::at, 9)).refused() == NotAdmitted::Reason::cursor_gone);
+    CHECK(HeapConsumer(ring, joining(Join::at, 75)).admitted.samples_to_come == 35);
+    CHECK(HeapConsumer(ring, joining(Join::at, 80)).refused() == NotAdmitted::Reason::finished);
+  }
+}
+
+TEST_CASE("a full board refuses, and a place left is free again") {
+  HeapRing ring(8, epochs_of(8), 2);
+  HeapConsumer a(ring, joining(Join::rewind)), b(ring, joining(Join::rewind));
+  CHECK(b.admitted.name == "c-2");
+  CHECK(HeapConsumer(ring, joining(Join::rewind)).refused() == NotAdmitted::Reason::full);
+  ring.writer().remove(a.admitted.index, a.admitted.tenant);
+  CHECK_FALSE(HeapConsumer(ring, joining(Join::rewind)).refused());
+}
+
+TEST_CASE("wait_for holds back the first publication only") {
+  auto options = epochs_of(100);
+  options.wait_for = 2;
+  HeapRing ring(10, options);
+  HeapConsumer a(ring, joining(Join::rewind));
+  CHECK(ring.produce(10) == 10);
+  Run run;
+  CHECK(a.reader->next(4, 0, run) == Next::timed_out);
+  {
+    HeapConsumer b(ring, joining(Join::rewind));
+    CHECK(take(a, 4).position == 0);
+    CHECK(take(b, 4).position == 0);
+    ring.writer().remove(b.admitted.index, b.admitted.tenant);
+  }
+  CHECK(take(a, 4).position == 4);
+}
+
+TEST_CASE("eviction revokes, and the place can be another's") {
+  HeapRing ring(10, epochs_of(100), 1);
+  HeapConsumer consumer(ring, joining(Join::rewind));
+  ring.produce(10);
+  const Run run = take(consumer, 4);
+  CHECK_NOTHROW(consumer.reader->check());
+  CHECK(ring.writer().evict(consumer.admitted.index, consumer.admitted.tenant));
+  CHECK_THROWS_AS(consumer.reader->check(), Revoked);
+  HeapConsumer other(ring, joining(Join::now));
+  CHECK(other.admitted.index == consumer.admitted.index);
+  CHECK_THROWS_AS(consumer.reader->check(), Revoked);
+  CHECK_NOTHROW(other.reader->check());
+  consumer.reader->give_back(run.lease);
+  CHECK_FALSE(ring.writer().evict(consumer.admitted.index, consumer.admitted.tenant));
+}
+
+TEST_CASE("a desk that breaks the rules evicts its consumer and nobody else") {
+  auto options = epochs_of(100);
+  std::vector<std::string> reasons;
+  options.on_evicted = [&](std::uint64_t, const std::string& reason) { reasons.push_back(reason); };
+  HeapRing ring(10, options);
+  HeapConsumer good(ring, joining(Join::rewind)), bad(ring, joining(Join::rewind));
+  ring.produce(10);
+  take_and_return(good, 10);
+  SECTION("beyond the epoch of the last sample") { bad.desk().released = 101; }
+  SECTION("huge") { bad.desk().released = ~std::uint64_t{0}; }
+  SECTION("skipping where ends are known") { bad.desk().skipping = 1; }
+  SECTION("falling") {
+    take_and_return(bad, 5);
+    ring.produce(1);
+    take_and_return(good, 1);
+    bad.desk().released = 4;
+  }
+  while (ring.produce(10) != 0) {
+  }
+  CHECK(reasons.size() == 1);
+  CHECK_THROWS_AS(bad.reader->check(), Revoked);
+  CHECK_NOTHROW(good.reader->check());
+  CHECK(ring.writer().status().published >= 19);
+}
+
+TEST_CASE("a stall is reported with what is held, and evicted if so chosen") {
+  auto options = epochs_of(100);
+  options.stall_timeout_ms = 150;
+  std::vector<std::string> lines;
+  options.log = [&](LogLevel, std::string_view text) { lines.emplace_back(text); };
+  SECTION("report") {
+    HeapRing ring(10, options);
+    HeapConsumer consumer(ring, joining(Join::rewind));
+    ring.produce(10);
+    take(consumer, 4);
+    Ticket ticket;
+    CHECK(ring.writer().claim(1, 700, ticket) == Claim::timed_out);
+    REQUIRE(!lines.empty());
+    CHECK_THAT(lines[0],
+               Catch::Contains("`c`") && Catch::Contains("holds a batch from position 0"));
+    CHECK_NOTHROW(consumer.reader->check());
+    CHECK(ring.writer().status().consumers[0].state == "stalled");
+  }
+  SECTION("evict") {
+    options.on_stall = OnStall::evict;
+    HeapRing ring(10, options);
+    HeapConsumer consumer(ring, joining(Join::rewind)), other(ring, joining(Join::rewind));
+    ring.produce(10);
+    take_and_return(other, 10);
+    Ticket ticket;
+    CHECK(ring.writer().claim(1, 3000, ticket) == Claim::granted);
+    CHECK_NOTHROW(other.reader->check());
+    CHECK_THROWS_AS(consumer.reader->check(), Revoked);
+  }
+}
+
+TEST_CASE("free pace: demands, never gates, and misses what is gone") {
+  for (const OnMiss on_miss : {OnMiss::skip, OnMiss::error}) {
+    HeapRing ring(10, epochs_of(1000));
+    HeapConsumer fast(ring, joining(Join::rewind));
+    AdmitRequest request;
+    request.pace = Pace::free;
+    RingReader::Options options;
+    options.on_miss = on_miss;
+    HeapConsumer slow(ring, request, options);
+    ring.produce(10);
+    Run run;
+    REQUIRE(slow.reader->next(4, 0, run) == Next::batch);
+    std::vector<std::uint64_t> ids(4);
+    CHECK(slow.reader->copied(run, ids));
+    REQUIRE(slow.reader->next(4, 0, run) == Next::batch);
+    CHECK(run.position == 4);
+    take_and_return(fast, 10);
+    CHECK(ring.produce(10) == 10);
+    CHECK_FALSE(slow.reader->copied(run, ids));  // overwritten while it was being copied
+    if (on_miss == OnMiss::error) {
+      CHECK_THROWS_AS(slow.reader->next(4, 0, run), Missed);
+    }
+    REQUIRE(slow.reader->next(4, 0, run) == Next::batch);
+    CHECK(run.position == 15);
+    CHECK(slow.reader->status().skipped == 11);
+  }
+}
+
+TEST_CASE("with free consumers only, the producer stays at most C ahead of the foremost") {
+  HeapRing ring(10, epochs_of(1000));
+  AdmitRequest request;
+  request.pace = Pace::free;
+  HeapConsumer consumer(ring, request);
+  CHECK(ring.produce(20) == 10);
+  CHECK(ring.produce(20) == 0);
+  Run run;
+  REQUIRE(consumer.reader->next(6, 0, run) == Next::batch);
+  const std::vector<std::uint64_t> ids(6);
+  CHECK(consumer.reader->copied(run, ids));
+  CHECK(ring.produce(20) == 6);
+}
+
+TEST_CASE("let_go: gates only inside a loop, and every loop joins anew") {
+  HeapRing ring(10, epochs_of(20));
+  AdmitRequest request;
+  request.between_epochs = BetweenEpochs::let_go;
+  HeapConsumer a(ring, request), b(ring, request);
+  auto& writer = ring.writer();
+  const auto loop = [&](HeapConsumer& consumer) {
+    const auto reply =
+        writer.resume(consumer.admitted.index, consumer.admitted.tenant, Join::rewind, 0);
+    const std::uint64_t start = std::get<std::uint64_t>(reply);
+    consumer.reader->move_to(start);
+    Run run;
+    for (;;) {
+      while (ring.produce(5) != 0) {
+      }
+      if (consumer.reader->next(5, 0, run) != Next::batch) break;
+      consumer.reader->give_back(run.lease);
+    }
+    writer.pause(consumer.admitted.index, consumer.admitted.tenant);
+    return start;
+  };
+  CHECK(loop(a) == 0);
+  CHECK(loop(a) == 20);
+  CHECK(loop(b) >= 40);
+  CHECK(loop(a) > 40);
+}
