@@ -11,7 +11,8 @@ cd "$(dirname "$0")/.."
 
 stream=quickstart-$$
 samples=2048
-epochs=3
+epochs=20
+seconds_max=30
 names="large odd small"
 batch_size_of() { case $1 in large) echo 256 ;; odd) echo 37 ;; small) echo 64 ;; esac; }
 
@@ -59,11 +60,18 @@ start() {
 
 echo "Serving $epochs epochs of $samples images of 3x224x224 floats as $stream."
 start serve serve synthetic:3x224x224 --dtype f32 --samples "$samples" --stream "$stream" \
-  --memory 256MiB --wait-for 3 --epochs "$epochs" --seed 1 --linger 10
+  --memory 256MiB --wait-for 3 --epochs "$epochs" --seed 1
+consumers=""
 for name in $names; do
   start "$name" consume "$stream" --batch-size "$(batch_size_of "$name")" --name "$name" \
-    --epochs "$epochs" --connect-timeout 10 --verify --json
+    --epochs "$epochs" --seconds "$seconds_max" --connect-timeout 10 --verify --json
+  consumers="$consumers $!"
 done
+# One word for each consumer.
+# shellcheck disable=SC2086
+wait $consumers
+# Where the machine was too slow for all epochs, the producer still waits for somebody to take them.
+[ ! -e "$work/serve.pid" ] || "$batchcast" stop "$stream" 2>/dev/null >&2 || true
 wait
 
 failed=0
