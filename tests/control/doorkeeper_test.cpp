@@ -156,7 +156,8 @@ TEST_CASE("a killed consumer is seen within 50 ms, also while its forked child l
     const auto left = house.producer.wait_for_left(key);  // before it is reaped
     if (with_child) ::kill(grandchild, SIGKILL);
     REQUIRE(left);
-    CHECK(left->how == Leaving::died);
+    // The kernel closes a dying process's socket a moment before it says that the process is dead.
+    CHECK((left->how == Leaving::died || (!with_child && left->how == Leaving::closed)));
     waits_ms.push_back(seconds_from_ns(left->at_ns - killed_ns) * 1'000);
   }
   std::sort(waits_ms.begin(), waits_ms.end());
