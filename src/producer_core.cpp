@@ -232,9 +232,11 @@ bool ProducerCore::finish(int linger_ms) {
 void ProducerCore::end() noexcept {
   try {
     const WriterStatus status = writer_->status();
-    if (status.state == StreamState::draining) {
+    const bool begun =
+        status.state == StreamState::starting || status.state == StreamState::running;
+    if (status.state == StreamState::draining || (begun && writer_->all_made())) {
       static_cast<void>(finish(options_.linger_ms));
-    } else if (status.state == StreamState::starting || status.state == StreamState::running) {
+    } else if (begun) {
       if (std::uncaught_exceptions() > 0) {
         writer_->fail("the producer ended with an exception");
       } else {

@@ -120,7 +120,15 @@ bool RingWriter::wait_drained(int timeout_ms) {
   }
 }
 
+bool RingWriter::all_made() const {
+  Lock lock(mutex_);
+  return next_ >= stream_end_ &&
+         std::all_of(outstanding_.begin(), outstanding_.end(),
+                     [](const Outstanding& run) { return run.ready; });
+}
+
 bool RingWriter::drained() {
+  if (!over()) return false;  // all is made, and the first publication waits for its consumers
   // A stream that came to its end waits for its first consumer: the sweep may be slow to start.
   if (!had_consumer_ && outcome_ == StreamState::finished) return false;
   evict_offenders();

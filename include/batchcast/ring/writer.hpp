@@ -140,6 +140,8 @@ class RingWriter {
   [[nodiscard]] bool wait_drained(int timeout_ms);
   /// After draining: `finished` for good.
   void close() noexcept;
+  /// Every sample up to the stream's end is complete, whether it could be published yet or not.
+  [[nodiscard]] bool all_made() const;
 
   // ---- consumers
 
