@@ -56,7 +56,7 @@ class Loop {
     while (held_.size() > plan_.hold) {
       // In any order, but none is kept so long that the ring has no room for the next.
       const std::uint64_t span = batch.position() + batch.size() - held_.front().position();
-      const bool old = span > (plan_.hold + 2) * consumer_.batch_size();
+      const bool old = span > consumer_.capacity() / 3;
       const std::size_t which = old ? 0 : random_() % held_.size();
       const std::string fault = fault_of(held_[which]);
       held_[which].check();  // what was evicted may be anything
@@ -68,7 +68,7 @@ class Loop {
     if (plan_.dance && random_() % 4 == 0) {
       constexpr std::array<std::uint64_t, 5> sizes = {1, 7, 37, 64, 100};
       consumer_.set_batch_size(std::min(sizes[random_() % sizes.size()],
-                                        consumer_.capacity() / (plan_.hold + 2) + 1));
+                                        consumer_.capacity() / 8 + 1));
     }
   }
 

@@ -106,7 +106,7 @@ int mutate(const Words& words) {
       if (random() % 4 == 0) intruder.desk().released = intruder.published();
       intruder.desk().word.fetch_add(1);
     }
-    if (intruder.evicted()) ++evictions;
+    if (eventually([&] { return intruder.evicted(); }, 5)) ++evictions;
   }
   say("mutated done=" + std::to_string(done) + " evictions=" + std::to_string(evictions));
   return 0;

@@ -63,6 +63,7 @@ struct End {
 /// A child in a role. Move-only; none outlives its object, nor the test.
 class Process {
  public:
+  Process() noexcept = default;
   /// Spawn from the main thread only: a child dies with the thread that spawned it.
   Process(const std::string& role, const std::vector<std::string>& words);
   ~Process();
