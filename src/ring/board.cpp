@@ -9,7 +9,8 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-#include <cstring>
+#include <algorithm>
+#include <cerrno>
 #include <string>
 
 namespace batchcast {
@@ -69,8 +70,11 @@ void format_board(std::span<std::byte> memory, const BoardSpec& spec) {
   head.pure = spec.pure ? 1 : 0;
   head.first_position = spec.first_position;
   for (std::size_t i = 0; i < spec.fields.size(); ++i) board.field(i) = spec.fields[i];
-  std::memcpy(memory.data() + at.schema, spec.schema_json.data(), spec.schema_json.size());
-  std::memcpy(memory.data() + at.recipe, spec.recipe_json.data(), spec.recipe_json.size());
+  const auto text_at = [&](std::uint64_t offset) {
+    return reinterpret_cast<char*>(memory.data() + offset);
+  };
+  std::copy(spec.schema_json.begin(), spec.schema_json.end(), text_at(at.schema));
+  std::copy(spec.recipe_json.begin(), spec.recipe_json.end(), text_at(at.recipe));
 }
 
 void check_board(std::span<const std::byte> memory) {
