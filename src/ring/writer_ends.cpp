@@ -122,9 +122,8 @@ bool RingWriter::wait_drained(int timeout_ms) {
 
 bool RingWriter::all_made() const {
   Lock lock(mutex_);
-  return next_ >= stream_end_ &&
-         std::all_of(outstanding_.begin(), outstanding_.end(),
-                     [](const Outstanding& run) { return run.ready; });
+  return next_ >= stream_end_ && std::all_of(outstanding_.begin(), outstanding_.end(),
+                                             [](const Outstanding& run) { return run.ready; });
 }
 
 bool RingWriter::drained() {

@@ -88,7 +88,8 @@ TEST_CASE("a stream that nobody serves", "[input][short]") {
 
 TEST_CASE("names that cannot be", "[input][short]") {
   const OwnDirectory directory;
-  for (const std::string& name : {std::string(), std::string("a/b"), std::string(60, 'x'), std::string(".x")}) {
+  for (const std::string& name :
+       {std::string(), std::string("a/b"), std::string(60, 'x'), std::string(".x")}) {
     ProducerOptions options = producer_options();
     options.stream = name;
     CHECK(says(refusal_of(std::move(options)), {"InvalidArgument"}));
@@ -205,7 +206,7 @@ TEST_CASE("a stream that is over", "[input][short]") {
   CHECK(says(thrown_by([&] { static_cast<void>(slow.next()); }), {"StreamFinished"}));
 }
 
-TEST_CASE("at the door: another layout, and a mute producer", "[input][short]") {
+TEST_CASE("at the door: another layout, and a mute producer", "[input]") {
   const OwnDirectory directory;
   {
     Server server(producer_options(), {});

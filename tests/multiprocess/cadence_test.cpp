@@ -60,9 +60,10 @@ int trainer(const Words& words) {
   const bool sound = both.train_checker.fault().empty() && both.test_checker.fault().empty() &&
                      both.train.stats().epochs_mismatched == 0 &&
                      both.test.stats().epochs_mismatched == 0 && short_epochs == 0;
-  say("trained sound=" + std::string(sound ? "yes" : "no") + " late=" +
-      std::to_string(both.train.stats().late_wakeups + both.test.stats().late_wakeups) + " short=" +
-      std::to_string(short_epochs) + " " + both.train_checker.fault() + both.test_checker.fault());
+  say("trained sound=" + std::string(sound ? "yes" : "no") +
+      " late=" + std::to_string(both.train.stats().late_wakeups + both.test.stats().late_wakeups) +
+      " short=" + std::to_string(short_epochs) + " " + both.train_checker.fault() +
+      both.test_checker.fault());
   return 0;
 }
 
@@ -87,8 +88,8 @@ TEST_CASE("two trainers that evaluate at different cadences do not wait for each
   std::vector<Process> trainers;
   trainers.emplace_back("trainer",
                         std::vector<std::string>{"name=often", "batch=37", "every=1", "epochs=24"});
-  trainers.emplace_back("trainer",
-                        std::vector<std::string>{"name=seldom", "batch=64", "every=5", "epochs=24"});
+  trainers.emplace_back(
+      "trainer", std::vector<std::string>{"name=seldom", "batch=64", "every=5", "epochs=24"});
   for (Process& trainer : trainers) {
     const Words words = trainer.expect("trained", 60'000);
     INFO(words.line());

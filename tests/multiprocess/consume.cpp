@@ -37,8 +37,7 @@ class Loop {
       if (plan_.batches != 0 && ++batches_ >= plan_.batches) return false;
       if (leaves && in_epoch++ >= leave_after) break;
     }
-    if (leaves || options_.between_epochs == BetweenEpochs::let_go ||
-        options_.tail == Tail::drop) {
+    if (leaves || options_.between_epochs == BetweenEpochs::let_go || options_.tail == Tail::drop) {
       checker_.expect_gap();
       held_.clear();  // where the next loop begins, the ring may have no room beside them
     }
@@ -67,8 +66,8 @@ class Loop {
     if (plan_.pause_us != 0) pause_us(plan_.pause_us);
     if (plan_.dance && random_() % 4 == 0) {
       constexpr std::array<std::uint64_t, 5> sizes = {1, 7, 37, 64, 100};
-      consumer_.set_batch_size(std::min(sizes[random_() % sizes.size()],
-                                        consumer_.capacity() / 8 + 1));
+      consumer_.set_batch_size(
+          std::min(sizes[random_() % sizes.size()], consumer_.capacity() / 8 + 1));
     }
   }
 

@@ -17,21 +17,21 @@ namespace batchcast::testing {
 
 /// How a consumer goes about it.
 struct ConsumePlan {
-  std::uint64_t epochs = 0;         ///< loops to run; 0: until the stream is over
-  std::uint64_t batches = 0;        ///< leave after so many; 0: never
-  std::uint64_t hold = 0;           ///< batches kept besides the newest
-  std::uint64_t pause_us = 0;       ///< after each batch
-  std::uint64_t break_every = 0;    ///< leave every so-many-th loop in its middle
-  bool dance = false;               ///< another batch size every few batches
+  std::uint64_t epochs = 0;       ///< loops to run; 0: until the stream is over
+  std::uint64_t batches = 0;      ///< leave after so many; 0: never
+  std::uint64_t hold = 0;         ///< batches kept besides the newest
+  std::uint64_t pause_us = 0;     ///< after each batch
+  std::uint64_t break_every = 0;  ///< leave every so-many-th loop in its middle
+  bool dance = false;             ///< another batch size every few batches
   std::uint64_t seed = 1;
   std::function<void(const Batch&)> on_batch = {};
 };
 
 struct Consumed {
   std::string name;
-  std::string fault;     ///< of the samples or their order
-  std::string over;      ///< name of the exception that ended it; empty: it left
-  std::string text;      ///< of that exception
+  std::string fault;  ///< of the samples or their order
+  std::string over;   ///< name of the exception that ended it; empty: it left
+  std::string text;   ///< of that exception
   std::uint64_t first = 0;
   std::uint64_t cursor = 0;
   std::uint64_t epochs = 0;  ///< loops that came to their end

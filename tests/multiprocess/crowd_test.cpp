@@ -82,9 +82,9 @@ TEST_CASE("ten thousand consumers that come and go leave nothing behind", "[crow
     const std::size_t before = open_descriptors();
     std::vector<Process> visitors;
     for (std::uint64_t i = 0; i < 2; ++i) {
-      visitors.emplace_back("come_and_go", std::vector<std::string>{
-                                               "times=" + std::to_string(scaled(5'000, 50)),
-                                               "seed=" + std::to_string(seed + i)});
+      visitors.emplace_back("come_and_go",
+                            std::vector<std::string>{"times=" + std::to_string(scaled(5'000, 50)),
+                                                     "seed=" + std::to_string(seed + i)});
     }
     for (Process& visitor : visitors) {
       const Words words = visitor.expect("done", 120'000);

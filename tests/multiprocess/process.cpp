@@ -96,9 +96,7 @@ std::int64_t Words::number(const std::string& key, std::int64_t otherwise) const
   return found == values_.end() ? otherwise : std::stoll(found->second);
 }
 
-RoleRegistration::RoleRegistration(const char* name, Role role) {
-  roles()[name] = std::move(role);
-}
+RoleRegistration::RoleRegistration(const char* name, Role role) { roles()[name] = std::move(role); }
 
 std::optional<int> run_role(int argc, char** argv) {
   if (argc < 3 || std::string(argv[1]) != "--role") return std::nullopt;
@@ -154,8 +152,7 @@ Process::Process(const std::string& role, const std::vector<std::string>& words)
   posix_spawn_file_actions_adddup2(&actions, in[0], STDIN_FILENO);
   posix_spawn_file_actions_adddup2(&actions, out[1], STDOUT_FILENO);
   posix_spawn_file_actions_adddup2(&actions, errors_, STDERR_FILENO);
-  const int error =
-      ::posix_spawn(&pid_, "/proc/self/exe", &actions, nullptr, argv.data(), environ);
+  const int error = ::posix_spawn(&pid_, "/proc/self/exe", &actions, nullptr, argv.data(), environ);
   posix_spawn_file_actions_destroy(&actions);
   ::close(in[0]);
   ::close(out[1]);
@@ -219,7 +216,8 @@ Words Process::expect(std::string_view beginning, int timeout_ms) {
     before += *said + "\n";
   }
   FAIL("the child never said `" << beginning << "`; it " << wait(0).text() << ", said\n"
-                                << before << "and wrote\n" << errors());
+                                << before << "and wrote\n"
+                                << errors());
   return Words();
 }
 
@@ -232,8 +230,8 @@ void Process::kill() const noexcept { signal(SIGKILL); }
 End Process::wait(int timeout_ms) {
   if (end_) return *end_;
   End end;
-  const bool ended = eventually(
-      [&] { return ::waitpid(pid_, &end.status, WNOHANG) == pid_; }, timeout_ms);
+  const bool ended =
+      eventually([&] { return ::waitpid(pid_, &end.status, WNOHANG) == pid_; }, timeout_ms);
   if (!ended) return end;
   end.ended = true;
   end_ = end;

@@ -12,8 +12,8 @@
 #include <string_view>
 #include <vector>
 
-// Processes of a test: this program again, in another role. They say one line at a time on stdout and
-// are told one line at a time on stdin.
+// Processes of a test: this program again, in another role. They say one line at a time on stdout
+// and are told one line at a time on stdin.
 namespace batchcast::testing {
 
 /// What a role was started with: `key=value` words.

@@ -82,7 +82,8 @@ Drained drain(Consumer& consumer, Checker& checker) {
 
 }  // namespace
 
-TEST_CASE("a killed producer's samples are drained, and its successor goes on", "[producer][short]") {
+TEST_CASE("a killed producer's samples are drained, and its successor goes on",
+          "[producer][short]") {
   const OwnDirectory directory;
   std::vector<double> waits_ms;
   for (std::uint64_t round = 0; round < scaled(20, 3); ++round) {

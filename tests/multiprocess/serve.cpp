@@ -59,8 +59,8 @@ std::string Server::lines_with(const std::string& text) const {
 
 void Server::run(std::uint64_t seed) {
   std::mt19937_64 random(seed);
-  while (auto loan = take(1 + random() % plan_.loan_max,
-                          random() % 100 < plan_.drops_per_hundred)) {
+  while (auto loan =
+             take(1 + random() % plan_.loan_max, random() % 100 < plan_.drops_per_hundred)) {
     fill(*loan);
     if (plan_.pause_us != 0) pause_us(plan_.pause_us);
     loan->publish();

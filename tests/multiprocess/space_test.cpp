@@ -151,7 +151,7 @@ class Stage {
 
 }  // namespace
 
-TEST_CASE("a killed consumer's space is usable again within 50 ms", "[space][short]") {
+TEST_CASE("a killed consumer's space is usable again within 50 ms", "[space]") {
   Stage stage;
   std::vector<double> waits_ms;
   for (std::uint64_t i = 0; i < scaled(200, 10); ++i) {
@@ -167,7 +167,8 @@ TEST_CASE("a killed consumer's space is usable again within 50 ms", "[space][sho
   CHECK(p99 <= (slow_build() ? 500 : 50));
 }
 
-TEST_CASE("a consumer that leaves makes room at once, a forked child or not", "[space][fork][short]") {
+TEST_CASE("a consumer that leaves makes room at once, a forked child or not",
+          "[space][fork][short]") {
   Stage stage;
   Process holder = stage.holder();
   holder.tell("fork");
@@ -239,7 +240,9 @@ TEST_CASE("memory of a stopped consumer is not reused unless it is evicted", "[s
     for (int i = 0; i < 300; ++i) static_cast<void>(stage.wait_for_space_ms());
     holder.signal(SIGCONT);
     holder.tell(how);
-    const Words words = holder.expect(how == "release" ? "released" : how == "check" ? "checked" : how);
+    const Words words = holder.expect(how == "release" ? "released"
+                                      : how == "check" ? "checked"
+                                                       : how);
     INFO(words.line());
     CHECK(words.text("over") == "Revoked");
     CHECK((how == "release" || words.line().find("`s`") != std::string::npos));
