@@ -23,6 +23,7 @@ namespace {
 constexpr int look_for_stream_every_ms = 20;
 constexpr int notice_after_ms = 200;
 constexpr int handshake_timeout_ms = 5'000;
+constexpr int handshake_timeout_min_ms = 200;  // a door that is there answers within that
 
 Hello hello_of(const ConsumerOptions& options) {
   Hello hello;
@@ -108,9 +109,9 @@ bool Attachment::knock(const std::string& door_path, std::string& obstacle) {
   DoorMessage answer;
   const FileDescriptor pidfd = own_pidfd();
   const int descriptors[] = {pidfd.get()};
-  const DoorRead read = visit.connection.ask(
-      encode(hello_of(options_)), descriptors, answer,
-      welcome_descriptors_before_segments + limits::fields_max, handshake_timeout_ms);
+  const DoorRead read =
+      visit.connection.ask(encode(hello_of(options_)), descriptors, answer,
+                           welcome_descriptors_before_segments + limits::fields_max, patience_ms());
   if (read != DoorRead::message) return false;  // it went away, or is overrun: knock again
   ProducerMessage message = decode_from_producer(answer.text);
   if (const auto* refusal = std::get_if<Refusal>(&message)) {
@@ -130,6 +131,14 @@ bool Attachment::knock(const std::string& door_path, std::string& obstacle) {
   door_ = std::move(visit.connection);
   adopt(std::move(*welcome), std::move(answer.descriptors));
   return true;
+}
+
+int Attachment::patience_ms() const noexcept {
+  if (options_.connect_timeout_ms < 0) return handshake_timeout_ms;
+  const auto waited_ms = static_cast<std::int64_t>((now_ns() - started_ns_) / 1'000'000);
+  const std::int64_t left_ms = options_.connect_timeout_ms - waited_ms;
+  return static_cast<int>(
+      std::clamp<std::int64_t>(left_ms, handshake_timeout_min_ms, handshake_timeout_ms));
 }
 
 void Attachment::adopt(Welcome welcome, std::vector<FileDescriptor> descriptors) {
@@ -152,7 +161,7 @@ void Attachment::adopt(Welcome welcome, std::vector<FileDescriptor> descriptors)
     throw Refused("batchcast: the welcome of stream `" + options_.stream +
                   "` describes a desk that cannot be.");
   }
-  desk_.emplace(desk, MapMode::read_write);
+  desk_ = std::make_unique<Mapping>(desk, MapMode::read_write);
   // In a forked child the desk is not there: nothing it does can reach the producer.
   ::madvise(desk_->data(), desk_->bytes(), MADV_DONTFORK);
   producer_pidfd_ = std::move(descriptors[2]);
@@ -211,9 +220,11 @@ void Attachment::note_start() {
 Attachment::~Attachment() {
   if (!in_forked_child()) {
     leave();
-  } else if (populator_) {
-    populator_->abandon();
+    return;
   }
+  if (populator_) populator_->abandon();
+  // The kernel left a hole here where the desk was, and something else may lie there by now.
+  static_cast<void>(desk_.release());
 }
 
 void Attachment::leave() noexcept {

@@ -72,6 +72,7 @@ class Attachment final : public ReaderHost, public std::enable_shared_from_this<
  private:
   Attachment(const ConsumerOptions& options, std::uint64_t started_ns);
   [[nodiscard]] bool knock(const std::string& door_path, std::string& obstacle);
+  [[nodiscard]] int patience_ms() const noexcept;
   void adopt(Welcome welcome, std::vector<FileDescriptor> descriptors);
   void map_fields(std::vector<FileDescriptor>& descriptors);
   void note_start();
@@ -101,7 +102,7 @@ class Attachment final : public ReaderHost, public std::enable_shared_from_this<
   Schema schema_;
   FieldTable fields_;
   std::optional<Mapping> board_;
-  std::optional<Mapping> desk_;
+  std::unique_ptr<Mapping> desk_;
   std::vector<DoubleMapping> mappings_;
   std::vector<FieldWindow> windows_;
   std::vector<FaultRange> fault_ranges_;
