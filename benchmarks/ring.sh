@@ -163,7 +163,8 @@ table() {
 json() {
   awk -v machine="$(machine_json)" -v rounds="$rounds" -v in_flight=$in_flight -v others="$others" '
     function number(x) { return x == "-" ? "null" : x }
-    BEGIN { printf "{\"benchmark\":\"ring\",\"machine\":{%s},\"rounds\":%s,\"in_flight\":%s,\"others_percent\":%s,\"cases\":[",
+    BEGIN { printf "{\"benchmark\":\"ring\",\"machine\":{%s},\"rounds\":%s,\"in_flight\":%s," \
+                   "\"others_percent\":%s,\"cases\":[",
               machine, rounds, in_flight, others }
     { printf "%s{\"batch_bytes\":%s,\"consumers\":%s", (NR > 1 ? "," : ""), $1, $2
       printf ",\"batchcast\":%s,\"batchcast_min\":%s,\"batchcast_max\":%s", $3, $4, $5

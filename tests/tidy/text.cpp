@@ -11,6 +11,7 @@ namespace tidy {
 namespace {
 
 constexpr std::size_t columns_max = 100;
+constexpr std::size_t columns_max_unformatted = 120;  // where no tool breaks lines: scripts, models
 constexpr std::size_t lines_max = 400;
 
 // Files that are one thing although they are long, and why.
@@ -91,9 +92,12 @@ void check_text(const Files& files, Violations& found) {
       found.push_back({file.path, 1, "pragma", "headers say #pragma once"});
     }
     check_test_names(file, found);
+    const bool unformatted = file.path.ends_with(".sh") || file.path.ends_with(".pml");
+    const std::size_t limit = unformatted ? columns_max_unformatted : columns_max;
     for (std::size_t i = 0; i < file.lines.size(); ++i) {
-      if (columns(file.lines[i]) > columns_max) {
-        found.push_back({file.path, i + 1, "columns", "longer than 100 columns"});
+      if (columns(file.lines[i]) > limit) {
+        found.push_back(
+            {file.path, i + 1, "columns", "longer than " + std::to_string(limit) + " columns"});
       }
     }
     if (is_source(file) && file.lines.size() > lines_max && !long_files.contains(file.path)) {
