@@ -13,8 +13,8 @@ namespace {
 
 // A consumer that polls with a time-out of zero never sleeps, so it has to look for itself.
 constexpr std::uint64_t look_alive_every_ns = 50'000'000;
-// A sleeper looks whether the producer lives each time it wakes by itself: twice as often as it must
-// know.
+// A sleeper looks whether the producer lives each time it wakes by itself: twice as often as it
+// must know.
 constexpr int doze_ms_max = limits::sleep_ms_max / 2;
 
 }  // namespace
