@@ -25,9 +25,15 @@ constexpr std::string_view example = "Write a shape such as synthetic:3x224x224.
 
 std::string in_quotes(std::string_view text) {
   constexpr std::size_t shown_max = 80;
+  std::size_t shown = std::min(text.size(), shown_max);
+  // Half a character would make the text of the error impossible to put into JSON.
+  const auto inside_character = [&](std::size_t at) {
+    return at < text.size() && (static_cast<unsigned char>(text[at]) & 0xc0U) == 0x80U;
+  };
+  while (shown > 0 && inside_character(shown)) --shown;
   std::string result = "`";
-  result += text.substr(0, shown_max);
-  result += text.size() > shown_max ? "…`" : "`";
+  result += text.substr(0, shown);
+  result += shown < text.size() ? "…`" : "`";
   return result;
 }
 
@@ -114,8 +120,13 @@ class Reader {
 
  private:
   [[noreturn]] static void wrong(const char* key, std::string_view wanted, const Json& value) {
+    // Writing a value out recurses into it, and whoever wrote the recipe chose how deep it is.
+    const std::string found =
+        value.is_structured()
+            ? std::string(value.is_array() ? "a list" : "an object")
+            : in_quotes(value.dump(-1, ' ', false, Json::error_handler_t::replace));
     fail("`" + std::string(key) + "` of the synthetic recipe must be " + std::string(wanted) +
-         ", not " + in_quotes(value.dump(-1, ' ', false, Json::error_handler_t::replace)) + ".");
+         ", not " + found + ".");
   }
   static std::uint64_t number(const Json& value, const char* key) {
     if (!value.is_number_unsigned()) wrong(key, "a whole number from 0", value);

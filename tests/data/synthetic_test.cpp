@@ -202,6 +202,14 @@ TEST_CASE("a bad synthetic source is refused with what to write") {
   CHECK_THAT(error_of("synthetic:-3"), Contains("extent -3"));
   CHECK_THAT(error_of("synthetic:1x1x1x1x1x1x1x1x1"), Contains("at most 8"));
   CHECK_THAT(error_of("synthetic:4294967296x4294967296"), Contains("2^63 bytes"));
+
+  // Cut between characters, not within one.
+  std::string long_source = "imagefolder:";
+  for (int i = 0; i < 60; ++i) long_source += "\u00e9";
+  for (const char* shift : {"", "a"}) {
+    const std::string error = error_of(shift + long_source);
+    CHECK_THAT(error, Contains("\u00e9\u2026`"));
+  }
 }
 
 TEST_CASE("a synthetic recipe survives its JSON") {
@@ -248,6 +256,11 @@ TEST_CASE("a recipe that is not ours or not possible is refused") {
   CHECK_THAT(error_of_json(changed("[3,5,7]", "[3,0]")), Contains("extent 0"));
   CHECK_THAT(error_of_json(changed("[3,5,7]", "[]")), Contains("needs a shape"));
   CHECK_THAT(error_of_json(changed("[3,5,7]", "[1.5]")), Contains("`shape`"));
+  // Deep enough to overflow the stack of whoever writes it out.
+  const std::string deep = std::string(1'000'000, '[') + std::string(1'000'000, ']');
+  CHECK_THAT(error_of_json(changed("[3,5,7]", "[" + deep + "]")), Contains("not a list"));
+  CHECK_THAT(error_of_json(changed("\"f32\"", deep)), Contains("not a list"));
+  CHECK_THAT(error_of_json(changed("\"f32\"", "{}")), Contains("not an object"));
   CHECK_THAT(error_of_json(changed(":100,", ":0,")), Contains("epoch of 0 samples"));
   CHECK_THAT(error_of_json(changed(R"("version")", R"("epochs":0,"version")")),
              Contains("0 epochs"));
