@@ -102,10 +102,9 @@ AdmissionReply ProducerCore::admit(const Hello& hello, const PeerIdentity& peer)
                        std::to_string(admitted.samples_to_come) + " samples from now";
     const double rate = samples_per_second_.load(std::memory_order_relaxed);
     if (rate > 0) {
-      note += ": about " +
-              std::to_string(static_cast<std::uint64_t>(
-                  static_cast<double>(admitted.samples_to_come) / rate + 1)) +
-              " s at the stream's present rate";
+      const double seconds = static_cast<double>(admitted.samples_to_come) / rate;
+      note += ": about " + std::to_string(static_cast<std::uint64_t>(seconds + 1)) +
+              " s at the present rate, or at once if nobody else wants those before";
     }
     welcome.notes.push_back(std::move(note));
   }

@@ -142,13 +142,13 @@ void add_bench_ring(CLI::App& bench, Action& chosen) {
       ->capture_default_str();
   ring->add_option("--batches", options->batches, "How many to hand over")
       ->capture_default_str()
-      ->check(CLI::PositiveNumber);
+      ->check(at_least(1));
   ring->add_option("--consumers", options->consumers, "How many take each of them")
       ->capture_default_str()
       ->check(CLI::Range(1, 1024));
   ring->add_option("--in-flight", options->in_flight, "Batches that the ring holds")
       ->capture_default_str()
-      ->check(CLI::PositiveNumber);
+      ->check(at_least(1));
   ring->add_flag("--json", options->json, "Print one JSON object");
   ring->callback([options, &chosen] { chosen = [options] { return run(*options); }; });
 

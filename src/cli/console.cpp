@@ -6,12 +6,12 @@
 #include <fmt/format.h>
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
-#include <CLI/CLI.hpp>
 
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <limits>
 #include <memory>
 
@@ -57,6 +57,28 @@ std::uint64_t parse_bytes(const std::string& text) {
   const double bytes = number * found->second;
   if (!(bytes >= 1) || bytes > 9e18) refuse();
   return static_cast<std::uint64_t>(bytes);
+}
+
+CLI::Validator at_least(std::uint64_t minimum) {
+  return {[minimum](std::string& text) {
+            const bool digits =
+                !text.empty() && text.find_first_not_of("0123456789") == std::string::npos;
+            const bool fits = digits && text.size() <= 19 && std::stoull(text) >= minimum;
+            return fits ? std::string()
+                        : "`" + text + "` must be a whole number, " + std::to_string(minimum) +
+                              " or more";
+          },
+          "", ""};
+}
+
+CLI::Validator above_zero() {
+  return {[](std::string& text) {
+            char* end = nullptr;
+            const double number = std::strtod(text.c_str(), &end);
+            const bool fits = end != text.c_str() && *end == '\0' && number > 0 && number < 1e9;
+            return fits ? std::string() : "`" + text + "` must be a number above 0";
+          },
+          "", ""};
 }
 
 std::string bytes_text(std::uint64_t bytes) {

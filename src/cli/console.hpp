@@ -4,6 +4,7 @@
 
 #include <batchcast/core/log.hpp>
 
+#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include <chrono>
@@ -17,6 +18,9 @@ namespace batchcast::cli {
 
 /// Bytes from `256MiB`, `1GiB`, `64k`, `1000`; throws CLI::ValidationError.
 [[nodiscard]] std::uint64_t parse_bytes(const std::string& text);
+/// Option checks that say what would be right.
+[[nodiscard]] CLI::Validator at_least(std::uint64_t minimum);
+[[nodiscard]] CLI::Validator above_zero();
 /// `1.5 GiB`
 [[nodiscard]] std::string bytes_text(std::uint64_t bytes);
 /// `1,234,567`

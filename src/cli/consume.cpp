@@ -231,8 +231,8 @@ void print_report(const Options& options, const Consumer& consumer, const Ledger
 }
 
 int run(const Options& options) {
-  Interrupts interrupts;
   Consumer consumer(consumer_options(options));
+  Interrupts interrupts;  // not before: who waits for a stream to come up can be interrupted
   Consumption consumption(options, consumer);
   Report report;
   consumption.run(interrupts, report);
@@ -249,11 +249,12 @@ void add_what(CLI::App& consume, Options& options) {
   consume.add_option("stream", consumer.stream, "Name of the stream")->required();
   consume.add_option("--batch-size", consumer.batch_size, "Samples of a batch")
       ->capture_default_str()
-      ->check(CLI::PositiveNumber);
-  consume.add_option("--epochs", options.epochs, "Stop after so many epochs")
-      ->check(CLI::NonNegativeNumber);
+      ->check(at_least(1));
+  consume
+      .add_option("--epochs", options.epochs, "Stop after so many epochs; 0: when the stream ends")
+      ->check(at_least(0));
   consume.add_option("--seconds", options.seconds, "Stop after so many seconds")
-      ->check(CLI::PositiveNumber);
+      ->check(above_zero());
   consume.add_flag("--verify", options.verify,
                    "Recompute every byte from the recipe; refused where that cannot be");
   consume.add_flag("--digest", options.digest, "Print a digest of every epoch's bytes");
@@ -277,7 +278,7 @@ void add_how(CLI::App& consume, Options& options) {
       ->capture_default_str()
       ->check(CLI::IsMember({"rewind", "next-epoch", "next_epoch", "now", "at"}));
   consume.add_option("--cursor", consumer.cursor, "Position to begin at, with --join at")
-      ->check(CLI::NonNegativeNumber);
+      ->check(at_least(0));
   consume
       .add_option("--between-epochs", options.between_epochs,
                   "hold: keep the place and gate; let-go: gate only inside an epoch")
@@ -298,7 +299,7 @@ void add_how(CLI::App& consume, Options& options) {
       ->capture_default_str();
   consume.add_option("--spin", consumer.spin_us, "Microseconds to look before sleeping, at most")
       ->capture_default_str()
-      ->check(CLI::NonNegativeNumber);
+      ->check(at_least(0));
   consume.add_option("--allow-uid", consumer.allow_uids, "Another user whose producer is trusted");
 }
 

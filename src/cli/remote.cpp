@@ -66,6 +66,14 @@ void print_streams(const nlohmann::json& rows) {
     }
   }
   print_table(table);
+  bool dead = false;
+  bool silent = false;
+  for (const auto& row : rows) {
+    dead = dead || row["state"] == "dead";
+    silent = silent || row["state"] == "silent";
+  }
+  if (dead) fmt::print("dead: the producer was killed; `serve` takes the name over\n");
+  if (silent) fmt::print("silent: the producer lives, and did not answer within a second\n");
 }
 
 int list(const RemoteOptions& options) {
@@ -86,7 +94,12 @@ int list(const RemoteOptions& options) {
 int ask(const RemoteOptions& options, const nlohmann::json& command, const std::string& done) {
   check_stream_name(options.stream);
   for (const ListedStream& listed : list_streams()) {
-    if (listed.name != options.stream || !listed.served) continue;
+    if (listed.name != options.stream) continue;
+    if (!listed.served) {
+      throw StreamNotFound("batchcast: stream `" + options.stream +
+                           "` is dead, its producer was killed. `batchcast serve … --stream " +
+                           options.stream + "` takes the name over.");
+    }
     const auto text = ask_control(listed.paths.control, command.dump(), answer_timeout_ms);
     if (!text) {
       throw Error("batchcast: the producer of stream `" + options.stream + "` (pid " +

@@ -174,6 +174,11 @@ class Service {
   /// The last epoch is made: stays for those who still read it. True if all of them have.
   [[nodiscard]] bool linger() {
     const std::uint64_t since_ns = now_ns();
+    if (producer_.stats().consumers.empty()) {
+      fmt::print(stderr,
+                 "every epoch is made; staying for consumers (--linger, `batchcast stop {}`)\n",
+                 options_.stream);
+    }
     for (;;) {
       const std::string state = producer_.stats().state;
       if (state == "stopped" || state == "failed" || signal_ != 0) return false;
@@ -254,13 +259,13 @@ void add_what(CLI::App& serve, Options& options) {
       ->check(CLI::IsMember(strings(dtype_names)));
   serve.add_option("--samples", options.samples, "Samples of an epoch")
       ->capture_default_str()
-      ->check(CLI::PositiveNumber);
+      ->check(at_least(1));
   serve.add_option("--epochs", options.epochs, "How many; 0: until it is stopped")
       ->capture_default_str()
-      ->check(CLI::NonNegativeNumber);
+      ->check(at_least(0));
   serve.add_option("--seed", options.seed, "Of order and bytes")
       ->capture_default_str()
-      ->check(CLI::NonNegativeNumber);
+      ->check(at_least(0));
   serve
       .add_option("--order", options.order,
                   "reshuffle: every epoch its own; fixed: one shuffle; sequential")
@@ -271,7 +276,7 @@ void add_what(CLI::App& serve, Options& options) {
 void add_how(CLI::App& serve, Options& options) {
   serve.add_option("--wait-for", options.wait_for, "Begin when so many consumers are attached")
       ->capture_default_str()
-      ->check(CLI::NonNegativeNumber);
+      ->check(at_least(0));
   serve.add_option("--workers", options.workers, "Threads that make samples")
       ->capture_default_str()
       ->check(CLI::Range(1, 256));
@@ -285,7 +290,7 @@ void add_how(CLI::App& serve, Options& options) {
       ->check(CLI::IsMember({"report", "evict"}));
   serve.add_option("--stall-timeout", options.stall_timeout_s, "After so many seconds of it")
       ->capture_default_str()
-      ->check(CLI::PositiveNumber);
+      ->check(above_zero());
   serve
       .add_option("--linger", options.linger_s,
                   "Seconds to stay after the last epoch for consumers that still read; -1: as long "

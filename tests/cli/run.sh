@@ -67,13 +67,21 @@ expect 2 '256MiB' serve synthetic:3x8x8 --stream s --memory much
 expect 2 'memory' serve synthetic:3x224x224 --stream s --memory 1000
 expect 2 'stream' serve synthetic:3x8x8 --stream a/b
 expect 2 'stream' consume a/b
-expect 2 'batch-size' consume s --batch-size 0
+expect 2 'batch-size.*1 or more' consume s --batch-size 0
 expect 3 '[Rr]un|left|memory' serve synthetic:3x8x8 --stream s --memory 900TiB
 expect 3 'no producer serves' consume nobody --connect-timeout 0.2
 expect 3 'no stream' stop nobody
 expect 3 'no stream' evict nobody somebody
 expect 0 'no streams' ls
 expect 0 '^\[\]$' ls --json
+
+echo "-- waiting for a stream can be interrupted"
+"$batchcast" consume nobody --connect-timeout -1 >"$work/out" 2>"$work/err" &
+waiting=$!
+sleep 0.5
+kill -TERM $waiting
+wait $waiting
+same "exit code of who was interrupted" 143 $?
 
 echo "-- one stream, three batch sizes, every byte"
 serve synthetic:3x16x16 --stream one --samples 5000 --epochs 2 --memory 4MiB --wait-for 3 --json
@@ -128,7 +136,7 @@ same "exit code of the evicted" 4 $?
 checks=$((checks + 1))
 grep -q 'a test wanted it' "$work/victim.err" || fail "the evicted is not told why"
 expect 3 'does not fit' consume two --batch-size 100000000
-expect 2 'cursor' consume two --cursor -1
+expect 2 'cursor.*0 or more' consume two --cursor -1
 expect 2 'join at' consume two --cursor 7
 expect 0 '"ok":true' stop two --reason 'the test is over' --json
 wait $other
@@ -146,6 +154,18 @@ kill -INT $producer
 wait $producer
 same "exit code of SIGINT" 0 $?
 same "what SIGINT leaves" "" "$(ls "$work/streams")"
+
+echo "-- a dead producer"
+"$batchcast" serve synthetic:8 --stream four --samples 1000 --memory 1MiB >/dev/null 2>&1 &
+producer=$!
+timeout 100 "$batchcast" consume four --epochs 1 >"$work/four" 2>/dev/null
+kill -KILL $producer
+wait $producer
+expect 0 'dead' ls
+expect 3 'is dead' stop four
+serve synthetic:8 --stream four --samples 1000 --memory 1MiB --epochs 1
+expect 0 'receipts match' consume four
+wait $!
 
 echo "-- benchmarks"
 expect 0 '"bad":0' bench ring --batch-bytes 65536 --batches 2000 --consumers 2 --in-flight 4 --json
