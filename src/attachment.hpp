@@ -87,6 +87,7 @@ class Attachment final : public ReaderHost, public std::enable_shared_from_this<
   [[nodiscard]] Batch hand_out(BatchRecord& record, const Run& run);
   [[nodiscard]] bool rejoin();
   void pause_if_idle() noexcept;
+  void say_pause() noexcept;  // with the mutex
   void leave() noexcept;
   void check_process() const;
   [[noreturn]] void throw_door_closed();

@@ -157,9 +157,8 @@ void Attachment::take_back(BatchRecord& record) noexcept {
   if (abandoned_) {
     leave();
   } else if (pause_wanted_ && !paused_) {
-    paused_ = true;
     pause_wanted_ = false;
-    static_cast<void>(door_.send(encode(Pause{})));
+    say_pause();
   }
 }
 
@@ -185,6 +184,10 @@ void Attachment::pause_if_idle() noexcept {
   const bool idle = reader_->idle();
   pause_wanted_ = !idle;
   if (!idle) return;
+  say_pause();
+}
+
+void Attachment::say_pause() noexcept {
   paused_ = true;
   try {
     static_cast<void>(door_.send(encode(Pause{})));

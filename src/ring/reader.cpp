@@ -232,8 +232,9 @@ void RingReader::leave_epoch() noexcept {
     return;
   }
   const std::uint64_t end = *epoch_end_;
-  const bool readable =
-      options_.pace == Pace::lockstep && order::load_published(board_.progress()) >= end;
+  // Of who was evicted nobody keeps the samples: the stream may be anywhere by now.
+  const bool readable = options_.pace == Pace::lockstep && end - position_ <= capacity_ &&
+                        order::load_published(board_.progress()) >= end && !revoked();
   if (readable) {
     receipt_.add(ids(position_, end - position_));
   } else if (position_ < end) {

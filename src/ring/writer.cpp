@@ -126,7 +126,9 @@ void RingWriter::refresh_limit() {
     limit = saturating_add(demand_base_, capacity_);
   }
   // Somebody may already stand beyond what is published; two samples must still not share a place.
-  limit_ = std::min({limit, saturating_add(published_, capacity_), stream_end_});
+  // Nor may the book forget epochs that are not published.
+  limit_ = std::min(
+      {limit, saturating_add(published_, capacity_), stream_end_, ledger_.table_limit(published_)});
 }
 
 bool RingWriter::jump_is_due(std::uint64_t& target) {

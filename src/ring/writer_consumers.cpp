@@ -278,6 +278,7 @@ std::variant<std::uint64_t, NotAdmitted> RingWriter::resume(std::uint32_t index,
   std::uint64_t position = 0;
   if (start) {
     position = *start;
+    order::set_release(consumer->desk->skipping, 0);  // of a loop that it left before
   } else {
     const std::uint64_t epoch = ledger_.epoch_of(next_);
     position = std::max(published_, ledger_.start_of(epoch));

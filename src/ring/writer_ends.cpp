@@ -60,7 +60,7 @@ void RingWriter::finish() {
     Lock lock(mutex_);
     if (over()) return;
     stream_end_ = next_;
-    if (published_ == stream_end_ && !held_back()) {
+    if (published_ == stream_end_) {
       enter_end(StreamState::finished, "", bells);
     }
     bump();

@@ -211,3 +211,52 @@ TEST_CASE("let_go: gates only inside a loop, and every loop joins anew") {
   CHECK(loop(b) >= 40);
   CHECK(loop(a) > 40);
 }
+
+TEST_CASE(
+    "let_go after an epoch of unknown length was left: the next loop begins where it is told") {
+  HeapRing ring(10, epochs_of(0));
+  AdmitRequest request;
+  request.between_epochs = BetweenEpochs::let_go;
+  HeapConsumer consumer(ring, request);
+  auto& writer = ring.writer();
+  const auto resume = [&] {
+    const auto reply =
+        writer.resume(consumer.admitted.index, consumer.admitted.tenant, Join::rewind, 0);
+    const std::uint64_t start = std::get<std::uint64_t>(reply);
+    consumer.reader->move_to(start);
+    return start;
+  };
+  CHECK(resume() == 0);
+  ring.produce(10);
+  take_and_return(consumer, 2);
+  consumer.reader->leave_epoch();  // its end is not known: the desk says that it is skipped
+  writer.pause(consumer.admitted.index, consumer.admitted.tenant);
+  writer.end_epoch();
+  HeapConsumer other(ring, joining(Join::next_epoch));
+  for (int epoch = 1; epoch < 3; ++epoch) {
+    CHECK(ring.produce(10) == 10);
+    take_and_return(other, 10);
+    writer.end_epoch();
+    Run run;
+    CHECK(other.reader->next(10, 0, run) == Next::end_of_epoch);
+  }
+  CHECK(ring.produce(5) == 5);
+  const std::uint64_t start = resume();
+  CHECK(start == 30);
+  ring.produce(1);  // which looks at every desk
+  CHECK(take(consumer, 1).position == start);
+  CHECK_NOTHROW(consumer.reader->check());
+}
+
+TEST_CASE("who was evicted does not read on when it leaves its loop") {
+  HeapRing ring(10, epochs_of(1'000'000));
+  HeapConsumer consumer(ring, joining(Join::rewind));
+  ring.produce(10);
+  take_and_return(consumer, 2);
+  CHECK(ring.writer().evict(consumer.admitted.index, consumer.admitted.tenant));
+  HeapConsumer far_ahead(ring, joining(Join::at, 2'000'000));
+  CHECK(ring.produce(10) == 10);  // the stream jumps
+  consumer.reader->leave_epoch();
+  CHECK_THROWS_AS(consumer.reader->check(), Revoked);
+  CHECK(consumer.reader->status().epochs_matched == 0);
+}
