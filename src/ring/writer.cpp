@@ -115,12 +115,12 @@ void RingWriter::refresh_limit() {
   std::uint64_t limit = 0;
   if (slowest_ != none) {
     limit = std::min(saturating_add(lowest, capacity_), ledger_.table_limit(lowest));
-    demand_base_ = std::max(demand_base_, lowest);
+    demand_base_ = std::max(demand_base_, std::min(lowest, published_));
   } else if (somebody_skips || options_.free_running) {
     limit = limits::position_max;
   } else if (free_index != none) {
     limit = saturating_add(foremost_free, capacity_);
-    demand_base_ = std::max(demand_base_, foremost_free);
+    demand_base_ = std::max(demand_base_, std::min(foremost_free, published_));
     slowest_ = free_index;
   } else {
     limit = saturating_add(demand_base_, capacity_);

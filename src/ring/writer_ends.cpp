@@ -9,6 +9,8 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
+#include <vector>
 
 // How an epoch ends, and how a stream does.
 namespace batchcast {
@@ -107,11 +109,18 @@ bool RingWriter::wait_drained(int timeout_ms) {
   constexpr int look_ms = 10;
   for (;;) {
     const std::uint32_t value = order::load_word(private_word_);
+    bool is_drained = false;
+    bool is_cancelled = false;
+    std::vector<Eviction> evictions;
     {
       Lock lock(mutex_);
-      if (drained()) return true;
-      if (drain_cancelled_) return false;
+      is_drained = drained();
+      is_cancelled = drain_cancelled_;
+      evictions = std::exchange(evictions_, {});
     }
+    tell_evicted(std::move(evictions));
+    if (is_drained) return true;
+    if (is_cancelled) return false;
     if (timeout_ms >= 0 &&
         now_ns() - started_ns >= static_cast<std::uint64_t>(timeout_ms) * 1'000'000) {
       return false;

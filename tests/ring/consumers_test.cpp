@@ -260,3 +260,31 @@ TEST_CASE("who was evicted does not read on when it leaves its loop") {
   CHECK_THROWS_AS(consumer.reader->check(), Revoked);
   CHECK(consumer.reader->status().epochs_matched == 0);
 }
+
+TEST_CASE("a desk that breaks the rules while the stream drains is told of as well") {
+  auto options = epochs_of(10, 1);
+  int told = 0;
+  options.on_evicted = [&](std::uint64_t, const std::string&) { ++told; };
+  HeapRing ring(10, options);
+  HeapConsumer bad(ring, joining(Join::rewind));
+  CHECK(ring.produce(10) == 10);
+  bad.desk().released = 11;
+  CHECK(ring.writer().wait_drained(1'000));
+  CHECK(told == 1);
+}
+
+TEST_CASE("who stood far ahead and left has asked for nothing before") {
+  HeapRing ring(10, epochs_of(10'000));
+  Ticket ticket;
+  REQUIRE(ring.writer().claim(5, 0, ticket) == Claim::granted);
+  {
+    HeapConsumer far_ahead(ring, joining(Join::at, 5'000));
+    Ticket none;
+    CHECK(ring.writer().claim(5, 0, none) == Claim::timed_out);  // the jump waits for the loan
+    ring.writer().remove(far_ahead.admitted.index, far_ahead.admitted.tenant);
+  }
+  ring.publish(ticket);
+  while (ring.produce(10) != 0) {
+  }
+  CHECK(ring.writer().status().published <= 15);
+}
