@@ -65,6 +65,16 @@ struct Missed : Error {
   using Error::Error;
 };
 
+/// One sample cannot be made: its file is broken, gone, or not what the recipe takes.
+struct BadSample : Error {
+  using Error::Error;
+};
+
+/// A dataset cannot be served at all: nothing there, an index that contradicts its files.
+struct BadDataset : Error {
+  using Error::Error;
+};
+
 /// This process is a fork()ed child of the one that attached.
 struct Forked : Error {
   using Error::Error;

@@ -144,10 +144,11 @@ enum class OrderMode : std::uint8_t {
   reshuffle,   ///< every epoch its own shuffle
   fixed,       ///< one shuffle, every epoch the same
   sequential,  ///< the dataset's own order
+  blocks,      ///< every epoch: blocks of neighbours shuffled, then the samples of a few blocks
 };
 
-inline constexpr std::array<std::string_view, 3> order_mode_names = {"reshuffle", "fixed",
-                                                                     "sequential"};
+inline constexpr std::array<std::string_view, 4> order_mode_names = {"reshuffle", "fixed",
+                                                                     "sequential", "blocks"};
 
 [[nodiscard]] constexpr std::string_view name_of(OrderMode mode) noexcept {
   return order_mode_names[static_cast<std::size_t>(mode)];
@@ -159,6 +160,23 @@ inline constexpr std::array<std::string_view, 3> order_mode_names = {"reshuffle"
   }
   return std::nullopt;
 }
+
+/// For sources where neighbours are cheap to read together.
+struct BlockOptions {
+  std::uint64_t block_samples = 256;
+  std::uint64_t window_blocks = 64;  ///< shuffled together, sample by sample
+
+  friend bool operator==(const BlockOptions&, const BlockOptions&) = default;
+};
+
+/// One of `count` disjoint shares of each epoch, all of the same length: what does not divide
+/// evenly, fewer than `count` samples at the end of the epoch's order, is in none of them.
+struct Shard {
+  std::uint64_t index = 0;
+  std::uint64_t count = 1;
+
+  friend bool operator==(const Shard&, const Shard&) = default;
+};
 
 struct OrderOptions {
   std::uint64_t samples_per_epoch = 0;

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#pragma once
+
+#include <cstdint>
+
+namespace batchcast {
+
+struct ImageSize {
+  std::int32_t width = 0;
+  std::int32_t height = 0;
+
+  friend bool operator==(const ImageSize&, const ImageSize&) = default;
+};
+
+/// A rectangle of pixels.
+struct Box {
+  std::int32_t x = 0;
+  std::int32_t y = 0;
+  std::int32_t width = 0;
+  std::int32_t height = 0;
+
+  [[nodiscard]] ImageSize size() const noexcept { return {width, height}; }
+  friend bool operator==(const Box&, const Box&) = default;
+};
+
+/// What lies beyond an image's edge; as torchvision's padding_mode.
+enum class PaddingMode : std::uint8_t { constant, edge, reflect, symmetric };
+
+/// Which pixels of an image become which of a new one, in one pass: a box of the image is resized
+/// (PIL's antialiased bilinear, which sees nothing outside the box), a window is taken of the
+/// result, and that is mirrored. The window may reach beyond the resized box: padding, whose pixels
+/// come from the resized box by `padding`. Stages change it in the coordinates of what came out so
+/// far; which of them fit into one pass, GeometryTraits say.
+struct Geometry {
+  ImageSize image;    ///< what comes in
+  Box box;            ///< of it, inside it
+  ImageSize resized;  ///< of the box
+  Box window;         ///< of the resized box
+  bool flip_x = false;
+  bool flip_y = false;
+  PaddingMode padding = PaddingMode::constant;
+  std::uint8_t fill = 0;
+
+  /// The image as it is.
+  [[nodiscard]] static Geometry of(ImageSize image) noexcept {
+    return {.image = image,
+            .box = {0, 0, image.width, image.height},
+            .resized = image,
+            .window = {0, 0, image.width, image.height}};
+  }
+
+  [[nodiscard]] ImageSize output() const noexcept { return window.size(); }
+  [[nodiscard]] bool resizes() const noexcept { return resized != box.size(); }
+
+  /// Takes `part` of what came out so far.
+  void crop(Box part) noexcept;
+  /// Scales what came out so far, of which nothing may be resized or padded yet.
+  void resize(ImageSize size) noexcept;
+  /// Grows what came out so far on each side.
+  void pad(std::int32_t left, std::int32_t top, std::int32_t right, std::int32_t bottom,
+           PaddingMode mode, std::uint8_t fill_value) noexcept;
+  void flip_horizontally() noexcept { flip_x = !flip_x; }
+  void flip_vertically() noexcept { flip_y = !flip_y; }
+
+  friend bool operator==(const Geometry&, const Geometry&) = default;
+};
+
+}  // namespace batchcast

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#pragma once
+
+#include <batchcast/data/maker.hpp>
+#include <batchcast/data/recipe.hpp>
+#include <batchcast/data/source.hpp>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace batchcast {
+
+/// What becomes of a sample that cannot be made.
+enum class OnBadSample : std::uint8_t {
+  error,       ///< BadSample, with its name and the reason
+  substitute,  ///< the next index stands in for it
+};
+
+struct BadSampleReport {
+  std::uint64_t sample_id = 0;
+  std::string name;
+  std::string reason;
+};
+
+struct PipelineOptions {
+  std::shared_ptr<const Source> source;
+  /// The source as the user named it, for messages and the board; not part of the identity.
+  std::string location;
+  Recipe recipe;
+  std::uint64_t seed = 0;
+  Shard shard = {};
+  OnBadSample on_bad_sample = OnBadSample::error;
+  /// With `substitute`: how many different samples may be bad before that is an error.
+  std::uint64_t bad_samples_max = 1000;
+  /// Called once for each bad sample, from the thread that met it, one at a time.
+  std::function<void(const BadSampleReport&)> on_bad = {};
+  /// Threads that read samples ahead of the workers, where reading takes long; 0: none.
+  unsigned read_ahead_threads = 64;
+};
+
+/// What was drawn for one sample.
+struct SampleTrace {
+  struct Field {
+    std::string name;
+    std::vector<Note> notes;
+  };
+  std::uint64_t sample_id = 0;
+  std::string path;
+  std::vector<Field> fields;
+};
+
+/// A source and a recipe: sample(position) with every stage compiled. Throws InvalidArgument from
+/// its constructor where the recipe's stages do not fit together or not to the source.
+class Pipeline final : public SampleMaker {
+ public:
+  explicit Pipeline(PipelineOptions options);
+  ~Pipeline() override;
+
+  [[nodiscard]] const Schema& schema() const noexcept override;
+  /// Of this shard.
+  [[nodiscard]] std::uint64_t samples_per_epoch() const noexcept override;
+  [[nodiscard]] std::string recipe_json() const override;
+  [[nodiscard]] std::unique_ptr<SampleWorker> worker() const override;
+
+  /// The stream's identity: recipe, seed, shard, N and the source's fingerprint.
+  [[nodiscard]] Fingerprint identity() const noexcept;
+  [[nodiscard]] const Source& source() const noexcept;
+  [[nodiscard]] std::uint64_t sample_id_at(std::uint64_t epoch, std::uint64_t index) const noexcept;
+  /// Different samples found bad so far.
+  [[nodiscard]] std::uint64_t bad_samples() const noexcept;
+  /// One sample, with what was drawn for it; slow, for looking at.
+  [[nodiscard]] SampleTrace trace(const SampleSlots& one_sample) const;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace batchcast

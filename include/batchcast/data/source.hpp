@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#pragma once
+
+#include <batchcast/core/assert.hpp>
+#include <batchcast/core/dtype.hpp>
+#include <batchcast/data/fingerprint.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+// Where samples come from: a dataset that gives the parts of any sample by its index.
+namespace batchcast {
+
+enum class PartKind : std::uint8_t {
+  tensor,  ///< values of one type and shape, the same for every sample, row-major
+  image,   ///< a JPEG, PNG or WebP file, to be decoded
+  bytes,   ///< anything else; a stage of your own makes a tensor of it
+};
+
+/// One part of every sample of a source.
+struct PartSpec {
+  std::string name;
+  PartKind kind = PartKind::tensor;
+  /// Of a tensor. Images as tensors are u8 [height, width], [height, width, channels] where
+  /// channels_last, else [channels, height, width].
+  DType dtype = DType::u8;
+  std::vector<std::int64_t> shape = {};
+  bool channels_last = false;
+
+  friend bool operator==(const PartSpec&, const PartSpec&) = default;
+};
+
+/// The parts of one sample. Each thread has its own and reads sample after sample into it: its
+/// buffers grow to the largest and are kept.
+class SampleParts {
+ public:
+  /// Valid until the next sample is read into this object; at the latest until its source ends.
+  [[nodiscard]] std::span<const std::byte> operator[](std::size_t part) const noexcept {
+    BATCHCAST_ASSERT(part < slots_.size());
+    return slots_[part].bytes;
+  }
+  [[nodiscard]] std::size_t size() const noexcept { return slots_.size(); }
+
+  // For sources. `resize` comes first.
+  void resize(std::size_t parts) {
+    if (slots_.size() != parts) slots_.resize(parts);
+  }
+  /// Bytes that outlive this object, such as a mapped file's.
+  void set(std::size_t part, std::span<const std::byte> bytes) noexcept {
+    slots_[part].bytes = bytes;
+  }
+  /// Bytes of this object's own, uninitialised, to be written by the caller.
+  [[nodiscard]] std::span<std::byte> make(std::size_t part, std::size_t byte_count) {
+    Slot& slot = slots_[part];
+    if (slot.capacity < byte_count) {
+      slot.buffer = std::make_unique_for_overwrite<std::byte[]>(byte_count);
+      slot.capacity = byte_count;
+    }
+    slot.bytes = {slot.buffer.get(), byte_count};
+    return {slot.buffer.get(), byte_count};
+  }
+
+ private:
+  struct Slot {
+    std::unique_ptr<std::byte[]> buffer;
+    std::size_t capacity = 0;
+    std::span<const std::byte> bytes;
+  };
+  std::vector<Slot> slots_;
+};
+
+/// A dataset. Its constructor reads whatever index it needs and throws BadDataset; afterwards it
+/// does not change. Every member may be called from any thread at any time.
+class Source {
+ public:
+  Source() = default;
+  Source(const Source&) = delete;
+  Source& operator=(const Source&) = delete;
+  virtual ~Source() = default;
+
+  /// N, at least 1.
+  [[nodiscard]] virtual std::uint64_t size() const noexcept = 0;
+  [[nodiscard]] virtual const std::vector<PartSpec>& parts() const noexcept = 0;
+  /// Reads sample `sample_id`, which is below size(): all parts, in the order of parts(). Tensors
+  /// have the size that their spec says. Throws BadSample; its text is the reason alone.
+  virtual void read(std::uint64_t sample_id, SampleParts& parts) const = 0;
+  /// What a person would call that sample: a file's path inside the dataset, `train.npy[17]`.
+  [[nodiscard]] virtual std::string name_of(std::uint64_t sample_id) const = 0;
+  /// Of the index: names and sizes, never of where the dataset is mounted.
+  [[nodiscard]] virtual Fingerprint fingerprint() const = 0;
+  /// Of the labels from 0, where they have names.
+  [[nodiscard]] virtual std::span<const std::string> class_names() const noexcept { return {}; }
+  /// Reading is no more than looking at mapped memory: nothing to read ahead.
+  [[nodiscard]] virtual bool in_memory() const noexcept { return false; }
+  /// What the dataset's owner should know about its index: a class without images, files left out.
+  [[nodiscard]] virtual std::span<const std::string> remarks() const noexcept { return {}; }
+};
+
+/// The source that `spec` names: `imagefolder:DIR`, `webdataset:shard-{000..099}.tar`, `idx:DIR`,
+/// `cifar10:DIR`, `cifar100:DIR`, `npy:a.npy,b.npy`, `tokens:FILE?dtype=u16&length=1024`. Throws
+/// InvalidArgument for a spec that is wrong and BadDataset for a dataset that cannot be read.
+[[nodiscard]] std::unique_ptr<Source> open_source(std::string_view spec);
+
+}  // namespace batchcast

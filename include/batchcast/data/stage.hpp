@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#pragma once
+
+#include <batchcast/core/dtype.hpp>
+#include <batchcast/data/geometry.hpp>
+#include <batchcast/data/random.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+// What happens to a part of a sample on its way to a field. A stage has parameters and no other
+// state: the same input and the same draws give the same output, in any thread and any process.
+// Derive from GeometryStage, PixelStage or TensorStage for one of your own.
+namespace batchcast {
+
+/// Type and shape of a tensor, row-major.
+struct TensorSpec {
+  DType dtype = DType::u8;
+  std::vector<std::int64_t> shape = {};
+
+  [[nodiscard]] std::size_t element_count() const noexcept {
+    std::size_t count = 1;
+    for (const std::int64_t extent : shape) count *= static_cast<std::size_t>(extent);
+    return count;
+  }
+  [[nodiscard]] std::size_t byte_count() const noexcept { return element_count() * size_of(dtype); }
+  friend bool operator==(const TensorSpec&, const TensorSpec&) = default;
+};
+
+/// One thing that a stage drew, for who wants to know (`batchcast dump`).
+struct Note {
+  std::string_view key;  ///< of static lifetime
+  double value = 0;
+};
+
+/// What a stage may use besides its input.
+class StageContext {
+ public:
+  StageContext(const SampleKey& key, std::uint32_t stage, std::span<std::byte> scratch,
+               std::vector<Note>* notes) noexcept
+      : draws_(key, stage), scratch_(scratch), notes_(notes) {}
+
+  /// This stage's own randomness for this sample.
+  [[nodiscard]] Draws& draws() noexcept { return draws_; }
+  /// As much as scratch_bytes() said, aligned to 64.
+  [[nodiscard]] std::span<std::byte> scratch() const noexcept { return scratch_; }
+  void note(std::string_view key, double value) {
+    if (notes_ != nullptr) notes_->push_back({key, value});
+  }
+
+ private:
+  Draws draws_;
+  std::span<std::byte> scratch_;
+  std::vector<Note>* notes_;
+};
+
+enum class StageKind : std::uint8_t { decode, geometry, pixel, finish, tensor };
+
+class Stage {
+ public:
+  Stage() = default;
+  Stage(const Stage&) = delete;
+  Stage& operator=(const Stage&) = delete;
+  virtual ~Stage() = default;
+
+  [[nodiscard]] virtual StageKind kind() const noexcept = 0;
+  /// As it stands in a recipe: random_resized_crop.
+  [[nodiscard]] virtual std::string_view name() const noexcept = 0;
+  /// All parameters, defaults too, as one JSON object with sorted keys. With the name it stands for
+  /// the stage in the stream's identity: two stages that may differ in any byte differ here.
+  [[nodiscard]] virtual std::string parameters_json() const = 0;
+};
+
+/// What a geometry stage may do; decides which of them share one pass over the pixels.
+struct GeometryTraits {
+  bool crops = false;
+  bool resizes = false;
+  bool pads = false;
+};
+
+/// Says where the pixels come from; the pass itself is the library's.
+class GeometryStage : public Stage {
+ public:
+  [[nodiscard]] StageKind kind() const noexcept final { return StageKind::geometry; }
+  [[nodiscard]] virtual GeometryTraits traits() const noexcept = 0;
+  /// What comes out, where that is known before an image is seen; `in` likewise. Throws
+  /// InvalidArgument for an input that it cannot take.
+  [[nodiscard]] virtual std::optional<ImageSize> output(std::optional<ImageSize> in) const = 0;
+  /// Throws BadSample for an image that it cannot take.
+  virtual void place(Geometry& geometry, StageContext& context) const = 0;
+};
+
+/// u8 pixels, channels last, rows without gaps.
+struct ImageView {
+  std::uint8_t* data = nullptr;
+  ImageSize size;
+  std::int32_t channels = 3;  ///< 3 (RGB) or 1
+
+  [[nodiscard]] std::size_t byte_count() const noexcept {
+    return static_cast<std::size_t>(size.width) * static_cast<std::size_t>(size.height) *
+           static_cast<std::size_t>(channels);
+  }
+};
+
+/// Changes pixels in place.
+class PixelStage : public Stage {
+ public:
+  [[nodiscard]] StageKind kind() const noexcept final { return StageKind::pixel; }
+  /// Channels that come out, packed; at most `channels`.
+  [[nodiscard]] virtual std::int32_t output_channels(std::int32_t channels) const {
+    return channels;
+  }
+  [[nodiscard]] virtual std::size_t scratch_bytes(ImageSize, std::int32_t /*channels*/) const {
+    return 0;
+  }
+  virtual void run(const ImageView& image, StageContext& context) const = 0;
+};
+
+/// Makes one tensor of another.
+class TensorStage : public Stage {
+ public:
+  [[nodiscard]] StageKind kind() const noexcept final { return StageKind::tensor; }
+  /// What comes out. Throws InvalidArgument for an input that it cannot take. A part of
+  /// PartKind::bytes comes as u8 with the shape [-1].
+  [[nodiscard]] virtual TensorSpec output(const TensorSpec& in) const = 0;
+  /// Input and output are the same bytes.
+  [[nodiscard]] virtual bool in_place() const noexcept { return false; }
+  [[nodiscard]] virtual std::size_t scratch_bytes(const TensorSpec& /*in*/) const { return 0; }
+  /// Throws BadSample for bytes that it cannot take.
+  virtual void run(std::span<const std::byte> in, std::span<std::byte> out,
+                   StageContext& context) const = 0;
+};
+
+/// How an image part becomes pixels.
+class DecodeStage final : public Stage {
+ public:
+  struct Parameters {
+    /// Apply EXIF orientation; torchvision does not.
+    bool orient = false;
+    /// Let the JPEG decoder scale down by 2, 4 or 8 where the crop stays at least as large as what
+    /// it is resized to: faster, and pixels differ from an exact decode by up to 32 levels.
+    bool fast = false;
+    /// Images with more are refused: a few kilobytes of file could ask for any amount of memory.
+    std::int64_t pixels_max = 178'956'970;
+  };
+  explicit DecodeStage(const Parameters& parameters) : parameters_(parameters) {}
+  [[nodiscard]] const Parameters& parameters() const noexcept { return parameters_; }
+  [[nodiscard]] StageKind kind() const noexcept override { return StageKind::decode; }
+  [[nodiscard]] std::string_view name() const noexcept override { return "decode"; }
+  [[nodiscard]] std::string parameters_json() const override;
+
+ private:
+  Parameters parameters_;
+};
+
+enum class ImageLayout : std::uint8_t { chw, hwc };
+
+/// Element type and order of dimensions (`to`). Of an image: floats are 0 to 1, u8 is 0 to 255. Of
+/// another tensor: its values as they are; the layout does not matter.
+class ToStage final : public Stage {
+ public:
+  struct Parameters {
+    DType dtype = DType::f32;
+    ImageLayout layout = ImageLayout::chw;
+  };
+  explicit ToStage(const Parameters& parameters) : parameters_(parameters) {}
+  [[nodiscard]] const Parameters& parameters() const noexcept { return parameters_; }
+  [[nodiscard]] StageKind kind() const noexcept override { return StageKind::finish; }
+  [[nodiscard]] std::string_view name() const noexcept override { return "to"; }
+  [[nodiscard]] std::string parameters_json() const override;
+
+ private:
+  Parameters parameters_;
+};
+
+/// (x - mean) / std for each channel, of floats.
+class NormalizeStage final : public Stage {
+ public:
+  struct Parameters {
+    std::vector<double> mean;
+    std::vector<double> std;
+  };
+  explicit NormalizeStage(Parameters parameters) : parameters_(std::move(parameters)) {}
+  [[nodiscard]] const Parameters& parameters() const noexcept { return parameters_; }
+  [[nodiscard]] StageKind kind() const noexcept override { return StageKind::finish; }
+  [[nodiscard]] std::string_view name() const noexcept override { return "normalize"; }
+  [[nodiscard]] std::string parameters_json() const override;
+
+ private:
+  Parameters parameters_;
+};
+
+}  // namespace batchcast

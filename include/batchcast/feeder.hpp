@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#pragma once
+
+#include <batchcast/data/maker.hpp>
+#include <batchcast/producer.hpp>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+namespace batchcast {
+
+struct FeederOptions {
+  /// Threads that make samples; 0: as many as it takes for the pipeline not to be what limits, at
+  /// most the processors that this process may use.
+  unsigned workers = 0;
+};
+
+/// What holds a stream back at present.
+enum class Bottleneck : std::uint8_t { none, reading, making, consumers };
+
+struct FeederStats {
+  unsigned workers = 0;
+  Bottleneck bottleneck = Bottleneck::none;
+  /// Of the workers' time lately, shares from 0 to 1.
+  double reading = 0;
+  double making = 0;
+  double waiting = 0;  ///< for space in the ring
+};
+
+/// Threads that fill a producer's ring from a maker until its epochs are made or it is stopped. The
+/// first exception among them fails the stream with its text and is kept for `wait`.
+class Feeder {
+ public:
+  /// The producer's schema and samples_per_epoch must be the maker's; both must outlive the feeder.
+  Feeder(Producer& producer, const SampleMaker& maker, const FeederOptions& options = {});
+  /// Stops the stream if it still runs, and waits for the threads.
+  ~Feeder();
+  Feeder(const Feeder&) = delete;
+  Feeder& operator=(const Feeder&) = delete;
+
+  [[nodiscard]] bool running() const noexcept;
+  /// Until no worker runs, at most that long (negative: for ever); true if none does. Throws what
+  /// failed the stream.
+  bool wait(int timeout_ms = -1);
+  [[nodiscard]] FeederStats stats() const;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace batchcast
