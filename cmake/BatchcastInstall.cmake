@@ -27,13 +27,14 @@ install(FILES ${PROJECT_BINARY_DIR}/batchcastConfig.cmake
               ${PROJECT_BINARY_DIR}/batchcastConfigVersion.cmake
         DESTINATION ${package_dir})
 
-# Where only libbatchcast.a is installed, a plain `pkg-config --libs` must name libzmq too: most
+# Where only libbatchcast.a is installed, a plain `pkg-config --libs` must name what it uses too: most
 # users do not know that their library is static and never pass --static.
 if(BUILD_SHARED_LIBS)
   set(pc_visibility .private)
 else()
   set(pc_visibility "")
 endif()
+list(JOIN BATCHCAST_PKG_MODULES " " pc_modules)
 file(RELATIVE_PATH prefix_from_pc /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
 configure_file(cmake/batchcast.pc.in batchcast.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/batchcast.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)

@@ -3,18 +3,23 @@
 # Copyright 2026 the batchcast authors
 #
 # Installs what building batchcast needs and this Debian 12 machine lacks; nothing else.
-#   sh cmake/bootstrap.sh [tests] [benchmarks]
+#   sh cmake/bootstrap.sh [quickstart] [tests] [benchmarks]
 set -eu
 
 packages="g++ cmake ninja-build pkg-config
           libboost-dev libzmq3-dev cppzmq-dev nlohmann-json3-dev libxxhash-dev
+          libjpeg62-turbo-dev libspng-dev libwebp-dev libarchive-dev libhwy-dev libtomlplusplus-dev
           libcli11-dev libfmt-dev libspdlog-dev"
 for group in "$@"; do
   case $group in
-    tests) packages="$packages catch2 librapidcheck-dev spin clang-format-14" ;;
+    quickstart) packages="$packages dataset-fashion-mnist" ;;
+    tests)
+      packages="$packages catch2 librapidcheck-dev spin clang-format-14 clang-14 libclang-rt-14-dev
+                dataset-fashion-mnist python3-numpy python3-pil python3-torchvision zstd"
+      ;;
     benchmarks) packages="$packages libiceoryx-posh-dev iceoryx" ;;
     *)
-      echo "usage: sh cmake/bootstrap.sh [tests] [benchmarks]" >&2
+      echo "usage: sh cmake/bootstrap.sh [quickstart] [tests] [benchmarks]" >&2
       exit 2
       ;;
   esac
