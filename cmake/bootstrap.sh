@@ -3,7 +3,7 @@
 # Copyright 2026 the batchcast authors
 #
 # Installs what building batchcast needs and this Debian 12 machine lacks; nothing else.
-#   sh cmake/bootstrap.sh [quickstart] [tests] [benchmarks]
+#   sh cmake/bootstrap.sh [quickstart] [tests] [benchmarks] [peers]
 set -eu
 
 packages="g++ cmake ninja-build pkg-config
@@ -17,9 +17,13 @@ for group in "$@"; do
       packages="$packages catch2 librapidcheck-dev spin clang-format-14 clang-14 libclang-rt-14-dev
                 dataset-fashion-mnist python3-numpy python3-pil python3-torchvision zstd"
       ;;
-    benchmarks) packages="$packages libiceoryx-posh-dev iceoryx" ;;
+    benchmarks)
+      packages="$packages libiceoryx-posh-dev iceoryx libopencv-dev libbenchmark-dev
+                python3-numpy python3-pil dataset-fashion-mnist"
+      ;;
+    peers) packages="$packages python3-venv ffmpeg" ;;
     *)
-      echo "usage: sh cmake/bootstrap.sh [quickstart] [tests] [benchmarks]" >&2
+      echo "usage: sh cmake/bootstrap.sh [quickstart] [tests] [benchmarks] [peers]" >&2
       exit 2
       ;;
   esac
