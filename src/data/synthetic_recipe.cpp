@@ -142,7 +142,8 @@ struct Place {
 };
 
 Order order_of(const SyntheticRecipe& recipe) {
-  return Order({recipe.samples_per_epoch, recipe.seed, recipe.order});
+  return Order(
+      {.samples_per_epoch = recipe.samples_per_epoch, .seed = recipe.seed, .mode = recipe.order});
 }
 
 Place place_of(const SyntheticRecipe& recipe, std::uint64_t position) {
@@ -243,7 +244,7 @@ std::uint64_t SyntheticRecipe::sample_id_at(std::uint64_t position) const {
 std::optional<std::uint64_t> SyntheticRecipe::position_of(std::uint64_t epoch,
                                                           std::uint64_t sample_id) const {
   if (sample_id >= samples_per_epoch) return std::nullopt;
-  return epoch * samples_per_epoch + order_of(*this).offset_of(epoch, sample_id);
+  return epoch * samples_per_epoch + *order_of(*this).offset_of(epoch, sample_id);
 }
 
 std::size_t SyntheticRecipe::byte_count(std::size_t field) const {

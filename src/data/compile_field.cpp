@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#include "data/field_program.hpp"
+#include "data/image_program.hpp"
+#include "data/tensor_program.hpp"
+
+#include <batchcast/core/error.hpp>
+
+#include <algorithm>
+
+namespace batchcast::detail {
+
+void refuse_stage(const std::string& field, std::string_view stage, const std::string& why) {
+  std::string reason = why;
+  constexpr std::string_view prefix = "batchcast: ";
+  if (reason.starts_with(prefix)) reason.erase(0, prefix.size());
+  if (!reason.empty() && reason.back() == '.') reason.pop_back();
+  throw InvalidArgument("batchcast: the stage `" + std::string(stage) + "` of the field `" + field +
+                        "` does not fit: " + reason + ".");
+}
+
+std::unique_ptr<FieldProgram> compile_field(const FieldRecipe& field, const PartSpec& part) {
+  const bool works_on_pixels = std::any_of(
+      field.stages.begin(), field.stages.end(), [](const std::shared_ptr<const Stage>& stage) {
+        return stage->kind() == StageKind::decode || stage->kind() == StageKind::geometry ||
+               stage->kind() == StageKind::pixel || stage->name() == "normalize";
+      });
+  const bool converts_image = std::any_of(
+      field.stages.begin(), field.stages.end(),
+      [](const auto& stage) { return dynamic_cast<const ToStage*>(stage.get()) != nullptr; });
+  const bool image = part.kind == PartKind::image ||
+                     ((works_on_pixels || converts_image) && as_raw_image(part).has_value());
+  return image ? compile_image(field, part) : compile_tensor(field, part);
+}
+
+}  // namespace batchcast::detail

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#include <batchcast/core/error.hpp>
+#include <batchcast/data/order.hpp>
+
+#include <algorithm>
+#include <string>
+
+namespace batchcast {
+namespace detail {
+namespace {
+
+std::uint64_t divide_up(std::uint64_t a, std::uint64_t b) noexcept { return (a - 1) / b + 1; }
+
+}  // namespace
+
+BlockShuffle::BlockShuffle(std::uint64_t samples, const BlockOptions& options,
+                           std::uint64_t key) noexcept
+    : samples_(samples),
+      block_samples_(std::min(options.block_samples, samples)),
+      blocks_(divide_up(samples, block_samples_), key),
+      // At most twice the dataset: what was given may be as large as it likes.
+      window_samples_(std::min(options.window_blocks, blocks_.size()) * block_samples_),
+      hole_samples_(blocks_.size() * block_samples_ - samples),
+      hole_((blocks_.offset_of(blocks_.size() - 1) + 1) * block_samples_ - hole_samples_),
+      key_(key) {}
+
+BlockShuffle::Window BlockShuffle::window_around(std::uint64_t offset) const noexcept {
+  const std::uint64_t number = over_hole(offset) / window_samples_;
+  // The hole ends where a block ends, so no window begins inside it; one may begin right behind.
+  const std::uint64_t start = without_hole(number * window_samples_);
+  const std::uint64_t end = std::min(samples_, without_hole((number + 1) * window_samples_));
+  return {start, Permutation(end - start, fold_key(key_, number))};
+}
+
+std::uint64_t BlockShuffle::index_at(std::uint64_t offset) const noexcept {
+  const Window window = window_around(offset);
+  const std::uint64_t place =
+      over_hole(window.start + window.permutation.index_at(offset - window.start));
+  return blocks_.index_at(place / block_samples_) * block_samples_ + place % block_samples_;
+}
+
+std::uint64_t BlockShuffle::offset_of(std::uint64_t index) const noexcept {
+  const std::uint64_t before = without_hole(
+      blocks_.offset_of(index / block_samples_) * block_samples_ + index % block_samples_);
+  const Window window = window_around(before);
+  return window.start + window.permutation.offset_of(before - window.start);
+}
+
+}  // namespace detail
+
+Order::Order(const OrderOptions& options) : options_(options) {
+  const auto refuse = [](const std::string& what) { throw InvalidArgument("batchcast: " + what); };
+  const std::uint64_t samples = options.samples_per_epoch;
+  if (samples < 1 || samples > samples_per_epoch_max) {
+    refuse("an epoch of " + std::to_string(samples) +
+           " samples cannot be ordered. Give between 1 and 2^48 samples.");
+  }
+  if (options.mode == OrderMode::blocks) {
+    if (options.blocks.block_samples == 0) {
+      refuse("the order `blocks` has block_samples = 0. Give at least 1 sample to a block.");
+    }
+    if (options.blocks.window_blocks == 0) {
+      refuse("the order `blocks` has window_blocks = 0. Give at least 1 block to a window.");
+    }
+  }
+  const auto [index, count] = options.shard;
+  if (count == 0 || index >= count) {
+    refuse("there is no shard " + std::to_string(index) + "/" + std::to_string(count) +
+           ". Shards are numbered from 0: of two, they are 0/2 and 1/2.");
+  }
+  if (count > samples) {
+    refuse("a dataset of " + std::to_string(samples) + " samples cannot be cut into " +
+           std::to_string(count) + " shards: each must have at least one sample.");
+  }
+}
+
+EpochOrder Order::epoch(std::uint64_t epoch) const noexcept {
+  const std::uint64_t samples = options_.samples_per_epoch;
+  const std::uint64_t size = samples_per_epoch();
+  const std::uint64_t first = options_.shard.index * size;
+  if (options_.mode == OrderMode::sequential) return {Permutation::identity(samples), first, size};
+  const std::uint64_t key =
+      detail::fold_key(options_.seed, options_.mode == OrderMode::fixed ? 0 : epoch);
+  if (options_.mode != OrderMode::blocks) return {Permutation(samples, key), first, size};
+  EpochOrder order(Permutation::identity(1), first, size);
+  order.blocks_.emplace(samples, options_.blocks, key);
+  return order;
+}
+
+}  // namespace batchcast

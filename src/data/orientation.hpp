@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#pragma once
+
+#include <batchcast/data/geometry.hpp>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace batchcast::detail {
+
+/// RGB rows in memory.
+struct RowsView {
+  const std::uint8_t* data = nullptr;
+  std::size_t stride = 0;
+  ImageSize size;
+};
+
+/// The image's size once EXIF's `orientation` (1 to 8) is applied.
+[[nodiscard]] ImageSize upright_size(ImageSize stored, int orientation) noexcept;
+
+/// Writes the image as it is meant to be seen: RGB, dense, of upright_size().
+void turn_upright(const RowsView& stored, int orientation, std::uint8_t* out) noexcept;
+
+}  // namespace batchcast::detail

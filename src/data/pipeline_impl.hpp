@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#pragma once
+
+#include "data/bad_samples.hpp"
+#include "data/field_program.hpp"
+
+#include <batchcast/data/pipeline.hpp>
+
+#include <memory>
+#include <vector>
+
+namespace batchcast {
+
+/// What the workers of a pipeline share; constant but for the bad samples.
+struct Pipeline::Impl {
+  explicit Impl(PipelineOptions options);
+
+  struct Field {
+    std::size_t part = 0;
+    std::unique_ptr<detail::FieldProgram> program;
+    std::size_t byte_count = 0;
+  };
+
+  PipelineOptions options;
+  Order order;
+  std::vector<Field> fields;
+  Schema schema;
+  std::string recipe_json;
+  Fingerprint identity;
+  mutable detail::BadSamples bad_samples;
+  bool copies_only = false;  ///< every field is its part as it stands
+
+ private:
+  void compile();
+  void compile(const FieldRecipe& field);
+  void describe();
+};
+
+namespace detail {
+
+/// One thread's runners and buffers.
+class PipelineWorker final : public SampleWorker {
+ public:
+  explicit PipelineWorker(const Pipeline::Impl& pipeline);
+  void make(const SampleSlots& slots) override;
+  [[nodiscard]] MakerTimes times() const noexcept override;
+
+  /// One sample, noting what was drawn; `notes` has a list for each field.
+  std::uint64_t make_noted(const SampleSlots& slots, std::vector<std::vector<Note>>& notes);
+
+ private:
+  struct Place {
+    std::uint64_t epoch = 0;
+    std::uint64_t index = 0;
+    std::uint64_t sample_id = 0;
+  };
+  std::uint64_t make_one(const Place& place, const SampleSlots& slots, std::size_t slot);
+  void attempt(const Place& place, const SampleSlots& slots, std::size_t slot);
+  void read(const Place& place, bool substitute);
+  void copy_all(const SampleSlots& slots);
+
+  const Pipeline::Impl& pipeline_;
+  std::vector<std::unique_ptr<FieldRunner>> runners_;
+  SampleParts parts_;
+  std::vector<std::vector<Note>>* notes_ = nullptr;
+  std::atomic<std::uint64_t> read_ns_{0};
+  std::atomic<std::uint64_t> make_ns_{0};
+};
+
+}  // namespace detail
+}  // namespace batchcast

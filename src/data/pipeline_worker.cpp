@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#include "data/pipeline_impl.hpp"
+
+#include <batchcast/core/clock.hpp>
+#include <batchcast/core/error.hpp>
+
+#include <cstring>
+
+namespace batchcast::detail {
+
+PipelineWorker::PipelineWorker(const Pipeline::Impl& pipeline) : pipeline_(pipeline) {
+  for (const auto& field : pipeline.fields) runners_.push_back(field.program->runner());
+}
+
+MakerTimes PipelineWorker::times() const noexcept {
+  return {read_ns_.load(std::memory_order_relaxed), make_ns_.load(std::memory_order_relaxed)};
+}
+
+void PipelineWorker::make(const SampleSlots& slots) {
+  const std::uint64_t began_ns = now_ns();
+  const std::uint64_t read_before_ns = read_ns_.load(std::memory_order_relaxed);
+  if (pipeline_.copies_only && pipeline_.options.source->in_memory()) {
+    copy_all(slots);
+  } else {
+    const auto order = pipeline_.order.epoch(slots.epoch);
+    for (std::size_t i = 0; i < slots.size(); ++i) {
+      const std::uint64_t index = slots.index_in_epoch + i;
+      slots.sample_ids[i] = make_one({slots.epoch, index, order.index_at(index)}, slots, i);
+    }
+  }
+  const std::uint64_t read_ns = read_ns_.load(std::memory_order_relaxed) - read_before_ns;
+  make_ns_.fetch_add(now_ns() - began_ns - read_ns, std::memory_order_relaxed);
+}
+
+std::uint64_t PipelineWorker::make_noted(const SampleSlots& slots,
+                                         std::vector<std::vector<Note>>& notes) {
+  notes_ = &notes;
+  const std::uint64_t id = pipeline_.order.sample_id_at(slots.epoch, slots.index_in_epoch);
+  const std::uint64_t made = make_one({slots.epoch, slots.index_in_epoch, id}, slots, 0);
+  slots.sample_ids[0] = made;
+  notes_ = nullptr;
+  return made;
+}
+
+// The sample, or the first one after it in the dataset that can be made.
+std::uint64_t PipelineWorker::make_one(const Place& place, const SampleSlots& slots,
+                                       std::size_t slot) {
+  const std::uint64_t samples = pipeline_.options.source->size();
+  for (std::uint64_t step = 0; step < samples; ++step) {
+    const std::uint64_t id = (place.sample_id + step) % samples;
+    if (pipeline_.bad_samples.contains(id)) continue;
+    try {
+      read({place.epoch, place.index, id}, step != 0);
+      attempt({place.epoch, place.index, id}, slots, slot);
+      return id;
+    } catch (const BadSample& bad) {
+      pipeline_.bad_samples.add({id, pipeline_.options.source->name_of(id), bad.what()});
+    }
+  }
+  throw BadSample("batchcast: no sample of this dataset can be made. `batchcast check` says why.");
+}
+
+void PipelineWorker::read(const Place& place, bool /*substitute*/) {
+  const std::uint64_t began_ns = now_ns();
+  pipeline_.options.source->read(place.sample_id, parts_);
+  read_ns_.fetch_add(now_ns() - began_ns, std::memory_order_relaxed);
+}
+
+void PipelineWorker::attempt(const Place& place, const SampleSlots& slots, std::size_t slot) {
+  const SampleKey key{pipeline_.options.seed, place.epoch, place.sample_id};
+  for (std::size_t i = 0; i < runners_.size(); ++i) {
+    const Pipeline::Impl::Field& field = pipeline_.fields[i];
+    PartInput input{parts_[field.part], key, nullptr};
+    if (notes_ != nullptr) {
+      input.notes = &(*notes_)[i];
+      input.notes->clear();
+    }
+    const FieldSlots& target = slots.fields[i];
+    runners_[i]->run(input, {target.data + slot * target.stride_bytes, field.byte_count});
+  }
+}
+
+// For samples of a few hundred bytes all that is not copying them is what costs.
+void PipelineWorker::copy_all(const SampleSlots& slots) {
+  const Source& source = *pipeline_.options.source;
+  const auto order = pipeline_.order.epoch(slots.epoch);
+  for (std::size_t i = 0; i < slots.size(); ++i) {
+    slots.sample_ids[i] = order.index_at(slots.index_in_epoch + i);
+    source.read(slots.sample_ids[i], parts_);
+    for (std::size_t f = 0; f < pipeline_.fields.size(); ++f) {
+      const Pipeline::Impl::Field& field = pipeline_.fields[f];
+      const FieldSlots& target = slots.fields[f];
+      std::memcpy(target.data + i * target.stride_bytes, parts_[field.part].data(),
+                  field.byte_count);
+    }
+  }
+}
+
+}  // namespace batchcast::detail
