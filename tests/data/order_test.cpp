@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the batchcast authors
+#include <batchcast/core/error.hpp>
 #include <batchcast/data/order.hpp>
 
 #include <algorithm>
@@ -8,6 +9,8 @@
 #include <ctime>
 #include <map>
 #include <random>
+#include <set>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -17,7 +20,7 @@ namespace bc = batchcast;
 
 namespace {
 
-std::vector<std::uint64_t> listed(const bc::Permutation& permutation) {
+std::vector<std::uint64_t> listed(const auto& permutation) {
   std::vector<std::uint64_t> indices(permutation.size());
   for (std::uint64_t i = 0; i < permutation.size(); ++i) indices[i] = permutation.index_at(i);
   return indices;
@@ -103,10 +106,13 @@ TEST_CASE("every permutation of up to six elements comes equally often") {
 
 TEST_CASE("positions and pairs are uniform over the keys") {
   constexpr std::uint64_t keys = 100'000;
+  const auto mode = GENERATE(bc::OrderMode::reshuffle, bc::OrderMode::blocks);
   for (const std::uint64_t n : {7U, 8U, 16U, 17U, 20U, 32U, 33U, 64U, 100U}) {
+    if (mode == bc::OrderMode::blocks && n != 16 && n != 33) continue;
     std::vector<std::uint32_t> places(n * n);
     std::vector<std::uint32_t> pairs(n * (n - 1));
-    const bc::Order order({.samples_per_epoch = n, .seed = 1});
+    const bc::Order order(
+        {.samples_per_epoch = n, .seed = 1, .mode = mode, .blocks = {.block_samples = 3}});
     for (std::uint64_t epoch = 0; epoch < keys; ++epoch) {
       const auto indices = listed(order.epoch(epoch));
       for (std::uint64_t i = 0; i < n; ++i) ++places[i * n + indices[i]];
@@ -123,7 +129,7 @@ TEST_CASE("positions and pairs are uniform over the keys") {
 TEST_CASE("within one epoch, offsets and neighbours do not predict indices") {
   constexpr std::uint64_t bins = 64;
   for (const std::uint64_t n : {4096U, 50'000U, 1'281'167U}) {
-    const bc::Permutation permutation = bc::Order({.samples_per_epoch = n, .seed = 4}).epoch(1);
+    const bc::EpochOrder permutation = bc::Order({.samples_per_epoch = n, .seed = 4}).epoch(1);
     for (const std::uint64_t distance : {0U, 1U, 2U, 64U, 256U, 1024U}) {
       std::vector<std::uint32_t> cells(bins * bins);
       for (std::uint64_t i = 0; i + distance < n; ++i) {
@@ -179,6 +185,168 @@ TEST_CASE("Order looks up both ways in every mode") {
   }
 }
 
+TEST_CASE("every mode visits each sample once, for every size up to 5,000") {
+  struct Shape {
+    bc::OrderMode mode;
+    bc::BlockOptions blocks;
+  };
+  const auto unlimited = ~std::uint64_t{0};
+  const std::vector<Shape> shapes = {{bc::OrderMode::reshuffle, {}},
+                                     {bc::OrderMode::fixed, {}},
+                                     {bc::OrderMode::sequential, {}},
+                                     {bc::OrderMode::blocks, {}},
+                                     {bc::OrderMode::blocks, {7, 3}},
+                                     {bc::OrderMode::blocks, {1, 1}},
+                                     {bc::OrderMode::blocks, {1, 20}},
+                                     {bc::OrderMode::blocks, {64, 1}},
+                                     {bc::OrderMode::blocks, {unlimited, unlimited}},
+                                     {bc::OrderMode::blocks, {100, unlimited}}};
+  std::vector<bool> seen;
+  const std::size_t first_of_blocks = 3;
+  for (std::uint64_t n = 1; n <= 5000; ++n) {
+    for (std::size_t s = 0; s < shapes.size(); ++s) {
+      // The first three are one Permutation, tested above; the larger sizes get one shape each.
+      const std::size_t turn = first_of_blocks + n % (shapes.size() - first_of_blocks);
+      if (n > 500 && s != turn) continue;
+      const auto order = bc::Order({.samples_per_epoch = n,
+                                    .seed = n,
+                                    .mode = shapes[s].mode,
+                                    .blocks = shapes[s].blocks})
+                             .epoch(n % 3);
+      seen.assign(n, false);
+      for (std::uint64_t i = 0; i < n; ++i) {
+        const std::uint64_t index = order.index_at(i);
+        if (index >= n || seen[index] || order.offset_of(index) != i) {
+          FAIL("size " << n << ", shape " << s << ", offset " << i << ", index " << index);
+        }
+        seen[index] = true;
+      }
+    }
+  }
+}
+
+TEST_CASE("blocks of large datasets are inverted and stay in range") {
+  const unsigned seed = std::random_device{}();
+  INFO("random seed " << seed);
+  std::mt19937_64 random(seed);
+  for (int i = 0; i < 20'000; ++i) {
+    const auto up_to = [&](std::uint64_t most) { return 1 + random() % most; };
+    const std::uint64_t n =
+        i < 10 ? bc::samples_per_epoch_max : up_to(std::uint64_t{1} << up_to(48));
+    const bc::BlockOptions blocks{up_to(std::uint64_t{1} << (random() % 50)),
+                                  up_to(std::uint64_t{1} << (random() % 50))};
+    const auto order = bc::Order({.samples_per_epoch = n,
+                                  .seed = random(),
+                                  .mode = bc::OrderMode::blocks,
+                                  .blocks = blocks})
+                           .epoch(random());
+    for (const std::uint64_t offset : {random() % n, random() % n, n - 1}) {
+      const std::uint64_t index = order.index_at(offset);
+      if (index >= n || order.offset_of(index) != offset) {
+        FAIL("size " << n << ", blocks of " << blocks.block_samples << ", windows of "
+                     << blocks.window_blocks << ", offset " << offset << ", index " << index
+                     << ", random seed " << seed);
+      }
+    }
+  }
+}
+
+TEST_CASE("the samples of a window come from its blocks only, and are shuffled") {
+  for (const std::uint64_t n : {4000U, 4001U, 4063U}) {
+    const std::uint64_t block = 64;
+    const std::uint64_t window = 4;
+    const bc::Order order({.samples_per_epoch = n,
+                           .seed = 2,
+                           .mode = bc::OrderMode::blocks,
+                           .blocks = {block, window}});
+    for (std::uint64_t epoch = 0; epoch < 5; ++epoch) {
+      const auto indices = listed(order.epoch(epoch));
+      std::set<std::uint64_t> done;
+      std::uint64_t neighbours = 0;
+      for (std::uint64_t at = 0; at < n;) {
+        // A window ends where its blocks have given all that they have.
+        std::map<std::uint64_t, std::uint64_t> taken;
+        const auto whole = [&] {
+          return std::all_of(taken.begin(), taken.end(), [&](const auto& entry) {
+            return entry.second == std::min(block, n - entry.first * block);
+          });
+        };
+        do {
+          ++taken[indices[at] / block];
+          neighbours += at > 0 && indices[at] == indices[at - 1] + 1 ? 1 : 0;
+          ++at;
+        } while (at < n && !(taken.size() == window && whole()));
+        REQUIRE(whole());
+        REQUIRE((taken.size() == window || at == n));
+        for (const auto& entry : taken) REQUIRE(done.insert(entry.first).second);
+      }
+      CHECK(neighbours < n / 50);
+    }
+    CHECK(listed(order.epoch(0)) != listed(order.epoch(1)));
+  }
+}
+
+TEST_CASE("shards are disjoint, equally long, and all but the epoch's end") {
+  const auto mode = GENERATE(bc::OrderMode::reshuffle, bc::OrderMode::fixed,
+                             bc::OrderMode::sequential, bc::OrderMode::blocks);
+  for (const std::uint64_t n : {1U, 2U, 7U, 16U, 100U, 1003U}) {
+    for (const std::uint64_t count : {1U, 2U, 3U, 7U, 64U, 1003U}) {
+      if (count > n) continue;
+      const bc::OrderOptions whole{
+          .samples_per_epoch = n, .seed = 5, .mode = mode, .blocks = {8, 3}};
+      for (std::uint64_t epoch = 0; epoch < 2; ++epoch) {
+        const auto all = listed(bc::Order(whole).epoch(epoch));
+        std::vector<std::uint64_t> shared;
+        for (std::uint64_t i = 0; i < count; ++i) {
+          bc::OrderOptions options = whole;
+          options.shard = {i, count};
+          const bc::Order order(options);
+          REQUIRE(order.samples_per_epoch() == n / count);
+          REQUIRE(order.dataset_samples() == n);
+          const bc::EpochOrder share = order.epoch(epoch);
+          REQUIRE(share.size() == n / count);
+          for (std::uint64_t id = 0; id < n; ++id) {
+            const auto offset = share.offset_of(id);
+            if (offset) REQUIRE(share.index_at(*offset) == id);
+          }
+          for (const std::uint64_t id : listed(share)) shared.push_back(id);
+        }
+        REQUIRE(std::equal(shared.begin(), shared.end(), all.begin()));
+        REQUIRE(all.size() - shared.size() < count);
+      }
+    }
+  }
+}
+
+TEST_CASE("impossible blocks and shards are refused, with a text that says why") {
+  const auto text_of = [](const bc::OrderOptions& options) -> std::string {
+    try {
+      static_cast<void>(bc::Order(options));
+    } catch (const bc::InvalidArgument& error) {
+      return error.what();
+    }
+    return {};
+  };
+  const auto contains = [](const std::string& text, const char* part) {
+    return text.find(part) != std::string::npos;
+  };
+  bc::OrderOptions options{.samples_per_epoch = 10, .mode = bc::OrderMode::blocks};
+  CHECK(text_of(options).empty());
+  options.blocks = {0, 4};
+  CHECK(contains(text_of(options), "block_samples"));
+  options.blocks = {4, 0};
+  CHECK(contains(text_of(options), "window_blocks"));
+  options.blocks = {};
+  options.shard = {10, 10};
+  CHECK(contains(text_of(options), "10/10"));
+  options.shard = {0, 0};
+  CHECK(contains(text_of(options), "0/0"));
+  options.shard = {0, 11};
+  CHECK(contains(text_of(options), "11 shards"));
+  options.shard = {9, 10};
+  CHECK(text_of(options).empty());
+}
+
 TEST_CASE("the order is pinned: another value here changes every stream") {
   CHECK(listed(bc::Order({.samples_per_epoch = 8, .seed = 1}).epoch(0)) ==
         std::vector<std::uint64_t>{7, 1, 2, 3, 5, 4, 0, 6});
@@ -186,6 +354,9 @@ TEST_CASE("the order is pinned: another value here changes every stream") {
   CHECK(imagenet.sample_id_at(3, 0) == 615699);
   CHECK(imagenet.sample_id_at(3, 1'281'166) == 645878);
   CHECK(bc::Order({.samples_per_epoch = 1000}).sample_id_at(0, 1) == 410);
+  const bc::Order blocks({.samples_per_epoch = 1'281'167, .mode = bc::OrderMode::blocks});
+  CHECK(blocks.sample_id_at(3, 0) == 1225662);
+  CHECK(blocks.sample_id_at(3, 1'281'166) == 1137296);
 }
 
 TEST_CASE("an impossible size is refused") {
@@ -198,10 +369,11 @@ TEST_CASE("an impossible size is refused") {
 
 // Not run by default: batchcast_tests "[.speed]"
 TEST_CASE("speed of a lookup", "[.speed]") {
+  const auto mode = GENERATE(bc::OrderMode::reshuffle, bc::OrderMode::blocks);
   for (const std::uint64_t n :
        {10ULL, 17ULL, 256ULL, 257ULL, 1025ULL, 1'281'167ULL, (1ULL << 40) + 1}) {
-    const bc::Order order({.samples_per_epoch = n, .seed = 8});
-    const bc::Permutation permutation = order.epoch(0);
+    const bc::Order order({.samples_per_epoch = n, .seed = 8, .mode = mode});
+    const bc::EpochOrder permutation = order.epoch(0);
     constexpr std::uint64_t count = 4'000'000;
     const auto nanoseconds = [n](auto&& look_up) {
       const std::clock_t start = std::clock();
@@ -216,11 +388,12 @@ TEST_CASE("speed of a lookup", "[.speed]") {
     const auto within = nanoseconds(
         [&](std::uint64_t, std::uint64_t offset) { return permutation.index_at(offset); });
     const auto inverse = nanoseconds(
-        [&](std::uint64_t, std::uint64_t offset) { return permutation.offset_of(offset); });
+        [&](std::uint64_t, std::uint64_t offset) { return *permutation.offset_of(offset); });
     const auto whole = nanoseconds(
         [&](std::uint64_t i, std::uint64_t offset) { return order.sample_id_at(i, offset); });
-    WARN("size " << n << ": index_at " << within.first << " ns, offset_of " << inverse.first
-                 << " ns, Order::sample_id_at in any epoch " << whole.first << " ns ("
-                 << (within.second ^ inverse.second ^ whole.second) << ")");
+    WARN(bc::name_of(mode) << ", size " << n << ": index_at " << within.first << " ns, offset_of "
+                           << inverse.first << " ns, Order::sample_id_at in any epoch "
+                           << whole.first << " ns ("
+                           << (within.second ^ inverse.second ^ whole.second) << ")");
   }
 }

@@ -2,143 +2,17 @@
 // Copyright 2026 the batchcast authors
 #pragma once
 
-#include <batchcast/core/assert.hpp>
-#include <batchcast/core/error.hpp>
-#include <batchcast/data/random.hpp>
+#include <batchcast/data/permutation.hpp>
 
 #include <array>
-#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <string>
 #include <string_view>
 
-// In which order an epoch visits the dataset: a keyed permutation with random access in both
-// directions and no list of indices anywhere, so seeking in a billion-sample epoch costs nothing.
+// In which order an epoch visits the dataset. Every lookup takes the same few steps whatever the
+// dataset's size, in both directions, so seeking in a billion-sample epoch costs nothing.
 namespace batchcast {
-
-inline constexpr std::uint64_t samples_per_epoch_max = std::uint64_t{1} << 48;
-
-/// A permutation of [0, n), chosen by a 64-bit key. Six words whatever n is; every member is a pure
-/// function and may be called from any thread.
-///
-/// Up to 16 elements it is the key's own shuffle, packed into one word: all n! occur equally often.
-/// Above, it is a Feistel network over a domain of `high_count` × 2^`low_bits` (the smallest such
-/// product ≥ n with halves of about the same size), walked until it lands in [0, n). The domain is
-/// less than 2^`low_bits` larger than n, so that a second step is rare. The numbers of rounds are
-/// measured: below 4,096 by positions, pairs and triples over millions of keys at sizes from 17 to
-/// 257, above by offsets and neighbours within single epochs.
-class Permutation {
- public:
-  /// n in [1, samples_per_epoch_max].
-  Permutation(std::uint64_t n, std::uint64_t key) noexcept : n_(n) {
-    BATCHCAST_ASSERT(n >= 1 && n <= samples_per_epoch_max);
-    key_ = detail::mix64((key ^ 0x6f72646572) + n * detail::golden_ratio);
-    factor_ = detail::mix64(key_ + detail::golden_ratio);
-    if (n <= packed_max) {
-      packed_ = pack_shuffled(n, key_);
-      return;
-    }
-    rounds_ = n < 4096 ? 12 : 8;
-    split();
-  }
-
-  [[nodiscard]] static Permutation identity(std::uint64_t n) noexcept {
-    Permutation result(n, 0);
-    result.packed_ = packed_identity;
-    result.rounds_ = 0;
-    return result;
-  }
-
-  [[nodiscard]] std::uint64_t size() const noexcept { return n_; }
-
-  /// The element at `offset`, which must be below size().
-  [[nodiscard]] std::uint64_t index_at(std::uint64_t offset) const noexcept {
-    BATCHCAST_ASSERT(offset < n_);
-    if (n_ <= packed_max) return (packed_ >> (4 * offset)) & 15;
-    std::uint64_t value = forward(offset);
-    while (value >= n_) value = forward(value);
-    return value;
-  }
-
-  /// Where `index`, which must be below size(), stands: the inverse of index_at.
-  [[nodiscard]] std::uint64_t offset_of(std::uint64_t index) const noexcept {
-    BATCHCAST_ASSERT(index < n_);
-    if (n_ <= packed_max) {
-      std::uint64_t offset = 0;
-      while (((packed_ >> (4 * offset)) & 15) != index) ++offset;
-      return offset;
-    }
-    std::uint64_t value = backward(index);
-    while (value >= n_) value = backward(value);
-    return value;
-  }
-
- private:
-  static constexpr std::uint64_t packed_max = 16;
-  static constexpr std::uint64_t small_max = 256;  // both halves below 16
-  static constexpr std::uint64_t packed_identity = 0xfedc'ba98'7654'3210;
-
-  // Fisher-Yates whose choices are the digits of the fraction key / 2^64 in mixed radix: the bias
-  // stays below 16! / 2^64.
-  [[nodiscard]] static std::uint64_t pack_shuffled(std::uint64_t n,
-                                                   std::uint64_t fraction) noexcept {
-    std::uint64_t packed = packed_identity;
-    for (std::uint64_t left = n; left > 1; --left) {
-      const std::uint64_t pick = 4 * detail::scale_down(fraction, left);
-      const std::uint64_t last = 4 * (left - 1);
-      fraction *= left;
-      const std::uint64_t differ = ((packed >> pick) ^ (packed >> last)) & 15;
-      packed ^= (differ << pick) ^ (differ << last);
-    }
-    return packed;
-  }
-
-  void split() noexcept {
-    low_bits_ = static_cast<std::uint32_t>(std::bit_width(n_ - 1)) / 2;
-    high_count_ = ((n_ - 1) >> low_bits_) + 1;
-  }
-
-  // What one half does to the other, as a fraction of 2^64. Small halves are too little for a
-  // product to scatter: there each round looks its nibble up in a random word instead.
-  [[nodiscard]] std::uint64_t round_value(std::uint64_t half, std::uint32_t round) const noexcept {
-    const std::uint64_t addend = key_ + round * detail::golden_ratio;
-    const std::uint64_t factor = factor_ + round * 0xd1b54a32d192ed03;
-    if (n_ > small_max) return detail::multiply_fold(half ^ addend, factor);
-    return std::rotl(detail::multiply_fold(addend, factor), static_cast<int>(4 * half));
-  }
-
-  [[nodiscard]] std::uint64_t forward(std::uint64_t value) const noexcept {
-    std::uint64_t high = value >> low_bits_;
-    std::uint64_t low = value & ((std::uint64_t{1} << low_bits_) - 1);
-    for (std::uint32_t round = 0; round < rounds_; round += 2) {
-      high += detail::scale_down(round_value(low, round), high_count_);
-      high = high >= high_count_ ? high - high_count_ : high;
-      low ^= round_value(high, round + 1) >> (64 - low_bits_);
-    }
-    return (high << low_bits_) | low;
-  }
-
-  [[nodiscard]] std::uint64_t backward(std::uint64_t value) const noexcept {
-    std::uint64_t high = value >> low_bits_;
-    std::uint64_t low = value & ((std::uint64_t{1} << low_bits_) - 1);
-    for (std::uint32_t round = rounds_; round > 0; round -= 2) {
-      low ^= round_value(high, round - 1) >> (64 - low_bits_);
-      const std::uint64_t step = detail::scale_down(round_value(low, round - 2), high_count_);
-      high = high >= step ? high - step : high + high_count_ - step;
-    }
-    return (high << low_bits_) | low;
-  }
-
-  std::uint64_t n_;
-  std::uint64_t key_ = 0;
-  std::uint64_t factor_ = 0;
-  std::uint64_t packed_ = packed_identity;  // up to packed_max
-  std::uint64_t high_count_ = 1;            // above, with low_bits_ and rounds_
-  std::uint32_t low_bits_ = 0;
-  std::uint32_t rounds_ = 0;
-};
 
 enum class OrderMode : std::uint8_t {
   reshuffle,   ///< every epoch its own shuffle
@@ -179,45 +53,108 @@ struct Shard {
 };
 
 struct OrderOptions {
-  std::uint64_t samples_per_epoch = 0;
+  std::uint64_t samples_per_epoch = 0;  ///< of the whole dataset, whatever the shard
   std::uint64_t seed = 0;
   OrderMode mode = OrderMode::reshuffle;
+  BlockOptions blocks = {};  ///< where the mode is `blocks`
+  Shard shard = {};
+};
+
+namespace detail {
+
+/// The whole dataset in the mode `blocks`, for one key. The dataset's last block may be short: laid
+/// out in their shuffled order as if all blocks were full, they leave a hole behind it, over which
+/// every offset beyond is moved.
+class BlockShuffle {
+ public:
+  BlockShuffle(std::uint64_t samples, const BlockOptions& options, std::uint64_t key) noexcept;
+  [[nodiscard]] std::uint64_t index_at(std::uint64_t offset) const noexcept;
+  [[nodiscard]] std::uint64_t offset_of(std::uint64_t index) const noexcept;
+
+ private:
+  struct Window {
+    std::uint64_t start;
+    Permutation permutation;
+  };
+  [[nodiscard]] Window window_around(std::uint64_t offset) const noexcept;
+  [[nodiscard]] std::uint64_t over_hole(std::uint64_t offset) const noexcept {
+    return offset < hole_ ? offset : offset + hole_samples_;
+  }
+  [[nodiscard]] std::uint64_t without_hole(std::uint64_t place) const noexcept {
+    return place < hole_ ? place : place - hole_samples_;
+  }
+
+  std::uint64_t samples_;
+  std::uint64_t block_samples_;
+  Permutation blocks_;
+  std::uint64_t window_samples_;
+  std::uint64_t hole_samples_;
+  std::uint64_t hole_;
+  std::uint64_t key_;
+};
+
+}  // namespace detail
+
+/// The order of one epoch, or of one shard's share of it. A value; pure and callable from any
+/// thread.
+class EpochOrder {
+ public:
+  [[nodiscard]] std::uint64_t size() const noexcept { return size_; }
+
+  /// The sample at `offset`, which must be below size().
+  [[nodiscard]] std::uint64_t index_at(std::uint64_t offset) const noexcept {
+    BATCHCAST_ASSERT(offset < size_);
+    return blocks_ ? blocks_->index_at(first_ + offset) : whole_.index_at(first_ + offset);
+  }
+
+  /// The inverse: where `index`, a sample of the dataset, comes; nothing where another shard has it
+  /// or none.
+  [[nodiscard]] std::optional<std::uint64_t> offset_of(std::uint64_t index) const noexcept {
+    const std::uint64_t offset =
+        (blocks_ ? blocks_->offset_of(index) : whole_.offset_of(index)) - first_;
+    return offset < size_ ? std::optional(offset) : std::nullopt;
+  }
+
+ private:
+  friend class Order;
+  EpochOrder(const Permutation& whole, std::uint64_t first, std::uint64_t size) noexcept
+      : whole_(whole), first_(first), size_(size) {}
+
+  Permutation whole_;
+  std::optional<detail::BlockShuffle> blocks_;
+  std::uint64_t first_;
+  std::uint64_t size_;
 };
 
 /// The order of all epochs of a stream. A value; pure and callable from any thread.
 class Order {
  public:
-  /// Throws InvalidArgument unless samples_per_epoch is in [1, samples_per_epoch_max].
-  explicit Order(const OrderOptions& options) : options_(options) {
-    if (options.samples_per_epoch < 1 || options.samples_per_epoch > samples_per_epoch_max) {
-      throw InvalidArgument("batchcast: an epoch of " + std::to_string(options.samples_per_epoch) +
-                            " samples cannot be ordered. Give between 1 and 2^48 samples.");
-    }
-  }
+  /// Throws InvalidArgument unless samples_per_epoch is in [1, samples_per_epoch_max], blocks and
+  /// windows have at least one element, and the shard is one of at most samples_per_epoch.
+  explicit Order(const OrderOptions& options);
 
+  /// What an epoch of this shard has: all of the dataset where there is one shard.
   [[nodiscard]] std::uint64_t samples_per_epoch() const noexcept {
+    return options_.samples_per_epoch / options_.shard.count;
+  }
+  [[nodiscard]] std::uint64_t dataset_samples() const noexcept {
     return options_.samples_per_epoch;
   }
   [[nodiscard]] OrderMode mode() const noexcept { return options_.mode; }
 
-  /// One epoch's permutation, for who looks up many samples of it.
-  [[nodiscard]] Permutation epoch(std::uint64_t epoch) const noexcept {
-    if (options_.mode == OrderMode::sequential) {
-      return Permutation::identity(options_.samples_per_epoch);
-    }
-    const std::uint64_t shuffle = options_.mode == OrderMode::fixed ? 0 : epoch;
-    return {options_.samples_per_epoch, detail::fold_key(options_.seed, shuffle)};
-  }
+  /// One epoch prepared, for who looks up many samples of it.
+  [[nodiscard]] EpochOrder epoch(std::uint64_t epoch) const noexcept;
 
-  /// The sample at `offset` (below samples_per_epoch) of an epoch.
+  /// The sample at `offset` (below samples_per_epoch()) of an epoch.
   [[nodiscard]] std::uint64_t sample_id_at(std::uint64_t epoch_number,
                                            std::uint64_t offset) const noexcept {
     return epoch(epoch_number).index_at(offset);
   }
 
-  /// The inverse: the offset in that epoch at which `sample_id` (below samples_per_epoch) comes.
-  [[nodiscard]] std::uint64_t offset_of(std::uint64_t epoch_number,
-                                        std::uint64_t sample_id) const noexcept {
+  /// The inverse: the offset in that epoch at which `sample_id` (below dataset_samples()) comes;
+  /// nothing where it is not this shard's.
+  [[nodiscard]] std::optional<std::uint64_t> offset_of(std::uint64_t epoch_number,
+                                                       std::uint64_t sample_id) const noexcept {
     return epoch(epoch_number).offset_of(sample_id);
   }
 
