@@ -10,6 +10,12 @@
 #include <batchcast/core/schema.hpp>
 #include <batchcast/core/view.hpp>
 
+#include <batchcast/data/pipeline.hpp>
+#include <batchcast/data/recipe.hpp>
+#include <batchcast/data/source.hpp>
+#include <batchcast/data/stage.hpp>
+
+#include <batchcast/feeder.hpp>
 #include <batchcast/producer.hpp>
 
 #include <batchcast/batch.hpp>

@@ -8,8 +8,21 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 
 namespace batchcast {
+
+/// Options for a producer that serves what `maker` makes.
+[[nodiscard]] inline ProducerOptions producer_options(const SampleMaker& maker,
+                                                      std::string stream) {
+  ProducerOptions options;
+  options.stream = std::move(stream);
+  options.schema = maker.schema();
+  options.samples_per_epoch = maker.samples_per_epoch();
+  options.recipe_json = maker.recipe_json();
+  options.pure = true;
+  return options;
+}
 
 struct FeederOptions {
   /// Threads that make samples; 0: as many as it takes for the pipeline not to be what limits, at
