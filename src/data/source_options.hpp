@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace batchcast::detail {
+
+/// The `key=value&key=value` of a source's spec. Everything throws InvalidArgument, naming kind and
+/// key, where what stands there is not what was asked for.
+class SourceOptions {
+ public:
+  /// `kind` names the source in messages; `text` is what follows the `?`, or nothing.
+  SourceOptions(std::string_view kind, std::string_view text);
+
+  [[nodiscard]] const std::string& kind() const noexcept { return kind_; }
+
+  /// Refuses every key that is not one of `keys`, naming the nearest. To be called first.
+  void allow(std::initializer_list<std::string_view> keys) const;
+
+  [[nodiscard]] std::optional<std::string_view> text(std::string_view key) const;
+  /// Decimal digits only.
+  [[nodiscard]] std::optional<std::uint64_t> number(std::string_view key) const;
+  /// true, false, yes, no, 1 or 0.
+  [[nodiscard]] bool boolean(std::string_view key, bool otherwise) const;
+  /// One of `names`, the first of them where the key is not there.
+  [[nodiscard]] std::string_view one_of(std::string_view key,
+                                        std::initializer_list<std::string_view> names) const;
+  [[noreturn]] void refuse(std::string_view key, const std::string& why) const;
+
+ private:
+  std::string kind_;
+  std::vector<std::pair<std::string, std::string>> entries_;
+};
+
+/// `a,b,c` as file names, of which none may be empty: throws InvalidArgument, naming `kind`. A
+/// leading `~/` is the user's home, which a shell leaves as it is behind a colon.
+[[nodiscard]] std::vector<std::string> split_paths(std::string_view kind, std::string_view list);
+
+}  // namespace batchcast::detail
