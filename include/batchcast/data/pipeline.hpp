@@ -27,10 +27,10 @@ struct BadSampleReport {
 };
 
 struct PipelineOptions {
-  std::shared_ptr<const Source> source;
+  std::shared_ptr<const Source> source = {};
   /// The source as the user named it, for messages and the board; not part of the identity.
-  std::string location;
-  Recipe recipe;
+  std::string location = {};
+  Recipe recipe = {};
   std::uint64_t seed = 0;
   Shard shard = {};
   OnBadSample on_bad_sample = OnBadSample::error;

@@ -54,8 +54,8 @@ class StageCatalog {
 /// How one field is made: a part of the source and what happens to it, in that order.
 struct FieldRecipe {
   std::string name;
-  std::string from;  ///< the source's part; the field's own name if empty
-  std::vector<std::shared_ptr<const Stage>> stages;
+  std::string from = {};  ///< the source's part; the field's own name if empty
+  std::vector<std::shared_ptr<const Stage>> stages = {};
 };
 
 /// Order and stages: what a recipe file says. With source, seed and shard it determines a stream.
@@ -63,7 +63,7 @@ struct Recipe {
   OrderMode order = OrderMode::reshuffle;
   BlockOptions blocks = {};  ///< where the order is `blocks`
   /// Empty: every part of the source as it stands.
-  std::vector<FieldRecipe> fields;
+  std::vector<FieldRecipe> fields = {};
 
   /// A preset's name (`imagenet-train`), or else the path of a TOML file. Throws InvalidArgument
   /// with file, line and the nearest right name.

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#pragma once
+
+#include <batchcast/core/error.hpp>
+#include <batchcast/data/source.hpp>
+
+#include <cstring>
+#include <functional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace batchcast::test {
+
+/// A source whose parts are what a function says, with samples that are bad at will.
+class FakeSource final : public Source {
+ public:
+  using Fill = std::function<void(std::uint64_t sample_id, std::size_t part, std::span<std::byte>)>;
+
+  FakeSource(std::uint64_t samples, std::vector<PartSpec> parts, Fill fill)
+      : samples_(samples), parts_(std::move(parts)), fill_(std::move(fill)) {}
+
+  [[nodiscard]] std::uint64_t size() const noexcept override { return samples_; }
+  [[nodiscard]] const std::vector<PartSpec>& parts() const noexcept override { return parts_; }
+  void read(std::uint64_t sample_id, SampleParts& parts) const override {
+    if (bad.contains(sample_id)) throw BadSample("it is bad");
+    parts.resize(parts_.size());
+    for (std::size_t i = 0; i < parts_.size(); ++i) {
+      std::size_t bytes = size_of(parts_[i].dtype);
+      for (const std::int64_t extent : parts_[i].shape) bytes *= static_cast<std::size_t>(extent);
+      fill_(sample_id, i, parts.make(i, bytes));
+    }
+  }
+  [[nodiscard]] std::string name_of(std::uint64_t sample_id) const override {
+    return "fake/" + std::to_string(sample_id);
+  }
+  [[nodiscard]] Fingerprint fingerprint() const override { return fingerprint_of(name); }
+
+  std::set<std::uint64_t> bad;
+  std::string name = "fake";
+
+ private:
+  std::uint64_t samples_;
+  std::vector<PartSpec> parts_;
+  Fill fill_;
+};
+
+}  // namespace batchcast::test
