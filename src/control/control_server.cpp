@@ -6,9 +6,9 @@
 #include <batchcast/core/limits.hpp>
 
 #include "control/messenger.hpp"
-#include "control/named_thread.hpp"
 #include "control/report.hpp"
 #include "control/unix_socket.hpp"
+#include "core/named_thread.hpp"
 
 #include <unistd.h>
 

@@ -7,8 +7,8 @@
 #include <batchcast/core/error.hpp>
 
 #include "control/doorkeeper_impl.hpp"
-#include "control/named_thread.hpp"
 #include "control/report.hpp"
+#include "core/named_thread.hpp"
 
 #include <sys/epoll.h>
 #include <unistd.h>

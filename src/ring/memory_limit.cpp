@@ -4,6 +4,8 @@
 #include <batchcast/core/error.hpp>
 #include <batchcast/ring/memory.hpp>
 
+#include "core/cgroup.hpp"
+
 #include <sys/resource.h>
 
 #include <algorithm>
@@ -52,7 +54,6 @@ std::uint64_t reclaimable_bytes(const std::string& path, const std::string& pref
 }
 
 struct CgroupFiles {
-  std::string mount;
   std::string limit;
   std::string used;
   std::string stat_prefix;
@@ -71,26 +72,11 @@ void look_at(const std::string& at, const CgroupFiles& files, Headroom& headroom
 
 /// The tightest limit on the way from this process's cgroup up to the root, of version 2 or 1.
 Headroom cgroup_headroom(const std::string& root) {
+  const CgroupFiles version_2{"/memory.max", "/memory.current", ""};
+  const CgroupFiles version_1{"/memory.limit_in_bytes", "/memory.usage_in_bytes", "total_"};
   Headroom headroom;
-  std::ifstream file(root + "/proc/self/cgroup");
-  for (std::string line; std::getline(file, line);) {
-    const auto first = line.find(':');
-    const auto second = line.find(':', first + 1);
-    if (first == std::string::npos || second == std::string::npos) continue;
-    const std::string controllers = "," + line.substr(first + 1, second - first - 1) + ",";
-    const bool version_2 = controllers == ",,";
-    if (!version_2 && controllers.find(",memory,") == std::string::npos) continue;
-    const CgroupFiles files =
-        version_2 ? CgroupFiles{"/sys/fs/cgroup", "/memory.max", "/memory.current", ""}
-                  : CgroupFiles{"/sys/fs/cgroup/memory", "/memory.limit_in_bytes",
-                                "/memory.usage_in_bytes", "total_"};
-    std::string group = line.substr(second + 1);
-    for (;;) {
-      look_at(root + files.mount + (group == "/" ? "" : group), files, headroom);
-      const auto slash = group.rfind('/');
-      if (group.empty() || group == "/" || slash == std::string::npos) break;
-      group.erase(slash);
-    }
+  for (const CgroupDirectory& directory : cgroup_directories("memory", root)) {
+    look_at(directory.path, directory.version_2 ? version_2 : version_1, headroom);
   }
   return headroom;
 }

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#pragma once
+
+#include <string>
+
+namespace batchcast {
+
+/// Processors whose time this process may use, at least 1: those of its affinity, or fewer where a
+/// control group limits it (cpu.max; in version 1 cpu.cfs_quota_us), parts of one counted as one.
+[[nodiscard]] unsigned usable_processors();
+
+/// What the control groups alone allow; the largest number where they say nothing. `root` stands
+/// before /proc and /sys.
+[[nodiscard]] unsigned cgroup_processors(const std::string& root = "");
+
+}  // namespace batchcast
