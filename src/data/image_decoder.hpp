@@ -4,6 +4,7 @@
 
 #include <batchcast/data/geometry.hpp>
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -11,6 +12,8 @@
 
 // Encoded bytes in, a window asked for, rows out. All that the rest knows of codecs.
 namespace batchcast::detail {
+
+class ImageCodec;
 
 enum class ImageFormat : std::uint8_t { jpeg, png, webp };
 
@@ -34,8 +37,14 @@ struct RowLayout {
 
 /// Decodes image after image; one for each thread. What comes out is RGB u8 and equals that part of
 /// what PIL's `Image.open(…).convert("RGB")` gives, for JPEG bit for bit what libjpeg-turbo makes
-/// of the whole image. Every failure is a BadSample whose text is the reason; the decoder may be
-/// used again after it.
+/// of the whole image. As there, alpha is dropped rather than blended. Gray PNG of 16 bits is the
+/// exception: it keeps its high byte, where PIL's `convert` makes everything above 255 white.
+///
+/// What PIL refuses is refused: truncated files, broken streams, 12 bits, more than `pixels_max`;
+/// so are checksums of PNG that do not match, and animated WebP. Nothing below the window's last
+/// row is read, so damage there goes unnoticed: whoever checks a file reads the whole image.
+///
+/// Every failure is a BadSample whose text is the reason; the decoder may be used again after it.
 class ImageDecoder {
  public:
   ImageDecoder();
@@ -58,14 +67,13 @@ class ImageDecoder {
   [[nodiscard]] std::size_t read(std::uint8_t* rows, std::size_t stride, std::size_t count);
 
  private:
-  class Codec;
-  class Jpeg;
-  class Png;
-  class Webp;
-  std::unique_ptr<Jpeg> jpeg_;
-  std::unique_ptr<Png> png_;
-  std::unique_ptr<Webp> webp_;
-  Codec* current_ = nullptr;
+  ImageCodec& codec_for(ImageFormat format);
+  void close() noexcept;
+
+  std::array<std::unique_ptr<ImageCodec>, 3> codecs_;  // by ImageFormat, made when first met
+  ImageCodec* current_ = nullptr;                      // has an image open
+  ImageSize size_;
+  std::size_t rows_left_ = 0;  // once started
 };
 
 }  // namespace batchcast::detail

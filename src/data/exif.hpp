@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#pragma once
+
+#include <cstddef>
+#include <span>
+
+namespace batchcast::detail {
+
+/// The orientation, 1 to 8, that EXIF data (a TIFF header and what follows; "Exif" and two zeros
+/// may stand before it) say; 1 where they say none or are broken, as viewers do.
+[[nodiscard]] int exif_orientation(std::span<const std::byte> exif) noexcept;
+
+}  // namespace batchcast::detail

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#include <batchcast/core/error.hpp>
+
+#include <spng.h>
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+#include <new>
+#include <string>
+#include <vector>
+
+#include "data/exif.hpp"
+#include "data/image_codec.hpp"
+
+namespace batchcast::detail {
+namespace {
+
+constexpr std::size_t signature_bytes = 8;
+constexpr std::size_t chunk_frame_bytes = 12;  // length and type before, checksum after
+// For texts and colour profiles, which a few bytes can inflate to anything and nobody here reads.
+constexpr std::size_t ancillary_bytes_max = std::size_t{8} << 20U;
+
+void require(int status) {
+  if (status == SPNG_OK) return;
+  if (status == SPNG_EMEM) throw std::bad_alloc();
+  const bool truncated = status == SPNG_IO_EOF || status == SPNG_EIDAT_TOO_SHORT;
+  throw BadSample("the PNG cannot be decoded: " +
+                  std::string(truncated ? "it is truncated" : spng_strerror(status)));
+}
+
+std::size_t length_of_chunk(std::span<const std::byte> chunk) noexcept {
+  std::size_t length = 0;
+  for (int i = 0; i < 4; ++i) length = length << 8U | std::to_integer<std::size_t>(chunk[i]);
+  return length;
+}
+
+/// libspng keeps only what stands before the pixels; EXIF may stand after them.
+int orientation_of(std::span<const std::byte> png) noexcept {
+  std::span<const std::byte> rest = png.subspan(signature_bytes);
+  while (rest.size() >= chunk_frame_bytes) {
+    const std::size_t length = length_of_chunk(rest);
+    if (length > rest.size() - chunk_frame_bytes) break;
+    if (std::memcmp(&rest[4], "eXIf", 4) == 0) return exif_orientation(rest.subspan(8, length));
+    rest = rest.subspan(chunk_frame_bytes + length);
+  }
+  return 1;
+}
+
+struct FreeContext {
+  void operator()(spng_ctx* context) const noexcept { spng_ctx_free(context); }
+};
+
+class PngCodec final : public ImageCodec {
+ public:
+  ImageInfo open(std::span<const std::byte> encoded) override {
+    context_.reset(spng_ctx_new(0));
+    if (!context_) throw std::bad_alloc();
+    require(spng_set_chunk_limits(context_.get(), ancillary_bytes_max, ancillary_bytes_max));
+    require(spng_set_png_buffer(context_.get(), encoded.data(), encoded.size()));
+    require(spng_get_ihdr(context_.get(), &header_));
+    return {ImageFormat::png,
+            {static_cast<std::int32_t>(header_.width), static_cast<std::int32_t>(header_.height)},
+            orientation_of(encoded)};
+  }
+
+  RowLayout start(const Box& window) override {
+    window_ = window;
+    row_bytes_ = 3 * static_cast<std::size_t>(header_.width);
+    next_row_ = 0;
+    if (is_interlaced()) {
+      pixels_.resize(row_bytes_ * header_.height);
+      require(spng_decode_image(context_.get(), pixels_.data(), row_bytes_ * header_.height,
+                                SPNG_FMT_RGB8, 0));
+      next_row_ = static_cast<std::size_t>(window.y);
+    } else {
+      pixels_.resize(row_bytes_);
+      require(
+          spng_decode_image(context_.get(), nullptr, 0, SPNG_FMT_RGB8, SPNG_DECODE_PROGRESSIVE));
+      while (next_row_ < static_cast<std::size_t>(window.y)) decode_row();
+    }
+    return {0, 3 * static_cast<std::size_t>(window.width)};
+  }
+
+  void read(std::uint8_t* rows, std::size_t stride, std::size_t count) override {
+    const std::size_t first = 3 * static_cast<std::size_t>(window_.x);
+    const std::size_t bytes = 3 * static_cast<std::size_t>(window_.width);
+    for (std::size_t i = 0; i < count; ++i) {
+      const std::uint8_t* row = pixels_.data();
+      if (is_interlaced()) {
+        row += next_row_++ * row_bytes_;
+      } else {
+        decode_row();
+      }
+      std::memcpy(rows + i * stride, row + first, bytes);
+    }
+  }
+
+  void close() noexcept override { context_.reset(); }
+
+ private:
+  [[nodiscard]] bool is_interlaced() const noexcept {
+    return header_.interlace_method != SPNG_INTERLACE_NONE;
+  }
+
+  void decode_row() {
+    const int status = spng_decode_row(context_.get(), pixels_.data(), row_bytes_);
+    ++next_row_;
+    if (status != SPNG_EOI || next_row_ != header_.height) require(status);
+  }
+
+  std::unique_ptr<spng_ctx, FreeContext> context_;
+  spng_ihdr header_{};
+  Box window_;
+  std::size_t row_bytes_ = 0;
+  std::size_t next_row_ = 0;
+  std::vector<std::uint8_t> pixels_;  // one row; all of them where they are interlaced
+};
+
+}  // namespace
+
+std::unique_ptr<ImageCodec> make_png_codec() { return std::make_unique<PngCodec>(); }
+
+}  // namespace batchcast::detail
