@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the batchcast authors
 #include "core/nearest_name.hpp"
-#include "data/pipeline_impl.hpp"
+#include "data/pipeline_core.hpp"
 
 #include <batchcast/core/error.hpp>
 
@@ -49,7 +49,9 @@ std::vector<FieldRecipe> all_parts(const Source& source) {
 
 }  // namespace
 
-Pipeline::Impl::Impl(PipelineOptions given)
+namespace detail {
+
+PipelineCore::PipelineCore(PipelineOptions given)
     : options(std::move(given)),
       order(order_of(options)),
       bad_samples({options.on_bad_sample, options.bad_samples_max, options.on_bad}) {
@@ -57,7 +59,7 @@ Pipeline::Impl::Impl(PipelineOptions given)
   describe();
 }
 
-void Pipeline::Impl::compile() {
+void PipelineCore::compile() {
   if (options.recipe.fields.empty()) options.recipe.fields = all_parts(*options.source);
   for (FieldRecipe& field : options.recipe.fields) {
     if (field.from.empty()) field.from = field.name;
@@ -68,7 +70,7 @@ void Pipeline::Impl::compile() {
                             [](const Field& field) { return field.program->copies(); });
 }
 
-void Pipeline::Impl::compile(const FieldRecipe& field) {
+void PipelineCore::compile(const FieldRecipe& field) {
   const std::vector<PartSpec>& parts = options.source->parts();
   const auto part = std::find_if(parts.begin(), parts.end(), [&](const PartSpec& candidate) {
     return candidate.name == field.from;
@@ -83,9 +85,9 @@ void Pipeline::Impl::compile(const FieldRecipe& field) {
     throw InvalidArgument("batchcast: the field `" + field.name +
                           "` is to be made from the part `" + field.from +
                           "`, which this source does not have; it has " + list + "." +
-                          detail::did_you_mean(field.from, names));
+                          did_you_mean(field.from, names));
   }
-  auto program = detail::compile_field(field, *part);
+  auto program = compile_field(field, *part);
   const TensorSpec& output = program->output();
   schema.push_back({field.name, output.dtype, output.shape});
   const std::size_t byte_count = output.byte_count();
@@ -93,7 +95,7 @@ void Pipeline::Impl::compile(const FieldRecipe& field) {
       {static_cast<std::size_t>(part - parts.begin()), std::move(program), byte_count});
 }
 
-void Pipeline::Impl::describe() {
+void PipelineCore::describe() {
   const Source& source = *options.source;
   Json all = {
       {"batchcast_recipe", recipe_version},
@@ -110,32 +112,35 @@ void Pipeline::Impl::describe() {
   recipe_json = all.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
-Pipeline::Pipeline(PipelineOptions options) : impl_(std::make_unique<Impl>(std::move(options))) {}
+}  // namespace detail
+
+Pipeline::Pipeline(PipelineOptions options)
+    : core_(std::make_unique<detail::PipelineCore>(std::move(options))) {}
 Pipeline::~Pipeline() = default;
 
-const Schema& Pipeline::schema() const noexcept { return impl_->schema; }
+const Schema& Pipeline::schema() const noexcept { return core_->schema; }
 std::uint64_t Pipeline::samples_per_epoch() const noexcept {
-  return impl_->order.samples_per_epoch();
+  return core_->order.samples_per_epoch();
 }
-std::string Pipeline::recipe_json() const { return impl_->recipe_json; }
+std::string Pipeline::recipe_json() const { return core_->recipe_json; }
 std::unique_ptr<SampleWorker> Pipeline::worker() const {
-  return std::make_unique<detail::PipelineWorker>(*impl_);
+  return std::make_unique<detail::PipelineWorker>(*core_);
 }
-Fingerprint Pipeline::identity() const noexcept { return impl_->identity; }
-const Source& Pipeline::source() const noexcept { return *impl_->options.source; }
+Fingerprint Pipeline::identity() const noexcept { return core_->identity; }
+const Source& Pipeline::source() const noexcept { return *core_->options.source; }
 std::uint64_t Pipeline::sample_id_at(std::uint64_t epoch, std::uint64_t index) const noexcept {
-  return impl_->order.sample_id_at(epoch, index);
+  return core_->order.sample_id_at(epoch, index);
 }
-std::uint64_t Pipeline::bad_samples() const noexcept { return impl_->bad_samples.count(); }
+std::uint64_t Pipeline::bad_samples() const noexcept { return core_->bad_samples.count(); }
 
 SampleTrace Pipeline::trace(const SampleSlots& one_sample) const {
-  detail::PipelineWorker worker(*impl_);
-  std::vector<std::vector<Note>> notes(impl_->fields.size());
+  detail::PipelineWorker worker(*core_);
+  std::vector<std::vector<Note>> notes(core_->fields.size());
   SampleTrace trace;
   trace.sample_id = worker.make_noted(one_sample, notes);
   trace.path = source().name_of(trace.sample_id);
   for (std::size_t i = 0; i < notes.size(); ++i) {
-    trace.fields.push_back({impl_->schema[i].name, std::move(notes[i])});
+    trace.fields.push_back({core_->schema[i].name, std::move(notes[i])});
   }
   return trace;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the batchcast authors
-#include "data/pipeline_impl.hpp"
+#include "data/pipeline_core.hpp"
 
 #include <batchcast/core/clock.hpp>
 #include <batchcast/core/error.hpp>
@@ -9,7 +9,7 @@
 
 namespace batchcast::detail {
 
-PipelineWorker::PipelineWorker(const Pipeline::Impl& pipeline) : pipeline_(pipeline) {
+PipelineWorker::PipelineWorker(const PipelineCore& pipeline) : pipeline_(pipeline) {
   for (const auto& field : pipeline.fields) runners_.push_back(field.program->runner());
 }
 
@@ -70,7 +70,7 @@ void PipelineWorker::read(const Place& place, bool /*substitute*/) {
 void PipelineWorker::attempt(const Place& place, const SampleSlots& slots, std::size_t slot) {
   const SampleKey key{pipeline_.options.seed, place.epoch, place.sample_id};
   for (std::size_t i = 0; i < runners_.size(); ++i) {
-    const Pipeline::Impl::Field& field = pipeline_.fields[i];
+    const PipelineCore::Field& field = pipeline_.fields[i];
     PartInput input{parts_[field.part], key, nullptr};
     if (notes_ != nullptr) {
       input.notes = &(*notes_)[i];
@@ -89,7 +89,7 @@ void PipelineWorker::copy_all(const SampleSlots& slots) {
     slots.sample_ids[i] = order.index_at(slots.index_in_epoch + i);
     source.read(slots.sample_ids[i], parts_);
     for (std::size_t f = 0; f < pipeline_.fields.size(); ++f) {
-      const Pipeline::Impl::Field& field = pipeline_.fields[f];
+      const PipelineCore::Field& field = pipeline_.fields[f];
       const FieldSlots& target = slots.fields[f];
       std::memcpy(target.data + i * target.stride_bytes, parts_[field.part].data(),
                   field.byte_count);

@@ -13,6 +13,9 @@
 #include <vector>
 
 namespace batchcast {
+namespace detail {
+struct PipelineCore;
+}
 
 /// What becomes of a sample that cannot be made.
 enum class OnBadSample : std::uint8_t {
@@ -76,8 +79,7 @@ class Pipeline final : public SampleMaker {
   [[nodiscard]] SampleTrace trace(const SampleSlots& one_sample) const;
 
  private:
-  struct Impl;
-  std::unique_ptr<Impl> impl_;
+  std::unique_ptr<detail::PipelineCore> core_;
 };
 
 }  // namespace batchcast

@@ -10,15 +10,15 @@
 #include <memory>
 #include <vector>
 
-namespace batchcast {
+namespace batchcast::detail {
 
 /// What the workers of a pipeline share; constant but for the bad samples.
-struct Pipeline::Impl {
-  explicit Impl(PipelineOptions options);
+struct PipelineCore {
+  explicit PipelineCore(PipelineOptions options);
 
   struct Field {
     std::size_t part = 0;
-    std::unique_ptr<detail::FieldProgram> program;
+    std::unique_ptr<FieldProgram> program;
     std::size_t byte_count = 0;
   };
 
@@ -28,7 +28,7 @@ struct Pipeline::Impl {
   Schema schema;
   std::string recipe_json;
   Fingerprint identity;
-  mutable detail::BadSamples bad_samples;
+  mutable BadSamples bad_samples;
   bool copies_only = false;  ///< every field is its part as it stands
 
  private:
@@ -37,12 +37,10 @@ struct Pipeline::Impl {
   void describe();
 };
 
-namespace detail {
-
 /// One thread's runners and buffers.
 class PipelineWorker final : public SampleWorker {
  public:
-  explicit PipelineWorker(const Pipeline::Impl& pipeline);
+  explicit PipelineWorker(const PipelineCore& pipeline);
   void make(const SampleSlots& slots) override;
   [[nodiscard]] MakerTimes times() const noexcept override;
 
@@ -60,7 +58,7 @@ class PipelineWorker final : public SampleWorker {
   void read(const Place& place, bool substitute);
   void copy_all(const SampleSlots& slots);
 
-  const Pipeline::Impl& pipeline_;
+  const PipelineCore& pipeline_;
   std::vector<std::unique_ptr<FieldRunner>> runners_;
   SampleParts parts_;
   std::vector<std::vector<Note>>* notes_ = nullptr;
@@ -68,5 +66,4 @@ class PipelineWorker final : public SampleWorker {
   std::atomic<std::uint64_t> make_ns_{0};
 };
 
-}  // namespace detail
-}  // namespace batchcast
+}  // namespace batchcast::detail
