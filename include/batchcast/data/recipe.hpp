@@ -29,6 +29,9 @@ class StageParameters {
   [[nodiscard]] virtual std::optional<std::string> text(std::string_view key) = 0;
   /// A list of numbers, or one number as a list of one.
   [[nodiscard]] virtual std::optional<std::vector<double>> numbers(std::string_view key) = 0;
+  /// For what may be a text or else numbers.
+  [[nodiscard]] virtual bool is_text(std::string_view key) const = 0;
+  /// Throws InvalidArgument: file, line, stage and key, then `why`, such as `must be above 0`.
   [[noreturn]] virtual void refuse(std::string_view key, const std::string& why) = 0;
 };
 

@@ -2,6 +2,7 @@
 // Copyright 2026 the batchcast authors
 #pragma once
 
+#include <batchcast/core/assert.hpp>
 #include <batchcast/core/dtype.hpp>
 #include <batchcast/data/geometry.hpp>
 #include <batchcast/data/random.hpp>
@@ -44,13 +45,18 @@ struct Note {
 class StageContext {
  public:
   StageContext(const SampleKey& key, std::uint32_t stage, std::span<std::byte> scratch,
-               std::vector<Note>* notes) noexcept
-      : draws_(key, stage), scratch_(scratch), notes_(notes) {}
+               std::vector<Note>* notes, const TensorSpec* input = nullptr) noexcept
+      : draws_(key, stage), scratch_(scratch), notes_(notes), input_(input) {}
 
   /// This stage's own randomness for this sample.
   [[nodiscard]] Draws& draws() noexcept { return draws_; }
   /// As much as scratch_bytes() said, aligned to 64.
   [[nodiscard]] std::span<std::byte> scratch() const noexcept { return scratch_; }
+  /// Of a TensorStage: the spec that its output() was asked about.
+  [[nodiscard]] const TensorSpec& input() const noexcept {
+    BATCHCAST_ASSERT(input_ != nullptr);
+    return *input_;
+  }
   void note(std::string_view key, double value) {
     if (notes_ != nullptr) notes_->push_back({key, value});
   }
@@ -59,6 +65,7 @@ class StageContext {
   Draws draws_;
   std::span<std::byte> scratch_;
   std::vector<Note>* notes_;
+  const TensorSpec* input_;
 };
 
 enum class StageKind : std::uint8_t { decode, geometry, pixel, finish, tensor };

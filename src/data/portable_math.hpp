@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#pragma once
+
+// What libm computes a little differently everywhere, from operations that are exact or rounded
+// once: the same bits on every machine.
+namespace batchcast::detail {
+
+/// Natural logarithm within one unit of the last place. `x` is normal, finite and above 0.
+[[nodiscard]] double portable_log(double x) noexcept;
+
+/// e to the power of `x` within one unit of the last place. `x` lies from -700 to 700.
+[[nodiscard]] double portable_exp(double x) noexcept;
+
+/// To the nearest whole number, ties to even, as Python's round(). |x| is below 2^51.
+[[nodiscard]] inline double round_half_even(double x) noexcept {
+  // At this size the unit of the last place is 1, and adding rounds to it.
+  constexpr double shift = 0x1.8p52;
+  return (x + shift) - shift;
+}
+
+}  // namespace batchcast::detail

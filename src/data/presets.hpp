@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#pragma once
+
+#include <span>
+#include <string_view>
+
+namespace batchcast::detail {
+
+struct Preset {
+  std::string_view name;
+  std::string_view toml;
+};
+
+[[nodiscard]] std::span<const Preset> presets() noexcept;
+
+}  // namespace batchcast::detail

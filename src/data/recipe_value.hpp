@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace batchcast::detail {
+
+/// What TOML and JSON have in common: a recipe before anybody has read meaning into it.
+struct RecipeValue {
+  enum class Kind : std::uint8_t { boolean, integer, number, text, list, table, other };
+
+  Kind kind = Kind::other;
+  std::size_t line = 0;  ///< from 1; 0: unknown
+  bool boolean = false;
+  std::int64_t integer = 0;
+  double number = 0;  ///< of an integer too
+  std::string text;
+  std::vector<std::string> keys;   ///< of a table, each with the item at the same place
+  std::vector<RecipeValue> items;  ///< of a list or table
+
+  [[nodiscard]] bool is(Kind wanted) const noexcept { return kind == wanted; }
+  /// Null if there is none.
+  [[nodiscard]] const RecipeValue* find(std::string_view key) const noexcept;
+  /// As a message shows it; short, whatever it is.
+  [[nodiscard]] std::string describe() const;
+};
+
+/// Deeper recipes are refused.
+inline constexpr int recipe_depth_max = 16;
+
+/// Both throw InvalidArgument with `origin` in front.
+[[nodiscard]] RecipeValue parse_recipe_toml(std::string_view text, std::string_view origin);
+[[nodiscard]] RecipeValue parse_recipe_json(std::string_view text, std::string_view origin);
+
+/// `FILE:LINE: `, or `FILE: ` where the line is unknown.
+[[nodiscard]] std::string recipe_place(std::string_view origin, std::size_t line);
+
+}  // namespace batchcast::detail

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#pragma once
+
+#include <batchcast/data/recipe.hpp>
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+// How the standard stages ask for what several of them take. Each refuses what it cannot be.
+namespace batchcast::detail {
+
+/// Pixels along one side; far above any image, and products of two stay exact in a double.
+inline constexpr std::int64_t side_max = std::int64_t{1} << 20;
+
+struct Range {
+  double low = 0;
+  double high = 0;
+
+  friend bool operator==(const Range&, const Range&) = default;
+};
+
+[[nodiscard]] std::string text_of(double value);
+[[nodiscard]] std::string text_of(const Range& range);
+
+[[nodiscard]] double probability(StageParameters& parameters, double otherwise);
+[[nodiscard]] std::int64_t integer_in(StageParameters& parameters, std::string_view key,
+                                      std::int64_t otherwise, std::int64_t low, std::int64_t high);
+/// Whole numbers from `low` to `high`.
+[[nodiscard]] std::optional<std::vector<std::int64_t>> integers_in(StageParameters& parameters,
+                                                                   std::string_view key,
+                                                                   std::int64_t low,
+                                                                   std::int64_t high);
+/// [min, max], with low <= min <= max <= high.
+[[nodiscard]] Range range_in(StageParameters& parameters, std::string_view key, Range otherwise,
+                             Range bounds);
+/// `size`, required: one number for a square, or [height, width].
+[[nodiscard]] ImageSize image_size(StageParameters& parameters);
+/// The place in `names` of the one that was chosen.
+[[nodiscard]] std::size_t choice(StageParameters& parameters, std::string_view key,
+                                 std::span<const std::string_view> names, std::size_t otherwise);
+
+struct Padding {
+  std::int32_t left = 0;
+  std::int32_t top = 0;
+  std::int32_t right = 0;
+  std::int32_t bottom = 0;
+  PaddingMode mode = PaddingMode::constant;
+  std::uint8_t fill = 0;
+
+  [[nodiscard]] bool empty() const noexcept {
+    return left == 0 && top == 0 && right == 0 && bottom == 0;
+  }
+};
+
+inline constexpr std::array<std::string_view, 4> padding_mode_names = {"constant", "edge",
+                                                                       "reflect", "symmetric"};
+inline constexpr std::array<std::string_view, 2> layout_names = {"chw", "hwc"};
+
+/// `padding` (one number; [left and right, top and bottom]; [left, top, right, bottom]), `fill` and
+/// `padding_mode`.
+[[nodiscard]] Padding padding(StageParameters& parameters);
+
+}  // namespace batchcast::detail

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#pragma once
+
+#include <batchcast/data/recipe.hpp>
+
+#include <memory>
+
+// The stages of StageCatalog::standard(), each from its parameters. docs/recipes.md describes them.
+namespace batchcast::detail {
+
+using StagePointer = std::shared_ptr<const Stage>;
+
+[[nodiscard]] StagePointer make_decode(StageParameters& parameters);
+[[nodiscard]] StagePointer make_to(StageParameters& parameters);
+[[nodiscard]] StagePointer make_normalize(StageParameters& parameters);
+
+[[nodiscard]] StagePointer make_random_resized_crop(StageParameters& parameters);
+[[nodiscard]] StagePointer make_random_crop(StageParameters& parameters);
+[[nodiscard]] StagePointer make_center_crop(StageParameters& parameters);
+[[nodiscard]] StagePointer make_resize(StageParameters& parameters);
+[[nodiscard]] StagePointer make_pad(StageParameters& parameters);
+[[nodiscard]] StagePointer make_horizontal_flip(StageParameters& parameters);
+[[nodiscard]] StagePointer make_vertical_flip(StageParameters& parameters);
+
+[[nodiscard]] StagePointer make_color_jitter(StageParameters& parameters);
+[[nodiscard]] StagePointer make_grayscale(StageParameters& parameters);
+
+[[nodiscard]] StagePointer make_random_erasing(StageParameters& parameters);
+[[nodiscard]] StagePointer make_slice(StageParameters& parameters);
+[[nodiscard]] StagePointer make_reshape(StageParameters& parameters);
+
+}  // namespace batchcast::detail
