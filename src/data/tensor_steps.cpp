@@ -86,7 +86,8 @@ void TensorSteps::Run::finish_from(std::span<const std::byte> input, const PartI
 void TensorSteps::Run::run(std::size_t index, std::span<const std::byte> in,
                            std::span<std::byte> out, const PartInput& sample) {
   const Step& step = steps_.steps_[index];
-  StageContext context(sample.key, step.number, scratch_.of(step.scratch_bytes), sample.notes);
+  StageContext context(sample.key, step.number, scratch_.of(step.scratch_bytes), sample.notes,
+                       &step.in);
   step.stage->run(in, out, context);
 }
 
