@@ -54,6 +54,12 @@ const std::string& Producer::stream() const noexcept { return core_->options().s
 
 const std::string& Producer::directory() const noexcept { return core_->directory().base(); }
 
+const Schema& Producer::schema() const noexcept { return core_->options().schema; }
+
+std::uint64_t Producer::samples_per_epoch() const noexcept {
+  return core_->options().samples_per_epoch;
+}
+
 std::uint64_t Producer::capacity() const noexcept { return core_->capacity(); }
 
 std::uint64_t Producer::memory() const noexcept { return core_->memory(); }

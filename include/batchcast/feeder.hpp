@@ -46,7 +46,8 @@ struct FeederStats {
 /// first exception among them fails the stream with its text and is kept for `wait`.
 class Feeder {
  public:
-  /// The producer's schema and samples_per_epoch must be the maker's; both must outlive the feeder.
+  /// Both must outlive the feeder. Throws InvalidArgument unless the producer's schema and
+  /// samples_per_epoch are the maker's.
   Feeder(Producer& producer, const SampleMaker& maker, const FeederOptions& options = {});
   /// Stops the stream if it still runs, and waits for the threads.
   ~Feeder();

@@ -180,6 +180,9 @@ class Producer {
   [[nodiscard]] ProducerStats stats() const;
   [[nodiscard]] const std::string& stream() const noexcept;
   [[nodiscard]] const std::string& directory() const noexcept;
+  /// Without sample_id.
+  [[nodiscard]] const Schema& schema() const noexcept;
+  [[nodiscard]] std::uint64_t samples_per_epoch() const noexcept;
   /// Samples that the ring spans.
   [[nodiscard]] std::uint64_t capacity() const noexcept;
   /// Bytes that the ring takes.

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#include <batchcast/feeder.hpp>
+
+#include <batchcast/core/error.hpp>
+#include <batchcast/ring/fork_guard.hpp>
+
+#include "core/named_thread.hpp"
+#include "core/usable_processors.hpp"
+#include "feeder_crew.hpp"
+#include "worker_count.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+#include <optional>
+#include <thread>
+
+namespace batchcast {
+namespace {
+
+using detail::CrewTimes;
+using detail::WorkerShares;
+
+constexpr auto between_looks = std::chrono::milliseconds(200);
+
+void check_fits(const Producer& producer, const SampleMaker& maker) {
+  if (producer.schema() != maker.schema()) {
+    throw InvalidArgument("batchcast: stream `" + producer.stream() +
+                          "` has other fields than its samples are made with. Give the producer "
+                          "the maker's schema().");
+  }
+  if (producer.samples_per_epoch() != maker.samples_per_epoch()) {
+    throw InvalidArgument("batchcast: stream `" + producer.stream() + "` has epochs of " +
+                          std::to_string(producer.samples_per_epoch()) +
+                          " samples, and its samples are made for " +
+                          std::to_string(maker.samples_per_epoch()) +
+                          ". Give the producer the maker's samples_per_epoch().");
+  }
+}
+
+double minus(std::uint64_t a, std::uint64_t b) { return a > b ? static_cast<double>(a - b) : 0; }
+
+/// Of the time between two looks; nothing if none passed.
+std::optional<WorkerShares> shares_between(const CrewTimes& before, const CrewTimes& after) {
+  const double alive = minus(after.alive_ns, before.alive_ns);
+  if (alive <= 0) return std::nullopt;
+  WorkerShares shares;
+  shares.waiting = std::min(1.0, minus(after.waiting_ns, before.waiting_ns) / alive);
+  // A maker tells about a sample once it is made: only the ratio of its times is of this stretch.
+  const double read = minus(after.maker.read_ns, before.maker.read_ns);
+  const double made = minus(after.maker.make_ns, before.maker.make_ns);
+  shares.reading = read + made > 0 ? (1 - shares.waiting) * read / (read + made) : 0;
+  shares.making = 1 - shares.waiting - shares.reading;
+  return shares;
+}
+
+}  // namespace
+
+struct Feeder::Impl {
+  Impl(Producer& fed, const SampleMaker& maker, const FeederOptions& options)
+      : producer(fed), crew(fed, maker) {
+    if (options.workers == 0) count.emplace(usable_processors());
+    try {
+      crew.resize(std::max(1U, options.workers));
+      looker = start_thread("bc-feeder", [this] { look_until_end(); });
+    } catch (...) {
+      producer.fail("the threads that make samples could not be started");
+      throw;
+    }
+  }
+  ~Impl() {
+    if (crew.running()) producer.stop("its feeder ended before the last epoch");
+    crew.wait(-1);
+    {
+      const std::lock_guard lock(mutex);
+      ends = true;
+    }
+    ending.notify_all();
+    looker.join();
+  }
+
+  void look_until_end() {
+    CrewTimes before = crew.times();
+    std::unique_lock lock(mutex);
+    while (!ending.wait_for(lock, between_looks, [this] { return ends; })) {
+      lock.unlock();
+      const CrewTimes after = crew.times();
+      const auto shares = shares_between(before, after);
+      before = after;
+      if (shares && count) adjust(*shares);
+      lock.lock();
+      if (shares) latest = *shares;
+    }
+  }
+
+  void adjust(const WorkerShares& shares) {
+    const unsigned workers = crew.size();
+    const unsigned wanted = count->next(workers, shares);
+    if (wanted == workers || !crew.running()) return;
+    try {
+      crew.resize(wanted);
+    } catch (const std::system_error&) {
+      // No more threads to be had: those there are go on.
+    } catch (...) {
+      crew.fail(std::current_exception());
+    }
+  }
+
+  Producer& producer;
+  ForkGuard fork_guard;
+  std::optional<detail::WorkerCount> count;  ///< where nobody said how many
+  detail::FeederCrew crew;
+
+  mutable std::mutex mutex;
+  std::condition_variable ending;
+  bool ends = false;
+  WorkerShares latest;
+  std::thread looker;
+};
+
+Feeder::Feeder(Producer& producer, const SampleMaker& maker, const FeederOptions& options) {
+  check_fits(producer, maker);
+  impl_ = std::make_unique<Impl>(producer, maker, options);
+}
+
+Feeder::~Feeder() {
+  if (impl_->fork_guard.in_child()) static_cast<void>(impl_.release());  // the threads are not ours
+}
+
+bool Feeder::running() const noexcept { return impl_->crew.running(); }
+
+bool Feeder::wait(int timeout_ms) {
+  if (!impl_->crew.wait(timeout_ms)) return false;
+  impl_->crew.rethrow_failure();
+  return true;
+}
+
+FeederStats Feeder::stats() const {
+  FeederStats stats;
+  if (!impl_->crew.running()) return stats;
+  WorkerShares shares;
+  {
+    const std::lock_guard lock(impl_->mutex);
+    shares = impl_->latest;
+  }
+  stats.workers = impl_->crew.size();
+  stats.bottleneck = detail::bottleneck_of(shares);
+  stats.reading = shares.reading;
+  stats.making = shares.making;
+  stats.waiting = shares.waiting;
+  return stats;
+}
+
+}  // namespace batchcast

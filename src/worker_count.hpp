@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#pragma once
+
+#include <batchcast/feeder.hpp>
+
+namespace batchcast::detail {
+
+/// What workers did with a stretch of their time; the three add up to 1.
+struct WorkerShares {
+  double reading = 0;
+  double making = 0;
+  double waiting = 0;  ///< for space in the ring
+};
+
+[[nodiscard]] Bottleneck bottleneck_of(const WorkerShares& shares) noexcept;
+
+/// Decides from look to look how many workers there should be, beginning with one.
+class WorkerCount {
+ public:
+  /// `processors`: what this process may use, at least 1.
+  explicit WorkerCount(unsigned processors) noexcept : processors_(processors) {}
+
+  /// After `workers` of them spent the time since the last look like this.
+  [[nodiscard]] unsigned next(unsigned workers, const WorkerShares& shares) noexcept;
+
+ private:
+  [[nodiscard]] unsigned most(const WorkerShares& shares) const noexcept;
+
+  unsigned processors_;
+  int idle_looks_ = 0;
+};
+
+}  // namespace batchcast::detail
