@@ -119,13 +119,21 @@ struct Columns {
 };
 
 /// The columns to decode for those of `window` to come out as they do from the whole image:
-/// upsampling by 2 looks at one neighbour on each side, and is done differently in a crop of one
-/// or two chroma columns.
+/// upsampling looks at one neighbour on each side, and is done without them where a crop leaves a
+/// component a single column.
 Columns columns_around(const Box& window, JDIMENSION image_width) noexcept {
   const auto x = static_cast<JDIMENSION>(window.x);
-  const auto end = x + static_cast<JDIMENSION>(window.width);
-  const JDIMENSION first = x > 0 ? x - 1 : 0;
-  return {first, std::min(std::max(end + 1, first + columns_min), image_width) - first};
+  const JDIMENSION end = std::min(x + static_cast<JDIMENSION>(window.width) + 1, image_width);
+  const JDIMENSION last_first = image_width - std::min(image_width, columns_min);
+  const JDIMENSION first = std::min(x > 0 ? x - 1 : 0, last_first);
+  return {first, std::max(end - first, std::min(image_width, columns_min))};
+}
+
+/// A crop's width of a component leaves out that scaling down may have done part of its
+/// upsampling already: with factors of 3 and 4 it comes out too narrow.
+bool crops_exactly(const jpeg_decompress_struct& jpeg) noexcept {
+  return jpeg.scale_num == jpeg.scale_denom ||
+         (jpeg.max_h_samp_factor <= 2 && jpeg.max_v_samp_factor <= 2);
 }
 
 /// PIL's: the samples are inverted, as Adobe's programs write them.
@@ -219,7 +227,7 @@ class JpegCodec final : public ImageCodec {
       return;
     }
     Columns columns = columns_around(window, jpeg.output_width);
-    if (columns.count < jpeg.output_width) {
+    if (columns.count < jpeg.output_width && crops_exactly(jpeg)) {
       jpeg_crop_scanline(&jpeg, &columns.first, &columns.count);
       first_column_ = columns.first;
     }
