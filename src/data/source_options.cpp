@@ -27,12 +27,6 @@ std::string listed(const std::vector<std::string>& names) {
   return text;
 }
 
-std::string with_home(std::string_view path) {
-  if (path != "~" && !path.starts_with("~/")) return std::string(path);
-  const char* home = std::getenv("HOME");
-  return home == nullptr ? std::string(path) : home + std::string(path.substr(1));
-}
-
 }  // namespace
 
 SourceOptions::SourceOptions(std::string_view kind, std::string_view text) : kind_(kind) {
@@ -106,6 +100,12 @@ std::string_view SourceOptions::one_of(std::string_view key,
 void SourceOptions::refuse(std::string_view key, const std::string& why) const {
   throw InvalidArgument("`" + kind_ + ":`: the option `" + std::string(key) + "` " + why +
                         (why.ends_with('.') || why.ends_with('?') ? "" : "."));
+}
+
+std::string with_home(std::string_view path) {
+  if (path != "~" && !path.starts_with("~/")) return std::string(path);
+  const char* home = std::getenv("HOME");
+  return home == nullptr ? std::string(path) : home + std::string(path.substr(1));
 }
 
 std::vector<std::string> split_paths(std::string_view kind, std::string_view list) {

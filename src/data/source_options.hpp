@@ -39,8 +39,11 @@ class SourceOptions {
   std::vector<std::pair<std::string, std::string>> entries_;
 };
 
-/// `a,b,c` as file names, of which none may be empty: throws InvalidArgument, naming `kind`. A
-/// leading `~/` is the user's home, which a shell leaves as it is behind a colon.
+/// `path` with the user's home for a leading `~/`, which a shell leaves as it is behind a colon.
+[[nodiscard]] std::string with_home(std::string_view path);
+
+/// `a,b,c` as file names, of which none may be empty: throws InvalidArgument, naming `kind`. Each
+/// may begin with `~/`.
 [[nodiscard]] std::vector<std::string> split_paths(std::string_view kind, std::string_view list);
 
 }  // namespace batchcast::detail

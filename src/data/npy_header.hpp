@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#pragma once
+
+#include <batchcast/core/dtype.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+namespace batchcast::detail {
+
+/// What the head of a .npy file says of the array behind it, which is in C order.
+struct NpyHeader {
+  DType dtype = DType::u8;
+  std::vector<std::int64_t> shape;
+  std::size_t data_offset = 0;
+  std::uint64_t data_bytes = 0;
+};
+
+/// Versions 1 to 3. `file` is the whole file and `name` what messages call it. Throws BadDataset
+/// for what is no array, none of our types, not in C order, or cut short.
+[[nodiscard]] NpyHeader parse_npy_header(std::span<const std::byte> file, std::string_view name);
+
+}  // namespace batchcast::detail
