@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#pragma once
+
+#include <batchcast/data/source.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <set>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+// From the names of members to the parts of samples.
+namespace batchcast::detail {
+
+/// A member's name as WebDataset reads it: `a/b/000123.seg.png` is sample `a/b/000123`, extension
+/// `seg.png`.
+struct MemberName {
+  std::string_view key;
+  std::string_view extension;  ///< empty: the member is no part of a sample
+};
+[[nodiscard]] MemberName split_member_name(std::string_view name) noexcept;
+
+/// What the bytes of a part are.
+enum class PartMeaning : std::uint8_t { image, integer, npy, other };
+
+/// Of a sample: bit i is the i-th extension.
+using ExtensionSet = std::uint64_t;
+inline constexpr std::size_t extensions_max = 64;
+
+struct PartPlan {
+  std::vector<PartSpec> parts;        ///< of npy: type and shape are not known yet
+  std::vector<PartMeaning> meanings;  ///< of each part
+  std::vector<std::size_t> part_of;   ///< of each extension
+};
+
+/// Parts in the order in which their extensions came first. `samples`: the sets that occur. Image
+/// extensions that no sample has two of are one part, and the only such part is `image`.
+[[nodiscard]] PartPlan plan_parts(std::span<const std::string> extensions,
+                                  const std::set<ExtensionSet>& samples);
+
+}  // namespace batchcast::detail
