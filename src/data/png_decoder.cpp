@@ -73,6 +73,7 @@ class PngCodec final : public ImageCodec {
       pixels_.resize(row_bytes_ * header_.height);
       require(spng_decode_image(context_.get(), pixels_.data(), row_bytes_ * header_.height,
                                 SPNG_FMT_RGB8, 0));
+      require_last_checksum();
       next_row_ = static_cast<std::size_t>(window.y);
     } else {
       pixels_.resize(row_bytes_);
@@ -108,6 +109,13 @@ class PngCodec final : public ImageCodec {
     const int status = spng_decode_row(context_.get(), pixels_.data(), row_bytes_);
     ++next_row_;
     if (status != SPNG_EOI || next_row_ != header_.height) require(status);
+    if (next_row_ == header_.height) require_last_checksum();
+  }
+
+  /// That of the pixels' last chunk, which is read only now; what else may be wrong behind the
+  /// pixels does not change them.
+  void require_last_checksum() {
+    if (spng_decode_chunks(context_.get()) == SPNG_ECHUNK_CRC) require(SPNG_ECHUNK_CRC);
   }
 
   std::unique_ptr<spng_ctx, FreeContext> context_;
