@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright 2026 the batchcast authors
 #
-# Installs what is missing, builds, and runs every test: the release build by rising cost, then the
-# core under AddressSanitizer with UBSan, and under ThreadSanitizer. Stops at the first stage that
-# fails. The last line counts all tests that ran.
+# Installs what is missing, builds, and runs every test: the release build by rising cost, the fuzz
+# targets for a few seconds each, then units and processes under AddressSanitizer with UBSan, and
+# under ThreadSanitizer. Stops at the first stage that fails. The last line counts all tests that ran.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 
@@ -71,13 +71,16 @@ must sh cmake/bootstrap.sh tests
 
 stage "release: build"
 build release
-for label in style unit cli examples model package; do
+for label in style unit oracle cli examples model package; do
   stage "release: $label"
   run_tests release "$label" "$jobs"
 done
 # Each of these is several processes of its own, and some of them watch the clock.
 stage "release: multiprocess"
 run_tests release multiprocess 1
+
+stage "fuzz: a few seconds for each target"
+must sh tests/fuzz.sh 4
 
 for sanitizer in asan-ubsan tsan; do
   stage "$sanitizer: build"
