@@ -153,7 +153,7 @@ bool is_image_name(std::string_view name) noexcept {
 std::string extension_of(std::string_view name) {
   constexpr std::size_t longest = 8;
   const std::size_t dot = name.rfind('.');
-  if (dot == std::string_view::npos || dot == 0 || name.size() - dot > longest) return "others";
+  if (dot == std::string_view::npos || dot == 0 || name.size() - dot > longest) return {};
   std::string extension(name.substr(dot));
   std::transform(extension.begin(), extension.end(), extension.begin(), lower);
   return extension;

@@ -40,7 +40,7 @@ struct ClassFolder {
 /// By its extension, in whatever capitals.
 [[nodiscard]] bool is_image_name(std::string_view name) noexcept;
 
-/// The extension that a file is counted under when it is left out.
+/// The extension that a file is counted under when it is left out; empty where it has none.
 [[nodiscard]] std::string extension_of(std::string_view name);
 
 /// Reads the class `name` of the dataset `dataset_path`, which is open as `dataset`. Symbolic links

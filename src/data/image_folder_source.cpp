@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the batchcast authors
-#include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -24,6 +23,7 @@
 #include "data/class_folder_reader.hpp"
 #include "data/fingerprint_builder.hpp"
 #include "data/image_folder_index.hpp"
+#include "data/image_folder_remarks.hpp"
 #include "data/source_kinds.hpp"
 
 namespace batchcast::detail {
@@ -55,26 +55,6 @@ TopFolder read_top_folder(const std::string& path) {
   return top;
 }
 
-// `a, b, c and 7 more`
-std::string few_of(const std::vector<std::string>& names) {
-  constexpr std::size_t shown = 10;
-  std::string text;
-  for (std::size_t i = 0; i < std::min(shown, names.size()); ++i) {
-    text += (i == 0 ? "" : ", ") + names[i];
-  }
-  if (names.size() > shown) text += " and " + std::to_string(names.size() - shown) + " more";
-  return text;
-}
-
-// Classes named like these are parts of a dataset, whose classes lie one level deeper.
-bool are_splits(const std::vector<std::string>& classes) {
-  constexpr std::array<std::string_view, 6> splits = {"train",      "training", "val",
-                                                      "validation", "valid",    "test"};
-  return std::all_of(classes.begin(), classes.end(), [&](const std::string& name) {
-    return std::find(splits.begin(), splits.end(), name) != splits.end();
-  });
-}
-
 class ImageFolderSource final : public Source {
  public:
   ImageFolderSource(std::string path, bool allow_empty) : path_(std::move(path)) {
@@ -90,8 +70,7 @@ class ImageFolderSource final : public Source {
     if (classes_.empty()) refuse_without_classes(top.images);
     read_classes(allow_empty);
     if (top.images > 0) {
-      remarks_.push_back(std::to_string(top.images) +
-                         " images lie beside the class folders and are left out.");
+      remarks_.push_back(counted(top.images, "image") + " beside the class folders left out.");
     }
     if (are_splits(classes_)) {
       remarks_.push_back("The classes are named " + few_of(classes_) +
@@ -118,7 +97,7 @@ class ImageFolderSource final : public Source {
   [[noreturn]] void refuse_without_classes(std::uint64_t images) const {
     const std::string found =
         images == 0 ? path_ + " has no folders in it"
-                    : path_ + " has " + std::to_string(images) + " images in it, but no folders";
+                    : path_ + " has " + counted(images, "image") + " in it, but no folders";
     throw BadDataset(found + ". A folder with a folder of images for each class is expected: " +
                      path_ + "/CLASS/NAME.jpg.");
   }
@@ -153,22 +132,16 @@ void ImageFolderSource::read_classes(bool allow_empty) {
     remarks_.insert(remarks_.end(), content.remarks.begin(), content.remarks.end());
   }
   fingerprint_ = builder.finish();
-  if (!left_out.empty()) {
-    std::string text = "Files that are no JPEG, PNG or WebP are left out:";
-    for (const auto& [extension, count] : left_out) {
-      text += " " + std::to_string(count) + " " + extension + ",";
-    }
-    text.back() = '.';
-    remarks_.push_back(std::move(text));
-  }
+  if (!left_out.empty()) remarks_.push_back(describe_left_out(left_out));
   if (empty.size() == classes_.size()) {
-    throw BadDataset(path_ + " holds no images: none of its " + std::to_string(classes_.size()) +
-                     " class folders has a .jpg, .jpeg, .png or .webp file.");
+    throw BadDataset(path_ + " holds no images: no .jpg, .jpeg, .png or .webp file in " +
+                     counted(classes_.size(), "class folder") + " (" + few_of(classes_) + ").");
   }
   if (empty.empty()) return;
-  const std::string text = std::to_string(empty.size()) + " of " + std::to_string(classes_.size()) +
-                           (classes_.size() == 1 ? " class has" : " classes have") +
-                           " no images: " + few_of(empty) + ".";
+  const std::string text =
+      std::to_string(empty.size()) + " of " + std::to_string(classes_.size()) +
+      (empty.size() == 1 ? " classes has no images: " : " classes have no images: ") +
+      few_of(empty) + ".";
   if (!allow_empty) {
     throw BadDataset(path_ + ": " + text + " Remove the folders, or add ?allow_empty=true.");
   }

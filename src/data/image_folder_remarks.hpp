@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+
+// What is said about an image folder.
+namespace batchcast::detail {
+
+/// `1 image`, `2 images`
+[[nodiscard]] std::string counted(std::uint64_t count, std::string_view what);
+
+/// `a, b, c and 7 more`
+[[nodiscard]] std::string few_of(std::span<const std::string> names);
+
+/// How many files are no images, the commonest extensions by name; `left_out` is not empty.
+[[nodiscard]] std::string describe_left_out(const std::map<std::string, std::uint64_t>& left_out);
+
+/// Whether the classes are named like parts of a dataset, whose classes lie one level deeper.
+[[nodiscard]] bool are_splits(std::span<const std::string> classes);
+
+}  // namespace batchcast::detail
