@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <vector>
 
 #include "data/image_decoder.hpp"
 
@@ -23,9 +24,16 @@ class ImageCodec {
   [[nodiscard]] virtual RowLayout start(const Box& window) = 0;
   /// `count` is at most the rows left. All of them are filled.
   virtual void read(std::uint8_t* rows, std::size_t stride, std::size_t count) = 0;
-  /// Lets go of the encoded bytes and of what the library holds; buffers of our own stay.
+  /// Lets go of the encoded bytes and of what the library holds; buffers of our own stay, if not
+  /// huge.
   virtual void close() noexcept = 0;
 };
+
+/// Lets go of a buffer that one image far larger than others has grown.
+inline void shed_if_large(std::vector<std::uint8_t>& buffer) noexcept {
+  constexpr std::size_t kept_bytes_max = std::size_t{64} << 20U;
+  if (buffer.capacity() > kept_bytes_max) std::vector<std::uint8_t>().swap(buffer);
+}
 
 std::unique_ptr<ImageCodec> make_jpeg_codec();
 std::unique_ptr<ImageCodec> make_png_codec();

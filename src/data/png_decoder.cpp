@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <limits>
 #include <new>
 #include <string>
 #include <vector>
@@ -19,8 +18,6 @@ namespace {
 
 constexpr std::size_t signature_bytes = 8;
 constexpr std::size_t chunk_frame_bytes = 12;  // length and type before, checksum after
-// For texts and colour profiles, which a few bytes can inflate to anything and nobody here reads.
-constexpr std::size_t ancillary_bytes_max = std::size_t{8} << 20U;
 
 void require(int status) {
   if (status == SPNG_OK) return;
@@ -32,11 +29,58 @@ void require(int status) {
 
 std::size_t length_of_chunk(std::span<const std::byte> chunk) noexcept {
   std::size_t length = 0;
-  for (int i = 0; i < 4; ++i) length = length << 8U | std::to_integer<std::size_t>(chunk[i]);
+  for (std::size_t i = 0; i < 4; ++i) {
+    length = length << 8U | std::to_integer<std::size_t>(chunk[i]);
+  }
   return length;
 }
 
-/// libspng keeps only what stands before the pixels; EXIF may stand after them.
+/// What is left of a PNG, without the chunks that do not make pixels: texts and colour profiles
+/// that a few bytes inflate to anything, and whatever else libspng would read, keep or refuse.
+class PixelChunks {
+ public:
+  PixelChunks() = default;
+  explicit PixelChunks(std::span<const std::byte> png) noexcept
+      : rest_(png), shown_(std::min(signature_bytes, png.size())) {}
+
+  /// False where fewer than `count` bytes are left.
+  bool read(std::byte* to, std::size_t count) noexcept {
+    while (count > 0) {
+      while (shown_ == 0) {
+        if (!next_chunk()) return false;
+      }
+      const std::size_t part = std::min(count, shown_);
+      std::memcpy(to, rest_.data(), part);
+      rest_ = rest_.subspan(part);
+      shown_ -= part;
+      to += part;
+      count -= part;
+    }
+    return true;
+  }
+
+ private:
+  bool next_chunk() noexcept {
+    if (rest_.size() < chunk_frame_bytes) return false;
+    const std::size_t bytes = std::min(chunk_frame_bytes + length_of_chunk(rest_), rest_.size());
+    const bool ancillary = (rest_[4] & std::byte{0x20}) != std::byte{};  // a small letter
+    if (ancillary) {
+      rest_ = rest_.subspan(bytes);
+    } else {
+      shown_ = bytes;
+    }
+    return true;
+  }
+
+  std::span<const std::byte> rest_;
+  std::size_t shown_ = 0;  // of the chunk that `rest_` begins with
+};
+
+int read_chunks(spng_ctx* /*png*/, void* chunks, void* to, std::size_t count) {
+  return static_cast<PixelChunks*>(chunks)->read(static_cast<std::byte*>(to), count) ? SPNG_OK
+                                                                                     : SPNG_IO_EOF;
+}
+
 int orientation_of(std::span<const std::byte> png) noexcept {
   std::span<const std::byte> rest = png.subspan(signature_bytes);
   while (rest.size() >= chunk_frame_bytes) {
@@ -57,8 +101,8 @@ class PngCodec final : public ImageCodec {
   ImageInfo open(std::span<const std::byte> encoded) override {
     context_.reset(spng_ctx_new(0));
     if (!context_) throw std::bad_alloc();
-    require(spng_set_chunk_limits(context_.get(), ancillary_bytes_max, ancillary_bytes_max));
-    require(spng_set_png_buffer(context_.get(), encoded.data(), encoded.size()));
+    chunks_ = PixelChunks(encoded);
+    require(spng_set_png_stream(context_.get(), &read_chunks, &chunks_));
     require(spng_get_ihdr(context_.get(), &header_));
     return {ImageFormat::png,
             {static_cast<std::int32_t>(header_.width), static_cast<std::int32_t>(header_.height)},
@@ -98,7 +142,10 @@ class PngCodec final : public ImageCodec {
     }
   }
 
-  void close() noexcept override { context_.reset(); }
+  void close() noexcept override {
+    context_.reset();
+    shed_if_large(pixels_);
+  }
 
  private:
   [[nodiscard]] bool is_interlaced() const noexcept {
@@ -119,6 +166,7 @@ class PngCodec final : public ImageCodec {
   }
 
   std::unique_ptr<spng_ctx, FreeContext> context_;
+  PixelChunks chunks_;
   spng_ihdr header_{};
   Box window_;
   std::size_t row_bytes_ = 0;

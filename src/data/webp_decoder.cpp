@@ -97,7 +97,10 @@ class WebpCodec final : public ImageCodec {
     }
   }
 
-  void close() noexcept override { encoded_ = {}; }
+  void close() noexcept override {
+    encoded_ = {};
+    shed_if_large(pixels_);
+  }
 
  private:
   void decode(const Box& part) {

@@ -230,3 +230,22 @@ TEST_CASE("PNG: a checksum that does not match is a bad sample") {
     CHECK_THROWS_AS(decode(decoder, as_bytes(broken)), bc::BadSample);
   }
 }
+
+TEST_CASE("PNG: chunks that make no pixels are passed over, whatever is in them") {
+  using namespace std::string_view_literals;
+  Random random(10);
+  ImageDecoder decoder;
+  const Picture picture = noise(random, {33, 22});
+  Bytes file = encode_png(picture);
+  constexpr std::size_t behind_header = 8 + 25;
+  for (const std::string_view chunk : {"\0\0\0\0eXIf...."sv, "\0\0\0\0zTXt...."sv,
+                                       "\0\0\0\4gAMA\0\0\0\0...."sv, "\0\0\0\2iCCPab...."sv}) {
+    file.insert(file.begin() + behind_header, chunk.begin(), chunk.end());
+  }
+  CHECK(decode(decoder, as_bytes(file)).pixels == picture.pixels);
+
+  // One that claims to be longer than the file.
+  const std::string_view endless = "\x7f\xff\xff\xfftEXt...."sv;
+  file.insert(file.begin() + behind_header, endless.begin(), endless.end());
+  CHECK_THROWS_WITH(decode(decoder, as_bytes(file)), Contains("truncated"));
+}
