@@ -46,6 +46,12 @@ class SampleParts {
     return slots_[part].bytes;
   }
   [[nodiscard]] std::size_t size() const noexcept { return slots_.size(); }
+  /// What its own buffers take up.
+  [[nodiscard]] std::size_t buffer_bytes() const noexcept {
+    std::size_t bytes = 0;
+    for (const Slot& slot : slots_) bytes += slot.capacity;
+    return bytes;
+  }
 
   // For sources. `resize` comes first.
   void resize(std::size_t parts) {
