@@ -252,7 +252,7 @@ TEST_CASE("a recipe that is not ours or not possible is refused") {
   CHECK_THAT(error_of_json(changed(R"("seed":)", R"("seed":-)")), Contains("`seed`"));
   CHECK_THAT(error_of_json(changed("\"f32\"", "\"f31\"")), Contains("unknown dtype `f31`"));
   CHECK_THAT(error_of_json(changed("\"f32\"", "7")), Contains("`dtype`"));
-  CHECK_THAT(error_of_json(changed("reshuffle", "blocks")), Contains("unknown order `blocks`"));
+  CHECK_THAT(error_of_json(changed("reshuffle", "random")), Contains("unknown order `random`"));
   CHECK_THAT(error_of_json(changed("[3,5,7]", "[3,0]")), Contains("extent 0"));
   CHECK_THAT(error_of_json(changed("[3,5,7]", "[]")), Contains("needs a shape"));
   CHECK_THAT(error_of_json(changed("[3,5,7]", "[1.5]")), Contains("`shape`"));
