@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#include "data/portable_math.hpp"
+
+#include <batchcast/data/random.hpp>
+
+#include <cmath>
+
+#include "catch.hpp"
+
+namespace bc = batchcast;
+using bc::detail::portable_exp;
+using bc::detail::portable_log;
+using bc::detail::round_half_even;
+
+namespace {
+
+// In units of the last place of the true value, for which long double is exact enough.
+double error_in_ulps(double found, long double truth) {
+  const double nearest = static_cast<double>(truth);
+  const double unit = std::nextafter(std::abs(nearest), INFINITY) - std::abs(nearest);
+  return static_cast<double>(std::abs(static_cast<long double>(found) - truth) /
+                             static_cast<long double>(unit));
+}
+
+}  // namespace
+
+TEST_CASE("logarithm and exponential are within one unit of the last place") {
+  bc::Draws draws({.seed = 3}, 0);
+  double log_worst = 0;
+  double exp_worst = 0;
+  for (int i = 0; i < 200'000; ++i) {
+    const double scale = std::ldexp(1.0, static_cast<int>(draws.below(80)) - 40);
+    const double x = (1 + draws.unit_f64()) * scale;
+    log_worst = std::max(log_worst, error_in_ulps(portable_log(x), std::log((long double)x)));
+    const double near_one = 0.7 + 0.8 * draws.unit_f64();
+    log_worst =
+        std::max(log_worst, error_in_ulps(portable_log(near_one), std::log((long double)near_one)));
+    const double power = (draws.unit_f64() - 0.5) * (i % 2 == 0 ? 1400 : 1.4);
+    exp_worst =
+        std::max(exp_worst, error_in_ulps(portable_exp(power), std::exp((long double)power)));
+  }
+  INFO("log " << log_worst << ", exp " << exp_worst);
+  CHECK(log_worst < 1);
+  CHECK(exp_worst < 1);
+  CHECK(portable_log(1) == 0);
+  CHECK(portable_exp(0) == 1);
+}
+
+TEST_CASE("logarithm and exponential are pinned: other bits here change every stream") {
+  CHECK(portable_log(0.75) == -0x1.269621134db92p-2);
+  CHECK(portable_log(3) == 0x1.193ea7aad030ap+0);
+  CHECK(portable_exp(1) == 0x1.5bf0a8b14576ap+1);
+  CHECK(portable_exp(-0.2) == 0x1.a330ad6166159p-1);
+}
+
+TEST_CASE("rounding goes to the nearest, ties to even") {
+  CHECK(round_half_even(0.5) == 0);
+  CHECK(round_half_even(1.5) == 2);
+  CHECK(round_half_even(2.5) == 2);
+  CHECK(round_half_even(-0.5) == 0);
+  CHECK(round_half_even(-1.5) == -2);
+  CHECK(round_half_even(2.4999999999999996) == 2);
+  CHECK(round_half_even(223.50000000000003) == 224);
+}
