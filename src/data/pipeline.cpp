@@ -54,7 +54,8 @@ namespace detail {
 PipelineCore::PipelineCore(PipelineOptions given)
     : options(std::move(given)),
       order(order_of(options)),
-      bad_samples({options.on_bad_sample, options.bad_samples_max, options.on_bad}) {
+      bad_samples({options.on_bad_sample, options.bad_samples_max, options.on_bad}),
+      read_ahead(*options.source, order, {.threads = options.read_ahead_threads}) {
   compile();
   describe();
 }

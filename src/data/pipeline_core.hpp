@@ -4,6 +4,7 @@
 
 #include "data/bad_samples.hpp"
 #include "data/field_program.hpp"
+#include "data/read_ahead.hpp"
 
 #include <batchcast/data/pipeline.hpp>
 
@@ -12,7 +13,7 @@
 
 namespace batchcast::detail {
 
-/// What the workers of a pipeline share; constant but for the bad samples.
+/// What the workers of a pipeline share; constant but for the bad samples and what is read ahead.
 struct PipelineCore {
   explicit PipelineCore(PipelineOptions options);
 
@@ -30,6 +31,7 @@ struct PipelineCore {
   Fingerprint identity;
   mutable BadSamples bad_samples;
   bool copies_only = false;  ///< every field is its part as it stands
+  mutable ReadAhead read_ahead;
 
  private:
   void compile();
@@ -55,7 +57,7 @@ class PipelineWorker final : public SampleWorker {
   };
   std::uint64_t make_one(const Place& place, const SampleSlots& slots, std::size_t slot);
   void attempt(const Place& place, const SampleSlots& slots, std::size_t slot);
-  void read(const Place& place, bool substitute);
+  void read(const Place& place, bool in_order);
   void copy_all(const SampleSlots& slots);
 
   const PipelineCore& pipeline_;

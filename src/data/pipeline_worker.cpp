@@ -51,7 +51,7 @@ std::uint64_t PipelineWorker::make_one(const Place& place, const SampleSlots& sl
     const std::uint64_t id = (place.sample_id + step) % samples;
     if (pipeline_.bad_samples.contains(id)) continue;
     try {
-      read({place.epoch, place.index, id}, step != 0);
+      read({place.epoch, place.index, id}, step == 0 && notes_ == nullptr);
       attempt({place.epoch, place.index, id}, slots, slot);
       return id;
     } catch (const BadSample& bad) {
@@ -61,9 +61,14 @@ std::uint64_t PipelineWorker::make_one(const Place& place, const SampleSlots& sl
   throw BadSample("batchcast: no sample of this dataset can be made. `batchcast check` says why.");
 }
 
-void PipelineWorker::read(const Place& place, bool /*substitute*/) {
+// Substitutes and single samples that somebody looks at are not what comes next in the stream.
+void PipelineWorker::read(const Place& place, bool in_order) {
   const std::uint64_t began_ns = now_ns();
-  pipeline_.options.source->read(place.sample_id, parts_);
+  if (in_order) {
+    pipeline_.read_ahead.take(place.epoch, place.index, place.sample_id, parts_);
+  } else {
+    pipeline_.options.source->read(place.sample_id, parts_);
+  }
   read_ns_.fetch_add(now_ns() - began_ns, std::memory_order_relaxed);
 }
 
