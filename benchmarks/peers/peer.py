@@ -22,13 +22,16 @@ ASPECT = (3 / 4, 4 / 3)
 FLIP = 0.5
 
 
-def options(description):
+def options(description, switches=()):
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("dir", type=pathlib.Path, help="an image folder: one folder for each class")
     parser.add_argument("--seconds", type=float, default=10)
     parser.add_argument("--warm-up", type=float, default=3, help="seconds that do not count")
+    parser.add_argument("--begin-at", type=float, help="the time (as of `date +%%s`) until which to warm up")
     parser.add_argument("--workers", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument("--seed", type=int, default=int.from_bytes(os.urandom(4), "little") >> 1)
+    for switch, meaning in switches:
+        parser.add_argument(switch, action="store_true", help=meaning)
     return parser.parse_args()
 
 
@@ -74,10 +77,14 @@ def cpu_seconds(pids):
 
 
 def measure(name, version, chosen, batches):
-    """`batches` yields, without end, how many samples each batch has."""
+    """`batches` yields, without end, how many samples each batch has. Processes with the same --begin-at
+    and --seconds are measured in the same span of time."""
     batches = iter(batches)
-    end = time.monotonic() + chosen.warm_up
-    while time.monotonic() < end:
+    end = chosen.begin_at or time.time() + chosen.warm_up
+    next(batches)
+    if time.time() > end:
+        raise SystemExit(f"{name}: the first batch came after --begin-at or --warm-up; give it more time")
+    while time.time() < end:
         next(batches)
     pids = family()
     cpu = cpu_seconds(pids)
