@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#pragma once
+
+#include <batchcast/data/maker.hpp>
+#include <batchcast/data/order.hpp>
+#include <batchcast/data/synthetic.hpp>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+namespace batchcast {
+
+/// Makes the samples of a synthetic recipe.
+class SyntheticMaker final : public SampleMaker {
+ public:
+  /// Throws InvalidArgument as SyntheticRecipe::check does.
+  explicit SyntheticMaker(SyntheticRecipe recipe);
+
+  [[nodiscard]] const Schema& schema() const noexcept override { return schema_; }
+  [[nodiscard]] std::uint64_t samples_per_epoch() const noexcept override {
+    return recipe_.samples_per_epoch;
+  }
+  [[nodiscard]] std::string recipe_json() const override { return recipe_.to_json(); }
+  [[nodiscard]] std::unique_ptr<SampleWorker> worker() const override;
+  [[nodiscard]] const SyntheticRecipe& recipe() const noexcept { return recipe_; }
+
+ private:
+  SyntheticRecipe recipe_;
+  Schema schema_;
+  Order order_;
+};
+
+}  // namespace batchcast

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#pragma once
+
+#include <batchcast/core/log.hpp>
+#include <batchcast/data/maker.hpp>
+#include <batchcast/data/pipeline.hpp>
+
+#include <CLI/CLI.hpp>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+// What every command that makes samples asks for, and the maker that comes of it.
+namespace batchcast::cli {
+
+struct DatasetOptions {
+  std::string source;
+  std::optional<std::string> recipe;
+  std::uint64_t seed = 0;
+  std::optional<std::string> shard;
+  std::optional<std::string> on_bad_sample;
+  std::optional<std::uint64_t> bad_samples_max;
+  std::optional<std::string> bad_list;
+  // Of `synthetic:` alone.
+  std::optional<std::string> dtype;
+  std::optional<std::uint64_t> samples;
+  std::optional<std::string> order;
+  std::optional<std::uint64_t> epochs;  ///< of the stream, which a synthetic recipe names
+};
+
+/// SOURCE and the options that go with it.
+void add_dataset_options(CLI::App& command, DatasetOptions& options);
+
+/// What a source and its options amount to.
+class Dataset {
+ public:
+  /// Opens the source and prints what it remarks on stderr. Bad samples that are substituted go to
+  /// the file that was asked for, and to `log`. Throws InvalidArgument, BadDataset, SystemError.
+  Dataset(const DatasetOptions& options, const LogCallback& log);
+
+  [[nodiscard]] const SampleMaker& maker() const noexcept { return *maker_; }
+  /// Null for `synthetic:`.
+  [[nodiscard]] const Pipeline* pipeline() const noexcept { return pipeline_; }
+  [[nodiscard]] std::uint64_t bad_samples() const noexcept {
+    return pipeline_ == nullptr ? 0 : pipeline_->bad_samples();
+  }
+
+ private:
+  std::unique_ptr<SampleMaker> maker_;
+  const Pipeline* pipeline_ = nullptr;
+};
+
+[[nodiscard]] bool is_synthetic(const std::string& source) noexcept;
+
+/// `auto` (0) or a number of threads.
+struct WorkersOption {
+  std::string text = "auto";
+  [[nodiscard]] unsigned count() const;
+};
+void add_workers_option(CLI::App& command, WorkersOption& workers);
+
+}  // namespace batchcast::cli
