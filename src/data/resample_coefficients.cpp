@@ -24,39 +24,35 @@ void AxisTaps::compute(std::int32_t in_size, std::int32_t out_size) {
   const double scale = static_cast<double>(in) / out;
   const double support = std::max(scale, 1.0);
   const double inverse = 1.0 / support;
-  const auto per_output = static_cast<std::size_t>(support) * 2 + 3;
-  if (weights.size() < per_output * taps.size()) weights.resize(per_output * taps.size());
-
-  std::vector<double>& raw = raw_;
-  if (raw.size() < per_output) raw.resize(per_output);
-  std::size_t used = 0;
+  const std::size_t stride = static_cast<std::size_t>(support) * 2 + 3;
+  if (weights.size() < stride * taps.size()) weights.resize(stride * taps.size());
+  if (raw_.size() < stride) raw_.resize(stride);
   for (std::int32_t o = 0; o < out; ++o) {
     const double center = (o + 0.5) * scale;
     const std::int32_t first = std::max(static_cast<std::int32_t>(center - support + 0.5), 0);
     const std::int32_t end = std::min(static_cast<std::int32_t>(center + support + 0.5), in);
-    const std::int32_t count = end - first;
+    const auto count = static_cast<std::size_t>(end - first);
     double sum = 0.0;
-    for (std::int32_t i = 0; i < count; ++i) {
-      const double weight = triangle((i + first - center + 0.5) * inverse);
-      raw[static_cast<std::size_t>(i)] = weight;
-      sum += weight;
+    for (std::size_t i = 0; i < count; ++i) {
+      raw_[i] = triangle((static_cast<std::int32_t>(i) + first - center + 0.5) * inverse);
+      sum += raw_[i];
     }
-    std::int32_t* const fixed = weights.data() + used;
+    const std::size_t from = static_cast<std::size_t>(o) * stride;
+    std::int32_t* const fixed = weights.data() + from;
     std::int32_t zeros = 0;
-    std::int32_t last = 0;
-    for (std::int32_t i = 0; i < count; ++i) {
-      const double weight = raw[static_cast<std::size_t>(i)] / sum;
-      const auto value = static_cast<std::int32_t>(0.5 + weight * (1 << weight_bits));
-      fixed[i] = value;
-      if (value != 0) last = i + 1;
-      if (last == 0) zeros = i + 1;
+    std::int32_t used = 0;
+    for (std::size_t i = 0; i < count; ++i) {
+      const auto weight = static_cast<std::int32_t>(0.5 + raw_[i] / sum * (1 << weight_bits));
+      if (weight == 0 && used == 0) {
+        ++zeros;
+      } else {
+        fixed[used++] = weight;
+      }
     }
-    Taps& t = taps[static_cast<std::size_t>(o)];
-    t.first = first + zeros;
-    t.count = last - zeros;
-    t.weights = used + static_cast<std::size_t>(zeros);
-    taps_max = std::max(taps_max, t.count);
-    used += static_cast<std::size_t>(last);
+    std::fill(fixed + used, fixed + stride, 0);
+    while (fixed[used - 1] == 0) --used;
+    taps[static_cast<std::size_t>(o)] = {.first = first + zeros, .count = used, .weights = from};
+    taps_max = std::max(taps_max, used);
   }
 }
 

@@ -14,7 +14,8 @@ namespace batchcast::detail {
 /// 32 bits, and so does the sum over one output's taps.
 inline constexpr int weight_bits = 22;
 
-/// The inputs that make one output: `count` from `first` on, their weights from `weights` on.
+/// The inputs that make one output: `count` from `first` on, their weights from `weights` on, and
+/// then zeros: at least taps_max numbers.
 struct Taps {
   std::int32_t first = 0;
   std::int32_t count = 0;

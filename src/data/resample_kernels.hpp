@@ -13,54 +13,72 @@
 #include <vector>
 
 // The loops over pixels, at the best SIMD level of this machine; every level gives the same bytes.
+// What is called planar is one channel after the other.
 namespace batchcast::detail {
 
 /// Rows that the horizontal pass takes at once; fewer cost as much.
 inline constexpr std::size_t tile_rows = 16;
-/// Rows of ours may be read and written to the next multiple of it.
+/// Our own rows may be written up to so many bytes beyond their end.
 inline constexpr std::size_t row_slack = 64;
 
 /// One tile through the horizontal pass.
 struct HorizontalTile {
-  const std::uint8_t* rows = nullptr;  ///< interleaved
+  const std::uint8_t* rows = nullptr;  ///< interleaved; nothing beyond is read
   std::size_t stride = 0;
   std::size_t row_count = 0;  ///< 1 to tile_rows
   std::size_t row_bytes = 0;
   std::size_t channels = 0;
-  std::int32_t first_input = 0;  ///< of `taps`, that the rows begin with
-  const Taps* taps = nullptr;    ///< of the first output
+  const AxisTaps* axis = nullptr;
+  std::int32_t first_input = 0;  ///< of the axis, where the rows begin
+  std::int32_t first_output = 0;
   std::size_t output_count = 0;  ///< pixels
-  const std::int32_t* weights = nullptr;
-  bool planar = false;  ///< output rows are channel after channel
   bool mirrored = false;
-  std::uint8_t* columns = nullptr;      ///< scratch: tile_rows for each byte of a row, and slack
-  std::uint8_t* out_columns = nullptr;  ///< likewise of an output row
-  std::array<std::uint8_t*, tile_rows> out{};  ///< all of them, with slack
+  /// Scratch of horizontal_scratch_bytes().
+  std::uint8_t* columns = nullptr;
+  std::array<std::uint8_t*, tile_rows> out{};  ///< planar; all of them, with slack
 };
 void resample_horizontally(const HorizontalTile& tile);
 
-/// `out` and `rows` have slack.
-void resample_vertically(const std::uint8_t* const* rows, const std::int32_t* weights,
-                         std::size_t tap_count, std::uint8_t* out, std::size_t byte_count);
+/// Taps of weight zero reach beyond a row, and whole vectors beyond those.
+[[nodiscard]] constexpr std::size_t horizontal_scratch_bytes(std::size_t row_bytes,
+                                                             std::size_t channels,
+                                                             std::int32_t taps_max) noexcept {
+  return (row_bytes + channels * static_cast<std::size_t>(taps_max) + row_slack) * tile_rows;
+}
 
-/// One channel after the other, `plane_stride` bytes apart. Touches nothing beyond.
-void deinterleave(const std::uint8_t* rgb, std::size_t pixel_count, std::uint8_t* planes,
-                  std::size_t plane_stride);
-
-/// Right to left; `planar` as deinterleave with the stride `pixel_count`.
-void mirror(const std::uint8_t* pixels, std::size_t pixel_count, std::size_t channels, bool planar,
-            std::uint8_t* out);
+/// One row through the vertical pass, or a part of it.
+struct VerticalRow {
+  const std::uint8_t* const* rows = nullptr;  ///< as many as taps; nothing beyond is read
+  const std::int32_t* weights = nullptr;
+  std::size_t tap_count = 0;
+  std::size_t first = 0;  ///< byte of each row
+  std::size_t count = 0;
+};
+/// Touches nothing beyond, as all below.
+void resample_vertically(const VerticalRow& row, std::uint8_t* out);
+/// To elements at once: f32, f16 or bf16.
+void resample_vertically(const VerticalRow& row, float scale, float bias, DType dtype,
+                         std::byte* out);
 
 /// Scales and biases that repeat with the element's number: 1 or 3 different ones.
 struct AffinePattern {
   static constexpr std::size_t period = 3;
-  static constexpr std::size_t lanes_max = 64;
+  static constexpr std::size_t lanes_max = 16;
   alignas(64) std::array<float, period + lanes_max> scale{};
   alignas(64) std::array<float, period + lanes_max> bias{};
 };
-/// f32, f16 or bf16. Touches nothing beyond.
+/// f32, f16 or bf16.
 void store_elements(const std::uint8_t* in, std::size_t count, const AffinePattern& pattern,
                     DType dtype, std::byte* out);
+
+/// Planes are `plane_stride` bytes apart.
+void deinterleave(const std::uint8_t* rgb, std::size_t pixel_count, std::uint8_t* planes,
+                  std::size_t plane_stride);
+void interleave(const std::uint8_t* planes, std::size_t plane_stride, std::size_t pixel_count,
+                std::uint8_t* rgb);
+/// Right to left; `planar` says what comes out, planes `pixel_count` bytes apart.
+void mirror(const std::uint8_t* pixels, std::size_t pixel_count, std::size_t channels, bool planar,
+            std::uint8_t* out);
 
 /// The SIMD levels of this machine, best first. For tests.
 [[nodiscard]] std::vector<std::int64_t> simd_levels();

@@ -29,8 +29,8 @@ constexpr std::size_t with_slack(std::size_t byte_count) noexcept {
 }  // namespace
 
 /// Rows of one image on their way: pushed → horizontal pass → ring → vertical pass → padding →
-/// elements. Between the passes a row is `planar` (channel after channel) where the output is chw,
-/// so that nothing has to be taken apart later, and mirrored already.
+/// elements. From the horizontal pass on a row is mirrored already, and planar where that pass or
+/// the output is.
 struct Resampler::State {
   void begin_rows(const Geometry& geometry);
   void begin_elements(const PixelFormat& format);
@@ -39,7 +39,9 @@ struct Resampler::State {
   void keep(const std::uint8_t* rows, std::size_t stride, std::size_t count);
   void finish_complete_rows();
   void finish_row(std::int32_t row, const std::uint8_t* pixels);
+  void make_elements(std::int32_t row, const VerticalRow& from);
   void store_row(std::int32_t row, const std::uint8_t* pixels, std::size_t row_count = 1);
+  void push_as_is(const std::uint8_t* rows, std::size_t count);
   const std::uint8_t* arranged(const std::uint8_t* row, std::uint8_t* scratch) const;
   const std::uint8_t* padded(const std::uint8_t* pixels);
   std::uint8_t* ring_row(std::size_t number) {
@@ -59,7 +61,9 @@ struct Resampler::State {
   bool formatted = false;
   std::byte* out = nullptr;
 
-  bool planar = false;           ///< what rows are between the passes
+  bool planar = false;  ///< rows from the horizontal pass on
+  bool out_planar = false;
+  bool direct = false;           ///< the vertical pass makes elements
   bool as_is = false;            ///< rows need no change but their elements'
   bool arranges = false;         ///< rows that are not resized horizontally still change
   bool pads = false;             ///< a row of the output is more than a row of resized pixels
@@ -74,9 +78,9 @@ struct Resampler::State {
   std::vector<std::uint8_t> ring;
   std::vector<const std::uint8_t*> ring_rows;
   std::vector<std::uint8_t> columns;
-  std::vector<std::uint8_t> out_columns;
   std::vector<std::uint8_t> made_row;
   std::vector<std::uint8_t> padded_row;
+  std::vector<std::uint8_t> joined_row;
   std::vector<std::uint8_t> unused_row;
 };
 
@@ -114,7 +118,7 @@ Box Resampler::begin(const Geometry& geometry, std::int32_t channels, const Pixe
 void Resampler::State::begin_elements(const PixelFormat& wanted) {
   BATCHCAST_ASSERT(wanted.dtype == DType::u8 || wanted.dtype == DType::f32 ||
                    wanted.dtype == DType::f16 || wanted.dtype == DType::bf16);
-  planar = wanted.layout == ImageLayout::chw && channels == 3;
+  out_planar = wanted.layout == ImageLayout::chw && channels == 3;
   if (formatted && format == wanted) return;
   formatted = true;
   format = wanted;
@@ -136,14 +140,18 @@ void Resampler::State::begin_rows(const Geometry& geometry) {
   pads = x.pads || y.pads;
   const bool resizes_y = y.taps != nullptr;
   const bool resizes_x = x.taps != nullptr;
+  planar = out_planar || (resizes_x && channels == 3);
   arranges = geometry.flip_x || planar;
+  direct = planar == out_planar && (channels == 1 || planar) && !x.pads &&
+           (!y.pads || y.padding == PaddingMode::constant);
   as_is = !resizes_x && !resizes_y && !pads && !geometry.flip_x && !geometry.flip_y;
   middle_bytes = static_cast<std::size_t>(x.count) * channels;
   if (y.pads || x.count == 0 || y.count == 0) fill_constant_rows();
   if (as_is && !planar) return;
 
   ring_stride = with_slack(middle_bytes);
-  grow(made_row, ring_stride);
+  grow(made_row, as_is ? row_bytes * tile_rows : ring_stride);
+  if (planar != out_planar) grow(joined_row, width() * channels);
   if (pads) grow(padded_row, with_slack(width() * channels));
   if (!resizes_x && !resizes_y) return;
   const auto taps_max = resizes_y ? static_cast<std::size_t>(y.taps->taps_max) : 1;
@@ -153,8 +161,7 @@ void Resampler::State::begin_rows(const Geometry& geometry) {
   grow(ring_rows, taps_max);
   if (!resizes_x) return;
   grow(unused_row, ring_stride);
-  grow(columns, with_slack(row_bytes) * tile_rows);
-  grow(out_columns, with_slack(middle_bytes) * tile_rows);
+  grow(columns, horizontal_scratch_bytes(row_bytes, channels, x.taps->taps_max));
 }
 
 void Resampler::State::fill_constant_rows() {
@@ -174,15 +181,33 @@ void Resampler::push(const std::uint8_t* rows, std::size_t stride, std::size_t c
     s.rows_pushed += count;
     return;
   }
-  if (s.as_is && stride == s.row_bytes && !s.planar) {
-    s.store_row(static_cast<std::int32_t>(s.rows_pushed), rows, count);
-    s.rows_pushed += count;
+  if (s.as_is && stride == s.row_bytes) {
+    s.push_as_is(rows, count);
     return;
   }
   while (count != 0) {
     const std::size_t part = std::min(count, tile_rows);
     s.push_tile(rows, stride, part);
     rows += part * stride;
+    count -= part;
+  }
+}
+
+/// Rows without gaps between them are one long row.
+void Resampler::State::push_as_is(const std::uint8_t* rows, std::size_t count) {
+  const std::size_t at_once = planar ? tile_rows : count;
+  while (count != 0) {
+    const std::size_t part = std::min(count, at_once);
+    const std::size_t pixel_count = part * width();
+    if (planar && format.dtype == DType::u8) {
+      auto* const to = reinterpret_cast<std::uint8_t*>(out) + rows_pushed * width();
+      deinterleave(rows, pixel_count, to, width() * height());
+    } else {
+      if (planar) deinterleave(rows, pixel_count, made_row.data(), pixel_count);
+      store_row(static_cast<std::int32_t>(rows_pushed), planar ? made_row.data() : rows, part);
+    }
+    rows += part * row_bytes;
+    rows_pushed += part;
     count -= part;
   }
 }
@@ -233,14 +258,12 @@ void Resampler::State::keep(const std::uint8_t* rows, std::size_t stride, std::s
                       .row_count = count,
                       .row_bytes = row_bytes,
                       .channels = channels,
+                      .axis = x.taps,
                       .first_input = x.in_first,
-                      .taps = x.taps->taps.data() + x.first,
+                      .first_output = x.first,
                       .output_count = static_cast<std::size_t>(x.count),
-                      .weights = x.taps->weights.data(),
-                      .planar = planar,
                       .mirrored = x.flip,
-                      .columns = columns.data(),
-                      .out_columns = out_columns.data()};
+                      .columns = columns.data()};
   for (std::size_t r = 0; r < tile_rows; ++r) {
     tile.out[r] = r < count ? ring_row(rows_pushed + r) : unused_row.data();
   }
@@ -254,9 +277,31 @@ void Resampler::State::finish_complete_rows() {
     const auto count = static_cast<std::size_t>(taps.count);
     if (from + count > rows_pushed) return;
     for (std::size_t t = 0; t < count; ++t) ring_rows[t] = ring_row(from + t);
-    resample_vertically(ring_rows.data(), y.taps->weights_of(taps), count, made_row.data(),
-                        middle_bytes);
-    finish_row(next_row, made_row.data());
+    const VerticalRow row{.rows = ring_rows.data(),
+                          .weights = y.taps->weights_of(taps),
+                          .tap_count = count,
+                          .count = middle_bytes};
+    if (direct) {
+      make_elements(y.place_of(next_row), row);
+    } else {
+      resample_vertically(row, made_row.data());
+      finish_row(next_row, made_row.data());
+    }
+  }
+}
+
+void Resampler::State::make_elements(std::int32_t row, const VerticalRow& from) {
+  VerticalRow part = from;
+  part.count = width();
+  const std::size_t size = size_of(format.dtype);
+  for (std::size_t c = 0; c < channels; ++c) {
+    part.first = c * width();
+    std::byte* const to = out + (c * height() + static_cast<std::size_t>(row)) * width() * size;
+    if (format.dtype == DType::u8) {
+      resample_vertically(part, reinterpret_cast<std::uint8_t*>(to));
+    } else {
+      resample_vertically(part, format.scale[c], format.bias[c], format.dtype, to);
+    }
   }
 }
 
@@ -297,18 +342,22 @@ const std::uint8_t* Resampler::State::padded(const std::uint8_t* pixels) {
 
 void Resampler::State::store_row(std::int32_t row, const std::uint8_t* pixels,
                                  std::size_t row_count) {
+  if (planar && !out_planar) {
+    interleave(pixels, width(), width(), joined_row.data());
+    pixels = joined_row.data();
+  }
   const std::size_t size = size_of(format.dtype);
   const auto first = static_cast<std::size_t>(row) * width();
-  const std::size_t plane_count = planar ? 3 : 1;
-  const std::size_t count = width() * row_count * (planar ? 1 : channels);
-  const bool repeats = !planar && channels == 3;
+  const std::size_t plane_count = out_planar ? 3 : 1;
+  const std::size_t step = out_planar ? 1 : channels;
+  const std::size_t count = width() * row_count * step;
   for (std::size_t p = 0; p < plane_count; ++p) {
-    std::byte* const to = out + (planar ? p * width() * height() + first : first * channels) * size;
+    std::byte* const to = out + (p * width() * height() + first * step) * size;
     const std::uint8_t* const from = pixels + p * count;
     if (format.dtype == DType::u8) {
       std::memcpy(to, from, count);
     } else {
-      store_elements(from, count, repeats ? interleaved : planes[p], format.dtype, to);
+      store_elements(from, count, step == 3 ? interleaved : planes[p], format.dtype, to);
     }
   }
 }
