@@ -55,9 +55,10 @@ TEST_CASE("stages that do not fit are refused with field, stage and a way out") 
   CHECK(says(refusal("raw", "{ stage = \"to\" }, { stage = \"to\" }"), "has it already"));
   CHECK(says(refusal("raw", "{ stage = \"to\", dtype = \"i64\" }, { stage = \"vertical_flip\" }"),
              "images become u8, f16, bf16 or f32"));
-  CHECK(says(
-      refusal("raw", "{ stage = \"to\" }, { stage = \"normalize\", mean = [1, 2], std = [1, 1] }"),
-      "3 channels"));
+  CHECK(says(refusal("raw",
+                     "{ stage = \"grayscale\" }, { stage = \"to\" }, "
+                     "{ stage = \"normalize\", mean = [1, 2, 3], std = [1, 1, 1] }"),
+             "1 channel"));
   CHECK(says(refusal("numbers", "{ stage = \"horizontal_flip\" }"), "works on images"));
   CHECK(says(refusal("text", ""), "a stage of your own"));
 }
