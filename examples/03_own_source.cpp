@@ -3,6 +3,7 @@
 //
 // A dataset of your own and a stage of your own, served without touching the library: sine waves
 // that are made when they are asked for, and noise on top of them, the same in every run.
+// `example_03_own_source [STREAM]` serves, `example_03_own_source STREAM look` beside it looks.
 #include <batchcast/batchcast.hpp>
 
 #include <cmath>
@@ -104,13 +105,29 @@ void serve(const std::string& name) {
 }
 // [snippet end]
 
+void look(const std::string& name) {
+  bc::Consumer consumer({.stream = name, .batch_size = 64, .name = "look"});
+  double sum = 0;
+  while (consumer.has_next_epoch()) {
+    for (const bc::Batch& batch : consumer) {
+      for (const float value : batch.field<float>("wave").span()) sum += value;
+    }
+  }
+  std::printf("%lu waves, %lu epochs with matching receipts, mean value %.4f\n",
+              consumer.stats().samples, consumer.stats().epochs_matched,
+              sum / static_cast<double>(length * consumer.stats().samples));
+}
+
 }  // namespace
 
-int main(int argc, char** argv) {
-  try {
-    serve(argc > 1 ? argv[1] : "waves");
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "%s\n", error.what());
-    return 1;
+int main(int argc, char** argv) try {
+  const std::string name = argc > 1 ? argv[1] : "waves";
+  if (argc > 2) {
+    look(name);
+  } else {
+    serve(name);
   }
+} catch (const std::exception& error) {
+  std::fprintf(stderr, "%s\n", error.what());
+  return 1;
 }

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright 2026 the batchcast authors
 #
-# sh run.sh BIN_DIR    runs the README's producer with two of its consumers, as its reader would
+# sh run.sh BIN_DIR    runs the README's producer with two of its consumers, as its reader would, and then
+# the source of one's own
 set -eu
 
 bin=$1
@@ -23,3 +24,9 @@ wait "$producer"
 # Whole epochs, whichever of the two came first.
 grep -q 'with matching receipts' "$work/own"
 grep -q 'with matching receipts' "$work/other"
+
+timeout 60 "$bin/example_03_own_source" waves &
+producer=$!
+timeout 60 "$bin/example_03_own_source" waves look | tee "$work/own"
+wait "$producer"
+grep -q 'with matching receipts' "$work/own"
