@@ -117,7 +117,10 @@ ShardFiles::ShardFiles(std::vector<std::string> paths)
   for (std::string& path : paths) {
     std::string name = std::filesystem::path(path).filename().native();
     // Shards may be opened again after the user's program has changed its folder.
-    shards_.push_back({std::filesystem::absolute(path).native(), std::move(name), 0});
+    std::error_code folder_is_gone;
+    std::string absolute = std::filesystem::absolute(path, folder_is_gone).native();
+    if (folder_is_gone) absolute = std::move(path);
+    shards_.push_back({std::move(absolute), std::move(name), 0});
   }
 }
 

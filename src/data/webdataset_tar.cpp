@@ -150,6 +150,7 @@ class Walk {
     // take different bytes for the next one.
     if (header != expected_header_)
       refuse(header, "a header that is not where the last member ends");
+    if (archive_entry_sparse_count(entry) > 0) refuse(header, "a sparse member; pack it whole");
     const std::uint64_t offset = position();
     const la_int64_t signed_size = archive_entry_size(entry);
     if (signed_size < 0) refuse(header, "a member of negative size");
@@ -159,7 +160,6 @@ class Walk {
                          " bytes begins here, but the " + "file ends at byte " +
                          std::to_string(shard_.byte_count));
     }
-    if (archive_entry_sparse_count(entry) > 0) refuse(header, "a sparse member; pack it whole");
     // Sizes that do not fit in memory cannot be members of a compressed tar either.
     if (size > UINT64_MAX / 4) refuse(header, "a member of impossible size");
     expected_header_ = offset + (size + block_bytes - 1) / block_bytes * block_bytes;
