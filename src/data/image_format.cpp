@@ -30,7 +30,7 @@ constexpr std::array signatures = {
     Signature{0, "\0\0\0\x0CjP  "sv, "a JPEG 2000"},
     Signature{0, "RIFF"sv, "a RIFF file that is no WebP"},
     Signature{0, "\x89PNG"sv, "a PNG whose line ends were converted as if it were text"},
-    Signature{0, "\xFF\xD8"sv, "a JPEG cut off after two bytes"},
+    Signature{0, "\xFF\xD8"sv, "a JPEG damaged in its first bytes"},
     Signature{0, "%PDF"sv, "a PDF"},
     Signature{0, "\x93NUMPY"sv, "a NumPy array"},
     Signature{0, "\x1F\x8B"sv, "gzip"},

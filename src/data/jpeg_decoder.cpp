@@ -95,6 +95,7 @@ void read_header(State& state, std::span<const std::byte> encoded) {
   state.jpeg.src->fill_input_buffer = &on_end_of_input;
   jpeg_set_marker_processor(&state.jpeg, JPEG_APP0 + 1, &on_app1);
   jpeg_read_header(&state.jpeg, TRUE);
+  if (state.jpeg.data_precision != 8) fail(state, "its samples have not 8 bits");
   const int components = state.jpeg.num_components;
   if (components != 1 && components != 3 && components != 4) {
     fail(state, "it has neither 1, 3 nor 4 components");

@@ -123,7 +123,7 @@ TEST_CASE("Images: what is none of the formats is told by its content") {
   refuses("\x89PNG\n\x1a\n......."sv, "line ends");
   refuses(std::string_view("\0\0\0\0\0\0\0\0\0\0\0\0", 12), "zeros");
   refuses("\x01\x02\xfe\xff", "begin with 01 02 fe ff");
-  refuses("\xff\xd8", "a JPEG cut off");
+  refuses("\xff\xd8", "a JPEG damaged");
 }
 
 TEST_CASE("Images: formats are recognised by content") {
