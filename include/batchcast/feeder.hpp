@@ -26,7 +26,8 @@ namespace batchcast {
 
 struct FeederOptions {
   /// Threads that make samples; 0: as many as it takes for the pipeline not to be what limits, at
-  /// most the processors that this process may use.
+  /// most the processors that this process may use, and up to four times as many while they mostly
+  /// wait in reading.
   unsigned workers = 0;
 };
 
@@ -40,6 +41,10 @@ struct FeederStats {
   double reading = 0;
   double making = 0;
   double waiting = 0;  ///< for space in the ring
+  /// The same of all workers together since the feeder began; a fifth of a second late.
+  double reading_seconds = 0;
+  double making_seconds = 0;
+  double waiting_seconds = 0;
 };
 
 /// Threads that fill a producer's ring from a maker until its epochs are made or it is stopped. The
