@@ -30,3 +30,11 @@ producer=$!
 timeout 60 "$bin/example_03_own_source" waves look | tee "$work/own"
 wait "$producer"
 grep -q 'with matching receipts' "$work/own"
+
+fashion=/usr/share/datasets/fashion-mnist
+[ -d "$fashion" ] || { echo "without dataset-fashion-mnist"; exit 1; }
+timeout 60 "$bin/example_04_serve_dataset" "idx:$fashion" mnist fashion 2 &
+producer=$!
+timeout 60 "$bin/example_02_consumer" fashion 64 | tee "$work/own"
+wait "$producer"
+grep -q '2 epochs with matching receipts' "$work/own"
