@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -105,6 +106,20 @@ TEST_CASE("a folder has a split for training and one for testing, packed or not"
   fs::create_directories(folder.path("MNIST"));
   fs::rename(folder.path("a"), folder.path("MNIST/raw"));
   check_three(*open_source("idx:" + folder.path("MNIST")));
+}
+
+TEST_CASE("Fashion-MNIST is read as Debian ships it") {
+  const std::string place = "/usr/share/datasets/fashion-mnist";
+  if (!fs::exists(place)) return;
+  const auto source = open_source("idx:" + place + "?split=test");
+  REQUIRE(source->size() == 10'000);
+  CHECK(source->parts()[0].shape == std::vector<std::int64_t>{28, 28});
+  const std::vector<std::int64_t> first_labels = {9, 2, 1, 1, 6, 1, 4, 6, 5, 7};
+  for (std::size_t i = 0; i < first_labels.size(); ++i) {
+    CHECK(label_of(*source, i) == first_labels[i]);
+  }
+  const auto ankle_boot = source_test::values_of<std::uint8_t>(*source, 0, 0);
+  CHECK(std::accumulate(ankle_boot.begin(), ankle_boot.end(), 0) == 33'456);
 }
 
 TEST_CASE("labels of any whole type are signed numbers") {

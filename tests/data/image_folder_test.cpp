@@ -226,7 +226,13 @@ TEST_CASE("an image folder's fingerprint is of names and sizes, not of its place
   folder.write("copy/dog/1.jpg", "dog 01");
   CHECK_FALSE(open_source(spec_of(folder, "copy"))->fingerprint() == first);
   folder.write("copy/dog/1.jpg", "dog 1");
-  fs::rename(folder.path("copy/cat"), folder.path("copy/kitten"));
+  fs::rename(folder.path("copy/cat"), folder.path("copy/cab"));
+  CHECK_FALSE(open_source(spec_of(folder, "copy"))->fingerprint() == first);
+  fs::rename(folder.path("copy/cab"), folder.path("copy/cat"));
+  CHECK(open_source(spec_of(folder, "copy"))->fingerprint() == first);
+  // Its order, name and size stay, its place among the folders does not.
+  folder.make_folder("copy/cat/below");
+  fs::rename(folder.path("copy/cat/a b.png"), folder.path("copy/cat/below/a b.png"));
   CHECK_FALSE(open_source(spec_of(folder, "copy"))->fingerprint() == first);
 }
 
