@@ -146,12 +146,12 @@ void Resampler::State::begin_rows(const Geometry& geometry) {
            (!y.pads || y.padding == PaddingMode::constant);
   as_is = !resizes_x && !resizes_y && !pads && !geometry.flip_x && !geometry.flip_y;
   middle_bytes = static_cast<std::size_t>(x.count) * channels;
-  if (y.pads || x.count == 0 || y.count == 0) fill_constant_rows();
   if (as_is && !planar) return;
 
   ring_stride = with_slack(middle_bytes);
   grow(made_row, as_is ? row_bytes * tile_rows : ring_stride);
   if (planar != out_planar) grow(joined_row, width() * channels);
+  if (y.pads || x.count == 0 || y.count == 0) fill_constant_rows();
   if (pads) grow(padded_row, with_slack(width() * channels));
   if (!resizes_x && !resizes_y) return;
   const auto taps_max = resizes_y ? static_cast<std::size_t>(y.taps->taps_max) : 1;

@@ -1,0 +1,85 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+# Copyright 2026 the batchcast authors
+"""Compares the resampler with PIL, byte for byte: crops resized to random sizes, and padding with
+numpy's modes. The test program reads one line for each case and the image's bytes from its standard
+input, and writes the output's.
+
+usage: resample_oracle.py RESAMPLE_PROGRAM [SEED [CASES]]"""
+
+import random
+import subprocess
+import sys
+
+import numpy
+from PIL import Image
+
+NUMPY_MODES = ["constant", "edge", "reflect", "symmetric"]
+
+
+def random_case(rng):
+    """The image, and what is done to it, as the program's header line takes it."""
+    long_side = rng.random() < 0.1
+    width = rng.randint(1, 1500 if long_side else 120)
+    height = rng.randint(1, 20 if long_side else 120)
+    channels = rng.choice([1, 3])
+    pixels = numpy.random.default_rng(rng.getrandbits(32)).integers(
+        0, 256, (height, width, channels), dtype=numpy.uint8)
+    if rng.random() < 0.2:
+        pixels = (pixels > 127).astype(numpy.uint8) * 255
+    box_width = rng.randint(1, width)
+    box_height = rng.randint(1, height)
+    box = (rng.randint(0, width - box_width), rng.randint(0, height - box_height), box_width,
+           box_height)
+    size = (rng.choice([1, box_width, rng.randint(1, 260)]),
+            rng.choice([1, box_height, rng.randint(1, 260)]))
+    padding = tuple(rng.randint(0, 9) for _ in range(4)) if rng.random() < 0.3 else (0, 0, 0, 0)
+    mode = rng.randrange(4)
+    flips = (rng.randrange(2), rng.randrange(2))
+    return pixels, box, size, padding, mode, flips
+
+
+def by_pil(pixels, box, size, padding, mode, flips):
+    x, y, width, height = box
+    image = Image.fromarray(pixels[:, :, 0] if pixels.shape[2] == 1 else pixels)
+    image = image.crop((x, y, x + width, y + height)).resize(size, Image.BILINEAR)
+    out = numpy.asarray(image).reshape(size[1], size[0], pixels.shape[2])
+    left, top, right, bottom = padding
+    if any(padding):
+        out = numpy.pad(out, ((top, bottom), (left, right), (0, 0)), mode=NUMPY_MODES[mode])
+    if flips[0]:
+        out = out[:, ::-1]
+    if flips[1]:
+        out = out[::-1]
+    return out.tobytes()
+
+
+def main():
+    program = sys.argv[1]
+    seed = int(sys.argv[2]) if len(sys.argv) > 2 else random.SystemRandom().getrandbits(32)
+    cases = int(sys.argv[3]) if len(sys.argv) > 3 else 400
+    rng = random.Random(seed)
+    made = [random_case(rng) for _ in range(cases)]
+    request = b""
+    expected = []
+    for pixels, box, size, padding, mode, flips in made:
+        height, width, channels = pixels.shape
+        numbers = (width, height, channels, *box, *size, *padding, mode, *flips)
+        request += " ".join(map(str, numbers)).encode() + b"\n" + pixels.tobytes()
+        expected.append(by_pil(pixels, box, size, padding, mode, flips))
+    answer = subprocess.run([program], input=request, stdout=subprocess.PIPE, check=True).stdout
+    if len(answer) != sum(map(len, expected)):
+        sys.exit(f"seed {seed}: {len(answer)} bytes instead of {sum(map(len, expected))}")
+    at = 0
+    for number, bytes_of_pil in enumerate(expected):
+        ours = numpy.frombuffer(answer, numpy.uint8, len(bytes_of_pil), at).astype(int)
+        wrong = numpy.abs(ours - numpy.frombuffer(bytes_of_pil, numpy.uint8))
+        if wrong.any():
+            sys.exit(f"seed {seed}, case {number} {made[number][1:]}: {(wrong > 0).sum()} of "
+                     f"{wrong.size} bytes differ from PIL's, by up to {wrong.max()}")
+        at += len(bytes_of_pil)
+    print(f"{cases} images equal PIL's, {at} bytes (seed {seed})")
+
+
+if __name__ == "__main__":
+    main()
