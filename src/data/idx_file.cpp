@@ -6,6 +6,7 @@
 #include <batchcast/core/error.hpp>
 
 #include <algorithm>
+#include <array>
 #include <limits>
 #include <memory>
 #include <new>
@@ -92,7 +93,7 @@ IdxHeader parse_idx_header(std::span<const std::byte> start, std::string_view na
   return header;
 }
 
-std::vector<std::byte> unpack_idx(std::span<const std::byte> packed, std::string_view name) {
+UnpackedIdx unpack_idx(std::span<const std::byte> packed, std::string_view name) {
   const Archive reader(archive_read_new());
   archive_entry* entry = nullptr;
   if (!reader || archive_read_support_filter_gzip(reader.get()) != ARCHIVE_OK ||
@@ -101,10 +102,9 @@ std::vector<std::byte> unpack_idx(std::span<const std::byte> packed, std::string
       archive_read_next_header(reader.get(), &entry) != ARCHIVE_OK) {
     refuse_packed(reader.get(), name);
   }
-  std::vector<std::byte> bytes(header_bytes_max);
-  std::size_t filled = read_fully(reader.get(), bytes, name);
-  bytes.resize(filled);
-  const IdxHeader header = parse_idx_header(bytes, name);
+  std::array<std::byte, header_bytes_max> start;
+  std::size_t filled = read_fully(reader.get(), start, name);
+  const IdxHeader header = parse_idx_header(std::span(start).first(filled), name);
   const std::uint64_t expected = header.data_offset + header.data_bytes;
   // A hostile header does not choose how much memory is taken: no byte of gzip makes more.
   constexpr std::uint64_t deflate_ratio_max = 1032;
@@ -112,16 +112,23 @@ std::vector<std::byte> unpack_idx(std::span<const std::byte> packed, std::string
     refuse(name, "its header speaks of " + std::to_string(expected) +
                      " bytes, more than can be packed in it: it was cut short");
   }
-  if (filled < expected) {
-    bytes.resize(expected);
-    filled += read_fully(reader.get(), std::span(bytes).subspan(filled), name);
+  UnpackedIdx result;
+  try {
+    result.bytes = std::make_unique_for_overwrite<std::byte[]>(expected);
+  } catch (const std::bad_alloc&) {
+    refuse(name, "it unpacks to " + std::to_string(expected) + " bytes, more memory than there is");
   }
+  result.size = expected;
+  const std::span<std::byte> bytes(result.bytes.get(), expected);
+  const std::size_t begun = std::min(filled, bytes.size());
+  std::copy_n(start.begin(), begun, bytes.begin());
+  if (filled < expected) filled += read_fully(reader.get(), bytes.subspan(begun), name);
   std::byte beyond{};
   if (filled != expected || read_fully(reader.get(), {&beyond, 1}, name) != 0) {
     refuse(name, "its header speaks of " + std::to_string(expected) + " bytes, and it holds " +
                      (filled < expected ? std::to_string(filled) : std::string("more")));
   }
-  return bytes;
+  return result;
 }
 
 IdxFile::IdxFile(const std::string& path) : path_(path) {
@@ -131,7 +138,7 @@ IdxFile::IdxFile(const std::string& path) : path_(path) {
   const bool packed = all.size() >= 2 && all[0] == std::byte{0x1f} && all[1] == std::byte{0x8b};
   if (packed) {
     unpacked_ = unpack_idx(all, path);
-    all = unpacked_;
+    all = {unpacked_.bytes.get(), unpacked_.size};
   } else {
     mapped_ = std::move(file);
   }

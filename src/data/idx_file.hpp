@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -30,10 +31,14 @@ struct IdxHeader {
 /// the file `name`.
 [[nodiscard]] IdxHeader parse_idx_header(std::span<const std::byte> start, std::string_view name);
 
-/// The bytes that a gzip file unpacks to, of which the first say how many there must be. Throws
-/// BadDataset where it is broken, or holds more or less.
-[[nodiscard]] std::vector<std::byte> unpack_idx(std::span<const std::byte> packed,
-                                                std::string_view name);
+struct UnpackedIdx {
+  std::unique_ptr<std::byte[]> bytes;
+  std::size_t size = 0;
+};
+
+/// What a gzip file unpacks to, whose first bytes say how much there must be. Throws BadDataset
+/// where it is broken, or holds more or less.
+[[nodiscard]] UnpackedIdx unpack_idx(std::span<const std::byte> packed, std::string_view name);
 
 /// A file of the IDX format, gzipped or not.
 class IdxFile {
@@ -54,7 +59,7 @@ class IdxFile {
  private:
   std::string path_;
   std::optional<MappedFile> mapped_;  // where it is not packed
-  std::vector<std::byte> unpacked_;
+  UnpackedIdx unpacked_;
   IdxHeader header_;
   std::span<const std::byte> data_;
   std::uint64_t file_bytes_ = 0;
