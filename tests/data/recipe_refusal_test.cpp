@@ -69,6 +69,10 @@ TEST_CASE("what has the wrong type is refused with its line") {
         "r.toml:4: a stage: `stage` is missing: which stage it is.");
   CHECK(toml_refusal("[[field]]\nname = \"x\"\nstages = [{ stage = 2 }]") ==
         "r.toml:3: a stage: `stage` must be a text in quotes, not 2.");
+  CHECK(toml_refusal("# größer\nö = 1").starts_with("r.toml:2: this is not TOML: "));
+  CHECK(toml_refusal("\n[\xef\xbb\xaf").starts_with("r.toml:2: this is not TOML: "));
+  CHECK(toml_refusal("[order]\nmode = \"fixed\"\n[ { x = 1\n[{") ==
+        "r.toml:3: this is not TOML: a key was expected.");
   CHECK(toml_refusal("x = [1").starts_with("r.toml:1: this is not TOML: "));
   CHECK(toml_refusal("\n\nx = 2020-01-01 2").starts_with("r.toml:3: this is not TOML: "));
   CHECK(toml_refusal("[order]\nmode = 2020-01-01") ==
