@@ -131,10 +131,13 @@ void decode(const File& file, const Options& options, std::mt19937& random, File
     box = random_box(jpeg.output_width, jpeg.output_height, random);
     crop_and_skip(jpeg, box);
   }
-  const std::size_t stride = std::size_t{3} * jpeg.output_width;
-  if (rows.size() < stride * rows_per_call) rows.resize(stride * rows_per_call);
+  // Rows that begin at multiples of 32 are stored past the caches, which costs a tenth: none does.
+  const std::size_t stride = (std::size_t{3} * jpeg.output_width + 63) / 64 * 64;
+  if (rows.size() < stride * rows_per_call + 64) rows.resize(stride * rows_per_call + 64);
+  std::uint8_t* const first_row =
+      rows.data() + 64 - reinterpret_cast<std::uintptr_t>(rows.data()) % 64 - 8;
   JSAMPROW pointers[rows_per_call];
-  for (JDIMENSION i = 0; i < rows_per_call; ++i) pointers[i] = rows.data() + i * stride;
+  for (JDIMENSION i = 0; i < rows_per_call; ++i) pointers[i] = first_row + i * stride;
   // Never past the box: a row below it costs as much as its own.
   for (JDIMENSION done = 0; done < box.height;) {
     const JDIMENSION at = done % rows_per_call;
