@@ -56,9 +56,17 @@ struct VerticalRow {
 };
 /// Touches nothing beyond, as all below.
 void resample_vertically(const VerticalRow& row, std::uint8_t* out);
-/// To elements at once: f32, f16 or bf16.
-void resample_vertically(const VerticalRow& row, float scale, float bias, DType dtype,
-                         std::byte* out);
+/// Where a planar row's elements go, one plane after the other.
+struct ElementPlanes {
+  std::array<float, 3> scale{};
+  std::array<float, 3> bias{};
+  std::size_t count = 1;
+  DType dtype = DType::f32;  ///< f32, f16 or bf16
+  std::byte* out = nullptr;
+  std::size_t stride = 0;  ///< in bytes
+};
+/// To elements at once; the row's first plane is given.
+void resample_vertically(const VerticalRow& row, const ElementPlanes& planes);
 
 /// Scales and biases that repeat with the element's number: 1 or 3 different ones.
 struct AffinePattern {

@@ -116,18 +116,23 @@ HWY_INLINE void make_row_of(const VerticalRow& row, const Sink& sink, typename S
 void vertical(const VerticalRow& row, std::uint8_t* out) { make_row_of(row, ToPixels{}, out); }
 
 template <class As>
-HWY_INLINE void vertical_as(const VerticalRow& row, float scale, float bias, std::byte* out) {
-  const ToElements<As> sink{hn::Set(DF(), scale), hn::Set(DF(), bias)};
-  make_row_of(row, sink, reinterpret_cast<typename As::Element*>(out));
+HWY_INLINE void vertical_as(const VerticalRow& row, const ElementPlanes& planes) {
+  VerticalRow plane = row;
+  for (std::size_t c = 0; c < planes.count; ++c) {
+    const ToElements<As> sink{hn::Set(DF(), planes.scale[c]), hn::Set(DF(), planes.bias[c])};
+    make_row_of(plane, sink,
+                reinterpret_cast<typename As::Element*>(planes.out + c * planes.stride));
+    plane.first += plane.count;
+  }
 }
-void vertical_f32(const VerticalRow& row, float scale, float bias, std::byte* out) {
-  vertical_as<AsFloat>(row, scale, bias, out);
+void vertical_f32(const VerticalRow& row, const ElementPlanes& planes) {
+  vertical_as<AsFloat>(row, planes);
 }
-void vertical_f16(const VerticalRow& row, float scale, float bias, std::byte* out) {
-  vertical_as<AsHalf>(row, scale, bias, out);
+void vertical_f16(const VerticalRow& row, const ElementPlanes& planes) {
+  vertical_as<AsHalf>(row, planes);
 }
-void vertical_bf16(const VerticalRow& row, float scale, float bias, std::byte* out) {
-  vertical_as<AsBfloat>(row, scale, bias, out);
+void vertical_bf16(const VerticalRow& row, const ElementPlanes& planes) {
+  vertical_as<AsBfloat>(row, planes);
 }
 
 }  // namespace batchcast::detail::HWY_NAMESPACE
@@ -145,17 +150,16 @@ void resample_vertically(const VerticalRow& row, std::uint8_t* out) {
   HWY_DYNAMIC_DISPATCH(vertical)(row, out);
 }
 
-void resample_vertically(const VerticalRow& row, float scale, float bias, DType dtype,
-                         std::byte* out) {
-  switch (dtype) {
+void resample_vertically(const VerticalRow& row, const ElementPlanes& planes) {
+  switch (planes.dtype) {
     case DType::f16:
-      HWY_DYNAMIC_DISPATCH(vertical_f16)(row, scale, bias, out);
+      HWY_DYNAMIC_DISPATCH(vertical_f16)(row, planes);
       break;
     case DType::bf16:
-      HWY_DYNAMIC_DISPATCH(vertical_bf16)(row, scale, bias, out);
+      HWY_DYNAMIC_DISPATCH(vertical_bf16)(row, planes);
       break;
     default:
-      HWY_DYNAMIC_DISPATCH(vertical_f32)(row, scale, bias, out);
+      HWY_DYNAMIC_DISPATCH(vertical_f32)(row, planes);
       break;
   }
 }

@@ -291,17 +291,23 @@ void Resampler::State::finish_complete_rows() {
 }
 
 void Resampler::State::make_elements(std::int32_t row, const VerticalRow& from) {
-  VerticalRow part = from;
-  part.count = width();
   const std::size_t size = size_of(format.dtype);
+  const std::size_t stride = width() * height() * size;
+  std::byte* const to = out + static_cast<std::size_t>(row) * width() * size;
+  VerticalRow plane = from;
+  plane.count = width();
+  if (format.dtype != DType::u8) {
+    resample_vertically(plane, {.scale = format.scale,
+                                .bias = format.bias,
+                                .count = channels,
+                                .dtype = format.dtype,
+                                .out = to,
+                                .stride = stride});
+    return;
+  }
   for (std::size_t c = 0; c < channels; ++c) {
-    part.first = c * width();
-    std::byte* const to = out + (c * height() + static_cast<std::size_t>(row)) * width() * size;
-    if (format.dtype == DType::u8) {
-      resample_vertically(part, reinterpret_cast<std::uint8_t*>(to));
-    } else {
-      resample_vertically(part, format.scale[c], format.bias[c], format.dtype, to);
-    }
+    plane.first = c * width();
+    resample_vertically(plane, reinterpret_cast<std::uint8_t*>(to + c * stride));
   }
 }
 
