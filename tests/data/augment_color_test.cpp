@@ -48,8 +48,9 @@ TEST_CASE("colours change as PIL changes them") {
 }
 
 TEST_CASE("jitter draws factors within its ranges and all 24 orders, and says them") {
-  const auto stage = stage_as<bc::PixelStage>(
-      R"(stage = "color_jitter", brightness = 0.4, contrast = [0.5, 2], saturation = 3, hue = 0.1)");
+  const auto stage =
+      stage_as<bc::PixelStage>(R"(stage = "color_jitter", brightness = 0.4, contrast = [0.5, 2], )"
+                               R"(saturation = 3, hue = 0.1)");
   std::set<double> orders;
   double hue_low = 1;
   double hue_high = -1;

@@ -17,8 +17,9 @@ using bc::Geometry;
 using bc::ImageSize;
 
 TEST_CASE("a random resized crop lies inside the image and has the size asked for") {
-  const auto stage = stage_as<bc::GeometryStage>(
-      R"(stage = "random_resized_crop", size = [160, 192], scale = [0.08, 1], ratio = [0.75, 1.34])");
+  const auto stage =
+      stage_as<bc::GeometryStage>(R"(stage = "random_resized_crop", size = [160, 192], )"
+                                  R"(scale = [0.08, 1], ratio = [0.75, 1.34])");
   for (const ImageSize image : {ImageSize{500, 375}, {1, 1}, {2, 900}, {1000, 50}, {64, 64}}) {
     for (std::uint64_t id = 0; id < 300; ++id) {
       const Geometry geometry = placed(*stage, image, id);

@@ -129,7 +129,8 @@ TEST_CASE("stages refuse values that cannot be") {
       {R"(stage = "random_crop", size = 3, padding = -1)", "`padding` takes whole numbers from 0"},
       {R"(stage = "random_crop", size = 3, fill = 256)", "`fill` must be from 0 to 255"},
       {R"(stage = "random_crop", size = 3, padding_mode = "reflekt")", "Did you mean `reflect`?"},
-      {R"(stage = "random_crop", size = 3, padding = 1, pad_if_needed = true, padding_mode = "reflect")",
+      {R"(stage = "random_crop", size = 3, padding = 1, pad_if_needed = true, )"
+       R"(padding_mode = "reflect")",
        "cannot both mirror the image"},
       {R"(stage = "pad", fill = 3)", "`padding` is missing"},
       {R"(stage = "horizontal_flip", p = 1.5)", "`p` must be from 0 to 1, not 1.5."},

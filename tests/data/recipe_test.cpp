@@ -30,7 +30,8 @@ stages = [
   { stage = "decode", orient = true, fast = true, pixels_max = 1000000 },
   { stage = "resize", size = 300, max_size = 500 },
   { stage = "pad", padding = [1, 2, 3, 4], padding_mode = "symmetric" },
-  { stage = "random_crop", size = [200, 210], padding = [5, 6], fill = 17, padding_mode = "edge", pad_if_needed = true },
+  { stage = "random_crop", size = [200, 210], padding = [5, 6], pad_if_needed = true },
+  { stage = "random_crop", size = [200, 210], padding = 4, fill = 17, padding_mode = "edge" },
   { stage = "random_resized_crop", size = [64, 96], scale = [0.1, 0.9], ratio = [0.3, 3] },
   { stage = "center_crop", size = [50, 60] },
   { stage = "horizontal_flip", p = 0.1 },
@@ -98,7 +99,7 @@ TEST_CASE("a recipe is read from TOML with all its stages") {
   REQUIRE(recipe.fields.size() == 2);
   CHECK(recipe.fields[0].name == "photo");
   CHECK(recipe.fields[0].from == "image");
-  CHECK(recipe.fields[0].stages.size() == 13);
+  CHECK(recipe.fields[0].stages.size() == 14);
   CHECK(recipe.fields[1].from.empty());
   REQUIRE(recipe.fields[1].stages.size() == 3);
   CHECK(recipe.fields[1].stages[1]->name() == "reshape");

@@ -73,7 +73,8 @@ def main():
             compared += 1
             if not numpy.array_equal(found, wanted):
                 wrong += 1
-                most = abs(found.astype(int) - wanted).max() if found.size == wanted.size else "size"
+                same_size = found.size == wanted.size
+                most = abs(found.astype(int) - wanted).max() if same_size else "size"
                 print(f"WRONG: {name}, sample {sample_id}, {stage}, {notes}: off by {most}")
     print(f"{compared} images compared, {wrong} differ")
     return 1 if wrong else 0
