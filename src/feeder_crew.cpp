@@ -61,7 +61,6 @@ FeederCrew::~FeederCrew() {
 }
 
 void FeederCrew::resize(unsigned workers) {
-  reap();
   unsigned kept = 0;
   for (const auto& worker : workers_) {
     if (worker->leaves.load(std::memory_order_relaxed)) continue;
@@ -98,6 +97,7 @@ void FeederCrew::reap() {
 }
 
 CrewTimes FeederCrew::times() {
+  reap();
   CrewTimes times = gone_;
   for (const auto& worker : workers_) worker->add_to(times);
   return times;

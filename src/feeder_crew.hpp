@@ -39,6 +39,7 @@ class FeederCrew {
   /// Those that are too many leave after the loan they are at. Once the stream is over, none is
   /// added. Throws what starting one throws; those there are go on.
   void resize(unsigned workers);
+  /// Parts with workers that left, too.
   [[nodiscard]] CrewTimes times();
 
   [[nodiscard]] unsigned size() const noexcept { return size_.load(std::memory_order_relaxed); }

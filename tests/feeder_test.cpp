@@ -60,11 +60,15 @@ class FakeMaker final : public SampleMaker {
 
   std::uint64_t made_ns() const { return made_ns_.load(); }
   std::uint64_t most_at_once() const { return most_at_once_.load(); }
+  unsigned workers() const { return workers_.load(); }
 
  private:
   class Worker final : public SampleWorker {
    public:
-    explicit Worker(const FakeMaker& maker) : maker_(maker) {}
+    explicit Worker(const FakeMaker& maker) : maker_(maker) { ++maker_.workers_; }
+    ~Worker() override { --maker_.workers_; }
+    Worker(const Worker&) = delete;
+    Worker& operator=(const Worker&) = delete;
     void make(const SampleSlots& slots) override {
       maker_.most_at_once_.store(std::max<std::uint64_t>(maker_.most_at_once_, slots.size()));
       for (std::size_t i = 0; i < slots.size(); ++i) make_one(slots, i);
@@ -102,6 +106,7 @@ class FakeMaker final : public SampleMaker {
   std::uint64_t samples_per_epoch_;
   mutable std::atomic<std::uint64_t> made_ns_{0};
   mutable std::atomic<std::uint64_t> most_at_once_{0};
+  mutable std::atomic<unsigned> workers_{0};
 };
 
 class OwnDirectory {
@@ -227,7 +232,7 @@ TEST_CASE("one sample in a hundred that takes a hundred times as long stalls nob
                           const bool slow = detail::mix64(index) % 100 == 0 && index < n - 150;
                           return slow ? 30'000'000 : 300'000;
                         }});
-  Stream stream(maker);
+  Stream stream(maker, 1, 32 << 10);
   const std::uint64_t began_ns = now_ns();
   Feeder feeder(stream.producer, maker, {4});
   Consumer consumer = stream.consumer(64);
@@ -337,6 +342,7 @@ TEST_CASE("workers are added where reading takes long, and taken back from a slo
   CHECK(feeder.stats().workers <= 4 * usable_processors());
   slow = true;
   CHECK(comes_true([&] { return feeder.stats().workers <= 2; }));
+  CHECK(comes_true([&] { return maker.workers() <= 2; }));
   CHECK(feeder.stats().bottleneck == Bottleneck::consumers);
   stream.producer.stop("enough");
   trainer.join();
