@@ -87,13 +87,13 @@ int hold_one(const Words& words) {
 const RoleRegistration role("hold_one", hold_one);
 
 /// A producer whose consumer `keen` takes everything at once, so that only others hold it up.
-class Stage {
+class Theatre {
  public:
-  explicit Stage(ProducerOptions options = producer_options("small", 1'000, 64 << 10))
+  explicit Theatre(ProducerOptions options = producer_options("small", 1'000, 64 << 10))
       : producer_(std::move(options)) {
     keen_ = std::thread([this] { keen_result_ = consume(keen_options(), {}); });
   }
-  ~Stage() {
+  ~Theatre() {
     producer_.stop("the test is over");
     keen_.join();
     CHECK(keen_result_.fault == "");
@@ -152,7 +152,7 @@ class Stage {
 }  // namespace
 
 TEST_CASE("a killed consumer's space is usable again within 50 ms", "[space]") {
-  Stage stage;
+  Theatre stage;
   std::vector<double> waits_ms;
   for (std::uint64_t i = 0; i < scaled(200, 10); ++i) {
     Process holder = stage.holder();
@@ -169,7 +169,7 @@ TEST_CASE("a killed consumer's space is usable again within 50 ms", "[space]") {
 
 TEST_CASE("a consumer that leaves makes room at once, a forked child or not",
           "[space][fork][short]") {
-  Stage stage;
+  Theatre stage;
   Process holder = stage.holder();
   holder.tell("fork");
   const auto child = static_cast<pid_t>(holder.expect("forked").number("pid"));
@@ -188,7 +188,7 @@ TEST_CASE("a consumer that leaves makes room at once, a forked child or not",
 }
 
 TEST_CASE("a forked child that exits does not disturb its parent", "[fork][short]") {
-  Stage stage;
+  Theatre stage;
   Process holder = stage.holder();
   for (int i = 0; i < 3; ++i) {
     holder.tell("fork and exit");
@@ -214,7 +214,7 @@ TEST_CASE("memory of a stopped consumer is not reused unless it is evicted", "[s
         reported = true;
       }
     };
-    Stage stage(std::move(options));
+    Theatre stage(std::move(options));
     Process holder = stage.holder();
     holder.signal(SIGSTOP);
     stage.fill_up();
@@ -230,7 +230,7 @@ TEST_CASE("memory of a stopped consumer is not reused unless it is evicted", "[s
   SECTION("evicted") {
     options.on_stall = OnStall::evict;
     options.log = [](LogLevel, std::string_view) {};
-    Stage stage(std::move(options));
+    Theatre stage(std::move(options));
     Process holder = stage.holder();
     const std::string how = GENERATE("check", "release", "next");
     holder.signal(SIGSTOP);
