@@ -2,23 +2,23 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright 2026 the batchcast authors
 #
-# Installs what is missing, builds the batchcast command, serves a stream of made-up images and
-# trains nothing on it three times at once: three consumers with batch sizes of their own take the
-# same samples from the same memory, and check every byte. Ends by itself.
+# Installs what is missing, builds the batchcast command, serves Fashion-MNIST and trains nothing on it
+# three times at once: three consumers with batch sizes of their own take the same samples from the same
+# memory, make each of them again by themselves, and compare every byte. Ends by itself.
 # With BATCHCAST_COMMAND set to a batchcast command, it installs and builds nothing and runs that.
 set -eu
 cd "$(dirname "$0")/.."
 
 stream=quickstart-$$
-samples=2048
-epochs=20
+dataset=/usr/share/datasets/fashion-mnist
+epochs=5
 seconds_max=30
 names="large odd small"
 batch_size_of() { case $1 in large) echo 256 ;; odd) echo 37 ;; small) echo 64 ;; esac; }
 
 batchcast=${BATCHCAST_COMMAND-}
 if [ -z "$batchcast" ]; then
-  sh cmake/bootstrap.sh
+  sh cmake/bootstrap.sh quickstart
   cmake --preset release >/dev/null
   cmake --build --preset release --target batchcast_cli
   batchcast=$PWD/build/release/batchcast
@@ -58,9 +58,9 @@ start() {
   } | sed -u "s/^$name: //; s/^/$name: /" >&2 &
 }
 
-echo "Serving $epochs epochs of $samples images of 3x224x224 floats as $stream."
-start serve serve synthetic:3x224x224 --dtype f32 --samples "$samples" --stream "$stream" \
-  --memory 256MiB --wait-for 3 --epochs "$epochs" --seed 1
+echo "Serving $epochs epochs of Fashion-MNIST, 60,000 images of 1x28x28 normalised floats, as $stream."
+start serve serve "idx:$dataset" --recipe mnist --stream "$stream" --memory 64MiB --wait-for 3 \
+  --epochs "$epochs" --seed 1
 consumers=""
 for name in $names; do
   start "$name" consume "$stream" --batch-size "$(batch_size_of "$name")" --name "$name" \

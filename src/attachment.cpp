@@ -37,6 +37,7 @@ Hello hello_of(const ConsumerOptions& options) {
   hello.cursor = options.cursor;
   hello.between_epochs = options.between_epochs;
   hello.pid = ::getpid();
+  hello.observes = options.observes;
   return hello;
 }
 
@@ -174,7 +175,7 @@ void Attachment::adopt(Welcome welcome, std::vector<FileDescriptor> descriptors)
   reader.stream = options_.stream;
   reader_ = std::make_unique<RingReader>(this->board(), *reinterpret_cast<Desk*>(desk_->data()),
                                          windows_.back(), *this, std::move(reader));
-  paused_ = options_.between_epochs == BetweenEpochs::let_go;
+  paused_ = options_.observes || options_.between_epochs == BetweenEpochs::let_go;
   note_start();
 }
 

@@ -48,6 +48,7 @@ class Attachment final : public ReaderHost, public std::enable_shared_from_this<
 
   [[nodiscard]] NextBatch next(std::uint64_t batch_size, int timeout_ms);
   [[nodiscard]] bool has_next_epoch();
+  [[nodiscard]] std::optional<Batch> newest(std::uint64_t samples_max);
   void leave_epoch() noexcept;
   void check() const;
   void check_batch_size(std::uint64_t batch_size) const;
@@ -90,6 +91,7 @@ class Attachment final : public ReaderHost, public std::enable_shared_from_this<
   void say_pause() noexcept;  // with the mutex
   void leave() noexcept;
   void check_process() const;
+  void check_takes_part() const;
   [[noreturn]] void throw_door_closed();
   void log(LogLevel level, const std::string& text) const;
 

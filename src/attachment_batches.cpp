@@ -25,6 +25,7 @@ std::uint64_t aligned(std::uint64_t bytes) noexcept {
 
 NextBatch Attachment::next(std::uint64_t batch_size, int timeout_ms) {
   check_process();
+  check_takes_part();
   if (paused_ || pause_wanted_) {
     if (!rejoin()) {
       throw StreamFinished("batchcast: stream `" + options_.stream +
@@ -78,6 +79,7 @@ void Attachment::populate_from(std::uint64_t position) {
 
 bool Attachment::has_next_epoch() {
   check_process();
+  check_takes_part();
   if ((paused_ || pause_wanted_) && !rejoin()) return false;
   for (;;) {
     if (const auto known = reader_->has_next_epoch(-1)) return *known;

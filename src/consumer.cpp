@@ -38,6 +38,10 @@ NextBatch Consumer::try_next(int timeout_ms) { return attachment_->next(batch_si
 
 bool Consumer::has_next_epoch() { return attachment_->has_next_epoch(); }
 
+std::optional<Batch> Consumer::newest(std::uint64_t samples_max) {
+  return attachment_->newest(samples_max);
+}
+
 void Consumer::leave_epoch() noexcept { attachment_->leave_epoch(); }
 
 void Consumer::set_batch_size(std::uint64_t batch_size) {

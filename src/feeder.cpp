@@ -2,6 +2,7 @@
 // Copyright 2026 the batchcast authors
 #include <batchcast/feeder.hpp>
 
+#include <batchcast/core/clock.hpp>
 #include <batchcast/core/error.hpp>
 #include <batchcast/ring/fork_guard.hpp>
 
@@ -92,6 +93,7 @@ struct Feeder::Impl {
       if (shares && count) adjust(*shares);
       lock.lock();
       if (shares) latest = *shares;
+      totals = after;
     }
   }
 
@@ -117,6 +119,7 @@ struct Feeder::Impl {
   std::condition_variable ending;
   bool ends = false;
   WorkerShares latest;
+  CrewTimes totals;
   std::thread looker;
 };
 
@@ -139,12 +142,15 @@ bool Feeder::wait(int timeout_ms) {
 
 FeederStats Feeder::stats() const {
   FeederStats stats;
-  if (!impl_->crew.running()) return stats;
   WorkerShares shares;
   {
     const std::lock_guard lock(impl_->mutex);
     shares = impl_->latest;
+    stats.reading_seconds = seconds_from_ns(impl_->totals.maker.read_ns);
+    stats.making_seconds = seconds_from_ns(impl_->totals.maker.make_ns);
+    stats.waiting_seconds = seconds_from_ns(impl_->totals.waiting_ns);
   }
+  if (!impl_->crew.running()) return stats;
   stats.workers = impl_->crew.size();
   stats.bottleneck = detail::bottleneck_of(shares);
   stats.reading = shares.reading;

@@ -68,6 +68,7 @@ AdmissionReply ProducerCore::admit(const Hello& hello, const PeerIdentity& peer)
   request.join = hello.join;
   request.cursor = hello.cursor;
   request.between_epochs = hello.between_epochs;
+  request.observes = hello.observes;
   auto reply = writer_->admit(
       request, std::shared_ptr<Desk>(memory, reinterpret_cast<Desk*>(memory->mapping.data())));
   if (const auto* refusal = std::get_if<NotAdmitted>(&reply)) {

@@ -43,6 +43,8 @@ struct ConsumerOptions {
   std::string directory = {};
   /// Users besides this one and root whose producers are trusted.
   std::vector<std::uint32_t> allow_uids = {};
+  /// Only look, with `newest`, at what the stream holds: no demand, no gate, no part in `wait_for`.
+  bool observes = false;
   /// On a write into a batch, say whose memory it was before the process dies of it.
   bool explain_faults = true;
   LogCallback log = {};
@@ -97,6 +99,10 @@ class Consumer {
   [[nodiscard]] NextBatch try_next(int timeout_ms);
   /// Whether another epoch follows; waits until that is known.
   [[nodiscard]] bool has_next_epoch();
+  /// A copy of the newest samples that the ring holds, at most so many, of the epoch that most of
+  /// them belong to; nothing while there are none. Whether it observes or takes part, its place
+  /// stays what it is.
+  [[nodiscard]] std::optional<Batch> newest(std::uint64_t samples_max);
   /// Lets go of what is left of the current epoch.
   void leave_epoch() noexcept;
 

@@ -5,10 +5,12 @@
 namespace batchcast::cli {
 
 void add_bench(CLI::App& program, Action& chosen) {
-  CLI::App* bench = program.add_subcommand("bench", "Measure the ring on this machine");
+  CLI::App* bench = program.add_subcommand("bench", "Measure ring and pipeline on this machine");
   bench->require_subcommand(1);
   add_bench_ring(*bench, chosen);
   add_bench_latency(*bench, chosen);
+  add_bench_pipeline(*bench, chosen);
+  add_bench_share(*bench, chosen);
 }
 
 }  // namespace batchcast::cli

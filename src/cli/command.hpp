@@ -18,9 +18,14 @@ void add_consume(CLI::App& program, Action& chosen);
 void add_list(CLI::App& program, Action& chosen);
 void add_stop(CLI::App& program, Action& chosen);
 void add_evict(CLI::App& program, Action& chosen);
+void add_dump(CLI::App& program, Action& chosen);
+void add_check(CLI::App& program, Action& chosen);
+void add_peek(CLI::App& program, Action& chosen);
 void add_bench(CLI::App& program, Action& chosen);
 void add_bench_ring(CLI::App& bench, Action& chosen);
 void add_bench_latency(CLI::App& bench, Action& chosen);
+void add_bench_pipeline(CLI::App& bench, Action& chosen);
+void add_bench_share(CLI::App& bench, Action& chosen);
 
 /// Exit codes, the same for every command.
 enum Exit : int {

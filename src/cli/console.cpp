@@ -7,6 +7,7 @@
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -20,6 +21,18 @@ namespace {
 
 constexpr auto terminal_every = std::chrono::milliseconds(100);
 constexpr auto plain_every = std::chrono::seconds(5);
+
+/// How many bytes of `text` fit into a line of the terminal.
+std::size_t bytes_of_columns(std::string_view text) {
+  winsize size{};
+  if (::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col < 2) return text.size();
+  std::size_t columns = 0;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const bool begins_character = (static_cast<unsigned char>(text[i]) & 0xc0U) != 0x80U;
+    if (begins_character && ++columns == size.ws_col) return i;
+  }
+  return text.size();
+}
 
 }  // namespace
 
@@ -97,6 +110,15 @@ std::string count_text(std::uint64_t count) {
   return text;
 }
 
+std::string bar_text(std::uint64_t done, std::uint64_t total) {
+  constexpr std::size_t width = 20;
+  const double share = std::min(1.0, static_cast<double>(done) / static_cast<double>(total));
+  const auto filled = static_cast<std::size_t>(share * width);
+  std::string bar(filled, '=');
+  if (filled < width) bar += '>';
+  return fmt::format("[{:<{}}] {:3.0f}%", bar, width, 100 * share);
+}
+
 void print_json(const nlohmann::json& value) {
   std::fflush(stderr);
   fmt::print("{}\n", value.dump());
@@ -156,7 +178,8 @@ bool ProgressLine::due() noexcept { return Clock::now() >= next_; }
 void ProgressLine::show(std::string_view text) {
   next_ = Clock::now() + (terminal_ ? Clock::duration(terminal_every) : plain_every);
   if (terminal_) {
-    fmt::print(stderr, "\r\x1b[K{}", text);
+    // A line that wraps could not be rewritten.
+    fmt::print(stderr, "\r\x1b[K{}", text.substr(0, bytes_of_columns(text)));
   } else {
     fmt::print(stderr, "{}\n", text);
   }

@@ -25,6 +25,8 @@ namespace batchcast::cli {
 [[nodiscard]] std::string bytes_text(std::uint64_t bytes);
 /// `1,234,567`
 [[nodiscard]] std::string count_text(std::uint64_t count);
+/// `[=====>        ]  38%`; `total` is not 0.
+[[nodiscard]] std::string bar_text(std::uint64_t done, std::uint64_t total);
 
 /// One object (or array) on one line, as the last line of stdout.
 void print_json(const nlohmann::json& value);

@@ -66,18 +66,9 @@ ConsumerOptions consumer_options(const Options& options) {
   return consumer;
 }
 
-std::optional<SyntheticRecipe> recipe_for(const Options& options, const Consumer& consumer) {
-  if (!options.verify) return std::nullopt;
-  const std::string json = consumer.recipe_json();
-  try {
-    if (!json.empty()) return SyntheticRecipe::from_json(json);
-  } catch (const InvalidArgument&) {
-    // Another source's: said below.
-  }
-  throw InvalidArgument(
-      "batchcast: --verify cannot recompute stream `" + options.consumer.stream +
-      "`: " + (json.empty() ? "it has no recipe" : "its recipe is not synthetic") +
-      ". Leave --verify out; receipts are checked all the same.");
+std::unique_ptr<Recomputation> recomputation_for(const Options& options, const Consumer& consumer) {
+  if (!options.verify) return nullptr;
+  return Recomputation::of({options.consumer.stream, consumer.recipe_json(), consumer.schema()});
 }
 
 /// One run over the stream: the loop, and what is learnt in it.
@@ -86,7 +77,7 @@ class Consumption {
   Consumption(const Options& options, Consumer& consumer)
       : options_(options),
         consumer_(consumer),
-        ledger_(recipe_for(options, consumer)),
+        ledger_(recomputation_for(options, consumer)),
         started_ns_(now_ns()) {
     if (options.digest) digest_.emplace(consumer.schema().size() + 1);
   }
@@ -256,7 +247,7 @@ void add_what(CLI::App& consume, Options& options) {
   consume.add_option("--seconds", options.seconds, "Stop after so many seconds")
       ->check(above_zero());
   consume.add_flag("--verify", options.verify,
-                   "Recompute every byte from the recipe; refused where that cannot be");
+                   "Make every byte again from the recipe; refused where that cannot be");
   consume.add_flag("--digest", options.digest, "Print a digest of every epoch's bytes");
   consume.add_option("--name", consumer.name, "Shown wherever consumers are listed");
   consume.add_flag("--json", options.json, "Print one JSON object at the end");

@@ -28,6 +28,9 @@ int run(int argc, char** argv) {
   cli::add_list(program, chosen);
   cli::add_stop(program, chosen);
   cli::add_evict(program, chosen);
+  cli::add_dump(program, chosen);
+  cli::add_check(program, chosen);
+  cli::add_peek(program, chosen);
   cli::add_bench(program, chosen);
   try {
     program.parse(argc, argv);

@@ -10,24 +10,35 @@
 #include <xxhash.h>
 
 namespace batchcast::cli {
+namespace {
+
+std::uint64_t bytes_of_sample(const FieldTable& fields) noexcept {
+  std::uint64_t bytes = 0;
+  for (std::size_t i = 0; i < fields.size(); ++i) bytes += fields[i].sample_bytes;
+  return bytes;
+}
+
+}  // namespace
 
 void Ledger::add(const Batch& batch, std::uint64_t skipped) {
-  if (!recipe_) {
+  if (!again_) {
     place(batch.position(), skipped);
     expected_ = batch.position() + batch.size();
     return;
   }
-  const auto ids = batch.sample_ids();
+  again_->begin(batch);
+  const std::uint64_t sample_bytes = bytes_of_sample(batch.fields());
   for (std::size_t i = 0; i < batch.size(); ++i) {
-    const auto position = recipe_->position_of(batch.epoch(), ids[i]);
-    if (!position) {
+    const Recomputation::Verdict verdict = again_->verify(batch, i);
+    if (!verdict.position) {
       ++torn_;
       continue;
     }
-    place(*position, skipped);
+    place(*verdict.position, skipped);
     skipped = 0;
-    expected_ = *position + 1;
-    verify(batch, i, *position);
+    expected_ = *verdict.position + 1;
+    verified_bytes_ += sample_bytes;
+    torn_ += verdict.right ? 0 : 1;
   }
 }
 
@@ -36,17 +47,6 @@ void Ledger::place(std::uint64_t position, std::uint64_t skipped) noexcept {
   const std::uint64_t expected = *expected_ + skipped;
   if (position > expected) missing_ += position - expected;
   if (position < expected) ++duplicated_;
-}
-
-void Ledger::verify(const Batch& batch, std::size_t index, std::uint64_t position) {
-  bool right = true;
-  for (const std::size_t field : {SyntheticRecipe::image_field, SyntheticRecipe::label_field}) {
-    const auto bytes = batch.field<std::byte>(field)[index];
-    right = right && recipe_->check(position, field, bytes);
-    verified_bytes_ += bytes.size();
-  }
-  verified_bytes_ += sizeof(std::uint64_t);
-  torn_ += right ? 0 : 1;
 }
 
 struct EpochDigest::State {
@@ -64,14 +64,16 @@ void EpochDigest::add(const Batch& batch) {
   for (std::size_t i = 0; i < field_count_; ++i) {
     const auto view = batch.field<std::byte>(i);
     if (!view.padded()) {
-      XXH3_128bits_update(&fields_[i].xxh, view.data(), view.span().size());
+      add(i, view.span());
       continue;
     }
-    for (std::size_t j = 0; j < view.size(); ++j) {
-      XXH3_128bits_update(&fields_[i].xxh, view[j].data(), view[j].size());
-    }
+    for (std::size_t j = 0; j < view.size(); ++j) add(i, view[j]);
   }
-  samples_ += batch.size();
+  add_samples(batch.size());
+}
+
+void EpochDigest::add(std::size_t field, std::span<const std::byte> bytes) noexcept {
+  XXH3_128bits_update(&fields_[field].xxh, bytes.data(), bytes.size());
 }
 
 std::string EpochDigest::finish() {

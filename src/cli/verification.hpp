@@ -2,23 +2,26 @@
 // Copyright 2026 the batchcast authors
 #pragma once
 
-#include <batchcast/batch.hpp>
-#include <batchcast/data/synthetic.hpp>
+#include "cli/recomputation.hpp"
 
+#include <batchcast/batch.hpp>
+
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 
 // What `consume` finds out about the samples it was given.
 namespace batchcast::cli {
 
-/// Counts what did not come, came twice, or came wrong, up to the last batch delivered. With a
-/// recipe, ids and bytes are recomputed, and a sample's place is taken from its id rather than from
-/// what the ring said.
+/// Counts what did not come, came twice, or came wrong, up to the last batch delivered; wrong ids
+/// and bytes only where they can be made again.
 class Ledger {
  public:
-  explicit Ledger(std::optional<SyntheticRecipe> recipe) : recipe_(std::move(recipe)) {}
+  /// `again` may be null.
+  explicit Ledger(std::unique_ptr<Recomputation> again) : again_(std::move(again)) {}
 
   /// `skipped` of the positions since the last batch were given up on purpose.
   void add(const Batch& batch, std::uint64_t skipped);
@@ -32,9 +35,8 @@ class Ledger {
 
  private:
   void place(std::uint64_t position, std::uint64_t skipped) noexcept;
-  void verify(const Batch& batch, std::size_t index, std::uint64_t position);
 
-  std::optional<SyntheticRecipe> recipe_;
+  std::unique_ptr<Recomputation> again_;
   std::optional<std::uint64_t> expected_;  ///< next position
   std::uint64_t missing_ = 0;
   std::uint64_t duplicated_ = 0;
@@ -51,6 +53,9 @@ class EpochDigest {
   EpochDigest& operator=(EpochDigest&&) noexcept;
 
   void add(const Batch& batch);
+  /// The next bytes of one field, in stream order; `add_samples` counts them.
+  void add(std::size_t field, std::span<const std::byte> bytes) noexcept;
+  void add_samples(std::uint64_t count) noexcept { samples_ += count; }
   [[nodiscard]] std::uint64_t samples() const noexcept { return samples_; }
   /// 32 hexadecimal digits; begins anew.
   [[nodiscard]] std::string finish();

@@ -127,6 +127,10 @@ Hello hello_from(const json& message) {
   hello.between_epochs = choice(message, "between_epochs", parse_between_epochs);
   hello.pid =
       static_cast<std::int32_t>(number(message, "pid", std::numeric_limits<std::int32_t>::max()));
+  if (const auto observes = message.find("observes"); observes != message.end()) {
+    if (!observes->is_boolean()) throw Malformed{"\"observes\" is neither true nor false"};
+    hello.observes = observes->get<bool>();
+  }
   return hello;
 }
 
@@ -192,6 +196,7 @@ std::string encode(const Hello& hello) {
   message["pace"] = name_of(hello.pace);
   message["between_epochs"] = name_of(hello.between_epochs);
   message["pid"] = hello.pid;
+  if (hello.observes) message["observes"] = true;
   return to_datagram(message);
 }
 

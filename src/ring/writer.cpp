@@ -290,7 +290,9 @@ void RingWriter::give_back(const Ticket& ticket) noexcept {
 bool RingWriter::over() const noexcept { return outcome_ != StreamState::running; }
 
 bool RingWriter::held_back() const noexcept {
-  return !publishing_ && attached_.size() < options_.wait_for;
+  const auto trainers = std::count_if(attached_.begin(), attached_.end(),
+                                      [](const Attached& one) { return !one.observes; });
+  return !publishing_ && static_cast<std::uint64_t>(trainers) < options_.wait_for;
 }
 
 void RingWriter::bump() noexcept {

@@ -45,7 +45,7 @@ std::variant<Admitted, NotAdmitted> RingWriter::admit(const AdmitRequest& reques
                              "--max-consumers (up to " +
                              std::to_string(limits::consumers_max) + ")"};
     }
-    const bool begins_paused = request.between_epochs == BetweenEpochs::let_go;
+    const bool begins_paused = request.observes || request.between_epochs == BetweenEpochs::let_go;
     std::uint64_t position = published_;
     if (!begins_paused) {
       std::string why_not;
@@ -88,12 +88,13 @@ std::variant<Admitted, NotAdmitted> RingWriter::admit(const AdmitRequest& reques
     consumer.desk = std::move(desk);
     consumer.pace = request.pace;
     consumer.paused = begins_paused;
+    consumer.observes = request.observes;
     consumer.floor = consumer.bound = position;
     consumer.skipping = order::load_skipping(*consumer.desk);
     consumer.pid = request.pid;
     consumer.name = admitted.name;
     attached_.push_back(std::move(consumer));
-    had_consumer_ = true;
+    had_consumer_ = had_consumer_ || !request.observes;
     limit_ = 0;
     if (!over() && !held_back()) advance(bells);
     bump();
@@ -262,6 +263,9 @@ std::variant<std::uint64_t, NotAdmitted> RingWriter::resume(std::uint32_t index,
   if (consumer == nullptr) {
     return NotAdmitted{NotAdmitted::Reason::stopped, "the producer evicted this consumer"};
   }
+  if (consumer->observes) {
+    return NotAdmitted{NotAdmitted::Reason::cursor_gone, "who observes has no place in the stream"};
+  }
   if (!consumer->paused) return consumer->floor;
   std::string why_not;
   // A consumer that has had nothing yet may go back as far as the ring reaches.
@@ -370,7 +374,8 @@ WriterStatus RingWriter::status() const {
     row.wait_ns = order::get(desk.wait_ns);
     row.leases_held = order::get(desk.leases_held);
     const bool stalled = stall_.tenant == consumer.tenant && stall_.reported_ns != stall_.since_ns;
-    row.state = consumer.paused                   ? "paused"
+    row.state = consumer.observes                 ? "observing"
+                : consumer.paused                 ? "paused"
                 : order::load_skipping(desk) != 0 ? "skipping"
                 : stalled                         ? "stalled"
                                                   : "running";

@@ -7,60 +7,18 @@
 set -u
 batchcast=$1
 
-work=$(mktemp -d /tmp/batchcast-cli.XXXXXX)
-mkdir -m 700 "$work/streams"
-export BATCHCAST_DIR="$work/streams"
-checks=0
-failures=0
-
-clean_up() {
-  # shellcheck disable=SC2046
-  kill $(jobs -p) 2>/dev/null
-  wait
-  rm -rf "$work"
-}
-trap clean_up EXIT
-trap 'exit 1' INT TERM
-
-fail() {
-  failures=$((failures + 1))
-  echo "FAILED: $1"
-  [ ! -s "$work/out" ] || sed 's/^/  stdout: /' "$work/out"
-  [ ! -s "$work/err" ] || sed 's/^/  stderr: /' "$work/err"
-}
-
-# expect EXIT TEXT ARGUMENT...    runs batchcast; TEXT is a pattern that what it prints must match.
-expect() {
-  expected=$1
-  text=$2
-  shift 2
-  checks=$((checks + 1))
-  timeout 60 "$batchcast" "$@" >"$work/out" 2>"$work/err"
-  status=$?
-  [ "$status" -eq "$expected" ] || fail "batchcast $*: exit code $status instead of $expected"
-  cat "$work/out" "$work/err" | grep -qE -e "$text" || fail "batchcast $*: says nothing like '$text'"
-}
-
-# same NAME A B
-same() {
-  checks=$((checks + 1))
-  [ "$2" = "$3" ] || fail "$1: '$2' and '$3' differ"
-}
-
-value() { sed -n "s/.*\"$1\":\(\"[^\"]*\"\|\[[^]]*\]\|[^,}]*\).*/\1/p" "$2" | tail -n 1; }
-
-serve() { timeout 120 "$batchcast" serve "$@" >"$work/serve.out" 2>"$work/serve.err" & }
+here=$(cd "$(dirname "$0")" && pwd)
+. "$here/support.sh"
 
 echo "-- help and version"
 expect 0 'serve.*consume|consume' --help
 expect 0 'batchcast [0-9]+\.[0-9]+\.[0-9]+' --version
-for command in serve consume ls stop evict bench; do expect 0 "$command" "$command" --help; done
+for command in serve dump check peek consume ls stop evict bench; do expect 0 "$command" "$command" --help; done
 
 echo "-- wrong arguments"
 expect 2 'subcommand' ""
 expect 2 'COMMAND|subcommand|not expected' nonsense
 expect 2 'stream' serve synthetic:3x8x8
-expect 2 'synthetic' serve imagefolder:/nowhere --stream s
 expect 2 'synthetic' serve synthetic:3xx8 --stream s
 expect 2 'dtype' serve synthetic:3x8x8 --stream s --dtype f31
 expect 2 '256MiB' serve synthetic:3x8x8 --stream s --memory much
@@ -180,5 +138,4 @@ for key in spinning_p50_us spinning_p99_us sleeping_p50_us sleeping_p99_us futex
   grep -q "\"$key\":" "$work/out" || fail "bench latency: no key $key"
 done
 
-echo "$((checks - failures)) of $checks checks passed"
-[ "$failures" -eq 0 ]
+finish

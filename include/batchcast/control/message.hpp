@@ -28,6 +28,8 @@ struct Hello {
   std::uint64_t cursor = 0;  ///< position, for Join::at
   BetweenEpochs between_epochs = BetweenEpochs::hold;
   std::int32_t pid = 0;  ///< as the consumer sees itself: for messages, never trusted
+  /// Only looks at what is there: no demand, no gate, no part in `wait_for`.
+  bool observes = false;
 };
 
 /// Producer to consumer: admitted. File descriptors in this order: board, desk, the producer's

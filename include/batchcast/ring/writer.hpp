@@ -39,6 +39,7 @@ struct AdmitRequest {
   Join join = Join::rewind;
   std::uint64_t cursor = 0;
   BetweenEpochs between_epochs = BetweenEpochs::hold;
+  bool observes = false;  ///< looks at what is there, and counts for nothing
 };
 
 struct Admitted {
@@ -62,7 +63,7 @@ struct ConsumerStatus {
   std::uint32_t pid = 0;
   std::uint32_t batch_size = 0;
   Pace pace = Pace::lockstep;
-  std::string state;  ///< running, paused, skipping, stalled
+  std::string state;  ///< running, paused, skipping, stalled, observing
   std::uint64_t position = 0;
   std::uint64_t lag = 0;  ///< samples published that it has not let go of yet
   std::uint64_t samples = 0;
@@ -172,6 +173,7 @@ class RingWriter {
     std::shared_ptr<Desk> desk;
     Pace pace = Pace::lockstep;
     bool paused = false;
+    bool observes = false;    ///< paused for good
     std::uint64_t floor = 0;  ///< the last `released` accepted from its desk
     std::uint64_t bound = 0;  ///< it may always have let go of this much
     std::uint64_t skipping = 0;

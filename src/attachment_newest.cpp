@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#include "attachment.hpp"
+
+#include <batchcast/core/error.hpp>
+
+#include <algorithm>
+
+// Looking at what the ring holds without a place in the stream.
+namespace batchcast::detail {
+namespace {
+
+/// Of [begin, end), what lies in the epoch that has more of it.
+std::pair<std::uint64_t, std::uint64_t> in_one_epoch(std::uint64_t begin, std::uint64_t end,
+                                                     std::uint64_t samples_per_epoch) {
+  if (samples_per_epoch == 0) return {begin, end};
+  const std::uint64_t start = (end - 1) / samples_per_epoch * samples_per_epoch;
+  if (start <= begin || end - start >= start - begin) return {std::max(begin, start), end};
+  const std::uint64_t before = start - samples_per_epoch;
+  return {std::max(begin, before), start};
+}
+
+}  // namespace
+
+std::optional<Batch> Attachment::newest(std::uint64_t samples_max) {
+  check_process();
+  const BoardView view = board();
+  const BoardProgress& progress = view.progress();
+  const std::uint64_t capacity = view.head().capacity;
+  const std::uint64_t per_epoch = view.head().samples_per_epoch;
+  for (;;) {
+    const std::uint64_t published = order::load_published(progress);
+    const std::uint64_t oldest = oldest_held(order::load_claimed(progress), capacity,
+                                             order::get_acquire(progress.valid_from));
+    if (oldest >= published || samples_max == 0) return std::nullopt;
+    const std::uint64_t wanted = published - std::min(samples_max, published);
+    const auto [begin, end] = in_one_epoch(std::max(oldest, wanted), published, per_epoch);
+    Run run;
+    run.position = begin;
+    run.size = end - begin;
+    run.epoch = per_epoch == 0 ? 0 : begin / per_epoch;
+    BatchRecord& record = fresh_record();
+    copy_samples(record, run);
+    record.leased = false;
+    // The newest are the last to be written over: the next round has younger ones.
+    if (oldest_held(order::load_claimed_after_reading(progress), capacity,
+                    order::get_acquire(progress.valid_from)) > begin) {
+      recycle(record);
+      continue;
+    }
+    return hand_out(record, run);
+  }
+}
+
+void Attachment::check_takes_part() const {
+  if (!options_.observes) return;
+  throw InvalidArgument("batchcast: this consumer only observes stream `" + options_.stream +
+                        "`: it has no batches but `newest`. Attach without `observes`.");
+}
+
+}  // namespace batchcast::detail

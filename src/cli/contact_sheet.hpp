@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace batchcast::cli {
+
+/// RGB, row by row without gaps.
+struct Picture {
+  std::size_t width = 0;
+  std::size_t height = 0;
+  std::vector<std::uint8_t> rgb;
+};
+
+/// Pictures of one size side by side, with two lines of text below each. Small ones are shown
+/// larger and large ones smaller, by whole factors.
+class ContactSheet {
+ public:
+  /// `width`, `height`: of each picture.
+  ContactSheet(std::size_t pictures, std::size_t width, std::size_t height);
+
+  /// The next one, of that size. What has no letter here (there are digits, capitals and some
+  /// signs) is left blank; what does not fit is cut.
+  void add(const Picture& picture, std::string_view first_line, std::string_view second_line);
+  [[nodiscard]] const Picture& sheet() const noexcept { return sheet_; }
+
+ private:
+  struct Color {
+    std::uint8_t r, g, b;
+  };
+  struct Place {
+    std::size_t x, y;
+  };
+  void put(Place at, Color color) noexcept;
+  void draw_picture(Place at, const Picture& picture);
+  void draw_text(Place at, std::string_view text, Color color);
+  [[nodiscard]] Color color_at(const Picture& picture, std::size_t x, std::size_t y) const noexcept;
+
+  std::size_t enlarge_ = 1;
+  std::size_t reduce_ = 1;
+  std::size_t cell_width_;
+  std::size_t cell_height_;
+  std::size_t columns_;
+  std::size_t shown_width_;
+  std::size_t shown_height_;
+  std::size_t count_ = 0;
+  Picture sheet_;
+};
+
+}  // namespace batchcast::cli

@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#include "cli/command.hpp"
+#include "cli/console.hpp"
+#include "cli/contact_sheet.hpp"
+#include "cli/dataset_options.hpp"
+#include "cli/field_picture.hpp"
+#include "cli/sample_window.hpp"
+#include "data/png_writer.hpp"
+
+#include <batchcast/batchcast.hpp>
+#include <batchcast/control/directory.hpp>
+#include <batchcast/core/clock.hpp>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <thread>
+
+// A contact sheet of samples: of what trainers see right now, or of what a recipe makes.
+namespace batchcast::cli {
+namespace {
+
+constexpr std::uint64_t samples_max = 64;
+
+struct Options {
+  DatasetOptions dataset;  // its source may be a stream
+  std::optional<std::string> positions;
+  std::optional<std::string> field;
+  std::uint64_t count = 32;
+  double wait_s = 5;
+  std::string out;
+  bool json = false;
+};
+
+bool is_integer(DType dtype) {
+  return dtype != DType::f16 && dtype != DType::bf16 && dtype != DType::f32 && dtype != DType::f64;
+}
+
+/// The field that is written below each picture: `label`, or the first integer.
+std::optional<std::size_t> label_field(const Schema& schema) {
+  std::optional<std::size_t> first;
+  for (std::size_t i = 0; i < schema.size(); ++i) {
+    if (schema[i].element_count() != 1 || !is_integer(schema[i].dtype)) continue;
+    if (schema[i].name == "label") return i;
+    if (!first) first = i;
+  }
+  return first;
+}
+
+std::string integer_text(std::span<const std::byte> bytes, DType dtype) {
+  std::uint64_t bits = 0;
+  std::memcpy(&bits, bytes.data(), bytes.size());
+  const bool is_signed =
+      dtype == DType::i8 || dtype == DType::i16 || dtype == DType::i32 || dtype == DType::i64;
+  if (!is_signed) return std::to_string(bits);
+  const std::size_t shift = 64 - 8 * bytes.size();
+  return std::to_string(static_cast<std::int64_t>(bits << shift) >> shift);
+}
+
+/// Collects samples of one schema on a sheet.
+class Sheet {
+ public:
+  Sheet(const Options& options, const Schema& schema, const std::string& recipe_json)
+      : schema_(schema),
+        picture_(schema, recipe_json, options.field),
+        label_(label_field(schema)),
+        out_(options.out) {}
+
+  void begin(std::size_t samples) {
+    sheet_.emplace(samples, picture_.width(), picture_.height());
+    samples_ = samples;
+  }
+  /// `bytes_of(i)`: those of field i.
+  template <class BytesOf>
+  void add(std::uint64_t sample_id, BytesOf bytes_of) {
+    const std::string label = label_ ? schema_[*label_].name + " " +
+                                           integer_text(bytes_of(*label_), schema_[*label_].dtype)
+                                     : std::string();
+    sheet_->add(picture_.of(bytes_of(picture_.field())), label, fmt::format("#{}", sample_id));
+  }
+  int finish(const Options& options, std::uint64_t position) {
+    const Picture& all = sheet_->sheet();
+    detail::write_png(out_, {static_cast<std::uint32_t>(all.width),
+                             static_cast<std::uint32_t>(all.height), all.rgb});
+    if (options.json) {
+      print_json({{"out", out_},
+                  {"field", schema_[picture_.field()].name},
+                  {"position", position},
+                  {"samples", samples_},
+                  {"width", all.width},
+                  {"height", all.height}});
+    } else {
+      fmt::print("{} samples from position {} in {} ({} x {} pixels)\n", samples_, position, out_,
+                 all.width, all.height);
+    }
+    return exit_ok;
+  }
+
+ private:
+  const Schema& schema_;
+  FieldPicture picture_;
+  std::optional<std::size_t> label_;
+  std::string out_;
+  std::optional<ContactSheet> sheet_;
+  std::size_t samples_ = 0;
+};
+
+int peek_source(const Options& options) {
+  const std::string text = options.positions.value_or("0:" + std::to_string(options.count));
+  const Positions positions = Positions::parse(text);
+  if (positions.size() > samples_max) {
+    throw InvalidArgument(
+        fmt::format("batchcast: a sheet takes {} samples at most, and "
+                    "--positions {} are {}.",
+                    samples_max, text, positions.size()));
+  }
+  const Dataset dataset(options.dataset, console_log(false));
+  Sheet sheet(options, dataset.maker().schema(), dataset.maker().recipe_json());
+  SampleWindow sample(dataset);
+  sheet.begin(positions.size());
+  for (std::uint64_t position = positions.begin; position < positions.end; ++position) {
+    sample.make(position);
+    sheet.add(sample.sample_id(), [&](std::size_t i) { return sample.field(i); });
+  }
+  return sheet.finish(options, positions.begin);
+}
+
+Batch newest(Consumer& consumer, const Options& options) {
+  const std::uint64_t began_ns = now_ns();
+  for (;;) {
+    if (auto batch = consumer.newest(options.count)) return std::move(*batch);
+    if (seconds_from_ns(now_ns() - began_ns) >= options.wait_s) {
+      throw Error(
+          fmt::format("batchcast: stream `{}` holds no samples yet. Does it wait for "
+                      "consumers? `batchcast ls` shows it.",
+                      options.dataset.source));
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  }
+}
+
+void refuse_source_options(const Options& options) {
+  const DatasetOptions& dataset = options.dataset;
+  const bool given = dataset.recipe || options.positions || dataset.shard ||
+                     dataset.on_bad_sample || dataset.bad_samples_max || dataset.bad_list ||
+                     dataset.dtype || dataset.samples || dataset.order || dataset.seed != 0;
+  if (!given) return;
+  throw InvalidArgument("batchcast: `" + dataset.source +
+                        "` is the name of a stream, which has a recipe and a position already. "
+                        "--recipe, --positions and the like go with a source such as "
+                        "imagefolder:DIR.");
+}
+
+int peek_stream(const Options& options) {
+  refuse_source_options(options);
+  Consumer consumer({.stream = options.dataset.source,
+                     .batch_size = 1,
+                     .name = "peek",
+                     .connect_timeout_ms = static_cast<int>(options.wait_s * 1000),
+                     .observes = true});
+  Sheet sheet(options, consumer.schema(), consumer.recipe_json());
+  const Batch batch = newest(consumer, options);
+  sheet.begin(batch.size());
+  for (std::size_t i = 0; i < batch.size(); ++i) {
+    sheet.add(batch.sample_ids()[i],
+              [&](std::size_t field) { return batch.field<std::byte>(field)[i]; });
+  }
+  return sheet.finish(options, batch.position());
+}
+
+/// A stream's name may have a colon too.
+bool is_stream(const std::string& name) {
+  if (name.find(':') == std::string::npos) return name.find('/') == std::string::npos;
+  if (name.find('/') != std::string::npos || is_synthetic(name)) return false;
+  return !find_stream(name).places.empty();
+}
+
+int run(const Options& options) {
+  return is_stream(options.dataset.source) ? peek_stream(options) : peek_source(options);
+}
+
+}  // namespace
+
+void add_peek(CLI::App& program, Action& chosen) {
+  auto options = std::make_shared<Options>();
+  CLI::App* peek = program.add_subcommand(
+      "peek", "A contact sheet of what trainers see right now, or of what a recipe makes");
+  peek->footer(
+      "SOURCE is the name of a stream, whose newest samples are shown and which does not notice,\n"
+      "or a dataset, of which --recipe and --positions say what to make. Below each picture stand\n"
+      "its label and its sample id.");
+  add_dataset_options(*peek, options->dataset);
+  peek->add_option("--out", options->out, "The picture, a PNG file")->required();
+  peek->add_option("--positions", options->positions,
+                   "Of a dataset: A:B, from A up to but not including B");
+  peek->add_option("--count", options->count, "How many samples, unless --positions says so")
+      ->capture_default_str()
+      ->check(CLI::Range(std::uint64_t{1}, samples_max));
+  peek->add_option("--field", options->field, "Which one to show (default: the first image)");
+  peek->add_option("--wait", options->wait_s, "Seconds to wait for a stream and its first samples")
+      ->capture_default_str()
+      ->check(above_zero());
+  peek->add_flag("--json", options->json, "Print one JSON object");
+  peek->callback([options, &chosen] { chosen = [options] { return run(*options); }; });
+}
+
+}  // namespace batchcast::cli

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#include "cli/service.hpp"
+
+#include <batchcast/control/directory.hpp>
+#include <batchcast/core/clock.hpp>
+
+#include <fmt/format.h>
+
+#include <csignal>
+#include <filesystem>
+
+namespace batchcast::cli {
+namespace {
+
+constexpr int look_ms = 100;
+// An end is to take less than a second, with what comes after this.
+constexpr double patience_s = 0.5;
+
+/// Of those who gate the producer, the one that is furthest behind; null if nobody does.
+const ConsumerInfo* slowest_of(const ProducerStats& stream) {
+  const ConsumerInfo* slowest = nullptr;
+  for (const ConsumerInfo& consumer : stream.consumers) {
+    if (consumer.pace != Pace::lockstep || consumer.state == "paused") continue;
+    if (slowest == nullptr || consumer.lag > slowest->lag) slowest = &consumer;
+  }
+  return slowest;
+}
+
+std::string limit_text(const ProducerStats& stream, const FeederStats& feeder) {
+  const ConsumerInfo* slowest = slowest_of(stream);
+  switch (feeder.bottleneck) {
+    case Bottleneck::none:
+      return "";
+    case Bottleneck::reading:
+      return "  limited by reading";
+    case Bottleneck::making:
+      return "  limited by decoding";
+    case Bottleneck::consumers:
+      break;
+  }
+  if (slowest == nullptr) return stream.consumers.empty() ? "" : "  nobody asks for more";
+  return fmt::format("  limited by {} ({} behind)", slowest->name, count_text(slowest->lag));
+}
+
+}  // namespace
+
+std::string progress_text(const ProducerStats& stream, const FeederStats& feeder,
+                          const Dataset& dataset) {
+  const std::uint64_t per_epoch = dataset.maker().samples_per_epoch();
+  std::uint64_t into_epoch = stream.published % per_epoch;
+  // Where nothing follows, the last epoch is whole rather than the next one empty.
+  if (into_epoch == 0 && stream.published != 0 && stream.epoch * per_epoch < stream.published) {
+    into_epoch = per_epoch;
+  }
+  std::string text = fmt::format("{}  epoch {} {}  {} samples/s  {} consumer{}", stream.state,
+                                 stream.epoch, bar_text(into_epoch, per_epoch),
+                                 count_text(static_cast<std::uint64_t>(stream.samples_per_second)),
+                                 stream.consumers.size(), stream.consumers.size() == 1 ? "" : "s");
+  text += limit_text(stream, feeder);
+  if (feeder.workers != 0) {
+    text += fmt::format("  {} worker{}", feeder.workers, feeder.workers == 1 ? "" : "s");
+  }
+  if (dataset.bad_samples() != 0) text += fmt::format("  {} bad samples", dataset.bad_samples());
+  return text;
+}
+
+void remove_stream_files(const Producer& producer) noexcept {
+  std::error_code ignored;
+  const std::filesystem::path directory(producer.directory());
+  const StreamPaths paths = stream_paths(directory.parent_path().string(), producer.stream());
+  for (const std::string& path : {paths.door, paths.control, paths.events, paths.lock}) {
+    std::filesystem::remove(path, ignored);
+  }
+  std::filesystem::remove(directory, ignored);
+}
+
+Service::Service(const Parts& parts)
+    : interrupts_(parts.interrupts), producer_(parts.producer), dataset_(parts.dataset) {}
+
+bool Service::produce(const FeederOptions& options) {
+  auto feeder = std::make_unique<Feeder>(producer_, dataset_.maker(), options);
+  std::uint64_t ended_ns = 0;
+  while (!feeder->wait(0)) {
+    look();
+    show(feeder->stats());
+    if (!ended_in_vain(ended_ns)) continue;
+    progress_.finish();
+    fmt::print(stderr, "not waiting for a worker that is still at a sample\n");
+    static_cast<void>(feeder.release());  // it would wait
+    return false;
+  }
+  return true;
+}
+
+bool Service::ended_in_vain(std::uint64_t& since_ns) const {
+  const std::uint64_t now = now_ns();
+  if (since_ns != 0) return seconds_from_ns(now - since_ns) > patience_s;
+  if (signal_ != 0 || producer_.stats().state == "stopped") since_ns = now;
+  return false;
+}
+
+bool Service::linger(double linger_s) {
+  const std::uint64_t since_ns = now_ns();
+  if (producer_.stats().consumers.empty()) {
+    progress_.finish();
+    fmt::print(stderr,
+               "every epoch is made; staying for consumers (--linger, `batchcast stop {}`)\n",
+               producer_.stream());
+  }
+  for (;;) {
+    const std::string state = producer_.stats().state;
+    if (state == "stopped" || state == "failed" || signal_ != 0) return false;
+    if (producer_.finish(look_ms)) return true;
+    look();
+    show({});
+    if (linger_s >= 0 && seconds_from_ns(now_ns() - since_ns) >= linger_s) return false;
+  }
+}
+
+void Service::look() {
+  if (signal_ != 0) {
+    static_cast<void>(interrupts_.wait(0));
+    return;
+  }
+  signal_ = interrupts_.wait(look_ms);
+  if (signal_ == 0) return;
+  producer_.stop(std::string("its producer got ") + (signal_ == SIGINT ? "SIGINT" : "SIGTERM"));
+}
+
+void Service::show(const FeederStats& stats) {
+  if (progress_.due()) progress_.show(progress_text(producer_.stats(), stats, dataset_));
+}
+
+}  // namespace batchcast::cli

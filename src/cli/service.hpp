@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#pragma once
+
+#include "cli/console.hpp"
+#include "cli/dataset_options.hpp"
+#include "cli/interrupts.hpp"
+
+#include <batchcast/feeder.hpp>
+#include <batchcast/producer.hpp>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+namespace batchcast::cli {
+
+/// What `serve` does from the first sample to the moment when nobody needs the producer any more.
+class Service {
+ public:
+  struct Parts {
+    Interrupts& interrupts;
+    Producer& producer;
+    const Dataset& dataset;
+  };
+  explicit Service(const Parts& parts);
+
+  /// Until the last epoch is made, or the stream is stopped. Throws what fails the stream. False
+  /// where a worker cannot be waited for: it sits in a sample that takes too long, and still uses
+  /// the producer. Then the process is to end without destroying anything.
+  [[nodiscard]] bool produce(const FeederOptions& options);
+
+  /// The last epoch is made: stays for those who still read it, so many seconds at most (negative:
+  /// for ever). True if all of them have.
+  [[nodiscard]] bool linger(double linger_s);
+
+ private:
+  [[nodiscard]] bool ended_in_vain(std::uint64_t& since_ns) const;
+  void look();
+  void show(const FeederStats& stats);
+
+  Interrupts& interrupts_;
+  Producer& producer_;
+  const Dataset& dataset_;
+  ProgressLine progress_;
+  int signal_ = 0;
+};
+
+/// The line that `serve` shows.
+[[nodiscard]] std::string progress_text(const ProducerStats& stream, const FeederStats& feeder,
+                                        const Dataset& dataset);
+
+/// Removes what a producer that cannot be destroyed would leave of its stream's directory.
+void remove_stream_files(const Producer& producer) noexcept;
+
+}  // namespace batchcast::cli

@@ -1,0 +1,187 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Copyright 2026 the batchcast authors
+#
+# sh pipeline.sh BATCHCAST    datasets through the command: serve, dump, check, peek, bench, and what wrong
+# input gets.
+set -u
+batchcast=$1
+here=$(cd "$(dirname "$0")" && pwd)
+. "$here/support.sh"
+
+fashion=idx:/usr/share/datasets/fashion-mnist
+python=/usr/bin/python3
+samples=60
+$python "$here/make_images.py" "$work/images" $samples || exit 1
+images=imagefolder:$work/images
+
+cat >"$work/recipe.toml" <<'RECIPE'
+[[field]]
+name = "image"
+stages = [
+  { stage = "decode" },
+  { stage = "random_resized_crop", size = 32 },
+  { stage = "horizontal_flip" },
+  { stage = "to", dtype = "f16" },
+]
+
+[[field]]
+name = "label"
+RECIPE
+
+echo "-- sources that cannot be meant"
+expect 2 'kind of dataset .*imagefolder' serve imagefoldr:/nowhere --stream s
+expect 2 'imagefolder:' serve "$work/images" --stream s
+expect 2 'imagenet-train' serve "$images" --stream s
+expect 3 'nowhere' serve imagefolder:/nowhere --recipe imagenet-train --stream s
+mkdir -p "$work/empty"
+expect 3 'empty' serve "imagefolder:$work/empty" --recipe imagenet-train --stream s
+expect 2 'no dataset' check synthetic:8
+expect 2 'dtype.*synthetic' serve "$images" --recipe imagenet-train --stream s --dtype u8
+expect 2 'order.*recipe' serve "$images" --recipe imagenet-train --stream s --order fixed
+expect 2 'recipe.*synthetic' serve synthetic:8 --recipe imagenet-train --stream s
+expect 2 'below N' serve "$images" --recipe imagenet-train --stream s --shard 2/2
+expect 2 'I/N' serve "$images" --recipe imagenet-train --stream s --shard half
+expect 2 'workers.*auto' serve "$images" --recipe imagenet-train --stream s --workers many
+expect 2 'substitute' serve "$images" --recipe imagenet-train --stream s --max-bad 3
+
+echo "-- recipes that cannot be meant"
+expect 2 'imagenet-train' serve "$images" --recipe imagenet-trian --stream s
+sed 's/horizontal_flip/horizontal_flop/' "$work/recipe.toml" >"$work/wrong.toml"
+expect 2 'wrong.toml:6.*horizontal_flip' serve "$images" --recipe "$work/wrong.toml" --stream s
+sed 's/size = 32/sise = 32/' "$work/recipe.toml" >"$work/wrong.toml"
+expect 2 'wrong.toml:5.*size' serve "$images" --recipe "$work/wrong.toml" --stream s
+echo 'this is no TOML' >"$work/wrong.toml"
+expect 2 'wrong.toml:1' serve "$images" --recipe "$work/wrong.toml" --stream s
+sed 's/name = "label"/name = "lable"/' "$work/recipe.toml" >"$work/wrong.toml"
+expect 2 'label' serve "$images" --recipe "$work/wrong.toml" --stream s
+
+echo "-- dump"
+expect 2 'A:B' dump "$images" --recipe "$work/recipe.toml" --positions 1-2 --out "$work/dump"
+expect 2 'below B' dump "$images" --recipe "$work/recipe.toml" --positions 9:3 --out "$work/dump"
+expect 0 '"digests":\["[0-9a-f]{32}",null\]' dump "$images" --recipe "$work/recipe.toml" --seed 3 \
+  --positions 0:$((samples + 5)) --out "$work/dump" --digest --json
+digest=$(sed -n 's/.*"digests":\["\([0-9a-f]*\)".*/\1/p' "$work/out")
+expect 2 'not empty.*--force' dump "$images" --recipe "$work/recipe.toml" --positions 0:1 --out "$work/dump"
+checks=$((checks + 1))
+$python - "$work/dump" $samples >"$work/out" 2>"$work/err" <<'CHECK' || fail "what dump wrote"
+import json, pathlib, sys
+import numpy
+folder, samples = pathlib.Path(sys.argv[1]), int(sys.argv[2])
+image, label, ids = (numpy.load(folder / f"{name}.npy") for name in ("image", "label", "sample_id"))
+assert image.shape == (samples + 5, 3, 32, 32) and image.dtype == numpy.float16, image
+assert label.shape == (samples + 5,) and label.dtype == numpy.int64
+assert sorted(ids[:samples]) == list(range(samples)) and ids.dtype == numpy.uint64
+draws = [json.loads(line) for line in open(folder / "draws.jsonl")]
+assert [draw["position"] for draw in draws] == list(range(samples + 5))
+assert [draw["sample_id"] for draw in draws] == ids.tolist()
+assert len({draw["path"] for draw in draws}) == samples
+assert {draw["flip"] for draw in draws} == {True, False}
+assert all(len(draw["crop"]) == 4 and min(draw["crop"][2:]) > 0 for draw in draws)
+CHECK
+expect 0 '1 samples' dump "$images" --recipe "$work/recipe.toml" --positions 0:1 --out "$work/dump" --force
+expect 0 'digest of epoch 1: [0-9a-f]{32}' dump synthetic:3x8x8 --samples 100 --positions 100:200 \
+  --out "$work/dump-synthetic" --digest
+
+echo "-- serve, with the digests that dump has"
+serve "$images" --recipe "$work/recipe.toml" --seed 3 --stream images --memory 1MiB --epochs 1 \
+  --wait-for 2 --json
+timeout 60 "$batchcast" consume images --batch-size 7 --digest --json >"$work/a" 2>/dev/null &
+timeout 60 "$batchcast" consume images --batch-size 1 --digest --verify --json >"$work/b" 2>"$work/b.err"
+same "exit code of consume --verify" 0 $?
+wait
+for consumer in a b; do
+  same "digest of $consumer" "[\"$digest\"]" "$(value digests "$work/$consumer")"
+  same "receipts of $consumer" '"match"' "$(value receipts "$work/$consumer")"
+  same "samples of $consumer" $samples "$(value samples "$work/$consumer")"
+done
+same "torn of b" 0 "$(value torn "$work/b")"
+same "verified bytes of b" $((samples * (3 * 32 * 32 * 2 + 16))) "$(value verified_bytes "$work/b")"
+has_keys "$work/serve.out" stream state published seconds bad_samples drained
+same "bad samples" 0 "$(value bad_samples "$work/serve.out")"
+
+echo "-- a dataset without a recipe, and shards"
+serve "$fashion" --stream fashion --epochs 1 --shard 3/4 --wait-for 1
+expect 0 '"samples":15000' consume fashion --batch-size 256 --json
+wait
+
+echo "-- bad samples"
+cp -r "$work/images" "$work/broken"
+broken=$(find "$work/broken" -name '*.jpg' | sort | head -n 1)
+head -c 300 "$broken" >"$work/short" && mv "$work/short" "$broken"
+name=$(basename "$broken")
+serve "imagefolder:$work/broken" --recipe "$work/recipe.toml" --stream bad --epochs 1 --wait-for 1
+producer=$!
+expect 4 "failed.*$name" consume bad --batch-size 8
+wait $producer
+same "exit code of a stream that failed" 3 $?
+checks=$((checks + 1))
+grep -q "$name" "$work/serve.err" || fail "serve does not name the broken file"
+serve "imagefolder:$work/broken" --recipe "$work/recipe.toml" --stream bad --epochs 2 --wait-for 1 \
+  --on-bad-sample substitute --bad-list "$work/bad.txt" --json
+expect 0 'receipts match' consume bad --batch-size 8
+wait
+same "bad samples counted" 1 "$(value bad_samples "$work/serve.out")"
+same "bad samples listed" 1 "$(grep -c "$name" "$work/bad.txt")"
+serve "imagefolder:$work/broken" --recipe "$work/recipe.toml" --stream bad --epochs 1 --wait-for 1 \
+  --on-bad-sample substitute --max-bad 0
+producer=$!
+expect 4 'more than 0' consume bad --batch-size 8
+wait $producer
+same "exit code of too many bad samples" 3 $?
+
+echo "-- check"
+expect 0 "$samples of $samples samples checked" check "$images"
+expect 1 "$name: .+" check "imagefolder:$work/broken" --list "$work/list.txt"
+same "samples listed" 1 "$(grep -c "$name" "$work/list.txt")"
+expect 1 '"bad":1,' check "imagefolder:$work/broken" --recipe "$work/recipe.toml" --workers 2 --json
+has_keys "$work/out" source samples checked seconds bad list sample_id name reason
+expect 3 'nowhere' check imagefolder:/nowhere
+
+echo "-- peek"
+# picture NAME: a picture of some size that is not all of one colour.
+picture() {
+  checks=$((checks + 1))
+  $python -c 'import sys; from PIL import Image
+image = Image.open(sys.argv[1]); image.load()
+assert image.mode == "RGB" and min(image.size) > 50 and len(set(image.getdata())) > 50, image' \
+    "$1" >"$work/out" 2>"$work/err" || fail "the picture $1"
+}
+expect 0 '16 samples' peek "$images" --recipe imagenet-train --positions 8:24 --out "$work/sheet.png"
+picture "$work/sheet.png"
+expect 2 'cannot|can be shown' peek "$images" --recipe imagenet-train --field label --out "$work/no.png"
+expect 2 'at most' peek "$images" --recipe imagenet-train --positions 0:1000 --out "$work/no.png"
+expect 3 'no producer' peek nobody --wait 0.2 --out "$work/no.png"
+serve "$fashion" --recipe mnist --stream peeked --memory 4MiB --epochs 1
+expect 0 '32 samples' peek peeked --out "$work/stream.png"
+picture "$work/stream.png"
+same "epochs that a peek moves" 0 "$("$batchcast" ls --json | sed -n 's/.*"epoch":\([0-9]*\).*/\1/p')"
+expect 0 '"samples":60000' consume peeked --batch-size 256 --json
+wait
+
+echo "-- the end within a second"
+# ends_soon NAME PID
+ends_soon() {
+  checks=$((checks + 1))
+  pkill -INT -P "$2"
+  started=$(date +%s%N)
+  wait "$2"
+  same "exit code of $1" 0 $?
+  [ $(($(date +%s%N) - started)) -lt 1500000000 ] || fail "$1: takes too long to end"
+}
+serve "$images" --recipe imagenet-train --stream interrupted
+producer=$!
+timeout 60 "$batchcast" consume interrupted --epochs 2 >/dev/null 2>&1
+ends_soon "a served dataset" $producer
+same "what is left of it" "" "$(ls "$work/streams")"
+
+echo "-- benchmarks"
+expect 0 '"samples_per_second":' bench pipeline "$images" --recipe imagenet-train --workers 1 --seconds 0.5 --json
+has_keys "$work/out" samples_per_second samples seconds cpu_seconds stages read make wait
+expect 0 'total_samples_per_second' bench share "$images" --recipe imagenet-train --workers 1 --consumers 2 \
+  --batch-size 8 --seconds 0.5 --json
+has_keys "$work/out" total_samples_per_second consumers samples_per_second cpu_seconds private_bytes \
+  producer_cpu_seconds
+same "consumers" 2 "$(grep -o '"private_bytes"' "$work/out" | grep -c .)"
+
+finish
