@@ -45,7 +45,8 @@ struct Hsv {
   std::uint8_t value = 0;
 };
 
-// PIL's steps, each in the precision that it has there.
+// PIL's steps, each in the precision that it has there, with one division for its three: what is
+// highest or lowest gives 0 or 1 exactly.
 Hsv hsv_of(const std::uint8_t* rgb) noexcept {
   const int red = rgb[0];
   const int green = rgb[1];
@@ -55,29 +56,58 @@ Hsv hsv_of(const std::uint8_t* rgb) noexcept {
   if (high == low) return {0, 0, static_cast<std::uint8_t>(high)};
   const auto spread = static_cast<float>(high - low);
   const float saturation = spread / static_cast<float>(high);
-  const float to_red = static_cast<float>(high - red) / spread;
-  const float to_green = static_cast<float>(high - green) / spread;
-  const float to_blue = static_cast<float>(high - blue) / spread;
+  const int middle = red + green + blue - high - low;
+  const float ratio = static_cast<float>(high - middle) / spread;
   float sextant = 0;
   if (red == high) {
-    sextant = to_blue - to_green;
+    sextant = blue == low ? 1.0F - ratio : ratio - 1.0F;
   } else if (green == high) {
-    sextant = static_cast<float>(2.0 + static_cast<double>(to_red) - static_cast<double>(to_blue));
+    sextant = static_cast<float>(
+        2.0 + (red == low ? 1.0 - static_cast<double>(ratio) : static_cast<double>(ratio) - 1.0));
   } else {
-    sextant = static_cast<float>(4.0 + static_cast<double>(to_green) - static_cast<double>(to_red));
+    sextant = static_cast<float>(
+        4.0 + (green == low ? 1.0 - static_cast<double>(ratio) : static_cast<double>(ratio) - 1.0));
   }
   double turn = static_cast<double>(sextant) / 6.0 + 1.0;
-  if (turn >= 1.0) turn -= 1.0;
+  turn = turn >= 1.0 ? turn - 1.0 : turn;
   const auto hue = static_cast<float>(turn);
   return {static_cast<std::uint8_t>(static_cast<int>(static_cast<double>(hue) * 255.0)),
           static_cast<std::uint8_t>(static_cast<int>(static_cast<double>(saturation) * 255.0)),
           static_cast<std::uint8_t>(high)};
 }
 
+/// A hue's place between two of the six pure colours.
+struct Turn {
+  double within = 0;
+  std::array<std::uint8_t, 3> channels{};  ///< which of value, p, q and t red, green and blue are
+};
+
+constexpr std::array<Turn, 256> turns = [] {
+  constexpr std::array<std::array<std::uint8_t, 3>, 6> channels = {
+      {{0, 3, 1}, {2, 0, 1}, {1, 0, 3}, {1, 2, 0}, {3, 1, 0}, {0, 1, 2}}};
+  std::array<Turn, 256> made{};
+  for (int hue = 0; hue < 256; ++hue) {
+    const double sixths = static_cast<double>(hue) * 6.0 / 255.0;
+    const int sextant = static_cast<int>(sixths);
+    const auto within = static_cast<float>(sixths - static_cast<double>(sextant));
+    made[static_cast<std::size_t>(hue)] = {static_cast<double>(within),
+                                           channels[static_cast<std::size_t>(sextant % 6)]};
+  }
+  return made;
+}();
+
+constexpr std::array<float, 256> fractions = [] {
+  std::array<float, 256> made{};
+  for (int level = 0; level < 256; ++level) {
+    made[static_cast<std::size_t>(level)] = static_cast<float>(static_cast<double>(level) / 255.0);
+  }
+  return made;
+}();
+
 // Half away from 0; `value` lies from 0 to 255.
 std::uint8_t rounded(double value) noexcept {
   const int whole = static_cast<int>(value);
-  return static_cast<std::uint8_t>(value - whole >= 0.5 ? whole + 1 : whole);
+  return static_cast<std::uint8_t>(whole + (value - whole >= 0.5 ? 1 : 0));
 }
 
 void rgb_of(const Hsv& hsv, std::uint8_t* rgb) noexcept {
@@ -85,37 +115,15 @@ void rgb_of(const Hsv& hsv, std::uint8_t* rgb) noexcept {
     rgb[0] = rgb[1] = rgb[2] = hsv.value;
     return;
   }
-  const double sixths = static_cast<double>(static_cast<float>(hsv.hue)) * 6.0 / 255.0;
-  const int sextant = static_cast<int>(sixths);
-  const auto within = static_cast<float>(sixths - static_cast<double>(sextant));
-  const auto saturation =
-      static_cast<float>(static_cast<double>(static_cast<float>(hsv.saturation)) / 255.0);
+  const Turn& turn = turns[hsv.hue];
+  const float saturation = fractions[hsv.saturation];
+  const double wide = saturation;
   const double value = hsv.value;
-  const std::uint8_t v = hsv.value;
-  const std::uint8_t p = rounded(value * (1.0 - static_cast<double>(saturation)));
-  const std::uint8_t q = rounded(value * (1.0 - static_cast<double>(saturation * within)));
-  const std::uint8_t t = rounded(
-      value * (1.0 - static_cast<double>(saturation) * (1.0 - static_cast<double>(within))));
-  switch (sextant % 6) {
-    case 0:
-      rgb[0] = v, rgb[1] = t, rgb[2] = p;
-      break;
-    case 1:
-      rgb[0] = q, rgb[1] = v, rgb[2] = p;
-      break;
-    case 2:
-      rgb[0] = p, rgb[1] = v, rgb[2] = t;
-      break;
-    case 3:
-      rgb[0] = p, rgb[1] = q, rgb[2] = v;
-      break;
-    case 4:
-      rgb[0] = t, rgb[1] = p, rgb[2] = v;
-      break;
-    default:
-      rgb[0] = v, rgb[1] = p, rgb[2] = q;
-      break;
-  }
+  const auto product = static_cast<double>(saturation * static_cast<float>(turn.within));
+  const std::array<std::uint8_t, 4> levels = {hsv.value, rounded(value * (1.0 - wide)),
+                                              rounded(value * (1.0 - product)),
+                                              rounded(value * (1.0 - wide * (1.0 - turn.within)))};
+  for (std::size_t c = 0; c < 3; ++c) rgb[c] = levels[turn.channels[c]];
 }
 
 }  // namespace
