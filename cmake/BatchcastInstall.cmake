@@ -27,8 +27,8 @@ install(FILES ${PROJECT_BINARY_DIR}/batchcastConfig.cmake
               ${PROJECT_BINARY_DIR}/batchcastConfigVersion.cmake
         DESTINATION ${package_dir})
 
-# Where only libbatchcast.a is installed, a plain `pkg-config --libs` must name what it uses too: most
-# users do not know that their library is static and never pass --static.
+# Where only libbatchcast.a is installed, a plain `pkg-config --libs` must name what it uses too:
+# most users do not know that their library is static and never pass --static.
 if(BUILD_SHARED_LIBS)
   set(pc_visibility .private)
 else()

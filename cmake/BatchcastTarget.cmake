@@ -9,8 +9,8 @@ function(batchcast_target target)
   # A contracted multiplication and addition rounds once instead of twice: samples would differ
   # between machines.
   target_compile_options(${target} PRIVATE -ffp-contract=off)
-  # g++ 12 takes `"text" + std::string` for overlapping copies, and a vector that grows in a loop for
-  # one that overflows.
+  # g++ 12 takes `"text" + std::string` for overlapping copies, and a vector that grows in a loop
+  # for one that overflows.
   target_compile_options(${target} PRIVATE
     $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict -Wno-stringop-overflow>)
   if(BATCHCAST_WARNINGS_AS_ERRORS)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright 2026 the batchcast authors
-"""make_images.py DIR COUNT: a small image folder of three classes and three formats, the same each time."""
+"""make_images.py DIR COUNT: a small image folder of three classes and formats, always the same."""
 
 import pathlib
 import sys
