@@ -221,8 +221,7 @@ void print_report(const Options& options, const Consumer& consumer, const Ledger
   }
 }
 
-int run(const Options& options) {
-  Consumer consumer(consumer_options(options));
+int run_attached(const Options& options, Consumer consumer) {
   Interrupts interrupts;  // not before: who waits for a stream to come up can be interrupted
   Consumption consumption(options, consumer);
   Report report;
@@ -233,6 +232,17 @@ int run(const Options& options) {
   const bool held = ledger.missing() == 0 && ledger.duplicated() == 0 && ledger.torn() == 0 &&
                     consumer.stats().epochs_mismatched == 0;
   return held ? report.exit : exit_not_held;
+}
+
+int run(const Options& options) {
+  std::optional<Consumer> consumer;
+  try {
+    consumer.emplace(consumer_options(options));
+  } catch (const StreamOver& error) {
+    fmt::print(stderr, "{}\n", error.what());
+    return exit_stream_ended;
+  }
+  return run_attached(options, std::move(*consumer));
 }
 
 void add_what(CLI::App& consume, Options& options) {

@@ -65,6 +65,11 @@ ProducerOptions serving_options(const Options& options, const Dataset& dataset) 
   return serving;
 }
 
+[[noreturn]] void end_at_once() {
+  std::fflush(nullptr);
+  std::_Exit(exit_ok);
+}
+
 void print_report(const Options& options, const ProducerStats& stats, const Dataset& dataset,
                   double seconds, bool drained) {
   if (options.json) {
@@ -84,11 +89,8 @@ void print_report(const Options& options, const ProducerStats& stats, const Data
   fmt::print("\n");
 }
 
-int run(const Options& options) {
-  Interrupts interrupts;
-  const FeederOptions feeding{.workers = options.workers.count()};
-  static_cast<void>(parse_bytes(options.memory));  // before a source is opened, which may take long
-  const Dataset dataset(dataset_options(options), console_log(options.verbose));
+/// Returns whether it was interrupted.
+bool serve_dataset(const Options& options, Interrupts& interrupts, const Dataset& dataset) {
   Producer producer(serving_options(options, dataset));
   fmt::print(stderr, "serving stream `{}` in {}: {} samples an epoch, ring of {} samples, {}\n",
              producer.stream(), producer.directory(),
@@ -99,17 +101,27 @@ int run(const Options& options) {
   bool drained = false;
   {
     Service service({interrupts, producer, dataset});
-    if (!service.produce(feeding)) {
+    if (!service.produce({.workers = options.workers.count()})) {
       print_report(options, producer.stats(), dataset, seconds(), false);
-      std::fflush(nullptr);
       remove_stream_files(producer);
-      std::_Exit(exit_ok);
+      end_at_once();
     }
     drained = service.linger(options.linger_s);
   }
   const ProducerStats stats = producer.stats();
   producer.stop("its producer ended");  // so that taking it down does not wait again
   print_report(options, stats, dataset, seconds(), drained);
+  return interrupts.wait(0) != 0;
+}
+
+int run(const Options& options) {
+  Interrupts interrupts;
+  // Opening a dataset may take long: first what can be refused without it.
+  static_cast<void>(options.workers.count());
+  static_cast<void>(parse_bytes(options.memory));
+  const Dataset dataset(dataset_options(options), console_log(options.verbose));
+  // Whoever reads ahead may sit in a slow file, and would be waited for.
+  if (serve_dataset(options, interrupts, dataset)) end_at_once();
   return exit_ok;
 }
 

@@ -7,13 +7,16 @@
 
 #include <fmt/format.h>
 
+#include <chrono>
 #include <csignal>
 #include <filesystem>
+#include <thread>
 
 namespace batchcast::cli {
 namespace {
 
 constexpr int look_ms = 100;
+constexpr int farewell_ms = 500;
 // An end is to take less than a second, with what comes after this.
 constexpr double patience_s = 0.5;
 
@@ -81,7 +84,7 @@ Service::Service(const Parts& parts)
 bool Service::produce(const FeederOptions& options) {
   auto feeder = std::make_unique<Feeder>(producer_, dataset_.maker(), options);
   std::uint64_t ended_ns = 0;
-  while (!feeder->wait(0)) {
+  while (!ended(*feeder)) {
     look();
     show(feeder->stats());
     if (!ended_in_vain(ended_ns)) continue;
@@ -91,6 +94,16 @@ bool Service::produce(const FeederOptions& options) {
     return false;
   }
   return true;
+}
+
+bool Service::ended(Feeder& feeder) const {
+  try {
+    return feeder.wait(0);
+  } catch (...) {
+    // Consumers that are just coming are told why by the door, while there is one.
+    std::this_thread::sleep_for(std::chrono::milliseconds(farewell_ms));
+    throw;
+  }
 }
 
 bool Service::ended_in_vain(std::uint64_t& since_ns) const {

@@ -35,6 +35,7 @@ class Service {
   [[nodiscard]] bool linger(double linger_s);
 
  private:
+  [[nodiscard]] bool ended(Feeder& feeder) const;
   [[nodiscard]] bool ended_in_vain(std::uint64_t& since_ns) const;
   void look();
   void show(const FeederStats& stats);

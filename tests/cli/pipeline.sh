@@ -174,6 +174,17 @@ producer=$!
 timeout 60 "$batchcast" consume interrupted --epochs 2 >/dev/null 2>&1
 ends_soon "a served dataset" $producer
 same "what is left of it" "" "$(ls "$work/streams")"
+# An image that takes longer than a second to decode, whole as `resize` needs it.
+mkdir -p "$work/large/class"
+$python -c 'import sys; from PIL import Image
+Image.MAX_IMAGE_PIXELS = None
+Image.new("L", (13000, 13000)).save(sys.argv[1], compress_level=1)' "$work/large/class/0.png" || exit 1
+sed 's/random_resized_crop", size = 32/resize", size = [64, 64]/' "$work/recipe.toml" >"$work/whole.toml"
+serve "imagefolder:$work/large" --recipe "$work/whole.toml" --stream slow
+producer=$!
+sleep 0.5
+ends_soon "a worker in the middle of a sample" $producer
+same "what is left of it" "" "$(ls "$work/streams")"
 
 echo "-- benchmarks"
 expect 0 '"samples_per_second":' bench pipeline "$images" --recipe imagenet-train --workers 1 --seconds 0.5 --json

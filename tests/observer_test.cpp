@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#include <batchcast/batchcast.hpp>
+
+#include "catch.hpp"
+
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <numeric>
+#include <string>
+#include <vector>
+
+using namespace batchcast;
+
+namespace {
+
+class Directory {
+ public:
+  Directory() {
+    std::string pattern = std::filesystem::temp_directory_path() / "batchcast-observer-XXXXXX";
+    REQUIRE(::mkdtemp(pattern.data()) != nullptr);
+    path_ = pattern;
+  }
+  ~Directory() { std::filesystem::remove_all(path_); }
+  [[nodiscard]] const std::string& path() const noexcept { return path_; }
+
+ private:
+  std::string path_;
+};
+
+ProducerOptions serving(const Directory& directory) {
+  return {.stream = "observed",
+          .schema = {{"value", DType::u64}},
+          .memory = 64 << 10,
+          .samples_per_epoch = 1000,
+          .directory = directory.path()};
+}
+
+Consumer observer(const Directory& directory) {
+  return Consumer({.stream = "observed",
+                   .batch_size = 1,
+                   .name = "observer",
+                   .directory = directory.path(),
+                   .observes = true});
+}
+
+/// As many samples as there is demand for; value is the position.
+std::uint64_t produce(Producer& producer) {
+  std::uint64_t made = 0;
+  while (auto loan = producer.try_loan(64, 20)) {
+    const auto values = loan->field<std::uint64_t>(0);
+    for (std::size_t i = 0; i < loan->size(); ++i) values[i][0] = loan->position() + i;
+    made += loan->size();
+    loan->publish();
+  }
+  return made;
+}
+
+}  // namespace
+
+TEST_CASE("an observer sees the newest samples and moves nothing") {
+  const Directory directory;
+  Producer producer(serving(directory));
+  Consumer onlooker = observer(directory);
+  CHECK_FALSE(onlooker.newest(10));
+  const std::uint64_t capacity = producer.capacity();
+  CHECK(produce(producer) == capacity);  // the ring is filled, and waits for somebody
+  for (int i = 0; i < 3; ++i) {
+    const auto batch = onlooker.newest(10);
+    REQUIRE(batch);
+    CHECK(batch->size() == 10);
+    CHECK(batch->position() == capacity - 10);
+    CHECK(batch->epoch() == batch->position() / 1000);
+    for (std::size_t j = 0; j < 10; ++j) {
+      CHECK(batch->field<std::uint64_t>(0)[j][0] == batch->position() + j);
+    }
+  }
+  CHECK(produce(producer) == 0);
+  CHECK(producer.stats().consumers.at(0).state == "observing");
+
+  // Whoever comes now still gets the stream from its start.
+  Consumer trainer({.stream = "observed", .batch_size = 8, .directory = directory.path()});
+  const auto first = trainer.next();
+  REQUIRE(first);
+  CHECK(first->position() == 0);
+}
+
+TEST_CASE("an observer does not count for wait_for, and has no batches of its own") {
+  const Directory directory;
+  ProducerOptions options = serving(directory);
+  options.wait_for = 1;
+  Producer producer(options);
+  Consumer onlooker = observer(directory);
+  CHECK(produce(producer) > 0);
+  CHECK(producer.stats().published == 0);
+  CHECK_FALSE(onlooker.newest(10));
+  CHECK_THROWS_AS(onlooker.try_next(0), InvalidArgument);
+  CHECK_THROWS_AS(onlooker.has_next_epoch(), InvalidArgument);
+  const Consumer trainer({.stream = "observed", .batch_size = 8, .directory = directory.path()});
+  CHECK(onlooker.newest(10));
+  producer.stop("the test is over");
+}
+
+TEST_CASE("the newest samples are those of one epoch") {
+  const Directory directory;
+  ProducerOptions options = serving(directory);
+  options.samples_per_epoch = 1000;
+  options.free_running = true;
+  Producer producer(options);
+  Consumer onlooker = observer(directory);
+  std::uint64_t published = 0;
+  const auto publish_until = [&](std::uint64_t position) {
+    while (published < position) {
+      auto loan = producer.loan(position - published);
+      REQUIRE(loan);
+      published += loan->size();
+      loan->publish();
+    }
+  };
+  publish_until(1003);
+  auto batch = onlooker.newest(10);
+  REQUIRE(batch);
+  CHECK(batch->epoch() == 0);
+  CHECK(batch->position() == 993);
+  CHECK(batch->size() == 7);
+  publish_until(1006);
+  batch = onlooker.newest(10);
+  REQUIRE(batch);
+  CHECK(batch->epoch() == 1);
+  CHECK(batch->position() == 1000);
+  CHECK(batch->size() == 6);
+  producer.stop("the test is over");
+}
