@@ -40,6 +40,7 @@ if ! command -v "$compiler" >/dev/null; then
   echo "fuzz: no $compiler; \`sh cmake/bootstrap.sh tests\` installs it" >&2
   exit 2
 fi
+mkdir -p "$build"
 cmake -S tests/fuzz -B "$build" -G Ninja -DCMAKE_CXX_COMPILER="$compiler" >"$build.log" 2>&1 &&
   cmake --build "$build" -j "$(nproc)" --target "$@" >>"$build.log" 2>&1 || {
   cat "$build.log"
