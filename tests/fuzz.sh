@@ -36,7 +36,6 @@ for target in "$@"; do
 done
 [ $# -gt 0 ] || eval "set -- $known"
 
-mkdir -p "$build"
 if ! command -v "$compiler" >/dev/null; then
   echo "fuzz: no $compiler; \`sh cmake/bootstrap.sh tests\` installs it" >&2
   exit 2
