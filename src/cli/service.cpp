@@ -70,12 +70,11 @@ std::string progress_text(const ProducerStats& stream, const FeederStats& feeder
 
 void remove_stream_files(const Producer& producer) noexcept {
   std::error_code ignored;
-  const std::filesystem::path directory(producer.directory());
-  const StreamPaths paths = stream_paths(directory.parent_path().string(), producer.stream());
+  const StreamPaths paths = stream_paths(producer.directory(), producer.stream());
   for (const std::string& path : {paths.door, paths.control, paths.events, paths.lock}) {
     std::filesystem::remove(path, ignored);
   }
-  std::filesystem::remove(directory, ignored);
+  std::filesystem::remove(paths.directory, ignored);
 }
 
 Service::Service(const Parts& parts)
