@@ -82,9 +82,15 @@ TEST_CASE("an observer sees the newest samples and moves nothing") {
 
   // Whoever comes now still gets the stream from its start.
   Consumer trainer({.stream = "observed", .batch_size = 8, .directory = directory.path()});
-  const auto first = trainer.next();
-  REQUIRE(first);
-  CHECK(first->position() == 0);
+  {
+    const auto first = trainer.next();
+    REQUIRE(first);
+    CHECK(first->position() == 0);
+  }
+  // And the producer waits for nobody else.
+  for (std::uint64_t taken = 8; taken < 800; taken += 8) REQUIRE(trainer.next());
+  CHECK(produce(producer) > 700);
+  producer.stop("the test is over");
 }
 
 TEST_CASE("an observer does not count for wait_for, and has no batches of its own") {

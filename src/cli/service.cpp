@@ -114,7 +114,8 @@ bool Service::ended_in_vain(std::uint64_t& since_ns) const {
 
 bool Service::linger(double linger_s) {
   const std::uint64_t since_ns = now_ns();
-  if (producer_.stats().consumers.empty()) {
+  const ProducerStats made = producer_.stats();
+  if (made.state != "stopped" && made.consumers.empty()) {
     progress_.finish();
     fmt::print(stderr,
                "every epoch is made; staying for consumers (--linger, `batchcast stop {}`)\n",
