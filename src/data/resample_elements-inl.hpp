@@ -70,6 +70,11 @@ struct AsFloat {
   using Element = float;
   HWY_INLINE void operator()(VF value, float* out) const { hn::StoreU(value, DF(), out); }
 };
+// Past the caches, whole lines of which are written and not looked at again here. `out` is aligned.
+struct AsFloatPastCaches {
+  using Element = float;
+  HWY_INLINE void operator()(VF value, float* out) const { hn::Stream(value, DF(), out); }
+};
 struct AsHalf {
   using Element = std::uint16_t;
   HWY_INLINE void operator()(VF value, std::uint16_t* out) const {

@@ -67,6 +67,9 @@ struct ElementPlanes {
 };
 /// To elements at once; the row's first plane is given.
 void resample_vertically(const VerticalRow& row, const ElementPlanes& planes);
+/// f32 may have been stored past the caches, in no order: after this, what was stored before is
+/// seen before what is stored from now on, as if it had not been.
+void finish_stores_past_caches();
 
 /// Scales and biases that repeat with the element's number: 1 or 3 different ones.
 struct AffinePattern {

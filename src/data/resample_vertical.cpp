@@ -11,6 +11,7 @@
 #define HWY_TARGET_INCLUDE "data/resample_vertical.cpp"
 #include <hwy/foreach_target.h>
 // After foreach_target.h
+#include <hwy/cache_control.h>
 #include <hwy/highway.h>
 
 #include "data/resample_elements-inl.hpp"
@@ -125,8 +126,17 @@ HWY_INLINE void vertical_as(const VerticalRow& row, const ElementPlanes& planes)
     plane.first += plane.count;
   }
 }
+// A ring is larger than the caches: what is stored there would only drive out what is still needed.
+// Rows of whole cache lines only, since parts of lines are what such stores are slow at.
 void vertical_f32(const VerticalRow& row, const ElementPlanes& planes) {
-  vertical_as<AsFloat>(row, planes);
+  constexpr std::size_t line_bytes = 64;
+  const std::size_t row_bytes = row.count * sizeof(float);
+  const auto begin = reinterpret_cast<std::uintptr_t>(planes.out);
+  if ((begin | planes.stride | row_bytes) % line_bytes == 0) {
+    vertical_as<AsFloatPastCaches>(row, planes);
+  } else {
+    vertical_as<AsFloat>(row, planes);
+  }
 }
 void vertical_f16(const VerticalRow& row, const ElementPlanes& planes) {
   vertical_as<AsHalf>(row, planes);
@@ -163,6 +173,8 @@ void resample_vertically(const VerticalRow& row, const ElementPlanes& planes) {
       break;
   }
 }
+
+void finish_stores_past_caches() { hwy::FlushStream(); }
 
 }  // namespace batchcast::detail
 #endif

@@ -191,6 +191,7 @@ void Resampler::push(const std::uint8_t* rows, std::size_t stride, std::size_t c
     rows += part * stride;
     count -= part;
   }
+  if (s.rows_pushed == s.rows_wanted && s.format.dtype == DType::f32) finish_stores_past_caches();
 }
 
 /// Rows without gaps between them are one long row.
