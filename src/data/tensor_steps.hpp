@@ -46,6 +46,11 @@ class TensorSteps {
                      std::span<std::byte> out);
 
    private:
+    /// The steps from `first` on, over `current`.
+    void go_on(std::size_t first, std::span<std::byte> current, const PartInput& sample,
+               std::span<std::byte> out);
+    /// Where a step that is not in place writes.
+    [[nodiscard]] std::span<std::byte> place_of(std::size_t step, std::span<std::byte> out);
     void run(std::size_t step, std::span<const std::byte> in, std::span<std::byte> out,
              const PartInput& sample);
 
@@ -63,6 +68,7 @@ class TensorSteps {
     TensorSpec out;
     std::size_t scratch_bytes = 0;
     bool in_place = false;
+    std::size_t buffer = 0;  ///< of what comes out, where that is not the slot
   };
   TensorSpec input_;
   TensorSpec output_;
