@@ -25,10 +25,4 @@ void BadSamples::add(const BadSampleReport& report) {
   if (options_.report) options_.report(report);
 }
 
-bool BadSamples::contains(std::uint64_t sample_id) const {
-  if (count() == 0) return false;
-  const std::lock_guard lock(mutex_);
-  return ids_.contains(sample_id);
-}
-
 }  // namespace batchcast::detail

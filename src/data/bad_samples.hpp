@@ -26,8 +26,6 @@ class BadSamples {
   /// Notes one. Throws BadSample, which names it, where it is not to be substituted; and once there
   /// are more than the limit.
   void add(const BadSampleReport& report);
-  /// Known to be bad: no use to try again.
-  [[nodiscard]] bool contains(std::uint64_t sample_id) const;
   [[nodiscard]] std::uint64_t count() const noexcept {
     return count_.load(std::memory_order_relaxed);
   }
@@ -35,7 +33,7 @@ class BadSamples {
  private:
   const Options options_;
   std::atomic<std::uint64_t> count_{0};
-  mutable std::mutex mutex_;
+  std::mutex mutex_;
   std::unordered_set<std::uint64_t> ids_;
 };
 

@@ -2,6 +2,7 @@
 // Copyright 2026 the batchcast authors
 #include "data/field_program.hpp"
 #include "data/image_program.hpp"
+#include "data/reason.hpp"
 #include "data/tensor_program.hpp"
 
 #include <batchcast/core/error.hpp>
@@ -11,15 +12,15 @@
 namespace batchcast::detail {
 
 void refuse_stage(const std::string& field, std::string_view stage, const std::string& why) {
-  std::string reason = why;
-  constexpr std::string_view prefix = "batchcast: ";
-  if (reason.starts_with(prefix)) reason.erase(0, prefix.size());
-  if (!reason.empty() && reason.back() == '.') reason.pop_back();
   throw InvalidArgument("batchcast: the stage `" + std::string(stage) + "` of the field `" + field +
-                        "` does not fit: " + reason + ".");
+                        "` does not fit: " + as_reason(why) + ".");
 }
 
 std::unique_ptr<FieldProgram> compile_field(const FieldRecipe& field, const PartSpec& part) {
+  for (const auto& stage : field.stages) {
+    if (!stage)
+      throw InvalidArgument("batchcast: field `" + field.name + "` has a stage that is null.");
+  }
   const bool works_on_pixels = std::any_of(
       field.stages.begin(), field.stages.end(), [](const std::shared_ptr<const Stage>& stage) {
         return stage->kind() == StageKind::decode || stage->kind() == StageKind::geometry ||

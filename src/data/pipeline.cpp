@@ -92,8 +92,11 @@ void PipelineCore::compile(const FieldRecipe& field) {
   const TensorSpec& output = program->output();
   schema.push_back({field.name, output.dtype, output.shape});
   const std::size_t byte_count = output.byte_count();
+  std::optional<std::size_t> part_bytes;
+  if (part->kind == PartKind::tensor)
+    part_bytes = TensorSpec{part->dtype, part->shape}.byte_count();
   fields.push_back(
-      {static_cast<std::size_t>(part - parts.begin()), std::move(program), byte_count});
+      {static_cast<std::size_t>(part - parts.begin()), std::move(program), byte_count, part_bytes});
 }
 
 void PipelineCore::describe() {

@@ -9,6 +9,8 @@
 #include <batchcast/data/pipeline.hpp>
 
 #include <memory>
+#include <optional>
+#include <span>
 #include <vector>
 
 namespace batchcast::detail {
@@ -21,6 +23,7 @@ struct PipelineCore {
     std::size_t part = 0;
     std::unique_ptr<FieldProgram> program;
     std::size_t byte_count = 0;
+    std::optional<std::size_t> part_bytes;  ///< of every sample; nothing: any number
   };
 
   PipelineOptions options;
@@ -59,6 +62,8 @@ class PipelineWorker final : public SampleWorker {
   void attempt(const Place& place, const SampleSlots& slots, std::size_t slot);
   void read(const Place& place, bool in_order);
   void copy_all(const SampleSlots& slots);
+  /// What was read of a field's part. Throws BadSample where it is not as large as its spec says.
+  [[nodiscard]] std::span<const std::byte> part_of(const PipelineCore::Field& field) const;
 
   const PipelineCore& pipeline_;
   std::vector<std::unique_ptr<FieldRunner>> runners_;

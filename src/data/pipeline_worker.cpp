@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the batchcast authors
 #include "data/pipeline_core.hpp"
+#include "data/reason.hpp"
 
 #include <batchcast/core/clock.hpp>
 #include <batchcast/core/error.hpp>
@@ -43,19 +44,20 @@ std::uint64_t PipelineWorker::make_noted(const SampleSlots& slots,
   return made;
 }
 
-// The sample, or the first one after it in the dataset that can be made.
+// The sample, or the first one after it in the dataset that can be made. Whether one can be depends
+// on what is drawn for it: a crop may lie above the damage in a file. So what was bad in one epoch
+// is tried again in the next, and a restart there makes the same samples.
 std::uint64_t PipelineWorker::make_one(const Place& place, const SampleSlots& slots,
                                        std::size_t slot) {
   const std::uint64_t samples = pipeline_.options.source->size();
   for (std::uint64_t step = 0; step < samples; ++step) {
     const std::uint64_t id = (place.sample_id + step) % samples;
-    if (pipeline_.bad_samples.contains(id)) continue;
     try {
       read({place.epoch, place.index, id}, step == 0 && notes_ == nullptr);
       attempt({place.epoch, place.index, id}, slots, slot);
       return id;
     } catch (const BadSample& bad) {
-      pipeline_.bad_samples.add({id, pipeline_.options.source->name_of(id), bad.what()});
+      pipeline_.bad_samples.add({id, pipeline_.options.source->name_of(id), as_reason(bad.what())});
     }
   }
   throw BadSample("batchcast: no sample of this dataset can be made. `batchcast check` says why.");
@@ -76,7 +78,7 @@ void PipelineWorker::attempt(const Place& place, const SampleSlots& slots, std::
   const SampleKey key{pipeline_.options.seed, place.epoch, place.sample_id};
   for (std::size_t i = 0; i < runners_.size(); ++i) {
     const PipelineCore::Field& field = pipeline_.fields[i];
-    PartInput input{parts_[field.part], key, nullptr};
+    PartInput input{part_of(field), key, nullptr};
     if (notes_ != nullptr) {
       input.notes = &(*notes_)[i];
       input.notes->clear();
@@ -91,15 +93,31 @@ void PipelineWorker::copy_all(const SampleSlots& slots) {
   const Source& source = *pipeline_.options.source;
   const auto order = pipeline_.order.epoch(slots.epoch);
   for (std::size_t i = 0; i < slots.size(); ++i) {
-    slots.sample_ids[i] = order.index_at(slots.index_in_epoch + i);
-    source.read(slots.sample_ids[i], parts_);
-    for (std::size_t f = 0; f < pipeline_.fields.size(); ++f) {
-      const PipelineCore::Field& field = pipeline_.fields[f];
-      const FieldSlots& target = slots.fields[f];
-      std::memcpy(target.data + i * target.stride_bytes, parts_[field.part].data(),
-                  field.byte_count);
+    const std::uint64_t index = slots.index_in_epoch + i;
+    const std::uint64_t id = order.index_at(index);
+    try {
+      source.read(id, parts_);
+      for (std::size_t f = 0; f < pipeline_.fields.size(); ++f) {
+        const PipelineCore::Field& field = pipeline_.fields[f];
+        const FieldSlots& target = slots.fields[f];
+        std::memcpy(target.data + i * target.stride_bytes, part_of(field).data(), field.byte_count);
+      }
+      slots.sample_ids[i] = id;
+    } catch (const BadSample&) {
+      // Once more, by who knows what becomes of such a sample.
+      slots.sample_ids[i] = make_one({slots.epoch, index, id}, slots, i);
     }
   }
+}
+
+std::span<const std::byte> PipelineWorker::part_of(const PipelineCore::Field& field) const {
+  const std::span<const std::byte> bytes = parts_[field.part];
+  if (field.part_bytes && bytes.size() != *field.part_bytes) {
+    throw BadSample("its part `" + pipeline_.options.source->parts()[field.part].name + "` has " +
+                    std::to_string(bytes.size()) + " bytes, and the source says that it has " +
+                    std::to_string(*field.part_bytes));
+  }
+  return bytes;
 }
 
 }  // namespace batchcast::detail

@@ -30,7 +30,8 @@ class FakeSource final : public Source {
     for (std::size_t i = 0; i < parts_.size(); ++i) {
       std::size_t bytes = size_of(parts_[i].dtype);
       for (const std::int64_t extent : parts_[i].shape) bytes *= static_cast<std::size_t>(extent);
-      fill_(sample_id, i, parts.make(i, bytes));
+      const auto made = parts.make(i, bytes + (wrong_size.contains(sample_id) ? 1 : 0));
+      fill_(sample_id, i, made.first(bytes));
     }
   }
   [[nodiscard]] std::string name_of(std::uint64_t sample_id) const override {
@@ -38,7 +39,11 @@ class FakeSource final : public Source {
   }
   [[nodiscard]] Fingerprint fingerprint() const override { return fingerprint_of(name); }
 
+  [[nodiscard]] bool in_memory() const noexcept override { return mapped; }
+
   std::set<std::uint64_t> bad;
+  std::set<std::uint64_t> wrong_size;  ///< one byte more than their parts' specs say
+  bool mapped = false;
   std::string name = "fake";
 
  private:

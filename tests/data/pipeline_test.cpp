@@ -72,6 +72,38 @@ Made make(const Pipeline& pipeline, const Range& range) {
   return make(pipeline, *pipeline.worker(), range);
 }
 
+/// Cannot take a sample where what it draws for it is below a half, as a crop may meet the damage
+/// in a file or not.
+class FailsAtTimes final : public TensorStage {
+ public:
+  [[nodiscard]] std::string_view name() const noexcept override { return "fails_at_times"; }
+  [[nodiscard]] std::string parameters_json() const override { return "{}"; }
+  [[nodiscard]] bool in_place() const noexcept override { return true; }
+  [[nodiscard]] TensorSpec output(const TensorSpec& in) const override { return in; }
+  void run(std::span<const std::byte> /*in*/, std::span<std::byte> /*out*/,
+           StageContext& context) const override {
+    if (context.draws().unit_f64() < 0.5) throw BadSample("it met the damage.");
+  }
+};
+
+/// The first four bytes; of any number where `sized`, else it does not say how many come out.
+class FirstFour final : public TensorStage {
+ public:
+  explicit FirstFour(bool sized = true) : sized_(sized) {}
+  [[nodiscard]] std::string_view name() const noexcept override { return "first_four"; }
+  [[nodiscard]] std::string parameters_json() const override { return "{}"; }
+  [[nodiscard]] TensorSpec output(const TensorSpec& /*in*/) const override {
+    return {DType::u8, {sized_ ? 4 : -1}};
+  }
+  void run(std::span<const std::byte> in, std::span<std::byte> out,
+           StageContext& /*context*/) const override {
+    std::memcpy(out.data(), in.data(), 4);
+  }
+
+ private:
+  bool sized_;
+};
+
 Recipe recipe(std::string_view toml) { return Recipe::from_toml(toml, "test.toml"); }
 
 }  // namespace
@@ -229,6 +261,60 @@ TEST_CASE("a bad sample is substituted by the next good one, reported once, up t
     const Pipeline pipeline(options);
     CHECK_THROWS_AS(make(pipeline, {0, 0, 1}), BadSample);
   }
+}
+
+TEST_CASE("substitutes depend on the position and not on what was made before") {
+  const Recipe fails{.order = OrderMode::sequential,
+                     .fields = {{.name = "values", .stages = {std::make_shared<FailsAtTimes>()}}}};
+  const PipelineOptions options{.source = numbers(20),
+                                .recipe = fails,
+                                .on_bad_sample = OnBadSample::substitute,
+                                .bad_samples_max = 20};
+  const Pipeline whole(options);
+  for (std::uint64_t epoch = 0; epoch < 8; ++epoch) {
+    const Made made = make(whole, {epoch, 0, 20});
+    CHECK(make(Pipeline(options), {epoch, 0, 20}) == made);
+    CHECK(make(Pipeline(options), {epoch, 19, 1}).ids[0] == made.ids[19]);
+  }
+}
+
+TEST_CASE("samples that are only copied from memory can be bad like others") {
+  auto source = numbers(10);
+  source->mapped = true;
+  source->bad = {4};
+  source->wrong_size = {7};
+  PipelineOptions options{.source = source, .recipe = {.order = OrderMode::sequential}};
+  CHECK_THROWS_WITH(make(Pipeline(options), {0, 3, 2}), Catch::Contains("`fake/4`"));
+  CHECK_THROWS_WITH(make(Pipeline(options), {0, 7, 1}),
+                    Catch::Contains("`fake/7`") && Catch::Contains("17 bytes"));
+  options.on_bad_sample = OnBadSample::substitute;
+  const Pipeline pipeline(options);
+  CHECK(make(pipeline, {0, 3, 5}).ids == std::vector<std::uint64_t>{3, 5, 5, 6, 8});
+  CHECK(pipeline.bad_samples() == 2);
+  source->mapped = false;
+  CHECK(make(Pipeline(options), {0, 3, 5}) == make(pipeline, {0, 3, 5}));
+}
+
+TEST_CASE("bytes of any length go through several stages") {
+  const auto source = std::make_shared<FakeSource>(
+      3, std::vector<PartSpec>{{"text", PartKind::bytes, DType::u8, {1 << 20}}},
+      [](std::uint64_t id, std::size_t, std::span<std::byte> out) {
+        std::fill(out.begin(), out.end(), static_cast<std::byte>(id));
+      });
+  const auto with = [&](std::vector<std::shared_ptr<const Stage>> stages) {
+    return Pipeline({.source = source,
+                     .recipe = {.order = OrderMode::sequential,
+                                .fields = {{.name = "text", .stages = std::move(stages)}}}});
+  };
+  const auto to_i64 = std::make_shared<ToStage>(ToStage::Parameters{.dtype = DType::i64});
+  const auto to_i16 = std::make_shared<ToStage>(ToStage::Parameters{.dtype = DType::i16});
+  const auto first = std::make_shared<FirstFour>();
+  CHECK(make(with({first}), {0, 2, 1}).at<std::uint8_t>(0, 3) == 2);
+  CHECK(make(with({first, to_i64}), {0, 2, 1}).at<std::int64_t>(0, 3) == 2);
+  CHECK(make(with({first, to_i64, to_i16, to_i64}), {0, 2, 1}).at<std::int64_t>(0, 3) == 2);
+  CHECK_THROWS_WITH(with({std::make_shared<FirstFour>(false), to_i64}),
+                    Catch::Contains("no known size"));
+  CHECK_THROWS_WITH(with({first, nullptr}), Catch::Contains("null"));
 }
 
 TEST_CASE("shards are disjoint, equally long and together nearly everything") {
