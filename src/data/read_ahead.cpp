@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <memory>
 #include <system_error>
 #include <utility>
 
@@ -45,11 +46,15 @@ ReadAhead::ReadAhead(const Source& source, const Order& order, const ReadAheadOp
 }
 
 ReadAhead::~ReadAhead() {
-  if (::getpid() != pid_) {
-    // Forked: the threads are the parent's, and one of them may have held the lock.
+  if (is_forked()) {
+    // The threads are the parent's. What they wait for, and who of them waits, was copied:
+    // destroyed as it is, it would wait for them here.
     for (Reader& reader : readers_) {
       if (reader.thread.joinable()) reader.thread.detach();
     }
+    std::construct_at(&mutex_);
+    std::construct_at(&work_);
+    std::construct_at(&done_);
     return;
   }
   {
@@ -62,9 +67,11 @@ ReadAhead::~ReadAhead() {
   }
 }
 
+bool ReadAhead::is_forked() const noexcept { return ::getpid() != pid_; }
+
 void ReadAhead::take(std::uint64_t epoch, std::uint64_t index, std::uint64_t sample_id,
                      SampleParts& parts) {
-  if (never_) return source_.read(sample_id, parts);
+  if (never_ || is_forked()) return source_.read(sample_id, parts);
   if (!slow_.load(std::memory_order_relaxed)) return read_here(sample_id, parts);
   const std::uint64_t position = epoch * order_.samples_per_epoch() + index;
   Lock lock(mutex_);

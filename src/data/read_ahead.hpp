@@ -33,6 +33,8 @@ struct ReadAheadOptions {
 /// all: at most four samples for each thread are read ahead of the foremost position taken, across
 /// an epoch's end too, and what falls behind as far untaken is dropped. Whoever jumps far, forward
 /// or back, finds nothing ready and starts over there.
+///
+/// A fork()ed child has no threads: there every sample is read by who takes it.
 class ReadAhead {
  public:
   /// The source must outlive it; the order is copied.
@@ -67,6 +69,7 @@ class ReadAhead {
   };
   using Lock = std::unique_lock<std::mutex>;
 
+  [[nodiscard]] bool is_forked() const noexcept;
   void read_here(std::uint64_t sample_id, SampleParts& parts);
   void observe(std::uint64_t waited_ns) noexcept;
   // With the lock held.

@@ -5,12 +5,16 @@
 #include <batchcast/core/clock.hpp>
 #include <batchcast/core/error.hpp>
 
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
 #include <atomic>
 #include <chrono>
 #include <cstring>
 #include <functional>
+#include <memory>
 #include <random>
 #include <string>
 #include <thread>
@@ -295,6 +299,30 @@ TEST_CASE("what is read ahead stays within its bytes") {
   CHECK(most > 4 * sample_bytes);
   CHECK(most <= 10 * sample_bytes + 16 * 64);
   CHECK(source.most_at_once > 2);
+}
+
+TEST_CASE("a forked child reads by itself and can end") {
+  const SlowSource source(100'000, ms);
+  const Order order({.samples_per_epoch = 100'000});
+  auto read_ahead = std::make_unique<ReadAhead>(source, order);
+  Taker taker(*read_ahead, order);
+  for (std::uint64_t position = 0; position < 100; ++position) REQUIRE(taker.take(position));
+  // Its threads wait for more to do: in the child nobody wakes them.
+  sleep_ns(100 * ms);
+  REQUIRE(read_ahead->threads() > 0);
+  const pid_t child = ::fork();
+  REQUIRE(child >= 0);
+  if (child == 0) {
+    ::alarm(10);
+    bool right = true;
+    for (std::uint64_t position = 100; position < 120; ++position) right &= taker.take(position);
+    read_ahead.reset();
+    ::_exit(right ? 0 : 1);
+  }
+  int status = -1;
+  REQUIRE(::waitpid(child, &status, 0) == child);
+  CHECK(status == 0);
+  CHECK(taker.take(100));
 }
 
 TEST_CASE("it can end in the midst of reading") {
