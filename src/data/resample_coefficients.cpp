@@ -49,9 +49,13 @@ void AxisTaps::compute(std::int32_t in_size, std::int32_t out_size) {
         fixed[used++] = weight;
       }
     }
+    // Millions of taps are too light to count at all: PIL makes black of them.
+    const bool any = used != 0;
     std::fill(fixed + used, fixed + stride, 0);
-    while (fixed[used - 1] == 0) --used;
-    taps[static_cast<std::size_t>(o)] = {.first = first + zeros, .count = used, .weights = from};
+    while (used > 1 && fixed[used - 1] == 0) --used;
+    used = std::max(used, 1);
+    taps[static_cast<std::size_t>(o)] = {
+        .first = any ? first + zeros : first, .count = used, .weights = from};
     taps_max = std::max(taps_max, used);
   }
 }

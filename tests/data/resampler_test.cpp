@@ -210,6 +210,19 @@ TEST_CASE("resampler: extreme ratios and sizes", "[resampler]") {
   }
 }
 
+TEST_CASE("resampler: so many taps that none weighs anything make black", "[resampler]") {
+  detail::AxisTaps axis;
+  for (const std::int32_t out : {1, 2}) {
+    axis.compute(40'000'000, out);
+    for (const detail::Taps& taps : axis.taps) {
+      CHECK(taps.count == 1);
+      CHECK(taps.first >= 0);
+      CHECK(taps.first < axis.in);
+      CHECK(*axis.weights_of(taps) == 0);
+    }
+  }
+}
+
 TEST_CASE("resampler: nothing is changed where nothing is asked for", "[resampler]") {
   Dice dice(11);
   Resampler resampler;
