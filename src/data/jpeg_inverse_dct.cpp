@@ -139,12 +139,37 @@ HWY_INLINE void store(D d, const V (&columns)[8], std::uint8_t* out, std::size_t
   }
 }
 
+// Blocks of nothing but their mean.
+template <class D, class V>
+HWY_INLINE void store_flat(D d, V means, std::uint8_t* out, std::size_t stride) {
+  const hn::Repartition<std::uint8_t, D> d8;
+  const hn::Repartition<std::uint64_t, D> d64;
+  const hn::Half<decltype(d8)> half;
+  const V scaled = hn::ShiftLeft<2>(hn::Broadcast<0>(means));
+  const V rounded = hn::ShiftRight<5>(hn::SaturatedAdd(scaled, hn::Set(d, 16)));
+  const V centered = hn::SaturatedAdd(rounded, hn::Set(d, 128));
+  const auto samples = hn::BitCast(d64, narrow(centered, centered));
+  const auto row = hn::LowerHalf(half, hn::BitCast(d8, hn::ConcatEven(d64, samples, samples)));
+  for (std::size_t y = 0; y < 8; ++y) hn::StoreU(row, half, out + y * stride);
+}
+template <class D>
+HWY_INLINE hn::Vec<D> all_but_first(D d) {
+  alignas(16) static constexpr std::int16_t lanes[8] = {0, -1, -1, -1, -1, -1, -1, -1};
+  return hn::LoadDup128(d, lanes);
+}
+
 template <class D>
 HWY_INLINE void some_blocks(D d, const std::int16_t* blocks, std::uint8_t* out,
                             std::size_t stride) {
   using V = hn::Vec<D>;
   V rows[8];
   for (std::size_t y = 0; y < 8; ++y) rows[y] = load_row(d, blocks + 8 * y);
+  V others = rows[1];
+  for (std::size_t y = 2; y < 8; ++y) others = hn::Or(others, rows[y]);
+  if (hn::AllTrue(d, hn::Eq(hn::Or(others, hn::And(rows[0], all_but_first(d))), hn::Zero(d)))) {
+    store_flat(d, rows[0], out, stride);
+    return;
+  }
   // What a flat block does with more than the first pass can hold depends on the whole block.
   if (HWY_UNLIKELY(
           !hn::AllTrue(d, hn::Eq(hn::ShiftRight<2>(hn::ShiftLeft<2>(rows[0])), rows[0])))) {

@@ -10,6 +10,7 @@
 #endif
 
 #include <hwy/highway.h>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 
@@ -56,9 +57,16 @@ HWY_INLINE hn::Vec<D32> multiply_pairs(D32 d32, V a, V b) {
   const hn::Vec<D32> even = hn::ReorderWidenMulAccumulate(d32, a, b, hn::Zero(d32), odd);
   return hn::RearrangeToOddPlusEven(even, odd);
 }
+// The two of them over and over.
 template <class D16>
 HWY_INLINE hn::Vec<D16> pair_of(D16 d16, std::int16_t even, std::int16_t odd) {
-  return hn::OddEven(hn::Set(d16, odd), hn::Set(d16, even));
+  if constexpr (std::endian::native == std::endian::little) {
+    const hn::RepartitionToWide<hn::RebindToUnsigned<D16>> d32;
+    const auto high = std::uint32_t{static_cast<std::uint16_t>(odd)} << 16;
+    return hn::BitCast(d16, hn::Set(d32, high | static_cast<std::uint16_t>(even)));
+  } else {
+    return hn::OddEven(hn::Set(d16, odd), hn::Set(d16, even));
+  }
 }
 
 // step(d, x) for the d's lanes from x on, up to `count`. The last vector may overlap the one

@@ -2,6 +2,8 @@
 // Copyright 2026 the batchcast authors
 #include "data/jpeg_pixels.hpp"
 
+#include <algorithm>
+
 // Vectors whose length is unknown at compile time cannot be kept in arrays.
 #define HWY_DISABLED_TARGETS (HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)
 #undef HWY_TARGET_INCLUDE
@@ -66,29 +68,32 @@ void h2v2_inner(const std::uint8_t* near_row, const std::uint8_t* far_row, std::
 
 using DSums = hn::Repartition<std::uint16_t, DBytes>;
 
-HWY_INLINE void h2v2_part(const std::uint8_t* near_row, const std::uint8_t* far_row,
-                          std::uint8_t* out) {
-  const DSums d;
-  const hn::Rebind<std::uint8_t, DSums> d8;
-  const hn::Repartition<std::uint8_t, DSums> bytes;
-  const auto three = hn::Set(d, 3);
-  const auto sum = [&](std::ptrdiff_t x) HWY_ATTR {
-    const auto near_one = hn::PromoteTo(d, hn::LoadU(d8, near_row + x));
-    const auto far_one = hn::PromoteTo(d, hn::LoadU(d8, far_row + x));
-    return hn::Add(hn::Mul(near_one, three), far_one);
-  };
-  const auto here = hn::Mul(sum(0), three);
-  const auto even = hn::Add(hn::Add(here, hn::Set(d, 8)), sum(-1));
-  const auto odd = hn::Add(hn::Add(here, hn::Set(d, 7)), sum(1));
-  const auto both = hn::Or(hn::ShiftRight<4>(even), hn::ShiftLeft<8>(hn::ShiftRight<4>(odd)));
-  hn::StoreU(hn::BitCast(bytes, both), bytes, out);
-}
-
 void h2v2_inner(const std::uint8_t* near_row, const std::uint8_t* far_row, std::size_t width,
                 std::uint8_t* out) {
-  const std::size_t lanes = hn::Lanes(DSums());
-  for (std::size_t x = 1; x + 1 < width; x += lanes) {
-    h2v2_part(near_row + x, far_row + x, out + 2 * x);
+  const DSums d;
+  const hn::Rebind<std::uint8_t, DSums> half;
+  const DBytes bytes;
+  const std::size_t lanes = hn::Lanes(d);
+  const auto three = hn::Set(d, 3);
+  // Kept for their neighbours. Whole vectors reach beyond, at most as far as the row's slack.
+  constexpr std::size_t kept = 512;
+  alignas(64) std::uint16_t sums[kept + 2 + 2 * hn::MaxLanes(DSums())];
+  for (std::size_t x = 0; x + 2 < width; x += kept) {
+    const std::size_t count = std::min(kept, width - 2 - x);
+    for (std::size_t i = 0; i < count + 2; i += lanes) {
+      const auto near_one = hn::PromoteTo(d, hn::LoadU(half, near_row + x + i));
+      const auto far_one = hn::PromoteTo(d, hn::LoadU(half, far_row + x + i));
+      hn::Store(hn::Add(hn::Mul(near_one, three), far_one), d, sums + i);
+    }
+    for (std::size_t i = 0; i < count; i += lanes) {
+      const auto here = hn::Mul(hn::LoadU(d, sums + i + 1), three);
+      const auto left = hn::Add(hn::Load(d, sums + i), hn::Set(d, 8));
+      const auto right = hn::Add(hn::LoadU(d, sums + i + 2), hn::Set(d, 7));
+      const auto even = hn::ShiftRight<4>(hn::Add(here, left));
+      const auto odd = hn::ShiftRight<4>(hn::Add(here, right));
+      const auto both = hn::Or(even, hn::ShiftLeft<8>(odd));
+      hn::StoreU(hn::BitCast(bytes, both), bytes, out + 2 * (x + i + 1));
+    }
   }
 }
 
