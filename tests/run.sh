@@ -71,7 +71,7 @@ must sh cmake/bootstrap.sh tests
 
 stage "release: build"
 build release
-for label in style unit oracle cli examples model package; do
+for label in style unit oracle cli examples "model|package"; do
   stage "release: $label"
   run_tests release "$label" "$jobs"
 done
