@@ -60,4 +60,13 @@ int exif_orientation(std::span<const std::byte> exif) noexcept {
   return 1;
 }
 
+std::optional<std::span<const std::byte>> exif_of_app1(
+    std::span<const std::byte> content) noexcept {
+  constexpr char prefix[5] = {'E', 'x', 'i', 'f', '\0'};
+  constexpr std::size_t prefix_bytes = 6;  // the last may be anything
+  if (content.size() < prefix_bytes) return std::nullopt;
+  if (std::memcmp(content.data(), prefix, sizeof prefix) != 0) return std::nullopt;
+  return content.subspan(prefix_bytes);
+}
+
 }  // namespace batchcast::detail

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <span>
 
 namespace batchcast::detail {
@@ -10,5 +11,9 @@ namespace batchcast::detail {
 /// The orientation, 1 to 8, that EXIF data (a TIFF header and what follows; "Exif" and two zeros
 /// may stand before it) say; 1 where they say none or are broken, as viewers do.
 [[nodiscard]] int exif_orientation(std::span<const std::byte> exif) noexcept;
+
+/// The EXIF data in what a JPEG's APP1 marker holds, if it holds any.
+[[nodiscard]] std::optional<std::span<const std::byte>> exif_of_app1(
+    std::span<const std::byte> content) noexcept;
 
 }  // namespace batchcast::detail

@@ -30,12 +30,15 @@ class ImageCodec {
 };
 
 /// Lets go of a buffer that one image far larger than others has grown.
-inline void shed_if_large(std::vector<std::uint8_t>& buffer) noexcept {
+template <typename Element>
+void shed_if_large(std::vector<Element>& buffer) noexcept {
   constexpr std::size_t kept_bytes_max = std::size_t{64} << 20U;
-  if (buffer.capacity() > kept_bytes_max) std::vector<std::uint8_t>().swap(buffer);
+  if (buffer.capacity() > kept_bytes_max / sizeof(Element)) std::vector<Element>().swap(buffer);
 }
 
+/// Leaves to libjpeg what is not clean and baseline; what comes out is the same.
 std::unique_ptr<ImageCodec> make_jpeg_codec();
+std::unique_ptr<ImageCodec> make_libjpeg_codec();
 std::unique_ptr<ImageCodec> make_png_codec();
 std::unique_ptr<ImageCodec> make_webp_codec();
 

@@ -7,7 +7,6 @@
 #include <array>
 #include <csetjmp>
 #include <cstdio>
-#include <cstring>
 #include <string>
 #include <type_traits>
 
@@ -77,10 +76,10 @@ boolean on_app1(j_decompress_ptr jpeg) {
       std::to_integer<std::size_t>(segment[0]) << 8U | std::to_integer<std::size_t>(segment[1]);
   if (length < 2) fail(state, "the length of a marker is below 2");
   if (length > segment.size()) return on_end_of_input(jpeg);
-  constexpr char prefix[5] = {'E', 'x', 'i', 'f', '\0'};
-  if (!state.exif_seen && length >= 2 + 6 && std::memcmp(&segment[2], prefix, sizeof prefix) == 0) {
+  const auto exif = exif_of_app1(segment.subspan(2, length - 2));
+  if (exif && !state.exif_seen) {
     state.exif_seen = true;
-    state.orientation = exif_orientation(segment.subspan(2 + 6, length - 2 - 6));
+    state.orientation = exif_orientation(*exif);
   }
   source.next_input_byte += length;
   source.bytes_in_buffer -= length;
@@ -258,6 +257,6 @@ class JpegCodec final : public ImageCodec {
 
 }  // namespace
 
-std::unique_ptr<ImageCodec> make_jpeg_codec() { return std::make_unique<JpegCodec>(); }
+std::unique_ptr<ImageCodec> make_libjpeg_codec() { return std::make_unique<JpegCodec>(); }
 
 }  // namespace batchcast::detail

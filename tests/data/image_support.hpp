@@ -84,6 +84,7 @@ struct JpegOptions {
   unsigned restart_interval = 0;
   std::vector<jpeg_scan_info> scans = {};
   int quality = 90;
+  bool own_codes = false;  ///< Huffman codes made for this picture
 };
 
 inline Bytes encode_jpeg(const Picture& picture, const JpegOptions& options = {}) {
@@ -111,6 +112,7 @@ inline Bytes encode_jpeg(const Picture& picture, const JpegOptions& options = {}
     jpeg.num_scans = static_cast<int>(options.scans.size());
   }
   jpeg.restart_interval = options.restart_interval;
+  jpeg.optimize_coding = options.own_codes || options.progressive ? TRUE : FALSE;
   jpeg_start_compress(&jpeg, TRUE);
   for (std::size_t y = 0; y < static_cast<std::size_t>(picture.size.height); ++y) {
     JSAMPROW row = const_cast<std::uint8_t*>(picture.pixels.data()) + y * picture.stride();
