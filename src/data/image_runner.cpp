@@ -5,9 +5,11 @@
 #include "data/orientation.hpp"
 
 #include <batchcast/core/assert.hpp>
+#include <batchcast/core/error.hpp>
 
 #include <algorithm>
 #include <array>
+#include <string>
 
 namespace batchcast::detail {
 namespace {
@@ -176,9 +178,23 @@ class ImageRunner final : public FieldRunner {
   };
   Goal goal_of(const ImagePass& pass, std::size_t index, ImageSize size, std::int32_t channels) {
     const bool last = index + 1 == plan_.passes.size() && pass.pixels.empty();
-    if (last) return {plan_.format, target_.data()};
+    if (last) return {plan_.format, target_for(size, channels)};
     const ImageView made{nullptr, size, channels};
     return {plain_pixels, images_[index % 2].of(made.byte_count()).data()};
+  }
+
+  // A stage that gives another image than it said would have the sample written beyond its end.
+  [[nodiscard]] std::byte* target_for(ImageSize size, std::int32_t channels) const {
+    const std::size_t elements = ImageView{nullptr, size, channels}.byte_count();
+    const std::size_t expected = plan_.steps->input().element_count();
+    if (elements != expected) {
+      throw InvalidArgument("batchcast: the stages of a field made an image of " +
+                            std::to_string(elements) + " elements, and " +
+                            std::to_string(expected) +
+                            " is what they said. Let a stage of your own place what its output() "
+                            "promises.");
+    }
+    return target_.data();
   }
 
   void walk_image(const Geometry& geometry, const ImagePass& pass, std::size_t index) {
@@ -209,7 +225,7 @@ class ImageRunner final : public FieldRunner {
       painting.stage->run(image_, context);
       image_.channels = painting.stage->output_channels(image_.channels);
     }
-    if (last) walk(image_, Geometry::of(size), {plan_.format, target_.data()});
+    if (last) walk(image_, Geometry::of(size), {plan_.format, target_for(size, image_.channels)});
   }
 
   const ImagePlan& plan_;

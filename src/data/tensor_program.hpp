@@ -11,7 +11,8 @@ namespace batchcast::detail {
                                                            const PartSpec& part);
 
 /// `to` for tensors that are not images: each value as it is, converted as C++ does; what does not
-/// fit into an integer type is the nearest that does, and f16 and bf16 round to nearest even.
+/// fit into an integer type is the nearest that does. f16 and bf16 are made of the nearest f32, as
+/// PyTorch makes them, to nearest even.
 [[nodiscard]] std::shared_ptr<const TensorStage> cast_stage(DType from, DType to);
 
 }  // namespace batchcast::detail

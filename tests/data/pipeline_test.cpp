@@ -104,6 +104,24 @@ class FirstFour final : public TensorStage {
   bool sized_;
 };
 
+/// Says 8 by 8 and takes as many pixels of a side as it is told.
+class Liar final : public GeometryStage {
+ public:
+  explicit Liar(std::int32_t side) : side_(side) {}
+  [[nodiscard]] std::string_view name() const noexcept override { return "liar"; }
+  [[nodiscard]] std::string parameters_json() const override { return "{}"; }
+  [[nodiscard]] GeometryTraits traits() const noexcept override { return {.crops = true}; }
+  [[nodiscard]] std::optional<ImageSize> output(std::optional<ImageSize> /*in*/) const override {
+    return ImageSize{8, 8};
+  }
+  void place(Geometry& geometry, StageContext& /*context*/) const override {
+    geometry.crop({0, 0, side_, side_});
+  }
+
+ private:
+  std::int32_t side_;
+};
+
 Recipe recipe(std::string_view toml) { return Recipe::from_toml(toml, "test.toml"); }
 
 }  // namespace
@@ -315,6 +333,22 @@ TEST_CASE("bytes of any length go through several stages") {
   CHECK_THROWS_WITH(with({std::make_shared<FirstFour>(false), to_i64}),
                     Catch::Contains("no known size"));
   CHECK_THROWS_WITH(with({first, nullptr}), Catch::Contains("null"));
+}
+
+TEST_CASE("a stage that makes another image than it said writes nothing beyond its sample") {
+  const auto source = std::make_shared<FakeSource>(
+      3, std::vector<PartSpec>{{"image", PartKind::tensor, DType::u8, {20, 20}}},
+      [](std::uint64_t, std::size_t, std::span<std::byte>) {});
+  const auto jitter =
+      recipe("[[field]]\nname = \"x\"\nstages = [{ stage = \"color_jitter\", brightness = 0.5 }]");
+  const auto with = [&](std::vector<std::shared_ptr<const Stage>> stages) {
+    return Pipeline(
+        {.source = source, .recipe = {.fields = {{.name = "image", .stages = std::move(stages)}}}});
+  };
+  const auto painted = jitter.fields[0].stages[0];
+  CHECK(make(with({std::make_shared<Liar>(8)}), {0, 0, 1}).fields[0].size() == 64);
+  CHECK_THROWS_AS(make(with({std::make_shared<Liar>(9)}), {0, 0, 1}), InvalidArgument);
+  CHECK_THROWS_AS(make(with({std::make_shared<Liar>(9), painted}), {0, 0, 1}), InvalidArgument);
 }
 
 TEST_CASE("shards are disjoint, equally long and together nearly everything") {
