@@ -38,11 +38,6 @@ struct Layout {
   std::uint64_t file_samples;  ///< as published
 };
 
-bool is_there(const std::filesystem::path& path) {
-  std::error_code ignored;
-  return std::filesystem::exists(path, ignored);
-}
-
 std::filesystem::path find_folder(const std::string& path, const Layout& layout) {
   const std::filesystem::path given(path);
   for (const auto& folder : {given, given / layout.folder}) {
@@ -52,18 +47,20 @@ std::filesystem::path find_folder(const std::string& path, const Layout& layout)
                                std::string(layout.folder) + ": " + layout.files.front() + ", …)";
   std::error_code ignored;
   if (!std::filesystem::is_directory(given, ignored)) {
-    throw BadDataset(path + " cannot be read: there is no such folder; " + expected + ".");
+    throw BadDataset("batchcast: " + path + " cannot be read: there is no such folder; " +
+                     expected + ".");
   }
   for (const auto& entry : std::filesystem::recursive_directory_iterator(
            given, std::filesystem::directory_options::skip_permission_denied, ignored)) {
     if (entry.path().filename() == layout.python_file) {
-      throw BadDataset(path +
+      throw BadDataset("batchcast: " + path +
                        " is the Python version of the dataset, which needs Python to be "
                        "read; " +
                        expected + ".");
     }
   }
-  throw BadDataset(path + " has no " + layout.files.front() + "; " + expected + ".");
+  throw BadDataset("batchcast: " + path + " has no " + layout.files.front() + "; " + expected +
+                   ".");
 }
 
 // One a line.
@@ -83,7 +80,8 @@ class CifarSource final : public Source {
       : layout_(layout), record_bytes_(layout.label_bytes + image_bytes) {
     const std::filesystem::path folder = find_folder(path, layout);
     for (const std::string& name : layout.files) add(folder / name);
-    if (size_ == 0) throw BadDataset(folder.string() + " holds no samples: its files are empty.");
+    if (size_ == 0)
+      throw BadDataset("batchcast: " + folder.string() + " holds no samples: its files are empty.");
     names_ = read_names(folder / layout.names_file);
     if (!names_.empty() && names_.size() != layout.classes) {
       remarks_.push_back(std::string(layout.names_file) + " names " +
@@ -139,7 +137,7 @@ class CifarSource final : public Source {
     MappedFile mapped(path.string());
     const std::size_t bytes = mapped.bytes().size();
     if (bytes % record_bytes_ != 0) {
-      throw BadDataset(path.string() + " holds " + std::to_string(bytes) +
+      throw BadDataset("batchcast: " + path.string() + " holds " + std::to_string(bytes) +
                        " bytes, which is no whole number of records of " +
                        std::to_string(record_bytes_) + ": it was cut short, or is another file.");
     }

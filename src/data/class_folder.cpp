@@ -61,7 +61,7 @@ class Walk {
   };
 
   [[noreturn]] void refuse(const std::string& path, int error) const {
-    throw BadDataset(dataset_path_ + "/" + path +
+    throw BadDataset("batchcast: " + dataset_path_ + "/" + path +
                      " cannot be read: " + std::generic_category().message(error) + ".");
   }
 

@@ -17,7 +17,7 @@ namespace {
 constexpr std::size_t header_bytes_max = 4 + 255 * 4;
 
 [[noreturn]] void refuse(std::string_view name, const std::string& why) {
-  throw BadDataset(std::string(name) + ": " + why + ".");
+  throw BadDataset("batchcast: " + std::string(name) + ": " + why + ".");
 }
 
 std::uint64_t big_endian(std::span<const std::byte> bytes) noexcept {

@@ -22,11 +22,6 @@ struct IdxPaths {
   std::string labels;
 };
 
-bool is_there(const std::filesystem::path& path) {
-  std::error_code ignored;
-  return std::filesystem::exists(path, ignored);
-}
-
 // MNIST's names as they are and as some unpackers write them; torchvision keeps them in raw/.
 std::string find_file(const std::string& folder, const std::string& split,
                       const std::string& what) {
@@ -45,7 +40,7 @@ std::string find_file(const std::string& folder, const std::string& split,
       }
     }
   }
-  throw BadDataset(folder + " has no " + split + "-" + what +
+  throw BadDataset("batchcast: " + folder + " has no " + split + "-" + what +
                    " (or with .gz). Other names are given as idx:IMAGES,LABELS.");
 }
 
@@ -57,14 +52,14 @@ IdxPaths find_paths(std::string_view rest, const SourceOptions& options) {
     return {paths[0], paths[1]};
   }
   if (paths.size() > 2 || std::filesystem::is_regular_file(paths[0], ignored)) {
-    throw InvalidArgument("`idx:" + std::string(rest) +
+    throw InvalidArgument("batchcast: `idx:" + std::string(rest) +
                           "`: write a folder, or two files as idx:IMAGES,LABELS.");
   }
   options.allow({"split"});
   const std::string split =
       options.one_of("split", {"train", "test"}) == "train" ? "train" : "t10k";
   if (!std::filesystem::is_directory(paths[0], ignored)) {
-    throw BadDataset(paths[0] + " cannot be read: there is no such folder.");
+    throw BadDataset("batchcast: " + paths[0] + " cannot be read: there is no such folder.");
   }
   return {find_file(paths[0], split, "images-idx3-ubyte"),
           find_file(paths[0], split, "labels-idx1-ubyte")};
@@ -114,23 +109,26 @@ class IdxSource final : public Source {
     const IdxHeader& images = images_.header();
     const IdxHeader& labels = labels_file_.header();
     if (labels.shape.size() != 1) {
-      throw BadDataset(labels_file_.path() + " has " + std::to_string(labels.shape.size()) +
+      throw BadDataset("batchcast: " + labels_file_.path() + " has " +
+                       std::to_string(labels.shape.size()) +
                        " dimensions where labels have one. The order is idx:IMAGES,LABELS.");
     }
     if (images.shape.size() < 2 || images.shape.size() - 1 > limits::dimensions_max) {
-      throw BadDataset(images_.path() + " has " + std::to_string(images.shape.size()) +
+      throw BadDataset("batchcast: " + images_.path() + " has " +
+                       std::to_string(images.shape.size()) +
                        " dimensions, which is no row of images.");
     }
     if (size_of(images.type) != 1) {
-      throw BadDataset(images_.path() +
+      throw BadDataset("batchcast: " + images_.path() +
                        ": its elements have several bytes, in big-endian order; images of single "
                        "bytes are expected. Save it as .npy and use npy:.");
     }
-    if (images.data_bytes == 0) throw BadDataset(images_.path() + " holds no images.");
+    if (images.data_bytes == 0)
+      throw BadDataset("batchcast: " + images_.path() + " holds no images.");
     if (images.shape[0] != labels.shape[0]) {
-      throw BadDataset(images_.path() + " holds " + std::to_string(images.shape[0]) +
-                       " images, but " + labels_file_.path() + " holds " +
-                       std::to_string(labels.shape[0]) +
+      throw BadDataset("batchcast: " + images_.path() + " holds " +
+                       std::to_string(images.shape[0]) + " images, but " + labels_file_.path() +
+                       " holds " + std::to_string(labels.shape[0]) +
                        " labels: the files do not belong together.");
     }
   }

@@ -29,6 +29,9 @@
 namespace batchcast::detail {
 namespace {
 
+// What is larger is no image, and a sparse file may claim any size.
+constexpr off_t file_bytes_max = 0xffff'ffff;
+
 std::string reason_of(int error) { return std::generic_category().message(error); }
 
 // What stands in the dataset's own folder.
@@ -50,7 +53,7 @@ TopFolder read_top_folder(const std::string& path) {
       ++top.images;
     }
   }
-  if (error) throw BadDataset(path + " cannot be read: " + error.message() + ".");
+  if (error) throw BadDataset("batchcast: " + path + " cannot be read: " + error.message() + ".");
   std::sort(top.classes.begin(), top.classes.end());
   return top;
 }
@@ -62,7 +65,7 @@ class ImageFolderSource final : public Source {
     folder_ = FileDescriptor(::open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOCTTY));
     if (!folder_) {
       const int error = errno;
-      throw BadDataset(path_ + " cannot be read: " + reason_of(error) +
+      throw BadDataset("batchcast: " + path_ + " cannot be read: " + reason_of(error) +
                        ". A folder with a folder of images for each class is expected.");
     }
     TopFolder top = read_top_folder(path_);
@@ -98,8 +101,9 @@ class ImageFolderSource final : public Source {
     const std::string found =
         images == 0 ? path_ + " has no folders in it"
                     : path_ + " has " + counted(images, "image") + " in it, but no folders";
-    throw BadDataset(found + ". A folder with a folder of images for each class is expected: " +
-                     path_ + "/CLASS/NAME.jpg.");
+    throw BadDataset("batchcast: " + found +
+                     ". A folder with a folder of images for each class is expected: " + path_ +
+                     "/CLASS/NAME.jpg.");
   }
 
   void read_classes(bool allow_empty);
@@ -134,7 +138,8 @@ void ImageFolderSource::read_classes(bool allow_empty) {
   fingerprint_ = builder.finish();
   if (!left_out.empty()) remarks_.push_back(describe_left_out(left_out));
   if (empty.size() == classes_.size()) {
-    throw BadDataset(path_ + " holds no images: no .jpg, .jpeg, .png or .webp file in " +
+    throw BadDataset("batchcast: " + path_ +
+                     " holds no images: no .jpg, .jpeg, .png or .webp file in " +
                      counted(classes_.size(), "class folder") + " (" + few_of(classes_) + ").");
   }
   if (empty.empty()) return;
@@ -143,7 +148,8 @@ void ImageFolderSource::read_classes(bool allow_empty) {
       (empty.size() == 1 ? " classes has no images: " : " classes have no images: ") +
       few_of(empty) + ".";
   if (!allow_empty) {
-    throw BadDataset(path_ + ": " + text + " Remove the folders, or add ?allow_empty=true.");
+    throw BadDataset("batchcast: " + path_ + ": " + text +
+                     " Remove the folders, or add ?allow_empty=true.");
   }
   remarks_.push_back(text);
 }
@@ -178,7 +184,7 @@ FileDescriptor ImageFolderSource::open_file(const ImageFolderIndex::File& file) 
     const int error = errno;
     if (error == EINTR) continue;
     if (error == EMFILE || error == ENFILE || error == ENOMEM) {
-      throw SystemError("A file of the dataset cannot be opened", error);
+      throw SystemError("batchcast: a file of the dataset cannot be opened", error);
     }
     throw BadSample(reason_of(error) + (error == ENOENT || error == ENOTDIR
                                             ? "; it was there when the index was built"
@@ -193,6 +199,7 @@ void ImageFolderSource::read(std::uint64_t sample_id, SampleParts& parts) const 
   if (::fstat(opened.get(), &status) != 0) throw BadSample(reason_of(errno));
   if (!S_ISREG(status.st_mode)) throw BadSample("it is not a regular file");
   if (status.st_size == 0) throw BadSample("the file is empty");
+  if (status.st_size > file_bytes_max) throw BadSample("the file has 4 GiB or more");
   parts.resize(2);
   const std::span<std::byte> bytes = parts.make(0, static_cast<std::size_t>(status.st_size));
   for (std::size_t filled = 0; filled < bytes.size();) {

@@ -21,7 +21,8 @@ static_assert(std::endian::native == std::endian::little, "files are looked at a
 namespace {
 
 [[noreturn]] void refuse(const std::string& path, int error) {
-  throw BadDataset(path + " cannot be read: " + std::generic_category().message(error) + ".");
+  throw BadDataset("batchcast: " + path +
+                   " cannot be read: " + std::generic_category().message(error) + ".");
 }
 
 }  // namespace
@@ -32,8 +33,9 @@ MappedFile::MappedFile(std::string path) : path_(std::move(path)) {
   if (!file) refuse(path_, errno);
   struct stat status = {};
   if (::fstat(file.get(), &status) != 0) refuse(path_, errno);
-  if (S_ISDIR(status.st_mode)) throw BadDataset(path_ + " is a folder where a file is expected.");
-  if (!S_ISREG(status.st_mode)) throw BadDataset(path_ + " is not a regular file.");
+  if (S_ISDIR(status.st_mode))
+    throw BadDataset("batchcast: " + path_ + " is a folder where a file is expected.");
+  if (!S_ISREG(status.st_mode)) throw BadDataset("batchcast: " + path_ + " is not a regular file.");
   const auto size = static_cast<std::size_t>(status.st_size);
   if (size == 0) return;
   void* const start = ::mmap(nullptr, size, PROT_READ, MAP_SHARED, file.get(), 0);

@@ -25,7 +25,7 @@ std::string_view as_text(std::span<const std::byte> bytes) {
 }
 
 [[noreturn]] void refuse(std::string_view name, const std::string& why) {
-  throw BadDataset(std::string(name) + ": " + why + ".");
+  throw BadDataset("batchcast: " + std::string(name) + ": " + why + ".");
 }
 
 // Text of a hostile file, fit to stand in a message.

@@ -50,11 +50,12 @@ void check_names(const std::vector<NamedFile>& files) {
   for (const NamedFile& file : files) {
     const std::string advice = " Write `npy:NAME=" + file.path + "` to name it yourself.";
     if (file.name == sample_id_name) {
-      throw InvalidArgument("`npy:`: every sample has a `sample_id` already." + advice);
+      throw InvalidArgument("batchcast: `npy:`: every sample has a `sample_id` already." + advice);
     }
     if (std::count_if(files.begin(), files.end(),
                       [&](const NamedFile& other) { return other.name == file.name; }) > 1) {
-      throw InvalidArgument("`npy:`: two arrays are named `" + file.name + "`." + advice);
+      throw InvalidArgument("batchcast: `npy:`: two arrays are named `" + file.name + "`." +
+                            advice);
     }
   }
 }
@@ -113,9 +114,9 @@ class NpySource final : public Source {
     check(header, named.path);
     const auto count = static_cast<std::uint64_t>(header.shape.front());
     if (!arrays_.empty() && count != size_) {
-      throw BadDataset(named.path + " holds " + std::to_string(count) + " samples, but " +
-                       arrays_.front().file.path() + " holds " + std::to_string(size_) +
-                       ": the arrays do not belong together.");
+      throw BadDataset("batchcast: " + named.path + " holds " + std::to_string(count) +
+                       " samples, but " + arrays_.front().file.path() + " holds " +
+                       std::to_string(size_) + ": the arrays do not belong together.");
     }
     size_ = count;
     PartSpec part{.name = named.name, .dtype = header.dtype};
@@ -134,12 +135,14 @@ class NpySource final : public Source {
 
   static void check(const NpyHeader& header, const std::string& path) {
     if (header.shape.empty()) {
-      throw BadDataset(path + " holds a single number, not an array of samples.");
+      throw BadDataset("batchcast: " + path + " holds a single number, not an array of samples.");
     }
-    if (header.data_bytes == 0) throw BadDataset(path + " holds no samples: its array is empty.");
+    if (header.data_bytes == 0)
+      throw BadDataset("batchcast: " + path + " holds no samples: its array is empty.");
     if (header.shape.size() - 1 > limits::dimensions_max) {
-      throw BadDataset(path + " has samples of " + std::to_string(header.shape.size() - 1) +
-                       " dimensions; " + std::to_string(limits::dimensions_max) + " are possible.");
+      throw BadDataset("batchcast: " + path + " has samples of " +
+                       std::to_string(header.shape.size() - 1) + " dimensions; " +
+                       std::to_string(limits::dimensions_max) + " are possible.");
     }
   }
 

@@ -48,11 +48,6 @@ std::pair<std::string_view, std::string_view> split_options(std::string_view res
   return {rest.substr(0, mark), tail};
 }
 
-bool is_there(const std::filesystem::path& path) {
-  std::error_code ignored;
-  return std::filesystem::exists(path, ignored);
-}
-
 // How somebody who wrote just a path should have written it; empty where nothing is there.
 std::string spec_for(const std::string& path) {
   std::error_code ignored;
@@ -80,12 +75,14 @@ std::string spec_for(const std::string& path) {
   if (!hint.empty()) {
     hint = " Write `" + hint + "`.";
   } else {
-    hint = is_there(spec) ? " Write KIND: before it, one of:" : " Write KIND:PATH, such as:";
+    hint =
+        detail::is_there(spec) ? " Write KIND: before it, one of:" : " Write KIND:PATH, such as:";
     for (const Kind& kind : kinds)
       hint += (&kind == &kinds[0] ? " " : ", ") + std::string(kind.example);
     hint += ".";
   }
-  throw InvalidArgument("`" + spec + "` does not say what kind of dataset it is." + hint);
+  throw InvalidArgument("batchcast: `" + spec + "` does not say what kind of dataset it is." +
+                        hint);
 }
 
 [[noreturn]] void refuse_kind(const std::string& name) {
@@ -97,7 +94,7 @@ std::string spec_for(const std::string& path) {
     for (const std::string& known : names) hint += (&known == &names[0] ? " " : ", ") + known;
     hint += ".";
   }
-  throw InvalidArgument("There is no kind of dataset `" + name + "`." + hint);
+  throw InvalidArgument("batchcast: there is no kind of dataset `" + name + "`." + hint);
 }
 
 }  // namespace
@@ -110,7 +107,8 @@ std::unique_ptr<Source> open_source(std::string_view spec) {
   const std::string_view name = spec.substr(0, colon);
   if (name == "synthetic") {
     throw InvalidArgument(
-        "`synthetic:` is no dataset: its samples are made, not read. It can be served, but not "
+        "batchcast: `synthetic:` is no dataset: its samples are made, not read. It can be served, "
+        "but not "
         "opened, checked or given stages.");
   }
   const auto kind =
@@ -118,7 +116,8 @@ std::unique_ptr<Source> open_source(std::string_view spec) {
   if (kind == kinds.end()) refuse_kind(std::string(name));
   const auto [rest, options] = split_options(spec.substr(colon + 1));
   if (rest.empty()) {
-    throw InvalidArgument("`" + std::string(spec) + "` does not say where the dataset is: write `" +
+    throw InvalidArgument("batchcast: `" + std::string(spec) +
+                          "` does not say where the dataset is: write `" +
                           std::string(kind->example) + "`.");
   }
   return kind->open(rest, detail::SourceOptions(name, options));

@@ -42,22 +42,26 @@ std::string read_file(const std::string& path) {
   std::error_code error;
   const auto status = std::filesystem::status(path, error);
   if (status.type() == std::filesystem::file_type::not_found) {
-    throw InvalidArgument(path + ": there is neither a preset nor a recipe file of that name." +
+    throw InvalidArgument("batchcast: " + path +
+                          ": there is neither a preset nor a recipe file of that name." +
                           about_presets(path));
   }
   if (status.type() == std::filesystem::file_type::directory) {
-    throw InvalidArgument(path + ": a recipe is a TOML file or a preset, and this is a directory." +
+    throw InvalidArgument("batchcast: " + path +
+                          ": a recipe is a TOML file or a preset, and this is a directory." +
                           about_presets(path));
   }
   std::ifstream file(path, std::ios::binary);
   std::string text(file_bytes_max + 1, '\0');
   if (file) file.read(text.data(), static_cast<std::streamsize>(text.size()));
   if (!file && !file.eof()) {
-    throw InvalidArgument(path + ": this recipe file cannot be read. Look at its permissions.");
+    throw InvalidArgument("batchcast: " + path +
+                          ": this recipe file cannot be read. Look at its permissions.");
   }
   text.resize(static_cast<std::size_t>(file.gcount()));
   if (text.size() > file_bytes_max) {
-    throw InvalidArgument(path + ": a recipe file has at most 1 MiB. Is this another file?");
+    throw InvalidArgument("batchcast: " + path +
+                          ": a recipe file has at most 1 MiB. Is this another file?");
   }
   return text;
 }

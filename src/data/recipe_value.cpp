@@ -43,7 +43,7 @@ std::string RecipeValue::describe() const {
 }
 
 std::string recipe_place(std::string_view origin, std::size_t line) {
-  std::string place(origin);
+  std::string place = "batchcast: " + std::string(origin);
   if (line != 0) place += ":" + std::to_string(line);
   return place + ": ";
 }

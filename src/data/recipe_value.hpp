@@ -33,11 +33,11 @@ struct RecipeValue {
 /// Deeper recipes are refused.
 inline constexpr int recipe_depth_max = 16;
 
-/// Both throw InvalidArgument with `origin` in front.
+/// Both throw InvalidArgument with recipe_place() in front.
 [[nodiscard]] RecipeValue parse_recipe_toml(std::string_view text, std::string_view origin);
 [[nodiscard]] RecipeValue parse_recipe_json(std::string_view text, std::string_view origin);
 
-/// `FILE:LINE: `, or `FILE: ` where the line is unknown.
+/// How a message begins: `batchcast: FILE:LINE: `, without LINE where it is unknown.
 [[nodiscard]] std::string recipe_place(std::string_view origin, std::size_t line);
 
 }  // namespace batchcast::detail

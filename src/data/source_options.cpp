@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cstdlib>
+#include <system_error>
 
 #include "core/nearest_name.hpp"
 
@@ -36,7 +37,7 @@ SourceOptions::SourceOptions(std::string_view kind, std::string_view text) : kin
     text.remove_prefix(std::min(end + 1, text.size()));
     const std::size_t equals = entry.find('=');
     if (equals == std::string_view::npos || equals == 0) {
-      throw InvalidArgument("`" + kind_ + ":`: the option `" + std::string(entry) +
+      throw InvalidArgument("batchcast: `" + kind_ + ":`: the option `" + std::string(entry) +
                             "` is not written as key=value.");
     }
     const std::string key(entry.substr(0, equals));
@@ -51,7 +52,7 @@ void SourceOptions::allow(std::initializer_list<std::string_view> keys) const {
     if (std::find(known.begin(), known.end(), key) != known.end()) continue;
     std::string hint = did_you_mean(key, known);
     if (hint.empty()) hint = known.empty() ? " It has none." : " It has " + listed(known) + ".";
-    throw InvalidArgument("`" + kind_ + ":` has no option `" + key + "`." + hint);
+    throw InvalidArgument("batchcast: `" + kind_ + ":` has no option `" + key + "`." + hint);
   }
 }
 
@@ -98,8 +99,8 @@ std::string_view SourceOptions::one_of(std::string_view key,
 }
 
 void SourceOptions::refuse(std::string_view key, const std::string& why) const {
-  throw InvalidArgument("`" + kind_ + ":`: the option `" + std::string(key) + "` " + why +
-                        (why.ends_with('.') || why.ends_with('?') ? "" : "."));
+  throw InvalidArgument("batchcast: `" + kind_ + ":`: the option `" + std::string(key) + "` " +
+                        why + (why.ends_with('.') || why.ends_with('?') ? "" : "."));
 }
 
 std::string with_home(std::string_view path) {
@@ -108,13 +109,18 @@ std::string with_home(std::string_view path) {
   return home == nullptr ? std::string(path) : home + std::string(path.substr(1));
 }
 
+bool is_there(const std::filesystem::path& path) {
+  std::error_code ignored;
+  return std::filesystem::exists(path, ignored);
+}
+
 std::vector<std::string> split_paths(std::string_view kind, std::string_view list) {
   std::vector<std::string> paths;
   for (std::string_view left = list;;) {
     const std::size_t comma = left.find(',');
     const std::string_view path = left.substr(0, comma);
     if (path.empty()) {
-      throw InvalidArgument("`" + std::string(kind) + ":" + std::string(list) +
+      throw InvalidArgument("batchcast: `" + std::string(kind) + ":" + std::string(list) +
                             "`: a file name is missing.");
     }
     paths.push_back(with_home(path));

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <initializer_list>
 #include <optional>
 #include <string>
@@ -18,8 +19,6 @@ class SourceOptions {
  public:
   /// `kind` names the source in messages; `text` is what follows the `?`, or nothing.
   SourceOptions(std::string_view kind, std::string_view text);
-
-  [[nodiscard]] const std::string& kind() const noexcept { return kind_; }
 
   /// Refuses every key that is not one of `keys`, naming the nearest. To be called first.
   void allow(std::initializer_list<std::string_view> keys) const;
@@ -41,6 +40,9 @@ class SourceOptions {
 
 /// `path` with the user's home for a leading `~/`, which a shell leaves as it is behind a colon.
 [[nodiscard]] std::string with_home(std::string_view path);
+
+/// Whether there is something of that name; no if one may not look.
+[[nodiscard]] bool is_there(const std::filesystem::path& path);
 
 /// `a,b,c` as file names, of which none may be empty: throws InvalidArgument, naming `kind`. Each
 /// may begin with `~/`.

@@ -32,7 +32,8 @@ TokenOptions parse(const SourceOptions& options) {
   const std::optional<std::uint64_t> length = options.number("length");
   if (!length) {
     throw InvalidArgument(
-        "`tokens:` needs the length of its windows, in tokens: tokens:FILE?dtype=u16&length=1024.");
+        "batchcast: `tokens:` needs the length of its windows, in tokens: "
+        "tokens:FILE?dtype=u16&length=1024.");
   }
   if (*length == 0) options.refuse("length", "is 0");
   result.length = *length;
@@ -56,9 +57,9 @@ std::vector<std::string> expand(std::string_view list) {
     std::vector<std::string> matches(found.gl_pathv, found.gl_pathv + found.gl_pathc);
     ::globfree(&found);
     if (result != 0 && result != GLOB_NOMATCH) {
-      throw BadDataset(item + ": the files of this pattern cannot be listed.");
+      throw BadDataset("batchcast: " + item + ": the files of this pattern cannot be listed.");
     }
-    if (matches.empty()) throw BadDataset(item + ": no file is named like that.");
+    if (matches.empty()) throw BadDataset("batchcast: " + item + ": no file is named like that.");
     std::sort(matches.begin(), matches.end());
     files.insert(files.end(), matches.begin(), matches.end());
   }
@@ -70,7 +71,7 @@ class TokensSource final : public Source {
   TokensSource(std::string_view list, const TokenOptions& options) : options_(options) {
     for (const std::string& path : expand(list)) add(path);
     if (size_ == 0) {
-      throw BadDataset(files_.front().file.path() +
+      throw BadDataset("batchcast: " + files_.front().file.path() +
                        (files_.size() > 1 ? " and the others are" : " is") +
                        " too short: a window of length " + std::to_string(options_.length) +
                        " takes " + std::to_string(options_.length) + " + 1 tokens, and there are " +
@@ -135,12 +136,12 @@ class TokensSource final : public Source {
     MappedFile file(path);
     const std::size_t token_bytes = size_of(options_.dtype);
     if (file.bytes().size() < options_.header_bytes) {
-      throw BadDataset(path + " is shorter than its header of " +
+      throw BadDataset("batchcast: " + path + " is shorter than its header of " +
                        std::to_string(options_.header_bytes) + " bytes.");
     }
     const auto tokens = file.bytes().subspan(options_.header_bytes);
     if (tokens.size() % token_bytes != 0) {
-      throw BadDataset(path + " holds " + std::to_string(tokens.size()) +
+      throw BadDataset("batchcast: " + path + " holds " + std::to_string(tokens.size()) +
                        " bytes, which is no whole number of tokens of type " +
                        std::string(batchcast::name_of(options_.dtype)) +
                        ": it was cut short, or its type is another.");

@@ -10,6 +10,7 @@
 #include <system_error>
 
 #include "data/npy_header.hpp"
+#include "data/reason.hpp"
 #include "data/source_kinds.hpp"
 #include "data/tensor_part.hpp"
 #include "data/webdataset_files.hpp"
@@ -184,7 +185,8 @@ class Webdataset final : public Source {
       const std::vector<std::byte> file = first_of(part, name);
       const NpyHeader header = parse_npy_header(file, name);
       if (header.data_bytes == 0 || header.shape.size() > limits::dimensions_max) {
-        throw BadDataset(name + " is an array without elements, or with more than " +
+        throw BadDataset("batchcast: " + name +
+                         " is an array without elements, or with more than " +
                          std::to_string(limits::dimensions_max) + " dimensions.");
       }
       spec.dtype = header.dtype;
@@ -206,7 +208,7 @@ class Webdataset final : public Source {
         read_at(files_.acquire(shard).get(), place.offset, file);
       }
     } catch (const BadSample& bad) {
-      throw BadDataset(name + ": " + bad.what());
+      throw BadDataset("batchcast: " + name + ": " + bad.what() + ".");
     }
     return file;
   }
@@ -229,10 +231,10 @@ class Webdataset final : public Source {
     try {
       header = parse_npy_header(raw, "`" + spec.name + "`");
     } catch (const BadDataset& bad) {
-      throw BadSample(bad.what());
+      throw BadSample(as_reason(bad.what()));
     }
     if (header.dtype != spec.dtype || header.shape != spec.shape) {
-      throw BadSample("`" + spec.name + "` is " + to_text({{}, header.dtype, header.shape}) +
+      throw BadSample("`" + spec.name + "` is" + to_text({{}, header.dtype, header.shape}) +
                       ", where the first sample's is" + to_text({{}, spec.dtype, spec.shape}));
     }
     return raw.subspan(header.data_offset, header.data_bytes);

@@ -57,7 +57,7 @@ void UnpackedFile::open() {
   if (place_ == Place::memory) {
     folder_ = "memory";
     file_ = FileDescriptor(::memfd_create("batchcast-unpacked", MFD_CLOEXEC));
-    if (!file_) throw SystemError("webdataset: memfd_create", errno);
+    if (!file_) throw SystemError("batchcast: memfd_create", errno);
     return;
   }
   const char* const chosen = ::getenv("TMPDIR");
@@ -68,7 +68,7 @@ void UnpackedFile::open() {
   std::string name = folder_ + "/batchcast-XXXXXX";
   file_ = FileDescriptor(::mkostemp(name.data(), O_CLOEXEC));
   if (!file_) {
-    throw SystemError("webdataset: cannot unpack into " + folder_ + " (TMPDIR chooses another)",
+    throw SystemError("batchcast: cannot unpack into " + folder_ + " (TMPDIR chooses another)",
                       errno);
   }
   ::unlink(name.c_str());
@@ -80,7 +80,7 @@ void UnpackedFile::write_out() {
     const ssize_t put = ::write(file_.get(), left.data(), left.size());
     if (put < 0 && errno == EINTR) continue;
     if (put < 0) {
-      throw SystemError("webdataset: cannot unpack more than " +
+      throw SystemError("batchcast: cannot unpack more than " +
                             std::to_string(byte_count_ - left.size()) + " bytes into " + folder_ +
                             " (TMPDIR chooses another place; uncompressed shards need none)",
                         errno);
@@ -107,7 +107,7 @@ void UnpackedFile::finish() {
   pending_.shrink_to_fit();
   if (place_ != Place::memory || byte_count_ == 0) return;
   void* const at = ::mmap(nullptr, byte_count_, PROT_READ, MAP_SHARED, file_.get(), 0);
-  if (at == MAP_FAILED) throw SystemError("webdataset: mmap of what was unpacked", errno);
+  if (at == MAP_FAILED) throw SystemError("batchcast: mmap of what was unpacked", errno);
   mapped_ = {static_cast<const std::byte*>(at), byte_count_};
 }
 
@@ -128,11 +128,11 @@ FileDescriptor ShardFiles::open_first(std::size_t shard) {
   FileDescriptor file(::open(shards_[shard].path.c_str(), O_RDONLY | O_CLOEXEC));
   struct stat status {};
   if (!file || ::fstat(file.get(), &status) != 0) {
-    throw BadDataset("webdataset: cannot open shard " + shards_[shard].path + ": " +
+    throw BadDataset("batchcast: cannot open shard " + shards_[shard].path + ": " +
                      message_of(errno));
   }
   if (!S_ISREG(status.st_mode)) {
-    throw BadDataset("webdataset: shard " + shards_[shard].path + " is not a regular file");
+    throw BadDataset("batchcast: shard " + shards_[shard].path + " is not a regular file");
   }
   shards_[shard].byte_count = static_cast<std::uint64_t>(status.st_size);
   return file;
@@ -162,6 +162,10 @@ std::shared_ptr<const FileDescriptor> ShardFiles::reopen(std::size_t shard) cons
       ::open(shards_[shard].path.c_str(), O_RDONLY | O_CLOEXEC));
   struct stat status {};
   if (!*file || ::fstat(file->get(), &status) != 0) {
+    // Not the sample's fault: it would be substituted in one run and not in another.
+    if (errno == EMFILE || errno == ENFILE || errno == ENOMEM) {
+      throw SystemError("batchcast: a shard of the dataset cannot be opened", errno);
+    }
     throw BadSample("cannot open its shard: " + message_of(errno));
   }
   if (static_cast<std::uint64_t>(status.st_size) != shards_[shard].byte_count) {

@@ -12,7 +12,7 @@
 namespace batchcast::detail {
 namespace {
 
-[[noreturn]] void refuse(const std::string& why) { throw BadDataset("webdataset: " + why); }
+[[noreturn]] void refuse(const std::string& why) { throw BadDataset("batchcast: " + why); }
 
 std::string_view slice(const std::string& keys, const std::vector<std::uint64_t>& ends,
                        std::uint64_t i) {

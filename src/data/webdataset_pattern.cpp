@@ -22,7 +22,7 @@ namespace {
 constexpr std::size_t alternatives_deep_max = 32;
 
 [[noreturn]] void refuse(std::string_view pattern, const std::string& why) {
-  throw InvalidArgument("webdataset: `" + std::string(pattern) + "`: " + why);
+  throw InvalidArgument("batchcast: `webdataset:" + std::string(pattern) + "`: " + why);
 }
 
 // Splits at commas that are in no braces.
@@ -119,9 +119,9 @@ std::vector<std::string> shards_inside(const std::string& folder) {
        at.increment(error)) {
     if (is_shard_name(at->path().filename().native())) found.push_back(at->path().native());
   }
-  if (error) throw BadDataset("webdataset: cannot list " + folder + ": " + error.message());
+  if (error) throw BadDataset("batchcast: cannot list " + folder + ": " + error.message());
   if (found.empty()) {
-    throw BadDataset("webdataset: no .tar, .tar.gz, .tgz or .tar.zst in " + folder);
+    throw BadDataset("batchcast: no .tar, .tar.gz, .tgz or .tar.zst in " + folder);
   }
   return found;
 }
@@ -134,7 +134,7 @@ std::vector<std::string> matches(const std::string& pattern) {
     found.emplace_back(matched.gl_pathv[i]);
   }
   ::globfree(&matched);
-  if (found.empty()) throw BadDataset("webdataset: no file matches " + pattern);
+  if (found.empty()) throw BadDataset("batchcast: no file matches " + pattern);
   return found;
 }
 

@@ -90,7 +90,7 @@ class Walk {
         unpacked_(unpacked),
         input_{shard.fd, shard.byte_count},
         reader_(archive_read_new()) {
-    if (reader_ == nullptr) throw OutOfMemory("webdataset: no memory for a tar reader");
+    if (reader_ == nullptr) throw OutOfMemory("batchcast: no memory for a tar reader");
   }
 
   TarFacts run() {
@@ -111,7 +111,7 @@ class Walk {
 
  private:
   [[noreturn]] void refuse(std::uint64_t position, const std::string& why) const {
-    throw BadDataset("webdataset: shard " + std::string(shard_.name) + ", at byte " +
+    throw BadDataset("batchcast: shard " + std::string(shard_.name) + ", at byte " +
                      std::to_string(position) +
                      (facts_.compressed ? " of what is unpacked: " : ": ") + why);
   }

@@ -187,6 +187,8 @@ TEST_CASE("a file that is gone, empty or no file is one bad sample") {
   CHECK(part_of(*source, 0, 0) == "cat");
   CHECK(reason(1) == "the file is empty");
   CHECK(reason(2) == "it is not a regular file");
+  fs::resize_file(folder.path("data/cat/empty.jpg"), std::uintmax_t{5} << 30U);
+  CHECK(reason(1) == "the file has 4 GiB or more");
   CHECK(mentions(reason(3), {"No such file or directory"}));
   fs::remove(folder.path("data/dog/2.jpg"));
   CHECK(reason(5) == "No such file or directory; it was there when the index was built");

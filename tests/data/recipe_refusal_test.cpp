@@ -34,20 +34,22 @@ std::string load_refusal(std::string_view name) {
 
 TEST_CASE("what is unknown is refused with its line and the nearest right name") {
   CHECK(toml_refusal("[order]\nmode = \"fixed\"\n\n[[fields]]\nname = \"x\"\n") ==
-        "r.toml:4: the recipe: there is no `fields` here. Did you mean `field`?");
+        "batchcast: r.toml:4: the recipe: there is no `fields` here. Did you mean `field`?");
   CHECK(toml_refusal("[order]\nmod = \"fixed\"") ==
-        "r.toml:2: order: there is no `mod` here. Did you mean `mode`?");
-  CHECK(toml_refusal("[order]\nmode = \"reshufle\"") ==
-        "r.toml:2: order: `mode` must be one of reshuffle, fixed, sequential, blocks, not "
-        "`reshufle`. Did you mean `reshuffle`?");
+        "batchcast: r.toml:2: order: there is no `mod` here. Did you mean `mode`?");
+  CHECK(
+      toml_refusal("[order]\nmode = \"reshufle\"") ==
+      "batchcast: r.toml:2: order: `mode` must be one of reshuffle, fixed, sequential, blocks, not "
+      "`reshufle`. Did you mean `reshuffle`?");
   CHECK(toml_refusal("[[field]]\nname = \"x\"\nstage = []") ==
-        "r.toml:3: field: there is no `stage` here. Did you mean `stages`?");
+        "batchcast: r.toml:3: field: there is no `stage` here. Did you mean `stages`?");
   CHECK(toml_refusal("[[field]]\nname = \"x\"\nstages = [\n  { stage = \"decode\" },\n"
                      "  { stage = \"random_resize_crop\", size = 224 },\n]") ==
-        "r.toml:5: there is no stage \"random_resize_crop\". Did you mean `random_resized_crop`?");
+        "batchcast: r.toml:5: there is no stage \"random_resize_crop\". Did you mean "
+        "`random_resized_crop`?");
   CHECK(toml_refusal("[[field]]\nname = \"x\"\n\n[[field.stages]]\nstage = \"resize\"\nsize = 9\n"
                      "maxsize = 10") ==
-        "r.toml:7: resize: there is no `maxsize` here. Did you mean `max_size`?");
+        "batchcast: r.toml:7: resize: there is no `maxsize` here. Did you mean `max_size`?");
   CHECK(toml_refusal("[[field]]\nname = \"x\"\nstages = [{ stage = \"to\", dtype = \"f23\" }]")
             .ends_with("Did you mean `f32`?"));
   CHECK(toml_refusal("[[field]]\nname = \"x\"\nstages = [{ stage = \"zzzzzz\" }]")
@@ -56,36 +58,38 @@ TEST_CASE("what is unknown is refused with its line and the nearest right name")
 
 TEST_CASE("what has the wrong type is refused with its line") {
   CHECK(toml_refusal("order = \"fixed\"") ==
-        "r.toml:1: the recipe: `order` must be a table, not \"fixed\".");
+        "batchcast: r.toml:1: the recipe: `order` must be a table, not \"fixed\".");
   CHECK(toml_refusal("\nfield = 3") ==
-        "r.toml:2: the recipe: `field` must be a list of tables, not 3.");
+        "batchcast: r.toml:2: the recipe: `field` must be a list of tables, not 3.");
   CHECK(toml_refusal("[field]\nname = \"x\"") ==
-        "r.toml:1: the recipe: `field` must be a list of tables, not a table.");
+        "batchcast: r.toml:1: the recipe: `field` must be a list of tables, not a table.");
   CHECK(toml_refusal("[[field]]\nname = 3") ==
-        "r.toml:2: field: `name` must be a text in quotes, not 3.");
+        "batchcast: r.toml:2: field: `name` must be a text in quotes, not 3.");
   CHECK(toml_refusal("[[field]]\nname = \"x\"\nstages = [\n\"decode\"]") ==
-        "r.toml:4: a stage is a table, such as { stage = \"decode\" }, not \"decode\".");
+        "batchcast: r.toml:4: a stage is a table, such as { stage = \"decode\" }, not \"decode\".");
   CHECK(toml_refusal("[[field]]\nname = \"x\"\nstages = [\n{ size = 3 }]") ==
-        "r.toml:4: a stage: `stage` is missing: which stage it is.");
+        "batchcast: r.toml:4: a stage: `stage` is missing: which stage it is.");
   CHECK(toml_refusal("[[field]]\nname = \"x\"\nstages = [{ stage = 2 }]") ==
-        "r.toml:3: a stage: `stage` must be a text in quotes, not 2.");
-  CHECK(toml_refusal("# größer\nö = 1").starts_with("r.toml:2: this is not TOML: "));
-  CHECK(toml_refusal("\n[\xef\xbb\xaf").starts_with("r.toml:2: this is not TOML: "));
+        "batchcast: r.toml:3: a stage: `stage` must be a text in quotes, not 2.");
+  CHECK(toml_refusal("# größer\nö = 1").starts_with("batchcast: r.toml:2: this is not TOML: "));
+  CHECK(toml_refusal("\n[\xef\xbb\xaf").starts_with("batchcast: r.toml:2: this is not TOML: "));
   CHECK(toml_refusal("[order]\nmode = \"fixed\"\n[ { x = 1\n[{") ==
-        "r.toml:3: this is not TOML: a key was expected.");
-  CHECK(toml_refusal("x = [1").starts_with("r.toml:1: this is not TOML: "));
-  CHECK(toml_refusal("\n\nx = 2020-01-01 2").starts_with("r.toml:3: this is not TOML: "));
+        "batchcast: r.toml:3: this is not TOML: a key was expected.");
+  CHECK(toml_refusal("x = [1").starts_with("batchcast: r.toml:1: this is not TOML: "));
+  CHECK(
+      toml_refusal("\n\nx = 2020-01-01 2").starts_with("batchcast: r.toml:3: this is not TOML: "));
   CHECK(toml_refusal("[order]\nmode = 2020-01-01") ==
-        "r.toml:2: order: `mode` must be a text in quotes, not something else.");
+        "batchcast: r.toml:2: order: `mode` must be a text in quotes, not something else.");
 }
 
 TEST_CASE("fields are refused that cannot be") {
-  CHECK(toml_refusal("\n[[field]]\nfrom = \"x\"") == "r.toml:2: field: `name` is missing.");
-  CHECK(toml_refusal("[[field]]\nname = \"\"") == "r.toml:2: field: `name` is empty.");
+  CHECK(toml_refusal("\n[[field]]\nfrom = \"x\"") ==
+        "batchcast: r.toml:2: field: `name` is missing.");
+  CHECK(toml_refusal("[[field]]\nname = \"\"") == "batchcast: r.toml:2: field: `name` is empty.");
   CHECK(toml_refusal("[[field]]\nname = \"sample_id\"") ==
-        "r.toml:2: field: `name` `sample_id` is taken: it is always there.");
+        "batchcast: r.toml:2: field: `name` `sample_id` is taken: it is always there.");
   CHECK(toml_refusal("[[field]]\nname = \"x\"\n[[field]]\nname = \"x\"") ==
-        "r.toml:4: field: `name` `x` is taken by an earlier field.");
+        "batchcast: r.toml:4: field: `name` `x` is taken by an earlier field.");
   CHECK(toml_refusal("[[field]]\nname = \"a b\"").find("blank") != std::string::npos);
   CHECK(toml_refusal("[[field]]\nname = \"" + std::string(64, 'x') + "\"").find("63 bytes") !=
         std::string::npos);
@@ -96,11 +100,11 @@ TEST_CASE("fields are refused that cannot be") {
 
 TEST_CASE("an order is refused that cannot be") {
   CHECK(toml_refusal("[order]\nmode = \"fixed\"\nwindow_blocks = 3") ==
-        "r.toml:3: order: `window_blocks` is for the mode `blocks` only.");
+        "batchcast: r.toml:3: order: `window_blocks` is for the mode `blocks` only.");
   CHECK(toml_refusal("[order]\nmode = \"blocks\"\nblock_samples = 0") ==
-        "r.toml:3: order: `block_samples` must be from 1 to 4294967296, not 0.");
+        "batchcast: r.toml:3: order: `block_samples` must be from 1 to 4294967296, not 0.");
   CHECK(toml_refusal("[order]\nmode = \"blocks\"\nblock_samples = 2.5") ==
-        "r.toml:3: order: `block_samples` must be a whole number, not 2.5.");
+        "batchcast: r.toml:3: order: `block_samples` must be a whole number, not 2.5.");
 }
 
 TEST_CASE("stages refuse values that cannot be") {
@@ -162,7 +166,7 @@ TEST_CASE("stages refuse values that cannot be") {
   for (const Row& row : rows) {
     INFO(row.parameters);
     const std::string refusal = refusal_of(row.parameters);
-    CHECK_THAT(refusal, Catch::StartsWith("r.toml:3: "));
+    CHECK_THAT(refusal, Catch::StartsWith("batchcast: r.toml:3: "));
     CHECK_THAT(refusal, Catch::Contains(row.why));
   }
 }
@@ -170,7 +174,8 @@ TEST_CASE("stages refuse values that cannot be") {
 TEST_CASE("a preset's name mistyped gives the nearest, a path that is not there the presets") {
   CHECK(load_refusal("imagnet-train").find("Did you mean `imagenet-train`?") != std::string::npos);
   const std::string missing = load_refusal("no/such/recipe.toml");
-  CHECK(missing.starts_with("no/such/recipe.toml: there is neither a preset nor a recipe file"));
+  CHECK(missing.starts_with(
+      "batchcast: no/such/recipe.toml: there is neither a preset nor a recipe file"));
   CHECK(
       missing.find("The presets are imagenet-train, imagenet-eval, cifar-train, cifar-eval, mnist, "
                    "tokens.") != std::string::npos);

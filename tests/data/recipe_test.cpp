@@ -191,11 +191,11 @@ TEST_CASE("stages of one's own stand in recipes beside the library's") {
   CHECK(json.find(R"({"by":2.5,"stage":"scale_by"})") != std::string::npos);
   CHECK(Recipe::from_json(json, catalog).to_json() == json);
   CHECK_THROWS_WITH(Recipe::from_toml(toml, "r.toml"),
-                    Catch::Contains("r.toml:3: there is no stage"));
+                    Catch::Contains("batchcast: r.toml:3: there is no stage"));
   CHECK_THROWS_WITH(
       Recipe::from_toml("[[field]]\nname = \"x\"\nstages = [\n{ stage = \"scale_by\", by = 0 }]",
                         "r.toml", catalog),
-      "r.toml:4: scale_by: `by` must not be 0.");
+      "batchcast: r.toml:4: scale_by: `by` must not be 0.");
   bc::StageCatalog twice = catalog;
   CHECK_THROWS_AS(twice.add("decode", [](bc::StageParameters&) { return nullptr; }),
                   bc::InvalidArgument);
@@ -204,10 +204,13 @@ TEST_CASE("stages of one's own stand in recipes beside the library's") {
 TEST_CASE("JSON of anybody's is a recipe or refused") {
   CHECK(from_json_refusal("{") != "");
   CHECK(from_json_refusal("") != "");
-  CHECK(from_json_refusal("[]") == "the recipe's JSON: a recipe is a table, not a list.");
-  CHECK(from_json_refusal(R"({"fields":{}})") ==
-        "the recipe's JSON: the recipe: `fields` must be a list of tables, not a table.");
-  CHECK(from_json_refusal(R"({"fields":[3]})") == "the recipe's JSON: a field is a table, not 3.");
+  CHECK(from_json_refusal("[]") ==
+        "batchcast: the recipe's JSON: a recipe is a table, not a list.");
+  CHECK(
+      from_json_refusal(R"({"fields":{}})") ==
+      "batchcast: the recipe's JSON: the recipe: `fields` must be a list of tables, not a table.");
+  CHECK(from_json_refusal(R"({"fields":[3]})") ==
+        "batchcast: the recipe's JSON: a field is a table, not 3.");
   CHECK(from_json_refusal(
             R"({"fields":[{"name":"x","stages":[{"stage":"resize","size":1e400}]}]})") != "");
   CHECK(
@@ -220,6 +223,6 @@ TEST_CASE("JSON of anybody's is a recipe or refused") {
     CHECK(from_json_refusal(deep) != "");
   }
   CHECK(from_json_refusal(std::string(100'000, '[') + std::string(100'000, ']')) ==
-        "the recipe's JSON: objects and lists are too deep.");
+        "batchcast: the recipe's JSON: objects and lists are too deep.");
   CHECK(from_json_refusal("{\"fields\":[{\"name\":\"\xff\"}]}") != "");
 }
