@@ -2,6 +2,8 @@
 // Copyright 2026 the batchcast authors
 #include "cli/recomputation.hpp"
 
+#include "data/reason.hpp"
+
 #include <batchcast/core/error.hpp>
 #include <batchcast/data/pipeline.hpp>
 #include <batchcast/data/synthetic.hpp>
@@ -116,7 +118,7 @@ std::unique_ptr<Recomputation> Recomputation::of(const Stream& stream) {
       return std::make_unique<SyntheticRecomputation>(
           SyntheticRecipe::from_json(stream.recipe_json));
     } catch (const std::exception& error) {
-      why = error.what();
+      why = detail::as_reason(error.what());
     }
   }
   throw InvalidArgument("batchcast: --verify cannot make the samples of stream `" + stream.name +
