@@ -42,10 +42,12 @@ std::optional<Batch> Attachment::newest(std::uint64_t samples_max) {
     BatchRecord& record = fresh_record();
     copy_samples(record, run);
     record.leased = false;
-    // The newest are the last to be written over: the next round has younger ones.
+    // The newest are the last to be written over: the next round has younger ones, and fewer, as
+    // the ring may turn faster than so many can be copied.
     if (oldest_held(order::load_claimed_after_reading(progress), capacity,
                     order::get_acquire(progress.valid_from)) > begin) {
       recycle(record);
+      samples_max = std::max<std::uint64_t>(1, run.size / 2);
       continue;
     }
     return hand_out(record, run);

@@ -135,10 +135,16 @@ Feeder::~Feeder() {
 bool Feeder::running() const noexcept { return impl_->crew.running(); }
 
 bool Feeder::wait(int timeout_ms) {
+  if (impl_->fork_guard.in_child()) {
+    throw Forked("batchcast: this process was forked from the one whose threads feed stream `" +
+                 impl_->producer.stream() + "`, and cannot wait for them.");
+  }
   if (!impl_->crew.wait(timeout_ms)) return false;
   impl_->crew.rethrow_failure();
   return true;
 }
+
+std::string Feeder::failure_text() const { return impl_->crew.failure_text(); }
 
 FeederStats Feeder::stats() const {
   FeederStats stats;

@@ -187,4 +187,9 @@ void FeederCrew::rethrow_failure() const {
   if (failure) std::rethrow_exception(failure);
 }
 
+std::string FeederCrew::failure_text() const {
+  const std::lock_guard lock(mutex_);
+  return failure_ ? text_of(failure_) : std::string();
+}
+
 }  // namespace batchcast::detail

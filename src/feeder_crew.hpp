@@ -11,6 +11,7 @@
 #include <exception>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -49,6 +50,7 @@ class FeederCrew {
   /// The first of them fails the stream with its text.
   void fail(std::exception_ptr failure) noexcept;
   void rethrow_failure() const;
+  [[nodiscard]] std::string failure_text() const;
 
  private:
   struct Worker;

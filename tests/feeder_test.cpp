@@ -9,6 +9,8 @@
 #include "core/usable_processors.hpp"
 
 #include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -241,6 +243,41 @@ TEST_CASE("one sample in a hundred that takes a hundred times as long stalls nob
       static_cast<double>(maker.made_ns()) / 4 / static_cast<double>(now_ns() - began_ns);
   INFO("of the rate that the mean cost allows: " << rate);
   CHECK(rate >= 0.95);
+}
+
+TEST_CASE("what failed a stream is known before the last worker ends") {
+  std::atomic<bool> ends{false};
+  const FakeMaker maker(1000, {.check = [&ends](std::uint64_t index) {
+                          if (index == 1) throw BadSample("sample 1 is broken");
+                          while (index == 0 && !ends) sleep_ns(1'000'000);
+                        }});
+  Stream stream(maker);
+  Feeder feeder(stream.producer, maker, {2});
+  CHECK(comes_true([&] { return !feeder.failure_text().empty(); }));
+  CHECK(feeder.failure_text() == "sample 1 is broken");
+  CHECK_FALSE(feeder.wait(0));
+  ends = true;
+  CHECK_THROWS_AS(feeder.wait(), BadSample);
+}
+
+TEST_CASE("a forked child is told that the feeder's threads are not its own") {
+  const FakeMaker maker(100);
+  Stream stream(maker);
+  Feeder feeder(stream.producer, maker, {1});
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::alarm(10);
+    try {
+      static_cast<void>(feeder.wait(-1));
+      ::_exit(1);
+    } catch (const Forked&) {
+      ::_exit(0);
+    }
+  }
+  int status = -1;
+  CHECK(::waitpid(child, &status, 0) == child);
+  CHECK(status == 0);
+  stream.producer.stop("the test is over");
 }
 
 TEST_CASE("what a worker throws fails the stream with its text, and is what wait throws") {

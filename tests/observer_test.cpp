@@ -6,10 +6,13 @@
 
 #include <unistd.h>
 
+#include <atomic>
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <numeric>
 #include <string>
+#include <thread>
 #include <vector>
 
 using namespace batchcast;
@@ -90,6 +93,46 @@ TEST_CASE("an observer sees the newest samples and moves nothing") {
   // And the producer waits for nobody else.
   for (std::uint64_t taken = 8; taken < 800; taken += 8) REQUIRE(trainer.next());
   CHECK(produce(producer) > 700);
+  const ProducerStats stats = producer.stats();
+  CHECK(stats.consumers.at(0).lag == 0);  // it keeps up with whatever it does not take
+  CHECK(stats.consumers.at(0).position == stats.published);
+  CHECK(stats.consumers.at(1).lag > 0);
+  producer.stop("the test is over");
+}
+
+TEST_CASE("an observer gets something of a ring that turns faster than it copies") {
+  const Directory directory;
+  ProducerOptions options = serving(directory);
+  options.free_running = true;
+  options.samples_per_epoch = 10'000'000;
+  options.memory = 32 << 20;  // which takes longer to copy than anybody gets the processor for
+  Producer producer(options);
+  Consumer onlooker = observer(directory);
+  constexpr auto give_up_after = std::chrono::seconds(5);
+  const auto began = std::chrono::steady_clock::now();
+  std::atomic<bool> enough{false};
+  std::thread turning([&] {
+    while (!enough && std::chrono::steady_clock::now() - began < give_up_after) {
+      auto loan = producer.loan(256);
+      const auto values = loan->field<std::uint64_t>(0);
+      for (std::size_t i = 0; i < loan->size(); ++i) values[i][0] = loan->position() + i;
+      loan->publish();
+    }
+  });
+  for (int found = 0; found < 5;) {
+    const auto batch = onlooker.newest(producer.capacity());
+    if (!batch) continue;
+    ++found;
+    const auto values = batch->field<std::uint64_t>(0);
+    std::uint64_t wrong = 0;
+    for (std::size_t i = 0; i < batch->size(); ++i) {
+      wrong += values[i][0] == batch->position() + i ? 0 : 1;
+    }
+    REQUIRE(wrong == 0);
+  }
+  CHECK(std::chrono::steady_clock::now() - began < give_up_after);
+  enough = true;
+  turning.join();
   producer.stop("the test is over");
 }
 

@@ -63,6 +63,8 @@ class Feeder {
   /// Until no worker runs, at most that long (negative: for ever); true if none does. Throws what
   /// failed the stream.
   bool wait(int timeout_ms = -1);
+  /// What failed the stream, as soon as something did; empty before.
+  [[nodiscard]] std::string failure_text() const;
   [[nodiscard]] FeederStats stats() const;
 
  private:

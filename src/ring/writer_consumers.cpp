@@ -368,7 +368,8 @@ WriterStatus RingWriter::status() const {
     row.pid = consumer.pid;
     row.batch_size = order::get(desk.batch_size);
     row.pace = consumer.pace;
-    row.position = order::load_released(desk);
+    // Who observes stands nowhere, and is behind nobody.
+    row.position = consumer.observes ? published_ : order::load_released(desk);
     row.lag = saturating_sub(published_, row.position);
     row.samples = order::get(desk.samples);
     row.wait_ns = order::get(desk.wait_ns);
