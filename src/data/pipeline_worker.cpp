@@ -7,6 +7,8 @@
 #include <batchcast/core/error.hpp>
 
 #include <cstring>
+#include <new>
+#include <string>
 
 namespace batchcast::detail {
 
@@ -58,6 +60,10 @@ std::uint64_t PipelineWorker::make_one(const Place& place, const SampleSlots& sl
       return id;
     } catch (const BadSample& bad) {
       pipeline_.bad_samples.add({id, pipeline_.options.source->name_of(id), as_reason(bad.what())});
+    } catch (const std::bad_alloc&) {
+      throw OutOfMemory("batchcast: there is not enough memory to make sample " +
+                        std::to_string(id) + ", `" + pipeline_.options.source->name_of(id) +
+                        "`. Fewer workers need less.");
     }
   }
   throw BadSample("batchcast: no sample of this dataset can be made. `batchcast check` says why.");

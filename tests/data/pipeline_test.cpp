@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cstring>
 #include <memory>
+#include <new>
 #include <numeric>
 #include <thread>
 
@@ -349,6 +350,19 @@ TEST_CASE("a stage that makes another image than it said writes nothing beyond i
   CHECK(make(with({std::make_shared<Liar>(8)}), {0, 0, 1}).fields[0].size() == 64);
   CHECK_THROWS_AS(make(with({std::make_shared<Liar>(9)}), {0, 0, 1}), InvalidArgument);
   CHECK_THROWS_AS(make(with({std::make_shared<Liar>(9), painted}), {0, 0, 1}), InvalidArgument);
+}
+
+TEST_CASE("a sample that memory does not suffice for is named, and never substituted") {
+  const auto source = std::make_shared<FakeSource>(
+      10, std::vector<PartSpec>{{"values", PartKind::tensor, DType::i32, {4}}},
+      [](std::uint64_t id, std::size_t, std::span<std::byte>) {
+        if (id == 4) throw std::bad_alloc();
+      });
+  const Pipeline pipeline({.source = source,
+                           .recipe = {.order = OrderMode::sequential},
+                           .on_bad_sample = OnBadSample::substitute});
+  CHECK_THROWS_AS(make(pipeline, {0, 3, 2}), OutOfMemory);
+  CHECK_THROWS_WITH(make(pipeline, {0, 4, 1}), Catch::Contains("`fake/4`"));
 }
 
 TEST_CASE("shards are disjoint, equally long and together nearly everything") {
