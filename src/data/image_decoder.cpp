@@ -56,7 +56,7 @@ ImageDecoder::ImageDecoder() = default;
 ImageDecoder::~ImageDecoder() = default;
 
 ImageCodec& ImageDecoder::codec_for(ImageFormat format) {
-  constexpr std::array make = {&make_libjpeg_codec, &make_png_codec, &make_webp_codec};
+  constexpr std::array make = {&make_jpeg_codec, &make_png_codec, &make_webp_codec};
   std::unique_ptr<ImageCodec>& codec = codecs_[static_cast<std::size_t>(format)];
   if (!codec) codec = make[static_cast<std::size_t>(format)]();
   return *codec;

@@ -168,9 +168,11 @@ struct JpegEntropyDecoder::Engine {
           if (!skip_ac(bits, *component.ac)) return false;
         }
       }
-      if (bits.next > decoder.bytes_.comfortable_end() &&
-          !decoder.bytes_.settle(bits.next, static_cast<unsigned>(bits.count))) {
-        return false;
+      if (bits.next > decoder.bytes_.comfortable_end()) {
+        // A copy, so that `bits` may stay in registers.
+        const std::uint8_t* next = bits.next;
+        if (!decoder.bytes_.settle(next, static_cast<unsigned>(bits.count))) return false;
+        bits.next = next;
       }
     }
     decoder.window_ = bits.window;
