@@ -9,6 +9,8 @@
 namespace batchcast::detail {
 namespace {
 
+// Everything that the loops call becomes part of them: what they keep in registers stays there.
+
 constexpr std::array<std::uint8_t, 64 + 16> natural_order = {
     0,  1,  8,  16, 9,  2,  3,  10, 17, 24, 32, 25, 18, 11, 4,  5,   //
     12, 19, 26, 33, 40, 48, 41, 34, 27, 20, 13, 6,  7,  14, 21, 28,  //
@@ -16,10 +18,7 @@ constexpr std::array<std::uint8_t, 64 + 16> natural_order = {
     58, 59, 52, 45, 38, 31, 39, 46, 53, 60, 61, 54, 47, 55, 62, 63,  //
     63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63};
 
-// Everything that the loops call becomes part of them, so that it is compiled for their processor.
-#define BATCHCAST_PART [[gnu::always_inline]] static inline
-
-BATCHCAST_PART std::uint64_t load_big_endian(const std::uint8_t* bytes) noexcept {
+[[gnu::always_inline]] inline std::uint64_t load_big_endian(const std::uint8_t* bytes) noexcept {
   std::uint64_t value;
   std::memcpy(&value, bytes, sizeof value);
   if constexpr (std::endian::native == std::endian::little) value = __builtin_bswap64(value);
@@ -33,30 +32,33 @@ struct Bits {
 };
 
 /// At least 56 bits are there afterwards.
-BATCHCAST_PART void refill(Bits& bits) noexcept {
+[[gnu::always_inline]] inline void refill(Bits& bits) noexcept {
   bits.window |= load_big_endian(bits.next) >> bits.count;
   bits.next += (63 - bits.count) >> 3U;
   bits.count |= 56;
 }
 
-BATCHCAST_PART void consume(Bits& bits, std::uint32_t count) noexcept {
+[[gnu::always_inline]] inline void consume(Bits& bits, std::uint32_t count) noexcept {
   bits.window <<= count & 63U;
   bits.count -= count;
 }
 
 /// The value at the top of `bits`, which `shift` right brings to the low end: ones first for
 /// positive numbers, complemented for negative ones.
-BATCHCAST_PART std::int32_t value_at_top(std::uint64_t bits, std::uint32_t shift) noexcept {
+[[gnu::always_inline]] inline std::int32_t value_at_top(std::uint64_t bits,
+                                                        std::uint32_t shift) noexcept {
   const auto flip = static_cast<std::uint64_t>(~(static_cast<std::int64_t>(bits) >> 63U));
   const auto magnitude = static_cast<std::uint32_t>((bits ^ flip) >> (shift & 63U));
   const auto sign = static_cast<std::uint32_t>(flip);
   return static_cast<std::int32_t>((magnitude ^ sign) - sign);
 }
 
-BATCHCAST_PART bool fits_sample(std::uint32_t beyond) noexcept { return beyond >> 16U == 0; }
+[[gnu::always_inline]] inline bool fits_sample(std::uint32_t beyond) noexcept {
+  return beyond >> 16U == 0;
+}
 
 /// Zero as long as all the products so far fit into 16 bits.
-BATCHCAST_PART std::uint32_t excess(std::int32_t product) noexcept {
+[[gnu::always_inline]] inline std::uint32_t excess(std::int32_t product) noexcept {
   return static_cast<std::uint32_t>(product) + 0x8000U;
 }
 
@@ -64,7 +66,7 @@ BATCHCAST_PART std::uint32_t excess(std::int32_t product) noexcept {
 
 struct JpegEntropyDecoder::Engine {
   /// The DC coefficient, undone of prediction. False for what is no code, and beyond 16 bits.
-  BATCHCAST_PART bool read_dc(Bits& bits, Component& component) noexcept {
+  [[gnu::always_inline]] static inline bool read_dc(Bits& bits, Component& component) noexcept {
     refill(bits);
     std::uint32_t entry = component.dc->look[bits.window >> (64 - JpegHuffmanTable::look_bits)];
     if (entry < JpegHuffmanTable::valued) [[unlikely]] {
@@ -82,7 +84,8 @@ struct JpegEntropyDecoder::Engine {
   }
 
   /// False for what is no code.
-  BATCHCAST_PART bool skip_ac(Bits& bits, const JpegHuffmanTable& table) noexcept {
+  [[gnu::always_inline]] static inline bool skip_ac(Bits& bits,
+                                                    const JpegHuffmanTable& table) noexcept {
     std::uint32_t at = 1;
     refill(bits);
     for (;;) {
@@ -113,42 +116,46 @@ struct JpegEntropyDecoder::Engine {
     }
   }
 
-  BATCHCAST_PART bool read_ac(Bits& bits, const Component& component,
-                              std::int16_t* block) noexcept {
+  [[gnu::always_inline]] static inline bool read_ac(Bits& bits, const Component& component,
+                                                    std::int16_t* block) noexcept {
     const JpegHuffmanTable& table = *component.ac;
     std::uint32_t beyond = 0;
     std::uint32_t at = 1;
-    do {
+    for (;;) {
       refill(bits);
-      std::uint32_t entry = table.look[bits.window >> (64 - JpegHuffmanTable::look_bits)];
-      if (entry < JpegHuffmanTable::valued) [[unlikely]] {
-        std::uint32_t run = entry >> 16U;
-        if (run == JpegHuffmanTable::long_code) {
-          entry = table.find(bits.window);
-          run = entry >> 16U & 0xFF;
+#pragma GCC unroll 2
+      for (int turn = 0; turn < 2; ++turn) {
+        std::uint32_t entry = table.look[bits.window >> (64 - JpegHuffmanTable::look_bits)];
+        if (entry < JpegHuffmanTable::valued) [[unlikely]] {
+          std::uint32_t run = entry >> 16U;
+          if (run == JpegHuffmanTable::long_code) {
+            refill(bits);
+            entry = table.find(bits.window);
+            run = entry >> 16U & 0xFF;
+          }
+          if (entry < JpegHuffmanTable::valued) {
+            consume(bits, entry & 0xFF);
+            if (run == JpegHuffmanTable::end_of_block) return fits_sample(beyond);
+            if (run != JpegHuffmanTable::sixteen_zeros) return false;
+            at += 16;
+            if (at >= 64) return at == 64 && fits_sample(beyond);
+            break;
+          }
         }
-        if (entry < JpegHuffmanTable::valued) {
-          consume(bits, entry & 0xFF);
-          if (run == JpegHuffmanTable::end_of_block) return fits_sample(beyond);
-          if (run != JpegHuffmanTable::sixteen_zeros) return false;
-          at += 16;
-          continue;
-        }
+        at += entry >> 16U & 0xFF;
+        const std::int32_t value = value_at_top(bits.window << (entry >> 8U & 63U), entry >> 24U);
+        consume(bits, entry & 0xFF);
+        const std::int32_t product = value * static_cast<std::int32_t>(component.quantizer[at]);
+        beyond |= excess(product);
+        block[natural_order[at]] = static_cast<std::int16_t>(product);
+        if (++at >= 64) return at == 64 && fits_sample(beyond);
       }
-      at += entry >> 16U & 0xFF;
-      const std::int32_t value = value_at_top(bits.window << (entry >> 8U & 63U), entry >> 24U);
-      consume(bits, entry & 0xFF);
-      const std::int32_t product = value * static_cast<std::int32_t>(component.quantizer[at]);
-      beyond |= excess(product);
-      block[natural_order[at]] = static_cast<std::int16_t>(product);
-      ++at;
-    } while (at < 64);
-    return at == 64 && fits_sample(beyond);
+    }
   }
 
   template <bool keeps>
-  BATCHCAST_PART bool run(JpegEntropyDecoder& decoder, std::size_t mcus,
-                          const JpegBlocks* blocks) noexcept {
+  static bool run(JpegEntropyDecoder& decoder, std::size_t mcus,
+                  const JpegBlocks* blocks) noexcept {
     Bits bits{decoder.window_, decoder.count_, decoder.next_};
     const std::size_t block_count = decoder.block_count_;
     for (std::size_t mcu = 0; mcu < mcus; ++mcu) {
@@ -179,25 +186,6 @@ struct JpegEntropyDecoder::Engine {
     decoder.count_ = bits.count;
     decoder.next_ = bits.next;
     return true;
-  }
-
-#if defined(__x86_64__) && defined(__GNUC__)
-  // Shifts by a variable cost a third of what they cost without these.
-  [[gnu::target("bmi,bmi2")]] static bool run_bmi2(JpegEntropyDecoder& decoder, std::size_t mcus,
-                                                   const JpegBlocks* blocks) noexcept {
-    return blocks != nullptr ? run<true>(decoder, mcus, blocks)
-                             : run<false>(decoder, mcus, nullptr);
-  }
-  static bool has_bmi2() noexcept {
-    static const bool has = __builtin_cpu_supports("bmi2") != 0;
-    return has;
-  }
-#endif
-
-  static bool run_plain(JpegEntropyDecoder& decoder, std::size_t mcus,
-                        const JpegBlocks* blocks) noexcept {
-    return blocks != nullptr ? run<true>(decoder, mcus, blocks)
-                             : run<false>(decoder, mcus, nullptr);
   }
 };
 
@@ -233,10 +221,8 @@ bool JpegEntropyDecoder::restart() {
 }
 
 bool JpegEntropyDecoder::run(std::size_t mcus, const JpegBlocks* blocks) {
-#if defined(__x86_64__) && defined(__GNUC__)
-  if (Engine::has_bmi2()) return Engine::run_bmi2(*this, mcus, blocks);
-#endif
-  return Engine::run_plain(*this, mcus, blocks);
+  return blocks != nullptr ? Engine::run<true>(*this, mcus, blocks)
+                           : Engine::run<false>(*this, mcus, nullptr);
 }
 
 bool JpegEntropyDecoder::skip(std::size_t mcus) {

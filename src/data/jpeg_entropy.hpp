@@ -40,7 +40,7 @@ class JpegEntropyDecoder {
   [[nodiscard]] bool decode(std::size_t mcus, const std::array<JpegBlocks, blocks_max>& blocks);
 
  private:
-  struct Engine;  // the loops, once for each kind of processor
+  struct Engine;  // the loops
 
   /// Of 64 and what a run beyond them reaches.
   static constexpr std::size_t steps_max = 64 + 16;

@@ -130,6 +130,8 @@ class HeaderReader {
       auto& quantizer = quantizers_[index].emplace();
       for (std::size_t i = 0; i < 64; ++i) {
         quantizer[i] = static_cast<std::uint16_t>(wide ? number_at(content, 2 * i) : content[i]);
+        // libjpeg's transform depends on which coefficients are zero before they are multiplied.
+        if (quantizer[i] == 0) return false;
       }
       content = content.subspan(64 * (1 + wide));
     }

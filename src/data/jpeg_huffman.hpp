@@ -15,7 +15,7 @@ namespace batchcast::detail {
 /// zeros and for how many bits of value follow it.
 struct JpegHuffmanTable {
   static constexpr unsigned look_bits = 10;
-  static constexpr unsigned skip_bits = 11;
+  static constexpr unsigned skip_bits = 10;
 
   /// What the next look_bits bits begin with. From the low end, a byte each: bits of code and
   /// value; bits of code; run; how far to shift 64 bits right to keep the value, of which DC

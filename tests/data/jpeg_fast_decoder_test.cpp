@@ -189,6 +189,27 @@ TEST_CASE("Fast JPEG: damaged files come out as from libjpeg") {
   }
 }
 
+TEST_CASE("Fast JPEG: quantizers that no encoder writes") {
+  Random random(5);
+  Codecs codecs;
+  const bc::ImageSize size{90, 70};
+  for (const int dc : {1, 4, 16, 40, 255}) {
+    for (const int ac : {0, 1, 30, 255}) {
+      Bytes file = encode_jpeg(noise(random, size), {.quality = 100});
+      const std::uint8_t marker[] = {0xFF, 0xDB};
+      auto from = file.begin();
+      for (int table = 0; table < 2; ++table) {
+        from = std::search(from, file.end(), std::begin(marker), std::end(marker)) + 5;
+        REQUIRE(from < file.end());
+        *from = static_cast<std::uint8_t>(dc);
+        std::fill(from + 1, from + 64, static_cast<std::uint8_t>(ac));
+      }
+      CAPTURE(dc, ac);
+      check_same(codecs, file, {0, 0, size.width, size.height}, random);
+    }
+  }
+}
+
 TEST_CASE("Fast JPEG: scaled down by libjpeg") {
   Random random(4);
   Codecs codecs;
