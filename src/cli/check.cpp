@@ -79,11 +79,12 @@ void print_outcome(const Options& options, const Outcome& outcome) {
       list.push_back(
           {{"sample_id", report.sample_id}, {"name", report.name}, {"reason", report.reason}});
     }
-    const nlohmann::json object = {{"source", options.source},   {"samples", outcome.samples},
-                                   {"checked", outcome.checked}, {"seconds", outcome.seconds},
-                                   {"bad", outcome.bad.size()},  {"list", std::move(list)}};
-    // A file's name may be any bytes.
-    fmt::print("{}\n", object.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+    print_json({{"source", options.source},
+                {"samples", outcome.samples},
+                {"checked", outcome.checked},
+                {"seconds", outcome.seconds},
+                {"bad", outcome.bad.size()},
+                {"list", std::move(list)}});
     return;
   }
   for (const BadSampleReport& report : outcome.bad) {
@@ -94,11 +95,15 @@ void print_outcome(const Options& options, const Outcome& outcome) {
 }
 
 int run(const Options& options) {
-  Interrupts interrupts;
   if (options.list && options.list->empty()) {
     throw InvalidArgument("batchcast: --list needs the name of a file.");
   }
-  const std::shared_ptr<const Source> source = open_source(options.source);
+  Interrupts interrupts;
+  std::shared_ptr<const Source> source;
+  {
+    const EndsAtOnce opening(interrupts, exit_not_held);
+    source = open_source(options.source);
+  }
   for (const std::string& remark : source->remarks()) {
     fmt::print(stderr, "{}: {}\n", options.source, remark);
   }

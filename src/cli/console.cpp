@@ -121,7 +121,8 @@ std::string bar_text(std::uint64_t done, std::uint64_t total) {
 
 void print_json(const nlohmann::json& value) {
   std::fflush(stderr);
-  fmt::print("{}\n", value.dump());
+  // Names of files and folders may be any bytes.
+  fmt::print("{}\n", value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
   std::fflush(stdout);
 }
 

@@ -2,8 +2,12 @@
 // Copyright 2026 the batchcast authors
 #include "cli/interrupts.hpp"
 
+#include "core/named_thread.hpp"
+
 #include <pthread.h>
 
+#include <cstdio>
+#include <cstdlib>
 #include <ctime>
 
 namespace batchcast::cli {
@@ -21,6 +25,22 @@ int Interrupts::wait(int timeout_ms) noexcept {
   const int signal = ::sigtimedwait(&signals_, nullptr, &timeout);
   if (signal > 0) seen_ = signal;
   return seen_;
+}
+
+EndsAtOnce::EndsAtOnce(Interrupts& interrupts, int exit_code) {
+  thread_ = start_thread("bc-interrupts", [this, &interrupts, exit_code] {
+    constexpr int look_ms = 10;
+    while (!over_.load()) {
+      if (interrupts.wait(look_ms) == 0 || over_.load()) continue;
+      std::fflush(nullptr);
+      std::_Exit(exit_code);
+    }
+  });
+}
+
+EndsAtOnce::~EndsAtOnce() {
+  over_.store(true);
+  thread_.join();
 }
 
 }  // namespace batchcast::cli

@@ -2,7 +2,9 @@
 // Copyright 2026 the batchcast authors
 #pragma once
 
+#include <atomic>
 #include <csignal>
+#include <thread>
 
 namespace batchcast::cli {
 
@@ -17,6 +19,21 @@ class Interrupts {
  private:
   sigset_t signals_;
   int seen_ = 0;
+};
+
+/// While it lives, an interrupt ends the process at once with that exit code: for what may take
+/// long, does not ask, and leaves nothing behind, such as opening a dataset. Nobody else may ask
+/// meanwhile.
+class EndsAtOnce {
+ public:
+  EndsAtOnce(Interrupts& interrupts, int exit_code);
+  ~EndsAtOnce();
+  EndsAtOnce(const EndsAtOnce&) = delete;
+  EndsAtOnce& operator=(const EndsAtOnce&) = delete;
+
+ private:
+  std::atomic<bool> over_{false};
+  std::thread thread_;
 };
 
 }  // namespace batchcast::cli

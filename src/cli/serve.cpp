@@ -16,6 +16,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <memory>
+#include <optional>
 
 namespace batchcast::cli {
 namespace {
@@ -65,9 +66,9 @@ ProducerOptions serving_options(const Options& options, const Dataset& dataset) 
   return serving;
 }
 
-[[noreturn]] void end_at_once() {
+[[noreturn]] void end_at_once(Exit code) {
   std::fflush(nullptr);
-  std::_Exit(exit_ok);
+  std::_Exit(code);
 }
 
 void print_report(const Options& options, const ProducerStats& stats, const Dataset& dataset,
@@ -89,7 +90,7 @@ void print_report(const Options& options, const ProducerStats& stats, const Data
   fmt::print("\n");
 }
 
-/// Returns whether it was interrupted.
+/// Returns whether it was stopped, by a signal or a command.
 bool serve_dataset(const Options& options, Interrupts& interrupts, const Dataset& dataset) {
   Producer producer(serving_options(options, dataset));
   fmt::print(stderr, "serving stream `{}` in {}: {} samples an epoch, ring of {} samples, {}\n",
@@ -104,14 +105,14 @@ bool serve_dataset(const Options& options, Interrupts& interrupts, const Dataset
     if (!service.produce({.workers = options.workers.count()})) {
       print_report(options, producer.stats(), dataset, seconds(), false);
       remove_stream_files(producer);
-      end_at_once();
+      end_at_once(service.failed() ? exit_environment : exit_ok);
     }
     drained = service.linger(options.linger_s);
   }
   const ProducerStats stats = producer.stats();
   producer.stop("its producer ended");  // so that taking it down does not wait again
   print_report(options, stats, dataset, seconds(), drained);
-  return interrupts.wait(0) != 0;
+  return interrupts.wait(0) != 0 || stats.state == "stopped";
 }
 
 int run(const Options& options) {
@@ -119,9 +120,13 @@ int run(const Options& options) {
   // Opening a dataset may take long: first what can be refused without it.
   static_cast<void>(options.workers.count());
   static_cast<void>(parse_bytes(options.memory));
-  const Dataset dataset(dataset_options(options), console_log(options.verbose));
+  std::optional<Dataset> dataset;
+  {
+    const EndsAtOnce opening(interrupts, exit_ok);
+    dataset.emplace(dataset_options(options), console_log(options.verbose));
+  }
   // Whoever reads ahead may sit in a slow file, and would be waited for.
-  if (serve_dataset(options, interrupts, dataset)) end_at_once();
+  if (serve_dataset(options, interrupts, *dataset)) end_at_once(exit_ok);
   return exit_ok;
 }
 

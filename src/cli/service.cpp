@@ -5,8 +5,13 @@
 #include <batchcast/control/directory.hpp>
 #include <batchcast/core/clock.hpp>
 
+#include "control/stream_lock.hpp"
+
+#include <unistd.h>
+
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <filesystem>
@@ -16,15 +21,25 @@ namespace batchcast::cli {
 namespace {
 
 constexpr int look_ms = 100;
+constexpr int end_look_ms = 5;  // once it is told to end
 constexpr int farewell_ms = 500;
 // An end is to take less than a second, with what comes after this.
 constexpr double patience_s = 0.5;
+
+bool observes(const ConsumerInfo& consumer) { return consumer.state == "observing"; }
+
+std::size_t trainers_of(const ProducerStats& stream) {
+  return stream.consumers.size() - static_cast<std::size_t>(std::count_if(
+                                       stream.consumers.begin(), stream.consumers.end(), observes));
+}
 
 /// Of those who gate the producer, the one that is furthest behind; null if nobody does.
 const ConsumerInfo* slowest_of(const ProducerStats& stream) {
   const ConsumerInfo* slowest = nullptr;
   for (const ConsumerInfo& consumer : stream.consumers) {
-    if (consumer.pace != Pace::lockstep || consumer.state == "paused") continue;
+    if (consumer.pace != Pace::lockstep || consumer.state == "paused" || observes(consumer)) {
+      continue;
+    }
     if (slowest == nullptr || consumer.lag > slowest->lag) slowest = &consumer;
   }
   return slowest;
@@ -42,7 +57,7 @@ std::string limit_text(const ProducerStats& stream, const FeederStats& feeder) {
     case Bottleneck::consumers:
       break;
   }
-  if (slowest == nullptr) return stream.consumers.empty() ? "" : "  nobody asks for more";
+  if (slowest == nullptr) return trainers_of(stream) == 0 ? "" : "  nobody asks for more";
   return fmt::format("  limited by {} ({} behind)", slowest->name, count_text(slowest->lag));
 }
 
@@ -59,7 +74,7 @@ std::string progress_text(const ProducerStats& stream, const FeederStats& feeder
   std::string text = fmt::format("{}  epoch {} {}  {} samples/s  {} consumer{}", stream.state,
                                  stream.epoch, bar_text(into_epoch, per_epoch),
                                  count_text(static_cast<std::uint64_t>(stream.samples_per_second)),
-                                 stream.consumers.size(), stream.consumers.size() == 1 ? "" : "s");
+                                 trainers_of(stream), trainers_of(stream) == 1 ? "" : "s");
   text += limit_text(stream, feeder);
   if (feeder.workers != 0) {
     text += fmt::format("  {} worker{}", feeder.workers, feeder.workers == 1 ? "" : "s");
@@ -71,6 +86,8 @@ std::string progress_text(const ProducerStats& stream, const FeederStats& feeder
 void remove_stream_files(const Producer& producer) noexcept {
   std::error_code ignored;
   const StreamPaths paths = stream_paths(producer.directory(), producer.stream());
+  // Somebody may have removed the directory, and another producer made it again.
+  if (look_at_lock(paths.lock).pid != static_cast<std::int32_t>(::getpid())) return;
   for (const std::string& path : {paths.door, paths.control, paths.events, paths.lock}) {
     std::filesystem::remove(path, ignored);
   }
@@ -88,6 +105,10 @@ bool Service::produce(const FeederOptions& options) {
     show(feeder->stats());
     if (!ended_in_vain(ended_ns)) continue;
     progress_.finish();
+    if (const std::string failure = feeder->failure_text(); !failure.empty()) {
+      failed_ = true;
+      fmt::print(stderr, "{}\n", failure);
+    }
     fmt::print(stderr, "not waiting for a worker that is still at a sample\n");
     static_cast<void>(feeder.release());  // it would wait
     return false;
@@ -108,14 +129,15 @@ bool Service::ended(Feeder& feeder) const {
 bool Service::ended_in_vain(std::uint64_t& since_ns) const {
   const std::uint64_t now = now_ns();
   if (since_ns != 0) return seconds_from_ns(now - since_ns) > patience_s;
-  if (signal_ != 0 || producer_.stats().state == "stopped") since_ns = now;
+  const std::string state = producer_.stats().state;
+  if (signal_ != 0 || state == "stopped" || state == "failed") since_ns = now;
   return false;
 }
 
 bool Service::linger(double linger_s) {
   const std::uint64_t since_ns = now_ns();
   const ProducerStats made = producer_.stats();
-  if (made.state != "stopped" && made.consumers.empty()) {
+  if (made.state != "stopped" && trainers_of(made) == 0) {
     progress_.finish();
     fmt::print(stderr,
                "every epoch is made; staying for consumers (--linger, `batchcast stop {}`)\n",
@@ -133,7 +155,7 @@ bool Service::linger(double linger_s) {
 
 void Service::look() {
   if (signal_ != 0) {
-    static_cast<void>(interrupts_.wait(0));
+    std::this_thread::sleep_for(std::chrono::milliseconds(end_look_ms));
     return;
   }
   signal_ = interrupts_.wait(look_ms);

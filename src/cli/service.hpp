@@ -27,8 +27,11 @@ class Service {
 
   /// Until the last epoch is made, or the stream is stopped. Throws what fails the stream. False
   /// where a worker cannot be waited for: it sits in a sample that takes too long, and still uses
-  /// the producer. Then the process is to end without destroying anything.
+  /// the producer. Then what failed the stream, if anything did, is printed, and the process is to
+  /// end without destroying anything.
   [[nodiscard]] bool produce(const FeederOptions& options);
+  /// Of a stream whose workers could not be waited for.
+  [[nodiscard]] bool failed() const noexcept { return failed_; }
 
   /// The last epoch is made: stays for those who still read it, so many seconds at most (negative:
   /// for ever). True if all of them have.
@@ -45,6 +48,7 @@ class Service {
   const Dataset& dataset_;
   ProgressLine progress_;
   int signal_ = 0;
+  bool failed_ = false;
 };
 
 /// The line that `serve` shows.

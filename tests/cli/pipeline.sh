@@ -185,6 +185,18 @@ producer=$!
 sleep 0.5
 ends_soon "a worker in the middle of a sample" $producer
 same "what is left of it" "" "$(ls "$work/streams")"
+echo nothing >"$work/large/class/1.png"
+(printf '[order]\nmode = "sequential"\n'; cat "$work/whole.toml") >"$work/in_order.toml"
+expect 3 "not waiting for a worker" serve "imagefolder:$work/large" --recipe "$work/in_order.toml" --stream broken \
+  --workers 2
+same "what failed it" 1 "$(grep -c '1.png.*cannot be made' "$work/err")"
+same "what is left of it" "" "$(ls "$work/streams")"
+
+echo "-- names that are no UTF-8"
+named="$work/$(printf 'n\377')"
+ln -s "$work/images" "$named"
+expect 0 '"samples_per_epoch":' dump "imagefolder:$named" --recipe imagenet-train --positions 0:2 --out "$work/named" --json
+expect 0 '"bad":0' check "imagefolder:$named" --json
 
 echo "-- benchmarks"
 expect 0 '"samples_per_second":' bench pipeline "$images" --recipe imagenet-train --workers 1 --seconds 0.5 --json
