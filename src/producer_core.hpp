@@ -68,6 +68,7 @@ class ProducerCore final : public DoorEvents {
   [[nodiscard]] std::string answer(std::string_view command);
   [[nodiscard]] std::string statistics() const;
   [[nodiscard]] std::optional<std::uint32_t> index_of(ConsumerKey key) const;
+  [[nodiscard]] std::string consumer_name(std::uint32_t index) const;
   void log(LogLevel level, std::string_view text) const;
 
   ProducerOptions options_;

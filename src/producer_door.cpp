@@ -120,16 +120,24 @@ std::optional<std::uint32_t> ProducerCore::index_of(ConsumerKey key) const {
   return found->second;
 }
 
+std::string ProducerCore::consumer_name(std::uint32_t index) const {
+  for (const ConsumerStatus& consumer : writer_->status().consumers) {
+    if (consumer.index == index) return consumer.name;
+  }
+  return "consumer " + std::to_string(index);
+}
+
 void ProducerCore::left(ConsumerKey key, Leaving how) {
   const auto index = index_of(key);
   if (!index) return;
+  const std::string name = consumer_name(*index);
   writer_->remove(*index, key);
   {
     const std::lock_guard lock(mutex_);
     index_of_.erase(key);
   }
   log(how == Leaving::misbehaved ? LogLevel::warning : LogLevel::info,
-      "consumer " + std::to_string(*index) + " is gone (" + std::string(name_of(how)) + ")");
+      "`" + name + "` is gone (" + std::string(name_of(how)) + ")");
 }
 
 std::variant<Rejoined, Refusal> ProducerCore::rejoin(ConsumerKey key, const Rejoin& rejoin) {

@@ -15,6 +15,7 @@ using Action = std::function<int()>;
 // put into `chosen` if that command was given.
 void add_serve(CLI::App& program, Action& chosen);
 void add_consume(CLI::App& program, Action& chosen);
+void add_recipe(CLI::App& program, Action& chosen);
 void add_list(CLI::App& program, Action& chosen);
 void add_stop(CLI::App& program, Action& chosen);
 void add_evict(CLI::App& program, Action& chosen);

@@ -25,6 +25,7 @@ int run(int argc, char** argv) {
   cli::Action chosen;
   cli::add_serve(program, chosen);
   cli::add_consume(program, chosen);
+  cli::add_recipe(program, chosen);
   cli::add_list(program, chosen);
   cli::add_stop(program, chosen);
   cli::add_evict(program, chosen);

@@ -93,6 +93,11 @@ void print_report(const Options& options, const ProducerStats& stats, const Data
 /// Returns whether it was stopped, by a signal or a command.
 bool serve_dataset(const Options& options, Interrupts& interrupts, const Dataset& dataset) {
   Producer producer(serving_options(options, dataset));
+  constexpr std::uint64_t usual_batch = 256;
+  if (producer.capacity() < usual_batch) {
+    fmt::print(stderr, "batches of more than {} samples will not fit: more --memory\n",
+               count_text(producer.capacity()));
+  }
   fmt::print(stderr, "serving stream `{}` in {}: {} samples an epoch, ring of {} samples, {}\n",
              producer.stream(), producer.directory(),
              count_text(dataset.maker().samples_per_epoch()), count_text(producer.capacity()),

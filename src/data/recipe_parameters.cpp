@@ -60,8 +60,13 @@ void TableParameters::refuse(std::string_view key, const std::string& why) {
   const std::size_t line = found != nullptr && found->line != 0 ? found->line : table_.line;
   // An explanation may end with a question of its own.
   const bool ended = !why.empty() && (why.back() == '.' || why.back() == '?');
+  // What is missing may be there under another name.
+  const std::string meant = found == nullptr ? nearest_name(key, table_.keys) : std::string();
+  const bool mistyped =
+      !meant.empty() && std::find(asked_.begin(), asked_.end(), meant) == asked_.end();
   throw InvalidArgument(recipe_place(origin_, line) + subject_ + ": `" + std::string(key) + "` " +
-                        why + (ended ? "" : "."));
+                        why + (ended ? "" : ".") +
+                        (mistyped ? " Did you mean it by `" + meant + "`?" : ""));
 }
 
 const RecipeValue* TableParameters::value(std::string_view key, Kind kind,

@@ -353,6 +353,10 @@ WriterStatus RingWriter::status() const {
   Lock lock(mutex_);
   const BoardProgress& board = static_cast<const BoardView&>(board_).progress();
   status.state = order::load_state(board);
+  // Nobody waits any more for those who still drain.
+  if (drain_cancelled_ && status.state == StreamState::draining) {
+    status.state = StreamState::stopped;
+  }
   status.published = published_;
   status.claimed = claimed_;
   status.epoch = ledger_.epoch_of(published_);

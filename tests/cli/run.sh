@@ -13,7 +13,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 echo "-- help and version"
 expect 0 'serve.*consume|consume' --help
 expect 0 'batchcast [0-9]+\.[0-9]+\.[0-9]+' --version
-for command in serve dump check peek consume ls stop evict bench; do expect 0 "$command" "$command" --help; done
+for command in serve dump check peek recipe consume ls stop evict bench; do expect 0 "$command" "$command" --help; done
 
 echo "-- wrong arguments"
 expect 2 'subcommand' ""
@@ -121,6 +121,26 @@ kill -KILL $producer
 wait $producer
 expect 0 'dead' ls
 expect 3 'is dead' stop four
+
+# Whoever is waited for at the end need not come.
+serve synthetic:8 --stream drained --samples 100 --memory 1MiB --epochs 1
+drained=$!
+for _ in 1 2 3 4 5 6 7 8 9 10; do
+  sleep 0.2
+  grep -q 'staying for consumers' "$work/serve.err" && break
+done
+expect 0 'is stopped' stop drained
+for _ in 1 2 3 4 5 6 7 8 9 10; do
+  sleep 0.2
+  kill -0 $drained 2>/dev/null || break
+done
+checks=$((checks + 1))
+kill -0 $drained 2>/dev/null && fail "a stream that drains does not end when it is stopped"
+wait $drained
+
+expect 0 'random_resized_crop' recipe imagenet-train
+expect 0 'cifar-eval' recipe
+expect 2 'Did you mean `mnist`' recipe mnits
 serve synthetic:8 --stream four --samples 1000 --memory 1MiB --epochs 1
 expect 0 'receipts match' consume four
 wait $!
