@@ -195,7 +195,8 @@ same "what is left of it" "" "$(ls "$work/streams")"
 echo "-- names that are no UTF-8"
 named="$work/$(printf 'n\377')"
 ln -s "$work/images" "$named"
-expect 0 '"samples_per_epoch":' dump "imagefolder:$named" --recipe imagenet-train --positions 0:2 --out "$work/named" --json
+expect 0 '"samples_per_epoch":' dump "imagefolder:$named" --recipe imagenet-train --positions 0:2 \
+  --out "$work/named" --json
 expect 0 '"bad":0' check "imagefolder:$named" --json
 
 echo "-- benchmarks"
