@@ -21,8 +21,8 @@ if(PkgConfig_FOUND)
 endif()
 batchcast_need(libzmq_FOUND libzmq3-dev)
 if(libzmq_FOUND)
-  # What libzmq itself was built with comes along too, and FindPkgConfig puts it elsewhere the second
-  # time: everything would be compiled again. Its header needs none of it.
+  # What libzmq itself was built with comes along too, and FindPkgConfig puts it elsewhere the
+  # second time: everything would be compiled again. Its header needs none of it.
   pkg_get_variable(libzmq_include_dir libzmq includedir)
   set_target_properties(PkgConfig::libzmq PROPERTIES
     INTERFACE_COMPILE_OPTIONS "" INTERFACE_INCLUDE_DIRECTORIES "${libzmq_include_dir}")
