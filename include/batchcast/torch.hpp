@@ -1,0 +1,8 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#pragma once
+
+// For trainers that use libtorch, 1.13 or 2.x: tensors over batches, and torch's own shapes of a
+// data loader. Core never includes torch.
+#include <batchcast/adapt/torch_tensor.hpp>
+#include <batchcast/batchcast.hpp>
