@@ -67,6 +67,9 @@ class Batch {
   [[nodiscard]] std::uint64_t epoch() const noexcept { return contents_.epoch; }
   [[nodiscard]] const FieldTable& fields() const noexcept { return *contents_.fields; }
 
+  /// Whether its memory is this consumer's own (access = private, or `free` pace).
+  [[nodiscard]] bool writable() const noexcept { return contents_.writable; }
+
   /// One field of all samples. Throws InvalidArgument for a wrong name or type.
   template <class T>
   [[nodiscard]] FieldView<const T> field(std::string_view name) const {
@@ -78,7 +81,7 @@ class Batch {
                                            contents_.strides[index]);
   }
 
-  /// The same, writable: only for consumers with access = private, whose batches are their own.
+  /// The same, writable. Throws InvalidArgument unless the batch is `writable`.
   template <class T>
   [[nodiscard]] FieldView<T> writable_field(std::string_view name) const {
     if (!contents_.writable) throw_read_only();

@@ -2,16 +2,18 @@
 // Copyright 2026 the batchcast authors
 #pragma once
 
+#include <batchcast/adapt/torch_storage.hpp>
 #include <batchcast/batch.hpp>
 #include <batchcast/core/error.hpp>
 #include <batchcast/core/field_table.hpp>
+#include <batchcast/core/limits.hpp>
 
 #include <ATen/core/Tensor.h>
-#include <ATen/ops/from_blob.h>
-#include <torch/version.h>
 
+#include <algorithm>
+#include <array>
+#include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -49,21 +51,53 @@ namespace batchcast {
   }
 }
 
-/// One field of all samples as a tensor [samples, shape...] over the batch's own memory. The lease
-/// is held while any view of it lives.
-[[nodiscard]] inline at::Tensor tensor_of(const Batch& batch, std::size_t index) {
-  const FieldInfo& field = batch.fields()[index];
-  const at::ScalarType type =
-      index == batch.fields().sample_id_index() ? at::kLong : scalar_type(field);
-  std::vector<std::int64_t> sizes{static_cast<std::int64_t>(batch.size())};
-  sizes.insert(sizes.end(), field.spec.shape.begin(), field.spec.shape.end());
-  const auto view = batch.field<std::byte>(index);
-  auto held = std::make_shared<Batch>(batch.share());
-  return at::from_blob(
-      const_cast<std::byte*>(view.data()), sizes, [held](void*) {},
-      at::TensorOptions().dtype(type));
+namespace detail {
+
+inline void set_geometry(const at::Tensor& tensor, const FieldInfo& field, std::size_t samples) {
+  const std::vector<std::int64_t>& shape = field.spec.shape;
+  std::array<std::int64_t, limits::dimensions_max + 1> sizes;
+  sizes[0] = static_cast<std::int64_t>(samples);
+  std::copy(shape.begin(), shape.end(), sizes.begin() + 1);
+  const at::IntArrayRef all_sizes(sizes.data(), shape.size() + 1);
+  at::TensorImpl& tensor_impl = *tensor.unsafeGetTensorImpl();
+  if (field.stride_bytes == field.sample_bytes) {
+    tensor_impl.set_sizes_contiguous(all_sizes);
+    return;
+  }
+  std::array<std::int64_t, limits::dimensions_max + 1> strides;
+  std::int64_t stride = 1;
+  for (std::size_t i = shape.size(); i > 0; --i) {
+    strides[i] = stride;
+    stride *= sizes[i];
+  }
+  strides[0] = static_cast<std::int64_t>(field.stride_bytes / size_of(field.spec.dtype));
+  tensor_impl.set_sizes_and_strides(all_sizes, at::IntArrayRef(strides.data(), shape.size() + 1));
 }
 
+}  // namespace detail
+
+/// One field of all samples as a tensor [samples, shape...] over the batch's own memory, without a
+/// copy. The lease is held while any view of the tensor lives, or whatever autograd keeps of it;
+/// the batch itself may go. From any thread.
+///
+/// Writing to it copies first with libtorch 2.x, and ends the process with the ring's message with
+/// 1.x, unless the batch is `writable`. `sample_id` comes as int64. Throws InvalidArgument for a
+/// dtype without a torch twin.
+[[nodiscard]] inline at::Tensor tensor_of(const Batch& batch, std::size_t index) {
+  const FieldInfo& field = batch.fields()[index];
+  const auto type = c10::scalarTypeToTypeMeta(
+      index == batch.fields().sample_id_index() ? at::kLong : scalar_type(field));
+  const auto view = batch.field<std::byte>(index);
+  // Of the ring, or of the consumer's own: the storage tells the two apart.
+  auto* const data = const_cast<std::byte*>(view.data());
+  const std::size_t size = (view.size() - 1) * field.stride_bytes + field.sample_bytes;
+  at::Tensor tensor = at::detail::make_tensor<at::TensorImpl>(
+      detail::lease_storage(batch, {data, size}), at::DispatchKeySet(at::DispatchKey::CPU), type);
+  detail::set_geometry(tensor, field, batch.size());
+  return tensor;
+}
+
+/// The same by the field's name. Throws InvalidArgument, listing what there is, for a wrong one.
 [[nodiscard]] inline at::Tensor tensor_of(const Batch& batch, std::string_view field) {
   return tensor_of(batch, batch.fields().index_of(field));
 }

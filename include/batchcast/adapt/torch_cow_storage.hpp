@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#pragma once
+
+#include <c10/core/CPUAllocator.h>
+#include <c10/core/Storage.h>
+#include <c10/core/StorageImpl.h>
+#include <c10/core/impl/COWDeleter.h>
+#include <c10/util/Exception.h>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+// libtorch 2.x copies a storage on its first write if others refer to the same bytes (lazy clones).
+// Here the ring is always such another: a reference of our own, the pin, makes every write copy.
+namespace batchcast::detail {
+
+using CowContext = c10::impl::cow::COWDeleterContext;
+
+/// Foreign bytes, and what has to be called once nobody looks at them any more.
+struct ForeignBytes {
+  void* data = nullptr;
+  void* context = nullptr;
+  c10::DeleterFnPtr let_go = nullptr;
+};
+
+/// How many refer to the bytes. libtorch has no public way to ask, but explicit instantiations may
+/// name private members.
+inline std::int64_t references_of(const CowContext& context);
+template <auto Member>
+struct CowReferences {
+  friend std::int64_t references_of(const CowContext& context) {
+    return (context.*Member).load(std::memory_order_acquire);
+  }
+};
+template struct CowReferences<&CowContext::refcount_>;
+
+/// Pins whose tensors are gone while lazy clones of them are not. Without the pin the last clone
+/// would take the ring's memory for its own and write to it. Thread-safe.
+class LingeringPins {
+ public:
+  void add(CowContext& pin) {
+    const std::lock_guard lock(mutex_);
+    pins_.push_back(&pin);
+    count_.store(pins_.size(), std::memory_order_relaxed);
+  }
+  /// Lets go of what only we refer to.
+  void sweep() {
+    if (count_.load(std::memory_order_relaxed) == 0) return;
+    std::vector<CowContext*> over;
+    {
+      const std::lock_guard lock(mutex_);
+      std::erase_if(pins_, [&](CowContext* pin) {
+        if (references_of(*pin) != 1) return false;
+        over.push_back(pin);
+        return true;
+      });
+      count_.store(pins_.size(), std::memory_order_relaxed);
+    }
+    for (CowContext* pin : over) c10::impl::cow::cow_deleter(pin);
+  }
+
+ private:
+  std::mutex mutex_;
+  std::vector<CowContext*> pins_;
+  std::atomic<std::size_t> count_ = 0;
+};
+
+/// Of this process; never destroyed, since tensors may outlive every static.
+inline LingeringPins& lingering_pins() {
+  static LingeringPins* const pins = new LingeringPins();
+  return *pins;
+}
+
+/// A copy-on-write storage that keeps a pin on its bytes for as long as it lives.
+class PinnedStorage final : public c10::StorageImpl {
+ public:
+  PinnedStorage(void* data, CowContext& pin, std::size_t size)
+      : c10::StorageImpl(use_byte_size_t(), static_cast<std::int64_t>(size),
+                         c10::DataPtr(data, &pin, c10::impl::cow::cow_deleter, c10::kCPU),
+                         c10::GetCPUAllocator(), /*resizable=*/true),
+        pin_(&pin) {
+    pin.increment_refcount();
+  }
+  PinnedStorage(const PinnedStorage&) = delete;
+  PinnedStorage& operator=(const PinnedStorage&) = delete;
+  ~PinnedStorage() override { unpin(); }
+
+  void release_resources() override { unpin(); }
+
+ private:
+  void unpin() {
+    if (pin_ == nullptr) return;
+    CowContext* const pin = std::exchange(pin_, nullptr);
+    c10::StorageImpl::release_resources();  // our other reference, unless a write took it
+    if (references_of(*pin) == 1) {
+      c10::impl::cow::cow_deleter(pin);  // waits for a lazy clone that is just copying
+    } else {
+      lingering_pins().add(*pin);
+    }
+  }
+
+  CowContext* pin_;
+};
+
+/// A storage over `bytes` whose writers get a copy. `bytes.let_go` is called once, when the storage
+/// and all lazy clones of it are gone or have copies of their own; with lazy clones that are left,
+/// when the next storage is made after that.
+inline c10::Storage copy_on_write_storage(ForeignBytes bytes, std::size_t size) {
+  lingering_pins().sweep();
+  auto* const context = new CowContext({bytes.context, bytes.let_go});
+  return c10::Storage(c10::make_intrusive<PinnedStorage>(bytes.data, *context, size));
+}
+
+/// Tries it once: a libtorch that does it otherwise than those that this was written for is found
+/// out here, rather than by a write into the ring.
+inline bool try_copy_on_write() {
+  struct Scratch {
+    std::uint64_t value = 1;
+    int let_go = 0;
+  };
+  Scratch scratch;
+  const auto release = [](void* context) { ++static_cast<Scratch*>(context)->let_go; };
+  bool copied = false;
+  {
+    c10::Storage storage =
+        copy_on_write_storage({&scratch.value, &scratch, release}, sizeof(scratch.value));
+    const bool seen = storage.data() == &scratch.value;
+    std::memset(storage.mutable_data(), 0, sizeof(scratch.value));
+    copied = seen && storage.data() != &scratch.value && scratch.value == 1;
+  }
+  return copied && scratch.let_go == 1;
+}
+
+/// Whether this libtorch does as expected. If not, says so once; tensors are then copies.
+inline bool copies_on_write() {
+  static const bool works = [] {
+    const bool tried = try_copy_on_write();
+    if (!tried) {
+      TORCH_WARN(
+          "batchcast: this libtorch does not copy storages on their first write as expected. "
+          "Batches are copied as they are made into tensors.");
+    }
+    return tried;
+  }();
+  return works;
+}
+
+}  // namespace batchcast::detail

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#pragma once
+
+#include <batchcast/batch.hpp>
+
+#include <c10/core/Allocator.h>
+#include <c10/core/CPUAllocator.h>
+#include <c10/core/Storage.h>
+#include <torch/version.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <utility>
+
+#if TORCH_VERSION_MAJOR >= 2
+#include <batchcast/adapt/torch_cow_storage.hpp>
+#endif
+
+namespace batchcast::detail {
+
+/// Bytes of one field that the samples of a batch take.
+struct FieldBytes {
+  std::byte* data = nullptr;
+  std::size_t size = 0;
+};
+
+/// A reference to a batch as libtorch keeps one: a context and who lets go of it, on whichever
+/// thread drops the last view.
+inline void* new_lease(const Batch& batch) {
+  return std::make_unique<Batch>(batch.share()).release();
+}
+inline void delete_lease(void* lease) { delete static_cast<Batch*>(lease); }
+
+/// A storage over the batch's own memory, which it keeps. Writes go to that memory: it has to be
+/// the trainer's own, or writes have to end the process.
+inline c10::Storage plain_storage(const Batch& batch, FieldBytes bytes) {
+  return c10::Storage(c10::Storage::use_byte_size_t(), static_cast<std::int64_t>(bytes.size),
+                      c10::DataPtr(bytes.data, new_lease(batch), delete_lease, c10::kCPU),
+                      c10::GetCPUAllocator(), /*resizable=*/true);
+}
+
+/// A storage of torch's own with a copy of the bytes.
+inline c10::Storage copied_storage(FieldBytes bytes) {
+  c10::Allocator* const allocator = c10::GetCPUAllocator();
+  c10::DataPtr copy = allocator->allocate(bytes.size);
+  std::memcpy(copy.get(), bytes.data, bytes.size);
+  return c10::Storage(c10::Storage::use_byte_size_t(), static_cast<std::int64_t>(bytes.size),
+                      std::move(copy), allocator, /*resizable=*/true);
+}
+
+/// What a batch's tensor stands on: the trainer's own memory as it is, the ring's so that a write
+/// copies it first. libtorch 1.x cannot do that: there a write ends the process with the ring's
+/// message.
+inline c10::Storage lease_storage(const Batch& batch, FieldBytes bytes) {
+  if (batch.writable()) return plain_storage(batch, bytes);
+#if TORCH_VERSION_MAJOR >= 2
+  if (!copies_on_write()) return copied_storage(bytes);
+  return copy_on_write_storage({bytes.data, new_lease(batch), delete_lease}, bytes.size);
+#else
+  return plain_storage(batch, bytes);
+#endif
+}
+
+}  // namespace batchcast::detail
