@@ -10,6 +10,9 @@
 
 #include "torch/filled_stream.hpp"
 
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
 #include <functional>
 #include <sstream>
 #include <string>
@@ -272,6 +275,49 @@ TEST_CASE("Threads that write to and drop tensors and lazy clones of one batch d
   { const at::Tensor sweeps = tensor_of(batch, "image"); }
   batch = Batch();
   CHECK(consumer.stats().leases_held == 0);
+}
+
+#else
+
+/// Where and what the test below is to write; it runs as a program of its own, which it ends.
+constexpr const char* folder_variable = "BATCHCAST_TEST_FOLDER";
+constexpr const char* operation_variable = "BATCHCAST_TEST_OPERATION";
+
+TEST_CASE("writes to the ring", "[.]") {
+  const char* const folder = std::getenv(folder_variable);
+  const char* const operation = std::getenv(operation_variable);
+  REQUIRE((folder != nullptr && operation != nullptr));
+  Consumer consumer({.stream = "filled", .batch_size = 16, .directory = folder});
+  writes().at(std::stoul(operation)).run(tensor_of(consumer.next().value(), "image"));
+}
+
+/// What that program says, and how it ended as waitpid has it.
+std::pair<std::string, int> write_elsewhere(const std::string& folder, std::size_t operation) {
+  const std::string program = std::filesystem::read_symlink("/proc/self/exe").string();
+  const std::string command = std::string(folder_variable) + "='" + folder + "' " +
+                              operation_variable + "=" + std::to_string(operation) + " '" +
+                              program + "' 'writes to the ring' 2>&1";
+  std::FILE* const pipe = ::popen(command.c_str(), "r");
+  REQUIRE(pipe != nullptr);
+  std::string said;
+  for (int c = 0; (c = std::fgetc(pipe)) != EOF;) said.push_back(static_cast<char>(c));
+  return {said, ::pclose(pipe)};
+}
+
+TEST_CASE("Whatever writes to the ring's own memory is told whose it is, and dies of it") {
+  FilledStream stream(testing::image_schema(), 64);
+  const at::Tensor before = tensor_of(stream.consumer(64).next().value(), "image").clone();
+  for (const std::size_t operation : {std::size_t{0}, std::size_t{2}, std::size_t{7}}) {
+    INFO(writes()[operation].name);
+    const auto [said, status] = write_elsewhere(stream.options(16).directory, operation);
+    INFO(said);
+    CHECK(status != 0);
+    CHECK(said.find("batchcast") != std::string::npos);
+    CHECK(said.find("`filled`") != std::string::npos);
+    CHECK(said.find("clone()") != std::string::npos);
+    CHECK(said.find("access = private") != std::string::npos);
+  }
+  CHECK(torch::equal(tensor_of(stream.consumer(64).next().value(), "image"), before));
 }
 
 #endif
