@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the batchcast authors
-#include "core/nearest_name.hpp"
+#include <batchcast/core/nearest_name.hpp>
 
 #include <algorithm>
 #include <cstddef>

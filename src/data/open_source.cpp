@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the batchcast authors
 #include <batchcast/core/error.hpp>
+#include <batchcast/core/nearest_name.hpp>
 #include <batchcast/data/source.hpp>
 
 #include <algorithm>
@@ -11,7 +12,6 @@
 #include <utility>
 #include <vector>
 
-#include "core/nearest_name.hpp"
 #include "data/source_kinds.hpp"
 
 namespace batchcast {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the batchcast authors
-#include "core/nearest_name.hpp"
 #include "data/pipeline_core.hpp"
 
 #include <batchcast/core/error.hpp>
+#include <batchcast/core/nearest_name.hpp>
 
 #include <nlohmann/json.hpp>
 

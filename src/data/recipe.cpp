@@ -2,11 +2,11 @@
 // Copyright 2026 the batchcast authors
 #include <batchcast/data/recipe.hpp>
 
-#include "core/nearest_name.hpp"
 #include "data/presets.hpp"
 #include "data/recipe_reader.hpp"
 
 #include <batchcast/core/error.hpp>
+#include <batchcast/core/nearest_name.hpp>
 
 #include <nlohmann/json.hpp>
 

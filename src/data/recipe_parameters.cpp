@@ -2,9 +2,8 @@
 // Copyright 2026 the batchcast authors
 #include "data/recipe_parameters.hpp"
 
-#include "core/nearest_name.hpp"
-
 #include <batchcast/core/error.hpp>
+#include <batchcast/core/nearest_name.hpp>
 
 #include <algorithm>
 

@@ -2,12 +2,12 @@
 // Copyright 2026 the batchcast authors
 #include "data/recipe_reader.hpp"
 
-#include "core/nearest_name.hpp"
 #include "data/recipe_parameters.hpp"
 #include "data/stage_options.hpp"
 
 #include <batchcast/core/error.hpp>
 #include <batchcast/core/limits.hpp>
+#include <batchcast/core/nearest_name.hpp>
 #include <batchcast/core/schema.hpp>
 
 #include <algorithm>

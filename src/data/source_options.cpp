@@ -3,13 +3,12 @@
 #include "data/source_options.hpp"
 
 #include <batchcast/core/error.hpp>
+#include <batchcast/core/nearest_name.hpp>
 
 #include <algorithm>
 #include <charconv>
 #include <cstdlib>
 #include <system_error>
-
-#include "core/nearest_name.hpp"
 
 namespace batchcast::detail {
 namespace {

@@ -2,7 +2,7 @@
 // Copyright 2026 the batchcast authors
 #include "data/stage_options.hpp"
 
-#include "core/nearest_name.hpp"
+#include <batchcast/core/nearest_name.hpp>
 
 #include <nlohmann/json.hpp>
 

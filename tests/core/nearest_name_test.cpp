@@ -2,7 +2,7 @@
 // Copyright 2026 the batchcast authors
 #include "../catch.hpp"
 
-#include "core/nearest_name.hpp"
+#include <batchcast/core/nearest_name.hpp>
 
 #include <string>
 #include <vector>

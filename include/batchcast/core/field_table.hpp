@@ -3,6 +3,7 @@
 #pragma once
 
 #include <batchcast/core/error.hpp>
+#include <batchcast/core/nearest_name.hpp>
 #include <batchcast/core/schema.hpp>
 #include <batchcast/core/view.hpp>
 
@@ -37,7 +38,8 @@ class FieldTable {
   }
   [[nodiscard]] std::size_t sample_id_index() const noexcept { return fields_.size() - 1; }
 
-  /// Index of the field of that name; throws InvalidArgument that lists the names there are.
+  /// Index of the field of that name; throws InvalidArgument that lists the names there are, and
+  /// says which of them is near.
   [[nodiscard]] std::size_t index_of(std::string_view name) const {
     for (std::size_t i = 0; i < fields_.size(); ++i) {
       if (fields_[i].spec.name == name) return i;
@@ -60,12 +62,14 @@ class FieldTable {
  private:
   [[noreturn]] void throw_unknown(std::string_view name) const {
     std::string known;
+    std::vector<std::string> names;
     for (const FieldInfo& field : fields_) {
       known += known.empty() ? "" : ", ";
       known += to_text(field.spec);
+      names.push_back(field.spec.name);
     }
     throw InvalidArgument("batchcast: the stream has no field `" + std::string(name) +
-                          "`. It has " + known + ".");
+                          "`. It has " + known + "." + detail::did_you_mean(name, names));
   }
   [[noreturn]] static void throw_dtype(const FieldInfo& field) {
     throw InvalidArgument(
