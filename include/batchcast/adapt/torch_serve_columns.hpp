@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#pragma once
+
+#include <batchcast/core/dtype.hpp>
+#include <batchcast/core/error.hpp>
+#include <batchcast/core/schema.hpp>
+#include <batchcast/data/maker.hpp>
+
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/from_blob.h>
+#include <torch/version.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+// Tensors of somebody's loader as the fields of a stream: what they are, and how they get there.
+namespace batchcast::detail {
+
+/// One field of a batch: a tensor [samples, shape...] of all, or a tensor [shape...] of each.
+struct TorchColumn {
+  std::string name;
+  std::vector<at::Tensor> tensors;
+  bool one_each = false;
+
+  [[nodiscard]] std::size_t samples() const {
+    return one_each ? tensors.size() : static_cast<std::size_t>(tensors.front().size(0));
+  }
+};
+
+struct TorchColumns {
+  std::vector<TorchColumn> columns;
+  std::size_t samples = 0;
+};
+
+[[nodiscard]] inline std::optional<DType> dtype_of(at::ScalarType type) noexcept {
+  switch (type) {
+    case at::kByte:
+      return DType::u8;
+    case at::kChar:
+      return DType::i8;
+    case at::kShort:
+      return DType::i16;
+    case at::kInt:
+      return DType::i32;
+    case at::kLong:
+      return DType::i64;
+    case at::kHalf:
+      return DType::f16;
+    case at::kBFloat16:
+      return DType::bf16;
+    case at::kFloat:
+      return DType::f32;
+    case at::kDouble:
+      return DType::f64;
+    case at::kBool:
+      return DType::boolean;
+    default:
+      return std::nullopt;
+  }
+}
+
+[[noreturn]] inline void throw_unservable(const std::string& name, const std::string& why) {
+  throw InvalidArgument("batchcast: field `" + name + "` of the batch cannot be served: it is " +
+                        why);
+}
+
+/// Throws InvalidArgument, naming the field, for what has no place in a stream.
+[[nodiscard]] inline DType checked_dtype(const at::Tensor& tensor, const std::string& name) {
+  if (!tensor.defined()) {
+    throw_unservable(name, "an undefined tensor. Give each example of the dataset a value for it.");
+  }
+  if (tensor.is_nested()) {
+    throw_unservable(name, "a nested tensor. Pad it: all samples of a stream have one shape.");
+  }
+  if (tensor.layout() != at::kStrided) {
+    throw_unservable(name, "sparse or of another layout of its own. Call to_dense() on it first.");
+  }
+  if (tensor.is_meta()) throw_unservable(name, "on the meta device, which holds no values.");
+  const auto dtype = dtype_of(tensor.scalar_type());
+  if (!dtype) {
+    throw_unservable(name, std::string(c10::toString(tensor.scalar_type())) +
+                               ", which streams have no dtype for. Convert it in the dataset: "
+                               "to(torch::kFloat) or to(torch::kLong), dequantize() for quantised "
+                               "and view_as_real() for complex numbers.");
+  }
+  return *dtype;
+}
+
+/// What one sample of a column is. Throws InvalidArgument for what cannot be served.
+[[nodiscard]] inline FieldSpec spec_of(const TorchColumn& column) {
+  const at::Tensor& first = column.tensors.front();
+  FieldSpec spec{column.name, checked_dtype(first, column.name), first.sizes().vec()};
+  if (!column.one_each) {
+    if (spec.shape.empty()) {
+      throw_unservable(column.name,
+                       "a tensor without dimensions, and the first one counts the samples. Give it "
+                       "one value for each sample.");
+    }
+    spec.shape.erase(spec.shape.begin());
+  }
+  for (const at::Tensor& other : column.tensors) {
+    const FieldSpec is{column.name, checked_dtype(other, column.name), other.sizes().vec()};
+    if (column.one_each && is != spec) {
+      throw_unservable(column.name, "`" + to_text(spec) + "` in one example and `" + to_text(is) +
+                                        "` in another. Crop, resize or pad, so that all samples "
+                                        "have one shape and dtype.");
+    }
+  }
+  return spec;
+}
+
+/// The schema of a batch, without `sample_id`, and whether all columns have as many samples.
+[[nodiscard]] inline Schema schema_of(const TorchColumns& batch) {
+  Schema schema;
+  for (const TorchColumn& column : batch.columns) {
+    FieldSpec spec = spec_of(column);
+    if (column.samples() != batch.samples) {
+      throw InvalidArgument("batchcast: a batch has " + std::to_string(batch.samples) +
+                            " samples of field `" + batch.columns.front().name + "` and " +
+                            std::to_string(column.samples()) + " of `" + column.name +
+                            "`. The first dimension of every tensor counts the samples.");
+    }
+    if (column.name != sample_id_name) {
+      schema.push_back(std::move(spec));
+    } else if (spec.dtype != DType::i64 || !spec.shape.empty()) {
+      throw_unservable(column.name, "`" + to_text(spec) +
+                                        "`. It is the dataset's index: one i64 for each sample, or "
+                                        "none at all.");
+    }
+  }
+  return schema;
+}
+
+/// The elements as they lie; asking so makes no copy-on-write tensor copy.
+[[nodiscard]] inline const std::byte* bytes_of(const at::Tensor& tensor) {
+#if TORCH_VERSION_MAJOR > 2 || (TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR >= 1)
+  return static_cast<const std::byte*>(tensor.const_data_ptr());
+#else
+  return static_cast<const std::byte*>(tensor.data_ptr());
+#endif
+}
+
+/// Whether the bytes in host memory are the values, in their order.
+[[nodiscard]] inline bool lies_plain(const at::Tensor& tensor) {
+  return tensor.device().is_cpu() && tensor.is_contiguous() && !tensor.is_neg();
+}
+
+/// Samples of whatever strides and device into their places.
+inline void copy_strided(const at::Tensor& samples, const FieldSlots& to) {
+  const auto item = static_cast<std::size_t>(samples.element_size());
+  std::vector<std::int64_t> strides(static_cast<std::size_t>(samples.dim()), 1);
+  for (std::size_t i = strides.size() - 1; i > 1; --i) {
+    strides[i - 1] = strides[i] * samples.size(static_cast<std::int64_t>(i));
+  }
+  strides[0] = static_cast<std::int64_t>(to.stride_bytes / item);
+  const at::Tensor places =
+      at::from_blob(to.data, samples.sizes(), strides,
+                    at::TensorOptions().dtype(samples.scalar_type()).device(at::kCPU));
+  places.copy_(samples.detach());
+}
+
+/// `count` samples of a column, the first of them `begin`, into their places.
+inline void copy_samples(const TorchColumn& column, std::size_t begin, std::size_t count,
+                         const FieldSlots& to) {
+  if (column.one_each) {
+    for (std::size_t i = 0; i < count; ++i) {
+      const at::Tensor& sample = column.tensors[begin + i];
+      const FieldSlots place{to.data + i * to.stride_bytes, to.stride_bytes};
+      if (lies_plain(sample)) {
+        std::memcpy(place.data, bytes_of(sample), sample.nbytes());
+      } else {
+        copy_strided(sample.unsqueeze(0), place);
+      }
+    }
+    return;
+  }
+  const at::Tensor& all = column.tensors.front();
+  if (!lies_plain(all)) {
+    copy_strided(all.narrow(0, static_cast<std::int64_t>(begin), static_cast<std::int64_t>(count)),
+                 to);
+    return;
+  }
+  const std::size_t sample_bytes = all.nbytes() / column.samples();
+  const std::byte* const from = bytes_of(all) + begin * sample_bytes;
+  if (to.stride_bytes == sample_bytes) {
+    std::memcpy(to.data, from, count * sample_bytes);
+    return;
+  }
+  for (std::size_t i = 0; i < count; ++i) {
+    std::memcpy(to.data + i * to.stride_bytes, from + i * sample_bytes, sample_bytes);
+  }
+}
+
+}  // namespace batchcast::detail
