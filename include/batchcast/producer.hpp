@@ -25,7 +25,7 @@ struct ProducerOptions {
   /// Name of the stream: one producer has it at a time.
   std::string stream;
   /// Fields of a sample; `sample_id` is added.
-  Schema schema;
+  Schema schema = {};
   /// Bytes for samples, at most.
   std::uint64_t memory = std::uint64_t{256} << 20;
   /// N; 0 where epochs end when `end_epoch` says so.
