@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+//
+// What other tests run as processes of their own. Run without being asked, they have nothing to do.
+#include "torch/loader_support.hpp"
+#include "torch/producer_process.hpp"
+
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include <cstdlib>
+
+namespace batchcast::testing {
+namespace {
+
+std::string asked_for(const char* variable) {
+  const char* const text = std::getenv(variable);
+  return text == nullptr ? "" : text;
+}
+
+TEST_CASE("Role: a producer", "[.producer]") {
+  const std::string directory = asked_for(role_directory);
+  if (directory.empty()) return;
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  const ServedStream stream({.recipe_json = asked_for(role_recipe)}, directory);
+  for (;;) ::pause();
+}
+
+}  // namespace
+}  // namespace batchcast::testing
