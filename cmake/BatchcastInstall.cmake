@@ -25,6 +25,7 @@ configure_package_config_file(cmake/batchcastConfig.cmake.in batchcastConfig.cma
 write_basic_package_version_file(batchcastConfigVersion.cmake COMPATIBILITY SameMajorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/batchcastConfig.cmake
               ${PROJECT_BINARY_DIR}/batchcastConfigVersion.cmake
+              cmake/BatchcastTorch.cmake
         DESTINATION ${package_dir})
 
 # Where only libbatchcast.a is installed, a plain `pkg-config --libs` must name what it uses too:
