@@ -5,11 +5,12 @@
 #include <batchcast/core/clock.hpp>
 
 #include "attachment.hpp"
+#include "start_attach.hpp"
 
 namespace batchcast {
 
 Consumer::Consumer(ConsumerOptions options)
-    : attachment_(detail::Attachment::attach(options)), batch_size_(options.batch_size) {}
+    : attachment_(detail::attach_to_stream(options)), batch_size_(options.batch_size) {}
 
 Consumer::~Consumer() {
   if (attachment_ && !attachment_->in_forked_child()) attachment_->abandon();

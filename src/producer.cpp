@@ -44,6 +44,10 @@ void Producer::stop(const std::string& reason) noexcept { core_->writer().stop(r
 
 void Producer::fail(const std::string& reason) noexcept { core_->writer().fail(reason); }
 
+bool Producer::stop_if_unattended(double seconds, const std::string& reason) noexcept {
+  return core_->writer().stop_if_unattended(static_cast<std::uint64_t>(seconds * 1e9), reason);
+}
+
 bool Producer::evict(std::string_view consumer, const std::string& reason) {
   return core_->evict(consumer, reason);
 }

@@ -5,6 +5,7 @@
 #include <batchcast/core/clock.hpp>
 #include <batchcast/core/error.hpp>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstring>
 #include <exception>
@@ -224,9 +225,16 @@ bool ProducerCore::finish(int linger_ms) {
   check_process();
   writer_->finish();
   over_.store(true, std::memory_order_relaxed);
-  const bool drained = writer_->wait_drained(linger_ms);
-  if (drained) writer_->close();
-  return drained;
+  const std::uint64_t started_ns = now_ns();
+  for (;;) {
+    int left_ms = linger_ms;
+    if (linger_ms >= 0) {
+      const auto waited_ms = static_cast<std::int64_t>((now_ns() - started_ns) / 1'000'000);
+      left_ms = static_cast<int>(std::max<std::int64_t>(0, linger_ms - waited_ms));
+    }
+    if (!writer_->wait_drained(left_ms)) return false;
+    if (writer_->close()) return true;  // else somebody came at the last moment
+  }
 }
 
 void ProducerCore::end() noexcept {
@@ -243,6 +251,7 @@ void ProducerCore::end() noexcept {
         writer_->stop("the producer ended before its last epoch");
       }
     }
+    if (writer_->status().state != StreamState::failed) directory_.forget_log();
   } catch (const std::exception& error) {
     log(LogLevel::error, std::string("could not end the stream in order: ") + error.what());
   }

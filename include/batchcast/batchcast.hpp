@@ -20,3 +20,4 @@
 
 #include <batchcast/batch.hpp>
 #include <batchcast/consumer.hpp>
+#include <batchcast/start.hpp>

@@ -6,6 +6,7 @@
 #include <batchcast/core/log.hpp>
 #include <batchcast/core/options.hpp>
 #include <batchcast/core/schema.hpp>
+#include <batchcast/start.hpp>
 
 #include <cstdint>
 #include <iterator>
@@ -48,6 +49,9 @@ struct ConsumerOptions {
   /// On a write into a batch, say whose memory it was before the process dies of it.
   bool explain_faults = true;
   LogCallback log = {};
+  /// With a source: `batchcast serve` is started where nobody serves the stream, and a stream of
+  /// another recipe is refused. The connect time-out then holds for opening the dataset too.
+  StartOptions start = {};
 };
 
 struct ConsumerStats {
@@ -80,8 +84,9 @@ struct NextBatch {
 /// counts on them until the last is gone.
 class Consumer {
  public:
-  /// Waits for the producer if need be, and attaches. Throws StreamNotFound, Refused, RingTooSmall,
-  /// InvalidArgument, StreamFinished and the like.
+  /// Waits for the producer if need be, or starts it, and attaches. Throws StreamNotFound, Refused,
+  /// RingTooSmall, InvalidArgument, StreamFinished and the like; with `start`, StartFailed and
+  /// RecipeMismatch.
   explicit Consumer(ConsumerOptions options);
   ~Consumer();
   Consumer(Consumer&&) noexcept;

@@ -173,6 +173,10 @@ class Producer {
   /// with this text. From any thread. `stop` also ends the wait of `finish`.
   void stop(const std::string& reason) noexcept;
   void fail(const std::string& reason) noexcept;
+  /// Stops it if no consumer but observers has been attached for so long, counted from the last
+  /// that left, or from the beginning. False, and nothing happens, otherwise. Who comes at the same
+  /// moment is either attached, or refused.
+  [[nodiscard]] bool stop_if_unattended(double seconds, const std::string& reason) noexcept;
 
   /// Takes a consumer's place away although it lives: it gets Revoked. False if there is none.
   bool evict(std::string_view consumer, const std::string& reason);

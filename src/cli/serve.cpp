@@ -32,6 +32,7 @@ struct Options {
   std::string on_stall = "report";
   double stall_timeout_s = 60;
   double linger_s = -1;
+  double idle_exit_s = -1;
   std::string huge_pages = "auto";
   std::vector<std::uint32_t> allow_uids;
   bool free_running = false;
@@ -106,10 +107,10 @@ bool serve_dataset(const Options& options, Interrupts& interrupts, const Dataset
   const auto seconds = [&] { return seconds_from_ns(now_ns() - started_ns); };
   bool drained = false;
   {
-    Service service({interrupts, producer, dataset});
+    Service service({interrupts, producer, dataset, options.idle_exit_s});
     if (!service.produce({.workers = options.workers.count()})) {
       print_report(options, producer.stats(), dataset, seconds(), false);
-      remove_stream_files(producer);
+      remove_stream_files(producer, service.failed());
       end_at_once(service.failed() ? exit_environment : exit_ok);
     }
     drained = service.linger(options.linger_s);
@@ -166,6 +167,12 @@ void add_how(CLI::App& serve, Options& options) {
                   "Seconds to stay after the last epoch for consumers that still read; -1: as long "
                   "as they do")
       ->capture_default_str();
+  serve
+      .add_option(
+          "--idle-exit", options.idle_exit_s,
+          "End when no consumer has been attached for so many seconds (who only looks, such "
+          "as `peek`, is none)")
+      ->check(above_zero());
   serve.add_option("--huge-pages", options.huge_pages, "auto: above 4 GiB, where there are any")
       ->capture_default_str()
       ->check(CLI::IsMember({"auto", "off", "transparent", "explicit"}));

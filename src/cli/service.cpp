@@ -14,7 +14,6 @@
 #include <algorithm>
 #include <chrono>
 #include <csignal>
-#include <filesystem>
 #include <thread>
 
 namespace batchcast::cli {
@@ -83,19 +82,18 @@ std::string progress_text(const ProducerStats& stream, const FeederStats& feeder
   return text;
 }
 
-void remove_stream_files(const Producer& producer) noexcept {
-  std::error_code ignored;
+void remove_stream_files(const Producer& producer, bool failed) noexcept {
   const StreamPaths paths = stream_paths(producer.directory(), producer.stream());
   // Somebody may have removed the directory, and another producer made it again.
   if (look_at_lock(paths.lock).pid != static_cast<std::int32_t>(::getpid())) return;
-  for (const std::string& path : {paths.door, paths.control, paths.events, paths.lock}) {
-    std::filesystem::remove(path, ignored);
-  }
-  std::filesystem::remove(paths.directory, ignored);
+  batchcast::remove_stream_files(paths, failed);
 }
 
 Service::Service(const Parts& parts)
-    : interrupts_(parts.interrupts), producer_(parts.producer), dataset_(parts.dataset) {}
+    : interrupts_(parts.interrupts),
+      producer_(parts.producer),
+      dataset_(parts.dataset),
+      idle_exit_s_(parts.idle_exit_s) {}
 
 bool Service::produce(const FeederOptions& options) {
   auto feeder = std::make_unique<Feeder>(producer_, dataset_.maker(), options);
@@ -159,8 +157,16 @@ void Service::look() {
     return;
   }
   signal_ = interrupts_.wait(look_ms);
-  if (signal_ == 0) return;
+  if (signal_ == 0) return end_if_idle();
   producer_.stop(std::string("its producer got ") + (signal_ == SIGINT ? "SIGINT" : "SIGTERM"));
+}
+
+void Service::end_if_idle() {
+  if (idle_exit_s_ < 0) return;
+  const std::string why = fmt::format("nobody was attached for {:g} s", idle_exit_s_);
+  if (!producer_.stop_if_unattended(idle_exit_s_, why + " (--idle-exit)")) return;
+  progress_.finish();
+  fmt::print(stderr, "{}: ending, as --idle-exit asks\n", why);
 }
 
 void Service::show(const FeederStats& stats) {

@@ -22,6 +22,7 @@ class Service {
     Interrupts& interrupts;
     Producer& producer;
     const Dataset& dataset;
+    double idle_exit_s = -1;  ///< ends the stream when nobody is attached for so long
   };
   explicit Service(const Parts& parts);
 
@@ -41,11 +42,13 @@ class Service {
   [[nodiscard]] bool ended(Feeder& feeder) const;
   [[nodiscard]] bool ended_in_vain(std::uint64_t& since_ns) const;
   void look();
+  void end_if_idle();
   void show(const FeederStats& stats);
 
   Interrupts& interrupts_;
   Producer& producer_;
   const Dataset& dataset_;
+  const double idle_exit_s_;
   ProgressLine progress_;
   int signal_ = 0;
   bool failed_ = false;
@@ -55,7 +58,8 @@ class Service {
 [[nodiscard]] std::string progress_text(const ProducerStats& stream, const FeederStats& feeder,
                                         const Dataset& dataset);
 
-/// Removes what a producer that cannot be destroyed would leave of its stream's directory.
-void remove_stream_files(const Producer& producer) noexcept;
+/// Removes what a producer that cannot be destroyed would leave of its stream's directory; the log
+/// of a trainer's start stays where the stream failed.
+void remove_stream_files(const Producer& producer, bool failed) noexcept;
 
 }  // namespace batchcast::cli

@@ -7,15 +7,16 @@
 
 #include "control/report.hpp"
 #include "control/stream_lock.hpp"
+#include "control/stream_place.hpp"
 #include "control/trust.hpp"
 #include "control/unix_socket.hpp"
 
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <filesystem>
 
@@ -23,38 +24,6 @@ namespace batchcast {
 namespace {
 
 namespace fs = std::filesystem;
-
-/// Opens a directory without following a link at its end, and checks it. Empty if it is not there.
-FileDescriptor open_directory(int at, const char* name, const std::string& path, Trust trust) {
-  struct stat status;
-  if (::fstatat(at, name, &status, AT_SYMLINK_NOFOLLOW) != 0) {
-    if (errno == ENOENT) return {};
-    throw SystemError("batchcast: cannot look at " + path, errno);
-  }
-  if (std::string wrong = distrust(path, status, trust); !wrong.empty()) throw Error(wrong);
-  FileDescriptor directory(::openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
-  if (!directory) {
-    if (errno == ENOENT) return {};
-    throw SystemError("batchcast: cannot open " + path, errno);
-  }
-  // Once more, of what was opened: the path may have changed hands in between.
-  if (::fstat(directory.get(), &status) != 0) {
-    throw SystemError("batchcast: cannot look at " + path, errno);
-  }
-  if (std::string wrong = distrust(path, status, trust); !wrong.empty()) throw Error(wrong);
-  return directory;
-}
-
-/// Other users must be able to pass through, and cannot list what is there.
-void let_others_pass(int directory, const std::string& path) {
-  struct stat status;
-  if (::fstat(directory, &status) == 0 && (status.st_mode & 0011U) == 0011U) return;
-  if (::fchmod(directory, (status.st_mode & 0755U) | 0711U) != 0) {
-    throw SystemError(
-        "batchcast: other users cannot pass through " + path + ", and its mode cannot be changed",
-        errno);
-  }
-}
 
 std::string taken_text(const std::string& stream, const StreamPaths& paths) {
   const std::int32_t pid = look_at_lock(paths.lock).pid;
@@ -85,11 +54,22 @@ StreamDirectory::StreamDirectory(Options options) : options_(std::move(options))
 
 StreamDirectory::~StreamDirectory() {
   if (::getpid() != owner_pid_ || !intact()) return;
-  ::unlink(paths_.door.c_str());
-  ::unlink(paths_.control.c_str());
-  ::unlink(paths_.events.c_str());
-  ::unlink(paths_.lock.c_str());
-  ::rmdir(paths_.directory.c_str());
+  remove_stream_files(paths_, keep_log_);
+}
+
+void remove_stream_files(const StreamPaths& paths, bool keep_log) noexcept {
+  const FileDescriptor start(
+      ::open(paths.start.c_str(), O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+  // Held by somebody: a producer is about to be started, and these two are that one's.
+  if (start && ::flock(start.get(), LOCK_EX | LOCK_NB) == 0) {
+    if (!keep_log) ::unlink(paths.log.c_str());
+    ::unlink(paths.start.c_str());
+  }
+  // The lock last: until then nobody else serves from here.
+  for (const std::string* path : {&paths.door, &paths.control, &paths.events, &paths.lock}) {
+    ::unlink(path->c_str());
+  }
+  ::rmdir(paths.directory.c_str());
 }
 
 void StreamDirectory::make() {
@@ -97,22 +77,8 @@ void StreamDirectory::make() {
   const bool for_others = !options_.allow_uids.empty();
   // Another producer's exit may remove the directory between any two of these steps.
   for (int tries = 0; tries < 100; ++tries) {
-    std::error_code error;
-    fs::create_directories(fs::path(options_.base).parent_path(), error);
-    if (::mkdir(options_.base.c_str(), 0700) != 0 && errno != EEXIST) {
-      throw SystemError("batchcast: cannot make the directory " + options_.base +
-                            ". Set BATCHCAST_DIR to one that you can write",
-                        errno);
-    }
-    const FileDescriptor base =
-        open_directory(AT_FDCWD, options_.base.c_str(), options_.base, trust);
-    if (!base) continue;
-    if (for_others) let_others_pass(base.get(), options_.base);
-    if (::mkdirat(base.get(), options_.stream.c_str(), 0700) != 0 && errno != EEXIST) {
-      throw SystemError("batchcast: cannot make the directory " + paths_.directory, errno);
-    }
     const FileDescriptor directory =
-        open_directory(base.get(), options_.stream.c_str(), paths_.directory, trust);
+        open_stream_directory({options_.base, options_.stream, trust, for_others});
     if (!directory) continue;
     if (take_lock(directory.get())) {
       if (for_others) let_others_pass(directory.get(), paths_.directory);

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <filesystem>
 #include <utility>
 
 namespace batchcast {
@@ -112,6 +113,8 @@ void PipelineCore::describe() {
   // From here on it is for people, and not what makes the stream the one that it is.
   all["identity"] = identity.to_hex();
   all["source"]["location"] = options.location;
+  std::error_code ignored;
+  all["source"]["directory"] = std::filesystem::current_path(ignored).string();
   all["on_bad_sample"] = options.on_bad_sample == OnBadSample::error ? "error" : "substitute";
   recipe_json = all.dump(-1, ' ', false, Json::error_handler_t::replace);
 }

@@ -33,7 +33,8 @@ RingWriter::RingWriter(Board board, Options options)
       published_(options_.start),
       demand_base_(options_.start),
       valid_from_(options_.start),
-      stream_end_(ledger_.stream_end()) {
+      stream_end_(ledger_.stream_end()),
+      last_leave_ns_(now_ns()) {
   order::set_release(board_.progress().valid_from, valid_from_);
   order::claim(board_.progress(), claimed_);
   order::publish(board_.progress(), published_);
@@ -290,9 +291,12 @@ void RingWriter::give_back(const Ticket& ticket) noexcept {
 bool RingWriter::over() const noexcept { return outcome_ != StreamState::running; }
 
 bool RingWriter::held_back() const noexcept {
-  const auto trainers = std::count_if(attached_.begin(), attached_.end(),
-                                      [](const Attached& one) { return !one.observes; });
-  return !publishing_ && static_cast<std::uint64_t>(trainers) < options_.wait_for;
+  return !publishing_ && trainers() < options_.wait_for;
+}
+
+std::size_t RingWriter::trainers() const noexcept {
+  return static_cast<std::size_t>(std::count_if(attached_.begin(), attached_.end(),
+                                                [](const Attached& one) { return !one.observes; }));
 }
 
 void RingWriter::bump() noexcept {

@@ -110,6 +110,10 @@ std::optional<NotAdmitted> RingWriter::refusal_if_over() const {
   if (outcome_ == StreamState::failed) {
     return NotAdmitted{NotAdmitted::Reason::failed, outcome_text_};
   }
+  if (closed_) {
+    return NotAdmitted{NotAdmitted::Reason::finished, "its last epoch is made and was read"};
+  }
+  if (drain_cancelled_) return NotAdmitted{NotAdmitted::Reason::stopped, "its producer is ending"};
   return std::nullopt;
 }
 
@@ -214,6 +218,7 @@ void RingWriter::drop(std::size_t at) noexcept {
   if (!consumer.paused) {
     demand_base_ = std::max(demand_base_, std::min(consumer.floor, published_));
   }
+  if (!consumer.observes) last_leave_ns_ = now_ns();
   ConsumerEntry& entry = board_.consumer(consumer.index);
   order::revoke(entry);
   order::bump(entry.bell);

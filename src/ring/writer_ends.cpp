@@ -81,6 +81,20 @@ void RingWriter::stop(const std::string& text) noexcept {
   bells.wake();
 }
 
+bool RingWriter::stop_if_unattended(std::uint64_t for_ns, const std::string& text) noexcept {
+  BellList bells;
+  {
+    Lock lock(mutex_);
+    const bool ended = drain_cancelled_ || (over() && outcome_ != StreamState::finished);
+    if (ended || trainers() != 0 || now_ns() - last_leave_ns_ < for_ns) return false;
+    drain_cancelled_ = true;
+    bump();
+    if (!over()) enter_end(StreamState::stopped, text, bells);
+  }
+  bells.wake();
+  return true;
+}
+
 void RingWriter::fail(const std::string& text) noexcept {
   BellList bells;
   {
@@ -148,11 +162,14 @@ bool RingWriter::drained() {
   return true;
 }
 
-void RingWriter::close() noexcept {
+bool RingWriter::close() {
   Lock lock(mutex_);
+  if (!drained()) return false;
+  closed_ = true;
   if (outcome_ == StreamState::finished) {
     order::store_state(board_.progress(), StreamState::finished);
   }
+  return true;
 }
 
 }  // namespace batchcast

@@ -11,7 +11,7 @@
 #include <vector>
 
 // Where a stream lives: <base>/<stream>/{lock,door,control,events}. Whoever holds the lock serves
-// it.
+// it. A stream that trainers start has {start,serve.log} there too (start.hpp).
 namespace batchcast {
 
 /// Throws InvalidArgument unless `name` can name a stream: 1 to limits::stream_name_bytes_max
@@ -35,8 +35,15 @@ struct StreamPaths {
   std::string door;
   std::string control;
   std::string events;
+  std::string start;  ///< whoever holds it may start a producer
+  std::string log;    ///< of a producer that was started so, locked while it lives
 };
 [[nodiscard]] StreamPaths stream_paths(std::string_view base, std::string_view stream);
+
+/// Removes what lies in a stream's directory, and the directory. For a producer that holds the
+/// lock, as the last thing it does. What belongs to a start that is under way stays; so does the
+/// log where somebody is to read in it why a stream failed.
+void remove_stream_files(const StreamPaths& paths, bool keep_log) noexcept;
 
 /// What a consumer finds of a stream in all candidate directories, best first.
 struct StreamPlaces {
@@ -94,6 +101,8 @@ class StreamDirectory {
   /// Makes them again. False, and a warning once, if that cannot be, or if another producer has
   /// taken the name meanwhile.
   [[nodiscard]] bool repair() noexcept;
+  /// The stream came to an end that nobody needs to look into: its log goes too.
+  void forget_log() noexcept { keep_log_ = false; }
 
  private:
   void make();
@@ -105,6 +114,7 @@ class StreamDirectory {
   FileDescriptor lock_;
   std::int32_t owner_pid_ = 0;
   bool warned_ = false;
+  bool keep_log_ = true;
 };
 
 }  // namespace batchcast

@@ -40,6 +40,17 @@ struct StreamNotFound : Error {
   using Error::Error;
 };
 
+/// A `batchcast serve` that was to be started failed, or there is no such command; the text has
+/// what it said.
+struct StartFailed : Error {
+  using Error::Error;
+};
+
+/// The stream is served with another recipe than the one asked for; the text shows what differs.
+struct RecipeMismatch : Error {
+  using Error::Error;
+};
+
 /// Another producer already serves that name.
 struct StreamTaken : Error {
   using Error::Error;

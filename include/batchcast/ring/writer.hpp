@@ -135,12 +135,16 @@ class RingWriter {
   /// Ends the stream where it is, or the wait for a finished one to drain.
   void stop(const std::string& text) noexcept;
   void fail(const std::string& text) noexcept;
+  /// The same as `stop` if no consumer but observers has been attached for so long, counted from
+  /// the last that left, or from the beginning. Who comes later is refused: nobody is let in and
+  /// then told to go.
+  [[nodiscard]] bool stop_if_unattended(std::uint64_t for_ns, const std::string& text) noexcept;
 
   /// Waits until every consumer has let go of all that is published, and of a stream that came to
   /// its end, until it ever had one. Negative: for ever. False at the time-out, and after `stop`.
   [[nodiscard]] bool wait_drained(int timeout_ms);
-  /// After draining: `finished` for good.
-  void close() noexcept;
+  /// `finished` for good: nobody is let in any more. False if somebody came who still drains.
+  [[nodiscard]] bool close();
   /// Every sample up to the stream's end is complete, whether it could be published yet or not.
   [[nodiscard]] bool all_made() const;
 
@@ -223,6 +227,7 @@ class RingWriter {
   void drop(std::size_t at) noexcept;
   void evict_at(std::size_t at, std::string reason);
   [[nodiscard]] Attached* find(std::uint32_t index, std::uint64_t tenant) noexcept;
+  [[nodiscard]] std::size_t trainers() const noexcept;
   [[nodiscard]] std::string unique_name(const std::string& wanted) const;
   [[nodiscard]] bool drained();
   // Called without.
@@ -253,6 +258,8 @@ class RingWriter {
   std::string outcome_text_;
   bool publishing_ = false;  ///< the first publication is done
   bool had_consumer_ = false;
+  bool closed_ = false;
+  std::uint64_t last_leave_ns_;  ///< of a consumer that was no observer; at first, the beginning
   bool claimer_waits_ = false;
   bool drain_cancelled_ = false;
   Stall stall_;

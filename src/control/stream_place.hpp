@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#pragma once
+
+#include <batchcast/core/file_descriptor.hpp>
+
+#include "control/trust.hpp"
+
+#include <string>
+
+namespace batchcast {
+
+/// A directory that holds a stream, or will.
+struct StreamPlace {
+  const std::string& base;
+  const std::string& stream;
+  Trust trust = {};
+  bool for_others = false;  ///< other users may pass through the base
+};
+
+/// Makes both directories where they are missing, and opens the stream's, without following a link
+/// and checked. Empty where somebody removed one of them meanwhile: try again. Throws Error for a
+/// directory that cannot be trusted, SystemError.
+[[nodiscard]] FileDescriptor open_stream_directory(const StreamPlace& place);
+
+/// Other users must be able to pass through, and cannot list what is there.
+void let_others_pass(int directory, const std::string& path);
+
+}  // namespace batchcast

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#include "start_attach.hpp"
+
+#include "start_deadline.hpp"
+
+#include <batchcast/core/error.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+
+namespace batchcast::detail {
+namespace {
+
+constexpr int look_again_ms = 20;
+// Who answered the door a moment ago may be gone; then another one has to be started.
+constexpr int attach_within_ms = 1'000;
+// A stream whose consumers have all it has ends within that time.
+constexpr int finished_stream_ends_ms = 1'000;
+
+std::shared_ptr<Attachment> attach_once(const ConsumerOptions& options, const Deadline& deadline) {
+  ConsumerOptions once = options;
+  const int left_ms = deadline.left_ms();
+  once.connect_timeout_ms = left_ms < 0 ? attach_within_ms : std::min(left_ms, attach_within_ms);
+  auto attachment = Attachment::attach(once);
+  check_recipe(options.stream, attachment->board().recipe_json(), options.start);
+  return attachment;
+}
+
+[[noreturn]] void say_finished(const StreamFinished& refused) {
+  throw StreamFinished(std::string(refused.what()) +
+                       ". All its epochs are made, and its producer stays for consumers that still "
+                       "read them. Another can be started when it has ended; with epochs = 0 a "
+                       "stream has no last epoch.");
+}
+
+}  // namespace
+
+std::shared_ptr<Attachment> attach_to_stream(const ConsumerOptions& options) {
+  if (options.start.source.empty()) return Attachment::attach(options);
+  const Deadline deadline(options.connect_timeout_ms);
+  std::optional<Deadline> finished;
+  for (;;) {
+    ensure_served({options.stream, options.directory, deadline.left_ms(), options.log},
+                  options.start);
+    try {
+      return attach_once(options, deadline);
+    } catch (const StreamFinished& refused) {
+      if (!finished) finished.emplace(finished_stream_ends_ms);
+      if (finished->over() || deadline.over()) say_finished(refused);
+    } catch (const StreamFailed&) {
+      throw;
+    } catch (const StreamOver&) {  // it is just ending
+      if (deadline.over()) throw;
+    } catch (const StreamNotFound&) {
+      if (deadline.over()) throw;
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(look_again_ms));
+  }
+}
+
+}  // namespace batchcast::detail

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#include "start_command.hpp"
+
+#include <batchcast/core/error.hpp>
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cstdlib>
+#include <filesystem>
+
+namespace batchcast::detail {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* env_command = "BATCHCAST_COMMAND";
+constexpr const char* usual_name = "batchcast";
+
+bool can_run(const fs::path& path) {
+  std::error_code ignored;
+  return fs::is_regular_file(path, ignored) && ::access(path.c_str(), X_OK) == 0;
+}
+
+std::vector<fs::path> on_path(const std::string& name, const std::string& path) {
+  std::vector<fs::path> found;
+  for (std::size_t at = 0; at <= path.size() && !path.empty();) {
+    const std::size_t end = std::min(path.find(':', at), path.size());
+    found.push_back(fs::path(path.substr(at, end - at)) / name);  // an empty one: where we are
+    at = end + 1;
+  }
+  return found;
+}
+
+std::string named_command(const std::string& name, const std::string& path,
+                          const std::string& origin) {
+  const bool is_path = name.find('/') != std::string::npos;
+  for (const fs::path& place : is_path ? std::vector<fs::path>{name} : on_path(name, path)) {
+    if (can_run(place)) return fs::absolute(place).string();
+  }
+  throw StartFailed("batchcast: " + origin + " is `" + name + "`, and there is no such command" +
+                    (is_path ? "" : " on the PATH") +
+                    ". Name the `batchcast` command, or leave it out to have it looked for.");
+}
+
+std::string number_text(double number) {
+  std::array<char, 32> text{};
+  const auto end = std::to_chars(text.data(), text.data() + text.size(), number).ptr;
+  return {text.data(), end};
+}
+
+bool is_plain(const std::string& word) {
+  return !word.empty() && std::all_of(word.begin(), word.end(), [](unsigned char c) {
+    return std::isalnum(c) != 0 || std::string_view("-_./:=,@%+").find(c) != std::string_view::npos;
+  });
+}
+
+}  // namespace
+
+CommandPlaces command_places() {
+  CommandPlaces places;
+  std::error_code ignored;
+  places.program = fs::read_symlink("/proc/self/exe", ignored).string();
+  if (const char* path = std::getenv("PATH")) places.path = path;
+#ifdef BATCHCAST_INSTALLED_COMMAND
+  places.installed = BATCHCAST_INSTALLED_COMMAND;
+#endif
+  return places;
+}
+
+std::string find_command(const std::string& wanted, const CommandPlaces& places) {
+  if (!wanted.empty()) return named_command(wanted, places.path, "the command to start streams");
+  const char* named = std::getenv(env_command);
+  if (named != nullptr && *named != '\0')
+    return named_command(named, places.path, "$" + std::string(env_command));
+
+  std::vector<fs::path> looked_at;
+  if (!places.program.empty()) {
+    const fs::path folder = fs::path(places.program).parent_path();
+    looked_at = {folder / usual_name, folder.parent_path() / usual_name};
+  }
+  for (fs::path& place : on_path(usual_name, places.path)) looked_at.push_back(std::move(place));
+  if (!places.installed.empty()) looked_at.emplace_back(places.installed);
+  for (const fs::path& place : looked_at) {
+    if (can_run(place)) return fs::absolute(place).string();
+  }
+  std::string text = "batchcast: the command `batchcast`, which serves streams, was not found at";
+  for (const fs::path& place : looked_at) text += "\n  " + place.string();
+  throw StartFailed(text + "\nSet " + env_command +
+                    " to its path, put it on the PATH, or start the stream by hand with "
+                    "`batchcast serve`.");
+}
+
+std::vector<std::string> serve_words(const std::string& command, const std::string& stream,
+                                     const StartOptions& options) {
+  if (options.source.empty()) {
+    throw InvalidArgument("batchcast: stream `" + stream +
+                          "` cannot be started without a source, such as imagefolder:train.");
+  }
+  if (!(options.idle_exit_s < 0 || (options.idle_exit_s > 0 && options.idle_exit_s < 1e9))) {
+    throw InvalidArgument(
+        "batchcast: idle_exit_s is " + number_text(options.idle_exit_s) +
+        "; it must be above 0, or below 0 for a producer that stays until it is stopped.");
+  }
+  std::vector<std::string> words = {command, "serve", options.source, "--stream", stream};
+  const auto add = [&words](const char* option, std::string value) {
+    words.emplace_back(option);
+    words.push_back(std::move(value));
+  };
+  if (!options.recipe.empty()) add("--recipe", options.recipe);
+  add("--seed", std::to_string(options.seed));
+  add("--memory", std::to_string(options.memory));
+  if (options.epochs != 0) add("--epochs", std::to_string(options.epochs));
+  if (options.wait_for != 0) add("--wait-for", std::to_string(options.wait_for));
+  if (options.idle_exit_s > 0) add("--idle-exit", number_text(options.idle_exit_s));
+  words.insert(words.end(), options.arguments.begin(), options.arguments.end());
+  const auto holds_null = [](const std::string& word) {
+    return word.find('\0') != std::string::npos;
+  };
+  if (std::any_of(words.begin(), words.end(), holds_null)) {
+    throw InvalidArgument("batchcast: an argument to start stream `" + stream +
+                          "` with has a null character in it.");
+  }
+  return words;
+}
+
+std::string shell_text(const std::vector<std::string>& words) {
+  std::string text;
+  for (const std::string& word : words) {
+    if (!text.empty()) text += ' ';
+    if (is_plain(word)) {
+      text += word;
+      continue;
+    }
+    text += '\'';
+    for (const char c : word) text += c == '\'' ? std::string("'\\''") : std::string(1, c);
+    text += '\'';
+  }
+  return text;
+}
+
+std::optional<std::string> value_of(const std::vector<std::string>& words,
+                                    std::string_view option) {
+  std::optional<std::string> value;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    if (words[i] == option && i + 1 < words.size()) value = words[i + 1];
+    if (words[i].starts_with(std::string(option) + "=")) value = words[i].substr(option.size() + 1);
+  }
+  return value;
+}
+
+}  // namespace batchcast::detail

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#pragma once
+
+#include <batchcast/start.hpp>
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+// Which command starts a stream, and with which words.
+namespace batchcast::detail {
+
+/// Where it may be, besides what the caller and the environment name.
+struct CommandPlaces {
+  std::string program;    ///< the running one
+  std::string path;       ///< as $PATH has it
+  std::string installed;  ///< beside this library; empty where that is not known
+};
+[[nodiscard]] CommandPlaces command_places();
+
+/// The file to run: `wanted`, else $BATCHCAST_COMMAND, else the first `batchcast` of the places.
+/// Throws StartFailed with all places that were looked at.
+[[nodiscard]] std::string find_command(const std::string& wanted, const CommandPlaces& places);
+
+/// `COMMAND serve SOURCE --stream …`. Throws InvalidArgument for options that cannot be.
+[[nodiscard]] std::vector<std::string> serve_words(const std::string& command,
+                                                   const std::string& stream,
+                                                   const StartOptions& options);
+
+/// The words as one could type them.
+[[nodiscard]] std::string shell_text(const std::vector<std::string>& words);
+
+/// What follows `option` (`--shard 0/2` or `--shard=0/2`), the last one if there are several.
+[[nodiscard]] std::optional<std::string> value_of(const std::vector<std::string>& words,
+                                                  std::string_view option);
+
+}  // namespace batchcast::detail

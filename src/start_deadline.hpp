@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#pragma once
+
+#include <batchcast/core/clock.hpp>
+
+#include <algorithm>
+#include <cstdint>
+
+namespace batchcast::detail {
+
+/// A time-out that several waits share; a negative one never ends.
+class Deadline {
+ public:
+  explicit Deadline(int timeout_ms) noexcept : started_ns_(now_ns()), timeout_ms_(timeout_ms) {}
+
+  [[nodiscard]] std::int64_t waited_ms() const noexcept {
+    return static_cast<std::int64_t>((now_ns() - started_ns_) / 1'000'000);
+  }
+  /// Negative where it never ends.
+  [[nodiscard]] int left_ms() const noexcept {
+    if (timeout_ms_ < 0) return -1;
+    return static_cast<int>(std::max<std::int64_t>(0, timeout_ms_ - waited_ms()));
+  }
+  [[nodiscard]] bool over() const noexcept { return left_ms() == 0; }
+
+ private:
+  std::uint64_t started_ns_;
+  int timeout_ms_;
+};
+
+}  // namespace batchcast::detail

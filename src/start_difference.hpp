@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#pragma once
+
+#include <nlohmann/json.hpp>
+
+#include <string>
+#include <vector>
+
+namespace batchcast::detail {
+
+/// What differs between a stream's recipe and the one asked for, key by key in the order of keys:
+/// `recipe.fields[0].stages[1].size: the stream has 224, asked for 192`. Empty where they are
+/// equal. Both may be anybody's; how deep they are is limited by who parsed them.
+[[nodiscard]] std::vector<std::string> recipe_differences(const nlohmann::json& stream,
+                                                          const nlohmann::json& asked);
+
+}  // namespace batchcast::detail

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#include "start_lock.hpp"
+
+#include "control/stream_place.hpp"
+#include "control/unix_socket.hpp"
+
+#include <batchcast/core/error.hpp>
+
+#include <nlohmann/json.hpp>
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <cstdio>
+#include <utility>
+
+// The file: a number that every failure raises, in so many digits and a line feed, then the last
+// failure as JSON.
+namespace batchcast::detail {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr std::size_t digits = 20;
+constexpr std::size_t head_bytes = digits + 1;
+constexpr std::size_t failure_bytes_max = std::size_t{1} << 16;
+constexpr int directory_tries = 100;
+
+bool write_all(int fd, std::string_view text, off_t at) noexcept {
+  while (!text.empty()) {
+    const ssize_t bytes = ::pwrite(fd, text.data(), text.size(), at);
+    if (bytes < 0 && errno == EINTR) continue;
+    if (bytes <= 0) return false;
+    text.remove_prefix(static_cast<std::size_t>(bytes));
+    at += bytes;
+  }
+  return true;
+}
+
+}  // namespace
+
+StartLock::StartLock(std::string base, std::string stream)
+    : base_(std::move(base)), stream_(std::move(stream)), paths_(stream_paths(base_, stream_)) {}
+
+StartLock::~StartLock() {
+  // Said explicitly: a child that this process forked meanwhile has the file open as well.
+  if (held_by_ == ::getpid()) ::flock(file_.get(), LOCK_UN);
+}
+
+void StartLock::queue() {
+  // A producer's exit may remove the directory between any two of these steps.
+  for (int tries = 0; tries < directory_tries; ++tries) {
+    directory_ = open_stream_directory({base_, stream_});
+    if (!directory_) continue;
+    file_ = FileDescriptor(::openat(directory_.get(), "start",
+                                    O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600));
+    if (!file_ && errno == ENOENT) continue;
+    if (!file_) throw SystemError("batchcast: cannot open " + paths_.start, errno);
+    struct stat status;
+    if (::fstat(file_.get(), &status) != 0 || !S_ISREG(status.st_mode)) {
+      throw Error("batchcast: " + paths_.start + " is not a regular file. Remove it.");
+    }
+    queued_at_ = generation();
+    return;
+  }
+  throw Error("batchcast: " + paths_.directory +
+              " is removed as fast as it is made. Choose another directory with BATCHCAST_DIR.");
+}
+
+bool StartLock::try_take() {
+  for (;;) {
+    if (!file_) queue();
+    const bool free = ::flock(file_.get(), LOCK_EX | LOCK_NB) == 0;
+    const int error = errno;
+    struct stat status;
+    const bool still_there =
+        ::fstat(file_.get(), &status) == 0 &&
+        identity_at(paths_.start) == FileIdentity{status.st_dev, status.st_ino};
+    if (free && still_there) {
+      held_by_ = ::getpid();
+      return true;
+    }
+    // Its producer may have removed it on its way out; those who come now queue at another.
+    if (free) ::flock(file_.get(), LOCK_UN);
+    if (!still_there) {
+      file_.reset();
+      continue;
+    }
+    if (error != EWOULDBLOCK && error != EINTR) {
+      throw SystemError("batchcast: cannot lock " + paths_.start, error);
+    }
+    return false;
+  }
+}
+
+std::uint64_t StartLock::generation() const noexcept {
+  std::array<char, digits> text{};
+  std::uint64_t number = 0;
+  const ssize_t bytes = ::pread(file_.get(), text.data(), text.size(), 0);
+  if (bytes > 0) std::from_chars(text.data(), text.data() + bytes, number);
+  return number;
+}
+
+std::optional<FailedStart> StartLock::failed_meanwhile() const {
+  if (generation() == queued_at_) return std::nullopt;
+  std::string text(failure_bytes_max, '\0');
+  const ssize_t bytes = ::pread(file_.get(), text.data(), text.size(), head_bytes);
+  if (bytes <= 0) return std::nullopt;
+  text.resize(static_cast<std::size_t>(bytes));
+  const Json json = Json::parse(text, nullptr, false);
+  FailedStart failure;
+  try {
+    failure.words = json.at("words").get<std::vector<std::string>>();
+    failure.text = json.at("text").get<std::string>();
+  } catch (const Json::exception&) {
+    return std::nullopt;  // whoever wrote it was killed over it
+  }
+  return failure;
+}
+
+void StartLock::tell_failure(const FailedStart& failure) noexcept {
+  try {
+    const std::string text = Json{{"words", failure.words}, {"text", failure.text}}.dump(
+        -1, ' ', false, Json::error_handler_t::replace);
+    if (text.size() > failure_bytes_max) return;  // each then finds out by itself
+    std::array<char, head_bytes + 1> head{};
+    std::snprintf(head.data(), head.size(), "%020llu\n",
+                  static_cast<unsigned long long>(generation() + 1));
+    // The number last: it says that the rest is whole.
+    if (::ftruncate(file_.get(), head_bytes) != 0) return;
+    if (!write_all(file_.get(), text, head_bytes)) return;
+    static_cast<void>(write_all(file_.get(), {head.data(), head_bytes}, 0));
+  } catch (const std::exception&) {
+    // The same.
+  }
+}
+
+FileDescriptor StartLock::make_log() const {
+  if (::unlinkat(directory_.get(), "serve.log", 0) != 0 && errno != ENOENT) {
+    throw SystemError("batchcast: cannot replace " + paths_.log, errno);
+  }
+  FileDescriptor log(::openat(directory_.get(), "serve.log",
+                              O_WRONLY | O_APPEND | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+                              0600));
+  if (!log) throw SystemError("batchcast: cannot make " + paths_.log, errno);
+  while (::flock(log.get(), LOCK_EX) != 0) {
+    if (errno != EINTR) throw SystemError("batchcast: cannot lock " + paths_.log, errno);
+  }
+  return log;
+}
+
+}  // namespace batchcast::detail

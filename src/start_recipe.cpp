@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#include <batchcast/start.hpp>
+
+#include <batchcast/core/error.hpp>
+#include <batchcast/data/pipeline.hpp>
+#include <batchcast/data/recipe.hpp>
+#include <batchcast/data/synthetic.hpp>
+
+#include "data/reason.hpp"
+#include "start_command.hpp"
+#include "start_difference.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <filesystem>
+#include <memory>
+
+// Whether a running stream is the one that a trainer would have started.
+namespace batchcast {
+namespace {
+
+using Json = nlohmann::json;
+using Lines = std::vector<std::string>;
+
+constexpr std::size_t lines_max = 12;
+
+std::uint64_t number_of(std::string_view text, const std::string& option) {
+  std::uint64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size()) {
+    throw InvalidArgument("batchcast: the argument " + option + " has `" + std::string(text) +
+                          "` where a number must be.");
+  }
+  return number;
+}
+
+Shard shard_of(const StartOptions& options) {
+  const auto text = detail::value_of(options.arguments, "--shard");
+  if (!text) return {};
+  const std::size_t slash = std::min(text->find('/'), text->size());
+  const std::string_view all = *text;
+  return {number_of(all.substr(0, slash), "--shard"),
+          number_of(all.substr(std::min(slash + 1, all.size())), "--shard")};
+}
+
+bool is_synthetic(std::string_view source) { return source.starts_with("synthetic:"); }
+
+std::string text_at(const Json& object, const char* key) {
+  const auto found = object.find(key);
+  return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
+}
+
+std::string source_differs(const std::string& there, const std::string& asked,
+                           const std::string& more = {}) {
+  return "source: the stream has `" + there + "`, asked for `" + asked + "`" + more;
+}
+
+Lines synthetic_differences(const Json& stream, const StartOptions& options) {
+  SyntheticRecipe asked = SyntheticRecipe::parse(options.source);
+  asked.seed = options.seed;
+  if (const auto text = detail::value_of(options.arguments, "--dtype")) {
+    asked.dtype = parse_dtype(*text).value_or(asked.dtype);
+  }
+  if (const auto text = detail::value_of(options.arguments, "--order")) {
+    asked.order = parse_order_mode(*text).value_or(asked.order);
+  }
+  if (const auto text = detail::value_of(options.arguments, "--samples")) {
+    asked.samples_per_epoch = number_of(*text, "--samples");
+  }
+  Json there = stream;
+  there.erase("epochs");  // how long it goes on, not what it is made of
+  return detail::recipe_differences(there, Json::parse(asked.to_json()));
+}
+
+/// A path says which data it is where it is absolute, or seen from the same directory.
+bool same_place(const Json& source, const std::string& asked) {
+  if (text_at(source, "location") != asked) return false;
+  const std::string path = asked.substr(std::min(asked.find(':') + 1, asked.size()));
+  if (path.starts_with('/') && path.find(',') == std::string::npos) return true;
+  std::error_code ignored;
+  return text_at(source, "directory") == std::filesystem::current_path(ignored).string();
+}
+
+/// The parts that a recipe without fields stands for are the source's to say.
+Json with_all_parts(Json asked, const std::shared_ptr<const Source>& source, Recipe recipe) {
+  PipelineOptions pipeline;
+  pipeline.source = source;
+  pipeline.recipe = std::move(recipe);
+  pipeline.read_ahead_threads = 0;
+  asked["recipe"] = Json::parse(Pipeline(std::move(pipeline)).recipe_json()).at("recipe");
+  return asked;
+}
+
+bool takes_parts_as_they_stand(const Json& recipe) {
+  const Json fields = recipe.value("fields", Json::array());
+  return std::all_of(fields.begin(), fields.end(), [](const Json& field) {
+    return field.is_object() && field.value("stages", Json::array()).empty() &&
+           text_at(field, "name") == text_at(field, "from");
+  });
+}
+
+/// How a stream's recipe differs from one that gives every part as it stands.
+Lines stages_differ(const Json& recipe) {
+  return {"recipe.fields: the stream has " +
+          recipe.value("fields", Json::array())
+              .dump(-1, ' ', false, Json::error_handler_t::replace)
+              .substr(0, 200) +
+          "…, asked for every part of the source as it stands (no recipe)"};
+}
+
+Lines data_differ(const Json& source, const std::string& asked, const Source& opened) {
+  const std::string fingerprint = opened.fingerprint().to_hex();
+  if (text_at(source, "fingerprint") == fingerprint) return {};
+  std::string more = ", which holds other data: ";
+  if (source.value("samples", Json()) != Json(opened.size())) {
+    more += source.value("samples", Json()).dump() + " samples there, " +
+            std::to_string(opened.size()) + " here";
+  } else {
+    more += "as many samples, but other names or sizes";
+  }
+  return {source_differs(text_at(source, "location"), asked, more)};
+}
+
+Lines pipeline_differences(const Json& stream, const StartOptions& options) {
+  const Json source = stream.value("source", Json::object());
+  const std::string location = text_at(source, "location");
+  if (is_synthetic(options.source)) return {source_differs(location, options.source)};
+
+  const Recipe recipe = options.recipe.empty() ? Recipe{} : Recipe::load(options.recipe);
+  const Shard shard = shard_of(options);
+  Json asked = {
+      {"recipe", Json::parse(recipe.to_json())},
+      {"seed", options.seed},
+      {"shard", {{"index", shard.index}, {"count", shard.count}}},
+      {"on_bad_sample", detail::value_of(options.arguments, "--on-bad-sample").value_or("error")}};
+  Json there = Json::object();
+  for (const auto& item : asked.items()) {
+    if (const auto found = stream.find(item.key()); found != stream.end()) {
+      there[item.key()] = *found;
+    }
+  }
+  const bool all_parts = recipe.fields.empty();
+  const Json there_recipe = there.value("recipe", Json::object());
+  if (all_parts && !takes_parts_as_they_stand(there_recipe)) return stages_differ(there_recipe);
+  Lines lines;
+  if (all_parts || !same_place(source, options.source)) {
+    try {
+      const std::shared_ptr<const Source> opened = open_source(options.source);
+      lines = data_differ(source, options.source, *opened);
+      if (all_parts) asked = with_all_parts(std::move(asked), opened, recipe);
+    } catch (const Error& error) {
+      return {source_differs(location, options.source,
+                             ", which cannot be compared: " + detail::as_reason(error.what()))};
+    }
+  }
+  for (std::string& line : detail::recipe_differences(there, asked)) {
+    lines.push_back(std::move(line));
+  }
+  return lines;
+}
+
+[[noreturn]] void refuse(const std::string& stream, const std::string& what) {
+  throw RecipeMismatch("batchcast: stream `" + stream + "` " + what +
+                       "\nAsk for what it has, give yours a name of its own, or end that one with "
+                       "`batchcast stop " +
+                       stream + "`.");
+}
+
+}  // namespace
+
+void check_recipe(std::string_view stream, std::string_view recipe_json,
+                  const StartOptions& options) {
+  const std::string name(stream);
+  const std::string wanted = "`" + options.source + "` was asked for.";
+  if (recipe_json.empty()) {
+    refuse(name, "has no recipe, since a program fills it by itself, and " + wanted);
+  }
+  const Json board = Json::parse(recipe_json, nullptr, false);
+  Lines lines;
+  try {
+    if (board.is_object() && board.contains("batchcast_recipe")) {
+      lines = pipeline_differences(board, options);
+    } else if (board.is_object() && text_at(board, "source") == "synthetic") {
+      lines = is_synthetic(options.source) ? synthetic_differences(board, options)
+                                           : Lines{source_differs("synthetic:", options.source)};
+    } else {
+      refuse(name, "has a recipe of its program's own, and " + wanted);
+    }
+  } catch (const Json::exception& error) {
+    refuse(name,
+           std::string("has a recipe that cannot be read (") + error.what() + "), and " + wanted);
+  }
+  if (lines.empty()) return;
+  std::string text = "is served with another recipe than was asked for:";
+  for (std::size_t i = 0; i < std::min(lines.size(), lines_max); ++i) text += "\n  " + lines[i];
+  if (lines.size() > lines_max) {
+    text += "\n  … and " + std::to_string(lines.size() - lines_max) + " more";
+  }
+  refuse(name, text);
+}
+
+}  // namespace batchcast
