@@ -81,8 +81,8 @@ TEST_CASE("Without Stack a batch is one example a sample", "[loader]") {
   const auto their_loader = theirs.make_unstacked(4);
   const auto our_loader = ours.make_unstacked(4);
   for (int epoch = 0; epoch < 2; ++epoch) CHECK(epoch_of(*our_loader) == epoch_of(*their_loader));
-  const auto batch = our_loader->begin();
-  auto& examples = *const_cast<std::remove_const_t<decltype(batch)>&>(batch);
+  auto it = our_loader->begin();
+  auto& examples = *it;
   CHECK(examples[1].data.sizes() == at::IntArrayRef({1, 4, 4}));
   CHECK(examples[1].target.dim() == 0);
   CHECK(examples[0].data.storage().unsafeGetStorageImpl() ==
