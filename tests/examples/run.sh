@@ -2,17 +2,41 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright 2026 the batchcast authors
 #
-# sh run.sh BIN_DIR    runs the README's producer with two of its consumers, as its reader would, and then
-# the source of one's own
+# sh run.sh BIN_DIR    runs the README's producer with two of its consumers, as its reader would, then the
+# source of one's own, and where they were built the trainers: a changed libtorch program, LeNet on
+# Fashion-MNIST, and a sweep of which one trainer is killed
 set -eu
 
 bin=$1
+root=$(cd "$(dirname "$0")/../.." && pwd)
+# Sockets have short names, so not below a $TMPDIR that may be long.
 work=$(mktemp -d /tmp/batchcast-examples.XXXXXX)
-trap 'kill $producer $other 2>/dev/null || true; rm -rf "$work"' EXIT
 producer=""
 other=""
 mkdir -m 700 "$work/streams"
 export BATCHCAST_DIR="$work/streams"
+
+clean_up() {
+  status=$?
+  trap - EXIT INT TERM
+  # shellcheck disable=SC2086
+  kill $producer $other 2>/dev/null || true
+  for stream in mnist fashion-train fashion-test; do
+    [ ! -e "$work/streams/$stream" ] || "$bin/../batchcast" stop "$stream" >/dev/null 2>&1 || true
+  done
+  rm -rf "$work"
+  exit "$status"
+}
+trap clean_up EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM
+
+# wrong TEXT...: what was expected and is not so; with the output that it was expected in.
+wrong() {
+  echo "wrong: $*" >&2
+  cat "$work/own" >&2
+  exit 1
+}
 
 timeout 60 "$bin/example_01_producer" examples &
 producer=$!
@@ -38,3 +62,59 @@ producer=$!
 timeout 60 "$bin/example_02_consumer" fashion 64 | tee "$work/own"
 wait "$producer"
 grep -q '2 epochs with matching receipts' "$work/own"
+producer=""
+other=""
+
+if [ ! -x "$bin/example_07_sweep" ] || [ ! -x "$bin/../batchcast" ]; then
+  echo "without libtorch or the batchcast command: no trainers"
+  exit 0
+fi
+
+# The same program with torch's loader and with a stream, which it starts: both learn.
+mkdir "$work/unpacked"
+for file in "$fashion"/*.gz; do
+  gunzip -c "$file" >"$work/unpacked/$(basename "$file" .gz)"
+done
+for how in "" shared; do
+  # shellcheck disable=SC2086
+  timeout 120 "$bin/example_05_libtorch_loop" "$work/unpacked" $how >"$work/own" 2>&1 || wrong "05 $how failed"
+  cat "$work/own"
+  awk '/^epoch 2: 60000 samples/ { right = $5 + 0 } END { exit right >= 80 ? 0 : 1 }' "$work/own" ||
+    wrong "05 $how learned nothing"
+done
+"$bin/../batchcast" stop mnist
+
+timeout 240 "$bin/example_06_fashion_mnist" "$fashion" --accuracy 0.88 >"$work/own" 2>&1 || wrong "06 failed"
+cat "$work/own"
+grep -q '3 of 3 epochs with matching receipts' "$work/own" || wrong "06: receipts"
+status=0
+"$bin/example_06_fashion_mnist" "$fashion" --epoch 3 >"$work/own" 2>&1 || status=$?
+[ "$status" = 2 ] && grep -q 'no option --epoch' "$work/own" && grep -q '^usage: ' "$work/own" || wrong "06: usage"
+"$bin/../batchcast" stop fashion-train
+"$bin/../batchcast" stop fashion-test
+
+# A trainer is killed in the middle: it is told so, and the others learn what they would have learned.
+BATCHCAST_COMMAND="$bin/../batchcast" timeout 240 "$bin/example_07_sweep" "$fashion" \
+  "$root/examples/fashion-train.toml" --epochs 1 --accuracy 0.75 --separate-seconds 0 --report-seconds 0.2 \
+  --trainers 0.004:256,0.003:128,0.002:100 >"$work/own" 2>&1 &
+producer=$!
+until victim=$(awk '/^lr0.003-b128 is process/ { id = $4 }
+                    /^lr0.003-b128 .*%/ && $2 + 0 >= 20 { print id; found = 1; exit }
+                    END { exit !found }' "$work/own"); do
+  kill -0 "$producer" 2>/dev/null || wrong "07 ended early"
+  sleep 0.1
+done
+kill -KILL "$victim"
+status=0
+wait "$producer" || status=$?
+producer=""
+tail -n 12 "$work/own"
+[ "$status" = 1 ] || wrong "07: a trainer was killed, and the sweep ended with $status"
+grep -q '^failed: lr0.003-b128 killed by signal 9' "$work/own" || wrong "07 names nobody who was killed"
+grep -q '^lr0.003-b128 .* 0 of 1, killed by signal 9$' "$work/own" || wrong "07: the killed one's row"
+[ "$(grep -c '^failed: ' "$work/own")" = 1 ] || wrong "07: others failed, too"
+for name in lr0.004-b256 lr0.002-b100; do
+  awk -v name="$name" '$1 == name && / 1 of 1$/ && $2 + 0 >= 75 { found = 1 } END { exit !found }' "$work/own" ||
+    wrong "07: $name was disturbed"
+done
+[ -z "$(ls "$work/streams")" ] || wrong "streams were left: $(ls "$work/streams")"
