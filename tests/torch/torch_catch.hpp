@@ -2,8 +2,8 @@
 // Copyright 2026 the batchcast authors
 #pragma once
 
-// libtorch's logging has a CHECK of its own, which ends the process: the tests keep Catch's.
-#include "catch.hpp"
-#pragma push_macro("CHECK")
+// libtorch's logging has a CHECK of its own, which ends the process; Catch's takes its place by
+// coming second. Every file of this folder gets this header first, compiled once.
 #include <torch/torch.h>
-#pragma pop_macro("CHECK")
+
+#include "catch.hpp"
