@@ -9,6 +9,7 @@
 rounds=5
 build_dir=${BATCHCAST_BUILD_DIR:-$root/build/benchmarks}
 batchcast=
+cmake_option=
 script_name=$(basename "$0")
 
 die() {
@@ -27,12 +28,13 @@ common_option() {
   esac
 }
 
-# Builds the release binaries, unless --batchcast named one that stands. Sets `batchcast`.
+# Builds the release binaries, unless --batchcast named one that stands. Sets `batchcast`. A script may set
+# `cmake_option`.
 build() {
   if [ -z "$batchcast" ]; then
     sh "$root/cmake/bootstrap.sh" benchmarks >&2 || die "cmake/bootstrap.sh failed"
     cmake -S "$root" -B "$build_dir" -G Ninja -DCMAKE_BUILD_TYPE=Release \
-      -DBATCHCAST_BUILD_BENCHMARKS=ON >&2 || die "cmake failed"
+      -DBATCHCAST_BUILD_BENCHMARKS=ON ${cmake_option:+"$cmake_option"} >&2 || die "cmake failed"
     cmake --build "$build_dir" --target batchcast_benchmarks >&2 || die "the build failed"
     batchcast=$(find "$build_dir" -type f -name batchcast -perm -u+x | head -n 1)
   fi

@@ -7,21 +7,16 @@
 // less work than the others do, and other pixels.
 // Usage: opencv_crop DIR [--seconds S] [--warm-up S] [--seed N]
 
-#include <opencv2/core.hpp>
-#include <opencv2/imgcodecs.hpp>
-#include <opencv2/imgproc.hpp>
+#include "opencv_image.hpp"
 
 #include <algorithm>
-#include <array>
 #include <chrono>
-#include <cmath>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>
 #include <exception>
 #include <filesystem>
-#include <fstream>
 #include <random>
 #include <stdexcept>
 #include <string>
@@ -30,13 +25,10 @@
 
 namespace {
 
-constexpr int kSide = 224;
 constexpr std::size_t kBatch = 64;
-constexpr std::array<double, 3> kMean = {0.485, 0.456, 0.406};
-constexpr std::array<double, 3> kStd = {0.229, 0.224, 0.225};
 
 using Clock = std::chrono::steady_clock;
-using Random = std::mt19937_64;
+using peers::Random;
 
 struct Options {
   std::filesystem::path folder;
@@ -68,47 +60,18 @@ Options parse(int argc, char** argv) {
   return options;
 }
 
-std::vector<std::string> list_images(const std::filesystem::path& folder) {
-  std::vector<std::string> paths;
-  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
-    if (entry.path().extension() == ".jpg") paths.push_back(entry.path().string());
-  }
-  if (paths.empty()) throw std::runtime_error("no .jpg below " + folder.string());
-  std::sort(paths.begin(), paths.end());
-  return paths;
-}
-
-/// As torchvision's RandomResizedCrop draws it.
-cv::Rect draw_crop(Random& random, cv::Size image) {
-  for (int attempt = 0; attempt < 10; ++attempt) {
-    const double area = std::uniform_real_distribution(0.08, 1.0)(random) * image.area();
-    const double log_aspect =
-        std::uniform_real_distribution(std::log(3.0 / 4), std::log(4.0 / 3))(random);
-    const double aspect = std::exp(log_aspect);
-    const int width = static_cast<int>(std::lround(std::sqrt(area * aspect)));
-    const int height = static_cast<int>(std::lround(std::sqrt(area / aspect)));
-    if (width < 1 || width > image.width || height < 1 || height > image.height) continue;
-    const int x = std::uniform_int_distribution(0, image.width - width)(random);
-    const int y = std::uniform_int_distribution(0, image.height - height)(random);
-    return {x, y, width, height};
-  }
-  const int width = std::min(image.width, image.height * 4 / 3);
-  const int height = std::min(image.height, image.width * 4 / 3);
-  return {(image.width - width) / 2, (image.height - height) / 2, width, height};
-}
-
 class Loader {
  public:
   Loader(std::vector<std::string> paths, std::uint64_t seed)
       : paths_(std::move(paths)), random_(seed), next_(paths_.size()) {
-    pixels_.resize(kBatch * 3 * kSide * kSide);
+    pixels_.resize(kBatch * peers::crop_elements);
   }
 
   /// Reads one value of every sample, as a consumer would at least.
   float make_batch() {
     float sum = 0;
     for (std::size_t i = 0; i < kBatch; ++i) {
-      float* const sample = pixels_.data() + i * 3 * kSide * kSide;
+      float* const sample = pixels_.data() + i * peers::crop_elements;
       make_sample(sample);
       sum += *sample;
     }
@@ -121,37 +84,13 @@ class Loader {
       std::shuffle(paths_.begin(), paths_.end(), random_);
       next_ = 0;
     }
-    read(paths_[next_++]);
-    cv::imdecode(encoded_, cv::IMREAD_COLOR | cv::IMREAD_IGNORE_ORIENTATION, &decoded_);
-    if (decoded_.empty()) throw std::runtime_error("cannot decode " + paths_[next_ - 1]);
-    const cv::Rect crop = draw_crop(random_, decoded_.size());
-    cv::resize(decoded_(crop), resized_, {kSide, kSide}, 0, 0, cv::INTER_LINEAR);
-    if (random_() % 2 == 0) cv::flip(resized_, resized_, 1);
-    cv::split(resized_, planes_);
-    for (int channel = 0; channel < 3; ++channel) {
-      const auto c = static_cast<std::size_t>(channel);
-      cv::Mat plane(kSide, kSide, CV_32F, out + c * kSide * kSide);
-      // BGR in, RGB out.
-      planes_[2 - c].convertTo(plane, CV_32F, 1 / (255 * kStd[c]), -kMean[c] / kStd[c]);
-    }
-  }
-
-  void read(const std::string& path) {
-    std::ifstream file(path, std::ios::binary | std::ios::ate);
-    encoded_.resize(file ? static_cast<std::size_t>(file.tellg()) : 0);
-    file.seekg(0);
-    file.read(reinterpret_cast<char*>(encoded_.data()),
-              static_cast<std::streamsize>(encoded_.size()));
-    if (!file) throw std::runtime_error("cannot read " + path);
+    cropper_.make(paths_[next_++], random_, out);
   }
 
   std::vector<std::string> paths_;
   Random random_;
   std::size_t next_;
-  std::vector<std::uint8_t> encoded_;
-  cv::Mat decoded_;
-  cv::Mat resized_;
-  std::array<cv::Mat, 3> planes_;
+  peers::ImageCropper cropper_;
   std::vector<float> pixels_;
 };
 
@@ -161,7 +100,7 @@ double seconds_since(Clock::time_point begin) {
 
 void measure(const Options& options) {
   cv::setNumThreads(1);
-  Loader loader(list_images(options.folder), options.seed);
+  Loader loader(peers::list_images(options.folder), options.seed);
   volatile float sink = 0;
   for (const auto begin = Clock::now(); seconds_since(begin) < options.warm_up;) {
     sink = loader.make_batch();

@@ -119,13 +119,16 @@ TEST_CASE("every dtype is served", "[torch][serve]") {
       {torch::kInt, DType::i32},       {torch::kLong, DType::i64},  {torch::kHalf, DType::f16},
       {torch::kBFloat16, DType::bf16}, {torch::kFloat, DType::f32}, {torch::kDouble, DType::f64},
       {torch::kBool, DType::boolean}};
-  Map batch;
+  using Unordered = std::unordered_map<std::string, torch::Tensor>;
+  Unordered batch;
   for (const auto& [type, dtype] : types) {
     batch[std::string(name_of(dtype))] = numbers({5, 2, 3}, type);
   }
-  const std::vector<Map> loader = {batch};
+  const std::vector<Unordered> loader = {batch};
   const Taken taken = serve_and_take(loader, serving(folder));
   REQUIRE(taken.schema.size() == types.size());
+  CHECK(std::is_sorted(taken.schema.begin(), taken.schema.end(),
+                       [](const FieldSpec& a, const FieldSpec& b) { return a.name < b.name; }));
   for (const auto& [type, dtype] : types) {
     const std::string name(name_of(dtype));
     CAPTURE(name);
