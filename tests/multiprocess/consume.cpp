@@ -110,6 +110,8 @@ std::string kind_of(const std::exception& error) {
   if (is<OutOfMemory>(error)) return "OutOfMemory";
   if (is<SystemError>(error)) return "SystemError";
   if (is<InvalidArgument>(error)) return "InvalidArgument";
+  if (is<StartFailed>(error)) return "StartFailed";
+  if (is<RecipeMismatch>(error)) return "RecipeMismatch";
   return "other";
 }
 
