@@ -3,7 +3,7 @@
 # Copyright 2026 the batchcast authors
 #
 # sh start.sh BATCHCAST MULTIPROCESS    streams that trainers start with the real command; the trainers are the second
-# program in its role of that name.
+# program in its role `self_starter`.
 set -u
 batchcast=$1
 trainer=$2
@@ -24,7 +24,7 @@ dismiss() {
 train() {
   name=$1
   shift
-  "$trainer" --role trainer parent=$$ command="$batchcast" name="$name" idle_exit=1 "$@" \
+  "$trainer" --role self_starter parent=$$ command="$batchcast" name="$name" idle_exit=1 "$@" \
     <&9 >"$work/train.$name" 2>"$work/train.$name.err" &
 }
 

@@ -169,7 +169,7 @@ int train(const Words& words) {
   return well ? 0 : 3;
 }
 
-const RoleRegistration train_role("trainer", train);
+const RoleRegistration train_role("self_starter", train);
 
 }  // namespace
 
@@ -222,7 +222,7 @@ bool Ledger::all_gone(int timeout_ms) const {
 Process trainer(const std::vector<std::string>& words, const std::vector<std::string>& more) {
   std::vector<std::string> all = words;
   all.insert(all.end(), more.begin(), more.end());
-  return {"trainer", all};
+  return {"self_starter", all};
 }
 
 bool runs(pid_t pid) {

@@ -21,7 +21,7 @@ class Ledger {
   Ledger(const Ledger&) = delete;
   Ledger& operator=(const Ledger&) = delete;
 
-  /// Words for a `trainer`, which hands them on to what it starts.
+  /// Words for a `self_starter`, which hands them on to what it starts.
   [[nodiscard]] std::vector<std::string> words() const;
   /// The same, for producers that go no further than their start until the gate is opened.
   [[nodiscard]] std::vector<std::string> words_with_gate() const;
@@ -42,8 +42,8 @@ class Ledger {
   std::string directory_;
 };
 
-/// A `trainer` in a process of its own: says `attached`, reads, and leaves when it is told `leave`;
-/// says `threw kind=…` where that fails, and `waits` and `starts` before.
+/// A `self_starter` in a process of its own: says `attached`, reads, and leaves when it is told
+/// `leave`; says `threw kind=…` where that fails, and `waits` and `starts` before.
 [[nodiscard]] Process trainer(const std::vector<std::string>& words,
                               const std::vector<std::string>& more = {});
 
