@@ -5,6 +5,7 @@
 // For trainers that use libtorch, 1.13 or 2.x: tensors over batches, and torch's own shapes of a
 // data loader. Core never includes torch.
 #include <batchcast/adapt/shared_data_loader.hpp>
+#include <batchcast/adapt/shared_dataset.hpp>
 #include <batchcast/adapt/torch_batch.hpp>
 #include <batchcast/adapt/torch_tensor.hpp>
 #include <batchcast/batchcast.hpp>

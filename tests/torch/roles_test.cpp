@@ -26,5 +26,16 @@ TEST_CASE("Role: a producer", "[.producer]") {
   for (;;) ::pause();
 }
 
+TEST_CASE("Role: a trainer that resumes", "[.resumes]") {
+  const std::string directory = asked_for(role_directory);
+  if (directory.empty()) return;
+  SharedDataset<> dataset(ConsumerOptions{.stream = "served", .directory = directory});
+  torch::load(dataset, asked_for(role_file));
+  const auto loader = torch::data::make_data_loader(dataset, 2);
+  std::vector<Seen> seen;
+  for (auto& batch : *loader) seen.push_back(see(batch));
+  CHECK(seen == std::vector<Seen>{expected(7, 2), expected(9, 1)});
+}
+
 }  // namespace
 }  // namespace batchcast::testing

@@ -103,7 +103,7 @@ class SharedDataLoader {
     return feed_->options();
   }
   /// Samples an epoch; nothing where it is not known beforehand.
-  [[nodiscard]] torch::optional<std::size_t> size() const { return feed_->samples_per_epoch(); }
+  [[nodiscard]] torch::optional<std::size_t> size() const { return feed_->size(); }
 
   /// Whether another epoch follows; waits until that is known.
   [[nodiscard]] bool has_next_epoch() { return feed_->consumer().has_next_epoch(); }

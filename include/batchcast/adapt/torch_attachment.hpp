@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#pragma once
+
+#include <batchcast/adapt/torch_batch.hpp>
+#include <batchcast/consumer.hpp>
+
+#include <torch/types.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+
+namespace batchcast::detail {
+
+/// A consumer and how its batches become a UserBatch's. Can leave, and attaches anew when it is
+/// needed again.
+template <class UserBatch>
+class TorchAttachment {
+ public:
+  TorchAttachment(ConsumerOptions options, ExampleFields fields)
+      : options_(std::move(options)), fields_(std::move(fields)) {}
+
+  [[nodiscard]] bool attached() const noexcept { return consumer_.has_value(); }
+  /// Attaches if need be.
+  [[nodiscard]] Consumer& consumer() {
+    if (!consumer_) attach();
+    return *consumer_;
+  }
+  /// Only while attached.
+  [[nodiscard]] const Consumer& present() const noexcept { return *consumer_; }
+  [[nodiscard]] UserBatch make(const Batch& batch) const { return (*make_)(batch); }
+  void leave() noexcept { consumer_.reset(); }
+  /// Attaches at that position.
+  void move_to(std::uint64_t cursor) {
+    leave();
+    options_.join = Join::at;
+    options_.cursor = cursor;
+    attach();
+  }
+  [[nodiscard]] const ConsumerOptions& options() const noexcept { return options_; }
+
+ private:
+  void attach() {
+    Consumer consumer(options_);
+    make_.emplace(field_table_of(consumer), fields_);
+    // A cursor is where the first loop begins; who attaches anew follows the stream.
+    if (options_.join == Join::at) options_.join = Join::rewind;
+    consumer_.emplace(std::move(consumer));
+  }
+
+  ConsumerOptions options_;
+  ExampleFields fields_;
+  std::optional<Consumer> consumer_;
+  std::optional<BatchMaker<UserBatch>> make_;
+};
+
+/// As torch's datasets tell their size: nothing where it is not known beforehand.
+[[nodiscard]] inline torch::optional<std::size_t> size_of_epoch(std::uint64_t samples) noexcept {
+  if (samples == 0) return {};
+  return static_cast<std::size_t>(samples);
+}
+
+}  // namespace batchcast::detail

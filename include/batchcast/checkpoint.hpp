@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#pragma once
+
+#include <batchcast/consumer.hpp>
+
+#include <cstdint>
+#include <string>
+
+namespace batchcast {
+
+/// Where a trainer stands in which stream: what its checkpoint keeps of the data, for join = at. A
+/// value; write its members wherever the model goes.
+struct Checkpoint {
+  std::uint64_t cursor = 0;
+  std::string stream = {};
+  std::string recipe_json = {};
+  std::string schema_json = {};
+  std::uint64_t samples_per_epoch = 0;
+};
+
+[[nodiscard]] Checkpoint checkpoint_of(const Consumer& consumer, std::string stream);
+
+/// Throws RecipeMismatch, with what differs, unless the stream that is served now has the same
+/// sample at each position as the one that `saved` is of. A stream of the same recipe may have
+/// another name; one without a recipe is known by its name, fields and epoch length alone.
+void check_same_samples(const Checkpoint& saved, const Checkpoint& served);
+
+}  // namespace batchcast
