@@ -93,7 +93,8 @@ class Starter {
     return door_answers(target_);
   }
 
-  /// True: it serves. False: another one was faster.
+  /// True: it serves. False: another one was faster, or it has served already and found nobody, on
+  /// a machine too busy for so short an idle_exit_s.
   [[nodiscard]] bool start() {
     DetachedProcess::Program program{words_, {}, lock_.make_log()};
     if (!target_.directory.empty()) {
@@ -103,14 +104,17 @@ class Starter {
     DetachedProcess process(std::move(program));
     for (;;) {
       if (door_answers(target_)) return true;
-      std::optional<std::string> end = process.ended(look_every_ms);
-      if (!end && process.unwatched() && !look_at_lock(paths().log).held) end = "ended";
+      std::optional<DetachedProcess::End> end = process.ended(look_every_ms);
+      if (!end && process.unwatched() && !look_at_lock(paths().log).held) {
+        end.emplace(DetachedProcess::End{false, "ended"});
+      }
       if (!end) {
         check_time("`batchcast serve` was started and goes on, but does not serve it yet");
         continue;
       }
       if (look_at_lock(paths().lock).held || door_answers(target_)) return false;
-      fail(*end);
+      if (end->in_order && ++ends_in_order_ < ends_in_order_max) return false;
+      fail(end->text);
     }
   }
 
@@ -141,10 +145,13 @@ class Starter {
     if (target_.log) target_.log(LogLevel::info, text);
   }
 
+  static constexpr int ends_in_order_max = 20;
+
   const StartTarget& target_;
   std::vector<std::string> words_;
   detail::StartLock lock_;
   Deadline deadline_;
+  int ends_in_order_ = 0;
 };
 
 }  // namespace

@@ -197,7 +197,7 @@ DetachedProcess::~DetachedProcess() {
   }
 }
 
-std::optional<std::string> DetachedProcess::ended(int timeout_ms) {
+std::optional<DetachedProcess::End> DetachedProcess::ended(int timeout_ms) {
   pollfd event{unwatched_ ? -1 : reports_.get(), POLLIN, 0};
   if (::poll(&event, 1, timeout_ms) <= 0) return std::nullopt;
   Report said{};
@@ -209,14 +209,14 @@ std::optional<std::string> DetachedProcess::ended(int timeout_ms) {
   }
   switch (said.kind) {
     case Report::Kind::ended:
-      return text_of_end(said.value);
+      return End{said.value == 0, text_of_end(said.value)};
     case Report::Kind::not_run:
-      return std::string("cannot be run: ") + ::strerrordesc_np(said.value);
+      return End{false, std::string("cannot be run: ") + ::strerrordesc_np(said.value)};
     case Report::Kind::not_forked:
       break;
   }
-  return std::string("cannot be run, since no process can be made: ") +
-         ::strerrordesc_np(said.value);
+  return End{false, std::string("cannot be run, since no process can be made: ") +
+                        ::strerrordesc_np(said.value)};
 }
 
 }  // namespace batchcast::detail

@@ -32,9 +32,12 @@ class DetachedProcess {
   DetachedProcess(const DetachedProcess&) = delete;
   DetachedProcess& operator=(const DetachedProcess&) = delete;
 
-  /// How it ended, such as `ended with exit code 2`; nothing while it runs, for which it waits so
-  /// long.
-  [[nodiscard]] std::optional<std::string> ended(int timeout_ms);
+  struct End {
+    bool in_order = false;  ///< with exit code 0
+    std::string text;       ///< such as `ended with exit code 2`
+  };
+  /// How it ended; nothing while it runs, for which it waits so long.
+  [[nodiscard]] std::optional<End> ended(int timeout_ms);
   /// The watching process is gone, and with it all knowledge of how the program ended.
   [[nodiscard]] bool unwatched() const noexcept { return unwatched_; }
 
