@@ -269,11 +269,16 @@ void measure_torch(const Case& of, std::size_t batches, std::size_t workers, std
   print_us(of, name, taken);
 }
 
-double ns_each(std::size_t times, const auto& action) {
-  const auto began = Clock::now();
-  for (std::size_t i = 0; i < times; ++i) action();
-  return std::chrono::duration<double, std::nano>(Clock::now() - began).count() /
-         static_cast<double>(times);
+/// The median of many short runs, which nobody else interrupts.
+double ns_each(const auto& action) {
+  constexpr int times = 500;
+  std::vector<double> runs;
+  for (int run = 0; run < 400; ++run) {
+    const auto began = Clock::now();
+    for (int i = 0; i < times; ++i) action();
+    runs.push_back(std::chrono::duration<double, std::nano>(Clock::now() - began).count() / times);
+  }
+  return quantile(runs, 0.5);
 }
 
 void measure_tensors(const Case& of) {
@@ -282,10 +287,7 @@ void measure_tensors(const Case& of) {
   stream.fill();
   bc::Consumer consumer({.stream = "feed", .batch_size = 64, .directory = folder.path()});
   const bc::Batch batch = std::move(*consumer.next());
-  constexpr std::size_t times = 300'000;
-  const auto make = [&] { sink = address_of(bc::tensor_of(batch, 0)); };
-  ns_each(times / 10, make);
-  std::printf("tensor_ns %.1f\n", ns_each(times, make));
+  std::printf("tensor_ns %.1f\n", ns_each([&] { sink = address_of(bc::tensor_of(batch, 0)); }));
 }
 
 }  // namespace
