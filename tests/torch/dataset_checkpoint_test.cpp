@@ -6,6 +6,7 @@
 #include "torch/producer_process.hpp"
 
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <optional>
 #include <sstream>
@@ -60,6 +61,35 @@ TEST_CASE("A checkpoint goes on after the last batch, in the middle of an epoch"
     CHECK_THROWS_AS(load(second, checkpoint), Refused);
     CHECK_THROWS_WITH(load(second, checkpoint), Contains("position 13 is no longer in the ring"));
   }
+}
+
+TEST_CASE("A trainer that begins where it was ended", "[dataset]") {
+  const StreamFolder folder;
+  const std::string file = folder.path() + "/data.pt";
+  const ServedStream stream({.recipe_json = recipe}, folder.path());
+  const ConsumerOptions options = stream.options();
+  std::vector<Seen> seen;
+  const Consumer slower(options);  // so that the ring keeps what the first trainer had
+  struct Killed {};
+  const auto train = [&](const torch::data::Example<>& batch) {
+    seen.push_back(see(batch));
+    if (seen.size() == 2) throw Killed();
+  };
+  const auto trainer = [&] {
+    namespace bc = batchcast;
+    // [snippet checkpoint]
+    bc::SharedDataset<> dataset(options);  // of the stream "imagenet"; keep it to save it
+    if (std::filesystem::exists(file)) torch::load(dataset, file);
+    auto loader = torch::data::make_data_loader(dataset, torch::data::DataLoaderOptions(4));
+    for (auto& batch : *loader) {
+      train(batch);
+      torch::save(dataset, file);  // beside the model, every so often
+    }
+    // [snippet end]
+  };
+  CHECK_THROWS_AS(trainer(), Killed);
+  trainer();
+  CHECK(seen == std::vector<Seen>{expected(0, 4), expected(4, 4), expected(4, 4), expected(8, 2)});
 }
 
 TEST_CASE("A checkpoint at an epoch's end goes on with the next one", "[dataset]") {
