@@ -60,7 +60,7 @@ struct ConsumerStats {
   std::uint64_t skipped = 0;  ///< lost to the producer at `free` pace
   std::uint64_t waits = 0;
   double wait_seconds = 0;
-  double attach_seconds = 0;  ///< from the call to the first batch
+  double attach_seconds = 0;  ///< from the call to the first batch, without a start
   std::uint64_t late_wakeups = 0;
   std::uint64_t epochs_matched = 0;  ///< whole epochs whose receipt was the producer's
   std::uint64_t epochs_mismatched = 0;
