@@ -100,7 +100,8 @@ function(batchcast_find_torch)
 print(find_spec('torch').submodule_search_locations[0])"
                   OUTPUT_VARIABLE pythons OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET
                   RESULT_VARIABLE failed)
-  if(failed EQUAL 0)
+  # The distribution's own package for Python lies there, without headers.
+  if(failed EQUAL 0 AND NOT pythons MATCHES "^/usr/lib/python3/")
     list(APPEND roots ${pythons})
   endif()
   foreach(root IN LISTS roots ITEMS /usr)

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright 2026 the batchcast authors
 #
-# Installs what building batchcast needs and this Debian 12 machine lacks; nothing else.
+# Installs what building batchcast needs and this Debian 12 machine lacks; nothing else. libtorch is
+# Debian's unless the active python3 has one; tests use Debian's and PyPI's, see tests/torch/setup.sh.
 #   sh cmake/bootstrap.sh [quickstart] [tests] [benchmarks] [peers]
 set -eu
 
@@ -10,16 +11,32 @@ packages="g++ cmake ninja-build pkg-config
           libboost-dev libzmq3-dev cppzmq-dev nlohmann-json3-dev libxxhash-dev
           libjpeg62-turbo-dev libspng-dev libwebp-dev libarchive-dev libhwy-dev libtomlplusplus-dev
           libcli11-dev libfmt-dev libspdlog-dev"
+
+# Whether the active python3 has a libtorch of its own that cmake/BatchcastTorch.cmake will take.
+python_has_libtorch() {
+  torch=$(python3 -c "from importlib.util import find_spec
+print(find_spec('torch').submodule_search_locations[0])" 2>/dev/null) || return 1
+  case $torch in /usr/lib/python3/*) return 1 ;; esac
+  [ -e "$torch/lib/libtorch_cpu.so" ] &&
+    [ -e "$torch/include/torch/csrc/api/include/torch/version.h" ] &&
+    grep -q '3c105Error.*NSt7__cxx1112basic_string' "$torch/lib/libc10.so"
+}
+
+libtorch=libtorch-dev
+! python_has_libtorch || libtorch=""
+tests=no
 for group in "$@"; do
   case $group in
-    quickstart) packages="$packages dataset-fashion-mnist" ;;
+    quickstart) packages="$packages dataset-fashion-mnist $libtorch" ;;
     tests)
+      tests=yes
       packages="$packages catch2 librapidcheck-dev spin clang-format-14 clang-14 libclang-rt-14-dev
-                dataset-fashion-mnist python3-numpy python3-pil python3-torchvision zstd"
+                dataset-fashion-mnist python3-numpy python3-pil python3-torchvision zstd
+                libtorch-dev python3-venv"
       ;;
     benchmarks)
       packages="$packages libiceoryx-posh-dev iceoryx libopencv-dev libbenchmark-dev
-                python3-numpy python3-pil dataset-fashion-mnist"
+                python3-numpy python3-pil dataset-fashion-mnist $libtorch"
       ;;
     peers) packages="$packages python3-venv ffmpeg" ;;
     *)
@@ -41,20 +58,22 @@ for package in $packages; do
   status=$(dpkg-query -W -f='${db:Status-Status}' "$package" 2>/dev/null) || status=absent
   [ "$status" = installed ] || missing="$missing $package"
 done
-[ -n "$missing" ] || exit 0
 
-if [ "$(id -u)" -eq 0 ]; then
-  as_root=""
-elif command -v sudo >/dev/null && sudo -n true 2>/dev/null; then
-  as_root="sudo -n"
-else
-  echo "bootstrap: this needs root. Run this line, then the same command again:" >&2
-  echo "  sudo apt-get update && sudo apt-get install -y --no-install-recommends$missing" >&2
-  exit 1
+if [ -n "$missing" ]; then
+  if [ "$(id -u)" -eq 0 ]; then
+    as_root=""
+  elif command -v sudo >/dev/null && sudo -n true 2>/dev/null; then
+    as_root="sudo -n"
+  else
+    echo "bootstrap: this needs root. Run this line, then the same command again:" >&2
+    echo "  sudo apt-get update && sudo apt-get install -y --no-install-recommends$missing" >&2
+    exit 1
+  fi
+  echo "bootstrap: installing$missing" >&2
+  apt="$as_root env DEBIAN_FRONTEND=noninteractive apt-get -q -o DPkg::Lock::Timeout=300"
+  $apt update >&2
+  # shellcheck disable=SC2086
+  $apt install -y --no-install-recommends $missing >&2
 fi
-
-echo "bootstrap: installing$missing" >&2
-apt="$as_root env DEBIAN_FRONTEND=noninteractive apt-get -q -o DPkg::Lock::Timeout=300"
-$apt update >&2
-# shellcheck disable=SC2086
-$apt install -y --no-install-recommends $missing >&2
+# The second libtorch of the tests, which no distribution has.
+[ $tests = no ] || exec sh "$(dirname "$0")/../tests/torch/setup.sh"
