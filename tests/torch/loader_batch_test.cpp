@@ -99,6 +99,23 @@ TEST_CASE("A batch can be one element a sample", "[loader]") {
   CHECK(see((*it)[3].data.unsqueeze(0), torch::full({1}, 3, torch::kLong)) == expected(3, 1));
 }
 
+#if TORCH_VERSION_MAJOR >= 2
+TEST_CASE("A write to one sample reaches neither its neighbours nor the ring", "[loader]") {
+  const ServedStream stream;
+  const auto writes = make_shared_data_loader<std::vector<Example<>>>(stream.options(), 4);
+  const auto reads = make_shared_data_loader(stream.options(), 4);
+  auto written = writes->begin();
+  auto read = reads->begin();
+  (*written)[1].data.zero_();
+  CHECK((*written)[1].data.abs().sum().item<float>() == 0.0F);
+  for (const std::uint64_t i : {0, 2, 3}) {
+    const Example<>& sample = (*written)[i];
+    CHECK(see(sample.data.unsqueeze(0), sample.target.unsqueeze(0)) == expected(i, 1));
+  }
+  CHECK(see(*read) == expected(0, 4));
+}
+#endif
+
 TEST_CASE("One sample of a batch that is kept keeps the batch's place", "[loader]") {
   const ServedStream stream;
   const auto loader = make_shared_data_loader<std::vector<Example<>>>(stream.options(), 4);

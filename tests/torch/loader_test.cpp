@@ -238,6 +238,20 @@ TEST_CASE("After join the loader has left, and the next loop attaches anew", "[l
   CHECK(loader->stats().batches == 3);
 }
 
+TEST_CASE("A cursor is where the first loop begins, and only that", "[loader]") {
+  ServedStream stream({.samples_per_epoch = 10});
+  const Consumer slower(stream.options());  // so that the ring keeps everything
+  ConsumerOptions options = stream.options();
+  options.join = Join::at;
+  options.cursor = 13;
+  const auto loader = make_shared_data_loader(options, DataLoaderOptions(4));
+  CHECK(loader->cursor() == 13);
+  CHECK(epoch_of(*loader) == std::vector<Seen>{expected(3, 4), expected(7, 3)});
+  CHECK(epoch_of(*loader).size() == 3);
+  loader->join();
+  CHECK(epoch_of(*loader).size() == 3);
+}
+
 TEST_CASE("Epochs are counted, and the last one is known to be the last", "[loader]") {
   ServedStream stream({.samples_per_epoch = 10, .epochs = 3});
   const auto loader = make_shared_data_loader(stream.options(), DataLoaderOptions(4));
