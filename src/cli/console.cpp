@@ -20,7 +20,9 @@ namespace batchcast::cli {
 namespace {
 
 constexpr auto terminal_every = std::chrono::milliseconds(100);
-constexpr auto plain_every = std::chrono::seconds(5);
+constexpr auto plain_every_min = std::chrono::seconds(5);
+constexpr auto plain_every_max = std::chrono::minutes(10);
+constexpr int plain_share = 20;  // of the time that has gone by
 
 /// How many bytes of `text` fit into a line of the terminal.
 std::size_t bytes_of_columns(std::string_view text) {
@@ -169,15 +171,20 @@ LogCallback console_log(bool verbose) {
 }
 
 ProgressLine::ProgressLine()
-    : terminal_(::isatty(STDERR_FILENO) != 0),
-      next_(Clock::now() + (terminal_ ? Clock::duration(terminal_every) : plain_every)) {}
+    : terminal_(::isatty(STDERR_FILENO) != 0), next_(began_ + interval()) {}
+
+ProgressLine::Clock::duration ProgressLine::interval() const noexcept {
+  if (terminal_) return terminal_every;
+  return std::clamp<Clock::duration>((Clock::now() - began_) / plain_share, plain_every_min,
+                                     plain_every_max);
+}
 
 ProgressLine::~ProgressLine() { finish(); }
 
 bool ProgressLine::due() noexcept { return Clock::now() >= next_; }
 
 void ProgressLine::show(std::string_view text) {
-  next_ = Clock::now() + (terminal_ ? Clock::duration(terminal_every) : plain_every);
+  next_ = Clock::now() + interval();
   if (terminal_) {
     // A line that wraps could not be rewritten.
     fmt::print(stderr, "\r\x1b[K{}", text.substr(0, bytes_of_columns(text)));

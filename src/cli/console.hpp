@@ -37,7 +37,8 @@ void print_table(const std::vector<std::vector<std::string>>& rows);
 /// The library's and the command's own reports, on stderr.
 [[nodiscard]] LogCallback console_log(bool verbose);
 
-/// A line that is rewritten in place on a terminal, and printed now and then elsewhere.
+/// A line that is rewritten in place on a terminal, and printed now and then elsewhere: ever more
+/// seldom, so that the log of a process that runs for weeks stays small.
 class ProgressLine {
  public:
   ProgressLine();
@@ -53,6 +54,9 @@ class ProgressLine {
 
  private:
   using Clock = std::chrono::steady_clock;
+  [[nodiscard]] Clock::duration interval() const noexcept;
+
+  const Clock::time_point began_ = Clock::now();
   bool terminal_;
   bool open_ = false;
   Clock::time_point next_;
