@@ -22,6 +22,7 @@ inline void print_trainers(const SweepOptions& options, const SweepResult& resul
                 count_text(report.samples_per_second()).c_str(), report.wait_seconds,
                 trainer.process.cpu_seconds(), receipts.c_str());
   }
+  std::printf("In lockstep, data comes as fast as the slowest trainer takes it: others wait.\n");
 }
 
 inline void print_cost(const SweepResult& result) {
