@@ -47,7 +47,7 @@ void with_torchs_loader(const std::string& folder) {
                                            .map(data::transforms::Normalize<>(0.1307, 0.3081))
                                            .map(data::transforms::Stack<>()),
                                        data::DataLoaderOptions(64));
-  train(*loader, 2);
+  train(*loader, 3);
   // [snippet end]
 }
 
@@ -55,7 +55,7 @@ void with_a_shared_one(const std::string& folder) {
   // [snippet after]
   auto loader = bc::make_shared_data_loader(
       {.stream = "mnist", .start = {.source = "idx:" + folder, .recipe = "mnist"}}, 64);
-  train(*loader, 2);
+  train(*loader, 3);
   // [snippet end]
 }
 
