@@ -79,8 +79,10 @@ AdmissionReply ProducerCore::admit(const Hello& hello, const PeerIdentity& peer)
     const std::lock_guard lock(mutex_);
     index_of_[admitted.tenant] = admitted.index;
   }
-  log(LogLevel::info, "`" + admitted.name + "` (pid " + std::to_string(request.pid) +
-                          ") joined at position " + std::to_string(admitted.position));
+  log(LogLevel::info,
+      "`" + admitted.name + "` (pid " + std::to_string(request.pid) + ") " +
+          (request.observes ? std::string("looks on")
+                            : "joined at position " + std::to_string(admitted.position)));
 
   Admission admission;
   admission.key = admitted.tenant;

@@ -8,6 +8,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <optional>
+#include <string>
 #include <thread>
 
 namespace batchcast::detail {
@@ -18,14 +20,30 @@ constexpr int look_again_ms = 20;
 constexpr int attach_within_ms = 1'000;
 // A stream whose consumers have all it has ends within that time.
 constexpr int finished_stream_ends_ms = 1'000;
+constexpr const char* onlooker_name = "recipe-check";
 
-std::shared_ptr<Attachment> attach_once(const ConsumerOptions& options, const Deadline& deadline) {
+/// Null where another producer took over in between.
+std::shared_ptr<Attachment> attach_once(const ConsumerOptions& options, const Deadline& deadline,
+                                        std::string& checked) {
   ConsumerOptions once = options;
-  const int left_ms = deadline.left_ms();
-  once.connect_timeout_ms = left_ms < 0 ? attach_within_ms : std::min(left_ms, attach_within_ms);
-  auto attachment = Attachment::attach(once);
-  check_recipe(options.stream, attachment->board().recipe_json(), options.start);
-  return attachment;
+  const auto attach = [&](bool only_looks) {
+    const int left_ms = deadline.left_ms();
+    once.observes = only_looks || options.observes;
+    once.name = only_looks ? onlooker_name : options.name;  // its own stays free for itself
+    once.connect_timeout_ms = left_ms < 0 ? attach_within_ms : std::min(left_ms, attach_within_ms);
+    return Attachment::attach(once);
+  };
+  // A trainer that wants something else must not count for wait_for, nor hold up anybody while the
+  // source is opened: the first look is an onlooker's.
+  if (checked.empty()) {
+    const std::string recipe(attach(true)->board().recipe_json());
+    check_recipe(options.stream, recipe, options.start);
+    checked = recipe;
+  }
+  auto attachment = attach(false);
+  if (attachment->board().recipe_json() == checked) return attachment;
+  checked.clear();
+  return nullptr;
 }
 
 [[noreturn]] void say_finished(const StreamFinished& refused) {
@@ -41,11 +59,12 @@ std::shared_ptr<Attachment> attach_to_stream(const ConsumerOptions& options) {
   if (options.start.source.empty()) return Attachment::attach(options);
   const Deadline deadline(options.connect_timeout_ms);
   std::optional<Deadline> finished;
+  std::string checked;  // the recipe that was found to be what is asked for
   for (;;) {
     ensure_served({options.stream, options.directory, deadline.left_ms(), options.log},
                   options.start);
     try {
-      return attach_once(options, deadline);
+      if (auto attachment = attach_once(options, deadline, checked)) return attachment;
     } catch (const StreamFinished& refused) {
       if (!finished) finished.emplace(finished_stream_ends_ms);
       if (finished->over() || deadline.over()) say_finished(refused);

@@ -52,6 +52,20 @@ std::string number_text(double number) {
   return {text.data(), end};
 }
 
+/// What the options say themselves would be there twice, and unknown to who compares recipes.
+void check_further_arguments(const StartOptions& options) {
+  for (const char* own :
+       {"--stream", "--recipe", "--seed", "--memory", "--epochs", "--wait-for", "--idle-exit"}) {
+    const auto names = [own](const std::string& word) {
+      return word == own || word.starts_with(std::string(own) + "=");
+    };
+    if (std::any_of(options.arguments.begin(), options.arguments.end(), names)) {
+      throw InvalidArgument("batchcast: among the further arguments to start a stream with is " +
+                            std::string(own) + ", which has a place of its own in StartOptions.");
+    }
+  }
+}
+
 bool is_plain(const std::string& word) {
   return !word.empty() && std::all_of(word.begin(), word.end(), [](unsigned char c) {
     return std::isalnum(c) != 0 || std::string_view("-_./:=,@%+").find(c) != std::string_view::npos;
@@ -116,6 +130,7 @@ std::vector<std::string> serve_words(const std::string& command, const std::stri
   if (options.epochs != 0) add("--epochs", std::to_string(options.epochs));
   if (options.wait_for != 0) add("--wait-for", std::to_string(options.wait_for));
   if (options.idle_exit_s > 0) add("--idle-exit", number_text(options.idle_exit_s));
+  check_further_arguments(options);
   words.insert(words.end(), options.arguments.begin(), options.arguments.end());
   const auto holds_null = [](const std::string& word) {
     return word.find('\0') != std::string::npos;

@@ -135,6 +135,10 @@ TEST_CASE("serve gets what the options say") {
   options.idle_exit_s = 0;
   CHECK_THROWS_WITH(serve_words("batchcast", "s", options), Contains("idle_exit_s"));
   CHECK_THROWS_AS(serve_words("batchcast", "s", {}), InvalidArgument);
+  const std::string twice = GENERATE("--recipe", "--recipe=mnist", "--seed", "--idle-exit=3");
+  options = {.source = "synthetic:8", .arguments = {twice, "mnist"}};
+  CHECK_THROWS_WITH(serve_words("batchcast", "s", options),
+                    Contains(twice.substr(0, twice.find('='))) && Contains("StartOptions"));
   CHECK(shell_text({"it's"}) == "'it'\\''s'");
 }
 
@@ -246,6 +250,34 @@ TEST_CASE("a stream is stopped for want of consumers only when nobody was attach
   CHECK(producer.stats().state == "stopped");
   CHECK_FALSE(producer.stop_if_unattended(0, "idle"));
   CHECK_THROWS_AS(Consumer(options), Stopped);
+}
+
+TEST_CASE("who wants another recipe is no consumer, not even for a moment") {
+  const TemporaryDirectory base;
+  SyntheticRecipe recipe = SyntheticRecipe::parse("synthetic:8");
+  recipe.seed = 1;
+  recipe.samples_per_epoch = 10;
+  ProducerOptions made;
+  made.stream = "s";
+  made.schema = {{"x", DType::u8, {8}}};
+  made.memory = 1 << 16;
+  made.samples_per_epoch = 10;
+  made.epochs = 1;
+  made.wait_for = 1;
+  made.recipe_json = recipe.to_json();
+  made.directory = base.path();
+  Producer producer(made);
+  while (auto loan = producer.loan(10)) loan->publish();
+  ConsumerOptions options;
+  options.stream = "s";
+  options.directory = base.path();
+  options.start = {.source = "synthetic:8", .seed = 2, .arguments = {"--samples=10"}};
+  CHECK_THROWS_AS(Consumer(options), RecipeMismatch);
+  CHECK(producer.stats().state == "starting");
+  CHECK_FALSE(producer.finish(100));
+  options.start.seed = 1;
+  Consumer consumer(options);
+  CHECK(consumer.next());
 }
 
 TEST_CASE("a stream that all have read lets nobody in any more") {
