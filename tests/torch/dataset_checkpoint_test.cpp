@@ -69,7 +69,7 @@ TEST_CASE("A trainer that begins where it was ended", "[dataset]") {
   const ServedStream stream({.recipe_json = recipe}, folder.path());
   const ConsumerOptions options = stream.options();
   std::vector<Seen> seen;
-  const Consumer slower(options);  // so that the ring keeps what the first trainer had
+  const Consumer slower(options);  // so that the ring keeps what the other one had
   struct Killed {};
   const auto train = [&](const torch::data::Example<>& batch) {
     seen.push_back(see(batch));
@@ -130,6 +130,7 @@ TEST_CASE("A checkpoint is good for another process", "[dataset]") {
   const StreamFolder folder;
   const std::string file = folder.path() + "/checkpoint";
   const ServedStream stream({.recipe_json = recipe}, folder.path());
+  const Consumer slower(stream.options());  // so that the ring keeps what the other one had
   {
     SharedDataset<> dataset(stream.options());
     static_cast<void>(dataset.get_batch(7));
