@@ -59,15 +59,18 @@ TEST_CASE("A field without a torch twin, and a wrong name, are refused by name")
   CHECK_THROWS_WITH(tensor_of(batch, "lable"), Catch::Contains("no field `lable`"));
 }
 
-TEST_CASE("Samples that the ring lays apart make a strided tensor of the right values") {
+TEST_CASE("Samples that the ring lays apart make tensors of the right values") {
   FilledStream stream({{"odd", DType::u8, {10007}}}, 24, 1 << 20);
-  Consumer consumer = stream.consumer(5);
+  ConsumerOptions options = stream.options(5);
+  const bool copies = GENERATE(false, true);  // copies lie together
+  if (copies) options.access = Access::private_copy;
+  Consumer consumer(options);
   for (int round = 0; round < 4; ++round) {
     const Batch batch = *consumer.next();
     const auto view = batch.field<std::uint8_t>("odd");
-    REQUIRE(view.padded());
+    REQUIRE(view.padded() != copies);
     const at::Tensor tensor = tensor_of(batch, "odd");
-    CHECK_FALSE(tensor.is_contiguous());
+    CHECK(tensor.is_contiguous() == copies);
     const at::Tensor packed = tensor.contiguous();
     for (std::size_t i = 0; i < view.size(); ++i) {
       const auto* const row = packed[static_cast<std::int64_t>(i)].data_ptr<std::uint8_t>();

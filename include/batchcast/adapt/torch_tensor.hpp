@@ -7,6 +7,7 @@
 #include <batchcast/core/error.hpp>
 #include <batchcast/core/field_table.hpp>
 #include <batchcast/core/limits.hpp>
+#include <batchcast/core/view.hpp>
 
 #include <ATen/core/Tensor.h>
 
@@ -53,14 +54,15 @@ namespace batchcast {
 
 namespace detail {
 
-inline void set_geometry(const at::Tensor& tensor, const FieldInfo& field, std::size_t samples) {
-  const std::vector<std::int64_t>& shape = field.spec.shape;
+inline void set_geometry(const at::Tensor& tensor, const FieldSpec& spec,
+                         const FieldView<const std::byte>& samples) {
+  const std::vector<std::int64_t>& shape = spec.shape;
   std::array<std::int64_t, limits::dimensions_max + 1> sizes;
-  sizes[0] = static_cast<std::int64_t>(samples);
+  sizes[0] = static_cast<std::int64_t>(samples.size());
   std::copy(shape.begin(), shape.end(), sizes.begin() + 1);
   const at::IntArrayRef all_sizes(sizes.data(), shape.size() + 1);
   at::TensorImpl& tensor_impl = *tensor.unsafeGetTensorImpl();
-  if (field.stride_bytes == field.sample_bytes) {
+  if (!samples.padded()) {
     tensor_impl.set_sizes_contiguous(all_sizes);
     return;
   }
@@ -70,7 +72,7 @@ inline void set_geometry(const at::Tensor& tensor, const FieldInfo& field, std::
     strides[i] = stride;
     stride *= sizes[i];
   }
-  strides[0] = static_cast<std::int64_t>(field.stride_bytes / size_of(field.spec.dtype));
+  strides[0] = static_cast<std::int64_t>(samples.sample_stride_bytes() / size_of(spec.dtype));
   tensor_impl.set_sizes_and_strides(all_sizes, at::IntArrayRef(strides.data(), shape.size() + 1));
 }
 
@@ -90,10 +92,10 @@ inline void set_geometry(const at::Tensor& tensor, const FieldInfo& field, std::
   const auto view = batch.field<std::byte>(index);
   // Of the ring, or of the consumer's own: the storage tells the two apart.
   auto* const data = const_cast<std::byte*>(view.data());
-  const std::size_t size = (view.size() - 1) * field.stride_bytes + field.sample_bytes;
+  const std::size_t size = (view.size() - 1) * view.sample_stride_bytes() + field.sample_bytes;
   at::Tensor tensor = at::detail::make_tensor<at::TensorImpl>(
       detail::lease_storage(batch, {data, size}), at::DispatchKeySet(at::DispatchKey::CPU), type);
-  detail::set_geometry(tensor, field, batch.size());
+  detail::set_geometry(tensor, field.spec, view);
   return tensor;
 }
 
