@@ -62,7 +62,9 @@ TEST_CASE("a started producer is nobody's child and has nothing of its starter's
   const OwnDirectory directory;
   const Ledger ledger;
   Process first = trainer(ledger.words(), {"odd_signals=yes"});
-  CHECK(first.expect("attached").text("childless") == "yes");
+  const Words attached = first.expect("attached");
+  CHECK(attached.text("childless") == "yes");
+  CHECK(attached.text("name") == "c");  // it has not met itself on its way in
   const Words producer = ledger.serving();
   const auto pid = static_cast<pid_t>(producer.number("pid"));
   CHECK(producer.text("descriptors") == "0,1,2");
