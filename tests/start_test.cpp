@@ -135,6 +135,8 @@ TEST_CASE("serve gets what the options say") {
   options.idle_exit_s = 0;
   CHECK_THROWS_WITH(serve_words("batchcast", "s", options), Contains("idle_exit_s"));
   CHECK_THROWS_AS(serve_words("batchcast", "s", {}), InvalidArgument);
+  options = {.source = "synthetic:8", .arguments = {"--seed=3"}};
+  CHECK_THROWS_WITH(serve_words("batchcast", "s", options), Contains("--seed"));
   const std::string twice = GENERATE("--recipe", "--recipe=mnist", "--seed", "--idle-exit=3");
   options = {.source = "synthetic:8", .arguments = {twice, "mnist"}};
   CHECK_THROWS_WITH(serve_words("batchcast", "s", options),
