@@ -3,8 +3,8 @@
 # Copyright 2026 the batchcast authors
 #
 # sh run.sh BIN_DIR    runs the README's producer with two of its consumers, as its reader would, then the
-# source of one's own, and where they were built the trainers: a changed libtorch program, LeNet on
-# Fashion-MNIST, and a sweep of which one trainer is killed
+# source of one's own, and where they were built those with libtorch: a loader that is served, a changed
+# program, LeNet on Fashion-MNIST, and a sweep of which one trainer is killed
 set -eu
 
 bin=$1
@@ -81,6 +81,13 @@ fi
 # libtorch's threads wait for each other at every operator, for very long where others want the cores too.
 export OMP_NUM_THREADS=1
 
+timeout 120 "$bin/example_08_serve_a_torch_loader" stripes >"$work/other" 2>&1 &
+producer=$!
+timeout 120 "$bin/example_02_consumer" stripes 64 >"$work/own" 2>&1 || wrong "08 was not consumed"
+wait "$producer" || wrong "08 failed: $(cat "$work/other")"
+producer=""
+grep -q '^10000 samples .* 2 epochs with matching receipts' "$work/own" || wrong "08: receipts"
+
 # The same program with torch's loader and with a stream, which it starts: both learn.
 mkdir "$work/unpacked"
 for file in "$fashion"/*.gz; do
@@ -100,7 +107,9 @@ cat "$work/own"
 grep -q '3 of 3 epochs with matching receipts' "$work/own" || wrong "06: receipts"
 status=0
 "$bin/example_06_fashion_mnist" "$fashion" --epoch 3 >"$work/own" 2>&1 || status=$?
-[ "$status" = 2 ] && grep -q 'no option --epoch' "$work/own" && grep -q '^usage: ' "$work/own" || wrong "06: usage"
+[ "$status" = 2 ] || wrong "06: a wrong option ended with $status"
+grep -q 'no option --epoch$' "$work/own" || wrong "06: which option is wrong"
+grep -q '^usage: ' "$work/own" || wrong "06: usage"
 "$bin/../batchcast" stop fashion-train
 "$bin/../batchcast" stop fashion-test
 
@@ -152,4 +161,5 @@ done
 # What is wrong with the dataset is said at once, by whom it is read.
 status=0
 "$bin/example_07_sweep" "$work/streams" "$root/examples/fashion-train.toml" >"$work/own" 2>&1 || status=$?
-[ "$status" = 1 ] && grep -q "^the producer of .* ended with 3: .*$work/streams" "$work/own" || wrong "07: no dataset"
+[ "$status" = 1 ] || wrong "07: without a dataset it ended with $status"
+grep -q "^the producer of .* ended with 3: .*$work/streams" "$work/own" || wrong "07: what is wrong with the dataset"
