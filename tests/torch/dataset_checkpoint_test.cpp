@@ -60,6 +60,8 @@ TEST_CASE("A checkpoint goes on after the last batch, in the middle of an epoch"
     for (int epoch = 0; epoch < 100; ++epoch) static_cast<void>(loop(first, 10));
     CHECK_THROWS_AS(load(second, checkpoint), Refused);
     CHECK_THROWS_WITH(load(second, checkpoint), Contains("position 13 is no longer in the ring"));
+    CHECK_THROWS_AS(load(first, checkpoint), Refused);
+    CHECK(loop(first, 10) == std::vector<Seen>{expected(0, 10)});  // it stands where it stood
   }
 }
 

@@ -74,8 +74,8 @@ class DatasetFeed {
     looking.observes = true;
     const Consumer onlooker(looking);
     check_same_samples(saved, checkpoint_of(onlooker, looking.stream));
-    forget();
     attachment_.move_to(saved.cursor);
+    forget();
     note(attachment_.consumer());
   }
 

@@ -26,25 +26,26 @@ class TorchAttachment {
   [[nodiscard]] bool attached() const noexcept { return consumer_.has_value(); }
   /// Attaches if need be.
   [[nodiscard]] Consumer& consumer() {
-    if (!consumer_) attach();
+    if (!consumer_) attach(options_);
     return *consumer_;
   }
   /// Only while attached.
   [[nodiscard]] const Consumer& present() const noexcept { return *consumer_; }
   [[nodiscard]] UserBatch make(const Batch& batch) const { return (*make_)(batch); }
   void leave() noexcept { consumer_.reset(); }
-  /// Attaches at that position.
+  /// Attaches at that position, this once; if that throws, the next use attaches as ever.
   void move_to(std::uint64_t cursor) {
     leave();
-    options_.join = Join::at;
-    options_.cursor = cursor;
-    attach();
+    ConsumerOptions there = options_;
+    there.join = Join::at;
+    there.cursor = cursor;
+    attach(there);
   }
   [[nodiscard]] const ConsumerOptions& options() const noexcept { return options_; }
 
  private:
-  void attach() {
-    Consumer consumer(options_);
+  void attach(const ConsumerOptions& options) {
+    Consumer consumer(options);
     make_.emplace(field_table_of(consumer), fields_);
     // A cursor is where the first loop begins; who attaches anew follows the stream.
     if (options_.join == Join::at) options_.join = Join::rewind;
