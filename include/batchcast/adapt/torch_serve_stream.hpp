@@ -4,17 +4,17 @@
 
 #include <batchcast/adapt/torch_serve_columns.hpp>
 #include <batchcast/producer.hpp>
+#include <batchcast/ring/futex.hpp>
 
 #include <c10/util/Exception.h>
 
 #include <algorithm>
-#include <chrono>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
 #include <optional>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -82,8 +82,10 @@ inline void fail_stream(Producer& producer, const std::string& text,
   constexpr int farewell_ms = 500;
   producer.fail(text);
   if (producer.stats().consumers.size() >= std::max<std::size_t>(options.wait_for, 1)) return;
-  std::this_thread::sleep_for(std::chrono::milliseconds(
-      options.linger_ms < 0 ? farewell_ms : std::min(options.linger_ms, farewell_ms)));
+  // Nobody wakes it: those who come are told by the door's own thread.
+  const std::atomic<std::uint32_t> nothing = 0;
+  futex_wait(nothing, 0,
+             options.linger_ms < 0 ? farewell_ms : std::min(options.linger_ms, farewell_ms));
 }
 
 /// Waits for consumers to drain as the options say, and not a second time in the destructor.
