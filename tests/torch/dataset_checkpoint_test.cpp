@@ -65,6 +65,22 @@ TEST_CASE("A checkpoint goes on after the last batch, in the middle of an epoch"
   }
 }
 
+TEST_CASE("A dataset that lets go of the stream between loops stands where it was loaded",
+          "[dataset]") {
+  const ServedStream stream({.recipe_json = recipe});
+  ConsumerOptions options = stream.options();
+  options.between_epochs = BetweenEpochs::let_go;
+  SharedDataset<> first(options);
+  static_cast<void>(first.get_batch(4));
+  SharedDataset<> second(options);
+  load(second, saved(first));
+  CHECK(second.cursor() == 4);
+  SharedDataset<> third(options);
+  load(third, saved(second));
+  CHECK(loop(third, 4) == std::vector<Seen>{expected(4, 4), expected(8, 2)});
+  CHECK(third.cursor() == 10);
+}
+
 TEST_CASE("A trainer that begins where it was ended", "[dataset]") {
   const StreamFolder folder;
   const std::string file = folder.path() + "/data.pt";
@@ -194,7 +210,7 @@ TEST_CASE("A checkpoint of other samples is refused, with what differs", "[datas
 
   const auto bare = serve({.stream = "bare"});
   SharedDataset<> of_bare(bare->options());
-  CHECK_THAT(refusal([&] { load(of_bare, checkpoint); }), Contains("is served now has none"));
+  CHECK_THAT(refusal([&] { load(of_bare, checkpoint); }), Contains("is served now is not"));
   static_cast<void>(of_bare.get_batch(2));
   const std::string bare_checkpoint = saved(of_bare);
   load(of_bare, bare_checkpoint);
@@ -203,6 +219,30 @@ TEST_CASE("A checkpoint of other samples is refused, with what differs", "[datas
   SharedDataset<> of_bare_too(bare_too->options());
   CHECK_THAT(refusal([&] { load(of_bare_too, bare_checkpoint); }),
              Contains("`bare` with 10 samples") && Contains("`bare-too` with 11 samples"));
+}
+
+TEST_CASE("A recipe that does not determine the samples tells no streams apart", "[dataset]") {
+  const StreamFolder folder;
+  const auto serve = [&](const std::string& stream) {
+    Producer producer({.stream = stream,
+                       .schema = served_schema(),
+                       .linger_ms = 0,
+                       .recipe_json = recipe,
+                       .directory = folder.path(),
+                       .log = [](LogLevel, std::string_view) {}});
+    Loan loan = producer.loan(4).value();
+    ServedStream::fill(loan, producer.schema());
+    loan.publish();
+    return producer;
+  };
+  const Producer a = serve("a");
+  const Producer b = serve("b");
+  SharedDataset<> of_a(ConsumerOptions{.stream = "a", .directory = folder.path()});
+  static_cast<void>(of_a.get_batch(4));
+  SharedDataset<> of_b(ConsumerOptions{.stream = "b", .directory = folder.path()});
+  const std::string checkpoint = saved(of_a);
+  CHECK_NOTHROW(load(of_a, checkpoint));
+  CHECK_THAT(refusal([&] { load(of_b, checkpoint); }), Contains("is pure"));
 }
 
 TEST_CASE("What people read of a recipe makes no difference", "[dataset]") {
