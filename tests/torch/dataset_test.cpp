@@ -19,7 +19,7 @@ using torch::data::Example;
 namespace transforms = torch::data::transforms;
 
 template <class Loader>
-std::vector<Seen> epoch_of(Loader& loader) {
+std::vector<Seen> epoch_through(Loader& loader) {
   std::vector<Seen> seen;
   for (auto& batch : loader) seen.push_back(see(batch));
   return seen;
@@ -27,7 +27,7 @@ std::vector<Seen> epoch_of(Loader& loader) {
 
 std::vector<Seen> loop(const SharedDataset<>& dataset) {
   const auto loader = torch::data::make_data_loader(dataset, 4);
-  return epoch_of(*loader);
+  return epoch_through(*loader);
 }
 
 const std::vector<Seen>& ten_by_four() {
@@ -40,7 +40,7 @@ TEST_CASE("torch's loader over the dataset gives the stream's batches", "[datase
   for (const std::size_t workers : {0, 1}) {
     const auto loader = torch::data::make_data_loader(SharedDataset<>(stream.options()),
                                                       DataLoaderOptions(4).workers(workers));
-    for (int epoch = 0; epoch < 3; ++epoch) CHECK(epoch_of(*loader) == ten_by_four());
+    for (int epoch = 0; epoch < 3; ++epoch) CHECK(epoch_through(*loader) == ten_by_four());
   }
 }
 
@@ -67,7 +67,7 @@ TEST_CASE("The dataset can be mapped", "[dataset]") {
         SharedDataset<std::vector<Example<>>>(stream.options()).map(transforms::Stack<>());
     CHECK(dataset.size() == torch::optional<std::size_t>(10));
     const auto loader = torch::data::make_data_loader(std::move(dataset), 4);
-    CHECK(epoch_of(*loader) == ten_by_four());
+    CHECK(epoch_through(*loader) == ten_by_four());
   }
   SECTION("batch by batch") {
     const auto twice = [](Example<> batch) {
@@ -121,17 +121,17 @@ TEST_CASE("The last epoch is known, and what follows it is StreamFinished", "[da
   SharedDataset<> dataset(stream.options());
   const auto loader = torch::data::make_data_loader(dataset, 4);
   int epochs = 0;
-  for (; dataset.has_next_epoch(); ++epochs) CHECK(epoch_of(*loader) == ten_by_four());
+  for (; dataset.has_next_epoch(); ++epochs) CHECK(epoch_through(*loader) == ten_by_four());
   CHECK(epochs == 2);
-  CHECK_THROWS_AS(epoch_of(*loader), StreamFinished);
+  CHECK_THROWS_AS(epoch_through(*loader), StreamFinished);
 }
 
 TEST_CASE("A worker's exception is torch's, around ours", "[dataset]") {
   const ServedStream stream({.epochs = 1});
   const auto loader = torch::data::make_data_loader(SharedDataset<>(stream.options()),
                                                     DataLoaderOptions(4).workers(1).max_jobs(1));
-  CHECK(epoch_of(*loader) == ten_by_four());
-  CHECK_THROWS_WITH(epoch_of(*loader), Contains("is finished: all of its epochs were made"));
+  CHECK(epoch_through(*loader) == ten_by_four());
+  CHECK_THROWS_WITH(epoch_through(*loader), Contains("is finished: all of its epochs were made"));
 }
 
 TEST_CASE("What workers fetch ahead needs room in the ring", "[dataset]") {
@@ -139,11 +139,11 @@ TEST_CASE("What workers fetch ahead needs room in the ring", "[dataset]") {
   {
     const auto too_many = torch::data::make_data_loader(
         SharedDataset<>(stream.options()), DataLoaderOptions(200).workers(1).max_jobs(4));
-    CHECK_THROWS_WITH(epoch_of(*too_many), Contains("Drop batches sooner"));
+    CHECK_THROWS_WITH(epoch_through(*too_many), Contains("Drop batches sooner"));
   }
   const auto few = torch::data::make_data_loader(SharedDataset<>(stream.options()),
                                                  DataLoaderOptions(100).workers(1).max_jobs(3));
-  CHECK(epoch_of(*few).size() == 20);
+  CHECK(epoch_through(*few).size() == 20);
 }
 
 TEST_CASE("The dataset attaches on first use, and leaves when told to", "[dataset]") {
@@ -176,7 +176,7 @@ TEST_CASE("The dataset leaves with its last handle", "[dataset]") {
     const SharedDataset<> kept = [&] {
       SharedDataset<> dataset(stream.options());
       const auto loader = torch::data::make_data_loader(dataset, 4);
-      static_cast<void>(epoch_of(*loader));
+      static_cast<void>(epoch_through(*loader));
       return dataset;
     }();
     CHECK(kept.cursor() == 10);

@@ -36,8 +36,8 @@ std::string refused_fields(const ServedStream& stream, const ExampleFields& fiel
       [&] { static_cast<void>(make_shared_data_loader<UserBatch>(stream.options(), 4, fields)); });
 }
 
-struct OwnBatch {
-  explicit OwnBatch(const Batch& batch) : samples(batch.size()) {}
+struct SizeAlone {
+  explicit SizeAlone(const Batch& batch) : samples(batch.size()) {}
   std::size_t samples;
 };
 
@@ -55,7 +55,7 @@ TEST_CASE("A wrong field is refused on attaching, with what there is", "[loader]
              Contains("batches are data alone"));
   CHECK_THAT(refused_fields<Dictionary>(stream, {.data = "image"}),
              Contains("a dictionary has every field by its name"));
-  CHECK_THAT(refused_fields<OwnBatch>(stream, {.target = "label"}), Contains("names its fields"));
+  CHECK_THAT(refused_fields<SizeAlone>(stream, {.target = "label"}), Contains("names its fields"));
 }
 
 TEST_CASE("A stream of one field is no Example of data and target", "[loader]") {
