@@ -176,6 +176,8 @@ void Attachment::adopt(Welcome welcome, std::vector<FileDescriptor> descriptors)
   reader_ = std::make_unique<RingReader>(this->board(), *reinterpret_cast<Desk*>(desk_->data()),
                                          windows_.back(), *this, std::move(reader));
   paused_ = options_.observes || options_.between_epochs == BetweenEpochs::let_go;
+  // Where its first loop will join is where it stands.
+  if (paused_ && options_.join == Join::at) reader_->move_to(options_.cursor);
   note_start();
 }
 

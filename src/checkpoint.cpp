@@ -49,7 +49,7 @@ std::string in_words(const Checkpoint& checkpoint) {
 Checkpoint checkpoint_of(const Consumer& consumer, std::string stream) {
   return {.cursor = consumer.cursor(),
           .stream = std::move(stream),
-          .recipe_json = consumer.recipe_json(),
+          .recipe_json = consumer.pure() ? consumer.recipe_json() : std::string(),
           .schema_json = schema_to_json(consumer.schema()),
           .samples_per_epoch = consumer.samples_per_epoch()};
 }
@@ -57,8 +57,8 @@ Checkpoint checkpoint_of(const Consumer& consumer, std::string stream) {
 void check_same_samples(const Checkpoint& saved, const Checkpoint& served) {
   if (saved.recipe_json.empty() != served.recipe_json.empty()) {
     refuse(saved, saved.recipe_json.empty()
-                      ? "that had no recipe; the one that is served now has one."
-                      : "that had a recipe; the one that is served now has none.");
+                      ? "that was not pure; the one that is served now is."
+                      : "that was pure; the one that is served now is not.");
   }
   if (saved.recipe_json.empty()) {
     if (saved.stream == served.stream && saved.schema_json == served.schema_json &&
@@ -66,7 +66,7 @@ void check_same_samples(const Checkpoint& saved, const Checkpoint& served) {
       return;
     }
     refuse(saved,
-           "neither that nor the one that is served now has a recipe to know it by; it was " +
+           "neither that nor the one that is served now is pure, with a recipe to know it by; it was " +
                in_words(saved) + ", and is " + in_words(served) + ".");
   }
   const std::vector<std::string> lines = detail::recipe_differences(

@@ -65,6 +65,8 @@ std::string Consumer::recipe_json() const {
   return std::string(attachment_->board().recipe_json());
 }
 
+bool Consumer::pure() const noexcept { return attachment_->board().head().pure != 0; }
+
 std::uint64_t Consumer::samples_per_epoch() const noexcept {
   return attachment_->board().head().samples_per_epoch;
 }

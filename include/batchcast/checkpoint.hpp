@@ -14,7 +14,7 @@ namespace batchcast {
 struct Checkpoint {
   std::uint64_t cursor = 0;
   std::string stream = {};
-  std::string recipe_json = {};
+  std::string recipe_json = {};  ///< of a pure stream; empty otherwise
   std::string schema_json = {};
   std::uint64_t samples_per_epoch = 0;
 };
@@ -23,7 +23,7 @@ struct Checkpoint {
 
 /// Throws RecipeMismatch, with what differs, unless the stream that is served now has the same
 /// sample at each position as the one that `saved` is of. A stream of the same recipe may have
-/// another name; one without a recipe is known by its name, fields and epoch length alone.
+/// another name; one that is not pure is known by its name, fields and epoch length alone.
 void check_same_samples(const Checkpoint& saved, const Checkpoint& served);
 
 }  // namespace batchcast

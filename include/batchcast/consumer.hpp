@@ -126,6 +126,8 @@ class Consumer {
   [[nodiscard]] const Schema& schema() const noexcept;
   /// What the producer put on the board as its recipe; empty without one.
   [[nodiscard]] std::string recipe_json() const;
+  /// Whether that recipe determines every byte of the samples.
+  [[nodiscard]] bool pure() const noexcept;
   /// N, or 0 where it is not known beforehand.
   [[nodiscard]] std::uint64_t samples_per_epoch() const noexcept;
   /// Samples that the ring spans: no batch can be larger.

@@ -60,8 +60,12 @@ TEST_CASE("A checkpoint goes on after the last batch, in the middle of an epoch"
     for (int epoch = 0; epoch < 100; ++epoch) static_cast<void>(loop(first, 10));
     CHECK_THROWS_AS(load(second, checkpoint), Refused);
     CHECK_THROWS_WITH(load(second, checkpoint), Contains("position 13 is no longer in the ring"));
+    const std::uint64_t place = first.cursor();
     CHECK_THROWS_AS(load(first, checkpoint), Refused);
+    CHECK(first.cursor() == place);
     CHECK(loop(first, 10) == std::vector<Seen>{expected(0, 10)});  // it stands where it stood
+    CHECK(first.cursor() == place + 10);
+    CHECK(loop(second, 4).at(0) == expected(0, 4));  // as one that was never to go there
   }
 }
 

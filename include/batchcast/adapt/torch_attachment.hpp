@@ -33,9 +33,9 @@ class TorchAttachment {
   [[nodiscard]] const Consumer& present() const noexcept { return *consumer_; }
   [[nodiscard]] UserBatch make(const Batch& batch) const { return (*make_)(batch); }
   void leave() noexcept { consumer_.reset(); }
-  /// Attaches at that position, this once; if that throws, the next use attaches as ever.
+  /// Attaches at that position, this once, and leaves the place that it had. If that throws, it
+  /// keeps that place.
   void move_to(std::uint64_t cursor) {
-    leave();
     ConsumerOptions there = options_;
     there.join = Join::at;
     there.cursor = cursor;
@@ -46,9 +46,10 @@ class TorchAttachment {
  private:
   void attach(const ConsumerOptions& options) {
     Consumer consumer(options);
-    make_.emplace(field_table_of(consumer), fields_);
+    BatchMaker<UserBatch> make(field_table_of(consumer), fields_);
     // A cursor is where the first loop begins; who attaches anew follows the stream.
     if (options_.join == Join::at) options_.join = Join::rewind;
+    make_.emplace(std::move(make));
     consumer_.emplace(std::move(consumer));
   }
 
