@@ -146,6 +146,10 @@ void print_table(const std::vector<std::vector<std::string>>& rows) {
   std::fflush(stdout);
 }
 
+void say(std::string_view text) noexcept {
+  static_cast<void>(std::fwrite(text.data(), 1, text.size(), stderr));
+}
+
 LogCallback console_log(bool verbose) {
   auto logger = std::make_shared<spdlog::logger>("batchcast",
                                                  std::make_shared<spdlog::sinks::stderr_sink_mt>());
@@ -187,16 +191,15 @@ void ProgressLine::show(std::string_view text) {
   next_ = Clock::now() + interval();
   if (terminal_) {
     // A line that wraps could not be rewritten.
-    fmt::print(stderr, "\r\x1b[K{}", text.substr(0, bytes_of_columns(text)));
+    say(fmt::format("\r\x1b[K{}", text.substr(0, bytes_of_columns(text))));
   } else {
-    fmt::print(stderr, "{}\n", text);
+    say(fmt::format("{}\n", text));
   }
-  std::fflush(stderr);
   open_ = terminal_;
 }
 
 void ProgressLine::finish() {
-  if (std::exchange(open_, false)) fmt::print(stderr, "\n");
+  if (std::exchange(open_, false)) say("\n");
 }
 
 }  // namespace batchcast::cli

@@ -34,6 +34,10 @@ void print_json(const nlohmann::json& value);
 /// Rows as wide as their widest cell; the first row is the head.
 void print_table(const std::vector<std::vector<std::string>>& rows);
 
+/// Onto stderr, as it is. That nobody reads it any more, or that the disk of a log is full, is no
+/// reason to end what others use.
+void say(std::string_view text) noexcept;
+
 /// The library's and the command's own reports, on stderr.
 [[nodiscard]] LogCallback console_log(bool verbose);
 

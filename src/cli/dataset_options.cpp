@@ -115,7 +115,7 @@ std::unique_ptr<Pipeline> make_pipeline(const DatasetOptions& options, const Log
   if (options.recipe) pipeline.recipe = Recipe::load(*options.recipe);
   pipeline.source = open_source(options.source);
   for (const std::string& remark : pipeline.source->remarks()) {
-    fmt::print(stderr, "{}: {}\n", options.source, remark);
+    say(fmt::format("{}: {}\n", options.source, remark));
   }
   pipeline.location = options.source;
   pipeline.seed = options.seed;

@@ -14,6 +14,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <csignal>
 #include <cstdlib>
 #include <memory>
 #include <optional>
@@ -96,13 +97,13 @@ bool serve_dataset(const Options& options, Interrupts& interrupts, const Dataset
   Producer producer(serving_options(options, dataset));
   constexpr std::uint64_t usual_batch = 256;
   if (producer.capacity() < usual_batch) {
-    fmt::print(stderr, "batches of more than {} samples will not fit: more --memory\n",
-               count_text(producer.capacity()));
+    say(fmt::format("batches of more than {} samples will not fit: more --memory\n",
+                    count_text(producer.capacity())));
   }
-  fmt::print(stderr, "serving stream `{}` in {}: {} samples an epoch, ring of {} samples, {}\n",
-             producer.stream(), producer.directory(),
-             count_text(dataset.maker().samples_per_epoch()), count_text(producer.capacity()),
-             bytes_text(producer.memory()));
+  say(fmt::format("serving stream `{}` in {}: {} samples an epoch, ring of {} samples, {}\n",
+                  producer.stream(), producer.directory(),
+                  count_text(dataset.maker().samples_per_epoch()), count_text(producer.capacity()),
+                  bytes_text(producer.memory())));
   const std::uint64_t started_ns = now_ns();
   const auto seconds = [&] { return seconds_from_ns(now_ns() - started_ns); };
   bool drained = false;
@@ -123,6 +124,8 @@ bool serve_dataset(const Options& options, Interrupts& interrupts, const Dataset
 
 int run(const Options& options) {
   Interrupts interrupts;
+  // Whoever read the output may be gone: others use the stream.
+  std::signal(SIGPIPE, SIG_IGN);
   // Opening a dataset may take long: first what can be refused without it.
   static_cast<void>(options.workers.count());
   static_cast<void>(parse_bytes(options.memory));

@@ -105,9 +105,9 @@ bool Service::produce(const FeederOptions& options) {
     progress_.finish();
     if (const std::string failure = feeder->failure_text(); !failure.empty()) {
       failed_ = true;
-      fmt::print(stderr, "{}\n", failure);
+      say(failure + "\n");
     }
-    fmt::print(stderr, "not waiting for a worker that is still at a sample\n");
+    say("not waiting for a worker that is still at a sample\n");
     static_cast<void>(feeder.release());  // it would wait
     return false;
   }
@@ -137,9 +137,8 @@ bool Service::linger(double linger_s) {
   const ProducerStats made = producer_.stats();
   if (made.state != "stopped" && trainers_of(made) == 0) {
     progress_.finish();
-    fmt::print(stderr,
-               "every epoch is made; staying for consumers (--linger, `batchcast stop {}`)\n",
-               producer_.stream());
+    say(fmt::format("every epoch is made; staying for consumers (--linger, `batchcast stop {}`)\n",
+                    producer_.stream()));
   }
   for (;;) {
     const std::string state = producer_.stats().state;
@@ -166,7 +165,7 @@ void Service::end_if_idle() {
   const std::string why = fmt::format("nobody was attached for {:g} s", idle_exit_s_);
   if (!producer_.stop_if_unattended(idle_exit_s_, why + " (--idle-exit)")) return;
   progress_.finish();
-  fmt::print(stderr, "{}: ending, as --idle-exit asks\n", why);
+  say(why + ": ending, as --idle-exit asks\n");
 }
 
 void Service::show(const FeederStats& stats) {

@@ -111,4 +111,15 @@ wait $!
 same "exit code of an idle producer" 0 $?
 vanishes "serve --idle-exit"
 
+echo "-- nobody reads what serve says, and a log whose disk is full"
+serve_unheard() { "$batchcast" serve synthetic:8 --stream unheard --idle-exit 1; }
+serve_unheard >/dev/full 2>&1 &
+expect 0 'samples' consume unheard --seconds 0.3
+wait $!
+same "exit code of a producer whose log cannot be written" 0 $?
+vanishes "a producer whose log cannot be written"
+serve_unheard 2>&1 | true &
+expect 0 'samples' consume unheard --seconds 0.3
+vanishes "a producer whose output nobody reads"
+
 finish
