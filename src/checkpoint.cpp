@@ -56,9 +56,8 @@ Checkpoint checkpoint_of(const Consumer& consumer, std::string stream) {
 
 void check_same_samples(const Checkpoint& saved, const Checkpoint& served) {
   if (saved.recipe_json.empty() != served.recipe_json.empty()) {
-    refuse(saved, saved.recipe_json.empty()
-                      ? "that was not pure; the one that is served now is."
-                      : "that was pure; the one that is served now is not.");
+    refuse(saved, saved.recipe_json.empty() ? "that was not pure; the one that is served now is."
+                                            : "that was pure; the one that is served now is not.");
   }
   if (saved.recipe_json.empty()) {
     if (saved.stream == served.stream && saved.schema_json == served.schema_json &&
@@ -66,7 +65,7 @@ void check_same_samples(const Checkpoint& saved, const Checkpoint& served) {
       return;
     }
     refuse(saved,
-           "neither that nor the one that is served now is pure, with a recipe to know it by; it was " +
+           "neither that nor the one that is served now is pure, to be known by a recipe; it was " +
                in_words(saved) + ", and is " + in_words(served) + ".");
   }
   const std::vector<std::string> lines = detail::recipe_differences(

@@ -76,6 +76,21 @@ TEST_CASE("A graph that is dropped on another thread gives its batch back", "[lo
   }
 }
 
+#if TORCH_VERSION_MAJOR >= 2
+TEST_CASE("What lazy clones kept is free when the loader needs it", "[loader]") {
+  ServedStream stream({.samples_per_epoch = 1500});
+  const auto loader = make_shared_data_loader(stream.options(), stream.producer().capacity());
+  auto it = loader->begin();
+  at::Tensor goes = at::_lazy_clone(it->data);
+  at::Tensor is_written = at::_lazy_clone(it->target);
+  it->data = it->target = at::Tensor();
+  CHECK(loader->stats().leases_held == 1);
+  goes = at::Tensor();
+  is_written.add_(1);
+  CHECK_NOTHROW(*++it);
+}
+#endif
+
 TEST_CASE("A loader can be used by another thread than made it", "[loader]") {
   const ServedStream stream;
   auto loader = make_shared_data_loader(stream.options(), 4);

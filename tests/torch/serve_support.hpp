@@ -99,7 +99,9 @@ template <class Source>
 }
 
 [[nodiscard]] inline std::string bytes_of(const torch::Tensor& tensor) {
-  const torch::Tensor plain = tensor.resolve_neg().contiguous();
+  const torch::Tensor plain = tensor._is_zerotensor()
+                                  ? torch::zeros(tensor.sizes(), tensor.options())
+                                  : tensor.resolve_neg().contiguous();
   return {static_cast<const char*>(address_of(plain)), plain.nbytes()};
 }
 

@@ -186,7 +186,8 @@ TEST_CASE("tensors are served whatever lies behind them", "[torch][serve]") {
       {"column", base.select(2, 3).select(1, 2)},
       {"learns", numbers({4, 2}).requires_grad_()},
       {"learnt", (numbers({4, 2}).requires_grad_() * 2).transpose(0, 1).reshape({4, 2})},
-      {"negated", torch::_neg_view(base)}};
+      {"negated", torch::_neg_view(base)},
+      {"without_memory", torch::_efficientzerotensor({4, 3}, torch::kFloat)}};
   const std::vector<Map> loader = {batch, batch};
   std::vector<std::vector<Map>> list(1);
   for (std::int64_t i = 0; i < 4; ++i) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <batchcast/adapt/torch_batch.hpp>
+#include <batchcast/adapt/torch_storage.hpp>
 #include <batchcast/consumer.hpp>
 
 #include <torch/types.h>
@@ -26,6 +27,7 @@ class TorchAttachment {
   [[nodiscard]] bool attached() const noexcept { return consumer_.has_value(); }
   /// Attaches if need be.
   [[nodiscard]] Consumer& consumer() {
+    let_go_of_what_clones_kept();  // what is asked of it next may need their places
     if (!consumer_) attach(options_);
     return *consumer_;
   }

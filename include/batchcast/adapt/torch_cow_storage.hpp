@@ -111,7 +111,7 @@ class PinnedStorage final : public c10::StorageImpl {
 
 /// A storage over `bytes` whose writers get a copy. `bytes.let_go` is called once, when the storage
 /// and all lazy clones of it are gone or have copies of their own; with lazy clones that are left,
-/// when the next storage is made after that.
+/// when `lingering_pins` are swept after that, as whoever makes the next storage does.
 inline c10::Storage copy_on_write_storage(ForeignBytes bytes, std::size_t size) {
   lingering_pins().sweep();
   auto* const context = new CowContext({bytes.context, bytes.let_go});

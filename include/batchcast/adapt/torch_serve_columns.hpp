@@ -146,9 +146,10 @@ struct TorchColumns {
 #endif
 }
 
-/// Whether the bytes in host memory are the values, in their order.
+/// Whether the bytes in host memory are the values, in their order. Zeros of autograd's have none.
 [[nodiscard]] inline bool lies_plain(const at::Tensor& tensor) {
-  return tensor.device().is_cpu() && tensor.is_contiguous() && !tensor.is_neg();
+  return tensor.device().is_cpu() && tensor.is_contiguous() && !tensor.is_neg() &&
+         !tensor._is_zerotensor();
 }
 
 /// Samples of whatever strides and device into their places.

@@ -64,4 +64,11 @@ inline c10::Storage lease_storage(const Batch& batch, FieldBytes bytes) {
 #endif
 }
 
+/// Lets go of batches that only lazy clones had kept, which are gone by now.
+inline void let_go_of_what_clones_kept() {
+#if TORCH_VERSION_MAJOR >= 2
+  lingering_pins().sweep();
+#endif
+}
+
 }  // namespace batchcast::detail
