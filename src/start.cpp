@@ -17,6 +17,8 @@
 #include <chrono>
 #include <filesystem>
 #include <optional>
+#include <string>
+#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -51,6 +53,14 @@ bool door_answers(const StartTarget& target) {
     const DoorKnock knock = connect_door(place.door, knock_timeout_ms).knock;
     return knock == DoorKnock::open || knock == DoorKnock::crowded;
   });
+}
+
+/// A full disk takes along what would have been said.
+std::string why_silent(const std::string& directory) {
+  std::error_code error;
+  const bool full = std::filesystem::space(directory, error).available == 0 && !error;
+  return full ? ", and could say nothing: the disk of " + directory + " is full."
+              : ", and said nothing.";
 }
 
 /// One caller's way to a stream that is served.
@@ -122,7 +132,7 @@ class Starter {
     const std::string said = detail::last_lines(paths().log);
     const std::string text = "batchcast: stream `" + target_.stream + "` could not be started: `" +
                              detail::shell_text(words_) + "` " + end +
-                             (said.empty() ? ", and said nothing." : ". It said") + said;
+                             (said.empty() ? why_silent(paths().directory) : ". It said") + said;
     lock_.tell_failure({words_, text});
     throw StartFailed(text);
   }

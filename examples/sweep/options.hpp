@@ -74,6 +74,7 @@ struct SweepOptions {
     if (colon == std::string::npos) throw UsageError("--trainers: `" + one + "` has no `:`");
     trainers.push_back({Arguments::parse<double>("--trainers", one.substr(0, colon)),
                         Arguments::parse<std::uint64_t>("--trainers", one.substr(colon + 1))});
+    if (trainers.back().batch_size == 0) throw UsageError("--trainers: `" + one + "` has no batch");
     at = end + 1;
   }
   return trainers;
@@ -94,6 +95,7 @@ struct SweepOptions {
   options.report_seconds = arguments.number("report-seconds", 10.0);
   arguments.finish();
   if (options.epochs == 0) throw UsageError("--epochs: at least 1");
+  if (options.threads == 0) throw UsageError("--threads: at least 1");
   if (!std::filesystem::is_directory(options.dataset)) {
     throw UsageError("there is no folder " + options.dataset);
   }

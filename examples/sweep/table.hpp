@@ -38,8 +38,8 @@ inline void print_cost(const SweepResult& result) {
   if (separate.samples == 0) return;
   const double each = separate.cpu_seconds / static_cast<double>(separate.samples);
   std::printf(
-      "%8.1f  it would be in a torch::data loader of each trainer's own: %.1f us a sample,\n"
-      "%8s  measured with %s samples of %zu processes at once, times the samples above\n",
+      "%8.1f  it would be in torch::data loaders, one a trainer: %.1f us a sample,\n"
+      "%8s  measured with %s samples of %zu processes, times those above\n",
       each * samples, 1e6 * each, "", count_text(static_cast<double>(separate.samples)).c_str(),
       result.trainers.size());
 }

@@ -139,6 +139,16 @@ for name in lr0.004-b256 lr0.002-b100; do
 done
 [ -z "$(ls "$work/streams")" ] || wrong "streams were left: $(ls "$work/streams")"
 
+# Lines fit a terminal of 80 columns, and what cannot be is refused before anything is started.
+awk '!/^failed: |^lr[^ ]*: / && length > 80 { long = 1; print } END { exit long }' "$work/own" || wrong "07: lines too long"
+for option in "--threads 0" "--trainers 0.1:0"; do
+  status=0
+  # shellcheck disable=SC2086
+  "$bin/example_07_sweep" "$fashion" "$root/examples/fashion-train.toml" $option >"$work/own" 2>&1 || status=$?
+  [ "$status" = 2 ] || wrong "07 $option ended with $status"
+  grep -q '^usage: ' "$work/own" || wrong "07 $option: usage"
+done
+
 # Interrupted, it leaves no process and no stream.
 BATCHCAST_COMMAND="$bin/../batchcast" "$bin/example_07_sweep" "$fashion" "$root/examples/fashion-train.toml" \
   --report-seconds 0.2 >"$work/own" 2>&1 &
