@@ -86,6 +86,7 @@ class Attachment final : public ReaderHost, public std::enable_shared_from_this<
   void show(BatchRecord& record, const Run& run);
   void copy_samples(BatchRecord& record, const Run& run);
   [[nodiscard]] Batch hand_out(BatchRecord& record, const Run& run);
+  [[nodiscard]] bool has_let_go() noexcept;
   [[nodiscard]] bool rejoin();
   void pause_if_idle() noexcept;
   void say_pause() noexcept;  // with the mutex

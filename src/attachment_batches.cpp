@@ -26,11 +26,9 @@ std::uint64_t aligned(std::uint64_t bytes) noexcept {
 NextBatch Attachment::next(std::uint64_t batch_size, int timeout_ms) {
   check_process();
   check_takes_part();
-  if (paused_ || pause_wanted_) {
-    if (!rejoin()) {
-      throw StreamFinished("batchcast: stream `" + options_.stream +
-                           "` is finished: all of its epochs were made.");
-    }
+  if (has_let_go() && !rejoin()) {
+    throw StreamFinished("batchcast: stream `" + options_.stream +
+                         "` is finished: all of its epochs were made.");
   }
   for (;;) {
     Run run;
@@ -80,7 +78,7 @@ void Attachment::populate_from(std::uint64_t position) {
 bool Attachment::has_next_epoch() {
   check_process();
   check_takes_part();
-  if ((paused_ || pause_wanted_) && !rejoin()) return false;
+  if (has_let_go() && !rejoin()) return false;
   for (;;) {
     if (const auto known = reader_->has_next_epoch(-1)) return *known;
   }
@@ -178,6 +176,12 @@ void drop(BatchRecord& record) noexcept {
 void check(const BatchRecord& record) { record.owner->check(); }
 
 // ---- pauses
+
+bool Attachment::has_let_go() noexcept {
+  if (options_.between_epochs != BetweenEpochs::let_go) return false;
+  const std::lock_guard lock(mutex_);  // the last lease may be coming back, and the pause with it
+  return paused_ || pause_wanted_;
+}
 
 void Attachment::pause_if_idle() noexcept {
   if (options_.between_epochs != BetweenEpochs::let_go) return;
