@@ -208,6 +208,10 @@ TEST_CASE("An evicted loader is told", "[loader]") {
   REQUIRE(stream.producer.evict("slow", "too slow"));
   CHECK_THAT(refusal<Revoked>([&] { loader->check(); }), Contains("too slow"));
   CHECK_THROWS_AS(++it, Revoked);
+  loader->join();
+  CHECK_THROWS_AS(loader->check(), Revoked);  // its last batch is no better for that
+  static_cast<void>(*loader->begin());
+  CHECK_NOTHROW(loader->check());
 }
 
 TEST_CASE("A killed producer is ProducerGone, and its batches stay", "[loader]") {

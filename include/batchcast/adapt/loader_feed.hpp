@@ -14,6 +14,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <limits>
 #include <utility>
 
@@ -54,7 +55,7 @@ class LoaderFeed {
 
   void leave() noexcept {
     if (!attachment_.attached()) return;
-    left_ = {cursor(), epoch(), stats()};
+    left_ = {cursor(), epoch(), stats(), revocation()};
     in_epoch_ = false;
     ++loop_;
     attachment_.leave();
@@ -107,7 +108,11 @@ class LoaderFeed {
     return attachment_.attached() ? attachment_.present().stats() : left_.stats;
   }
   void check() const {
-    if (attachment_.attached()) attachment_.present().check();
+    if (attachment_.attached()) {
+      attachment_.present().check();
+    } else if (left_.revocation) {
+      std::rethrow_exception(left_.revocation);
+    }
   }
 
  private:
@@ -115,7 +120,17 @@ class LoaderFeed {
     std::uint64_t cursor = 0;
     std::uint64_t epoch = 0;
     ConsumerStats stats;
+    std::exception_ptr revocation;
   };
+
+  [[nodiscard]] std::exception_ptr revocation() const noexcept {
+    try {
+      attachment_.present().check();
+    } catch (...) {
+      return std::current_exception();
+    }
+    return nullptr;
+  }
 
   [[noreturn]] void throw_timeout() const {
     TORCH_CHECK(false, "Timeout in SharedDataLoader while waiting for next batch of stream `",
