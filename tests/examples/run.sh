@@ -140,7 +140,8 @@ done
 [ -z "$(ls "$work/streams")" ] || wrong "streams were left: $(ls "$work/streams")"
 
 # Lines fit a terminal of 80 columns, and what cannot be is refused before anything is started.
-awk '!/^failed: |^lr[^ ]*: / && length > 80 { long = 1; print } END { exit long }' "$work/own" || wrong "07: lines too long"
+awk '!/^failed: |^lr[^ ]*: / && length > 80 { long = 1; print } END { exit long }' "$work/own" ||
+  wrong "07: lines of more than 80 columns"
 for option in "--threads 0" "--trainers 0.1:0"; do
   status=0
   # shellcheck disable=SC2086
