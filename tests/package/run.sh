@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright 2026 the batchcast authors
 #
-# sh run.sh BUILD_DIR WORK_DIR
+# sh run.sh BUILD_DIR WORK_DIR [OPTION...]    with options for the configuration of find_package/
 # Installs what BUILD_DIR holds into WORK_DIR and uses it as strangers do: through find_package,
 # through pkg-config without CMake, and the sources as a subdirectory (as a shared library there).
 set -eu
@@ -12,6 +12,7 @@ build=$(cd "$1" && pwd)
 rm -rf "$2"
 mkdir -p "$2"
 work=$(cd "$2" && pwd)
+shift 2
 prefix=$work/prefix
 
 run_user() {
@@ -29,9 +30,10 @@ echo "== find_package, from a moved prefix, each header alone"
 mv "$prefix" "$prefix-moved"
 prefix=$prefix-moved
 cmake -S "$here/find_package" -B "$work/find_package" -G Ninja -DCMAKE_PREFIX_PATH="$prefix" \
-  -DBATCHCAST_PREFIX="$prefix" >/dev/null
+  -DBATCHCAST_PREFIX="$prefix" "$@" >/dev/null
 cmake --build "$work/find_package"
 run_user "$work/find_package/user"
+[ ! -x "$work/find_package/torch_user" ] || run_user "$work/find_package/torch_user"
 
 echo "== pkg-config"
 PKG_CONFIG_PATH=$(dirname "$(find "$prefix" -name batchcast.pc)")

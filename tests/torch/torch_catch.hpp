@@ -3,7 +3,7 @@
 #pragma once
 
 // libtorch's logging has a CHECK of its own, which ends the process; Catch's takes its place by
-// coming second. Every file of this folder gets this header first, compiled once.
+// coming second. The compiler is told to read this before every file of this folder.
 #include <torch/torch.h>
 
 #include "catch.hpp"

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+//
+// A libtorch user's program: a producer's four images, in batches, through the loader that takes
+// the place of torch's own.
+#include <batchcast/torch.hpp>
+
+#include <torch/torch.h>
+
+#include <cstdint>
+#include <cstdio>
+#include <thread>
+
+namespace bc = batchcast;
+
+int main() {
+  constexpr std::uint64_t samples = 4;
+  bc::Producer producer(
+      {.stream = "package-test",
+       .schema = {{"image", bc::DType::f32, {2, 2}}, {"label", bc::DType::i64, {}}},
+       .memory = 1 << 20,
+       .samples_per_epoch = samples,
+       .epochs = 1,
+       .wait_for = 1});
+  float sum = 0;
+  std::thread trainer([&sum] {
+    auto loader = bc::make_shared_data_loader("package-test", torch::data::DataLoaderOptions(3));
+    for (auto& batch : *loader) {
+      sum += batch.data.sum().item<float>() + batch.target.to(torch::kFloat).sum().item<float>();
+    }
+  });
+  while (auto loan = producer.loan(samples)) {
+    for (float& pixel : loan->field<float>("image").span()) pixel = 0.5F;
+    for (std::size_t i = 0; i < loan->size(); ++i) {
+      loan->sample_ids()[i] = loan->index_in_epoch() + i;
+      loan->field<std::int64_t>("label").span()[i] = static_cast<std::int64_t>(i);
+    }
+    loan->publish();
+  }
+  trainer.join();
+  std::printf("libtorch %s: %.1f\n", TORCH_VERSION, static_cast<double>(sum));
+  return sum == 14.0F ? 0 : 1;
+}
