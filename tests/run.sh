@@ -3,8 +3,9 @@
 # Copyright 2026 the batchcast authors
 #
 # Installs what is missing, builds, and runs every test: the release build by rising cost, the fuzz
-# targets for a few seconds each, then units and processes under AddressSanitizer with UBSan, and
-# under ThreadSanitizer. Stops at the first stage that fails. The last line counts all tests that ran.
+# targets for a few seconds each, then units and processes, and tests with libtorch, under
+# AddressSanitizer with UBSan, and units and processes under ThreadSanitizer. Stops at the first stage
+# that fails. The last line counts all tests that ran.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 
@@ -71,7 +72,7 @@ must sh cmake/bootstrap.sh tests
 
 stage "release: build"
 build release
-for label in style unit oracle cli examples "model|package"; do
+for label in style unit torch oracle cli examples "model|package"; do
   stage "release: $label"
   run_tests release "$label" "$jobs"
 done
@@ -84,9 +85,13 @@ must sh tests/fuzz.sh 4
 
 for sanitizer in asan-ubsan tsan; do
   stage "$sanitizer: build"
-  build "$sanitizer" --target batchcast_tests batchcast_multiprocess
+  build "$sanitizer" --target batchcast_tests batchcast_torch_tests batchcast_multiprocess
   stage "$sanitizer: unit"
   run_tests "$sanitizer" unit "$jobs"
+  if [ $sanitizer = asan-ubsan ]; then
+    stage "$sanitizer: torch"
+    run_tests "$sanitizer" torch "$jobs"
+  fi
   stage "$sanitizer: multiprocess"
   run_tests "$sanitizer" multiprocess 1
 done

@@ -99,8 +99,13 @@ std::string producer_directory(bool for_other_users) {
 
 StreamPaths stream_paths(std::string_view base, std::string_view stream) {
   const std::string directory = std::string(base) + '/' + std::string(stream);
-  return {directory, directory + "/lock", directory + "/door", directory + "/control",
-          directory + "/events", directory + "/start", directory + "/serve.log"};
+  return {directory,
+          directory + "/lock",
+          directory + "/door",
+          directory + "/control",
+          directory + "/events",
+          directory + "/start",
+          directory + "/serve.log"};
 }
 
 StreamPlaces find_stream(std::string_view stream) {

@@ -30,8 +30,11 @@ struct Border {
   std::vector<std::string> folders;
 };
 const std::vector<std::string> torch_folders = {"include/batchcast/adapt/",
-                                                "include/batchcast/torch.hpp", "tests/torch/",
-                                                "examples/", "benchmarks/"};
+                                                "include/batchcast/torch.hpp",
+                                                "tests/torch/",
+                                                "tests/package/",
+                                                "examples/",
+                                                "benchmarks/"};
 const std::vector<Border> borders = {
     {"zmq.h", {"src/", "tests/"}},
     {"boost/interprocess/mapped_region.hpp", {"src/"}},

@@ -119,7 +119,7 @@ class SharedDataset final
   }
   /// Attaches at the position saved: do it between loops. Throws InvalidArgument if the archive is
   /// not of a SharedDataset, RecipeMismatch if the stream's samples are not those of then, Refused
-  /// if the ring no longer has that position.
+  /// if the ring no longer has that position (with `let_go`, the next loop throws that).
   void load(torch::serialize::InputArchive& archive) override {
     feed_->go_to(detail::read_checkpoint(archive));
   }

@@ -2,6 +2,15 @@
 // Copyright 2026 the batchcast authors
 #pragma once
 
+#include <torch/version.h>
+
+#if TORCH_VERSION_MAJOR > 2 || (TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR >= 3)
+#define BATCHCAST_TORCH_HAS_COW 1
+#else
+#define BATCHCAST_TORCH_HAS_COW 0
+#endif
+
+#if BATCHCAST_TORCH_HAS_COW
 #include <c10/core/CPUAllocator.h>
 #include <c10/core/Storage.h>
 #include <c10/core/StorageImpl.h>
@@ -153,3 +162,5 @@ inline bool copies_on_write() {
 }
 
 }  // namespace batchcast::detail
+
+#endif

@@ -2,6 +2,7 @@
 // Copyright 2026 the batchcast authors
 #pragma once
 
+#include <batchcast/adapt/torch_cow_storage.hpp>
 #include <batchcast/batch.hpp>
 
 #include <c10/core/Allocator.h>
@@ -14,10 +15,6 @@
 #include <cstring>
 #include <memory>
 #include <utility>
-
-#if TORCH_VERSION_MAJOR >= 2
-#include <batchcast/adapt/torch_cow_storage.hpp>
-#endif
 
 namespace batchcast::detail {
 
@@ -53,12 +50,14 @@ inline c10::Storage copied_storage(FieldBytes bytes) {
 
 /// What a batch's tensor stands on: the trainer's own memory as it is, the ring's so that a write
 /// copies it first. libtorch 1.x cannot do that: there a write ends the process with the ring's
-/// message.
+/// message. Of 2.x the oldest cannot either; there the tensor is a copy.
 inline c10::Storage lease_storage(const Batch& batch, FieldBytes bytes) {
   if (batch.writable()) return plain_storage(batch, bytes);
-#if TORCH_VERSION_MAJOR >= 2
+#if BATCHCAST_TORCH_HAS_COW
   if (!copies_on_write()) return copied_storage(bytes);
   return copy_on_write_storage({bytes.data, new_lease(batch), delete_lease}, bytes.size);
+#elif TORCH_VERSION_MAJOR >= 2
+  return copied_storage(bytes);
 #else
   return plain_storage(batch, bytes);
 #endif
@@ -66,7 +65,7 @@ inline c10::Storage lease_storage(const Batch& batch, FieldBytes bytes) {
 
 /// Lets go of batches that only lazy clones had kept, which are gone by now.
 inline void let_go_of_what_clones_kept() {
-#if TORCH_VERSION_MAJOR >= 2
+#if BATCHCAST_TORCH_HAS_COW
   lingering_pins().sweep();
 #endif
 }
