@@ -84,7 +84,8 @@ function(batchcast_find_torch)
       batchcast_look_for_torch(${Torch_DIR}/../../../..)
     endif()
     if(torch_WHY_NOT MATCHES "holds no libtorch")
-      set(torch_WHY_NOT "Torch_DIR is ${Torch_DIR}, and no libtorch with headers is around it")
+      set(torch_WHY_NOT "Torch_DIR is ${Torch_DIR}, and no libtorch with headers is \
+around it; it is to be the folder of TorchConfig.cmake, a wheel's torch/share/cmake/Torch")
     endif()
     return(PROPAGATE torch_VERSION torch_ROOT torch_INCLUDE_DIRS torch_LIBRARY_DIR torch_CUDA
            torch_WHY_NOT torch_PASSED_BY)

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <set>
+#include <string>
 
 namespace batchcast::detail {
 namespace {
@@ -57,7 +58,25 @@ class Comparison {
     }
   }
 
+  /// What a list of stages does, in order; empty for any other list.
+  static std::string stages_of(const Json& list) {
+    std::string names;
+    for (const Json& item : list) {
+      const auto stage = item.find("stage");
+      if (stage == item.end() || !stage->is_string()) return {};
+      names += (names.empty() ? "" : ", ") + stage->get<std::string>();
+    }
+    return names;
+  }
+
   void items(const std::string& path, const Json& stream, const Json& asked, int depth) {
+    // Where other stages stand, their parameters compare to nothing.
+    const std::string there = stages_of(stream);
+    const std::string here = stages_of(asked);
+    if (!there.empty() && !here.empty() && there != here) {
+      found_.push_back(path + ": the stream has " + there + "; asked for " + here);
+      return;
+    }
     for (std::size_t i = 0; i < std::max(stream.size(), asked.size()); ++i) {
       compare(path + "[" + std::to_string(i) + "]", i < stream.size() ? &stream[i] : nullptr,
               i < asked.size() ? &asked[i] : nullptr, depth + 1);

@@ -54,6 +54,16 @@ std::string board_of(const StartOptions& options, const Shard& shard = {}) {
 
 }  // namespace
 
+TEST_CASE("lists of other stages differ by what they do") {
+  const Json stream =
+      Json::parse(R"({"stages":[{"stage":"to","dtype":"f32"},{"stage":"normalize","mean":[1]}]})");
+  const Json asked = Json::parse(R"({"stages":[{"stage":"random_crop","size":[28,28]},
+      {"stage":"to","dtype":"f32"},{"stage":"normalize","mean":[1]}]})");
+  CHECK(recipe_differences(stream, asked) ==
+        std::vector<std::string>{
+            "stages: the stream has to, normalize; asked for random_crop, to, normalize"});
+}
+
 TEST_CASE("recipes differ key by key") {
   const Json stream =
       Json::parse(R"({"a":1,"list":[{"size":224,"mean":[1,2]},{"x":true}],"b":"t"})");

@@ -172,7 +172,7 @@ class Coordinator {
   [[nodiscard]] static std::string state_of(Trained& trainer) {
     const TrainerReport& report = trainer.report;
     if (trainer.process.ended() && !trainer.process.well()) return trainer.process.how();
-    if (report.samples == 0) return "waits for the others";
+    if (report.samples == 0) return "no batch yet";
     const double share =
         static_cast<double>(report.samples) / static_cast<double>(report.samples_total);
     const std::string tested =
