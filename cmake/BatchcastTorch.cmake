@@ -25,7 +25,7 @@ function(batchcast_look_for_torch torch_ROOT)
     return(PROPAGATE torch_WHY_NOT)
   endif()
 
-  # Since 2.9 the numbers stand in a file that version.h includes.
+  # In newer ones the numbers stand in a file that version.h includes.
   set(version_h ${api}/torch/version.h)
   if(EXISTS ${torch_ROOT}/include/torch/headeronly/version.h)
     set(version_h ${torch_ROOT}/include/torch/headeronly/version.h)
