@@ -96,6 +96,9 @@ class PinnedStorage final : public c10::StorageImpl {
                          c10::GetCPUAllocator(), /*resizable=*/true),
         pin_(&pin) {
     pin.increment_refcount();
+#if TORCH_VERSION_MAJOR > 2 || TORCH_VERSION_MINOR >= 13
+    set_materializer(c10::impl::cow::materialize_cow);  // before, storages knew by their deleter
+#endif
   }
   PinnedStorage(const PinnedStorage&) = delete;
   PinnedStorage& operator=(const PinnedStorage&) = delete;
