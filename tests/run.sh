@@ -81,7 +81,7 @@ stage "release: multiprocess"
 run_tests release multiprocess 1
 
 stage "fuzz: a few seconds for each target"
-must sh tests/fuzz.sh 4
+must sh tests/fuzz.sh 2
 
 for sanitizer in asan-ubsan tsan; do
   stage "$sanitizer: build"
