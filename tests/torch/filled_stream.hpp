@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <cstring>
 #include <filesystem>
+#include <optional>
 #include <random>
 #include <stdexcept>
 #include <string>
@@ -61,6 +62,7 @@ class FilledStream {
       made += loan.size();
       loan.publish();
     }
+    stays_.emplace(options(1));
   }
 
   [[nodiscard]] ConsumerOptions options(std::uint64_t batch_size) const {
@@ -96,6 +98,9 @@ class FilledStream {
   std::mt19937_64 random_{7};
   StreamFolder folder_;
   Producer producer_;
+  /// Where all that are attached have read the last epoch, or are just leaving, nobody else may
+  /// come.
+  std::optional<Consumer> stays_;
 };
 
 /// Where a tensor's elements lie; asking does not copy.
