@@ -138,7 +138,10 @@ std::optional<std::uint64_t> RingWriter::place(Join join, std::uint64_t cursor,
   std::uint64_t from = oldest;
   if (slowest_ != none && attached_[slowest_].pace == Pace::lockstep) {
     const auto slowest = position_of(attached_[slowest_]);
-    if (slowest) from = std::max(from, ledger_.start_of(ledger_.epoch_of(*slowest)));
+    // Who stands at the very end asks for nothing more, and may be just leaving.
+    if (slowest && *slowest < stream_end_) {
+      from = std::max(from, ledger_.start_of(ledger_.epoch_of(*slowest)));
+    }
   }
   return ledger_.first_start_from(from);
 }

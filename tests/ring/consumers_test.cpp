@@ -45,6 +45,16 @@ TEST_CASE("where consumers join") {
   }
 }
 
+TEST_CASE("who stands at the stream's end does not close its last epoch to those who come") {
+  HeapRing ring(30, epochs_of(10, 1));
+  HeapConsumer done(ring, joining(Join::rewind));
+  ring.produce(64);
+  take_and_return(done, 10);
+  HeapConsumer late(ring, joining(Join::rewind));
+  REQUIRE_FALSE(late.refused());
+  CHECK(late.admitted.position == 0);
+}
+
 TEST_CASE("a full board refuses, and a place left is free again") {
   HeapRing ring(8, epochs_of(8), 2);
   HeapConsumer a(ring, joining(Join::rewind)), b(ring, joining(Join::rewind));

@@ -10,7 +10,6 @@
 #include <cstdint>
 #include <cstring>
 #include <filesystem>
-#include <optional>
 #include <random>
 #include <stdexcept>
 #include <string>
@@ -62,7 +61,6 @@ class FilledStream {
       made += loan.size();
       loan.publish();
     }
-    stays_.emplace(options(1));
   }
 
   [[nodiscard]] ConsumerOptions options(std::uint64_t batch_size) const {
