@@ -58,6 +58,8 @@ class Attachment final : public ReaderHost, public std::enable_shared_from_this<
 
   /// From any thread: the last handle of a batch is gone.
   void take_back(BatchRecord& record) noexcept;
+  /// From any thread: a CUDA stream reads that batch.
+  void use(BatchRecord& record, void* cuda_stream);
   [[nodiscard]] bool in_forked_child() const noexcept { return fork_guard_.in_child(); }
 
   [[nodiscard]] const RingReader& reader() const noexcept { return *reader_; }
@@ -65,6 +67,8 @@ class Attachment final : public ReaderHost, public std::enable_shared_from_this<
   [[nodiscard]] const Schema& schema() const noexcept { return schema_; }
   [[nodiscard]] const std::string& notes() const noexcept { return notes_; }
   [[nodiscard]] BoardView board() const noexcept { return BoardView(board_->data()); }
+  [[nodiscard]] Placement placement() const noexcept { return options_.placement; }
+  void set_cuda_stream(void* stream) noexcept { cuda_stream_ = stream; }
   [[nodiscard]] double attach_seconds() const noexcept { return attach_seconds_; }
 
   [[nodiscard]] bool producer_is_dead() noexcept override;
@@ -113,6 +117,7 @@ class Attachment final : public ReaderHost, public std::enable_shared_from_this<
   std::unique_ptr<RingReader> reader_;
   std::unique_ptr<Populator> populator_;
   double attach_seconds_ = 0;
+  void* cuda_stream_ = nullptr;
 
   std::mutex mutex_;  ///< of everything below, which `take_back` touches from any thread
   std::vector<std::unique_ptr<BatchRecord>> records_;

@@ -149,6 +149,8 @@ Batch Attachment::hand_out(BatchRecord& record, const Run& run) {
   return BatchRecord::handle(record, contents);
 }
 
+void Attachment::use(BatchRecord&, void*) {}
+
 void Attachment::take_back(BatchRecord& record) noexcept {
   const bool idle = record.leased && reader_->give_back(record.run.lease);
   const std::lock_guard lock(mutex_);
@@ -174,6 +176,8 @@ void drop(BatchRecord& record) noexcept {
 }
 
 void check(const BatchRecord& record) { record.owner->check(); }
+
+void use(BatchRecord& record, void* cuda_stream) { record.owner->use(record, cuda_stream); }
 
 // ---- pauses
 

@@ -58,6 +58,8 @@ std::uint64_t Consumer::epoch() const noexcept { return attachment_->reader().ep
 void Consumer::check() const { attachment_->check(); }
 
 const std::string& Consumer::name() const noexcept { return attachment_->name(); }
+Placement Consumer::placement() const noexcept { return attachment_->placement(); }
+void Consumer::set_cuda_stream(void* stream) noexcept { attachment_->set_cuda_stream(stream); }
 
 const Schema& Consumer::schema() const noexcept { return attachment_->schema(); }
 

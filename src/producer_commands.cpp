@@ -65,8 +65,8 @@ ProducerStats ProducerCore::stats() const {
   stats.space_wait_seconds = seconds_from_ns(status.space_wait_ns);
   stats.samples_per_second = samples_per_second_.load(std::memory_order_relaxed);
   for (const ConsumerStatus& row : status.consumers) {
-    stats.consumers.push_back({row.name, row.pid, row.batch_size, row.pace, row.state, row.position,
-                               row.lag, row.samples, seconds_from_ns(row.wait_ns)});
+    stats.consumers.push_back({row.name, "host", row.pid, row.batch_size, row.pace, row.state,
+                               row.position, row.lag, row.samples, seconds_from_ns(row.wait_ns)});
   }
   return stats;
 }

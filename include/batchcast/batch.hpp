@@ -16,6 +16,7 @@ struct BatchRecord;
 void retain(BatchRecord& record) noexcept;
 void drop(BatchRecord& record) noexcept;
 void check(const BatchRecord& record);
+void use(BatchRecord& record, void* cuda_stream);
 }  // namespace detail
 
 /// What a batch shows; kept apart from its ownership so that looking costs nothing.
@@ -77,9 +78,29 @@ class Batch {
   }
   template <class T>
   [[nodiscard]] FieldView<const T> field(std::size_t index) const {
+    if ((*contents_.fields)[index].on_device) throw_on_device(index);
     return contents_.fields->view<const T>(index, contents_.data[index], contents_.size,
                                            contents_.strides[index]);
   }
+
+  /// One field of a batch on a GPU: the view's `data()` is an address there, for kernels and copies
+  /// on a stream that the batch is named for. Throws InvalidArgument for a field in host memory.
+  template <class T>
+  [[nodiscard]] FieldView<const T> device_field(std::string_view name) const {
+    return device_field<T>(contents_.fields->index_of(name));
+  }
+  template <class T>
+  [[nodiscard]] FieldView<const T> device_field(std::size_t index) const {
+    if (!(*contents_.fields)[index].on_device) throw_on_host(index);
+    return contents_.fields->view<const T>(index, contents_.data[index], contents_.size,
+                                           contents_.strides[index]);
+  }
+
+  /// Names a further CUDA stream (CUstream, cudaStream_t) that reads this batch: its samples are
+  /// kept until that stream has passed the point at which the last handle was dropped. The
+  /// consumer's own stream (`Consumer::set_cuda_stream`) needs no naming. Without effect unless the
+  /// batch is on a GPU or pinned. From any thread, while this handle lives.
+  void use(void* cuda_stream) const { detail::use(*record_, cuda_stream); }
 
   /// The same, writable. Throws InvalidArgument unless the batch is `writable`.
   template <class T>
@@ -112,6 +133,16 @@ class Batch {
 
   void reset() noexcept {
     if (record_ != nullptr) detail::drop(*std::exchange(record_, nullptr));
+  }
+  [[noreturn]] void throw_on_device(std::size_t index) const {
+    throw InvalidArgument("batchcast: field `" + (*contents_.fields)[index].spec.name +
+                          "` of this batch is in the memory of a GPU, which the processor cannot "
+                          "read. Take its address there with device_field().");
+  }
+  [[noreturn]] void throw_on_host(std::size_t index) const {
+    throw InvalidArgument("batchcast: field `" + (*contents_.fields)[index].spec.name +
+                          "` of this batch is in host memory: look at it with field(). Attach with "
+                          "placement = \"cuda:0\" for batches on a GPU.");
   }
   [[noreturn]] static void throw_read_only() {
     throw InvalidArgument(

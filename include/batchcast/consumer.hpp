@@ -5,6 +5,7 @@
 #include <batchcast/batch.hpp>
 #include <batchcast/core/log.hpp>
 #include <batchcast/core/options.hpp>
+#include <batchcast/core/placement.hpp>
 #include <batchcast/core/schema.hpp>
 #include <batchcast/start.hpp>
 
@@ -34,6 +35,15 @@ struct ConsumerOptions {
   BetweenEpochs between_epochs = BetweenEpochs::hold;
   Tail tail = Tail::keep;
   Access access = Access::shared;
+  /// Where its batches are: "host", or a GPU that the producer serves the stream on: "cuda:0".
+  Placement placement = {};
+  /// Of a host consumer that copies its batches to a GPU itself: page-lock the ring's memory as
+  /// this process sees it, so that copies are asynchronous and run at the bus's speed. A batch is
+  /// then released once the streams that it was named for (`Batch::use`) have passed it. Throws
+  /// GpuUnavailable, GpuError, where that cannot be.
+  bool pin = false;
+  /// For `pin`: the GPU whose context pins.
+  unsigned pin_device = 0;
   OnMiss on_miss = OnMiss::skip;
   /// How long to wait for a producer of that name to come up. Negative: for ever.
   int connect_timeout_ms = 30'000;
@@ -111,6 +121,9 @@ class Consumer {
   /// Lets go of what is left of the current epoch.
   void leave_epoch() noexcept;
 
+  /// The CUDA stream (CUstream, cudaStream_t) on which batches are used from the next one on; the
+  /// legacy default stream at first. Without meaning unless batches are on a GPU or pinned.
+  void set_cuda_stream(void* stream) noexcept;
   /// From the next batch on.
   void set_batch_size(std::uint64_t batch_size);
   [[nodiscard]] std::uint64_t batch_size() const noexcept { return batch_size_; }
@@ -123,6 +136,7 @@ class Consumer {
   void check() const;
 
   [[nodiscard]] const std::string& name() const noexcept;
+  [[nodiscard]] Placement placement() const noexcept;
   [[nodiscard]] const Schema& schema() const noexcept;
   /// What the producer put on the board as its recipe; empty without one.
   [[nodiscard]] std::string recipe_json() const;

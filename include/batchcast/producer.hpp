@@ -5,7 +5,9 @@
 #include <batchcast/core/field_table.hpp>
 #include <batchcast/core/log.hpp>
 #include <batchcast/core/options.hpp>
+#include <batchcast/core/placement.hpp>
 #include <batchcast/core/schema.hpp>
+#include <batchcast/device_stage.hpp>
 
 #include <cstdint>
 #include <memory>
@@ -28,6 +30,15 @@ struct ProducerOptions {
   Schema schema = {};
   /// Bytes for samples, at most.
   std::uint64_t memory = std::uint64_t{256} << 20;
+  /// GPUs that the stream is served on as well: each gets a ring of its own, filled from the host
+  /// ring by one copy for all trainers there. Throws GpuUnavailable, GpuError, OutOfMemory.
+  std::vector<Placement> places = {};
+  /// Bytes for samples on each of them, at most; 0: as many as in host memory.
+  std::uint64_t device_memory = 0;
+  /// Fields that stay in host memory for consumers on GPUs too, as `sample_id` does.
+  std::vector<std::string> host_fields = {};
+  /// What is done to the samples on each GPU before trainers there get them; null: nothing.
+  std::shared_ptr<const DeviceStage> device_stage = nullptr;
   /// N; 0 where epochs end when `end_epoch` says so.
   std::uint64_t samples_per_epoch = 0;
   /// 0: endless.
@@ -121,6 +132,7 @@ class Loan {
 
 struct ConsumerInfo {
   std::string name;
+  std::string placement;  ///< host, cuda:0
   std::uint32_t pid = 0;
   std::uint32_t batch_size = 0;
   Pace pace = Pace::lockstep;

@@ -18,9 +18,9 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::array<std::string_view, 10> refusal_names = {
-    "bad_hello", "layout",  "uid",    "full",        "ring_too_small",
-    "finished",  "stopped", "failed", "cursor_gone", "busy"};
+constexpr std::array<std::string_view, 11> refusal_names = {
+    "bad_hello", "layout",      "uid",       "full", "ring_too_small", "finished", "stopped",
+    "failed",    "cursor_gone", "placement", "busy"};
 constexpr std::size_t notes_max = 16;
 
 /// What is wrong with a message. Never leaves this file.
@@ -315,6 +315,7 @@ void throw_refused(const Refusal& refusal) {
     case RefusalKind::uid:
     case RefusalKind::full:
     case RefusalKind::cursor_gone:
+    case RefusalKind::placement:
     case RefusalKind::busy:
       break;
   }

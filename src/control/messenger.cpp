@@ -99,16 +99,12 @@ Messenger::Messenger(std::string control_path, std::string events_path, Callback
     : control_path_(std::move(control_path)),
       events_path_(std::move(events_path)),
       callbacks_(std::move(callbacks)) {
-  std::promise<void> bound;
-  std::future<void> result = bound.get_future();
-  thread_ = start_thread("bc-messages",
-                         [this, promise = std::move(bound)]() mutable { run(std::move(promise)); });
-  try {
-    result.get();
-  } catch (...) {
-    thread_.join();
-    throw;
-  }
+  thread_ = start_thread("bc-messages", [this] { run(); });
+  tried_.wait();
+  if (bound_) return;
+  // After the join no other thread holds the exception: it is read and destroyed here.
+  thread_.join();
+  std::rethrow_exception(std::exchange(failure_, nullptr));
 }
 
 void Messenger::answer(Envelope envelope, std::string text) {
@@ -133,16 +129,18 @@ void Messenger::stop() noexcept {
   thread_.join();
 }
 
-void Messenger::run(std::promise<void> bound) {
+void Messenger::run() {
   std::unique_ptr<Sockets> sockets;
   try {
     // Without it, all works as long as the program has descriptors left.
     static_cast<void>(take_own_descriptors(wake_.get()));
     sockets = std::make_unique<Sockets>(control_path_, events_path_);
   } catch (...) {
-    return bound.set_exception(std::current_exception());
+    failure_ = std::current_exception();
   }
-  bound.set_value();
+  bound_ = sockets != nullptr;
+  tried_.count_down();
+  if (!sockets) return;
   std::uint64_t look_at_ns = now_ns();
   while (!stopping_.load()) {
     try {

@@ -6,8 +6,9 @@
 
 #include <atomic>
 #include <deque>
+#include <exception>
 #include <functional>
-#include <future>
+#include <latch>
 #include <mutex>
 #include <string>
 #include <thread>
@@ -45,7 +46,7 @@ class Messenger {
   };
   struct Sockets;
 
-  void run(std::promise<void> bound);
+  void run();
   void send_all(Sockets& sockets);
   void receive_some(Sockets& sockets);
   void queue(Outgoing outgoing);
@@ -54,6 +55,9 @@ class Messenger {
   const std::string events_path_;
   const Callbacks callbacks_;
   WakeDescriptor wake_;
+  std::latch tried_{1};  ///< counted down once bound_ and failure_ say how binding went
+  bool bound_ = false;
+  std::exception_ptr failure_;
   std::mutex mutex_;
   std::deque<Outgoing> outgoing_;
   std::atomic<bool> stopping_{false};

@@ -30,11 +30,20 @@ struct Hello {
   std::int32_t pid = 0;  ///< as the consumer sees itself: for messages, never trusted
   /// Only looks at what is there: no demand, no gate, no part in `wait_for`.
   bool observes = false;
+  /// `host`, or the GPU whose ring it wants, by its UUID: numbers differ between processes.
+  std::string placement = "host";
+};
+
+/// What a field's samples lie in.
+enum class SegmentKind : std::uint8_t {
+  memfd,     ///< sealed host memory; a descriptor comes along
+  cuda_fd,   ///< an exported allocation of a GPU; a descriptor comes along
+  cuda_ipc,  ///< a legacy IPC handle, in the text; no descriptor
 };
 
 /// Producer to consumer: admitted. File descriptors in this order: board, desk, the producer's
 /// pidfd, then one segment per field in schema order, `sample_id` last (`segment_bytes.size()` of
-/// them).
+/// them, without those of kind cuda_ipc).
 struct Welcome {
   std::string stream = {};
   std::uint32_t consumer_index = 0;  ///< of the board's entry
@@ -47,7 +56,10 @@ struct Welcome {
   std::uint64_t board_bytes = 0;
   std::uint64_t desk_bytes = 0;
   std::vector<std::uint64_t> segment_bytes = {};
-  std::vector<std::string> notes = {};  ///< for the trainer's log
+  std::vector<SegmentKind> segment_kinds = {};    ///< one each; empty: all memfd
+  std::vector<std::string> segment_handles = {};  ///< one each, hexadecimal for cuda_ipc; or empty
+  std::string placement = "host";                 ///< as in the hello: whose ring it is
+  std::vector<std::string> notes = {};            ///< for the trainer's log
 };
 
 /// Descriptors that precede the segments in a welcome.
@@ -63,6 +75,7 @@ enum class RefusalKind : std::uint8_t {
   stopped,
   failed,
   cursor_gone,  ///< the position asked for is not in the ring any more
+  placement,    ///< the stream is not served on that GPU
   busy,         ///< try again
 };
 

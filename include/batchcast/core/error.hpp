@@ -35,6 +35,17 @@ struct OutOfMemory : Error {
   using Error::Error;
 };
 
+/// There is no GPU to be used: no driver, no such device, or a build without CUDA; the text says
+/// which.
+struct GpuUnavailable : Error {
+  using Error::Error;
+};
+
+/// A call of the CUDA driver failed; the text names it, the device and the driver's reason.
+struct GpuError : Error {
+  using Error::Error;
+};
+
 /// No producer of that name came up within the connect time-out.
 struct StreamNotFound : Error {
   using Error::Error;

@@ -24,6 +24,7 @@ struct FieldInfo {
   std::size_t elements = 0;
   std::uint64_t sample_bytes = 0;
   std::uint64_t stride_bytes = 0;
+  bool on_device = false;  ///< its samples are in the memory of a GPU
 };
 
 /// The fields of a stream, `sample_id` last.

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+// The layer between CUDA's driver and the rest: no header of it but driver.hpp shows a type of
+// CUDA's. Everything throws GpuUnavailable where there is no driver or no such device, and GpuError
+// where a call fails.
+namespace batchcast::cuda {
+
+struct Driver;
+
+/// What there is to know about a GPU before anything is done with it.
+struct DeviceInfo {
+  unsigned number = 0;  ///< in this process's numbering
+  std::string name;
+  std::string uuid;  ///< GPU-…; the same in every process and container
+  std::uint64_t memory_bytes = 0;
+  int capability_major = 0, capability_minor = 0;
+  bool virtual_memory = false;       ///< cuMemCreate and its family
+  bool exports_descriptors = false;  ///< … of which POSIX file descriptors can be made
+  bool legacy_ipc = false;           ///< cuIpcGetMemHandle: not under MIG or on Tegra
+  bool registers_read_only = false;  ///< cuMemHostRegister of read-only mappings
+  bool mig = false;
+  std::uint64_t granularity = 0;  ///< of device rings; 0 without virtual memory
+};
+
+/// All that this process can see. Empty without a driver.
+[[nodiscard]] std::vector<DeviceInfo> list_devices();
+/// Why there is no driver, as a sentence; empty where there is one.
+[[nodiscard]] std::string why_no_driver();
+/// 13000 for CUDA 13.0; 0 without one.
+[[nodiscard]] int driver_version() noexcept;
+
+/// One GPU in use: retains its primary context, the one that libtorch and the CUDA runtime use too.
+/// Shared by all that use it; the last one releases the context. Thread-safe.
+class Device {
+ public:
+  [[nodiscard]] static std::shared_ptr<Device> open(unsigned number);
+  [[nodiscard]] static std::shared_ptr<Device> open_uuid(const std::string& uuid);
+  ~Device();
+  Device(const Device&) = delete;
+  Device& operator=(const Device&) = delete;
+
+  [[nodiscard]] const DeviceInfo& info() const noexcept { return info_; }
+  [[nodiscard]] const Driver& driver() const noexcept { return driver_; }
+  /// CUdevice and CUcontext.
+  [[nodiscard]] int handle() const noexcept { return handle_; }
+  [[nodiscard]] void* context() const noexcept { return context_; }
+  /// Bytes of its memory that are free now.
+  [[nodiscard]] std::uint64_t free_bytes() const;
+
+  /// The device's context is this thread's current one while the object lives.
+  class Current {
+   public:
+    explicit Current(const Device& device);
+    ~Current();
+    Current(const Current&) = delete;
+    Current& operator=(const Current&) = delete;
+
+   private:
+    const Device& device_;
+  };
+
+ private:
+  Device(const Driver& driver, DeviceInfo info, int handle);
+
+  const Driver& driver_;
+  DeviceInfo info_;
+  int handle_;
+  void* context_ = nullptr;
+};
+
+}  // namespace batchcast::cuda

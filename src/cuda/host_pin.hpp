@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#pragma once
+
+#include "cuda/device.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <utility>
+#include <vector>
+
+namespace batchcast::cuda {
+
+/// A driver registers this much at a time: a copy must not reach across two pieces.
+inline constexpr std::uint64_t pin_piece_bytes = std::uint64_t{64} << 20;
+
+/// Host memory that is page-locked for all GPUs of this process while the object lives, in pieces
+/// of `pin_piece_bytes`. Move-only; the memory must outlive it.
+class HostPin {
+ public:
+  struct Range {
+    const std::byte* data = nullptr;  ///< page-aligned
+    std::uint64_t bytes = 0;
+    bool read_only = false;  ///< the mapping is: needs DeviceInfo::registers_read_only
+  };
+  /// Throws GpuError, with the limit that was in the way if it was one (RLIMIT_MEMLOCK).
+  HostPin(std::shared_ptr<Device> device, const Range& range);
+  ~HostPin();
+  HostPin(HostPin&& other) noexcept
+      : device_(std::move(other.device_)), pieces_(std::exchange(other.pieces_, {})) {}
+  HostPin& operator=(HostPin&&) = delete;
+
+ private:
+  std::shared_ptr<Device> device_;
+  std::vector<std::byte*> pieces_;
+};
+
+}  // namespace batchcast::cuda

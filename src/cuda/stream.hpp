@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#pragma once
+
+#include "cuda/device.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <utility>
+
+namespace batchcast::cuda {
+
+/// A point in a stream. Without timing. Move-only; may be recorded again and again. Needs its
+/// device's context only where `record` says so.
+class Event {
+ public:
+  explicit Event(std::shared_ptr<Device> device);
+  ~Event();
+  Event(Event&& other) noexcept
+      : device_(std::move(other.device_)), handle_(std::exchange(other.handle_, nullptr)) {}
+  Event& operator=(Event&&) = delete;
+
+  /// After all that is enqueued on `stream` (CUstream) so far. Makes the context current itself.
+  void record(void* stream);
+  /// Whether the stream has passed it; true if it was never recorded. Throws GpuError if what was
+  /// enqueued before it failed.
+  [[nodiscard]] bool passed() const;
+  /// Blocks the thread, not the processor.
+  void wait() const;
+
+ private:
+  std::shared_ptr<Device> device_;
+  void* handle_;
+};
+
+/// A stream of this library's own, which does not wait for the legacy default stream. Move-only.
+/// Copies are asynchronous: their host memory must be pinned, or it is copied synchronously.
+class Stream {
+ public:
+  explicit Stream(std::shared_ptr<Device> device);
+  /// Waits for what is enqueued.
+  ~Stream();
+  Stream(Stream&& other) noexcept
+      : device_(std::move(other.device_)), handle_(std::exchange(other.handle_, nullptr)) {}
+  Stream& operator=(Stream&&) = delete;
+
+  [[nodiscard]] void* handle() const noexcept { return handle_; }
+  [[nodiscard]] const std::shared_ptr<Device>& device() const noexcept { return device_; }
+
+  // Each makes the context current itself.
+  void copy_to_device(std::byte* device_to, const std::byte* host_from, std::uint64_t bytes);
+  void copy_to_host(std::byte* host_to, const std::byte* device_from, std::uint64_t bytes);
+  void copy_on_device(std::byte* device_to, const std::byte* device_from, std::uint64_t bytes);
+  /// `rows` times `row_bytes`, with strides of their own; between any two memories.
+  struct Rows {
+    std::byte* to = nullptr;
+    std::uint64_t to_stride_bytes = 0;
+    const std::byte* from = nullptr;
+    std::uint64_t from_stride_bytes = 0;
+    std::uint64_t row_bytes = 0;
+    std::uint64_t rows = 0;
+    bool from_host = false;  ///< else from the device
+  };
+  void copy_rows(const Rows& rows);
+  void wait() const;
+
+ private:
+  std::shared_ptr<Device> device_;
+  void* handle_;
+};
+
+/// The same copy on a stream of somebody else's (CUstream).
+void copy_on_device(const Device& device, void* stream, std::byte* device_to,
+                    const std::byte* device_from, std::uint64_t bytes);
+
+}  // namespace batchcast::cuda
