@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
 # Copyright 2026 the batchcast authors
-"""Compares the resampler with PIL, byte for byte: crops resized to random sizes, and padding with
-numpy's modes. The test program reads one line for each case and the image's bytes from its standard
+"""Compares the resampler with PIL, byte for byte: crops resized to random sizes, and padding as
+numpy's modes define it. The test program reads one line for each case and the image's bytes from its standard
 input, and writes the output's.
 
 usage: resample_oracle.py RESAMPLE_PROGRAM [SEED [CASES]]"""
@@ -39,14 +39,32 @@ def random_case(rng):
     return pixels, box, size, padding, mode, flips
 
 
+def mirrored(length, before, after, mode):
+    """Which element stands where after padding in mode reflect or symmetric. numpy before 2.0 mirrors
+    what it has padded so far, which is no longer periodic once a side is padded by more than there is."""
+    positions = numpy.arange(-before, length + after)
+    if NUMPY_MODES[mode] == "symmetric":
+        positions %= 2 * length
+        return numpy.minimum(positions, 2 * length - 1 - positions)
+    positions %= max(1, 2 * length - 2)
+    return numpy.minimum(positions, 2 * length - 2 - positions)
+
+
+def pad(image, padding, mode):
+    left, top, right, bottom = padding
+    if NUMPY_MODES[mode] in ("reflect", "symmetric"):
+        return image[mirrored(image.shape[0], top, bottom, mode)][
+            :, mirrored(image.shape[1], left, right, mode)]
+    return numpy.pad(image, ((top, bottom), (left, right), (0, 0)), mode=NUMPY_MODES[mode])
+
+
 def by_pil(pixels, box, size, padding, mode, flips):
     x, y, width, height = box
     image = Image.fromarray(pixels[:, :, 0] if pixels.shape[2] == 1 else pixels)
     image = image.crop((x, y, x + width, y + height)).resize(size, Image.BILINEAR)
     out = numpy.asarray(image).reshape(size[1], size[0], pixels.shape[2])
-    left, top, right, bottom = padding
     if any(padding):
-        out = numpy.pad(out, ((top, bottom), (left, right), (0, 0)), mode=NUMPY_MODES[mode])
+        out = pad(out, padding, mode)
     if flips[0]:
         out = out[:, ::-1]
     if flips[1]:
