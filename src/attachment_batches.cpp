@@ -146,6 +146,7 @@ Batch Attachment::hand_out(BatchRecord& record, const Run& run) {
   contents.size = run.size;
   contents.epoch = run.epoch;
   contents.writable = copies();
+  contents.placement = options_.placement;
   return BatchRecord::handle(record, contents);
 }
 

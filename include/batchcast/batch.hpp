@@ -3,6 +3,7 @@
 #pragma once
 
 #include <batchcast/core/field_table.hpp>
+#include <batchcast/core/placement.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -28,6 +29,7 @@ struct BatchContents {
   std::uint64_t size = 0;
   std::uint64_t epoch = 0;
   bool writable = false;
+  Placement placement = {};  ///< of the fields that are `on_device`
 };
 
 /// Consecutive samples of one epoch, zero-copy unless the consumer copies. It holds a lease: its
@@ -70,6 +72,10 @@ class Batch {
 
   /// Whether its memory is this consumer's own (access = private, or `free` pace).
   [[nodiscard]] bool writable() const noexcept { return contents_.writable; }
+
+  /// Where its fields are, those apart that stay in host memory on a GPU too (`sample_id`, and the
+  /// producer's `host_fields`).
+  [[nodiscard]] Placement placement() const noexcept { return contents_.placement; }
 
   /// One field of all samples. Throws InvalidArgument for a wrong name or type.
   template <class T>
