@@ -4,7 +4,7 @@
 #
 # Installs what building batchcast needs and this Debian 12 machine lacks; nothing else. libtorch is
 # Debian's unless the active python3 has one; tests use Debian's and PyPI's, see tests/torch/setup.sh.
-#   sh cmake/bootstrap.sh [quickstart] [tests] [benchmarks] [peers]
+#   sh cmake/bootstrap.sh [quickstart] [tests] [benchmarks] [peers] [bundle]
 set -eu
 
 packages="g++ cmake ninja-build pkg-config
@@ -38,9 +38,10 @@ for group in "$@"; do
       packages="$packages libiceoryx-posh-dev iceoryx libopencv-dev libbenchmark-dev
                 python3-numpy python3-pil dataset-fashion-mnist $libtorch"
       ;;
+    bundle) packages="$packages catch2 librapidcheck-dev binutils" ;;
     peers) packages="$packages python3-venv ffmpeg" ;;
     *)
-      echo "usage: sh cmake/bootstrap.sh [quickstart] [tests] [benchmarks] [peers]" >&2
+      echo "usage: sh cmake/bootstrap.sh [quickstart] [tests] [benchmarks] [peers] [bundle]" >&2
       exit 2
       ;;
   esac
