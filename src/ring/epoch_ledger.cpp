@@ -91,6 +91,35 @@ void EpochLedger::jumped(std::uint64_t target) noexcept {
   order::announce(board_.progress(), epoch);
 }
 
+void EpochLedger::restarted(std::uint64_t position, std::uint64_t epoch,
+                            std::uint64_t epoch_start) noexcept {
+  if (length_known()) {
+    jumped(position);
+    return;
+  }
+  const std::uint64_t current = first_remembered_ + starts_.size() - 1;
+  BATCHCAST_ASSERT(epoch >= current);
+  if (epoch == current) {
+    BATCHCAST_ASSERT(epoch_start == starts_.back());
+    open_whole_ = false;
+    return;
+  }
+  // Readers find the start of an epoch as the end of the one before.
+  EpochEntry& before = board_.epoch(epoch - 1);
+  order::set_release(before.epoch_plus_one, 0);
+  order::release_fence();
+  order::set(before.start, epoch - 1 == current ? starts_.back() : epoch_start);
+  order::set(before.end, epoch_start);
+  order::set(before.receipt_count, 0);
+  order::set(before.receipt_hash, 0);
+  order::set(before.receipt_known, 0);
+  order::set_release(before.epoch_plus_one, epoch);
+  starts_.assign(1, epoch_start);
+  first_remembered_ = epoch;
+  open(epoch, position == epoch_start);
+  order::announce(board_.progress(), epoch);
+}
+
 void EpochLedger::end_current(std::uint64_t end, std::uint64_t published_end) noexcept {
   BATCHCAST_ASSERT(!length_known() && end > starts_.back());
   starts_.push_back(end);

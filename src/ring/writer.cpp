@@ -14,7 +14,8 @@
 #include <utility>
 
 // Tickets, the wait for space, and publication. Ends are in writer_ends.cpp, consumers in
-// writer_consumers.cpp.
+// writer_consumers.cpp, what is told of them in writer_status.cpp, and what further rings of the
+// stream ask in writer_mirrors.cpp.
 namespace batchcast {
 namespace {
 
@@ -34,6 +35,7 @@ RingWriter::RingWriter(Board board, Options options)
       demand_base_(options_.start),
       valid_from_(options_.start),
       stream_end_(ledger_.stream_end()),
+      next_tenant_(options_.first_tenant),
       last_leave_ns_(now_ns()) {
   order::set_release(board_.progress().valid_from, valid_from_);
   order::claim(board_.progress(), claimed_);
@@ -133,7 +135,7 @@ void RingWriter::refresh_limit() {
 }
 
 bool RingWriter::jump_is_due(std::uint64_t& target) {
-  if (!ledger_.length_known() || attached_.empty() || held_back()) return false;
+  if (!options_.jumps || !ledger_.length_known() || held_back()) return false;
   std::uint64_t lowest = limits::position_max;
   bool somebody = false;
   for (Attached& consumer : attached_) {
@@ -291,12 +293,14 @@ void RingWriter::give_back(const Ticket& ticket) noexcept {
 bool RingWriter::over() const noexcept { return outcome_ != StreamState::running; }
 
 bool RingWriter::held_back() const noexcept {
-  return !publishing_ && trainers() < options_.wait_for;
+  return !publishing_ &&
+         std::uint64_t{trainers()} + trainers_elsewhere_ < std::uint64_t{options_.wait_for};
 }
 
-std::size_t RingWriter::trainers() const noexcept {
-  return static_cast<std::size_t>(std::count_if(attached_.begin(), attached_.end(),
-                                                [](const Attached& one) { return !one.observes; }));
+std::uint32_t RingWriter::trainers() const noexcept {
+  return static_cast<std::uint32_t>(
+      std::count_if(attached_.begin(), attached_.end(),
+                    [](const Attached& one) { return !one.observes && !one.mirrors; }));
 }
 
 void RingWriter::bump() noexcept {

@@ -11,7 +11,7 @@
 #include <algorithm>
 #include <cstring>
 
-// Who is attached, where each stands, who goes and who has to.
+// Who is attached, where each stands, and who goes.
 namespace batchcast {
 namespace {
 
@@ -45,11 +45,12 @@ std::variant<Admitted, NotAdmitted> RingWriter::admit(const AdmitRequest& reques
                              "--max-consumers (up to " +
                              std::to_string(limits::consumers_max) + ")"};
     }
-    const bool begins_paused = request.observes || request.between_epochs == BetweenEpochs::let_go;
+    const bool begins_paused =
+        request.observes || request.mirrors || request.between_epochs == BetweenEpochs::let_go;
     std::uint64_t position = published_;
     if (!begins_paused) {
       std::string why_not;
-      const auto start = place(request.join, request.cursor, 0, why_not);
+      const auto start = place(request.join, request.cursor, reach_from(0), why_not);
       if (!start && !why_not.empty()) {
         return NotAdmitted{NotAdmitted::Reason::cursor_gone, why_not};
       }
@@ -89,12 +90,13 @@ std::variant<Admitted, NotAdmitted> RingWriter::admit(const AdmitRequest& reques
     consumer.pace = request.pace;
     consumer.paused = begins_paused;
     consumer.observes = request.observes;
+    consumer.mirrors = request.mirrors;
     consumer.floor = consumer.bound = position;
     consumer.skipping = order::load_skipping(*consumer.desk);
     consumer.pid = request.pid;
     consumer.name = admitted.name;
     attached_.push_back(std::move(consumer));
-    had_consumer_ = had_consumer_ || !request.observes;
+    had_consumer_ = had_consumer_ || !(request.observes || request.mirrors);
     limit_ = 0;
     if (!over() && !held_back()) advance(bells);
     bump();
@@ -117,25 +119,28 @@ std::optional<NotAdmitted> RingWriter::refusal_if_over() const {
   return std::nullopt;
 }
 
-std::optional<std::uint64_t> RingWriter::place(Join join, std::uint64_t cursor,
-                                               std::uint64_t at_least, std::string& why_not) {
-  const std::uint64_t oldest = std::max(oldest_held(claimed_, capacity_, valid_from_), at_least);
+RingWriter::Reach RingWriter::reach_from(std::uint64_t at_least) const noexcept {
+  return {std::max(oldest_held(claimed_, capacity_, valid_from_), at_least), at_least};
+}
+
+std::optional<std::uint64_t> RingWriter::place(Join join, std::uint64_t cursor, Reach reach,
+                                               std::string& why_not) {
   switch (join) {
     case Join::now:
-      return std::max(published_, at_least);
+      return std::max(published_, reach.at_least);
     case Join::at:
-      if (cursor >= oldest) return cursor;
+      if (cursor >= reach.oldest) return cursor;
       why_not = "position " + std::to_string(cursor) +
-                " is no longer in the ring, whose oldest is " + std::to_string(oldest) +
+                " is no longer in the ring, whose oldest is " + std::to_string(reach.oldest) +
                 ". Join with `rewind`, or serve the stream with more memory";
       return std::nullopt;
     case Join::next_epoch:
-      return ledger_.first_start_from(std::max(claimed_, at_least));
+      return ledger_.first_start_from(std::max(claimed_, reach.at_least));
     case Join::rewind:
       break;
   }
   refresh_limit();
-  std::uint64_t from = oldest;
+  std::uint64_t from = reach.oldest;
   if (slowest_ != none && attached_[slowest_].pace == Pace::lockstep) {
     const auto slowest = position_of(attached_[slowest_]);
     // Who stands at the very end asks for nothing more, and may be just leaving.
@@ -221,7 +226,7 @@ void RingWriter::drop(std::size_t at) noexcept {
   if (!consumer.paused) {
     demand_base_ = std::max(demand_base_, std::min(consumer.floor, published_));
   }
-  if (!consumer.observes) last_leave_ns_ = now_ns();
+  if (!consumer.observes && !consumer.mirrors) last_leave_ns_ = now_ns();
   ConsumerEntry& entry = board_.consumer(consumer.index);
   order::revoke(entry);
   order::bump(entry.bell);
@@ -271,6 +276,7 @@ std::variant<std::uint64_t, NotAdmitted> RingWriter::resume(std::uint32_t index,
   if (consumer == nullptr) {
     return NotAdmitted{NotAdmitted::Reason::stopped, "the producer evicted this consumer"};
   }
+  BATCHCAST_ASSERT(!consumer->mirrors);
   if (consumer->observes) {
     return NotAdmitted{NotAdmitted::Reason::cursor_gone, "who observes has no place in the stream"};
   }
@@ -278,7 +284,7 @@ std::variant<std::uint64_t, NotAdmitted> RingWriter::resume(std::uint32_t index,
   std::string why_not;
   // A consumer that has had nothing yet may go back as far as the ring reaches.
   const bool fresh = order::get(consumer->desk->batches) == 0;
-  const auto start = place(join, cursor, fresh ? 0 : consumer->floor, why_not);
+  const auto start = place(join, cursor, reach_from(fresh ? 0 : consumer->floor), why_not);
   consumer = find(index, tenant);
   if (consumer == nullptr) {
     return NotAdmitted{NotAdmitted::Reason::stopped, "the producer evicted this consumer"};
@@ -311,90 +317,6 @@ RingWriter::Attached* RingWriter::find(std::uint32_t index, std::uint64_t tenant
     if (consumer.index == index && consumer.tenant == tenant) return &consumer;
   }
   return nullptr;
-}
-
-void RingWriter::set_stall_policy(std::uint64_t timeout_ms, OnStall on_stall) noexcept {
-  Lock lock(mutex_);
-  options_.stall_timeout_ms = timeout_ms;
-  options_.on_stall = on_stall;
-}
-
-void RingWriter::look_for_stall() {
-  refresh_limit();
-  const bool blocks = slowest_ != none && attached_[slowest_].pace == Pace::lockstep &&
-                      saturating_add(attached_[slowest_].floor, capacity_) <= next_;
-  if (over() || !blocks) {
-    stall_ = {};
-    return;
-  }
-  const Attached& consumer = attached_[slowest_];
-  const std::uint64_t now = now_ns();
-  if (stall_.tenant != consumer.tenant || stall_.floor != consumer.floor) {
-    stall_ = {consumer.tenant, consumer.floor, now, now};
-    return;
-  }
-  if (now - stall_.reported_ns < options_.stall_timeout_ms * 1'000'000) return;
-  stall_.reported_ns = now;
-  const auto stalled_s = static_cast<std::uint64_t>(seconds_from_ns(now - stall_.since_ns));
-  const Desk& desk = *consumer.desk;
-  std::string text = "consumer `" + consumer.name + "` (pid " + std::to_string(consumer.pid) +
-                     ") has held the stream up for " + std::to_string(stalled_s) + " s: it ";
-  if (order::get(desk.leases_held) != 0) {
-    const std::uint64_t since = order::get(desk.oldest_lease_since_ns);
-    text +=
-        "holds a batch from position " + std::to_string(consumer.floor) + " since " +
-        std::to_string(static_cast<std::uint64_t>(seconds_from_ns(now > since ? now - since : 0))) +
-        " s";
-  } else {
-    text += "does not ask for its next batch, at position " + std::to_string(consumer.floor);
-  }
-  if (options_.on_stall == OnStall::evict) {
-    log(LogLevel::warning, text + ". It is evicted.");
-    evict_at(slowest_, text);
-  } else {
-    log(LogLevel::warning, text + ". `batchcast evict` lets the others go on without it.");
-  }
-}
-
-WriterStatus RingWriter::status() const {
-  WriterStatus status;
-  Lock lock(mutex_);
-  const BoardProgress& board = static_cast<const BoardView&>(board_).progress();
-  status.state = order::load_state(board);
-  // Nobody waits any more for those who still drain.
-  if (drain_cancelled_ && status.state == StreamState::draining) {
-    status.state = StreamState::stopped;
-  }
-  status.published = published_;
-  status.claimed = claimed_;
-  status.epoch = ledger_.epoch_of(published_);
-  status.late_wakeups = order::get(board.late_wakeups);
-  status.space_waits = order::get(board.space_waits);
-  status.space_wait_ns = order::get(board.space_wait_ns);
-  for (const Attached& consumer : attached_) {
-    const Desk& desk = *consumer.desk;
-    ConsumerStatus row;
-    row.name = consumer.name;
-    row.index = consumer.index;
-    row.tenant = consumer.tenant;
-    row.pid = consumer.pid;
-    row.batch_size = order::get(desk.batch_size);
-    row.pace = consumer.pace;
-    // Who observes stands nowhere, and is behind nobody.
-    row.position = consumer.observes ? published_ : order::load_released(desk);
-    row.lag = saturating_sub(published_, row.position);
-    row.samples = order::get(desk.samples);
-    row.wait_ns = order::get(desk.wait_ns);
-    row.leases_held = order::get(desk.leases_held);
-    const bool stalled = stall_.tenant == consumer.tenant && stall_.reported_ns != stall_.since_ns;
-    row.state = consumer.observes                 ? "observing"
-                : consumer.paused                 ? "paused"
-                : order::load_skipping(desk) != 0 ? "skipping"
-                : stalled                         ? "stalled"
-                                                  : "running";
-    status.consumers.push_back(std::move(row));
-  }
-  return status;
 }
 
 }  // namespace batchcast

@@ -86,7 +86,8 @@ bool RingWriter::stop_if_unattended(std::uint64_t for_ns, const std::string& tex
   {
     Lock lock(mutex_);
     const bool ended = drain_cancelled_ || (over() && outcome_ != StreamState::finished);
-    if (ended || trainers() != 0 || now_ns() - last_leave_ns_ < for_ns) return false;
+    const bool attended = trainers() != 0 || trainers_elsewhere_ != 0;
+    if (ended || attended || now_ns() - last_leave_ns_ < for_ns) return false;
     drain_cancelled_ = true;
     bump();
     if (!over()) enter_end(StreamState::stopped, text, bells);

@@ -49,6 +49,10 @@ class EpochLedger {
   /// unknown.
   void jumped(std::uint64_t target) noexcept;
 
+  /// The same where other rings know more of the epochs: `position` is in `epoch`, which begins at
+  /// `epoch_start`. What this one knew of epochs before is forgotten.
+  void restarted(std::uint64_t position, std::uint64_t epoch, std::uint64_t epoch_start) noexcept;
+
   /// The current epoch, of a length not known before, ends at `end`, of which `published_end` is
   /// out.
   void end_current(std::uint64_t end, std::uint64_t published_end) noexcept;

@@ -40,6 +40,9 @@ struct AdmitRequest {
   std::uint64_t cursor = 0;
   BetweenEpochs between_epochs = BetweenEpochs::hold;
   bool observes = false;  ///< looks at what is there, and counts for nothing
+  /// Copies the stream into another ring of this process: `lockstep`, but a consumer nowhere else
+  /// than at the gate. Begins paused; only `resume_mirror` lets it in.
+  bool mirrors = false;
 };
 
 struct Admitted {
@@ -55,6 +58,23 @@ struct NotAdmitted {
   std::string text;
 };
 
+/// What a resting mirror's own ring asks for when a trainer comes to it.
+struct MirrorRequest {
+  Join join = Join::rewind;  ///< the trainer's
+  std::uint64_t cursor = 0;
+  std::uint64_t oldest = 0;  ///< position that the mirror's ring holds
+  std::uint64_t next = 0;    ///< position that it would go on with
+};
+
+/// Where the mirror begins, and its trainer.
+struct MirrorStart {
+  std::uint64_t position = 0;  ///< `next`, or its ring has to be restarted here
+  std::uint64_t epoch = 0;     ///< of `position`; an end belongs to the next one
+  std::uint64_t epoch_start = 0;
+  /// At least `oldest`. Nothing where the next epoch's start is not known yet.
+  std::optional<std::uint64_t> trainer = std::nullopt;
+};
+
 /// One consumer as the producer sees it now.
 struct ConsumerStatus {
   std::string name;
@@ -63,7 +83,8 @@ struct ConsumerStatus {
   std::uint32_t pid = 0;
   std::uint32_t batch_size = 0;
   Pace pace = Pace::lockstep;
-  std::string state;  ///< running, paused, skipping, stalled, observing
+  bool mirrors = false;  ///< no consumer, but what fills another ring
+  std::string state;     ///< running, paused, skipping, stalled, observing; of mirrors also resting
   std::uint64_t position = 0;
   std::uint64_t lag = 0;  ///< samples published that it has not let go of yet
   std::uint64_t samples = 0;
@@ -99,6 +120,10 @@ class RingWriter {
     OnStall on_stall = OnStall::report;
     std::uint64_t spin_ns = 50'000;  ///< look at most this long for space before sleeping
     std::uint64_t start = 0;         ///< first position of the stream (tests near 2^32 and 2^63)
+    std::uint64_t first_tenant = 1;  ///< where several rings show one stream, their tenants differ
+    /// Where everybody stands further on, the samples between are left out. Not in a ring that is
+    /// filled from another one, which decides that.
+    bool jumps = true;
     LogCallback log;
     /// Called without the lock after this writer evicted a consumer on its own account.
     std::function<void(std::uint64_t tenant, const std::string& reason)> on_evicted;
@@ -135,9 +160,9 @@ class RingWriter {
   /// Ends the stream where it is, or the wait for a finished one to drain.
   void stop(const std::string& text) noexcept;
   void fail(const std::string& text) noexcept;
-  /// The same as `stop` if no consumer but observers has been attached for so long, counted from
-  /// the last that left, or from the beginning. Who comes later is refused: nobody is let in and
-  /// then told to go.
+  /// The same as `stop` if no consumer but observers has been attached for so long, here or
+  /// elsewhere, counted from the last that left, or from the beginning. Who comes later is refused:
+  /// nobody is let in and then told to go.
   [[nodiscard]] bool stop_if_unattended(std::uint64_t for_ns, const std::string& text) noexcept;
 
   /// Waits until every consumer has let go of all that is published, and of a stream that came to
@@ -164,6 +189,28 @@ class RingWriter {
                                                                 std::uint64_t tenant, Join join,
                                                                 std::uint64_t cursor);
 
+  // ---- further rings of the same stream
+
+  /// Consumers but observers that are attached to the stream's other rings. They count as this
+  /// ring's own in `wait_for`, in having had a consumer, and against `stop_if_unattended`. False if
+  /// nobody is let in any more: whoever just came there has to be sent away again.
+  bool set_trainers_elsewhere(std::uint32_t trainers);
+  /// Consumers but observers and mirrors that are attached, paused ones too.
+  [[nodiscard]] std::uint32_t trainers_here() const;
+  /// Somebody wants samples: a consumer that is not paused, and no mirror.
+  [[nodiscard]] bool asked() const;
+  /// Lets a resting mirror in again (`pause` rests it), and decides where a trainer that comes to
+  /// its ring begins. Where the two rings together hold everything from `oldest` on, the mirror
+  /// goes on at `next`; else it begins where the trainer does, or for a trainer that waits for an
+  /// epoch's end that nobody knows, at what is published next. The mirror gates from there.
+  [[nodiscard]] std::variant<MirrorStart, NotAdmitted> resume_mirror(std::uint32_t index,
+                                                                     std::uint64_t tenant,
+                                                                     const MirrorRequest& request);
+  /// Of a mirror's own ring, where nobody asks and no ticket is out: what it holds is forgotten,
+  /// and it goes on at `position`, in that epoch. A ring that stands there already keeps what it
+  /// holds, and at most ends its epoch. Never backwards. Nothing once the stream is over.
+  void restart_at(std::uint64_t position, std::uint64_t epoch, std::uint64_t epoch_start);
+
   [[nodiscard]] WriterStatus status() const;
   [[nodiscard]] std::uint64_t samples_per_epoch() const noexcept {
     return options_.samples_per_epoch;
@@ -177,7 +224,8 @@ class RingWriter {
     std::shared_ptr<Desk> desk;
     Pace pace = Pace::lockstep;
     bool paused = false;
-    bool observes = false;    ///< paused for good
+    bool observes = false;  ///< paused for good
+    bool mirrors = false;
     std::uint64_t floor = 0;  ///< the last `released` accepted from its desk
     std::uint64_t bound = 0;  ///< it may always have let go of this much
     std::uint64_t skipping = 0;
@@ -216,18 +264,24 @@ class RingWriter {
   void wait_for_space(Lock& lock, int timeout_ms);
   [[nodiscard]] bool space_came_while_looking(Lock& lock);
   void look_for_stall();
+  [[nodiscard]] std::size_t slowest_to_name() const;
   [[nodiscard]] bool held_back() const noexcept;
   void advance(BellList& bells);
   void ring_sleepers(BellList& bells, bool all) noexcept;
   void bump() noexcept;
   void enter_end(StreamState outcome, const std::string& text, BellList& bells) noexcept;
-  [[nodiscard]] std::optional<std::uint64_t> place(Join join, std::uint64_t cursor,
-                                                   std::uint64_t at_least, std::string& why_not);
+  struct Reach {
+    std::uint64_t oldest;    ///< position that can be had
+    std::uint64_t at_least;  ///< where it has to begin
+  };
+  [[nodiscard]] Reach reach_from(std::uint64_t at_least) const noexcept;
+  [[nodiscard]] std::optional<std::uint64_t> place(Join join, std::uint64_t cursor, Reach reach,
+                                                   std::string& why_not);
   [[nodiscard]] std::optional<NotAdmitted> refusal_if_over() const;
   void drop(std::size_t at) noexcept;
   void evict_at(std::size_t at, std::string reason);
   [[nodiscard]] Attached* find(std::uint32_t index, std::uint64_t tenant) noexcept;
-  [[nodiscard]] std::size_t trainers() const noexcept;
+  [[nodiscard]] std::uint32_t trainers() const noexcept;
   [[nodiscard]] std::string unique_name(const std::string& wanted) const;
   [[nodiscard]] bool drained();
   // Called without.
@@ -252,7 +306,8 @@ class RingWriter {
   std::uint64_t demand_base_;
   std::uint64_t valid_from_ = 0;
   std::uint64_t stream_end_;
-  std::uint64_t next_tenant_ = 1;
+  std::uint64_t next_tenant_;
+  std::uint32_t trainers_elsewhere_ = 0;
   std::size_t slowest_ = none;  ///< index into attached_ of whom the limit comes from
   StreamState outcome_ = StreamState::running;  ///< or what the stream ended in
   std::string outcome_text_;

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+
+#include <batchcast/ring/writer.hpp>
+
+#include <batchcast/core/assert.hpp>
+#include <batchcast/core/clock.hpp>
+
+#include "ring/bell_list.hpp"
+
+#include <algorithm>
+#include <utility>
+
+// Several rings with one stream: what the one that is filled first knows of the others, and how one
+// that is filled from it begins anew.
+namespace batchcast {
+
+bool RingWriter::set_trainers_elsewhere(std::uint32_t trainers) {
+  BellList bells;
+  bool open = false;
+  {
+    Lock lock(mutex_);
+    if (trainers < trainers_elsewhere_) last_leave_ns_ = now_ns();
+    trainers_elsewhere_ = trainers;
+    had_consumer_ = had_consumer_ || trainers != 0;
+    open = !refusal_if_over();
+    if (!over() && !held_back()) advance(bells);
+    bump();
+  }
+  bells.wake();
+  return open;
+}
+
+std::uint32_t RingWriter::trainers_here() const {
+  Lock lock(mutex_);
+  return trainers();
+}
+
+bool RingWriter::asked() const {
+  Lock lock(mutex_);
+  return std::any_of(attached_.begin(), attached_.end(),
+                     [](const Attached& one) { return !one.paused && !one.mirrors; });
+}
+
+std::variant<MirrorStart, NotAdmitted> RingWriter::resume_mirror(std::uint32_t index,
+                                                                 std::uint64_t tenant,
+                                                                 const MirrorRequest& request) {
+  Lock lock(mutex_);
+  if (auto refusal = refusal_if_over()) return *refusal;
+  // Two windows that meet are one.
+  Reach reach = reach_from(request.oldest);
+  if (request.next >= oldest_held(claimed_, capacity_, valid_from_)) reach.oldest = request.oldest;
+  std::string why_not;
+  MirrorStart start;
+  start.trainer = place(request.join, request.cursor, reach, why_not);
+  Attached* mirror = find(index, tenant);
+  if (mirror == nullptr) {
+    return NotAdmitted{NotAdmitted::Reason::stopped, "its mirror was removed"};
+  }
+  BATCHCAST_ASSERT(mirror->mirrors && mirror->paused);
+  if (!start.trainer && !why_not.empty()) {
+    return NotAdmitted{NotAdmitted::Reason::cursor_gone, why_not};
+  }
+  if (start.trainer && *start.trainer >= stream_end_) {
+    return NotAdmitted{NotAdmitted::Reason::finished,
+                       "the stream's last epoch is no longer in the ring, and none follows"};
+  }
+  const std::uint64_t newest = std::max(published_, request.next);
+  if (!start.trainer) {
+    start.position = newest;
+  } else if (*start.trainer <= request.next) {
+    start.position = request.next;
+  } else if (ledger_.length_known()) {
+    start.position = *start.trainer;
+  } else {
+    // Which epoch a position to come belongs to is known once it is published, not before.
+    start.position = std::min(*start.trainer, newest);
+  }
+  start.epoch = ledger_.epoch_of(start.position);
+  start.epoch_start = ledger_.start_of(start.epoch);
+  order::set_release(mirror->desk->skipping, 0);
+  mirror->floor = mirror->bound = start.position;
+  mirror->skipping = 0;
+  mirror->paused = false;
+  order::set_release(mirror->desk->released, start.position);
+  order::set(board_.consumer(index).paused, 0);
+  limit_ = 0;
+  bump();
+  return start;
+}
+
+void RingWriter::restart_at(std::uint64_t position, std::uint64_t epoch,
+                            std::uint64_t epoch_start) {
+  BellList bells;
+  {
+    Lock lock(mutex_);
+    if (over()) return;
+    const bool asked = std::any_of(attached_.begin(), attached_.end(),
+                                   [](const Attached& one) { return !one.paused; });
+    BATCHCAST_ASSERT(outstanding_.empty() && !asked);
+    BATCHCAST_ASSERT(position >= published_ && epoch_start <= position);
+    if (position != published_) {
+      next_ = claimed_ = published_ = valid_from_ = demand_base_ = position;
+      order::claim(board_.progress(), claimed_);
+      order::set_release(board_.progress().valid_from, valid_from_);
+      ledger_.restarted(position, epoch, epoch_start);
+      order::publish(board_.progress(), published_);
+    } else if (ledger_.epoch_of(position) != epoch) {
+      BATCHCAST_ASSERT(ledger_.epoch_of(position) + 1 == epoch && epoch_start == position);
+      ledger_.end_current(position, position);  // it ended while nobody looked
+    }
+    limit_ = 0;
+    ring_sleepers(bells, true);
+    bump();
+  }
+  bells.wake();
+}
+
+}  // namespace batchcast

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+
+#include <batchcast/ring/writer.hpp>
+
+#include <batchcast/core/clock.hpp>
+
+#include <utility>
+
+// Who holds the stream up, and what is told of everybody.
+namespace batchcast {
+
+void RingWriter::set_stall_policy(std::uint64_t timeout_ms, OnStall on_stall) noexcept {
+  Lock lock(mutex_);
+  options_.stall_timeout_ms = timeout_ms;
+  options_.on_stall = on_stall;
+}
+
+std::size_t RingWriter::slowest_to_name() const {
+  std::size_t slowest = none;
+  std::uint64_t lowest = limits::position_max;
+  for (std::size_t i = 0; i < attached_.size(); ++i) {
+    const Attached& one = attached_[i];
+    if (one.paused || one.mirrors || one.pace != Pace::lockstep) continue;
+    const auto position = position_of(one);
+    if (position && *position < lowest) lowest = *position, slowest = i;
+  }
+  return slowest;
+}
+
+void RingWriter::look_for_stall() {
+  refresh_limit();
+  // Whom a mirror waits for, its own ring says.
+  const std::size_t slowest = slowest_to_name();
+  const bool blocks =
+      slowest != none && saturating_add(attached_[slowest].floor, capacity_) <= next_;
+  if (over() || !blocks) {
+    stall_ = {};
+    return;
+  }
+  const Attached& consumer = attached_[slowest];
+  const std::uint64_t now = now_ns();
+  if (stall_.tenant != consumer.tenant || stall_.floor != consumer.floor) {
+    stall_ = {consumer.tenant, consumer.floor, now, now};
+    return;
+  }
+  if (now - stall_.reported_ns < options_.stall_timeout_ms * 1'000'000) return;
+  stall_.reported_ns = now;
+  const auto stalled_s = static_cast<std::uint64_t>(seconds_from_ns(now - stall_.since_ns));
+  const Desk& desk = *consumer.desk;
+  std::string text = "consumer `" + consumer.name + "` (pid " + std::to_string(consumer.pid) +
+                     ") has held the stream up for " + std::to_string(stalled_s) + " s: it ";
+  if (order::get(desk.leases_held) != 0) {
+    const std::uint64_t since = order::get(desk.oldest_lease_since_ns);
+    text +=
+        "holds a batch from position " + std::to_string(consumer.floor) + " since " +
+        std::to_string(static_cast<std::uint64_t>(seconds_from_ns(now > since ? now - since : 0))) +
+        " s";
+  } else {
+    text += "does not ask for its next batch, at position " + std::to_string(consumer.floor);
+  }
+  if (options_.on_stall == OnStall::evict) {
+    log(LogLevel::warning, text + ". It is evicted.");
+    evict_at(slowest, text);
+  } else {
+    log(LogLevel::warning, text + ". `batchcast evict` lets the others go on without it.");
+  }
+}
+
+WriterStatus RingWriter::status() const {
+  WriterStatus status;
+  Lock lock(mutex_);
+  const BoardProgress& board = static_cast<const BoardView&>(board_).progress();
+  status.state = order::load_state(board);
+  // Nobody waits any more for those who still drain.
+  if (drain_cancelled_ && status.state == StreamState::draining) {
+    status.state = StreamState::stopped;
+  }
+  status.published = published_;
+  status.claimed = claimed_;
+  status.epoch = ledger_.epoch_of(published_);
+  status.late_wakeups = order::get(board.late_wakeups);
+  status.space_waits = order::get(board.space_waits);
+  status.space_wait_ns = order::get(board.space_wait_ns);
+  for (const Attached& consumer : attached_) {
+    const Desk& desk = *consumer.desk;
+    ConsumerStatus row;
+    row.name = consumer.name;
+    row.index = consumer.index;
+    row.tenant = consumer.tenant;
+    row.pid = consumer.pid;
+    row.batch_size = order::get(desk.batch_size);
+    row.pace = consumer.pace;
+    // Who observes stands nowhere, and is behind nobody.
+    row.position = consumer.observes ? published_ : order::load_released(desk);
+    row.lag = saturating_sub(published_, row.position);
+    row.samples = order::get(desk.samples);
+    row.wait_ns = order::get(desk.wait_ns);
+    row.leases_held = order::get(desk.leases_held);
+    const bool stalled = stall_.tenant == consumer.tenant && stall_.reported_ns != stall_.since_ns;
+    row.mirrors = consumer.mirrors;
+    row.state = consumer.observes                     ? "observing"
+                : consumer.mirrors && consumer.paused ? "resting"
+                : consumer.paused                     ? "paused"
+                : order::load_skipping(desk) != 0     ? "skipping"
+                : stalled                             ? "stalled"
+                                                      : "running";
+    status.consumers.push_back(std::move(row));
+  }
+  return status;
+}
+
+}  // namespace batchcast
