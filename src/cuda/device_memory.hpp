@@ -36,7 +36,7 @@ class DeviceSegment {
   /// Of this process's own. Throws OutOfMemory, with what is free, GpuError.
   [[nodiscard]] static DeviceSegment create(std::shared_ptr<Device> device, const Request& request);
   /// Takes what another process exported, read-only where the driver can (`access` says how it came
-  /// out). The driver checks the size: throws Refused where it is another.
+  /// out). Throws Refused where it is no such memory, or has fewer bytes: the driver checks that.
   [[nodiscard]] static DeviceSegment adopt(std::shared_ptr<Device> device, const Request& request,
                                            FileDescriptor descriptor);
   [[nodiscard]] static DeviceSegment adopt_legacy(std::shared_ptr<Device> device,

@@ -91,15 +91,16 @@ struct Driver {
 /// The process's driver, loaded and initialised at the first call; nullptr where there is none:
 /// why_no_driver() says why.
 [[nodiscard]] const Driver* find_driver();
-/// Throws GpuUnavailable where there is none, and in a forked child of a process that has used it.
+/// Throws GpuUnavailable where there is none, Forked in a forked child of a process that has one.
 [[nodiscard]] const Driver& need_driver();
 
 /// "CUDA_ERROR_OUT_OF_MEMORY (out of memory)".
 [[nodiscard]] std::string reason(const Driver& driver, CUresult result);
 
-/// Throws GpuError, which names the call, `what` it was about (a device, mostly) and the reason.
+/// Throws GpuError, which names the call, `what` it was about (a device, mostly), the reason and
+/// what can be done about it; Forked in a forked child, where every call fails.
 [[noreturn]] void fail(const Driver& driver, CUresult result, const char* call,
-                       const std::string& what);
+                       const std::string& what, const std::string& cure = {});
 /// "cuda:0 (NVIDIA H200)".
 [[nodiscard]] std::string name_of(const DeviceInfo& device);
 

@@ -10,17 +10,22 @@
 namespace tidy {
 namespace {
 
-// Who may include whom. `ends` are producer, consumer and batch, which join data, ring and control;
-// `map` is batchcast.hpp, which includes everything but adapters; torch.hpp is the map of these.
+// Who may include whom. `cuda` is the driver's layer, `gpu` what is made of it, `gpu_absent` what
+// stands for both in a build without: the ends know these by headers of their own. `ends` are
+// producer, consumer and batch, which join data, ring and control; `map` is batchcast.hpp, which
+// includes everything but adapters; torch.hpp is the map of these.
 const std::map<std::string, std::set<std::string>> edges = {
     {"core", {"core"}},
     {"data", {"core", "data"}},
     {"ring", {"core", "ring"}},
     {"control", {"core", "control"}},
+    {"cuda", {"core", "cuda"}},
+    {"gpu", {"core", "data", "ring", "control", "ends", "cuda", "gpu"}},
+    {"gpu_absent", {"core", "data", "ring", "control", "ends", "cuda"}},
     {"ends", {"core", "data", "ring", "control", "ends"}},
     {"map", {"core", "data", "ring", "control", "ends"}},
     {"adapt", {"core", "data", "ring", "control", "ends", "map", "adapt"}},
-    {"cli", {"core", "data", "ring", "control", "ends", "map", "cli"}},
+    {"cli", {"core", "data", "ring", "control", "ends", "cuda", "map", "cli"}},
     {"python", {"core", "data", "ring", "control", "ends", "map", "python"}},
 };
 
@@ -42,7 +47,7 @@ const std::vector<Border> borders = {
     {"nlohmann/", {"src/", "tests/", "benchmarks/"}},
     {"toml++/", {"src/"}},
     {"xxhash.h", {"src/", "tests/"}},
-    {"cuda.h", {"src/"}},
+    {"cuda.h", {"src/cuda/", "tests/fake_cuda/"}},
     {"hwy/", {"src/data/", "tests/data/"}},
     {"jpeglib.h", {"src/data/", "tests/data/", "benchmarks/"}},
     {"turbojpeg.h", {"src/data/"}},

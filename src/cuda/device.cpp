@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#include "cuda/device.hpp"
+
+#include "cuda/driver.hpp"
+
+#include <batchcast/core/error.hpp>
+
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+
+namespace batchcast::cuda {
+namespace {
+
+std::string uuid_text(const CUuuid& uuid, bool mig) {
+  std::string text = mig ? "MIG" : "GPU";
+  for (std::size_t i = 0; i < sizeof uuid.bytes; ++i) {
+    std::array<char, 3> hex{};
+    std::snprintf(hex.data(), hex.size(), "%02x", static_cast<unsigned char>(uuid.bytes[i]));
+    if (i == 0 || i == 4 || i == 6 || i == 8 || i == 10) text += '-';
+    text += hex.data();
+  }
+  return text;
+}
+
+int attribute(const Driver& driver, const DeviceInfo& info, CUdevice handle,
+              CUdevice_attribute which) {
+  int value = 0;
+  const CUresult result = driver.device_get_attribute(&value, which, handle);
+  // A driver older than the attribute does not have what it is about.
+  if (result == CUDA_ERROR_INVALID_VALUE) return 0;
+  check(driver, result, "cuDeviceGetAttribute", info);
+  return value;
+}
+
+CUmemAllocationProp properties(CUdevice handle) {
+  CUmemAllocationProp wanted{};
+  wanted.type = CU_MEM_ALLOCATION_TYPE_PINNED;
+  wanted.requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
+  wanted.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+  wanted.location.id = handle;
+  return wanted;
+}
+
+std::uint64_t granularity_of(const Driver& driver, const DeviceInfo& info, CUdevice handle) {
+  CUmemAllocationProp wanted = properties(handle);
+  if (!info.exports_descriptors) wanted.requestedHandleTypes = CU_MEM_HANDLE_TYPE_NONE;
+  std::size_t granularity = 0;
+  check(driver,
+        driver.mem_get_allocation_granularity(&granularity, &wanted,
+                                              CU_MEM_ALLOC_GRANULARITY_MINIMUM),
+        "cuMemGetAllocationGranularity", info);
+  return granularity;
+}
+
+CUdevice handle_of(const Driver& driver, unsigned number) {
+  CUdevice handle = 0;
+  DeviceInfo unknown;
+  unknown.number = number;
+  unknown.name = "unknown";
+  check(driver, driver.device_get(&handle, static_cast<int>(number)), "cuDeviceGet", unknown);
+  return handle;
+}
+
+DeviceInfo look_at(const Driver& driver, unsigned number, CUdevice handle) {
+  DeviceInfo info;
+  info.number = number;
+  std::array<char, 256> name{};
+  check(driver, driver.device_get_name(name.data(), static_cast<int>(name.size()), handle),
+        "cuDeviceGetName", info);
+  info.name = name.data();
+  // There is no attribute for it; "NVIDIA H100 80GB HBM3 MIG 1g.10gb".
+  info.mig = info.name.find(" MIG ") != std::string::npos;
+  CUuuid uuid{};
+  check(driver, driver.device_get_uuid(&uuid, handle), "cuDeviceGetUuid", info);
+  info.uuid = uuid_text(uuid, info.mig);
+  std::size_t bytes = 0;
+  check(driver, driver.device_total_mem(&bytes, handle), "cuDeviceTotalMem", info);
+  info.memory_bytes = bytes;
+  const auto value = [&](CUdevice_attribute which) {
+    return attribute(driver, info, handle, which);
+  };
+  info.capability_major = value(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR);
+  info.capability_minor = value(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
+  info.virtual_memory = value(CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED) != 0;
+  info.exports_descriptors =
+      info.virtual_memory &&
+      value(CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED) != 0;
+  info.legacy_ipc = !info.mig && value(CU_DEVICE_ATTRIBUTE_INTEGRATED) == 0;
+  info.registers_read_only = value(CU_DEVICE_ATTRIBUTE_READ_ONLY_HOST_REGISTER_SUPPORTED) != 0;
+  if (info.virtual_memory) info.granularity = granularity_of(driver, info, handle);
+  return info;
+}
+
+std::vector<DeviceInfo> look_at_all(const Driver& driver) {
+  int count = 0;
+  const CUresult result = driver.device_get_count(&count);
+  if (result != CUDA_SUCCESS) fail(driver, result, "cuDeviceGetCount", "this machine");
+  std::vector<DeviceInfo> all;
+  for (unsigned number = 0; number < static_cast<unsigned>(count); ++number) {
+    all.push_back(look_at(driver, number, handle_of(driver, number)));
+  }
+  return all;
+}
+
+// What a process can see is its own matter: the text has to say how it came to that.
+std::string what_is_visible(const std::vector<DeviceInfo>& all) {
+  std::string text = all.empty() ? "no GPU" : "";
+  for (const DeviceInfo& info : all) {
+    text += (text.empty() ? "" : ", ") + name_of(info) + " " + info.uuid;
+  }
+  const char* visible = std::getenv("CUDA_VISIBLE_DEVICES");
+  if (visible != nullptr) text += " (CUDA_VISIBLE_DEVICES=" + std::string(visible) + ")";
+  return text;
+}
+
+}  // namespace
+
+std::vector<DeviceInfo> list_devices() {
+  const Driver* driver = find_driver();
+  return driver == nullptr ? std::vector<DeviceInfo>{} : look_at_all(*driver);
+}
+
+std::shared_ptr<Device> Device::open(unsigned number) {
+  const Driver& driver = need_driver();
+  const std::vector<DeviceInfo> all = look_at_all(driver);
+  if (number >= all.size()) {
+    throw GpuUnavailable("there is no cuda:" + std::to_string(number) + ": this process sees " +
+                         what_is_visible(all));
+  }
+  return std::shared_ptr<Device>(new Device(driver, all[number], handle_of(driver, number)));
+}
+
+std::shared_ptr<Device> Device::open_uuid(const std::string& uuid) {
+  const Driver& driver = need_driver();
+  const std::vector<DeviceInfo> all = look_at_all(driver);
+  for (const DeviceInfo& info : all) {
+    if (info.uuid != uuid) continue;
+    return std::shared_ptr<Device>(new Device(driver, info, handle_of(driver, info.number)));
+  }
+  throw GpuUnavailable("this process does not see the GPU " + uuid + ", only " +
+                       what_is_visible(all));
+}
+
+Device::Device(const Driver& driver, DeviceInfo info, int handle)
+    : driver_(driver), info_(std::move(info)), handle_(handle) {
+  CUcontext context = nullptr;
+  check(driver, driver.device_primary_ctx_retain(&context, handle), "cuDevicePrimaryCtxRetain",
+        info_);
+  context_ = context;
+}
+
+Device::~Device() {
+  if (driver_.of_this_process()) driver_.device_primary_ctx_release(handle_);
+}
+
+std::uint64_t Device::free_bytes() const {
+  const Current current(*this);
+  std::size_t free = 0;
+  std::size_t total = 0;
+  check(*this, driver_.mem_get_info(&free, &total), "cuMemGetInfo");
+  return free;
+}
+
+Device::Current::Current(const Device& device) : device_(device) {
+  check(device, device.driver().ctx_push_current(static_cast<CUcontext>(device.context())),
+        "cuCtxPushCurrent");
+}
+
+Device::Current::~Current() {
+  CUcontext popped = nullptr;
+  device_.driver().ctx_pop_current(&popped);
+}
+
+}  // namespace batchcast::cuda

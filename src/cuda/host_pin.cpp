@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#include "cuda/host_pin.hpp"
+
+#include "cuda/driver.hpp"
+
+#include <batchcast/core/error.hpp>
+
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <string>
+
+namespace batchcast::cuda {
+namespace {
+
+// Where it can be known what stood in the way.
+std::string cure_of(CUresult result, const HostPin::Range& range) {
+  if (result == CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED) {
+    return "somebody else in this process has registered a part of it";
+  }
+  rlimit limit{};
+  if (getrlimit(RLIMIT_MEMLOCK, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY &&
+      limit.rlim_cur < range.bytes) {
+    return "this process may lock " + std::to_string(limit.rlim_cur) +
+           " bytes (RLIMIT_MEMLOCK): raise it with `ulimit -l unlimited`, LimitMEMLOCK=infinity "
+           "or --ulimit memlock=-1";
+  }
+  return {};
+}
+
+void unregister(const Device& device, const std::vector<std::byte*>& pieces) noexcept {
+  quietly(device, [&](const Driver& driver) {
+    for (std::byte* piece : pieces) driver.mem_host_unregister(piece);
+  });
+}
+
+}  // namespace
+
+HostPin::HostPin(std::shared_ptr<Device> device, const Range& range) : device_(std::move(device)) {
+  if (range.read_only && !device_->info().registers_read_only) {
+    throw GpuError(name_of(device_->info()) +
+                   " cannot page-lock memory that is mapped read-only: do without pin, or take a "
+                   "newer driver");
+  }
+  const unsigned flags =
+      CU_MEMHOSTREGISTER_PORTABLE | (range.read_only ? CU_MEMHOSTREGISTER_READ_ONLY : 0u);
+  pieces_.reserve((range.bytes + pin_piece_bytes - 1) / pin_piece_bytes);
+  const Device::Current current(*device_);
+  for (std::uint64_t done = 0; done < range.bytes; done += pin_piece_bytes) {
+    std::byte* piece = const_cast<std::byte*>(range.data) + done;
+    const std::uint64_t bytes = std::min(pin_piece_bytes, range.bytes - done);
+    const CUresult result = device_->driver().mem_host_register(piece, bytes, flags);
+    if (result != CUDA_SUCCESS) {
+      unregister(*device_, pieces_);
+      fail(device_->driver(), result, "cuMemHostRegister",
+           name_of(device_->info()) + " for bytes " + std::to_string(done) + " to " +
+               std::to_string(done + bytes) + " of " + std::to_string(range.bytes),
+           cure_of(result, range));
+    }
+    pieces_.push_back(piece);
+  }
+}
+
+HostPin::~HostPin() {
+  if (!pieces_.empty()) unregister(*device_, pieces_);
+}
+
+}  // namespace batchcast::cuda

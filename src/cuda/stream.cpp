@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#include "cuda/stream.hpp"
+
+#include "cuda/driver.hpp"
+
+namespace batchcast::cuda {
+namespace {
+
+CUstream stream_of(void* handle) { return static_cast<CUstream>(handle); }
+CUevent event_of(void* handle) { return static_cast<CUevent>(handle); }
+
+}  // namespace
+
+Event::Event(std::shared_ptr<Device> device) : device_(std::move(device)), handle_(nullptr) {
+  const Device::Current current(*device_);
+  CUevent event = nullptr;
+  check(*device_,
+        device_->driver().event_create(&event, CU_EVENT_DISABLE_TIMING | CU_EVENT_BLOCKING_SYNC),
+        "cuEventCreate");
+  handle_ = event;
+}
+
+Event::~Event() {
+  if (handle_ == nullptr) return;
+  quietly(*device_, [this](const Driver& driver) { driver.event_destroy(event_of(handle_)); });
+}
+
+void Event::record(void* stream) {
+  const Device::Current current(*device_);  // the default streams are the current context's
+  check(*device_, device_->driver().event_record(event_of(handle_), stream_of(stream)),
+        "cuEventRecord");
+}
+
+bool Event::passed() const {
+  const CUresult result = device_->driver().event_query(event_of(handle_));
+  if (result == CUDA_ERROR_NOT_READY) return false;
+  check(*device_, result, "cuEventQuery");
+  return true;
+}
+
+void Event::wait() const {
+  const Device::Current current(*device_);
+  check(*device_, device_->driver().event_synchronize(event_of(handle_)), "cuEventSynchronize");
+}
+
+Stream::Stream(std::shared_ptr<Device> device) : device_(std::move(device)), handle_(nullptr) {
+  const Device::Current current(*device_);
+  CUstream stream = nullptr;
+  check(*device_, device_->driver().stream_create(&stream, CU_STREAM_NON_BLOCKING),
+        "cuStreamCreate");
+  handle_ = stream;
+}
+
+Stream::~Stream() {
+  if (handle_ == nullptr) return;
+  quietly(*device_, [this](const Driver& driver) {
+    driver.stream_synchronize(stream_of(handle_));
+    driver.stream_destroy(stream_of(handle_));
+  });
+}
+
+void Stream::copy_to_device(std::byte* device_to, const std::byte* host_from, std::uint64_t bytes) {
+  if (bytes == 0) return;
+  const Device::Current current(*device_);
+  check(*device_,
+        device_->driver().memcpy_htod_async(address_of(device_to), host_from, bytes,
+                                            stream_of(handle_)),
+        "cuMemcpyHtoDAsync");
+}
+
+void Stream::copy_to_host(std::byte* host_to, const std::byte* device_from, std::uint64_t bytes) {
+  if (bytes == 0) return;
+  const Device::Current current(*device_);
+  check(*device_,
+        device_->driver().memcpy_dtoh_async(host_to, address_of(device_from), bytes,
+                                            stream_of(handle_)),
+        "cuMemcpyDtoHAsync");
+}
+
+void Stream::copy_on_device(std::byte* device_to, const std::byte* device_from,
+                            std::uint64_t bytes) {
+  cuda::copy_on_device(*device_, handle_, device_to, device_from, bytes);
+}
+
+void Stream::copy_rows(const Rows& rows) {
+  if (rows.rows == 0 || rows.row_bytes == 0) return;
+  CUDA_MEMCPY2D copy{};
+  copy.srcPitch = rows.from_stride_bytes;
+  if (rows.from_host) {
+    copy.srcMemoryType = CU_MEMORYTYPE_HOST;
+    copy.srcHost = rows.from;
+  } else {
+    copy.srcMemoryType = CU_MEMORYTYPE_DEVICE;
+    copy.srcDevice = address_of(rows.from);
+  }
+  copy.dstMemoryType = CU_MEMORYTYPE_DEVICE;
+  copy.dstDevice = address_of(rows.to);
+  copy.dstPitch = rows.to_stride_bytes;
+  copy.WidthInBytes = rows.row_bytes;
+  copy.Height = rows.rows;
+  const Device::Current current(*device_);
+  check(*device_, device_->driver().memcpy_2d_async(&copy, stream_of(handle_)), "cuMemcpy2DAsync");
+}
+
+void Stream::wait() const {
+  const Device::Current current(*device_);
+  check(*device_, device_->driver().stream_synchronize(stream_of(handle_)), "cuStreamSynchronize");
+}
+
+void copy_on_device(const Device& device, void* stream, std::byte* device_to,
+                    const std::byte* device_from, std::uint64_t bytes) {
+  if (bytes == 0) return;
+  const Device::Current current(device);
+  check(device,
+        device.driver().memcpy_dtod_async(address_of(device_to), address_of(device_from), bytes,
+                                          stream_of(stream)),
+        "cuMemcpyDtoDAsync");
+}
+
+}  // namespace batchcast::cuda
