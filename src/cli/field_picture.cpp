@@ -2,7 +2,7 @@
 // Copyright 2026 the batchcast authors
 #include "cli/field_picture.hpp"
 
-#include "data/half.hpp"
+#include "core/half.hpp"
 
 #include <batchcast/core/error.hpp>
 

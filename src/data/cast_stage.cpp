@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the batchcast authors
-#include "data/half.hpp"
+#include "core/half.hpp"
 #include "data/tensor_program.hpp"
 
 #include <batchcast/core/assert.hpp>

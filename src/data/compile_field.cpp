@@ -16,11 +16,7 @@ void refuse_stage(const std::string& field, std::string_view stage, const std::s
                         "` does not fit: " + as_reason(why) + ".");
 }
 
-std::unique_ptr<FieldProgram> compile_field(const FieldRecipe& field, const PartSpec& part) {
-  for (const auto& stage : field.stages) {
-    if (!stage)
-      throw InvalidArgument("batchcast: field `" + field.name + "` has a stage that is null.");
-  }
+bool is_image_field(const FieldRecipe& field, const PartSpec& part) {
   const bool works_on_pixels = std::any_of(
       field.stages.begin(), field.stages.end(), [](const std::shared_ptr<const Stage>& stage) {
         return stage->kind() == StageKind::decode || stage->kind() == StageKind::geometry ||
@@ -29,9 +25,16 @@ std::unique_ptr<FieldProgram> compile_field(const FieldRecipe& field, const Part
   const bool converts_image = std::any_of(
       field.stages.begin(), field.stages.end(),
       [](const auto& stage) { return dynamic_cast<const ToStage*>(stage.get()) != nullptr; });
-  const bool image = part.kind == PartKind::image ||
-                     ((works_on_pixels || converts_image) && as_raw_image(part).has_value());
-  return image ? compile_image(field, part) : compile_tensor(field, part);
+  return part.kind == PartKind::image ||
+         ((works_on_pixels || converts_image) && as_raw_image(part).has_value());
+}
+
+std::unique_ptr<FieldProgram> compile_field(const FieldRecipe& field, const PartSpec& part) {
+  for (const auto& stage : field.stages) {
+    if (!stage)
+      throw InvalidArgument("batchcast: field `" + field.name + "` has a stage that is null.");
+  }
+  return is_image_field(field, part) ? compile_image(field, part) : compile_tensor(field, part);
 }
 
 }  // namespace batchcast::detail

@@ -58,6 +58,9 @@ struct NumberedStage {
 [[nodiscard]] std::unique_ptr<FieldProgram> compile_field(const FieldRecipe& field,
                                                           const PartSpec& part);
 
+/// Whether the field's stages, none of which is null, see its part as an image.
+[[nodiscard]] bool is_image_field(const FieldRecipe& field, const PartSpec& part);
+
 [[noreturn]] void refuse_stage(const std::string& field, std::string_view stage,
                                const std::string& why);
 

@@ -225,8 +225,12 @@ std::optional<RawImage> as_raw_image(const PartSpec& part) {
   return RawImage{{extent(2), extent(1)}, channels, false, false};
 }
 
+ImagePlan plan_image(const FieldRecipe& field, const PartSpec& part) {
+  return ImageCompiler(field, part).compile();
+}
+
 std::unique_ptr<FieldProgram> compile_image(const FieldRecipe& field, const PartSpec& part) {
-  return std::make_unique<ImageProgram>(ImageCompiler(field, part).compile());
+  return std::make_unique<ImageProgram>(plan_image(field, part));
 }
 
 }  // namespace batchcast::detail

@@ -44,6 +44,9 @@ struct ImagePlan {
   std::optional<TensorSteps> steps;
 };
 
+/// Throws InvalidArgument, naming field and stage, where stages do not fit.
+[[nodiscard]] ImagePlan plan_image(const FieldRecipe& field, const PartSpec& part);
+
 /// A field whose part is an encoded image, or a tensor that its stages treat as one.
 [[nodiscard]] std::unique_ptr<FieldProgram> compile_image(const FieldRecipe& field,
                                                           const PartSpec& part);

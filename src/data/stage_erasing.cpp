@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the batchcast authors
+#include "core/half.hpp"
 #include "data/crop_box.hpp"
-#include "data/half.hpp"
 #include "data/portable_math.hpp"
 #include "data/stage_options.hpp"
 #include "data/standard_stages.hpp"

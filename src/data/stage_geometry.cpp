@@ -105,6 +105,7 @@ class FlipStage final : public GeometryStage {
  public:
   enum class Axis : std::uint8_t { horizontal, vertical };
   FlipStage(Axis axis, double p) : axis_(axis), p_(p) {}
+  [[nodiscard]] Axis axis() const noexcept { return axis_; }
   [[nodiscard]] std::string_view name() const noexcept override {
     return axis_ == Axis::horizontal ? "horizontal_flip" : "vertical_flip";
   }
@@ -168,6 +169,11 @@ StagePointer make_horizontal_flip(StageParameters& parameters) {
 
 StagePointer make_vertical_flip(StageParameters& parameters) {
   return std::make_shared<FlipStage>(FlipStage::Axis::vertical, probability(parameters, 0.5));
+}
+
+bool is_horizontal_flip(const Stage& stage) noexcept {
+  const auto* flip = dynamic_cast<const FlipStage*>(&stage);
+  return flip != nullptr && flip->axis() == FlipStage::Axis::horizontal;
 }
 
 }  // namespace batchcast::detail

@@ -22,6 +22,8 @@ using StagePointer = std::shared_ptr<const Stage>;
 [[nodiscard]] StagePointer make_pad(StageParameters& parameters);
 [[nodiscard]] StagePointer make_horizontal_flip(StageParameters& parameters);
 [[nodiscard]] StagePointer make_vertical_flip(StageParameters& parameters);
+/// Whether it is one that `make_horizontal_flip` made, and not somebody's own of that name.
+[[nodiscard]] bool is_horizontal_flip(const Stage& stage) noexcept;
 
 [[nodiscard]] StagePointer make_color_jitter(StageParameters& parameters);
 [[nodiscard]] StagePointer make_grayscale(StageParameters& parameters);

@@ -1,0 +1,20 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright 2026 the batchcast authors
+
+# cmake [-D IMAGE=kernel.fatbin] -D OUT=image.cpp -P EmbedKernels.cmake
+
+set(head "// Made by EmbedKernels.cmake.\n#include \"cuda/finish_kernel.hpp\"\n\n")
+set(function "namespace batchcast::cuda {\n\n\
+std::span<const std::byte> finish_kernel_image() noexcept {")
+if(IMAGE)
+  file(READ ${IMAGE} bytes HEX)
+  string(REGEX REPLACE "(..)" "0x\\1," bytes ${bytes})
+  string(REGEX REPLACE "(....................................................................\
+................................)" "\\1\n" bytes ${bytes})
+  # A driver reads the image in words.
+  file(WRITE ${OUT} "${head}namespace {\nalignas(16) constexpr unsigned char image[] = {\n\
+${bytes}\n};\n}  // namespace\n\n\
+${function}\n  return std::as_bytes(std::span(image));\n}\n\n}  // namespace batchcast::cuda\n")
+else()
+  file(WRITE ${OUT} "${head}${function} return {}; }\n\n}  // namespace batchcast::cuda\n")
+endif()

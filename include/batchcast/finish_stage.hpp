@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#pragma once
+
+#include <batchcast/data/pipeline.hpp>
+#include <batchcast/device_stage.hpp>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace batchcast {
+
+/// A pipeline divided between the CPU and GPUs: the end of an image field (horizontal_flip, to f32,
+/// f16 or bf16, normalize), which makes its bytes more, is left to a stage on each GPU. Trainers
+/// there get the very bytes of the whole recipe, and its identity; those in host memory get u8
+/// pixels, [height, width, channels], not mirrored.
+struct FinishOnGpu {
+  struct Field {
+    std::string name;
+    std::string why_not;  ///< on the GPU; empty where it is
+  };
+  /// Of the pipeline that fills the host ring.
+  PipelineOptions host;
+  /// For ProducerOptions::device_stage.
+  std::shared_ptr<const DeviceStage> stage;
+  /// The image fields. All others are copied as they are.
+  std::vector<Field> fields;
+};
+
+/// Divides what Pipeline(options) would make. Throws InvalidArgument where that would, and where no
+/// field can be finished on a GPU. Producers then throw GpuUnavailable where the library was built
+/// without nvcc.
+[[nodiscard]] FinishOnGpu finish_on_gpu(PipelineOptions options);
+
+}  // namespace batchcast
