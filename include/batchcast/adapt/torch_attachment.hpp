@@ -4,7 +4,9 @@
 
 #include <batchcast/adapt/torch_batch.hpp>
 #include <batchcast/adapt/torch_storage.hpp>
+#include <batchcast/adapt/torch_stream.hpp>
 #include <batchcast/consumer.hpp>
+#include <batchcast/core/placement.hpp>
 
 #include <torch/types.h>
 
@@ -17,7 +19,8 @@
 namespace batchcast::detail {
 
 /// A consumer and how its batches become a UserBatch's. Can leave, and attaches anew when it is
-/// needed again.
+/// needed again. On a GPU, or pinned, its batches are used on the stream that is current on the
+/// thread that asks for them.
 template <class UserBatch>
 class TorchAttachment {
  public:
@@ -29,6 +32,7 @@ class TorchAttachment {
   [[nodiscard]] Consumer& consumer() {
     let_go_of_what_clones_kept();  // what is asked of it next may need their places
     if (!consumer_) attach(options_);
+    if (uses_a_gpu()) consumer_->set_cuda_stream(current_stream());
     return *consumer_;
   }
   /// Only while attached.
@@ -46,7 +50,18 @@ class TorchAttachment {
   [[nodiscard]] const ConsumerOptions& options() const noexcept { return options_; }
 
  private:
+  [[nodiscard]] bool uses_a_gpu() const noexcept {
+    return !options_.placement.is_host() || options_.pin;
+  }
+  /// Where libtorch has no CUDA whoever pins copies without it, on a stream of their own.
+  [[nodiscard]] void* current_stream() const {
+    if (!options_.placement.is_host()) return current_stream_on(options_.placement);
+    if (!torch_has_cuda()) return nullptr;
+    return current_stream_on(Placement::on_cuda(options_.pin_device));
+  }
+
   void attach(const ConsumerOptions& options) {
+    if (!options.placement.is_host()) use_cuda_of_torch(options.placement);
     Consumer consumer(options);
     BatchMaker<UserBatch> make(field_table_of(consumer), fields_);
     // A cursor is where the first loop begins; who attaches anew follows the stream.

@@ -86,7 +86,7 @@ inline void refuse_choice(const ExampleFields& wanted, const char* why) {
   const at::IntArrayRef strides = all.strides().slice(1);
   for (std::int64_t i = 0; i < all.size(0); ++i) {
     samples.push_back(at::detail::make_tensor<at::TensorImpl>(
-        c10::Storage(all.storage()), at::DispatchKeySet(at::DispatchKey::CPU), all.dtype()));
+        c10::Storage(all.storage()), dispatch_keys_of(all.device()), all.dtype()));
     samples.back().unsafeGetTensorImpl()->set_sizes_and_strides(sizes, strides, i * all.stride(0));
   }
   return samples;

@@ -10,6 +10,13 @@
 #define BATCHCAST_TORCH_HAS_COW 0
 #endif
 
+// Before, storages knew by their deleter that a write has to copy them.
+#if TORCH_VERSION_MAJOR > 2 || (TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR >= 13)
+#define BATCHCAST_TORCH_HAS_MATERIALIZERS 1
+#else
+#define BATCHCAST_TORCH_HAS_MATERIALIZERS 0
+#endif
+
 #if BATCHCAST_TORCH_HAS_COW
 #include <c10/core/CPUAllocator.h>
 #include <c10/core/Storage.h>
@@ -37,6 +44,27 @@ struct ForeignBytes {
   void* data = nullptr;
   void* context = nullptr;
   c10::DeleterFnPtr let_go = nullptr;
+};
+
+/// Where the bytes are, and what makes the copy of them when they are written.
+struct CopyPlace {
+  c10::Device device = c10::Device(c10::kCPU);
+  c10::Allocator* allocator = c10::GetCPUAllocator();
+};
+
+/// A storage that can tell whose bytes it was made over.
+class ForeignStorage : public c10::StorageImpl {
+ public:
+  /// That of the bytes; as good as they are for as long as the storage lives.
+  [[nodiscard]] const void* context() const noexcept { return context_; }
+
+ protected:
+  ForeignStorage(void* context, std::int64_t size, c10::DataPtr data, c10::Allocator* allocator)
+      : c10::StorageImpl(use_byte_size_t(), size, std::move(data), allocator, /*resizable=*/true),
+        context_(context) {}
+
+ private:
+  void* context_;
 };
 
 /// How many refer to the bytes. libtorch has no public way to ask, but explicit instantiations may
@@ -88,16 +116,16 @@ inline LingeringPins& lingering_pins() {
 }
 
 /// A copy-on-write storage that keeps a pin on its bytes for as long as it lives.
-class PinnedStorage final : public c10::StorageImpl {
+class PinnedStorage final : public ForeignStorage {
  public:
-  PinnedStorage(void* data, CowContext& pin, std::size_t size)
-      : c10::StorageImpl(use_byte_size_t(), static_cast<std::int64_t>(size),
-                         c10::DataPtr(data, &pin, c10::impl::cow::cow_deleter, c10::kCPU),
-                         c10::GetCPUAllocator(), /*resizable=*/true),
+  PinnedStorage(ForeignBytes bytes, CowContext& pin, std::size_t size, CopyPlace place)
+      : ForeignStorage(bytes.context, static_cast<std::int64_t>(size),
+                       c10::DataPtr(bytes.data, &pin, c10::impl::cow::cow_deleter, place.device),
+                       place.allocator),
         pin_(&pin) {
     pin.increment_refcount();
-#if TORCH_VERSION_MAJOR > 2 || TORCH_VERSION_MINOR >= 13
-    set_materializer(c10::impl::cow::materialize_cow);  // before, storages knew by their deleter
+#if BATCHCAST_TORCH_HAS_MATERIALIZERS
+    set_materializer(c10::impl::cow::materialize_cow);
 #endif
   }
   PinnedStorage(const PinnedStorage&) = delete;
@@ -124,15 +152,17 @@ class PinnedStorage final : public c10::StorageImpl {
 /// A storage over `bytes` whose writers get a copy. `bytes.let_go` is called once, when the storage
 /// and all lazy clones of it are gone or have copies of their own; with lazy clones that are left,
 /// when `lingering_pins` are swept after that, as whoever makes the next storage does.
-inline c10::Storage copy_on_write_storage(ForeignBytes bytes, std::size_t size) {
+inline c10::Storage copy_on_write_storage(ForeignBytes bytes, std::size_t size,
+                                          CopyPlace place = {}) {
   lingering_pins().sweep();
   auto* const context = new CowContext({bytes.context, bytes.let_go});
-  return c10::Storage(c10::make_intrusive<PinnedStorage>(bytes.data, *context, size));
+  return c10::Storage(c10::make_intrusive<PinnedStorage>(bytes, *context, size, place));
 }
 
 /// Tries it once: a libtorch that does it otherwise than those that this was written for is found
-/// out here, rather than by a write into the ring.
-inline bool try_copy_on_write() {
+/// out here, rather than by a write into the ring. `make_storage` gets bytes and their size.
+template <class MakeStorage>
+bool try_copy_on_write(const MakeStorage& make_storage) {
   struct Scratch {
     std::uint64_t value = 1;
     int let_go = 0;
@@ -142,23 +172,28 @@ inline bool try_copy_on_write() {
   bool copied = false;
   {
     c10::Storage storage =
-        copy_on_write_storage({&scratch.value, &scratch, release}, sizeof(scratch.value));
+        make_storage(ForeignBytes{&scratch.value, &scratch, release}, sizeof(scratch.value));
     const bool seen = storage.data() == &scratch.value;
-    std::memset(storage.mutable_data(), 0, sizeof(scratch.value));
-    copied = seen && storage.data() != &scratch.value && scratch.value == 1;
+    void* const written = storage.mutable_data();
+    std::memset(written, 0, sizeof(scratch.value));
+    copied = seen && written != &scratch.value && scratch.value == 1 &&
+             storage.mutable_data() == written && storage.data() == written;
   }
   return copied && scratch.let_go == 1;
+}
+
+inline void warn_that_tensors_are_copies() {
+  TORCH_WARN(
+      "batchcast: this libtorch does not copy storages on their first write as expected. Batches "
+      "are copied as they are made into tensors.");
 }
 
 /// Whether this libtorch does as expected. If not, says so once; tensors are then copies.
 inline bool copies_on_write() {
   static const bool works = [] {
-    const bool tried = try_copy_on_write();
-    if (!tried) {
-      TORCH_WARN(
-          "batchcast: this libtorch does not copy storages on their first write as expected. "
-          "Batches are copied as they are made into tensors.");
-    }
+    const bool tried = try_copy_on_write(
+        [](ForeignBytes bytes, std::size_t size) { return copy_on_write_storage(bytes, size); });
+    if (!tried) warn_that_tensors_are_copies();
     return tried;
   }();
   return works;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <batchcast/adapt/torch_cow_storage.hpp>
+#include <batchcast/adapt/torch_device_storage.hpp>
 #include <batchcast/batch.hpp>
 
 #include <c10/core/Allocator.h>
@@ -33,10 +34,14 @@ inline void delete_lease(void* lease) { delete static_cast<Batch*>(lease); }
 
 /// A storage over the batch's own memory, which it keeps. Writes go to that memory: it has to be
 /// the trainer's own, or writes have to end the process.
-inline c10::Storage plain_storage(const Batch& batch, FieldBytes bytes) {
+inline c10::Storage plain_storage(const Batch& batch, FieldBytes bytes, c10::Device device,
+                                  c10::Allocator& allocator) {
   return c10::Storage(c10::Storage::use_byte_size_t(), static_cast<std::int64_t>(bytes.size),
-                      c10::DataPtr(bytes.data, new_lease(batch), delete_lease, c10::kCPU),
-                      c10::GetCPUAllocator(), /*resizable=*/true);
+                      c10::DataPtr(bytes.data, new_lease(batch), delete_lease, device), &allocator,
+                      /*resizable=*/true);
+}
+inline c10::Storage plain_storage(const Batch& batch, FieldBytes bytes) {
+  return plain_storage(batch, bytes, c10::Device(c10::kCPU), *c10::GetCPUAllocator());
 }
 
 /// A storage of torch's own with a copy of the bytes.
@@ -61,6 +66,49 @@ inline c10::Storage lease_storage(const Batch& batch, FieldBytes bytes) {
 #else
   return plain_storage(batch, bytes);
 #endif
+}
+
+/// Whether a tensor of this batch on a GPU has to be a copy, since nothing else keeps writes off
+/// the ring: there is no copy-on-write in 1.x and the oldest 2.x.
+[[nodiscard]] inline bool has_to_copy_on_gpu(const Batch& batch) {
+  return !batch.writable() && !copies_on_write_on_gpus();
+}
+
+/// The same on a GPU. Where `has_to_copy_on_gpu` says so nobody may write to it.
+inline c10::Storage gpu_lease_storage(const Batch& batch, FieldBytes bytes, c10::Device device) {
+#if BATCHCAST_TORCH_HAS_COW
+  c10::Allocator& allocator = copies_on_gpu(device);
+  if (!batch.writable() && copies_on_write_on_gpus()) {
+    return storage_of_copies({bytes.data, new_lease(batch), delete_lease}, bytes.size,
+                             {device, &allocator});
+  }
+#else
+  c10::Allocator& allocator = torchs_gpu_allocator();
+#endif
+  return plain_storage(batch, bytes, device, allocator);
+}
+
+/// The batch that a storage was made over, whether or not a write has copied it since; null if
+/// none.
+[[nodiscard]] inline const Batch* batch_under(const c10::Storage& storage) {
+  const c10::StorageImpl* const implementation = storage.unsafeGetStorageImpl();
+#if BATCHCAST_TORCH_HAS_COW
+  if (const auto* foreign = dynamic_cast<const ForeignStorage*>(implementation)) {
+    return static_cast<const Batch*>(foreign->context());
+  }
+#endif
+  const c10::DataPtr& data = implementation->data_ptr();
+  return data.get_deleter() == delete_lease ? static_cast<const Batch*>(data.get_context())
+                                            : nullptr;
+}
+
+/// Whether a storage's bytes are those of a batch, rather than torch's own.
+[[nodiscard]] inline bool shows_a_batch(const c10::Storage& storage) {
+  const c10::DeleterFnPtr deleter = storage.data_ptr().get_deleter();
+#if BATCHCAST_TORCH_HAS_COW
+  if (deleter == c10::impl::cow::cow_deleter) return true;
+#endif
+  return deleter == delete_lease;
 }
 
 /// Lets go of batches that only lazy clones had kept, which are gone by now.

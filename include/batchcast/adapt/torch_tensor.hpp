@@ -3,6 +3,7 @@
 #pragma once
 
 #include <batchcast/adapt/torch_storage.hpp>
+#include <batchcast/adapt/torch_stream.hpp>
 #include <batchcast/batch.hpp>
 #include <batchcast/core/error.hpp>
 #include <batchcast/core/field_table.hpp>
@@ -17,6 +18,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace batchcast {
@@ -76,6 +78,16 @@ inline void set_geometry(const at::Tensor& tensor, const FieldSpec& spec,
   tensor_impl.set_sizes_and_strides(all_sizes, at::IntArrayRef(strides.data(), shape.size() + 1));
 }
 
+[[nodiscard]] inline at::DispatchKeySet dispatch_keys_of(c10::Device device) {
+  return at::DispatchKeySet(device.is_cuda() ? at::DispatchKey::CUDA : at::DispatchKey::CPU);
+}
+
+/// Of a field on a GPU. The stream that is current there is named to the batch.
+[[nodiscard]] inline c10::Storage storage_on_gpu(const Batch& batch, FieldBytes bytes) {
+  batch.use(current_stream_on(batch.placement()));
+  return gpu_lease_storage(batch, bytes, torch_device(batch.placement()));
+}
+
 }  // namespace detail
 
 /// One field of all samples as a tensor [samples, shape...] over the batch's own memory, without a
@@ -85,23 +97,39 @@ inline void set_geometry(const at::Tensor& tensor, const FieldSpec& spec,
 /// Writing to it copies first with libtorch 2.x, and ends the process with the ring's message with
 /// 1.x, unless the batch is `writable`. `sample_id` comes as int64. Throws InvalidArgument for a
 /// dtype without a torch twin.
+///
+/// Of a batch on a GPU it is a tensor there, `is_cuda()`, `sample_id` and the producer's
+/// `host_fields` apart; with libtorch 1.x, which could not keep writes off the ring, it is a copy.
+/// Its lease waits for the stream that was current on this thread in this call: name further ones
+/// with `use_on`. Throws GpuUnavailable where the program's libtorch cannot use that GPU.
 [[nodiscard]] inline at::Tensor tensor_of(const Batch& batch, std::size_t index) {
   const FieldInfo& field = batch.fields()[index];
   const auto type = c10::scalarTypeToTypeMeta(
       index == batch.fields().sample_id_index() ? at::kLong : scalar_type(field));
-  const auto view = batch.field<std::byte>(index);
+  const auto view =
+      field.on_device ? batch.device_field<std::byte>(index) : batch.field<std::byte>(index);
   // Of the ring, or of the consumer's own: the storage tells the two apart.
   auto* const data = const_cast<std::byte*>(view.data());
   const std::size_t size = (view.size() - 1) * view.sample_stride_bytes() + field.sample_bytes;
-  at::Tensor tensor = at::detail::make_tensor<at::TensorImpl>(
-      detail::lease_storage(batch, {data, size}), at::DispatchKeySet(at::DispatchKey::CPU), type);
+  c10::Storage storage = field.on_device ? detail::storage_on_gpu(batch, {data, size})
+                                         : detail::lease_storage(batch, {data, size});
+  const at::DispatchKeySet keys = detail::dispatch_keys_of(storage.device());
+  at::Tensor tensor = at::detail::make_tensor<at::TensorImpl>(std::move(storage), keys, type);
   detail::set_geometry(tensor, field.spec, view);
-  return tensor;
+  return field.on_device && detail::has_to_copy_on_gpu(batch) ? tensor.clone() : tensor;
 }
 
 /// The same by the field's name. Throws InvalidArgument, listing what there is, for a wrong one.
 [[nodiscard]] inline at::Tensor tensor_of(const Batch& batch, std::string_view field) {
   return tensor_of(batch, batch.fields().index_of(field));
+}
+
+/// torch's `record_stream` for tensors that may stand on a batch, which torch's own knows nothing
+/// of: the memory stays as it is until that stream has passed the point at which the tensor was
+/// dropped. The stream that was current when the batch came needs no naming.
+inline void use_on(const at::Tensor& tensor, const c10::Stream& stream) {
+  if (const Batch* const batch = detail::batch_under(tensor.storage())) use_on(*batch, stream);
+  if (tensor.is_cuda() && !detail::shows_a_batch(tensor.storage())) tensor.record_stream(stream);
 }
 
 }  // namespace batchcast

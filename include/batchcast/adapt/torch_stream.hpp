@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#pragma once
+
+#include <batchcast/batch.hpp>
+#include <batchcast/core/error.hpp>
+#include <batchcast/core/placement.hpp>
+
+#include <ATen/Context.h>
+#include <c10/core/Device.h>
+#include <c10/core/Stream.h>
+#include <c10/core/impl/VirtualGuardImpl.h>
+#include <torch/version.h>
+
+#include <dlfcn.h>
+
+#include <string>
+
+// What libtorch has to be asked about a GPU. All of it goes through c10's own registries: these
+// headers need no CUDA, and neither does a program whose batches stay on the host.
+namespace batchcast {
+namespace detail {
+
+/// What cudaStream_t and CUstream are, of one of torch's streams. Newer libtorches tell it; older
+/// ones only in a library that is linked or not.
+template <class Stream>
+[[nodiscard]] void* handle_of(const Stream& stream) {
+  if constexpr (requires { stream.native_handle(); }) {
+    return stream.native_handle();
+  } else {
+    if (stream.id() == 0) return nullptr;  // the legacy default stream
+    // CUDAStream::stream() of a CUDAStream, which is a Stream and nothing else.
+    using Ask = void* (*)(const Stream*);
+    static const auto ask =
+        reinterpret_cast<Ask>(::dlsym(RTLD_DEFAULT, "_ZNK3c104cuda10CUDAStream6streamEv"));
+    if (ask != nullptr) return ask(&stream);
+    throw InvalidArgument("batchcast: libtorch " + std::to_string(TORCH_VERSION_MAJOR) + "." +
+                          std::to_string(TORCH_VERSION_MINOR) +
+                          " does not tell which CUDA stream one of its own is. Link libc10_cuda.so "
+                          "so that it is found, or train on the default stream.");
+  }
+}
+
+[[nodiscard]] inline c10::Device torch_device(Placement placement) {
+  if (placement.is_host()) return c10::Device(c10::kCPU);
+  return c10::Device(c10::kCUDA, static_cast<c10::DeviceIndex>(placement.device()));
+}
+
+[[nodiscard]] inline bool torch_has_cuda() noexcept {
+  return c10::impl::hasDeviceGuardImpl(c10::kCUDA);
+}
+
+template <class Context>
+void start_cuda_in(Context& context) {
+  if constexpr (requires { context.lazyInitDevice(c10::kCUDA); }) {
+    context.lazyInitDevice(c10::kCUDA);
+  } else {
+    context.lazyInitCUDA();
+  }
+}
+
+/// Makes sure that libtorch can work on that GPU. Throws GpuUnavailable where it cannot.
+inline void use_cuda_of_torch(Placement placement) {
+  if (!torch_has_cuda()) {
+    throw GpuUnavailable("batchcast: batches were asked for on " + placement.text() +
+                         ", but the libtorch of this program has no CUDA (its libtorch_cuda.so is "
+                         "missing or was not linked). Take a CUDA build of libtorch, or batches in "
+                         "host memory: placement = \"host\".");
+  }
+  const int gpus = c10::impl::VirtualGuardImpl(c10::kCUDA).deviceCount();
+  if (static_cast<int>(placement.device()) >= gpus) {
+    throw GpuUnavailable("batchcast: batches were asked for on " + placement.text() +
+                         ", but libtorch sees " + std::to_string(gpus) +
+                         " GPUs. See CUDA_VISIBLE_DEVICES, and whether this libtorch is made for "
+                         "the driver that is installed.");
+  }
+  if (at::hasCUDA()) start_cuda_in(at::globalContext());
+}
+
+/// The stream that this thread's libtorch calls use on that GPU.
+[[nodiscard]] inline void* current_stream_on(Placement placement) {
+  use_cuda_of_torch(placement);
+  return handle_of(c10::impl::VirtualGuardImpl(c10::kCUDA).getStream(torch_device(placement)));
+}
+
+}  // namespace detail
+
+/// Names a further stream of torch's that reads this batch, as `Batch::use` does: its samples are
+/// kept until that stream has passed the point at which the last of its tensors was dropped. The
+/// stream that was current when the batch came needs no naming.
+inline void use_on(const Batch& batch, const c10::Stream& stream) {
+  batch.use(detail::handle_of(stream));
+}
+
+}  // namespace batchcast
