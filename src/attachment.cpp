@@ -15,7 +15,8 @@
 #include <thread>
 #include <variant>
 
-// Finding the stream and joining it. What a joined consumer does is in attachment_batches.cpp.
+// Finding the stream and joining it. Its segments are mapped in attachment_fields.cpp; what a
+// joined consumer does is in attachment_batches.cpp.
 namespace batchcast::detail {
 namespace {
 
@@ -25,7 +26,7 @@ constexpr int notice_after_ms = 200;
 constexpr int handshake_timeout_ms = 5'000;
 constexpr int handshake_timeout_min_ms = 200;  // a door that is there answers within that
 
-Hello hello_of(const ConsumerOptions& options) {
+Hello hello_of(const ConsumerOptions& options, const Delivery* delivery) {
   Hello hello;
   hello.layout_version = layout_version;
   hello.name = options.name;
@@ -38,6 +39,7 @@ Hello hello_of(const ConsumerOptions& options) {
   hello.between_epochs = options.between_epochs;
   hello.pid = ::getpid();
   hello.observes = options.observes;
+  if (!options.placement.is_host()) hello.placement = delivery->id();
   return hello;
 }
 
@@ -54,6 +56,18 @@ std::string join_lines(const std::vector<std::string>& lines) {
 
 }  // namespace
 
+std::unique_ptr<Delivery> delivery_for(const ConsumerOptions& options) {
+  if (!options.placement.is_host()) {
+    if (options.pin) {
+      throw InvalidArgument(
+          "batchcast: `pin` is for consumers in host memory: batches with placement " +
+          options.placement.text() + " are on the GPU already. Leave it out.");
+    }
+    return make_delivery(options.placement.device());
+  }
+  return options.pin ? make_delivery(options.pin_device) : nullptr;
+}
+
 Attachment::Attachment(const ConsumerOptions& options, std::uint64_t started_ns)
     : options_(options), started_ns_(started_ns) {}
 
@@ -64,6 +78,7 @@ std::shared_ptr<Attachment> Attachment::attach(const ConsumerOptions& options) {
   }
   const std::uint64_t started_ns = now_ns();
   const std::shared_ptr<Attachment> attachment(new Attachment(options, started_ns));
+  attachment->delivery_ = delivery_for(options);  // nobody waits for a stream that is of no use
   bool noticed = false;
   for (;;) {
     const StreamPlaces places = places_of(options);
@@ -111,7 +126,7 @@ bool Attachment::knock(const std::string& door_path, std::string& obstacle) {
   const FileDescriptor pidfd = own_pidfd();
   const int descriptors[] = {pidfd.get()};
   const DoorRead read =
-      visit.connection.ask(encode(hello_of(options_)), descriptors, answer,
+      visit.connection.ask(encode(hello_of(options_, delivery_.get())), descriptors, answer,
                            welcome_descriptors_before_segments + limits::fields_max, patience_ms());
   if (read != DoorRead::message) return false;  // it went away, or is overrun: knock again
   ProducerMessage message = decode_from_producer(answer.text);
@@ -144,12 +159,7 @@ int Attachment::patience_ms() const noexcept {
 
 void Attachment::adopt(Welcome welcome, std::vector<FileDescriptor> descriptors) {
   welcome_ = std::move(welcome);
-  const std::size_t expected = welcome_descriptors_before_segments + welcome_.segment_bytes.size();
-  if (descriptors.size() != expected) {
-    throw Refused("batchcast: the welcome of stream `" + options_.stream + "` carried " +
-                  std::to_string(descriptors.size()) + " file descriptors instead of " +
-                  std::to_string(expected) + ".");
-  }
+  check_offer(descriptors.size());
   const Seals fixed_size = Seals::shrink | Seals::grow;
   const Segment board = Segment::adopt("board", std::move(descriptors[0]), welcome_.board_bytes,
                                        fixed_size | Seals::future_write);
@@ -173,43 +183,13 @@ void Attachment::adopt(Welcome welcome, std::vector<FileDescriptor> descriptors)
   reader.on_miss = options_.on_miss;
   reader.spin_ns = options_.spin_us * 1000;
   reader.stream = options_.stream;
+  if (on_device()) reader.memory_option = "--device-memory";
   reader_ = std::make_unique<RingReader>(this->board(), *reinterpret_cast<Desk*>(desk_->data()),
                                          windows_.back(), *this, std::move(reader));
   paused_ = options_.observes || options_.between_epochs == BetweenEpochs::let_go;
   // Where its first loop will join is where it stands.
   if (paused_ && options_.join == Join::at) reader_->move_to(options_.cursor);
   note_start();
-}
-
-void Attachment::map_fields(std::vector<FileDescriptor>& descriptors) {
-  const BoardHead& head = board().head();
-  schema_ = schema_from_json(board().schema_json());
-  Schema all = schema_;
-  all.push_back({std::string(sample_id_name), DType::u64, {}});
-  if (all.size() != head.field_count || all.size() != welcome_.segment_bytes.size()) {
-    throw Refused("batchcast: the schema of stream `" + options_.stream +
-                  "` does not fit its fields.");
-  }
-  std::vector<FieldInfo> infos;
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    const FieldEntry& entry = board().field(i);
-    if (entry.segment_bytes != welcome_.segment_bytes[i] ||
-        entry.sample_bytes != all[i].byte_count()) {
-      throw Refused("batchcast: field `" + all[i].name + "` of stream `" + options_.stream +
-                    "` has another size than its schema says.");
-    }
-    const Segment segment =
-        Segment::adopt(all[i].name, std::move(descriptors[welcome_descriptors_before_segments + i]),
-                       entry.segment_bytes, Seals::shrink | Seals::grow | Seals::future_write);
-    mappings_.emplace_back(segment, MapMode::read_only);
-    windows_.push_back(
-        {mappings_.back().data(), entry.capacity, entry.stride_bytes, entry.sample_bytes});
-    if (options_.explain_faults) {
-      fault_ranges_.emplace_back(mappings_.back().data(), 2 * entry.segment_bytes, options_.stream);
-    }
-    infos.push_back({all[i], all[i].element_count(), entry.sample_bytes, entry.stride_bytes});
-  }
-  fields_ = FieldTable(std::move(infos));
 }
 
 void Attachment::note_start() {
@@ -226,6 +206,7 @@ Attachment::~Attachment() {
     return;
   }
   if (populator_) populator_->abandon();
+  static_cast<void>(delivery_.release());  // its calls of the driver would be the parent's
   // The kernel left a hole here where the desk was, and something else may lie there by now.
   static_cast<void>(desk_.release());
 }

@@ -2,6 +2,8 @@
 // Copyright 2026 the batchcast authors
 #pragma once
 
+#include "delivery.hpp"
+
 #include <batchcast/consumer.hpp>
 #include <batchcast/control/door.hpp>
 #include <batchcast/control/message.hpp>
@@ -12,6 +14,9 @@
 #include <batchcast/ring/reader.hpp>
 
 #include <atomic>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -22,24 +27,40 @@ namespace batchcast::detail {
 
 class Attachment;
 
+/// Copies begin at addresses that any vector instruction, and any kernel, is content with.
+inline constexpr std::uint64_t copy_alignment = 256;
+[[nodiscard]] constexpr std::uint64_t align_copy(std::uint64_t bytes) noexcept {
+  return (bytes + copy_alignment - 1) / copy_alignment * copy_alignment;
+}
+
 /// One batch handed out, shared by its handles. Recycled: after the first few, none is allocated.
 struct BatchRecord {
   std::atomic<std::uint32_t> references{0};
   std::shared_ptr<Attachment> owner;  ///< while it is out
   std::vector<std::byte*> data;       ///< of each field
   std::vector<std::uint64_t> strides;
-  std::vector<std::byte> copy;  ///< where the consumer copies
+  std::vector<std::byte> copy;  ///< where the consumer copies, in host memory
+  std::size_t number = 0;       ///< of the attachment's: names its memory on the GPU
+  std::vector<void*> streams;   ///< that read it, the delivery stream first
   Run run;
   bool leased = false;
 
   [[nodiscard]] static Batch handle(BatchRecord& record, const BatchContents& contents) noexcept {
     return Batch(&record, contents);
   }
+  [[nodiscard]] static BatchRecord& of(const Batch& batch) noexcept { return *batch.record_; }
+  [[nodiscard]] static const BatchContents& contents(const Batch& batch) noexcept {
+    return batch.contents_;
+  }
 };
 
+/// What these options need of a GPU; null where they need nothing. Throws GpuUnavailable, GpuError,
+/// InvalidArgument.
+[[nodiscard]] std::unique_ptr<Delivery> delivery_for(const ConsumerOptions& options);
+
 /// What a consumer has mapped and holds open, and its place at the producer. Lives until the
-/// Consumer and the last of its batches are gone. Calls are the consuming thread's, except
-/// `take_back`.
+/// Consumer and the last of its batches are gone, and every stream has passed these. Calls are the
+/// consuming thread's, except `take_back` and `use`.
 class Attachment final : public ReaderHost, public std::enable_shared_from_this<Attachment> {
  public:
   /// Waits for the stream and joins it.
@@ -56,7 +77,11 @@ class Attachment final : public ReaderHost, public std::enable_shared_from_this<
   /// The Consumer is gone: leave as soon as no lease is held.
   void abandon() noexcept;
 
-  /// From any thread: the last handle of a batch is gone.
+  /// The same samples in host memory that is their own.
+  [[nodiscard]] Batch copy_to_host(const BatchContents& contents);
+
+  /// From any thread: the last handle of a batch is gone. Its samples are released once the streams
+  /// that it was named for have passed it, in host memory that is not pinned at once.
   void take_back(BatchRecord& record) noexcept;
   /// From any thread: a CUDA stream reads that batch.
   void use(BatchRecord& record, void* cuda_stream);
@@ -73,14 +98,20 @@ class Attachment final : public ReaderHost, public std::enable_shared_from_this<
 
   [[nodiscard]] bool producer_is_dead() noexcept override;
   [[nodiscard]] std::string why_revoked() override;
+  [[nodiscard]] bool leases_come_back() noexcept override { return pending_ != 0; }
 
  private:
   Attachment(const ConsumerOptions& options, std::uint64_t started_ns);
   [[nodiscard]] bool knock(const std::string& door_path, std::string& obstacle);
   [[nodiscard]] int patience_ms() const noexcept;
   void adopt(Welcome welcome, std::vector<FileDescriptor> descriptors);
+  void check_offer(std::size_t descriptors);
   void map_fields(std::vector<FileDescriptor>& descriptors);
+  void map_on_host(std::size_t index, FileDescriptor descriptor);
+  void map_on_device(std::size_t index, FileDescriptor descriptor);
+  void pin_fields();
   void note_start();
+  [[nodiscard]] bool on_device() const noexcept { return !options_.placement.is_host(); }
   [[nodiscard]] bool copies() const noexcept {
     return options_.access == Access::private_copy || options_.pace == Pace::free;
   }
@@ -88,8 +119,17 @@ class Attachment final : public ReaderHost, public std::enable_shared_from_this<
   [[nodiscard]] BatchRecord& fresh_record();
   void recycle(BatchRecord& record) noexcept;
   void show(BatchRecord& record, const Run& run);
+  void gather(BatchRecord& record, const Run& run);
   void copy_samples(BatchRecord& record, const Run& run);
-  [[nodiscard]] Batch hand_out(BatchRecord& record, const Run& run);
+  /// Those fields for which `wanted[field]`; all of them where it is empty.
+  void copy_fields(BatchRecord& record, const Run& run, const std::vector<bool>& wanted);
+  [[nodiscard]] Batch hand_out(BatchRecord& record, const Run& run, const FieldTable& fields);
+  [[nodiscard]] bool wait_for_streams(int& timeout_ms);
+  void wait_for_copied_batches();
+  /// Until streams have passed all dropped batches but so many; false at the time-out.
+  [[nodiscard]] bool wait_for_pending(std::size_t most, int timeout_ms);
+  static void release_passed(void* record) noexcept;
+  void release(BatchRecord& record) noexcept;
   [[nodiscard]] bool has_let_go() noexcept;
   [[nodiscard]] bool rejoin();
   void pause_if_idle() noexcept;
@@ -111,9 +151,13 @@ class Attachment final : public ReaderHost, public std::enable_shared_from_this<
   FieldTable fields_;
   std::optional<Mapping> board_;
   std::unique_ptr<Mapping> desk_;
-  std::vector<DoubleMapping> mappings_;
+  std::vector<DoubleMapping> mappings_;     ///< of the fields in host memory
+  std::vector<std::size_t> mapped_fields_;  ///< which these are
   std::vector<FieldWindow> windows_;
+  std::vector<bool> mapped_once_;  ///< windows that cross the end are not contiguous there
+  FieldTable host_fields_;         ///< as a copy in host memory shows them
   std::vector<FaultRange> fault_ranges_;
+  std::unique_ptr<Delivery> delivery_;  ///< on a GPU or pinned; goes before the mappings do
   std::unique_ptr<RingReader> reader_;
   std::unique_ptr<Populator> populator_;
   double attach_seconds_ = 0;
@@ -122,6 +166,9 @@ class Attachment final : public ReaderHost, public std::enable_shared_from_this<
   std::mutex mutex_;  ///< of everything below, which `take_back` touches from any thread
   std::vector<std::unique_ptr<BatchRecord>> records_;
   std::vector<BatchRecord*> idle_records_;
+  /// Batches that were dropped and that streams have not passed yet. Changed with the mutex.
+  std::atomic<std::size_t> pending_{0};
+  std::condition_variable passed_;
   bool abandoned_ = false;
   bool left_ = false;
   bool paused_ = false;        ///< the producer knows

@@ -6,26 +6,23 @@
 #include <batchcast/core/error.hpp>
 #include <batchcast/ring/capacity.hpp>
 
-#include <cstring>
+#include <algorithm>
 #include <span>
-#include <variant>
 
-// Batches and what they hold, and the pauses between epochs.
+// Batches: where they come from and what they show. How they go is in attachment_release.cpp.
 namespace batchcast::detail {
 namespace {
 
-// Copies begin at addresses that any vector instruction is content with.
-constexpr std::uint64_t copy_alignment = 64;
-
-std::uint64_t aligned(std::uint64_t bytes) noexcept {
-  return (bytes + copy_alignment - 1) / copy_alignment * copy_alignment;
-}
+// Of batches that are copied on a GPU, so many may wait for their streams: each has memory there.
+constexpr std::size_t pending_copies_max = 4;
+constexpr std::size_t streams_at_first = 8;
 
 }  // namespace
 
 NextBatch Attachment::next(std::uint64_t batch_size, int timeout_ms) {
   check_process();
   check_takes_part();
+  if (delivery_ && !wait_for_streams(timeout_ms)) return {Outcome::timed_out, {}};
   if (has_let_go() && !rejoin()) {
     throw StreamFinished("batchcast: stream `" + options_.stream +
                          "` is finished: all of its epochs were made.");
@@ -63,13 +60,33 @@ NextBatch Attachment::next(std::uint64_t batch_size, int timeout_ms) {
       attach_seconds_ = seconds_from_ns(now_ns() - started_ns_);
       populate_from(run.position);
     }
-    return {Outcome::batch, hand_out(record, run)};
+    return {Outcome::batch, hand_out(record, run, fields_)};
   }
 }
 
+/// Where it matters which batches the streams have passed. Takes its time off the time-out.
+bool Attachment::wait_for_streams(int& timeout_ms) {
+  // Whether a loop joins anew must not depend on how far the GPU has come.
+  const std::size_t most = has_let_go() ? 0 : copies() ? pending_copies_max : ~std::size_t{0};
+  if (pending_ <= most) return true;
+  const std::uint64_t started_ns = now_ns();
+  if (!wait_for_pending(most, timeout_ms)) return false;
+  const auto waited_ms = static_cast<std::int64_t>((now_ns() - started_ns) / 1'000'000);
+  if (timeout_ms > 0) {
+    timeout_ms = static_cast<int>(std::max<std::int64_t>(0, timeout_ms - waited_ms));
+  }
+  return true;
+}
+
+void Attachment::wait_for_copied_batches() {
+  static_cast<void>(wait_for_pending(pending_copies_max, -1));
+}
+
 void Attachment::populate_from(std::uint64_t position) {
+  if (options_.pin) return;  // every page is there
   std::vector<std::uint64_t> start_bytes;
-  for (const FieldWindow& window : windows_) {
+  for (const std::size_t field : mapped_fields_) {
+    const FieldWindow& window = windows_[field];
     start_bytes.push_back(static_cast<std::uint64_t>(window.at(position) - window.base));
   }
   populator_ = std::make_unique<Populator>(mappings_, MapMode::read_only, start_bytes);
@@ -78,6 +95,8 @@ void Attachment::populate_from(std::uint64_t position) {
 bool Attachment::has_next_epoch() {
   check_process();
   check_takes_part();
+  int for_ever = -1;
+  if (delivery_) static_cast<void>(wait_for_streams(for_ever));
   if (has_let_go() && !rejoin()) return false;
   for (;;) {
     if (const auto known = reader_->has_next_epoch(-1)) return *known;
@@ -98,6 +117,8 @@ BatchRecord& Attachment::fresh_record() {
     auto record = std::make_unique<BatchRecord>();
     record->data.resize(fields_.size());
     record->strides.resize(fields_.size());
+    record->number = records_.size();
+    if (delivery_) record->streams.reserve(streams_at_first);
     records_.push_back(std::move(record));
     idle_records_.reserve(records_.size());  // so that taking one back cannot throw
     return *records_.back();
@@ -113,147 +134,71 @@ void Attachment::recycle(BatchRecord& record) noexcept {
 }
 
 void Attachment::show(BatchRecord& record, const Run& run) {
+  bool gathers = false;
   for (std::size_t i = 0; i < windows_.size(); ++i) {
     record.data[i] = windows_[i].at(run.position);
     record.strides[i] = windows_[i].stride_bytes;
+    gathers |=
+        mapped_once_[i] && run.position % windows_[i].capacity + run.size > windows_[i].capacity;
   }
+  if (gathers) gather(record, run);
 }
 
-void Attachment::copy_samples(BatchRecord& record, const Run& run) {
-  std::uint64_t total = copy_alignment;
-  for (const FieldWindow& window : windows_) total += aligned(window.sample_bytes * run.size);
-  if (record.copy.size() < total) record.copy.resize(total);
-  auto at = aligned(reinterpret_cast<std::uintptr_t>(record.copy.data()));
+/// What crosses the end of a field that is mapped once is contiguous only as a copy.
+void Attachment::gather(BatchRecord& record, const Run& run) {
+  std::vector<bool> wanted(windows_.size());
   for (std::size_t i = 0; i < windows_.size(); ++i) {
-    const FieldWindow& window = windows_[i];
-    auto* to = reinterpret_cast<std::byte*>(at);
-    record.data[i] = to;
-    record.strides[i] = window.sample_bytes;
-    copy_from_ring(to, window, run.position, run.size);
-    at += aligned(window.sample_bytes * run.size);
+    const std::uint64_t capacity = windows_[i].capacity;
+    wanted[i] = mapped_once_[i] && run.position % capacity + run.size > capacity;
   }
+  copy_fields(record, run, wanted);
 }
 
-Batch Attachment::hand_out(BatchRecord& record, const Run& run) {
+void Attachment::copy_samples(BatchRecord& record, const Run& run) { copy_fields(record, run, {}); }
+
+void Attachment::copy_fields(BatchRecord& record, const Run& run, const std::vector<bool>& wanted) {
+  const auto takes = [&](std::size_t i) { return wanted.empty() || wanted[i]; };
+  std::uint64_t on_host = copy_alignment;
+  std::uint64_t on_device = 0;
+  for (std::size_t i = 0; i < windows_.size(); ++i) {
+    if (!takes(i)) continue;
+    (fields_[i].on_device ? on_device : on_host) += align_copy(windows_[i].sample_bytes * run.size);
+  }
+  if (record.copy.size() < on_host) record.copy.resize(on_host);
+  auto* host_at = reinterpret_cast<std::byte*>(
+      align_copy(reinterpret_cast<std::uintptr_t>(record.copy.data())));
+  std::byte* device_at = on_device == 0 ? nullptr : delivery_->buffer(record.number, on_device);
+  for (std::size_t i = 0; i < windows_.size(); ++i) {
+    if (!takes(i)) continue;
+    const FieldWindow& window = windows_[i];
+    std::byte*& at = fields_[i].on_device ? device_at : host_at;
+    record.data[i] = at;
+    record.strides[i] = window.sample_bytes;
+    if (fields_[i].on_device) {
+      delivery_->copy_out(at, window, run.position, run.size);
+    } else {
+      copy_from_ring(at, window, run.position, run.size);
+    }
+    at += align_copy(window.sample_bytes * run.size);
+  }
+  if (on_device != 0) delivery_->wait_for_copies();
+}
+
+Batch Attachment::hand_out(BatchRecord& record, const Run& run, const FieldTable& fields) {
   record.run = run;
   record.references.store(1, std::memory_order_relaxed);
   record.owner = shared_from_this();
   BatchContents contents;
-  contents.fields = &fields_;
+  contents.fields = &fields;
   contents.data = record.data.data();
   contents.strides = record.strides.data();
   contents.position = run.position;
   contents.size = run.size;
   contents.epoch = run.epoch;
   contents.writable = copies();
-  contents.placement = options_.placement;
+  if (&fields == &fields_) contents.placement = options_.placement;
+  if (delivery_) record.streams.assign(1, cuda_stream_);
   return BatchRecord::handle(record, contents);
-}
-
-void Attachment::use(BatchRecord&, void*) {}
-
-void Attachment::take_back(BatchRecord& record) noexcept {
-  const bool idle = record.leased && reader_->give_back(record.run.lease);
-  const std::lock_guard lock(mutex_);
-  idle_records_.push_back(&record);
-  if (!idle) return;
-  if (abandoned_) {
-    leave();
-  } else if (pause_wanted_ && !paused_) {
-    pause_wanted_ = false;
-    say_pause();
-  }
-}
-
-void retain(BatchRecord& record) noexcept {
-  record.references.fetch_add(1, std::memory_order_relaxed);
-}
-
-void drop(BatchRecord& record) noexcept {
-  if (record.owner->in_forked_child()) return;
-  if (record.references.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
-  const std::shared_ptr<Attachment> owner = std::move(record.owner);
-  owner->take_back(record);
-}
-
-void check(const BatchRecord& record) { record.owner->check(); }
-
-void use(BatchRecord& record, void* cuda_stream) { record.owner->use(record, cuda_stream); }
-
-// ---- pauses
-
-bool Attachment::has_let_go() noexcept {
-  if (options_.between_epochs != BetweenEpochs::let_go) return false;
-  const std::lock_guard lock(mutex_);  // the last lease may be coming back, and the pause with it
-  return paused_ || pause_wanted_;
-}
-
-void Attachment::pause_if_idle() noexcept {
-  if (options_.between_epochs != BetweenEpochs::let_go) return;
-  const std::lock_guard lock(mutex_);
-  if (paused_) return;
-  const bool idle = reader_->idle();
-  pause_wanted_ = !idle;
-  if (!idle) return;
-  say_pause();
-}
-
-void Attachment::say_pause() noexcept {
-  paused_ = true;
-  try {
-    static_cast<void>(door_.send(encode(Pause{})));
-  } catch (const std::exception&) {
-    // The next rejoin meets the same door and says so.
-  }
-}
-
-bool Attachment::rejoin() {
-  {
-    const std::lock_guard lock(mutex_);
-    pause_wanted_ = false;
-    if (!paused_)
-      return true;  // batches of the last loop are still held: the place was never given up
-  }
-  check();
-  DoorMessage answer;
-  Rejoin request;
-  request.join = options_.join;
-  request.cursor = options_.cursor;
-  if (door_.ask(encode(request), {}, answer, 0, -1) != DoorRead::message) throw_door_closed();
-  const ProducerMessage message = decode_from_producer(answer.text);
-  if (const auto* refusal = std::get_if<Refusal>(&message)) {
-    if (refusal->kind == RefusalKind::finished) return false;
-    throw_refused(*refusal);
-  }
-  check();
-  if (!std::holds_alternative<Rejoined>(message)) throw_door_closed();
-  {
-    const std::lock_guard lock(mutex_);
-    paused_ = false;
-  }
-  // A cursor is where the first loop begins; the others follow the stream.
-  if (options_.join == Join::at) options_.join = Join::rewind;
-  reader_->move_to(std::get<Rejoined>(message).position);
-  return true;
-}
-
-void Attachment::throw_door_closed() {
-  check();
-  // The board knows how the stream ended; a producer that died left it running.
-  const StreamState state = order::load_state(board().progress());
-  if (state == StreamState::draining || state == StreamState::finished) {
-    throw StreamFinished("batchcast: stream `" + options_.stream +
-                         "` is finished: all of its epochs were made.");
-  }
-  const std::string text(board().progress().state_text.data());
-  if (state == StreamState::stopped) {
-    throw Stopped("batchcast: stream `" + options_.stream + "` was stopped: " + text);
-  }
-  if (state == StreamState::failed) {
-    throw StreamFailed("batchcast: stream `" + options_.stream + "` failed: " + text);
-  }
-  throw ProducerGone("batchcast: stream `" + options_.stream +
-                     "` lost its producer between two epochs. Start it again, and attach anew.");
 }
 
 // ---- the rest
@@ -277,24 +222,21 @@ void Attachment::check_batch_size(std::uint64_t batch_size) const {
   }
   const std::uint64_t capacity = board().head().capacity;
   if (batch_size <= capacity) return;
-  Schema all = schema_;
-  all.push_back({std::string(sample_id_name), DType::u64, {}});
+  Schema there;
+  for (std::size_t i = 0; i < fields_.size(); ++i) {
+    if (fields_[i].on_device == on_device()) there.push_back(fields_[i].spec);
+  }
+  const std::uint64_t granularity = on_device() ? delivery_->granularity() : page_bytes();
   throw RingTooSmall("batchcast: a batch of " + std::to_string(batch_size) +
                      " samples does not fit into the ring of stream `" + options_.stream +
-                     "`, which spans " + std::to_string(capacity) + ". It would take --memory " +
-                     std::to_string(memory_for(all, batch_size, page_bytes())) + " bytes.");
+                     "`, which spans " + std::to_string(capacity) + ". It would take " +
+                     (on_device() ? "--device-memory " : "--memory ") +
+                     std::to_string(memory_for(there, batch_size, granularity)) + " bytes.");
 }
 
 void Attachment::set_batch_size(std::uint64_t batch_size) noexcept {
   order::set(reinterpret_cast<Desk*>(desk_->data())->batch_size,
              static_cast<std::uint32_t>(batch_size));
-}
-
-void Attachment::abandon() noexcept {
-  leave_epoch();
-  const std::lock_guard lock(mutex_);
-  abandoned_ = true;
-  if (reader_->idle()) leave();
 }
 
 bool Attachment::producer_is_dead() noexcept { return is_dead(producer_pidfd_); }

@@ -5,8 +5,9 @@
 #include <batchcast/core/error.hpp>
 
 #include <algorithm>
+#include <cstring>
 
-// Looking at what the ring holds without a place in the stream.
+// Looking at what the ring holds without a place in the stream, and at what a GPU holds.
 namespace batchcast::detail {
 namespace {
 
@@ -28,6 +29,7 @@ std::optional<Batch> Attachment::newest(std::uint64_t samples_max) {
   const BoardProgress& progress = view.progress();
   const std::uint64_t capacity = view.head().capacity;
   const std::uint64_t per_epoch = view.head().samples_per_epoch;
+  if (on_device()) wait_for_copied_batches();
   for (;;) {
     const std::uint64_t published = order::load_published(progress);
     const std::uint64_t oldest = oldest_held(order::load_claimed(progress), capacity,
@@ -50,8 +52,37 @@ std::optional<Batch> Attachment::newest(std::uint64_t samples_max) {
       samples_max = std::max<std::uint64_t>(1, run.size / 2);
       continue;
     }
-    return hand_out(record, run);
+    return hand_out(record, run, fields_);
   }
+}
+
+Batch Attachment::copy_to_host(const BatchContents& from) {
+  BatchRecord& record = fresh_record();
+  const auto bytes_of = [&](std::size_t field) {
+    return (from.size - 1) * from.strides[field] + fields_[field].sample_bytes;
+  };
+  std::uint64_t total = 0;
+  for (std::size_t i = 0; i < fields_.size(); ++i) total += align_copy(bytes_of(i));
+  if (record.copy.size() < total + copy_alignment) record.copy.resize(total + copy_alignment);
+  auto* to = reinterpret_cast<std::byte*>(
+      align_copy(reinterpret_cast<std::uintptr_t>(record.copy.data())));
+  for (std::size_t i = 0; i < fields_.size(); ++i) {
+    record.data[i] = to;
+    record.strides[i] = from.strides[i];
+    if (fields_[i].on_device) {
+      delivery_->copy_to_host(to, from.data[i], bytes_of(i));
+    } else {
+      std::memcpy(to, from.data[i], bytes_of(i));
+    }
+    to += align_copy(bytes_of(i));
+  }
+  if (delivery_) delivery_->wait_for_copies();
+  record.leased = false;
+  Run run;
+  run.position = from.position;
+  run.size = from.size;
+  run.epoch = from.epoch;
+  return hand_out(record, run, host_fields_);
 }
 
 void Attachment::check_takes_part() const {

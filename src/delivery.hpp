@@ -9,17 +9,16 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <span>
 #include <string>
-#include <vector>
 
 namespace batchcast::detail {
 
 /// What an attachment has to do with a GPU: where its device segments are mapped, copies there, and
 /// when a batch that streams still read may be released. One for each attachment that is placed on
-/// a GPU or pinned; it outlives that attachment's batches.
+/// a GPU or pinned; it outlives that attachment's batches. Calls are the consuming thread's, except
+/// `when_passed`. In a forked child nothing of it may be called, nor may it be destroyed.
 class Delivery {
  public:
   Delivery() = default;
@@ -29,6 +28,10 @@ class Delivery {
 
   /// The GPU's UUID: what a hello asks for.
   [[nodiscard]] virtual const std::string& id() const noexcept = 0;
+  /// For messages: `GPU 0 (NVIDIA H100)`.
+  [[nodiscard]] virtual const std::string& device_name() const noexcept = 0;
+  /// Of device rings.
+  [[nodiscard]] virtual std::uint64_t granularity() const noexcept = 0;
 
   struct Offer {
     std::string field;
@@ -44,25 +47,31 @@ class Delivery {
   };
   /// Maps one field's segment for as long as this lives. Throws GpuError, Refused.
   [[nodiscard]] virtual Mapped map(Offer offer) = 0;
-  /// Page-locks host memory that stays mapped for as long as this lives. Throws GpuError.
+  /// Page-locks memory that this process has mapped read-only, and keeps so for as long as this
+  /// lives. Throws GpuUnavailable where the driver cannot, GpuError.
   virtual void pin(const std::byte* data, std::uint64_t bytes) = 0;
 
-  /// Memory on the GPU for a batch that is copied there; kept and reused by `slot`.
+  /// Memory on the GPU for a batch that is copied there; kept and reused by `slot`. Throws
+  /// OutOfMemory.
   [[nodiscard]] virtual std::byte* buffer(std::size_t slot, std::uint64_t bytes) = 0;
-  /// Copies samples out of a window on the GPU, contiguous and without padding, across the end too;
-  /// on the given stream (CUstream), without waiting.
+  /// Enqueues a copy of samples out of a window on the GPU, contiguous and without padding, across
+  /// the end too. All copies are made on a stream of the delivery's own: they do not wait for what
+  /// a trainer has enqueued, and nothing may rely on them before `wait_for_copies`.
   virtual void copy_out(std::byte* to, const FieldWindow& window, std::uint64_t position,
-                        std::uint64_t samples, void* stream) = 0;
-  virtual void wait_for(void* stream) = 0;
+                        std::uint64_t samples) = 0;
+  virtual void copy_to_host(std::byte* to, const std::byte* from, std::uint64_t bytes) = 0;
+  virtual void wait_for_copies() = 0;
 
   /// Calls `done` on this process's polling thread once all that is enqueued so far on each of the
-  /// streams has completed, or at once, on this thread, if it already has. Does not wait, allocates
-  /// nothing after the first few calls. A stream in an error state counts as passed.
+  /// streams (CUstream) has completed, or at once, on this thread, if it already has. Does not
+  /// wait, allocates nothing after the first few calls; from any thread. A stream in an error state
+  /// counts as passed. While the process exits, `done` may never be called.
   virtual void when_passed(std::span<void* const> streams, void* context,
                            void (*done)(void* context) noexcept) noexcept = 0;
 };
 
-/// On that GPU. Throws GpuUnavailable, GpuError; in a build without CUDA always GpuUnavailable.
+/// On that GPU. Throws GpuUnavailable, also in a forked child of a process that has used CUDA, and
+/// GpuError; in a build without CUDA always GpuUnavailable.
 [[nodiscard]] std::unique_ptr<Delivery> make_delivery(unsigned device);
 
 }  // namespace batchcast::detail

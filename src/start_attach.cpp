@@ -2,6 +2,7 @@
 // Copyright 2026 the batchcast authors
 #include "start_attach.hpp"
 
+#include "start_command.hpp"
 #include "start_deadline.hpp"
 
 #include <batchcast/core/error.hpp>
@@ -29,6 +30,8 @@ std::shared_ptr<Attachment> attach_once(const ConsumerOptions& options, const De
   const auto attach = [&](bool only_looks) {
     const int left_ms = deadline.left_ms();
     once.observes = only_looks || options.observes;
+    once.placement = only_looks ? Placement() : options.placement;
+    once.pin = !only_looks && options.pin;
     once.name = only_looks ? onlooker_name : options.name;  // its own stays free for itself
     once.connect_timeout_ms = left_ms < 0 ? attach_within_ms : std::min(left_ms, attach_within_ms);
     return Attachment::attach(once);
@@ -46,6 +49,15 @@ std::shared_ptr<Attachment> attach_once(const ConsumerOptions& options, const De
   return nullptr;
 }
 
+/// A stream that is started for a trainer on a GPU is served there.
+StartOptions with_placement(const ConsumerOptions& options) {
+  StartOptions start = options.start;
+  const std::string option = "--place";
+  if (options.placement.is_host() || value_of(start.arguments, option)) return start;
+  start.arguments.insert(start.arguments.end(), {option, options.placement.text()});
+  return start;
+}
+
 [[noreturn]] void say_finished(const StreamFinished& refused) {
   throw StreamFinished(std::string(refused.what()) +
                        ". All its epochs are made, and its producer stays for consumers that still "
@@ -57,12 +69,14 @@ std::shared_ptr<Attachment> attach_once(const ConsumerOptions& options, const De
 
 std::shared_ptr<Attachment> attach_to_stream(const ConsumerOptions& options) {
   if (options.start.source.empty()) return Attachment::attach(options);
+  // Before anything is started, and kept until it is attached: a GPU's context is costly to make.
+  const std::unique_ptr<Delivery> gpu = delivery_for(options);
   const Deadline deadline(options.connect_timeout_ms);
+  const StartOptions start = with_placement(options);
   std::optional<Deadline> finished;
   std::string checked;  // the recipe that was found to be what is asked for
   for (;;) {
-    ensure_served({options.stream, options.directory, deadline.left_ms(), options.log},
-                  options.start);
+    ensure_served({options.stream, options.directory, deadline.left_ms(), options.log}, start);
     try {
       if (auto attachment = attach_once(options, deadline, checked)) return attachment;
     } catch (const StreamFinished& refused) {

@@ -24,14 +24,14 @@ RingReader::Lease& RingReader::lease(std::uint64_t number) noexcept {
 void RingReader::check_room(std::uint64_t end) const {
   const std::uint64_t oldest =
       held_ == 0 ? position_ : leases_[first_lease_ % leases_.size()].start;
-  if (end <= saturating_add(oldest, capacity_)) return;
-  throw RingTooSmall(
-      "batchcast: this consumer holds " + std::to_string(held_) +
-      " batches, the oldest from position " + std::to_string(oldest) +
-      " on, and asks for samples up to " + std::to_string(end - 1) + "; the ring of stream `" +
-      options_.stream + "` spans " + std::to_string(capacity_) +
-      " samples. Drop batches sooner, give the stream more memory (--memory), or copy batches with "
-      "access = private.");
+  if (end <= saturating_add(oldest, capacity_) || host_.leases_come_back()) return;
+  throw RingTooSmall("batchcast: this consumer holds " + std::to_string(held_) +
+                     " batches, the oldest from position " + std::to_string(oldest) +
+                     " on, and asks for samples up to " + std::to_string(end - 1) +
+                     "; the ring of stream `" + options_.stream + "` spans " +
+                     std::to_string(capacity_) +
+                     " samples. Drop batches sooner, give the stream more memory (" +
+                     options_.memory_option + "), or copy batches with access = private.");
 }
 
 void RingReader::deliver(std::uint64_t size, Run& run) {

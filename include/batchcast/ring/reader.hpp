@@ -36,6 +36,9 @@ class ReaderHost {
   [[nodiscard]] virtual bool producer_is_dead() noexcept = 0;
   /// The producer's reason for the eviction, for the text of Revoked.
   [[nodiscard]] virtual std::string why_revoked() = 0;
+  /// Whether leases will be given back without anybody's doing, so that too many of them are worth
+  /// waiting for. Asked before RingTooSmall is thrown, with the reader's mutex held.
+  [[nodiscard]] virtual bool leases_come_back() noexcept { return false; }
 };
 
 struct ReaderStatus {
@@ -56,8 +59,9 @@ class RingReader {
     Pace pace = Pace::lockstep;
     Tail tail = Tail::keep;
     OnMiss on_miss = OnMiss::skip;
-    std::uint64_t spin_ns = 0;  ///< look at most this long before sleeping
-    std::string stream;         ///< for messages
+    std::uint64_t spin_ns = 0;               ///< look at most this long before sleeping
+    std::string stream;                      ///< for messages
+    std::string memory_option = "--memory";  ///< for messages: of `serve`, what enlarges the ring
   };
 
   RingReader(BoardView board, Desk& desk, FieldWindow sample_ids, ReaderHost& host,

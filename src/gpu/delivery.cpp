@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#include "delivery.hpp"
+
+#include "cuda/device_memory.hpp"
+#include "cuda/host_pin.hpp"
+#include "cuda/stream.hpp"
+#include "gpu/release_poller.hpp"
+
+#include <batchcast/core/error.hpp>
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+#include <vector>
+
+namespace batchcast::detail {
+namespace {
+
+// So that a batch that is a little larger than those before does not need another buffer.
+constexpr std::uint64_t buffer_granule = std::uint64_t{64} << 10;
+
+class GpuDelivery final : public Delivery {
+ public:
+  GpuDelivery(std::shared_ptr<cuda::Device> device, ReleasePoller& poller)
+      : device_(std::move(device)),
+        poller_(poller),
+        name_("cuda:" + std::to_string(device_->info().number) + " (" + device_->info().name + ")"),
+        tickets_(device_) {}
+
+  [[nodiscard]] const std::string& id() const noexcept override { return device_->info().uuid; }
+  [[nodiscard]] const std::string& device_name() const noexcept override { return name_; }
+  [[nodiscard]] std::uint64_t granularity() const noexcept override {
+    return device_->info().granularity;
+  }
+
+  [[nodiscard]] Mapped map(Offer offer) override;
+  void pin(const std::byte* data, std::uint64_t bytes) override;
+  [[nodiscard]] std::byte* buffer(std::size_t slot, std::uint64_t bytes) override;
+  void copy_out(std::byte* to, const FieldWindow& window, std::uint64_t position,
+                std::uint64_t samples) override;
+  void copy_to_host(std::byte* to, const std::byte* from, std::uint64_t bytes) override {
+    copies().copy_to_host(to, from, bytes);
+  }
+  void wait_for_copies() override {
+    if (copies_) copies_->wait();
+  }
+  void when_passed(std::span<void* const> streams, void* context,
+                   void (*done)(void* context) noexcept) noexcept override;
+
+ private:
+  /// Most attachments never copy.
+  cuda::Stream& copies() {
+    if (!copies_) copies_.emplace(device_);
+    return *copies_;
+  }
+  void copy_piece(std::byte* to, const FieldWindow& window, std::uint64_t index,
+                  std::uint64_t samples);
+
+  std::shared_ptr<cuda::Device> device_;
+  ReleasePoller& poller_;
+  std::string name_;
+  std::vector<cuda::DeviceSegment> segments_;
+  std::vector<cuda::HostPin> pins_;
+  std::vector<cuda::DeviceBuffer> buffers_;
+  std::optional<cuda::Stream> copies_;
+  TicketPool tickets_;
+};
+
+Delivery::Mapped GpuDelivery::map(Offer offer) {
+  const bool legacy = offer.kind == SegmentKind::cuda_ipc;
+  const cuda::DeviceSegment::Request request = {
+      "field `" + offer.field + "` of stream `" + offer.stream + "`", offer.bytes,
+      legacy ? cuda::Sharing::legacy_ipc : cuda::Sharing::descriptor};
+  segments_.push_back(
+      legacy ? cuda::DeviceSegment::adopt_legacy(device_, request, offer.handle)
+             : cuda::DeviceSegment::adopt(device_, request, std::move(offer.descriptor)));
+  return {segments_.back().data(), segments_.back().mapped_twice()};
+}
+
+void GpuDelivery::pin(const std::byte* data, std::uint64_t bytes) {
+  if (!device_->info().registers_read_only) {
+    throw GpuUnavailable(
+        "batchcast: the driver of " + name_ +
+        " cannot page-lock memory that this process may only read, as a stream's is to its "
+        "consumers (`batchcast doctor` says so too). Attach without `pin`, and copy batches to the "
+        "GPU through pinned memory of your own; or attach with placement = \"cuda:" +
+        std::to_string(device_->info().number) + "\", where the producer serves the stream there.");
+  }
+  pins_.emplace_back(device_, cuda::HostPin::Range{data, bytes, true});
+}
+
+std::byte* GpuDelivery::buffer(std::size_t slot, std::uint64_t bytes) {
+  if (slot >= buffers_.size()) buffers_.resize(slot + 1);
+  cuda::DeviceBuffer& kept = buffers_[slot];
+  if (kept.bytes() < bytes) {
+    kept = cuda::DeviceBuffer();  // before the next is there: memory may be short
+    kept =
+        cuda::DeviceBuffer(device_, (bytes + buffer_granule - 1) / buffer_granule * buffer_granule);
+  }
+  return kept.data();
+}
+
+void GpuDelivery::copy_out(std::byte* to, const FieldWindow& window, std::uint64_t position,
+                           std::uint64_t samples) {
+  const std::uint64_t index = position % window.capacity;
+  const std::uint64_t before_end = std::min(samples, window.capacity - index);
+  copy_piece(to, window, index, before_end);
+  copy_piece(to + before_end * window.sample_bytes, window, 0, samples - before_end);
+}
+
+void GpuDelivery::copy_piece(std::byte* to, const FieldWindow& window, std::uint64_t index,
+                             std::uint64_t samples) {
+  if (samples == 0) return;
+  const std::byte* const from = window.base + index * window.stride_bytes;
+  if (window.stride_bytes == window.sample_bytes) {
+    copies().copy_on_device(to, from, samples * window.sample_bytes);
+    return;
+  }
+  cuda::Stream::Rows rows;
+  rows.to = to;
+  rows.to_stride_bytes = window.sample_bytes;
+  rows.from = from;
+  rows.from_stride_bytes = window.stride_bytes;
+  rows.row_bytes = window.sample_bytes;
+  rows.rows = samples;
+  copies().copy_rows(rows);
+}
+
+void GpuDelivery::when_passed(std::span<void* const> streams, void* context,
+                              void (*done)(void* context) noexcept) noexcept {
+  if (poller_.stopped()) return;
+  Ticket& ticket = tickets_.take();
+  ticket.begin(context, done);
+  for (void* stream : streams) ticket.add(stream);
+  if (ticket.passed()) {
+    ticket.finish();  // which may be this object's end
+  } else {
+    poller_.submit(ticket);
+  }
+}
+
+}  // namespace
+
+std::unique_ptr<Delivery> make_delivery(unsigned device) {
+  // First the driver, which then ends after the thread that uses it.
+  std::shared_ptr<cuda::Device> opened = cuda::Device::open(device);
+  return std::make_unique<GpuDelivery>(std::move(opened), ReleasePoller::of_process());
+}
+
+}  // namespace batchcast::detail

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#include "gpu/release_poller.hpp"
+
+#include "core/named_thread.hpp"
+
+#include <batchcast/core/clock.hpp>
+#include <batchcast/core/error.hpp>
+
+#include <sys/prctl.h>
+#include <time.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace batchcast::detail {
+namespace {
+
+constexpr std::size_t tickets_at_first = 8;
+constexpr std::size_t events_at_first = 2;
+
+// A stream that works on small batches passes the next within this time.
+constexpr std::uint64_t spin_ns = 20'000;
+// Who has waited long can wait a little longer: a sixteenth of it, within these bounds.
+constexpr std::uint64_t sleep_ns_min = 20'000;
+constexpr std::uint64_t sleep_ns_max = 500'000;
+constexpr std::uint64_t share_of_quiet = 16;
+
+void sleep_for(std::uint64_t ns) noexcept {
+  const timespec time{0, static_cast<long>(ns)};
+  ::nanosleep(&time, nullptr);
+}
+
+}  // namespace
+
+// ---- tickets
+
+Ticket::Ticket(TicketPool& home, std::shared_ptr<cuda::Device> device)
+    : home_(home), device_(std::move(device)) {
+  for (std::size_t i = 0; i < events_at_first; ++i) events_.emplace_back(device_);
+}
+
+void Ticket::begin(void* context, void (*done)(void* context) noexcept) noexcept {
+  context_ = context;
+  done_ = done;
+  used_ = looked_at_ = 0;
+}
+
+void Ticket::add(void* stream) noexcept {
+  try {
+    if (used_ == events_.size()) events_.emplace_back(device_);
+    events_[used_].record(stream);
+    ++used_;
+  } catch (const Error&) {
+    // Nothing that is enqueued there will ever run.
+  }
+}
+
+bool Ticket::passed() noexcept {
+  for (; looked_at_ < used_; ++looked_at_) {
+    try {
+      if (!events_[looked_at_].passed()) return false;
+    } catch (const Error&) {
+      // What was enqueued failed: the GPU has let go of it.
+    }
+  }
+  return true;
+}
+
+void Ticket::finish() noexcept {
+  void* const context = context_;
+  const auto done = done_;
+  home_.put(*this);
+  done(context);
+}
+
+TicketPool::TicketPool(std::shared_ptr<cuda::Device> device) : device_(std::move(device)) {
+  for (std::size_t i = 0; i < tickets_at_first; ++i) {
+    tickets_.push_back(std::make_unique<Ticket>(*this, device_));
+    idle_.push_back(tickets_.back().get());
+  }
+}
+
+Ticket& TicketPool::take() {
+  const std::lock_guard lock(mutex_);
+  if (idle_.empty()) {
+    tickets_.push_back(std::make_unique<Ticket>(*this, device_));
+    idle_.reserve(tickets_.size());  // so that putting one back cannot throw
+    return *tickets_.back();
+  }
+  Ticket& ticket = *idle_.back();
+  idle_.pop_back();
+  return ticket;
+}
+
+void TicketPool::put(Ticket& ticket) noexcept {
+  const std::lock_guard lock(mutex_);
+  idle_.push_back(&ticket);
+}
+
+// ---- the thread
+
+ReleasePoller& ReleasePoller::of_process() {
+  static ReleasePoller* const poller = new ReleasePoller;
+  // After the driver's own, so that it goes before.
+  static const struct Stop {
+    ReleasePoller& poller;
+    ~Stop() { poller.stop(); }
+  } stop{*poller};
+  return *poller;
+}
+
+ReleasePoller::ReleasePoller() : thread_(start_thread("bc-release", [this] { run(); })) {}
+
+void ReleasePoller::stop() noexcept {
+  if (guard_.in_child()) return;  // the thread is the parent's
+  {
+    const std::lock_guard lock(mutex_);
+    stopped_ = true;
+  }
+  submitted_.notify_one();
+  thread_.join();
+}
+
+void ReleasePoller::submit(Ticket& ticket) noexcept {
+  ticket.next_ = nullptr;
+  bool first = false;
+  {
+    const std::lock_guard lock(mutex_);
+    first = first_submitted_ == nullptr;
+    *last_submitted_ = &ticket;
+    last_submitted_ = &ticket.next_;
+  }
+  if (first) submitted_.notify_one();
+}
+
+void ReleasePoller::run() noexcept {
+  ::prctl(PR_SET_TIMERSLACK, 1'000UL);  // else each short sleep lasts 50 µs longer
+  std::uint64_t changed_ns = 0;
+  while (!stopped_.load(std::memory_order_relaxed)) {
+    const bool more = take_submitted();
+    const bool passed = look();
+    const std::uint64_t now = now_ns();
+    if (more || passed) changed_ns = now;
+    const std::uint64_t quiet_ns = now - changed_ns;
+    if (first_pending_ == nullptr) continue;
+    if (quiet_ns < spin_ns) {
+      std::this_thread::yield();
+      continue;
+    }
+    sleep_for(std::clamp(quiet_ns / share_of_quiet, sleep_ns_min, sleep_ns_max));
+  }
+}
+
+/// Sleeps until there is something, unless something is pending.
+bool ReleasePoller::take_submitted() noexcept {
+  std::unique_lock lock(mutex_);
+  if (first_pending_ == nullptr) {
+    submitted_.wait(lock, [this] { return first_submitted_ != nullptr || stopped_; });
+  }
+  if (first_submitted_ == nullptr) return false;
+  *last_pending_ = std::exchange(first_submitted_, nullptr);
+  last_pending_ = std::exchange(last_submitted_, &first_submitted_);
+  return true;
+}
+
+bool ReleasePoller::look() noexcept {
+  bool any = false;
+  for (Ticket** at = &first_pending_; *at != nullptr;) {
+    Ticket& ticket = **at;
+    if (!ticket.passed()) {
+      at = &ticket.next_;
+      continue;
+    }
+    any = true;
+    *at = ticket.next_;
+    if (*at == nullptr) last_pending_ = at;
+    ticket.finish();
+  }
+  return any;
+}
+
+}  // namespace batchcast::detail

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#pragma once
+
+#include "cuda/stream.hpp"
+
+#include <batchcast/ring/fork_guard.hpp>
+
+#include <atomic>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+namespace batchcast::detail {
+
+class TicketPool;
+
+/// What has to be called once some streams have passed a point. Owned by a pool, recycled.
+class Ticket {
+ public:
+  Ticket(TicketPool& home, std::shared_ptr<cuda::Device> device);
+
+  void begin(void* context, void (*done)(void* context) noexcept) noexcept;
+  /// One more point: all that is enqueued on that stream so far. A stream on which nothing can be
+  /// recorded counts as passed.
+  void add(void* stream) noexcept;
+  /// Whether all of them have; what failed counts.
+  [[nodiscard]] bool passed() noexcept;
+  /// Returns to the pool, then calls: the call may be the end of the pool and of whoever owns it.
+  void finish() noexcept;
+
+ private:
+  friend class TicketPool;
+  friend class ReleasePoller;
+
+  TicketPool& home_;
+  std::shared_ptr<cuda::Device> device_;
+  std::vector<cuda::Event> events_;
+  std::size_t used_ = 0;
+  std::size_t looked_at_ = 0;  ///< those before it have passed
+  void* context_ = nullptr;
+  void (*done_)(void* context) noexcept = nullptr;
+  Ticket* next_ = nullptr;  ///< in the poller's list
+};
+
+/// Tickets of one GPU, with their events. Thread-safe; grows with what is pending at one time.
+class TicketPool {
+ public:
+  explicit TicketPool(std::shared_ptr<cuda::Device> device);
+  TicketPool(const TicketPool&) = delete;
+  TicketPool& operator=(const TicketPool&) = delete;
+
+  [[nodiscard]] Ticket& take();
+  void put(Ticket& ticket) noexcept;
+
+ private:
+  std::shared_ptr<cuda::Device> device_;
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<Ticket>> tickets_;
+  std::vector<Ticket*> idle_;
+};
+
+/// The process's polling thread: looks at the tickets that are pending until they have passed. It
+/// looks without a break for a moment after something has changed, then at intervals that grow with
+/// how long nothing has; with nothing pending it sleeps. There is one of it, which ends before the
+/// process's static objects go: what is pending by then, or comes later, is never called.
+class ReleasePoller {
+ public:
+  /// Started at the first call. Not in a forked child of a process that has one: the driver is
+  /// not to be had there either.
+  [[nodiscard]] static ReleasePoller& of_process();
+
+  ReleasePoller(const ReleasePoller&) = delete;
+  ReleasePoller& operator=(const ReleasePoller&) = delete;
+
+  /// Takes the ticket until it has passed.
+  void submit(Ticket& ticket) noexcept;
+  /// The process exits: the driver may be gone.
+  [[nodiscard]] bool stopped() const noexcept { return stopped_.load(std::memory_order_relaxed); }
+
+ private:
+  ReleasePoller();
+  ~ReleasePoller() = delete;  // others may ask for it while the process exits
+  void run() noexcept;
+  [[nodiscard]] bool take_submitted() noexcept;
+  [[nodiscard]] bool look() noexcept;
+  void stop() noexcept;
+
+  ForkGuard guard_;
+  std::mutex mutex_;
+  std::condition_variable submitted_;
+  Ticket* first_submitted_ = nullptr;
+  Ticket** last_submitted_ = &first_submitted_;
+  std::atomic<bool> stopped_{false};
+  Ticket* first_pending_ = nullptr;  ///< the thread's own, as is what follows
+  Ticket** last_pending_ = &first_pending_;
+  std::thread thread_;
+};
+
+}  // namespace batchcast::detail

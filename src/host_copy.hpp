@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#pragma once
+
+#include <batchcast/batch.hpp>
+
+namespace batchcast::detail {
+
+/// The same samples in host memory of their own, for whoever looks at them byte by byte. Call it on
+/// the consuming thread, while the batch's Consumer lives. Throws GpuError.
+[[nodiscard]] Batch copy_to_host(const Batch& batch);
+
+}  // namespace batchcast::detail
