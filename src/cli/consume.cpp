@@ -4,6 +4,7 @@
 #include "cli/console.hpp"
 #include "cli/interrupts.hpp"
 #include "cli/verification.hpp"
+#include "host_copy.hpp"
 
 #include <batchcast/batchcast.hpp>
 #include <batchcast/core/clock.hpp>
@@ -25,6 +26,7 @@ struct Options {
   std::string tail = "keep";
   std::string access = "shared";
   std::string on_miss = "skip";
+  std::string placement = "host";
   double connect_timeout_s = 30;
   std::uint64_t epochs = 0;
   double seconds = 0;
@@ -59,6 +61,7 @@ ConsumerOptions consumer_options(const Options& options) {
   }
   consumer.tail = options.tail == "drop" ? Tail::drop : Tail::keep;
   consumer.access = options.access == "private" ? Access::private_copy : Access::shared;
+  consumer.placement = Placement(options.placement);
   consumer.on_miss = options.on_miss == "error" ? OnMiss::error : OnMiss::skip;
   consumer.connect_timeout_ms =
       options.connect_timeout_s < 0 ? -1 : static_cast<int>(options.connect_timeout_s * 1000);
@@ -133,9 +136,20 @@ class Consumption {
   void take(Batch& batch) {
     if (first_batch_ns_ == 0) first_batch_ns_ = now_ns();
     const std::uint64_t skipped = consumer_.stats().skipped;
-    ledger_.add(batch, skipped - std::exchange(skipped_, skipped));
-    if (digest_) digest_->add(batch);
+    const std::uint64_t given_up = skipped - std::exchange(skipped_, skipped);
+    if (looks_at_bytes() && !batch.placement().is_host()) {
+      look_at(detail::copy_to_host(batch), given_up);
+    } else {
+      look_at(batch, given_up);
+    }
     batch.release();
+  }
+
+  [[nodiscard]] bool looks_at_bytes() const noexcept { return options_.verify || digest_; }
+
+  void look_at(const Batch& batch, std::uint64_t given_up) {
+    ledger_.add(batch, given_up);
+    if (digest_) digest_->add(batch);
   }
 
   void end_epoch(Report& report) {
@@ -186,6 +200,7 @@ void print_report(const Options& options, const Consumer& consumer, const Ledger
   if (options.json) {
     nlohmann::json object = {{"stream", options.consumer.stream},
                              {"consumer", consumer.name()},
+                             {"placement", consumer.placement().text()},
                              {"batch_size", options.consumer.batch_size},
                              {"samples", stats.samples},
                              {"batches", stats.batches},

@@ -45,11 +45,13 @@ HostPin::HostPin(std::shared_ptr<Device> device, const Range& range) : device_(s
   }
   const unsigned flags =
       CU_MEMHOSTREGISTER_PORTABLE | (range.read_only ? CU_MEMHOSTREGISTER_READ_ONLY : 0u);
-  pieces_.reserve((range.bytes + pin_piece_bytes - 1) / pin_piece_bytes);
+  const std::uint64_t piece_bytes =
+      range.whole ? std::max(range.bytes, pin_piece_bytes) : pin_piece_bytes;
+  pieces_.reserve((range.bytes + piece_bytes - 1) / piece_bytes);
   const Device::Current current(*device_);
-  for (std::uint64_t done = 0; done < range.bytes; done += pin_piece_bytes) {
+  for (std::uint64_t done = 0; done < range.bytes; done += piece_bytes) {
     std::byte* piece = const_cast<std::byte*>(range.data) + done;
-    const std::uint64_t bytes = std::min(pin_piece_bytes, range.bytes - done);
+    const std::uint64_t bytes = std::min(piece_bytes, range.bytes - done);
     const CUresult result = device_->driver().mem_host_register(piece, bytes, flags);
     if (result != CUDA_SUCCESS) {
       unregister(*device_, pieces_);

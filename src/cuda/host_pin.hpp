@@ -23,6 +23,7 @@ class HostPin {
     const std::byte* data = nullptr;  ///< page-aligned
     std::uint64_t bytes = 0;
     bool read_only = false;  ///< the mapping is: needs DeviceInfo::registers_read_only
+    bool whole = false;      ///< in one piece: for whoever cannot split copies
   };
   /// Throws GpuError, with the limit that was in the way if it was one (RLIMIT_MEMLOCK).
   HostPin(std::shared_ptr<Device> device, const Range& range);

@@ -87,7 +87,7 @@ void GpuDelivery::pin(const std::byte* data, std::uint64_t bytes) {
         "GPU through pinned memory of your own; or attach with placement = \"cuda:" +
         std::to_string(device_->info().number) + "\", where the producer serves the stream there.");
   }
-  pins_.emplace_back(device_, cuda::HostPin::Range{data, bytes, true});
+  pins_.emplace_back(device_, cuda::HostPin::Range{data, bytes, true, true});
 }
 
 std::byte* GpuDelivery::buffer(std::size_t slot, std::uint64_t bytes) {
