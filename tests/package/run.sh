@@ -4,7 +4,8 @@
 #
 # sh run.sh BUILD_DIR WORK_DIR [OPTION...]    with options for the configuration of find_package/
 # Installs what BUILD_DIR holds into WORK_DIR and uses it as strangers do: through find_package,
-# through pkg-config without CMake, and the sources as a subdirectory (as a shared library there).
+# through pkg-config without CMake, as a shared library, and the sources as a subdirectory: of these
+# what their project is set up with and a few files, since compiling all of them again takes minutes.
 set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -43,8 +44,23 @@ export PKG_CONFIG_PATH
 g++ -std=c++20 "$here/main.cpp" -o "$work/pkg_config_user" $(pkg-config --cflags --libs batchcast)
 run_user "$work/pkg_config_user"
 
+echo "== a shared library of the same objects"
+# shellcheck disable=SC2046
+g++ -shared -Wl,-z,defs -o "$work/libbatchcast.so" \
+  -Wl,--whole-archive "$(find "$prefix" -name libbatchcast.a)" -Wl,--no-whole-archive \
+  $(pkg-config --libs-only-l batchcast | tr ' ' '\n' | grep -vx -e -lbatchcast) -pthread
+# shellcheck disable=SC2046
+g++ -std=c++20 "$here/main.cpp" -o "$work/shared_user" $(pkg-config --cflags batchcast) \
+  "$work/libbatchcast.so" -Wl,-rpath,"$work"
+run_user "$work/shared_user"
+
 echo "== add_subdirectory"
 cmake -S "$here/add_subdirectory" -B "$work/add_subdirectory" -G Ninja -DBUILD_SHARED_LIBS=ON \
   -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG=-O0 >/dev/null
-cmake --build "$work/add_subdirectory"
-run_user "$work/add_subdirectory/user"
+cd "$work/add_subdirectory"
+objects=batchcast/CMakeFiles/batchcast.dir/src
+ninja user_object $objects/consumer.cpp.o $objects/control/messenger.cpp.o \
+  $objects/data/image_decoder.cpp.o
+# What users link would be made of these, as the shared library that they asked for.
+ninja -t inputs user | grep -qx 'batchcast/libbatchcast\.so.*'
+ninja -t inputs user | grep -qx $objects/consumer.cpp.o
