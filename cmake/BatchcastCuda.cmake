@@ -65,10 +65,7 @@ function(batchcast_link_cuda target)
     target_include_directories(${target} SYSTEM PRIVATE ${BATCHCAST_CUDA_INCLUDE_DIR})
     # dlopen(): in libc itself since glibc 2.34.
     target_link_libraries(${target} PRIVATE ${CMAKE_DL_LIBS})
-    # The library's own kernels, where there is an nvcc: a file of their own.
-    include(BatchcastKernels OPTIONAL RESULT_VARIABLE kernels)
-    if(kernels)
-      batchcast_add_kernels(${target})
-    endif()
+    include(BatchcastKernels)
+    batchcast_add_kernels(${target})
   endif()
 endfunction()
