@@ -16,6 +16,7 @@
 #include <batchcast/data/stage.hpp>
 
 #include <batchcast/feeder.hpp>
+#include <batchcast/finish_stage.hpp>
 #include <batchcast/producer.hpp>
 
 #include <batchcast/batch.hpp>

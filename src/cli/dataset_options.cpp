@@ -6,6 +6,7 @@
 
 #include <batchcast/core/error.hpp>
 #include <batchcast/data/synthetic_maker.hpp>
+#include <batchcast/finish_stage.hpp>
 
 #include <fmt/format.h>
 
@@ -53,6 +54,7 @@ std::unique_ptr<SampleMaker> make_synthetic(const DatasetOptions& options) {
   refuse_given(options.on_bad_sample.has_value(), "--on-bad-sample", why);
   refuse_given(options.bad_samples_max.has_value(), "--max-bad", why);
   refuse_given(options.bad_list.has_value(), "--bad-list", why);
+  refuse_given(options.finish_on_gpu, "--finish-on-gpu", why);
   SyntheticRecipe recipe = SyntheticRecipe::parse(options.source);
   if (options.dtype) recipe.dtype = *parse_dtype(*options.dtype);
   if (options.order) recipe.order = *parse_order_mode(*options.order);
@@ -98,7 +100,7 @@ class BadSampleNotes {
   std::uint64_t count_ = 0;
 };
 
-std::unique_ptr<Pipeline> make_pipeline(const DatasetOptions& options, const LogCallback& log) {
+PipelineOptions pipeline_options(const DatasetOptions& options, const LogCallback& log) {
   refuse_given(options.dtype.has_value(), "--dtype",
                "is for `synthetic:` sources. The recipe says it, with the stage `to`.");
   refuse_given(options.samples.has_value(), "--samples",
@@ -125,7 +127,19 @@ std::unique_ptr<Pipeline> make_pipeline(const DatasetOptions& options, const Log
     auto notes = std::make_shared<BadSampleNotes>(options.bad_list, log);
     pipeline.on_bad = [notes](const BadSampleReport& bad) { notes->add(bad); };
   }
-  return std::make_unique<Pipeline>(std::move(pipeline));
+  return pipeline;
+}
+
+/// Says who does what, since a consumer's placement now decides what an image is.
+void say_what_is_finished(const FinishOnGpu& divided) {
+  for (const FinishOnGpu::Field& field : divided.fields) {
+    if (field.why_not.empty()) {
+      say(fmt::format("field `{}` is finished on the GPU; in host memory it is u8 pixels\n",
+                      field.name));
+    } else {
+      say(fmt::format("field `{}` stays on the CPU: {}\n", field.name, field.why_not));
+    }
+  }
 }
 
 std::vector<std::string> strings(auto names) { return {names.begin(), names.end()}; }
@@ -147,7 +161,14 @@ Dataset::Dataset(const DatasetOptions& options, const LogCallback& log) {
     maker_ = make_synthetic(options);
     return;
   }
-  auto pipeline = make_pipeline(options, log);
+  PipelineOptions made = pipeline_options(options, log);
+  if (options.finish_on_gpu) {
+    FinishOnGpu divided = finish_on_gpu(std::move(made));
+    say_what_is_finished(divided);
+    device_stage_ = std::move(divided.stage);
+    made = std::move(divided.host);
+  }
+  auto pipeline = std::make_unique<Pipeline>(std::move(made));
   pipeline_ = pipeline.get();
   maker_ = std::move(pipeline);
 }

@@ -5,6 +5,7 @@
 #include <batchcast/core/log.hpp>
 #include <batchcast/data/maker.hpp>
 #include <batchcast/data/pipeline.hpp>
+#include <batchcast/device_stage.hpp>
 
 #include <CLI/CLI.hpp>
 
@@ -24,6 +25,7 @@ struct DatasetOptions {
   std::optional<std::string> on_bad_sample;
   std::optional<std::uint64_t> bad_samples_max;
   std::optional<std::string> bad_list;
+  bool finish_on_gpu = false;  ///< see Dataset::device_stage
   // Of `synthetic:` alone.
   std::optional<std::string> dtype;
   std::optional<std::uint64_t> samples;
@@ -42,6 +44,11 @@ class Dataset {
   Dataset(const DatasetOptions& options, const LogCallback& log);
 
   [[nodiscard]] const SampleMaker& maker() const noexcept { return *maker_; }
+  /// What is left to GPUs of what was asked for; null if nothing is. The maker then makes u8 images
+  /// for it.
+  [[nodiscard]] const std::shared_ptr<const DeviceStage>& device_stage() const noexcept {
+    return device_stage_;
+  }
   /// Null for `synthetic:`.
   [[nodiscard]] const Pipeline* pipeline() const noexcept { return pipeline_; }
   [[nodiscard]] std::uint64_t bad_samples() const noexcept {
@@ -50,6 +57,7 @@ class Dataset {
 
  private:
   std::unique_ptr<SampleMaker> maker_;
+  std::shared_ptr<const DeviceStage> device_stage_;
   const Pipeline* pipeline_ = nullptr;
 };
 
