@@ -5,9 +5,11 @@
 # and as PTX for what comes after. They are loaded through the driver: no CUDA runtime is linked.
 
 # A contracted product and sum would round once instead of twice, which is not what the CPU does.
+set(batchcast_nvcc_language
+    -std=c++20 -O3 -fmad=false --expt-relaxed-constexpr
+    -I${PROJECT_SOURCE_DIR}/include -I${PROJECT_SOURCE_DIR}/src)
 set(batchcast_nvcc_flags
-    -fatbin -std=c++20 -O3 -fmad=false --expt-relaxed-constexpr
-    -I${PROJECT_SOURCE_DIR}/include -I${PROJECT_SOURCE_DIR}/src
+    ${batchcast_nvcc_language} -fatbin
     -gencode arch=compute_80,code=sm_80
     -gencode arch=compute_90,code=sm_90
     -gencode arch=compute_90,code=compute_90)
@@ -49,6 +51,9 @@ function(batchcast_add_kernels target)
   set(image "")
   if(BATCHCAST_NVCC AND BATCHCAST_KERNELS)
     set(image ${PROJECT_BINARY_DIR}/cuda/finish_kernel.fatbin)
+    # For a test, which looks at what nvcc makes of it.
+    set_property(GLOBAL PROPERTY batchcast_compile_kernel
+                 ${BATCHCAST_NVCC} ${batchcast_nvcc_language} ${batchcast_kernel})
     add_custom_command(
       OUTPUT ${image}
       COMMAND ${BATCHCAST_NVCC} ${batchcast_nvcc_flags} -MD -MF ${image}.d -o ${image}
