@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the batchcast authors
-#include "cuda/finish_kernel.hpp"
 #include "catch.hpp"
 #include "cuda/device.hpp"
 #include "cuda/device_memory.hpp"
 #include "cuda/stream.hpp"
-#include "data/pipeline_support.hpp"
+#include "finish_support.hpp"
 
 #include <batchcast/core/error.hpp>
 #include <batchcast/finish_stage.hpp>
@@ -24,24 +23,6 @@ namespace batchcast::test {
 namespace {
 
 using Bytes = std::vector<std::byte>;
-
-PipelineOptions images(std::uint64_t samples, std::vector<std::int64_t> shape,
-                       const std::string& stages) {
-  PipelineOptions options;
-  PartSpec image{"image", PartKind::tensor, DType::u8, std::move(shape)};
-  image.channels_last = true;
-  options.source = std::make_shared<FakeSource>(
-      samples, std::vector<PartSpec>{{"label", PartKind::tensor, DType::i64, {}}, image},
-      [](std::uint64_t id, std::size_t, std::span<std::byte> out) {
-        std::minstd_rand random(static_cast<unsigned>(id) + 1);
-        for (std::byte& byte : out) byte = static_cast<std::byte>(random() >> 11);
-      });
-  options.recipe =
-      recipe("[[field]]\nname = \"label\"\n[[field]]\nname = \"image\"\nstages = [" + stages + "]");
-  options.seed = 11;
-  options.read_ahead_threads = 0;
-  return options;
-}
 
 /// Samples with room between them, as a ring whose stride is padded has them.
 Bytes spread(const Bytes& dense, std::size_t sample_bytes, std::size_t stride) {
@@ -106,21 +87,10 @@ Compared finish(const PipelineOptions& options, const Layout& layout, std::uint6
   return result;
 }
 
-std::string to_stage(const std::string& dtype, bool planar) {
-  return "{ stage = \"to\", dtype = \"" + dtype + "\", layout = \"" + (planar ? "chw" : "hwc") +
-         "\" }, ";
-}
-
 unsigned seed_of_today() {
   const char* given = std::getenv("BATCHCAST_TEST_SEED");
   return given != nullptr ? static_cast<unsigned>(std::strtoul(given, nullptr, 10))
                           : std::random_device{}();
-}
-
-bool has_kernel() {
-  if (!cuda::finish_kernel_image().empty()) return true;
-  WARN("built without nvcc: nothing to be tested here");
-  return false;
 }
 
 }  // namespace
