@@ -101,14 +101,15 @@ TEST_CASE("Finish: the GPU makes the CPU's bytes, whatever the recipe", "[gpu][f
   INFO("BATCHCAST_TEST_SEED=" << seed);
   std::mt19937 random(seed);
   const auto below = [&](unsigned n) { return static_cast<unsigned>(random() % n); };
-  std::set<std::pair<bool, bool>> met;  // whole words or not, mirrored or not
-  for (int round = 0; round < 60; ++round) {
+  const auto device = cuda::Device::open(0);  // once: making its context takes long
+  for (int round = 0; round < 40; ++round) {
+    const bool whole_words = round % 2 == 0;  // where four pixels are done at a time
     const unsigned channels = below(2) == 0 ? 1 : 3;
-    const unsigned width = below(2) == 0 ? 4 * (1 + below(9)) : 1 + below(37);
+    const unsigned width = whole_words ? 4 * (1 + below(9)) : 1 + below(37);
     const unsigned height = 1 + below(29);
     const std::string dtype = std::vector<std::string>{"f32", "f16", "bf16"}[below(3)];
     const unsigned element_bytes = dtype == "f32" ? 4 : 2;
-    const bool flips = below(3) != 0;
+    const bool flips = round % 3 != 0;
     std::string stages = flips ? "{ stage = \"horizontal_flip\", p = 0.5 }, " : "";
     stages += to_stage(dtype, below(2) == 0);
     if (below(3) != 0) {
@@ -121,15 +122,13 @@ TEST_CASE("Finish: the GPU makes the CPU's bytes, whatever the recipe", "[gpu][f
                   ", std = " + std_of[which] + " }";
       }
     }
-    const Layout layout{below(3) == 0 ? below(3) : 0, below(2) == 0 ? below(9) : 0,
-                        below(2) == 0 ? element_bytes * below(9) : 0};
+    Layout layout{4 * below(3), 4 * below(9), 4 * element_bytes * below(9)};
+    if (!whole_words) layout = {below(3), below(9), element_bytes * below(9)};
     CAPTURE(round, channels, width, height, stages, layout.in_offset, layout.in_pad,
             layout.out_pad);
     const auto options = images(1 + below(40), {height, width, channels}, stages);
     CHECK(finish(options, layout, below(3), 1 + below(40)).equal());
-    met.insert({width % 4 == 0 && layout.in_offset == 0 && layout.in_pad == 0, flips});
   }
-  CHECK(met.size() == 4);
 }
 
 TEST_CASE("Finish: more samples than one launch takes", "[gpu][finish]") {
