@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+//
+// Streams and events.
+#include "world.hpp"
+
+#include <memory>
+#include <utility>
+
+using namespace batchcast::fake_cuda;
+
+namespace {
+
+template <class Body>
+CUresult with_stream(CUstream handle, Body&& body) {
+  return with_context([&](World& world, Lock& lock, Context& context) -> CUresult {
+    const auto stream = find_stream(world, context, handle);
+    if (!stream) return CUDA_ERROR_INVALID_HANDLE;
+    if (stream->context->error != CUDA_SUCCESS) return stream->context->error;
+    return body(world, lock, stream);
+  });
+}
+
+/// Needs no current context.
+template <class Body>
+CUresult with_event(CUevent handle, Body&& body) {
+  return with_driver([&](World& world, Lock& lock) -> CUresult {
+    const auto at = world.events.find(number_of(handle));
+    if (at == world.events.end()) return CUDA_ERROR_INVALID_HANDLE;
+    return body(world, lock, at->second);
+  });
+}
+
+}  // namespace
+
+extern "C" {
+
+CUresult cuStreamCreate(CUstream* made, unsigned flags) {
+  return with_context([&](World& world, Lock&, Context& context) {
+    if ((flags & ~unsigned{CU_STREAM_NON_BLOCKING}) != 0) return CUDA_ERROR_INVALID_VALUE;
+    const auto stream = make_stream(world, context, flags != CU_STREAM_NON_BLOCKING);
+    world.streams.emplace(stream->handle, stream);
+    *made = to_handle<CUstream>(stream->handle);
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult cuStreamCreateWithPriority(CUstream* made, unsigned flags, int) {
+  return cuStreamCreate(made, flags);
+}
+
+/// Returns at once; what is enqueued is still done.
+CUresult cuStreamDestroy_v2(CUstream handle) {
+  return with_context<Kind::undo>([&](World& world, Lock&, Context&) {
+    const auto at = world.streams.find(number_of(handle));
+    if (at == world.streams.end()) return CUDA_ERROR_INVALID_HANDLE;
+    at->second->ending = true;
+    world.streams.erase(at);
+    world.changed.notify_all();
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult cuStreamGetCtx(CUstream handle, CUcontext* context) {
+  return with_stream(handle, [&](World&, Lock&, const std::shared_ptr<Stream>& stream) {
+    *context = reinterpret_cast<CUcontext>(stream->context);
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult cuStreamQuery(CUstream handle) {
+  return with_stream(handle, [](World& world, Lock&, const std::shared_ptr<Stream>& stream) {
+    return idle(world, *stream) ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
+  });
+}
+
+CUresult cuStreamSynchronize(CUstream handle) {
+  return with_stream(handle, [](World& world, Lock& lock, const std::shared_ptr<Stream>& stream) {
+    return wait(world, lock, enqueue(world, stream, {}));
+  });
+}
+
+CUresult cuStreamWaitEvent(CUstream handle, CUevent event, unsigned) {
+  return with_stream(handle, [&](World& world, Lock&, const std::shared_ptr<Stream>& stream) {
+    const auto at = world.events.find(number_of(event));
+    if (at == world.events.end()) return CUDA_ERROR_INVALID_HANDLE;
+    Operation waiting;
+    if (at->second->point.stream) waiting.after.push_back(at->second->point);
+    enqueue(world, stream, std::move(waiting));
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult cuLaunchHostFunc(CUstream handle, CUhostFn function, void* data) {
+  return with_stream(handle, [&](World& world, Lock&, const std::shared_ptr<Stream>& stream) {
+    enqueue(world, stream, {[=](World&, Lock& held) {
+              held.unlock();
+              set_in_callback(true);
+              function(data);
+              set_in_callback(false);
+              held.lock();
+              return CUDA_SUCCESS;
+            }});
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult cuEventCreate(CUevent* made, unsigned) {
+  return with_context([&](World& world, Lock&, Context& context) {
+    const std::uint64_t handle = world.new_handle();
+    auto event = std::make_shared<Event>();
+    event->context = &context;
+    world.events.emplace(handle, std::move(event));
+    *made = to_handle<CUevent>(handle);
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult cuEventDestroy_v2(CUevent handle) {
+  return with_driver([&](World& world, Lock&) {
+    const bool known = world.events.erase(number_of(handle)) == 1;
+    return known ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+  });
+}
+
+CUresult cuEventRecord(CUevent handle, CUstream on) {
+  return with_stream(on, [&](World& world, Lock&, const std::shared_ptr<Stream>& stream) {
+    const auto at = world.events.find(number_of(handle));
+    if (at == world.events.end() || at->second->context != stream->context) {
+      return CUDA_ERROR_INVALID_HANDLE;
+    }
+    at->second->point = enqueue(world, stream, {});
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult cuEventQuery(CUevent handle) {
+  return with_event(handle, [](World&, Lock&, const std::shared_ptr<Event>& event) {
+    if (event->context->error != CUDA_SUCCESS) return event->context->error;
+    return event->point.passed() ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
+  });
+}
+
+CUresult cuEventSynchronize(CUevent handle) {
+  return with_event(handle, [](World& world, Lock& lock, const std::shared_ptr<Event>& event) {
+    const std::shared_ptr<Event> kept = event;
+    const CUresult result = wait(world, lock, Point(kept->point));
+    return result != CUDA_SUCCESS ? result : kept->context->error;
+  });
+}
+
+}  // extern "C"
