@@ -2,14 +2,16 @@
 # Copyright 2026 the batchcast authors
 #
 # What the benchmark scripts share; sourced, not run. The script sets `root` (the repository) first.
-# Options that every script takes: --quick, --rounds N, --build-dir DIR, --batchcast PATH.
+# Options that every script takes: --quick, --rounds N, --build-dir DIR, --batchcast PATH, --bundle DIR.
 # shellcheck shell=sh disable=SC2034 # what is set here is read by the scripts
 
 : "${root:?}"
 rounds=5
 build_dir=${BATCHCAST_BUILD_DIR:-$root/build/benchmarks}
 batchcast=
+bundle=
 cmake_option=
+target=batchcast_benchmarks
 script_name=$(basename "$0")
 
 die() {
@@ -25,17 +27,25 @@ common_option() {
     --rounds) rounds=${2:?--rounds needs a number} shift_by=2 ;;
     --build-dir) build_dir=${2:?--build-dir needs a folder} shift_by=2 ;;
     --batchcast) batchcast=${2:?--batchcast needs a path} shift_by=2 ;;
+    --bundle) bundle=${2:?--bundle needs a folder} shift_by=2 ;;
   esac
 }
 
 # Builds the release binaries, unless --batchcast named one that stands. Sets `batchcast`. A script may set
-# `cmake_option`.
+# `cmake_option` and `target`. With --bundle nothing is installed: what cmake/bundle.sh took along is used.
 build() {
   if [ -z "$batchcast" ]; then
-    sh "$root/cmake/bootstrap.sh" benchmarks >&2 || die "cmake/bootstrap.sh failed"
-    cmake -S "$root" -B "$build_dir" -G Ninja -DCMAKE_BUILD_TYPE=Release \
-      -DBATCHCAST_BUILD_BENCHMARKS=ON ${cmake_option:+"$cmake_option"} >&2 || die "cmake failed"
-    cmake --build "$build_dir" --target batchcast_benchmarks >&2 || die "the build failed"
+    if [ -n "$bundle" ]; then
+      bundle=$(cd "$bundle" && pwd) || die "there is no bundle $bundle"
+    else
+      sh "$root/cmake/bootstrap.sh" benchmarks >&2 || die "cmake/bootstrap.sh failed"
+    fi
+    generator=Ninja
+    command -v ninja >/dev/null || generator="Unix Makefiles"
+    cmake -S "$root" -B "$build_dir" -G "$generator" -DCMAKE_BUILD_TYPE=Release \
+      -DBATCHCAST_BUILD_BENCHMARKS=ON ${bundle:+"-DCMAKE_PREFIX_PATH=$bundle"} \
+      ${cmake_option:+"$cmake_option"} >&2 || die "cmake failed"
+    cmake --build "$build_dir" -j "$(nproc)" --target "$target" >&2 || die "the build failed"
     batchcast=$(find "$build_dir" -type f -name batchcast -perm -u+x | head -n 1)
   fi
   [ -x "$batchcast" ] || die "no executable batchcast in $build_dir"

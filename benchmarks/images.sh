@@ -25,7 +25,10 @@ image_option() {
 prepare_images() {
   images=${images:-$build_dir/images}
   if [ ! -d "$images" ] || [ -e "$images/.batchcast-images.json" ]; then
-    /usr/bin/python3 "$root/benchmarks/make_images.py" "$images" >&2 || die "make_images.py failed"
+    # Debian's, for which bootstrap.sh installs what it needs; elsewhere whichever is active.
+    drawer=/usr/bin/python3
+    "$drawer" -c 'import numpy, PIL' 2>/dev/null || drawer=python3
+    "$drawer" "$root/benchmarks/make_images.py" "$images" >&2 || die "make_images.py failed"
   fi
   find "$images" -name '*.jpg' -exec cat {} + >/dev/null
 }
