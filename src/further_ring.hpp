@@ -21,6 +21,8 @@
 
 namespace batchcast::detail {
 
+class HostPins;
+
 /// Another ring that shows the same stream, with a board, a writer and consumers of its own: one on
 /// a GPU, which a mirror fills from the host ring. It copies only while a trainer of its own asks
 /// for samples; a mirror gates the host ring then, and does not count anywhere as a consumer.
@@ -36,6 +38,9 @@ class FurtherRing {
     const RingPlan& host_plan;
     const std::vector<FieldWindow>& host_windows;  ///< writable, sample_id last
     std::uint64_t first_tenant = 1;                ///< tenants of all rings differ
+    /// What the rings of one producer share: its page-locked memory. The first one makes it; it has
+    /// to go before the host ring's mappings do.
+    std::shared_ptr<HostPins>* host_pins = nullptr;
     LogCallback log;
     /// Its writer evicted a consumer on its own account.
     std::function<void(std::uint64_t tenant, const std::string& reason)> on_evicted;

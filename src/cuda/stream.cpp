@@ -103,6 +103,14 @@ void Stream::copy_rows(const Rows& rows) {
   check(*device_, device_->driver().memcpy_2d_async(&copy, stream_of(handle_)), "cuMemcpy2DAsync");
 }
 
+void Stream::wait_for(const Event& event) {
+  const Device::Current current(*device_);
+  check(*device_,
+        device_->driver().stream_wait_event(stream_of(handle_), event_of(event.handle_),
+                                            CU_EVENT_WAIT_DEFAULT),
+        "cuStreamWaitEvent");
+}
+
 void Stream::wait() const {
   const Device::Current current(*device_);
   check(*device_, device_->driver().stream_synchronize(stream_of(handle_)), "cuStreamSynchronize");

@@ -30,6 +30,7 @@ class Event {
   void wait() const;
 
  private:
+  friend class Stream;
   std::shared_ptr<Device> device_;
   void* handle_;
 };
@@ -63,6 +64,8 @@ class Stream {
     bool from_host = false;  ///< else from the device
   };
   void copy_rows(const Rows& rows);
+  /// What is enqueued from here on begins after the event, as it was recorded last.
+  void wait_for(const Event& event);
   void wait() const;
 
  private:

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#include "gpu/device_ring_layout.hpp"
+
+#include <batchcast/core/error.hpp>
+#include <batchcast/ring/memory.hpp>
+
+#include <algorithm>
+
+namespace batchcast::detail {
+namespace {
+
+// What the driver's allocator hands out at least, where it does not say.
+constexpr std::uint64_t granularity_unless_known = std::uint64_t{2} << 20;
+
+void add_stage(const ProducerOptions& options, DeviceRingLayout& layout) {
+  const DevicePlan plan = options.device_stage->plan(options.schema);
+  for (const DevicePlan::Output& output : plan.fields) {
+    if (output.copy_of && *output.copy_of >= options.schema.size()) {
+      throw InvalidArgument("batchcast: the device stage copies field number " +
+                            std::to_string(*output.copy_of) + " of a stream that has " +
+                            std::to_string(options.schema.size()) + ".");
+    }
+    layout.fields.push_back({output.spec, {}, true, output.copy_of});
+  }
+  for (const std::size_t read : plan.reads) {
+    if (read >= options.schema.size()) {
+      throw InvalidArgument("batchcast: the device stage reads field number " +
+                            std::to_string(read) + " of a stream that has " +
+                            std::to_string(options.schema.size()) + ".");
+    }
+  }
+  layout.reads = plan.reads;
+}
+
+void keep_on_host(const ProducerOptions& options, DeviceRingLayout& layout) {
+  for (const std::string& name : options.host_fields) {
+    if (name == sample_id_name) continue;  // it always does
+    const auto found =
+        std::find_if(layout.fields.begin(), layout.fields.end(),
+                     [&](const DeviceRingLayout::Field& field) { return field.spec.name == name; });
+    if (found == layout.fields.end()) {
+      throw InvalidArgument("batchcast: `" + name +
+                            "` is to stay in host memory (--host-field), but consumers on GPUs "
+                            "get no field of that name.");
+    }
+    if (!found->copy_of) {
+      throw InvalidArgument("batchcast: field `" + name +
+                            "` is made on the GPU: it cannot stay in host memory (--host-field).");
+    }
+    found->on_device = false;
+  }
+}
+
+/// In pages of the host, at least as long as the ring spans.
+FieldPlan plan_on_host(const FieldSpec& spec, std::uint64_t capacity) {
+  const Schema alone{spec};
+  const std::uint64_t page = page_bytes();
+  return plan_ring(alone, memory_for(alone, capacity, page), page).fields[0];
+}
+
+}  // namespace
+
+Schema DeviceRingLayout::on_device() const {
+  Schema chosen;
+  for (const Field& field : fields) {
+    if (field.on_device) chosen.push_back(field.spec);
+  }
+  return chosen;
+}
+
+Schema DeviceRingLayout::schema() const {
+  Schema all;
+  for (std::size_t i = 0; i + 1 < fields.size(); ++i) all.push_back(fields[i].spec);
+  return all;
+}
+
+std::uint64_t DeviceRingLayout::device_bytes() const noexcept {
+  std::uint64_t total = 0;
+  for (const Field& field : fields) {
+    if (field.on_device) total += field.plan.segment_bytes();
+  }
+  return total;
+}
+
+DeviceRingLayout plan_device_ring(const ProducerOptions& options, const cuda::DeviceInfo& device) {
+  DeviceRingLayout layout;
+  if (options.device_stage) {
+    add_stage(options, layout);
+  } else {
+    for (std::size_t i = 0; i < options.schema.size(); ++i) {
+      layout.fields.push_back({options.schema[i], {}, true, i});
+    }
+  }
+  keep_on_host(options, layout);
+  layout.fields.push_back(
+      {{std::string(sample_id_name), DType::u64, {}}, {}, false, options.schema.size()});
+  check_schema(layout.schema());
+  const Schema on_device = layout.on_device();
+  if (on_device.empty()) {
+    throw InvalidArgument("batchcast: every field is to stay in host memory (--host-field): " +
+                          text_of(device) + " would hold nothing. Serve the stream without it.");
+  }
+  layout.granularity = device.granularity != 0 ? device.granularity : granularity_unless_known;
+  const std::uint64_t memory = options.device_memory != 0 ? options.device_memory : options.memory;
+  const std::uint64_t least = memory_for(on_device, 1, layout.granularity);
+  if (least > memory) {
+    throw InvalidArgument("batchcast: one sample of this schema takes a ring of " +
+                          std::to_string(least) + " bytes on " + text_of(device) +
+                          " (whole granules of " + std::to_string(layout.granularity) +
+                          " for each field there), and its memory is " + std::to_string(memory) +
+                          ". Raise it (--device-memory).");
+  }
+  const RingPlan plan = plan_ring(on_device, memory, layout.granularity);
+  layout.capacity = plan.capacity;
+  std::size_t next = 0;
+  for (DeviceRingLayout::Field& field : layout.fields) {
+    field.plan = field.on_device ? plan.fields[next++] : plan_on_host(field.spec, layout.capacity);
+  }
+  return layout;
+}
+
+std::string text_of(const cuda::DeviceInfo& device) {
+  return "cuda:" + std::to_string(device.number) + " (" + device.name + ")";
+}
+
+}  // namespace batchcast::detail

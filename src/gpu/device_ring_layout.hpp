@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#pragma once
+
+#include "cuda/device.hpp"
+
+#include <batchcast/producer.hpp>
+#include <batchcast/ring/capacity.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace batchcast::detail {
+
+/// The fields of a device ring: where each lies, how large it is, and what becomes it.
+struct DeviceRingLayout {
+  struct Field {
+    FieldSpec spec;
+    FieldPlan plan;
+    bool on_device = true;
+    /// Index of the host field that it is a copy of; nothing for one that the stage makes.
+    std::optional<std::size_t> copy_of;
+  };
+  std::vector<Field> fields;       ///< sample_id last
+  std::vector<std::size_t> reads;  ///< host fields that the stage gets on the device
+  std::uint64_t capacity = 0;      ///< C of this ring
+  std::uint64_t granularity = 0;   ///< of the fields on the device
+
+  /// Those on the device, as they are planned.
+  [[nodiscard]] Schema on_device() const;
+  /// Without sample_id.
+  [[nodiscard]] Schema schema() const;
+  [[nodiscard]] std::uint64_t device_bytes() const noexcept;
+};
+
+/// As many samples as fit into the memory that the options give it. Throws InvalidArgument for
+/// fields that cannot lie where they are wanted, and where not one sample fits.
+[[nodiscard]] DeviceRingLayout plan_device_ring(const ProducerOptions& options,
+                                                const cuda::DeviceInfo& device);
+
+/// "cuda:0 (NVIDIA H200)".
+[[nodiscard]] std::string text_of(const cuda::DeviceInfo& device);
+
+}  // namespace batchcast::detail

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#include "gpu/mirror.hpp"
+
+#include <batchcast/core/clock.hpp>
+#include <batchcast/core/error.hpp>
+#include <batchcast/ring/cursor.hpp>
+#include <batchcast/ring/futex.hpp>
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <utility>
+
+// Who asks for a mirror's samples: when it starts, where, and when it rests.
+namespace batchcast::detail {
+namespace {
+
+constexpr int look_ms = 10;
+
+bool asks(const AdmitRequest& request) noexcept {
+  return !request.observes && request.between_epochs != BetweenEpochs::let_go;
+}
+
+}  // namespace
+
+Mirror::Seat::Seat(const Parts& parts, std::uint64_t samples_max)
+    : writer(parts.host_writer), desk(std::make_shared<Desk>()) {
+  AdmitRequest request;
+  request.name = "mirror " + parts.place;
+  request.name.resize(std::min(request.name.size(), limits::consumer_name_bytes_max));
+  request.pid = static_cast<std::uint32_t>(::getpid());
+  request.batch_size = static_cast<std::uint32_t>(samples_max);
+  request.mirrors = true;
+  const auto reply = writer.admit(request, desk);
+  if (const auto* refusal = std::get_if<NotAdmitted>(&reply)) {
+    throw InvalidArgument("batchcast: the mirror on " + parts.place +
+                          " was not let into the host ring: " + refusal->text + ".");
+  }
+  admitted = std::get<Admitted>(reply);
+}
+
+std::uint64_t Mirror::oldest() const noexcept {
+  const BoardView& board = board_;
+  return oldest_held(order::load_claimed(board.progress()), board.head().capacity,
+                     order::get_acquire(board.progress().valid_from));
+}
+
+std::variant<MirrorStart, NotAdmitted> Mirror::begin(const MirrorRequest& request) {
+  auto reply = host_writer_.resume_mirror(seat_.admitted.index, seat_.admitted.tenant, request);
+  if (const auto* start = std::get_if<MirrorStart>(&reply)) {
+    writer_.restart_at(start->position, start->epoch, start->epoch_start);
+  }
+  return reply;
+}
+
+void Mirror::begin_if(bool admitted, const MirrorStart& start) {
+  if (!admitted) {
+    seat_.rest();
+    return;
+  }
+  start_ = start;
+  state_ = State::running;
+  rest_wanted_ = false;
+  order::bump(changed_);
+  source_.ring();
+}
+
+std::variant<Admitted, NotAdmitted> Mirror::admit(const AdmitRequest& request,
+                                                  std::shared_ptr<Desk> desk) {
+  const std::lock_guard lock(mutex_);
+  if (state_ != State::resting || !asks(request)) {
+    auto reply = writer_.admit(request, std::move(desk));
+    if (asks(request) && std::holds_alternative<Admitted>(reply)) rest_wanted_ = false;
+    return reply;
+  }
+  const std::uint64_t next = order::load_published(board_.progress());
+  auto begun = begin({request.join, request.cursor, oldest(), next});
+  if (auto* refusal = std::get_if<NotAdmitted>(&begun)) return std::move(*refusal);
+  const MirrorStart& start = std::get<MirrorStart>(begun);
+  AdmitRequest placed = request;
+  if (start.trainer) {
+    placed.join = Join::at;
+    placed.cursor = *start.trainer;
+  }
+  auto reply = writer_.admit(placed, std::move(desk));
+  begin_if(std::holds_alternative<Admitted>(reply), start);
+  return reply;
+}
+
+std::variant<std::uint64_t, NotAdmitted> Mirror::resume(std::uint32_t index, std::uint64_t tenant,
+                                                        Join join, std::uint64_t cursor) {
+  const std::lock_guard lock(mutex_);
+  if (state_ != State::resting) {
+    auto reply = writer_.resume(index, tenant, join, cursor);
+    if (std::holds_alternative<std::uint64_t>(reply)) rest_wanted_ = false;
+    return reply;
+  }
+  // Who has had samples already does not go back behind where it stood.
+  std::uint64_t at_least = oldest();
+  for (const ConsumerStatus& row : writer_.status().consumers) {
+    if (row.tenant == tenant && row.samples != 0) at_least = std::max(at_least, row.position);
+  }
+  const std::uint64_t next = order::load_published(board_.progress());
+  auto begun = begin({join, cursor, at_least, next});
+  if (auto* refusal = std::get_if<NotAdmitted>(&begun)) return std::move(*refusal);
+  const MirrorStart& start = std::get<MirrorStart>(begun);
+  auto reply = writer_.resume(index, tenant, start.trainer ? Join::at : join,
+                              start.trainer.value_or(cursor));
+  begin_if(std::holds_alternative<std::uint64_t>(reply), start);
+  return reply;
+}
+
+void Mirror::look_for_demand() {
+  const std::lock_guard lock(mutex_);
+  if (state_ != State::running) return;
+  const bool asked = writer_.asked();
+  if (asked != rest_wanted_) return;
+  rest_wanted_ = !asked;
+  if (rest_wanted_) source_.ring();
+}
+
+bool Mirror::wait_drained(int timeout_ms) {
+  const std::uint64_t started_ns = now_ns();
+  for (;;) {
+    const std::uint32_t value = order::load_word(changed_);
+    State state = State::over;
+    {
+      const std::lock_guard lock(mutex_);
+      state = state_;
+    }
+    if (state == State::resting) return true;  // who asks for nothing has nothing to drain
+    if (state == State::over && writer_.wait_drained(0)) return true;
+    // The host ring's stream may be stopped while it drains.
+    if (host_writer_.status().state == StreamState::stopped) return false;
+    if (timeout_ms >= 0 &&
+        now_ns() - started_ns >= static_cast<std::uint64_t>(timeout_ms) * 1'000'000) {
+      return false;
+    }
+    futex_wait(changed_, value, look_ms);
+  }
+}
+
+}  // namespace batchcast::detail

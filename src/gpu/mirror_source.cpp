@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#include "gpu/mirror_source.hpp"
+
+#include <batchcast/core/clock.hpp>
+#include <batchcast/ring/futex.hpp>
+
+#include <algorithm>
+#include <utility>
+
+namespace batchcast::detail {
+namespace {
+
+constexpr std::uint64_t spin_ns = 50'000;
+
+bool is_over(StreamState state) noexcept {
+  return state != StreamState::starting && state != StreamState::running;
+}
+
+}  // namespace
+
+MirrorSource::MirrorSource(Board host, std::shared_ptr<Desk> desk, const Admitted& admitted)
+    : host_(host),
+      desk_(std::move(desk)),
+      entry_(host_.consumer(admitted.index)),
+      tenant_(admitted.tenant),
+      samples_per_epoch_(host_.head().samples_per_epoch),
+      position_(admitted.position),
+      spinner_(spin_ns) {}
+
+void MirrorSource::start(const MirrorStart& start) noexcept {
+  position_ = start.position;
+  epoch_ = start.epoch;
+  end_.reset();
+  order::set(desk_->cursor, position_);
+}
+
+MirrorSource::Sight MirrorSource::look(std::uint64_t samples_max, std::uint64_t& samples) noexcept {
+  const BoardProgress& progress = host_.progress();
+  seen_state_ = order::load_state(progress);  // before what it is the end of
+  // And `published` before the ends that it has passed: those were announced first.
+  const std::uint64_t published = order::load_published(progress);
+  seen_announced_ = order::load_announced(progress);
+  if (samples_per_epoch_ != 0) {
+    epoch_ = position_ / samples_per_epoch_;
+    end_ = (epoch_ + 1) * samples_per_epoch_;
+  } else if (!end_) {
+    end_ = announced_end();
+  }
+  if (end_ && position_ >= *end_) return Sight::end_of_epoch;
+  const std::uint64_t until = end_ ? std::min(published, *end_) : published;
+  samples = std::min(samples_max, saturating_sub(until, position_));
+  if (samples != 0) return Sight::samples;
+  return is_over(seen_state_) ? Sight::over : Sight::nothing;
+}
+
+std::optional<std::uint64_t> MirrorSource::announced_end() const noexcept {
+  if (seen_announced_ <= epoch_) return std::nullopt;
+  // It stays on the board as long as the mirror gates.
+  return order::get_acquire(static_cast<const BoardView&>(host_).epoch(epoch_).end);
+}
+
+void MirrorSource::take(std::uint64_t samples) noexcept {
+  position_ += samples;
+  order::set(desk_->cursor, position_);
+  order::count(desk_->samples, samples);
+  order::count(desk_->batches);
+}
+
+void MirrorSource::next_epoch() noexcept {
+  ++epoch_;
+  end_.reset();
+}
+
+void MirrorSource::release(std::uint64_t position) noexcept {
+  if (order::release(*desk_, host_.progress(), tenant_, position)) futex_wake(desk_->word);
+}
+
+bool MirrorSource::revoked() const noexcept {
+  return order::load_tenant_after_reading(entry_) != tenant_;
+}
+
+StreamState MirrorSource::see_state() noexcept {
+  return seen_state_ = order::load_state(host_.progress());
+}
+
+std::string MirrorSource::state_text() const {
+  const auto& text = static_cast<const BoardView&>(host_).progress().state_text;
+  return {text.begin(), std::find(text.begin(), text.end(), '\0')};
+}
+
+bool MirrorSource::is_new(std::uint64_t wanted) const noexcept {
+  const BoardProgress& progress = static_cast<const BoardView&>(host_).progress();
+  return rung_.load() || order::look_again_published(progress) >= wanted ||
+         order::load_state(progress) != seen_state_ ||
+         (samples_per_epoch_ == 0 && order::load_announced(progress) != seen_announced_) ||
+         revoked();
+}
+
+void MirrorSource::wait(int timeout_ms, bool resting) {
+  if (resting) {
+    seen_announced_ = order::load_announced(static_cast<const BoardView&>(host_).progress());
+  }
+  const std::uint64_t started_ns = now_ns();
+  const std::uint64_t wanted = resting ? ~std::uint64_t{0} : position_ + 1;
+  const bool found = !resting && spinner_.look([&] { return is_new(wanted); });
+  if (!found) {
+    const std::uint32_t bell = order::load_word(entry_.bell);
+    order::consumer_sleeps_until(*desk_, wanted);
+    if (!is_new(wanted)) futex_wait(entry_.bell, bell, timeout_ms);
+    order::consumer_wakes(*desk_);
+  }
+  rung_.store(false);
+  if (resting) return;
+  order::count(desk_->waits);
+  order::count(desk_->wait_ns, now_ns() - started_ns);
+}
+
+void MirrorSource::ring() noexcept {
+  rung_.store(true);
+  order::bump(entry_.bell);
+  futex_wake(entry_.bell);
+}
+
+}  // namespace batchcast::detail
