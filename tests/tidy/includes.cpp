@@ -37,6 +37,7 @@ struct Border {
 const std::vector<std::string> torch_folders = {"include/batchcast/adapt/",
                                                 "include/batchcast/torch.hpp",
                                                 "tests/torch/",
+                                                "tests/gpu/",
                                                 "tests/package/",
                                                 "examples/",
                                                 "benchmarks/"};
@@ -48,6 +49,7 @@ const std::vector<Border> borders = {
     {"toml++/", {"src/"}},
     {"xxhash.h", {"src/", "tests/"}},
     {"cuda.h", {"src/cuda/", "tests/fake_cuda/"}},
+    {"dlfcn.h", {"src/cuda/", "tests/", "include/batchcast/adapt/torch_stream.hpp"}},
     {"hwy/", {"src/data/", "tests/data/"}},
     {"jpeglib.h", {"src/data/", "tests/data/", "benchmarks/"}},
     {"turbojpeg.h", {"src/data/"}},
