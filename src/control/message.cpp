@@ -21,7 +21,10 @@ using nlohmann::json;
 constexpr std::array<std::string_view, 11> refusal_names = {
     "bad_hello", "layout",      "uid",       "full", "ring_too_small", "finished", "stopped",
     "failed",    "cursor_gone", "placement", "busy"};
+constexpr std::array<std::string_view, 3> segment_kind_names = {"memfd", "cuda_fd", "cuda_ipc"};
 constexpr std::size_t notes_max = 16;
+constexpr std::size_t placement_bytes_max = 63;  // a UUID takes 40
+constexpr std::size_t handle_bytes_max = 256;    // cuIpcGetMemHandle gives 64 bytes, in two digits
 
 /// What is wrong with a message. Never leaves this file.
 struct Malformed {
@@ -108,6 +111,65 @@ std::optional<RefusalKind> parse_refusal(std::string_view name) {
   return static_cast<RefusalKind>(found - refusal_names.begin());
 }
 
+std::optional<SegmentKind> parse_segment_kind(std::string_view name) {
+  const auto* found = std::find(segment_kind_names.begin(), segment_kind_names.end(), name);
+  if (found == segment_kind_names.end()) return std::nullopt;
+  return static_cast<SegmentKind>(found - segment_kind_names.begin());
+}
+
+/// Who says nothing of GPUs means host memory.
+std::string placement_in(const json& message) {
+  if (message.find("placement") == message.end()) return "host";
+  std::string placement = name_in(message, "placement", placement_bytes_max);
+  if (placement.empty()) throw Malformed{"\"placement\" is empty"};
+  return placement;
+}
+
+/// One text for each segment, or nothing at all.
+std::vector<std::string> texts_of_segments(const json& message, const char* key,
+                                           std::size_t segments, std::size_t bytes_max) {
+  std::vector<std::string> texts;
+  const auto found = message.find(key);
+  if (found == message.end()) return texts;
+  if (!found->is_array() || found->size() != segments) {
+    throw Malformed{'"' + std::string(key) + "\" is not an array of one text for each segment"};
+  }
+  for (const json& text : *found) {
+    if (!text.is_string() || text.get_ref<const std::string&>().size() > bytes_max) {
+      throw Malformed{'"' + std::string(key) + "\" holds something that is not a short string"};
+    }
+    texts.push_back(text.get<std::string>());
+  }
+  return texts;
+}
+
+bool is_handle(const std::string& text) {
+  return !text.empty() && text.size() % 2 == 0 &&
+         text.find_first_not_of("0123456789abcdef") == std::string::npos;
+}
+
+void read_segments(const json& message, Welcome& welcome) {
+  const std::size_t segments = welcome.segment_bytes.size();
+  for (const std::string& name : texts_of_segments(message, "segment_kinds", segments, 16)) {
+    const auto kind = parse_segment_kind(name);
+    if (!kind) throw Malformed{"\"segment_kinds\" holds an unknown kind"};
+    welcome.segment_kinds.push_back(*kind);
+  }
+  welcome.segment_handles =
+      texts_of_segments(message, "segment_handles", segments, handle_bytes_max);
+  for (std::size_t i = 0; i < segments; ++i) {
+    const bool by_handle =
+        !welcome.segment_kinds.empty() && welcome.segment_kinds[i] == SegmentKind::cuda_ipc;
+    const std::string handle =
+        welcome.segment_handles.empty() ? std::string() : welcome.segment_handles[i];
+    if (by_handle ? !is_handle(handle) : !handle.empty()) {
+      throw Malformed{
+          "\"segment_handles\" is not hexadecimal for each segment of kind cuda_ipc, "
+          "and empty for the others"};
+    }
+  }
+}
+
 Rejoin rejoin_from(const json& message) {
   Rejoin rejoin;
   rejoin.join = choice(message, "join", parse_join);
@@ -131,6 +193,7 @@ Hello hello_from(const json& message) {
     if (!observes->is_boolean()) throw Malformed{"\"observes\" is neither true nor false"};
     hello.observes = observes->get<bool>();
   }
+  hello.placement = placement_in(message);
   return hello;
 }
 
@@ -156,6 +219,8 @@ Welcome welcome_from(const json& message) {
   for (const json& bytes : segments) {
     welcome.segment_bytes.push_back(number(bytes, "segment_bytes", 1, any));
   }
+  read_segments(message, welcome);
+  welcome.placement = placement_in(message);
   const json& notes = member(message, "notes");
   if (!notes.is_array() || notes.size() > notes_max) throw Malformed{"\"notes\" is no short array"};
   for (const json& note : notes) {
@@ -187,6 +252,11 @@ std::string_view name_of(RefusalKind kind) noexcept {
   return index < refusal_names.size() ? refusal_names[index] : std::string_view("?");
 }
 
+std::string_view name_of(SegmentKind kind) noexcept {
+  const auto index = static_cast<std::size_t>(kind);
+  return index < segment_kind_names.size() ? segment_kind_names[index] : std::string_view("?");
+}
+
 std::string encode(const Hello& hello) {
   json message = rejoin_json(hello.join, hello.cursor);
   message["type"] = "hello";
@@ -197,6 +267,7 @@ std::string encode(const Hello& hello) {
   message["between_epochs"] = name_of(hello.between_epochs);
   message["pid"] = hello.pid;
   if (hello.observes) message["observes"] = true;
+  if (hello.placement != "host") message["placement"] = hello.placement;
   return to_datagram(message);
 }
 
@@ -214,6 +285,13 @@ std::string encode(const Welcome& welcome) {
                   {"desk_bytes", welcome.desk_bytes},
                   {"segment_bytes", welcome.segment_bytes},
                   {"notes", json::array()}};
+  if (welcome.placement != "host") message["placement"] = welcome.placement;
+  if (!welcome.segment_kinds.empty()) {
+    json kinds = json::array();
+    for (const SegmentKind kind : welcome.segment_kinds) kinds.push_back(name_of(kind));
+    message["segment_kinds"] = std::move(kinds);
+  }
+  if (!welcome.segment_handles.empty()) message["segment_handles"] = welcome.segment_handles;
   for (std::size_t i = 0; i < std::min(welcome.notes.size(), notes_max); ++i) {
     message["notes"].push_back(shortened(welcome.notes[i], 512));
   }

@@ -23,7 +23,8 @@ bool RingWriter::set_trainers_elsewhere(std::uint32_t trainers) {
     if (trainers < trainers_elsewhere_) last_leave_ns_ = now_ns();
     trainers_elsewhere_ = trainers;
     had_consumer_ = had_consumer_ || trainers != 0;
-    open = !refusal_if_over();
+    const auto refusal = refusal_if_over();
+    open = !refusal || refusal->reason == NotAdmitted::Reason::finished;
     if (!over() && !held_back()) advance(bells);
     bump();
   }
@@ -110,8 +111,12 @@ void RingWriter::restart_at(std::uint64_t position, std::uint64_t epoch,
       ledger_.end_current(position, position);  // it ended while nobody looked
     }
     limit_ = 0;
-    ring_sleepers(bells, true);
-    bump();
+    if (published_ >= stream_end_) {
+      enter_end(StreamState::finished, "", bells);
+    } else {
+      ring_sleepers(bells, true);
+      bump();
+    }
   }
   bells.wake();
 }

@@ -22,7 +22,18 @@ Hello sample_hello() {
           .join = Join::at,
           .cursor = limits::position_max - 1,
           .between_epochs = BetweenEpochs::let_go,
-          .pid = 4711};
+          .pid = 4711,
+          .placement = "GPU-8f6c2a10"};
+}
+
+/// What a ring on a GPU offers.
+Welcome device_welcome() {
+  return {.stream = "demo",
+          .name = "n",
+          .segment_bytes = {4096, 8192, 4096},
+          .segment_kinds = {SegmentKind::cuda_fd, SegmentKind::cuda_ipc, SegmentKind::memfd},
+          .segment_handles = {"", "00ff", ""},
+          .placement = "GPU-8f6c2a10"};
 }
 
 std::string refusal_text(const std::string& hello, std::uint32_t layout = 7) {
@@ -49,6 +60,7 @@ TEST_CASE("what is said at the door arrives as it was said") {
   CHECK(hello.cursor == limits::position_max - 1);
   CHECK(hello.between_epochs == BetweenEpochs::let_go);
   CHECK(hello.pid == 4711);
+  CHECK(hello.placement == "GPU-8f6c2a10");
 
   const Welcome sent{.stream = "demo",
                      .consumer_index = 5,
@@ -75,6 +87,10 @@ TEST_CASE("what is said at the door arrives as it was said") {
   CHECK(welcome.desk_bytes == 8192);
   CHECK(welcome.segment_bytes == sent.segment_bytes);
   CHECK(welcome.notes == sent.notes);
+  const auto on_device = std::get<Welcome>(decode_from_producer(encode(device_welcome())));
+  CHECK(on_device.placement == device_welcome().placement);
+  CHECK(on_device.segment_kinds == device_welcome().segment_kinds);
+  CHECK(on_device.segment_handles == device_welcome().segment_handles);
 
   const auto refusal =
       std::get<Refusal>(decode_from_producer(encode(Refusal{RefusalKind::busy, "later"})));
@@ -130,11 +146,52 @@ TEST_CASE("malformed messages of either side are told from good ones") {
   CHECK(std::holds_alternative<BadMessage>(decode_from_producer(R"({"type":"refusal"})")));
 }
 
+TEST_CASE("who says nothing of GPUs means host memory") {
+  Hello hello = sample_hello();
+  hello.placement = "host";
+  CHECK(encode(hello).find("placement") == std::string::npos);
+  CHECK(std::get<Hello>(decode_hello(encode(hello), 7)).placement == "host");
+  const Welcome sent{.stream = "s", .name = "n", .segment_bytes = {1}};
+  for (const char* key : {"placement", "segment_kinds", "segment_handles"}) {
+    CHECK(encode(sent).find(key) == std::string::npos);
+  }
+  const auto welcome = std::get<Welcome>(decode_from_producer(encode(sent)));
+  CHECK(welcome.placement == "host");
+  CHECK(welcome.segment_kinds.empty());
+  CHECK(welcome.segment_handles.empty());
+}
+
+TEST_CASE("placements and kinds of segments are read strictly") {
+  const std::string hello = encode(sample_hello());
+  CHECK_THAT(refusal_text(replaced(hello, "\"GPU-8f6c2a10\"", "3")), Contains("placement"));
+  CHECK_THAT(refusal_text(replaced(hello, "GPU-8f6c2a10", "")), Contains("placement"));
+  CHECK_THAT(refusal_text(replaced(hello, "GPU-8f6c2a10", std::string(64, 'G'))),
+             Contains("64 bytes"));
+  CHECK_THAT(refusal_text(replaced(hello, "GPU-8f6c2a10", "GPU\\n")), Contains("printable"));
+  const auto is_bad = [](const std::string& text) {
+    return std::holds_alternative<BadMessage>(decode_from_producer(text));
+  };
+  const std::string good = encode(device_welcome());
+  CHECK_FALSE(is_bad(good));
+  CHECK(is_bad(replaced(good, "cuda_fd", "floppy")));
+  CHECK(is_bad(replaced(good, "\"cuda_fd\",", "")));
+  CHECK(is_bad(replaced(good, "\"cuda_fd\"", "0")));
+  CHECK(is_bad(replaced(good, "00ff", "00f")));
+  CHECK(is_bad(replaced(good, "00ff", "00fg")));
+  CHECK(is_bad(replaced(good, "00ff", "")));
+  CHECK(is_bad(replaced(good, "00ff", std::string(258, '0'))));
+  CHECK(is_bad(replaced(good, "\"\",\"00ff\"", "\"00ff\",\"00ff\"")));
+  CHECK(is_bad(replaced(good, "\"00ff\",", "")));
+  CHECK(is_bad(replaced(good, "\"GPU-8f6c2a10\"", "[]")));
+}
+
 TEST_CASE("whatever text has to be said, it fits into a datagram") {
   std::string text(200'000, '\1');
   text += "\xff";
   Welcome welcome{.stream = "s", .name = "n"};
   welcome.segment_bytes.assign(limits::fields_max, limits::position_max - 1);
+  welcome.segment_kinds.assign(limits::fields_max, SegmentKind::cuda_ipc);
+  welcome.segment_handles.assign(limits::fields_max, std::string(128, 'f'));
   welcome.notes.assign(100, text);
   for (const std::string& message :
        {encode(Refusal{RefusalKind::failed, text}), encode(Farewell{text}), encode(welcome)}) {
@@ -148,7 +205,8 @@ TEST_CASE("mutated messages are refused or read, and nothing else") {
   CAPTURE(seed);
   std::mt19937 random(seed);
   const std::vector<std::string> good = {encode(sample_hello()), encode(Rejoin{Join::at, 5}),
-                                         encode(Welcome{.segment_bytes = {1, 2}})};
+                                         encode(Welcome{.segment_bytes = {1, 2}}),
+                                         encode(device_welcome())};
   for (int i = 0; i < 20'000; ++i) {
     std::string text = good[random() % good.size()];
     for (unsigned n = random() % 4 + 1; n > 0; --n) {
@@ -167,8 +225,9 @@ TEST_CASE("each refusal is thrown as the exception that says most") {
   CHECK_THROWS_AS(throw_refused({RefusalKind::finished, "x"}), StreamFinished);
   CHECK_THROWS_AS(throw_refused({RefusalKind::stopped, "x"}), Stopped);
   CHECK_THROWS_AS(throw_refused({RefusalKind::failed, "x"}), StreamFailed);
-  for (const auto kind : {RefusalKind::bad_hello, RefusalKind::layout, RefusalKind::uid,
-                          RefusalKind::full, RefusalKind::cursor_gone, RefusalKind::busy}) {
+  for (const auto kind :
+       {RefusalKind::bad_hello, RefusalKind::layout, RefusalKind::uid, RefusalKind::full,
+        RefusalKind::cursor_gone, RefusalKind::placement, RefusalKind::busy}) {
     CHECK_THROWS_AS(throw_refused({kind, "x"}), Refused);
   }
 }

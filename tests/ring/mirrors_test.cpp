@@ -184,7 +184,7 @@ TEST_CASE("a stream's end waits for a mirror that copies, and not for one that r
     const auto reply =
         writer.resume_mirror(mirror.admitted.index, mirror.admitted.tenant, MirrorRequest{});
     CHECK(std::get<NotAdmitted>(reply).reason == NotAdmitted::Reason::finished);
-    CHECK_FALSE(writer.set_trainers_elsewhere(2));
+    CHECK(writer.set_trainers_elsewhere(2));  // what its ring holds can be read still
   }
 }
 
@@ -366,6 +366,14 @@ TEST_CASE("a ring that stands there already keeps what it holds, and its epoch m
   Run run;
   CHECK(trainer.reader->next(1, 0, run) == Next::end_of_epoch);
   CHECK(trainer.reader->status().epochs_matched == 1);
+}
+
+TEST_CASE("a ring that begins anew at the stream's end is finished") {
+  HeapRing ring(30, epochs_of(10, 2));
+  ring.produce(10);
+  ring.writer().restart_at(20, 2, 20);
+  CHECK(ring.writer().status().state == StreamState::draining);
+  CHECK(HeapConsumer(ring, joining(Join::rewind)).refused() == NotAdmitted::Reason::finished);
 }
 
 TEST_CASE("a ring that follows another one does not jump by itself") {

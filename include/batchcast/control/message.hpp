@@ -132,6 +132,7 @@ using ProducerMessage = std::variant<Welcome, Refusal, Rejoined, Farewell, BadMe
 [[nodiscard]] ProducerMessage decode_from_producer(std::string_view text);
 
 [[nodiscard]] std::string_view name_of(RefusalKind) noexcept;
+[[nodiscard]] std::string_view name_of(SegmentKind) noexcept;
 
 /// The exception that belongs to a refusal: RingTooSmall, StreamFinished, Stopped, StreamFailed, or
 /// Refused; its text is the producer's.

@@ -193,7 +193,7 @@ class RingWriter {
 
   /// Consumers but observers that are attached to the stream's other rings. They count as this
   /// ring's own in `wait_for`, in having had a consumer, and against `stop_if_unattended`. False if
-  /// nobody is let in any more: whoever just came there has to be sent away again.
+  /// the stream was stopped or failed: whoever just came there has to be sent away again.
   bool set_trainers_elsewhere(std::uint32_t trainers);
   /// Consumers but observers and mirrors that are attached, paused ones too.
   [[nodiscard]] std::uint32_t trainers_here() const;
@@ -208,7 +208,8 @@ class RingWriter {
                                                                      const MirrorRequest& request);
   /// Of a mirror's own ring, where nobody asks and no ticket is out: what it holds is forgotten,
   /// and it goes on at `position`, in that epoch. A ring that stands there already keeps what it
-  /// holds, and at most ends its epoch. Never backwards. Nothing once the stream is over.
+  /// holds, and at most ends its epoch. At the stream's end it is finished. Never backwards.
+  /// Nothing once the stream is over.
   void restart_at(std::uint64_t position, std::uint64_t epoch, std::uint64_t epoch_start);
 
   [[nodiscard]] WriterStatus status() const;
