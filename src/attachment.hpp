@@ -60,7 +60,7 @@ struct BatchRecord {
 
 /// What a consumer has mapped and holds open, and its place at the producer. Lives until the
 /// Consumer and the last of its batches are gone, and every stream has passed these. Calls are the
-/// consuming thread's, except `take_back` and `use`.
+/// consuming thread's, except where they say otherwise.
 class Attachment final : public ReaderHost, public std::enable_shared_from_this<Attachment> {
  public:
   /// Waits for the stream and joins it.
@@ -77,7 +77,7 @@ class Attachment final : public ReaderHost, public std::enable_shared_from_this<
   /// The Consumer is gone: leave as soon as no lease is held.
   void abandon() noexcept;
 
-  /// The same samples in host memory that is their own.
+  /// From any thread: the same samples in host memory of their own.
   [[nodiscard]] Batch copy_to_host(const BatchContents& contents);
 
   /// From any thread: the last handle of a batch is gone. Its samples are released once the streams

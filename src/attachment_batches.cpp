@@ -196,8 +196,11 @@ Batch Attachment::hand_out(BatchRecord& record, const Run& run, const FieldTable
   contents.size = run.size;
   contents.epoch = run.epoch;
   contents.writable = copies();
-  if (&fields == &fields_) contents.placement = options_.placement;
-  if (delivery_) record.streams.assign(1, cuda_stream_);
+  record.streams.clear();
+  if (&fields == &fields_) {
+    contents.placement = options_.placement;
+    if (delivery_) record.streams.push_back(cuda_stream_);
+  }
   return BatchRecord::handle(record, contents);
 }
 

@@ -76,7 +76,7 @@ Batch Attachment::copy_to_host(const BatchContents& from) {
     }
     to += align_copy(bytes_of(i));
   }
-  if (delivery_) delivery_->wait_for_copies();
+  if (on_device()) delivery_->wait_for_copies();
   record.leased = false;
   Run run;
   run.position = from.position;

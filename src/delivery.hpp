@@ -18,7 +18,8 @@ namespace batchcast::detail {
 /// What an attachment has to do with a GPU: where its device segments are mapped, copies there, and
 /// when a batch that streams still read may be released. One for each attachment that is placed on
 /// a GPU or pinned; it outlives that attachment's batches. Calls are the consuming thread's, except
-/// `when_passed`. In a forked child nothing of it may be called, nor may it be destroyed.
+/// `copy_to_host`, `wait_for_copies` and `when_passed`. In a forked child nothing of it may be
+/// called, nor may it be destroyed.
 class Delivery {
  public:
   Delivery() = default;
@@ -56,7 +57,8 @@ class Delivery {
   [[nodiscard]] virtual std::byte* buffer(std::size_t slot, std::uint64_t bytes) = 0;
   /// Enqueues a copy of samples out of a window on the GPU, contiguous and without padding, across
   /// the end too. All copies are made on a stream of the delivery's own: they do not wait for what
-  /// a trainer has enqueued, and nothing may rely on them before `wait_for_copies`.
+  /// a trainer has enqueued, and nothing may rely on them before `wait_for_copies` returns, which
+  /// waits for all there are.
   virtual void copy_out(std::byte* to, const FieldWindow& window, std::uint64_t position,
                         std::uint64_t samples) = 0;
   virtual void copy_to_host(std::byte* to, const std::byte* from, std::uint64_t bytes) = 0;

@@ -6,8 +6,8 @@
 
 namespace batchcast::detail {
 
-/// The same samples in host memory of their own, for whoever looks at them byte by byte. Call it on
-/// the consuming thread, while the batch's Consumer lives. Throws GpuError.
+/// The same samples in host memory of their own, for whoever looks at them byte by byte. From any
+/// thread. Throws GpuError.
 [[nodiscard]] Batch copy_to_host(const Batch& batch);
 
 }  // namespace batchcast::detail

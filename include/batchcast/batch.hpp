@@ -108,13 +108,19 @@ class Batch {
   /// batch is on a GPU or pinned. From any thread, while this handle lives.
   void use(void* cuda_stream) const { detail::use(*record_, cuda_stream); }
 
-  /// The same, writable. Throws InvalidArgument unless the batch is `writable`.
+  /// A field of either kind, to be written to. Throw InvalidArgument unless the batch is
+  /// `writable`.
   template <class T>
   [[nodiscard]] FieldView<T> writable_field(std::string_view name) const {
-    if (!contents_.writable) throw_read_only();
     const std::size_t index = contents_.fields->index_of(name);
-    return contents_.fields->view<T>(index, contents_.data[index], contents_.size,
-                                     contents_.strides[index]);
+    if ((*contents_.fields)[index].on_device) throw_on_device(index);
+    return writable_view<T>(index);
+  }
+  template <class T>
+  [[nodiscard]] FieldView<T> writable_device_field(std::string_view name) const {
+    const std::size_t index = contents_.fields->index_of(name);
+    if (!(*contents_.fields)[index].on_device) throw_on_host(index);
+    return writable_view<T>(index);
   }
 
   /// The dataset's index of each sample.
@@ -139,6 +145,12 @@ class Batch {
 
   void reset() noexcept {
     if (record_ != nullptr) detail::drop(*std::exchange(record_, nullptr));
+  }
+  template <class T>
+  [[nodiscard]] FieldView<T> writable_view(std::size_t index) const {
+    if (!contents_.writable) throw_read_only();
+    return contents_.fields->view<T>(index, contents_.data[index], contents_.size,
+                                     contents_.strides[index]);
   }
   [[noreturn]] void throw_on_device(std::size_t index) const {
     throw InvalidArgument("batchcast: field `" + (*contents_.fields)[index].spec.name +

@@ -10,6 +10,7 @@
 #include <batchcast/core/error.hpp>
 
 #include <algorithm>
+#include <mutex>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -42,16 +43,14 @@ class GpuDelivery final : public Delivery {
   void copy_to_host(std::byte* to, const std::byte* from, std::uint64_t bytes) override {
     copies().copy_to_host(to, from, bytes);
   }
-  void wait_for_copies() override {
-    if (copies_) copies_->wait();
-  }
+  void wait_for_copies() override { copies().wait(); }
   void when_passed(std::span<void* const> streams, void* context,
                    void (*done)(void* context) noexcept) noexcept override;
 
  private:
   /// Most attachments never copy.
   cuda::Stream& copies() {
-    if (!copies_) copies_.emplace(device_);
+    std::call_once(copies_once_, [this] { copies_.emplace(device_); });
     return *copies_;
   }
   void copy_piece(std::byte* to, const FieldWindow& window, std::uint64_t index,
@@ -63,6 +62,7 @@ class GpuDelivery final : public Delivery {
   std::vector<cuda::DeviceSegment> segments_;
   std::vector<cuda::HostPin> pins_;
   std::vector<cuda::DeviceBuffer> buffers_;
+  std::once_flag copies_once_;
   std::optional<cuda::Stream> copies_;
   TicketPool tickets_;
 };
