@@ -41,7 +41,7 @@ void resolve_basics(Resolver& resolver, Driver& driver) {
   BATCHCAST_RESOLVE(device_get_count, cuDeviceGetCount);
   BATCHCAST_RESOLVE(device_get, cuDeviceGet);
   BATCHCAST_RESOLVE(device_get_name, cuDeviceGetName);
-  BATCHCAST_RESOLVE(device_get_uuid, cuDeviceGetUuid);
+  BATCHCAST_RESOLVE(device_get_uuid, cuDeviceGetUuid_v2);
   BATCHCAST_RESOLVE(device_total_mem, cuDeviceTotalMem);
   BATCHCAST_RESOLVE(device_get_attribute, cuDeviceGetAttribute);
   BATCHCAST_RESOLVE(device_primary_ctx_retain, cuDevicePrimaryCtxRetain);

@@ -28,7 +28,7 @@ struct Driver {
   decltype(&cuDeviceGetCount) device_get_count;
   decltype(&cuDeviceGet) device_get;
   decltype(&cuDeviceGetName) device_get_name;
-  decltype(&cuDeviceGetUuid) device_get_uuid;
+  decltype(&cuDeviceGetUuid_v2) device_get_uuid;  // the first one gives MIG's parts their GPU's
   decltype(&cuDeviceTotalMem) device_total_mem;
   decltype(&cuDeviceGetAttribute) device_get_attribute;
   // Contexts.
