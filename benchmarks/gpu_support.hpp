@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#pragma once
+
+#include "cuda/device_memory.hpp"
+#include "cuda/driver.hpp"
+#include "cuda/stream.hpp"
+
+#include <batchcast/core/schema.hpp>
+#include <batchcast/device_stage.hpp>
+
+#include <nlohmann/json.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <utility>
+
+// What the benchmarks on a GPU share.
+namespace batchcast::bench {
+
+inline constexpr const char* stream_name = "gpu-bench";
+
+inline void print_line(const nlohmann::json& value) {
+  std::puts(value.dump().c_str());
+  std::fflush(stdout);
+}
+
+/// What a training step begins with: a kernel that does nothing is launched on a stream of this
+/// process's own.
+class Launcher {
+ public:
+  explicit Launcher(std::shared_ptr<cuda::Device> device)
+      : device_(std::move(device)), stream_(device_), scratch_(device_, 64) {
+    const cuda::Device::Current current(*device_);
+    const cuda::Driver& driver = device_->driver();
+    CUmodule module = nullptr;
+    if (driver.module_load_data(&module, nothing_ptx) == CUDA_SUCCESS &&
+        driver.module_get_function(&nothing_, module, "nothing") != CUDA_SUCCESS) {
+      nothing_ = nullptr;
+    }
+  }
+
+  [[nodiscard]] void* stream() const noexcept { return stream_.handle(); }
+  /// "kernel"; "copy" where there is nobody to compile one, as with the tests' own driver.
+  [[nodiscard]] const char* what() const noexcept {
+    return nothing_ != nullptr ? "kernel" : "copy";
+  }
+
+  void launch(const std::byte* device_data) {
+    if (nothing_ == nullptr) return stream_.copy_on_device(scratch_.data(), device_data, 8);
+    const cuda::Device::Current current(*device_);
+    CUdeviceptr data = cuda::address_of(device_data);
+    void* arguments[] = {&data};
+    cuda::check(*device_,
+                device_->driver().launch_kernel(nothing_, 1, 1, 1, 32, 1, 1, 0,
+                                                static_cast<CUstream>(stream_.handle()), arguments,
+                                                nullptr),
+                "cuLaunchKernel");
+  }
+
+ private:
+  static constexpr const char* nothing_ptx =
+      ".version 7.0\n.target sm_80\n.address_size 64\n"
+      ".visible .entry nothing(.param .u64 data) { ret; }\n";
+
+  std::shared_ptr<cuda::Device> device_;
+  cuda::Stream stream_;
+  cuda::DeviceBuffer scratch_;
+  CUfunction nothing_ = nullptr;  // its module is never unloaded: the process ends first
+};
+
+/// Samples of any size without a byte crossing the bus: `data` is whatever the device ring holds,
+/// `sent_ns` is copied. So what is left is the hand-off.
+class Untouched : public DeviceStage {
+ public:
+  explicit Untouched(std::uint64_t sample_bytes) : sample_bytes_(sample_bytes) {}
+
+  [[nodiscard]] static Schema host_schema() { return {{"sent_ns", DType::u64, {}}}; }
+
+  [[nodiscard]] DevicePlan plan(const Schema&) const override {
+    DevicePlan plan;
+    plan.fields.push_back(
+        {.spec = {"data", DType::u8, {static_cast<std::int64_t>(sample_bytes_)}}});
+    plan.fields.push_back({.spec = {"sent_ns", DType::u64, {}}, .copy_of = 0});
+    return plan;
+  }
+  [[nodiscard]] std::string recipe_json(const std::string&) const override { return {}; }
+  [[nodiscard]] bool pure() const noexcept override { return false; }
+  [[nodiscard]] std::unique_ptr<DeviceProgram> prepare(const Schema&, std::uint64_t,
+                                                       std::size_t) const override {
+    struct Nothing : DeviceProgram {
+      void enqueue(const DeviceRun&) override {}
+    };
+    return std::make_unique<Nothing>();
+  }
+
+ private:
+  std::uint64_t sample_bytes_;
+};
+
+}  // namespace batchcast::bench
