@@ -23,6 +23,7 @@ void add_dump(CLI::App& program, Action& chosen);
 void add_check(CLI::App& program, Action& chosen);
 void add_peek(CLI::App& program, Action& chosen);
 void add_bench(CLI::App& program, Action& chosen);
+void add_doctor(CLI::App& program, Action& chosen);
 void add_bench_ring(CLI::App& bench, Action& chosen);
 void add_bench_latency(CLI::App& bench, Action& chosen);
 void add_bench_pipeline(CLI::App& bench, Action& chosen);

@@ -33,6 +33,7 @@ int run(int argc, char** argv) {
   cli::add_check(program, chosen);
   cli::add_peek(program, chosen);
   cli::add_bench(program, chosen);
+  cli::add_doctor(program, chosen);
   try {
     program.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -114,7 +114,7 @@ CUresult cuMemFree_v2(CUdeviceptr address) {
 
 CUresult cuIpcGetMemHandle(CUipcMemHandle* handle, CUdeviceptr address) {
   return with_context([&](World& world, Lock&, Context&) {
-    if (!world.settings.legacy_ipc) return CUDA_ERROR_NOT_SUPPORTED;
+    if (!world.settings.legacy_ipc || world.settings.mig) return CUDA_ERROR_NOT_SUPPORTED;
     const auto at = world.ranges.all().find(address);
     if (at == world.ranges.all().end() || at->second.is_virtual || at->second.opened != 0) {
       return CUDA_ERROR_INVALID_VALUE;
@@ -132,7 +132,7 @@ CUresult cuIpcGetMemHandle(CUipcMemHandle* handle, CUdeviceptr address) {
 
 CUresult cuIpcOpenMemHandle_v2(CUdeviceptr* address, CUipcMemHandle handle, unsigned flags) {
   return with_context([&](World& world, Lock&, Context&) {
-    if (!world.settings.legacy_ipc) return CUDA_ERROR_NOT_SUPPORTED;
+    if (!world.settings.legacy_ipc || world.settings.mig) return CUDA_ERROR_NOT_SUPPORTED;
     IpcHandle wanted;
     std::memcpy(&wanted, handle.reserved, sizeof wanted);
     if (std::string(wanted.mark) != "fakeipc" || flags != CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS) {

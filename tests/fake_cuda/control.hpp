@@ -21,7 +21,7 @@
 //   legacy_ipc=1          0: cuIpc… is not supported
 //   read_only_map=1       0: cuMemSetAccess cannot map for reading only
 //   read_only_register=1  0: cuMemHostRegister takes no mapping that is read-only
-//   mig=0                 1: each device is a part of one
+//   mig=0                 1: each device is a part of one, and has no legacy IPC
 //   alloc_fails=N         the N-th allocation of device memory finds none; alloc_limit=SIZE: those
 //                         above it; reserve_fails=N, map_fails=N: of address ranges
 //   register_fails=N      the N-th cuMemHostRegister is refused
