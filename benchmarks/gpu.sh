@@ -203,7 +203,9 @@ rows() {
   done
   line "p50.4096.1" "<=30"
   line "p99.4096.1"
-  for count in $consumers; do line "memory.$count" "<=$(awk -v b="$ring_bytes" 'BEGIN { printf "%.0f", b / 100 }')"; done
+  for count in $consumers; do
+    line "memory.$count" "<=$((ring_bytes / 100))"
+  done
   line plain_gb_per_second
   line mirror_gb_per_second
   line mirror_over_plain ">=0.9"
@@ -219,7 +221,8 @@ rows() {
 
 table() {
   awk 'BEGIN { f = "%-36s %12s %25s %10s\n"; printf f, "", "median", "min-max", "target" }
-    $2 != "-" { printf f, $1, sprintf("%.6g", $2), sprintf("%.6g-%.6g", $3, $4), ($5 == "-" ? "" : $5) }' "$scratch/rows"
+    $2 != "-" { printf f, $1, sprintf("%.6g", $2), sprintf("%.6g-%.6g", $3, $4), ($5 == "-" ? "" : $5) }' \
+    "$scratch/rows"
 }
 
 json() {

@@ -13,8 +13,6 @@
 #include <batchcast/finish_stage.hpp>
 #include <batchcast/ring/memory.hpp>
 
-#include <CLI/CLI.hpp>
-
 #include <algorithm>
 #include <atomic>
 #include <cstring>
@@ -198,13 +196,13 @@ int run(const Options& options) {
 
 int main(int argc, char** argv) {
   using namespace batchcast::bench;
-  Options options;
-  CLI::App program("How fast samples get to a GPU");
-  program.add_option("--ring-bytes", options.ring_bytes);
-  program.add_option("--seconds", options.seconds);
-  program.add_option("--rounds", options.rounds);
-  CLI11_PARSE(program, argc, argv);
   try {
+    Options options;
+    Words words(argc, argv);
+    words.read("ring-bytes", options.ring_bytes);
+    words.read("seconds", options.seconds);
+    words.read("rounds", options.rounds);
+    words.check_all_read();
     return run(options);
   } catch (const std::exception& error) {
     std::fprintf(stderr, "%s\n", error.what());

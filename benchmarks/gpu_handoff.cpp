@@ -14,8 +14,6 @@
 #include <batchcast/ring/capacity.hpp>
 #include <batchcast/ring/memory.hpp>
 
-#include <CLI/CLI.hpp>
-
 #include <unistd.h>
 
 #include <algorithm>
@@ -229,18 +227,18 @@ int run(Options options) {
 
 int main(int argc, char** argv) {
   using namespace batchcast::bench;
-  Options options;
-  CLI::App program("Hands batches of a device ring to processes of their own");
-  program.add_option("--mode", options.mode)->check(CLI::IsMember({"rate", "latency", "memory"}));
-  program.add_option("--batch-bytes", options.batch_bytes);
-  program.add_option("--batches", options.batches);
-  program.add_option("--in-flight", options.in_flight);
-  program.add_option("--gap-us", options.gap_us);
-  program.add_option("--consumers", options.consumers);
-  program.add_option("--directory", options.directory)->group("");
-  program.add_option("--child", options.child)->group("");
-  CLI11_PARSE(program, argc, argv);
   try {
+    Options options;
+    Words words(argc, argv);
+    words.read("mode", options.mode);
+    words.read("batch-bytes", options.batch_bytes);
+    words.read("batches", options.batches);
+    words.read("in-flight", options.in_flight);
+    words.read("gap-us", options.gap_us);
+    words.read("consumers", options.consumers);
+    words.read("directory", options.directory);
+    words.read("child", options.child);
+    words.check_all_read();
     return options.directory.empty() ? run(options) : run_consumer(options);
   } catch (const std::exception& error) {
     std::fprintf(stderr, "%s\n", error.what());

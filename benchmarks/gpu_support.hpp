@@ -6,6 +6,7 @@
 #include "cuda/driver.hpp"
 #include "cuda/stream.hpp"
 
+#include <batchcast/core/error.hpp>
 #include <batchcast/core/schema.hpp>
 #include <batchcast/device_stage.hpp>
 
@@ -14,14 +15,50 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
+#include <map>
 #include <memory>
 #include <string>
+#include <type_traits>
 #include <utility>
 
 // What the benchmarks on a GPU share.
 namespace batchcast::bench {
 
 inline constexpr const char* stream_name = "gpu-bench";
+
+/// `--name VALUE` words, and no others. Throws InvalidArgument.
+class Words {
+ public:
+  Words(int argc, char** argv) {
+    for (int i = 1; i < argc; i += 2) {
+      const std::string name = argv[i];
+      if (name.rfind("--", 0) != 0 || i + 1 == argc) {
+        throw InvalidArgument("what is `" + name + "`? Say --name VALUE");
+      }
+      values_[name.substr(2)] = argv[i + 1];
+    }
+  }
+  /// Takes one out.
+  template <class T>
+  void read(const char* name, T& value) {
+    const auto found = values_.find(name);
+    if (found == values_.end()) return;
+    if constexpr (std::is_same_v<T, std::string>) {
+      value = found->second;
+    } else if constexpr (std::is_floating_point_v<T>) {
+      value = static_cast<T>(std::stod(found->second));
+    } else {
+      value = static_cast<T>(std::stoull(found->second));
+    }
+    values_.erase(found);
+  }
+  void check_all_read() const {
+    if (!values_.empty()) throw InvalidArgument("there is no --" + values_.begin()->first);
+  }
+
+ private:
+  std::map<std::string, std::string> values_;
+};
 
 inline void print_line(const nlohmann::json& value) {
   std::puts(value.dump().c_str());

@@ -27,7 +27,8 @@ while [ $# -gt 0 ]; do
   case $1 in
     --workers) workers=${2:?--workers needs numbers} && shift 2 ;;
     --consumers) consumers=${2:?--consumers needs numbers} && shift 2 ;;
-    *) die "unknown option $1 (--quick, --rounds, --seconds, --workers, --consumers, --images, --build-dir, --batchcast, --bundle)" ;;
+    *) die "unknown option $1 (--quick, --rounds, --seconds, --workers, --consumers, --images, --build-dir," \
+      "--batchcast, --bundle)" ;;
   esac
 done
 
