@@ -43,7 +43,7 @@ void examine_memory(Findings& findings, std::map<std::string, std::uint64_t>& fi
       {available < little_memory ? Mark::note : Mark::ok, "memory",
        fmt::format("{} of {} available", bytes_text(available), bytes_text(figures["MemTotal"])),
        "A host ring takes its --memory out of this when the stream begins, once for all "
-       "trainers; /dev/shm and its size do not matter."});
+       "trainers; a container's --shm-size does not matter."});
 }
 
 struct Limit {

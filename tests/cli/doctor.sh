@@ -79,7 +79,8 @@ if [ -n "$fake" ]; then
   finds ok MPS 'not in use'
   gpu devices=2 --json
   checks=$((checks + 1))
-  grep -qE '"placement":"cuda:1".*"shares":"descriptor".*"driver_version":13000' "$work/out" || fail "devices are not in the JSON"
+  grep -qE '"placement":"cuda:1".*"shares":"descriptor".*"driver_version":13000' "$work/out" ||
+    fail "devices are not in the JSON"
   has_keys "$work/out" placement uuid memory_bytes capability virtual_memory exports_descriptors legacy_ipc \
     registers_read_only mig granularity shares
   export CUDA_VISIBLE_DEVICES=1
