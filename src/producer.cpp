@@ -40,12 +40,12 @@ bool Producer::finish() { return core_->finish(core_->options().linger_ms); }
 
 bool Producer::finish(int linger_ms) { return core_->finish(linger_ms); }
 
-void Producer::stop(const std::string& reason) noexcept { core_->writer().stop(reason); }
+void Producer::stop(const std::string& reason) noexcept { core_->stop(reason); }
 
 void Producer::fail(const std::string& reason) noexcept { core_->writer().fail(reason); }
 
 bool Producer::stop_if_unattended(double seconds, const std::string& reason) noexcept {
-  return core_->writer().stop_if_unattended(static_cast<std::uint64_t>(seconds * 1e9), reason);
+  return core_->stop_if_unattended(static_cast<std::uint64_t>(seconds * 1e9), reason);
 }
 
 bool Producer::evict(std::string_view consumer, const std::string& reason) {

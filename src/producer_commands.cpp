@@ -35,6 +35,7 @@ std::string_view text_of(StreamState state) noexcept {
 
 json consumer_json(const ConsumerInfo& consumer) {
   return {{"name", consumer.name},
+          {"placement", consumer.placement},
           {"pid", consumer.pid},
           {"batch_size", consumer.batch_size},
           {"pace", std::string(name_of(consumer.pace))},
@@ -43,6 +44,32 @@ json consumer_json(const ConsumerInfo& consumer) {
           {"position", consumer.position},
           {"samples", consumer.samples},
           {"wait_seconds", consumer.wait_seconds}};
+}
+
+json ring_json(const RingInfo& ring) {
+  return {{"placement", ring.placement}, {"id", ring.id},
+          {"capacity", ring.capacity},   {"memory", ring.memory},
+          {"published", ring.published}, {"state", ring.state}};
+}
+
+RingInfo further_info(FurtherRing& ring) {
+  const WriterStatus status = ring.writer().status();
+  const bool goes_on =
+      status.state == StreamState::starting || status.state == StreamState::running;
+  return {ring.placement().text(),
+          ring.id(),
+          ring.capacity(),
+          ring.memory(),
+          status.published,
+          std::string(goes_on && !ring.writer().asked() ? "resting" : text_of(status.state))};
+}
+
+/// The host ring may have drained while somebody still reads another.
+bool is_read(FurtherRing& ring) {
+  const StreamState state = ring.writer().status().state;
+  const bool ended = state == StreamState::finished || state == StreamState::stopped ||
+                     state == StreamState::failed;
+  return !ended && ring.writer().trainers_here() != 0;
 }
 
 std::string string_of(const json& command, const char* key, const std::string& otherwise) {
@@ -64,10 +91,21 @@ ProducerStats ProducerCore::stats() const {
   stats.space_waits = status.space_waits;
   stats.space_wait_seconds = seconds_from_ns(status.space_wait_ns);
   stats.samples_per_second = samples_per_second_.load(std::memory_order_relaxed);
-  for (const ConsumerStatus& row : status.consumers) {
-    stats.consumers.push_back({row.name, "host", row.pid, row.batch_size, row.pace, row.state,
-                               row.position, row.lag, row.samples, seconds_from_ns(row.wait_ns)});
+  stats.rings.push_back({Placement().text(), Placement().text(), plan_.capacity,
+                         plan_.total_bytes(), status.published, stats.state});
+  for (const auto& ring : further_) {
+    stats.rings.push_back(further_info(*ring));
+    if (status.state == StreamState::finished && is_read(*ring)) {
+      stats.state = text_of(stopped_.load() ? StreamState::stopped : StreamState::draining);
+    }
   }
+  static_cast<void>(visit_consumers([&](FurtherRing* ring, const ConsumerStatus& row) {
+    const Placement placement = ring != nullptr ? ring->placement() : Placement();
+    stats.consumers.push_back({row.name, placement.text(), row.pid, row.batch_size, row.pace,
+                               row.state, row.position, row.lag, row.samples,
+                               seconds_from_ns(row.wait_ns)});
+    return false;
+  }));
   return stats;
 }
 
@@ -75,9 +113,12 @@ std::string ProducerCore::statistics() const {
   const ProducerStats now = stats();
   json consumers = json::array();
   for (const ConsumerInfo& consumer : now.consumers) consumers.push_back(consumer_json(consumer));
+  json rings = json::array();
+  for (const RingInfo& ring : now.rings) rings.push_back(ring_json(ring));
   std::uint64_t position = now.published;  // where the slowest is
   for (const ConsumerInfo& consumer : now.consumers) {
-    if (consumer.state != "paused") position = std::min(position, consumer.position);
+    const bool stands = consumer.state != "paused" && consumer.state != "observing";
+    if (stands) position = std::min(position, consumer.position);
   }
   return json{{"event", "statistics"},
               {"stream", options_.stream},
@@ -93,8 +134,26 @@ std::string ProducerCore::statistics() const {
               {"placement", "host"},
               {"late_wakeups", now.late_wakeups},
               {"space_wait_seconds", now.space_wait_seconds},
+              {"rings", std::move(rings)},
               {"consumers", std::move(consumers)}}
       .dump();
+}
+
+std::string ProducerCore::set(std::string_view text) {
+  const json command = json::parse(text, nullptr, false);
+  const std::string on_stall =
+      string_of(command, "on_stall", std::string(name_of(options_.on_stall)));
+  if (on_stall != "report" && on_stall != "evict") {
+    throw InvalidArgument("`on_stall` is `report` or `evict`");
+  }
+  const double timeout_s =
+      command.value("stall_timeout_s", static_cast<double>(options_.stall_timeout_ms) / 1000);
+  if (!(timeout_s > 0)) throw InvalidArgument("`stall_timeout_s` must be above 0");
+  const auto timeout_ms = static_cast<std::uint64_t>(timeout_s * 1000);
+  const OnStall what = on_stall == "evict" ? OnStall::evict : OnStall::report;
+  writer_->set_stall_policy(timeout_ms, what);
+  for (const auto& ring : further_) ring->writer().set_stall_policy(timeout_ms, what);
+  return json{{"ok", true}}.dump();
 }
 
 std::string ProducerCore::answer(std::string_view text) {
@@ -107,32 +166,21 @@ std::string ProducerCore::answer(std::string_view text) {
     const std::string reason = string_of(command, "reason", "it was evicted on request");
     if (!evict(consumer, reason)) {
       std::string known;
-      for (const ConsumerStatus& row : writer_->status().consumers) {
+      static_cast<void>(visit_consumers([&](FurtherRing*, const ConsumerStatus& row) {
         known += (known.empty() ? "" : ", ") + row.name;
-      }
+        return false;
+      }));
       throw InvalidArgument("stream `" + options_.stream + "` has no consumer `" + consumer +
                             "`; it has " + (known.empty() ? "none" : known));
     }
     return json{{"ok", true}, {"evicted", consumer}}.dump();
   }
   if (name == "stop") {
-    writer_->stop(string_of(command, "reason", "it was stopped on request"));
+    stop(string_of(command, "reason", "it was stopped on request"));
     over_.store(true, std::memory_order_relaxed);
     return json{{"ok", true}}.dump();
   }
-  if (name == "set") {
-    const std::string on_stall =
-        string_of(command, "on_stall", std::string(name_of(options_.on_stall)));
-    if (on_stall != "report" && on_stall != "evict") {
-      throw InvalidArgument("`on_stall` is `report` or `evict`");
-    }
-    const double timeout_s =
-        command.value("stall_timeout_s", static_cast<double>(options_.stall_timeout_ms) / 1000);
-    if (!(timeout_s > 0)) throw InvalidArgument("`stall_timeout_s` must be above 0");
-    writer_->set_stall_policy(static_cast<std::uint64_t>(timeout_s * 1000),
-                              on_stall == "evict" ? OnStall::evict : OnStall::report);
-    return json{{"ok", true}}.dump();
-  }
+  if (name == "set") return set(text);
   throw InvalidArgument("no command `" + name + "`; there are stats, list, evict, set, stop");
 }
 

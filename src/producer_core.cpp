@@ -2,43 +2,15 @@
 // Copyright 2026 the batchcast authors
 #include "producer_core.hpp"
 
-#include <batchcast/core/clock.hpp>
 #include <batchcast/core/error.hpp>
 
-#include <algorithm>
 #include <cstdio>
 #include <cstring>
-#include <exception>
 
-// Making the ring, and the loans. The door and the commands are in producer_door.cpp and
-// producer_commands.cpp.
+// Making the host ring, and the loans. Further rings and the stream's end are in
+// producer_rings.cpp, the door and the commands in producer_door.cpp and producer_commands.cpp.
 namespace batchcast::detail {
 namespace {
-
-ProducerOptions checked(ProducerOptions options) {
-  check_stream_name(options.stream);
-  check_schema(options.schema);
-  if (options.max_consumers == 0 || options.max_consumers > limits::consumers_max) {
-    throw InvalidArgument("batchcast: max_consumers is " + std::to_string(options.max_consumers) +
-                          "; it must lie between 1 and " + std::to_string(limits::consumers_max) +
-                          ".");
-  }
-  if (options.wait_for > options.max_consumers) {
-    throw InvalidArgument("batchcast: wait_for (" + std::to_string(options.wait_for) +
-                          ") is more than max_consumers (" + std::to_string(options.max_consumers) +
-                          "): they would never all come.");
-  }
-  if (options.samples_per_epoch >= limits::position_max) {
-    throw InvalidArgument("batchcast: samples_per_epoch is beyond 2^63.");
-  }
-  if (options.epochs != 0 && options.samples_per_epoch == 0) {
-    throw InvalidArgument(
-        "batchcast: a number of epochs needs samples_per_epoch. Where an epoch's length is not "
-        "known, "
-        "call end_epoch() after each and finish() after the last.");
-  }
-  return options;
-}
 
 StreamDirectory::Options directory_options(const ProducerOptions& options) {
   StreamDirectory::Options directory;
@@ -51,16 +23,18 @@ StreamDirectory::Options directory_options(const ProducerOptions& options) {
 
 }  // namespace
 
-ProducerCore::ProducerCore(ProducerOptions options)
+ProducerCore::ProducerCore(ProducerOptions options, const RingMaker& make_further)
     : options_(checked(std::move(options))), directory_(directory_options(options_)) {
   all_fields_ = options_.schema;
   all_fields_.push_back({std::string(sample_id_name), DType::u64, {}});
   // Each consumer holds its connection, its pidfd and its desk open here.
   constexpr std::uint64_t descriptors_each = 3;
   constexpr std::uint64_t descriptors_besides = 64 + limits::fields_max;
-  raise_open_files_limit(options_.max_consumers * descriptors_each + descriptors_besides);
+  const std::uint64_t rings = 1 + options_.places.size();
+  raise_open_files_limit(rings * (options_.max_consumers * descriptors_each + descriptors_besides));
   make_ring();
   make_board();
+  make_further_rings(make_further);
   start_serving();
 }
 
@@ -141,7 +115,8 @@ void ProducerCore::make_board() {
   spec.capacity = plan_.capacity;
   spec.samples_per_epoch = options_.samples_per_epoch;
   spec.epochs = options_.epochs;
-  spec.consumers_max = options_.max_consumers;
+  // Mirrors stand on it too, and take no consumer's place: they come first.
+  spec.consumers_max = options_.max_consumers + static_cast<std::uint32_t>(options_.places.size());
   spec.pure = options_.pure;
   const std::uint64_t page = page_bytes();
   const std::uint64_t bytes = (board_bytes_for(spec) + page - 1) / page * page;
@@ -159,8 +134,7 @@ void ProducerCore::make_board() {
   writer.on_stall = options_.on_stall;
   writer.log = [this](LogLevel level, std::string_view text) { log(level, text); };
   writer.on_evicted = [this](std::uint64_t tenant, const std::string& reason) {
-    log(LogLevel::warning, "evicted a consumer: " + reason);
-    if (doorkeeper_) doorkeeper_->evict(tenant, reason);
+    tell_evicted(tenant, reason);
   };
   writer_ = std::make_unique<RingWriter>(Board(board_->data()), std::move(writer));
 }
@@ -171,6 +145,7 @@ void ProducerCore::start_serving() {
   door.layout_version = layout_version;
   door.log = options_.log;
   doorkeeper_ = std::make_unique<Doorkeeper>(directory_, *this, std::move(door));
+  door_.store(doorkeeper_.get());
   ControlServer::Options control;
   control.control_path = directory_.paths().control;
   control.events_path = directory_.paths().events;
@@ -181,9 +156,17 @@ void ProducerCore::start_serving() {
 }
 
 ProducerCore::~ProducerCore() {
-  // Nobody may come in or ask while the rest is taken down.
+  // Nobody may come in or ask while the rest is taken down. Mirrors may evict to the last.
   control_.reset();
+  if (doorkeeper_) doorkeeper_->stop();
+  further_.clear();
+  door_.store(nullptr);
   doorkeeper_.reset();
+}
+
+void ProducerCore::tell_evicted(ConsumerKey key, const std::string& reason) {
+  log(LogLevel::warning, "evicted a consumer: " + reason);
+  if (Doorkeeper* door = door_.load()) door->evict(key, reason);
 }
 
 std::optional<LoanContents> ProducerCore::loan(std::uint64_t samples_max, int timeout_ms) {
@@ -219,42 +202,6 @@ void ProducerCore::publish(const LoanContents& loan) {
 
 void ProducerCore::give_back(const LoanContents& loan) noexcept {
   writer_->give_back({loan.position, loan.size, loan.epoch});
-}
-
-bool ProducerCore::finish(int linger_ms) {
-  check_process();
-  writer_->finish();
-  over_.store(true, std::memory_order_relaxed);
-  const std::uint64_t started_ns = now_ns();
-  for (;;) {
-    int left_ms = linger_ms;
-    if (linger_ms >= 0) {
-      const auto waited_ms = static_cast<std::int64_t>((now_ns() - started_ns) / 1'000'000);
-      left_ms = static_cast<int>(std::max<std::int64_t>(0, linger_ms - waited_ms));
-    }
-    if (!writer_->wait_drained(left_ms)) return false;
-    if (writer_->close()) return true;  // else somebody came at the last moment
-  }
-}
-
-void ProducerCore::end() noexcept {
-  try {
-    const WriterStatus status = writer_->status();
-    const bool begun =
-        status.state == StreamState::starting || status.state == StreamState::running;
-    if (status.state == StreamState::draining || (begun && writer_->all_made())) {
-      static_cast<void>(finish(options_.linger_ms));
-    } else if (begun) {
-      if (std::uncaught_exceptions() > 0) {
-        writer_->fail("the producer ended with an exception");
-      } else {
-        writer_->stop("the producer ended before its last epoch");
-      }
-    }
-    if (writer_->status().state != StreamState::failed) directory_.forget_log();
-  } catch (const std::exception& error) {
-    log(LogLevel::error, std::string("could not end the stream in order: ") + error.what());
-  }
 }
 
 void ProducerCore::check_process() const {

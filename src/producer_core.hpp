@@ -13,7 +13,10 @@
 #include <batchcast/ring/window.hpp>
 #include <batchcast/ring/writer.hpp>
 
+#include "further_ring.hpp"
+
 #include <atomic>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -23,11 +26,17 @@
 
 namespace batchcast::detail {
 
-/// What a producer serves with: the name, the memory, the ring's writer, the door and the control
-/// socket, in the order in which they must come up, and the reverse of which they go down.
+/// Throws InvalidArgument for options that cannot be served.
+[[nodiscard]] ProducerOptions checked(ProducerOptions options);
+
+/// What a producer serves with: the name, the memory, the ring's writer, the further rings, the
+/// door and the control socket, in the order in which they must come up, and the reverse of which
+/// they go down.
 class ProducerCore final : public DoorEvents {
  public:
-  explicit ProducerCore(ProducerOptions options);
+  using RingMaker = std::function<std::unique_ptr<FurtherRing>(FurtherRing::Parts)>;
+
+  explicit ProducerCore(ProducerOptions options, const RingMaker& make_ring = make_device_ring);
   ~ProducerCore() override;
 
   [[nodiscard]] bool in_forked_child() const noexcept { return fork_guard_.in_child(); }
@@ -41,6 +50,8 @@ class ProducerCore final : public DoorEvents {
   }
 
   bool finish(int linger_ms);
+  void stop(const std::string& reason) noexcept;
+  [[nodiscard]] bool stop_if_unattended(std::uint64_t for_ns, const std::string& reason) noexcept;
   void end() noexcept;
   [[nodiscard]] bool evict(std::string_view consumer, const std::string& reason);
   [[nodiscard]] ProducerStats stats() const;
@@ -61,14 +72,54 @@ class ProducerCore final : public DoorEvents {
   void tick() override;
 
  private:
+  /// The ring of one consumer.
+  struct Seat {
+    FurtherRing* ring = nullptr;  ///< null: the host ring
+    std::uint32_t index = 0;
+  };
+  using Deadline = std::function<int()>;  ///< milliseconds that are left; negative: no end
+
   void make_ring();
   [[nodiscard]] bool make_segments(const MemoryChoice& choice);
   void make_board();
+  void make_further_rings(const RingMaker& make_ring);
   void start_serving();
+  void tell_evicted(ConsumerKey key, const std::string& reason);
+  [[nodiscard]] bool drain_host(const Deadline& left_ms);
+  [[nodiscard]] bool drain(FurtherRing& ring, const Deadline& left_ms);
+
   [[nodiscard]] std::string answer(std::string_view command);
+  [[nodiscard]] std::string set(std::string_view command);
   [[nodiscard]] std::string statistics() const;
-  [[nodiscard]] std::optional<std::uint32_t> index_of(ConsumerKey key) const;
-  [[nodiscard]] std::string consumer_name(std::uint32_t index) const;
+
+  [[nodiscard]] RingWriter& writer_of(FurtherRing* ring) const noexcept;
+  /// Null for the host ring; nothing where the stream is not served there.
+  [[nodiscard]] std::optional<FurtherRing*> ring_at(const std::string& placement) const;
+  [[nodiscard]] Refusal not_served_at(const std::string& placement) const;
+  [[nodiscard]] std::optional<Refusal> refusal_of_size(std::uint64_t batch_size,
+                                                       FurtherRing* ring) const;
+  [[nodiscard]] Admission welcomed(const Admitted& admitted, FurtherRing* ring) const;
+  [[nodiscard]] bool count_trainers();
+  void look_for_demand(FurtherRing* ring);
+  /// The same of two consumers on different rings would be evicted as one.
+  [[nodiscard]] std::string name_for(const std::string& wanted) const;
+  [[nodiscard]] std::optional<Seat> seat_of(ConsumerKey key) const;
+  [[nodiscard]] std::string consumer_name(const Seat& seat) const;
+  /// Calls `visit(ring, row)` for each consumer of each ring, until that returns true.
+  template <class Visit>
+  bool visit_consumers(Visit visit) const {
+    const auto visit_ring = [&](FurtherRing* ring) {
+      for (const ConsumerStatus& row : writer_of(ring).status().consumers) {
+        if (!row.mirrors && visit(ring, row)) return true;
+      }
+      return false;
+    };
+    if (visit_ring(nullptr)) return true;
+    for (const auto& ring : further_) {
+      if (visit_ring(ring.get())) return true;
+    }
+    return false;
+  }
   void log(LogLevel level, std::string_view text) const;
 
   ProducerOptions options_;
@@ -86,14 +137,19 @@ class ProducerCore final : public DoorEvents {
   std::unique_ptr<Populator> populator_;
   std::unique_ptr<RingWriter> writer_;
   std::atomic<bool> over_{false};
+  std::atomic<bool> stopped_{false};  ///< nobody waits any more for those who drain
+
+  std::shared_ptr<HostPins> host_pins_;
+  std::vector<std::unique_ptr<FurtherRing>> further_;  ///< the same from start to end
 
   mutable std::mutex mutex_;  ///< of the next three
-  std::map<ConsumerKey, std::uint32_t> index_of_;
+  std::map<ConsumerKey, Seat> seats_;
   std::uint64_t rated_published_ = 0;
   std::uint64_t rated_at_ns_ = 0;
   std::atomic<double> samples_per_second_{0};
 
   // Last: their threads call into all of the above.
+  std::atomic<Doorkeeper*> door_{nullptr};  ///< for the threads of further rings
   std::unique_ptr<Doorkeeper> doorkeeper_;
   std::unique_ptr<ControlServer> control_;
 };

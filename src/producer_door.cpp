@@ -43,17 +43,50 @@ RefusalKind kind_of(NotAdmitted::Reason reason) noexcept {
 
 }  // namespace
 
+std::optional<FurtherRing*> ProducerCore::ring_at(const std::string& placement) const {
+  if (placement == Placement().text()) return nullptr;
+  for (const auto& ring : further_) {
+    if (ring->id() == placement) return ring.get();
+  }
+  return std::nullopt;
+}
+
+Refusal ProducerCore::not_served_at(const std::string& placement) const {
+  std::string where = "in host memory";
+  for (const auto& ring : further_) {
+    where += (ring == further_.back() ? " and on " : ", on ") + ring->placement().text() + " (" +
+             ring->id() + ")";
+  }
+  return {RefusalKind::placement,
+          "batchcast: stream `" + options_.stream + "` is served " + where + ", not on the GPU " +
+              placement +
+              ". Start its producer with --place and the number that this GPU has there "
+              "(`batchcast doctor` lists them), or attach with placement `host`"};
+}
+
+std::optional<Refusal> ProducerCore::refusal_of_size(std::uint64_t batch_size,
+                                                     FurtherRing* ring) const {
+  const std::uint64_t capacity = ring != nullptr ? ring->capacity() : plan_.capacity;
+  if (batch_size <= capacity) return std::nullopt;
+  const std::string which =
+      ring != nullptr ? "the ring on " + ring->placement().text() : std::string("the ring");
+  const std::string cure =
+      ring != nullptr
+          ? "--device-memory " + std::to_string(ring->memory_for_samples(batch_size))
+          : "--memory " + std::to_string(memory_for(all_fields_, batch_size, plan_.granularity));
+  return Refusal{RefusalKind::ring_too_small,
+                 "batchcast: stream `" + options_.stream + "`: a batch of " +
+                     std::to_string(batch_size) + " samples does not fit into " + which +
+                     ", which spans " + std::to_string(capacity) + ". Serve it with " + cure +
+                     " bytes or more, or ask for smaller batches"};
+}
+
 AdmissionReply ProducerCore::admit(const Hello& hello, const PeerIdentity& peer) {
   const std::string stream = "batchcast: stream `" + options_.stream + "`: ";
-  if (hello.batch_size > plan_.capacity) {
-    return Refusal{
-        RefusalKind::ring_too_small,
-        stream + "a batch of " + std::to_string(hello.batch_size) +
-            " samples does not fit into the ring, which spans " + std::to_string(plan_.capacity) +
-            ". Serve it with --memory " +
-            std::to_string(memory_for(all_fields_, hello.batch_size, plan_.granularity)) +
-            " bytes or more, or ask for smaller batches"};
-  }
+  const auto found = ring_at(hello.placement);
+  if (!found) return not_served_at(hello.placement);
+  FurtherRing* const ring = *found;
+  if (auto refusal = refusal_of_size(hello.batch_size, ring)) return std::move(*refusal);
   std::shared_ptr<DeskMemory> memory;
   try {
     memory = std::make_shared<DeskMemory>(Segment::create_small("desk", page_bytes()));
@@ -61,7 +94,7 @@ AdmissionReply ProducerCore::admit(const Hello& hello, const PeerIdentity& peer)
     return Refusal{RefusalKind::busy, stream + "no desk could be made: " + error.what()};
   }
   AdmitRequest request;
-  request.name = hello.name.empty() ? "consumer" : hello.name;
+  request.name = name_for(hello.name.empty() ? "consumer" : hello.name);
   request.pid = static_cast<std::uint32_t>(peer.pid != 0 ? peer.pid : hello.pid);
   request.batch_size = static_cast<std::uint32_t>(hello.batch_size);
   request.pace = hello.pace;
@@ -69,21 +102,38 @@ AdmissionReply ProducerCore::admit(const Hello& hello, const PeerIdentity& peer)
   request.cursor = hello.cursor;
   request.between_epochs = hello.between_epochs;
   request.observes = hello.observes;
-  auto reply = writer_->admit(
-      request, std::shared_ptr<Desk>(memory, reinterpret_cast<Desk*>(memory->mapping.data())));
+  std::shared_ptr<Desk> desk(memory, reinterpret_cast<Desk*>(memory->mapping.data()));
+  auto reply = ring != nullptr ? ring->admit(request, std::move(desk))
+                               : writer_->admit(request, std::move(desk));
   if (const auto* refusal = std::get_if<NotAdmitted>(&reply)) {
     return Refusal{kind_of(refusal->reason), stream + refusal->text};
   }
   const Admitted& admitted = std::get<Admitted>(reply);
+  if (!count_trainers() && ring != nullptr) {
+    // It ended while this consumer came, for want of any.
+    ring->writer().remove(admitted.index, admitted.tenant);
+    look_for_demand(ring);
+    static_cast<void>(count_trainers());
+    return Refusal{RefusalKind::stopped, stream + "it has just ended"};
+  }
   {
     const std::lock_guard lock(mutex_);
-    index_of_[admitted.tenant] = admitted.index;
+    seats_[admitted.tenant] = {ring, admitted.index};
   }
   log(LogLevel::info,
       "`" + admitted.name + "` (pid " + std::to_string(request.pid) + ") " +
           (request.observes ? std::string("looks on")
-                            : "joined at position " + std::to_string(admitted.position)));
+                            : "joined at position " + std::to_string(admitted.position)) +
+          (ring != nullptr ? " on " + ring->placement().text() : ""));
+  Admission admission = welcomed(admitted, ring);
+  admission.welcome.desk_bytes = memory->segment.bytes();
+  admission.descriptors[1] = memory->segment.fd();
+  admission.hold = std::move(memory);
+  return admission;
+}
 
+Admission ProducerCore::welcomed(const Admitted& admitted, FurtherRing* ring) const {
+  const Segment& board = ring != nullptr ? ring->board() : *board_segment_;
   Admission admission;
   admission.key = admitted.tenant;
   Welcome& welcome = admission.welcome;
@@ -93,12 +143,16 @@ AdmissionReply ProducerCore::admit(const Hello& hello, const PeerIdentity& peer)
   welcome.name = admitted.name;
   welcome.position = admitted.position;
   welcome.samples_to_come = admitted.samples_to_come;
-  welcome.board_bytes = board_segment_->bytes();
-  welcome.desk_bytes = memory->segment.bytes();
-  admission.descriptors = {board_segment_->fd(), memory->segment.fd(), pidfd_.get()};
-  for (const Segment& segment : segments_) {
-    welcome.segment_bytes.push_back(segment.bytes());
-    admission.descriptors.push_back(segment.fd());
+  welcome.board_bytes = board.bytes();
+  constexpr int its_desk = -1;  // put in by the caller, whose it is
+  admission.descriptors = {board.fd(), its_desk, pidfd_.get()};
+  if (ring != nullptr) {
+    ring->offer(welcome, admission.descriptors);
+  } else {
+    for (const Segment& segment : segments_) {
+      welcome.segment_bytes.push_back(segment.bytes());
+      admission.descriptors.push_back(segment.fd());
+    }
   }
   if (admitted.samples_to_come > 0) {
     std::string note = "joins at position " + std::to_string(admitted.position) + ", " +
@@ -111,41 +165,57 @@ AdmissionReply ProducerCore::admit(const Hello& hello, const PeerIdentity& peer)
     }
     welcome.notes.push_back(std::move(note));
   }
-  admission.hold = std::move(memory);
   return admission;
 }
 
-std::optional<std::uint32_t> ProducerCore::index_of(ConsumerKey key) const {
+std::string ProducerCore::name_for(const std::string& wanted) const {
+  const auto taken = [&](const std::string& name) {
+    return visit_consumers(
+        [&](FurtherRing*, const ConsumerStatus& row) { return row.name == name; });
+  };
+  std::string name = wanted;
+  for (int number = 2; !further_.empty() && taken(name); ++number) {
+    const std::string suffix = "-" + std::to_string(number);
+    name = wanted.substr(0, limits::consumer_name_bytes_max - suffix.size()) + suffix;
+  }
+  return name;
+}
+
+std::optional<ProducerCore::Seat> ProducerCore::seat_of(ConsumerKey key) const {
   const std::lock_guard lock(mutex_);
-  const auto found = index_of_.find(key);
-  if (found == index_of_.end()) return std::nullopt;
+  const auto found = seats_.find(key);
+  if (found == seats_.end()) return std::nullopt;
   return found->second;
 }
 
-std::string ProducerCore::consumer_name(std::uint32_t index) const {
-  for (const ConsumerStatus& consumer : writer_->status().consumers) {
-    if (consumer.index == index) return consumer.name;
+std::string ProducerCore::consumer_name(const Seat& seat) const {
+  for (const ConsumerStatus& consumer : writer_of(seat.ring).status().consumers) {
+    if (consumer.index == seat.index) return consumer.name;
   }
-  return "consumer " + std::to_string(index);
+  return "consumer " + std::to_string(seat.index);
 }
 
 void ProducerCore::left(ConsumerKey key, Leaving how) {
-  const auto index = index_of(key);
-  if (!index) return;
-  const std::string name = consumer_name(*index);
-  writer_->remove(*index, key);
+  const auto seat = seat_of(key);
+  if (!seat) return;
+  const std::string name = consumer_name(*seat);
+  writer_of(seat->ring).remove(seat->index, key);
   {
     const std::lock_guard lock(mutex_);
-    index_of_.erase(key);
+    seats_.erase(key);
   }
+  look_for_demand(seat->ring);
+  static_cast<void>(count_trainers());
   log(how == Leaving::misbehaved ? LogLevel::warning : LogLevel::info,
       "`" + name + "` is gone (" + std::string(name_of(how)) + ")");
 }
 
 std::variant<Rejoined, Refusal> ProducerCore::rejoin(ConsumerKey key, const Rejoin& rejoin) {
-  const auto index = index_of(key);
-  if (!index) return Refusal{RefusalKind::busy, "batchcast: this consumer is not attached"};
-  const auto reply = writer_->resume(*index, key, rejoin.join, rejoin.cursor);
+  const auto seat = seat_of(key);
+  if (!seat) return Refusal{RefusalKind::busy, "batchcast: this consumer is not attached"};
+  const auto reply = seat->ring != nullptr
+                         ? seat->ring->resume(seat->index, key, rejoin.join, rejoin.cursor)
+                         : writer_->resume(seat->index, key, rejoin.join, rejoin.cursor);
   if (const auto* refusal = std::get_if<NotAdmitted>(&reply)) {
     return Refusal{kind_of(refusal->reason),
                    "batchcast: stream `" + options_.stream + "`: " + refusal->text};
@@ -156,10 +226,22 @@ std::variant<Rejoined, Refusal> ProducerCore::rejoin(ConsumerKey key, const Rejo
 }
 
 void ProducerCore::paused(ConsumerKey key) {
-  if (const auto index = index_of(key)) writer_->pause(*index, key);
+  const auto seat = seat_of(key);
+  if (!seat) return;
+  writer_of(seat->ring).pause(seat->index, key);
+  look_for_demand(seat->ring);
+}
+
+bool ProducerCore::evict(std::string_view consumer, const std::string& reason) {
+  return visit_consumers([&](FurtherRing* ring, const ConsumerStatus& row) {
+    if (row.name != consumer || !writer_of(ring).evict(row.index, row.tenant)) return false;
+    if (Doorkeeper* door = door_.load()) door->evict(row.tenant, reason);
+    return true;
+  });
 }
 
 void ProducerCore::tick() {
+  for (const auto& ring : further_) ring->look_for_demand();
   constexpr std::uint64_t rate_over_ns = 1'000'000'000;
   const std::uint64_t now = now_ns();
   const std::uint64_t published = order::load_published(BoardView(board_->data()).progress());
@@ -174,16 +256,6 @@ void ProducerCore::tick() {
       std::memory_order_relaxed);
   rated_at_ns_ = now;
   rated_published_ = published;
-}
-
-bool ProducerCore::evict(std::string_view consumer, const std::string& reason) {
-  for (const ConsumerStatus& row : writer_->status().consumers) {
-    if (row.name != consumer) continue;
-    if (!writer_->evict(row.index, row.tenant)) return false;
-    if (doorkeeper_) doorkeeper_->evict(row.tenant, reason);
-    return true;
-  }
-  return false;
 }
 
 }  // namespace batchcast::detail

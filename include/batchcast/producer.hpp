@@ -143,6 +143,16 @@ struct ConsumerInfo {
   double wait_seconds = 0;
 };
 
+/// One of the rings that show a stream.
+struct RingInfo {
+  std::string placement;  ///< host, cuda:0
+  std::string id;         ///< host, or the GPU's UUID
+  std::uint64_t capacity = 0;
+  std::uint64_t memory = 0;  ///< bytes of samples there
+  std::uint64_t published = 0;
+  std::string state;  ///< the stream's, or resting: nobody there asks for samples
+};
+
 struct ProducerStats {
   std::string state;
   std::uint64_t epoch = 0;
@@ -151,6 +161,7 @@ struct ProducerStats {
   std::uint64_t space_waits = 0;
   double space_wait_seconds = 0;
   double samples_per_second = 0;  ///< over the last second
+  std::vector<RingInfo> rings;    ///< the one in host memory first
   std::vector<ConsumerInfo> consumers;
 };
 
@@ -158,7 +169,7 @@ struct ProducerStats {
 /// child cannot use it, and its destructor does nothing there.
 class Producer {
  public:
-  /// Throws InvalidArgument, StreamTaken, OutOfMemory, SystemError.
+  /// Throws InvalidArgument, StreamTaken, OutOfMemory, SystemError, GpuUnavailable, GpuError.
   explicit Producer(ProducerOptions options);
   /// Ends the stream as `finish` does if its last epoch was made, and as `stop` otherwise.
   ~Producer();
