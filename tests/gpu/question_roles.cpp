@@ -73,7 +73,7 @@ void write_into(cuda::Stream& stream, const DeviceSegment& segment) {
                           segment.bytes());
     stream.wait();
   } catch (const Error& error) {
-    say("refused because=" + std::string(error.what()));
+    say("refused: " + std::string(error.what()));
     return;
   }
   say("wrote");

@@ -23,7 +23,7 @@ namespace batchcast::testing {
 namespace {
 
 void answer(const std::string& question, const std::string& text) {
-  std::printf("%s: %s\n", question.c_str(), text.c_str());
+  std::printf("> %s: %s\n", question.c_str(), text.c_str());
   std::fflush(stdout);
 }
 
