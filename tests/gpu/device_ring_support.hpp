@@ -101,16 +101,23 @@ class HostRing {
     if (writer->claim(n, timeout_ms, ticket) != Claim::granted) return 0;
     Receipt receipt;
     for (std::uint64_t p = ticket.position; p < ticket.position + ticket.size; ++p) {
-      for (std::size_t f = 0; f + 1 < fields.size(); ++f) {
-        std::byte* const sample = windows[f].at(p);
-        for (std::uint64_t i = 0; i < windows[f].sample_bytes; ++i) sample[i] = byte_of(f, p, i);
-      }
+      make(p);
       const std::uint64_t id = id_of(p);
-      std::memcpy(windows.back().at(p), &id, sizeof id);
       receipt.add(std::span(&id, 1));
     }
     writer->publish(ticket, receipt);
     return ticket.size;
+  }
+  /// Writes one sample.
+  void make(std::uint64_t position) noexcept {
+    for (std::size_t f = 0; f + 1 < fields.size(); ++f) {
+      std::byte* const sample = windows[f].at(position);
+      for (std::uint64_t i = 0; i < windows[f].sample_bytes; ++i) {
+        sample[i] = byte_of(f, position, i);
+      }
+    }
+    const std::uint64_t id = id_of(position);
+    std::memcpy(windows.back().at(position), &id, sizeof id);
   }
   /// All that it takes now.
   std::uint64_t fill() {
@@ -192,7 +199,7 @@ inline AdmitRequest joining(Join join, std::uint64_t cursor = 0) {
 class DeviceTrainer final : public ReaderHost {
  public:
   DeviceTrainer(detail::FurtherRing& ring, const AdmitRequest& request)
-      : ring_(ring),
+      : ring_(&ring),
         desk_(std::make_shared<Desk>()),
         board_segment_(Segment::adopt("board", duplicate(ring.board().fd()), ring.board().bytes(),
                                       Seals::future_write)),
@@ -216,9 +223,12 @@ class DeviceTrainer final : public ReaderHost {
   void leave() {
     if (!reader) return;
     reader.reset();
-    ring_.writer().remove(admitted.index, admitted.tenant);
-    ring_.look_for_demand();
+    if (ring_ == nullptr) return;
+    ring_->writer().remove(admitted.index, admitted.tenant);
+    ring_->look_for_demand();
   }
+  /// Before its ring goes.
+  void outlive_ring() { ring_ = nullptr; }
 
   bool producer_is_dead() noexcept override { return false; }
   std::string why_revoked() override { return "a test said so"; }
@@ -280,7 +290,7 @@ class DeviceTrainer final : public ReaderHost {
 
   void map() {
     std::vector<int> descriptors;
-    ring_.offer(welcome, descriptors);
+    ring_->offer(welcome, descriptors);
     auto device = cuda::Device::open_uuid(welcome.placement);
     std::size_t next = 0;
     for (std::size_t i = 0; i < welcome.segment_bytes.size(); ++i) {
@@ -308,7 +318,7 @@ class DeviceTrainer final : public ReaderHost {
     CHECK(next == descriptors.size());
   }
 
-  detail::FurtherRing& ring_;
+  detail::FurtherRing* ring_;
   std::shared_ptr<Desk> desk_;
   Segment board_segment_;
   Mapping board_;
