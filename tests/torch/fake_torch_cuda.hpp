@@ -16,6 +16,7 @@
 
 #include <cstdint>
 #include <cstdlib>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -36,6 +37,7 @@ struct FakeGpuNotes {
   std::vector<c10::StreamId> recorded_streams;  ///< by record_stream
   c10::DeviceIndex device = 0;                  ///< current
   c10::StreamId stream = 0;                     ///< current on all devices
+  std::map<c10::StreamId, void*> handles;       ///< of streams that a driver knows
 };
 
 [[nodiscard]] inline FakeGpuNotes& fake_gpus() {
@@ -65,6 +67,8 @@ struct FakeCudaGuard final : c10::impl::DeviceGuardImplInterface {
   c10::DeviceIndex deviceCount() const noexcept override { return 2; }
   // Older ones do not ask for it.
   virtual void* getStreamNativeHandle(const Stream stream) const {
+    const auto known = fake_gpus().handles.find(stream.id());
+    if (known != fake_gpus().handles.end()) return known->second;
     return reinterpret_cast<void*>(0x1000 + stream.id());
   }
 };

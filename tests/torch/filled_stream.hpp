@@ -14,6 +14,7 @@
 #include <stdexcept>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace batchcast::testing {
 
@@ -47,10 +48,12 @@ inline constexpr std::int64_t image_elements = std::int64_t{3} * 8 * 8;
 /// numbers, `label` the number of the sample modulo ten, all others random bytes (bool: 0 and 1).
 class FilledStream {
  public:
-  explicit FilledStream(Schema schema, std::uint64_t samples, std::uint64_t memory = 8 << 20)
+  explicit FilledStream(Schema schema, std::uint64_t samples, std::uint64_t memory = 8 << 20,
+                        std::vector<Placement> places = {})
       : producer_({.stream = "filled",
                    .schema = std::move(schema),
                    .memory = memory,
+                   .places = std::move(places),
                    .samples_per_epoch = samples,
                    .epochs = 1,
                    .linger_ms = 0,
