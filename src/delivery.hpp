@@ -72,8 +72,8 @@ class Delivery {
                            void (*done)(void* context) noexcept) noexcept = 0;
 };
 
-/// On that GPU. Throws GpuUnavailable, also in a forked child of a process that has used CUDA, and
-/// GpuError; in a build without CUDA always GpuUnavailable.
+/// On that GPU. Throws GpuUnavailable, GpuError, and Forked in a child of a process that has used
+/// CUDA; in a build without CUDA always GpuUnavailable.
 [[nodiscard]] std::unique_ptr<Delivery> make_delivery(unsigned device);
 
 }  // namespace batchcast::detail

@@ -21,7 +21,7 @@ struct TrainAndTest {
   Checker test_checker;
 
   static ConsumerOptions options_of(const Words& words, const char* stream, BetweenEpochs between) {
-    ConsumerOptions options;
+    ConsumerOptions options = stream_options();
     options.stream = stream;
     options.name = words.text("name");
     options.batch_size = static_cast<std::uint64_t>(words.number("batch"));
@@ -78,7 +78,7 @@ ProducerOptions options_of(const char* stream, std::uint64_t samples) {
 }  // namespace
 
 TEST_CASE("two trainers that evaluate at different cadences do not wait for each other for ever",
-          "[cadence][short]") {
+          "[cadence][short][device]") {
   const OwnDirectory directory;
   ProducerOptions train_options = options_of("train", 1'500);
   train_options.wait_for = 2;

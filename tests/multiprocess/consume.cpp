@@ -102,6 +102,8 @@ std::string kind_of(const std::exception& error) {
   if (is<Revoked>(error)) return "Revoked";
   if (is<RingTooSmall>(error)) return "RingTooSmall";
   if (is<Missed>(error)) return "Missed";
+  if (is<GpuUnavailable>(error)) return "GpuUnavailable";
+  if (is<GpuError>(error)) return "GpuError";
   if (is<Forked>(error)) return "Forked";
   if (is<ReceiptMismatch>(error)) return "ReceiptMismatch";
   if (is<Refused>(error)) return "Refused";
@@ -165,12 +167,20 @@ Consumed consume(const ConsumerOptions& options, const ConsumePlan& plan,
   return consumed;
 }
 
+ConsumerOptions stream_options() {
+  ConsumerOptions options;
+  options.stream = "s";
+  options.placement = test_placement();
+  return options;
+}
+
 ConsumerOptions consumer_options(const Words& words) {
   const auto size = [&](const char* key, std::int64_t otherwise) {
     return static_cast<std::uint64_t>(words.number(key, otherwise));
   };
-  ConsumerOptions options;
+  ConsumerOptions options = stream_options();
   options.stream = words.text("stream", "s");
+  if (words.has("placement")) options.placement = words.text("placement");
   options.batch_size = size("batch", 37);
   options.name = words.text("name", "c");
   options.pace = words.text("pace") == "free" ? Pace::free : Pace::lockstep;

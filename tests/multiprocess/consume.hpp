@@ -48,6 +48,8 @@ struct Consumed {
 /// The type of one of batchcast's exceptions.
 [[nodiscard]] std::string kind_of(const std::exception& error);
 
+/// For the stream `s`, where the tests take it.
+[[nodiscard]] ConsumerOptions stream_options();
 /// Options and plan as the `consume` role takes them.
 [[nodiscard]] ConsumerOptions consumer_options(const Words& words);
 [[nodiscard]] ConsumePlan consume_plan(const Words& words);

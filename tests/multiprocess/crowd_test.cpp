@@ -28,8 +28,7 @@ int come_and_go(const Words& words) {
   std::mt19937_64 random(static_cast<std::uint64_t>(words.number("seed")));
   std::string fault;
   for (std::int64_t i = 0; i < words.number("times") && fault.empty(); ++i) {
-    ConsumerOptions options;
-    options.stream = "s";
+    ConsumerOptions options = stream_options();
     options.batch_size = 1 + random() % 64;
     options.explain_faults = random() % 2 == 0;
     if (random() % 4 == 0) options.between_epochs = BetweenEpochs::let_go;

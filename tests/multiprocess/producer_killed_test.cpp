@@ -30,6 +30,7 @@ int produce(const Words& words) {
   options.stream = words.text("stream", "s");
   options.epochs = size("epochs", 0);
   options.wait_for = static_cast<std::uint32_t>(size("wait_for", 0));
+  if (words.has("place")) options.places = {words.text("place")};
   ServePlan plan;
   plan.threads = static_cast<unsigned>(size("threads", 1));
   plan.loan_max = size("loan_max", 16);
@@ -83,14 +84,13 @@ Drained drain(Consumer& consumer, Checker& checker) {
 }  // namespace
 
 TEST_CASE("a killed producer's samples are drained, and its successor goes on",
-          "[producer][short]") {
+          "[producer][short][device]") {
   const OwnDirectory directory;
   std::vector<double> waits_ms;
   for (std::uint64_t round = 0; round < scaled(20, 3); ++round) {
     Process first("produce", {"threads=3", "n=100000"});
     static_cast<void>(first.expect("serves"));
-    ConsumerOptions options;
-    options.stream = "s";
+    ConsumerOptions options = stream_options();
     options.batch_size = 7 + round;
     Consumer consumer(options);
     Checker checker(100'000);
@@ -136,7 +136,7 @@ TEST_CASE("a loop's cursor survives its producer", "[producer][short]") {
   CHECK(words.number("cursor") == words.number("first") + words.number("samples"));
 }
 
-TEST_CASE("a failed producer's reason reaches every consumer", "[producer][short]") {
+TEST_CASE("a failed producer's reason reaches every consumer", "[producer][short][device]") {
   const OwnDirectory directory;
   Process producer("produce", {});
   static_cast<void>(producer.expect("serves"));

@@ -2,6 +2,9 @@
 // Copyright 2026 the batchcast authors
 #include "samples.hpp"
 
+#include "host_copy.hpp"
+
+#include <cstdlib>
 #include <cstring>
 #include <stdexcept>
 
@@ -55,6 +58,11 @@ Schema schema_of(const std::string& kind) {
   return schema;
 }
 
+Placement test_placement() {
+  const char* text = std::getenv("BATCHCAST_TEST_PLACEMENT");
+  return text == nullptr ? Placement() : Placement(text);
+}
+
 std::uint64_t id_at(std::uint64_t position) noexcept { return mix(position + 77); }
 
 namespace {
@@ -94,6 +102,7 @@ void scribble(const Loan& loan) {
 }
 
 std::string fault_of(const Batch& batch) {
+  if (!batch.placement().is_host()) return fault_of(detail::copy_to_host(batch));
   const auto ids = batch.sample_ids();
   for (std::size_t i = 0; i < ids.size(); ++i) {
     if (ids[i] != id_at(batch.position() + i)) {

@@ -21,7 +21,11 @@ void fill(const Loan& loan);
 /// Writes what no sample is.
 void scribble(const Loan& loan);
 
-/// What is wrong with a batch, byte by byte; empty if nothing is.
+/// Where the tests' streams are served besides the host, and taken: BATCHCAST_TEST_PLACEMENT, else
+/// the host.
+[[nodiscard]] Placement test_placement();
+
+/// What is wrong with a batch, byte by byte, wherever it is; empty if nothing is.
 [[nodiscard]] std::string fault_of(const Batch& batch);
 
 /// Follows a consumer: every byte, and every position once.

@@ -88,6 +88,7 @@ ProducerOptions producer_options(const std::string& schema, std::uint64_t sample
   options.samples_per_epoch = samples_per_epoch;
   options.memory = memory;
   options.linger_ms = 20'000;
+  if (!test_placement().is_host()) options.places = {test_placement()};
   return options;
 }
 

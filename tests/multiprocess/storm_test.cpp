@@ -158,7 +158,7 @@ TEST_CASE("killed consumers cost the others nothing: a breeze", "[storm][short]"
   storm("a breeze", "padded", 256 << 10, {.threads = 2, .loan_max = 16}, scaled(100, 10));
 }
 
-TEST_CASE("killed consumers cost the others nothing: several loans in flight", "[storm]") {
+TEST_CASE("killed consumers cost the others nothing: several loans in flight", "[storm][device]") {
   storm("storm with loans in flight", "mixed", 256 << 10, {.threads = 3, .loan_max = 24},
         scaled(900, 20));
 }

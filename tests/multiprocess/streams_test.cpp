@@ -35,7 +35,7 @@ void publish_some(Producer& producer, std::uint64_t samples) {
 
 }  // namespace
 
-TEST_CASE("epochs of unknown length, left early by several consumers", "[streams][short]") {
+TEST_CASE("epochs of unknown length, left early by several consumers", "[streams][short][device]") {
   const OwnDirectory directory;
   const std::uint64_t seed = test_seed("unknown epochs");
   std::mt19937_64 random(seed);
@@ -90,7 +90,8 @@ TEST_CASE("consumers that came first notice the stream within 50 ms", "[streams]
   CHECK(percentile(delays_ms, 0.5) <= (slow_build() ? 500 : 50));
 }
 
-TEST_CASE("the first publication waits for its consumers, also at the end", "[streams][short]") {
+TEST_CASE("the first publication waits for its consumers, also at the end",
+          "[streams][short][device]") {
   const OwnDirectory directory;
   ProducerOptions options = producer_options("small", 50);
   options.epochs = 2;
@@ -118,7 +119,8 @@ TEST_CASE("the first publication waits for its consumers, also at the end", "[st
   }
 }
 
-TEST_CASE("a producer that goes out of scope lets its consumers drain", "[streams][short]") {
+TEST_CASE("a producer that goes out of scope lets its consumers drain",
+          "[streams][short][device]") {
   const OwnDirectory directory;
   Process late;
   {
@@ -147,7 +149,7 @@ TEST_CASE("finish waits no longer than its linger", "[streams][short]") {
 }
 
 TEST_CASE("one consumer per thread, with batch sizes that change and loops left early",
-          "[streams][short]") {
+          "[streams][short][device]") {
   const OwnDirectory directory;
   const std::uint64_t seed = test_seed("consumers in threads");
   ProducerOptions options = producer_options("padded", 701, 512 << 10);
@@ -159,8 +161,7 @@ TEST_CASE("one consumer per thread, with batch sizes that change and loops left 
   std::vector<std::thread> threads;
   for (unsigned i = 0; i < results.size(); ++i) {
     threads.emplace_back([&, i] {
-      ConsumerOptions mine;
-      mine.stream = "s";
+      ConsumerOptions mine = stream_options();
       mine.batch_size = 7 + i;
       ConsumePlan plan;
       plan.dance = true;
@@ -185,13 +186,12 @@ TEST_CASE("one consumer per thread, with batch sizes that change and loops left 
   CHECK(server.producer().stats().late_wakeups == 0);
 }
 
-TEST_CASE("leases come back from other threads, in any order", "[streams][short]") {
+TEST_CASE("leases come back from other threads, in any order", "[streams][short][device]") {
   const OwnDirectory directory;
   const std::uint64_t seed = test_seed("leases of threads");
   ProducerOptions options = producer_options("mixed", 1'009, 512 << 10);
   Server server(std::move(options), {.threads = 2, .loan_max = 16});
-  ConsumerOptions mine;
-  mine.stream = "s";
+  ConsumerOptions mine = stream_options();
   mine.batch_size = 16;
   Consumer consumer(mine);
   std::mutex mutex;
@@ -249,14 +249,14 @@ TEST_CASE("leases come back from other threads, in any order", "[streams][short]
   CHECK(eventually([&] { return consumer.stats().leases_held == 0; }, 1'000));
 }
 
-TEST_CASE("batches outlive their loop, their consumer and their producer", "[streams][short]") {
+TEST_CASE("batches outlive their loop, their consumer and their producer",
+          "[streams][short][device]") {
   const OwnDirectory directory;
   std::deque<Batch> kept;
   {
     auto server = std::make_unique<Server>(producer_options("mixed", 100), ServePlan{});
     {
-      ConsumerOptions mine;
-      mine.stream = "s";
+      ConsumerOptions mine = stream_options();
       mine.batch_size = 20;
       Consumer consumer(mine);
       for (Batch& batch : consumer) {
@@ -275,14 +275,13 @@ TEST_CASE("batches outlive their loop, their consumer and their producer", "[str
 }
 
 TEST_CASE("a slow consumer of free pace skips or is told, and accepts nothing torn",
-          "[free][short]") {
+          "[free][short][device]") {
   const OwnDirectory directory;
   const std::string on_miss = GENERATE("skip", "error");
   Server server(producer_options("mixed", 1'009, 64 << 10), {.threads = 2, .loan_max = 32});
   Process pace_maker("consume", {"name=pace_maker"});
   static_cast<void>(pace_maker.expect("attached"));
-  ConsumerOptions mine;
-  mine.stream = "s";
+  ConsumerOptions mine = stream_options();
   mine.batch_size = 32;
   mine.pace = Pace::free;
   mine.on_miss = on_miss == "error" ? OnMiss::error : OnMiss::skip;

@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#include "../catch.hpp"
+#include "consumer_scene.hpp"
+#include "delivery.hpp"
+
+#include <array>
+#include <atomic>
+#include <cstring>
+#include <deque>
+#include <optional>
+#include <set>
+#include <thread>
+#include <utility>
+
+using namespace batchcast;
+using namespace batchcast::testing;
+
+// Batches of which the consumer has a copy, on the GPU as on the host.
+namespace {
+
+constexpr const char* settings = "granularity=4K delay_us=100";
+
+/// Bytes on the GPU, from and to the host.
+class DeviceBytes {
+ public:
+  explicit DeviceBytes(std::size_t bytes)
+      : device_(cuda::Device::open(0)), stream_(device_), memory_(device_, bytes) {}
+
+  [[nodiscard]] std::byte* data() const noexcept { return memory_.data(); }
+  void set(const std::vector<std::uint8_t>& bytes) {
+    stream_.copy_to_device(data(), reinterpret_cast<const std::byte*>(bytes.data()), bytes.size());
+    stream_.wait();
+  }
+  [[nodiscard]] std::vector<std::uint8_t> get(std::size_t bytes) {
+    std::vector<std::uint8_t> all(bytes);
+    stream_.copy_to_host(reinterpret_cast<std::byte*>(all.data()), data(), bytes);
+    stream_.wait();
+    return all;
+  }
+
+ private:
+  std::shared_ptr<cuda::Device> device_;
+  cuda::Stream stream_;
+  cuda::DeviceBuffer memory_;
+};
+
+}  // namespace
+
+TEST_CASE("a window of device memory that is mapped once comes out contiguous", "[gpu]") {
+  const FakeSettings fake(settings);
+  const std::uint64_t stride = GENERATE(5, 8);  // 8: padded
+  constexpr std::uint64_t capacity = 40;
+  constexpr std::uint64_t sample = 5;
+  std::vector<std::uint8_t> ring(capacity * stride, 0xEE);
+  for (std::uint64_t i = 0; i < capacity; ++i) {
+    for (std::uint64_t b = 0; b < sample; ++b) {
+      ring[i * stride + b] = static_cast<std::uint8_t>(i * sample + b);
+    }
+  }
+  DeviceBytes memory(ring.size());
+  memory.set(ring);
+  const std::unique_ptr<detail::Delivery> delivery = detail::make_delivery(0);
+  const FieldWindow window = {memory.data(), capacity, stride, sample};
+  DeviceBytes out(capacity * sample);
+  for (const std::uint64_t position : {0u, 39u, 72u, 80u}) {
+    for (const std::uint64_t samples : {1u, 8u, 40u}) {
+      delivery->copy_out(out.data(), window, position, samples);
+      delivery->wait_for_copies();
+      std::vector<std::uint8_t> expected;
+      for (std::uint64_t i = 0; i < samples * sample; ++i) {
+        expected.push_back(
+            static_cast<std::uint8_t>((position % capacity * sample + i) % (capacity * sample)));
+      }
+      CHECK(out.get(samples * sample) == expected);
+    }
+  }
+}
+
+TEST_CASE("private batches on the GPU are the consumer's own", "[gpu]") {
+  const FakeSettings fake(settings);
+  Scene scene(Where::device);
+  HeldStream trainer;
+  ConsumerOptions options = scene.consumer(16);
+  options.access = Access::private_copy;
+  Consumer consumer(options);
+  consumer.set_cuda_stream(trainer.handle());
+  std::atomic<bool> stop = false;
+  std::thread produces([&] {
+    while (!stop) static_cast<void>(scene.publish(16, 20));
+  });
+  std::deque<Batch> held;
+  std::set<const std::byte*> places;
+  for (int i = 0; i < 40; ++i) {  // more than the ring has room for
+    std::optional<Batch> batch = consumer.next();
+    REQUIRE(batch);
+    REQUIRE(batch->writable());
+    CHECK(places.insert(batch->device_field<std::byte>("x").data()).second);
+    held.push_back(std::move(*batch));
+  }
+  for (const Batch& batch : held) CHECK(fault_of(batch) == "");
+  CHECK(consumer.stats().leases_held == 0);
+  // Memory of those that the stream still reads is not used again, and does not grow for ever.
+  trainer.read(held.front());
+  const std::uint64_t used = batchcast_fake_cuda_used_bytes(0);
+  held.clear();
+  CHECK(consumer.try_next(50).outcome == Outcome::timed_out);
+  CHECK(batchcast_fake_cuda_used_bytes(0) == used);
+  trainer.release();
+  CHECK(trainer.fault() == "");
+  CHECK(consumer.next());
+  CHECK(batchcast_fake_cuda_used_bytes(0) == used);
+  stop = true;
+  produces.join();
+}
+
+TEST_CASE("free pace on the GPU gets nothing torn", "[gpu]") {
+  const FakeSettings fake(settings);
+  Scene scene(Where::device);
+  ConsumerOptions options = scene.consumer(32);
+  Consumer gate(options);  // the stream goes as fast as this one takes it
+  options.pace = Pace::free;
+  Consumer free(options);
+  std::atomic<bool> stop = false;
+  std::thread produces([&] {
+    while (!stop) static_cast<void>(scene.publish(16, 20));
+  });
+  std::thread takes([&] {
+    while (!stop) static_cast<void>(gate.try_next(20));
+  });
+  for (int i = 0; i < 60; ++i) {
+    const std::optional<Batch> batch = free.next();
+    if (!batch) continue;
+    REQUIRE(fault_of(*batch) == "");
+    if (i % 8 == 0) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  stop = true;
+  takes.join();
+  produces.join();
+  CHECK(free.stats().samples > 0);
+}
+
+TEST_CASE("an observer sees the newest of a ring on the GPU", "[gpu]") {
+  const FakeSettings fake(settings);
+  Scene scene(Where::device);
+  ConsumerOptions options = scene.consumer(16);
+  Consumer trainer(options);
+  options.observes = true;
+  Consumer observer(options);
+  CHECK_FALSE(observer.newest(8));
+  REQUIRE(scene.publish(64) == 64);
+  REQUIRE(trainer.next());
+  std::optional<Batch> newest;
+  CHECK(eventually([&] {
+    newest = observer.newest(8);
+    return newest && newest->position() == 56;
+  }));
+  CHECK(newest->size() == 8);
+  CHECK(newest->placement() == Placement("cuda:0"));
+  CHECK(fault_of(*newest) == "");
+}
+
+TEST_CASE("two GPUs and the host at the same time, each ring with its own consumers", "[gpu]") {
+  const FakeSettings fake("devices=2 granularity=4K delay_us=50");
+  Scene scene(Where::device, {"cuda:0", "cuda:1"});
+  std::vector<Consumer> consumers;
+  for (const char* place : {"cuda:0", "cuda:1", "host"}) {
+    ConsumerOptions options = scene.consumer(10 + consumers.size());
+    options.placement = place;
+    consumers.emplace_back(options);
+    CHECK(consumers.back().placement() == Placement(place));
+  }
+  std::atomic<bool> stop = false;
+  std::thread produces([&] {
+    while (!stop) static_cast<void>(scene.publish(16, 20));
+  });
+  for (int i = 0; i < 60; ++i) {
+    for (Consumer& consumer : consumers) {
+      const std::optional<Batch> batch = consumer.next();
+      REQUIRE(batch);
+      REQUIRE(fault_of(*batch) == "");
+    }
+  }
+  CHECK(consumers[0].cursor() == 600);
+  CHECK(consumers[2].cursor() == 720);
+  stop = true;
+  produces.join();
+}
+
+TEST_CASE("a pinned ring's samples are copied to the GPU wherever a batch lies", "[gpu]") {
+  const FakeSettings fake(settings);
+  Scene scene(Where::pinned);
+  Consumer consumer(scene.consumer(48));
+  // Both halves, in one piece: no copy crosses from one registration into another.
+  CHECK(batchcast_fake_cuda_count().registered_bytes > 2 * (48 << 10));
+  const std::uint64_t pageable = batchcast_fake_cuda_count().pageable_copies;
+  std::atomic<bool> stop = false;
+  std::thread produces([&] {
+    while (!stop) static_cast<void>(scene.publish(16, 20));
+  });
+  HeldStream trainer;
+  trainer.release();
+  for (int i = 0; i < 20; ++i) {  // four times around
+    const std::optional<Batch> batch = consumer.next();
+    REQUIRE(batch);
+    trainer.read(*batch);
+    batch->use(trainer.handle());
+    REQUIRE(trainer.fault() == "");
+  }
+  stop = true;
+  produces.join();
+  CHECK(batchcast_fake_cuda_count().pageable_copies == pageable + 20);  // `fault`'s, each time
+}

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+//
+// Rings on GPUs among processes, over the fake driver. What rings of both kinds promise is tested
+// by the other files, which take either (BATCHCAST_TEST_PLACEMENT).
+
+#include "../catch.hpp"
+#include "../fake_cuda/control.hpp"
+#include "consume.hpp"
+#include "cuda/device_memory.hpp"
+#include "cuda/stream.hpp"
+#include "process.hpp"
+#include "serve.hpp"
+
+#include <unistd.h>
+
+#include <cstdlib>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+using namespace batchcast;
+using namespace batchcast::testing;
+
+namespace {
+
+/// The fake driver for this test's processes, whose memory is counted apart from all others'.
+class Gpus {
+ public:
+  explicit Gpus(const char* settings) {
+    static int number = 0;
+    const std::string session =
+        "device-test-" + std::to_string(::getpid()) + "-" + std::to_string(++number);
+    ::setenv("BATCHCAST_FAKE_CUDA_SESSION", session.c_str(), 1);
+    ::setenv("BATCHCAST_FAKE_CUDA", settings, 1);
+    batchcast_fake_cuda_configure(nullptr);
+  }
+  ~Gpus() {
+    CHECK(eventually([] { return batchcast_fake_cuda_used_bytes(0) == 0; }));
+    ::unsetenv("BATCHCAST_FAKE_CUDA_SESSION");
+    ::unsetenv("BATCHCAST_FAKE_CUDA");
+  }
+  Gpus(const Gpus&) = delete;
+  Gpus& operator=(const Gpus&) = delete;
+};
+
+/// Drops a batch while a stream, which makes no progress, still has to read it; and waits.
+int read_for_ever(const Words& words) {
+  Consumer consumer(consumer_options(words));
+  const auto device = cuda::Device::open(0);
+  const cuda::DeviceBuffer memory(device, 1 << 20);
+  cuda::Stream stream(device);
+  batchcast_fake_cuda_hold(stream.handle());
+  consumer.set_cuda_stream(stream.handle());
+  auto batch = consumer.next();
+  if (!batch) return 4;
+  const auto view = batch->device_field<std::byte>(0);
+  stream.copy_on_device(memory.data(), view.data(), view.size() * view.sample_stride_bytes());
+  batch.reset();
+  say("reads position=0");
+  while (hear()) {
+  }
+  return 0;
+}
+
+const RoleRegistration role("read_for_ever", read_for_ever);
+
+}  // namespace
+
+TEST_CASE("what is mapped of a killed producer's GPU ring can be read still", "[gpu][short]") {
+  const Gpus gpus("granularity=4K");
+  const OwnDirectory directory;
+  Process producer("produce", {"place=cuda:0", "threads=2", "n=100000"});
+  static_cast<void>(producer.expect("serves"));
+  Process holder("hold_one", {"placement=cuda:0", "batch=32"});
+  static_cast<void>(holder.expect("holds"));
+  std::vector<Process> readers;
+  for (const char* batch : {"batch=7", "batch=37"}) {
+    readers.emplace_back(
+        "consume", std::vector<std::string>{"placement=cuda:0", batch, "hold=2", "pause_us=300"});
+    static_cast<void>(readers.back().expect("attached"));
+  }
+  CHECK(batchcast_fake_cuda_used_bytes(0) > 0);
+  producer.kill();
+  static_cast<void>(producer.wait());
+  for (Process& reader : readers) static_cast<void>(expect_sound(reader, "ProducerGone"));
+  holder.tell("check");
+  CHECK(holder.expect("checked").text("sound") == "yes");
+  CHECK(batchcast_fake_cuda_used_bytes(0) > 0);  // until the last who maps it is gone
+}
+
+TEST_CASE("a consumer killed with copies in flight gives its space back", "[gpu][short]") {
+  const Gpus gpus("granularity=4K");
+  const OwnDirectory directory;
+  ProducerOptions options = producer_options("small", 1'000, 64 << 10);
+  options.places = {"cuda:0"};
+  Server server(std::move(options), {});
+  Process keen("consume", {"placement=cuda:0", "name=keen"});
+  static_cast<void>(keen.expect("attached"));
+  const std::uint64_t of_one = batchcast_fake_cuda_used_bytes(0);
+  for (int round = 0; round < 3; ++round) {
+    Process reader("read_for_ever", {"placement=cuda:0", "name=reader", "join=now"});
+    static_cast<void>(reader.expect("reads"));
+    std::uint64_t published = 0;
+    // Until it is in the way: nothing comes for a while.
+    CHECK(eventually([&] {
+      const std::uint64_t before = std::exchange(published, server.producer().stats().published);
+      pause_us(50'000);
+      return before != 0 && before == published;
+    }));
+    reader.kill();
+    CHECK(eventually([&] { return server.producer().stats().published > published + 10'000; }));
+    static_cast<void>(reader.wait());
+    CHECK(eventually([&] { return batchcast_fake_cuda_used_bytes(0) == of_one; }));
+  }
+  server.stop();
+  static_cast<void>(expect_sound(keen, "Stopped"));
+}
+
+TEST_CASE("without exported descriptors a GPU ring is shared the old way", "[gpu][short]") {
+  const Gpus gpus("granularity=4K export=0");
+  const OwnDirectory directory;
+  ProducerOptions options = producer_options("padded", 1'009, 128 << 10);
+  options.places = {"cuda:0"};
+  options.epochs = 6;
+  options.wait_for = 3;
+  Server server(std::move(options), {.threads = 2});
+  std::vector<Process> consumers;
+  for (const char* how : {"hold=1", "access=private", "dance=1"}) {
+    consumers.emplace_back("consume",
+                           std::vector<std::string>{"placement=cuda:0", "batch=23", how});
+  }
+  server.join();
+  CHECK(server.producer().finish());
+  for (Process& consumer : consumers) {
+    const Words words = expect_sound(consumer, "StreamFinished");
+    CHECK(words.number("matched") == 6);
+    CHECK(words.number("samples") == 6 * 1'009);
+  }
+}
