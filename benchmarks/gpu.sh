@@ -73,7 +73,7 @@ handoff() {
 tensorsocket() {
   [ -n "$python" ] || return 0
   if ! timeout 120 "$python" "$root/benchmarks/peers/tensorsocket_gpu.py" --batch-bytes "$1" --consumers "$2" \
-    --seconds 3 --warm-up $((12 + 2 * $2)) >"$scratch/out" 2>"$scratch/err"; then
+    --seconds 3 >"$scratch/out" 2>"$scratch/err"; then
     tail -n 3 "$scratch/err" >&2
     echo "TensorSocket failed with $2 consumers and is left out from here on" >&2
     python=
