@@ -35,8 +35,8 @@
 //                         BATCHCAST_FAKE_CUDA_SEED, before it runs; copy_us=0 is added to copies
 //   hold=PATH             streams make no progress while this file exists
 //
-// BATCHCAST_FAKE_CUDA_SESSION names the session whose memory is counted together: a test that
-// looks at it sets one of its own, for itself and its children.
+// BATCHCAST_FAKE_CUDA_SESSION names the session whose memory is counted together. A process that
+// loads the driver without it begins one of its own and sets it, so that its children are of it.
 extern "C" {
 
 /// Replaces all settings, as if the counts began now. nullptr: those of the environment. Devices

@@ -2,6 +2,8 @@
 // Copyright 2026 the batchcast authors
 #include "settings.hpp"
 
+#include <unistd.h>
+
 #include <cstdio>
 #include <cstdlib>
 
@@ -62,9 +64,17 @@ void take(const std::string& word, Settings& to) {
   if (!taker.taken || to.devices < 0 || to.devices > 8) refuse(word);
 }
 
+constexpr const char* session_name = "BATCHCAST_FAKE_CUDA_SESSION";
+
 std::string variable(const char* name) {
   const char* value = std::getenv(name);
   return value == nullptr ? std::string() : std::string(value);
+}
+
+/// Tests run side by side: each process that was given no session begins one, which its children
+/// inherit.
+[[gnu::constructor]] void begin_session() {
+  ::setenv(session_name, ("of" + std::to_string(::getpid())).c_str(), 0);
 }
 
 }  // namespace
@@ -90,9 +100,6 @@ std::uint64_t seed() {
   return text.empty() ? 1 : std::strtoull(text.c_str(), nullptr, 0);
 }
 
-std::string session() {
-  const std::string text = variable("BATCHCAST_FAKE_CUDA_SESSION");
-  return text.empty() ? "shared" : text;
-}
+std::string session() { return variable(session_name); }
 
 }  // namespace batchcast::fake_cuda

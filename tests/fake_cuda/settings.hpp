@@ -31,7 +31,7 @@ struct Settings {
 
 /// BATCHCAST_FAKE_CUDA_SEED, or 1.
 [[nodiscard]] std::uint64_t seed();
-/// BATCHCAST_FAKE_CUDA_SESSION, or "shared".
+/// BATCHCAST_FAKE_CUDA_SESSION.
 [[nodiscard]] std::string session();
 
 }  // namespace batchcast::fake_cuda

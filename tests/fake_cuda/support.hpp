@@ -7,11 +7,8 @@
 #include "../catch.hpp"
 
 #include <cuda.h>
-#include <unistd.h>
 
 #include <cstddef>
-#include <cstdlib>
-#include <string>
 
 namespace batchcast::fake_cuda {
 
@@ -21,8 +18,6 @@ inline constexpr std::size_t megabyte = std::size_t{1} << 20;
 class InUse {
  public:
   explicit InUse(const char* settings = "") {
-    const std::string session = "test" + std::to_string(::getpid());
-    ::setenv("BATCHCAST_FAKE_CUDA_SESSION", session.c_str(), 0);
     batchcast_fake_cuda_configure(settings);
     REQUIRE(cuInit(0) == CUDA_SUCCESS);
     REQUIRE(cuDevicePrimaryCtxRetain(&context_, 0) == CUDA_SUCCESS);
