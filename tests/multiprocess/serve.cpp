@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <random>
 #include <sstream>
 #include <utility>
@@ -88,7 +89,11 @@ ProducerOptions producer_options(const std::string& schema, std::uint64_t sample
   options.samples_per_epoch = samples_per_epoch;
   options.memory = memory;
   options.linger_ms = 20'000;
-  if (!test_placement().is_host()) options.places = {test_placement()};
+  if (test_placement().is_host()) return options;
+  options.places = {test_placement()};
+  // The memory of a GPU comes in pieces that are larger than these rings.
+  const char* const device_memory = std::getenv("BATCHCAST_TEST_DEVICE_MEMORY");
+  if (device_memory != nullptr) options.device_memory = std::stoull(device_memory);
   return options;
 }
 
