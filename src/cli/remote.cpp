@@ -41,7 +41,7 @@ nlohmann::json row_of(const ListedStream& listed) {
   const auto stats = nlohmann::json::parse(*answer, nullptr, false);
   if (!stats.is_object()) return row;
   for (const char* key : {"pid", "state", "epoch", "position", "published", "samples_per_second",
-                          "consumers", "capacity", "memory", "placement"}) {
+                          "consumers", "capacity", "memory", "placement", "rings"}) {
     if (stats.contains(key)) row[key] = stats[key];
   }
   return row;
@@ -51,19 +51,34 @@ std::string number_text(const nlohmann::json& row, const char* key) {
   return count_text(static_cast<std::uint64_t>(row.at(key).get<double>()));
 }
 
+std::vector<std::string> consumer_row(const nlohmann::json& consumer) {
+  return {"  " + consumer["name"].get<std::string>(),
+          std::to_string(consumer["pid"].get<long>()),
+          consumer["state"],
+          consumer.value("placement", "host"),
+          "",
+          "",
+          "",
+          number_text(consumer, "batch_size"),
+          consumer["pace"],
+          number_text(consumer, "lag")};
+}
+
 void print_streams(const nlohmann::json& rows) {
-  std::vector<std::vector<std::string>> table = {
-      {"STREAM", "PID", "STATE", "EPOCH", "PUBLISHED", "SAMPLES/S", "BATCH", "PACE", "LAG"}};
+  std::vector<std::vector<std::string>> table = {{"STREAM", "PID", "STATE", "PLACE", "EPOCH",
+                                                  "PUBLISHED", "SAMPLES/S", "BATCH", "PACE",
+                                                  "LAG"}};
   for (const auto& row : rows) {
     table.push_back({row["stream"], std::to_string(row["pid"].get<long>()), row["state"],
-                     number_text(row, "epoch"), number_text(row, "published"),
-                     number_text(row, "samples_per_second"), "", "", ""});
-    for (const auto& consumer : row["consumers"]) {
-      table.push_back({"  " + consumer["name"].get<std::string>(),
-                       std::to_string(consumer["pid"].get<long>()), consumer["state"], "", "", "",
-                       number_text(consumer, "batch_size"), consumer["pace"],
-                       number_text(consumer, "lag")});
+                     row.value("placement", ""), number_text(row, "epoch"),
+                     number_text(row, "published"), number_text(row, "samples_per_second"), "", "",
+                     ""});
+    for (const auto& ring : row.value("rings", nlohmann::json::array())) {
+      if (ring["placement"] == "host") continue;  // the stream's own line
+      table.push_back({"  (ring)", "", ring["state"], ring["placement"], "",
+                       number_text(ring, "published"), "", "", "", ""});
     }
+    for (const auto& consumer : row["consumers"]) table.push_back(consumer_row(consumer));
   }
   print_table(table);
   bool dead = false;

@@ -26,6 +26,9 @@ struct Options {
   DatasetOptions dataset;
   std::string stream;
   std::string memory = "256MiB";
+  std::vector<std::string> places;
+  std::optional<std::string> device_memory;
+  std::vector<std::string> host_fields;
   std::uint32_t wait_for = 0;
   std::uint64_t epochs = 0;
   WorkersOption workers;
@@ -53,9 +56,21 @@ DatasetOptions dataset_options(const Options& options) {
   return dataset;
 }
 
+std::vector<Placement> places_of(const Options& options) {
+  return {options.places.begin(), options.places.end()};
+}
+
+std::uint64_t device_memory_of(const Options& options) {
+  return options.device_memory ? parse_bytes(*options.device_memory) : 0;
+}
+
 ProducerOptions serving_options(const Options& options, const Dataset& dataset) {
   ProducerOptions serving = producer_options(dataset.maker(), options.stream);
   serving.memory = parse_bytes(options.memory);
+  serving.places = places_of(options);
+  serving.device_memory = device_memory_of(options);
+  serving.host_fields = options.host_fields;
+  serving.device_stage = dataset.device_stage();
   serving.epochs = options.epochs;
   serving.wait_for = options.wait_for;
   serving.max_consumers = options.max_consumers;
@@ -92,18 +107,33 @@ void print_report(const Options& options, const ProducerStats& stats, const Data
   fmt::print("\n");
 }
 
+void say_what_is_served(const Producer& producer, const Dataset& dataset) {
+  constexpr std::uint64_t usual_batch = 256;
+  const Placement host;
+  const std::vector<RingInfo> rings = producer.stats().rings;
+  for (const RingInfo& ring : rings) {
+    if (ring.capacity >= usual_batch) continue;
+    const bool on_host = ring.placement == host.text();
+    say(fmt::format("batches of more than {} samples will not fit{}: more --{}memory\n",
+                    count_text(ring.capacity), on_host ? "" : " on " + ring.placement,
+                    on_host ? "" : "device-"));
+  }
+  std::string text = fmt::format(
+      "serving stream `{}` in {}: {} samples an epoch, ring of {} samples, {}", producer.stream(),
+      producer.directory(), count_text(dataset.maker().samples_per_epoch()),
+      count_text(producer.capacity()), bytes_text(producer.memory()));
+  for (const RingInfo& ring : rings) {
+    if (ring.placement == host.text()) continue;
+    text += fmt::format("; on {} of {} samples, {}", ring.placement, count_text(ring.capacity),
+                        bytes_text(ring.memory));
+  }
+  say(text + "\n");
+}
+
 /// Returns whether it was stopped, by a signal or a command.
 bool serve_dataset(const Options& options, Interrupts& interrupts, const Dataset& dataset) {
   Producer producer(serving_options(options, dataset));
-  constexpr std::uint64_t usual_batch = 256;
-  if (producer.capacity() < usual_batch) {
-    say(fmt::format("batches of more than {} samples will not fit: more --memory\n",
-                    count_text(producer.capacity())));
-  }
-  say(fmt::format("serving stream `{}` in {}: {} samples an epoch, ring of {} samples, {}\n",
-                  producer.stream(), producer.directory(),
-                  count_text(dataset.maker().samples_per_epoch()), count_text(producer.capacity()),
-                  bytes_text(producer.memory())));
+  say_what_is_served(producer, dataset);
   const std::uint64_t started_ns = now_ns();
   const auto seconds = [&] { return seconds_from_ns(now_ns() - started_ns); };
   bool drained = false;
@@ -129,6 +159,8 @@ int run(const Options& options) {
   // Opening a dataset may take long: first what can be refused without it.
   static_cast<void>(options.workers.count());
   static_cast<void>(parse_bytes(options.memory));
+  static_cast<void>(places_of(options));
+  static_cast<void>(device_memory_of(options));
   std::optional<Dataset> dataset;
   {
     const EndsAtOnce opening(interrupts, exit_ok);
@@ -147,6 +179,30 @@ void add_what(CLI::App& serve, Options& options) {
   serve.add_option("--epochs", options.epochs, "How many; 0: until it is stopped")
       ->capture_default_str()
       ->check(at_least(0));
+}
+
+void add_gpus(CLI::App& serve, Options& options) {
+  CLI::Option* place =
+      serve
+          .add_option("--place", options.places,
+                      "GPUs to serve it on as well, each with a ring that all trainers there read: "
+                      "cuda:0,cuda:1")
+          ->delimiter(',');
+  serve
+      .add_option("--device-memory", options.device_memory,
+                  "Bytes for samples on each of these GPUs, at most; by default as many as in host "
+                  "memory")
+      ->needs(place);
+  serve
+      .add_option("--host-field", options.host_fields,
+                  "Fields that stay in host memory for trainers on GPUs too, as sample_id does")
+      ->delimiter(',')
+      ->needs(place);
+  serve
+      .add_flag("--finish-on-gpu", options.dataset.finish_on_gpu,
+                "Leave the end of each image (horizontal_flip, to, normalize) to these GPUs: u8 "
+                "pixels go there, and in host memory remain u8")
+      ->needs(place);
 }
 
 void add_how(CLI::App& serve, Options& options) {
@@ -198,6 +254,7 @@ void add_serve(CLI::App& program, Action& chosen) {
       "    --stream imagenet --memory 1GiB --wait-for 2 &\n"
       "  batchcast consume imagenet --batch-size 256 & batchcast consume imagenet --batch-size 37");
   add_what(*serve, *options);
+  add_gpus(*serve, *options);
   add_how(*serve, *options);
   serve->callback([options, &chosen] { chosen = [options] { return run(*options); }; });
 }
