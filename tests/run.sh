@@ -85,7 +85,7 @@ must sh tests/fuzz.sh 2
 
 for sanitizer in asan-ubsan tsan; do
   stage "$sanitizer: build"
-  build "$sanitizer" --target batchcast_tests batchcast_torch_tests batchcast_multiprocess
+  build "$sanitizer" --target batchcast_tests batchcast_gpu_tests batchcast_torch_tests batchcast_multiprocess
   stage "$sanitizer: unit"
   run_tests "$sanitizer" unit "$jobs"
   if [ $sanitizer = asan-ubsan ]; then
