@@ -35,12 +35,15 @@ struct ConsumerOptions {
   BetweenEpochs between_epochs = BetweenEpochs::hold;
   Tail tail = Tail::keep;
   Access access = Access::shared;
-  /// Where its batches are: "host", or a GPU that the producer serves the stream on: "cuda:0".
+  /// Where its batches are: "host", or a GPU that the producer serves the stream on: "cuda:0", by
+  /// this process's numbering. There, no batch is written over before the streams that read it
+  /// (`set_cuda_stream`, `Batch::use`) have passed the point at which its last handle was dropped;
+  /// private and `free` copies are made on the GPU, and are complete when they are handed out.
   Placement placement = {};
   /// Of a host consumer that copies its batches to a GPU itself: page-lock the ring's memory as
   /// this process sees it, so that copies are asynchronous and run at the bus's speed. A batch is
-  /// then released once the streams that it was named for (`Batch::use`) have passed it. Throws
-  /// GpuUnavailable, GpuError, where that cannot be.
+  /// then kept for its streams as one on a GPU is. Throws GpuUnavailable where the driver cannot
+  /// lock memory that is mapped for reading only (`batchcast doctor` says so), GpuError.
   bool pin = false;
   /// For `pin`: the GPU whose context pins.
   unsigned pin_device = 0;
@@ -96,7 +99,7 @@ class Consumer {
  public:
   /// Waits for the producer if need be, or starts it, and attaches. Throws StreamNotFound, Refused,
   /// RingTooSmall, InvalidArgument, StreamFinished and the like; with `start`, StartFailed and
-  /// RecipeMismatch.
+  /// RecipeMismatch; for a GPU, GpuUnavailable, GpuError and Forked.
   explicit Consumer(ConsumerOptions options);
   ~Consumer();
   Consumer(Consumer&&) noexcept;

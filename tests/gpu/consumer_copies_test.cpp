@@ -85,10 +85,7 @@ TEST_CASE("private batches on the GPU are the consumer's own", "[gpu]") {
   options.access = Access::private_copy;
   Consumer consumer(options);
   consumer.set_cuda_stream(trainer.handle());
-  std::atomic<bool> stop = false;
-  std::thread produces([&] {
-    while (!stop) static_cast<void>(scene.publish(16, 20));
-  });
+  const Publishing publishing(scene);
   std::deque<Batch> held;
   std::set<const std::byte*> places;
   for (int i = 0; i < 40; ++i) {  // more than the ring has room for
@@ -110,8 +107,6 @@ TEST_CASE("private batches on the GPU are the consumer's own", "[gpu]") {
   CHECK(trainer.fault() == "");
   CHECK(consumer.next());
   CHECK(batchcast_fake_cuda_used_bytes(0) == used);
-  stop = true;
-  produces.join();
 }
 
 TEST_CASE("free pace on the GPU gets nothing torn", "[gpu]") {
@@ -121,19 +116,18 @@ TEST_CASE("free pace on the GPU gets nothing torn", "[gpu]") {
   Consumer gate(options);  // the stream goes as fast as this one takes it
   options.pace = Pace::free;
   Consumer free(options);
+  const Publishing publishing(scene);
   std::atomic<bool> stop = false;
-  std::thread produces([&] {
-    while (!stop) static_cast<void>(scene.publish(16, 20));
-  });
   std::thread takes([&] {
     while (!stop) static_cast<void>(gate.try_next(20));
   });
   for (int i = 0; i < 60; ++i) {
     const std::optional<Batch> batch = free.next();
     if (!batch) continue;
-    REQUIRE(fault_of(*batch) == "");
+    CHECK(fault_of(*batch) == "");
     if (i % 8 == 0) std::this_thread::sleep_for(std::chrono::milliseconds(5));
   }
+  stop = true;
   stop = true;
   takes.join();
   produces.join();
@@ -170,10 +164,7 @@ TEST_CASE("two GPUs and the host at the same time, each ring with its own consum
     consumers.emplace_back(options);
     CHECK(consumers.back().placement() == Placement(place));
   }
-  std::atomic<bool> stop = false;
-  std::thread produces([&] {
-    while (!stop) static_cast<void>(scene.publish(16, 20));
-  });
+  const Publishing publishing(scene);
   for (int i = 0; i < 60; ++i) {
     for (Consumer& consumer : consumers) {
       const std::optional<Batch> batch = consumer.next();
@@ -183,8 +174,6 @@ TEST_CASE("two GPUs and the host at the same time, each ring with its own consum
   }
   CHECK(consumers[0].cursor() == 600);
   CHECK(consumers[2].cursor() == 720);
-  stop = true;
-  produces.join();
 }
 
 TEST_CASE("a pinned ring's samples are copied to the GPU wherever a batch lies", "[gpu]") {
@@ -194,10 +183,7 @@ TEST_CASE("a pinned ring's samples are copied to the GPU wherever a batch lies",
   // Both halves, in one piece: no copy crosses from one registration into another.
   CHECK(batchcast_fake_cuda_count().registered_bytes > 2 * (48 << 10));
   const std::uint64_t pageable = batchcast_fake_cuda_count().pageable_copies;
-  std::atomic<bool> stop = false;
-  std::thread produces([&] {
-    while (!stop) static_cast<void>(scene.publish(16, 20));
-  });
+  const Publishing publishing(scene);
   HeldStream trainer;
   trainer.release();
   for (int i = 0; i < 20; ++i) {  // four times around
@@ -207,7 +193,5 @@ TEST_CASE("a pinned ring's samples are copied to the GPU wherever a batch lies",
     batch->use(trainer.handle());
     REQUIRE(trainer.fault() == "");
   }
-  stop = true;
-  produces.join();
   CHECK(batchcast_fake_cuda_count().pageable_copies == pageable + 20);  // `fault`'s, each time
 }

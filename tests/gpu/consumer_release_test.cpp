@@ -4,7 +4,6 @@
 #include "../ring/child.hpp"
 #include "consumer_scene.hpp"
 
-#include <atomic>
 #include <optional>
 #include <string>
 #include <thread>
@@ -101,10 +100,7 @@ TEST_CASE("next waits for streams rather than find the ring too small", "[gpu]")
   const std::uint64_t size = 96;  // of some 240
   Consumer consumer(scene.consumer(size));
   consumer.set_cuda_stream(trainer.handle());
-  std::atomic<bool> stop = false;
-  std::thread produces([&] {
-    while (!stop) static_cast<void>(scene.publish(16, 20));
-  });
+  const Publishing publishing(scene);
   std::optional<Batch> first = consumer.next();
   std::optional<Batch> second = consumer.next();
   trainer.read(*first);
@@ -127,8 +123,6 @@ TEST_CASE("next waits for streams rather than find the ring too small", "[gpu]")
     CHECK_THROWS_WITH(consumer.next(),
                       Catch::Contains(where == Where::device ? "--device-memory" : "(--memory)"));
   }
-  stop = true;
-  produces.join();
 }
 
 TEST_CASE("a consumer that lets go pauses when its streams have passed", "[gpu]") {
@@ -139,10 +133,7 @@ TEST_CASE("a consumer that lets go pauses when its streams have passed", "[gpu]"
   ConsumerOptions options = scene.consumer(16);
   options.between_epochs = BetweenEpochs::let_go;
   Consumer consumer(options);
-  std::atomic<bool> stop = false;
-  std::thread produces([&] {
-    while (!stop) static_cast<void>(scene.publish(16, 20));
-  });
+  const Publishing publishing(scene);
   consumer.set_cuda_stream(trainer.handle());
   std::optional<Batch> batch = consumer.next();
   REQUIRE(batch);
@@ -155,8 +146,6 @@ TEST_CASE("a consumer that lets go pauses when its streams have passed", "[gpu]"
   trainer.release();
   CHECK(trainer.fault() == "");
   CHECK(eventually([&] { return state_of_first(scene.producer()) == "paused"; }));
-  stop = true;
-  produces.join();
 }
 
 TEST_CASE("a stream that failed holds nothing", "[gpu]") {

@@ -11,6 +11,7 @@
 
 #include <stdlib.h>
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
@@ -132,6 +133,25 @@ class Scene {
   Where where_;
   std::string directory_;
   std::optional<Producer> producer_;
+};
+
+/// Publishes on a thread of its own, as fast as there is room, while it lives.
+class Publishing {
+ public:
+  explicit Publishing(Scene& scene)
+      : thread_([this, &scene] {
+          while (!stop_) static_cast<void>(scene.publish(16, 20));
+        }) {}
+  ~Publishing() {
+    stop_ = true;
+    thread_.join();
+  }
+  Publishing(const Publishing&) = delete;
+  Publishing& operator=(const Publishing&) = delete;
+
+ private:
+  std::atomic<bool> stop_{false};
+  std::thread thread_;
 };
 
 /// A trainer's stream that makes no progress until it is told to, with work on it.
