@@ -23,7 +23,8 @@ function(batchcast_try_nvcc)
   elseif(NOT BATCHCAST_KERNELS OR NOT BATCHCAST_KERNELS STREQUAL BATCHCAST_NVCC)
     set(image ${PROJECT_BINARY_DIR}/cuda/try.fatbin)
     file(MAKE_DIRECTORY ${PROJECT_BINARY_DIR}/cuda)
-    execute_process(COMMAND ${BATCHCAST_NVCC} ${batchcast_nvcc_flags} -o ${image} ${batchcast_kernel}
+    execute_process(COMMAND ${BATCHCAST_NVCC} ${batchcast_nvcc_flags} -o ${image}
+                            ${batchcast_kernel}
                     RESULT_VARIABLE result OUTPUT_VARIABLE output ERROR_VARIABLE output)
     if(result EQUAL 0)
       set(BATCHCAST_KERNELS ${BATCHCAST_NVCC} CACHE INTERNAL "The nvcc that compiles the kernels")
@@ -42,8 +43,8 @@ function(batchcast_try_nvcc)
   endif()
 endfunction()
 
-# batchcast_add_kernels(TARGET): adds the source that defines batchcast::cuda::finish_kernel_image();
-# without nvcc it is empty, and the device stage says so.
+# batchcast_add_kernels(TARGET): adds the source that defines
+# batchcast::cuda::finish_kernel_image(); without nvcc it is empty, and the device stage says so.
 function(batchcast_add_kernels target)
   batchcast_try_nvcc()
   set(embed ${PROJECT_SOURCE_DIR}/cmake/EmbedKernels.cmake)

@@ -104,7 +104,8 @@ done
 
 timeout 120 "$bin/example_10_libtorch_on_a_gpu" "$work/unpacked" >"$work/own" 2>&1 || wrong "10 failed"
 cat "$work/own"
-awk '/^on the (GPU|host): / { right = $4 + 0 } END { exit right >= 60 ? 0 : 1 }' "$work/own" || wrong "10 learned nothing"
+awk '/^on the (GPU|host): / { right = $4 + 0 } END { exit right >= 60 ? 0 : 1 }' "$work/own" ||
+  wrong "10 learned nothing"
 "$bin/../batchcast" stop mnist-gpu || wrong "10: the stream that it started is gone"
 
 timeout 300 "$bin/example_06_fashion_mnist" "$fashion" --accuracy 0.88 >"$work/own" 2>&1 || wrong "06 failed"

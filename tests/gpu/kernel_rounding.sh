@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright 2026 the batchcast authors
 #
-# kernel_rounding.sh NVCC FLAGS… SOURCE: what nvcc makes of the kernel rounds each product and each sum, as the CPU does.
+# kernel_rounding.sh NVCC FLAGS… SOURCE: what nvcc makes of the kernel rounds each product and each sum, as the CPU
+# does.
 set -eu
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+
+#include <batchcast/control/message.hpp>
+#include <batchcast/core/error.hpp>
+
+namespace batchcast {
+
+void throw_refused(const Refusal& refusal) {
+  switch (refusal.kind) {
+    case RefusalKind::ring_too_small:
+      throw RingTooSmall(refusal.text);
+    case RefusalKind::finished:
+      throw StreamFinished(refusal.text);
+    case RefusalKind::stopped:
+      throw Stopped(refusal.text);
+    case RefusalKind::failed:
+      throw StreamFailed(refusal.text);
+    case RefusalKind::bad_hello:
+    case RefusalKind::layout:
+    case RefusalKind::uid:
+    case RefusalKind::full:
+    case RefusalKind::cursor_gone:
+    case RefusalKind::placement:
+    case RefusalKind::busy:
+      break;
+  }
+  throw Refused(refusal.text);
+}
+
+}  // namespace batchcast
