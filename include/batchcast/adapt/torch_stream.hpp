@@ -5,14 +5,13 @@
 #include <batchcast/batch.hpp>
 #include <batchcast/core/error.hpp>
 #include <batchcast/core/placement.hpp>
+#include <batchcast/core/process_symbol.hpp>
 
 #include <ATen/Context.h>
 #include <c10/core/Device.h>
 #include <c10/core/Stream.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
 #include <torch/version.h>
-
-#include <dlfcn.h>
 
 #include <string>
 
@@ -32,7 +31,7 @@ template <class Stream>
     // CUDAStream::stream() of a CUDAStream, which is a Stream and nothing else.
     using Ask = void* (*)(const Stream*);
     static const auto ask =
-        reinterpret_cast<Ask>(::dlsym(RTLD_DEFAULT, "_ZNK3c104cuda10CUDAStream6streamEv"));
+        reinterpret_cast<Ask>(process_symbol("_ZNK3c104cuda10CUDAStream6streamEv"));
     if (ask != nullptr) return ask(&stream);
     throw InvalidArgument("batchcast: libtorch " + std::to_string(TORCH_VERSION_MAJOR) + "." +
                           std::to_string(TORCH_VERSION_MINOR) +
