@@ -95,6 +95,9 @@ void Attachment::map_fields(std::vector<FileDescriptor>& descriptors) {
   for (FieldInfo& info : infos) info.on_device = false;
   host_fields_ = FieldTable(std::move(infos));
   if (options_.pin) pin_fields();
+  if (std::find(mapped_once_.begin(), mapped_once_.end(), true) == mapped_once_.end()) return;
+  welcome_.notes.push_back("the ring on " + delivery_->device_name() +
+                           " cannot be mapped twice: batches that cross its end are copied");
 }
 
 void Attachment::map_on_host(std::size_t index, FileDescriptor descriptor) {

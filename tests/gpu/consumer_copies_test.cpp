@@ -128,7 +128,6 @@ TEST_CASE("free pace on the GPU gets nothing torn", "[gpu]") {
     if (i % 8 == 0) std::this_thread::sleep_for(std::chrono::milliseconds(5));
   }
   stop = true;
-  stop = true;
   takes.join();
   CHECK(free.stats().samples > 0);
 }

@@ -11,6 +11,7 @@
 #include "cuda/stream.hpp"
 #include "process.hpp"
 #include "serve.hpp"
+#include "start_support.hpp"
 
 #include <unistd.h>
 
@@ -138,4 +139,29 @@ TEST_CASE("without exported descriptors a GPU ring is shared the old way", "[gpu
     CHECK(words.number("matched") == 6);
     CHECK(words.number("samples") == 6 * 1'009);
   }
+}
+
+TEST_CASE("a stream that a trainer on a GPU starts is served there", "[gpu][start][short]") {
+  const Gpus gpus("granularity=4K");
+  const OwnDirectory directory;
+  const Ledger ledger;
+  ConsumerOptions options;
+  options.stream = "s";
+  options.placement = "cuda:0";
+  options.connect_timeout_ms = 20'000;
+  options.start.source = "synthetic:3x8x8";
+  options.start.command = "/proc/self/exe";
+  options.start.memory = 512 << 10;
+  options.start.idle_exit_s = 60;
+  options.start.arguments = ledger.words();
+  {
+    Consumer consumer(options);
+    const auto batch = consumer.next();
+    REQUIRE(batch);
+    CHECK(batch->placement() == options.placement);
+    CHECK(consumer.name() != "recipe-check");
+  }
+  ledger.end_all();
+  CHECK(ledger.all_gone());
+  CHECK(ledger.runs() == 1);
 }

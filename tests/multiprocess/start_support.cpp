@@ -84,6 +84,8 @@ int serve(const Words& words) {
     options.memory = std::stoull(word_after(words.line(), "--memory"));
     const std::string epochs = word_after(words.line(), "--epochs");
     if (!epochs.empty()) options.epochs = std::stoull(epochs);
+    const std::string place = word_after(words.line(), "--place");
+    if (!place.empty()) options.places = {place};
     Producer producer(std::move(options));
     Feeder feeder(producer, maker, {.workers = 1});
     write_line(ledger, "serves " + pid + " session=" + std::to_string(::getsid(0)) + signals +
