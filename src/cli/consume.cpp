@@ -306,6 +306,12 @@ void add_how(CLI::App& consume, Options& options) {
   consume.add_option("--access", options.access, "Batches: shared (zero-copy), private (copied)")
       ->capture_default_str()
       ->check(CLI::IsMember({"shared", "private"}));
+  consume
+      .add_option("--placement", options.placement,
+                  "Where the batches are: host, or a GPU that the stream is served on: cuda:0")
+      ->capture_default_str();
+  consume.add_flag("--pin", consumer.pin,
+                   "Page-lock the ring in host memory, as trainers that copy to a GPU do");
   consume.add_option("--on-miss", options.on_miss, "What free pace does when it was too slow")
       ->capture_default_str()
       ->check(CLI::IsMember({"skip", "error"}));
