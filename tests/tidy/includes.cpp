@@ -49,7 +49,7 @@ const std::vector<Border> borders = {
     {"toml++/", {"src/"}},
     {"xxhash.h", {"src/", "tests/"}},
     {"cuda.h", {"src/cuda/", "tests/fake_cuda/"}},
-    {"dlfcn.h", {"src/cuda/", "src/core/process_symbol.cpp", "tests/", "include/batchcast/adapt/torch_stream.hpp"}},
+    {"dlfcn.h", {"src/cuda/", "src/core/process_symbol.cpp", "tests/"}},
     {"hwy/", {"src/data/", "tests/data/"}},
     {"jpeglib.h", {"src/data/", "tests/data/", "benchmarks/"}},
     {"turbojpeg.h", {"src/data/"}},
