@@ -91,7 +91,7 @@ void StreamDirectory::make() {
 
 bool StreamDirectory::take_lock(int directory) {
   bool vanished = false;
-  FileDescriptor lock = try_lock(directory, paths_.lock, vanished);
+  FileDescriptor lock = try_stream_lock(directory, paths_.lock, vanished);
   if (!lock && !vanished) throw StreamTaken(taken_text(options_.stream, paths_));
   if (!lock) return false;
   lock_ = std::move(lock);

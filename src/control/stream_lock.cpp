@@ -35,7 +35,7 @@ bool still_at(int lock, const std::string& path) noexcept {
 
 }  // namespace
 
-FileDescriptor try_lock(int directory, const std::string& path, bool& vanished) {
+FileDescriptor try_stream_lock(int directory, const std::string& path, bool& vanished) {
   vanished = false;
   FileDescriptor lock(
       ::openat(directory, "lock", O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600));

@@ -19,7 +19,8 @@ struct LockState {
 
 /// Opens or makes the file in the directory `directory` and locks it. Empty if another process
 /// holds it, or if the directory was removed meanwhile (`vanished`). Throws Error, SystemError.
-[[nodiscard]] FileDescriptor try_lock(int directory, const std::string& path, bool& vanished);
+[[nodiscard]] FileDescriptor try_stream_lock(int directory, const std::string& path,
+                                             bool& vanished);
 
 /// Looks without disturbing; a missing or unreadable file is not held.
 [[nodiscard]] LockState look_at_lock(const std::string& path) noexcept;
