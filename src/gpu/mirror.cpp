@@ -178,11 +178,28 @@ void Mirror::lie_down() {
 
 bool Mirror::rest(bool ending) {
   const StreamState state = source_.see_state();
+  if (state == StreamState::finished) {
+    // For who waits between loops it is finished, too, however far the mirror had come.
+    if (!skip_to_end()) return true;
+    end_ring(true);
+    return false;
+  }
   if (ending || state == StreamState::stopped || state == StreamState::failed) {
     end_ring(false);
     return false;
   }
   source_.wait(limits::sleep_ms_max, true);
+  return true;
+}
+
+/// False if somebody came meanwhile.
+bool Mirror::skip_to_end() {
+  const MirrorStart end = source_.end();
+  const std::lock_guard lock(mutex_);
+  if (state_ != State::resting) return false;
+  if (end.position >= order::load_published(board_.progress())) {
+    writer_.restart_at(end.position, end.epoch, end.epoch_start);
+  }
   return true;
 }
 

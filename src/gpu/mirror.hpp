@@ -89,6 +89,7 @@ class Mirror {
   void look_again_soon() const;
   void lie_down();
   [[nodiscard]] bool rest(bool ending);
+  [[nodiscard]] bool skip_to_end();
   void end_ring(bool complete);
   [[nodiscard]] bool finish();
   void fail(const std::string& what) noexcept;

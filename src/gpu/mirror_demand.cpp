@@ -129,7 +129,11 @@ bool Mirror::wait_drained(int timeout_ms) {
       const std::lock_guard lock(mutex_);
       state = state_;
     }
-    if (state == State::resting) return true;  // who asks for nothing has nothing to drain
+    // Who asks for nothing has nothing to drain. But once nobody is let in, this ring ends as well.
+    if (state == State::resting) {
+      if (!source_.is_closed()) return true;
+      source_.ring();
+    }
     if (state == State::over && writer_.wait_drained(0)) return true;
     // The host ring's stream may be stopped while it drains.
     if (host_writer_.status().state == StreamState::stopped) return false;

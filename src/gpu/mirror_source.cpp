@@ -89,6 +89,20 @@ std::string MirrorSource::state_text() const {
   return {text.begin(), std::find(text.begin(), text.end(), '\0')};
 }
 
+MirrorStart MirrorSource::end() const noexcept {
+  const BoardProgress& progress = static_cast<const BoardView&>(host_).progress();
+  MirrorStart end;
+  end.position = end.epoch_start = order::get(progress.end_position);
+  end.epoch =
+      samples_per_epoch_ != 0 ? end.position / samples_per_epoch_ : order::load_announced(progress);
+  return end;
+}
+
+bool MirrorSource::is_closed() const noexcept {
+  return order::load_state(static_cast<const BoardView&>(host_).progress()) ==
+         StreamState::finished;
+}
+
 bool MirrorSource::is_new(std::uint64_t wanted) const noexcept {
   const BoardProgress& progress = static_cast<const BoardView&>(host_).progress();
   return rung_.load() || order::look_again_published(progress) >= wanted ||

@@ -44,6 +44,10 @@ class MirrorSource {
   /// The stream's; `wait` returns when it is another.
   [[nodiscard]] StreamState see_state() noexcept;
   [[nodiscard]] std::string state_text() const;
+  /// Where the stream ended, as the mirror would begin there.
+  [[nodiscard]] MirrorStart end() const noexcept;
+  /// From any thread: nobody is let into the host ring any more.
+  [[nodiscard]] bool is_closed() const noexcept;
 
   /// Until there is something new, or `ring` is called; at most so long. `resting`: new samples are
   /// nothing new.

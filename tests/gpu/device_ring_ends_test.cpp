@@ -96,6 +96,9 @@ TEST_CASE("the end of a stream that nobody on the GPU listens to") {
       DeviceTrainer late(*ring, joining(Join::rewind));
       REQUIRE(late.refused);
       CHECK(late.refused->reason == NotAdmitted::Reason::finished);
+      CHECK(ring->wait_drained(10'000));
+      CHECK(ring->writer().close());
+      CHECK(order::load_state(paused.board().progress()) == StreamState::finished);
     }
   }
 }

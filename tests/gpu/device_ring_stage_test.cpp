@@ -44,9 +44,11 @@ class Twice final : public DeviceStage {
       if (run.epoch + 1 == static_cast<std::uint64_t>(stage.fails_at)) {
         throw GpuError("the stage's kernel");
       }
-      CHECK(run.size <= stage.samples_max);
-      CHECK(run.sample_ids.size() == run.size);
-      CHECK(run.sample_ids[0] == id_of(run.position));
+      // Catch is not for several threads at a time.
+      if (run.size > stage.samples_max || run.sample_ids.size() != run.size ||
+          run.sample_ids[0] != id_of(run.position)) {
+        throw GpuError("a run that is none");
+      }
       for (std::uint64_t i = 0; i < run.size; ++i) {
         for (std::uint64_t half = 0; half < 2; ++half) {
           cuda::copy_on_device(*device, run.stream,
