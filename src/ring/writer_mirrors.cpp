@@ -48,9 +48,12 @@ std::variant<MirrorStart, NotAdmitted> RingWriter::resume_mirror(std::uint32_t i
                                                                  const MirrorRequest& request) {
   Lock lock(mutex_);
   if (auto refusal = refusal_if_over()) return *refusal;
+  // Of what it holds, it can tell the epochs of no more than it remembers.
+  const std::uint64_t held =
+      std::max(oldest_held(claimed_, capacity_, valid_from_), ledger_.known_from());
   // Two windows that meet are one.
-  Reach reach = reach_from(request.oldest);
-  if (request.next >= oldest_held(claimed_, capacity_, valid_from_)) reach.oldest = request.oldest;
+  const bool meet = request.next >= held;
+  const Reach reach{meet ? request.oldest : std::max(held, request.oldest), request.oldest};
   std::string why_not;
   MirrorStart start;
   start.trainer = place(request.join, request.cursor, reach, why_not);

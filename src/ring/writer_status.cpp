@@ -91,8 +91,11 @@ WriterStatus RingWriter::status() const {
     row.pid = consumer.pid;
     row.batch_size = order::get(desk.batch_size);
     row.pace = consumer.pace;
-    // Who observes stands nowhere, and is behind nobody.
-    row.position = consumer.observes ? published_ : order::load_released(desk);
+    // Who observes stands nowhere, and is behind nobody. Where one that is paused stands is
+    // settled: what its desk says now was not looked at, and others are placed by it.
+    row.position = consumer.observes ? published_
+                   : consumer.paused ? consumer.floor
+                                     : order::load_released(desk);
     row.lag = saturating_sub(published_, row.position);
     row.samples = order::get(desk.samples);
     row.wait_ns = order::get(desk.wait_ns);

@@ -386,3 +386,15 @@ TEST_CASE("a ring that follows another one does not jump by itself") {
     CHECK(ring.writer().status().published == (jumps ? 30 : 10));
   }
 }
+
+TEST_CASE("a mirror begins in no epoch whose start is forgotten") {
+  HeapRing ring(5'000, epochs_of(0));
+  HeapConsumer mirror(ring, mirror_request());
+  for (std::uint64_t made = 0; made < 4'500; made += ring.produce(1)) {
+    if (made != 0) ring.writer().end_epoch();
+  }
+  const auto reply = ring.writer().resume_mirror(mirror.admitted.index, mirror.admitted.tenant,
+                                                 {Join::at, 10, 0, 5});
+  CHECK(std::get<NotAdmitted>(reply).reason == NotAdmitted::Reason::cursor_gone);
+  CHECK(start_of(ring, mirror, {Join::at, 4'490, 0, 5}).epoch_start == 4'490);
+}

@@ -25,6 +25,10 @@ class EpochLedger {
   /// epoch remembered count as in that one.
   [[nodiscard]] std::uint64_t epoch_of(std::uint64_t position) const noexcept;
   [[nodiscard]] std::uint64_t start_of(std::uint64_t epoch) const noexcept;
+  /// Where the oldest epoch remembered begins.
+  [[nodiscard]] std::uint64_t known_from() const noexcept {
+    return length_known() ? 0 : starts_.front();
+  }
   /// Nothing while that epoch's end is not known.
   [[nodiscard]] std::optional<std::uint64_t> end_of(std::uint64_t epoch) const noexcept;
 
