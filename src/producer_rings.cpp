@@ -83,9 +83,12 @@ bool ProducerCore::drain_host(const Deadline& left_ms) {
 
 bool ProducerCore::drain(FurtherRing& ring, const Deadline& left_ms) {
   for (;;) {
-    // Nobody is waited for who reads what is lost; and where nobody ever was, nobody comes.
-    const bool failed = ring.writer().status().state == StreamState::failed;
-    if (failed || ring.writer().trainers_here() == 0) return true;
+    // Nobody is waited for who reads what is lost; and where nobody is, nobody comes any more: to
+    // a ring that still shows the stream, since the host ring's is over, else since it is closed.
+    const StreamState state = ring.writer().status().state;
+    if (state == StreamState::failed) return true;
+    const bool ended = state != StreamState::starting && state != StreamState::running;
+    if (ring.writer().trainers_here() == 0 && (!ended || ring.writer().close())) return true;
     if (stopped_.load()) return false;
     const int left = left_ms();
     const int wait_ms = left < 0 ? look_ms : std::min(left, look_ms);
