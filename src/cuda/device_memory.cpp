@@ -6,6 +6,8 @@
 
 #include <batchcast/core/error.hpp>
 
+#include <fcntl.h>
+
 #include <array>
 #include <cstdio>
 #include <cstring>
@@ -115,6 +117,8 @@ void DeviceSegment::State::allocate() {
             &descriptor, handle, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0),
         "cuMemExportToShareableHandle");
   exported = FileDescriptor(descriptor);
+  // A program that this process starts would keep the memory alive.
+  static_cast<void>(::fcntl(descriptor, F_SETFD, FD_CLOEXEC));
 }
 
 void DeviceSegment::State::import(int descriptor) {

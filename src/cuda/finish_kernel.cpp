@@ -22,7 +22,8 @@ CUmodule load(const Driver& driver) {
   CUmodule module = nullptr;
   const CUresult result = driver.module_load_data(&module, image.data());
   if (result == CUDA_ERROR_NO_BINARY_FOR_GPU || result == CUDA_ERROR_UNSUPPORTED_PTX_VERSION ||
-      result == CUDA_ERROR_INVALID_PTX || result == CUDA_ERROR_JIT_COMPILER_NOT_FOUND) {
+      result == CUDA_ERROR_INVALID_PTX || result == CUDA_ERROR_JIT_COMPILER_NOT_FOUND ||
+      result == CUDA_ERROR_INVALID_IMAGE) {
     throw GpuUnavailable(
         "batchcast: images cannot be finished on this GPU: " + reason(driver, result) +
         ". The kernel needs compute capability 8.0, and on a GPU newer than 9.x "

@@ -21,6 +21,14 @@ void add_stage(const ProducerOptions& options, DeviceRingLayout& layout) {
                             std::to_string(*output.copy_of) + " of a stream that has " +
                             std::to_string(options.schema.size()) + ".");
     }
+    if (output.copy_of) {
+      const FieldSpec& copied = options.schema[*output.copy_of];
+      if (output.spec.dtype != copied.dtype || output.spec.shape != copied.shape) {
+        throw InvalidArgument("batchcast: the device stage says that field " +
+                              to_text(output.spec) + " is a copy of " + to_text(copied) +
+                              ", which has another type or shape.");
+      }
+    }
     layout.fields.push_back({output.spec, {}, true, output.copy_of});
   }
   for (const std::size_t read : plan.reads) {
