@@ -11,6 +11,8 @@
 
 #include <cmath>
 #include <cstdint>
+#include <cstdio>
+#include <memory>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -62,7 +64,9 @@ class Trainer {
       : role_(role),
         device_(detail::torch_device(role.works_on)),
         wrong_(torch::zeros({}, on_device(torch::kLong))),
-        loader_(make_shared_data_loader(options())) {}
+        loader_(attach()) {
+    wait_for_gpu();  // whichever stream counts from now on
+  }
 
   /// Calls `step(batch, samples)` for each batch, with the numbers of its samples.
   template <class Step>
@@ -84,7 +88,7 @@ class Trainer {
   }
 
   void expect(const at::Tensor& found, const at::Tensor& expected) {
-    wrong_ += found.ne(expected).sum();
+    wrong_ += found.to(device_).ne(expected).sum();
   }
   void finish() const {
     const auto wrong = wrong_.item<std::int64_t>();
@@ -100,7 +104,12 @@ class Trainer {
     if (!big_.defined()) big_ = torch::rand({4096, 4096}, on_device(torch::kFloat));
     for (int i = 0; i < 4; ++i) big_ = torch::matmul(big_, big_).clamp_(-1, 1);
   }
+  void wait_for_gpu() const {
+    if (device_.is_cuda()) torch::cuda::synchronize(device_.index());
+  }
   [[nodiscard]] c10::Device device() const noexcept { return device_; }
+  /// Whether it was asked to page-lock the ring, and this machine can.
+  [[nodiscard]] bool pins() const noexcept { return pins_; }
   [[nodiscard]] const Role& role() const noexcept { return role_; }
 
  private:
@@ -112,15 +121,28 @@ class Trainer {
     options.placement = role_.placement;
     options.directory = role_.directory;
     if (role_.name == "private") options.access = Access::private_copy;
-    options.pin = role_.name == "pin";
-    if (options.pin) options.pin_device = role_.works_on.device();
     return options;
+  }
+  /// Where the ring cannot be page-locked its copies are ordinary ones, and the others still train.
+  [[nodiscard]] std::unique_ptr<SharedDataLoader<Example>> attach() {
+    ConsumerOptions wanted = options();
+    wanted.pin = pins_ = role_.name == "pin";
+    if (pins_) wanted.pin_device = role_.works_on.device();
+    try {
+      return make_shared_data_loader(wanted);
+    } catch (const GpuUnavailable& why) {
+      if (!pins_) throw;
+      std::fprintf(stderr, "torch_train: `pin` is not tested: %s\n", why.what());
+    }
+    wanted.pin = pins_ = false;
+    return make_shared_data_loader(wanted);
   }
 
   Role role_;
   c10::Device device_;
   at::Tensor wrong_;
   at::Tensor big_;
+  bool pins_ = false;
   std::unique_ptr<SharedDataLoader<Example>> loader_;
 };
 
@@ -177,7 +199,7 @@ inline void use_elsewhere(Trainer& trainer) {
   const c10::Stream side = further_stream(trainer);
   trainer.each_batch([&](auto& batch, const at::Tensor& samples) {
     const at::Tensor expected = images_of(samples);
-    c10::impl::VirtualGuardImpl(c10::kCUDA).synchronizeDevice(trainer.device().index());
+    trainer.wait_for_gpu();
     if (trainer.role().names_streams) use_on(batch.data, side);
     const c10::StreamGuard guard(side);
     trainer.delay();
@@ -185,7 +207,7 @@ inline void use_elsewhere(Trainer& trainer) {
     use_on(expected, side);
     batch = {at::Tensor(), at::Tensor()};
   });
-  c10::impl::VirtualGuardImpl(c10::kCUDA).synchronizeDevice(trainer.device().index());
+  trainer.wait_for_gpu();
 }
 
 /// All of it on a stream of the pool, which was current when the batches came.
@@ -203,7 +225,8 @@ inline void stay_on_a_stream(Trainer& trainer) {
 /// Copies its batches to the GPU itself and drops them before the copy has begun.
 inline void copy_from_pinned(Trainer& trainer) {
   trainer.each_batch([&](auto& batch, const at::Tensor& samples) {
-    require(batch.data.is_pinned(), "torch does not take the ring's memory for pinned");
+    require(batch.data.is_pinned() == trainer.pins(),
+            "torch does not take the ring's memory for pinned");
     trainer.delay();
     const at::Tensor copy = batch.data.to(trainer.device(), /*non_blocking=*/true);
     batch = {at::Tensor(), at::Tensor()};

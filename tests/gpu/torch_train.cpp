@@ -220,21 +220,18 @@ bool measure_growth(const Role& like) {
     Child child({"alone", like.works_on, like.works_on, like.directory}, "hold");
     alone = taken_by(child, before);
   }
-  Producer producer = make_producer(like, large_ring_bytes, 1);
-  const auto serve_one = [&] {
-    constexpr int look_ms = 200;
-    if (auto loan = producer.try_loan(256, look_ms)) {
-      fill(*loan);
-      loan->publish();
-    }
-  };
+  Producer producer = make_producer(like, large_ring_bytes, 0);
+  for (int i = 0; i < 8; ++i) {
+    Loan loan = producer.loan(256).value();
+    fill(loan);
+    loan.publish();
+  }
   std::vector<std::unique_ptr<Child>> children;
   bool good = true;
   for (int i = 0; i < holders; ++i) {
     const std::int64_t before = memory.bytes();
     children.push_back(std::make_unique<Child>(
         Role{"holder-" + std::to_string(i), like.works_on, like.works_on, like.directory}, "hold"));
-    for (int j = 0; j < 8; ++j) serve_one();
     const std::int64_t taken = taken_by(*children.back(), before) - alone;
     std::printf(
         "trainer %d takes %lld MiB of the GPU more than a process without batches; "

@@ -30,6 +30,24 @@ using testing::HeldStream;
 
 constexpr const char* small_pages = "granularity=4K";
 
+TEST_CASE("Batches of a pinned ring are on the host, and go back by themselves") {
+  if (!FakeTorchCuda::possible()) return;
+  const FakeSettings driver(small_pages);
+  const FakeTorchCuda cuda;
+  fake_gpus().handles = {{0, nullptr}};
+  FilledStream stream(testing::image_schema(), 64);
+  ConsumerOptions options = stream.options(16);
+  options.pin = true;
+  SharedDataset<> dataset(options);
+  CHECK(dataset.get_batch(16)->data.device().is_cpu());
+  int batches = 1;
+  while (dataset.get_batch(16)) ++batches;
+  CHECK(batches == 4);
+  CHECK(eventually([&] { return stream.producer().stats().consumers.at(0).lag == 0; }));
+}
+
+#if BATCHCAST_TORCH_HAS_COW  // else tensors are copies, by kernels that these GPUs lack
+
 ConsumerOptions on_the_gpu(const FilledStream& stream) {
   ConsumerOptions options = stream.options(16);
   options.placement = "cuda:0";
@@ -64,8 +82,6 @@ TEST_CASE("A loader placed on a GPU gives tensors over the ring there") {
   CHECK(eventually([&] { return loader->stats().leases_held == 0; }));
   CHECK(fake_gpus().copies.empty());
 }
-
-#if BATCHCAST_TORCH_HAS_COW
 
 /// One batch of a stream on a GPU, used on the stream 1 in some way. Tells how many leases are
 /// held.
