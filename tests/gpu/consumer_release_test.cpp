@@ -213,12 +213,14 @@ TEST_CASE("a process that exits with batches on its streams", "[.][hidden]") {
   std::optional<Batch> pending = consumer.next();
   kept = consumer.next();
   trainer->read(*pending);
-  std::filesystem::remove_all(scene->directory());
 }
 
 TEST_CASE("a process exits whatever its streams still have to do", "[gpu]") {
-  const Ended ended = run_hidden("BATCHCAST_FAKE_CUDA='granularity=4K'",
+  std::string folder = std::filesystem::temp_directory_path() / "batchcast-exit-XXXXXX";
+  REQUIRE(::mkdtemp(folder.data()) != nullptr);  // for what a producer that only exits leaves there
+  const Ended ended = run_hidden("BATCHCAST_FAKE_CUDA='granularity=4K' TMPDIR='" + folder + "'",
                                  "a process that exits with batches on its streams");
+  std::filesystem::remove_all(folder);
   INFO(ended.output);
   CHECK(ended.status == 0);
 }
