@@ -74,8 +74,14 @@ std::variant<Admitted, NotAdmitted> Mirror::admit(const AdmitRequest& request,
     if (asks(request) && std::holds_alternative<Admitted>(reply)) rest_wanted_ = false;
     return reply;
   }
+  MirrorRequest wanted{request.join, request.cursor};
   const std::uint64_t next = order::load_published(board_.progress());
-  auto begun = begin({request.join, request.cursor, oldest(), next});
+  // Somebody may have wanted samples that were far from being made, and left: where the ring holds
+  // nothing, and nobody is attached, it need not wait for them.
+  const bool waits_in_vain =
+      oldest() == next && writer_.samples_per_epoch() != 0 && writer_.status().consumers.empty();
+  if (!waits_in_vain) wanted.oldest = oldest(), wanted.next = next;
+  auto begun = begin(wanted);
   if (auto* refusal = std::get_if<NotAdmitted>(&begun)) return std::move(*refusal);
   const MirrorStart& start = std::get<MirrorStart>(begun);
   AdmitRequest placed = request;

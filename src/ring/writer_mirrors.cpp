@@ -76,6 +76,12 @@ std::variant<MirrorStart, NotAdmitted> RingWriter::resume_mirror(std::uint32_t i
     start.position = request.next;
   } else if (ledger_.length_known()) {
     start.position = *start.trainer;
+    if (held_back()) {
+      // Of those who are waited for others may stand behind it, by as much as they were apart when
+      // they stood at one ring.
+      const std::uint64_t behind = saturating_sub(start.position, capacity_);
+      start.position = std::min(start.position, std::max(newest, behind));
+    }
   } else {
     // Which epoch a position to come belongs to is known once it is published, not before.
     start.position = std::min(*start.trainer, newest);
@@ -102,7 +108,7 @@ void RingWriter::restart_at(std::uint64_t position, std::uint64_t epoch,
     const bool asked = std::any_of(attached_.begin(), attached_.end(),
                                    [](const Attached& one) { return !one.paused; });
     BATCHCAST_ASSERT(outstanding_.empty() && !asked);
-    BATCHCAST_ASSERT(position >= published_ && epoch_start <= position);
+    BATCHCAST_ASSERT((position >= published_ || attached_.empty()) && epoch_start <= position);
     if (position != published_) {
       next_ = claimed_ = published_ = valid_from_ = demand_base_ = position;
       order::claim(board_.progress(), claimed_);

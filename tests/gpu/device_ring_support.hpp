@@ -75,6 +75,7 @@ class HostRing {
     RingWriter::Options writer_options;
     writer_options.samples_per_epoch = options.samples_per_epoch;
     writer_options.epochs = options.epochs;
+    writer_options.wait_for = options.wait_for;
     writer.emplace(Board(board_->data()), std::move(writer_options));
   }
 

@@ -177,6 +177,40 @@ TEST_CASE("where a trainer begins that comes while the mirror rests") {
   CHECK(late.refused->reason == NotAdmitted::Reason::cursor_gone);
 }
 
+TEST_CASE("who wants samples that are far from being made leaves the GPU's ring to others") {
+  const FakeGpu fake(small_granules);
+  HostRing host(small_stream(100));
+  const auto ring = host.ring_on(0);
+  auto desk = std::make_shared<Desk>();
+  static_cast<void>(host.writer->admit(joining(Join::rewind), desk));
+  REQUIRE(host.produce(50) == 50);
+  std::optional<DeviceTrainer> far(std::in_place, *ring, joining(Join::at, 7'000'000));
+  CHECK(far->admitted.position == 7'000'000);
+  far.reset();
+  REQUIRE(soon([&] { return host.writer->status().consumers[0].state == "resting"; }));
+  DeviceTrainer trainer(*ring, joining(Join::rewind));
+  REQUIRE_FALSE(trainer.refused);
+  CHECK(trainer.take(10) == 0);
+}
+
+TEST_CASE("trainers that are waited for resume on a GPU in any order") {
+  const FakeGpu fake(small_granules);
+  ProducerOptions options = small_stream(1000);
+  options.wait_for = 2;
+  HostRing host(options);
+  const auto ring = host.ring_on(0);
+  DeviceTrainer ahead(*ring, joining(Join::at, 5'000));
+  DeviceTrainer behind(*ring, joining(Join::at, 4'990));
+  REQUIRE_FALSE(behind.refused);
+  CHECK(host.writer->set_trainers_elsewhere(2));
+  REQUIRE(soon([&] {
+    static_cast<void>(host.fill());
+    return ahead.published() >= 5'005;
+  }));
+  CHECK(behind.take(5) == 4'990);
+  CHECK(ahead.take(5) == 5'000);
+}
+
 TEST_CASE("epochs of unknown length end on the GPU where they end on the host") {
   const FakeGpu fake(small_granules);
   ProducerOptions options = small_stream(0);

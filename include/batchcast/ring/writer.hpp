@@ -201,15 +201,16 @@ class RingWriter {
   [[nodiscard]] bool asked() const;
   /// Lets a resting mirror in again (`pause` rests it), and decides where a trainer that comes to
   /// its ring begins. Where the two rings together hold everything from `oldest` on, the mirror
-  /// goes on at `next`; else it begins where the trainer does, or for a trainer that waits for an
-  /// epoch's end that nobody knows, at what is published next. The mirror gates from there.
+  /// goes on at `next`; else it begins where the trainer does (while `wait_for` is not reached, up
+  /// to a ring's length before that), or for a trainer that waits for an epoch's end that nobody
+  /// knows, at what is published next. The mirror gates from there.
   [[nodiscard]] std::variant<MirrorStart, NotAdmitted> resume_mirror(std::uint32_t index,
                                                                      std::uint64_t tenant,
                                                                      const MirrorRequest& request);
   /// Of a mirror's own ring, where nobody asks and no ticket is out: what it holds is forgotten,
   /// and it goes on at `position`, in that epoch. A ring that stands there already keeps what it
-  /// holds, and at most ends its epoch. At the stream's end it is finished. Never backwards.
-  /// Nothing once the stream is over.
+  /// holds, and at most ends its epoch. At the stream's end it is finished. Backwards only where
+  /// nobody is attached, and epochs have one length. Nothing once the stream is over.
   void restart_at(std::uint64_t position, std::uint64_t epoch, std::uint64_t epoch_start);
 
   [[nodiscard]] WriterStatus status() const;
