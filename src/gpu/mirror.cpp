@@ -68,6 +68,8 @@ void Mirror::run() noexcept {
     }
   } catch (const std::exception& error) {
     fail(error.what());
+  } catch (...) {
+    fail("its device stage threw what is no std::exception");
   }
 }
 
