@@ -149,7 +149,7 @@ FinishOnGpu finished_recipe(const std::string& folder, const char* dtype) {
       << "\" }, { stage = \"normalize\", mean = [0.485, 0.456, 0.406], std = "
          "[0.229, 0.224, 0.225] }]\n";
   PipelineOptions pipeline;
-  pipeline.source = open_source("npy:" + folder);
+  pipeline.source = open_source("npy:" + images);
   pipeline.recipe = Recipe::load(recipe);
   return finish_on_gpu(pipeline);
 }

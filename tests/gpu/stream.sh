@@ -39,7 +39,7 @@ killed() {
 # attached COUNT: until the stream has so many consumers, or a quarter of a minute is over.
 attached() {
   waited=0
-  until [ "$("$batchcast" ls 2>/dev/null | grep -c -E '(host|cuda:[0-9]).*(running|skipping|paused)')" -ge "$1" ]; do
+  until [ "$("$batchcast" ls 2>/dev/null | grep -c lockstep)" -ge "$1" ]; do
     sleep 0.1
     waited=$((waited + 1))
     [ $waited -lt 150 ] || return
@@ -80,14 +80,13 @@ for name in one two three; do ended $name 4; done
 
 # ---- consumers are killed while copies run
 
-serves --epochs 3 --wait-for 4
+serves --epochs 8 --wait-for 4
 consumer one --placement cuda:0 --batch-size 100
 consumer two --placement cuda:0 --batch-size 37
 consumer three --placement cuda:0 --batch-size 64
 consumer four --placement cuda:0 --batch-size 512
 attached 4
 killed three
-sleep 0.3
 killed four
 for name in one two; do ended $name 0; done
 wait $producer || fail "the producer ended with $?: $(cat "$work/serve.err")"

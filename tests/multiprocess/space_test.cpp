@@ -219,7 +219,7 @@ TEST_CASE("a forked child that exits does not disturb its parent", "[fork][short
 }
 
 TEST_CASE("memory of a stopped consumer is not reused unless it is evicted",
-          "[stall][short][device]") {
+          "[stall][short][device][tight]") {
   ProducerOptions options = producer_options("small", 1'000, 64 << 10);
   options.stall_timeout_ms = 200;
   SECTION("reported") {

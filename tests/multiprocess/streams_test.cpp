@@ -275,7 +275,7 @@ TEST_CASE("batches outlive their loop, their consumer and their producer",
 }
 
 TEST_CASE("a slow consumer of free pace skips or is told, and accepts nothing torn",
-          "[free][short][device]") {
+          "[free][short][device][tight]") {
   const OwnDirectory directory;
   const std::string on_miss = GENERATE("skip", "error");
   Server server(producer_options("mixed", 1'009, 64 << 10), {.threads = 2, .loan_max = 32});
