@@ -139,6 +139,7 @@ class ProducerCore final : public DoorEvents {
   std::atomic<bool> over_{false};
   std::atomic<bool> stopped_{false};  ///< nobody waits any more for those who drain
 
+  std::atomic<Doorkeeper*> door_{nullptr};  ///< for the threads of further rings
   std::shared_ptr<HostPins> host_pins_;
   std::vector<std::unique_ptr<FurtherRing>> further_;  ///< the same from start to end
 
@@ -149,7 +150,6 @@ class ProducerCore final : public DoorEvents {
   std::atomic<double> samples_per_second_{0};
 
   // Last: their threads call into all of the above.
-  std::atomic<Doorkeeper*> door_{nullptr};  ///< for the threads of further rings
   std::unique_ptr<Doorkeeper> doorkeeper_;
   std::unique_ptr<ControlServer> control_;
 };
