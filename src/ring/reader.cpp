@@ -71,6 +71,9 @@ Next RingReader::next(std::uint64_t samples, int timeout_ms, Run& run) {
       continue;
     }
     if (between_) begin_epoch();
+    // First what is there, then whether an end is known: else an end and the next epoch's first
+    // samples that come in between would make one batch of both.
+    const std::uint64_t published = order::load_published(board_.progress());
     look_for_end();
     if (epoch_end_ && position_ >= *epoch_end_) {
       close_epoch();
@@ -87,7 +90,6 @@ Next RingReader::next(std::uint64_t samples, int timeout_ms, Run& run) {
     }
     std::uint64_t end = position_ + samples;
     if (epoch_end_) end = std::min(end, *epoch_end_);
-    const std::uint64_t published = order::load_published(board_.progress());
     if (published < end) {  // it would wait for itself for ever
       const std::lock_guard lock(mutex_);
       check_room(end);

@@ -135,7 +135,8 @@ CUresult cuIpcOpenMemHandle_v2(CUdeviceptr* address, CUipcMemHandle handle, unsi
     if (!world.settings.legacy_ipc || world.settings.mig) return CUDA_ERROR_NOT_SUPPORTED;
     IpcHandle wanted;
     std::memcpy(&wanted, handle.reserved, sizeof wanted);
-    if (std::string(wanted.mark) != "fakeipc" || flags != CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS) {
+    if (std::memcmp(wanted.mark, "fakeipc", sizeof wanted.mark) != 0 ||
+        flags != CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS) {
       return CUDA_ERROR_INVALID_VALUE;
     }
     if (wanted.process == world.process) return CUDA_ERROR_INVALID_CONTEXT;
