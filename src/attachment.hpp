@@ -118,6 +118,7 @@ class Attachment final : public ReaderHost, public std::enable_shared_from_this<
   void populate_from(std::uint64_t position);
   [[nodiscard]] BatchRecord& fresh_record();
   void recycle(BatchRecord& record) noexcept;
+  [[nodiscard]] bool fill(BatchRecord& record, const Run& run);
   void show(BatchRecord& record, const Run& run);
   void gather(BatchRecord& record, const Run& run);
   void copy_samples(BatchRecord& record, const Run& run);

@@ -39,22 +39,15 @@ NextBatch Attachment::next(std::uint64_t batch_size, int timeout_ms) {
         break;
     }
     BatchRecord& record = fresh_record();
-    if (copies()) {
-      copy_samples(record, run);
-      if (options_.pace == Pace::free) {
-        const auto* ids = reinterpret_cast<const std::uint64_t*>(record.data.back());
-        if (!reader_->copied(run, {ids, run.size})) {
-          recycle(record);
-          continue;
-        }
-      } else {
-        check();  // what was copied after an eviction is not what was published
-        reader_->give_back(run.lease);
+    try {
+      if (!fill(record, run)) {
+        recycle(record);
+        continue;
       }
-      record.leased = false;
-    } else {
-      show(record, run);
-      record.leased = true;
+    } catch (...) {  // of a copy: nobody would ever drop that batch, and the stream would stand
+      if (record.leased) reader_->give_back(run.lease);
+      recycle(record);
+      throw;
     }
     if (attach_seconds_ == 0) {
       attach_seconds_ = seconds_from_ns(now_ns() - started_ns_);
@@ -62,6 +55,24 @@ NextBatch Attachment::next(std::uint64_t batch_size, int timeout_ms) {
     }
     return {Outcome::batch, hand_out(record, run, fields_)};
   }
+}
+
+/// False if it was written over before its copy was whole.
+bool Attachment::fill(BatchRecord& record, const Run& run) {
+  record.leased = options_.pace == Pace::lockstep;
+  if (!copies()) {
+    show(record, run);
+    return true;
+  }
+  copy_samples(record, run);
+  if (options_.pace == Pace::free) {
+    const auto* ids = reinterpret_cast<const std::uint64_t*>(record.data.back());
+    return reader_->copied(run, {ids, run.size});
+  }
+  check();  // what was copied after an eviction is not what was published
+  reader_->give_back(run.lease);
+  record.leased = false;
+  return true;
 }
 
 /// Where it matters which batches the streams have passed. Takes its time off the time-out.

@@ -14,7 +14,7 @@
 namespace batchcast::detail {
 
 void Attachment::use(BatchRecord& record, void* cuda_stream) {
-  if (!delivery_) return;
+  if (!delivery_ || in_forked_child()) return;
   const std::lock_guard lock(mutex_);
   const auto known = std::find(record.streams.begin(), record.streams.end(), cuda_stream);
   if (known == record.streams.end()) record.streams.push_back(cuda_stream);

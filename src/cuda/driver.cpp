@@ -87,6 +87,7 @@ void resolve_work(Resolver& resolver, Driver& driver) {
   BATCHCAST_RESOLVE(stream_query, cuStreamQuery);
   BATCHCAST_RESOLVE(stream_wait_event, cuStreamWaitEvent);
   BATCHCAST_RESOLVE(stream_get_ctx, cuStreamGetCtx);
+  BATCHCAST_RESOLVE(thread_exchange_stream_capture_mode, cuThreadExchangeStreamCaptureMode);
   BATCHCAST_RESOLVE(event_create, cuEventCreate);
   BATCHCAST_RESOLVE(event_record, cuEventRecord);
   BATCHCAST_RESOLVE(event_query, cuEventQuery);

@@ -73,6 +73,7 @@ struct Driver {
   decltype(&cuStreamQuery) stream_query;
   decltype(&cuStreamWaitEvent) stream_wait_event;
   decltype(&cuStreamGetCtx) stream_get_ctx;
+  decltype(&cuThreadExchangeStreamCaptureMode) thread_exchange_stream_capture_mode;
   decltype(&cuEventCreate) event_create;
   decltype(&cuEventRecord) event_record;
   decltype(&cuEventQuery) event_query;

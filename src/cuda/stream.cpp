@@ -10,6 +10,22 @@ namespace {
 CUstream stream_of(void* handle) { return static_cast<CUstream>(handle); }
 CUevent event_of(void* handle) { return static_cast<CUevent>(handle); }
 
+/// While a thread captures a graph in the global mode, libtorch's, looking at an event on any other
+/// thread fails and spoils the capture, unless that thread says that it has no part in it.
+class OutsideCaptures {
+ public:
+  explicit OutsideCaptures(const Driver& driver) noexcept : driver_(driver) { exchange(); }
+  ~OutsideCaptures() { exchange(); }
+  OutsideCaptures(const OutsideCaptures&) = delete;
+  OutsideCaptures& operator=(const OutsideCaptures&) = delete;
+
+ private:
+  void exchange() noexcept { driver_.thread_exchange_stream_capture_mode(&mode_); }
+
+  const Driver& driver_;
+  CUstreamCaptureMode mode_ = CU_STREAM_CAPTURE_MODE_RELAXED;
+};
+
 }  // namespace
 
 Event::Event(std::shared_ptr<Device> device) : device_(std::move(device)), handle_(nullptr) {
@@ -33,6 +49,8 @@ void Event::record(void* stream) {
 }
 
 bool Event::passed() const {
+  const Device::Current current(*device_);
+  const OutsideCaptures outside(device_->driver());
   const CUresult result = device_->driver().event_query(event_of(handle_));
   if (result == CUDA_ERROR_NOT_READY) return false;
   check(*device_, result, "cuEventQuery");
@@ -114,6 +132,10 @@ void Stream::wait_for(const Event& event) {
 void Stream::wait() const {
   const Device::Current current(*device_);
   check(*device_, device_->driver().stream_synchronize(stream_of(handle_)), "cuStreamSynchronize");
+}
+
+void wait_quietly(const Device& device, void* stream) noexcept {
+  quietly(device, [stream](const Driver& driver) { driver.stream_synchronize(stream_of(stream)); });
 }
 
 void copy_on_device(const Device& device, void* stream, std::byte* device_to,

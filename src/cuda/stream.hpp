@@ -12,7 +12,7 @@
 namespace batchcast::cuda {
 
 /// A point in a stream. Without timing. Move-only; may be recorded again and again. Needs its
-/// device's context only where `record` says so.
+/// device's context only where its calls make that current themselves.
 class Event {
  public:
   explicit Event(std::shared_ptr<Device> device);
@@ -24,7 +24,7 @@ class Event {
   /// After all that is enqueued on `stream` (CUstream) so far. Makes the context current itself.
   void record(void* stream);
   /// Whether the stream has passed it; true if it was never recorded. Throws GpuError if what was
-  /// enqueued before it failed.
+  /// enqueued before it failed. May be asked while any thread captures a graph.
   [[nodiscard]] bool passed() const;
   /// Blocks the thread, not the processor.
   void wait() const;
@@ -72,6 +72,10 @@ class Stream {
   std::shared_ptr<Device> device_;
   void* handle_;
 };
+
+/// Blocks until a stream of somebody else's (CUstream), of whichever context, has done what is
+/// enqueued, or cannot.
+void wait_quietly(const Device& device, void* stream) noexcept;
 
 /// The same copy on a stream of somebody else's (CUstream).
 void copy_on_device(const Device& device, void* stream, std::byte* device_to,

@@ -20,6 +20,8 @@ namespace {
 
 // So that a batch that is a little larger than those before does not need another buffer.
 constexpr std::uint64_t buffer_granule = std::uint64_t{64} << 10;
+// Of rings where the driver has no virtual memory, as their producers lay them out.
+constexpr std::uint64_t granularity_unless_known = std::uint64_t{2} << 20;
 
 class GpuDelivery final : public Delivery {
  public:
@@ -32,7 +34,8 @@ class GpuDelivery final : public Delivery {
   [[nodiscard]] const std::string& id() const noexcept override { return device_->info().uuid; }
   [[nodiscard]] const std::string& device_name() const noexcept override { return name_; }
   [[nodiscard]] std::uint64_t granularity() const noexcept override {
-    return device_->info().granularity;
+    const std::uint64_t known = device_->info().granularity;
+    return known != 0 ? known : granularity_unless_known;
   }
 
   [[nodiscard]] Mapped map(Offer offer) override;

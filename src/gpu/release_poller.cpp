@@ -36,7 +36,9 @@ void sleep_for(std::uint64_t ns) noexcept {
 // ---- tickets
 
 Ticket::Ticket(TicketPool& home, std::shared_ptr<cuda::Device> device)
-    : home_(home), device_(std::move(device)) {
+    : home_(home), device_(std::move(device)) {}
+
+void Ticket::make_events() {
   for (std::size_t i = 0; i < events_at_first; ++i) events_.emplace_back(device_);
 }
 
@@ -52,7 +54,9 @@ void Ticket::add(void* stream) noexcept {
     events_[used_].record(stream);
     ++used_;
   } catch (const Error&) {
-    // Nothing that is enqueued there will ever run.
+    // A stream of another context, a second GPU's, has no place for this one's events. Where the
+    // device is lost this returns at once: nothing that is enqueued there will ever run.
+    cuda::wait_quietly(*device_, stream);
   }
 }
 
@@ -77,6 +81,7 @@ void Ticket::finish() noexcept {
 TicketPool::TicketPool(std::shared_ptr<cuda::Device> device) : device_(std::move(device)) {
   for (std::size_t i = 0; i < tickets_at_first; ++i) {
     tickets_.push_back(std::make_unique<Ticket>(*this, device_));
+    tickets_.back()->make_events();
     idle_.push_back(tickets_.back().get());
   }
 }
@@ -84,6 +89,7 @@ TicketPool::TicketPool(std::shared_ptr<cuda::Device> device) : device_(std::move
 Ticket& TicketPool::take() {
   const std::lock_guard lock(mutex_);
   if (idle_.empty()) {
+    // Its events come with its streams: where the GPU gives none any more, nobody here may throw.
     tickets_.push_back(std::make_unique<Ticket>(*this, device_));
     idle_.reserve(tickets_.size());  // so that putting one back cannot throw
     return *tickets_.back();

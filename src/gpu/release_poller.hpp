@@ -25,8 +25,10 @@ class Ticket {
   Ticket(TicketPool& home, std::shared_ptr<cuda::Device> device);
 
   void begin(void* context, void (*done)(void* context) noexcept) noexcept;
-  /// One more point: all that is enqueued on that stream so far. A stream on which nothing can be
-  /// recorded counts as passed.
+  /// So many as most tickets need. Throws GpuError; without it they are made as they are needed.
+  void make_events();
+  /// One more point: all that is enqueued on that stream so far. A stream on which this GPU can
+  /// record nothing is waited for; one in an error state counts as passed.
   void add(void* stream) noexcept;
   /// Whether all of them have; what failed counts.
   [[nodiscard]] bool passed() noexcept;

@@ -68,6 +68,13 @@ CUresult cuStreamGetCtx(CUstream handle, CUcontext* context) {
   });
 }
 
+// Nothing is captured here.
+CUresult cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode* mode) {
+  thread_local CUstreamCaptureMode current = CU_STREAM_CAPTURE_MODE_GLOBAL;
+  std::swap(*mode, current);
+  return CUDA_SUCCESS;
+}
+
 CUresult cuStreamQuery(CUstream handle) {
   return with_stream(handle, [](World& world, Lock&, const std::shared_ptr<Stream>& stream) {
     return idle(world, *stream) ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;

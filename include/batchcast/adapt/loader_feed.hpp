@@ -89,7 +89,7 @@ class LoaderFeed {
   /// Lets go of the rest of its epoch, if it is in one.
   void leave_loop(std::uint64_t loop) noexcept {
     if (loop != loop_ || !std::exchange(in_epoch_, false)) return;
-    attachment_.consumer().leave_epoch();
+    attachment_.leave_epoch();
   }
 
   [[nodiscard]] const torch::data::FullDataLoaderOptions& options() const noexcept {

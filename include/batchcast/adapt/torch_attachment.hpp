@@ -39,6 +39,10 @@ class TorchAttachment {
   [[nodiscard]] const Consumer& present() const noexcept { return *consumer_; }
   [[nodiscard]] UserBatch make(const Batch& batch) const { return (*make_)(batch); }
   void leave() noexcept { consumer_.reset(); }
+  /// Asks libtorch for nothing, which might throw: loops end in destructors.
+  void leave_epoch() noexcept {
+    if (consumer_) consumer_->leave_epoch();
+  }
   /// Attaches at that position, this once, and leaves the place that it had. If that throws, it
   /// keeps that place.
   void move_to(std::uint64_t cursor) {
