@@ -105,8 +105,9 @@ class Batch {
   /// Names a further CUDA stream (CUstream, cudaStream_t) that reads this batch: its samples are
   /// kept until that stream has passed the point at which the last handle was dropped. The
   /// consumer's own stream (`Consumer::set_cuda_stream`) needs no naming. Without effect unless the
-  /// batch is on a GPU or pinned. From any thread, while this handle lives. The per-thread default
-  /// stream means that of the thread which drops the last handle.
+  /// batch is on a GPU or pinned. From any thread, while this handle lives. The stream has to exist
+  /// until the last handle is dropped. The per-thread default stream means that of the thread which
+  /// does that; for a stream of another GPU or context, as pinned batches may have, the drop waits.
   void use(void* cuda_stream) const { detail::use(*record_, cuda_stream); }
 
   /// A field of either kind, to be written to. Throw InvalidArgument unless the batch is

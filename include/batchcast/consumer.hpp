@@ -45,7 +45,8 @@ struct ConsumerOptions {
   /// then kept for its streams as one on a GPU is. Throws GpuUnavailable where the driver cannot
   /// lock memory that is mapped for reading only (`batchcast doctor` says so), GpuError.
   bool pin = false;
-  /// For `pin`: the GPU whose context pins.
+  /// For `pin`: the GPU that batches are copied to. Copies to others work as well, but the default
+  /// streams are this one's, and drops wait for streams of others.
   unsigned pin_device = 0;
   OnMiss on_miss = OnMiss::skip;
   /// How long to wait for a producer of that name to come up. Negative: for ever.
@@ -125,7 +126,8 @@ class Consumer {
   void leave_epoch() noexcept;
 
   /// The CUDA stream (CUstream, cudaStream_t) on which batches are used from the next one on; the
-  /// legacy default stream at first. Without meaning unless batches are on a GPU or pinned.
+  /// legacy default stream at first. Without meaning unless batches are on a GPU or pinned. It has
+  /// to exist until the last of these batches is dropped.
   void set_cuda_stream(void* stream) noexcept;
   /// From the next batch on.
   void set_batch_size(std::uint64_t batch_size);

@@ -55,6 +55,42 @@ TEST_CASE("samples stay until every stream that reads them has passed the batch"
   CHECK(scene.publish(16) == 16);
 }
 
+TEST_CASE("a stream of another GPU than the one that pins is waited for at the drop", "[gpu]") {
+  const FakeSettings fake("devices=2 granularity=4K delay_us=50");
+  Scene scene(Where::pinned);
+  HeldStream trainer(1);
+  Consumer consumer(scene.consumer(16));
+  consumer.set_cuda_stream(trainer.handle());
+  REQUIRE(scene.publish(16) == 16);
+  std::optional<Batch> batch = consumer.next();
+  REQUIRE(batch);
+  trainer.read(*batch);
+  std::thread dropping([&batch] { batch.reset(); });
+  scene.fill_up();
+  CHECK(leases(consumer) == 1);
+  trainer.release();
+  dropping.join();
+  CHECK(trainer.fault() == "");
+  CHECK(eventually([&] { return leases(consumer) == 0; }));
+}
+
+TEST_CASE("a batch that cannot be copied gives its place back", "[gpu]") {
+  const FakeSettings fake(settings);
+  Scene scene(Where::device);
+  ConsumerOptions options = scene.consumer(16);
+  options.access = Access::private_copy;
+  Consumer consumer(options);
+  REQUIRE(scene.publish(16) == 16);
+  batchcast_fake_cuda_configure("granularity=4K alloc_limit=4K");
+  CHECK_THROWS_AS(consumer.next(), OutOfMemory);
+  CHECK(leases(consumer) == 0);
+  batchcast_fake_cuda_configure(settings);
+  CHECK(scene.publish(16) == 16);
+  const std::optional<Batch> next = consumer.next();
+  REQUIRE(next);
+  CHECK(fault_of(*next) == "");
+}
+
 TEST_CASE("a batch that no stream reads is released soon after its drop", "[gpu]") {
   const FakeSettings fake(settings);
   const Where where = GENERATE(Where::pinned, Where::device);

@@ -157,7 +157,8 @@ class Publishing {
 /// A trainer's stream that makes no progress until it is told to, with work on it.
 class HeldStream {
  public:
-  HeldStream() : device_(cuda::Device::open(0)), memory_(device_, 256 << 10), stream_(device_) {
+  explicit HeldStream(unsigned device = 0)
+      : device_(cuda::Device::open(device)), memory_(device_, 256 << 10), stream_(device_) {
     batchcast_fake_cuda_hold(stream_.handle());
   }
   ~HeldStream() { batchcast_fake_cuda_release(stream_.handle()); }
