@@ -108,6 +108,7 @@ class Batch {
   /// batch is on a GPU or pinned. From any thread, while this handle lives. The stream has to exist
   /// until the last handle is dropped. The per-thread default stream means that of the thread which
   /// does that; for a stream of another GPU or context, as pinned batches may have, the drop waits.
+  /// No handle may be dropped in a CUDA host callback: it calls the driver.
   void use(void* cuda_stream) const { detail::use(*record_, cuda_stream); }
 
   /// A field of either kind, to be written to. Throw InvalidArgument unless the batch is

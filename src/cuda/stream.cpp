@@ -135,7 +135,10 @@ void Stream::wait() const {
 }
 
 void wait_quietly(const Device& device, void* stream) noexcept {
-  quietly(device, [stream](const Driver& driver) { driver.stream_synchronize(stream_of(stream)); });
+  quietly(device, [stream](const Driver& driver) {
+    const OutsideCaptures outside(driver);
+    driver.stream_synchronize(stream_of(stream));
+  });
 }
 
 void copy_on_device(const Device& device, void* stream, std::byte* device_to,
