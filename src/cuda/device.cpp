@@ -93,13 +93,22 @@ DeviceInfo look_at(const Driver& driver, unsigned number, CUdevice handle) {
   return info;
 }
 
-std::vector<DeviceInfo> look_at_all(const Driver& driver) {
+unsigned count_of(const Driver& driver) {
   int count = 0;
   const CUresult result = driver.device_get_count(&count);
   if (result != CUDA_SUCCESS) fail(driver, result, "cuDeviceGetCount", "this machine");
+  return static_cast<unsigned>(count);
+}
+
+/// Those that can be asked: one that is lost keeps nobody from the others.
+std::vector<DeviceInfo> look_at_usable(const Driver& driver) {
   std::vector<DeviceInfo> all;
-  for (unsigned number = 0; number < static_cast<unsigned>(count); ++number) {
-    all.push_back(look_at(driver, number, handle_of(driver, number)));
+  const unsigned count = count_of(driver);
+  for (unsigned number = 0; number < count; ++number) {
+    try {
+      all.push_back(look_at(driver, number, handle_of(driver, number)));
+    } catch (const GpuError&) {
+    }
   }
   return all;
 }
@@ -118,23 +127,29 @@ std::string what_is_visible(const std::vector<DeviceInfo>& all) {
 }  // namespace
 
 std::vector<DeviceInfo> list_devices() {
+  std::vector<DeviceInfo> all;
   const Driver* driver = find_driver();
-  return driver == nullptr ? std::vector<DeviceInfo>{} : look_at_all(*driver);
+  if (driver == nullptr) return all;
+  const unsigned count = count_of(*driver);
+  for (unsigned number = 0; number < count; ++number) {
+    all.push_back(look_at(*driver, number, handle_of(*driver, number)));
+  }
+  return all;
 }
 
 std::shared_ptr<Device> Device::open(unsigned number) {
   const Driver& driver = need_driver();
-  const std::vector<DeviceInfo> all = look_at_all(driver);
-  if (number >= all.size()) {
+  if (number >= count_of(driver)) {
     throw GpuUnavailable("there is no cuda:" + std::to_string(number) + ": this process sees " +
-                         what_is_visible(all));
+                         what_is_visible(look_at_usable(driver)));
   }
-  return std::shared_ptr<Device>(new Device(driver, all[number], handle_of(driver, number)));
+  const CUdevice handle = handle_of(driver, number);
+  return std::shared_ptr<Device>(new Device(driver, look_at(driver, number, handle), handle));
 }
 
 std::shared_ptr<Device> Device::open_uuid(const std::string& uuid) {
   const Driver& driver = need_driver();
-  const std::vector<DeviceInfo> all = look_at_all(driver);
+  const std::vector<DeviceInfo> all = look_at_usable(driver);
   for (const DeviceInfo& info : all) {
     if (info.uuid != uuid) continue;
     return std::shared_ptr<Device>(new Device(driver, info, handle_of(driver, info.number)));

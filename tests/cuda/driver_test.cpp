@@ -40,6 +40,18 @@ TEST_CASE("devices of this process", "[cuda][fake]") {
                     Contains("GPU-none") && Contains("cuda:0 (" + all[0].name + ")"));
 }
 
+TEST_CASE("a device that is lost keeps nobody from the others", "[cuda][fake]") {
+  const FakeSettings fake("devices=2");
+  const std::vector<DeviceInfo> all = list_devices();
+  REQUIRE(all.size() == 2);
+  batchcast_fake_cuda_lose(0, 46);
+  CHECK(Device::open(1)->info().uuid == all[1].uuid);
+  CHECK(Device::open_uuid(all[1].uuid)->info().number == 1);
+  CHECK_THROWS_AS(Device::open(0), GpuError);
+  CHECK_THROWS_AS(Device::open_uuid(all[0].uuid), GpuUnavailable);
+  CHECK_THROWS_WITH(Device::open(2), Contains("no cuda:2") && Contains(all[1].uuid));
+}
+
 TEST_CASE("what a device cannot do is known beforehand", "[cuda][fake]") {
   {
     const FakeSettings fake("vmm=0 read_only_register=0");

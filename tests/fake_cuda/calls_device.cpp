@@ -186,6 +186,7 @@ CUresult World::count_operation(Context& context) {
   if (settings.lost_after >= 0 && context.device == settings.lost_device &&
       operations >= static_cast<std::uint64_t>(settings.lost_after)) {
     context.error = static_cast<CUresult>(settings.lost_code);
+    context.lost = true;
     changed.notify_all();
   }
   return context.error;
@@ -265,6 +266,8 @@ CUresult cuDeviceGetUuid(CUuuid* uuid, CUdevice device) { return cuDeviceGetUuid
 
 CUresult cuDeviceTotalMem_v2(std::size_t* bytes, CUdevice device) {
   return with_device(device, [&](World& world, Lock&, int) {
+    const Context& primary = world.contexts[static_cast<std::size_t>(device)];
+    if (primary.lost) return primary.error;
     *bytes = world.settings.memory;
     return CUDA_SUCCESS;
   });

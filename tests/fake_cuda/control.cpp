@@ -18,7 +18,10 @@ void batchcast_fake_cuda_configure(const char* settings) {
   world.reservations = world.maps = world.registrations = 0;
   world.all_held = false;
   for (const auto& [handle, stream] : world.streams) stream->held = false;
-  for (Context& context : world.contexts) context.error = CUDA_SUCCESS;
+  for (Context& context : world.contexts) {
+    context.error = CUDA_SUCCESS;
+    context.lost = false;
+  }
   if (world.process != 0) world.see_devices();
   world.changed.notify_all();
 }
@@ -55,7 +58,9 @@ void batchcast_fake_cuda_release(void* handle) {
 void batchcast_fake_cuda_lose(int device, int code) {
   World& world = World::get();
   const Lock lock(world.mutex);
-  world.contexts.at(static_cast<std::size_t>(device)).error = static_cast<CUresult>(code);
+  Context& context = world.contexts.at(static_cast<std::size_t>(device));
+  context.error = static_cast<CUresult>(code);
+  context.lost = true;
   world.changed.notify_all();
 }
 

@@ -27,6 +27,7 @@ struct Context {
   int device = 0;  ///< in this process's numbering
   unsigned retained = 0;
   CUresult error = CUDA_SUCCESS;  ///< sticky: what every later call returns
+  bool lost = false;              ///< the device itself, which then cannot be asked either
   std::shared_ptr<Stream> legacy;
   std::map<std::thread::id, std::shared_ptr<Stream>> of_thread;
 };
