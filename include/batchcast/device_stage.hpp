@@ -33,7 +33,8 @@ struct DeviceRun {
   std::span<const DeviceField> out = {};           ///< the fields of `makes`, in that order
 };
 
-/// A stage as one GPU runs it. One thread at a time, with that GPU's primary context current.
+/// A stage as one GPU runs it. One thread at a time, with that GPU's primary context current, at
+/// its end too unless the GPU is lost; by then all runs have passed.
 class DeviceProgram {
  public:
   DeviceProgram() = default;

@@ -8,6 +8,8 @@
 
 #include <algorithm>
 #include <cstring>
+#include <exception>
+#include <optional>
 #include <utility>
 
 namespace batchcast::detail {
@@ -73,7 +75,19 @@ void MirrorCopier::prepare_stage(const Parts& parts) {
   }
   out_.resize(stage_makes_.size());
   const cuda::Device::Current current(*parts.device);
-  program_ = parts.options.device_stage->prepare(parts.options.schema, samples_max_, pieces_max);
+  auto program =
+      parts.options.device_stage->prepare(parts.options.schema, samples_max_, pieces_max);
+  program_ = {program.release(), EndProgram{parts.device}};
+}
+
+void MirrorCopier::EndProgram::operator()(DeviceProgram* program) const noexcept {
+  std::optional<cuda::Device::Current> current;
+  try {
+    current.emplace(*device);
+  } catch (const std::exception&) {
+    // The GPU is lost: what the program has there is too, but not what it has on the host.
+  }
+  delete program;
 }
 
 std::uint64_t MirrorCopier::samples_max(std::uint64_t position) const noexcept {

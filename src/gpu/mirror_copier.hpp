@@ -68,6 +68,11 @@ class MirrorCopier {
     std::vector<DeviceField> in;
     Piece piece;
   };
+  /// As it was prepared, and does everything else, with the device's context current.
+  struct EndProgram {
+    std::shared_ptr<cuda::Device> device;
+    void operator()(DeviceProgram* program) const noexcept;
+  };
   static constexpr std::size_t pieces_max = 4;
 
   void prepare_stage(const Parts& parts);
@@ -89,7 +94,7 @@ class MirrorCopier {
   std::vector<DeviceField> out_;
   std::size_t first_ = 0, last_ = 0;  ///< pieces in flight, counted from the beginning
   std::vector<Slot> slots_;
-  std::unique_ptr<DeviceProgram> program_;
+  std::unique_ptr<DeviceProgram, EndProgram> program_;
   // Last: their ends wait for what uses the above.
   cuda::Stream copies_;
   cuda::Stream stage_;

@@ -4,6 +4,7 @@
 
 #include <batchcast/core/error.hpp>
 
+#include "cuda/driver.hpp"
 #include "cuda/stream.hpp"
 
 #include <atomic>
@@ -17,6 +18,7 @@ namespace {
 class Twice final : public DeviceStage {
  public:
   mutable std::atomic<std::size_t> samples_max{0}, runs_max{0};
+  mutable std::atomic<int> ended_in_context{0}, ended{0};
   std::atomic<int> fails_at{0};
 
   [[nodiscard]] DevicePlan plan(const Schema& host) const override {
@@ -40,6 +42,12 @@ class Twice final : public DeviceStage {
  private:
   struct Program final : DeviceProgram {
     explicit Program(const Twice& of) : stage(of), device(cuda::Device::open(0)) {}
+    ~Program() override {
+      CUcontext current = nullptr;
+      device->driver().ctx_get_current(&current);
+      ++stage.ended;
+      if (current != nullptr && current == device->context()) ++stage.ended_in_context;
+    }
     void enqueue(const DeviceRun& run) override {
       if (run.epoch + 1 == static_cast<std::uint64_t>(stage.fails_at)) {
         throw GpuError("the stage's kernel");
@@ -90,6 +98,9 @@ TEST_CASE("a stage makes fields on the GPU once for all trainers, and others are
   const FakeGpu fake("granularity=64K delay_us=100");
   const auto stage = std::make_shared<Twice>();
   HostRing host(staged(stage));
+  host.ring_on(0).reset();
+  CHECK(stage->ended == 1);
+  CHECK(stage->ended_in_context == 1);
   const auto ring = host.ring_on(0);
   CHECK(stage->runs_max > 1);
   DeviceTrainer trainer(*ring, joining(Join::rewind));
