@@ -152,10 +152,17 @@ void ProducerCore::start_serving() {
   control.handle = [this](std::string_view command) { return answer(command); };
   control.statistics = [this] { return statistics(); };
   control.log = options_.log;
-  control_ = std::make_unique<ControlServer>(std::move(control));
+  try {
+    control_ = std::make_unique<ControlServer>(std::move(control));
+  } catch (...) {
+    take_down();  // somebody may have come in already, for whom a mirror runs
+    throw;
+  }
 }
 
-ProducerCore::~ProducerCore() {
+ProducerCore::~ProducerCore() { take_down(); }
+
+void ProducerCore::take_down() noexcept {
   // Nobody may come in or ask while the rest is taken down. Mirrors may evict to the last.
   control_.reset();
   if (doorkeeper_) doorkeeper_->stop();

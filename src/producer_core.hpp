@@ -84,6 +84,7 @@ class ProducerCore final : public DoorEvents {
   void make_board();
   void make_further_rings(const RingMaker& make_ring);
   void start_serving();
+  void take_down() noexcept;
   void tell_evicted(ConsumerKey key, const std::string& reason);
   [[nodiscard]] bool drain_host(const Deadline& left_ms);
   [[nodiscard]] bool drain(FurtherRing& ring, const Deadline& left_ms);

@@ -13,6 +13,7 @@
 #include <atomic>
 #include <cstdlib>
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <thread>
 #include <utility>
@@ -74,11 +75,15 @@ class FakeRing final : public detail::FurtherRing {
     ++resumed;
     return writer_.resume(index, tenant, join, cursor);
   }
+  ~FakeRing() override {
+    if (evicts_at_end) evicts_at_end(1, "its mirror failed");
+  }
   void look_for_demand() override { asked = writer_.asked(); }
   [[nodiscard]] bool wait_drained(int timeout_ms) override {
     return writer_.wait_drained(timeout_ms);
   }
 
+  std::function<void(std::uint64_t, const std::string&)> evicts_at_end;
   std::atomic<int> resumed{0};
   std::atomic<bool> asked{false};
 
@@ -189,6 +194,25 @@ TEST_CASE("places that cannot be served are refused before anything is made") {
         "accepted");
   CHECK_THAT(why_refused({.stream = "served", .places = {"cuda:0"}, .max_consumers = 1024}),
              Contains("1 and 1023"));
+}
+
+TEST_CASE("a producer that cannot be asked takes its mirrors down before its door") {
+  const Directory directory;
+  ProducerOptions options = Scene::completed({.stream = "served"}, directory.path());
+  options.places = {"cuda:0"};
+  int evicted = 0;
+  const auto make_ring = [&](detail::FurtherRing::Parts parts) {
+    // In the place of the control socket, which the directory is there for by now.
+    std::filesystem::create_directories(stream_paths(directory.path(), "served").control + "/x");
+    auto ring = std::make_unique<FakeRing>(parts);
+    ring->evicts_at_end = [&, tell = parts.on_evicted](std::uint64_t key, const std::string& why) {
+      ++evicted;
+      tell(key, why);
+    };
+    return ring;
+  };
+  CHECK_THROWS(detail::ProducerCore(std::move(options), make_ring));
+  CHECK(evicted == 1);
 }
 
 TEST_CASE("who names a GPU gets its ring, and who names another one is told where to go") {
