@@ -65,7 +65,10 @@ std::unique_ptr<Delivery> delivery_for(const ConsumerOptions& options) {
     }
     return make_delivery(options.placement.device());
   }
-  return options.pin ? make_delivery(options.pin_device) : nullptr;
+  if (!options.pin) return nullptr;
+  std::unique_ptr<Delivery> delivery = make_delivery(options.pin_device);
+  delivery->check_that_it_pins();
+  return delivery;
 }
 
 Attachment::Attachment(const ConsumerOptions& options, std::uint64_t started_ns)

@@ -48,8 +48,11 @@ class Delivery {
   };
   /// Maps one field's segment for as long as this lives. Throws GpuError, Refused.
   [[nodiscard]] virtual Mapped map(Offer offer) = 0;
+  /// Throws GpuUnavailable where the driver cannot page-lock what `pin` is given: to be asked
+  /// before the producer counts on this consumer.
+  virtual void check_that_it_pins() const = 0;
   /// Page-locks memory that this process has mapped read-only, and keeps so for as long as this
-  /// lives. Throws GpuUnavailable where the driver cannot, GpuError.
+  /// lives. Throws GpuError.
   virtual void pin(const std::byte* data, std::uint64_t bytes) = 0;
 
   /// Memory on the GPU for a batch that is copied there; kept and reused by `slot`. Throws

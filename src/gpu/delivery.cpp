@@ -39,7 +39,10 @@ class GpuDelivery final : public Delivery {
   }
 
   [[nodiscard]] Mapped map(Offer offer) override;
-  void pin(const std::byte* data, std::uint64_t bytes) override;
+  void check_that_it_pins() const override;
+  void pin(const std::byte* data, std::uint64_t bytes) override {
+    pins_.emplace_back(device_, cuda::HostPin::Range{data, bytes, true, true});
+  }
   [[nodiscard]] std::byte* buffer(std::size_t slot, std::uint64_t bytes) override;
   void copy_out(std::byte* to, const FieldWindow& window, std::uint64_t position,
                 std::uint64_t samples) override;
@@ -81,16 +84,14 @@ Delivery::Mapped GpuDelivery::map(Offer offer) {
   return {segments_.back().data(), segments_.back().mapped_twice()};
 }
 
-void GpuDelivery::pin(const std::byte* data, std::uint64_t bytes) {
-  if (!device_->info().registers_read_only) {
-    throw GpuUnavailable(
-        "batchcast: the driver of " + name_ +
-        " cannot page-lock memory that this process may only read, as a stream's is to its "
-        "consumers (`batchcast doctor` says so too). Attach without `pin`, and copy batches to the "
-        "GPU through pinned memory of your own; or attach with placement = \"cuda:" +
-        std::to_string(device_->info().number) + "\", where the producer serves the stream there.");
-  }
-  pins_.emplace_back(device_, cuda::HostPin::Range{data, bytes, true, true});
+void GpuDelivery::check_that_it_pins() const {
+  if (device_->info().registers_read_only) return;
+  throw GpuUnavailable(
+      "batchcast: the driver of " + name_ +
+      " cannot page-lock memory that this process may only read, as a stream's is to its "
+      "consumers (`batchcast doctor` says so too). Attach without `pin`, and copy batches to the "
+      "GPU through pinned memory of your own; or attach with placement = \"cuda:" +
+      std::to_string(device_->info().number) + "\", where the producer serves the stream there.");
 }
 
 std::byte* GpuDelivery::buffer(std::size_t slot, std::uint64_t bytes) {

@@ -119,6 +119,14 @@ TEST_CASE("pinning that cannot be says why, and what to do instead", "[gpu]") {
     const std::string text = message_of([&] { Consumer(scene.consumer(16)); });
     CHECK_THAT(text, Contains("without `pin`") && Contains("placement = \"cuda:0\""));
   }
+  SECTION("and before any producer counts on it") {
+    const FakeSettings fake("granularity=4K read_only_register=0");
+    const Folder folder;
+    ConsumerOptions options = consumer_in(folder.path(), "host");
+    options.pin = true;
+    options.connect_timeout_ms = 0;
+    CHECK_THROWS_AS(Consumer(options), GpuUnavailable);  // StreamNotFound, had it looked for one
+  }
   SECTION("it is refused") {
     const FakeSettings fake("granularity=4K register_fails=2");
     Scene scene(Where::pinned);
