@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright 2026 the batchcast authors
 #
-# sh gpu.sh BATCHCAST FAKE_CUDA    streams on GPUs through the command; FAKE_CUDA is the folder of the tests' own driver.
+# sh gpu.sh BATCHCAST FAKE_CUDA: streams on GPUs through the command; FAKE_CUDA is the folder of the tests' own
+# driver.
 set -u
 batchcast=$1
 fake=$2
@@ -35,7 +36,8 @@ expect 2 'place' serve synthetic:8 --stream bad --device-memory 1MiB
 expect 2 'no amount of memory' serve synthetic:8 --stream bad --place cuda:0 --device-memory lots
 expect 2 'Did you mean `image`' serve synthetic:8 --stream bad --place cuda:0 --host-field imagee
 expect 3 'cuda:5' serve synthetic:8 --stream bad --place cuda:5
-expect 3 'cuda:0.*memory|memory.*cuda:0' serve synthetic:8 --stream bad --place cuda:0 --device-memory 1GiB --memory 1MiB
+expect 3 'cuda:0.*memory|memory.*cuda:0' serve synthetic:8 --stream bad --place cuda:0 --device-memory 1GiB \
+  --memory 1MiB
 same "what is left of them" "" "$(ls "$work/streams")"
 
 echo "-- one stream on the host and two GPUs, every byte"
