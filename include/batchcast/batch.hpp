@@ -133,6 +133,7 @@ class Batch {
   }
 
   /// Throws Revoked if the producer evicted this consumer: the samples may have been overwritten.
+  /// What a CUDA stream reads is sound if this does not throw after the stream has read it.
   void check() const { detail::check(*record_); }
 
   /// Lets go of this handle now, and throws Revoked like `check`.

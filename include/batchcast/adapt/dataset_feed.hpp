@@ -72,6 +72,7 @@ class DatasetFeed {
     // Looked at first: at a position that another stream does not have, the answer would be that.
     ConsumerOptions looking = attachment_.options();
     looking.observes = true;
+    looking.pin = false;  // it looks at no sample
     const Consumer onlooker(looking);
     check_same_samples(saved, checkpoint_of(onlooker, looking.stream));
     attachment_.move_to(saved.cursor);
