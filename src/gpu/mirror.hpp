@@ -69,6 +69,20 @@ class Mirror {
     void leave() noexcept { writer.remove(admitted.index, admitted.tenant); }
     void rest() noexcept { writer.pause(admitted.index, admitted.tenant); }
   };
+  /// The seat rests again at its end, whatever is thrown before somebody is let in.
+  class AtRest {
+   public:
+    explicit AtRest(Seat& seat) noexcept : seat_(&seat) {}
+    ~AtRest() {
+      if (seat_ != nullptr) seat_->rest();
+    }
+    AtRest(const AtRest&) = delete;
+    AtRest& operator=(const AtRest&) = delete;
+    void end() noexcept { seat_ = nullptr; }
+
+   private:
+    Seat* seat_;
+  };
   struct Orders {
     State state;
     bool rest, end;
@@ -77,7 +91,7 @@ class Mirror {
   // On the door's thread, with the lock held.
   [[nodiscard]] std::uint64_t oldest() const noexcept;
   [[nodiscard]] std::variant<MirrorStart, NotAdmitted> begin(const MirrorRequest& request);
-  void begin_if(bool admitted, const MirrorStart& start);
+  void go_on(const MirrorStart& start);
 
   // On the mirror's own.
   void run() noexcept;

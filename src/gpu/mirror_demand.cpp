@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <utility>
+#include <vector>
 
 // Who asks for a mirror's samples: when it starts, where, and when it rests.
 namespace batchcast::detail {
@@ -54,11 +55,7 @@ std::variant<MirrorStart, NotAdmitted> Mirror::begin(const MirrorRequest& reques
   return reply;
 }
 
-void Mirror::begin_if(bool admitted, const MirrorStart& start) {
-  if (!admitted) {
-    seat_.rest();
-    return;
-  }
+void Mirror::go_on(const MirrorStart& start) {
   start_ = start;
   state_ = State::running;
   rest_wanted_ = false;
@@ -81,6 +78,7 @@ std::variant<Admitted, NotAdmitted> Mirror::admit(const AdmitRequest& request,
   const bool waits_in_vain =
       oldest() == next && writer_.samples_per_epoch() != 0 && writer_.status().consumers.empty();
   if (!waits_in_vain) wanted.oldest = oldest(), wanted.next = next;
+  AtRest at_rest(seat_);
   auto begun = begin(wanted);
   if (auto* refusal = std::get_if<NotAdmitted>(&begun)) return std::move(*refusal);
   const MirrorStart& start = std::get<MirrorStart>(begun);
@@ -90,7 +88,10 @@ std::variant<Admitted, NotAdmitted> Mirror::admit(const AdmitRequest& request,
     placed.cursor = *start.trainer;
   }
   auto reply = writer_.admit(placed, std::move(desk));
-  begin_if(std::holds_alternative<Admitted>(reply), start);
+  if (std::holds_alternative<Admitted>(reply)) {
+    at_rest.end();
+    go_on(start);
+  }
   return reply;
 }
 
@@ -102,18 +103,27 @@ std::variant<std::uint64_t, NotAdmitted> Mirror::resume(std::uint32_t index, std
     if (std::holds_alternative<std::uint64_t>(reply)) rest_wanted_ = false;
     return reply;
   }
-  // Who has had samples already does not go back behind where it stood.
-  std::uint64_t at_least = oldest();
-  for (const ConsumerStatus& row : writer_.status().consumers) {
-    if (row.tenant == tenant && row.samples != 0) at_least = std::max(at_least, row.position);
+  const std::vector<ConsumerStatus> rows = writer_.status().consumers;
+  const auto row = std::find_if(rows.begin(), rows.end(), [&](const ConsumerStatus& one) {
+    return one.index == index && one.tenant == tenant;
+  });
+  // Who is not between loops is answered as it stands: nothing that is held goes for its sake.
+  if (row == rows.end() || row->state != "paused") {
+    return writer_.resume(index, tenant, join, cursor);
   }
+  // Who has had samples already does not go back behind where it stood.
+  const std::uint64_t at_least = row->samples != 0 ? std::max(oldest(), row->position) : oldest();
   const std::uint64_t next = order::load_published(board_.progress());
+  AtRest at_rest(seat_);
   auto begun = begin({join, cursor, at_least, next});
   if (auto* refusal = std::get_if<NotAdmitted>(&begun)) return std::move(*refusal);
   const MirrorStart& start = std::get<MirrorStart>(begun);
   auto reply = writer_.resume(index, tenant, start.trainer ? Join::at : join,
                               start.trainer.value_or(cursor));
-  begin_if(std::holds_alternative<std::uint64_t>(reply), start);
+  if (std::holds_alternative<std::uint64_t>(reply)) {
+    at_rest.end();
+    go_on(start);
+  }
   return reply;
 }
 

@@ -134,6 +134,22 @@ TEST_CASE("a mirror that nobody asks holds nobody up") {
     ring->look_for_demand();
     CHECK(soon(is_resting));
   }
+  SECTION("who has no loop to begin is refused before anything goes for its sake") {
+    request.observes = true;
+    DeviceTrainer looks(*ring, request);
+    const BoardView board = looks.board();
+    const std::uint64_t held = order::get_acquire(board.progress().valid_from);
+    const std::uint64_t published = looks.published();
+    const std::uint64_t far = host.writer->status().published;
+    REQUIRE(far > published);
+    for (const std::uint64_t tenant : {looks.admitted.tenant, looks.admitted.tenant + 1}) {
+      CHECK(std::holds_alternative<NotAdmitted>(
+          ring->resume(looks.admitted.index, tenant, Join::at, far)));
+      CHECK(order::get_acquire(board.progress().valid_from) == held);
+      CHECK(looks.published() == published);
+      CHECK(is_resting());
+    }
+  }
 }
 
 TEST_CASE("where a trainer begins that comes while the mirror rests") {
