@@ -112,10 +112,10 @@ double mirrored(const Options& options, ProducerOptions serving) {
                      .batch_size = samples_per_batch,
                      .placement = Placement::on_cuda(0),
                      .directory = directory.path()});
-  // Once round, so that every page has been touched.
+  // Twice round the host ring, so that every page has been touched.
   std::uint64_t samples = 0;
   const auto take = [&] { samples += consumer.next()->size(); };
-  while (samples < 2 * consumer.capacity()) take();
+  while (samples < 2 * producer.capacity()) take();
   samples = 0;
   const std::uint64_t began_ns = now_ns();
   while (seconds_from_ns(now_ns() - began_ns) < options.seconds) take();
@@ -171,6 +171,7 @@ int run(const Options& options) {
   std::vector<double> plain, mirror, share, f16, f32;
   PlainCopies copies(device, options.ring_bytes);
   for (int round = 0; round < options.rounds; ++round) {
+    static_cast<void>(copies.rate(batch_bytes, 0.5));  // touches all that there is
     plain.push_back(copies.rate(batch_bytes, options.seconds));
     mirror.push_back(mirrored_as_it_is(options) * image_bytes);
     share.push_back(mirror.back() / plain.back());

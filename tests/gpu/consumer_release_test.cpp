@@ -251,7 +251,7 @@ TEST_CASE("a process that exits with batches on its streams", "[.][hidden]") {
   trainer->read(*pending);
 }
 
-TEST_CASE("a process exits whatever its streams still have to do", "[gpu]") {
+TEST_CASE("a process exits whatever its streams still have to do", "[gpu][fake]") {
   std::string folder = std::filesystem::temp_directory_path() / "batchcast-exit-XXXXXX";
   REQUIRE(::mkdtemp(folder.data()) != nullptr);  // for what a producer that only exits leaves there
   const Ended ended = run_hidden("BATCHCAST_FAKE_CUDA='granularity=4K' TMPDIR='" + folder + "'",

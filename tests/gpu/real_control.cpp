@@ -75,17 +75,10 @@ void batchcast_fake_cuda_hold(void* stream) {
   auto gate = std::make_unique<std::shared_ptr<Gate>>(std::make_shared<Gate>());
   const std::shared_ptr<Gate> held = *gate;
   const auto launch = launch_host_function();
-  const batchcast::cuda::Driver& driver = batchcast::cuda::need_driver();
-  CUcontext context = nullptr;
-  CUresult result = driver.stream_get_ctx(static_cast<CUstream>(stream), &context);
-  if (result == CUDA_SUCCESS) result = driver.ctx_push_current(context);
-  if (result == CUDA_SUCCESS) {
-    result = launch(static_cast<CUstream>(stream), wait_at_gate, gate.get());
-    driver.ctx_pop_current(&context);
-  }
-  if (result != CUDA_SUCCESS) {
-    throw std::runtime_error("a stream cannot be held: " + batchcast::cuda::reason(driver, result));
-  }
+  const auto device = batchcast::cuda::Device::open(0);
+  const batchcast::cuda::Device::Current current(*device);
+  batchcast::cuda::check(*device, launch(static_cast<CUstream>(stream), wait_at_gate, gate.get()),
+                         "cuLaunchHostFunc");
   static_cast<void>(gate.release());  // the stream's
   gates()[stream] = held;
 }
