@@ -125,6 +125,7 @@ TEST_CASE("who leaves is counted on until its streams have passed", "[gpu]") {
   trainer.release();
   CHECK(trainer.fault() == "");
   CHECK(eventually([&] { return state_of_first(scene.producer()) == "gone"; }));
+  if (where == Where::device) return;  // there it is the mirror that pins, at a time of its own
   CHECK(eventually([&] { return batchcast_fake_cuda_count().registered_bytes == pinned_before; }));
 }
 
