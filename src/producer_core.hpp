@@ -76,6 +76,7 @@ class ProducerCore final : public DoorEvents {
   struct Seat {
     FurtherRing* ring = nullptr;  ///< null: the host ring
     std::uint32_t index = 0;
+    std::string name;  ///< the consumer's
   };
   using Deadline = std::function<int()>;  ///< milliseconds that are left; negative: no end
 
@@ -105,7 +106,6 @@ class ProducerCore final : public DoorEvents {
   /// The same of two consumers on different rings would be evicted as one.
   [[nodiscard]] std::string name_for(const std::string& wanted) const;
   [[nodiscard]] std::optional<Seat> seat_of(ConsumerKey key) const;
-  [[nodiscard]] std::string consumer_name(const Seat& seat) const;
   /// Calls `visit(ring, row)` for each consumer of each ring, until that returns true.
   template <class Visit>
   bool visit_consumers(Visit visit) const {

@@ -118,7 +118,7 @@ AdmissionReply ProducerCore::admit(const Hello& hello, const PeerIdentity& peer)
   }
   {
     const std::lock_guard lock(mutex_);
-    seats_[admitted.tenant] = {ring, admitted.index};
+    seats_[admitted.tenant] = {ring, admitted.index, admitted.name};
   }
   log(LogLevel::info,
       "`" + admitted.name + "` (pid " + std::to_string(request.pid) + ") " +
@@ -188,17 +188,9 @@ std::optional<ProducerCore::Seat> ProducerCore::seat_of(ConsumerKey key) const {
   return found->second;
 }
 
-std::string ProducerCore::consumer_name(const Seat& seat) const {
-  for (const ConsumerStatus& consumer : writer_of(seat.ring).status().consumers) {
-    if (consumer.index == seat.index) return consumer.name;
-  }
-  return "consumer " + std::to_string(seat.index);
-}
-
 void ProducerCore::left(ConsumerKey key, Leaving how) {
   const auto seat = seat_of(key);
   if (!seat) return;
-  const std::string name = consumer_name(*seat);
   writer_of(seat->ring).remove(seat->index, key);
   {
     const std::lock_guard lock(mutex_);
@@ -207,7 +199,7 @@ void ProducerCore::left(ConsumerKey key, Leaving how) {
   look_for_demand(seat->ring);
   static_cast<void>(count_trainers());
   log(how == Leaving::misbehaved ? LogLevel::warning : LogLevel::info,
-      "`" + name + "` is gone (" + std::string(name_of(how)) + ")");
+      "`" + seat->name + "` is gone (" + std::string(name_of(how)) + ")");
 }
 
 std::variant<Rejoined, Refusal> ProducerCore::rejoin(ConsumerKey key, const Rejoin& rejoin) {

@@ -96,7 +96,7 @@ void examine_names(Findings& findings, const std::string& base) {
   Finding finding;
   finding.subject = "stream names";
   finding.value = fmt::format("up to {} characters", longest);
-  finding.meaning = "Streams can have names of any length that is allowed.";
+  finding.meaning = "Every name that a stream may have fits into the paths of its sockets.";
   if (longest < limits::stream_name_bytes_max) {
     finding.mark = longest == 0 ? Mark::problem : Mark::note;
     finding.stops_streams = longest == 0;

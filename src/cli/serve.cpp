@@ -187,7 +187,8 @@ void add_gpus(CLI::App& serve, Options& options) {
           .add_option("--place", options.places,
                       "GPUs to serve it on as well, each with a ring that all trainers there read: "
                       "cuda:0,cuda:1")
-          ->delimiter(',');
+          ->delimiter(',')
+          ->allow_extra_args(false);
   serve
       .add_option("--device-memory", options.device_memory,
                   "Bytes for samples on each of these GPUs, at most; by default as many as in host "
@@ -197,6 +198,7 @@ void add_gpus(CLI::App& serve, Options& options) {
       .add_option("--host-field", options.host_fields,
                   "Fields that stay in host memory for trainers on GPUs too, as sample_id does")
       ->delimiter(',')
+      ->allow_extra_args(false)
       ->needs(place);
   serve
       .add_flag("--finish-on-gpu", options.dataset.finish_on_gpu,
@@ -235,8 +237,10 @@ void add_how(CLI::App& serve, Options& options) {
   serve.add_option("--huge-pages", options.huge_pages, "auto: above 4 GiB, where there are any")
       ->capture_default_str()
       ->check(CLI::IsMember({"auto", "off", "transparent", "explicit"}));
-  serve.add_option("--allow-uid", options.allow_uids,
-                   "Another user who may attach (a root container, user trainers)");
+  serve
+      .add_option("--allow-uid", options.allow_uids,
+                  "Another user who may attach (a root container, user trainers)")
+      ->allow_extra_args(false);
   serve.add_flag("--free-running", options.free_running,
                  "Produce also while nobody consumes in lockstep");
   serve.add_flag("--json", options.json, "Print one JSON object at the end");

@@ -22,6 +22,7 @@ std::optional<Placement> Placement::parse(std::string_view text) noexcept {
   const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), device);
   const bool whole = error == std::errc() && end == number.data() + number.size();
   if (!whole || device >= devices_max) return std::nullopt;
+  if (number.size() > 1 && number.front() == '0') return std::nullopt;  // one spelling each
   return on_cuda(device);
 }
 

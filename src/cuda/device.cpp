@@ -140,8 +140,8 @@ std::vector<DeviceInfo> list_devices() {
 std::shared_ptr<Device> Device::open(unsigned number) {
   const Driver& driver = need_driver();
   if (number >= count_of(driver)) {
-    throw GpuUnavailable("there is no cuda:" + std::to_string(number) + ": this process sees " +
-                         what_is_visible(look_at_usable(driver)));
+    throw GpuUnavailable("batchcast: there is no cuda:" + std::to_string(number) +
+                         ": this process sees " + what_is_visible(look_at_usable(driver)));
   }
   const CUdevice handle = handle_of(driver, number);
   return std::shared_ptr<Device>(new Device(driver, look_at(driver, number, handle), handle));
@@ -154,7 +154,7 @@ std::shared_ptr<Device> Device::open_uuid(const std::string& uuid) {
     if (info.uuid != uuid) continue;
     return std::shared_ptr<Device>(new Device(driver, info, handle_of(driver, info.number)));
   }
-  throw GpuUnavailable("this process does not see the GPU " + uuid + ", only " +
+  throw GpuUnavailable("batchcast: this process does not see the GPU " + uuid + ", only " +
                        what_is_visible(all));
 }
 

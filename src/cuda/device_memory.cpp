@@ -23,8 +23,8 @@ std::string amount(std::uint64_t bytes) {
 
 [[noreturn]] void throw_out_of_memory(const Device& device, const std::string& what,
                                       std::uint64_t bytes) {
-  throw OutOfMemory(name_of(device.info()) + " has no room for " + what + ", " + amount(bytes) +
-                    ": " + amount(device.free_bytes()) + " of its " +
+  throw OutOfMemory("batchcast: " + name_of(device.info()) + " has no room for " + what + ", " +
+                    amount(bytes) + ": " + amount(device.free_bytes()) + " of its " +
                     amount(device.info().memory_bytes) +
                     " are free; give the ring less memory there, or end what else uses it");
 }

@@ -172,7 +172,7 @@ const Driver* find_driver() {
 
 const Driver& need_driver() {
   const Loaded& found = loaded();
-  if (!found.driver) throw GpuUnavailable(found.why_not);
+  if (!found.driver) throw GpuUnavailable("batchcast: " + found.why_not);
   if (!found.driver->of_this_process()) throw Forked(forked_text);
   return *found.driver;
 }
@@ -197,8 +197,8 @@ std::string reason(const Driver& driver, CUresult result) {
 void fail(const Driver& driver, CUresult result, const char* call, const std::string& what,
           const std::string& cure) {
   if (!driver.of_this_process()) throw Forked(std::string(call) + ": " + forked_text);
-  throw GpuError(std::string(call) + " failed on " + what + ": " + reason(driver, result) +
-                 (cure.empty() ? "" : "; " + cure));
+  throw GpuError("batchcast: " + std::string(call) + " failed on " + what + ": " +
+                 reason(driver, result) + (cure.empty() ? "" : "; " + cure));
 }
 
 std::string name_of(const DeviceInfo& device) {

@@ -77,6 +77,14 @@ Schema DeviceRingLayout::on_device() const {
   return chosen;
 }
 
+Schema DeviceRingLayout::on_host() const {
+  Schema chosen;
+  for (const Field& field : fields) {
+    if (!field.on_device) chosen.push_back(field.spec);
+  }
+  return chosen;
+}
+
 Schema DeviceRingLayout::schema() const {
   Schema all;
   for (std::size_t i = 0; i + 1 < fields.size(); ++i) all.push_back(fields[i].spec);
@@ -119,8 +127,14 @@ DeviceRingLayout plan_device_ring(const ProducerOptions& options, const cuda::De
                           " for each field there), and its memory is " + std::to_string(memory) +
                           ". Raise it (--device-memory).");
   }
-  const RingPlan plan = plan_ring(on_device, memory, layout.granularity);
-  layout.capacity = plan.capacity;
+  RingPlan plan = plan_ring(on_device, memory, layout.granularity);
+  // What stays in host memory takes no more of it than the host ring does.
+  const std::uint64_t on_host = plan_ring(layout.on_host(), options.memory, page_bytes()).capacity;
+  if (on_host < plan.capacity) {
+    const std::uint64_t enough = memory_for(on_device, on_host, layout.granularity);
+    plan = plan_ring(on_device, std::min(memory, enough), layout.granularity);
+  }
+  layout.capacity = std::min(plan.capacity, on_host);
   std::size_t next = 0;
   for (DeviceRingLayout::Field& field : layout.fields) {
     field.plan = field.on_device ? plan.fields[next++] : plan_on_host(field.spec, layout.capacity);

@@ -31,6 +31,8 @@ struct DeviceRingLayout {
 
   /// Those on the device, as they are planned.
   [[nodiscard]] Schema on_device() const;
+  /// Those in host memory, sample_id last.
+  [[nodiscard]] Schema on_host() const;
   /// Without sample_id.
   [[nodiscard]] Schema schema() const;
   [[nodiscard]] std::uint64_t device_bytes() const noexcept;

@@ -25,6 +25,8 @@ constexpr std::uint64_t spin_ns = 20'000;
 constexpr std::uint64_t sleep_ns_min = 20'000;
 constexpr std::uint64_t sleep_ns_max = 500'000;
 constexpr std::uint64_t share_of_quiet = 16;
+// What is dropped as the process exits still takes its leave, unless its streams are this slow.
+constexpr std::uint64_t at_exit_ns = 100'000'000;
 
 void sleep_for(std::uint64_t ns) noexcept {
   const timespec time{0, static_cast<long>(ns)};
@@ -122,6 +124,7 @@ void ReleasePoller::stop() noexcept {
   if (guard_.in_child()) return;  // the thread is the parent's
   {
     const std::lock_guard lock(mutex_);
+    give_up_ns_ = now_ns() + at_exit_ns;
     stopped_ = true;
   }
   submitted_.notify_one();
@@ -143,10 +146,12 @@ void ReleasePoller::submit(Ticket& ticket) noexcept {
 void ReleasePoller::run() noexcept {
   ::prctl(PR_SET_TIMERSLACK, 1'000UL);  // else each short sleep lasts 50 µs longer
   std::uint64_t changed_ns = 0;
-  while (!stopped_.load(std::memory_order_relaxed)) {
+  for (;;) {
+    const bool stopped = stopped_.load();  // before what was submitted until then is taken
     const bool more = take_submitted();
     const bool passed = look();
     const std::uint64_t now = now_ns();
+    if (stopped && (first_pending_ == nullptr || now >= give_up_ns_)) return;
     if (more || passed) changed_ns = now;
     const std::uint64_t quiet_ns = now - changed_ns;
     if (first_pending_ == nullptr) continue;

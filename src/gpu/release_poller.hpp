@@ -69,7 +69,8 @@ class TicketPool {
 /// The process's polling thread: looks at the tickets that are pending until they have passed. It
 /// looks without a break for a moment after something has changed, then at intervals that grow with
 /// how long nothing has; with nothing pending it sleeps. There is one of it, which ends before the
-/// process's static objects go: what is pending by then, or comes later, is never called.
+/// process's static objects go: what comes later is never called, nor is what is still pending a
+/// tenth of a second after that.
 class ReleasePoller {
  public:
   /// Started at the first call. Not in a forked child of a process that has one: the driver is
@@ -97,6 +98,7 @@ class ReleasePoller {
   std::condition_variable submitted_;
   Ticket* first_submitted_ = nullptr;
   Ticket** last_submitted_ = &first_submitted_;
+  std::uint64_t give_up_ns_ = 0;  ///< before `stopped_`
   std::atomic<bool> stopped_{false};
   Ticket* first_pending_ = nullptr;  ///< the thread's own, as is what follows
   Ticket** last_pending_ = &first_pending_;

@@ -28,12 +28,12 @@ int driver_version() noexcept { return 0; }
 namespace detail {
 
 std::unique_ptr<FurtherRing> make_device_ring(FurtherRing::Parts parts) {
-  throw GpuUnavailable("no ring on " + parts.placement.text() + ": " + absent);
+  throw GpuUnavailable("batchcast: no ring on " + parts.placement.text() + ": " + absent);
 }
 
 std::unique_ptr<Delivery> make_delivery(unsigned device) {
-  throw GpuUnavailable("nothing can be delivered on " + Placement::on_cuda(device).text() + ": " +
-                       absent);
+  throw GpuUnavailable("batchcast: nothing can be delivered on " +
+                       Placement::on_cuda(device).text() + ": " + absent);
 }
 
 }  // namespace detail
