@@ -36,9 +36,14 @@ class DeviceRing final : public FurtherRing {
         writer_(memory_.board(), writer_options(parts)),
         mirror_(mirror_parts(parts)) {
     if (!parts.log) return;
-    parts.log(LogLevel::info, "a ring of " + std::to_string(layout_.capacity) +
-                                  " samples lies on " + text_of(device_->info()) + ": " +
-                                  std::to_string(layout_.device_bytes()) + " bytes there");
+    parts.log(LogLevel::info,
+              "a ring of " + std::to_string(layout_.capacity) + " samples lies on " +
+                  text_of(device_->info()) + ": " + std::to_string(layout_.device_bytes()) +
+                  " bytes there" +
+                  (layout_.host_limits ? ", and no more since its fields in host memory "
+                                         "(--host-field) take as much of that as the host ring "
+                                         "(--memory)"
+                                       : ""));
   }
 
   [[nodiscard]] Placement placement() const noexcept override { return placement_; }

@@ -128,13 +128,17 @@ DeviceRingLayout plan_device_ring(const ProducerOptions& options, const cuda::De
                           ". Raise it (--device-memory).");
   }
   RingPlan plan = plan_ring(on_device, memory, layout.granularity);
-  // What stays in host memory takes no more of it than the host ring does.
-  const std::uint64_t on_host = plan_ring(layout.on_host(), options.memory, page_bytes()).capacity;
-  if (on_host < plan.capacity) {
-    const std::uint64_t enough = memory_for(on_device, on_host, layout.granularity);
-    plan = plan_ring(on_device, std::min(memory, enough), layout.granularity);
+  layout.capacity = plan.capacity;
+  if (!options.host_fields.empty()) {
+    // What stays in host memory takes no more of it than the host ring does.
+    const std::uint64_t fits = plan_ring(layout.on_host(), options.memory, page_bytes()).capacity;
+    layout.host_limits = fits < plan.capacity;
+    if (layout.host_limits) {
+      const std::uint64_t enough = memory_for(on_device, fits, layout.granularity);
+      plan = plan_ring(on_device, std::min(memory, enough), layout.granularity);
+      layout.capacity = std::min(plan.capacity, fits);
+    }
   }
-  layout.capacity = std::min(plan.capacity, on_host);
   std::size_t next = 0;
   for (DeviceRingLayout::Field& field : layout.fields) {
     field.plan = field.on_device ? plan.fields[next++] : plan_on_host(field.spec, layout.capacity);

@@ -28,6 +28,7 @@ struct DeviceRingLayout {
   std::vector<std::size_t> reads;  ///< host fields that the stage gets on the device
   std::uint64_t capacity = 0;      ///< C of this ring
   std::uint64_t granularity = 0;   ///< of the fields on the device
+  bool host_limits = false;        ///< it could span more, but for its fields in host memory
 
   /// Those on the device, as they are planned.
   [[nodiscard]] Schema on_device() const;

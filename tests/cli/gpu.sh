@@ -64,6 +64,7 @@ serve synthetic:8 --stream two --dtype u8 --samples 1000000000 --memory 1MiB --p
 producer=$!
 timeout 100 "$batchcast" consume two --name near --placement cuda:1 >"$work/near" 2>&1 &
 near=$!
+listed two near # first, or the epoch would be too far on to begin it
 timeout 100 "$batchcast" consume two --name far --json >"$work/far" 2>&1 &
 listed two near far
 expect 0 'near +[0-9]+ +running +cuda:1 ' ls

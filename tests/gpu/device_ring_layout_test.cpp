@@ -37,8 +37,10 @@ TEST_CASE("fields that stay in host memory take no more of it than the host ring
   CHECK(host_bytes(layout) <= 17 * mebibyte);
   CHECK(layout.device_bytes() == 2 * mebibyte);
   CHECK(layout.fields[1].plan.capacity >= layout.capacity);
+  CHECK(layout.host_limits);
 
   options.host_fields = {"label"};
   options.device_memory = 64 * mebibyte;
   CHECK(plan_device_ring(options, device).capacity >= 64 * mebibyte / (3 * 32 * 32 * 4) - 512);
+  CHECK_FALSE(plan_device_ring(options, device).host_limits);
 }
