@@ -63,13 +63,6 @@ timeout 60 "$bin/example_02_consumer" fashion 64 | tee "$work/own"
 wait "$producer"
 grep -q '2 epochs with matching receipts' "$work/own"
 
-if [ -x "$bin/example_08_serve_a_torch_loader" ]; then
-  timeout 60 "$bin/example_08_serve_a_torch_loader" stripes &
-  producer=$!
-  timeout 60 "$bin/example_02_consumer" stripes 37 | tee "$work/own"
-  wait "$producer"
-  grep -q '^10000 samples .* 2 epochs with matching receipts' "$work/own" || wrong "08: receipts"
-fi
 producer=""
 other=""
 
