@@ -21,6 +21,11 @@ function(batchcast_target target)
     target_compile_options(${target} PRIVATE
       -fsanitize=${BATCHCAST_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer
       -Wno-maybe-uninitialized)
+    if(BATCHCAST_SANITIZE MATCHES "undefined")
+      # AddressSanitizer sees most of what these would, and they take a seventh of the compiler's
+      # time.
+      target_compile_options(${target} PRIVATE -fno-sanitize=null,object-size,vptr)
+    endif()
     target_link_options(${target} PRIVATE -fsanitize=${BATCHCAST_SANITIZE})
   endif()
 endfunction()

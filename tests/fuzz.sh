@@ -6,7 +6,8 @@
 # clang and runs each for 60 seconds, or SECONDS. What they find interesting stays in
 # build/fuzz/corpus-TARGET and is where the next run starts, beside tests/fuzz/seeds/TARGET. An
 # input that breaks something is kept, named, and fails the run once all targets have had their time.
-# CXX chooses another clang; BATCHCAST_FUZZ_JOBS how many targets run at a time.
+# CXX chooses another clang; BATCHCAST_FUZZ_JOBS how many targets run at a time; BATCHCAST_FUZZ_SANITIZERS what looks on
+# (address,undefined).
 set -u
 cd "$(dirname "$0")/.." || exit 1
 
@@ -41,7 +42,8 @@ if ! command -v "$compiler" >/dev/null; then
   exit 2
 fi
 mkdir -p "$build"
-cmake -S tests/fuzz -B "$build" -G Ninja -DCMAKE_CXX_COMPILER="$compiler" >"$build.log" 2>&1 &&
+cmake -S tests/fuzz -B "$build" -G Ninja -DCMAKE_CXX_COMPILER="$compiler" \
+  -DBATCHCAST_FUZZ_SANITIZERS="${BATCHCAST_FUZZ_SANITIZERS:-address,undefined}" >"$build.log" 2>&1 &&
   cmake --build "$build" -j "$(nproc)" --target "$@" >>"$build.log" 2>&1 || {
   cat "$build.log"
   echo "fuzz: the build failed" >&2
