@@ -232,6 +232,7 @@ void Mirror::fail(const std::string& what) noexcept {
   const std::string text = "the mirror on " + place_ + " failed: " + what;
   log(LogLevel::error, text + ". Consumers in host memory go on.");
   writer_.fail(text);
+  copier_.give_up();  // before others may write where copies read
   leave();
 }
 

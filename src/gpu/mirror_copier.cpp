@@ -155,6 +155,16 @@ void MirrorCopier::run_stage(Slot& slot, const Ticket& ticket) {
 
 bool MirrorCopier::oldest_arrived() const { return slots_[first_ % pieces_max].done.passed(); }
 
+void MirrorCopier::give_up() const noexcept {
+  for (const cuda::Stream* stream : {&copies_, &stage_}) {
+    try {
+      stream->wait();
+    } catch (const std::exception&) {
+      // Nothing of it will run any more.
+    }
+  }
+}
+
 MirrorCopier::Piece MirrorCopier::pop_oldest() noexcept {
   return slots_[first_++ % pieces_max].piece;
 }

@@ -53,6 +53,8 @@ class MirrorCopier {
   [[nodiscard]] std::size_t in_flight() const noexcept { return last_ - first_; }
   /// Whether the oldest piece is whole in its place. Throws GpuError if a copy failed.
   [[nodiscard]] bool oldest_arrived() const;
+  /// Once a copy failed: waits until none reads the host ring any more.
+  void give_up() const noexcept;
   /// Takes it off.
   [[nodiscard]] Piece pop_oldest() noexcept;
 
