@@ -81,8 +81,11 @@ CUresult cuStreamQuery(CUstream handle) {
   });
 }
 
+// Of a context that has failed too: what the stream was just doing comes to its end.
 CUresult cuStreamSynchronize(CUstream handle) {
-  return with_stream(handle, [](World& world, Lock& lock, const std::shared_ptr<Stream>& stream) {
+  return with_context<Kind::undo>([&](World& world, Lock& lock, Context& context) -> CUresult {
+    const auto stream = find_stream(world, context, handle);
+    if (!stream) return CUDA_ERROR_INVALID_HANDLE;
     return wait(world, lock, enqueue(world, stream, {}));
   });
 }
