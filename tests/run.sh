@@ -3,9 +3,9 @@
 # Copyright 2026 the batchcast authors
 #
 # Installs what is missing, builds, and runs every test: the release build by rising cost, the fuzz
-# targets for a few seconds each, then units and processes, and tests with libtorch, under
-# AddressSanitizer with UBSan, and units and processes under ThreadSanitizer. Stops at the first stage
-# that fails. The last line counts all tests that ran.
+# targets for a few seconds each, then units and tests with libtorch under AddressSanitizer with UBSan,
+# and units and processes under ThreadSanitizer. Stops at the first stage that fails. The last line
+# counts all tests that ran.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 
@@ -84,19 +84,18 @@ run_tests release multiprocess 1
 stage "fuzz: a few seconds for each target"
 must env BATCHCAST_FUZZ_SANITIZERS=address sh tests/fuzz.sh 2
 
-for sanitizer in asan-ubsan tsan; do
-  stage "$sanitizer: build"
-  build "$sanitizer" --target batchcast_tests batchcast_gpu_tests batchcast_torch_tests batchcast_multiprocess
-  stage "$sanitizer: unit"
-  run_tests "$sanitizer" unit "$jobs"
-  if [ $sanitizer = asan-ubsan ]; then
-    stage "$sanitizer: torch"
-    run_tests "$sanitizer" torch "$jobs"
-  fi
-  # Their storms are shorter here: what they shake is the same.
-  export BATCHCAST_TEST_SCALE=0.3
-  stage "$sanitizer: multiprocess"
-  run_tests "$sanitizer" multiprocess 1
-done
+# sanitized PRESET LABEL JOBS TARGET: units, and what else is worth its time there.
+sanitized() {
+  stage "$1: build"
+  build "$1" --target batchcast_tests batchcast_gpu_tests "$4"
+  stage "$1: unit"
+  run_tests "$1" unit "$jobs"
+  stage "$1: $2"
+  run_tests "$1" "$2" "$3"
+}
+sanitized asan-ubsan torch "$jobs" batchcast_torch_tests
+# The storms are shorter here: what they shake is the same.
+export BATCHCAST_TEST_SCALE=0.3
+sanitized tsan multiprocess 1 batchcast_multiprocess
 
 finish 0
