@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the batchcast authors
 #include "catch.hpp"
+#include "temporary_folder.hpp"
 
 #include "producer_core.hpp"
 
@@ -24,19 +25,7 @@ using Catch::Matchers::Contains;
 
 namespace {
 
-class Directory {
- public:
-  Directory() {
-    std::string pattern = std::filesystem::temp_directory_path() / "batchcast-rings-XXXXXX";
-    REQUIRE(::mkdtemp(pattern.data()) != nullptr);
-    path_ = pattern;
-  }
-  ~Directory() { std::filesystem::remove_all(path_); }
-  [[nodiscard]] const std::string& path() const noexcept { return path_; }
-
- private:
-  std::string path_;
-};
+using Directory = batchcast::testing::TemporaryFolder;
 
 /// A ring whose stream the tests fill themselves. Its mirror rests for ever.
 class FakeRing final : public detail::FurtherRing {

@@ -3,6 +3,7 @@
 #include <batchcast/batchcast.hpp>
 
 #include "catch.hpp"
+#include "temporary_folder.hpp"
 
 #include <unistd.h>
 
@@ -19,19 +20,7 @@ using namespace batchcast;
 
 namespace {
 
-class Directory {
- public:
-  Directory() {
-    std::string pattern = std::filesystem::temp_directory_path() / "batchcast-observer-XXXXXX";
-    REQUIRE(::mkdtemp(pattern.data()) != nullptr);
-    path_ = pattern;
-  }
-  ~Directory() { std::filesystem::remove_all(path_); }
-  [[nodiscard]] const std::string& path() const noexcept { return path_; }
-
- private:
-  std::string path_;
-};
+using Directory = batchcast::testing::TemporaryFolder;
 
 ProducerOptions serving(const Directory& directory) {
   return {.stream = "observed",

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the batchcast authors
 #include "../catch.hpp"
+#include "../temporary_folder.hpp"
 #include "consumer_scene.hpp"
 
 #include <batchcast/control/directory.hpp>
@@ -57,18 +58,7 @@ class ForeignProducer {
   std::thread thread_;
 };
 
-class Folder {
- public:
-  Folder() {
-    std::string pattern = std::filesystem::temp_directory_path() / "batchcast-gpu-XXXXXX";
-    path_ = ::mkdtemp(pattern.data());
-  }
-  ~Folder() { std::filesystem::remove_all(path_); }
-  [[nodiscard]] const std::string& path() const noexcept { return path_; }
-
- private:
-  std::string path_;
-};
+using Folder = batchcast::testing::TemporaryFolder;
 
 ConsumerOptions consumer_in(const std::string& directory, const char* placement) {
   ConsumerOptions options;
