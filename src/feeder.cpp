@@ -6,7 +6,7 @@
 #include <batchcast/core/error.hpp>
 #include <batchcast/ring/fork_guard.hpp>
 
-#include "core/named_thread.hpp"
+#include <batchcast/core/named_thread.hpp>
 #include "core/usable_processors.hpp"
 #include "feeder_crew.hpp"
 #include "worker_count.hpp"

@@ -2,9 +2,9 @@
 // Copyright 2026 the batchcast authors
 #pragma once
 
-#include <batchcast/control/message.hpp>
 #include <batchcast/core/log.hpp>
 #include <batchcast/core/placement.hpp>
+#include <batchcast/join/message.hpp>
 #include <batchcast/producer.hpp>
 #include <batchcast/ring/board.hpp>
 #include <batchcast/ring/capacity.hpp>

@@ -2,9 +2,9 @@
 // Copyright 2026 the batchcast authors
 #include <batchcast/start.hpp>
 
-#include <batchcast/control/directory.hpp>
-#include <batchcast/control/door.hpp>
 #include <batchcast/core/error.hpp>
+#include <batchcast/join/directory.hpp>
+#include <batchcast/join/door.hpp>
 
 #include "control/stream_lock.hpp"
 #include "start_command.hpp"

@@ -2,7 +2,7 @@
 // Copyright 2026 the batchcast authors
 #pragma once
 
-#include "attachment.hpp"
+#include <batchcast/consumer/attachment.hpp>
 
 #include <memory>
 

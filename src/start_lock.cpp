@@ -2,8 +2,8 @@
 // Copyright 2026 the batchcast authors
 #include "start_lock.hpp"
 
+#include <batchcast/join/unix_socket.hpp>
 #include "control/stream_place.hpp"
-#include "control/unix_socket.hpp"
 
 #include <batchcast/core/error.hpp>
 

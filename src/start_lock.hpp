@@ -2,8 +2,8 @@
 // Copyright 2026 the batchcast authors
 #pragma once
 
-#include <batchcast/control/directory.hpp>
 #include <batchcast/core/file_descriptor.hpp>
+#include <batchcast/join/directory.hpp>
 
 #include <cstdint>
 #include <optional>

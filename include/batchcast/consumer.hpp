@@ -208,3 +208,7 @@ class Consumer::Iterator {
 inline Consumer::Iterator Consumer::begin() { return Iterator(*this); }
 
 }  // namespace batchcast
+
+#ifndef BATCHCAST_COMPILED
+#include <batchcast/consumer/consumer.ipp>
+#endif

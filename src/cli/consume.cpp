@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the batchcast authors
+#include <batchcast/consumer/host_copy.hpp>
 #include "cli/command.hpp"
 #include "cli/console.hpp"
 #include "cli/interrupts.hpp"
 #include "cli/verification.hpp"
-#include "host_copy.hpp"
 
 #include <batchcast/batchcast.hpp>
 #include <batchcast/core/clock.hpp>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the batchcast authors
+#include <batchcast/join/trust.hpp>
+#include <batchcast/join/unix_socket.hpp>
 #include "cli/doctor.hpp"
-#include "control/trust.hpp"
-#include "control/unix_socket.hpp"
 
 #include <batchcast/control/directory.hpp>
 #include <batchcast/core/error.hpp>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the batchcast authors
+#include <batchcast/join/trust.hpp>
 #include "cli/console.hpp"
 #include "cli/doctor.hpp"
-#include "control/trust.hpp"
 #include "cuda/device.hpp"
 #include "cuda/probe.hpp"
 

@@ -2,7 +2,7 @@
 // Copyright 2026 the batchcast authors
 #include "cli/interrupts.hpp"
 
-#include "core/named_thread.hpp"
+#include <batchcast/core/named_thread.hpp>
 
 #include <pthread.h>
 

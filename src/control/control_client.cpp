@@ -6,7 +6,7 @@
 #include <batchcast/core/error.hpp>
 #include <batchcast/core/limits.hpp>
 
-#include "control/unix_socket.hpp"
+#include <batchcast/join/unix_socket.hpp>
 
 #include <sys/socket.h>
 

@@ -5,10 +5,10 @@
 
 #include <batchcast/core/limits.hpp>
 
+#include <batchcast/core/named_thread.hpp>
+#include <batchcast/join/unix_socket.hpp>
 #include "control/messenger.hpp"
 #include "control/report.hpp"
-#include "control/unix_socket.hpp"
-#include "core/named_thread.hpp"
 
 #include <unistd.h>
 

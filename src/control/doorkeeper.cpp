@@ -6,9 +6,9 @@
 #include <batchcast/core/clock.hpp>
 #include <batchcast/core/error.hpp>
 
+#include <batchcast/core/named_thread.hpp>
 #include "control/doorkeeper_impl.hpp"
 #include "control/report.hpp"
-#include "core/named_thread.hpp"
 
 #include <sys/epoll.h>
 #include <unistd.h>

@@ -4,6 +4,7 @@
 
 #include <batchcast/control/doorkeeper.hpp>
 
+#include "control/door_listener.hpp"
 #include "control/visitor.hpp"
 #include "control/wake_descriptor.hpp"
 

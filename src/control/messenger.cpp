@@ -7,9 +7,9 @@
 #include <batchcast/core/clock.hpp>
 #include <batchcast/core/limits.hpp>
 
+#include <batchcast/core/named_thread.hpp>
+#include <batchcast/join/unix_socket.hpp>
 #include "control/own_descriptors.hpp"
-#include "control/unix_socket.hpp"
-#include "core/named_thread.hpp"
 
 #include <sys/socket.h>
 

@@ -5,11 +5,11 @@
 
 #include <batchcast/core/error.hpp>
 
+#include <batchcast/join/trust.hpp>
+#include <batchcast/join/unix_socket.hpp>
 #include "control/report.hpp"
 #include "control/stream_lock.hpp"
 #include "control/stream_place.hpp"
-#include "control/trust.hpp"
-#include "control/unix_socket.hpp"
 
 #include <fcntl.h>
 #include <signal.h>

@@ -5,8 +5,8 @@
 
 #include <batchcast/core/error.hpp>
 
+#include <batchcast/join/trust.hpp>
 #include "control/stream_lock.hpp"
-#include "control/trust.hpp"
 
 #include <sys/stat.h>
 

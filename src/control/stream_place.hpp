@@ -4,7 +4,7 @@
 
 #include <batchcast/core/file_descriptor.hpp>
 
-#include "control/trust.hpp"
+#include <batchcast/join/trust.hpp>
 
 #include <string>
 

@@ -2,8 +2,8 @@
 // Copyright 2026 the batchcast authors
 #pragma once
 
-#include <batchcast/control/door.hpp>
 #include <batchcast/control/doorkeeper.hpp>
+#include <batchcast/join/door.hpp>
 
 #include <cstdint>
 #include <map>

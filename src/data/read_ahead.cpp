@@ -4,7 +4,7 @@
 
 #include <batchcast/core/clock.hpp>
 
-#include "core/named_thread.hpp"
+#include <batchcast/core/named_thread.hpp>
 
 #include <sys/resource.h>
 #include <unistd.h>

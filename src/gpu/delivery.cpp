@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the batchcast authors
-#include "delivery.hpp"
+#include <batchcast/consumer/delivery.hpp>
 
 #include "cuda/device_memory.hpp"
 #include "cuda/host_pin.hpp"

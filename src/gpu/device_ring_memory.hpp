@@ -5,8 +5,8 @@
 #include "cuda/device_memory.hpp"
 #include "gpu/device_ring_layout.hpp"
 
-#include <batchcast/control/message.hpp>
 #include <batchcast/core/log.hpp>
+#include <batchcast/join/message.hpp>
 #include <batchcast/producer.hpp>
 #include <batchcast/ring/board.hpp>
 #include <batchcast/ring/memory.hpp>

@@ -7,7 +7,7 @@
 #include <batchcast/core/error.hpp>
 #include <batchcast/ring/futex.hpp>
 
-#include "core/named_thread.hpp"
+#include <batchcast/core/named_thread.hpp>
 
 #include <sys/prctl.h>
 #include <time.h>

@@ -2,7 +2,7 @@
 // Copyright 2026 the batchcast authors
 #include "gpu/release_poller.hpp"
 
-#include "core/named_thread.hpp"
+#include <batchcast/core/named_thread.hpp>
 
 #include <batchcast/core/clock.hpp>
 #include <batchcast/core/error.hpp>

@@ -2,8 +2,8 @@
 // Copyright 2026 the batchcast authors
 
 // What src/cuda and src/gpu are to the rest of the library, in a build without CUDA.
+#include <batchcast/consumer/delivery.hpp>
 #include "cuda/device.hpp"
-#include "delivery.hpp"
 #include "further_ring.hpp"
 
 #include <batchcast/core/error.hpp>

@@ -3,11 +3,11 @@
 #pragma once
 
 #include <batchcast/control/directory.hpp>
-#include <batchcast/control/door.hpp>
-#include <batchcast/control/message.hpp>
 #include <batchcast/core/clock.hpp>
 #include <batchcast/core/error.hpp>
 #include <batchcast/core/limits.hpp>
+#include <batchcast/join/door.hpp>
+#include <batchcast/join/message.hpp>
 
 #include <signal.h>
 #include <sys/prctl.h>

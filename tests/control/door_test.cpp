@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the batchcast authors
 
+#include "control/door_listener.hpp"
 #include "control_support.hpp"
 
 #include <fcntl.h>

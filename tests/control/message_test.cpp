@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the batchcast authors
 
-#include <batchcast/control/message.hpp>
 #include <batchcast/core/error.hpp>
 #include <batchcast/core/limits.hpp>
+#include <batchcast/join/message.hpp>
 
 #include <random>
 

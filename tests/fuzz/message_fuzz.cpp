@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the batchcast authors
-#include <batchcast/control/message.hpp>
+#include <batchcast/join/message.hpp>
 
 #include "fuzz.hpp"
 

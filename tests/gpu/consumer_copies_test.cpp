@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the batchcast authors
+#include <batchcast/consumer/delivery.hpp>
 #include "../catch.hpp"
 #include "consumer_scene.hpp"
-#include "delivery.hpp"
 
 #include <array>
 #include <atomic>

@@ -3,10 +3,11 @@
 #include "../catch.hpp"
 #include "../temporary_folder.hpp"
 #include "consumer_scene.hpp"
+#include "control/door_listener.hpp"
 
 #include <batchcast/control/directory.hpp>
-#include <batchcast/control/door.hpp>
-#include <batchcast/control/message.hpp>
+#include <batchcast/join/door.hpp>
+#include <batchcast/join/message.hpp>
 #include <batchcast/ring/layout.hpp>
 
 #include <string>

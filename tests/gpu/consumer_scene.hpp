@@ -2,10 +2,10 @@
 // Copyright 2026 the batchcast authors
 #pragma once
 
+#include <batchcast/consumer/host_copy.hpp>
 #include "../cuda/fake.hpp"
 #include "cuda/device_memory.hpp"
 #include "cuda/stream.hpp"
-#include "host_copy.hpp"
 
 #include <batchcast/batchcast.hpp>
 

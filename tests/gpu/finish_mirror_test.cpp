@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the batchcast authors
+#include <batchcast/consumer/host_copy.hpp>
 #include "catch.hpp"
 #include "finish_support.hpp"
-#include "host_copy.hpp"
 
 #include <batchcast/consumer.hpp>
 #include <batchcast/feeder.hpp>

@@ -3,13 +3,14 @@
 
 #include "../catch.hpp"
 #include "consume.hpp"
+#include "control/door_listener.hpp"
 #include "process.hpp"
 #include "serve.hpp"
 
 #include <batchcast/control/directory.hpp>
-#include <batchcast/control/door.hpp>
-#include <batchcast/control/message.hpp>
 #include <batchcast/core/clock.hpp>
+#include <batchcast/join/door.hpp>
+#include <batchcast/join/message.hpp>
 #include <batchcast/ring/layout.hpp>
 
 #include <sys/resource.h>

@@ -2,7 +2,7 @@
 // Copyright 2026 the batchcast authors
 #include "samples.hpp"
 
-#include "host_copy.hpp"
+#include <batchcast/consumer/host_copy.hpp>
 
 #include <cstdlib>
 #include <cstring>

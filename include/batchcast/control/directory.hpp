@@ -4,55 +4,19 @@
 
 #include <batchcast/core/file_descriptor.hpp>
 #include <batchcast/core/log.hpp>
+#include <batchcast/join/directory.hpp>
 
 #include <cstdint>
 #include <string>
-#include <string_view>
 #include <vector>
 
-// Where a stream lives: <base>/<stream>/{lock,door,control,events}. Whoever holds the lock serves
-// it. A stream that trainers start has {start,serve.log} there too (start.hpp).
+// A producer's hold on its stream's directory, and what `ls` finds there.
 namespace batchcast {
-
-/// Throws InvalidArgument unless `name` can name a stream: 1 to limits::stream_name_bytes_max
-/// printable ASCII characters, no slash, no leading dot.
-void check_stream_name(std::string_view name);
-
-/// The base directories in which streams are looked for: $BATCHCAST_DIR alone if it is set, else
-/// $XDG_RUNTIME_DIR/batchcast, /run/user/<uid>/batchcast and /tmp/batchcast-<uid>. Absolute, each
-/// once.
-[[nodiscard]] std::vector<std::string> candidate_directories();
-
-/// The first of them that exists or can be created, for a producer. `for_other_users`: only those
-/// that another user can get at (not below a private runtime directory). Throws Error if there is
-/// none.
-[[nodiscard]] std::string producer_directory(bool for_other_users = false);
-
-/// The files of one stream. Paths only: says nothing about whether they exist.
-struct StreamPaths {
-  std::string directory;
-  std::string lock;
-  std::string door;
-  std::string control;
-  std::string events;
-  std::string start;  ///< whoever holds it may start a producer
-  std::string log;    ///< of a producer that was started so, locked while it lives
-};
-[[nodiscard]] StreamPaths stream_paths(std::string_view base, std::string_view stream);
 
 /// Removes what lies in a stream's directory, and the directory. For a producer that holds the
 /// lock, as the last thing it does. What belongs to a start that is under way stays; so does the
 /// log where somebody is to read in it why a stream failed.
 void remove_stream_files(const StreamPaths& paths, bool keep_log) noexcept;
-
-/// What a consumer finds of a stream in all candidate directories, best first.
-struct StreamPlaces {
-  std::vector<StreamPaths> places;      ///< where a door stands; somebody may answer or not
-  std::vector<std::string> distrusted;  ///< why a directory that has that name was passed over
-};
-/// Cheap enough to be asked every few milliseconds while waiting for a stream. Throws
-/// InvalidArgument for a bad name.
-[[nodiscard]] StreamPlaces find_stream(std::string_view stream);
 
 /// A stream that `ls` shows.
 struct ListedStream {

@@ -3,10 +3,10 @@
 #pragma once
 
 #include <batchcast/control/directory.hpp>
-#include <batchcast/control/door.hpp>
-#include <batchcast/control/message.hpp>
 #include <batchcast/core/limits.hpp>
 #include <batchcast/core/log.hpp>
+#include <batchcast/join/door.hpp>
+#include <batchcast/join/message.hpp>
 
 #include <cstddef>
 #include <cstdint>

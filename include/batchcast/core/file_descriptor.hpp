@@ -33,3 +33,7 @@ class FileDescriptor {
 };
 
 }  // namespace batchcast
+
+#ifndef BATCHCAST_COMPILED
+#include <batchcast/core/file_descriptor.ipp>
+#endif

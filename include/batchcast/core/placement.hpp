@@ -39,3 +39,7 @@ class Placement {
 };
 
 }  // namespace batchcast
+
+#ifndef BATCHCAST_COMPILED
+#include <batchcast/core/placement.ipp>
+#endif

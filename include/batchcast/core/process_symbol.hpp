@@ -8,3 +8,7 @@ namespace batchcast::detail {
 [[nodiscard]] void* process_symbol(const char* name) noexcept;
 
 }  // namespace batchcast::detail
+
+#ifndef BATCHCAST_COMPILED
+#include <batchcast/core/process_symbol.ipp>
+#endif

@@ -47,3 +47,7 @@ struct RingPlan {
                                        std::uint64_t granularity);
 
 }  // namespace batchcast
+
+#ifndef BATCHCAST_COMPILED
+#include <batchcast/ring/capacity.ipp>
+#endif

@@ -26,3 +26,7 @@ class ForkGuard {
 };
 
 }  // namespace batchcast
+
+#ifndef BATCHCAST_COMPILED
+#include <batchcast/ring/fork_guard.ipp>
+#endif

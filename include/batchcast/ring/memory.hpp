@@ -18,6 +18,10 @@ namespace batchcast {
 
 [[nodiscard]] std::uint64_t page_bytes() noexcept;
 [[nodiscard]] std::uint64_t huge_page_bytes() noexcept;
+namespace detail {
+/// What /proc/meminfo says after `key`, as it stands there; 0 where it says nothing.
+[[nodiscard]] std::uint64_t meminfo_number(const std::string& key);
+}  // namespace detail
 
 /// What can no longer be done to a segment, by anybody.
 enum class Seals : unsigned {
@@ -145,3 +149,9 @@ void check_memory_exists(std::uint64_t bytes, const std::string& root = "");
 void raise_open_files_limit(std::uint64_t count);
 
 }  // namespace batchcast
+
+#ifndef BATCHCAST_COMPILED
+#include <batchcast/ring/mapping.ipp>
+#include <batchcast/ring/memory.ipp>
+#include <batchcast/ring/populator.ipp>
+#endif

@@ -166,3 +166,9 @@ class RingReader {
 };
 
 }  // namespace batchcast
+
+#ifndef BATCHCAST_COMPILED
+#include <batchcast/ring/reader.ipp>
+#include <batchcast/ring/reader_leases.ipp>
+#include <batchcast/ring/reader_sleep.ipp>
+#endif

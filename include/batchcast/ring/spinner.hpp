@@ -56,3 +56,7 @@ class Spinner {
 };
 
 }  // namespace batchcast
+
+#ifndef BATCHCAST_COMPILED
+#include <batchcast/ring/spinner.ipp>
+#endif

@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#pragma once
+
+#include <batchcast/consumer/attachment.hpp>
+
+#include <batchcast/core/clock.hpp>
+#include <batchcast/core/error.hpp>
+#include <batchcast/core/inline.hpp>
+#include <batchcast/join/directory.hpp>
+#include <batchcast/ring/capacity.hpp>
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+#include <variant>
+
+// Finding the stream and joining it. Its segments are mapped in attachment_fields.cpp; what a
+// joined consumer does is in attachment_batches.cpp.
+namespace batchcast::detail {
+namespace attachment {
+
+// A waiting consumer notices a new stream within this time and a little.
+inline constexpr int look_for_stream_every_ms = 20;
+inline constexpr int notice_after_ms = 200;
+inline constexpr int handshake_timeout_ms = 5'000;
+inline constexpr int handshake_timeout_min_ms = 200;  // a door that is there answers within that
+
+inline Hello hello_of(const ConsumerOptions& options, const Delivery* delivery) {
+  Hello hello;
+  hello.layout_version = layout_version;
+  hello.name = options.name;
+  if (hello.name.empty()) hello.name = ::program_invocation_short_name;
+  hello.name.resize(std::min(hello.name.size(), limits::consumer_name_bytes_max));
+  hello.batch_size = options.batch_size;
+  hello.pace = options.pace;
+  hello.join = options.join;
+  hello.cursor = options.cursor;
+  hello.between_epochs = options.between_epochs;
+  hello.pid = ::getpid();
+  hello.observes = options.observes;
+  if (!options.placement.is_host()) hello.placement = delivery->id();
+  return hello;
+}
+
+inline StreamPlaces places_of(const ConsumerOptions& options) {
+  if (options.directory.empty()) return find_stream(options.stream);
+  return {{stream_paths(options.directory, options.stream)}, {}};
+}
+
+inline std::string join_lines(const std::vector<std::string>& lines) {
+  std::string text;
+  for (const std::string& line : lines) text += "\n  " + line;
+  return text;
+}
+
+}  // namespace attachment
+
+BATCHCAST_INLINE std::unique_ptr<Delivery> delivery_for(const ConsumerOptions& options) {
+  if (!options.placement.is_host()) {
+    if (options.pin) {
+      throw InvalidArgument(
+          "batchcast: `pin` is for consumers in host memory: batches with placement " +
+          options.placement.text() + " are on the GPU already. Leave it out.");
+    }
+    return make_delivery(options.placement.device());
+  }
+  if (!options.pin) return nullptr;
+  std::unique_ptr<Delivery> delivery = make_delivery(options.pin_device);
+  delivery->check_that_it_pins();
+  return delivery;
+}
+
+BATCHCAST_INLINE Attachment::Attachment(const ConsumerOptions& options, std::uint64_t started_ns)
+    : options_(options), started_ns_(started_ns) {}
+
+BATCHCAST_INLINE std::shared_ptr<Attachment> Attachment::attach(const ConsumerOptions& options) {
+  check_stream_name(options.stream);
+  if (options.batch_size == 0) {
+    throw InvalidArgument("batchcast: batch_size is 0. A batch has at least one sample.");
+  }
+  const std::uint64_t started_ns = now_ns();
+  const std::shared_ptr<Attachment> attachment(new Attachment(options, started_ns));
+  attachment->delivery_ = delivery_for(options);  // nobody waits for a stream that is of no use
+  bool noticed = false;
+  for (;;) {
+    const StreamPlaces places = attachment::places_of(options);
+    std::vector<std::string> obstacles = places.distrusted;
+    for (const StreamPaths& place : places.places) {
+      std::string obstacle;
+      if (attachment->knock(place.door, obstacle)) return attachment;
+      if (!obstacle.empty()) obstacles.push_back(obstacle);
+    }
+    const auto waited_ms = static_cast<std::int64_t>((now_ns() - started_ns) / 1'000'000);
+    if (options.connect_timeout_ms >= 0 && waited_ms >= options.connect_timeout_ms) {
+      const auto searched =
+          options.directory.empty() ? candidate_directories() : std::vector{options.directory};
+      throw StreamNotFound(
+          "batchcast: no producer serves a stream `" + options.stream + "` (waited " +
+          std::to_string(waited_ms / 1000) + " s). Looked in" + attachment::join_lines(searched) +
+          (obstacles.empty() ? "" : "\nand met" + attachment::join_lines(obstacles)) +
+          "\nStart one with `batchcast serve … --stream " + options.stream +
+          "`, see what there is with `batchcast ls`, or set BATCHCAST_DIR to "
+          "the directory that `serve` prints.");
+    }
+    if (!noticed && waited_ms >= attachment::notice_after_ms) {
+      noticed = true;
+      attachment->log(LogLevel::info, "waiting for a producer to serve stream `" + options.stream +
+                                          "`" + attachment::join_lines(obstacles));
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(attachment::look_for_stream_every_ms));
+  }
+}
+
+BATCHCAST_INLINE bool Attachment::knock(const std::string& door_path, std::string& obstacle) {
+  DoorVisit visit = connect_door(door_path);
+  if (visit.knock == DoorKnock::denied) obstacle = door_path + ": no permission";
+  if (visit.knock != DoorKnock::open) return false;
+  const PeerIdentity producer = peer_identity(visit.connection);
+  const bool trusted = producer.uid == ::geteuid() || producer.uid == 0 ||
+                       std::find(options_.allow_uids.begin(), options_.allow_uids.end(),
+                                 producer.uid) != options_.allow_uids.end();
+  if (!trusted) {
+    obstacle = door_path + ": served by user " + std::to_string(producer.uid) +
+               ", whom this consumer does not trust (allow_uids)";
+    return false;
+  }
+  DoorMessage answer;
+  const FileDescriptor pidfd = own_pidfd();
+  const int descriptors[] = {pidfd.get()};
+  const DoorRead read = visit.connection.ask(
+      encode(attachment::hello_of(options_, delivery_.get())), descriptors, answer,
+      welcome_descriptors_before_segments + limits::fields_max, patience_ms());
+  if (read != DoorRead::message) return false;  // it went away, or is overrun: knock again
+  ProducerMessage message = decode_from_producer(answer.text);
+  if (const auto* refusal = std::get_if<Refusal>(&message)) {
+    if (refusal->kind == RefusalKind::busy) return false;
+    throw_refused(*refusal);
+  }
+  auto* welcome = std::get_if<Welcome>(&message);
+  if (welcome == nullptr) {
+    throw Refused("batchcast: the producer of stream `" + options_.stream +
+                  "` answered something that is neither a welcome nor a refusal.");
+  }
+  if (answer.descriptors_lost) {
+    throw Refused("batchcast: the file descriptors of stream `" + options_.stream +
+                  "` did not arrive: this process has too many files open. Raise the limit "
+                  "(`ulimit -n`).");
+  }
+  door_ = std::move(visit.connection);
+  adopt(std::move(*welcome), std::move(answer.descriptors));
+  return true;
+}
+
+BATCHCAST_INLINE int Attachment::patience_ms() const noexcept {
+  if (options_.connect_timeout_ms < 0) return attachment::handshake_timeout_ms;
+  const auto waited_ms = static_cast<std::int64_t>((now_ns() - started_ns_) / 1'000'000);
+  const std::int64_t left_ms = options_.connect_timeout_ms - waited_ms;
+  return static_cast<int>(std::clamp<std::int64_t>(left_ms, attachment::handshake_timeout_min_ms,
+                                                   attachment::handshake_timeout_ms));
+}
+
+BATCHCAST_INLINE void Attachment::adopt(Welcome welcome, std::vector<FileDescriptor> descriptors) {
+  welcome_ = std::move(welcome);
+  check_offer(descriptors.size());
+  const Seals fixed_size = Seals::shrink | Seals::grow;
+  const Segment board = Segment::adopt("board", std::move(descriptors[0]), welcome_.board_bytes,
+                                       fixed_size | Seals::future_write);
+  board_.emplace(board, MapMode::read_only);
+  check_board({board_->data(), welcome_.board_bytes});
+  const Segment desk =
+      Segment::adopt("desk", std::move(descriptors[1]), welcome_.desk_bytes, fixed_size);
+  if (welcome_.desk_bytes < sizeof(Desk) ||
+      welcome_.consumer_index >= this->board().head().consumers_max) {
+    throw Refused("batchcast: the welcome of stream `" + options_.stream +
+                  "` describes a desk that cannot be.");
+  }
+  desk_ = std::make_unique<Mapping>(desk, MapMode::read_write);
+  // In a forked child the desk is not there: nothing it does can reach the producer.
+  ::madvise(desk_->data(), desk_->bytes(), MADV_DONTFORK);
+  producer_pidfd_ = std::move(descriptors[2]);
+  map_fields(descriptors);
+  RingReader::Options reader;
+  reader.pace = options_.pace;
+  reader.tail = options_.tail;
+  reader.on_miss = options_.on_miss;
+  reader.spin_ns = options_.spin_us * 1000;
+  reader.stream = options_.stream;
+  if (on_device()) reader.memory_option = "--device-memory";
+  reader_ = std::make_unique<RingReader>(this->board(), *reinterpret_cast<Desk*>(desk_->data()),
+                                         windows_.back(), *this, std::move(reader));
+  paused_ = options_.observes || options_.between_epochs == BetweenEpochs::let_go;
+  // Where its first loop will join is where it stands.
+  if (paused_ && options_.join == Join::at) reader_->move_to(options_.cursor);
+  note_start();
+}
+
+BATCHCAST_INLINE void Attachment::note_start() {
+  for (const std::string& note : welcome_.notes) {
+    notes_ += notes_.empty() ? "" : "; ";
+    notes_ += note;
+  }
+  if (!notes_.empty()) log(LogLevel::info, "`" + welcome_.name + "`: " + notes_);
+}
+
+BATCHCAST_INLINE Attachment::~Attachment() {
+  if (!in_forked_child()) {
+    leave();
+    return;
+  }
+  if (populator_) populator_->abandon();
+  static_cast<void>(delivery_.release());  // its calls of the driver would be the parent's
+  // The kernel left a hole here where the desk was, and something else may lie there by now.
+  static_cast<void>(desk_.release());
+}
+
+BATCHCAST_INLINE void Attachment::leave() noexcept {
+  if (std::exchange(left_, true) || !door_) return;
+  try {
+    static_cast<void>(door_.send(encode(Bye{})));
+  } catch (const std::exception&) {
+    // The shutdown says the same.
+  }
+  door_.shutdown();
+}
+
+BATCHCAST_INLINE void Attachment::log(LogLevel level, const std::string& text) const {
+  if (options_.log) {
+    options_.log(level, text);
+  } else if (level >= LogLevel::warning) {
+    std::fprintf(stderr, "batchcast: %s\n", text.c_str());
+  }
+}
+
+}  // namespace batchcast::detail

@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#pragma once
+
+#include <batchcast/consumer/attachment.hpp>
+
+#include <batchcast/core/clock.hpp>
+#include <batchcast/core/error.hpp>
+#include <batchcast/core/inline.hpp>
+#include <batchcast/ring/capacity.hpp>
+
+#include <algorithm>
+#include <span>
+
+// Batches: where they come from and what they show. How they go is in attachment_release.cpp.
+namespace batchcast::detail {
+namespace attachment_batches {
+
+// Of batches that are copied on a GPU, so many may wait for their streams: each has memory there.
+inline constexpr std::size_t pending_copies_max = 4;
+inline constexpr std::size_t streams_at_first = 8;
+
+}  // namespace attachment_batches
+
+BATCHCAST_INLINE NextBatch Attachment::next(std::uint64_t batch_size, int timeout_ms) {
+  check_process();
+  check_takes_part();
+  if (delivery_ && !wait_for_streams(timeout_ms)) return {Outcome::timed_out, {}};
+  if (has_let_go() && !rejoin()) {
+    throw StreamFinished("batchcast: stream `" + options_.stream +
+                         "` is finished: all of its epochs were made.");
+  }
+  for (;;) {
+    Run run;
+    switch (reader_->next(batch_size, timeout_ms, run)) {
+      case Next::timed_out:
+        return {Outcome::timed_out, {}};
+      case Next::end_of_epoch:
+        pause_if_idle();
+        return {Outcome::end_of_epoch, {}};
+      case Next::batch:
+        break;
+    }
+    BatchRecord& record = fresh_record();
+    try {
+      if (!fill(record, run)) {
+        recycle(record);
+        continue;
+      }
+    } catch (...) {  // of a copy: nobody would ever drop that batch, and the stream would stand
+      if (record.leased) reader_->give_back(run.lease);
+      recycle(record);
+      throw;
+    }
+    if (attach_seconds_ == 0) {
+      attach_seconds_ = seconds_from_ns(now_ns() - started_ns_);
+      populate_from(run.position);
+    }
+    return {Outcome::batch, hand_out(record, run, fields_)};
+  }
+}
+
+/// False if it was written over before its copy was whole.
+BATCHCAST_INLINE bool Attachment::fill(BatchRecord& record, const Run& run) {
+  record.leased = options_.pace == Pace::lockstep;
+  if (!copies()) {
+    show(record, run);
+    return true;
+  }
+  copy_samples(record, run);
+  if (options_.pace == Pace::free) {
+    const auto* ids = reinterpret_cast<const std::uint64_t*>(record.data.back());
+    return reader_->copied(run, {ids, run.size});
+  }
+  check();  // what was copied after an eviction is not what was published
+  reader_->give_back(run.lease);
+  record.leased = false;
+  return true;
+}
+
+/// Where it matters which batches the streams have passed. Takes its time off the time-out.
+BATCHCAST_INLINE bool Attachment::wait_for_streams(int& timeout_ms) {
+  // Whether a loop joins anew must not depend on how far the GPU has come.
+  const std::size_t most = has_let_go() ? 0
+                           : copies()   ? attachment_batches::pending_copies_max
+                                        : ~std::size_t{0};
+  if (pending_ <= most) return true;
+  const std::uint64_t started_ns = now_ns();
+  if (!wait_for_pending(most, timeout_ms)) return false;
+  const auto waited_ms = static_cast<std::int64_t>((now_ns() - started_ns) / 1'000'000);
+  if (timeout_ms > 0) {
+    timeout_ms = static_cast<int>(std::max<std::int64_t>(0, timeout_ms - waited_ms));
+  }
+  return true;
+}
+
+BATCHCAST_INLINE void Attachment::wait_for_copied_batches() {
+  static_cast<void>(wait_for_pending(attachment_batches::pending_copies_max, -1));
+}
+
+BATCHCAST_INLINE void Attachment::populate_from(std::uint64_t position) {
+  if (options_.pin) return;  // every page is there
+  std::vector<std::uint64_t> start_bytes;
+  for (const std::size_t field : mapped_fields_) {
+    const FieldWindow& window = windows_[field];
+    start_bytes.push_back(static_cast<std::uint64_t>(window.at(position) - window.base));
+  }
+  populator_ = std::make_unique<Populator>(mappings_, MapMode::read_only, start_bytes);
+}
+
+BATCHCAST_INLINE bool Attachment::has_next_epoch() {
+  check_process();
+  check_takes_part();
+  int for_ever = -1;
+  if (delivery_) static_cast<void>(wait_for_streams(for_ever));
+  if (has_let_go() && !rejoin()) return false;
+  for (;;) {
+    if (const auto known = reader_->has_next_epoch(-1)) return *known;
+  }
+}
+
+BATCHCAST_INLINE void Attachment::leave_epoch() noexcept {
+  if (in_forked_child() || reader_->between_epochs()) return;
+  reader_->leave_epoch();
+  pause_if_idle();
+}
+
+// ---- records
+
+BATCHCAST_INLINE BatchRecord& Attachment::fresh_record() {
+  const std::lock_guard lock(mutex_);
+  if (idle_records_.empty()) {
+    auto record = std::make_unique<BatchRecord>();
+    record->data.resize(fields_.size());
+    record->strides.resize(fields_.size());
+    record->number = records_.size();
+    if (delivery_) record->streams.reserve(attachment_batches::streams_at_first);
+    records_.push_back(std::move(record));
+    idle_records_.reserve(records_.size());  // so that taking one back cannot throw
+    return *records_.back();
+  }
+  BatchRecord& record = *idle_records_.back();
+  idle_records_.pop_back();
+  return record;
+}
+
+BATCHCAST_INLINE void Attachment::recycle(BatchRecord& record) noexcept {
+  const std::lock_guard lock(mutex_);
+  idle_records_.push_back(&record);
+}
+
+BATCHCAST_INLINE void Attachment::show(BatchRecord& record, const Run& run) {
+  bool gathers = false;
+  for (std::size_t i = 0; i < windows_.size(); ++i) {
+    record.data[i] = windows_[i].at(run.position);
+    record.strides[i] = windows_[i].stride_bytes;
+    gathers |=
+        mapped_once_[i] && run.position % windows_[i].capacity + run.size > windows_[i].capacity;
+  }
+  if (gathers) gather(record, run);
+}
+
+/// What crosses the end of a field that is mapped once is contiguous only as a copy.
+BATCHCAST_INLINE void Attachment::gather(BatchRecord& record, const Run& run) {
+  std::vector<bool> wanted(windows_.size());
+  for (std::size_t i = 0; i < windows_.size(); ++i) {
+    const std::uint64_t capacity = windows_[i].capacity;
+    wanted[i] = mapped_once_[i] && run.position % capacity + run.size > capacity;
+  }
+  copy_fields(record, run, wanted);
+}
+
+BATCHCAST_INLINE void Attachment::copy_samples(BatchRecord& record, const Run& run) {
+  copy_fields(record, run, {});
+}
+
+BATCHCAST_INLINE void Attachment::copy_fields(BatchRecord& record, const Run& run,
+                                              const std::vector<bool>& wanted) {
+  const auto takes = [&](std::size_t i) { return wanted.empty() || wanted[i]; };
+  std::uint64_t on_host = copy_alignment;
+  std::uint64_t on_device = 0;
+  for (std::size_t i = 0; i < windows_.size(); ++i) {
+    if (!takes(i)) continue;
+    (fields_[i].on_device ? on_device : on_host) += align_copy(windows_[i].sample_bytes * run.size);
+  }
+  if (record.copy.size() < on_host) record.copy.resize(on_host);
+  auto* host_at = reinterpret_cast<std::byte*>(
+      align_copy(reinterpret_cast<std::uintptr_t>(record.copy.data())));
+  std::byte* device_at = on_device == 0 ? nullptr : delivery_->buffer(record.number, on_device);
+  for (std::size_t i = 0; i < windows_.size(); ++i) {
+    if (!takes(i)) continue;
+    const FieldWindow& window = windows_[i];
+    std::byte*& at = fields_[i].on_device ? device_at : host_at;
+    record.data[i] = at;
+    record.strides[i] = window.sample_bytes;
+    if (fields_[i].on_device) {
+      delivery_->copy_out(at, window, run.position, run.size);
+    } else {
+      copy_from_ring(at, window, run.position, run.size);
+    }
+    at += align_copy(window.sample_bytes * run.size);
+  }
+  if (on_device != 0) delivery_->wait_for_copies();
+}
+
+BATCHCAST_INLINE Batch Attachment::hand_out(BatchRecord& record, const Run& run,
+                                            const FieldTable& fields) {
+  record.run = run;
+  record.references.store(1, std::memory_order_relaxed);
+  record.owner = shared_from_this();
+  BatchContents contents;
+  contents.fields = &fields;
+  contents.data = record.data.data();
+  contents.strides = record.strides.data();
+  contents.position = run.position;
+  contents.size = run.size;
+  contents.epoch = run.epoch;
+  contents.writable = copies();
+  record.streams.clear();
+  if (&fields == &fields_) {
+    contents.placement = options_.placement;
+    if (delivery_) record.streams.push_back(cuda_stream_);
+  }
+  return BatchRecord::handle(record, contents);
+}
+
+// ---- the rest
+
+BATCHCAST_INLINE void Attachment::check() const {
+  check_process();
+  reader_->check();
+}
+
+BATCHCAST_INLINE void Attachment::check_process() const {
+  if (!in_forked_child()) return;
+  throw Forked("batchcast: this process was forked from the one that attached to stream `" +
+               options_.stream +
+               "`, and cannot use its consumer. Attach after the fork, in the process that trains "
+               "(with DataLoader workers: in none of them, num_workers = 0).");
+}
+
+BATCHCAST_INLINE void Attachment::check_batch_size(std::uint64_t batch_size) const {
+  if (batch_size == 0) {
+    throw InvalidArgument("batchcast: batch_size is 0. A batch has at least one sample.");
+  }
+  const std::uint64_t capacity = board().head().capacity;
+  if (batch_size <= capacity) return;
+  Schema there;
+  for (std::size_t i = 0; i < fields_.size(); ++i) {
+    if (fields_[i].on_device == on_device()) there.push_back(fields_[i].spec);
+  }
+  const std::uint64_t granularity = on_device() ? delivery_->granularity() : page_bytes();
+  throw RingTooSmall("batchcast: a batch of " + std::to_string(batch_size) +
+                     " samples does not fit into the ring of stream `" + options_.stream +
+                     "`, which spans " + std::to_string(capacity) + ". It would take " +
+                     (on_device() ? "--device-memory " : "--memory ") +
+                     std::to_string(memory_for(there, batch_size, granularity)) + " bytes.");
+}
+
+BATCHCAST_INLINE void Attachment::set_batch_size(std::uint64_t batch_size) noexcept {
+  order::set(reinterpret_cast<Desk*>(desk_->data())->batch_size,
+             static_cast<std::uint32_t>(batch_size));
+}
+
+BATCHCAST_INLINE bool Attachment::producer_is_dead() noexcept { return is_dead(producer_pidfd_); }
+
+BATCHCAST_INLINE std::string Attachment::why_revoked() {
+  DoorMessage message;
+  try {
+    constexpr int farewell_timeout_ms = 200;
+    while (door_ && door_.receive(message, 0, farewell_timeout_ms) == DoorRead::message) {
+      const ProducerMessage said = decode_from_producer(message.text);
+      if (const auto* farewell = std::get_if<Farewell>(&said)) return farewell->reason;
+    }
+  } catch (const std::exception&) {
+    // Only the reason is lost.
+  }
+  return "the producer evicted it";
+}
+
+}  // namespace batchcast::detail

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#pragma once
+
+#include <batchcast/consumer/attachment.hpp>
+
+#include <batchcast/consumer/host_copy.hpp>
+#include <batchcast/core/inline.hpp>
+
+#include <batchcast/core/error.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <variant>
+
+// How batches go, and the pauses between epochs.
+namespace batchcast::detail {
+
+BATCHCAST_INLINE void Attachment::use(BatchRecord& record, void* cuda_stream) {
+  if (!delivery_ || in_forked_child()) return;
+  const std::lock_guard lock(mutex_);
+  const auto known = std::find(record.streams.begin(), record.streams.end(), cuda_stream);
+  if (known == record.streams.end()) record.streams.push_back(cuda_stream);
+}
+
+BATCHCAST_INLINE void Attachment::take_back(BatchRecord& record) noexcept {
+  if (!delivery_) {
+    release_passed(&record);
+    return;
+  }
+  {
+    const std::lock_guard lock(mutex_);
+    ++pending_;
+  }
+  const std::shared_ptr<Attachment> self = record.owner;  // the release may be its end
+  delivery_->when_passed(record.streams, &record, &release_passed);
+}
+
+BATCHCAST_INLINE void Attachment::release_passed(void* record) noexcept {
+  auto& passed = *static_cast<BatchRecord*>(record);
+  const std::shared_ptr<Attachment> owner = std::move(passed.owner);
+  owner->release(passed);
+}
+
+BATCHCAST_INLINE void Attachment::release(BatchRecord& record) noexcept {
+  const bool idle = record.leased && reader_->give_back(record.run.lease);
+  const std::lock_guard lock(mutex_);
+  idle_records_.push_back(&record);
+  if (delivery_) {
+    --pending_;
+    passed_.notify_all();
+  }
+  if (!idle) return;
+  if (abandoned_) {
+    leave();
+  } else if (pause_wanted_ && !paused_) {
+    pause_wanted_ = false;
+    say_pause();
+  }
+}
+
+BATCHCAST_INLINE bool Attachment::wait_for_pending(std::size_t most, int timeout_ms) {
+  std::unique_lock lock(mutex_);
+  const auto enough = [this, most] { return pending_ <= most; };
+  if (timeout_ms >= 0) {
+    return passed_.wait_for(lock, std::chrono::milliseconds(timeout_ms), enough);
+  }
+  passed_.wait(lock, enough);
+  return true;
+}
+
+BATCHCAST_INLINE void retain(BatchRecord& record) noexcept {
+  record.references.fetch_add(1, std::memory_order_relaxed);
+}
+
+BATCHCAST_INLINE void drop(BatchRecord& record) noexcept {
+  if (record.owner->in_forked_child()) return;
+  if (record.references.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+  record.owner->take_back(record);
+}
+
+BATCHCAST_INLINE void check(const BatchRecord& record) { record.owner->check(); }
+
+BATCHCAST_INLINE void use(BatchRecord& record, void* cuda_stream) {
+  record.owner->use(record, cuda_stream);
+}
+
+BATCHCAST_INLINE Batch copy_to_host(const Batch& batch) {
+  return BatchRecord::of(batch).owner->copy_to_host(BatchRecord::contents(batch));
+}
+
+// ---- pauses
+
+BATCHCAST_INLINE bool Attachment::has_let_go() noexcept {
+  if (options_.between_epochs != BetweenEpochs::let_go) return false;
+  const std::lock_guard lock(mutex_);  // the last lease may be coming back, and the pause with it
+  return paused_ || pause_wanted_;
+}
+
+BATCHCAST_INLINE void Attachment::pause_if_idle() noexcept {
+  if (options_.between_epochs != BetweenEpochs::let_go) return;
+  const std::lock_guard lock(mutex_);
+  if (paused_) return;
+  const bool idle = reader_->idle();
+  pause_wanted_ = !idle;
+  if (!idle) return;
+  say_pause();
+}
+
+BATCHCAST_INLINE void Attachment::say_pause() noexcept {
+  paused_ = true;
+  try {
+    static_cast<void>(door_.send(encode(Pause{})));
+  } catch (const std::exception&) {
+    // The next rejoin meets the same door and says so.
+  }
+}
+
+BATCHCAST_INLINE bool Attachment::rejoin() {
+  {
+    const std::lock_guard lock(mutex_);
+    pause_wanted_ = false;
+    if (!paused_)
+      return true;  // batches of the last loop are still held: the place was never given up
+  }
+  check();
+  DoorMessage answer;
+  Rejoin request;
+  request.join = options_.join;
+  request.cursor = options_.cursor;
+  if (door_.ask(encode(request), {}, answer, 0, -1) != DoorRead::message) throw_door_closed();
+  const ProducerMessage message = decode_from_producer(answer.text);
+  if (const auto* refusal = std::get_if<Refusal>(&message)) {
+    if (refusal->kind == RefusalKind::finished) return false;
+    throw_refused(*refusal);
+  }
+  check();
+  if (!std::holds_alternative<Rejoined>(message)) throw_door_closed();
+  {
+    const std::lock_guard lock(mutex_);
+    paused_ = false;
+  }
+  // A cursor is where the first loop begins; the others follow the stream.
+  if (options_.join == Join::at) options_.join = Join::rewind;
+  reader_->move_to(std::get<Rejoined>(message).position);
+  return true;
+}
+
+BATCHCAST_INLINE void Attachment::throw_door_closed() {
+  check();
+  // The board knows how the stream ended; a producer that died left it running.
+  const StreamState state = order::load_state(board().progress());
+  if (state == StreamState::draining || state == StreamState::finished) {
+    throw StreamFinished("batchcast: stream `" + options_.stream +
+                         "` is finished: all of its epochs were made.");
+  }
+  const std::string text(board().progress().state_text.data());
+  if (state == StreamState::stopped) {
+    throw Stopped("batchcast: stream `" + options_.stream + "` was stopped: " + text);
+  }
+  if (state == StreamState::failed) {
+    throw StreamFailed("batchcast: stream `" + options_.stream + "` failed: " + text);
+  }
+  throw ProducerGone("batchcast: stream `" + options_.stream +
+                     "` lost its producer between two epochs. Start it again, and attach anew.");
+}
+
+BATCHCAST_INLINE void Attachment::abandon() noexcept {
+  leave_epoch();
+  const std::lock_guard lock(mutex_);
+  abandoned_ = true;
+  if (reader_->idle()) leave();
+}
+
+}  // namespace batchcast::detail

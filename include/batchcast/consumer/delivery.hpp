@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#pragma once
+
+#include <batchcast/core/file_descriptor.hpp>
+#include <batchcast/core/placement.hpp>
+#include <batchcast/join/message.hpp>
+#include <batchcast/ring/window.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+
+namespace batchcast::detail {
+
+/// What an attachment has to do with a GPU: where its device segments are mapped, copies there, and
+/// when a batch that streams still read may be released. One for each attachment that is placed on
+/// a GPU or pinned; it outlives that attachment's batches. Calls are the consuming thread's, except
+/// `copy_to_host`, `wait_for_copies` and `when_passed`. In a forked child nothing of it may be
+/// called, nor may it be destroyed.
+class Delivery {
+ public:
+  Delivery() = default;
+  Delivery(const Delivery&) = delete;
+  Delivery& operator=(const Delivery&) = delete;
+  virtual ~Delivery() = default;
+
+  /// The GPU's UUID: what a hello asks for.
+  [[nodiscard]] virtual const std::string& id() const noexcept = 0;
+  /// For messages: `GPU 0 (NVIDIA H100)`.
+  [[nodiscard]] virtual const std::string& device_name() const noexcept = 0;
+  /// Of device rings.
+  [[nodiscard]] virtual std::uint64_t granularity() const noexcept = 0;
+
+  struct Offer {
+    std::string field;
+    std::string stream;  ///< the batchcast stream's name, for messages
+    std::uint64_t bytes = 0;
+    SegmentKind kind = SegmentKind::cuda_fd;
+    FileDescriptor descriptor = {};  ///< for cuda_fd
+    std::string handle = {};         ///< for cuda_ipc
+  };
+  struct Mapped {
+    std::byte* data = nullptr;  ///< an address of the GPU
+    bool twice = true;          ///< else windows that cross the end are not contiguous
+  };
+  /// Maps one field's segment for as long as this lives. Throws GpuError, Refused.
+  [[nodiscard]] virtual Mapped map(Offer offer) = 0;
+  /// Throws GpuUnavailable where the driver cannot page-lock what `pin` is given: to be asked
+  /// before the producer counts on this consumer.
+  virtual void check_that_it_pins() const = 0;
+  /// Page-locks memory that this process has mapped read-only, and keeps so for as long as this
+  /// lives. Throws GpuError.
+  virtual void pin(const std::byte* data, std::uint64_t bytes) = 0;
+
+  /// Memory on the GPU for a batch that is copied there; kept and reused by `slot`. Throws
+  /// OutOfMemory.
+  [[nodiscard]] virtual std::byte* buffer(std::size_t slot, std::uint64_t bytes) = 0;
+  /// Enqueues a copy of samples out of a window on the GPU, contiguous and without padding, across
+  /// the end too. All copies are made on a stream of the delivery's own: they do not wait for what
+  /// a trainer has enqueued, and nothing may rely on them before `wait_for_copies` returns, which
+  /// waits for all there are.
+  virtual void copy_out(std::byte* to, const FieldWindow& window, std::uint64_t position,
+                        std::uint64_t samples) = 0;
+  virtual void copy_to_host(std::byte* to, const std::byte* from, std::uint64_t bytes) = 0;
+  virtual void wait_for_copies() = 0;
+
+  /// Calls `done` on this process's polling thread once all that is enqueued so far on each of the
+  /// streams (CUstream) has completed, or at once, on this thread, if it already has. Does not
+  /// wait, allocates nothing after the first few calls; from any thread. A stream in an error state
+  /// counts as passed. While the process exits, `done` may never be called.
+  virtual void when_passed(std::span<void* const> streams, void* context,
+                           void (*done)(void* context) noexcept) noexcept = 0;
+};
+
+/// On that GPU. Throws GpuUnavailable, GpuError, and Forked in a child of a process that has used
+/// CUDA; in a build without CUDA always GpuUnavailable.
+[[nodiscard]] std::unique_ptr<Delivery> make_delivery(unsigned device);
+
+}  // namespace batchcast::detail

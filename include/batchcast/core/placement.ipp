@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#pragma once
+
+#include <batchcast/core/placement.hpp>
+
+#include <batchcast/core/error.hpp>
+#include <batchcast/core/inline.hpp>
+
+#include <charconv>
+
+namespace batchcast {
+namespace detail::placement {
+
+inline constexpr std::string_view cuda_prefix = "cuda:";
+inline constexpr unsigned devices_max = 1024;
+
+}  // namespace detail::placement
+
+BATCHCAST_INLINE std::optional<Placement> Placement::parse(std::string_view text) noexcept {
+  if (text == "host") return Placement();
+  if (!text.starts_with(detail::placement::cuda_prefix)) return std::nullopt;
+  const std::string_view number = text.substr(detail::placement::cuda_prefix.size());
+  unsigned device = 0;
+  const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), device);
+  const bool whole = error == std::errc() && end == number.data() + number.size();
+  if (!whole || device >= detail::placement::devices_max) return std::nullopt;
+  if (number.size() > 1 && number.front() == '0') return std::nullopt;  // one spelling each
+  return on_cuda(device);
+}
+
+BATCHCAST_INLINE Placement::Placement(std::string_view text) {
+  const auto parsed = parse(text);
+  if (!parsed) {
+    throw InvalidArgument("batchcast: `" + std::string(text) +
+                          "` is no placement. It is `host`, or a GPU by its number: `cuda:0`.");
+  }
+  *this = *parsed;
+}
+
+BATCHCAST_INLINE std::string Placement::text() const {
+  return is_host() ? "host"
+                   : std::string(detail::placement::cuda_prefix) + std::to_string(device());
+}
+
+}  // namespace batchcast

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#pragma once
+
+#include <batchcast/join/directory.hpp>
+
+#include <batchcast/core/error.hpp>
+#include <batchcast/core/inline.hpp>
+#include <batchcast/core/limits.hpp>
+
+#include <batchcast/join/trust.hpp>
+#include <batchcast/join/unix_socket.hpp>
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <filesystem>
+
+namespace batchcast {
+namespace detail::directory {
+
+namespace fs = std::filesystem;
+
+inline constexpr const char* env_directory = "BATCHCAST_DIR";
+
+struct Candidate {
+  std::string path;
+  bool named = false;     ///< by the user: parents are made too, and any owner is theirs to choose
+  bool private_ = false;  ///< lies below a directory that only this user can enter
+};
+
+inline std::vector<Candidate> candidates() {
+  if (const std::string named = environment(env_directory); !named.empty()) {
+    std::string path = fs::absolute(named).lexically_normal().string();
+    while (path.size() > 1 && path.back() == '/') path.pop_back();
+    return {{path, true, false}};
+  }
+  const std::string uid = std::to_string(::geteuid());
+  std::vector<Candidate> result;
+  const auto add = [&result](std::string path, bool is_private) {
+    const auto same = [&path](const Candidate& other) { return other.path == path; };
+    if (std::none_of(result.begin(), result.end(), same)) {
+      result.push_back({std::move(path), false, is_private});
+    }
+  };
+  if (const std::string runtime = environment("XDG_RUNTIME_DIR"); runtime.starts_with('/')) {
+    add((fs::path(runtime) / "batchcast").lexically_normal().string(), true);
+  }
+  add("/run/user/" + uid + "/batchcast", true);
+  add("/tmp/batchcast-" + uid, false);
+  return result;
+}
+
+/// True if there is a directory at `path` afterwards, or something that `distrust` will complain
+/// about.
+inline bool make_directory(const Candidate& candidate, std::string& why_not) {
+  std::error_code error;
+  if (candidate.named) fs::create_directories(fs::path(candidate.path).parent_path(), error);
+  if (::mkdir(candidate.path.c_str(), 0700) == 0 || errno == EEXIST) return true;
+  why_not += "\n  " + candidate.path + ": " + std::generic_category().message(errno);
+  return false;
+}
+
+}  // namespace detail::directory
+
+BATCHCAST_INLINE void check_stream_name(std::string_view name) {
+  const auto refuse = [name](const std::string& why) {
+    throw InvalidArgument("batchcast: \"" + std::string(name.substr(0, 80)) +
+                          "\" cannot name a stream: " + why +
+                          ". Use letters, digits, '-', '_' and '.', as in imagenet-train.");
+  };
+  if (name.empty()) refuse("it is empty");
+  if (name.size() > limits::stream_name_bytes_max) {
+    refuse("it takes " + std::to_string(name.size()) + " bytes, of at most " +
+           std::to_string(limits::stream_name_bytes_max));
+  }
+  if (name.front() == '.') refuse("it begins with a dot");
+  if (name.find('/') != std::string_view::npos) refuse("it has a slash");
+  if (!std::all_of(name.begin(), name.end(), [](char c) { return c >= '!' && c <= '~'; })) {
+    refuse("it has characters other than printable ASCII");
+  }
+}
+
+BATCHCAST_INLINE std::vector<std::string> candidate_directories() {
+  std::vector<std::string> result;
+  for (detail::directory::Candidate& candidate : detail::directory::candidates())
+    result.push_back(std::move(candidate.path));
+  return result;
+}
+
+BATCHCAST_INLINE std::string producer_directory(bool for_other_users) {
+  std::string why_not;
+  for (const detail::directory::Candidate& candidate : detail::directory::candidates()) {
+    if (for_other_users && candidate.private_) continue;
+    if (detail::directory::make_directory(candidate, why_not)) return candidate.path;
+  }
+  throw Error("batchcast: there is no directory for streams:" + why_not +
+              "\nSet BATCHCAST_DIR to one that you can write.");
+}
+
+BATCHCAST_INLINE StreamPaths stream_paths(std::string_view base, std::string_view stream) {
+  const std::string directory = std::string(base) + '/' + std::string(stream);
+  return {directory,
+          directory + "/lock",
+          directory + "/door",
+          directory + "/control",
+          directory + "/events",
+          directory + "/start",
+          directory + "/serve.log"};
+}
+
+BATCHCAST_INLINE StreamPlaces find_stream(std::string_view stream) {
+  check_stream_name(stream);
+  StreamPlaces result;
+  for (const detail::directory::Candidate& candidate : detail::directory::candidates()) {
+    const StreamPaths paths = stream_paths(candidate.path, stream);
+    struct stat base, directory, door;
+    if (::lstat(candidate.path.c_str(), &base) != 0) continue;
+    const Trust trust{.any_owner = candidate.named};
+    std::string wrong = distrust(candidate.path, base, trust);
+    if (wrong.empty()) {
+      if (::lstat(paths.directory.c_str(), &directory) != 0) continue;
+      wrong = distrust(paths.directory, directory, trust);
+    }
+    if (!wrong.empty()) {
+      result.distrusted.push_back(std::move(wrong));
+    } else if (::lstat(paths.door.c_str(), &door) == 0 && S_ISSOCK(door.st_mode)) {
+      result.places.push_back(paths);
+    }
+  }
+  return result;
+}
+
+}  // namespace batchcast

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#pragma once
+
+#include <batchcast/core/file_descriptor.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+// The door: a SOCK_SEQPACKET socket at which consumers join and over which file descriptors travel.
+namespace batchcast {
+
+struct DoorMessage {
+  std::string text;
+  std::vector<FileDescriptor> descriptors;  ///< CLOEXEC
+  /// The sender sent more descriptors than were asked for, or this process had none free.
+  bool descriptors_lost = false;
+};
+
+enum class DoorRead {
+  message,
+  timed_out,
+  closed,     ///< the other side left, and all that it said has been read
+  oversized,  ///< a datagram above limits::message_bytes_max; its descriptors are closed again
+};
+
+enum class DoorSend {
+  sent,
+  timed_out,  ///< the other side does not read
+  closed,     ///< the other side left; what it said before can still be received
+};
+
+/// One end of a connection. Move-only; one thread at a time. Never blocks longer than it is told.
+class DoorConnection {
+ public:
+  DoorConnection() noexcept = default;
+  explicit DoorConnection(FileDescriptor socket) noexcept;
+
+  [[nodiscard]] explicit operator bool() const noexcept { return static_cast<bool>(socket_); }
+  [[nodiscard]] int native_handle() const noexcept { return socket_.get(); }
+
+  /// One datagram. `descriptors` are borrowed: the other side gets duplicates. Throws
+  /// InvalidArgument above limits::message_bytes_max or above what the kernel takes (253
+  /// descriptors), SystemError.
+  [[nodiscard]] DoorSend send(std::string_view text, std::span<const int> descriptors = {},
+                              int timeout_ms = 0);
+  /// One datagram with at most `descriptors_max` descriptors; a negative time-out waits for ever.
+  /// Throws SystemError.
+  [[nodiscard]] DoorRead receive(DoorMessage& message, std::size_t descriptors_max,
+                                 int timeout_ms = 0);
+  /// Sends, then receives what comes back, even where the other side had answered and left before
+  /// it read anything (a refusal at the door).
+  [[nodiscard]] DoorRead ask(std::string_view text, std::span<const int> descriptors,
+                             DoorMessage& answer, std::size_t descriptors_max, int timeout_ms);
+
+  /// Ends the connection for the other side at once, also while a forked child still holds the
+  /// socket.
+  void shutdown() noexcept;
+  /// Takes the socket away: for a forked child, which must leave it alone (a mere close does).
+  [[nodiscard]] FileDescriptor release() noexcept { return std::move(socket_); }
+
+ private:
+  FileDescriptor socket_;
+};
+
+enum class DoorKnock {
+  open,     ///< connected
+  absent,   ///< nothing there
+  nobody,   ///< a socket whose producer is gone
+  crowded,  ///< did not get in within the time-out
+  denied,   ///< no permission for the path
+};
+
+struct DoorVisit {
+  DoorKnock knock = DoorKnock::absent;
+  DoorConnection connection;  ///< for `open`
+};
+
+/// Throws InvalidArgument for a path above limits::socket_path_bytes_max, SystemError.
+[[nodiscard]] DoorVisit connect_door(const std::string& path, int timeout_ms = 1'000);
+
+/// Where a peer's pidfd comes from. `from_hello` is for tests of what older kernels need.
+enum class PidfdSource { kernel_if_it_can, from_hello };
+
+/// Who is at the other end, as the kernel says.
+struct PeerIdentity {
+  std::uint32_t uid = 0;
+  std::int32_t pid = 0;  ///< 0 where it is not visible from our pid namespace
+  FileDescriptor pidfd;  ///< readable once the peer is dead; empty where the kernel cannot say
+};
+
+/// Throws SystemError. `pidfd` is empty on kernels before 6.5: then use `adopt_pidfd`.
+[[nodiscard]] PeerIdentity peer_identity(const DoorConnection& connection,
+                                         PidfdSource source = PidfdSource::kernel_if_it_can);
+
+/// Takes the descriptor that came with the peer's hello as its pidfd. Returns what is wrong unless
+/// it is a pidfd and, where the peer's pid is visible, of that process.
+[[nodiscard]] std::optional<std::string> adopt_pidfd(PeerIdentity& peer, FileDescriptor offered);
+
+/// A pidfd of this process. Throws SystemError (Linux before 5.3).
+[[nodiscard]] FileDescriptor own_pidfd();
+/// Has that process ended? Zombies have.
+[[nodiscard]] bool is_dead(const FileDescriptor& pidfd) noexcept;
+
+}  // namespace batchcast
+
+#ifndef BATCHCAST_COMPILED
+#include <batchcast/join/door.ipp>
+#include <batchcast/join/peer_identity.ipp>
+#endif

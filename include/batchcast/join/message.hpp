@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#pragma once
+
+#include <batchcast/core/options.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+// What is said at the door, one JSON object per datagram of at most limits::message_bytes_max
+// bytes. Encoding never fails. Decoding is strict: a missing, mistyped or out-of-range member is a
+// BadMessage that says which; unknown members are ignored, so that a member can be added without a
+// new version.
+namespace batchcast {
+
+/// Consumer to producer, first. Carries the consumer's own pidfd as its only file descriptor (used
+/// where the kernel has no SO_PEERPIDFD).
+struct Hello {
+  std::uint32_t layout_version = 0;
+  std::string name = {};  ///< wanted; empty: the producer chooses
+  std::uint64_t batch_size = 1;
+  Pace pace = Pace::lockstep;
+  Join join = Join::rewind;
+  std::uint64_t cursor = 0;  ///< position, for Join::at
+  BetweenEpochs between_epochs = BetweenEpochs::hold;
+  std::int32_t pid = 0;  ///< as the consumer sees itself: for messages, never trusted
+  /// Only looks at what is there: no demand, no gate, no part in `wait_for`.
+  bool observes = false;
+  /// `host`, or the GPU whose ring it wants, by its UUID: numbers differ between processes.
+  std::string placement = "host";
+};
+
+/// What a field's samples lie in.
+enum class SegmentKind : std::uint8_t {
+  memfd,     ///< sealed host memory; a descriptor comes along
+  cuda_fd,   ///< an exported allocation of a GPU; a descriptor comes along
+  cuda_ipc,  ///< a legacy IPC handle, in the text; no descriptor
+};
+
+/// Producer to consumer: admitted. File descriptors in this order: board, desk, the producer's
+/// pidfd, then one segment per field in schema order, `sample_id` last (`segment_bytes.size()` of
+/// them, without those of kind cuda_ipc).
+struct Welcome {
+  std::string stream = {};
+  std::uint32_t consumer_index = 0;  ///< of the board's entry
+  std::uint64_t tenant = 0;
+  std::string name = {};  ///< made unique
+  std::uint64_t position = 0;
+  std::uint64_t epoch = 0;
+  std::uint64_t epoch_start = 0;
+  std::uint64_t samples_to_come = 0;  ///< before the first one that it gets: what to expect to wait
+  std::uint64_t board_bytes = 0;
+  std::uint64_t desk_bytes = 0;
+  std::vector<std::uint64_t> segment_bytes = {};
+  std::vector<SegmentKind> segment_kinds = {};    ///< one each; empty: all memfd
+  std::vector<std::string> segment_handles = {};  ///< one each, hexadecimal for cuda_ipc; or empty
+  std::string placement = "host";                 ///< as in the hello: whose ring it is
+  std::vector<std::string> notes = {};            ///< for the trainer's log
+};
+
+/// Descriptors that precede the segments in a welcome.
+inline constexpr std::size_t welcome_descriptors_before_segments = 3;
+
+enum class RefusalKind : std::uint8_t {
+  bad_hello,       ///< could not be read
+  layout,          ///< other layout version
+  uid,             ///< other user
+  full,            ///< no desk free
+  ring_too_small,  ///< for this batch size
+  finished,        ///< nothing left to join
+  stopped,
+  failed,
+  cursor_gone,  ///< the position asked for is not in the ring any more
+  placement,    ///< the stream is not served on that GPU
+  busy,         ///< try again
+};
+
+/// Producer to consumer: not admitted, or a rejoin that cannot be.
+struct Refusal {
+  RefusalKind kind = RefusalKind::bad_hello;
+  std::string text = {};
+};
+
+/// Consumer to producer (`let_go`): out of the gate until rejoin. No answer.
+struct Pause {};
+/// Consumer to producer (`let_go`): the next loop begins. Answered with Rejoined or Refusal.
+struct Rejoin {
+  Join join = Join::rewind;
+  std::uint64_t cursor = 0;
+};
+struct Rejoined {
+  std::uint64_t position = 0;
+  std::uint64_t epoch = 0;
+  std::uint64_t epoch_start = 0;
+  std::uint64_t samples_to_come = 0;
+};
+/// Consumer to producer: leaving. No answer.
+struct Bye {};
+/// Producer to consumer, the last thing said: evicted, and why.
+struct Farewell {
+  std::string reason = {};
+};
+
+/// What a text is that is none of the above.
+struct BadMessage {
+  std::string text = {};
+};
+
+using ConsumerMessage = std::variant<Rejoin, Pause, Bye, BadMessage>;
+using ProducerMessage = std::variant<Welcome, Refusal, Rejoined, Farewell, BadMessage>;
+
+[[nodiscard]] std::string encode(const Hello& hello);
+[[nodiscard]] std::string encode(const Welcome& welcome);
+[[nodiscard]] std::string encode(const Refusal& refusal);
+[[nodiscard]] std::string encode(const Pause& pause);
+[[nodiscard]] std::string encode(const Rejoin& rejoin);
+[[nodiscard]] std::string encode(const Rejoined& rejoined);
+[[nodiscard]] std::string encode(const Bye& bye);
+[[nodiscard]] std::string encode(const Farewell& farewell);
+
+/// The refusal of another layout version names both; the one of a malformed hello says what is
+/// wrong.
+[[nodiscard]] std::variant<Hello, Refusal> decode_hello(std::string_view text,
+                                                        std::uint32_t our_layout_version);
+/// What an admitted consumer says.
+[[nodiscard]] ConsumerMessage decode_from_consumer(std::string_view text);
+/// What a producer says. A consumer should not trust the numbers further than its mappings go.
+[[nodiscard]] ProducerMessage decode_from_producer(std::string_view text);
+
+[[nodiscard]] std::string_view name_of(RefusalKind) noexcept;
+[[nodiscard]] std::string_view name_of(SegmentKind) noexcept;
+
+/// The exception that belongs to a refusal: RingTooSmall, StreamFinished, Stopped, StreamFailed, or
+/// Refused; its text is the producer's.
+[[noreturn]] void throw_refused(const Refusal& refusal);
+
+}  // namespace batchcast
+
+#ifndef BATCHCAST_COMPILED
+#include <batchcast/join/refusal.ipp>
+#endif

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#pragma once
+
+#include <batchcast/ring/spinner.hpp>
+
+#include <batchcast/core/inline.hpp>
+
+#include <sched.h>
+
+namespace batchcast {
+
+BATCHCAST_INLINE void Spinner::yield() noexcept { ::sched_yield(); }
+
+}  // namespace batchcast

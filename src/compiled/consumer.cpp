@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+
+// Attachments and what they hand out.
+#include <batchcast/consumer/attachment.ipp>
+#include <batchcast/consumer/attachment_batches.ipp>
+#include <batchcast/consumer/attachment_fields.ipp>
+#include <batchcast/consumer/attachment_newest.ipp>
+#include <batchcast/consumer/attachment_release.ipp>
+#include <batchcast/consumer/consumer.ipp>

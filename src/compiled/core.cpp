@@ -1,0 +1,9 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+
+// Names, options, descriptors.
+#include <batchcast/core/file_descriptor.ipp>
+#include <batchcast/core/nearest_name.ipp>
+#include <batchcast/core/options.ipp>
+#include <batchcast/core/placement.ipp>
+#include <batchcast/core/process_symbol.ipp>

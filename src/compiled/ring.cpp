@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+
+// The consumer's end of the ring.
+#include <batchcast/ring/capacity.ipp>
+#include <batchcast/ring/fork_guard.ipp>
+#include <batchcast/ring/futex.ipp>
+#include <batchcast/ring/mapping.ipp>
+#include <batchcast/ring/memory.ipp>
+#include <batchcast/ring/populator.ipp>
+#include <batchcast/ring/reader.ipp>
+#include <batchcast/ring/reader_leases.ipp>
+#include <batchcast/ring/reader_sleep.ipp>
+#include <batchcast/ring/spinner.ipp>
+#include <batchcast/ring/window.ipp>

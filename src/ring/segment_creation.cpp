@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#include <batchcast/ring/memory.hpp>
+
+#include <batchcast/core/error.hpp>
+
+#include <fcntl.h>
+#include <linux/memfd.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <fstream>
+
+// Making segments is the producer's; adopting them (memory.ipp) every trainer's.
+namespace batchcast {
+namespace {
+
+constexpr std::uint64_t huge_from_bytes = std::uint64_t{4} << 30;
+
+/// Of huge pages, without those that somebody else has reserved and not touched yet.
+std::uint64_t free_huge_bytes() {
+  const std::uint64_t free = detail::meminfo_number("HugePages_Free:");
+  const std::uint64_t promised = detail::meminfo_number("HugePages_Rsvd:");
+  return (free > promised ? free - promised : 0) * huge_page_bytes();
+}
+
+bool transparent_can_be() {
+  std::ifstream file("/sys/kernel/mm/transparent_hugepage/shmem_enabled");
+  std::string modes;
+  std::getline(file, modes);
+  return modes.find("[never]") == std::string::npos && modes.find("[deny]") == std::string::npos &&
+         !modes.empty();
+}
+
+}  // namespace
+
+MemoryChoice choose_pages(HugePages wanted, std::uint64_t memory_bytes, const LogCallback& report) {
+  const MemoryChoice ordinary{page_bytes(), false, false};
+  if (wanted == HugePages::off) return ordinary;
+  if (wanted == HugePages::automatic && memory_bytes < huge_from_bytes) return ordinary;
+  const std::uint64_t huge = huge_page_bytes();
+  std::string lacks;
+  if (wanted != HugePages::transparent) {
+    const std::uint64_t free_bytes = free_huge_bytes();
+    if (free_bytes >= memory_bytes) return {huge, true, false};
+    lacks = "huge pages: " + std::to_string(free_bytes >> 20) +
+            " MiB of them are free (`sysctl "
+            "vm.nr_hugepages=" +
+            std::to_string(memory_bytes / huge + 1) + "` reserves enough)";
+  }
+  if (wanted != HugePages::explicit_pages) {
+    if (transparent_can_be()) return {page_bytes(), false, true};
+    lacks += (lacks.empty() ? "" : "; ");
+    lacks +=
+        "transparent ones are off for shared memory "
+        "(/sys/kernel/mm/transparent_hugepage/shmem_enabled: `advise` would do)";
+  }
+  if (report) report(LogLevel::info, "the ring takes ordinary pages, for want of " + lacks);
+  return ordinary;
+}
+
+std::optional<Segment> Segment::create(const std::string& name, std::uint64_t bytes,
+                                       const MemoryChoice& choice) {
+  // The kernel would not say no: it would take what there is, and kill others for the rest.
+  if (!choice.huge) check_memory_exists(bytes);
+  unsigned flags = MFD_CLOEXEC | MFD_ALLOW_SEALING;
+  if (choice.huge) flags |= MFD_HUGETLB;
+  FileDescriptor fd(::memfd_create(("batchcast-" + name).c_str(), flags));
+  if (!fd) {
+    if (choice.huge) return std::nullopt;
+    throw SystemError("batchcast: memfd_create for `" + name + "`", errno);
+  }
+  // Everything now: a page that cannot be had later would be a SIGBUS in somebody's training loop.
+  int failed = 0;
+  do {
+    failed = ::fallocate(fd.get(), 0, 0, static_cast<off_t>(bytes)) == 0 ? 0 : errno;
+  } while (failed == EINTR);
+  if (failed != 0) {
+    if (choice.huge) return std::nullopt;
+    if (failed == ENOSPC || failed == ENOMEM) {
+      throw OutOfMemory("batchcast: the machine has no " + std::to_string(bytes) +
+                        " bytes of memory left for segment `" + name +
+                        "`. Give the stream less (--memory), or end what else takes it.");
+    }
+    throw SystemError(
+        "batchcast: allocating " + std::to_string(bytes) + " bytes for `" + name + "`", failed);
+  }
+  Segment segment(std::move(fd), bytes);
+  segment.granularity_ = choice.granularity;
+  segment.transparent_huge_ = choice.transparent;
+  return segment;
+}
+
+Segment Segment::create_small(const std::string& name, std::uint64_t bytes) {
+  return std::move(*create(name, bytes, {page_bytes(), false, false}));
+}
+
+bool writable_map_is_refused(const Segment& segment) {
+  void* at =
+      ::mmap(nullptr, segment.granularity(), PROT_READ | PROT_WRITE, MAP_SHARED, segment.fd(), 0);
+  if (at == MAP_FAILED) return true;
+  ::munmap(at, segment.granularity());
+  return false;
+}
+
+}  // namespace batchcast
