@@ -4,7 +4,7 @@
 // What a data loader itself takes in the training thread, beside torch's own over tensors in
 // memory; what a tensor over a batch costs; and what a batch allocates. Prints a line `NAME VALUE`
 // for each. Usage: torch_feed [BATCHES]
-#include <batchcast/torch.hpp>
+#include <batchcast/torch_serve.hpp>
 
 #include <ATen/Parallel.h>
 #include <torch/data.h>

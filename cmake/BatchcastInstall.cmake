@@ -1,15 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright 2026 the batchcast authors
 #
-# For users of the installed library: find_package(batchcast CONFIG) and pkg-config batchcast.
+# For users of the installed library: find_package(batchcast CONFIG), pkg-config batchcast, and for
+# trainers, who link nothing, pkg-config batchcast-consumer.
 
 include(CMakePackageConfigHelpers)
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/batchcast)
 
+# Two files of targets: a trainer's is there also where the library's own needs are not.
+install(TARGETS batchcast_consumer EXPORT batchcastConsumerTargets)
 install(TARGETS batchcast EXPORT batchcastTargets)
 install(DIRECTORY include/batchcast ${PROJECT_BINARY_DIR}/include/batchcast
-        DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.hpp" PATTERN "*.h")
+        DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING
+        PATTERN "*.hpp" PATTERN "*.ipp")
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(EXPORT batchcastConsumerTargets NAMESPACE batchcast:: DESTINATION ${package_dir})
 install(EXPORT batchcastTargets NAMESPACE batchcast:: DESTINATION ${package_dir})
 
 if(BATCHCAST_BUILD_CLI)
@@ -38,4 +43,6 @@ endif()
 list(JOIN BATCHCAST_PKG_MODULES " " pc_modules)
 file(RELATIVE_PATH prefix_from_pc /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
 configure_file(cmake/batchcast.pc.in batchcast.pc @ONLY)
-install(FILES ${PROJECT_BINARY_DIR}/batchcast.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+configure_file(cmake/batchcast-consumer.pc.in batchcast-consumer.pc @ONLY)
+install(FILES ${PROJECT_BINARY_DIR}/batchcast.pc ${PROJECT_BINARY_DIR}/batchcast-consumer.pc
+        DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)

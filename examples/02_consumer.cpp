@@ -2,7 +2,7 @@
 // Copyright 2026 the batchcast authors
 
 // Takes a stream in batches of its own size: `example_02_consumer [STREAM [BATCH_SIZE]]`.
-#include <batchcast/batchcast.hpp>
+#include <batchcast/consumer.hpp>
 
 #include <cstdio>
 #include <cstdlib>

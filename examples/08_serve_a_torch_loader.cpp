@@ -4,7 +4,7 @@
 // A data loader of torch's own, with a dataset and transforms of one's own, served to any number of
 // trainers: `example_08_serve_a_torch_loader [STREAM]`, and beside it `example_02_consumer STREAM`
 // or a SharedDataLoader.
-#include <batchcast/adapt/torch_serve.hpp>
+#include <batchcast/torch_serve.hpp>
 
 #include <torch/data.h>
 #include <torch/types.h>

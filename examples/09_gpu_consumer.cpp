@@ -4,7 +4,7 @@
 // Takes a stream's batches on a GPU, or copies them there itself: `example_09_gpu_consumer
 // [STREAM [pin]]`. It has no kernels of its own and needs no header of CUDA's: a CUstream or a
 // cudaStream_t is a pointer here, nullptr the legacy default stream.
-#include <batchcast/batchcast.hpp>
+#include <batchcast/consumer.hpp>
 
 #include <cstdio>
 #include <string>

@@ -2,11 +2,11 @@
 // Copyright 2026 the batchcast authors
 #pragma once
 
-// For trainers that use libtorch, 1.13 or 2.x: tensors over batches, torch's own shapes of a data
-// loader, and streams of what torch's loaders make. Core never includes torch.
+// For trainers that use libtorch, 1.13 or 2.x: tensors over batches, and torch's own shapes of a
+// data loader. Headers over the trainer's own libtorch; nothing of batchcast is linked. Streams of
+// what torch's loaders make are in torch_serve.hpp.
 #include <batchcast/adapt/shared_data_loader.hpp>
 #include <batchcast/adapt/shared_dataset.hpp>
 #include <batchcast/adapt/torch_batch.hpp>
-#include <batchcast/adapt/torch_serve.hpp>
 #include <batchcast/adapt/torch_tensor.hpp>
-#include <batchcast/batchcast.hpp>
+#include <batchcast/consumer.hpp>

@@ -3,7 +3,7 @@
 //
 // A libtorch user's program: a producer's four images, in batches, through the loader that takes
 // the place of torch's own.
-#include <batchcast/torch.hpp>
+#include <batchcast/torch_serve.hpp>
 
 #include <torch/torch.h>
 

@@ -14,7 +14,7 @@ namespace fs = std::filesystem;
 
 constexpr std::array folders = {"include",    "src",  "tests", "examples",
                                 "benchmarks", "docs", "cmake", ".ci"};
-constexpr std::array suffixes = {".hpp", ".cpp", ".h",     ".cu", ".in",  ".sh",
+constexpr std::array suffixes = {".hpp", ".ipp", ".cpp",   ".h",  ".cu",  ".in",           ".sh",
                                  ".md",  ".pml", ".cmake", ".py", ".awk", "CMakeLists.txt"};
 
 bool wanted(const std::string& path) {
@@ -99,8 +99,8 @@ Files read_files(const std::string& root) {
 
 bool is_source(const File& file) {
   const std::string& path = file.path;
-  return path.ends_with(".hpp") || path.ends_with(".cpp") || path.ends_with(".h") ||
-         path.ends_with(".cu") || path.ends_with(".hpp.in");
+  return path.ends_with(".hpp") || path.ends_with(".ipp") || path.ends_with(".cpp") ||
+         path.ends_with(".h") || path.ends_with(".cu") || path.ends_with(".hpp.in");
 }
 
 bool is_below(const File& file, std::string_view folder) { return file.path.starts_with(folder); }

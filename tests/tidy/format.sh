@@ -25,4 +25,4 @@ fi
 # $mode is two words on purpose.
 # shellcheck disable=SC2086
 find "$@" -type d -name fixtures -prune -o \
-  \( -name '*.hpp' -o -name '*.cpp' -o -name '*.h' \) -type f -exec "$formatter" $mode {} +
+  \( -name '*.hpp' -o -name '*.ipp' -o -name '*.cpp' -o -name '*.h' \) -type f -exec "$formatter" $mode {} +

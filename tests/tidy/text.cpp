@@ -48,7 +48,7 @@ const std::vector<Forbidden>& forbidden() {
        {"include/", "src/"},
        "std::atomic waits on a futex private to the process: use ring/futex.hpp"},
       {std::regex(R"(\b(sleep_for|sleep_until|usleep|nanosleep|clock_nanosleep)\b)"),
-       {"include/", "src/ring/"},
+       {"include/batchcast/ring/", "src/ring/"},
        "sleep on a futex, so that whoever has the answer can wake you"},
   };
   return table;
@@ -86,7 +86,8 @@ void check_text(const Files& files, Violations& found) {
     if (!filled_in_later && !has_licence(file)) {
       found.push_back({file.path, 1, "spdx", "the first lines name licence and owner"});
     }
-    const bool header = file.path.ends_with(".hpp") || file.path.ends_with(".hpp.in");
+    const bool header = file.path.ends_with(".hpp") || file.path.ends_with(".ipp") ||
+                        file.path.ends_with(".hpp.in");
     // Highway compiles these once for each SIMD level.
     const bool many_times = file.path.ends_with("-inl.hpp");
     if (header && !many_times &&

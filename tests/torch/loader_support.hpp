@@ -4,7 +4,7 @@
 
 #include "torch/torch_catch.hpp"
 
-#include <batchcast/torch.hpp>
+#include <batchcast/torch_serve.hpp>
 
 #include "torch/filled_stream.hpp"
 

@@ -3,9 +3,9 @@
 #pragma once
 
 // What a trainer runs is written once and built in two ways. As headers: each `.hpp` ends with the
-// `.ipp` of its definitions, which are `inline` then, and nothing is linked. Compiled: whoever links
-// the library, which defines BATCHCAST_COMPILED for its users, takes the definitions from there, and
-// `src/compiled/` is where they are made.
+// `.ipp` files of its definitions, which are `inline` then, and nothing is linked. Compiled: for
+// programs that link the library BATCHCAST_COMPILED is defined, and the definitions are there;
+// `src/compiled/` makes them.
 #if defined(BATCHCAST_COMPILED)
 #define BATCHCAST_INLINE
 #else
