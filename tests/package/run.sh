@@ -3,9 +3,11 @@
 # Copyright 2026 the batchcast authors
 #
 # sh run.sh BUILD_DIR WORK_DIR [OPTION...]    with options for the configuration of find_package/
-# Installs what BUILD_DIR holds into WORK_DIR and uses it as strangers do: through find_package,
-# through pkg-config without CMake, as a shared library, and the sources as a subdirectory: of these
-# what their project is set up with and a few files, since compiling all of them again takes minutes.
+# Installs what BUILD_DIR holds into WORK_DIR and uses it as strangers do. A trainer is headers alone:
+# with both compilers and every warning, without CMake and nothing to link, twice in one process as
+# hidden copies. A producer comes through find_package, through pkg-config, as a shared library, and
+# the sources as a subdirectory: of these what their project is set up with and a few files, since
+# compiling all of them again takes minutes.
 set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -27,6 +29,43 @@ cmake --install "$build" --prefix "$prefix" >/dev/null
 "$prefix/bin/batchcast" --version
 test -f "$prefix/share/doc/batchcast/LICENSE"
 
+echo "== a trainer is headers: two compilers, two standards, every warning, nothing to link"
+mkdir -m 700 "$work/served"
+serve_for_trainers() {
+  BATCHCAST_DIR=$work/served "$prefix/bin/batchcast" serve synthetic:8x8 --dtype u8 --samples 100 \
+    --stream package-trainer --memory 1MiB >"$work/serve.log" 2>&1 &
+}
+train() { BATCHCAST_DIR=$work/served timeout 60 "$@"; }
+end_serving() { train "$prefix/bin/batchcast" stop package-trainer >/dev/null && wait; }
+serve_for_trainers
+trap 'end_serving || true' EXIT
+strict="-Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror"
+for compiler in g++ clang++-14; do
+  for standard in c++20 c++2b; do
+    for part in main half; do
+      # Several words on purpose.
+      # shellcheck disable=SC2086
+      $compiler -std=$standard $strict -I "$prefix/include" -c "$here/trainer/$part.cpp" \
+        -o "$work/$part.o"
+    done
+    $compiler "$work/main.o" "$work/half.o" -o "$work/trainer"
+    train "$work/trainer" package-trainer
+  done
+done
+if ldd "$work/trainer" | grep -E 'batchcast|zmq|jpeg|archive|webp|spng|boost'; then
+  echo "a trainer links something" >&2
+  exit 1
+fi
+
+echo "== two hidden copies in one process, of two compilers"
+for compiler in g++ clang++-14; do
+  $compiler -std=c++20 -O1 -fPIC -fvisibility=hidden -fvisibility-inlines-hidden -shared \
+    -I "$prefix/include" "$here/copies/plugin.cpp" -o "$work/copy-$compiler.so"
+done
+g++ -std=c++20 "$here/copies/main.cpp" -o "$work/copies"
+train "$work/copies" package-trainer "$work/copy-g++.so" "$work/copy-clang++-14.so"
+train "$work/copies" package-trainer "$work/copy-clang++-14.so" "$work/copy-g++.so"
+
 echo "== find_package, from a moved prefix, each header alone"
 mv "$prefix" "$prefix-moved"
 prefix=$prefix-moved
@@ -35,6 +74,12 @@ cmake -S "$here/find_package" -B "$work/find_package" -G Ninja -DCMAKE_PREFIX_PA
 cmake --build "$work/find_package"
 run_user "$work/find_package/user"
 [ ! -x "$work/find_package/torch_user" ] || run_user "$work/find_package/torch_user"
+train "$work/find_package/trainer" package-trainer
+for trainer in "$work"/find_package/torch_trainer*; do
+  [ ! -x "$trainer" ] || train "$trainer" package-trainer
+done
+end_serving
+trap - EXIT
 
 echo "== pkg-config"
 PKG_CONFIG_PATH=$(dirname "$(find "$prefix" -name batchcast.pc)")
@@ -43,6 +88,9 @@ export PKG_CONFIG_PATH
 # shellcheck disable=SC2046
 g++ -std=c++20 "$here/main.cpp" -o "$work/pkg_config_user" $(pkg-config --cflags --libs batchcast)
 run_user "$work/pkg_config_user"
+# shellcheck disable=SC2046
+g++ -std=c++20 "$here/trainer/main.cpp" "$here/trainer/half.cpp" -o "$work/pkg_config_trainer" \
+  $(pkg-config --cflags --libs batchcast-consumer)
 
 echo "== a shared library of the same objects"
 # shellcheck disable=SC2046

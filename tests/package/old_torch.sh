@@ -1,0 +1,48 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Copyright 2026 the batchcast authors
+#
+# sh old_torch.sh BUILD_DIR    A trainer with a libtorch of the old C++ ABI, as all of PyPI's were
+# before 2.7, trains on a stream of the ordinary producer. Installs that libtorch into
+# build/torch/old: about 800 MB to load, 1.7 GB on disk.
+set -eu
+
+here=$(cd "$(dirname "$0")" && pwd)
+root=$(cd "$here/../.." && pwd)
+build=$(cd "$1" && pwd)
+venv=$root/build/torch/old
+version=2.4.1
+
+if [ ! -e "$venv/complete" ]; then
+  rm -rf "$venv"
+  mkdir -p "$root/build/torch"
+  /usr/bin/python3 -m venv "$venv"
+  "$venv/bin/python" -m pip install --no-cache-dir --no-compile --no-deps --quiet \
+    --disable-pip-version-check torch==$version nvidia-cuda-runtime-cu12==12.1.105 \
+    nvidia-cuda-cupti-cu12==12.1.105 >&2
+  touch "$venv/complete"
+fi
+packages=$(echo "$venv"/lib/python3*/site-packages)
+torch=$packages/torch
+nvidia=$packages/nvidia
+
+work=$(mktemp -d)
+streams=$work/streams
+mkdir -m 700 "$streams"
+export BATCHCAST_DIR="$streams"
+"$build/batchcast" serve synthetic:8x8 --samples 100 --stream old-torch --memory 1MiB \
+  >"$work/serve.log" 2>&1 &
+finish() {
+  "$build/batchcast" stop old-torch >/dev/null 2>&1 || true
+  wait
+  rm -rf "$work"
+}
+trap finish EXIT
+
+g++ -std=c++20 -O1 -D_GLIBCXX_USE_CXX11_ABI=0 -I "$root/include" -I "$build/include" \
+  -isystem "$torch/include" -isystem "$torch/include/torch/csrc/api/include" \
+  "$here/trainer/torch_main.cpp" -o "$work/trainer" -L "$torch/lib" -ltorch_cpu -lc10 \
+  -Wl,-rpath,"$torch/lib:$nvidia/cuda_runtime/lib:$nvidia/cuda_cupti/lib" \
+  -Wl,--allow-shlib-undefined
+"$work/trainer" old-torch | tee "$work/said"
+grep -q "libtorch $version" "$work/said"
