@@ -7,8 +7,10 @@
 cmake_policy(VERSION 3.25)
 
 # batchcast_look_for_torch(ROOT): is there in ROOT a libtorch that what is compiled here can be
-# linked with? Sets torch_VERSION, torch_ROOT, torch_INCLUDE_DIRS, torch_LIBRARY_DIR and torch_CUDA
-# (can its CUDA half be loaded?); or torch_WHY_NOT, which is empty otherwise.
+# linked with? Sets torch_VERSION, torch_ROOT, torch_INCLUDE_DIRS, torch_LIBRARY_DIR, torch_CUDA
+# (can its CUDA half be loaded?) and torch_OLD_ABI (was it compiled with _GLIBCXX_USE_CXX11_ABI=0?
+# Such a one is taken where the variable batchcast_TAKES_OLD_ABI is on: trainers, which link nothing
+# of batchcast, can be compiled so too); or torch_WHY_NOT, which is empty otherwise.
 function(batchcast_look_for_torch torch_ROOT)
   cmake_path(NORMAL_PATH torch_ROOT)
   string(REGEX REPLACE "(.)/$" "\\1" torch_ROOT "${torch_ROOT}")
@@ -44,11 +46,15 @@ batchcast works with")
   endif()
   file(STRINGS ${torch_LIBRARY_DIR}/libc10.so todays_strings LIMIT_COUNT 1
        REGEX "3c105Error.*NSt7__cxx1112basic_string")
+  set(torch_OLD_ABI OFF)
   if(NOT todays_strings)
-    set(torch_WHY_NOT "the libtorch ${torch_VERSION} in ${torch_ROOT} was compiled with \
-_GLIBCXX_USE_CXX11_ABI=0, as all of PyPI's were before 2.7, and does not link with anything else; \
-take a newer one")
-    return(PROPAGATE torch_WHY_NOT)
+    set(torch_OLD_ABI ON)
+    if(NOT batchcast_TAKES_OLD_ABI)
+      set(torch_WHY_NOT "the libtorch ${torch_VERSION} in ${torch_ROOT} was compiled with \
+_GLIBCXX_USE_CXX11_ABI=0, as all of PyPI's were before 2.7, and does not link with batchcast's \
+library; take a newer one, or in a project of trainers alone the installed batchcast::torch")
+      return(PROPAGATE torch_WHY_NOT)
+    endif()
   endif()
 
   # Where what its CUDA half needs was not installed, no program linked with that would start.
@@ -68,7 +74,7 @@ take a newer one")
   endif()
   set(torch_WHY_NOT "")
   return(PROPAGATE torch_VERSION torch_ROOT torch_INCLUDE_DIRS torch_LIBRARY_DIR torch_CUDA
-         torch_WHY_NOT)
+         torch_OLD_ABI torch_WHY_NOT)
 endfunction()
 
 # batchcast_find_torch(): looks in Torch_DIR and nowhere else, if that is set; otherwise in
@@ -88,7 +94,7 @@ function(batchcast_find_torch)
 around it; it is to be the folder of TorchConfig.cmake, a wheel's torch/share/cmake/Torch")
     endif()
     return(PROPAGATE torch_VERSION torch_ROOT torch_INCLUDE_DIRS torch_LIBRARY_DIR torch_CUDA
-           torch_WHY_NOT torch_PASSED_BY)
+           torch_OLD_ABI torch_WHY_NOT torch_PASSED_BY)
   endif()
 
   set(roots "")
@@ -120,12 +126,15 @@ python3, nor Debian's (libtorch-dev); Torch_DIR can name one")
   list(JOIN torch_WHY_NOT "; " torch_WHY_NOT)
   list(JOIN torch_PASSED_BY "; " torch_PASSED_BY)
   return(PROPAGATE torch_VERSION torch_ROOT torch_INCLUDE_DIRS torch_LIBRARY_DIR torch_CUDA
-         torch_WHY_NOT torch_PASSED_BY)
+         torch_OLD_ABI torch_WHY_NOT torch_PASSED_BY)
 endfunction()
 
 # batchcast_link_torch(TARGET): what was found, for all that link TARGET.
 function(batchcast_link_torch target)
   target_include_directories(${target} SYSTEM INTERFACE ${torch_INCLUDE_DIRS})
+  if(torch_OLD_ABI)
+    target_compile_definitions(${target} INTERFACE _GLIBCXX_USE_CXX11_ABI=0)
+  endif()
   target_link_libraries(${target} INTERFACE
     ${torch_LIBRARY_DIR}/libtorch_cpu.so ${torch_LIBRARY_DIR}/libc10.so)
   if(torch_CUDA)
@@ -141,10 +150,13 @@ endfunction()
 # batchcast_say_torch(): one line of the configuration's output.
 function(batchcast_say_torch)
   set(cuda "")
+  if(torch_OLD_ABI)
+    set(cuda ", of the C++ ABI before 2015")
+  endif()
   if(torch_CUDA)
-    set(cuda ", with CUDA")
+    string(APPEND cuda ", with CUDA")
   elseif(EXISTS ${torch_LIBRARY_DIR}/libtorch_cuda.so)
-    set(cuda ", without CUDA: some libraries that libtorch_cuda.so needs are not installed")
+    string(APPEND cuda ", without CUDA: some libraries that libtorch_cuda.so needs are not installed")
   endif()
   if(torch_PASSED_BY)
     string(APPEND cuda " (passed by: ${torch_PASSED_BY})")

@@ -5,7 +5,7 @@
 # Installs what is missing, builds, and runs every test: the release build by rising cost, the fuzz
 # targets for a few seconds each, then units and tests with libtorch under AddressSanitizer with UBSan,
 # and units and processes under ThreadSanitizer. Stops at the first stage that fails. The last line
-# counts all tests that ran.
+# counts all tests that ran. With --everything also against an old libtorch, which is large to load.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 
@@ -76,6 +76,11 @@ for label in style unit torch oracle cli examples "model|package"; do
   stage "release: $label"
   run_tests release "$label" "$jobs"
 done
+if [ "${1-}" = --everything ]; then
+  stage "release: a libtorch of the old C++ ABI"
+  must sh tests/package/old_torch.sh build/release
+  passed=$((passed + 1))
+fi
 # Each of these is several processes of its own, and some of them watch the clock.
 stage "release: multiprocess"
 run_tests release multiprocess 1

@@ -39,10 +39,12 @@ finish() {
 }
 trap finish EXIT
 
-g++ -std=c++20 -O1 -D_GLIBCXX_USE_CXX11_ABI=0 -I "$root/include" -I "$build/include" \
-  -isystem "$torch/include" -isystem "$torch/include/torch/csrc/api/include" \
-  "$here/trainer/torch_main.cpp" -o "$work/trainer" -L "$torch/lib" -ltorch_cpu -lc10 \
-  -Wl,-rpath,"$torch/lib:$nvidia/cuda_runtime/lib:$nvidia/cuda_cupti/lib" \
-  -Wl,--allow-shlib-undefined
-"$work/trainer" old-torch | tee "$work/said"
+cmake --install "$build" --prefix "$work/prefix" >/dev/null
+cmake -S "$here/old_torch" -B "$work/build" -G Ninja -DCMAKE_PREFIX_PATH="$work/prefix" \
+  -DTorch_DIR="$torch/share/cmake/Torch" >/dev/null
+cmake --build "$work/build"
+# What libtorch itself needs of CUDA lies beside it.
+LD_LIBRARY_PATH=$nvidia/cuda_runtime/lib:$nvidia/cuda_cupti/lib
+export LD_LIBRARY_PATH
+"$work/build/trainer" old-torch | tee "$work/said"
 grep -q "libtorch $version" "$work/said"
