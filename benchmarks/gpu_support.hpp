@@ -73,9 +73,9 @@ class Launcher {
       : device_(std::move(device)), stream_(device_), scratch_(device_, 64) {
     const cuda::Device::Current current(*device_);
     const cuda::Driver& driver = device_->driver();
-    CUmodule module = nullptr;
-    if (driver.module_load_data(&module, nothing_ptx) == CUDA_SUCCESS &&
-        driver.module_get_function(&nothing_, module, "nothing") != CUDA_SUCCESS) {
+    cuda::CUmodule module = nullptr;
+    if (driver.module_load_data(&module, nothing_ptx) == cuda::CUDA_SUCCESS &&
+        driver.module_get_function(&nothing_, module, "nothing") != cuda::CUDA_SUCCESS) {
       nothing_ = nullptr;
     }
   }
@@ -89,12 +89,12 @@ class Launcher {
   void launch(const std::byte* device_data) {
     if (nothing_ == nullptr) return stream_.copy_on_device(scratch_.data(), device_data, 8);
     const cuda::Device::Current current(*device_);
-    CUdeviceptr data = cuda::address_of(device_data);
+    cuda::CUdeviceptr data = cuda::address_of(device_data);
     void* arguments[] = {&data};
     cuda::check(*device_,
                 device_->driver().launch_kernel(nothing_, 1, 1, 1, 32, 1, 1, 0,
-                                                static_cast<CUstream>(stream_.handle()), arguments,
-                                                nullptr),
+                                                static_cast<cuda::CUstream>(stream_.handle()),
+                                                arguments, nullptr),
                 "cuLaunchKernel");
   }
 
@@ -106,7 +106,7 @@ class Launcher {
   std::shared_ptr<cuda::Device> device_;
   cuda::Stream stream_;
   cuda::DeviceBuffer scratch_;
-  CUfunction nothing_ = nullptr;  // its module is never unloaded: the process ends first
+  cuda::CUfunction nothing_ = nullptr;  // its module is never unloaded: the process ends first
 };
 
 /// Samples of any size without a byte crossing the bus: `data` is whatever the device ring holds,

@@ -1,20 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright 2026 the batchcast authors
 #
-# Finds CUDA's header for src/cuda. Nothing of CUDA is linked: libcuda.so.1 is looked for at run
-# time, and the same library works on hosts with and without a GPU.
+# What a build takes of CUDA's toolkit: nvcc for the kernels of src/cuda, and cuda.h to compare
+# src/cuda/driver_api.hpp with. Rings on GPUs need neither: the driver's functions are declared
+# there, and libcuda.so.1 is looked for at run time, so the same library works on hosts with and
+# without a GPU.
 
-set(BATCHCAST_CUDA AUTO CACHE STRING "Rings on GPUs: ON, OFF or AUTO (where cuda.h is)")
+set(BATCHCAST_CUDA AUTO CACHE STRING "CUDA kernels: ON, OFF or AUTO (where CUDA's toolkit is)")
 set_property(CACHE BATCHCAST_CUDA PROPERTY STRINGS AUTO ON OFF)
 
-# batchcast_find_cuda(): sets BATCHCAST_WITH_CUDA, and BATCHCAST_CUDA_INCLUDE_DIR and
-# BATCHCAST_NVCC (both cached), the latter maybe NOTFOUND.
+# batchcast_find_cuda(): looks for the toolkit. Sets BATCHCAST_CUDA_INCLUDE_DIR and BATCHCAST_NVCC
+# (both cached), each maybe NOTFOUND; and BATCHCAST_CUDA_WHY_NOT, empty where cuda.h can be used.
 function(batchcast_find_cuda)
-  set(BATCHCAST_WITH_CUDA OFF)
-  if(NOT BATCHCAST_CUDA)
-    message(STATUS "batchcast: without CUDA, as BATCHCAST_CUDA says")
-    return(PROPAGATE BATCHCAST_WITH_CUDA)
-  endif()
   set(roots "")
   foreach(root IN ITEMS "$ENV{CUDA_HOME}" "$ENV{CUDA_PATH}" "${CUDAToolkit_ROOT}")
     if(root)
@@ -30,42 +27,53 @@ function(batchcast_find_cuda)
   find_program(BATCHCAST_NVCC nvcc HINTS ${CMAKE_CUDA_COMPILER} ${roots}
                PATHS /usr/local/cuda /opt/cuda PATH_SUFFIXES bin)
   mark_as_advanced(BATCHCAST_CUDA_INCLUDE_DIR BATCHCAST_NVCC)
-  set(why_not "there is no cuda.h in CUDA_HOME, /usr/local/cuda or the system's folders")
-  set(version 0)
+  set(BATCHCAST_CUDA_WHY_NOT
+      "there is no cuda.h in CUDA_HOME, /usr/local/cuda or the system's folders")
   if(EXISTS ${BATCHCAST_CUDA_INCLUDE_DIR}/cuda.h)
     file(STRINGS ${BATCHCAST_CUDA_INCLUDE_DIR}/cuda.h line REGEX "^#define CUDA_VERSION [0-9]+")
     string(REGEX MATCH "[0-9]+" version "${line}")
-    set(why_not "${BATCHCAST_CUDA_INCLUDE_DIR}/cuda.h is of version ${version}, 11040 is needed")
+    set(BATCHCAST_CUDA_WHY_NOT
+        "${BATCHCAST_CUDA_INCLUDE_DIR}/cuda.h is of version ${version}, 11040 is needed")
+    if(version GREATER_EQUAL 11040)
+      set(BATCHCAST_CUDA_WHY_NOT "")
+      math(EXPR major "${version} / 1000")
+      math(EXPR minor "${version} % 1000 / 10")
+      message(STATUS "batchcast: CUDA ${major}.${minor} in ${BATCHCAST_CUDA_INCLUDE_DIR}")
+    endif()
   endif()
-  if(version GREATER_EQUAL 11040)
-    set(BATCHCAST_WITH_CUDA ON)
-    math(EXPR major "${version} / 1000")
-    math(EXPR minor "${version} % 1000 / 10")
-    message(STATUS "batchcast: CUDA ${major}.${minor} in ${BATCHCAST_CUDA_INCLUDE_DIR}")
-  elseif(BATCHCAST_CUDA STREQUAL "AUTO")
-    message(STATUS "batchcast: without CUDA: ${why_not}")
-  else()
-    message(FATAL_ERROR "BATCHCAST_CUDA is ${BATCHCAST_CUDA}, but ${why_not}")
-  endif()
-  return(PROPAGATE BATCHCAST_WITH_CUDA)
+  return(PROPAGATE BATCHCAST_CUDA_WHY_NOT)
 endfunction()
 
-batchcast_find_cuda()
-
-# What is compiled into the library: either what works with a GPU, or what says that it cannot.
-if(BATCHCAST_WITH_CUDA)
-  file(GLOB batchcast_gpu_sources CONFIGURE_DEPENDS src/cuda/*.cpp src/gpu/*.cpp)
+set(BATCHCAST_WITH_CUDA OFF)
+if(BATCHCAST_CUDA)
+  batchcast_find_cuda()
+  if(NOT BATCHCAST_CUDA_WHY_NOT)
+    set(BATCHCAST_WITH_CUDA ON)
+  elseif(BATCHCAST_CUDA STREQUAL "AUTO")
+    message(STATUS "batchcast: without CUDA kernels: ${BATCHCAST_CUDA_WHY_NOT}")
+  else()
+    message(FATAL_ERROR "BATCHCAST_CUDA is ${BATCHCAST_CUDA}, but ${BATCHCAST_CUDA_WHY_NOT}")
+  endif()
 else()
-  file(GLOB batchcast_gpu_sources CONFIGURE_DEPENDS src/gpu_absent/*.cpp)
+  message(STATUS "batchcast: without CUDA kernels, as BATCHCAST_CUDA says")
 endif()
 
-# batchcast_link_cuda(TARGET): what those sources need.
+file(GLOB batchcast_gpu_sources CONFIGURE_DEPENDS src/cuda/*.cpp src/gpu/*.cpp)
+list(FILTER batchcast_gpu_sources EXCLUDE REGEX "/driver_api_check.cpp$")
+
+# batchcast_link_cuda(TARGET): what those sources need. The check is the only one that sees cuda.h.
 function(batchcast_link_cuda target)
+  # dlopen(): in libc itself since glibc 2.34.
+  target_link_libraries(${target} PRIVATE ${CMAKE_DL_LIBS})
+  include(BatchcastKernels)
+  batchcast_add_kernels(${target})
   if(BATCHCAST_WITH_CUDA)
-    target_include_directories(${target} SYSTEM PRIVATE ${BATCHCAST_CUDA_INCLUDE_DIR})
-    # dlopen(): in libc itself since glibc 2.34.
-    target_link_libraries(${target} PRIVATE ${CMAKE_DL_LIBS})
-    include(BatchcastKernels)
-    batchcast_add_kernels(${target})
+    add_library(batchcast_driver_api_check OBJECT src/cuda/driver_api_check.cpp)
+    batchcast_target(batchcast_driver_api_check)
+    target_include_directories(batchcast_driver_api_check PRIVATE
+      ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/include)
+    target_include_directories(batchcast_driver_api_check SYSTEM PRIVATE
+      ${BATCHCAST_CUDA_INCLUDE_DIR})
+    add_dependencies(${target} batchcast_driver_api_check)
   endif()
 endfunction()

@@ -18,6 +18,10 @@ set(batchcast_kernel ${PROJECT_SOURCE_DIR}/src/cuda/finish_kernel.cu)
 # Sets BATCHCAST_KERNELS: whether BATCHCAST_NVCC compiles them. An nvcc may be too old for C++20, or
 # for this machine's compiler, and a build without kernels is better than none.
 function(batchcast_try_nvcc)
+  if(NOT BATCHCAST_WITH_CUDA)
+    set(BATCHCAST_KERNELS "" CACHE INTERNAL "")
+    return()
+  endif()
   if(NOT BATCHCAST_NVCC)
     set(why_not "there is no nvcc")
   elseif(NOT BATCHCAST_KERNELS OR NOT BATCHCAST_KERNELS STREQUAL BATCHCAST_NVCC)
@@ -44,7 +48,8 @@ function(batchcast_try_nvcc)
 endfunction()
 
 # batchcast_add_kernels(TARGET): adds the source that defines
-# batchcast::cuda::finish_kernel_image(); without nvcc it is empty, and the device stage says so.
+# batchcast::cuda::finish_kernel_image(); without nvcc, or with BATCHCAST_CUDA=OFF, it is
+# empty, and the device stage says so.
 function(batchcast_add_kernels target)
   batchcast_try_nvcc()
   set(embed ${PROJECT_SOURCE_DIR}/cmake/EmbedKernels.cmake)

@@ -81,8 +81,7 @@ class FurtherRing {
   [[nodiscard]] virtual bool wait_drained(int timeout_ms) = 0;
 };
 
-/// Throws GpuUnavailable, GpuError, OutOfMemory, InvalidArgument. In a build without CUDA it always
-/// throws GpuUnavailable.
+/// Throws GpuUnavailable, GpuError, OutOfMemory, InvalidArgument.
 [[nodiscard]] std::unique_ptr<FurtherRing> make_device_ring(FurtherRing::Parts parts);
 
 }  // namespace batchcast::detail

@@ -30,7 +30,7 @@ struct FinishOnGpu {
 
 /// Divides what Pipeline(options) would make. Throws InvalidArgument where that would, and where no
 /// field can be finished on a GPU. Producers then throw GpuUnavailable where the library was built
-/// without nvcc.
+/// without CUDA kernels.
 [[nodiscard]] FinishOnGpu finish_on_gpu(PipelineOptions options);
 
 }  // namespace batchcast

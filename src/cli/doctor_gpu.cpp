@@ -4,6 +4,7 @@
 #include "cli/console.hpp"
 #include "cli/doctor.hpp"
 #include "cuda/device.hpp"
+#include "cuda/finish_kernel.hpp"
 #include "cuda/probe.hpp"
 
 #include <fmt/format.h>
@@ -220,11 +221,21 @@ nlohmann::json examine_devices(Findings& findings, const GpuExamination& how) {
   return rows;
 }
 
+Finding of_kernels() {
+  if (!cuda::finish_kernel_image().empty()) {
+    return {Mark::ok, "CUDA kernels", "built in", "A GPU can finish images (--finish-on-gpu)."};
+  }
+  return {Mark::note, "CUDA kernels", "none",
+          "The CPU finishes images: this batchcast was built without nvcc, or with "
+          "BATCHCAST_CUDA=OFF. Rings on GPUs do not need them."};
+}
+
 }  // namespace
 
 nlohmann::json examine_gpus(Findings& findings, const GpuExamination& how) {
   nlohmann::json devices = nlohmann::json::array();
   findings.add(of_driver());
+  findings.add(of_kernels());
   try {
     devices = examine_devices(findings, how);
   } catch (const std::exception& error) {

@@ -11,9 +11,9 @@
 #include <cstdlib>
 
 namespace batchcast::cuda {
-namespace {
+namespace device_detail {
 
-std::string uuid_text(const CUuuid& uuid, bool mig) {
+inline std::string uuid_text(const CUuuid& uuid, bool mig) {
   std::string text = mig ? "MIG" : "GPU";
   for (std::size_t i = 0; i < sizeof uuid.bytes; ++i) {
     std::array<char, 3> hex{};
@@ -24,8 +24,8 @@ std::string uuid_text(const CUuuid& uuid, bool mig) {
   return text;
 }
 
-int attribute(const Driver& driver, const DeviceInfo& info, CUdevice handle,
-              CUdevice_attribute which) {
+inline int attribute(const Driver& driver, const DeviceInfo& info, CUdevice handle,
+                     CUdevice_attribute which) {
   int value = 0;
   const CUresult result = driver.device_get_attribute(&value, which, handle);
   // A driver older than the attribute does not have what it is about.
@@ -34,17 +34,8 @@ int attribute(const Driver& driver, const DeviceInfo& info, CUdevice handle,
   return value;
 }
 
-CUmemAllocationProp properties(CUdevice handle) {
-  CUmemAllocationProp wanted{};
-  wanted.type = CU_MEM_ALLOCATION_TYPE_PINNED;
-  wanted.requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
-  wanted.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
-  wanted.location.id = handle;
-  return wanted;
-}
-
-std::uint64_t granularity_of(const Driver& driver, const DeviceInfo& info, CUdevice handle) {
-  CUmemAllocationProp wanted = properties(handle);
+inline std::uint64_t granularity_of(const Driver& driver, const DeviceInfo& info, CUdevice handle) {
+  CUmemAllocationProp wanted = exportable_memory(handle);
   if (!info.exports_descriptors) wanted.requestedHandleTypes = CU_MEM_HANDLE_TYPE_NONE;
   std::size_t granularity = 0;
   check(driver,
@@ -54,7 +45,7 @@ std::uint64_t granularity_of(const Driver& driver, const DeviceInfo& info, CUdev
   return granularity;
 }
 
-CUdevice handle_of(const Driver& driver, unsigned number) {
+inline CUdevice handle_of(const Driver& driver, unsigned number) {
   CUdevice handle = 0;
   DeviceInfo unknown;
   unknown.number = number;
@@ -63,7 +54,7 @@ CUdevice handle_of(const Driver& driver, unsigned number) {
   return handle;
 }
 
-DeviceInfo look_at(const Driver& driver, unsigned number, CUdevice handle) {
+inline DeviceInfo look_at(const Driver& driver, unsigned number, CUdevice handle) {
   DeviceInfo info;
   info.number = number;
   std::array<char, 256> name{};
@@ -93,7 +84,7 @@ DeviceInfo look_at(const Driver& driver, unsigned number, CUdevice handle) {
   return info;
 }
 
-unsigned count_of(const Driver& driver) {
+inline unsigned count_of(const Driver& driver) {
   int count = 0;
   const CUresult result = driver.device_get_count(&count);
   if (result != CUDA_SUCCESS) fail(driver, result, "cuDeviceGetCount", "this machine");
@@ -101,7 +92,7 @@ unsigned count_of(const Driver& driver) {
 }
 
 /// Those that can be asked: one that is lost keeps nobody from the others.
-std::vector<DeviceInfo> look_at_usable(const Driver& driver) {
+inline std::vector<DeviceInfo> look_at_usable(const Driver& driver) {
   std::vector<DeviceInfo> all;
   const unsigned count = count_of(driver);
   for (unsigned number = 0; number < count; ++number) {
@@ -114,7 +105,7 @@ std::vector<DeviceInfo> look_at_usable(const Driver& driver) {
 }
 
 // What a process can see is its own matter: the text has to say how it came to that.
-std::string what_is_visible(const std::vector<DeviceInfo>& all) {
+inline std::string what_is_visible(const std::vector<DeviceInfo>& all) {
   std::string text = all.empty() ? "no GPU" : "";
   for (const DeviceInfo& info : all) {
     text += (text.empty() ? "" : ", ") + name_of(info) + " " + info.uuid;
@@ -124,38 +115,46 @@ std::string what_is_visible(const std::vector<DeviceInfo>& all) {
   return text;
 }
 
-}  // namespace
+}  // namespace device_detail
+
+std::string name_of(const DeviceInfo& device) {
+  return "cuda:" + std::to_string(device.number) + " (" + device.name + ")";
+}
 
 std::vector<DeviceInfo> list_devices() {
   std::vector<DeviceInfo> all;
   const Driver* driver = find_driver();
   if (driver == nullptr) return all;
-  const unsigned count = count_of(*driver);
+  const unsigned count = device_detail::count_of(*driver);
   for (unsigned number = 0; number < count; ++number) {
-    all.push_back(look_at(*driver, number, handle_of(*driver, number)));
+    all.push_back(
+        device_detail::look_at(*driver, number, device_detail::handle_of(*driver, number)));
   }
   return all;
 }
 
 std::shared_ptr<Device> Device::open(unsigned number) {
   const Driver& driver = need_driver();
-  if (number >= count_of(driver)) {
+  if (number >= device_detail::count_of(driver)) {
     throw GpuUnavailable("batchcast: there is no cuda:" + std::to_string(number) +
-                         ": this process sees " + what_is_visible(look_at_usable(driver)));
+                         ": this process sees " +
+                         device_detail::what_is_visible(device_detail::look_at_usable(driver)));
   }
-  const CUdevice handle = handle_of(driver, number);
-  return std::shared_ptr<Device>(new Device(driver, look_at(driver, number, handle), handle));
+  const CUdevice handle = device_detail::handle_of(driver, number);
+  return std::shared_ptr<Device>(
+      new Device(driver, device_detail::look_at(driver, number, handle), handle));
 }
 
 std::shared_ptr<Device> Device::open_uuid(const std::string& uuid) {
   const Driver& driver = need_driver();
-  const std::vector<DeviceInfo> all = look_at_usable(driver);
+  const std::vector<DeviceInfo> all = device_detail::look_at_usable(driver);
   for (const DeviceInfo& info : all) {
     if (info.uuid != uuid) continue;
-    return std::shared_ptr<Device>(new Device(driver, info, handle_of(driver, info.number)));
+    return std::shared_ptr<Device>(
+        new Device(driver, info, device_detail::handle_of(driver, info.number)));
   }
   throw GpuUnavailable("batchcast: this process does not see the GPU " + uuid + ", only " +
-                       what_is_visible(all));
+                       device_detail::what_is_visible(all));
 }
 
 Device::Device(const Driver& driver, DeviceInfo info, int handle)

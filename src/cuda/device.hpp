@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-// The layer between CUDA's driver and the rest: no header of it but driver.hpp shows a type of
-// CUDA's. Everything throws GpuUnavailable where there is no driver or no such device, and GpuError
-// where a call fails.
+// The layer between CUDA's driver and the rest: no header of it but driver.hpp and driver_api.hpp
+// shows a type of CUDA's. Everything throws GpuUnavailable where there is no driver or no such
+// device, and GpuError where a call fails.
 namespace batchcast::cuda {
 
 struct Driver;
@@ -29,6 +29,14 @@ struct DeviceInfo {
   bool mig = false;
   std::uint64_t granularity = 0;  ///< of device rings; 0 without virtual memory
 };
+
+/// What a field's bytes on it are a multiple of; where its driver does not say, what an allocator
+/// hands out at least.
+[[nodiscard]] inline std::uint64_t ring_granularity(const DeviceInfo& device) noexcept {
+  return device.granularity != 0 ? device.granularity : std::uint64_t{2} << 20;
+}
+/// "cuda:0 (NVIDIA H200)".
+[[nodiscard]] std::string name_of(const DeviceInfo& device);
 
 /// All that this process can see. Empty without a driver.
 [[nodiscard]] std::vector<DeviceInfo> list_devices();

@@ -7,96 +7,30 @@
 #include <dlfcn.h>
 #include <unistd.h>
 
+#include <array>
+#include <cstdio>
 #include <optional>
-
-// Only the preprocessor knows what cuda.h makes of a name: cuMemAlloc stands for cuMemAlloc_v2.
-#define BATCHCAST_TEXT_OF(name) #name
-#define BATCHCAST_NAME_OF(function) BATCHCAST_TEXT_OF(function)
-#define BATCHCAST_RESOLVE(member, function) resolver(driver.member, BATCHCAST_NAME_OF(function))
+#include <type_traits>
 
 namespace batchcast::cuda {
-namespace {
+namespace driver_detail {
 
-class Resolver {
- public:
-  explicit Resolver(void* library) noexcept : library_(library) {}
-  template <class Function>
-  void operator()(Function& function, const char* name) {
-    function = reinterpret_cast<Function>(dlsym(library_, name));
-    if (function == nullptr && missing_ == nullptr) missing_ = name;
-  }
-  /// The first one that the library lacks.
-  [[nodiscard]] const char* missing() const noexcept { return missing_; }
+inline constexpr char forked_text[] =
+    "CUDA cannot be used in a process that was forked from one that has used it: start this one "
+    "with exec or spawn, or fork before the first use";
 
- private:
-  void* library_;
-  const char* missing_ = nullptr;
-};
-
-void resolve_basics(Resolver& resolver, Driver& driver) {
-  BATCHCAST_RESOLVE(init, cuInit);
-  BATCHCAST_RESOLVE(driver_get_version, cuDriverGetVersion);
-  BATCHCAST_RESOLVE(get_error_name, cuGetErrorName);
-  BATCHCAST_RESOLVE(get_error_string, cuGetErrorString);
-  BATCHCAST_RESOLVE(device_get_count, cuDeviceGetCount);
-  BATCHCAST_RESOLVE(device_get, cuDeviceGet);
-  BATCHCAST_RESOLVE(device_get_name, cuDeviceGetName);
-  BATCHCAST_RESOLVE(device_get_uuid, cuDeviceGetUuid_v2);
-  BATCHCAST_RESOLVE(device_total_mem, cuDeviceTotalMem);
-  BATCHCAST_RESOLVE(device_get_attribute, cuDeviceGetAttribute);
-  BATCHCAST_RESOLVE(device_primary_ctx_retain, cuDevicePrimaryCtxRetain);
-  BATCHCAST_RESOLVE(device_primary_ctx_release, cuDevicePrimaryCtxRelease);
-  BATCHCAST_RESOLVE(ctx_push_current, cuCtxPushCurrent);
-  BATCHCAST_RESOLVE(ctx_pop_current, cuCtxPopCurrent);
-  BATCHCAST_RESOLVE(ctx_get_current, cuCtxGetCurrent);
-}
-
-void resolve_memory(Resolver& resolver, Driver& driver) {
-  BATCHCAST_RESOLVE(mem_get_info, cuMemGetInfo);
-  BATCHCAST_RESOLVE(mem_alloc, cuMemAlloc);
-  BATCHCAST_RESOLVE(mem_free, cuMemFree);
-  BATCHCAST_RESOLVE(mem_get_allocation_granularity, cuMemGetAllocationGranularity);
-  BATCHCAST_RESOLVE(mem_create, cuMemCreate);
-  BATCHCAST_RESOLVE(mem_release, cuMemRelease);
-  BATCHCAST_RESOLVE(mem_export_to_shareable_handle, cuMemExportToShareableHandle);
-  BATCHCAST_RESOLVE(mem_import_from_shareable_handle, cuMemImportFromShareableHandle);
-  BATCHCAST_RESOLVE(mem_address_reserve, cuMemAddressReserve);
-  BATCHCAST_RESOLVE(mem_address_free, cuMemAddressFree);
-  BATCHCAST_RESOLVE(mem_map, cuMemMap);
-  BATCHCAST_RESOLVE(mem_unmap, cuMemUnmap);
-  BATCHCAST_RESOLVE(mem_set_access, cuMemSetAccess);
-  BATCHCAST_RESOLVE(ipc_get_mem_handle, cuIpcGetMemHandle);
-  BATCHCAST_RESOLVE(ipc_open_mem_handle, cuIpcOpenMemHandle);
-  BATCHCAST_RESOLVE(ipc_close_mem_handle, cuIpcCloseMemHandle);
-  BATCHCAST_RESOLVE(pointer_get_attribute, cuPointerGetAttribute);
-  BATCHCAST_RESOLVE(mem_host_register, cuMemHostRegister);
-  BATCHCAST_RESOLVE(mem_host_unregister, cuMemHostUnregister);
-  BATCHCAST_RESOLVE(mem_host_alloc, cuMemHostAlloc);
-  BATCHCAST_RESOLVE(mem_free_host, cuMemFreeHost);
-}
-
-void resolve_work(Resolver& resolver, Driver& driver) {
-  BATCHCAST_RESOLVE(memcpy_htod_async, cuMemcpyHtoDAsync);
-  BATCHCAST_RESOLVE(memcpy_dtoh_async, cuMemcpyDtoHAsync);
-  BATCHCAST_RESOLVE(memcpy_dtod_async, cuMemcpyDtoDAsync);
-  BATCHCAST_RESOLVE(memcpy_2d_async, cuMemcpy2DAsync);
-  BATCHCAST_RESOLVE(memcpy_dtoh, cuMemcpyDtoH);
-  BATCHCAST_RESOLVE(stream_create, cuStreamCreate);
-  BATCHCAST_RESOLVE(stream_destroy, cuStreamDestroy);
-  BATCHCAST_RESOLVE(stream_synchronize, cuStreamSynchronize);
-  BATCHCAST_RESOLVE(stream_query, cuStreamQuery);
-  BATCHCAST_RESOLVE(stream_wait_event, cuStreamWaitEvent);
-  BATCHCAST_RESOLVE(stream_get_ctx, cuStreamGetCtx);
-  BATCHCAST_RESOLVE(thread_exchange_stream_capture_mode, cuThreadExchangeStreamCaptureMode);
-  BATCHCAST_RESOLVE(event_create, cuEventCreate);
-  BATCHCAST_RESOLVE(event_record, cuEventRecord);
-  BATCHCAST_RESOLVE(event_query, cuEventQuery);
-  BATCHCAST_RESOLVE(event_synchronize, cuEventSynchronize);
-  BATCHCAST_RESOLVE(event_destroy, cuEventDestroy);
-  BATCHCAST_RESOLVE(module_load_data, cuModuleLoadData);
-  BATCHCAST_RESOLVE(module_unload, cuModuleUnload);
-  BATCHCAST_RESOLVE(module_get_function, cuModuleGetFunction);
-  BATCHCAST_RESOLVE(launch_kernel, cuLaunchKernel);
+/// The first symbol that the library lacks, or nullptr.
+inline const char* resolve(void* library, Driver& driver) noexcept {
+  const char* missing = nullptr;
+  const auto find = [&](auto& function, const char* symbol) {
+    function =
+        reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(library, symbol));
+    if (function == nullptr && missing == nullptr) missing = symbol;
+  };
+#define BATCHCAST_CUDA_FIND(member, symbol, ...) find(driver.member, #symbol);
+  BATCHCAST_CUDA_FUNCTIONS(BATCHCAST_CUDA_FIND)
+#undef BATCHCAST_CUDA_FIND
+  return missing;
 }
 
 struct Loaded {
@@ -105,7 +39,7 @@ struct Loaded {
   int version = 0;
 };
 
-std::string why_init_failed(const Driver& driver, CUresult result) {
+inline std::string why_init_failed(const Driver& driver, CUresult result) {
   std::string why = "the NVIDIA driver cannot be used, cuInit: " + reason(driver, result);
   if (result == CUDA_ERROR_NO_DEVICE) {
     why +=
@@ -119,7 +53,7 @@ std::string why_init_failed(const Driver& driver, CUresult result) {
   return why;
 }
 
-Loaded load() {
+inline Loaded load() {
   Loaded loaded;
   void* library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) {
@@ -129,14 +63,11 @@ Loaded load() {
         "; where there is a GPU, install its driver, or start the container with --gpus all";
     return loaded;
   }
-  Driver driver{};
-  Resolver resolver(library);
-  resolve_basics(resolver, driver);
-  resolve_memory(resolver, driver);
-  resolve_work(resolver, driver);
+  Driver driver;
+  const char* const missing = resolve(library, driver);
   if (driver.driver_get_version != nullptr) driver.driver_get_version(&loaded.version);
-  if (resolver.missing() != nullptr) {
-    loaded.why_not = std::string("the NVIDIA driver is too old: it lacks ") + resolver.missing() +
+  if (missing != nullptr) {
+    loaded.why_not = std::string("the NVIDIA driver is too old: it lacks ") + missing +
                      "; 470 (CUDA 11.4) or a newer one is needed";
     return loaded;
   }
@@ -152,37 +83,40 @@ Loaded load() {
 }
 
 // Never destroyed: what uses the driver may be destroyed later than anything.
-const Loaded& loaded() {
+inline const Loaded& loaded() {
   static const Loaded& once = *new Loaded(load());
   return once;
 }
 
-const std::string forked_text =
-    "CUDA cannot be used in a process that was forked from one that has used it: start this one "
-    "with exec or spawn, or fork before the first use";
+inline std::string amount(std::uint64_t bytes) {
+  std::array<char, 32> text{};
+  std::snprintf(text.data(), text.size(), "%.1f MiB", static_cast<double>(bytes) / (1 << 20));
+  return text.data();
+}
 
-}  // namespace
+}  // namespace driver_detail
 
 bool Driver::of_this_process() const noexcept { return getpid() == process; }
 
 const Driver* find_driver() {
-  const Loaded& found = loaded();
+  const driver_detail::Loaded& found = driver_detail::loaded();
   return found.driver && found.driver->of_this_process() ? &*found.driver : nullptr;
 }
 
 const Driver& need_driver() {
-  const Loaded& found = loaded();
+  const driver_detail::Loaded& found = driver_detail::loaded();
   if (!found.driver) throw GpuUnavailable("batchcast: " + found.why_not);
-  if (!found.driver->of_this_process()) throw Forked(forked_text);
+  if (!found.driver->of_this_process()) throw Forked(driver_detail::forked_text);
   return *found.driver;
 }
 
 std::string why_no_driver() {
-  const Loaded& found = loaded();
-  return found.driver && !found.driver->of_this_process() ? forked_text : found.why_not;
+  const driver_detail::Loaded& found = driver_detail::loaded();
+  return found.driver && !found.driver->of_this_process() ? driver_detail::forked_text
+                                                          : found.why_not;
 }
 
-int driver_version() noexcept { return loaded().version; }
+int driver_version() noexcept { return driver_detail::loaded().version; }
 
 std::string reason(const Driver& driver, CUresult result) {
   const char* name = nullptr;
@@ -196,13 +130,24 @@ std::string reason(const Driver& driver, CUresult result) {
 
 void fail(const Driver& driver, CUresult result, const char* call, const std::string& what,
           const std::string& cure) {
-  if (!driver.of_this_process()) throw Forked(std::string(call) + ": " + forked_text);
+  if (!driver.of_this_process()) {
+    throw Forked(std::string(call) + ": " + driver_detail::forked_text);
+  }
   throw GpuError("batchcast: " + std::string(call) + " failed on " + what + ": " +
                  reason(driver, result) + (cure.empty() ? "" : "; " + cure));
 }
 
-std::string name_of(const DeviceInfo& device) {
-  return "cuda:" + std::to_string(device.number) + " (" + device.name + ")";
+void check_memory(const Device& device, CUresult result, const char* call, const std::string& what,
+                  std::uint64_t bytes) {
+  if (result != CUDA_ERROR_OUT_OF_MEMORY) {
+    check(device, result, call);
+    return;
+  }
+  throw OutOfMemory("batchcast: " + name_of(device.info()) + " has no room for " + what + ", " +
+                    driver_detail::amount(bytes) + ": " +
+                    driver_detail::amount(device.free_bytes()) + " of its " +
+                    driver_detail::amount(device.info().memory_bytes) +
+                    " are free; give the ring less memory there, or end what else uses it");
 }
 
 }  // namespace batchcast::cuda

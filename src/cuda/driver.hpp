@@ -3,87 +3,26 @@
 #pragma once
 
 #include "cuda/device.hpp"
+#include "cuda/driver_api.hpp"
 
-#include <cuda.h>
 #include <sys/types.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <utility>
 
 namespace batchcast::cuda {
 
-/// The functions of libcuda.so.1 that are called, each of the type and by the exact name (with its
-/// _v2) that cuda.h declares, so that a driver newer than the header means the same by them. One
-/// table a process, never unloaded: other libraries of the process use the same driver.
+/// The functions of libcuda.so.1 that driver_api.hpp lists. One table a process, never unloaded:
+/// other libraries of the process use the same driver.
 struct Driver {
   int version = 0;    ///< 13000 for CUDA 13.0
   pid_t process = 0;  ///< the one that called cuInit; the driver is dead in its forked children
 
-  // The driver and its devices.
-  decltype(&cuInit) init;
-  decltype(&cuDriverGetVersion) driver_get_version;
-  decltype(&cuGetErrorName) get_error_name;
-  decltype(&cuGetErrorString) get_error_string;
-  decltype(&cuDeviceGetCount) device_get_count;
-  decltype(&cuDeviceGet) device_get;
-  decltype(&cuDeviceGetName) device_get_name;
-  decltype(&cuDeviceGetUuid_v2) device_get_uuid;  // the first one gives MIG's parts their GPU's
-  decltype(&cuDeviceTotalMem) device_total_mem;
-  decltype(&cuDeviceGetAttribute) device_get_attribute;
-  // Contexts.
-  decltype(&cuDevicePrimaryCtxRetain) device_primary_ctx_retain;
-  decltype(&cuDevicePrimaryCtxRelease) device_primary_ctx_release;
-  decltype(&cuCtxPushCurrent) ctx_push_current;
-  decltype(&cuCtxPopCurrent) ctx_pop_current;
-  decltype(&cuCtxGetCurrent) ctx_get_current;
-  // Memory of the device.
-  decltype(&cuMemGetInfo) mem_get_info;
-  decltype(&cuMemAlloc) mem_alloc;
-  decltype(&cuMemFree) mem_free;
-  decltype(&cuMemGetAllocationGranularity) mem_get_allocation_granularity;
-  decltype(&cuMemCreate) mem_create;
-  decltype(&cuMemRelease) mem_release;
-  decltype(&cuMemExportToShareableHandle) mem_export_to_shareable_handle;
-  decltype(&cuMemImportFromShareableHandle) mem_import_from_shareable_handle;
-  decltype(&cuMemAddressReserve) mem_address_reserve;
-  decltype(&cuMemAddressFree) mem_address_free;
-  decltype(&cuMemMap) mem_map;
-  decltype(&cuMemUnmap) mem_unmap;
-  decltype(&cuMemSetAccess) mem_set_access;
-  decltype(&cuIpcGetMemHandle) ipc_get_mem_handle;
-  decltype(&cuIpcOpenMemHandle) ipc_open_mem_handle;
-  decltype(&cuIpcCloseMemHandle) ipc_close_mem_handle;
-  decltype(&cuPointerGetAttribute) pointer_get_attribute;
-  // Memory of the host.
-  decltype(&cuMemHostRegister) mem_host_register;
-  decltype(&cuMemHostUnregister) mem_host_unregister;
-  decltype(&cuMemHostAlloc) mem_host_alloc;
-  decltype(&cuMemFreeHost) mem_free_host;
-  // Copies.
-  decltype(&cuMemcpyHtoDAsync) memcpy_htod_async;
-  decltype(&cuMemcpyDtoHAsync) memcpy_dtoh_async;
-  decltype(&cuMemcpyDtoDAsync) memcpy_dtod_async;
-  decltype(&cuMemcpy2DAsync) memcpy_2d_async;
-  decltype(&cuMemcpyDtoH) memcpy_dtoh;
-  // Streams and events.
-  decltype(&cuStreamCreate) stream_create;
-  decltype(&cuStreamDestroy) stream_destroy;
-  decltype(&cuStreamSynchronize) stream_synchronize;
-  decltype(&cuStreamQuery) stream_query;
-  decltype(&cuStreamWaitEvent) stream_wait_event;
-  decltype(&cuStreamGetCtx) stream_get_ctx;
-  decltype(&cuThreadExchangeStreamCaptureMode) thread_exchange_stream_capture_mode;
-  decltype(&cuEventCreate) event_create;
-  decltype(&cuEventRecord) event_record;
-  decltype(&cuEventQuery) event_query;
-  decltype(&cuEventSynchronize) event_synchronize;
-  decltype(&cuEventDestroy) event_destroy;
-  // Kernels.
-  decltype(&cuModuleLoadData) module_load_data;
-  decltype(&cuModuleUnload) module_unload;
-  decltype(&cuModuleGetFunction) module_get_function;
-  decltype(&cuLaunchKernel) launch_kernel;
+#define BATCHCAST_CUDA_MEMBER(member, symbol, ...) CUresult (*member)(__VA_ARGS__) = nullptr;
+  BATCHCAST_CUDA_FUNCTIONS(BATCHCAST_CUDA_MEMBER)
+#undef BATCHCAST_CUDA_MEMBER
 
   /// False in a process that was forked from the one that called cuInit.
   [[nodiscard]] bool of_this_process() const noexcept;
@@ -102,15 +41,28 @@ struct Driver {
 /// what can be done about it; Forked in a forked child, where every call fails.
 [[noreturn]] void fail(const Driver& driver, CUresult result, const char* call,
                        const std::string& what, const std::string& cure = {});
-/// "cuda:0 (NVIDIA H200)".
-[[nodiscard]] std::string name_of(const DeviceInfo& device);
-
 inline void check(const Driver& driver, CUresult result, const char* call,
                   const DeviceInfo& device) {
   if (result != CUDA_SUCCESS) fail(driver, result, call, name_of(device));
 }
 inline void check(const Device& device, CUresult result, const char* call) {
   check(device.driver(), result, call, device.info());
+}
+
+/// The same for memory: OutOfMemory, with what is free, where there is no room for the `bytes` of
+/// `what`.
+void check_memory(const Device& device, CUresult result, const char* call, const std::string& what,
+                  std::uint64_t bytes);
+
+/// What cuMemCreate has to make for a device ring: memory of that device (CUdevice) that can be
+/// exported as a file descriptor.
+[[nodiscard]] inline CUmemAllocationProp exportable_memory(CUdevice device) noexcept {
+  CUmemAllocationProp wanted{};
+  wanted.type = CU_MEM_ALLOCATION_TYPE_PINNED;
+  wanted.requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
+  wanted.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+  wanted.location.id = device;
+  return wanted;
 }
 
 /// Calls `undo` with the device's context current, for destructors: not in forked children, nor

@@ -16,8 +16,9 @@ CUmodule load(const Driver& driver) {
   const std::span<const std::byte> image = finish_kernel_image();
   if (image.empty()) {
     throw GpuUnavailable(
-        "batchcast: images cannot be finished on a GPU: there was no nvcc when this library was "
-        "built. Build it where CUDA's toolkit is (CUDA_HOME says where), or let the CPU do it.");
+        "batchcast: images cannot be finished on a GPU: this library was built without the kernel "
+        "for it. Build it where CUDA's toolkit with nvcc is (CUDA_HOME says where), without "
+        "BATCHCAST_CUDA=OFF, or let the CPU do it.");
   }
   CUmodule module = nullptr;
   const CUresult result = driver.module_load_data(&module, image.data());

@@ -12,7 +12,7 @@ namespace batchcast::cuda {
 struct Driver;
 
 /// The kernel's machine code for all GPUs that there is some for, as nvcc made it when this library
-/// was built; empty where there was no nvcc.
+/// was built; empty where there was no nvcc, or BATCHCAST_CUDA was OFF.
 [[nodiscard]] std::span<const std::byte> finish_kernel_image() noexcept;
 
 /// The kernel `batchcast_finish`, loaded into one GPU's context, which must outlive it. One thread
@@ -20,7 +20,7 @@ struct Driver;
 class FinishKernel {
  public:
   /// Into the context that is current. Throws GpuUnavailable where the library was built without
-  /// nvcc or the GPU is too old, GpuError.
+  /// the kernel or the GPU is too old, GpuError.
   FinishKernel();
   ~FinishKernel();
   FinishKernel(const FinishKernel&) = delete;

@@ -12,10 +12,10 @@
 #include <string>
 
 namespace batchcast::cuda {
-namespace {
+namespace pin_detail {
 
 // Where it can be known what stood in the way.
-std::string cure_of(CUresult result, const HostPin::Range& range) {
+inline std::string cure_of(CUresult result, const HostPin::Range& range) {
   if (result == CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED) {
     return "somebody else in this process has registered a part of it";
   }
@@ -29,13 +29,13 @@ std::string cure_of(CUresult result, const HostPin::Range& range) {
   return {};
 }
 
-void unregister(const Device& device, const std::vector<std::byte*>& pieces) noexcept {
+inline void unregister(const Device& device, const std::vector<std::byte*>& pieces) noexcept {
   quietly(device, [&](const Driver& driver) {
     for (std::byte* piece : pieces) driver.mem_host_unregister(piece);
   });
 }
 
-}  // namespace
+}  // namespace pin_detail
 
 HostPin::HostPin(std::shared_ptr<Device> device, const Range& range) : device_(std::move(device)) {
   if (range.read_only && !device_->info().registers_read_only) {
@@ -44,7 +44,7 @@ HostPin::HostPin(std::shared_ptr<Device> device, const Range& range) : device_(s
                    "newer driver");
   }
   const unsigned flags =
-      CU_MEMHOSTREGISTER_PORTABLE | (range.read_only ? CU_MEMHOSTREGISTER_READ_ONLY : 0u);
+      mem_host_register_portable | (range.read_only ? mem_host_register_read_only : 0u);
   const std::uint64_t piece_bytes =
       range.whole ? std::max(range.bytes, pin_piece_bytes) : pin_piece_bytes;
   pieces_.reserve((range.bytes + piece_bytes - 1) / piece_bytes);
@@ -54,18 +54,18 @@ HostPin::HostPin(std::shared_ptr<Device> device, const Range& range) : device_(s
     const std::uint64_t bytes = std::min(piece_bytes, range.bytes - done);
     const CUresult result = device_->driver().mem_host_register(piece, bytes, flags);
     if (result != CUDA_SUCCESS) {
-      unregister(*device_, pieces_);
+      pin_detail::unregister(*device_, pieces_);
       fail(device_->driver(), result, "cuMemHostRegister",
            name_of(device_->info()) + " for bytes " + std::to_string(done) + " to " +
                std::to_string(done + bytes) + " of " + std::to_string(range.bytes),
-           cure_of(result, range));
+           pin_detail::cure_of(result, range));
     }
     pieces_.push_back(piece);
   }
 }
 
 HostPin::~HostPin() {
-  if (!pieces_.empty()) unregister(*device_, pieces_);
+  if (!pieces_.empty()) pin_detail::unregister(*device_, pieces_);
 }
 
 }  // namespace batchcast::cuda

@@ -3,6 +3,7 @@
 #include "cuda/probe.hpp"
 
 #include "cuda/device.hpp"
+#include "cuda/device_allocation.hpp"
 #include "cuda/device_memory.hpp"
 #include "cuda/host_pin.hpp"
 
@@ -66,14 +67,14 @@ void share(const std::shared_ptr<Device>& device, Trial& trial) {
   DeviceSegment::Request request;
   request.name = "doctor";
   request.bytes = info.granularity != 0 ? info.granularity : pinned_bytes;
-  request.sharing = trial.as_descriptor ? Sharing::descriptor : Sharing::legacy_ipc;
-  DeviceSegment segment = DeviceSegment::create(device, request);
+  const DeviceAllocation made(device, request,
+                              trial.as_descriptor ? Sharing::descriptor : Sharing::legacy_ipc);
   if (!trial.as_descriptor) {
     if (!info.legacy_ipc) throw GpuError("its memory cannot be shared with other processes");
-    static_cast<void>(segment.legacy_handle());
+    static_cast<void>(made.legacy_handle());
     return;
   }
-  FileDescriptor copy(::fcntl(segment.export_descriptor(), F_DUPFD_CLOEXEC, 0));
+  FileDescriptor copy(::fcntl(made.descriptor(), F_DUPFD_CLOEXEC, 0));
   if (!copy) throw SystemError("copying the descriptor of a GPU's memory", errno);
   const DeviceSegment other = DeviceSegment::adopt(device, request, std::move(copy));
   trial.read_only = other.access() == DeviceAccess::read_only;

@@ -5,10 +5,10 @@
 #include "cuda/driver.hpp"
 
 namespace batchcast::cuda {
-namespace {
+namespace stream_detail {
 
-CUstream stream_of(void* handle) { return static_cast<CUstream>(handle); }
-CUevent event_of(void* handle) { return static_cast<CUevent>(handle); }
+inline CUstream stream_of(void* handle) { return static_cast<CUstream>(handle); }
+inline CUevent event_of(void* handle) { return static_cast<CUevent>(handle); }
 
 /// While a thread captures a graph in the global mode, libtorch's, looking at an event on any other
 /// thread fails and spoils the capture, unless that thread says that it has no part in it.
@@ -26,7 +26,7 @@ class OutsideCaptures {
   CUstreamCaptureMode mode_ = CU_STREAM_CAPTURE_MODE_RELAXED;
 };
 
-}  // namespace
+}  // namespace stream_detail
 
 Event::Event(std::shared_ptr<Device> device) : device_(std::move(device)), handle_(nullptr) {
   const Device::Current current(*device_);
@@ -39,19 +39,22 @@ Event::Event(std::shared_ptr<Device> device) : device_(std::move(device)), handl
 
 Event::~Event() {
   if (handle_ == nullptr) return;
-  quietly(*device_, [this](const Driver& driver) { driver.event_destroy(event_of(handle_)); });
+  quietly(*device_,
+          [this](const Driver& driver) { driver.event_destroy(stream_detail::event_of(handle_)); });
 }
 
 void Event::record(void* stream) {
   const Device::Current current(*device_);  // the default streams are the current context's
-  check(*device_, device_->driver().event_record(event_of(handle_), stream_of(stream)),
+  check(*device_,
+        device_->driver().event_record(stream_detail::event_of(handle_),
+                                       stream_detail::stream_of(stream)),
         "cuEventRecord");
 }
 
 bool Event::passed() const {
   const Device::Current current(*device_);
-  const OutsideCaptures outside(device_->driver());
-  const CUresult result = device_->driver().event_query(event_of(handle_));
+  const stream_detail::OutsideCaptures outside(device_->driver());
+  const CUresult result = device_->driver().event_query(stream_detail::event_of(handle_));
   if (result == CUDA_ERROR_NOT_READY) return false;
   check(*device_, result, "cuEventQuery");
   return true;
@@ -59,7 +62,8 @@ bool Event::passed() const {
 
 void Event::wait() const {
   const Device::Current current(*device_);
-  check(*device_, device_->driver().event_synchronize(event_of(handle_)), "cuEventSynchronize");
+  check(*device_, device_->driver().event_synchronize(stream_detail::event_of(handle_)),
+        "cuEventSynchronize");
 }
 
 Stream::Stream(std::shared_ptr<Device> device) : device_(std::move(device)), handle_(nullptr) {
@@ -73,8 +77,8 @@ Stream::Stream(std::shared_ptr<Device> device) : device_(std::move(device)), han
 Stream::~Stream() {
   if (handle_ == nullptr) return;
   quietly(*device_, [this](const Driver& driver) {
-    driver.stream_synchronize(stream_of(handle_));
-    driver.stream_destroy(stream_of(handle_));
+    driver.stream_synchronize(stream_detail::stream_of(handle_));
+    driver.stream_destroy(stream_detail::stream_of(handle_));
   });
 }
 
@@ -83,7 +87,7 @@ void Stream::copy_to_device(std::byte* device_to, const std::byte* host_from, st
   const Device::Current current(*device_);
   check(*device_,
         device_->driver().memcpy_htod_async(address_of(device_to), host_from, bytes,
-                                            stream_of(handle_)),
+                                            stream_detail::stream_of(handle_)),
         "cuMemcpyHtoDAsync");
 }
 
@@ -92,7 +96,7 @@ void Stream::copy_to_host(std::byte* host_to, const std::byte* device_from, std:
   const Device::Current current(*device_);
   check(*device_,
         device_->driver().memcpy_dtoh_async(host_to, address_of(device_from), bytes,
-                                            stream_of(handle_)),
+                                            stream_detail::stream_of(handle_)),
         "cuMemcpyDtoHAsync");
 }
 
@@ -118,26 +122,29 @@ void Stream::copy_rows(const Rows& rows) {
   copy.WidthInBytes = rows.row_bytes;
   copy.Height = rows.rows;
   const Device::Current current(*device_);
-  check(*device_, device_->driver().memcpy_2d_async(&copy, stream_of(handle_)), "cuMemcpy2DAsync");
+  check(*device_, device_->driver().memcpy_2d_async(&copy, stream_detail::stream_of(handle_)),
+        "cuMemcpy2DAsync");
 }
 
 void Stream::wait_for(const Event& event) {
   const Device::Current current(*device_);
   check(*device_,
-        device_->driver().stream_wait_event(stream_of(handle_), event_of(event.handle_),
+        device_->driver().stream_wait_event(stream_detail::stream_of(handle_),
+                                            stream_detail::event_of(event.handle_),
                                             CU_EVENT_WAIT_DEFAULT),
         "cuStreamWaitEvent");
 }
 
 void Stream::wait() const {
   const Device::Current current(*device_);
-  check(*device_, device_->driver().stream_synchronize(stream_of(handle_)), "cuStreamSynchronize");
+  check(*device_, device_->driver().stream_synchronize(stream_detail::stream_of(handle_)),
+        "cuStreamSynchronize");
 }
 
 void wait_quietly(const Device& device, void* stream) noexcept {
   quietly(device, [stream](const Driver& driver) {
-    const OutsideCaptures outside(driver);
-    driver.stream_synchronize(stream_of(stream));
+    const stream_detail::OutsideCaptures outside(driver);
+    driver.stream_synchronize(stream_detail::stream_of(stream));
   });
 }
 
@@ -147,7 +154,7 @@ void copy_on_device(const Device& device, void* stream, std::byte* device_to,
   const Device::Current current(device);
   check(device,
         device.driver().memcpy_dtod_async(address_of(device_to), address_of(device_from), bytes,
-                                          stream_of(stream)),
+                                          stream_detail::stream_of(stream)),
         "cuMemcpyDtoDAsync");
 }
 

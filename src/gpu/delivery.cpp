@@ -16,26 +16,25 @@
 #include <vector>
 
 namespace batchcast::detail {
-namespace {
+namespace gpu_delivery {
 
 // So that a batch that is a little larger than those before does not need another buffer.
-constexpr std::uint64_t buffer_granule = std::uint64_t{64} << 10;
-// Of rings where the driver has no virtual memory, as their producers lay them out.
-constexpr std::uint64_t granularity_unless_known = std::uint64_t{2} << 20;
+inline constexpr std::uint64_t buffer_granule = std::uint64_t{64} << 10;
+
+}  // namespace gpu_delivery
 
 class GpuDelivery final : public Delivery {
  public:
   GpuDelivery(std::shared_ptr<cuda::Device> device, ReleasePoller& poller)
       : device_(std::move(device)),
         poller_(poller),
-        name_("cuda:" + std::to_string(device_->info().number) + " (" + device_->info().name + ")"),
+        name_(cuda::name_of(device_->info())),
         tickets_(device_) {}
 
   [[nodiscard]] const std::string& id() const noexcept override { return device_->info().uuid; }
   [[nodiscard]] const std::string& device_name() const noexcept override { return name_; }
   [[nodiscard]] std::uint64_t granularity() const noexcept override {
-    const std::uint64_t known = device_->info().granularity;
-    return known != 0 ? known : granularity_unless_known;
+    return cuda::ring_granularity(device_->info());
   }
 
   [[nodiscard]] Mapped map(Offer offer) override;
@@ -76,8 +75,7 @@ class GpuDelivery final : public Delivery {
 Delivery::Mapped GpuDelivery::map(Offer offer) {
   const bool legacy = offer.kind == SegmentKind::cuda_ipc;
   const cuda::DeviceSegment::Request request = {
-      "field `" + offer.field + "` of stream `" + offer.stream + "`", offer.bytes,
-      legacy ? cuda::Sharing::legacy_ipc : cuda::Sharing::descriptor};
+      "field `" + offer.field + "` of stream `" + offer.stream + "`", offer.bytes};
   segments_.push_back(
       legacy ? cuda::DeviceSegment::adopt_legacy(device_, request, offer.handle)
              : cuda::DeviceSegment::adopt(device_, request, std::move(offer.descriptor)));
@@ -99,8 +97,9 @@ std::byte* GpuDelivery::buffer(std::size_t slot, std::uint64_t bytes) {
   cuda::DeviceBuffer& kept = buffers_[slot];
   if (kept.bytes() < bytes) {
     kept = cuda::DeviceBuffer();  // before the next is there: memory may be short
-    kept =
-        cuda::DeviceBuffer(device_, (bytes + buffer_granule - 1) / buffer_granule * buffer_granule);
+    const std::uint64_t granules =
+        (bytes + gpu_delivery::buffer_granule - 1) / gpu_delivery::buffer_granule;
+    kept = cuda::DeviceBuffer(device_, granules * gpu_delivery::buffer_granule);
   }
   return kept.data();
 }
@@ -143,8 +142,6 @@ void GpuDelivery::when_passed(std::span<void* const> streams, void* context,
     poller_.submit(ticket);
   }
 }
-
-}  // namespace
 
 std::unique_ptr<Delivery> make_delivery(unsigned device) {
   // First the driver, which then ends after the thread that uses it.

@@ -38,7 +38,7 @@ class DeviceRing final : public FurtherRing {
     if (!parts.log) return;
     parts.log(LogLevel::info,
               "a ring of " + std::to_string(layout_.capacity) + " samples lies on " +
-                  text_of(device_->info()) + ": " + std::to_string(layout_.device_bytes()) +
+                  cuda::name_of(device_->info()) + ": " + std::to_string(layout_.device_bytes()) +
                   " bytes there" +
                   (layout_.host_limits ? ", and no more since its fields in host memory "
                                          "(--host-field) take as much of that as the host ring "
@@ -81,7 +81,7 @@ class DeviceRing final : public FurtherRing {
     if (!pins) pins = std::make_shared<HostPins>();
     return {{device_, parts.options, layout_, memory_.windows(), memory_.mapped_twice(),
              parts.host_windows, parts.host_plan.capacity},
-            text_of(device_->info()),
+            cuda::name_of(device_->info()),
             parts.host_board,
             parts.host_writer,
             memory_.board(),

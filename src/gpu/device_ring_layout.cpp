@@ -10,9 +10,6 @@
 namespace batchcast::detail {
 namespace {
 
-// What the driver's allocator hands out at least, where it does not say.
-constexpr std::uint64_t granularity_unless_known = std::uint64_t{2} << 20;
-
 void add_stage(const ProducerOptions& options, DeviceRingLayout& layout) {
   const DevicePlan plan = options.device_stage->plan(options.schema);
   for (const DevicePlan::Output& output : plan.fields) {
@@ -115,14 +112,15 @@ DeviceRingLayout plan_device_ring(const ProducerOptions& options, const cuda::De
   const Schema on_device = layout.on_device();
   if (on_device.empty()) {
     throw InvalidArgument("batchcast: every field is to stay in host memory (--host-field): " +
-                          text_of(device) + " would hold nothing. Serve the stream without it.");
+                          cuda::name_of(device) +
+                          " would hold nothing. Serve the stream without it.");
   }
-  layout.granularity = device.granularity != 0 ? device.granularity : granularity_unless_known;
+  layout.granularity = cuda::ring_granularity(device);
   const std::uint64_t memory = options.device_memory != 0 ? options.device_memory : options.memory;
   const std::uint64_t least = memory_for(on_device, 1, layout.granularity);
   if (least > memory) {
     throw InvalidArgument("batchcast: one sample of this schema takes a ring of " +
-                          std::to_string(least) + " bytes on " + text_of(device) +
+                          std::to_string(least) + " bytes on " + cuda::name_of(device) +
                           " (whole granules of " + std::to_string(layout.granularity) +
                           " for each field there), and its memory is " + std::to_string(memory) +
                           ". Raise it (--device-memory).");
@@ -144,10 +142,6 @@ DeviceRingLayout plan_device_ring(const ProducerOptions& options, const cuda::De
     field.plan = field.on_device ? plan.fields[next++] : plan_on_host(field.spec, layout.capacity);
   }
   return layout;
-}
-
-std::string text_of(const cuda::DeviceInfo& device) {
-  return "cuda:" + std::to_string(device.number) + " (" + device.name + ")";
 }
 
 }  // namespace batchcast::detail

@@ -44,7 +44,4 @@ struct DeviceRingLayout {
 [[nodiscard]] DeviceRingLayout plan_device_ring(const ProducerOptions& options,
                                                 const cuda::DeviceInfo& device);
 
-/// "cuda:0 (NVIDIA H200)".
-[[nodiscard]] std::string text_of(const cuda::DeviceInfo& device);
-
 }  // namespace batchcast::detail

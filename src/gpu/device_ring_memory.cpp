@@ -56,7 +56,7 @@ Segment make_board_segment(const ProducerOptions& options, const DeviceRingLayou
 }
 
 std::string why_not_shared(const cuda::DeviceInfo& device) {
-  return text_of(device) + " cannot share its memory between processes: it " +
+  return cuda::name_of(device) + " cannot share its memory between processes: it " +
          (device.virtual_memory ? "exports no file descriptors"
                                 : "has no virtual memory management") +
          (device.mig ? ", and CUDA IPC does not work under MIG" : ", nor CUDA IPC") +
@@ -85,7 +85,7 @@ void DeviceRingMemory::check_room(const Parts& parts) const {
   const std::uint64_t wanted = parts.layout.device_bytes();
   const std::uint64_t free = parts.device->free_bytes();
   if (wanted <= free) return;
-  throw OutOfMemory("batchcast: the ring on " + text_of(parts.device->info()) + " takes " +
+  throw OutOfMemory("batchcast: the ring on " + cuda::name_of(parts.device->info()) + " takes " +
                     std::to_string(wanted) + " bytes, and " + std::to_string(free) + " of its " +
                     std::to_string(parts.device->info().memory_bytes) +
                     " are free. Give it less (--device-memory), or end what else uses that GPU.");
@@ -109,7 +109,7 @@ void DeviceRingMemory::make_on_device(const Parts& parts) {
   allocate(parts, cuda::Sharing::legacy_ipc);
   if (parts.log) {
     parts.log(LogLevel::warning,
-              text_of(info) + " " + why +
+              cuda::name_of(info) + " " + why +
                   ": its ring is shared by CUDA IPC. Batches that cross the ring's end are copied, "
                   "consumers can write to it, and it dies with this process.");
   }
@@ -121,12 +121,12 @@ void DeviceRingMemory::allocate(const Parts& parts, cuda::Sharing sharing) {
   for (std::size_t i = 0; i < windows_.size(); ++i) {
     const DeviceRingLayout::Field& field = parts.layout.fields[i];
     if (!field.on_device) continue;
-    cuda::DeviceSegment segment = cuda::DeviceSegment::create(
-        parts.device, {"field " + to_text(field.spec), sources_[i].bytes, sharing});
+    cuda::DeviceAllocation segment(parts.device,
+                                   {"field " + to_text(field.spec), sources_[i].bytes}, sharing);
     windows_[i].base = segment.data();
     if (sharing == cuda::Sharing::descriptor) {
       sources_[i].kind = SegmentKind::cuda_fd;
-      sources_[i].descriptor = segment.export_descriptor();
+      sources_[i].descriptor = segment.descriptor();
     } else {
       sources_[i].kind = SegmentKind::cuda_ipc;
       sources_[i].descriptor = -1;

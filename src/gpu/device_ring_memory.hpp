@@ -2,7 +2,7 @@
 // Copyright 2026 the batchcast authors
 #pragma once
 
-#include "cuda/device_memory.hpp"
+#include "cuda/device_allocation.hpp"
 #include "gpu/device_ring_layout.hpp"
 
 #include <batchcast/core/log.hpp>
@@ -59,7 +59,7 @@ class DeviceRingMemory {
   void make_on_host(const DeviceRingLayout& layout);
 
   cuda::Sharing sharing_ = cuda::Sharing::descriptor;
-  std::vector<cuda::DeviceSegment> device_segments_;
+  std::vector<cuda::DeviceAllocation> device_segments_;
   std::vector<Segment> host_segments_;
   std::vector<DoubleMapping> host_mappings_;
   std::vector<FieldWindow> windows_;

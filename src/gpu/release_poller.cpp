@@ -14,26 +14,26 @@
 #include <utility>
 
 namespace batchcast::detail {
-namespace {
+namespace release_poller {
 
-constexpr std::size_t tickets_at_first = 8;
-constexpr std::size_t events_at_first = 2;
+inline constexpr std::size_t tickets_at_first = 8;
+inline constexpr std::size_t events_at_first = 2;
 
 // A stream that works on small batches passes the next within this time.
-constexpr std::uint64_t spin_ns = 20'000;
+inline constexpr std::uint64_t spin_ns = 20'000;
 // Who has waited long can wait a little longer: a sixteenth of it, within these bounds.
-constexpr std::uint64_t sleep_ns_min = 20'000;
-constexpr std::uint64_t sleep_ns_max = 500'000;
-constexpr std::uint64_t share_of_quiet = 16;
+inline constexpr std::uint64_t sleep_ns_min = 20'000;
+inline constexpr std::uint64_t sleep_ns_max = 500'000;
+inline constexpr std::uint64_t share_of_quiet = 16;
 // What is dropped as the process exits still takes its leave, unless its streams are this slow.
-constexpr std::uint64_t at_exit_ns = 100'000'000;
+inline constexpr std::uint64_t at_exit_ns = 100'000'000;
 
-void sleep_for(std::uint64_t ns) noexcept {
+inline void sleep_for(std::uint64_t ns) noexcept {
   const timespec time{0, static_cast<long>(ns)};
   ::nanosleep(&time, nullptr);
 }
 
-}  // namespace
+}  // namespace release_poller
 
 // ---- tickets
 
@@ -41,7 +41,7 @@ Ticket::Ticket(TicketPool& home, std::shared_ptr<cuda::Device> device)
     : home_(home), device_(std::move(device)) {}
 
 void Ticket::make_events() {
-  for (std::size_t i = 0; i < events_at_first; ++i) events_.emplace_back(device_);
+  for (std::size_t i = 0; i < release_poller::events_at_first; ++i) events_.emplace_back(device_);
 }
 
 void Ticket::begin(void* context, void (*done)(void* context) noexcept) noexcept {
@@ -81,7 +81,7 @@ void Ticket::finish() noexcept {
 }
 
 TicketPool::TicketPool(std::shared_ptr<cuda::Device> device) : device_(std::move(device)) {
-  for (std::size_t i = 0; i < tickets_at_first; ++i) {
+  for (std::size_t i = 0; i < release_poller::tickets_at_first; ++i) {
     tickets_.push_back(std::make_unique<Ticket>(*this, device_));
     tickets_.back()->make_events();
     idle_.push_back(tickets_.back().get());
@@ -124,7 +124,7 @@ void ReleasePoller::stop() noexcept {
   if (guard_.in_child()) return;  // the thread is the parent's
   {
     const std::lock_guard lock(mutex_);
-    give_up_ns_ = now_ns() + at_exit_ns;
+    give_up_ns_ = now_ns() + release_poller::at_exit_ns;
     stopped_ = true;
   }
   submitted_.notify_one();
@@ -155,11 +155,13 @@ void ReleasePoller::run() noexcept {
     if (more || passed) changed_ns = now;
     const std::uint64_t quiet_ns = now - changed_ns;
     if (first_pending_ == nullptr) continue;
-    if (quiet_ns < spin_ns) {
+    if (quiet_ns < release_poller::spin_ns) {
       std::this_thread::yield();
       continue;
     }
-    sleep_for(std::clamp(quiet_ns / share_of_quiet, sleep_ns_min, sleep_ns_max));
+    release_poller::sleep_for(std::clamp(quiet_ns / release_poller::share_of_quiet,
+                                         release_poller::sleep_ns_min,
+                                         release_poller::sleep_ns_max));
   }
 }
 

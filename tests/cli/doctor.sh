@@ -38,10 +38,19 @@ finds ok 'process descriptors' yes
 finds ok 'runtime directory' "$BATCHCAST_DIR \(mode 0700\)"
 finds ok 'stream names' 'up to 48'
 finds note 'NVIDIA driver' 'none'
-finds note 'NVIDIA driver' 'no NVIDIA driver|without CUDA'
+finds note 'NVIDIA driver' 'no NVIDIA driver'
+finds '(ok|note)' 'CUDA kernels' 'built in|none'
 expect 0 '"driver_version":0' doctor --json
 has_keys "$work/out" version host_streams devices findings mark subject value meaning
 same "what lies in the directory afterwards" "" "$(ls -A "$BATCHCAST_DIR")"
+
+echo "-- a driver that lacks a function"
+mkdir "$work/other"
+ln -s "$(ldd "$batchcast" | sed -n 's/^.*libc\.so\.6 => \([^ ]*\) .*$/\1/p')" "$work/other/libcuda.so.1"
+export LD_LIBRARY_PATH="$work/other"
+expect 0 . doctor
+finds note 'NVIDIA driver' 'too old: it lacks cuInit; 470'
+export LD_LIBRARY_PATH="$work/none"
 
 echo "-- what keeps streams from working"
 own=$BATCHCAST_DIR

@@ -3,6 +3,7 @@
 #include "cuda/device_memory.hpp"
 
 #include "../catch.hpp"
+#include "cuda/device_allocation.hpp"
 #include "cuda/stream.hpp"
 #include "fake.hpp"
 
@@ -24,11 +25,10 @@ namespace {
 
 constexpr std::uint64_t piece = std::uint64_t{2} << 20;
 
-DeviceSegment::Request request_of(std::uint64_t bytes, Sharing sharing = Sharing::descriptor) {
+DeviceSegment::Request request_of(std::uint64_t bytes) {
   DeviceSegment::Request request;
   request.name = "image";
   request.bytes = bytes;
-  request.sharing = sharing;
   return request;
 }
 
@@ -65,10 +65,9 @@ std::array<std::uint64_t, 3> held() {
 TEST_CASE("a segment is mapped twice, back to back", "[cuda]") {
   const auto device = Device::open(0);
   Stream stream(device);
-  const DeviceSegment segment = DeviceSegment::create(device, request_of(2 * piece));
+  const DeviceAllocation segment(device, request_of(2 * piece));
   REQUIRE(segment.mapped_twice());
   CHECK(segment.bytes() == 2 * piece);
-  CHECK(segment.access() == DeviceAccess::read_write);
   const auto across = numbers(4096, 1);
   write(stream, segment.data() + 2 * piece - 1000, across);
   CHECK(read(stream, segment.data() + 2 * piece - 1000, 4096) == across);
@@ -81,11 +80,11 @@ TEST_CASE("what was exported is adopted read-only, and outlives its maker", "[cu
   {
     const auto device = Device::open(0);
     Stream stream(device);
-    std::optional<DeviceSegment> made(DeviceSegment::create(device, request_of(piece)));
+    auto made = std::make_optional<DeviceAllocation>(device, request_of(piece));
     const auto what = numbers(piece, 3);
     write(stream, made->data(), what);
-    const int descriptor = made->export_descriptor();
-    CHECK(descriptor == made->export_descriptor());
+    const int descriptor = made->descriptor();
+    CHECK(descriptor == made->descriptor());
     const DeviceSegment adopted =
         DeviceSegment::adopt(device, request_of(piece), copy_of(descriptor));
     CHECK(adopted.access() == DeviceAccess::read_only);
@@ -100,9 +99,9 @@ TEST_CASE("what was exported is adopted read-only, and outlives its maker", "[cu
 TEST_CASE("a driver that maps for writing only says so", "[cuda][fake]") {
   const FakeSettings fake("read_only_map=0");
   const auto device = Device::open(0);
-  DeviceSegment made = DeviceSegment::create(device, request_of(piece));
+  const DeviceAllocation made(device, request_of(piece));
   const DeviceSegment adopted =
-      DeviceSegment::adopt(device, request_of(piece), copy_of(made.export_descriptor()));
+      DeviceSegment::adopt(device, request_of(piece), copy_of(made.descriptor()));
   CHECK(adopted.access() == DeviceAccess::read_write);
 }
 
@@ -110,10 +109,9 @@ TEST_CASE("what a producer sends is looked at", "[cuda][fake]") {
   const auto before = held();
   {
     const auto device = Device::open(0);
-    DeviceSegment made = DeviceSegment::create(device, request_of(piece));
-    CHECK_THROWS_AS(
-        DeviceSegment::adopt(device, request_of(2 * piece), copy_of(made.export_descriptor())),
-        Refused);
+    const DeviceAllocation made(device, request_of(piece));
+    CHECK_THROWS_AS(DeviceSegment::adopt(device, request_of(2 * piece), copy_of(made.descriptor())),
+                    Refused);
     CHECK_THROWS_WITH(DeviceSegment::adopt(device, request_of(piece),
                                            FileDescriptor(::open("/dev/null", O_RDWR | O_CLOEXEC))),
                       Contains("image") && Contains("cuda:0"));
@@ -130,10 +128,10 @@ TEST_CASE("too little device memory: with the numbers", "[cuda][fake]") {
   const FakeSettings fake("memory=64M");
   const auto before = held();
   const auto device = Device::open(0);
-  CHECK_THROWS_AS(DeviceSegment::create(device, request_of(40 * piece)), OutOfMemory);
-  CHECK_THROWS_WITH(DeviceSegment::create(device, request_of(40 * piece)),
+  CHECK_THROWS_AS(DeviceAllocation(device, request_of(40 * piece)), OutOfMemory);
+  CHECK_THROWS_WITH(DeviceAllocation(device, request_of(40 * piece)),
                     Contains("image, 80.0 MiB") && Contains("of its 64.0 MiB"));
-  CHECK_THROWS_AS(DeviceSegment::create(device, request_of(40 * piece, Sharing::legacy_ipc)),
+  CHECK_THROWS_AS(DeviceAllocation(device, request_of(40 * piece), Sharing::legacy_ipc),
                   OutOfMemory);
   CHECK_THROWS_AS(DeviceBuffer(device, 40 * piece), OutOfMemory);
   CHECK(held() == before);
@@ -146,7 +144,7 @@ TEST_CASE("a step that fails leaves nothing behind", "[cuda][fake]") {
        {"alloc_fails=1", "export=0", "reserve_fails=1", "map_fails=1", "map_fails=2"}) {
     INFO(fault);
     const FakeSettings fake(fault);
-    CHECK_THROWS_AS(DeviceSegment::create(device, request_of(piece)), Error);
+    CHECK_THROWS_AS(DeviceAllocation(device, request_of(piece)), Error);
     CHECK(held() == before);
   }
 }
@@ -165,9 +163,9 @@ TEST_CASE("hidden: opens a legacy handle", "[.]") {
 TEST_CASE("legacy memory is read in another process", "[cuda]") {
   const auto device = Device::open(0);
   Stream stream(device);
-  DeviceSegment made = DeviceSegment::create(device, request_of(piece, Sharing::legacy_ipc));
+  const DeviceAllocation made(device, request_of(piece), Sharing::legacy_ipc);
   CHECK_FALSE(made.mapped_twice());
-  CHECK(made.export_descriptor() == -1);
+  CHECK(made.descriptor() == -1);
   write(stream, made.data(), numbers(4096, 9));
   const Ended ended = run_hidden("BATCHCAST_TEST_HANDLE='" + made.legacy_handle() + "'",
                                  "hidden: opens a legacy handle");

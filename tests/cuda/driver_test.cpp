@@ -3,6 +3,7 @@
 #include "cuda/driver.hpp"
 
 #include "../catch.hpp"
+#include "cuda/device_allocation.hpp"
 #include "cuda/device_memory.hpp"
 #include "cuda/host_pin.hpp"
 #include "cuda/stream.hpp"
@@ -133,7 +134,7 @@ TEST_CASE("hidden: ends with everything in use", "[.]") {
   // Destroyed after the driver has ended: it was loaded later.
   static std::optional<Stream> stream;
   static std::optional<Event> event;
-  static std::optional<DeviceSegment> segment;
+  static std::optional<DeviceAllocation> segment;
   static std::optional<DeviceBuffer> buffer;
   static std::optional<HostPin> pin;
   static const Pages pages(1 << 20);
@@ -143,7 +144,7 @@ TEST_CASE("hidden: ends with everything in use", "[.]") {
   DeviceSegment::Request request;
   request.name = "image";
   request.bytes = device->info().granularity;
-  segment.emplace(DeviceSegment::create(device, request));
+  segment.emplace(device, request);
   buffer.emplace(device, 4096);
   HostPin::Range range;
   range.data = pages.data();

@@ -43,7 +43,7 @@ class Twice final : public DeviceStage {
   struct Program final : DeviceProgram {
     explicit Program(const Twice& of) : stage(of), device(cuda::Device::open(0)) {}
     ~Program() override {
-      CUcontext current = nullptr;
+      cuda::CUcontext current = nullptr;
       device->driver().ctx_get_current(&current);
       ++stage.ended;
       if (current != nullptr && current == device->context()) ++stage.ended_in_context;

@@ -297,7 +297,7 @@ class DeviceTrainer final : public ReaderHost {
     for (std::size_t i = 0; i < welcome.segment_bytes.size(); ++i) {
       const FieldEntry& entry = board().field(i);
       FieldWindow window{nullptr, entry.capacity, entry.stride_bytes, entry.sample_bytes};
-      cuda::DeviceSegment::Request request{"field", welcome.segment_bytes[i]};
+      const cuda::DeviceSegment::Request request{"field", welcome.segment_bytes[i]};
       on_device_.push_back(welcome.segment_kinds[i] != SegmentKind::memfd);
       if (welcome.segment_kinds[i] == SegmentKind::memfd) {
         const Segment segment = Segment::adopt("field", duplicate(descriptors[next++]),
@@ -309,7 +309,6 @@ class DeviceTrainer final : public ReaderHost {
             cuda::DeviceSegment::adopt(device, request, duplicate(descriptors[next++])));
         window.base = device_.back().data();
       } else {
-        request.sharing = cuda::Sharing::legacy_ipc;
         device_.push_back(
             cuda::DeviceSegment::adopt_legacy(device, request, welcome.segment_handles[i]));
         window.base = device_.back().data();

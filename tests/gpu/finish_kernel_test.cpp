@@ -165,12 +165,14 @@ TEST_CASE("Finish: a stage that was made for another host ring says so", "[gpu][
   CHECK_THROWS_AS(finish_on_gpu(images(4, {2, 4, 3}, to_stage("u8", true))), InvalidArgument);
 }
 
-TEST_CASE("Finish: without nvcc the stage says what was missing", "[gpu][finish]") {
+TEST_CASE("Finish: without its kernel the stage says what was missing", "[gpu][finish]") {
   if (!cuda::finish_kernel_image().empty()) return;
   const FinishOnGpu divided = finish_on_gpu(images(4, {2, 4, 3}, to_stage("f32", true)));
   const auto device = cuda::Device::open(0);
   const cuda::Device::Current current(*device);
-  CHECK_THROWS_AS(divided.stage->prepare(Pipeline(divided.host).schema(), 4, 1), GpuUnavailable);
+  const Schema host = Pipeline(divided.host).schema();
+  CHECK_THROWS_AS(divided.stage->prepare(host, 4, 1), GpuUnavailable);
+  CHECK_THROWS_WITH(divided.stage->prepare(host, 4, 1), Catch::Contains("BATCHCAST_CUDA=OFF"));
 }
 
 TEST_CASE("Finish: the kernel is there for Ampere and Hopper, and as PTX for what comes later",

@@ -39,10 +39,10 @@ inline std::string to_stage(const std::string& dtype, bool planar) {
          "\" }, ";
 }
 
-/// False where the library was built without nvcc: there is nothing to be tested then.
+/// False where the library was built without kernels: there is nothing to be tested then.
 inline bool has_kernel() {
   if (!cuda::finish_kernel_image().empty()) return true;
-  WARN("built without nvcc");
+  WARN("built without CUDA kernels");
   return false;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the batchcast authors
 #include "../multiprocess/process.hpp"
+#include "cuda/device_allocation.hpp"
 #include "cuda/device_memory.hpp"
 #include "cuda/stream.hpp"
 #include "handed_over.hpp"
@@ -16,6 +17,7 @@ namespace batchcast::testing {
 namespace {
 
 using cuda::Device;
+using cuda::DeviceAllocation;
 using cuda::DeviceSegment;
 using cuda::Sharing;
 
@@ -26,13 +28,16 @@ std::vector<std::uint64_t> pattern(std::uint64_t bytes) {
 }
 
 DeviceSegment::Request request(const Words& words) {
-  return {.name = "question",
-          .bytes = static_cast<std::uint64_t>(words.number("bytes")),
-          .sharing = words.text("sharing") == "legacy" ? Sharing::legacy_ipc : Sharing::descriptor};
+  return {.name = "question", .bytes = static_cast<std::uint64_t>(words.number("bytes"))};
+}
+
+Sharing sharing(const Words& words) {
+  return words.text("sharing") == "legacy" ? Sharing::legacy_ipc : Sharing::descriptor;
 }
 
 /// Whether both mappings of it show the pattern.
-bool shows_pattern(cuda::Stream& stream, const DeviceSegment& segment) {
+template <class Segment>
+bool shows_pattern(cuda::Stream& stream, const Segment& segment) {
   const std::vector<std::uint64_t> expected = pattern(segment.bytes());
   std::vector<std::uint64_t> seen(expected.size());
   for (std::uint64_t half = 0; half < (segment.mapped_twice() ? 2 : 1); ++half) {
@@ -47,16 +52,16 @@ bool shows_pattern(cuda::Stream& stream, const DeviceSegment& segment) {
 int run_owner(const Words& words) {
   const auto device = Device::open(0);
   cuda::Stream stream(device);
-  auto segment = std::make_optional(DeviceSegment::create(device, request(words)));
+  auto segment = std::make_optional<DeviceAllocation>(device, request(words), sharing(words));
   const std::vector<std::uint64_t> written = pattern(segment->bytes());
   stream.copy_to_device(segment->data(), reinterpret_cast<const std::byte*>(written.data()),
                         segment->bytes());
   stream.wait();
   const FileDescriptor listener = listen_at(words.text("socket"));
-  const bool legacy = request(words).sharing == Sharing::legacy_ipc;
+  const bool legacy = sharing(words) == Sharing::legacy_ipc;
   say("owns handle=" + (legacy ? segment->legacy_handle() : std::string("none")));
   while (const auto line = hear()) {
-    if (*line == "give") hand_over(listener, segment->export_descriptor());
+    if (*line == "give") hand_over(listener, segment->descriptor());
     if (*line == "check") say(shows_pattern(stream, *segment) ? "intact" : "changed");
     if (*line == "free") {
       segment.reset();
@@ -95,7 +100,7 @@ void write_into(cuda::Stream& stream, const DeviceSegment& segment) {
 int run_importer(const Words& words) {
   const auto device = Device::open(0);
   cuda::Stream stream(device);
-  const bool legacy = request(words).sharing == Sharing::legacy_ipc;
+  const bool legacy = sharing(words) == Sharing::legacy_ipc;
   const DeviceSegment segment =
       legacy ? DeviceSegment::adopt_legacy(device, request(words), words.text("handle"))
              : DeviceSegment::adopt(device, request(words), fetch_from(words.text("socket")));

@@ -51,11 +51,14 @@ void wait_at_gate(void* data) {
   (*gate)->wait();
 }
 
-decltype(&cuLaunchHostFunc) launch_host_function() {
+using LaunchHostFunction = batchcast::cuda::CUresult (*)(batchcast::cuda::CUstream stream,
+                                                         void (*function)(void* data), void* data);
+
+LaunchHostFunction launch_host_function() {
   void* const driver = ::dlopen("libcuda.so.1", RTLD_NOW);
   void* const found = driver == nullptr ? nullptr : ::dlsym(driver, "cuLaunchHostFunc");
   if (found == nullptr) needs_the_fake("streams cannot be held here");
-  return reinterpret_cast<decltype(&cuLaunchHostFunc)>(found);
+  return reinterpret_cast<LaunchHostFunction>(found);
 }
 
 }  // namespace
@@ -77,8 +80,9 @@ void batchcast_fake_cuda_hold(void* stream) {
   const auto launch = launch_host_function();
   const auto device = batchcast::cuda::Device::open(0);
   const batchcast::cuda::Device::Current current(*device);
-  batchcast::cuda::check(*device, launch(static_cast<CUstream>(stream), wait_at_gate, gate.get()),
-                         "cuLaunchHostFunc");
+  batchcast::cuda::check(
+      *device, launch(static_cast<batchcast::cuda::CUstream>(stream), wait_at_gate, gate.get()),
+      "cuLaunchHostFunc");
   static_cast<void>(gate.release());  // the stream's
   gates()[stream] = held;
 }
@@ -108,7 +112,7 @@ batchcast_fake_cuda_counters batchcast_fake_cuda_count() {
 void* batchcast_fake_cuda_look(unsigned long long device_address, std::size_t bytes) {
   static std::vector<std::byte> seen;
   seen.assign(bytes, std::byte{});
-  const auto result = batchcast::cuda::need_driver().memcpy_dtoh(
-      seen.data(), static_cast<CUdeviceptr>(device_address), bytes);
-  return result == CUDA_SUCCESS ? seen.data() : nullptr;
+  const auto result =
+      batchcast::cuda::need_driver().memcpy_dtoh(seen.data(), device_address, bytes);
+  return result == batchcast::cuda::CUDA_SUCCESS ? seen.data() : nullptr;
 }

@@ -76,7 +76,7 @@ class Delivery {
 };
 
 /// On that GPU. Throws GpuUnavailable, GpuError, and Forked in a child of a process that has used
-/// CUDA; in a build without CUDA always GpuUnavailable.
+/// CUDA.
 [[nodiscard]] std::unique_ptr<Delivery> make_delivery(unsigned device);
 
 }  // namespace batchcast::detail
