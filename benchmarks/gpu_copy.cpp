@@ -5,7 +5,7 @@
 // pieces out of pinned memory, and through a mirror that finishes u8 pixels there. See README.md in
 // this folder.
 #include "cli/child_process.hpp"
-#include "cuda/host_pin.hpp"
+#include <batchcast/cuda/host_pin.hpp>
 #include "gpu_support.hpp"
 
 #include <batchcast/batchcast.hpp>

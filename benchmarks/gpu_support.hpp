@@ -2,9 +2,9 @@
 // Copyright 2026 the batchcast authors
 #pragma once
 
-#include "cuda/device_memory.hpp"
-#include "cuda/driver.hpp"
-#include "cuda/stream.hpp"
+#include <batchcast/cuda/device_memory.hpp>
+#include <batchcast/cuda/driver.hpp>
+#include <batchcast/cuda/stream.hpp>
 
 #include <batchcast/core/error.hpp>
 #include <batchcast/core/schema.hpp>

@@ -4,7 +4,7 @@
 
 #include "cli/command.hpp"
 #include "cli/console.hpp"
-#include "cuda/device.hpp"
+#include <batchcast/cuda/device.hpp>
 
 #include <batchcast/version.hpp>
 

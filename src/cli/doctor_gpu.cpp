@@ -3,7 +3,7 @@
 #include <batchcast/join/trust.hpp>
 #include "cli/console.hpp"
 #include "cli/doctor.hpp"
-#include "cuda/device.hpp"
+#include <batchcast/cuda/device.hpp>
 #include "cuda/finish_kernel.hpp"
 #include "cuda/probe.hpp"
 

@@ -8,3 +8,5 @@
 #include <batchcast/consumer/attachment_newest.ipp>
 #include <batchcast/consumer/attachment_release.ipp>
 #include <batchcast/consumer/consumer.ipp>
+#include <batchcast/consumer/delivery.ipp>
+#include <batchcast/consumer/release_poller.ipp>

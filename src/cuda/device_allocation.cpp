@@ -2,7 +2,7 @@
 // Copyright 2026 the batchcast authors
 #include "cuda/device_allocation.hpp"
 
-#include "cuda/driver.hpp"
+#include <batchcast/cuda/driver.hpp>
 
 #include <fcntl.h>
 

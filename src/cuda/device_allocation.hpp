@@ -2,7 +2,7 @@
 // Copyright 2026 the batchcast authors
 #pragma once
 
-#include "cuda/device_memory.hpp"
+#include <batchcast/cuda/device_memory.hpp>
 
 #include <batchcast/core/file_descriptor.hpp>
 

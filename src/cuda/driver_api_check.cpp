@@ -4,8 +4,8 @@
 // Compares driver_api.hpp with cuda.h, in builds that have one; makes no code.
 #include <cuda.h>
 
-#include "cuda/driver.hpp"
-#include "cuda/driver_api.hpp"
+#include <batchcast/cuda/driver.hpp>
+#include <batchcast/cuda/driver_api.hpp>
 
 #include <cstddef>
 #include <type_traits>

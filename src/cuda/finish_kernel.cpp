@@ -2,7 +2,7 @@
 // Copyright 2026 the batchcast authors
 #include "cuda/finish_kernel.hpp"
 
-#include "cuda/driver.hpp"
+#include <batchcast/cuda/driver.hpp>
 
 #include <batchcast/core/assert.hpp>
 #include <batchcast/core/error.hpp>

@@ -2,10 +2,10 @@
 // Copyright 2026 the batchcast authors
 #include "cuda/probe.hpp"
 
-#include "cuda/device.hpp"
+#include <batchcast/cuda/device.hpp>
+#include <batchcast/cuda/device_memory.hpp>
+#include <batchcast/cuda/host_pin.hpp>
 #include "cuda/device_allocation.hpp"
-#include "cuda/device_memory.hpp"
-#include "cuda/host_pin.hpp"
 
 #include <batchcast/core/error.hpp>
 #include <batchcast/core/file_descriptor.hpp>

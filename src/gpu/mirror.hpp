@@ -2,7 +2,7 @@
 // Copyright 2026 the batchcast authors
 #pragma once
 
-#include "cuda/device.hpp"
+#include <batchcast/cuda/device.hpp>
 #include "gpu/mirror_copier.hpp"
 #include "gpu/mirror_pins.hpp"
 #include "gpu/mirror_source.hpp"

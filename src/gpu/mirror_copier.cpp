@@ -2,7 +2,7 @@
 // Copyright 2026 the batchcast authors
 #include "gpu/mirror_copier.hpp"
 
-#include "cuda/host_pin.hpp"
+#include <batchcast/cuda/host_pin.hpp>
 
 #include <batchcast/core/assert.hpp>
 

@@ -2,8 +2,8 @@
 // Copyright 2026 the batchcast authors
 #pragma once
 
-#include "cuda/device_memory.hpp"
-#include "cuda/stream.hpp"
+#include <batchcast/cuda/device_memory.hpp>
+#include <batchcast/cuda/stream.hpp>
 #include "gpu/device_ring_layout.hpp"
 
 #include <batchcast/device_stage.hpp>

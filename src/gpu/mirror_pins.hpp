@@ -2,7 +2,7 @@
 // Copyright 2026 the batchcast authors
 #pragma once
 
-#include "cuda/host_pin.hpp"
+#include <batchcast/cuda/host_pin.hpp>
 
 #include <batchcast/core/log.hpp>
 #include <batchcast/ring/window.hpp>

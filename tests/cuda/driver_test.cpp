@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the batchcast authors
-#include "cuda/driver.hpp"
+#include <batchcast/cuda/driver.hpp>
 
 #include "../catch.hpp"
 #include "cuda/device_allocation.hpp"
-#include "cuda/device_memory.hpp"
-#include "cuda/host_pin.hpp"
-#include "cuda/stream.hpp"
+#include <batchcast/cuda/device_memory.hpp>
+#include <batchcast/cuda/host_pin.hpp>
+#include <batchcast/cuda/stream.hpp>
 #include "fake.hpp"
 
 #include <batchcast/core/error.hpp>

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the batchcast authors
-#include "cuda/stream.hpp"
+#include <batchcast/cuda/stream.hpp>
 
 #include "../catch.hpp"
-#include "cuda/device_memory.hpp"
-#include "cuda/host_pin.hpp"
+#include <batchcast/cuda/device_memory.hpp>
+#include <batchcast/cuda/host_pin.hpp>
 #include "fake.hpp"
 
 #include <batchcast/core/error.hpp>

@@ -2,7 +2,7 @@
 // Copyright 2026 the batchcast authors
 
 // Ours first: driver_api_check.cpp has them the other way round.
-#include "cuda/driver.hpp"
+#include <batchcast/cuda/driver.hpp>
 //
 #include <cuda.h>
 

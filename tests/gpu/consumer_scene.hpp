@@ -4,8 +4,8 @@
 
 #include <batchcast/consumer/host_copy.hpp>
 #include "../cuda/fake.hpp"
-#include "cuda/device_memory.hpp"
-#include "cuda/stream.hpp"
+#include <batchcast/cuda/device_memory.hpp>
+#include <batchcast/cuda/stream.hpp>
 
 #include <batchcast/batchcast.hpp>
 

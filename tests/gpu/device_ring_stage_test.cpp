@@ -4,8 +4,8 @@
 
 #include <batchcast/core/error.hpp>
 
-#include "cuda/driver.hpp"
-#include "cuda/stream.hpp"
+#include <batchcast/cuda/driver.hpp>
+#include <batchcast/cuda/stream.hpp>
 
 #include <atomic>
 

@@ -8,7 +8,7 @@
 #include <batchcast/ring/reader.hpp>
 #include <batchcast/ring/writer.hpp>
 
-#include "cuda/device_memory.hpp"
+#include <batchcast/cuda/device_memory.hpp>
 #include "further_ring.hpp"
 
 #include <unistd.h>

@@ -2,8 +2,8 @@
 // Copyright 2026 the batchcast authors
 #include "../multiprocess/process.hpp"
 #include "cuda/device_allocation.hpp"
-#include "cuda/device_memory.hpp"
-#include "cuda/stream.hpp"
+#include <batchcast/cuda/device_memory.hpp>
+#include <batchcast/cuda/stream.hpp>
 #include "handed_over.hpp"
 
 #include <cstdint>

@@ -2,9 +2,9 @@
 // Copyright 2026 the batchcast authors
 #include "../catch.hpp"
 #include "../multiprocess/process.hpp"
-#include "cuda/device_memory.hpp"
-#include "cuda/host_pin.hpp"
-#include "cuda/stream.hpp"
+#include <batchcast/cuda/device_memory.hpp>
+#include <batchcast/cuda/host_pin.hpp>
+#include <batchcast/cuda/stream.hpp>
 
 #include <batchcast/core/clock.hpp>
 #include <batchcast/core/error.hpp>

@@ -7,8 +7,8 @@
 #include "../catch.hpp"
 #include "../fake_cuda/control.hpp"
 #include "consume.hpp"
-#include "cuda/device_memory.hpp"
-#include "cuda/stream.hpp"
+#include <batchcast/cuda/device_memory.hpp>
+#include <batchcast/cuda/stream.hpp>
 #include "process.hpp"
 #include "serve.hpp"
 #include "start_support.hpp"

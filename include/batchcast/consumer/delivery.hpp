@@ -80,3 +80,7 @@ class Delivery {
 [[nodiscard]] std::unique_ptr<Delivery> make_delivery(unsigned device);
 
 }  // namespace batchcast::detail
+
+#ifndef BATCHCAST_COMPILED
+#include <batchcast/consumer/delivery.ipp>
+#endif

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the batchcast authors
 //
-// copies STREAM LIBRARY LIBRARY: two hidden copies of batchcast in one process, each with a consumer
-// and a fault handler of its own. Both write into their batches; one is closed, the other goes on;
-// the first comes back.
+// copies STREAM LIBRARY LIBRARY: two hidden copies of batchcast in one process, each with a
+// consumer and a fault handler of its own. Both write into their batches; one is closed, the other
+// goes on; the first comes back.
 #include <dlfcn.h>
 
 #include <cstdio>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the batchcast authors
 //
-// A library with a hidden copy of batchcast's headers in it, as a Python extension or a plug-in has.
+// A library with a hidden copy of batchcast's headers in it, as a Python extension or a plug-in
+// has.
 #include <batchcast/consumer.hpp>
 
 #include <cstdint>

@@ -2,7 +2,7 @@
 // Copyright 2026 the batchcast authors
 #pragma once
 
-#include "cuda/stream.hpp"
+#include <batchcast/cuda/stream.hpp>
 
 #include <batchcast/ring/fork_guard.hpp>
 
@@ -106,3 +106,7 @@ class ReleasePoller {
 };
 
 }  // namespace batchcast::detail
+
+#ifndef BATCHCAST_COMPILED
+#include <batchcast/consumer/release_poller.ipp>
+#endif

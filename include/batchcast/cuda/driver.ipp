@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the batchcast authors
-#include "cuda/driver.hpp"
+#pragma once
+
+#include <batchcast/cuda/driver.hpp>
 
 #include <batchcast/core/error.hpp>
+#include <batchcast/core/inline.hpp>
 
 #include <dlfcn.h>
 #include <unistd.h>
@@ -96,29 +99,29 @@ inline std::string amount(std::uint64_t bytes) {
 
 }  // namespace driver_detail
 
-bool Driver::of_this_process() const noexcept { return getpid() == process; }
+BATCHCAST_INLINE bool Driver::of_this_process() const noexcept { return getpid() == process; }
 
-const Driver* find_driver() {
+BATCHCAST_INLINE const Driver* find_driver() {
   const driver_detail::Loaded& found = driver_detail::loaded();
   return found.driver && found.driver->of_this_process() ? &*found.driver : nullptr;
 }
 
-const Driver& need_driver() {
+BATCHCAST_INLINE const Driver& need_driver() {
   const driver_detail::Loaded& found = driver_detail::loaded();
   if (!found.driver) throw GpuUnavailable("batchcast: " + found.why_not);
   if (!found.driver->of_this_process()) throw Forked(driver_detail::forked_text);
   return *found.driver;
 }
 
-std::string why_no_driver() {
+BATCHCAST_INLINE std::string why_no_driver() {
   const driver_detail::Loaded& found = driver_detail::loaded();
   return found.driver && !found.driver->of_this_process() ? driver_detail::forked_text
                                                           : found.why_not;
 }
 
-int driver_version() noexcept { return driver_detail::loaded().version; }
+BATCHCAST_INLINE int driver_version() noexcept { return driver_detail::loaded().version; }
 
-std::string reason(const Driver& driver, CUresult result) {
+BATCHCAST_INLINE std::string reason(const Driver& driver, CUresult result) {
   const char* name = nullptr;
   const char* text = nullptr;
   if (driver.get_error_name(result, &name) != CUDA_SUCCESS || name == nullptr) {
@@ -128,8 +131,8 @@ std::string reason(const Driver& driver, CUresult result) {
   return std::string(name) + " (" + text + ")";
 }
 
-void fail(const Driver& driver, CUresult result, const char* call, const std::string& what,
-          const std::string& cure) {
+BATCHCAST_INLINE void fail(const Driver& driver, CUresult result, const char* call,
+                           const std::string& what, const std::string& cure) {
   if (!driver.of_this_process()) {
     throw Forked(std::string(call) + ": " + driver_detail::forked_text);
   }
@@ -137,8 +140,8 @@ void fail(const Driver& driver, CUresult result, const char* call, const std::st
                  reason(driver, result) + (cure.empty() ? "" : "; " + cure));
 }
 
-void check_memory(const Device& device, CUresult result, const char* call, const std::string& what,
-                  std::uint64_t bytes) {
+BATCHCAST_INLINE void check_memory(const Device& device, CUresult result, const char* call,
+                                   const std::string& what, std::uint64_t bytes) {
   if (result != CUDA_ERROR_OUT_OF_MEMORY) {
     check(device, result, call);
     return;

@@ -85,3 +85,7 @@ class Device {
 };
 
 }  // namespace batchcast::cuda
+
+#ifndef BATCHCAST_COMPILED
+#include <batchcast/cuda/device.ipp>
+#endif

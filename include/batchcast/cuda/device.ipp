@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the batchcast authors
-#include "cuda/device.hpp"
+#pragma once
 
-#include "cuda/driver.hpp"
+#include <batchcast/cuda/device.hpp>
+
+#include <batchcast/core/inline.hpp>
+#include <batchcast/cuda/driver.hpp>
 
 #include <batchcast/core/error.hpp>
 
@@ -117,11 +120,11 @@ inline std::string what_is_visible(const std::vector<DeviceInfo>& all) {
 
 }  // namespace device_detail
 
-std::string name_of(const DeviceInfo& device) {
+BATCHCAST_INLINE std::string name_of(const DeviceInfo& device) {
   return "cuda:" + std::to_string(device.number) + " (" + device.name + ")";
 }
 
-std::vector<DeviceInfo> list_devices() {
+BATCHCAST_INLINE std::vector<DeviceInfo> list_devices() {
   std::vector<DeviceInfo> all;
   const Driver* driver = find_driver();
   if (driver == nullptr) return all;
@@ -133,7 +136,7 @@ std::vector<DeviceInfo> list_devices() {
   return all;
 }
 
-std::shared_ptr<Device> Device::open(unsigned number) {
+BATCHCAST_INLINE std::shared_ptr<Device> Device::open(unsigned number) {
   const Driver& driver = need_driver();
   if (number >= device_detail::count_of(driver)) {
     throw GpuUnavailable("batchcast: there is no cuda:" + std::to_string(number) +
@@ -145,7 +148,7 @@ std::shared_ptr<Device> Device::open(unsigned number) {
       new Device(driver, device_detail::look_at(driver, number, handle), handle));
 }
 
-std::shared_ptr<Device> Device::open_uuid(const std::string& uuid) {
+BATCHCAST_INLINE std::shared_ptr<Device> Device::open_uuid(const std::string& uuid) {
   const Driver& driver = need_driver();
   const std::vector<DeviceInfo> all = device_detail::look_at_usable(driver);
   for (const DeviceInfo& info : all) {
@@ -157,7 +160,7 @@ std::shared_ptr<Device> Device::open_uuid(const std::string& uuid) {
                        device_detail::what_is_visible(all));
 }
 
-Device::Device(const Driver& driver, DeviceInfo info, int handle)
+BATCHCAST_INLINE Device::Device(const Driver& driver, DeviceInfo info, int handle)
     : driver_(driver), info_(std::move(info)), handle_(handle) {
   CUcontext context = nullptr;
   check(driver, driver.device_primary_ctx_retain(&context, handle), "cuDevicePrimaryCtxRetain",
@@ -165,11 +168,11 @@ Device::Device(const Driver& driver, DeviceInfo info, int handle)
   context_ = context;
 }
 
-Device::~Device() {
+BATCHCAST_INLINE Device::~Device() {
   if (driver_.of_this_process()) driver_.device_primary_ctx_release(handle_);
 }
 
-std::uint64_t Device::free_bytes() const {
+BATCHCAST_INLINE std::uint64_t Device::free_bytes() const {
   const Current current(*this);
   std::size_t free = 0;
   std::size_t total = 0;
@@ -177,12 +180,12 @@ std::uint64_t Device::free_bytes() const {
   return free;
 }
 
-Device::Current::Current(const Device& device) : device_(device) {
+BATCHCAST_INLINE Device::Current::Current(const Device& device) : device_(device) {
   check(device, device.driver().ctx_push_current(static_cast<CUcontext>(device.context())),
         "cuCtxPushCurrent");
 }
 
-Device::Current::~Current() {
+BATCHCAST_INLINE Device::Current::~Current() {
   CUcontext popped = nullptr;
   device_.driver().ctx_pop_current(&popped);
 }

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the batchcast authors
+#pragma once
+
 #include <batchcast/consumer/delivery.hpp>
 
-#include "cuda/device_memory.hpp"
-#include "cuda/host_pin.hpp"
-#include "cuda/stream.hpp"
-#include "gpu/release_poller.hpp"
+#include <batchcast/consumer/release_poller.hpp>
+#include <batchcast/core/inline.hpp>
+#include <batchcast/cuda/device_memory.hpp>
+#include <batchcast/cuda/host_pin.hpp>
+#include <batchcast/cuda/stream.hpp>
 
 #include <batchcast/core/error.hpp>
 
@@ -72,7 +75,7 @@ class GpuDelivery final : public Delivery {
   TicketPool tickets_;
 };
 
-Delivery::Mapped GpuDelivery::map(Offer offer) {
+BATCHCAST_INLINE Delivery::Mapped GpuDelivery::map(Offer offer) {
   const bool legacy = offer.kind == SegmentKind::cuda_ipc;
   const cuda::DeviceSegment::Request request = {
       "field `" + offer.field + "` of stream `" + offer.stream + "`", offer.bytes};
@@ -82,7 +85,7 @@ Delivery::Mapped GpuDelivery::map(Offer offer) {
   return {segments_.back().data(), segments_.back().mapped_twice()};
 }
 
-void GpuDelivery::check_that_it_pins() const {
+BATCHCAST_INLINE void GpuDelivery::check_that_it_pins() const {
   if (device_->info().registers_read_only) return;
   throw GpuUnavailable(
       "batchcast: the driver of " + name_ +
@@ -92,7 +95,7 @@ void GpuDelivery::check_that_it_pins() const {
       std::to_string(device_->info().number) + "\", where the producer serves the stream there.");
 }
 
-std::byte* GpuDelivery::buffer(std::size_t slot, std::uint64_t bytes) {
+BATCHCAST_INLINE std::byte* GpuDelivery::buffer(std::size_t slot, std::uint64_t bytes) {
   if (slot >= buffers_.size()) buffers_.resize(slot + 1);
   cuda::DeviceBuffer& kept = buffers_[slot];
   if (kept.bytes() < bytes) {
@@ -104,16 +107,16 @@ std::byte* GpuDelivery::buffer(std::size_t slot, std::uint64_t bytes) {
   return kept.data();
 }
 
-void GpuDelivery::copy_out(std::byte* to, const FieldWindow& window, std::uint64_t position,
-                           std::uint64_t samples) {
+BATCHCAST_INLINE void GpuDelivery::copy_out(std::byte* to, const FieldWindow& window,
+                                            std::uint64_t position, std::uint64_t samples) {
   const std::uint64_t index = position % window.capacity;
   const std::uint64_t before_end = std::min(samples, window.capacity - index);
   copy_piece(to, window, index, before_end);
   copy_piece(to + before_end * window.sample_bytes, window, 0, samples - before_end);
 }
 
-void GpuDelivery::copy_piece(std::byte* to, const FieldWindow& window, std::uint64_t index,
-                             std::uint64_t samples) {
+BATCHCAST_INLINE void GpuDelivery::copy_piece(std::byte* to, const FieldWindow& window,
+                                              std::uint64_t index, std::uint64_t samples) {
   if (samples == 0) return;
   const std::byte* const from = window.base + index * window.stride_bytes;
   if (window.stride_bytes == window.sample_bytes) {
@@ -130,8 +133,8 @@ void GpuDelivery::copy_piece(std::byte* to, const FieldWindow& window, std::uint
   copies().copy_rows(rows);
 }
 
-void GpuDelivery::when_passed(std::span<void* const> streams, void* context,
-                              void (*done)(void* context) noexcept) noexcept {
+BATCHCAST_INLINE void GpuDelivery::when_passed(std::span<void* const> streams, void* context,
+                                               void (*done)(void* context) noexcept) noexcept {
   if (poller_.stopped()) return;
   Ticket& ticket = tickets_.take();
   ticket.begin(context, done);
@@ -143,7 +146,7 @@ void GpuDelivery::when_passed(std::span<void* const> streams, void* context,
   }
 }
 
-std::unique_ptr<Delivery> make_delivery(unsigned device) {
+BATCHCAST_INLINE std::unique_ptr<Delivery> make_delivery(unsigned device) {
   // First the driver, which then ends after the thread that uses it.
   std::shared_ptr<cuda::Device> opened = cuda::Device::open(device);
   return std::make_unique<GpuDelivery>(std::move(opened), ReleasePoller::of_process());

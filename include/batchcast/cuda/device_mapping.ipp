@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the batchcast authors
-#include "cuda/device_mapping.hpp"
+#pragma once
 
-#include "cuda/driver.hpp"
+#include <batchcast/cuda/device_mapping.hpp>
+
+#include <batchcast/core/inline.hpp>
+#include <batchcast/cuda/driver.hpp>
 
 #include <batchcast/core/error.hpp>
 
 namespace batchcast::cuda {
 
-DeviceMapping::~DeviceMapping() {
+BATCHCAST_INLINE DeviceMapping::~DeviceMapping() {
   quietly(*device_, [this](const Driver& driver) {
     for (unsigned i = 0; i < mappings_; ++i) driver.mem_unmap(base_ + i * bytes_, bytes_);
     if (base_ != 0) driver.mem_address_free(base_, 2 * bytes_);
@@ -16,12 +19,12 @@ DeviceMapping::~DeviceMapping() {
   });
 }
 
-void DeviceMapping::take(std::uint64_t handle) noexcept {
+BATCHCAST_INLINE void DeviceMapping::take(std::uint64_t handle) noexcept {
   handle_ = handle;
   has_handle_ = true;
 }
 
-void DeviceMapping::import(int descriptor) {
+BATCHCAST_INLINE void DeviceMapping::import(int descriptor) {
   const auto as_handle = reinterpret_cast<void*>(static_cast<std::uintptr_t>(descriptor));
   CUmemGenericAllocationHandle handle = 0;
   const CUresult result = device_->driver().mem_import_from_shareable_handle(
@@ -36,7 +39,7 @@ void DeviceMapping::import(int descriptor) {
   imported_ = true;
 }
 
-void DeviceMapping::map() {
+BATCHCAST_INLINE void DeviceMapping::map() {
   const Driver& driver = device_->driver();
   CUdeviceptr base = 0;
   check_memory(*device_, driver.mem_address_reserve(&base, 2 * bytes_, 0, 0, 0),
@@ -53,15 +56,15 @@ void DeviceMapping::map() {
   }
 }
 
-bool DeviceMapping::try_access(DeviceAccess access) {
+BATCHCAST_INLINE bool DeviceMapping::try_access(DeviceAccess access) {
   return access_result(access) == CUDA_SUCCESS;
 }
 
-void DeviceMapping::set_access(DeviceAccess access) {
+BATCHCAST_INLINE void DeviceMapping::set_access(DeviceAccess access) {
   check(*device_, static_cast<CUresult>(access_result(access)), "cuMemSetAccess");
 }
 
-unsigned DeviceMapping::access_result(DeviceAccess access) {
+BATCHCAST_INLINE unsigned DeviceMapping::access_result(DeviceAccess access) {
   CUmemAccessDesc wanted{};
   wanted.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
   wanted.location.id = device_->handle();

@@ -2,8 +2,8 @@
 // Copyright 2026 the batchcast authors
 #pragma once
 
-#include "cuda/device.hpp"
-#include "cuda/device_mapping.hpp"
+#include <batchcast/cuda/device.hpp>
+#include <batchcast/cuda/device_mapping.hpp>
 
 #include <batchcast/core/file_descriptor.hpp>
 
@@ -86,3 +86,7 @@ class DeviceBuffer {
 };
 
 }  // namespace batchcast::cuda
+
+#ifndef BATCHCAST_COMPILED
+#include <batchcast/cuda/device_memory.ipp>
+#endif

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the batchcast authors
-#include "cuda/stream.hpp"
+#pragma once
 
-#include "cuda/driver.hpp"
+#include <batchcast/cuda/stream.hpp>
+
+#include <batchcast/core/inline.hpp>
+#include <batchcast/cuda/driver.hpp>
 
 namespace batchcast::cuda {
 namespace stream_detail {
@@ -28,7 +31,8 @@ class OutsideCaptures {
 
 }  // namespace stream_detail
 
-Event::Event(std::shared_ptr<Device> device) : device_(std::move(device)), handle_(nullptr) {
+BATCHCAST_INLINE Event::Event(std::shared_ptr<Device> device)
+    : device_(std::move(device)), handle_(nullptr) {
   const Device::Current current(*device_);
   CUevent event = nullptr;
   check(*device_,
@@ -37,13 +41,13 @@ Event::Event(std::shared_ptr<Device> device) : device_(std::move(device)), handl
   handle_ = event;
 }
 
-Event::~Event() {
+BATCHCAST_INLINE Event::~Event() {
   if (handle_ == nullptr) return;
   quietly(*device_,
           [this](const Driver& driver) { driver.event_destroy(stream_detail::event_of(handle_)); });
 }
 
-void Event::record(void* stream) {
+BATCHCAST_INLINE void Event::record(void* stream) {
   const Device::Current current(*device_);  // the default streams are the current context's
   check(*device_,
         device_->driver().event_record(stream_detail::event_of(handle_),
@@ -51,7 +55,7 @@ void Event::record(void* stream) {
         "cuEventRecord");
 }
 
-bool Event::passed() const {
+BATCHCAST_INLINE bool Event::passed() const {
   const Device::Current current(*device_);
   const stream_detail::OutsideCaptures outside(device_->driver());
   const CUresult result = device_->driver().event_query(stream_detail::event_of(handle_));
@@ -60,13 +64,14 @@ bool Event::passed() const {
   return true;
 }
 
-void Event::wait() const {
+BATCHCAST_INLINE void Event::wait() const {
   const Device::Current current(*device_);
   check(*device_, device_->driver().event_synchronize(stream_detail::event_of(handle_)),
         "cuEventSynchronize");
 }
 
-Stream::Stream(std::shared_ptr<Device> device) : device_(std::move(device)), handle_(nullptr) {
+BATCHCAST_INLINE Stream::Stream(std::shared_ptr<Device> device)
+    : device_(std::move(device)), handle_(nullptr) {
   const Device::Current current(*device_);
   CUstream stream = nullptr;
   check(*device_, device_->driver().stream_create(&stream, CU_STREAM_NON_BLOCKING),
@@ -74,7 +79,7 @@ Stream::Stream(std::shared_ptr<Device> device) : device_(std::move(device)), han
   handle_ = stream;
 }
 
-Stream::~Stream() {
+BATCHCAST_INLINE Stream::~Stream() {
   if (handle_ == nullptr) return;
   quietly(*device_, [this](const Driver& driver) {
     driver.stream_synchronize(stream_detail::stream_of(handle_));
@@ -82,7 +87,8 @@ Stream::~Stream() {
   });
 }
 
-void Stream::copy_to_device(std::byte* device_to, const std::byte* host_from, std::uint64_t bytes) {
+BATCHCAST_INLINE void Stream::copy_to_device(std::byte* device_to, const std::byte* host_from,
+                                             std::uint64_t bytes) {
   if (bytes == 0) return;
   const Device::Current current(*device_);
   check(*device_,
@@ -91,7 +97,8 @@ void Stream::copy_to_device(std::byte* device_to, const std::byte* host_from, st
         "cuMemcpyHtoDAsync");
 }
 
-void Stream::copy_to_host(std::byte* host_to, const std::byte* device_from, std::uint64_t bytes) {
+BATCHCAST_INLINE void Stream::copy_to_host(std::byte* host_to, const std::byte* device_from,
+                                           std::uint64_t bytes) {
   if (bytes == 0) return;
   const Device::Current current(*device_);
   check(*device_,
@@ -100,12 +107,12 @@ void Stream::copy_to_host(std::byte* host_to, const std::byte* device_from, std:
         "cuMemcpyDtoHAsync");
 }
 
-void Stream::copy_on_device(std::byte* device_to, const std::byte* device_from,
-                            std::uint64_t bytes) {
+BATCHCAST_INLINE void Stream::copy_on_device(std::byte* device_to, const std::byte* device_from,
+                                             std::uint64_t bytes) {
   cuda::copy_on_device(*device_, handle_, device_to, device_from, bytes);
 }
 
-void Stream::copy_rows(const Rows& rows) {
+BATCHCAST_INLINE void Stream::copy_rows(const Rows& rows) {
   if (rows.rows == 0 || rows.row_bytes == 0) return;
   CUDA_MEMCPY2D copy{};
   copy.srcPitch = rows.from_stride_bytes;
@@ -126,7 +133,7 @@ void Stream::copy_rows(const Rows& rows) {
         "cuMemcpy2DAsync");
 }
 
-void Stream::wait_for(const Event& event) {
+BATCHCAST_INLINE void Stream::wait_for(const Event& event) {
   const Device::Current current(*device_);
   check(*device_,
         device_->driver().stream_wait_event(stream_detail::stream_of(handle_),
@@ -135,21 +142,21 @@ void Stream::wait_for(const Event& event) {
         "cuStreamWaitEvent");
 }
 
-void Stream::wait() const {
+BATCHCAST_INLINE void Stream::wait() const {
   const Device::Current current(*device_);
   check(*device_, device_->driver().stream_synchronize(stream_detail::stream_of(handle_)),
         "cuStreamSynchronize");
 }
 
-void wait_quietly(const Device& device, void* stream) noexcept {
+BATCHCAST_INLINE void wait_quietly(const Device& device, void* stream) noexcept {
   quietly(device, [stream](const Driver& driver) {
     const stream_detail::OutsideCaptures outside(driver);
     driver.stream_synchronize(stream_detail::stream_of(stream));
   });
 }
 
-void copy_on_device(const Device& device, void* stream, std::byte* device_to,
-                    const std::byte* device_from, std::uint64_t bytes) {
+BATCHCAST_INLINE void copy_on_device(const Device& device, void* stream, std::byte* device_to,
+                                     const std::byte* device_from, std::uint64_t bytes) {
   if (bytes == 0) return;
   const Device::Current current(device);
   check(device,

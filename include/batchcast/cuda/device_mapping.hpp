@@ -2,7 +2,7 @@
 // Copyright 2026 the batchcast authors
 #pragma once
 
-#include "cuda/device.hpp"
+#include <batchcast/cuda/device.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -55,3 +55,7 @@ class DeviceMapping {
 };
 
 }  // namespace batchcast::cuda
+
+#ifndef BATCHCAST_COMPILED
+#include <batchcast/cuda/device_mapping.ipp>
+#endif

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the batchcast authors
-#include "cuda/host_pin.hpp"
+#pragma once
 
-#include "cuda/driver.hpp"
+#include <batchcast/cuda/host_pin.hpp>
+
+#include <batchcast/core/inline.hpp>
+#include <batchcast/cuda/driver.hpp>
 
 #include <batchcast/core/error.hpp>
 
@@ -37,7 +40,8 @@ inline void unregister(const Device& device, const std::vector<std::byte*>& piec
 
 }  // namespace pin_detail
 
-HostPin::HostPin(std::shared_ptr<Device> device, const Range& range) : device_(std::move(device)) {
+BATCHCAST_INLINE HostPin::HostPin(std::shared_ptr<Device> device, const Range& range)
+    : device_(std::move(device)) {
   if (range.read_only && !device_->info().registers_read_only) {
     throw GpuError(name_of(device_->info()) +
                    " cannot page-lock memory that is mapped read-only: do without pin, or take a "
@@ -64,7 +68,7 @@ HostPin::HostPin(std::shared_ptr<Device> device, const Range& range) : device_(s
   }
 }
 
-HostPin::~HostPin() {
+BATCHCAST_INLINE HostPin::~HostPin() {
   if (!pieces_.empty()) pin_detail::unregister(*device_, pieces_);
 }
 

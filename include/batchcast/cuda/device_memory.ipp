@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the batchcast authors
-#include "cuda/device_memory.hpp"
+#pragma once
 
-#include "cuda/driver.hpp"
+#include <batchcast/cuda/device_memory.hpp>
+
+#include <batchcast/core/inline.hpp>
+#include <batchcast/cuda/driver.hpp>
 
 #include <batchcast/core/error.hpp>
 
@@ -26,8 +29,9 @@ inline bool from_hex(const std::string& hex, CUipcMemHandle& handle) {
 
 }  // namespace memory_detail
 
-DeviceSegment DeviceSegment::adopt(std::shared_ptr<Device> device, const Request& request,
-                                   FileDescriptor descriptor) {
+BATCHCAST_INLINE DeviceSegment DeviceSegment::adopt(std::shared_ptr<Device> device,
+                                                    const Request& request,
+                                                    FileDescriptor descriptor) {
   DeviceSegment segment(std::move(device), request.bytes);
   const Device::Current current(*segment.device_);
   auto mapping = std::make_unique<DeviceMapping>(segment.device_, request.name, request.bytes);
@@ -42,8 +46,9 @@ DeviceSegment DeviceSegment::adopt(std::shared_ptr<Device> device, const Request
   return segment;
 }
 
-DeviceSegment DeviceSegment::adopt_legacy(std::shared_ptr<Device> device, const Request& request,
-                                          const std::string& hex_handle) {
+BATCHCAST_INLINE DeviceSegment DeviceSegment::adopt_legacy(std::shared_ptr<Device> device,
+                                                           const Request& request,
+                                                           const std::string& hex_handle) {
   DeviceSegment segment(std::move(device), request.bytes);
   const Device& on = *segment.device_;
   CUipcMemHandle handle{};
@@ -64,14 +69,14 @@ DeviceSegment DeviceSegment::adopt_legacy(std::shared_ptr<Device> device, const 
   return segment;
 }
 
-DeviceSegment::~DeviceSegment() {
+BATCHCAST_INLINE DeviceSegment::~DeviceSegment() {
   if (opened_ == nullptr) return;
   quietly(*device_,
           [this](const Driver& driver) { driver.ipc_close_mem_handle(address_of(opened_)); });
 }
 
-DeviceBuffer::DeviceBuffer(std::shared_ptr<Device> device, std::uint64_t bytes,
-                           const std::string& name)
+BATCHCAST_INLINE DeviceBuffer::DeviceBuffer(std::shared_ptr<Device> device, std::uint64_t bytes,
+                                            const std::string& name)
     : device_(std::move(device)), bytes_(bytes) {
   if (bytes == 0) return;
   const Device::Current current(*device_);
@@ -80,7 +85,7 @@ DeviceBuffer::DeviceBuffer(std::shared_ptr<Device> device, std::uint64_t bytes,
   data_ = reinterpret_cast<std::byte*>(base);
 }
 
-DeviceBuffer::~DeviceBuffer() {
+BATCHCAST_INLINE DeviceBuffer::~DeviceBuffer() {
   if (data_ == nullptr) return;
   quietly(*device_, [this](const Driver& driver) { driver.mem_free(address_of(data_)); });
 }

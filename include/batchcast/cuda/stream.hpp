@@ -2,7 +2,7 @@
 // Copyright 2026 the batchcast authors
 #pragma once
 
-#include "cuda/device.hpp"
+#include <batchcast/cuda/device.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -82,3 +82,7 @@ void copy_on_device(const Device& device, void* stream, std::byte* device_to,
                     const std::byte* device_from, std::uint64_t bytes);
 
 }  // namespace batchcast::cuda
+
+#ifndef BATCHCAST_COMPILED
+#include <batchcast/cuda/stream.ipp>
+#endif

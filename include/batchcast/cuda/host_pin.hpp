@@ -2,7 +2,7 @@
 // Copyright 2026 the batchcast authors
 #pragma once
 
-#include "cuda/device.hpp"
+#include <batchcast/cuda/device.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -38,3 +38,7 @@ class HostPin {
 };
 
 }  // namespace batchcast::cuda
+
+#ifndef BATCHCAST_COMPILED
+#include <batchcast/cuda/host_pin.ipp>
+#endif

@@ -2,8 +2,8 @@
 // Copyright 2026 the batchcast authors
 #pragma once
 
-#include "cuda/device.hpp"
-#include "cuda/driver_api.hpp"
+#include <batchcast/cuda/device.hpp>
+#include <batchcast/cuda/driver_api.hpp>
 
 #include <sys/types.h>
 
@@ -84,3 +84,7 @@ void quietly(const Device& device, Undo&& undo) noexcept {
 }
 
 }  // namespace batchcast::cuda
+
+#ifndef BATCHCAST_COMPILED
+#include <batchcast/cuda/driver.ipp>
+#endif

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the batchcast authors
-#include "gpu/release_poller.hpp"
+#pragma once
 
+#include <batchcast/consumer/release_poller.hpp>
+
+#include <batchcast/core/inline.hpp>
 #include <batchcast/core/named_thread.hpp>
 
 #include <batchcast/core/clock.hpp>
@@ -37,20 +40,20 @@ inline void sleep_for(std::uint64_t ns) noexcept {
 
 // ---- tickets
 
-Ticket::Ticket(TicketPool& home, std::shared_ptr<cuda::Device> device)
+BATCHCAST_INLINE Ticket::Ticket(TicketPool& home, std::shared_ptr<cuda::Device> device)
     : home_(home), device_(std::move(device)) {}
 
-void Ticket::make_events() {
+BATCHCAST_INLINE void Ticket::make_events() {
   for (std::size_t i = 0; i < release_poller::events_at_first; ++i) events_.emplace_back(device_);
 }
 
-void Ticket::begin(void* context, void (*done)(void* context) noexcept) noexcept {
+BATCHCAST_INLINE void Ticket::begin(void* context, void (*done)(void* context) noexcept) noexcept {
   context_ = context;
   done_ = done;
   used_ = looked_at_ = 0;
 }
 
-void Ticket::add(void* stream) noexcept {
+BATCHCAST_INLINE void Ticket::add(void* stream) noexcept {
   try {
     if (used_ == events_.size()) events_.emplace_back(device_);
     events_[used_].record(stream);
@@ -62,7 +65,7 @@ void Ticket::add(void* stream) noexcept {
   }
 }
 
-bool Ticket::passed() noexcept {
+BATCHCAST_INLINE bool Ticket::passed() noexcept {
   for (; looked_at_ < used_; ++looked_at_) {
     try {
       if (!events_[looked_at_].passed()) return false;
@@ -73,14 +76,15 @@ bool Ticket::passed() noexcept {
   return true;
 }
 
-void Ticket::finish() noexcept {
+BATCHCAST_INLINE void Ticket::finish() noexcept {
   void* const context = context_;
   const auto done = done_;
   home_.put(*this);
   done(context);
 }
 
-TicketPool::TicketPool(std::shared_ptr<cuda::Device> device) : device_(std::move(device)) {
+BATCHCAST_INLINE TicketPool::TicketPool(std::shared_ptr<cuda::Device> device)
+    : device_(std::move(device)) {
   for (std::size_t i = 0; i < release_poller::tickets_at_first; ++i) {
     tickets_.push_back(std::make_unique<Ticket>(*this, device_));
     tickets_.back()->make_events();
@@ -88,7 +92,7 @@ TicketPool::TicketPool(std::shared_ptr<cuda::Device> device) : device_(std::move
   }
 }
 
-Ticket& TicketPool::take() {
+BATCHCAST_INLINE Ticket& TicketPool::take() {
   const std::lock_guard lock(mutex_);
   if (idle_.empty()) {
     // Its events come with its streams: where the GPU gives none any more, nobody here may throw.
@@ -101,14 +105,14 @@ Ticket& TicketPool::take() {
   return ticket;
 }
 
-void TicketPool::put(Ticket& ticket) noexcept {
+BATCHCAST_INLINE void TicketPool::put(Ticket& ticket) noexcept {
   const std::lock_guard lock(mutex_);
   idle_.push_back(&ticket);
 }
 
 // ---- the thread
 
-ReleasePoller& ReleasePoller::of_process() {
+BATCHCAST_INLINE ReleasePoller& ReleasePoller::of_process() {
   static ReleasePoller* const poller = new ReleasePoller;
   // After the driver's own, so that it goes before.
   static const struct Stop {
@@ -118,9 +122,10 @@ ReleasePoller& ReleasePoller::of_process() {
   return *poller;
 }
 
-ReleasePoller::ReleasePoller() : thread_(start_thread("bc-release", [this] { run(); })) {}
+BATCHCAST_INLINE ReleasePoller::ReleasePoller()
+    : thread_(start_thread("bc-release", [this] { run(); })) {}
 
-void ReleasePoller::stop() noexcept {
+BATCHCAST_INLINE void ReleasePoller::stop() noexcept {
   if (guard_.in_child()) return;  // the thread is the parent's
   {
     const std::lock_guard lock(mutex_);
@@ -131,7 +136,7 @@ void ReleasePoller::stop() noexcept {
   thread_.join();
 }
 
-void ReleasePoller::submit(Ticket& ticket) noexcept {
+BATCHCAST_INLINE void ReleasePoller::submit(Ticket& ticket) noexcept {
   ticket.next_ = nullptr;
   bool first = false;
   {
@@ -143,7 +148,7 @@ void ReleasePoller::submit(Ticket& ticket) noexcept {
   if (first) submitted_.notify_one();
 }
 
-void ReleasePoller::run() noexcept {
+BATCHCAST_INLINE void ReleasePoller::run() noexcept {
   ::prctl(PR_SET_TIMERSLACK, 1'000UL);  // else each short sleep lasts 50 µs longer
   std::uint64_t changed_ns = 0;
   for (;;) {
@@ -166,7 +171,7 @@ void ReleasePoller::run() noexcept {
 }
 
 /// Sleeps until there is something, unless something is pending.
-bool ReleasePoller::take_submitted() noexcept {
+BATCHCAST_INLINE bool ReleasePoller::take_submitted() noexcept {
   std::unique_lock lock(mutex_);
   if (first_pending_ == nullptr) {
     submitted_.wait(lock, [this] { return first_submitted_ != nullptr || stopped_; });
@@ -177,7 +182,7 @@ bool ReleasePoller::take_submitted() noexcept {
   return true;
 }
 
-bool ReleasePoller::look() noexcept {
+BATCHCAST_INLINE bool ReleasePoller::look() noexcept {
   bool any = false;
   for (Ticket** at = &first_pending_; *at != nullptr;) {
     Ticket& ticket = **at;
