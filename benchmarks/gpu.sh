@@ -242,7 +242,7 @@ handoff=$(binary gpu_handoff)
 copy=$(binary gpu_copy)
 train=$(binary gpu_train)
 if [ ! -x "$handoff" ] || [ ! -x "$copy" ]; then
-  die "no gpu_handoff or gpu_copy in $build_dir: was it built without CUDA?"
+  die "no gpu_handoff or gpu_copy in $build_dir: was it built without benchmarks?"
 fi
 [ -n "$train" ] || echo "gpu_train is left out: the build found no libtorch with CUDA" >&2
 gpu=$(nvidia-smi --query-gpu=name,driver_version --format=csv,noheader 2>/dev/null | head -n 1)
