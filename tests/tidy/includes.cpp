@@ -12,8 +12,9 @@ namespace {
 
 // Who may include whom. `cuda` is the driver's layer, `gpu` what is made of it, `gpu_absent` what
 // stands for both in a build without: the ends know these by headers of their own. `ends` are
-// producer, consumer and batch, which join data, ring and control; `map` is batchcast.hpp, which
-// includes everything but adapters; torch.hpp is the map of these.
+// producer, consumer and batch, which join data, ring and control; `start` is what the command does
+// for trainers that start a stream, and trainers themselves know nothing of it; `map` is
+// batchcast.hpp, which includes everything but adapters; torch.hpp is the map of these.
 const std::map<std::string, std::set<std::string>> edges = {
     {"core", {"core"}},
     {"data", {"core", "data"}},
@@ -23,9 +24,10 @@ const std::map<std::string, std::set<std::string>> edges = {
     {"gpu", {"core", "data", "ring", "control", "ends", "cuda", "gpu"}},
     {"gpu_absent", {"core", "data", "ring", "control", "ends", "cuda"}},
     {"ends", {"core", "data", "ring", "control", "ends"}},
+    {"start", {"core", "data", "ring", "control", "ends", "start"}},
     {"map", {"core", "data", "ring", "control", "ends"}},
     {"adapt", {"core", "data", "ring", "control", "ends", "map", "adapt"}},
-    {"cli", {"core", "data", "ring", "control", "ends", "cuda", "map", "cli"}},
+    {"cli", {"core", "data", "ring", "control", "ends", "start", "cuda", "map", "cli"}},
     {"python", {"core", "data", "ring", "control", "ends", "map", "python"}},
 };
 
