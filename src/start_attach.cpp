@@ -2,6 +2,7 @@
 // Copyright 2026 the batchcast authors
 #include "start_attach.hpp"
 
+#include "start.hpp"
 #include "start_command.hpp"
 #include "start_deadline.hpp"
 
@@ -21,32 +22,12 @@ constexpr int look_again_ms = 20;
 constexpr int attach_within_ms = 1'000;
 // A stream whose consumers have all it has ends within that time.
 constexpr int finished_stream_ends_ms = 1'000;
-constexpr const char* onlooker_name = "recipe-check";
 
-/// Null where another producer took over in between.
-std::shared_ptr<Attachment> attach_once(const ConsumerOptions& options, const Deadline& deadline,
-                                        std::string& checked) {
+std::shared_ptr<Attachment> attach_once(const ConsumerOptions& options, const Deadline& deadline) {
   ConsumerOptions once = options;
-  const auto attach = [&](bool only_looks) {
-    const int left_ms = deadline.left_ms();
-    once.observes = only_looks || options.observes;
-    once.placement = only_looks ? Placement() : options.placement;
-    once.pin = !only_looks && options.pin;
-    once.name = only_looks ? onlooker_name : options.name;  // its own stays free for itself
-    once.connect_timeout_ms = left_ms < 0 ? attach_within_ms : std::min(left_ms, attach_within_ms);
-    return Attachment::attach(once);
-  };
-  // A trainer that wants something else must not count for wait_for, nor hold up anybody while the
-  // source is opened: the first look is an onlooker's.
-  if (checked.empty()) {
-    const std::string recipe(attach(true)->board().recipe_json());
-    check_recipe(options.stream, recipe, options.start);
-    checked = recipe;
-  }
-  auto attachment = attach(false);
-  if (attachment->board().recipe_json() == checked) return attachment;
-  checked.clear();
-  return nullptr;
+  const int left_ms = deadline.left_ms();
+  once.connect_timeout_ms = left_ms < 0 ? attach_within_ms : std::min(left_ms, attach_within_ms);
+  return Attachment::attach(once);
 }
 
 /// A stream that is started for a trainer on a GPU is served there.
@@ -74,11 +55,17 @@ std::shared_ptr<Attachment> attach_to_stream(const ConsumerOptions& options) {
   const Deadline deadline(options.connect_timeout_ms);
   const StartOptions start = with_placement(options);
   std::optional<Deadline> finished;
-  std::string checked;  // the recipe that was found to be what is asked for
   for (;;) {
-    ensure_served({options.stream, options.directory, deadline.left_ms(), options.log}, start);
+    // It compares before this trainer is a consumer: one that wants something else must not count
+    // for wait_for, nor hold up anybody while the source is opened.
+    const Ensured ensured = ensure_stream(
+        {options.stream, options.directory, deadline.left_ms(), options.log, options.allow_uids},
+        start);
     try {
-      if (auto attachment = attach_once(options, deadline, checked)) return attachment;
+      auto attachment = attach_once(options, deadline);
+      const bool compared = ensured.refusal.empty();
+      if (compared && attachment->board().recipe_json() == ensured.recipe_json) return attachment;
+      // Another producer took over in between.
     } catch (const StreamFinished& refused) {
       if (!finished) finished.emplace(finished_stream_ends_ms);
       if (finished->over() || deadline.over()) say_finished(refused);
@@ -88,6 +75,10 @@ std::shared_ptr<Attachment> attach_to_stream(const ConsumerOptions& options) {
       if (deadline.over()) throw;
     } catch (const StreamNotFound&) {
       if (deadline.over()) throw;
+    }
+    if (deadline.over()) {
+      throw StreamNotFound("batchcast: stream `" + options.stream +
+                           "` changes its producer faster than it can be joined.");
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(look_again_ms));
   }

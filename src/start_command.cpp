@@ -8,6 +8,8 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
+#include <cctype>
 #include <charconv>
 #include <cstdlib>
 #include <filesystem>
@@ -19,6 +21,8 @@ namespace fs = std::filesystem;
 
 constexpr const char* env_command = "BATCHCAST_COMMAND";
 constexpr const char* usual_name = "batchcast";
+
+std::atomic<const char*> installed_command = nullptr;  // a literal of whoever said it
 
 bool can_run(const fs::path& path) {
   std::error_code ignored;
@@ -55,13 +59,15 @@ std::string number_text(double number) {
 /// What the options say themselves would be there twice, and unknown to who compares recipes.
 void check_further_arguments(const StartOptions& options) {
   for (const char* own :
-       {"--stream", "--recipe", "--seed", "--memory", "--epochs", "--wait-for", "--idle-exit"}) {
+       {"--stream", "--recipe", "--seed", "--memory", "--epochs", "--wait-for", "--idle-exit",
+        "--timeout", "--directory", "--trust-uid", "--with-parent"}) {
     const auto names = [own](const std::string& word) {
       return word == own || word.starts_with(std::string(own) + "=");
     };
     if (std::any_of(options.arguments.begin(), options.arguments.end(), names)) {
       throw InvalidArgument("batchcast: among the further arguments to start a stream with is " +
-                            std::string(own) + ", which has a place of its own in StartOptions.");
+                            std::string(own) +
+                            ", which has a place of its own in StartOptions or StartTarget.");
     }
   }
 }
@@ -74,14 +80,17 @@ bool is_plain(const std::string& word) {
 
 }  // namespace
 
+bool note_installed_command(const char* path) noexcept {
+  installed_command.store(path);
+  return true;
+}
+
 CommandPlaces command_places() {
   CommandPlaces places;
   std::error_code ignored;
   places.program = fs::read_symlink("/proc/self/exe", ignored).string();
   if (const char* path = std::getenv("PATH")) places.path = path;
-#ifdef BATCHCAST_INSTALLED_COMMAND
-  places.installed = BATCHCAST_INSTALLED_COMMAND;
-#endif
+  if (const char* installed = installed_command.load()) places.installed = installed;
   return places;
 }
 
@@ -94,10 +103,11 @@ std::string find_command(const std::string& wanted, const CommandPlaces& places)
   std::vector<fs::path> looked_at;
   if (!places.program.empty()) {
     const fs::path folder = fs::path(places.program).parent_path();
-    looked_at = {folder / usual_name, folder.parent_path() / usual_name};
+    const fs::path above = folder.parent_path();
+    looked_at = {folder / usual_name, above / "bin" / usual_name, above / usual_name};
   }
-  for (fs::path& place : on_path(usual_name, places.path)) looked_at.push_back(std::move(place));
   if (!places.installed.empty()) looked_at.emplace_back(places.installed);
+  for (fs::path& place : on_path(usual_name, places.path)) looked_at.push_back(std::move(place));
   for (const fs::path& place : looked_at) {
     if (can_run(place)) return fs::absolute(place).string();
   }
@@ -108,8 +118,9 @@ std::string find_command(const std::string& wanted, const CommandPlaces& places)
                     "`batchcast serve`.");
 }
 
-std::vector<std::string> serve_words(const std::string& command, const std::string& stream,
-                                     const StartOptions& options) {
+std::vector<std::string> ensure_words(const std::string& command, const StartTarget& target,
+                                      const StartOptions& options) {
+  const std::string& stream = target.stream;
   if (options.source.empty()) {
     throw InvalidArgument("batchcast: stream `" + stream +
                           "` cannot be started without a source, such as imagefolder:train.");
@@ -119,11 +130,14 @@ std::vector<std::string> serve_words(const std::string& command, const std::stri
         "batchcast: idle_exit_s is " + number_text(options.idle_exit_s) +
         "; it must be above 0, or below 0 for a producer that stays until it is stopped.");
   }
-  std::vector<std::string> words = {command, "serve", options.source, "--stream", stream};
+  std::vector<std::string> words = {command, "ensure", stream, options.source, "--with-parent"};
   const auto add = [&words](const char* option, std::string value) {
     words.emplace_back(option);
     words.push_back(std::move(value));
   };
+  add("--timeout", number_text(target.timeout_ms < 0 ? -1 : target.timeout_ms / 1000.0));
+  if (!target.directory.empty()) add("--directory", target.directory);
+  for (const std::uint32_t uid : target.allow_uids) add("--trust-uid", std::to_string(uid));
   if (!options.recipe.empty()) add("--recipe", options.recipe);
   add("--seed", std::to_string(options.seed));
   add("--memory", std::to_string(options.memory));

@@ -15,8 +15,8 @@ namespace batchcast::detail {
 /// Where it may be, besides what the caller and the environment name.
 struct CommandPlaces {
   std::string program;    ///< the running one
+  std::string installed;  ///< with the CMake package; empty where that is not known
   std::string path;       ///< as $PATH has it
-  std::string installed;  ///< beside this library; empty where that is not known
 };
 [[nodiscard]] CommandPlaces command_places();
 
@@ -24,10 +24,10 @@ struct CommandPlaces {
 /// Throws StartFailed with all places that were looked at.
 [[nodiscard]] std::string find_command(const std::string& wanted, const CommandPlaces& places);
 
-/// `COMMAND serve SOURCE --stream …`. Throws InvalidArgument for options that cannot be.
-[[nodiscard]] std::vector<std::string> serve_words(const std::string& command,
-                                                   const std::string& stream,
-                                                   const StartOptions& options);
+/// `COMMAND ensure STREAM SOURCE …`. Throws InvalidArgument for options that cannot be.
+[[nodiscard]] std::vector<std::string> ensure_words(const std::string& command,
+                                                    const StartTarget& target,
+                                                    const StartOptions& options);
 
 /// The words as one could type them.
 [[nodiscard]] std::string shell_text(const std::vector<std::string>& words);

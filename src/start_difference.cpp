@@ -25,6 +25,8 @@ std::string shown(const Json* value) {
 
 class Comparison {
  public:
+  explicit Comparison(const ComparedNames& names) : names_(names) {}
+
   void compare(const std::string& path, const Json* stream, const Json* asked, int depth) {
     if (stream != nullptr && asked != nullptr && depth < depth_max) {
       if (*stream == *asked) return;
@@ -33,7 +35,8 @@ class Comparison {
         return items(path, *stream, *asked, depth);
       }
     }
-    found_.push_back(path + ": the stream has " + shown(stream) + ", asked for " + shown(asked));
+    found_.push_back((path.empty() ? "" : path + ": ") + names_.stream + " " + shown(stream) +
+                     ", " + names_.asked + " " + shown(asked));
   }
   [[nodiscard]] std::vector<std::string> take() { return std::move(found_); }
 
@@ -74,7 +77,8 @@ class Comparison {
     const std::string there = stages_of(stream);
     const std::string here = stages_of(asked);
     if (!there.empty() && !here.empty() && there != here) {
-      found_.push_back(path + ": the stream has " + there + "; asked for " + here);
+      found_.push_back(path + ": " + names_.stream + " " + there + "; " + names_.asked + " " +
+                       here);
       return;
     }
     for (std::size_t i = 0; i < std::max(stream.size(), asked.size()); ++i) {
@@ -83,13 +87,15 @@ class Comparison {
     }
   }
 
+  const ComparedNames& names_;
   std::vector<std::string> found_;
 };
 
 }  // namespace
 
-std::vector<std::string> recipe_differences(const Json& stream, const Json& asked) {
-  Comparison comparison;
+std::vector<std::string> recipe_differences(const Json& stream, const Json& asked,
+                                            const ComparedNames& names) {
+  Comparison comparison(names);
   comparison.compare("", &stream, &asked, 0);
   return comparison.take();
 }

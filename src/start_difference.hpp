@@ -9,10 +9,17 @@
 
 namespace batchcast::detail {
 
+/// What the two that are compared are called.
+struct ComparedNames {
+  std::string stream = "the stream has";
+  std::string asked = "asked for";
+};
+
 /// What differs between a stream's recipe and the one asked for, key by key in the order of keys:
 /// `recipe.fields[0].stages[1].size: the stream has 224, asked for 192`. Empty where they are
 /// equal. Both may be anybody's; how deep they are is limited by who parsed them.
 [[nodiscard]] std::vector<std::string> recipe_differences(const nlohmann::json& stream,
-                                                          const nlohmann::json& asked);
+                                                          const nlohmann::json& asked,
+                                                          const ComparedNames& names = {});
 
 }  // namespace batchcast::detail

@@ -2,12 +2,14 @@
 // Copyright 2026 the batchcast authors
 #include "start_process.hpp"
 
+#include "start_deadline.hpp"
+
 #include <batchcast/core/error.hpp>
 
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <sys/resource.h>
+#include <spawn.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -15,106 +17,214 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <climits>
 #include <cstring>
-#include <string_view>
+#include <utility>
 
-// What runs between fork and exec has the memory of a process whose other threads are gone, with
-// whatever they held: no allocation, no lock, only system calls.
 namespace batchcast::detail {
 namespace {
 
-struct Report {
-  enum class Kind : int { ended, not_run, not_forked };
-  Kind kind;
-  int value;  ///< of waitpid, or errno
-};
+constexpr std::size_t output_bytes_max = std::size_t{4} << 20;
+constexpr std::size_t errors_bytes_kept = std::size_t{8} << 10;
+constexpr int reap_ms = 1'000;  // for one that was killed in a system call
 
-/// All that the two processes to come need, ready before the first of them.
-struct Plan {
-  char* const* words;
-  char* const* environment;
-  int null;
-  int log;
-  int report;
-};
-
-constexpr int report_fd = STDERR_FILENO + 1;  // in the new processes
-
-pid_t new_process() noexcept {
-#if defined(__GLIBC__) && __GLIBC_PREREQ(2, 34) && !defined(__SANITIZE_THREAD__)
-  return ::_Fork();  // without what libraries want done at a fork, which may wait for their threads
-#else
-  return ::fork();
+/// What posix_spawn is told; destroyed with it.
+class SpawnPlan {
+ public:
+  SpawnPlan(const FileDescriptor& null, const FileDescriptor& out, const FileDescriptor& err) {
+    ::posix_spawn_file_actions_init(&actions_);
+    ::posix_spawnattr_init(&attributes_);
+    int error = ::posix_spawn_file_actions_adddup2(&actions_, null.get(), STDIN_FILENO);
+    if (error == 0) error = ::posix_spawn_file_actions_adddup2(&actions_, out.get(), STDOUT_FILENO);
+    if (error == 0) error = ::posix_spawn_file_actions_adddup2(&actions_, err.get(), STDERR_FILENO);
+#if defined(__GLIBC__) && __GLIBC_PREREQ(2, 34)
+    if (error == 0) {
+      error = ::posix_spawn_file_actions_addclosefrom_np(&actions_, STDERR_FILENO + 1);
+    }
 #endif
-}
-
-void close_from(int first) noexcept {
-  if (::syscall(SYS_close_range, static_cast<unsigned>(first), UINT_MAX, 0U) == 0) return;
-  constexpr int highest = 65'536;
-  rlimit limit{};
-  ::getrlimit(RLIMIT_NOFILE, &limit);
-  const int end = static_cast<int>(std::min<rlim_t>(limit.rlim_cur, highest));
-  for (int fd = first; fd < end; ++fd) ::close(fd);
-}
-
-void report(Report::Kind kind, int value) noexcept {
-  const Report text{kind, value};
-  while (::write(report_fd, &text, sizeof text) < 0 && errno == EINTR) {
+    if (error != 0) throw SystemError("batchcast: cannot plan a process", error);
+    sigset_t all;
+    sigset_t none;
+    ::sigfillset(&all);
+    ::sigemptyset(&none);
+    ::posix_spawnattr_setsigdefault(&attributes_, &all);
+    ::posix_spawnattr_setsigmask(&attributes_, &none);
+    ::posix_spawnattr_setflags(&attributes_, POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK |
+                                                 static_cast<short>(POSIX_SPAWN_SETSID));
   }
+  ~SpawnPlan() {
+    ::posix_spawnattr_destroy(&attributes_);
+    ::posix_spawn_file_actions_destroy(&actions_);
+  }
+  SpawnPlan(const SpawnPlan&) = delete;
+  SpawnPlan& operator=(const SpawnPlan&) = delete;
+
+  /// Returns 0, or an error's number.
+  [[nodiscard]] int spawn(std::vector<std::string> words, pid_t& pid) const {
+    const std::vector<char*> pointers = pointers_to(words);
+    return ::posix_spawn(&pid, words.front().c_str(), &actions_, &attributes_, pointers.data(),
+                         ::environ);
+  }
+
+ private:
+  posix_spawn_file_actions_t actions_;
+  posix_spawnattr_t attributes_;
+};
+
+/// A child that is known by its pidfd: its pid is another's as soon as somebody else has reaped it.
+class Child {
+ public:
+  explicit Child(pid_t pid)
+      : pidfd_(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0U))), gone_(!pidfd_) {}
+  ~Child() {
+    if (gone_) return;
+    ::syscall(SYS_pidfd_send_signal, pidfd_.get(), SIGKILL, nullptr, 0U);
+    pollfd end{pidfd_.get(), POLLIN, 0};
+    if (::poll(&end, 1, reap_ms) > 0) static_cast<void>(reap());
+  }
+  Child(const Child&) = delete;
+  Child& operator=(const Child&) = delete;
+
+  [[nodiscard]] int pidfd() const noexcept { return pidfd_.get(); }
+  [[nodiscard]] bool gone() const noexcept { return gone_; }
+  /// Once its pidfd is readable.
+  [[nodiscard]] std::string reap() {
+    constexpr auto by_pidfd = static_cast<idtype_t>(3);  // P_PIDFD, which older headers lack
+    gone_ = true;
+    siginfo_t how{};
+    while (::waitid(by_pidfd, static_cast<id_t>(pidfd_.get()), &how, WEXITED) != 0) {
+      if (errno != EINTR) return "ended";  // nobody is told, or somebody else was
+    }
+    return text_of_end(how.si_code == CLD_EXITED, how.si_status);
+  }
+
+ private:
+  FileDescriptor pidfd_;
+  bool gone_;
+};
+
+struct Pipe {
+  FileDescriptor reads;
+  FileDescriptor writes;
+};
+
+Pipe make_pipe() {
+  std::array<int, 2> ends{};
+  if (::pipe2(ends.data(), O_CLOEXEC) != 0) {
+    throw SystemError("batchcast: cannot make a pipe", errno);
+  }
+  const FileDescriptor reads(ends[0]);
+  const FileDescriptor writes(ends[1]);
+  Pipe pipe{above_standard(reads), above_standard(writes)};
+  ::fcntl(pipe.reads.get(), F_SETFL, O_NONBLOCK);
+  return pipe;
 }
 
-[[noreturn]] void run_program(const Plan& plan) noexcept {
-  struct sigaction by_default {};
-  by_default.sa_handler = SIG_DFL;
-  for (int number = 1; number < NSIG; ++number) ::sigaction(number, &by_default, nullptr);
-  sigset_t none;
-  ::sigemptyset(&none);
-  ::sigprocmask(SIG_SETMASK, &none, nullptr);
-  ::execve(plan.words[0], plan.words, plan.environment);
-  report(Report::Kind::not_run, errno);
-  ::_exit(127);
-}
-
-[[noreturn]] void watch(pid_t program) noexcept {
-  constexpr int look_ms = 10;  // where there are no pidfds
-  const auto pidfd = static_cast<int>(::syscall(SYS_pidfd_open, program, 0U));
-  std::array<pollfd, 2> events{{{pidfd, POLLIN, 0}, {report_fd, 0, 0}}};
+/// Appends what is there. The pipe is closed at its end.
+void read_into(FileDescriptor& pipe, std::string& text) {
+  std::array<char, 16'384> buffer{};
   for (;;) {
-    ::poll(events.data(), events.size(), pidfd < 0 ? look_ms : -1);
-    if (events[1].revents != 0) ::_exit(0);  // nobody reads reports any more
-    int status = 0;
-    if (::waitpid(program, &status, WNOHANG) != program) continue;
-    report(Report::Kind::ended, status);
-    ::_exit(0);
+    const ssize_t bytes = pipe ? ::read(pipe.get(), buffer.data(), buffer.size()) : -1;
+    if (bytes < 0 && errno == EINTR && pipe) continue;
+    if (bytes == 0 || (bytes < 0 && pipe && errno != EAGAIN)) pipe.reset();
+    if (bytes <= 0) return;
+    text.append(buffer.data(), static_cast<std::size_t>(bytes));
+    if (text.size() > output_bytes_max) return;
   }
 }
 
-/// The process in between. All signals are blocked.
-[[noreturn]] void stand_between(const Plan& plan) noexcept {
-  ::setsid();
-  ::dup2(plan.null, STDIN_FILENO);
-  ::dup2(plan.log, STDOUT_FILENO);
-  ::dup2(plan.log, STDERR_FILENO);
-  ::dup2(plan.report, report_fd);
-  ::fcntl(report_fd, F_SETFD, FD_CLOEXEC);
-  close_from(report_fd + 1);
-  // Whoever ignores this one has no children to wait for.
-  struct sigaction by_default {};
-  by_default.sa_handler = SIG_DFL;
-  ::sigaction(SIGCHLD, &by_default, nullptr);
-  const pid_t program = new_process();
-  if (program == 0) run_program(plan);
-  // Only the program itself has the log open: that shows whether it lives.
-  for (const int fd : {STDOUT_FILENO, STDERR_FILENO}) ::dup2(STDIN_FILENO, fd);
-  if (program < 0) {
-    report(Report::Kind::not_forked, errno);
-    ::_exit(0);
+/// What a child writes to stderr: line by line for whoever listens, and the end of it for a
+/// message.
+class ErrorLines {
+ public:
+  explicit ErrorLines(const std::function<void(std::string_view)>& on_line) : on_line_(on_line) {}
+
+  void read(FileDescriptor& pipe) {
+    const std::size_t before = text_.size();
+    read_into(pipe, text_);
+    total_ += text_.size() - before;
+    for (std::size_t end; (end = text_.find('\n', told_)) != std::string::npos; told_ = end + 1) {
+      if (on_line_ && end > told_) on_line_(std::string_view(text_).substr(told_, end - told_));
+    }
+    if (told_ <= errors_bytes_kept) return;
+    text_.erase(0, told_ - errors_bytes_kept);
+    told_ = errors_bytes_kept;
   }
-  watch(program);
+  [[nodiscard]] bool too_many() const noexcept { return total_ > output_bytes_max; }
+  [[nodiscard]] std::string take() {
+    if (text_.size() > errors_bytes_kept) text_.erase(0, text_.size() - errors_bytes_kept);
+    return std::move(text_);
+  }
+
+ private:
+  const std::function<void(std::string_view)>& on_line_;
+  std::string text_;
+  std::size_t told_ = 0;  ///< up to there the lines are handed out
+  std::size_t total_ = 0;
+};
+
+}  // namespace
+
+CommandRun run_command(const std::vector<std::string>& words, int timeout_ms,
+                       const std::function<void(std::string_view)>& on_error_line) {
+  const Deadline deadline(timeout_ms);
+  Pipe out = make_pipe();
+  Pipe err = make_pipe();
+  const FileDescriptor null(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+  if (!null) throw SystemError("batchcast: cannot open /dev/null", errno);
+  CommandRun run;
+  pid_t pid = -1;
+  const int error = SpawnPlan(above_standard(null), out.writes, err.writes).spawn(words, pid);
+  if (error != 0) {
+    run.end = std::string("cannot be run: ") + ::strerrordesc_np(error);
+    return run;
+  }
+  Child child(pid);
+  out.writes.reset();
+  err.writes.reset();
+  ErrorLines lines(on_error_line);
+  for (bool over = child.gone(); !run.timed_out;) {
+    read_into(out.reads, run.output);
+    lines.read(err.reads);
+    if (over) {  // and what it left in the pipes is read
+      run.end = child.gone() ? "ended" : child.reap();
+      break;
+    }
+    if (run.output.size() > output_bytes_max || lines.too_many()) {
+      run.end = "wrote without end";
+      break;
+    }
+    std::array<pollfd, 3> events{
+        {{out.reads.get(), POLLIN, 0}, {err.reads.get(), POLLIN, 0}, {child.pidfd(), POLLIN, 0}}};
+    const int ready = ::poll(events.data(), events.size(), deadline.left_ms());
+    over = ready > 0 && events[2].revents != 0;
+    run.timed_out = ready <= 0 && deadline.over();
+  }
+  run.errors = lines.take();
+  return run;
 }
 
-/// Out of the way of the numbers that the new processes use.
+std::string indented_end(std::string_view text) {
+  constexpr std::size_t lines_max = 20;
+  std::vector<std::string_view> lines;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = std::min(text.find('\n', at), text.size());
+    if (end > at) lines.push_back(text.substr(at, end - at));
+    at = end + 1;
+  }
+  std::string shown;
+  for (std::size_t i = lines.size() - std::min(lines.size(), lines_max); i < lines.size(); ++i) {
+    shown += "\n  " + std::string(lines[i]);
+  }
+  return shown;
+}
+
+std::string text_of_end(bool exited, int number) {
+  if (exited) return "ended with exit code " + std::to_string(number);
+  const char* name = ::sigdescr_np(number);
+  return "was ended by signal " + std::to_string(number) +
+         (name == nullptr ? "" : " (" + std::string(name) + ")");
+}
+
 FileDescriptor above_standard(const FileDescriptor& fd) {
   constexpr int lowest = 10;
   FileDescriptor copy(::fcntl(fd.get(), F_DUPFD_CLOEXEC, lowest));
@@ -127,96 +237,6 @@ std::vector<char*> pointers_to(std::vector<std::string>& texts) {
   for (std::string& text : texts) pointers.push_back(text.data());
   pointers.push_back(nullptr);
   return pointers;
-}
-
-std::vector<std::string> environment_with(const std::vector<std::string>& own) {
-  std::vector<std::string> all = own;
-  for (char** entry = ::environ; entry != nullptr && *entry != nullptr; ++entry) {
-    const std::string_view text = *entry;
-    const std::string_view name = text.substr(0, text.find('='));
-    const bool replaced = std::any_of(own.begin(), own.end(), [&](const std::string& mine) {
-      return mine.size() > name.size() && mine.starts_with(name) && mine[name.size()] == '=';
-    });
-    if (!replaced) all.emplace_back(text);
-  }
-  return all;
-}
-
-/// While it lives, no signal is delivered to this thread, nor to a process that it forks.
-class AllSignalsBlocked {
- public:
-  AllSignalsBlocked() noexcept {
-    sigset_t all;
-    ::sigfillset(&all);
-    ::pthread_sigmask(SIG_SETMASK, &all, &before_);
-  }
-  ~AllSignalsBlocked() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-  AllSignalsBlocked(const AllSignalsBlocked&) = delete;
-  AllSignalsBlocked& operator=(const AllSignalsBlocked&) = delete;
-
- private:
-  sigset_t before_;
-};
-
-std::string text_of_end(int status) {
-  if (WIFEXITED(status)) return "ended with exit code " + std::to_string(WEXITSTATUS(status));
-  const int number = WTERMSIG(status);
-  const char* name = ::sigdescr_np(number);
-  return "was ended by signal " + std::to_string(number) +
-         (name == nullptr ? "" : " (" + std::string(name) + ")");
-}
-
-}  // namespace
-
-DetachedProcess::DetachedProcess(Program program) {
-  std::array<int, 2> pipe{};
-  if (::pipe2(pipe.data(), O_CLOEXEC) != 0) {
-    throw SystemError("batchcast: cannot make a pipe", errno);
-  }
-  reports_ = FileDescriptor(pipe[0]);
-  const FileDescriptor report_end(pipe[1]);
-  const FileDescriptor null_file(::open("/dev/null", O_RDWR | O_CLOEXEC));
-  if (!null_file) throw SystemError("batchcast: cannot open /dev/null", errno);
-  const FileDescriptor null = above_standard(null_file);
-  const FileDescriptor log = above_standard(program.log);
-  const FileDescriptor reports = above_standard(report_end);
-  std::vector<std::string> environment = environment_with(program.environment);
-  const std::vector<char*> environment_pointers = pointers_to(environment);
-  const std::vector<char*> words = pointers_to(program.words);
-  const Plan plan{words.data(), environment_pointers.data(), null.get(), log.get(), reports.get()};
-  const AllSignalsBlocked blocked;
-  watcher_ = new_process();
-  if (watcher_ == 0) stand_between(plan);
-  if (watcher_ < 0) throw SystemError("batchcast: cannot make a process", errno);
-}
-
-DetachedProcess::~DetachedProcess() {
-  reports_.reset();
-  // It sees that and ends. Where the program does not care for its children, it is gone already.
-  while (::waitpid(watcher_, nullptr, 0) < 0 && errno == EINTR) {
-  }
-}
-
-std::optional<DetachedProcess::End> DetachedProcess::ended(int timeout_ms) {
-  pollfd event{unwatched_ ? -1 : reports_.get(), POLLIN, 0};
-  if (::poll(&event, 1, timeout_ms) <= 0) return std::nullopt;
-  Report said{};
-  const ssize_t bytes = ::read(reports_.get(), &said, sizeof said);
-  if (bytes < 0 && errno == EINTR) return std::nullopt;
-  if (bytes != sizeof said) {
-    unwatched_ = true;
-    return std::nullopt;
-  }
-  switch (said.kind) {
-    case Report::Kind::ended:
-      return End{said.value == 0, text_of_end(said.value)};
-    case Report::Kind::not_run:
-      return End{false, std::string("cannot be run: ") + ::strerrordesc_np(said.value)};
-    case Report::Kind::not_forked:
-      break;
-  }
-  return End{false, std::string("cannot be run, since no process can be made: ") +
-                        ::strerrordesc_np(said.value)};
 }
 
 }  // namespace batchcast::detail

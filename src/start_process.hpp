@@ -4,47 +4,45 @@
 
 #include <batchcast/core/file_descriptor.hpp>
 
-#include <sys/types.h>
-
-#include <optional>
+#include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace batchcast::detail {
 
-/// A program that runs on its own: no child of this process, in a session without a terminal, with
-/// /dev/null and a log as its only descriptors, and with every signal as it is by default. It has
-/// this process's working directory, user, limits and processors.
-///
-/// This object watches it. Between the two stands a process that does nothing but wait for either;
-/// when the object or its process is gone that one goes, and the program is left to init.
-class DetachedProcess {
- public:
-  struct Program {
-    std::vector<std::string> words;  ///< the first is the file to run
-    /// Set in its environment, `NAME=value` each, instead of what this process has.
-    std::vector<std::string> environment = {};
-    FileDescriptor log;  ///< takes its output and its errors
-  };
-  /// Throws SystemError. Any number of threads may run, whatever they do.
-  explicit DetachedProcess(Program program);
-  ~DetachedProcess();
-  DetachedProcess(const DetachedProcess&) = delete;
-  DetachedProcess& operator=(const DetachedProcess&) = delete;
-
-  struct End {
-    bool in_order = false;  ///< with exit code 0
-    std::string text;       ///< such as `ended with exit code 2`
-  };
-  /// How it ended; nothing while it runs, for which it waits so long.
-  [[nodiscard]] std::optional<End> ended(int timeout_ms);
-  /// The watching process is gone, and with it all knowledge of how the program ended.
-  [[nodiscard]] bool unwatched() const noexcept { return unwatched_; }
-
- private:
-  FileDescriptor reports_;
-  pid_t watcher_ = -1;
-  bool unwatched_ = false;
+/// How a command went that was run to be read.
+struct CommandRun {
+  std::string output;  ///< what it wrote to stdout
+  std::string errors;  ///< the last of what it wrote to stderr
+  /// `ended with exit code 2`, `cannot be run: …`; what is known where others reap this process's
+  /// children is `ended`.
+  std::string end;
+  bool timed_out = false;  ///< killed at the time-out
 };
+
+/// Runs `words[0]` as a child until it ends, and hands each line that it writes to stderr to
+/// `on_error_line`. It has this process's working directory, environment, user, limits and
+/// processors, /dev/null as its input, every signal as it is by default, and a session of its own,
+/// so that no terminal reaches it. It is killed at the time-out (negative: never), and when it
+/// writes more than a recipe can be; what it started stays. Throws SystemError.
+///
+/// Any number of threads may run, and do with SIGCHLD and with this process's children what they
+/// like: the end is known by pidfd.
+[[nodiscard]] CommandRun run_command(const std::vector<std::string>& words, int timeout_ms,
+                                     const std::function<void(std::string_view)>& on_error_line);
+
+/// The last lines of `text`, each after a line feed and indented, for the end of a message; empty
+/// where there are none.
+[[nodiscard]] std::string indented_end(std::string_view text);
+
+/// `ended with exit code 2`, or, where `number` is a signal's, `was ended by signal 9 (Killed)`.
+[[nodiscard]] std::string text_of_end(bool exited, int number);
+
+/// A duplicate that is out of the way of the numbers that a new process uses. Throws SystemError.
+[[nodiscard]] FileDescriptor above_standard(const FileDescriptor& fd);
+
+/// As exec takes them, null at the end.
+[[nodiscard]] std::vector<char*> pointers_to(std::vector<std::string>& texts);
 
 }  // namespace batchcast::detail

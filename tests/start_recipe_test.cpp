@@ -2,6 +2,7 @@
 // Copyright 2026 the batchcast authors
 
 #include "control/control_support.hpp"
+#include "start/recipe_check.hpp"
 #include "start_difference.hpp"
 
 #include <batchcast/batchcast.hpp>

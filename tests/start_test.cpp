@@ -2,12 +2,11 @@
 // Copyright 2026 the batchcast authors
 
 #include "control/control_support.hpp"
+#include "start/lock.hpp"
+#include "start/log.hpp"
 #include "start_command.hpp"
-#include "start_lock.hpp"
-#include "start_log.hpp"
 
 #include <batchcast/batchcast.hpp>
-#include <batchcast/data/synthetic.hpp>
 
 #include <algorithm>
 #include <chrono>
@@ -50,12 +49,14 @@ TEST_CASE("the command is looked for where the header says, in that order") {
   CHECK_THROWS_AS(find_command("", places), StartFailed);
   CHECK_THROWS_WITH(find_command("", places),
                     Contains((root / "build/examples/batchcast").string()) &&
+                        Contains((root / "build/bin/batchcast").string()) &&
                         Contains((root / "build/batchcast").string()) &&
                         Contains((root / "path/batchcast").string()) &&
                         Contains(places.installed) && Contains("Set BATCHCAST_COMMAND"));
   // From the last place to the first.
-  for (const fs::path& place : {root / "installed/batchcast", root / "path/batchcast",
-                                root / "build/batchcast", root / "build/examples/batchcast"}) {
+  for (const fs::path& place :
+       {root / "path/batchcast", root / "installed/batchcast", root / "build/batchcast",
+        root / "build/bin/batchcast", root / "build/examples/batchcast"}) {
     CHECK(find_command("", places) == make_program(place));
   }
   const std::string named = make_program(root / "other");
@@ -82,7 +83,13 @@ TEST_CASE("folders and files that cannot be run are not taken for the command") 
   CHECK_THROWS_AS(find_command("", places), StartFailed);
 }
 
-TEST_CASE("serve gets what the options say") {
+TEST_CASE("the place that a CMake package says is looked at") {
+  CHECK(note_installed_command("/opt/batchcast/bin/batchcast"));
+  CHECK(command_places().installed == "/opt/batchcast/bin/batchcast");
+}
+
+TEST_CASE("ensure gets what the options say") {
+  StartTarget target{.stream = "s"};
   StartOptions options;
   options.source = "imagefolder:a b";
   options.recipe = "imagenet-train";
@@ -92,20 +99,26 @@ TEST_CASE("serve gets what the options say") {
   options.wait_for = 2;
   options.idle_exit_s = 0.5;
   options.arguments = {"--workers", "2"};
-  CHECK(shell_text(serve_words("/bin/batchcast", "s", options)) ==
-        "/bin/batchcast serve 'imagefolder:a b' --stream s --recipe imagenet-train --seed 7 "
-        "--memory 1000000 --epochs 3 --wait-for 2 --idle-exit 0.5 --workers 2");
+  CHECK(shell_text(ensure_words("/bin/batchcast", target, options)) ==
+        "/bin/batchcast ensure s 'imagefolder:a b' --with-parent --timeout 30 "
+        "--recipe imagenet-train --seed 7 --memory 1000000 --epochs 3 --wait-for 2 "
+        "--idle-exit 0.5 --workers 2");
+  target = {.stream = "s", .directory = "/d", .timeout_ms = 1'500, .allow_uids = {7, 8}};
   options = {.source = "synthetic:8", .idle_exit_s = -1};
-  CHECK(shell_text(serve_words("batchcast", "s", options)) ==
-        "batchcast serve synthetic:8 --stream s --seed 0 --memory 268435456");
+  CHECK(shell_text(ensure_words("batchcast", target, options)) ==
+        "batchcast ensure s synthetic:8 --with-parent --timeout 1.5 --directory /d --trust-uid 7 "
+        "--trust-uid 8 --seed 0 --memory 268435456");
+  target.timeout_ms = -5;
+  CHECK_THAT(shell_text(ensure_words("batchcast", target, options)), Contains("--timeout -1 "));
   options.idle_exit_s = 0;
-  CHECK_THROWS_WITH(serve_words("batchcast", "s", options), Contains("idle_exit_s"));
-  CHECK_THROWS_AS(serve_words("batchcast", "s", {}), InvalidArgument);
+  CHECK_THROWS_WITH(ensure_words("batchcast", target, options), Contains("idle_exit_s"));
+  CHECK_THROWS_AS(ensure_words("batchcast", target, {}), InvalidArgument);
   options = {.source = "synthetic:8", .arguments = {"--seed=3"}};
-  CHECK_THROWS_WITH(serve_words("batchcast", "s", options), Contains("--seed"));
-  const std::string twice = GENERATE("--recipe", "--recipe=mnist", "--seed", "--idle-exit=3");
+  CHECK_THROWS_WITH(ensure_words("batchcast", target, options), Contains("--seed"));
+  const std::string twice =
+      GENERATE("--recipe", "--recipe=mnist", "--seed", "--idle-exit=3", "--timeout");
   options = {.source = "synthetic:8", .arguments = {twice, "mnist"}};
-  CHECK_THROWS_WITH(serve_words("batchcast", "s", options),
+  CHECK_THROWS_WITH(ensure_words("batchcast", target, options),
                     Contains(twice.substr(0, twice.find('='))) && Contains("StartOptions"));
   CHECK(shell_text({"it's"}) == "'it'\\''s'");
 }
@@ -218,34 +231,6 @@ TEST_CASE("a stream is stopped for want of consumers only when nobody was attach
   CHECK(producer.stats().state == "stopped");
   CHECK_FALSE(producer.stop_if_unattended(0, "idle"));
   CHECK_THROWS_AS(Consumer(options), Stopped);
-}
-
-TEST_CASE("who wants another recipe is no consumer, not even for a moment") {
-  const TemporaryDirectory base;
-  SyntheticRecipe recipe = SyntheticRecipe::parse("synthetic:8");
-  recipe.seed = 1;
-  recipe.samples_per_epoch = 10;
-  ProducerOptions made;
-  made.stream = "s";
-  made.schema = {{"x", DType::u8, {8}}};
-  made.memory = 1 << 16;
-  made.samples_per_epoch = 10;
-  made.epochs = 1;
-  made.wait_for = 1;
-  made.recipe_json = recipe.to_json();
-  made.directory = base.path();
-  Producer producer(made);
-  while (auto loan = producer.loan(10)) loan->publish();
-  ConsumerOptions options;
-  options.stream = "s";
-  options.directory = base.path();
-  options.start = {.source = "synthetic:8", .seed = 2, .arguments = {"--samples=10"}};
-  CHECK_THROWS_AS(Consumer(options), RecipeMismatch);
-  CHECK(producer.stats().state == "starting");
-  CHECK_FALSE(producer.finish(100));
-  options.start.seed = 1;
-  Consumer consumer(options);
-  CHECK(consumer.next());
 }
 
 TEST_CASE("a stream that all have read lets nobody in any more") {

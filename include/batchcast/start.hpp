@@ -6,7 +6,6 @@
 
 #include <cstdint>
 #include <string>
-#include <string_view>
 #include <vector>
 
 namespace batchcast {
@@ -29,10 +28,11 @@ struct StartOptions {
   /// It ends when nobody has been attached for so long; above 0. Negative: never.
   double idle_exit_s = 30;
   /// Further arguments of `batchcast serve`, each a word. Those that change the samples (--shard,
-  /// --on-bad-sample; --dtype, --samples and --order of `synthetic:`) count for `check_recipe`.
+  /// --on-bad-sample; --dtype, --samples and --order of `synthetic:`) are compared as well.
   std::vector<std::string> arguments = {};
-  /// The command. Empty: $BATCHCAST_COMMAND, else `batchcast` beside the running program or in the
-  /// folder above it, else on the PATH, else where this library was installed.
+  /// The command. Empty: $BATCHCAST_COMMAND, else `batchcast` beside the running program, in `bin`
+  /// beside its folder or in the folder above it, else where the CMake package is installed that
+  /// the program was built with, else on the PATH.
   std::string command = {};
 };
 
@@ -44,22 +44,32 @@ struct StartTarget {
   /// How long to wait until it is served, its dataset opened. Negative: for ever.
   int timeout_ms = 30'000;
   LogCallback log = {};
+  /// Users besides this one and root whose producers are trusted.
+  std::vector<std::uint32_t> allow_uids = {};
 };
 
-/// Sees to it that the stream is served. Of all processes that ask at the same time one starts
-/// `batchcast serve`, which outlives it; the others wait for that one. Returns at once where a
-/// producer answers. Throws StartFailed with the text of a `batchcast serve` that failed, to each
-/// that waited for it, or where there is no such command; StreamNotFound when time is up, which
-/// leaves what was started to come up; InvalidArgument, Error, SystemError.
+/// Sees to it that the stream is served with what the options ask for: source, recipe, seed and the
+/// arguments above. It runs `batchcast ensure`, which starts `batchcast serve` where nobody serves
+/// the stream, as a process that outlives both; of all that ask at the same time one starts it, and
+/// the others wait for that one. Then it compares the recipes; the source is opened only where its
+/// path does not say that it is the same data, or where no recipe says which fields it has.
 ///
-/// From any thread; several may ask at once. Of this process it forks nothing that stays.
+/// Throws StartFailed with the text of a `batchcast serve` that failed, to each that waited for it,
+/// or where there is no such command; RecipeMismatch with what differs; StreamNotFound when time is
+/// up, which leaves what was started to come up; Refused where the stream is served but finished,
+/// failed, or lets nobody in; InvalidArgument; SystemError.
+///
+/// From any thread; several may ask at once. Of this process it leaves no child, whatever the
+/// program does with SIGCHLD and its own children.
 void ensure_served(const StartTarget& target, const StartOptions& options);
 
-/// Throws RecipeMismatch, with what differs, unless `recipe_json` (a stream's, from its board) is
-/// what `options` ask for: source, recipe, seed and the arguments above. The source is opened only
-/// where its path does not say that it is the same data, or where no recipe says which fields it
-/// has. Throws InvalidArgument for a recipe or an argument that cannot be.
-void check_recipe(std::string_view stream, std::string_view recipe_json,
-                  const StartOptions& options);
+namespace detail {
+/// `path` lasts as long as the program.
+bool note_installed_command(const char* path) noexcept;
+#ifdef BATCHCAST_INSTALLED_COMMAND  // by the CMake package
+[[maybe_unused]] static const bool installed_command_noted =
+    note_installed_command(BATCHCAST_INSTALLED_COMMAND);
+#endif
+}  // namespace detail
 
 }  // namespace batchcast

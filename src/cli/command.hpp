@@ -14,6 +14,7 @@ using Action = std::function<int()>;
 // Each adds its command to the program. The options live as long as the returned closure, which is
 // put into `chosen` if that command was given.
 void add_serve(CLI::App& program, Action& chosen);
+void add_ensure(CLI::App& program, Action& chosen);
 void add_consume(CLI::App& program, Action& chosen);
 void add_recipe(CLI::App& program, Action& chosen);
 void add_list(CLI::App& program, Action& chosen);

@@ -24,6 +24,7 @@ int run(int argc, char** argv) {
       "early.");
   cli::Action chosen;
   cli::add_serve(program, chosen);
+  cli::add_ensure(program, chosen);
   cli::add_consume(program, chosen);
   cli::add_recipe(program, chosen);
   cli::add_list(program, chosen);

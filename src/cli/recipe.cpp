@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the batchcast authors
 #include "cli/command.hpp"
+#include "cli/recipe_diff.hpp"
 
 #include <batchcast/data/recipe.hpp>
 
@@ -8,12 +9,14 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 namespace batchcast::cli {
 namespace {
 
 struct Options {
   std::string recipe;
+  std::vector<std::string> diff;
   bool json = false;
 };
 
@@ -25,6 +28,9 @@ bool is_preset(const std::string& name) {
 }
 
 int run(const Options& options) {
+  if (!options.diff.empty()) {
+    return print_recipe_diff(options.diff.at(0), options.diff.at(1), options.json);
+  }
   if (options.recipe.empty()) {
     for (const std::string_view name : Recipe::preset_names()) fmt::print("{}\n", name);
     return exit_ok;
@@ -45,10 +51,19 @@ int run(const Options& options) {
 void add_recipe(CLI::App& program, Action& chosen) {
   auto options = std::make_shared<Options>();
   CLI::App* recipe = program.add_subcommand(
-      "recipe", "Print a preset, to begin a recipe file with; or look a recipe file over");
-  recipe->add_option("recipe", options->recipe,
-                     "A preset's name or a TOML file; without it the presets are listed");
-  recipe->add_flag("--json", options->json, "Print it as it stands on the board, defaults too");
+      "recipe",
+      "Print a preset, to begin a recipe file with; look a recipe file over; or compare two");
+  CLI::Option* one =
+      recipe->add_option("recipe", options->recipe,
+                         "A preset's name or a TOML file; without it the presets are listed");
+  recipe
+      ->add_option("--diff", options->diff,
+                   "Say what differs between two of: a preset, a TOML file, stream:NAME. Exit code "
+                   "0: nothing does; 1: something does")
+      ->expected(2)
+      ->excludes(one);
+  recipe->add_flag("--json", options->json,
+                   "Print it as it stands on the board, defaults too; of --diff, one object");
   recipe->callback([options, &chosen] { chosen = [options] { return run(*options); }; });
 }
 

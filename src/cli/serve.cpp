@@ -2,13 +2,12 @@
 // Copyright 2026 the batchcast authors
 #include "cli/command.hpp"
 #include "cli/console.hpp"
-#include "cli/dataset_options.hpp"
 #include "cli/interrupts.hpp"
+#include "cli/serve_options.hpp"
 #include "cli/service.hpp"
 
 #include <batchcast/batchcast.hpp>
 #include <batchcast/core/clock.hpp>
-#include <batchcast/core/limits.hpp>
 #include <batchcast/feeder.hpp>
 
 #include <fmt/format.h>
@@ -22,27 +21,7 @@
 namespace batchcast::cli {
 namespace {
 
-struct Options {
-  DatasetOptions dataset;
-  std::string stream;
-  std::string memory = "256MiB";
-  std::vector<std::string> places;
-  std::optional<std::string> device_memory;
-  std::vector<std::string> host_fields;
-  std::uint32_t wait_for = 0;
-  std::uint64_t epochs = 0;
-  WorkersOption workers;
-  std::uint32_t max_consumers = limits::consumers_default;
-  std::string on_stall = "report";
-  double stall_timeout_s = 60;
-  double linger_s = -1;
-  double idle_exit_s = -1;
-  std::string huge_pages = "auto";
-  std::vector<std::uint32_t> allow_uids;
-  bool free_running = false;
-  bool json = false;
-  bool verbose = false;
-};
+using Options = ServeOptions;
 
 HugePages huge_pages_of(const std::string& name) {
   if (name == "off") return HugePages::off;
@@ -171,82 +150,6 @@ int run(const Options& options) {
   return exit_ok;
 }
 
-void add_what(CLI::App& serve, Options& options) {
-  add_dataset_options(serve, options.dataset);
-  serve.add_option("--stream", options.stream, "Name of the stream")->required();
-  serve.add_option("--memory", options.memory, "Bytes for samples, at most: 256MiB, 1GiB …")
-      ->capture_default_str();
-  serve.add_option("--epochs", options.epochs, "How many; 0: until it is stopped")
-      ->capture_default_str()
-      ->check(at_least(0));
-}
-
-void add_gpus(CLI::App& serve, Options& options) {
-  CLI::Option* place =
-      serve
-          .add_option("--place", options.places,
-                      "GPUs to serve it on as well, each with a ring that all trainers there read: "
-                      "cuda:0,cuda:1")
-          ->delimiter(',')
-          ->allow_extra_args(false);
-  serve
-      .add_option("--device-memory", options.device_memory,
-                  "Bytes for samples on each of these GPUs, at most; by default as many as in host "
-                  "memory")
-      ->needs(place);
-  serve
-      .add_option("--host-field", options.host_fields,
-                  "Fields that stay in host memory for trainers on GPUs too, as sample_id does")
-      ->delimiter(',')
-      ->allow_extra_args(false)
-      ->needs(place);
-  serve
-      .add_flag("--finish-on-gpu", options.dataset.finish_on_gpu,
-                "Leave the end of each image (horizontal_flip, to, normalize) to these GPUs: u8 "
-                "pixels go there, and in host memory remain u8")
-      ->needs(place);
-}
-
-void add_how(CLI::App& serve, Options& options) {
-  serve.add_option("--wait-for", options.wait_for, "Begin when so many consumers are attached")
-      ->capture_default_str()
-      ->check(at_least(0));
-  add_workers_option(serve, options.workers);
-  serve.add_option("--max-consumers", options.max_consumers, "Places for consumers")
-      ->capture_default_str()
-      ->check(CLI::Range(std::uint32_t{1}, static_cast<std::uint32_t>(limits::consumers_max)));
-  serve
-      .add_option("--on-stall", options.on_stall,
-                  "What becomes of a consumer that keeps the stream waiting: report, evict")
-      ->capture_default_str()
-      ->check(CLI::IsMember({"report", "evict"}));
-  serve.add_option("--stall-timeout", options.stall_timeout_s, "After so many seconds of it")
-      ->capture_default_str()
-      ->check(above_zero());
-  serve
-      .add_option("--linger", options.linger_s,
-                  "Seconds to stay after the last epoch for consumers that still read; -1: as long "
-                  "as they do")
-      ->capture_default_str();
-  serve
-      .add_option(
-          "--idle-exit", options.idle_exit_s,
-          "End when no consumer has been attached for so many seconds (who only looks, such "
-          "as `peek`, is none)")
-      ->check(above_zero());
-  serve.add_option("--huge-pages", options.huge_pages, "auto: above 4 GiB, where there are any")
-      ->capture_default_str()
-      ->check(CLI::IsMember({"auto", "off", "transparent", "explicit"}));
-  serve
-      .add_option("--allow-uid", options.allow_uids,
-                  "Another user who may attach (a root container, user trainers)")
-      ->allow_extra_args(false);
-  serve.add_flag("--free-running", options.free_running,
-                 "Produce also while nobody consumes in lockstep");
-  serve.add_flag("--json", options.json, "Print one JSON object at the end");
-  serve.add_flag("--verbose,-v", options.verbose, "Report more");
-}
-
 }  // namespace
 
 void add_serve(CLI::App& program, Action& chosen) {
@@ -257,9 +160,8 @@ void add_serve(CLI::App& program, Action& chosen) {
       "  batchcast serve imagefolder:/data/imagenet/train --recipe imagenet-train \\\n"
       "    --stream imagenet --memory 1GiB --wait-for 2 &\n"
       "  batchcast consume imagenet --batch-size 256 & batchcast consume imagenet --batch-size 37");
-  add_what(*serve, *options);
-  add_gpus(*serve, *options);
-  add_how(*serve, *options);
+  serve->add_option("--stream", options->stream, "Name of the stream")->required();
+  add_serve_options(*serve, *options);
   serve->callback([options, &chosen] { chosen = [options] { return run(*options); }; });
 }
 

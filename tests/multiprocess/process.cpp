@@ -99,10 +99,11 @@ std::int64_t Words::number(const std::string& key, std::int64_t otherwise) const
 RoleRegistration::RoleRegistration(const char* name, Role role) { roles()[name] = std::move(role); }
 
 std::optional<int> run_role(int argc, char** argv) {
-  if (argc > 1 && std::string(argv[1]) == "serve") {  // started by what is tested, as a command
+  const std::string command = argc > 1 ? argv[1] : "";
+  if (command == "serve" || command == "ensure") {  // started by what is tested
     std::string line;
     for (int i = 2; i < argc; ++i) line += (i == 2 ? "" : " ") + std::string(argv[i]);
-    return roles().at("serve")(Words(line));
+    return roles().at(command)(Words(line));
   }
   if (argc < 3 || std::string(argv[1]) != "--role") return std::nullopt;
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);

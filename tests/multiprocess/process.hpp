@@ -41,8 +41,8 @@ struct RoleRegistration {
   RoleRegistration(const char* name, Role role);
 };
 
-/// Called by main: runs the role that the arguments ask for, if they do. The role `serve` is run by
-/// the plain word, as a command would be, and gets all the others as its line.
+/// Called by main: runs the role that the arguments ask for, if they do. The roles `serve` and
+/// `ensure` are run by the plain word, as a command would be, and get all the others as their line.
 [[nodiscard]] std::optional<int> run_role(int argc, char** argv);
 
 /// In a role: one line to the test, and one line from it (nothing once the test closed its end).

@@ -4,6 +4,7 @@
 
 #include "../catch.hpp"
 #include "consume.hpp"
+#include "start/ensure.hpp"
 
 #include <batchcast/batchcast.hpp>
 #include <batchcast/data/synthetic_maker.hpp>
@@ -18,6 +19,7 @@
 #include <filesystem>
 #include <fstream>
 #include <set>
+#include <sstream>
 #include <thread>
 
 namespace batchcast::testing {
@@ -105,6 +107,41 @@ int serve(const Words& words) {
 
 const RoleRegistration serve_role("serve", serve);
 
+/// Does what `batchcast ensure` does, with this program as `batchcast serve`.
+int ensure(const Words& words) {
+  std::vector<std::string> all;
+  std::istringstream line(words.line());
+  for (std::string word; line >> word;) all.push_back(word);
+  detail::EnsureRequest request;
+  request.stream = all.at(0);
+  request.serve = {fs::read_symlink("/proc/self/exe").string(), "serve", all.at(1), "--stream",
+                   request.stream};
+  for (std::size_t i = 2; i < all.size(); ++i) {
+    if (all[i] == "--with-parent") continue;
+    if (all[i] == "--timeout") {
+      request.timeout_ms = static_cast<int>(std::stod(all.at(++i)) * 1000);
+    } else if (all[i] == "--directory") {
+      request.directory = all.at(++i);
+    } else {
+      request.serve.push_back(all[i]);
+    }
+  }
+  request.asked.source = all.at(1);
+  request.asked.recipe = word_after(words.line(), "--recipe");
+  request.asked.seed = std::stoull(word_after(words.line(), "--seed"));
+  request.asked.arguments = request.serve;
+  request.log = [](LogLevel, std::string_view text) {
+    std::fprintf(stderr, "%.*s\n", static_cast<int>(text.size()), text.data());
+  };
+  if (words.has("ledger")) {
+    write_line(words.text("ledger"), "ensures pid=" + std::to_string(::getpid()) +
+                                         " parent=" + std::to_string(::getppid()));
+  }
+  return detail::answer(request, words.line().find(" --with-parent") != std::string::npos);
+}
+
+const RoleRegistration ensure_role("ensure", ensure);
+
 ConsumerOptions options_of(const Words& words) {
   ConsumerOptions options = consumer_options(words);
   options.start.source = words.text("source", "synthetic:3x8x8");
@@ -151,6 +188,15 @@ int train(const Words& words) {
     ::sigprocmask(SIG_BLOCK, &blocked, nullptr);
     static_cast<void>(::open("/dev/null", O_RDONLY));  // and a descriptor that children get
   }
+  std::thread reaper;
+  std::atomic<bool> reaps{words.has("reaps")};
+  if (reaps) {  // every child that this program has, whoever started it
+    reaper = std::thread([&reaps] {
+      while (reaps) {
+        if (::waitpid(-1, nullptr, WNOHANG) <= 0) pause_us(100);
+      }
+    });
+  }
   const ConsumerOptions options = options_of(words);
   const auto attached = [](Consumer& consumer) {
     const bool childless = ::waitpid(-1, nullptr, WNOHANG) < 0 && errno == ECHILD;
@@ -168,6 +214,8 @@ int train(const Words& words) {
       options, [] { return is_told(); }, attached);
   over = true;
   for (std::thread& other : others) other.join();
+  reaps = false;
+  if (reaper.joinable()) reaper.join();
   return well ? 0 : 3;
 }
 

@@ -81,6 +81,29 @@ done
 end_serving
 trap - EXIT
 
+echo "== a trainer finds the command where the package is now, and nowhere else"
+start_stream() {
+  mkdir -m 700 "$work/streams"
+  result=0
+  env -u BATCHCAST_COMMAND PATH=/usr/bin:/bin BATCHCAST_DIR="$work/streams" \
+    "$work/find_package/starter" 2>"$work/starter.err" || result=$?
+  tries=0
+  while [ -n "$(ls "$work/streams")" ] && [ $tries -lt 100 ]; do
+    tries=$((tries + 1))
+    sleep 0.1
+  done
+  rmdir "$work/streams"
+  return $result
+}
+start_stream
+mv "$prefix/bin/batchcast" "$prefix/bin/elsewhere"
+if start_stream; then
+  echo "it was started with a command of another place"
+  exit 1
+fi
+grep -q "$prefix/bin/batchcast" "$work/starter.err"
+mv "$prefix/bin/elsewhere" "$prefix/bin/batchcast"
+
 echo "== pkg-config"
 PKG_CONFIG_PATH=$(dirname "$(find "$prefix" -name batchcast.pc)")
 export PKG_CONFIG_PATH

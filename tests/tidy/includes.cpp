@@ -13,7 +13,8 @@ namespace {
 // Who may include whom. `consumer` is all that a trainer runs, on what it stands on: ring, join and
 // core; `torch` is its face for libtorch, and `torch_serve` the one part of that which is a
 // producer. `cuda` is the driver's layer, `gpu` what is made of it. `ends` is the producer, which
-// joins data, ring and control; `compiled` is where the definitions of a trainer's headers are
+// joins data, ring and control; `start` is what the command does for trainers that start a stream;
+// `compiled` is where the definitions of a trainer's headers are
 // compiled; `map` is batchcast.hpp, which includes everything but torch.
 const std::map<std::string, std::set<std::string>> edges = {
     {"core", {"core"}},
@@ -25,13 +26,15 @@ const std::map<std::string, std::set<std::string>> edges = {
     {"consumer", {"core", "ring", "join", "cuda", "consumer"}},
     {"gpu", {"core", "data", "ring", "join", "control", "consumer", "ends", "cuda", "gpu"}},
     {"ends", {"core", "data", "ring", "join", "control", "consumer", "ends"}},
+    {"start", {"core", "data", "ring", "join", "control", "consumer", "ends", "start"}},
     {"compiled", {"core", "ring", "join", "cuda", "consumer"}},
     {"map", {"core", "data", "ring", "join", "control", "consumer", "ends"}},
     {"torch", {"core", "ring", "join", "consumer", "torch"}},
     {"torch_serve",
      {"core", "data", "ring", "join", "control", "consumer", "ends", "map", "torch",
       "torch_serve"}},
-    {"cli", {"core", "data", "ring", "join", "control", "consumer", "ends", "cuda", "map", "cli"}},
+    {"cli", {"core", "data", "ring", "join", "control", "consumer", "ends", "start", "cuda", "map",
+             "cli"}},
     {"python", {"core", "data", "ring", "join", "control", "consumer", "ends", "map", "python"}},
 };
 

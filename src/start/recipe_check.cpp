@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the batchcast authors
-#include <batchcast/start.hpp>
+#include "start/recipe_check.hpp"
 
 #include <batchcast/core/error.hpp>
 #include <batchcast/data/pipeline.hpp>
@@ -16,8 +16,7 @@
 #include <filesystem>
 #include <memory>
 
-// Whether a running stream is the one that a trainer would have started.
-namespace batchcast {
+namespace batchcast::detail {
 namespace {
 
 using Json = nlohmann::json;
@@ -36,7 +35,7 @@ std::uint64_t number_of(std::string_view text, const std::string& option) {
 }
 
 Shard shard_of(const StartOptions& options) {
-  const auto text = detail::value_of(options.arguments, "--shard");
+  const auto text = value_of(options.arguments, "--shard");
   if (!text) return {};
   const std::size_t slash = std::min(text->find('/'), text->size());
   const std::string_view all = *text;
@@ -59,18 +58,18 @@ std::string source_differs(const std::string& there, const std::string& asked,
 Lines synthetic_differences(const Json& stream, const StartOptions& options) {
   SyntheticRecipe asked = SyntheticRecipe::parse(options.source);
   asked.seed = options.seed;
-  if (const auto text = detail::value_of(options.arguments, "--dtype")) {
+  if (const auto text = value_of(options.arguments, "--dtype")) {
     asked.dtype = parse_dtype(*text).value_or(asked.dtype);
   }
-  if (const auto text = detail::value_of(options.arguments, "--order")) {
+  if (const auto text = value_of(options.arguments, "--order")) {
     asked.order = parse_order_mode(*text).value_or(asked.order);
   }
-  if (const auto text = detail::value_of(options.arguments, "--samples")) {
+  if (const auto text = value_of(options.arguments, "--samples")) {
     asked.samples_per_epoch = number_of(*text, "--samples");
   }
   Json there = stream;
   there.erase("epochs");  // how long it goes on, not what it is made of
-  return detail::recipe_differences(there, Json::parse(asked.to_json()));
+  return recipe_differences(there, Json::parse(asked.to_json()));
 }
 
 /// A path says which data it is where it is absolute, or seen from the same directory.
@@ -133,7 +132,7 @@ Lines pipeline_differences(const Json& stream, const StartOptions& options) {
       {"recipe", Json::parse(recipe.to_json())},
       {"seed", options.seed},
       {"shard", {{"index", shard.index}, {"count", shard.count}}},
-      {"on_bad_sample", detail::value_of(options.arguments, "--on-bad-sample").value_or("error")}};
+      {"on_bad_sample", value_of(options.arguments, "--on-bad-sample").value_or("error")}};
   Json there = Json::object();
   for (const auto& item : asked.items()) {
     if (const auto found = stream.find(item.key()); found != stream.end()) {
@@ -151,10 +150,10 @@ Lines pipeline_differences(const Json& stream, const StartOptions& options) {
       if (all_parts) asked = with_all_parts(std::move(asked), opened, recipe);
     } catch (const Error& error) {
       return {source_differs(location, options.source,
-                             ", which cannot be compared: " + detail::as_reason(error.what()))};
+                             ", which cannot be compared: " + as_reason(error.what()))};
     }
   }
-  for (std::string& line : detail::recipe_differences(there, asked)) {
+  for (std::string& line : recipe_differences(there, asked)) {
     lines.push_back(std::move(line));
   }
   return lines;
@@ -200,4 +199,4 @@ void check_recipe(std::string_view stream, std::string_view recipe_json,
   refuse(name, text);
 }
 
-}  // namespace batchcast
+}  // namespace batchcast::detail

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the batchcast authors
-#include "start_lock.hpp"
+#include "start/lock.hpp"
 
 #include <batchcast/join/unix_socket.hpp>
 #include "control/stream_place.hpp"

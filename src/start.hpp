@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#pragma once
+
+#include <batchcast/start.hpp>
+
+#include <string>
+
+namespace batchcast::detail {
+
+/// What `batchcast ensure` found. One of the two is empty.
+struct Ensured {
+  std::string recipe_json;  ///< of the stream, and what was asked for
+  std::string refusal;      ///< why its producer lets nobody in, at least to look
+};
+
+/// As ensure_served, but a refusal is a value: whoever attaches gets it with its type.
+[[nodiscard]] Ensured ensure_stream(const StartTarget& target, const StartOptions& options);
+
+}  // namespace batchcast::detail

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#pragma once
+
+#include <batchcast/core/file_descriptor.hpp>
+
+#include <sys/types.h>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace batchcast::detail {
+
+/// A program that runs on its own: no child of this process, in a session without a terminal, with
+/// /dev/null and a log as its only descriptors, and with every signal as it is by default. It has
+/// this process's working directory, user, limits and processors.
+///
+/// This object watches it. Between the two stands a process that does nothing but wait for either;
+/// when the object or its process is gone that one goes, and the program is left to init.
+class DetachedProcess {
+ public:
+  struct Program {
+    std::vector<std::string> words;  ///< the first is the file to run
+    /// Set in its environment, `NAME=value` each, instead of what this process has.
+    std::vector<std::string> environment = {};
+    FileDescriptor log;  ///< takes its output and its errors
+  };
+  /// Throws SystemError. Any number of threads may run, whatever they do.
+  explicit DetachedProcess(Program program);
+  ~DetachedProcess();
+  DetachedProcess(const DetachedProcess&) = delete;
+  DetachedProcess& operator=(const DetachedProcess&) = delete;
+
+  struct End {
+    bool in_order = false;  ///< with exit code 0
+    std::string text;       ///< such as `ended with exit code 2`
+  };
+  /// How it ended; nothing while it runs, for which it waits so long.
+  [[nodiscard]] std::optional<End> ended(int timeout_ms);
+  /// The watching process is gone, and with it all knowledge of how the program ended.
+  [[nodiscard]] bool unwatched() const noexcept { return unwatched_; }
+
+ private:
+  FileDescriptor reports_;
+  pid_t watcher_ = -1;
+  bool unwatched_ = false;
+};
+
+}  // namespace batchcast::detail

@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#include "start/ensure.hpp"
+
+#include "control/stream_lock.hpp"
+#include "start/detached_process.hpp"
+#include "start/lock.hpp"
+#include "start/log.hpp"
+#include "start/look.hpp"
+#include "start/recipe_check.hpp"
+#include "start_answer.hpp"
+#include "start_command.hpp"
+#include "start_deadline.hpp"
+
+#include <batchcast/consumer.hpp>
+#include <batchcast/control/directory.hpp>
+#include <batchcast/control/door.hpp>
+#include <batchcast/core/error.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+namespace batchcast::detail {
+namespace {
+
+// There is no event for a lock that becomes free, nor for a socket that appears.
+constexpr int look_every_ms = 10;
+constexpr int knock_timeout_ms = 100;
+constexpr int look_again_ms = 20;
+// Who answered the door a moment ago may be gone; then another one has to be started.
+constexpr int attach_within_ms = 1'000;
+// A stream whose consumers have all it has ends within that time.
+constexpr int finished_stream_ends_ms = 1'000;
+
+void rest(int ms = look_every_ms) { std::this_thread::sleep_for(std::chrono::milliseconds(ms)); }
+
+std::string directory_to_serve_in(const EnsureRequest& target) {
+  if (!target.directory.empty()) {
+    std::string base = std::filesystem::absolute(target.directory).lexically_normal().string();
+    while (base.size() > 1 && base.back() == '/') base.pop_back();
+    return base;
+  }
+  // As the producer itself will choose it.
+  return producer_directory(value_of(target.serve, "--allow-uid").has_value());
+}
+
+bool door_answers(const EnsureRequest& target) {
+  const auto places = target.directory.empty()
+                          ? find_stream(target.stream).places
+                          : std::vector{stream_paths(target.directory, target.stream)};
+  return std::any_of(places.begin(), places.end(), [](const StreamPaths& place) {
+    const DoorKnock knock = connect_door(place.door, knock_timeout_ms).knock;
+    return knock == DoorKnock::open || knock == DoorKnock::crowded;
+  });
+}
+
+/// A full disk takes along what would have been said.
+std::string why_silent(const std::string& directory) {
+  std::error_code error;
+  const bool full = std::filesystem::space(directory, error).available == 0 && !error;
+  return full ? ", and could say nothing: the disk of " + directory + " is full."
+              : ", and said nothing.";
+}
+
+/// One caller's way to a stream that is served.
+class Starter {
+ public:
+  Starter(const EnsureRequest& target, const Deadline& deadline)
+      : target_(target),
+        words_(target.serve),
+        lock_(directory_to_serve_in(target), target.stream),
+        deadline_(deadline) {}
+
+  void run() {
+    bool said = false;
+    while (!lock_.try_take()) {
+      if (door_answers(target_)) return;
+      if (!std::exchange(said, true)) {
+        log("waiting for the process that starts stream `" + target_.stream + "`");
+      }
+      check_time("another process is starting it");
+      rest();
+    }
+    if (door_answers(target_)) return;
+    if (const auto failure = lock_.failed_meanwhile(); failure && failure->words == words_) {
+      throw StartFailed(failure->text);
+    }
+    while (!earlier_one_answers() && !start()) {
+    }
+  }
+
+ private:
+  /// A producer that is about to come up, or to end: its starter may be dead, or it was started by
+  /// hand. Waits until it does either. True: it serves.
+  [[nodiscard]] bool earlier_one_answers() {
+    while (look_at_lock(paths().log).held || look_at_lock(paths().lock).held) {
+      if (door_answers(target_)) return true;
+      check_time("a process holds that name which does not serve it yet, or is ending");
+      rest();
+    }
+    return door_answers(target_);
+  }
+
+  /// True: it serves. False: another one was faster, or it has served already and found nobody, on
+  /// a machine too busy for so short an idle_exit_s.
+  [[nodiscard]] bool start() {
+    DetachedProcess::Program program{words_, {}, lock_.make_log()};
+    if (!target_.directory.empty()) {
+      program.environment.push_back("BATCHCAST_DIR=" + base_of(paths()));
+    }
+    log("starting `" + shell_text(words_) + "`, its log is " + paths().log);
+    DetachedProcess process(std::move(program));
+    for (;;) {
+      if (door_answers(target_)) return true;
+      std::optional<DetachedProcess::End> end = process.ended(look_every_ms);
+      if (!end && process.unwatched() && !look_at_lock(paths().log).held) {
+        end.emplace(DetachedProcess::End{false, "ended"});
+      }
+      if (!end) {
+        check_time("`batchcast serve` was started and goes on, but does not serve it yet");
+        continue;
+      }
+      if (look_at_lock(paths().lock).held || door_answers(target_)) return false;
+      if (end->in_order && ++ends_in_order_ < ends_in_order_max) return false;
+      fail(end->text);
+    }
+  }
+
+  [[noreturn]] void fail(const std::string& end) {
+    const std::string said = last_lines(paths().log);
+    const std::string text = "batchcast: stream `" + target_.stream + "` could not be started: `" +
+                             shell_text(words_) + "` " + end +
+                             (said.empty() ? why_silent(paths().directory) : ". It said") + said;
+    lock_.tell_failure({words_, text});
+    throw StartFailed(text);
+  }
+
+  void check_time(const std::string& state) const {
+    if (!deadline_.over()) return;
+    const std::string said = last_lines(paths().log);
+    throw StreamNotFound("batchcast: stream `" + target_.stream + "` is not served after " +
+                         std::to_string(deadline_.waited_ms() / 1000) + " s: " + state +
+                         ". Where opening its dataset takes longer, wait longer (--timeout; "
+                         "connect_timeout_ms in a trainer). The log is " +
+                         paths().log + (said.empty() ? "" : "; it says") + said);
+  }
+
+  [[nodiscard]] static std::string base_of(const StreamPaths& paths) {
+    return std::filesystem::path(paths.directory).parent_path().string();
+  }
+  [[nodiscard]] const StreamPaths& paths() const noexcept { return lock_.paths(); }
+  void log(const std::string& text) const {
+    if (target_.log) target_.log(LogLevel::info, text);
+  }
+
+  static constexpr int ends_in_order_max = 20;
+
+  const EnsureRequest& target_;
+  const std::vector<std::string>& words_;
+  StartLock lock_;
+  const Deadline& deadline_;
+  int ends_in_order_ = 0;
+};
+
+void see_it_served(const EnsureRequest& request, const Deadline& deadline) {
+  if (!door_answers(request)) Starter(request, deadline).run();
+}
+
+/// A trainer that wants something else must not count for wait_for, nor hold up anybody while the
+/// source is opened: who looks is an onlooker.
+std::string look_at(const EnsureRequest& request, const Deadline& deadline) {
+  ConsumerOptions options;
+  options.stream = request.stream;
+  options.directory = request.directory;
+  options.allow_uids = request.allow_uids;
+  options.log = request.log;
+  const int left_ms = deadline.left_ms();
+  options.connect_timeout_ms = left_ms < 0 ? attach_within_ms : std::min(left_ms, attach_within_ms);
+  return recipe_of_stream(std::move(options));
+}
+
+EnsureAnswer ensure_or_throw(const EnsureRequest& request) {
+  check_stream_name(request.stream);
+  const Deadline deadline(request.timeout_ms);
+  std::optional<Deadline> finished;
+  for (;;) {
+    see_it_served(request, deadline);
+    try {
+      std::string recipe = look_at(request, deadline);
+      check_recipe(request.stream, recipe, request.asked);
+      return {ensure_word::served,
+              "batchcast: stream `" + request.stream + "` is served with what was asked for.",
+              std::move(recipe)};
+    } catch (const StreamFinished& refused) {
+      if (!finished) finished.emplace(finished_stream_ends_ms);
+      if (finished->over() || deadline.over()) return {ensure_word::refused, refused.what()};
+    } catch (const StreamFailed& refused) {
+      return {ensure_word::refused, refused.what()};
+    } catch (const StreamOver& ending) {
+      if (deadline.over()) return {ensure_word::refused, ending.what()};
+    } catch (const Refused& refused) {
+      return {ensure_word::refused, refused.what()};
+    } catch (const StreamNotFound&) {
+      if (deadline.over()) throw;
+    }
+    rest(look_again_ms);
+  }
+}
+
+}  // namespace
+
+EnsureAnswer ensure(const EnsureRequest& request) {
+  try {
+    return ensure_or_throw(request);
+  } catch (const RecipeMismatch& mismatch) {
+    return {ensure_word::mismatch, mismatch.what()};
+  } catch (const StreamNotFound& late) {
+    return {ensure_word::timeout, late.what()};
+  } catch (const InvalidArgument& invalid) {
+    return {ensure_word::invalid, invalid.what()};
+  } catch (const std::exception& failed) {
+    return {ensure_word::failed, failed.what()};
+  }
+}
+
+}  // namespace batchcast::detail

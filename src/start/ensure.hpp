@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#pragma once
+
+#include <batchcast/start.hpp>
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace batchcast::detail {
+
+/// Which stream, and what it is to be started with and compared to.
+struct EnsureRequest {
+  std::string stream;
+  /// Where to look for the stream, instead of the usual places.
+  std::string directory = {};
+  int timeout_ms = 30'000;  ///< negative: never
+  /// Users besides this one and root whose producers are trusted.
+  std::vector<std::uint32_t> allow_uids = {};
+  /// The words of `batchcast serve`, the first of them the file to run.
+  std::vector<std::string> serve = {};
+  /// What is compared: source, recipe, seed, and of the arguments those that change samples.
+  StartOptions asked = {};
+  LogCallback log = {};
+};
+
+struct EnsureAnswer {
+  std::string_view word;         ///< of ensure_word
+  std::string text;              ///< for people
+  std::string recipe_json = {};  ///< of a stream that is served with what was asked for
+};
+
+/// Sees to it that the stream is served with what was asked for: what `batchcast ensure` does. Of
+/// all who ask at the same time one starts `serve`; it goes on without this process. Opening a
+/// source to compare it is not bound by the time-out.
+[[nodiscard]] EnsureAnswer ensure(const EnsureRequest& request);
+
+/// The same, printed on stdout for whoever runs this process. Returns the exit code: 0 served, 1
+/// mismatch, 2 invalid, 3 failed or timeout, 4 refused. Ends the process when nobody reads stdout
+/// any more, and when time is up whatever it is doing. `with_parent`: also when the process that
+/// started it dies, should others have its end of stdout open.
+[[nodiscard]] int answer(const EnsureRequest& request, bool with_parent);
+
+}  // namespace batchcast::detail

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#pragma once
+
+#include <batchcast/consumer.hpp>
+
+#include <string>
+
+namespace batchcast::detail {
+
+/// The recipe on a stream's board, as an onlooker sees it: nobody for the producer to wait for. Of
+/// the options it takes what says where the stream is, whom to trust and how long to wait. Throws
+/// what attaching throws.
+[[nodiscard]] inline std::string recipe_of_stream(ConsumerOptions options) {
+  options.observes = true;
+  options.name = "recipe-check";
+  return Consumer(std::move(options)).recipe_json();
+}
+
+}  // namespace batchcast::detail
