@@ -4,7 +4,7 @@
 #include "control/control_support.hpp"
 #include "start/ensure.hpp"
 #include "start/recipe_check.hpp"
-#include "start_answer.hpp"
+#include <batchcast/consumer/start_answer.hpp>
 
 #include <batchcast/batchcast.hpp>
 #include <batchcast/data/synthetic.hpp>

@@ -4,7 +4,7 @@
 #include "control/control_support.hpp"
 #include "start/lock.hpp"
 #include "start/log.hpp"
-#include "start_command.hpp"
+#include <batchcast/consumer/start_command.hpp>
 
 #include <batchcast/batchcast.hpp>
 

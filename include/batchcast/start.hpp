@@ -73,3 +73,7 @@ bool note_installed_command(const char* path) noexcept;
 }  // namespace detail
 
 }  // namespace batchcast
+
+#ifndef BATCHCAST_COMPILED
+#include <batchcast/consumer/start.ipp>
+#endif

@@ -10,3 +10,7 @@
 #include <batchcast/consumer/consumer.ipp>
 #include <batchcast/consumer/delivery.ipp>
 #include <batchcast/consumer/release_poller.ipp>
+#include <batchcast/consumer/start.ipp>
+#include <batchcast/consumer/start_attach.ipp>
+#include <batchcast/consumer/start_command.ipp>
+#include <batchcast/consumer/start_process.ipp>

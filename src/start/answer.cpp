@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the batchcast authors
+#include <batchcast/consumer/start_answer.hpp>
+#include <batchcast/core/deadline.hpp>
 #include "control/wake_descriptor.hpp"
 #include "core/named_thread.hpp"
 #include "start/ensure.hpp"
-#include "start_answer.hpp"
-#include "start_deadline.hpp"
 
 #include <poll.h>
 #include <signal.h>

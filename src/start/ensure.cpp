@@ -2,15 +2,15 @@
 // Copyright 2026 the batchcast authors
 #include "start/ensure.hpp"
 
+#include <batchcast/consumer/start_answer.hpp>
+#include <batchcast/consumer/start_command.hpp>
+#include <batchcast/core/deadline.hpp>
 #include "control/stream_lock.hpp"
 #include "start/detached_process.hpp"
 #include "start/lock.hpp"
 #include "start/log.hpp"
 #include "start/look.hpp"
 #include "start/recipe_check.hpp"
-#include "start_answer.hpp"
-#include "start_command.hpp"
-#include "start_deadline.hpp"
 
 #include <batchcast/consumer.hpp>
 #include <batchcast/control/directory.hpp>

@@ -7,8 +7,8 @@
 #include <batchcast/data/recipe.hpp>
 #include <batchcast/data/synthetic.hpp>
 
+#include <batchcast/consumer/start_command.hpp>
 #include "data/reason.hpp"
-#include "start_command.hpp"
 #include "start_difference.hpp"
 
 #include <algorithm>

@@ -33,8 +33,9 @@ const std::map<std::string, std::set<std::string>> edges = {
     {"torch_serve",
      {"core", "data", "ring", "join", "control", "consumer", "ends", "map", "torch",
       "torch_serve"}},
-    {"cli", {"core", "data", "ring", "join", "control", "consumer", "ends", "start", "cuda", "map",
-             "cli"}},
+    {"cli",
+     {"core", "data", "ring", "join", "control", "consumer", "ends", "start", "cuda", "map",
+      "cli"}},
     {"python", {"core", "data", "ring", "join", "control", "consumer", "ends", "map", "python"}},
 };
 

@@ -8,7 +8,7 @@
 #include <batchcast/core/inline.hpp>
 
 #include <batchcast/consumer/attachment.hpp>
-#include "start_attach.hpp"
+#include <batchcast/consumer/start_attach.hpp>
 
 namespace batchcast {
 

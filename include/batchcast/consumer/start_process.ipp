@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the batchcast authors
-#include "start_process.hpp"
+#pragma once
 
-#include "start_deadline.hpp"
+#include <batchcast/consumer/start_process.hpp>
+
+#include <batchcast/core/deadline.hpp>
+#include <batchcast/core/inline.hpp>
 
 #include <batchcast/core/error.hpp>
 
@@ -21,11 +24,11 @@
 #include <utility>
 
 namespace batchcast::detail {
-namespace {
+namespace start_process {
 
-constexpr std::size_t output_bytes_max = std::size_t{4} << 20;
-constexpr std::size_t errors_bytes_kept = std::size_t{8} << 10;
-constexpr int reap_ms = 1'000;  // for one that was killed in a system call
+inline constexpr std::size_t output_bytes_max = std::size_t{4} << 20;
+inline constexpr std::size_t errors_bytes_kept = std::size_t{8} << 10;
+inline constexpr int reap_ms = 1'000;  // for one that was killed in a system call
 
 /// What posix_spawn is told; destroyed with it.
 class SpawnPlan {
@@ -107,7 +110,7 @@ struct Pipe {
   FileDescriptor writes;
 };
 
-Pipe make_pipe() {
+inline Pipe make_pipe() {
   std::array<int, 2> ends{};
   if (::pipe2(ends.data(), O_CLOEXEC) != 0) {
     throw SystemError("batchcast: cannot make a pipe", errno);
@@ -120,7 +123,7 @@ Pipe make_pipe() {
 }
 
 /// Appends what is there. The pipe is closed at its end.
-void read_into(FileDescriptor& pipe, std::string& text) {
+inline void read_into(FileDescriptor& pipe, std::string& text) {
   std::array<char, 16'384> buffer{};
   for (;;) {
     const ssize_t bytes = pipe ? ::read(pipe.get(), buffer.data(), buffer.size()) : -1;
@@ -162,34 +165,36 @@ class ErrorLines {
   std::size_t total_ = 0;
 };
 
-}  // namespace
+}  // namespace start_process
 
-CommandRun run_command(const std::vector<std::string>& words, int timeout_ms,
-                       const std::function<void(std::string_view)>& on_error_line) {
+BATCHCAST_INLINE CommandRun
+run_command(const std::vector<std::string>& words, int timeout_ms,
+            const std::function<void(std::string_view)>& on_error_line) {
   const Deadline deadline(timeout_ms);
-  Pipe out = make_pipe();
-  Pipe err = make_pipe();
+  start_process::Pipe out = start_process::make_pipe();
+  start_process::Pipe err = start_process::make_pipe();
   const FileDescriptor null(::open("/dev/null", O_RDONLY | O_CLOEXEC));
   if (!null) throw SystemError("batchcast: cannot open /dev/null", errno);
   CommandRun run;
   pid_t pid = -1;
-  const int error = SpawnPlan(above_standard(null), out.writes, err.writes).spawn(words, pid);
+  const int error =
+      start_process::SpawnPlan(above_standard(null), out.writes, err.writes).spawn(words, pid);
   if (error != 0) {
     run.end = std::string("cannot be run: ") + ::strerrordesc_np(error);
     return run;
   }
-  Child child(pid);
+  start_process::Child child(pid);
   out.writes.reset();
   err.writes.reset();
-  ErrorLines lines(on_error_line);
+  start_process::ErrorLines lines(on_error_line);
   for (bool over = child.gone(); !run.timed_out;) {
-    read_into(out.reads, run.output);
+    start_process::read_into(out.reads, run.output);
     lines.read(err.reads);
     if (over) {  // and what it left in the pipes is read
       run.end = child.gone() ? "ended" : child.reap();
       break;
     }
-    if (run.output.size() > output_bytes_max || lines.too_many()) {
+    if (run.output.size() > start_process::output_bytes_max || lines.too_many()) {
       run.end = "wrote without end";
       break;
     }
@@ -203,7 +208,7 @@ CommandRun run_command(const std::vector<std::string>& words, int timeout_ms,
   return run;
 }
 
-std::string indented_end(std::string_view text) {
+BATCHCAST_INLINE std::string indented_end(std::string_view text) {
   constexpr std::size_t lines_max = 20;
   std::vector<std::string_view> lines;
   for (std::size_t at = 0; at < text.size();) {
@@ -218,21 +223,21 @@ std::string indented_end(std::string_view text) {
   return shown;
 }
 
-std::string text_of_end(bool exited, int number) {
+BATCHCAST_INLINE std::string text_of_end(bool exited, int number) {
   if (exited) return "ended with exit code " + std::to_string(number);
   const char* name = ::sigdescr_np(number);
   return "was ended by signal " + std::to_string(number) +
          (name == nullptr ? "" : " (" + std::string(name) + ")");
 }
 
-FileDescriptor above_standard(const FileDescriptor& fd) {
+BATCHCAST_INLINE FileDescriptor above_standard(const FileDescriptor& fd) {
   constexpr int lowest = 10;
   FileDescriptor copy(::fcntl(fd.get(), F_DUPFD_CLOEXEC, lowest));
   if (!copy) throw SystemError("batchcast: cannot duplicate a file descriptor", errno);
   return copy;
 }
 
-std::vector<char*> pointers_to(std::vector<std::string>& texts) {
+BATCHCAST_INLINE std::vector<char*> pointers_to(std::vector<std::string>& texts) {
   std::vector<char*> pointers;
   for (std::string& text : texts) pointers.push_back(text.data());
   pointers.push_back(nullptr);

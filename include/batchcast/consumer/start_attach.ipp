@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the batchcast authors
-#include "start_attach.hpp"
+#pragma once
 
-#include "start.hpp"
-#include "start_command.hpp"
-#include "start_deadline.hpp"
+#include <batchcast/consumer/start_attach.hpp>
+
+#include <batchcast/consumer/ensured.hpp>
+#include <batchcast/consumer/start_command.hpp>
+#include <batchcast/core/deadline.hpp>
+#include <batchcast/core/inline.hpp>
 
 #include <batchcast/core/error.hpp>
 
@@ -15,15 +18,16 @@
 #include <thread>
 
 namespace batchcast::detail {
-namespace {
+namespace start_attach {
 
-constexpr int look_again_ms = 20;
+inline constexpr int look_again_ms = 20;
 // Who answered the door a moment ago may be gone; then another one has to be started.
-constexpr int attach_within_ms = 1'000;
+inline constexpr int attach_within_ms = 1'000;
 // A stream whose consumers have all it has ends within that time.
-constexpr int finished_stream_ends_ms = 1'000;
+inline constexpr int finished_stream_ends_ms = 1'000;
 
-std::shared_ptr<Attachment> attach_once(const ConsumerOptions& options, const Deadline& deadline) {
+inline std::shared_ptr<Attachment> attach_once(const ConsumerOptions& options,
+                                               const Deadline& deadline) {
   ConsumerOptions once = options;
   const int left_ms = deadline.left_ms();
   once.connect_timeout_ms = left_ms < 0 ? attach_within_ms : std::min(left_ms, attach_within_ms);
@@ -31,7 +35,7 @@ std::shared_ptr<Attachment> attach_once(const ConsumerOptions& options, const De
 }
 
 /// A stream that is started for a trainer on a GPU is served there.
-StartOptions with_placement(const ConsumerOptions& options) {
+inline StartOptions with_placement(const ConsumerOptions& options) {
   StartOptions start = options.start;
   const std::string option = "--place";
   if (options.placement.is_host() || value_of(start.arguments, option)) return start;
@@ -39,21 +43,21 @@ StartOptions with_placement(const ConsumerOptions& options) {
   return start;
 }
 
-[[noreturn]] void say_finished(const StreamFinished& refused) {
+[[noreturn]] inline void say_finished(const StreamFinished& refused) {
   throw StreamFinished(std::string(refused.what()) +
                        ". All its epochs are made, and its producer stays for consumers that still "
                        "read them. Another can be started when it has ended; with epochs = 0 a "
                        "stream has no last epoch.");
 }
 
-}  // namespace
+}  // namespace start_attach
 
-std::shared_ptr<Attachment> attach_to_stream(const ConsumerOptions& options) {
+BATCHCAST_INLINE std::shared_ptr<Attachment> attach_to_stream(const ConsumerOptions& options) {
   if (options.start.source.empty()) return Attachment::attach(options);
   // Before anything is started, and kept until it is attached: a GPU's context is costly to make.
   const std::unique_ptr<Delivery> gpu = delivery_for(options);
   const Deadline deadline(options.connect_timeout_ms);
-  const StartOptions start = with_placement(options);
+  const StartOptions start = start_attach::with_placement(options);
   std::optional<Deadline> finished;
   for (;;) {
     // It compares before this trainer is a consumer: one that wants something else must not count
@@ -62,13 +66,13 @@ std::shared_ptr<Attachment> attach_to_stream(const ConsumerOptions& options) {
         {options.stream, options.directory, deadline.left_ms(), options.log, options.allow_uids},
         start);
     try {
-      auto attachment = attach_once(options, deadline);
+      auto attachment = start_attach::attach_once(options, deadline);
       const bool compared = ensured.refusal.empty();
       if (compared && attachment->board().recipe_json() == ensured.recipe_json) return attachment;
       // Another producer took over in between.
     } catch (const StreamFinished& refused) {
-      if (!finished) finished.emplace(finished_stream_ends_ms);
-      if (finished->over() || deadline.over()) say_finished(refused);
+      if (!finished) finished.emplace(start_attach::finished_stream_ends_ms);
+      if (finished->over() || deadline.over()) start_attach::say_finished(refused);
     } catch (const StreamFailed&) {
       throw;
     } catch (const StreamOver&) {  // it is just ending
@@ -80,7 +84,7 @@ std::shared_ptr<Attachment> attach_to_stream(const ConsumerOptions& options) {
       throw StreamNotFound("batchcast: stream `" + options.stream +
                            "` changes its producer faster than it can be joined.");
     }
-    std::this_thread::sleep_for(std::chrono::milliseconds(look_again_ms));
+    std::this_thread::sleep_for(std::chrono::milliseconds(start_attach::look_again_ms));
   }
 }
 

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the batchcast authors
-#include "start_command.hpp"
+#pragma once
+
+#include <batchcast/consumer/start_command.hpp>
 
 #include <batchcast/core/error.hpp>
+#include <batchcast/core/inline.hpp>
 
 #include <unistd.h>
 
@@ -15,21 +18,21 @@
 #include <filesystem>
 
 namespace batchcast::detail {
-namespace {
+namespace start_command {
 
 namespace fs = std::filesystem;
 
-constexpr const char* env_command = "BATCHCAST_COMMAND";
-constexpr const char* usual_name = "batchcast";
+inline constexpr const char* env_command = "BATCHCAST_COMMAND";
+inline constexpr const char* usual_name = "batchcast";
 
-std::atomic<const char*> installed_command = nullptr;  // a literal of whoever said it
+inline std::atomic<const char*> installed_command = nullptr;  // a literal of whoever said it
 
-bool can_run(const fs::path& path) {
+inline bool can_run(const fs::path& path) {
   std::error_code ignored;
   return fs::is_regular_file(path, ignored) && ::access(path.c_str(), X_OK) == 0;
 }
 
-std::vector<fs::path> on_path(const std::string& name, const std::string& path) {
+inline std::vector<fs::path> on_path(const std::string& name, const std::string& path) {
   std::vector<fs::path> found;
   for (std::size_t at = 0; at <= path.size() && !path.empty();) {
     const std::size_t end = std::min(path.find(':', at), path.size());
@@ -39,8 +42,8 @@ std::vector<fs::path> on_path(const std::string& name, const std::string& path) 
   return found;
 }
 
-std::string named_command(const std::string& name, const std::string& path,
-                          const std::string& origin) {
+inline std::string named_command(const std::string& name, const std::string& path,
+                                 const std::string& origin) {
   const bool is_path = name.find('/') != std::string::npos;
   for (const fs::path& place : is_path ? std::vector<fs::path>{name} : on_path(name, path)) {
     if (can_run(place)) return fs::absolute(place).string();
@@ -50,14 +53,14 @@ std::string named_command(const std::string& name, const std::string& path,
                     ". Name the `batchcast` command, or leave it out to have it looked for.");
 }
 
-std::string number_text(double number) {
+inline std::string number_text(double number) {
   std::array<char, 32> text{};
   const auto end = std::to_chars(text.data(), text.data() + text.size(), number).ptr;
   return {text.data(), end};
 }
 
 /// What the options say themselves would be there twice, and unknown to who compares recipes.
-void check_further_arguments(const StartOptions& options) {
+inline void check_further_arguments(const StartOptions& options) {
   for (const char* own :
        {"--stream", "--recipe", "--seed", "--memory", "--epochs", "--wait-for", "--idle-exit",
         "--timeout", "--directory", "--trust-uid", "--with-parent"}) {
@@ -72,54 +75,60 @@ void check_further_arguments(const StartOptions& options) {
   }
 }
 
-bool is_plain(const std::string& word) {
+inline bool is_plain(const std::string& word) {
   return !word.empty() && std::all_of(word.begin(), word.end(), [](unsigned char c) {
     return std::isalnum(c) != 0 || std::string_view("-_./:=,@%+").find(c) != std::string_view::npos;
   });
 }
 
-}  // namespace
+}  // namespace start_command
 
-bool note_installed_command(const char* path) noexcept {
-  installed_command.store(path);
+BATCHCAST_INLINE bool note_installed_command(const char* path) noexcept {
+  start_command::installed_command.store(path);
   return true;
 }
 
-CommandPlaces command_places() {
+BATCHCAST_INLINE CommandPlaces command_places() {
   CommandPlaces places;
   std::error_code ignored;
-  places.program = fs::read_symlink("/proc/self/exe", ignored).string();
+  places.program = start_command::fs::read_symlink("/proc/self/exe", ignored).string();
   if (const char* path = std::getenv("PATH")) places.path = path;
-  if (const char* installed = installed_command.load()) places.installed = installed;
+  if (const char* installed = start_command::installed_command.load()) places.installed = installed;
   return places;
 }
 
-std::string find_command(const std::string& wanted, const CommandPlaces& places) {
-  if (!wanted.empty()) return named_command(wanted, places.path, "the command to start streams");
-  const char* named = std::getenv(env_command);
+BATCHCAST_INLINE std::string find_command(const std::string& wanted, const CommandPlaces& places) {
+  if (!wanted.empty())
+    return start_command::named_command(wanted, places.path, "the command to start streams");
+  const char* named = std::getenv(start_command::env_command);
   if (named != nullptr && *named != '\0')
-    return named_command(named, places.path, "$" + std::string(env_command));
+    return start_command::named_command(named, places.path,
+                                        "$" + std::string(start_command::env_command));
 
-  std::vector<fs::path> looked_at;
+  std::vector<start_command::fs::path> looked_at;
   if (!places.program.empty()) {
-    const fs::path folder = fs::path(places.program).parent_path();
-    const fs::path above = folder.parent_path();
-    looked_at = {folder / usual_name, above / "bin" / usual_name, above / usual_name};
+    const start_command::fs::path folder = start_command::fs::path(places.program).parent_path();
+    const start_command::fs::path above = folder.parent_path();
+    looked_at = {folder / start_command::usual_name, above / "bin" / start_command::usual_name,
+                 above / start_command::usual_name};
   }
   if (!places.installed.empty()) looked_at.emplace_back(places.installed);
-  for (fs::path& place : on_path(usual_name, places.path)) looked_at.push_back(std::move(place));
-  for (const fs::path& place : looked_at) {
-    if (can_run(place)) return fs::absolute(place).string();
+  for (start_command::fs::path& place :
+       start_command::on_path(start_command::usual_name, places.path))
+    looked_at.push_back(std::move(place));
+  for (const start_command::fs::path& place : looked_at) {
+    if (start_command::can_run(place)) return start_command::fs::absolute(place).string();
   }
   std::string text = "batchcast: the command `batchcast`, which serves streams, was not found at";
-  for (const fs::path& place : looked_at) text += "\n  " + place.string();
-  throw StartFailed(text + "\nSet " + env_command +
+  for (const start_command::fs::path& place : looked_at) text += "\n  " + place.string();
+  throw StartFailed(text + "\nSet " + start_command::env_command +
                     " to its path, put it on the PATH, or start the stream by hand with "
                     "`batchcast serve`.");
 }
 
-std::vector<std::string> ensure_words(const std::string& command, const StartTarget& target,
-                                      const StartOptions& options) {
+BATCHCAST_INLINE std::vector<std::string> ensure_words(const std::string& command,
+                                                       const StartTarget& target,
+                                                       const StartOptions& options) {
   const std::string& stream = target.stream;
   if (options.source.empty()) {
     throw InvalidArgument("batchcast: stream `" + stream +
@@ -127,7 +136,7 @@ std::vector<std::string> ensure_words(const std::string& command, const StartTar
   }
   if (!(options.idle_exit_s < 0 || (options.idle_exit_s > 0 && options.idle_exit_s < 1e9))) {
     throw InvalidArgument(
-        "batchcast: idle_exit_s is " + number_text(options.idle_exit_s) +
+        "batchcast: idle_exit_s is " + start_command::number_text(options.idle_exit_s) +
         "; it must be above 0, or below 0 for a producer that stays until it is stopped.");
   }
   std::vector<std::string> words = {command, "ensure", stream, options.source, "--with-parent"};
@@ -135,7 +144,8 @@ std::vector<std::string> ensure_words(const std::string& command, const StartTar
     words.emplace_back(option);
     words.push_back(std::move(value));
   };
-  add("--timeout", number_text(target.timeout_ms < 0 ? -1 : target.timeout_ms / 1000.0));
+  add("--timeout",
+      start_command::number_text(target.timeout_ms < 0 ? -1 : target.timeout_ms / 1000.0));
   if (!target.directory.empty()) add("--directory", target.directory);
   for (const std::uint32_t uid : target.allow_uids) add("--trust-uid", std::to_string(uid));
   if (!options.recipe.empty()) add("--recipe", options.recipe);
@@ -143,8 +153,8 @@ std::vector<std::string> ensure_words(const std::string& command, const StartTar
   add("--memory", std::to_string(options.memory));
   if (options.epochs != 0) add("--epochs", std::to_string(options.epochs));
   if (options.wait_for != 0) add("--wait-for", std::to_string(options.wait_for));
-  if (options.idle_exit_s > 0) add("--idle-exit", number_text(options.idle_exit_s));
-  check_further_arguments(options);
+  if (options.idle_exit_s > 0) add("--idle-exit", start_command::number_text(options.idle_exit_s));
+  start_command::check_further_arguments(options);
   words.insert(words.end(), options.arguments.begin(), options.arguments.end());
   const auto holds_null = [](const std::string& word) {
     return word.find('\0') != std::string::npos;
@@ -156,11 +166,11 @@ std::vector<std::string> ensure_words(const std::string& command, const StartTar
   return words;
 }
 
-std::string shell_text(const std::vector<std::string>& words) {
+BATCHCAST_INLINE std::string shell_text(const std::vector<std::string>& words) {
   std::string text;
   for (const std::string& word : words) {
     if (!text.empty()) text += ' ';
-    if (is_plain(word)) {
+    if (start_command::is_plain(word)) {
       text += word;
       continue;
     }
@@ -171,8 +181,8 @@ std::string shell_text(const std::vector<std::string>& words) {
   return text;
 }
 
-std::optional<std::string> value_of(const std::vector<std::string>& words,
-                                    std::string_view option) {
+BATCHCAST_INLINE std::optional<std::string> value_of(const std::vector<std::string>& words,
+                                                     std::string_view option) {
   std::optional<std::string> value;
   for (std::size_t i = 0; i < words.size(); ++i) {
     if (words[i] == option && i + 1 < words.size()) value = words[i + 1];

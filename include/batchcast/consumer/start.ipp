@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the batchcast authors
-#include "start.hpp"
+#pragma once
 
-#include "start_answer.hpp"
-#include "start_command.hpp"
-#include "start_process.hpp"
+#include <batchcast/start.hpp>
+
+#include <batchcast/consumer/ensured.hpp>
+#include <batchcast/core/inline.hpp>
+
+#include <batchcast/consumer/start_answer.hpp>
+#include <batchcast/consumer/start_command.hpp>
+#include <batchcast/consumer/start_process.hpp>
 
 #include <batchcast/control/directory.hpp>
 #include <batchcast/core/error.hpp>
@@ -17,22 +22,22 @@
 
 namespace batchcast {
 namespace detail {
-namespace {
+namespace detail::ensuring {
 
 // The command keeps the time itself; this is for one that does not.
-constexpr int overtime_ms = 5'000;
+inline constexpr int overtime_ms = 5'000;
 
-int limit_of(int timeout_ms) {
+inline int limit_of(int timeout_ms) {
   if (timeout_ms < 0) return -1;
   return std::min(timeout_ms, std::numeric_limits<int>::max() - overtime_ms) + overtime_ms;
 }
 
-std::string first_line_of(std::string_view text) {
+inline std::string first_line_of(std::string_view text) {
   return std::string(text.substr(0, text.find('\n')));
 }
 
 /// The beginning of a first line that may be anything, for a message.
-std::string shown_line(std::string_view text) {
+inline std::string shown_line(std::string_view text) {
   constexpr std::size_t shown_max = 80;
   std::string line = first_line_of(text).substr(0, shown_max);
   std::replace_if(
@@ -41,14 +46,14 @@ std::string shown_line(std::string_view text) {
 }
 
 /// The text below the word, without the last line feed.
-std::string text_below(const std::string& output) {
+inline std::string text_below(const std::string& output) {
   std::string text = output.substr(std::min(output.find('\n'), output.size() - 1) + 1);
   while (text.ends_with('\n')) text.pop_back();
   return text;
 }
 
 /// What follows `recipe ` on the line that begins so; empty where there is none.
-std::string recipe_in(std::string_view text) {
+inline std::string recipe_in(std::string_view text) {
   for (std::size_t at = 0; at < text.size();) {
     const std::size_t end = std::min(text.find('\n', at), text.size());
     const std::string_view line = text.substr(at, end - at);
@@ -61,8 +66,9 @@ std::string recipe_in(std::string_view text) {
 }
 
 /// No word that this library knows: another program, or another version of the command.
-[[noreturn]] void say_no_answer(const StartTarget& target, const std::vector<std::string>& words,
-                                const CommandRun& run) {
+[[noreturn]] inline void say_no_answer(const StartTarget& target,
+                                       const std::vector<std::string>& words,
+                                       const CommandRun& run) {
   std::string text = "batchcast: it is not known whether stream `" + target.stream +
                      "` is served: `" + shell_text(words) + "` ";
   if (run.timed_out) {
@@ -81,21 +87,21 @@ std::string recipe_in(std::string_view text) {
   throw StartFailed(text + (run.errors.empty() ? "." : "; it said" + indented_end(run.errors)));
 }
 
-}  // namespace
+}  // namespace detail::ensuring
 
-Ensured ensure_stream(const StartTarget& target, const StartOptions& options) {
+BATCHCAST_INLINE Ensured ensure_stream(const StartTarget& target, const StartOptions& options) {
   check_stream_name(target.stream);
   const std::vector<std::string> words =
       ensure_words(find_command(options.command, command_places()), target, options);
-  const CommandRun run =
-      run_command(words, limit_of(target.timeout_ms), [&target](std::string_view line) {
-        if (target.log) target.log(LogLevel::info, line);
-      });
-  const std::string word = first_line_of(run.output);
+  const CommandRun run = run_command(words, detail::ensuring::limit_of(target.timeout_ms),
+                                     [&target](std::string_view line) {
+                                       if (target.log) target.log(LogLevel::info, line);
+                                     });
+  const std::string word = detail::ensuring::first_line_of(run.output);
   const bool whole = run.output.size() > word.size() && !run.timed_out;
-  const std::string text = whole ? text_below(run.output) : std::string();
+  const std::string text = whole ? detail::ensuring::text_below(run.output) : std::string();
   if (whole && word == ensure_word::served) {
-    Ensured ensured{recipe_in(text), {}};
+    Ensured ensured{detail::ensuring::recipe_in(text), {}};
     if (!ensured.recipe_json.empty()) return ensured;
   }
   if (whole && word == ensure_word::refused) return {{}, text};
@@ -103,12 +109,12 @@ Ensured ensure_stream(const StartTarget& target, const StartOptions& options) {
   if (whole && word == ensure_word::failed) throw StartFailed(text);
   if (whole && word == ensure_word::timeout) throw StreamNotFound(text);
   if (whole && word == ensure_word::invalid) throw InvalidArgument(text);
-  say_no_answer(target, words, run);
+  detail::ensuring::say_no_answer(target, words, run);
 }
 
 }  // namespace detail
 
-void ensure_served(const StartTarget& target, const StartOptions& options) {
+BATCHCAST_INLINE void ensure_served(const StartTarget& target, const StartOptions& options) {
   const detail::Ensured ensured = detail::ensure_stream(target, options);
   if (ensured.recipe_json.empty()) throw Refused(ensured.refusal);
 }
