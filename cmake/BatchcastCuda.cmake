@@ -2,9 +2,9 @@
 # Copyright 2026 the batchcast authors
 #
 # What a build takes of CUDA's toolkit: nvcc for the kernels of src/cuda, and cuda.h to compare
-# include/batchcast/cuda/driver_api.hpp with. Rings on GPUs need neither: the driver's functions are declared
-# there, and libcuda.so.1 is looked for at run time, so the same library works on hosts with and
-# without a GPU.
+# include/batchcast/cuda/driver_api.hpp with. Rings on GPUs need neither: the driver's functions
+# are declared there, and libcuda.so.1 is looked for at run time, so the same library works on
+# hosts with and without a GPU.
 
 set(BATCHCAST_CUDA AUTO CACHE STRING "CUDA kernels: ON, OFF or AUTO (where CUDA's toolkit is)")
 set_property(CACHE BATCHCAST_CUDA PROPERTY STRINGS AUTO ON OFF)

@@ -11,8 +11,8 @@
 #include <batchcast/consumer/start_command.hpp>
 #include <batchcast/consumer/start_process.hpp>
 
-#include <batchcast/control/directory.hpp>
 #include <batchcast/core/error.hpp>
+#include <batchcast/join/directory.hpp>
 
 #include <algorithm>
 #include <cstddef>

@@ -77,7 +77,8 @@ inline void check_further_arguments(const StartOptions& options) {
 
 inline bool is_plain(const std::string& word) {
   return !word.empty() && std::all_of(word.begin(), word.end(), [](unsigned char c) {
-    return std::isalnum(c) != 0 || std::string_view("-_./:=,@%+").find(c) != std::string_view::npos;
+    return std::isalnum(c) != 0 ||
+           std::string_view("-_./:=,@%+").find(static_cast<char>(c)) != std::string_view::npos;
   });
 }
 
