@@ -177,3 +177,7 @@ class Batch {
 };
 
 }  // namespace batchcast
+
+#ifndef BATCHCAST_COMPILED
+#include <batchcast/consumer.hpp>
+#endif

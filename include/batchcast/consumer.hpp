@@ -210,5 +210,5 @@ inline Consumer::Iterator Consumer::begin() { return Iterator(*this); }
 }  // namespace batchcast
 
 #ifndef BATCHCAST_COMPILED
-#include <batchcast/consumer/consumer.ipp>
+#include <batchcast/consumer/definitions.hpp>
 #endif

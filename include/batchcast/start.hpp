@@ -75,5 +75,5 @@ bool note_installed_command(const char* path) noexcept;
 }  // namespace batchcast
 
 #ifndef BATCHCAST_COMPILED
-#include <batchcast/consumer/start.ipp>
+#include <batchcast/consumer.hpp>
 #endif

@@ -177,11 +177,3 @@ class Attachment final : public ReaderHost, public std::enable_shared_from_this<
 };
 
 }  // namespace batchcast::detail
-
-#ifndef BATCHCAST_COMPILED
-#include <batchcast/consumer/attachment.ipp>
-#include <batchcast/consumer/attachment_batches.ipp>
-#include <batchcast/consumer/attachment_fields.ipp>
-#include <batchcast/consumer/attachment_newest.ipp>
-#include <batchcast/consumer/attachment_release.ipp>
-#endif

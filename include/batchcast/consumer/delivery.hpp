@@ -80,7 +80,3 @@ class Delivery {
 [[nodiscard]] std::unique_ptr<Delivery> make_delivery(unsigned device);
 
 }  // namespace batchcast::detail
-
-#ifndef BATCHCAST_COMPILED
-#include <batchcast/consumer/delivery.ipp>
-#endif

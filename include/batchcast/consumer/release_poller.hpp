@@ -106,7 +106,3 @@ class ReleasePoller {
 };
 
 }  // namespace batchcast::detail
-
-#ifndef BATCHCAST_COMPILED
-#include <batchcast/consumer/release_poller.ipp>
-#endif

@@ -13,7 +13,3 @@ namespace batchcast::detail {
 [[nodiscard]] std::shared_ptr<Attachment> attach_to_stream(const ConsumerOptions& options);
 
 }  // namespace batchcast::detail
-
-#ifndef BATCHCAST_COMPILED
-#include <batchcast/consumer/start_attach.ipp>
-#endif

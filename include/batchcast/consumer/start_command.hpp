@@ -37,7 +37,3 @@ struct CommandPlaces {
                                                   std::string_view option);
 
 }  // namespace batchcast::detail
-
-#ifndef BATCHCAST_COMPILED
-#include <batchcast/consumer/start_command.ipp>
-#endif

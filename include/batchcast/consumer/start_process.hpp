@@ -46,7 +46,3 @@ struct CommandRun {
 [[nodiscard]] std::vector<char*> pointers_to(std::vector<std::string>& texts);
 
 }  // namespace batchcast::detail
-
-#ifndef BATCHCAST_COMPILED
-#include <batchcast/consumer/start_process.ipp>
-#endif

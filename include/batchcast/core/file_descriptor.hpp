@@ -33,7 +33,3 @@ class FileDescriptor {
 };
 
 }  // namespace batchcast
-
-#ifndef BATCHCAST_COMPILED
-#include <batchcast/core/file_descriptor.ipp>
-#endif

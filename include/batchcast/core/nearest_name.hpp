@@ -16,7 +16,3 @@ namespace batchcast::detail {
 [[nodiscard]] std::string did_you_mean(std::string_view wanted, std::span<const std::string> names);
 
 }  // namespace batchcast::detail
-
-#ifndef BATCHCAST_COMPILED
-#include <batchcast/core/nearest_name.ipp>
-#endif

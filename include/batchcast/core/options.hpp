@@ -62,7 +62,3 @@ enum class HugePages : std::uint8_t { automatic, off, transparent, explicit_page
 [[nodiscard]] std::optional<BetweenEpochs> parse_between_epochs(std::string_view) noexcept;
 
 }  // namespace batchcast
-
-#ifndef BATCHCAST_COMPILED
-#include <batchcast/core/options.ipp>
-#endif

@@ -39,7 +39,3 @@ class Placement {
 };
 
 }  // namespace batchcast
-
-#ifndef BATCHCAST_COMPILED
-#include <batchcast/core/placement.ipp>
-#endif

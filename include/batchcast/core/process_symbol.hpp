@@ -8,7 +8,3 @@ namespace batchcast::detail {
 [[nodiscard]] void* process_symbol(const char* name) noexcept;
 
 }  // namespace batchcast::detail
-
-#ifndef BATCHCAST_COMPILED
-#include <batchcast/core/process_symbol.ipp>
-#endif

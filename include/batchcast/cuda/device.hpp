@@ -85,7 +85,3 @@ class Device {
 };
 
 }  // namespace batchcast::cuda
-
-#ifndef BATCHCAST_COMPILED
-#include <batchcast/cuda/device.ipp>
-#endif

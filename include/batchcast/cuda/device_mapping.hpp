@@ -55,7 +55,3 @@ class DeviceMapping {
 };
 
 }  // namespace batchcast::cuda
-
-#ifndef BATCHCAST_COMPILED
-#include <batchcast/cuda/device_mapping.ipp>
-#endif

@@ -86,7 +86,3 @@ class DeviceBuffer {
 };
 
 }  // namespace batchcast::cuda
-
-#ifndef BATCHCAST_COMPILED
-#include <batchcast/cuda/device_memory.ipp>
-#endif

@@ -84,7 +84,3 @@ void quietly(const Device& device, Undo&& undo) noexcept {
 }
 
 }  // namespace batchcast::cuda
-
-#ifndef BATCHCAST_COMPILED
-#include <batchcast/cuda/driver.ipp>
-#endif

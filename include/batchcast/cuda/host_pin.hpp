@@ -38,7 +38,3 @@ class HostPin {
 };
 
 }  // namespace batchcast::cuda
-
-#ifndef BATCHCAST_COMPILED
-#include <batchcast/cuda/host_pin.ipp>
-#endif

@@ -82,7 +82,3 @@ void copy_on_device(const Device& device, void* stream, std::byte* device_to,
                     const std::byte* device_from, std::uint64_t bytes);
 
 }  // namespace batchcast::cuda
-
-#ifndef BATCHCAST_COMPILED
-#include <batchcast/cuda/stream.ipp>
-#endif

@@ -50,7 +50,3 @@ struct StreamPlaces {
 [[nodiscard]] StreamPlaces find_stream(std::string_view stream);
 
 }  // namespace batchcast
-
-#ifndef BATCHCAST_COMPILED
-#include <batchcast/join/directory.ipp>
-#endif

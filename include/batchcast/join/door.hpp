@@ -109,8 +109,3 @@ struct PeerIdentity {
 [[nodiscard]] bool is_dead(const FileDescriptor& pidfd) noexcept;
 
 }  // namespace batchcast
-
-#ifndef BATCHCAST_COMPILED
-#include <batchcast/join/door.ipp>
-#include <batchcast/join/peer_identity.ipp>
-#endif

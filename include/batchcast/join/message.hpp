@@ -139,7 +139,3 @@ using ProducerMessage = std::variant<Welcome, Refusal, Rejoined, Farewell, BadMe
 [[noreturn]] void throw_refused(const Refusal& refusal);
 
 }  // namespace batchcast
-
-#ifndef BATCHCAST_COMPILED
-#include <batchcast/join/refusal.ipp>
-#endif

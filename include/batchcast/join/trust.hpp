@@ -24,7 +24,3 @@ struct Trust {
 [[nodiscard]] std::string environment(const char* name);
 
 }  // namespace batchcast
-
-#ifndef BATCHCAST_COMPILED
-#include <batchcast/join/trust.ipp>
-#endif

@@ -33,7 +33,3 @@ struct BoundSocket {
 [[nodiscard]] BoundSocket listen_at(const std::string& path, int type, unsigned mode);
 
 }  // namespace batchcast
-
-#ifndef BATCHCAST_COMPILED
-#include <batchcast/join/unix_socket.ipp>
-#endif

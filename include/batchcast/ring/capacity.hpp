@@ -47,7 +47,3 @@ struct RingPlan {
                                        std::uint64_t granularity);
 
 }  // namespace batchcast
-
-#ifndef BATCHCAST_COMPILED
-#include <batchcast/ring/capacity.ipp>
-#endif

@@ -26,7 +26,3 @@ class ForkGuard {
 };
 
 }  // namespace batchcast
-
-#ifndef BATCHCAST_COMPILED
-#include <batchcast/ring/fork_guard.ipp>
-#endif

@@ -29,7 +29,3 @@ Woken futex_wait_either(const std::atomic<std::uint32_t>& word_a, std::uint32_t 
 void futex_wake(const std::atomic<std::uint32_t>& word) noexcept;
 
 }  // namespace batchcast
-
-#ifndef BATCHCAST_COMPILED
-#include <batchcast/ring/futex.ipp>
-#endif

@@ -149,9 +149,3 @@ void check_memory_exists(std::uint64_t bytes, const std::string& root = "");
 void raise_open_files_limit(std::uint64_t count);
 
 }  // namespace batchcast
-
-#ifndef BATCHCAST_COMPILED
-#include <batchcast/ring/mapping.ipp>
-#include <batchcast/ring/memory.ipp>
-#include <batchcast/ring/populator.ipp>
-#endif

@@ -166,9 +166,3 @@ class RingReader {
 };
 
 }  // namespace batchcast
-
-#ifndef BATCHCAST_COMPILED
-#include <batchcast/ring/reader.ipp>
-#include <batchcast/ring/reader_leases.ipp>
-#include <batchcast/ring/reader_sleep.ipp>
-#endif

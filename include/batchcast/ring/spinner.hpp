@@ -56,7 +56,3 @@ class Spinner {
 };
 
 }  // namespace batchcast
-
-#ifndef BATCHCAST_COMPILED
-#include <batchcast/ring/spinner.ipp>
-#endif

@@ -25,7 +25,3 @@ void copy_from_ring(std::byte* to, const FieldWindow& window, std::uint64_t posi
                     std::uint64_t samples) noexcept;
 
 }  // namespace batchcast
-
-#ifndef BATCHCAST_COMPILED
-#include <batchcast/ring/window.ipp>
-#endif

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#pragma once
+
+// The definitions of all that a trainer runs (core/inline.hpp). consumer.hpp ends with this one,
+// and no other header includes a `.ipp` file: each of these may need the declarations of any other.
+#include <batchcast/consumer/attachment.ipp>
+#include <batchcast/consumer/attachment_batches.ipp>
+#include <batchcast/consumer/attachment_fields.ipp>
+#include <batchcast/consumer/attachment_newest.ipp>
+#include <batchcast/consumer/attachment_release.ipp>
+#include <batchcast/consumer/consumer.ipp>
+#include <batchcast/consumer/delivery.ipp>
+#include <batchcast/consumer/release_poller.ipp>
+#include <batchcast/consumer/start.ipp>
+#include <batchcast/consumer/start_attach.ipp>
+#include <batchcast/consumer/start_command.ipp>
+#include <batchcast/consumer/start_process.ipp>
+#include <batchcast/core/file_descriptor.ipp>
+#include <batchcast/core/nearest_name.ipp>
+#include <batchcast/core/options.ipp>
+#include <batchcast/core/placement.ipp>
+#include <batchcast/core/process_symbol.ipp>
+#include <batchcast/cuda/device.ipp>
+#include <batchcast/cuda/device_mapping.ipp>
+#include <batchcast/cuda/device_memory.ipp>
+#include <batchcast/cuda/driver.ipp>
+#include <batchcast/cuda/host_pin.ipp>
+#include <batchcast/cuda/stream.ipp>
+#include <batchcast/join/directory.ipp>
+#include <batchcast/join/door.ipp>
+#include <batchcast/join/peer_identity.ipp>
+#include <batchcast/join/refusal.ipp>
+#include <batchcast/join/trust.ipp>
+#include <batchcast/join/unix_socket.ipp>
+#include <batchcast/ring/capacity.ipp>
+#include <batchcast/ring/fork_guard.ipp>
+#include <batchcast/ring/futex.ipp>
+#include <batchcast/ring/mapping.ipp>
+#include <batchcast/ring/memory.ipp>
+#include <batchcast/ring/populator.ipp>
+#include <batchcast/ring/reader.ipp>
+#include <batchcast/ring/reader_leases.ipp>
+#include <batchcast/ring/reader_sleep.ipp>
+#include <batchcast/ring/spinner.ipp>
+#include <batchcast/ring/window.ipp>
