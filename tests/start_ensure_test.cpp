@@ -9,8 +9,11 @@
 #include <batchcast/batchcast.hpp>
 #include <batchcast/data/synthetic.hpp>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
+#include <optional>
 #include <string>
 
 #include "catch.hpp"
@@ -189,4 +192,55 @@ TEST_CASE("a command that hangs is ended some time after the time-out") {
   const TemporaryDirectory base;
   CHECK_THAT(told(base, "echo thinking >&2; exec sleep 60", 0),
              StartsWith("StreamNotFound") && Contains("gave no answer") && Contains("thinking"));
+}
+
+TEST_CASE("a trainer takes only the stream that was compared") {
+  const TemporaryDirectory base;
+  ConsumerOptions options;
+  options.stream = "s";
+  options.directory = base.path();
+  options.start.source = "synthetic:8";
+  const std::string right = "served\\nwell\\nrecipe " + recipe_of(1).to_json();
+  SECTION("another producer took over in between: it is asked for again") {
+    const Producer producer(stream_with(base, 1));
+    const std::string asked = base / "asked";
+    options.start.command =
+        make_command(base, "echo x >>" + asked + "; if [ $(grep -c . " + asked +
+                               ") -lt 3 ]; then echo served; echo recipe {}; else printf '" +
+                               right + "\\n'; fi");
+    const Consumer consumer(options);
+    std::ifstream file(asked);
+    CHECK(std::count(std::istreambuf_iterator<char>(file), {}, 'x') == 3);
+  }
+  SECTION("one that never is what was compared is not taken") {
+    const Producer producer(stream_with(base, 1));
+    options.connect_timeout_ms = 300;
+    options.start.command = make_command(base, "echo served; echo 'recipe {}'");
+    CHECK_THROWS_AS(Consumer(options), StreamNotFound);
+  }
+  SECTION("nor is one that could not be compared") {
+    ProducerOptions made = stream_with(base, 1);
+    made.recipe_json.clear();
+    const Producer producer(std::move(made));
+    options.connect_timeout_ms = 300;
+    options.start.command = make_command(base, "echo refused; echo full");
+    CHECK_THROWS_AS(Consumer(options), StreamNotFound);
+  }
+  SECTION("a refusal has the type that the producer gave it") {
+    ProducerOptions made = stream_with(base, 1);
+    made.epochs = 1;
+    Producer producer(std::move(made));
+    ConsumerOptions first;
+    first.stream = "s";
+    first.directory = base.path();
+    std::optional<Consumer> consumer(std::in_place, first);
+    while (auto loan = producer.loan(10)) loan->publish();
+    REQUIRE(consumer->next());
+    REQUIRE_FALSE(consumer->next());
+    consumer.reset();
+    REQUIRE(producer.finish(10'000));
+    options.start.command = make_command(base, "echo refused; echo finished");
+    CHECK_THROWS_AS(Consumer(options), StreamFinished);
+    CHECK_THROWS_WITH(Consumer(options), Contains("All its epochs are made"));
+  }
 }

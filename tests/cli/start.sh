@@ -138,9 +138,10 @@ answers() {
   checks=$((checks + 1))
   tail -n +2 "$work/out" | grep -qE -e "$below" || fail "ensure $*: below the word is nothing like '$below'"
 }
-answers 0 served '^recipe \{.*"seed":3' made synthetic:3x8x8 --seed 3 --idle-exit 1 --workers 1 --samples=1000
+answers 0 served '^recipe \{.*"seed":3' made synthetic:3x8x8 --seed 3 --idle-exit 60 --workers 1 --samples=1000
 checks=$((checks + 1))
-grep -q 'starting .*serve synthetic:3x8x8 --stream made --seed=3 --samples=1000 --workers=1 --idle-exit=1' "$work/err" ||
+given='--seed=3 --samples=1000 --workers=1 --idle-exit=60'
+grep -q "starting .*serve synthetic:3x8x8 --stream made $given" "$work/err" ||
   fail "serve did not get what ensure got"
 answers 0 served '^recipe \{' made synthetic:3x8x8 --seed 3 --samples 1000 --memory 1MiB
 same "what is said of a stream that runs" "" "$(cat "$work/err")"
@@ -156,26 +157,30 @@ expect 2 'source' ensure made
 expect 2 'nonsense' ensure made synthetic:8 --nonsense
 expect 2 'above 0' ensure made synthetic:8 --idle-exit 0
 same "words on stdout of who is called wrongly" 0 "$(grep -c . "$work/out")"
+"$batchcast" ensure --help >"$work/help"
 for option in $("$batchcast" serve --help | grep -oE '^ +(-[a-z],)?--[a-z-]+' | tr -d ' ' | sed 's/^-[a-z],//'); do
   checks=$((checks + 1))
-  [ "$option" = --stream ] || "$batchcast" ensure --help | grep -qE -e "$option( |$)" || fail "ensure has no $option"
+  [ "$option" = --stream ] || grep -qE -e "$option( |$)" "$work/help" || fail "ensure has no $option"
 done
+expect 0 made stop made
 vanishes "a stream that ensure started"
 
 echo "-- ensure: time is up, and nobody reads"
-mkfifo "$work/slow.npy"
-answers 3 timeout 'does not serve it yet.*wait longer' slow "npy:$work/slow.npy" --timeout 0.5
-pid=$(pgrep -f -x ".*serve npy:$work/slow.npy --stream slow")
+mkfifo "$work/slow.toml"
+answers 3 timeout 'does not serve it yet.*wait longer' slow "npy:$work/data/image.npy" --timeout 0.5 \
+  --recipe "$work/slow.toml"
+pid=$(pgrep -f -x ".*serve npy:$work/data/image.npy --stream slow .*")
 same "producers that go on" 1 "$(echo "$pid" | grep -c .)"
 kill "$pid"
 while kill -0 "$pid" 2>/dev/null; do sleep 0.05; done
 rm -r "$BATCHCAST_DIR/slow"
-# The source to compare with hangs as it is opened.
-"$batchcast" serve "npy:$work/data/image.npy" --stream held --idle-exit 2 >/dev/null 2>&1 &
+# What is to be compared hangs as it is opened.
+"$batchcast" serve "npy:$work/data/image.npy" --stream held --idle-exit 60 >/dev/null 2>&1 &
 expect 0 'samples' consume held --seconds 0.2
-answers 3 timeout 'source is being opened' held "npy:$work/slow.npy" --timeout 0.5
+answers 3 timeout 'source is being opened' held "npy:$work/data/image.npy" --timeout 0.5 --recipe "$work/slow.toml"
 mkfifo "$work/answer"
-"$batchcast" ensure held "npy:$work/slow.npy" --timeout -1 >"$work/answer" 2>/dev/null &
+"$batchcast" ensure held "npy:$work/data/image.npy" --timeout -1 --recipe "$work/slow.toml" \
+  >"$work/answer" 2>/dev/null &
 ensure=$!
 exec 8<"$work/answer"
 sleep 0.3
@@ -184,6 +189,7 @@ kill -0 $ensure || fail "ensure does not wait"
 exec 8<&-
 wait $ensure
 same "exit code of an ensure that nobody reads" 3 $?
+expect 0 held stop held
 vanishes "the stream that was compared"
 
 echo "-- recipe --diff"
@@ -194,15 +200,16 @@ expect 2 'diff' recipe --diff mnist
 expect 2 'mnits' recipe --diff mnist mnits
 expect 3 'no producer serves' recipe --diff mnist stream:nobody
 cd "$work/data" || exit 1
-expect 0 served ensure first npy:image.npy --recipe recipe.toml --idle-exit 2
-expect 0 served ensure second npy:image.npy --recipe recipe.toml --idle-exit 2 --seed 1
-expect 0 served ensure third synthetic:8 --idle-exit 2
+expect 0 served ensure first npy:image.npy --recipe recipe.toml --idle-exit 60
+expect 0 served ensure second npy:image.npy --recipe recipe.toml --idle-exit 60 --seed 1
+expect 0 served ensure third synthetic:8 --idle-exit 60
 expect 0 'are equal' recipe --diff recipe.toml stream:first
 expect 1 '^seed: stream:first has 0, stream:second has 1$' recipe --diff stream:first stream:second
 same "identities of two streams" 2 "$(grep -cE '^stream:(first|second): [0-9a-f]{32}$' "$work/out")"
 expect 0 'are equal' recipe --diff stream:first stream:first
 expect 1 'stream:first has' recipe --diff stream:first mnist
 expect 3 'another' recipe --diff stream:third mnist
+for one in first second third; do expect 0 $one stop $one; done
 vanishes "the streams that were compared"
 
 finish

@@ -275,6 +275,23 @@ Process trainer(const std::vector<std::string>& words, const std::vector<std::st
   return {"self_starter", all};
 }
 
+void leave(Process& trainer) {
+  trainer.tell("leave");
+  const End end = trainer.wait();
+  INFO(trainer.errors());
+  CHECK(end.exited_with(0));
+}
+
+void check_nothing_stays(const Ledger& ledger, const OwnDirectory& directory) {
+  CHECK(ledger.all_gone());
+  CHECK(directory.entries() == 0);
+}
+
+void end(const Ledger& ledger, const OwnDirectory& directory) {
+  ledger.end_all();
+  check_nothing_stays(ledger, directory);
+}
+
 bool runs(pid_t pid) {
   // Whoever adopted it may take its time to notice that it is dead.
   const std::string state = status_of(std::to_string(pid), "State");

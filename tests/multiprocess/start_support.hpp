@@ -47,6 +47,13 @@ class Ledger {
 [[nodiscard]] Process trainer(const std::vector<std::string>& words,
                               const std::vector<std::string>& more = {});
 
+/// Tells it to leave, and waits until it has.
+void leave(Process& trainer);
+/// Once the producers have gone, which need not be told, nothing is left of them.
+void check_nothing_stays(const Ledger& ledger, const OwnDirectory& directory);
+/// Whoever serves ends, and nothing is left.
+void end(const Ledger& ledger, const OwnDirectory& directory);
+
 [[nodiscard]] bool runs(pid_t pid);
 /// Of a process that is there; 0 otherwise.
 [[nodiscard]] pid_t parent_of(pid_t pid);

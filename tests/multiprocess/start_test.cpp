@@ -7,7 +7,6 @@
 #include "start_support.hpp"
 
 #include <batchcast/batchcast.hpp>
-#include <batchcast/data/synthetic.hpp>
 
 #include <signal.h>
 
@@ -20,28 +19,6 @@
 using namespace batchcast;
 using namespace batchcast::testing;
 using Catch::Matchers::Contains;
-
-namespace {
-
-void leave(Process& trainer) {
-  trainer.tell("leave");
-  const End end = trainer.wait();
-  INFO(trainer.errors());
-  CHECK(end.exited_with(0));
-}
-
-/// Once the producer has gone, and it need not be told, nothing is left of it.
-void check_nothing_stays(const Ledger& ledger, const OwnDirectory& directory) {
-  CHECK(ledger.all_gone());
-  CHECK(directory.entries() == 0);
-}
-
-void end(const Ledger& ledger, const OwnDirectory& directory) {
-  ledger.end_all();
-  check_nothing_stays(ledger, directory);
-}
-
-}  // namespace
 
 TEST_CASE("of many trainers that come at once one starts the producer", "[start][short]") {
   const OwnDirectory directory;
@@ -106,57 +83,6 @@ TEST_CASE("a starter that is killed leaves its producer to the others", "[start]
   CHECK(ledger.runs() == 1);
   leave(second);
   leave(third);
-  end(ledger, directory);
-}
-
-TEST_CASE("ensure dies with its trainer, and what it started stays", "[start][short]") {
-  const OwnDirectory directory;
-  const Ledger ledger;
-  Process first = trainer(ledger.words_with_gate());
-  REQUIRE(eventually([&] { return ledger.runs() == 1; }));
-  const auto serve = static_cast<pid_t>(ledger.lines("runs").back().number("pid"));
-  const auto ensure = static_cast<pid_t>(ledger.lines("ensures").back().number("pid"));
-  CHECK(ledger.lines("ensures").back().number("parent") == first.pid());
-  first.kill();
-  static_cast<void>(first.wait());
-  CHECK(eventually([&] { return !runs(ensure); }));
-  pause_us(20'000);
-  CHECK(runs(serve));
-  ledger.open_gate();
-  Process second = trainer(ledger.words_with_gate());
-  static_cast<void>(second.expect("attached"));
-  CHECK(ledger.runs() == 1);
-  leave(second);
-  end(ledger, directory);
-}
-
-TEST_CASE("an ensure that is killed is told of, and what it started is waited for",
-          "[start][short]") {
-  const OwnDirectory directory;
-  const Ledger ledger;
-  const std::string children = GENERATE("odd_signals=yes", "reaps=yes");
-  Process first = trainer(ledger.words_with_gate(), {children});
-  REQUIRE(eventually([&] { return ledger.runs() == 1; }));
-  ::kill(static_cast<pid_t>(ledger.lines("ensures").back().number("pid")), SIGKILL);
-  const Words words = first.expect("threw");
-  CHECK(words.text("kind") == "StartFailed");
-  CHECK_THAT(words.line(), Contains("without an answer"));
-  Process second = trainer(ledger.words_with_gate());
-  pause_us(30'000);
-  ledger.open_gate();
-  static_cast<void>(second.expect("attached"));
-  CHECK(ledger.runs() == 1);
-  leave(second);
-  end(ledger, directory);
-}
-
-TEST_CASE("a program may reap every child that it has", "[start][short]") {
-  const OwnDirectory directory;
-  const Ledger ledger;
-  Process first = trainer(ledger.words(), {"reaps=yes", "threads=3"});
-  static_cast<void>(first.expect("attached"));
-  CHECK(ledger.runs() == 1);
-  leave(first);
   end(ledger, directory);
 }
 
@@ -352,33 +278,4 @@ TEST_CASE("a stream whose epochs are all made says so, until it has ended", "[st
   CHECK(ledger.runs() == 2);
   leave(next);
   end(ledger, directory);
-}
-
-TEST_CASE("who wants another recipe is no consumer, not even for a moment", "[start][short]") {
-  const OwnDirectory directory;
-  SyntheticRecipe recipe = SyntheticRecipe::parse("synthetic:8");
-  recipe.seed = 1;
-  recipe.samples_per_epoch = 10;
-  ProducerOptions made;
-  made.stream = "s";
-  made.schema = {{"x", DType::u8, {8}}};
-  made.memory = 1 << 16;
-  made.samples_per_epoch = 10;
-  made.epochs = 1;
-  made.wait_for = 1;
-  made.recipe_json = recipe.to_json();
-  Producer producer(made);
-  while (auto loan = producer.loan(10)) loan->publish();
-  ConsumerOptions options;
-  options.stream = "s";
-  options.start = {.source = "synthetic:8",
-                   .seed = 2,
-                   .arguments = {"--samples=10"},
-                   .command = "/proc/self/exe"};
-  CHECK_THROWS_AS(Consumer(options), RecipeMismatch);
-  CHECK(producer.stats().state == "starting");
-  CHECK_FALSE(producer.finish(100));
-  options.start.seed = 1;
-  Consumer consumer(options);
-  CHECK(consumer.next());
 }
