@@ -44,6 +44,12 @@ export PKG_CONFIG_PATH
 g++ -std=c++20 "$here/main.cpp" -o "$work/pkg_config_user" $(pkg-config --cflags --libs batchcast)
 run_user "$work/pkg_config_user"
 
+# Most dependencies are there as shared libraries only, and what those use is no concern of a user's.
+# shellcheck disable=SC2046
+g++ -std=c++20 "$here/main.cpp" -o "$work/pkg_config_static_user" \
+  $(pkg-config --static --cflags --libs batchcast)
+run_user "$work/pkg_config_static_user"
+
 echo "== a shared library of the same objects"
 # shellcheck disable=SC2046
 g++ -shared -Wl,-z,defs -o "$work/libbatchcast.so" \
