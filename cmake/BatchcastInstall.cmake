@@ -35,12 +35,23 @@ install(FILES ${PROJECT_BINARY_DIR}/batchcastConfig.cmake
 
 # Where only libbatchcast.a is installed, a plain `pkg-config --libs` must name what it uses too:
 # most users do not know that their library is static and never pass --static.
+#
+# Their link lines, and not their names in Requires: of a required module, `pkg-config --static`
+# also names whatever it was built with. For libzmq and libarchive these are libraries that nobody
+# needs who links their shared ones, that no package of theirs brings along, or that cannot be
+# linked at all (norm's `libprotokit.a`).
+set(pc_modules "")
+foreach(module IN LISTS BATCHCAST_PKG_MODULES ITEMS libzmq)
+  list(APPEND pc_modules ${${module}_LDFLAGS})
+endforeach()
+list(JOIN pc_modules " " pc_modules)
 if(BUILD_SHARED_LIBS)
-  set(pc_visibility .private)
+  set(pc_libs "")
+  set(pc_libs_private "${pc_modules} ")
 else()
-  set(pc_visibility "")
+  set(pc_libs " ${pc_modules}")
+  set(pc_libs_private "")
 endif()
-list(JOIN BATCHCAST_PKG_MODULES " " pc_modules)
 file(RELATIVE_PATH prefix_from_pc /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
 configure_file(cmake/batchcast.pc.in batchcast.pc @ONLY)
 configure_file(cmake/batchcast-consumer.pc.in batchcast-consumer.pc @ONLY)

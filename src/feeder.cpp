@@ -63,8 +63,10 @@ struct Feeder::Impl {
   Impl(Producer& fed, const SampleMaker& maker, const FeederOptions& options)
       : producer(fed), crew(fed, maker) {
     if (options.workers == 0) count.emplace(usable_processors());
+    const unsigned workers = std::max(1U, options.workers);
     try {
-      crew.resize(std::max(1U, options.workers));
+      rehearse_threads(workers + 1, 0, "the feeder of stream `" + fed.stream() + "`");
+      crew.resize(workers);
       looker = start_thread("bc-feeder", [this] { look_until_end(); });
     } catch (...) {
       producer.fail("the threads that make samples could not be started");
@@ -103,7 +105,7 @@ struct Feeder::Impl {
     if (wanted == workers || !crew.running()) return;
     try {
       crew.resize(wanted);
-    } catch (const std::system_error&) {
+    } catch (const SystemError&) {
       // No more threads to be had: those there are go on.
     } catch (...) {
       crew.fail(std::current_exception());

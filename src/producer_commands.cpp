@@ -4,10 +4,13 @@
 
 #include <batchcast/core/clock.hpp>
 #include <batchcast/core/error.hpp>
+#include <batchcast/core/printable.hpp>
 
 #include <nlohmann/json.hpp>
 
 #include <unistd.h>
+
+#include <cmath>
 
 // What `batchcast ls`, `top`, `evict` and `stop` ask: docs/protocol.md lists the commands.
 namespace batchcast::detail {
@@ -79,6 +82,23 @@ std::string string_of(const json& command, const char* key, const std::string& o
   return found->get<std::string>();
 }
 
+std::uint64_t stall_timeout_in(const json& command, std::uint64_t otherwise_ms) {
+  const auto found = command.find("stall_timeout_s");
+  if (found == command.end()) return otherwise_ms;
+  const double milliseconds = found->is_number() ? found->get<double>() * 1000 : 0;
+  constexpr auto most = static_cast<double>(limits::stall_timeout_ms_max);
+  if (!(milliseconds > 0 && milliseconds <= most)) {
+    throw InvalidArgument("`stall_timeout_s` must be a number above 0, and at most " +
+                          std::to_string(limits::stall_timeout_ms_max / 1000));
+  }
+  return static_cast<std::uint64_t>(std::ceil(milliseconds));
+}
+
+/// Consumers and terminals are shown it.
+std::string reason_in(const json& command, const std::string& otherwise) {
+  return printable(string_of(command, "reason", otherwise));
+}
+
 }  // namespace
 
 ProducerStats ProducerCore::stats() const {
@@ -146,10 +166,7 @@ std::string ProducerCore::set(std::string_view text) {
   if (on_stall != "report" && on_stall != "evict") {
     throw InvalidArgument("`on_stall` is `report` or `evict`");
   }
-  const double timeout_s =
-      command.value("stall_timeout_s", static_cast<double>(options_.stall_timeout_ms) / 1000);
-  if (!(timeout_s > 0)) throw InvalidArgument("`stall_timeout_s` must be above 0");
-  const auto timeout_ms = static_cast<std::uint64_t>(timeout_s * 1000);
+  const std::uint64_t timeout_ms = stall_timeout_in(command, options_.stall_timeout_ms);
   const OnStall what = on_stall == "evict" ? OnStall::evict : OnStall::report;
   writer_->set_stall_policy(timeout_ms, what);
   for (const auto& ring : further_) ring->writer().set_stall_policy(timeout_ms, what);
@@ -163,25 +180,26 @@ std::string ProducerCore::answer(std::string_view text) {
   if (name == "stats" || name == "list") return statistics();
   if (name == "evict") {
     const std::string consumer = string_of(command, "consumer", "");
-    const std::string reason = string_of(command, "reason", "it was evicted on request");
+    const std::string reason = reason_in(command, "it was evicted on request");
     if (!evict(consumer, reason)) {
       std::string known;
       static_cast<void>(visit_consumers([&](FurtherRing*, const ConsumerStatus& row) {
         known += (known.empty() ? "" : ", ") + row.name;
         return false;
       }));
-      throw InvalidArgument("stream `" + options_.stream + "` has no consumer `" + consumer +
-                            "`; it has " + (known.empty() ? "none" : known));
+      throw InvalidArgument("stream `" + options_.stream + "` has no consumer `" +
+                            printable(consumer) + "`; it has " + (known.empty() ? "none" : known));
     }
     return json{{"ok", true}, {"evicted", consumer}}.dump();
   }
   if (name == "stop") {
-    stop(string_of(command, "reason", "it was stopped on request"));
+    stop(reason_in(command, "it was stopped on request"));
     over_.store(true, std::memory_order_relaxed);
     return json{{"ok", true}}.dump();
   }
   if (name == "set") return set(text);
-  throw InvalidArgument("no command `" + name + "`; there are stats, list, evict, set, stop");
+  throw InvalidArgument("no command `" + printable(name) +
+                        "`; there are stats, list, evict, set, stop");
 }
 
 }  // namespace batchcast::detail

@@ -3,6 +3,10 @@
 #include "producer_core.hpp"
 
 #include <batchcast/core/error.hpp>
+#include <batchcast/core/printable.hpp>
+
+#include <batchcast/core/named_thread.hpp>
+#include "control/zmq_threads.hpp"
 
 #include <cstdio>
 #include <cstring>
@@ -140,6 +144,10 @@ void ProducerCore::make_board() {
 }
 
 void ProducerCore::start_serving() {
+  // Once the door is open, consumers may come in and rely on the rest.
+  constexpr unsigned own_threads = 3;  // bc-door, bc-control, bc-messages
+  rehearse_threads(own_threads + zmq_threads, zmq_bytes,
+                   "the producer of stream `" + options_.stream + "`");
   pidfd_ = own_pidfd();
   Doorkeeper::Options door;
   door.layout_version = layout_version;
@@ -221,8 +229,8 @@ void ProducerCore::log(LogLevel level, std::string_view text) const {
   if (options_.log) {
     options_.log(level, text);
   } else if (level >= LogLevel::warning) {
-    std::fprintf(stderr, "batchcast: stream `%s`: %.*s\n", options_.stream.c_str(),
-                 static_cast<int>(text.size()), text.data());
+    std::fprintf(stderr, "batchcast: stream `%s`: %s\n", options_.stream.c_str(),
+                 printable_lines(text).c_str());
   }
 }
 

@@ -24,6 +24,15 @@ void check_consumers(const ProducerOptions& options) {
   }
 }
 
+void check_stall_timeout(const ProducerOptions& options) {
+  if (options.stall_timeout_ms != 0 && options.stall_timeout_ms <= limits::stall_timeout_ms_max) {
+    return;
+  }
+  throw InvalidArgument("batchcast: stall_timeout_ms is " +
+                        std::to_string(options.stall_timeout_ms) + "; it must lie between 1 and " +
+                        std::to_string(limits::stall_timeout_ms_max) + ".");
+}
+
 void check_epochs(const ProducerOptions& options) {
   if (options.samples_per_epoch >= limits::position_max) {
     throw InvalidArgument("batchcast: samples_per_epoch is beyond 2^63.");
@@ -89,6 +98,7 @@ ProducerOptions checked(ProducerOptions options) {
   check_stream_name(options.stream);
   check_schema(options.schema);
   check_consumers(options);
+  check_stall_timeout(options);
   check_epochs(options);
   check_places(options);
   return options;

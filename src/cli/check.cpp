@@ -88,7 +88,7 @@ void print_outcome(const Options& options, const Outcome& outcome) {
     return;
   }
   for (const BadSampleReport& report : outcome.bad) {
-    fmt::print("{}: {}\n", report.name, report.reason);
+    fmt::print("{}: {}\n", printable(report.name), printable(report.reason));
   }
   fmt::print("{} of {} samples checked in {:.1f} s, {} bad\n", count_text(outcome.checked),
              count_text(outcome.samples), outcome.seconds, count_text(outcome.bad.size()));
@@ -105,7 +105,7 @@ int run(const Options& options) {
     source = open_source(options.source);
   }
   for (const std::string& remark : source->remarks()) {
-    fmt::print(stderr, "{}: {}\n", options.source, remark);
+    say(fmt::format("{}: {}\n", printable(options.source), printable(remark)));
   }
   const Outcome outcome = check(options, source, interrupts);
   if (options.list) write_list(*options.list, outcome.bad);

@@ -3,6 +3,8 @@
 
 #include "cli/console.hpp"
 
+#include "cli/command.hpp"
+
 #include <fmt/format.h>
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
@@ -11,13 +13,20 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <limits>
 #include <memory>
+#include <new>
+#include <optional>
 
 namespace batchcast::cli {
 namespace {
+
+constexpr double seconds_max = 2e6;  // in milliseconds they fit into an int
 
 constexpr auto terminal_every = std::chrono::milliseconds(100);
 constexpr auto plain_every_min = std::chrono::seconds(5);
@@ -34,6 +43,25 @@ std::size_t bytes_of_columns(std::string_view text) {
     if (begins_character && ++columns == size.ws_col) return i;
   }
   return text.size();
+}
+
+/// What kept the report from being written; 0 if nothing did.
+int output_error = 0;
+
+void flush_output() noexcept {
+  if (std::fflush(stdout) != 0 && output_error == 0) output_error = errno;
+}
+
+void write_to_stderr(std::string_view text) noexcept {
+  static_cast<void>(std::fwrite(text.data(), 1, text.size(), stderr));
+}
+
+/// Nothing where `text` is more or less than one finite number.
+std::optional<double> number_in(const std::string& text) {
+  char* end = nullptr;
+  const double number = std::strtod(text.c_str(), &end);
+  const bool whole = !text.empty() && end == text.c_str() + text.size();
+  return whole && std::isfinite(number) ? std::optional(number) : std::nullopt;
 }
 
 }  // namespace
@@ -88,12 +116,27 @@ CLI::Validator at_least(std::uint64_t minimum) {
 
 CLI::Validator above_zero() {
   return {[](std::string& text) {
-            char* end = nullptr;
-            const double number = std::strtod(text.c_str(), &end);
-            const bool fits = end != text.c_str() && *end == '\0' && number > 0 && number < 1e9;
-            return fits ? std::string() : "`" + text + "` must be a number above 0";
+            const std::optional<double> number = number_in(text);
+            const bool fits = number && *number > 0 && *number <= seconds_max;
+            return fits ? std::string()
+                        : "`" + text + "` must be a number above 0, and at most 2000000";
           },
           "", ""};
+}
+
+CLI::Validator seconds_or_forever() {
+  return {[](std::string& text) {
+            const std::optional<double> number = number_in(text);
+            const bool fits = number && (*number == -1 || (*number >= 0 && *number <= seconds_max));
+            return fits ? std::string()
+                        : "`" + text + "` must be seconds, from 0 to 2000000, or -1 for no end";
+          },
+          "", ""};
+}
+
+int milliseconds(double seconds) noexcept {
+  if (seconds < 0) return -1;
+  return static_cast<int>(std::ceil(seconds * 1000));
 }
 
 std::string bytes_text(std::uint64_t bytes) {
@@ -125,10 +168,11 @@ void print_json(const nlohmann::json& value) {
   std::fflush(stderr);
   // Names of files and folders may be any bytes.
   fmt::print("{}\n", value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
-  std::fflush(stdout);
+  flush_output();
 }
 
-void print_table(const std::vector<std::vector<std::string>>& rows) {
+void print_table(std::vector<std::vector<std::string>> rows) {
+  for (auto& row : rows) std::transform(row.begin(), row.end(), row.begin(), printable);
   std::vector<std::size_t> widths;
   for (const auto& row : rows) {
     widths.resize(std::max(widths.size(), row.size()));
@@ -143,11 +187,24 @@ void print_table(const std::vector<std::vector<std::string>>& rows) {
     }
     fmt::print("{}\n", line);
   }
-  std::fflush(stdout);
+  flush_output();
+}
+
+int finish_output(int code) noexcept {
+  flush_output();
+  if (output_error == 0 && std::ferror(stdout) != 0) output_error = EIO;
+  if (output_error == 0) return code;
+  say(std::string("batchcast: the report could not be written to stdout: ") +
+      std::strerror(output_error) + "\n");
+  return code == exit_ok ? exit_environment : code;
 }
 
 void say(std::string_view text) noexcept {
-  static_cast<void>(std::fwrite(text.data(), 1, text.size(), stderr));
+  try {
+    write_to_stderr(printable_lines(text));
+  } catch (const std::bad_alloc&) {
+    write_to_stderr("batchcast: out of memory\n");
+  }
 }
 
 LogCallback console_log(bool verbose) {
@@ -156,7 +213,8 @@ LogCallback console_log(bool verbose) {
   logger->set_pattern("%H:%M:%S %l: %v");
   logger->set_level(verbose ? spdlog::level::debug : spdlog::level::info);
   logger->flush_on(spdlog::level::debug);
-  return [logger](LogLevel level, std::string_view text) {
+  return [logger](LogLevel level, std::string_view raw) {
+    const std::string text = printable_lines(raw);
     switch (level) {
       case LogLevel::debug:
         logger->debug(text);
@@ -191,7 +249,8 @@ void ProgressLine::show(std::string_view text) {
   next_ = Clock::now() + interval();
   if (terminal_) {
     // A line that wraps could not be rewritten.
-    say(fmt::format("\r\x1b[K{}", text.substr(0, bytes_of_columns(text))));
+    const std::string line = printable(text);
+    write_to_stderr(fmt::format("\r\x1b[K{}", line.substr(0, bytes_of_columns(line))));
   } else {
     say(fmt::format("{}\n", text));
   }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <batchcast/core/log.hpp>
+#include <batchcast/core/printable.hpp>
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
@@ -21,6 +22,10 @@ namespace batchcast::cli {
 /// Option checks that say what would be right.
 [[nodiscard]] CLI::Validator at_least(std::uint64_t minimum);
 [[nodiscard]] CLI::Validator above_zero();
+/// A number of seconds, 0 or more, or -1 for no end.
+[[nodiscard]] CLI::Validator seconds_or_forever();
+/// Seconds as given, in whole milliseconds and at least one; -1 where they are negative.
+[[nodiscard]] int milliseconds(double seconds) noexcept;
 /// `1.5 GiB`
 [[nodiscard]] std::string bytes_text(std::uint64_t bytes);
 /// `1,234,567`
@@ -32,10 +37,14 @@ namespace batchcast::cli {
 void print_json(const nlohmann::json& value);
 
 /// Rows as wide as their widest cell; the first row is the head.
-void print_table(const std::vector<std::vector<std::string>>& rows);
+void print_table(std::vector<std::vector<std::string>> rows);
 
-/// Onto stderr, as it is. That nobody reads it any more, or that the disk of a log is full, is no
-/// reason to end what others use.
+/// To be called once a command has printed its report: `code`, but where the report could not be
+/// written, says so and returns exit_environment for exit_ok.
+[[nodiscard]] int finish_output(int code) noexcept;
+
+/// Onto stderr, as `printable_lines` has it. That nobody reads it any more, or that the disk of a
+/// log is full, is no reason to end what others use.
 void say(std::string_view text) noexcept;
 
 /// The library's and the command's own reports, on stderr.

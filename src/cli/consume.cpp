@@ -63,8 +63,7 @@ ConsumerOptions consumer_options(const Options& options) {
   consumer.access = options.access == "private" ? Access::private_copy : Access::shared;
   consumer.placement = Placement(options.placement);
   consumer.on_miss = options.on_miss == "error" ? OnMiss::error : OnMiss::skip;
-  consumer.connect_timeout_ms =
-      options.connect_timeout_s < 0 ? -1 : static_cast<int>(options.connect_timeout_s * 1000);
+  consumer.connect_timeout_ms = milliseconds(options.connect_timeout_s);
   consumer.log = console_log(options.verbose);
   return consumer;
 }
@@ -222,9 +221,9 @@ void print_report(const Options& options, const Consumer& consumer, const Ledger
     return;
   }
   fmt::print("{}: {} samples in {} batches, {} epochs, {:.1f} s, {} samples/s, waited {:.2f} s\n",
-             consumer.name(), count_text(stats.samples), count_text(stats.batches), report.epochs,
-             report.seconds, count_text(static_cast<std::uint64_t>(report.samples_per_second)),
-             stats.wait_seconds);
+             printable(consumer.name()), count_text(stats.samples), count_text(stats.batches),
+             report.epochs, report.seconds,
+             count_text(static_cast<std::uint64_t>(report.samples_per_second)), stats.wait_seconds);
   fmt::print("missing {}, duplicated {}, torn {}, skipped {}, receipts {}", ledger.missing(),
              ledger.duplicated(), ledger.torn(), stats.skipped, receipts_text(stats));
   if (options.verify) fmt::print(", {} verified", bytes_text(ledger.verified_bytes()));
@@ -242,7 +241,7 @@ int run_attached(const Options& options, Consumer consumer) {
   Report report;
   consumption.run(interrupts, report);
   const Ledger& ledger = consumption.ledger();
-  if (!report.error.empty()) fmt::print(stderr, "{}\n", report.error);
+  if (!report.error.empty()) say(report.error + "\n");
   print_report(options, consumer, ledger, report);
   const bool held = ledger.missing() == 0 && ledger.duplicated() == 0 && ledger.torn() == 0 &&
                     consumer.stats().epochs_mismatched == 0;
@@ -254,7 +253,7 @@ int run(const Options& options) {
   try {
     consumer.emplace(consumer_options(options));
   } catch (const StreamOver& error) {
-    fmt::print(stderr, "{}\n", error.what());
+    say(std::string(error.what()) + "\n");
     return exit_stream_ended;
   }
   return run_attached(options, std::move(*consumer));
@@ -318,7 +317,8 @@ void add_how(CLI::App& consume, Options& options) {
   consume
       .add_option("--connect-timeout", options.connect_timeout_s,
                   "Seconds to wait for the stream to come up; -1: for ever")
-      ->capture_default_str();
+      ->capture_default_str()
+      ->check(seconds_or_forever());
   consume.add_option("--spin", consumer.spin_us, "Microseconds to look before sleeping, at most")
       ->capture_default_str()
       ->check(at_least(0));

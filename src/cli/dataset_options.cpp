@@ -78,12 +78,13 @@ class BadSampleNotes {
   void add(const BadSampleReport& bad) {
     ++count_;
     if (file_) {
-      fmt::print(file_.get(), "{}\t{}\t{}\n", bad.sample_id, bad.name, bad.reason);
+      fmt::print(file_.get(), "{}\t{}\t{}\n", bad.sample_id, printable(bad.name),
+                 printable(bad.reason));
       std::fflush(file_.get());
     }
     if (!log_ || (file_ && count_ > logged_beside_list_max)) return;
     std::string text = fmt::format("bad sample {}, `{}`: {}; the next one stands in for it",
-                                   bad.sample_id, bad.name, bad.reason);
+                                   bad.sample_id, printable(bad.name), printable(bad.reason));
     if (file_ && count_ == logged_beside_list_max) text += "; further ones only in " + path_;
     log_(LogLevel::warning, text);
   }
@@ -117,7 +118,7 @@ PipelineOptions pipeline_options(const DatasetOptions& options, const LogCallbac
   if (options.recipe) pipeline.recipe = Recipe::load(*options.recipe);
   pipeline.source = open_source(options.source);
   for (const std::string& remark : pipeline.source->remarks()) {
-    say(fmt::format("{}: {}\n", options.source, remark));
+    say(fmt::format("{}: {}\n", printable(options.source), printable(remark)));
   }
   pipeline.location = options.source;
   pipeline.seed = options.seed;

@@ -2,9 +2,9 @@
 // Copyright 2026 the batchcast authors
 #include "cli/doctor.hpp"
 
+#include <batchcast/cuda/device.hpp>
 #include "cli/command.hpp"
 #include "cli/console.hpp"
-#include <batchcast/cuda/device.hpp>
 
 #include <batchcast/version.hpp>
 
@@ -53,8 +53,9 @@ void print(const Findings& findings, const nlohmann::json& devices) {
   std::size_t width = 0;
   for (const Finding& finding : findings.all()) width = std::max(width, finding.subject.size());
   for (const Finding& finding : findings.all()) {
-    fmt::print("{:<8} {:<{}}  {}\n", text_of(finding.mark), finding.subject, width, finding.value);
-    fmt::print("{:<8} {:<{}}    {}\n", "", "", width, finding.meaning);
+    fmt::print("{:<8} {:<{}}  {}\n", text_of(finding.mark), finding.subject, width,
+               printable(finding.value));
+    fmt::print("{:<8} {:<{}}    {}\n", "", "", width, printable_lines(finding.meaning));
   }
   std::string rings;
   for (const auto& device : devices) {

@@ -16,6 +16,10 @@ Interrupts::Interrupts() {
   sigemptyset(&signals_);
   sigaddset(&signals_, SIGINT);
   sigaddset(&signals_, SIGTERM);
+  struct sigaction hang_up {};
+  const bool outlives_terminal =
+      ::sigaction(SIGHUP, nullptr, &hang_up) == 0 && hang_up.sa_handler == SIG_IGN;
+  if (!outlives_terminal) sigaddset(&signals_, SIGHUP);
   ::pthread_sigmask(SIG_BLOCK, &signals_, nullptr);
 }
 

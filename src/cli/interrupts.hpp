@@ -8,8 +8,8 @@
 
 namespace batchcast::cli {
 
-/// Takes SIGINT and SIGTERM from now on, in every thread made later too: they are asked for, not
-/// suffered. Make one before any thread.
+/// Takes SIGINT, SIGTERM and, unless it was ignored before (as under nohup), SIGHUP from now on, in
+/// every thread made later too: they are asked for, not suffered. Make one before any thread.
 class Interrupts {
  public:
   Interrupts();

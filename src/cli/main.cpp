@@ -1,16 +1,57 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the batchcast authors
+#include "cli/arguments.hpp"
 #include "cli/command.hpp"
+#include "cli/console.hpp"
 
 #include <batchcast/core/error.hpp>
 #include <batchcast/version.hpp>
 
-#include <cstdio>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
 #include <exception>
+#include <new>
+#include <string>
+#include <utility>
+#include <vector>
 
 namespace {
 
 using namespace batchcast;
+
+/// What is opened later must not take the place of a stream that was closed: reports would go into
+/// it.
+void open_closed_standard_streams() noexcept {
+  for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; ++fd) {
+    // The lowest free number is this one.
+    if (::fcntl(fd, F_GETFD) < 0 && ::open("/dev/null", O_RDWR) < 0) return;
+  }
+}
+
+int fail(const std::string& text, cli::Exit code) {
+  cli::say(text + "\n");
+  return code;
+}
+
+int parse_and_run(CLI::App& program, std::vector<std::string> words, const cli::Action& chosen) {
+  if (const std::string text = cli::unknown_command(program, words); !text.empty()) {
+    return fail(text, cli::exit_usage);
+  }
+  try {
+    std::reverse(words.begin(), words.end());  // as the parser takes them
+    program.parse(std::move(words));
+  } catch (const CLI::ParseError& error) {
+    const bool failed = error.get_exit_code() != 0;
+    if (const std::string text = cli::unknown_argument(program); failed && !text.empty()) {
+      return fail(text, cli::exit_usage);
+    }
+    return program.exit(error) == 0 ? cli::exit_ok : cli::exit_usage;
+  }
+  return chosen();
+}
 
 int run(int argc, char** argv) {
   CLI::App program(
@@ -35,27 +76,28 @@ int run(int argc, char** argv) {
   cli::add_peek(program, chosen);
   cli::add_bench(program, chosen);
   cli::add_doctor(program, chosen);
-  try {
-    program.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    return program.exit(error) == 0 ? cli::exit_ok : cli::exit_usage;
-  }
-  return chosen();
+  return parse_and_run(program, cli::command_words(argc, argv), chosen);
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
+  open_closed_standard_streams();
+  std::signal(SIGXFSZ, SIG_IGN);  // what is too large for `ulimit -f` is an error with a text
   try {
-    return run(argc, argv);
+    return cli::finish_output(run(argc, argv));
   } catch (const CLI::Error& error) {
-    std::fprintf(stderr, "batchcast: %s\n", error.what());
-    return cli::exit_usage;
+    return fail(std::string("batchcast: ") + error.what(), cli::exit_usage);
   } catch (const InvalidArgument& error) {
-    std::fprintf(stderr, "%s\n", error.what());
-    return cli::exit_usage;
+    return fail(error.what(), cli::exit_usage);
+  } catch (const Error& error) {
+    return fail(error.what(), cli::exit_environment);
+  } catch (const std::bad_alloc&) {
+    return fail(
+        "batchcast: this process may not take more memory. Allow it more address space (`ulimit "
+        "-v`), or end what else takes the machine's memory.",
+        cli::exit_environment);
   } catch (const std::exception& error) {
-    std::fprintf(stderr, "%s\n", error.what());
-    return cli::exit_environment;
+    return fail(std::string("batchcast: ") + error.what(), cli::exit_environment);
   }
 }

@@ -161,7 +161,7 @@ int peek_stream(const Options& options) {
   Consumer consumer({.stream = options.dataset.source,
                      .batch_size = 1,
                      .name = "peek",
-                     .connect_timeout_ms = static_cast<int>(options.wait_s * 1000),
+                     .connect_timeout_ms = milliseconds(options.wait_s),
                      .observes = true});
   Sheet sheet(options, consumer.schema(), consumer.recipe_json());
   const Batch batch = newest(consumer, options);

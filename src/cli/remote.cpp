@@ -24,17 +24,22 @@ struct RemoteOptions {
   bool json = false;
 };
 
+const char* state_of(const ListedStream& listed) noexcept {
+  if (!listed.served) return "dead";
+  return listed.foreign ? "foreign" : "silent";
+}
+
 nlohmann::json row_of(const ListedStream& listed) {
   nlohmann::json row = {{"stream", listed.name},
                         {"pid", listed.pid},
-                        {"state", listed.served ? "silent" : "dead"},
+                        {"state", state_of(listed)},
                         {"epoch", 0},
                         {"position", 0},
                         {"published", 0},
                         {"samples_per_second", 0.0},
                         {"consumers", nlohmann::json::array()},
                         {"directory", listed.paths.directory}};
-  if (!listed.served) return row;
+  if (!listed.served || listed.foreign) return row;
   const auto answer =
       ask_control(listed.paths.control, R"({"command":"stats"})", answer_timeout_ms);
   if (!answer) return row;
@@ -80,25 +85,34 @@ void print_streams(const nlohmann::json& rows) {
     }
     for (const auto& consumer : row["consumers"]) table.push_back(consumer_row(consumer));
   }
-  print_table(table);
-  bool dead = false;
-  bool silent = false;
-  for (const auto& row : rows) {
-    dead = dead || row["state"] == "dead";
-    silent = silent || row["state"] == "silent";
+  print_table(std::move(table));
+  const auto explain = [&rows](const char* state, const char* meaning) {
+    for (const auto& row : rows) {
+      if (row["state"] == state) return fmt::print("{}: {}\n", state, meaning);
+    }
+  };
+  explain("dead", "the producer was killed; `serve` takes the name over");
+  explain("silent", "the producer lives, and did not answer within a second");
+  explain("foreign", "another user's producer, which tells this user no more than its door does");
+}
+
+void say_what_cannot_be_listed() {
+  for (const std::string& directory : unlisted_directories()) {
+    say("batchcast: no permission to list " + printable(directory) +
+        "; streams there can still be named\n");
   }
-  if (dead) fmt::print("dead: the producer was killed; `serve` takes the name over\n");
-  if (silent) fmt::print("silent: the producer lives, and did not answer within a second\n");
 }
 
 int list(const RemoteOptions& options) {
   nlohmann::json rows = nlohmann::json::array();
   for (const ListedStream& listed : list_streams()) rows.push_back(row_of(listed));
+  say_what_cannot_be_listed();
   if (options.json) {
     print_json(rows);
   } else if (rows.empty()) {
     fmt::print("no streams; looked in");
-    for (const std::string& directory : candidate_directories()) fmt::print(" {}", directory);
+    for (const std::string& directory : candidate_directories())
+      fmt::print(" {}", printable(directory));
     fmt::print("\n");
   } else {
     print_streams(rows);
@@ -107,9 +121,12 @@ int list(const RemoteOptions& options) {
 }
 
 int ask(const RemoteOptions& options, const nlohmann::json& command, const std::string& done) {
-  check_stream_name(options.stream);
-  for (const ListedStream& listed : list_streams()) {
-    if (listed.name != options.stream) continue;
+  for (const ListedStream& listed : list_streams(options.stream)) {
+    if (listed.foreign && listed.served) {
+      throw Error("batchcast: stream `" + options.stream + "` in " + listed.paths.directory +
+                  " is user " + std::to_string(listed.uid) +
+                  "'s: no permission. That user, or root, may do this.");
+    }
     if (!listed.served) {
       throw StreamNotFound("batchcast: stream `" + options.stream +
                            "` is dead, its producer was killed. `batchcast serve … --stream " +

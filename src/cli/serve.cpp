@@ -10,6 +10,8 @@
 #include <batchcast/core/clock.hpp>
 #include <batchcast/feeder.hpp>
 
+#include <batchcast/core/named_thread.hpp>
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -54,7 +56,7 @@ ProducerOptions serving_options(const Options& options, const Dataset& dataset) 
   serving.wait_for = options.wait_for;
   serving.max_consumers = options.max_consumers;
   serving.free_running = options.free_running;
-  serving.stall_timeout_ms = static_cast<std::uint64_t>(options.stall_timeout_s * 1000);
+  serving.stall_timeout_ms = static_cast<std::uint64_t>(milliseconds(options.stall_timeout_s));
   serving.on_stall = options.on_stall == "evict" ? OnStall::evict : OnStall::report;
   serving.huge_pages = huge_pages_of(options.huge_pages);
   serving.allow_uids = options.allow_uids;
@@ -62,9 +64,13 @@ ProducerOptions serving_options(const Options& options, const Dataset& dataset) 
   return serving;
 }
 
+// Of the producer, its ZeroMQ and its feeder.
+constexpr unsigned threads_besides_workers = 6;
+
 [[noreturn]] void end_at_once(Exit code) {
+  const int ended = finish_output(code);
   std::fflush(nullptr);
-  std::_Exit(code);
+  std::_Exit(ended);
 }
 
 void print_report(const Options& options, const ProducerStats& stats, const Dataset& dataset,
@@ -111,6 +117,9 @@ void say_what_is_served(const Producer& producer, const Dataset& dataset) {
 
 /// Returns whether it was stopped, by a signal or a command.
 bool serve_dataset(const Options& options, Interrupts& interrupts, const Dataset& dataset) {
+  // Nothing is served that would have to be given up at once for want of threads.
+  rehearse_threads(std::max(1U, options.workers.count()) + threads_besides_workers, 0,
+                   "`batchcast serve`");
   Producer producer(serving_options(options, dataset));
   say_what_is_served(producer, dataset);
   const std::uint64_t started_ns = now_ns();

@@ -62,7 +62,8 @@ void add_how(CLI::App& serve, ServeOptions& options) {
       .add_option("--linger", options.linger_s,
                   "Seconds to stay after the last epoch for consumers that still read; -1: as long "
                   "as they do")
-      ->capture_default_str();
+      ->capture_default_str()
+      ->check(seconds_or_forever());
   serve
       .add_option(
           "--idle-exit", options.idle_exit_s,

@@ -14,6 +14,7 @@
 #include <algorithm>
 #include <chrono>
 #include <csignal>
+#include <cstring>
 #include <thread>
 
 namespace batchcast::cli {
@@ -96,7 +97,7 @@ Service::Service(const Parts& parts)
       idle_exit_s_(parts.idle_exit_s) {}
 
 bool Service::produce(const FeederOptions& options) {
-  auto feeder = std::make_unique<Feeder>(producer_, dataset_.maker(), options);
+  auto feeder = started_feeder(options);
   std::uint64_t ended_ns = 0;
   while (!ended(*feeder)) {
     look();
@@ -112,6 +113,16 @@ bool Service::produce(const FeederOptions& options) {
     return false;
   }
   return true;
+}
+
+std::unique_ptr<Feeder> Service::started_feeder(const FeederOptions& options) const {
+  try {
+    return std::make_unique<Feeder>(producer_, dataset_.maker(), options);
+  } catch (...) {
+    // Where the samples were all made before it failed, consumers would be waited for.
+    producer_.stop("its workers could not be started");
+    throw;
+  }
 }
 
 bool Service::ended(Feeder& feeder) const {
@@ -157,7 +168,7 @@ void Service::look() {
   }
   signal_ = interrupts_.wait(look_ms);
   if (signal_ == 0) return end_if_idle();
-  producer_.stop(std::string("its producer got ") + (signal_ == SIGINT ? "SIGINT" : "SIGTERM"));
+  producer_.stop(std::string("its producer got SIG") + ::sigabbrev_np(signal_));
 }
 
 void Service::end_if_idle() {

@@ -39,6 +39,7 @@ class Service {
   [[nodiscard]] bool linger(double linger_s);
 
  private:
+  [[nodiscard]] std::unique_ptr<Feeder> started_feeder(const FeederOptions& options) const;
   [[nodiscard]] bool ended(Feeder& feeder) const;
   [[nodiscard]] bool ended_in_vain(std::uint64_t& since_ns) const;
   void look();

@@ -3,7 +3,9 @@
 
 // Names, options, descriptors.
 #include <batchcast/core/file_descriptor.ipp>
+#include <batchcast/core/named_thread.ipp>
 #include <batchcast/core/nearest_name.ipp>
 #include <batchcast/core/options.ipp>
 #include <batchcast/core/placement.ipp>
+#include <batchcast/core/printable.ipp>
 #include <batchcast/core/process_symbol.ipp>

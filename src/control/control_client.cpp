@@ -8,6 +8,8 @@
 
 #include <batchcast/join/unix_socket.hpp>
 
+#include "control/zmq_threads.hpp"
+
 #include <sys/socket.h>
 
 #include <cerrno>
@@ -40,6 +42,11 @@ zmq::socket_t connected(zmq::context_t& context, zmq::socket_type type, const st
   return socket;
 }
 
+zmq::socket_t subscribed(zmq::context_t& context, const std::string& path) {
+  check_zmq_can_start();
+  return connected(context, zmq::socket_type::sub, path);
+}
+
 std::optional<std::string> receive(zmq::socket_t& socket, int timeout_ms) {
   socket.set(zmq::sockopt::rcvtimeo, timeout_ms);
   zmq::message_t message;
@@ -52,6 +59,7 @@ std::optional<std::string> receive(zmq::socket_t& socket, int timeout_ms) {
 std::optional<std::string> ask_control(const std::string& control_path, std::string_view command,
                                        int timeout_ms) {
   if (!somebody_listens(control_path)) return std::nullopt;
+  check_zmq_can_start();
   zmq::context_t context(1);
   zmq::socket_t socket = connected(context, zmq::socket_type::dealer, control_path);
   socket.set(zmq::sockopt::sndtimeo, timeout_ms);
@@ -61,8 +69,7 @@ std::optional<std::string> ask_control(const std::string& control_path, std::str
 
 class EventListener::Impl {
  public:
-  explicit Impl(const std::string& path)
-      : context_(1), socket_(connected(context_, zmq::socket_type::sub, path)) {}
+  explicit Impl(const std::string& path) : context_(1), socket_(subscribed(context_, path)) {}
   [[nodiscard]] zmq::socket_t& socket() noexcept { return socket_; }
 
  private:

@@ -119,6 +119,8 @@ class ControlServer::Impl {
         return error_answer("a command is a JSON object, such as {\"command\": \"stats\"}");
       }
       return options_.handle(command);
+    } catch (const nlohmann::json::exception&) {
+      return error_answer("a value in this command is of another kind than it must be");
     } catch (const std::exception& error) {
       return error_answer(error.what());
     }

@@ -10,6 +10,7 @@
 #include <batchcast/core/named_thread.hpp>
 #include <batchcast/join/unix_socket.hpp>
 #include "control/own_descriptors.hpp"
+#include "control/zmq_threads.hpp"
 
 #include <sys/socket.h>
 
@@ -134,6 +135,7 @@ void Messenger::run() {
   try {
     // Without it, all works as long as the program has descriptors left.
     static_cast<void>(take_own_descriptors(wake_.get()));
+    check_zmq_can_start();
     sockets = std::make_unique<Sockets>(control_path_, events_path_);
   } catch (...) {
     failure_ = std::current_exception();

@@ -3,6 +3,8 @@
 
 #include "control/own_descriptors.hpp"
 
+#include <batchcast/core/file_descriptor.hpp>
+
 #include <fcntl.h>
 #include <sched.h>
 #include <sys/syscall.h>
@@ -33,12 +35,13 @@ bool take_own_descriptors(int keep) noexcept {
   // ours whatever else fails.
   if (!close_range_of(kept + 1, UINT_MAX, close_range_unshare)) return false;
   static_cast<void>(close_range_of(STDERR_FILENO + 1, kept - 1, 0));
-  // The standard streams of the program must end when it closes them, and their numbers stay taken.
-  const int null = ::open("/dev/null", O_RDWR | O_CLOEXEC);
-  if (null >= 0) {
-    ::dup2(null, STDIN_FILENO);
-    ::dup2(null, STDOUT_FILENO);
-    ::close(null);
+  // The standard streams of the program must end when it closes them, and their numbers stay taken,
+  // also where the program had closed them before.
+  const FileDescriptor null(::open("/dev/null", O_RDWR | O_CLOEXEC));
+  if (null) {
+    ::dup2(null.get(), STDIN_FILENO);
+    ::dup2(null.get(), STDOUT_FILENO);
+    if (::fcntl(STDERR_FILENO, F_GETFD) < 0) ::dup2(null.get(), STDERR_FILENO);
   }
   return true;
 }

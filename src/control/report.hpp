@@ -3,6 +3,7 @@
 #pragma once
 
 #include <batchcast/core/log.hpp>
+#include <batchcast/core/printable.hpp>
 
 #include <cstdio>
 #include <string>
@@ -15,7 +16,7 @@ inline void report(const LogCallback& log, LogLevel level, const std::string& te
     if (log) {
       log(level, text);
     } else if (level >= LogLevel::warning) {
-      std::fprintf(stderr, "batchcast: %s\n", text.c_str());
+      std::fprintf(stderr, "batchcast: %s\n", printable_lines(text).c_str());
     }
   } catch (...) {  // a log callback must not throw; one that does cannot take the stream down
   }

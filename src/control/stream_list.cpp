@@ -4,6 +4,7 @@
 #include <batchcast/control/directory.hpp>
 
 #include <batchcast/core/error.hpp>
+#include <batchcast/join/door.hpp>
 
 #include <batchcast/join/trust.hpp>
 #include "control/stream_lock.hpp"
@@ -11,7 +12,10 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <filesystem>
+#include <optional>
+#include <system_error>
 #include <tuple>
 
 namespace batchcast {
@@ -33,31 +37,76 @@ bool is_stream_name(const std::string& name) {
   }
 }
 
+Trust trust_of_user() { return {.any_owner = !environment("BATCHCAST_DIR").empty()}; }
+
+/// The lock is its owner's alone; a live producer's door can be knocked at all the same.
+void look_at_door(ListedStream& stream) {
+  const DoorVisit visit = connect_door(stream.paths.door);
+  stream.served = visit.knock == DoorKnock::open || visit.knock == DoorKnock::crowded ||
+                  visit.knock == DoorKnock::denied;
+  if (visit.knock == DoorKnock::open) {
+    stream.pid = peer_identity(visit.connection, PidfdSource::from_hello).pid;
+  }
+}
+
+/// Nothing where no stream of that name is, or a directory that cannot be trusted.
+std::optional<ListedStream> look_at_stream(const std::string& base, const std::string& name) {
+  ListedStream stream{.name = name, .paths = stream_paths(base, name)};
+  struct stat directory, lock_file;
+  if (::lstat(stream.paths.directory.c_str(), &directory) != 0 ||
+      !distrust(stream.paths.directory, directory, trust_of_user()).empty()) {
+    return std::nullopt;
+  }
+  stream.uid = directory.st_uid;
+  if (::lstat(stream.paths.lock.c_str(), &lock_file) != 0) {
+    stream.served = stream.foreign = errno == EACCES;
+    return stream.foreign ? std::optional(std::move(stream)) : std::nullopt;
+  }
+  if (!S_ISREG(lock_file.st_mode)) return std::nullopt;
+  const LockState lock = look_at_lock(stream.paths.lock);
+  stream.served = lock.held;
+  stream.pid = lock.pid;
+  stream.foreign = lock.unreadable;
+  if (lock.unreadable) look_at_door(stream);
+  return stream;
+}
+
 }  // namespace
 
 std::vector<ListedStream> list_streams() {
-  const Trust trust{.any_owner = !environment("BATCHCAST_DIR").empty()};
   std::vector<ListedStream> result;
   for (const std::string& base : candidate_directories()) {
-    if (!trusted(base, trust)) continue;
+    if (!trusted(base, trust_of_user())) continue;
     std::error_code error;
     for (fs::directory_iterator it(base, error), end; !error && it != end; it.increment(error)) {
       const std::string name = it->path().filename().string();
-      ListedStream stream{name, stream_paths(base, name)};
-      std::error_code ignored;
-      if (!is_stream_name(name) || !trusted(stream.paths.directory, trust) ||
-          !fs::is_regular_file(fs::symlink_status(stream.paths.lock, ignored))) {
-        continue;
-      }
-      const LockState lock = look_at_lock(stream.paths.lock);
-      stream.served = lock.held;
-      stream.pid = lock.pid;
-      result.push_back(std::move(stream));
+      if (!is_stream_name(name)) continue;
+      if (auto stream = look_at_stream(base, name)) result.push_back(std::move(*stream));
     }
   }
   std::sort(result.begin(), result.end(), [](const ListedStream& a, const ListedStream& b) {
     return std::tie(a.name, a.paths.directory) < std::tie(b.name, b.paths.directory);
   });
+  return result;
+}
+
+std::vector<ListedStream> list_streams(std::string_view name) {
+  check_stream_name(name);
+  std::vector<ListedStream> result;
+  for (const std::string& base : candidate_directories()) {
+    if (!trusted(base, trust_of_user())) continue;
+    if (auto stream = look_at_stream(base, std::string(name))) result.push_back(std::move(*stream));
+  }
+  return result;
+}
+
+std::vector<std::string> unlisted_directories() {
+  std::vector<std::string> result;
+  for (std::string& base : candidate_directories()) {
+    std::error_code error;
+    const fs::directory_iterator it(base, error);
+    if (error == std::errc::permission_denied) result.push_back(std::move(base));
+  }
   return result;
 }
 

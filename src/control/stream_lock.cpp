@@ -73,9 +73,9 @@ FileDescriptor try_stream_lock(int directory, const std::string& path, bool& van
 
 LockState look_at_lock(const std::string& path) noexcept {
   const FileDescriptor lock(::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
-  if (!lock) return {};
+  if (!lock) return {.unreadable = errno == EACCES};
   if (::flock(lock.get(), LOCK_SH | LOCK_NB) == 0) return {};
-  return {errno == EWOULDBLOCK, pid_in(lock.get())};
+  return {.held = errno == EWOULDBLOCK, .pid = pid_in(lock.get())};
 }
 
 }  // namespace batchcast

@@ -14,7 +14,8 @@ namespace batchcast {
 
 struct LockState {
   bool held = false;
-  std::int32_t pid = 0;  ///< what the file says; 0 if nothing
+  std::int32_t pid = 0;     ///< what the file says; 0 if nothing
+  bool unreadable = false;  ///< another user's: whether it is held cannot be seen
 };
 
 /// Opens or makes the file in the directory `directory` and locks it. Empty if another process
@@ -22,7 +23,7 @@ struct LockState {
 [[nodiscard]] FileDescriptor try_stream_lock(int directory, const std::string& path,
                                              bool& vanished);
 
-/// Looks without disturbing; a missing or unreadable file is not held.
+/// Looks without disturbing; a file that is missing, or `unreadable`, is not held.
 [[nodiscard]] LockState look_at_lock(const std::string& path) noexcept;
 
 }  // namespace batchcast

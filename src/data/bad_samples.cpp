@@ -3,12 +3,14 @@
 #include "data/bad_samples.hpp"
 
 #include <batchcast/core/error.hpp>
+#include <batchcast/core/printable.hpp>
 
 namespace batchcast::detail {
 
 void BadSamples::add(const BadSampleReport& report) {
-  const std::string what = "sample " + std::to_string(report.sample_id) + ", `" + report.name +
-                           "`, cannot be made: " + report.reason;
+  const std::string what = "sample " + std::to_string(report.sample_id) + ", `" +
+                           printable(report.name) +
+                           "`, cannot be made: " + printable(report.reason);
   if (options_.on_bad_sample == OnBadSample::error) {
     throw BadSample("batchcast: " + what +
                     ". Repair or remove it, or serve with on_bad_sample = substitute "

@@ -8,6 +8,7 @@
 
 #include <batchcast/core/error.hpp>
 #include <batchcast/core/file_descriptor.hpp>
+#include <batchcast/core/printable.hpp>
 
 #include <algorithm>
 #include <array>
@@ -61,7 +62,7 @@ class Walk {
   };
 
   [[noreturn]] void refuse(const std::string& path, int error) const {
-    throw BadDataset("batchcast: " + dataset_path_ + "/" + path +
+    throw BadDataset("batchcast: " + dataset_path_ + "/" + printable(path) +
                      " cannot be read: " + std::generic_category().message(error) + ".");
   }
 

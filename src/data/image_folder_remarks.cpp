@@ -2,6 +2,8 @@
 // Copyright 2026 the batchcast authors
 #include "data/image_folder_remarks.hpp"
 
+#include <batchcast/core/printable.hpp>
+
 #include <algorithm>
 #include <array>
 #include <utility>
@@ -17,7 +19,7 @@ std::string few_of(std::span<const std::string> names) {
   constexpr std::size_t shown = 10;
   std::string text;
   for (std::size_t i = 0; i < std::min(shown, names.size()); ++i) {
-    text += (i == 0 ? "" : ", ") + names[i];
+    text += (i == 0 ? "" : ", ") + printable(names[i]);
   }
   if (names.size() > shown) text += " and " + std::to_string(names.size() - shown) + " more";
   return text;
@@ -37,7 +39,7 @@ std::string describe_left_out(const std::map<std::string, std::uint64_t>& left_o
   commonest.resize(std::min(shown, commonest.size()));
   std::string_view separator = ": ";
   for (const auto& [count, extension] : commonest) {
-    text += std::string(separator) + std::to_string(count) + " " + extension;
+    text += std::string(separator) + std::to_string(count) + " " + printable(extension);
     separator = ", ";
     rest -= count;
   }

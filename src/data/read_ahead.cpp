@@ -3,6 +3,7 @@
 #include "data/read_ahead.hpp"
 
 #include <batchcast/core/clock.hpp>
+#include <batchcast/core/error.hpp>
 
 #include <batchcast/core/named_thread.hpp>
 
@@ -12,7 +13,6 @@
 #include <algorithm>
 #include <chrono>
 #include <memory>
-#include <system_error>
 #include <utility>
 
 namespace batchcast::detail {
@@ -164,7 +164,7 @@ void ReadAhead::start_reader() {
     if (reader.thread.joinable()) reader.thread.join();
     try {
       reader.thread = start_thread("bc-read", [this, i] { read_until_idle(i); });
-    } catch (const std::system_error&) {
+    } catch (const SystemError&) {
       return;  // there are no more threads to be had; those there are, and the takers, read
     }
     reader.ended = false;

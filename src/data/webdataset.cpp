@@ -2,6 +2,7 @@
 // Copyright 2026 the batchcast authors
 #include <batchcast/core/error.hpp>
 #include <batchcast/core/limits.hpp>
+#include <batchcast/core/printable.hpp>
 #include <batchcast/core/schema.hpp>
 
 #include <algorithm>
@@ -181,7 +182,7 @@ class Webdataset final : public Source {
     for (std::size_t part = 0; part < parts().size(); ++part) {
       if (index_.plan.meanings[part] != PartMeaning::npy) continue;
       PartSpec& spec = index_.plan.parts[part];
-      const std::string name = name_of(0) + ", `" + spec.name + "`";
+      const std::string name = printable(name_of(0)) + ", `" + spec.name + "`";
       const std::vector<std::byte> file = first_of(part, name);
       const NpyHeader header = parse_npy_header(file, name);
       if (header.data_bytes == 0 || header.shape.size() > limits::dimensions_max) {

@@ -3,6 +3,7 @@
 #include "data/webdataset_index.hpp"
 
 #include <batchcast/core/error.hpp>
+#include <batchcast/core/printable.hpp>
 
 #include <algorithm>
 #include <bit>
@@ -12,7 +13,9 @@
 namespace batchcast::detail {
 namespace {
 
-[[noreturn]] void refuse(const std::string& why) { throw BadDataset("batchcast: " + why); }
+[[noreturn]] void refuse(const std::string& why) {
+  throw BadDataset("batchcast: " + printable(why));
+}
 
 std::string_view slice(const std::string& keys, const std::vector<std::uint64_t>& ends,
                        std::uint64_t i) {

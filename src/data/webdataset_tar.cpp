@@ -3,6 +3,7 @@
 #include "data/webdataset_tar.hpp"
 
 #include <batchcast/core/error.hpp>
+#include <batchcast/core/printable.hpp>
 
 #include <archive.h>
 #include <archive_entry.h>
@@ -113,7 +114,7 @@ class Walk {
   [[noreturn]] void refuse(std::uint64_t position, const std::string& why) const {
     throw BadDataset("batchcast: shard " + std::string(shard_.name) + ", at byte " +
                      std::to_string(position) +
-                     (facts_.compressed ? " of what is unpacked: " : ": ") + why);
+                     (facts_.compressed ? " of what is unpacked: " : ": ") + printable(why));
   }
 
   [[noreturn]] void refuse_as_libarchive_says() const {

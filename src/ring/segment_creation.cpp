@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <linux/memfd.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -60,10 +61,27 @@ MemoryChoice choose_pages(HugePages wanted, std::uint64_t memory_bytes, const Lo
   return ordinary;
 }
 
+namespace {
+
+/// The kernel counts shared memory as a file, and would end the process with SIGXFSZ.
+void check_file_size_limit(const std::string& name, std::uint64_t bytes) {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return;
+  if (bytes <= limit.rlim_cur) return;
+  throw OutOfMemory("batchcast: segment `" + name + "` takes " + std::to_string(bytes) +
+                    " bytes, and this process may make files of at most " +
+                    std::to_string(limit.rlim_cur) +
+                    ", as which shared memory counts. Raise the limit (`ulimit -f unlimited`), or "
+                    "give the stream less (--memory).");
+}
+
+}  // namespace
+
 std::optional<Segment> Segment::create(const std::string& name, std::uint64_t bytes,
                                        const MemoryChoice& choice) {
   // The kernel would not say no: it would take what there is, and kill others for the rest.
   if (!choice.huge) check_memory_exists(bytes);
+  check_file_size_limit(name, bytes);
   unsigned flags = MFD_CLOEXEC | MFD_ALLOW_SEALING;
   if (choice.huge) flags |= MFD_HUGETLB;
   FileDescriptor fd(::memfd_create(("batchcast-" + name).c_str(), flags));

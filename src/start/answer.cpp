@@ -2,8 +2,8 @@
 // Copyright 2026 the batchcast authors
 #include <batchcast/consumer/start_answer.hpp>
 #include <batchcast/core/deadline.hpp>
+#include <batchcast/core/named_thread.hpp>
 #include "control/wake_descriptor.hpp"
-#include "core/named_thread.hpp"
 #include "start/ensure.hpp"
 
 #include <poll.h>

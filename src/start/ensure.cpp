@@ -14,8 +14,8 @@
 
 #include <batchcast/consumer.hpp>
 #include <batchcast/control/directory.hpp>
-#include <batchcast/control/door.hpp>
 #include <batchcast/core/error.hpp>
+#include <batchcast/join/door.hpp>
 
 #include <algorithm>
 #include <chrono>

@@ -16,8 +16,8 @@ expect 0 'batchcast [0-9]+\.[0-9]+\.[0-9]+' --version
 for command in serve dump check peek recipe consume ls stop evict bench; do expect 0 "$command" "$command" --help; done
 
 echo "-- wrong arguments"
-expect 2 'subcommand' ""
-expect 2 'COMMAND|subcommand|not expected' nonsense
+expect 2 'no command' ""
+expect 2 'no command `nonsense`. There are serve' nonsense
 expect 2 'stream' serve synthetic:3x8x8
 expect 2 'synthetic' serve synthetic:3xx8 --stream s
 expect 2 'dtype' serve synthetic:3x8x8 --stream s --dtype f31

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the batchcast authors
 #include "../catch.hpp"
+#include "../ring/child.hpp"
 
 #include <batchcast/core/file_descriptor.hpp>
 
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -61,4 +63,27 @@ TEST_CASE("releasing gives up ownership, and closing leaves errno alone") {
   errno = EXDEV;
   never.reset();
   CHECK(errno == EXDEV);
+}
+
+TEST_CASE("no descriptor takes the place of a closed standard stream") {
+  const auto end = batchcast::testing::in_child([] {
+    for (int fd = 0; fd <= 2; ++fd) ::close(fd);
+    const FileDescriptor first = opened();
+    const FileDescriptor second = opened();
+    const bool above = first.get() > 2 && second.get() > 2 && first.get() != second.get();
+    const bool private_to_us = (::fcntl(first.get(), F_GETFD) & FD_CLOEXEC) != 0;
+    return above && private_to_us && !is_open(0) && !is_open(1) && !is_open(2) ? 0 : 1;
+  });
+  CHECK(end.exited_with(0));
+}
+
+TEST_CASE("where no other number is free, there is no descriptor") {
+  const auto end = batchcast::testing::in_child([] {
+    ::close(0);
+    const rlimit three{3, 3};
+    if (::setrlimit(RLIMIT_NOFILE, &three) != 0) return 1;
+    const FileDescriptor none = opened();
+    return !none && errno == EMFILE && !is_open(0) ? 0 : 2;
+  });
+  CHECK(end.exited_with(0));
 }

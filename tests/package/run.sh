@@ -115,6 +115,12 @@ run_user "$work/pkg_config_user"
 g++ -std=c++20 "$here/trainer/main.cpp" "$here/trainer/half.cpp" -o "$work/pkg_config_trainer" \
   $(pkg-config --cflags --libs batchcast-consumer)
 
+# Most dependencies are there as shared libraries only, and what those use is no concern of a user's.
+# shellcheck disable=SC2046
+g++ -std=c++20 "$here/main.cpp" -o "$work/pkg_config_static_user" \
+  $(pkg-config --static --cflags --libs batchcast)
+run_user "$work/pkg_config_static_user"
+
 echo "== a shared library of the same objects"
 # shellcheck disable=SC2046
 g++ -shared -Wl,-z,defs -o "$work/libbatchcast.so" \

@@ -194,6 +194,19 @@ TEST_CASE("more memory than there is is refused before any of it is taken") {
   CHECK(contains(end.output, std::to_string(std::uint64_t{1} << 40) + " MiB"));
 }
 
+TEST_CASE("a segment above the limit on file sizes is refused before the kernel ends the process") {
+  const auto end = in_child([] {
+    const rlimit small{8192, 8192};
+    if (::setrlimit(RLIMIT_FSIZE, &small) != 0) return 1;
+    static_cast<void>(Segment::create_small("fits", 8192));
+    static_cast<void>(Segment::create_small("image", 16384));
+    return 2;
+  });
+  CHECK(end.exited_with(99));
+  CHECK(contains(end.output, "`image`"));
+  CHECK(contains(end.output, "ulimit -f"));
+}
+
 TEST_CASE("adopting takes a segment of that size with those seals, and nothing else") {
   const std::uint64_t bytes = 2 * page_bytes();
   const auto copy_of = [](const Segment& segment) {

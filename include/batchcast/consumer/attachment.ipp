@@ -7,6 +7,7 @@
 #include <batchcast/core/clock.hpp>
 #include <batchcast/core/error.hpp>
 #include <batchcast/core/inline.hpp>
+#include <batchcast/core/printable.hpp>
 #include <batchcast/join/directory.hpp>
 #include <batchcast/ring/capacity.hpp>
 
@@ -51,6 +52,19 @@ inline StreamPlaces places_of(const ConsumerOptions& options) {
   return {{stream_paths(options.directory, options.stream)}, {}};
 }
 
+inline constexpr const char* no_permission = ": no permission";
+
+inline std::string what_stood_in_the_way(const std::string& stream,
+                                         const std::vector<std::string>& obstacles) {
+  const bool denied = std::any_of(obstacles.begin(), obstacles.end(), [](const std::string& text) {
+    return text.ends_with(no_permission);
+  });
+  if (!denied) return "batchcast: no producer serves a stream `" + stream + "`";
+  const std::string uid = std::to_string(::geteuid());
+  return "batchcast: this user (" + uid + ") has no permission to reach the stream `" + stream +
+         "`: another user's producer must admit it with `serve --allow-uid " + uid + "`";
+}
+
 inline std::string join_lines(const std::vector<std::string>& lines) {
   std::string text;
   for (const std::string& line : lines) text += "\n  " + line;
@@ -89,6 +103,7 @@ BATCHCAST_INLINE std::shared_ptr<Attachment> Attachment::attach(const ConsumerOp
   for (;;) {
     const StreamPlaces places = attachment::places_of(options);
     std::vector<std::string> obstacles = places.distrusted;
+    obstacles.insert(obstacles.end(), places.denied.begin(), places.denied.end());
     for (const StreamPaths& place : places.places) {
       std::string obstacle;
       if (attachment->knock(place.door, obstacle)) return attachment;
@@ -99,7 +114,7 @@ BATCHCAST_INLINE std::shared_ptr<Attachment> Attachment::attach(const ConsumerOp
       const auto searched =
           options.directory.empty() ? candidate_directories() : std::vector{options.directory};
       throw StreamNotFound(
-          "batchcast: no producer serves a stream `" + options.stream + "` (waited " +
+          attachment::what_stood_in_the_way(options.stream, obstacles) + " (waited " +
           std::to_string(waited_ms / 1000) + " s). Looked in" + attachment::join_lines(searched) +
           (obstacles.empty() ? "" : "\nand met" + attachment::join_lines(obstacles)) +
           "\nStart one with `batchcast serve … --stream " + options.stream +
@@ -117,7 +132,7 @@ BATCHCAST_INLINE std::shared_ptr<Attachment> Attachment::attach(const ConsumerOp
 
 BATCHCAST_INLINE bool Attachment::knock(const std::string& door_path, std::string& obstacle) {
   DoorVisit visit = connect_door(door_path);
-  if (visit.knock == DoorKnock::denied) obstacle = door_path + ": no permission";
+  if (visit.knock == DoorKnock::denied) obstacle = door_path + attachment::no_permission;
   if (visit.knock != DoorKnock::open) return false;
   const PeerIdentity producer = peer_identity(visit.connection);
   const bool trusted = producer.uid == ::geteuid() || producer.uid == 0 ||
@@ -231,7 +246,7 @@ BATCHCAST_INLINE void Attachment::log(LogLevel level, const std::string& text) c
   if (options_.log) {
     options_.log(level, text);
   } else if (level >= LogLevel::warning) {
-    std::fprintf(stderr, "batchcast: %s\n", text.c_str());
+    std::fprintf(stderr, "batchcast: %s\n", printable_lines(text).c_str());
   }
 }
 

@@ -17,9 +17,11 @@
 #include <batchcast/consumer/start_command.ipp>
 #include <batchcast/consumer/start_process.ipp>
 #include <batchcast/core/file_descriptor.ipp>
+#include <batchcast/core/named_thread.ipp>
 #include <batchcast/core/nearest_name.ipp>
 #include <batchcast/core/options.ipp>
 #include <batchcast/core/placement.ipp>
+#include <batchcast/core/printable.ipp>
 #include <batchcast/core/process_symbol.ipp>
 #include <batchcast/cuda/device.ipp>
 #include <batchcast/cuda/device_mapping.ipp>

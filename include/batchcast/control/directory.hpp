@@ -24,10 +24,19 @@ struct ListedStream {
   StreamPaths paths;
   bool served = false;   ///< a producer holds the lock; else it died and left its directory
   std::int32_t pid = 0;  ///< of that producer as it sees itself; 0 where unknown
+  /// Another user's: its producer answers no questions of this user. `served` is then what the door
+  /// shows, and true where this user may not even look.
+  bool foreign = false;
+  std::uint32_t uid = 0;  ///< whose directory it is
 };
 /// All streams in all candidate directories, by name. Directories that cannot be trusted or read
 /// are passed over.
 [[nodiscard]] std::vector<ListedStream> list_streams();
+/// Those of that name: also where this user may pass through a directory but not list it. Throws
+/// InvalidArgument for a bad name.
+[[nodiscard]] std::vector<ListedStream> list_streams(std::string_view name);
+/// Candidate directories that are there, and that this user may not list.
+[[nodiscard]] std::vector<std::string> unlisted_directories();
 
 /// A producer's hold on the name of its stream. Makes the directory, takes the lock, and removes
 /// both (and the sockets in it) when destroyed, unless that happens in a forked child.

@@ -6,11 +6,18 @@
 
 namespace batchcast {
 
+/// Gives a descriptor that was just opened a number of 3 or more, and closes the one it had. What
+/// a program with closed standard streams writes to them must not land in one of ours. -1, with
+/// errno set, if no number is free.
+[[nodiscard]] int moved_above_standard_streams(int fd) noexcept;
+
 /// Owns one file descriptor, closed when destroyed. Whoever opens one opens it CLOEXEC.
 class FileDescriptor {
  public:
   FileDescriptor() noexcept = default;
-  explicit FileDescriptor(int fd) noexcept : fd_(fd) {}
+  /// Takes over a descriptor that was just opened, or -1. Its number is 3 or more afterwards.
+  explicit FileDescriptor(int fd) noexcept
+      : fd_(fd < 0 || fd > 2 ? fd : moved_above_standard_streams(fd)) {}
   FileDescriptor(FileDescriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
   FileDescriptor& operator=(FileDescriptor&& other) noexcept {
     if (this != &other) {

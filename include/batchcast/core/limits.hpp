@@ -39,6 +39,10 @@ inline constexpr std::size_t message_bytes_max = 64 * 1024;
 inline constexpr std::size_t silent_connections_max = 64;
 inline constexpr int hello_timeout_ms = 2'000;
 
+// Of a consumer that keeps the stream waiting: about three weeks, so that any sum of nanoseconds
+// fits.
+inline constexpr std::uint64_t stall_timeout_ms_max = 2'000'000'000;
+
 // A sleeper looks again at least this often: a lost wake-up or a death costs no more.
 inline constexpr int sleep_ms_max = 100;
 

@@ -5,13 +5,19 @@
 #include <pthread.h>
 #include <signal.h>
 
+#include <cstddef>
+#include <string>
+#include <system_error>
 #include <thread>
 #include <utility>
 
 namespace batchcast {
 
+/// Throws SystemError: what could not be started, why, and which limits to raise.
+[[noreturn]] void throw_no_threads(const std::string& what, int error_number);
+
 /// Starts a thread with that name (15 characters at most) that leaves the program's signals to the
-/// program's own threads, as do the threads that it starts itself.
+/// program's own threads, as do the threads that it starts itself. Throws SystemError.
 template <class Body>
 [[nodiscard]] std::thread start_thread(const char* name, Body body) {
   sigset_t all, before;
@@ -21,10 +27,20 @@ template <class Body>
     const sigset_t& mask;
     ~Restore() { ::pthread_sigmask(SIG_SETMASK, &mask, nullptr); }
   } restore{before};
-  return std::thread([name, body = std::move(body)]() mutable {
-    ::pthread_setname_np(::pthread_self(), name);
-    body();
-  });
+  try {
+    return std::thread([name, body = std::move(body)]() mutable {
+      ::pthread_setname_np(::pthread_self(), name);
+      body();
+    });
+  } catch (const std::system_error& error) {
+    throw_no_threads(std::string("the thread ") + name, error.code().value());
+  }
 }
+
+/// Starts `threads` threads at once, takes `bytes` of address space beside them, and gives all of
+/// it back before it returns. For what cannot be undone once it is half started: a library that
+/// aborts the process, a stream that consumers may join. Throws SystemError, whose text says that
+/// `what` takes them.
+void rehearse_threads(unsigned threads, std::size_t bytes, const std::string& what);
 
 }  // namespace batchcast

@@ -42,8 +42,9 @@ struct StreamPaths {
 
 /// What a consumer finds of a stream in all candidate directories, best first.
 struct StreamPlaces {
-  std::vector<StreamPaths> places;      ///< where a door stands; somebody may answer or not
-  std::vector<std::string> distrusted;  ///< why a directory that has that name was passed over
+  std::vector<StreamPaths> places;       ///< where a door stands; somebody may answer or not
+  std::vector<std::string> distrusted;   ///< why a directory that has that name was passed over
+  std::vector<std::string> denied = {};  ///< where this user may not even look
 };
 /// Cheap enough to be asked every few milliseconds while waiting for a stream. Throws
 /// InvalidArgument for a bad name.

@@ -117,16 +117,21 @@ BATCHCAST_INLINE StreamPlaces find_stream(std::string_view stream) {
   for (const detail::directory::Candidate& candidate : detail::directory::candidates()) {
     const StreamPaths paths = stream_paths(candidate.path, stream);
     struct stat base, directory, door;
-    if (::lstat(candidate.path.c_str(), &base) != 0) continue;
+    const auto is_there = [&result](const std::string& path, struct stat& status) {
+      if (::lstat(path.c_str(), &status) == 0) return true;
+      if (errno == EACCES) result.denied.push_back(path + ": no permission");
+      return false;
+    };
+    if (!is_there(candidate.path, base)) continue;
     const Trust trust{.any_owner = candidate.named};
     std::string wrong = distrust(candidate.path, base, trust);
     if (wrong.empty()) {
-      if (::lstat(paths.directory.c_str(), &directory) != 0) continue;
+      if (!is_there(paths.directory, directory)) continue;
       wrong = distrust(paths.directory, directory, trust);
     }
     if (!wrong.empty()) {
       result.distrusted.push_back(std::move(wrong));
-    } else if (::lstat(paths.door.c_str(), &door) == 0 && S_ISSOCK(door.st_mode)) {
+    } else if (is_there(paths.door, door) && S_ISSOCK(door.st_mode)) {
       result.places.push_back(paths);
     }
   }

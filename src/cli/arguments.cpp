@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#include "cli/arguments.hpp"
+
+#include <batchcast/core/nearest_name.hpp>
+#include <batchcast/core/printable.hpp>
+
+#include <algorithm>
+
+namespace batchcast::cli {
+namespace {
+
+bool is_option(const std::string& word) { return word.size() > 1 && word.front() == '-'; }
+
+/// `batchcast bench ring`
+std::string full_name(const CLI::App& app) {
+  const CLI::App* parent = app.get_parent();
+  return parent == nullptr ? app.get_name() : full_name(*parent) + " " + app.get_name();
+}
+
+std::vector<std::string> commands_of(const CLI::App& app) {
+  std::vector<std::string> names;
+  const auto is_shown = [](const CLI::App* command) { return !command->get_group().empty(); };
+  for (const CLI::App* command : app.get_subcommands(is_shown)) {
+    names.push_back(command->get_name());
+  }
+  return names;
+}
+
+std::vector<std::string> options_of(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : app.get_options()) {
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+    for (const std::string& name : option->get_snames()) names.push_back("-" + name);
+  }
+  return names;
+}
+
+std::string list_of(const std::vector<std::string>& names) {
+  std::string text;
+  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
+  return text;
+}
+
+/// The command that the words chose, as far as they were understood.
+const CLI::App& chosen_in(const CLI::App& program) {
+  const CLI::App* app = &program;
+  while (!app->get_subcommands().empty()) app = app->get_subcommands().front();
+  return *app;
+}
+
+}  // namespace
+
+std::vector<std::string> command_words(int argc, char** argv) {
+  std::vector<std::string> words(argv + std::min(argc, 1), argv + argc);
+  if (words.empty() || words.front() != "help") return words;
+  words.erase(words.begin());
+  // Of what is only asked about, no argument matters.
+  words.erase(std::find_if(words.begin(), words.end(), is_option), words.end());
+  words.emplace_back("--help");
+  return words;
+}
+
+std::string unknown_command(const CLI::App& program, const std::vector<std::string>& words) {
+  const CLI::App* app = &program;
+  for (const std::string& word : words) {
+    if (is_option(word) || app->get_require_subcommand_min() == 0) return {};
+    const auto has_name = [&word](const CLI::App* command) { return command->check_name(word); };
+    const std::vector<const CLI::App*> found = app->get_subcommands(has_name);
+    if (found.empty()) {
+      const std::vector<std::string> names = commands_of(*app);
+      return full_name(*app) + ": there is no command `" + printable(word) + "`." +
+             detail::did_you_mean(word, names) + " There are " + list_of(names) + ".";
+    }
+    app = found.front();
+  }
+  return {};
+}
+
+std::string unknown_argument(const CLI::App& program) {
+  const CLI::App& app = chosen_in(program);
+  const std::vector<std::string> left = app.remaining();
+  if (left.empty()) return {};
+  const auto option = std::find_if(left.begin(), left.end(), is_option);
+  if (option == left.end()) {
+    return full_name(app) + ": `" + printable(left.front()) + "` is one argument too many.";
+  }
+  const std::string name = option->substr(0, option->find('='));
+  return full_name(app) + ": there is no option `" + printable(name) + "`." +
+         detail::did_you_mean(name, options_of(app)) + " `" + full_name(app) +
+         " --help` lists them.";
+}
+
+}  // namespace batchcast::cli

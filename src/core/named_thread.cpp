@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+
+#include <batchcast/core/named_thread.hpp>
+
+#include <batchcast/core/error.hpp>
+
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <latch>
+#include <vector>
+
+namespace batchcast {
+namespace {
+
+/// Threads that do nothing until they are let go.
+class IdleThreads {
+ public:
+  explicit IdleThreads(unsigned count) : ids_(count) {}
+  ~IdleThreads() {
+    go_.count_down();
+    for (std::thread& thread : threads_) thread.join();
+    // The kernel still counts a joined thread for a moment, and the next one may be one too many.
+    constexpr int tries_max = 1'000;
+    for (std::size_t i = 0; i < threads_.size(); ++i) {
+      for (int tries = 0; tries < tries_max && is_there(ids_[i].load()); ++tries) ::usleep(100);
+    }
+  }
+  IdleThreads(const IdleThreads&) = delete;
+  IdleThreads& operator=(const IdleThreads&) = delete;
+
+  void start() {
+    threads_.reserve(ids_.size());
+    for (std::atomic<pid_t>& id : ids_) {
+      threads_.push_back(start_thread("bc-rehearsal", [this, &id] {
+        id.store(static_cast<pid_t>(::syscall(SYS_gettid)));
+        go_.wait();
+      }));
+    }
+  }
+
+ private:
+  static bool is_there(pid_t id) noexcept {
+    return id != 0 && ::syscall(SYS_tgkill, ::getpid(), id, 0) == 0;
+  }
+
+  std::latch go_{1};
+  std::vector<std::atomic<pid_t>> ids_;
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace
+
+void rehearse_threads(unsigned threads, std::size_t bytes, const std::string& what) {
+  int failed = 0;
+  {
+    IdleThreads idle(threads);
+    try {
+      idle.start();
+    } catch (const SystemError& error) {
+      failed = error.code();
+    }
+    if (failed == 0 && bytes != 0) {
+      void* space = ::mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+      if (space == MAP_FAILED) {
+        failed = errno;
+      } else {
+        ::munmap(space, bytes);
+      }
+    }
+  }
+  if (failed == 0) return;
+  throw_no_threads(what + ", which takes " + std::to_string(threads) + " threads,", failed);
+}
+
+}  // namespace batchcast

@@ -1,0 +1,262 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Copyright 2026 the batchcast authors
+#
+# sh environment.sh BATCHCAST    the command where its surroundings are not as usual: closed or full streams,
+# few threads and little address space, small files, other users, hang-ups, names with control characters,
+# numbers that are none.
+set -u
+batchcast=$1
+
+here=$(cd "$(dirname "$0")" && pwd)
+. "$here/support.sh"
+escape=$(printf '\033')
+
+# until COMMAND...    within ten seconds
+until_true() {
+  tries=0
+  until "$@" 2>/dev/null; do
+    tries=$((tries + 1))
+    [ $tries -lt 100 ] || return 1
+    sleep 0.1
+  done
+}
+
+# says TEXT FILE
+says() {
+  checks=$((checks + 1))
+  grep -qE -e "$1" "$2" || fail "$2 says nothing like '$1'"
+}
+
+# silent_about TEXT FILE
+silent_about() {
+  checks=$((checks + 1))
+  if grep -qE -e "$1" "$2"; then fail "$2 has '$1'"; fi
+}
+
+echo "-- closed standard streams"
+"$batchcast" serve synthetic:8 --stream closed --samples 1000 --memory 1MiB --verbose <&- >&- 2>&- &
+producer=$!
+until_true test -S "$work/streams/closed/control" || fail "a producer without standard streams does not come up"
+for fd in 0 1 2; do same "stream $fd of the producer" /dev/null "$(readlink /proc/$producer/fd/$fd)"; done
+"$batchcast" consume closed --epochs 2 --verbose <&- >&- 2>&-
+same "exit code of a consumer without standard streams" 0 $?
+"$batchcast" consume closed --epochs 1 --json >&- 2>"$work/err"
+same "exit code of a consumer without stdout" 0 $?
+same "pid in the lock" "$producer" "$(cat "$work/streams/closed/lock")"
+"$batchcast" stop closed >&-
+same "exit code of stop without stdout" 0 $?
+wait $producer
+same "exit code of a producer without standard streams" 0 $?
+
+echo "-- hang-ups"
+"$batchcast" serve synthetic:8 --stream hangup --samples 1000 --memory 1MiB >"$work/serve.out" 2>"$work/serve.err" &
+producer=$!
+timeout 60 "$batchcast" consume hangup >"$work/consume.out" 2>"$work/consume.err" &
+consumer=$!
+until_true sh -c "'$batchcast' ls --json | grep -q '\"consumers\":\[{'"
+kill -HUP $producer
+wait $producer
+same "exit code of SIGHUP" 0 $?
+wait $consumer
+same "exit code of its consumer" 4 $?
+says 'its producer got SIGHUP' "$work/consume.err"
+same "what SIGHUP leaves" "" "$(ls "$work/streams")"
+(
+  trap '' HUP
+  exec "$batchcast" serve synthetic:8 --stream nohup --samples 1000 --memory 1MiB >"$work/serve.out" 2>&1
+) &
+producer=$!
+until_true test -S "$work/streams/nohup/control"
+kill -HUP $producer
+sleep 0.5
+expect 0 'receipts match' consume nohup --epochs 1
+kill -TERM $producer
+wait $producer
+same "exit code of SIGTERM under nohup" 0 $?
+
+echo "-- reports that cannot be written"
+serve synthetic:8 --stream full --samples 1000 --memory 1MiB
+until_true test -S "$work/streams/full/control"
+for words in "ls --json" "ls" "recipe" "recipe imagenet-train --json" "doctor --json" "doctor" \
+  "consume full --epochs 1 --json" "consume full --epochs 1" "bench ring --batches 100 --json" "--help" "--version" \
+  "serve synthetic:8 --stream one --samples 10 --memory 1MiB --epochs 1 --linger 0 --json" "stop full --json"; do
+  # Several words on purpose.
+  # shellcheck disable=SC2086
+  timeout 60 "$batchcast" $words >/dev/full 2>"$work/err"
+  status=$?
+  : >"$work/out"
+  same "exit code of $words >/dev/full" 3 $status
+  says 'stdout: No space left on device' "$work/err"
+done
+wait
+
+echo "-- numbers that are none"
+for number in nan inf -inf -2 1e300 x "" "1 x" 0x; do
+  for option in --connect-timeout --seconds --batch-size --epochs --cursor --spin; do
+    case $option in --connect-timeout | --seconds) pattern='seconds|number' ;; *) pattern='number' ;; esac
+    expect 2 "$pattern" consume nobody "$option" "$number"
+  done
+  for option in --linger --stall-timeout --idle-exit --epochs --samples --seed --wait-for --max-consumers; do
+    expect 2 "$option" serve synthetic:8 --stream s "$option" "$number"
+  done
+  expect 2 'memory' serve synthetic:8 --stream s --memory "$number"
+  expect 2 'workers' serve synthetic:8 --stream s --workers "$number"
+  expect 2 'wait' peek nobody --out "$work/p.png" --wait "$number"
+  expect 2 'seconds' bench pipeline synthetic:8 --seconds "$number"
+done
+expect 2 'stall-timeout' serve synthetic:8 --stream s --stall-timeout 1e7
+
+echo "-- names with control characters"
+images="$work/images$escape[7m"
+mkdir -p "$images/cat
+dog$escape[2J"
+echo "no image" >"$images/cat
+dog$escape[2J/x$escape[1m
+y.jpg"
+for words in "check imagefolder:" "serve --stream names --memory 1MiB --recipe imagenet-eval imagefolder:"; do
+  # shellcheck disable=SC2086
+  timeout 60 "$batchcast" $words"$images" >"$work/out" 2>"$work/err"
+  cat "$work/out" "$work/err" >"$work/said"
+  silent_about "$escape" "$work/said"
+  says 'cat\\ndog\\x1b\[2J/x\\x1b\[1m\\ny.jpg' "$work/said"
+done
+serve synthetic:8 --stream names --samples 1000 --memory 1MiB
+timeout 60 "$batchcast" consume names --name "evil$escape[2J
+x" >"$work/consume.out" 2>"$work/consume.err" &
+consumer=$!
+until_true sh -c "'$batchcast' ls --json | grep -q evil"
+"$batchcast" ls >"$work/said"
+silent_about "$escape" "$work/said"
+says 'evil\\x1b\[2J\\nx' "$work/said"
+expect 0 'is stopped' stop names --reason "over$escape[2J
+and out"
+wait $consumer
+cat "$work/consume.out" "$work/consume.err" "$work/serve.err" >"$work/said"
+silent_about "$escape" "$work/said"
+says 'over\\x1b\[2J\\nand out' "$work/consume.err"
+wait
+
+echo "-- mistyped commands and options"
+expect 2 'no command `srve`.*Did you mean `serve`' srve
+expect 2 'no command `rnig`.*Did you mean `ring`' bench rnig
+expect 2 'no option `--recepe`.*Did you mean `--recipe`' serve synthetic:8 --stream s --recepe mnist
+expect 2 'no option `--steam`.*Did you mean `--stream`' serve synthetic:8 --steam s
+expect 2 'no option `--jsn`.*Did you mean `--json`' ls --jsn
+expect 2 'one argument too many' ls streams
+expect 0 'Usage: batchcast serve' help serve
+expect 0 'Usage: batchcast bench ring' help bench ring
+expect 0 'serve' help
+expect 2 'Did you mean `serve`' help srve
+
+echo "-- small files"
+if ! command -v prlimit >/dev/null; then
+  echo "no prlimit: not tested"
+  finish
+  exit
+fi
+for bytes in 0 65536; do
+  timeout 60 prlimit --fsize=$bytes "$batchcast" serve synthetic:8 --stream small --memory 1MiB \
+    >"$work/file" 2>"$work/said.small"
+  same "exit code where files have at most $bytes bytes" 3 $?
+done
+prlimit --fsize=65536 "$batchcast" serve synthetic:8 --stream small --memory 1MiB 2>&1 | cat >"$work/said"
+says 'ulimit -f' "$work/said"
+same "what it leaves" "" "$(ls "$work/streams")"
+
+if [ "$(id -u)" -ne 0 ] || ! command -v setpriv >/dev/null; then
+  echo "not root, or no setpriv: other users are not tested"
+  finish
+  exit
+fi
+# Users that have no other process, and a folder that they can reach.
+user=$((60000 + $$ % 1000 * 4))
+chmod 755 "$work"
+mkdir -m 755 "$work/theirs"
+chown $user:$user "$work/theirs"
+export BATCHCAST_DIR="$work/theirs"
+as() {
+  uid=$1
+  shift
+  setpriv --reuid="$uid" --regid="$uid" --clear-groups "$@"
+}
+
+# limited RESOURCE    runs serve and the rest under it, as that user: well or with a named error
+limited() {
+  timeout -k 5 60 prlimit "$1" setpriv --reuid=$user --regid=$user --clear-groups "$batchcast" serve synthetic:8 \
+    --stream few --samples 1000 --memory 1MiB --epochs 1 --linger 0 --workers 2 >"$work/out" 2>"$work/err"
+  status=$?
+  checks=$((checks + 1))
+  case $status in
+    0) served=$((served + 1)) ;;
+    3)
+      refused=$((refused + 1))
+      says 'ulimit -|[Mm]emory' "$work/err"
+      silent_about 'serving stream' "$work/err"
+      ;;
+    127) ;;  # not even its libraries fit
+    *) fail "serve under $1: exit code $status" ;;
+  esac
+}
+
+echo "-- few threads"
+served=0
+refused=0
+for n in 1 2 3 4 5 6 7 8 9 10 11 12; do limited --nproc=$n; done
+checks=$((checks + 1))
+[ $served -gt 0 ] && [ $refused -gt 2 ] || fail "of 12 limits, $refused refused it and $served let it pass"
+echo "-- little address space"
+served=0
+refused=0
+for mib in 70 80 90 100 110 120 130 140 150 160 180 200 240 300 400; do limited --as=$((mib << 20)); done
+checks=$((checks + 1))
+[ $served -gt 0 ] && [ $refused -gt 0 ] || fail "of 15 limits, $refused refused it and $served let it pass"
+
+echo "-- other users"
+as $user timeout 60 "$batchcast" serve synthetic:8 --stream shared --samples 1000 --memory 1MiB \
+  --allow-uid $((user + 1)) >"$work/serve.out" 2>"$work/serve.err" &
+until_true test -S "$work/theirs/shared/control" || fail "the shared stream does not come up"
+as $user timeout 60 "$batchcast" serve synthetic:8 --stream own --samples 1000 --memory 1MiB >/dev/null 2>&1 &
+until_true test -S "$work/theirs/own/control" || fail "the own stream does not come up"
+pid=$(cat "$work/theirs/shared/lock")
+
+# of UID EXIT TEXT ARGUMENT...
+of() {
+  of=$1
+  expected=$2
+  text=$3
+  shift 3
+  checks=$((checks + 1))
+  as "$of" timeout 60 "$batchcast" "$@" >"$work/out" 2>"$work/err"
+  status=$?
+  [ "$status" -eq "$expected" ] || fail "user $of, $*: exit code $status instead of $expected"
+  cat "$work/out" "$work/err" | grep -qE -e "$text" || fail "user $of, $*: says nothing like '$text'"
+}
+of $((user + 1)) 0 "shared +$pid +foreign" ls
+silent_about 'dead' "$work/out"
+of $((user + 1)) 3 "no permission" stop shared
+of $((user + 1)) 3 "no permission" evict shared somebody
+of $((user + 1)) 0 "receipts match" consume shared --epochs 1 --allow-uid $user
+of $((user + 2)) 3 "does not admit user $((user + 2))" consume shared --allow-uid $user --connect-timeout 0.3
+of $((user + 2)) 3 "no permission to reach" consume own --connect-timeout 0.3
+of $((user + 2)) 3 "no permission" stop own
+of $((user + 2)) 3 "no producer serves" consume nobody --connect-timeout 0.3
+chmod 711 "$work/theirs"
+of $((user + 1)) 0 "no permission to list" ls
+of $((user + 1)) 3 "no permission" stop shared
+chmod 755 "$work/theirs"
+# Both producers with their threads, a `timeout` for each, and ls itself.
+tasks=$(($(ls "/proc/$pid/task" | wc -l) + $(ls "/proc/$(cat "$work/theirs/own/lock")/task" | wc -l) + 3))
+for n in $tasks $((tasks + 1)); do
+  timeout 60 prlimit --nproc=$n setpriv --reuid=$user --regid=$user --clear-groups "$batchcast" ls >"$work/out" 2>"$work/err"
+  same "exit code of ls with $n processes" 3 $?
+  says 'ulimit -u' "$work/err"
+done
+kill -KILL "$pid"
+until_true sh -c "! kill -0 $pid"
+of $((user + 1)) 0 "shared .*dead" ls
+of $((user + 1)) 3 "is dead" stop shared
+of $user 0 "is stopped" stop own
+wait
+
+finish
