@@ -17,6 +17,11 @@ namespace {
 constexpr std::size_t pending_copies_max = 4;
 constexpr std::size_t streams_at_first = 8;
 
+// Of so many batches that are shown in place, at the first few it is looked whether another handler
+// of faults was put before ours.
+constexpr std::uint64_t handler_looked_for_every = 64;
+constexpr std::uint64_t handler_looked_for_times = 4;
+
 }  // namespace
 
 NextBatch Attachment::next(std::uint64_t batch_size, int timeout_ms) {
@@ -51,7 +56,7 @@ NextBatch Attachment::next(std::uint64_t batch_size, int timeout_ms) {
     }
     if (attach_seconds_ == 0) {
       attach_seconds_ = seconds_from_ns(now_ns() - started_ns_);
-      populate_from(run.position);
+      populate_from(mappings_, run.position);
     }
     return {Outcome::batch, hand_out(record, run, fields_)};
   }
@@ -60,8 +65,14 @@ NextBatch Attachment::next(std::uint64_t batch_size, int timeout_ms) {
 /// False if it was written over before its copy was whole.
 bool Attachment::fill(BatchRecord& record, const Run& run) {
   record.leased = options_.pace == Pace::lockstep;
-  if (!copies()) {
-    show(record, run);
+  const bool written = has_written();
+  if (written && !first_write_noted_) note_first_write(run.position);
+  record.own = copies() || (written && !on_device());
+  if (!record.own) {
+    if (keeps_writes_ && shown_++ % handler_looked_for_every < handler_looked_for_times) {
+      FaultRange::come_first();
+    }
+    show(record, run, written);
     return true;
   }
   copy_samples(record, run);
@@ -73,6 +84,23 @@ bool Attachment::fill(BatchRecord& record, const Run& run) {
   reader_->give_back(run.lease);
   record.leased = false;
   return true;
+}
+
+bool Attachment::has_written() noexcept {
+  if (!keeps_writes_) return false;
+  // An addition of nothing, so that it and the handler's store have an order: if this comes first,
+  // the handler's copy has all of the run.
+  return written_.fetch_add(0, std::memory_order_acq_rel) != 0;
+}
+
+void Attachment::note_first_write(std::uint64_t position) {
+  first_write_noted_ = true;
+  log(LogLevel::warning,
+      "`" + welcome_.name + "` wrote into a batch of stream `" + options_.stream +
+          "`, whose memory all trainers read. The write stays its own; from now on its batches are "
+          "copies. Attaching with access = private makes them copies from the start, which is "
+          "cheaper; clone() leaves them in place.");
+  populate_from(mappings_for_copies_, position);
 }
 
 /// Where it matters which batches the streams have passed. Takes its time off the time-out.
@@ -93,14 +121,14 @@ void Attachment::wait_for_copied_batches() {
   static_cast<void>(wait_for_pending(pending_copies_max, -1));
 }
 
-void Attachment::populate_from(std::uint64_t position) {
+void Attachment::populate_from(const std::vector<DoubleMapping>& mappings, std::uint64_t position) {
   if (options_.pin) return;  // every page is there
   std::vector<std::uint64_t> start_bytes;
   for (const std::size_t field : mapped_fields_) {
     const FieldWindow& window = windows_[field];
     start_bytes.push_back(static_cast<std::uint64_t>(window.at(position) - window.base));
   }
-  populator_ = std::make_unique<Populator>(mappings_, MapMode::read_only, start_bytes);
+  populator_ = std::make_unique<Populator>(mappings, MapMode::read_only, start_bytes);
 }
 
 bool Attachment::has_next_epoch() {
@@ -144,25 +172,20 @@ void Attachment::recycle(BatchRecord& record) noexcept {
   idle_records_.push_back(&record);
 }
 
-void Attachment::show(BatchRecord& record, const Run& run) {
-  bool gathers = false;
-  for (std::size_t i = 0; i < windows_.size(); ++i) {
-    record.data[i] = windows_[i].at(run.position);
-    record.strides[i] = windows_[i].stride_bytes;
-    gathers |=
-        mapped_once_[i] && run.position % windows_[i].capacity + run.size > windows_[i].capacity;
+/// As copies only what crosses the end of a field that is mapped once, where nothing else is
+/// contiguous, and what is in host memory once that was written.
+void Attachment::show(BatchRecord& record, const Run& run, bool written) {
+  std::vector<bool> wanted;
+  for (std::size_t i = 0; i < shown_windows_.size(); ++i) {
+    const FieldWindow& window = shown_windows_[i];
+    record.data[i] = window.at(run.position);
+    record.strides[i] = window.stride_bytes;
+    const bool crosses = run.position % window.capacity + run.size > window.capacity;
+    if (!(mapped_once_[i] && crosses) && !(written && !fields_[i].on_device)) continue;
+    if (wanted.empty()) wanted.resize(shown_windows_.size());
+    wanted[i] = true;
   }
-  if (gathers) gather(record, run);
-}
-
-/// What crosses the end of a field that is mapped once is contiguous only as a copy.
-void Attachment::gather(BatchRecord& record, const Run& run) {
-  std::vector<bool> wanted(windows_.size());
-  for (std::size_t i = 0; i < windows_.size(); ++i) {
-    const std::uint64_t capacity = windows_[i].capacity;
-    wanted[i] = mapped_once_[i] && run.position % capacity + run.size > capacity;
-  }
-  copy_fields(record, run, wanted);
+  if (!wanted.empty()) copy_fields(record, run, wanted);
 }
 
 void Attachment::copy_samples(BatchRecord& record, const Run& run) { copy_fields(record, run, {}); }
@@ -206,7 +229,8 @@ Batch Attachment::hand_out(BatchRecord& record, const Run& run, const FieldTable
   contents.position = run.position;
   contents.size = run.size;
   contents.epoch = run.epoch;
-  contents.writable = copies();
+  contents.writable = record.own;
+  contents.keeps_writes = record.own || keeps_writes_;
   record.streams.clear();
   if (&fields == &fields_) {
     contents.placement = options_.placement;

@@ -4,8 +4,11 @@
 #include <batchcast/ring/fault_message.hpp>
 
 #include <batchcast/core/limits.hpp>
+#include <batchcast/core/process_symbol.hpp>
+#include <batchcast/ring/private_chunks.hpp>
 
 #include <signal.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -16,34 +19,71 @@
 #include <mutex>
 #include <utility>
 
-// The one piece of process-wide state in the ring: a signal has one handler.
 namespace batchcast {
-namespace {
+namespace detail {
 
-struct Range {
-  std::atomic<std::uintptr_t> begin{0};  ///< 0: free; stored last
-  std::uintptr_t end = 0;
+struct FaultSlot {
+  std::atomic<std::uint32_t> version{0};  ///< odd while the rest changes
+  std::atomic<std::uintptr_t> begin{0};
+  std::atomic<std::uintptr_t> end{0};  ///< 0: free
+  std::atomic<PrivateChunks*> chunks{nullptr};
+  std::atomic<bool> explained{false};
   std::array<char, limits::stream_name_bytes_max + 1> stream{};
 };
 
-std::array<Range, limits::fault_ranges_max> ranges;
-std::mutex ranges_mutex;
-struct sigaction previous_action;
+/// Of the handler that was put before ours, and that we put ourselves before.
+enum class Above : std::uint32_t { none, known, going_back };
+
+/// The one piece of process-wide state in the ring: a signal has one handler.
+struct FaultState {
+  std::array<FaultSlot, limits::fault_ranges_max> slots;
+  std::mutex mutex;  ///< of whoever changes anything here; the handler takes none
+  bool installed = false;
+  struct sigaction before {};  ///< constant once ours is installed
+  std::atomic<Above> above_is{Above::none};
+  struct sigaction above {};  ///< changed where it is `none`, read where it is `going_back`
+};
+inline constinit FaultState fault_state;
+
+}  // namespace detail
+
+namespace {
+
+using detail::Above;
+using detail::fault_state;
+using detail::FaultSlot;
 
 // From here on only what a signal handler may call.
 
-const Range* range_of(std::uintptr_t address) noexcept {
-  for (const Range& range : ranges) {
-    const std::uintptr_t begin = range.begin.load(std::memory_order_acquire);
-    if (begin != 0 && address >= begin && address < range.end) return &range;
+FaultSlot* slot_of(std::uintptr_t address) noexcept {
+  for (FaultSlot& slot : fault_state.slots) {
+    const std::uint32_t version = slot.version.load(std::memory_order_acquire);
+    const std::uintptr_t begin = slot.begin.load(std::memory_order_acquire);
+    const std::uintptr_t end = slot.end.load(std::memory_order_acquire);
+    if (address < begin || address >= end) continue;
+    if (version % 2 == 0 && slot.version.load(std::memory_order_acquire) == version) return &slot;
   }
   return nullptr;
 }
 
+/// Rather than an attempt to execute what is there.
+bool is_write([[maybe_unused]] const siginfo_t* info, const void* context) noexcept {
+  [[maybe_unused]] const mcontext_t& machine = static_cast<const ucontext_t*>(context)->uc_mcontext;
+#if defined(__x86_64__)
+  constexpr std::uint64_t write_bit = 2;
+  return (static_cast<std::uint64_t>(machine.gregs[REG_ERR]) & write_bit) != 0;
+#elif defined(__aarch64__)
+  return machine.pc != reinterpret_cast<std::uintptr_t>(info->si_addr);
+#else
+  return true;
+#endif
+}
+
 /// In one write, so that several processes' messages on one terminal stay apart.
-void explain(const Range& range) noexcept {
+void explain(FaultSlot& slot) noexcept {
+  if (slot.explained.exchange(true)) return;
   const std::array<const char*, 3> parts = {
-      "batchcast: this process wrote into a batch of stream `", range.stream.data(),
+      "batchcast: this process wrote into a batch of stream `", slot.stream.data(),
       "`, whose memory is the ring's own and read-only: every trainer reads it.\n"
       "batchcast: clone() what you want to change, or attach with access = private.\n"};
   std::array<char, 512> text;
@@ -56,70 +96,141 @@ void explain(const Range& range) noexcept {
   if (::write(STDERR_FILENO, text.data(), length) < 0) return;
 }
 
-bool previous_is_a_function() noexcept {
-  return (previous_action.sa_flags & SA_SIGINFO) != 0 ||
-         (previous_action.sa_handler != SIG_DFL && previous_action.sa_handler != SIG_IGN);
+bool is_function(const struct sigaction& action) noexcept {
+  return (action.sa_flags & SA_SIGINFO) != 0 ||
+         (action.sa_handler != SIG_DFL && action.sa_handler != SIG_IGN);
+}
+
+/// To that handler: the instruction runs again, and meets it. A signal that somebody sent has no
+/// instruction.
+void give_way_to(const struct sigaction& action, const siginfo_t& info) noexcept {
+  ::sigaction(SIGSEGV, &action, nullptr);
+  if (info.si_code <= 0) ::raise(SIGSEGV);
+}
+
+void hand_on(int signal, siginfo_t* info, void* context, bool explained) noexcept {
+  Above known = Above::known;
+  if (fault_state.above_is.compare_exchange_strong(known, Above::going_back)) {
+    // It was put before ours and knows it: what it hands on comes back here.
+    const struct sigaction above = fault_state.above;
+    fault_state.above_is.store(Above::none);
+    give_way_to(above, *info);
+    return;
+  }
+  const struct sigaction& before = fault_state.before;
+  if (explained || !is_function(before)) {
+    give_way_to(before, *info);
+  } else if ((before.sa_flags & SA_SIGINFO) != 0) {
+    // It may be one that mends faults of its own and goes on; ours stays in place for the next.
+    before.sa_sigaction(signal, info, context);
+  } else {
+    before.sa_handler(signal);
+  }
 }
 
 void on_fault(int signal, siginfo_t* info, void* context) {
   const int error = errno;
-  const Range* range = info->si_code == SEGV_ACCERR
-                           ? range_of(reinterpret_cast<std::uintptr_t>(info->si_addr))
-                           : nullptr;
-  if (range != nullptr) explain(*range);
-  if (range == nullptr && previous_is_a_function()) {
-    // It may be one that mends faults of its own and goes on; ours stays in place for the next.
-    if ((previous_action.sa_flags & SA_SIGINFO) != 0) {
-      previous_action.sa_sigaction(signal, info, context);
-    } else {
-      previous_action.sa_handler(signal);
-    }
-  } else {
-    // Back to what was there before: the instruction runs again, and meets it. A signal that
-    // somebody sent has no instruction.
-    ::sigaction(SIGSEGV, &previous_action, nullptr);
-    if (info->si_code <= 0) ::raise(SIGSEGV);
+  const auto address = reinterpret_cast<std::uintptr_t>(info->si_addr);
+  FaultSlot* const slot = info->si_code == SEGV_ACCERR ? slot_of(address) : nullptr;
+  PrivateChunks* const chunks =
+      slot != nullptr && is_write(info, context) ? slot->chunks.load() : nullptr;
+  if (chunks == nullptr || !chunks->make_private(address)) {
+    if (slot != nullptr) explain(*slot);
+    hand_on(signal, info, context, slot != nullptr);
   }
   errno = error;
 }
 
-void install_once() {
-  static const bool installed = [] {
-    struct sigaction action {};
-    action.sa_sigaction = on_fault;
-    action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;
-    sigemptyset(&action.sa_mask);
-    ::sigaction(SIGSEGV, nullptr, &previous_action);  // before the first fault can ask for it
-    return ::sigaction(SIGSEGV, &action, nullptr) == 0;
-  }();
-  static_cast<void>(installed);
+// So much for signal handlers.
+
+/// By what it blocks, one copy of this library in a process knows another's: these hand on to each
+/// other, and none has to come first.
+sigset_t signature() noexcept {
+  sigset_t blocked;
+  sigemptyset(&blocked);
+  for (const int offset : {3, 8, 14, 21}) sigaddset(&blocked, SIGRTMIN + offset);
+  return blocked;
+}
+
+bool has_signature(const struct sigaction& action) noexcept {
+  const sigset_t ours = signature();
+  for (int number = 1; number <= SIGRTMAX; ++number) {
+    if (sigismember(&ours, number) != sigismember(&action.sa_mask, number)) return false;
+  }
+  return is_function(action);
+}
+
+bool install() noexcept {
+  struct sigaction action {};
+  action.sa_sigaction = on_fault;
+  action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;
+  action.sa_mask = signature();
+  return ::sigaction(SIGSEGV, &action, nullptr) == 0;
+}
+
+/// With the mutex.
+bool install_once() noexcept {
+  if (fault_state.installed) return true;
+  detail::keep_loaded(reinterpret_cast<const void*>(&on_fault));
+  ::sigaction(SIGSEGV, nullptr, &fault_state.before);  // before the first fault can ask for it
+  return fault_state.installed = install();
+}
+
+/// With the mutex.
+void change(FaultSlot& slot, const std::byte* begin, std::uint64_t bytes, std::string_view stream,
+            PrivateChunks* chunks) noexcept {
+  slot.version.fetch_add(1, std::memory_order_relaxed);
+  slot.begin.store(reinterpret_cast<std::uintptr_t>(begin), std::memory_order_release);
+  slot.end.store(reinterpret_cast<std::uintptr_t>(begin) + bytes, std::memory_order_release);
+  slot.chunks.store(chunks, std::memory_order_relaxed);
+  slot.explained.store(false, std::memory_order_relaxed);
+  const std::size_t length = std::min(stream.size(), slot.stream.size() - 1);
+  std::copy_n(stream.data(), length, slot.stream.data());
+  slot.stream[length] = '\0';
+  slot.version.fetch_add(1, std::memory_order_release);
 }
 
 }  // namespace
 
-FaultRange::FaultRange(const std::byte* begin, std::uint64_t bytes, std::string_view stream)
+FaultRange::FaultRange(const std::byte* begin, std::uint64_t bytes, std::string_view stream,
+                       PrivateChunks* chunks)
     : slot_(-1) {
-  install_once();
-  const std::lock_guard lock(ranges_mutex);
-  for (std::size_t i = 0; i < ranges.size(); ++i) {
-    Range& range = ranges[i];
-    if (range.begin.load(std::memory_order_relaxed) != 0) continue;
-    const std::size_t length = std::min(stream.size(), range.stream.size() - 1);
-    std::memcpy(range.stream.data(), stream.data(), length);
-    range.stream[length] = '\0';
-    range.end = reinterpret_cast<std::uintptr_t>(begin) + bytes;
-    range.begin.store(reinterpret_cast<std::uintptr_t>(begin), std::memory_order_release);
-    slot_ = static_cast<int>(i);
-    return;
+  {
+    const std::lock_guard lock(fault_state.mutex);
+    if (!install_once()) return;
+    for (std::size_t i = 0; i < fault_state.slots.size(); ++i) {
+      FaultSlot& slot = fault_state.slots[i];
+      if (slot.end.load(std::memory_order_relaxed) != 0) continue;
+      change(slot, begin, bytes, stream, chunks);
+      slot_ = static_cast<int>(i);
+      break;
+    }
   }
+  come_first();
 }
 
 FaultRange::~FaultRange() {
   if (slot_ < 0) return;
-  const std::lock_guard lock(ranges_mutex);
-  ranges[static_cast<std::size_t>(slot_)].begin.store(0, std::memory_order_release);
+  const std::lock_guard lock(fault_state.mutex);
+  change(fault_state.slots[static_cast<std::size_t>(slot_)], nullptr, 0, {}, nullptr);
 }
 
 FaultRange::FaultRange(FaultRange&& other) noexcept : slot_(std::exchange(other.slot_, -1)) {}
+
+void FaultRange::come_first() noexcept {
+  struct sigaction first {};
+  ::sigaction(SIGSEGV, nullptr, &first);
+  if (has_signature(first)) return;
+  const std::lock_guard lock(fault_state.mutex);
+  if (!fault_state.installed) return;
+  // Of an earlier one the later knows, or nobody does any more.
+  Above is = Above::known;
+  if (!fault_state.above_is.compare_exchange_strong(is, Above::none) && is == Above::going_back) {
+    return;
+  }
+  fault_state.above = first;
+  fault_state.above_is.store(Above::known);
+  install();
+}
 
 }  // namespace batchcast
