@@ -160,11 +160,45 @@ std::string write_while_reading(ConsumerOptions options, std::mt19937_64& random
   return checker.fault();
 }
 
+/// One trainer that is as far as the stream: what it reads was just published, into a chunk that
+/// another of its threads is making private. Empty if all was sound.
+std::string write_at_the_head(ConsumerOptions options, std::mt19937_64& random) {
+  options.batch_size = 4;
+  options.join = Join::now;
+  options.log = [](LogLevel, std::string_view) {};
+  Consumer consumer(options);
+  Batch written;
+  while (!written) {
+    if (auto batch = consumer.next()) written = std::move(*batch);
+  }
+  std::atomic<bool> writes{false};
+  std::thread writer([&, delay_us = random() % 200] {
+    writes = true;
+    pause_us(delay_us);
+    *static_cast<volatile std::byte*>(bytes_of(written, 0).data()) = std::byte{1};
+  });
+  while (!writes) std::this_thread::yield();
+  std::string fault;
+  std::vector<Batch> seen;
+  for (int i = 0; i < 150 && fault.empty(); ++i) {
+    auto batch = consumer.next();
+    if (!batch) continue;
+    fault = fault_of(*batch);
+    if (i % 10 == 0) seen.push_back(std::move(*batch));
+  }
+  writer.join();
+  for (const Batch& batch : seen) {
+    if (fault.empty()) fault = fault_of(batch);
+  }
+  return fault;
+}
+
 int write_shared(const Words& words) {
   std::mt19937_64 random(static_cast<std::uint64_t>(words.number("seed")));
   std::string fault;
   for (std::int64_t i = 0; i < words.number("times") && fault.empty(); ++i) {
-    fault = write_while_reading(consumer_options(words), random);
+    fault = words.has("head") ? write_at_the_head(consumer_options(words), random)
+                              : write_while_reading(consumer_options(words), random);
   }
   say("done sound=" + std::string(fault.empty() ? "yes" : "no") + " " + fault);
   return 0;
@@ -194,8 +228,8 @@ TEST_CASE("whoever writes into batches does it alone", "[write]") {
   std::vector<Process> writers;
   for (int i = 0; i < 2; ++i) {
     const std::uint64_t own = seed + static_cast<std::uint64_t>(i);
-    const std::vector<std::string> words = {"name=writer", "times=" + std::to_string(scaled(25, 3)),
-                                            "seed=" + std::to_string(own)};
+    const std::vector<std::string> words = {
+        "name=writer", "times=" + std::to_string(scaled(100, 3)), "seed=" + std::to_string(own)};
     writers.emplace_back("write_shared", words);
   }
   for (Process& writer : writers) {
@@ -206,6 +240,20 @@ TEST_CASE("whoever writes into batches does it alone", "[write]") {
   }
   server.stop();
   static_cast<void>(expect_sound(other, "Stopped"));
+}
+
+TEST_CASE("what is published while a chunk becomes private is not read from it", "[write]") {
+  const std::uint64_t seed = test_seed("write");
+  const OwnDirectory directory;
+  Server server(producer_options("mixed", 100'000, 8 << 20),
+                {.loan_max = 4, .pause_us = 20, .seed = seed});
+  Process writer("write_shared", {"name=writer", "head=1", "seed=" + std::to_string(seed),
+                                  "times=" + std::to_string(scaled(60, 3))});
+  const Words done = writer.expect("done", 120'000);
+  INFO(done.line());
+  CHECK(done.text("sound") == "yes");
+  CHECK(writer.wait().exited_with(0));
+  server.stop();
 }
 
 TEST_CASE("a write that cannot stay private is told whose memory it is, and dies of it",
