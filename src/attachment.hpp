@@ -45,7 +45,8 @@ struct BatchRecord {
   std::vector<void*> streams;   ///< that read it, the delivery stream first
   Run run;
   bool leased = false;
-  bool own = false;  ///< all that it shows is a copy, the consumer's own
+  bool own = false;       ///< all that it shows is a copy, the consumer's own
+  bool in_place = false;  ///< of what can become private it shows the ring's
 
   [[nodiscard]] static Batch handle(BatchRecord& record, const BatchContents& contents) noexcept {
     return Batch(&record, contents);
@@ -126,6 +127,9 @@ class Attachment final : public ReaderHost, public std::enable_shared_from_this<
   /// to be published and before it is shown in place: docs/decisions/0018.
   [[nodiscard]] bool has_written() noexcept;
   void note_first_write(std::uint64_t position);
+  /// From any thread: nobody looks at that batch any more, or it is a copy after all. After a write
+  /// the last one in place gives the private memory back.
+  void leave_place(BatchRecord& record) noexcept;
   [[nodiscard]] BatchRecord& fresh_record();
   void recycle(BatchRecord& record) noexcept;
   [[nodiscard]] bool fill(BatchRecord& record, const Run& run);
@@ -169,8 +173,10 @@ class Attachment final : public ReaderHost, public std::enable_shared_from_this<
   std::vector<FieldWindow> windows_;  ///< for what this consumer reads itself: the ring's bytes
   std::vector<bool> mapped_once_;     ///< windows that cross the end are not contiguous there
   FieldTable host_fields_;            ///< as a copy in host memory shows them
-  std::atomic<std::uint32_t> written_{0};  ///< this process has written into a batch of the ring's
-  bool keeps_writes_ = false;              ///< such a write stays private
+  std::atomic<std::uint32_t> written_{0};   ///< this process has written into a batch of the ring's
+  std::atomic<std::uint64_t> in_place_{0};  ///< batches that show the ring's memory
+  std::atomic<bool> given_back_{false};
+  bool keeps_writes_ = false;  ///< such a write stays private
   bool first_write_noted_ = false;
   std::uint64_t shown_ = 0;  ///< batches that were not copied
   std::vector<std::unique_ptr<PrivateChunks>> private_chunks_;

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <span>
+#include <utility>
 
 // Batches: where they come from and what they show. How they go is in attachment_release.cpp.
 namespace batchcast::detail {
@@ -65,7 +66,10 @@ NextBatch Attachment::next(std::uint64_t batch_size, int timeout_ms) {
 /// False if it was written over before its copy was whole.
 bool Attachment::fill(BatchRecord& record, const Run& run) {
   record.leased = options_.pace == Pace::lockstep;
+  record.in_place = keeps_writes_;
+  if (record.in_place) ++in_place_;  // before the look: who finds nobody in place has set it before
   const bool written = has_written();
+  if (written) leave_place(record);
   if (written && !first_write_noted_) note_first_write(run.position);
   record.own = copies() || (written && !on_device());
   if (!record.own) {
@@ -91,6 +95,12 @@ bool Attachment::has_written() noexcept {
   // An addition of nothing, so that it and the handler's store have an order: if this comes first,
   // the handler's copy has all of the run.
   return written_.fetch_add(0, std::memory_order_acq_rel) != 0;
+}
+
+void Attachment::leave_place(BatchRecord& record) noexcept {
+  if (!std::exchange(record.in_place, false) || --in_place_ != 0) return;
+  if (written_.load() == 0 || given_back_.exchange(true)) return;
+  for (const auto& chunks : private_chunks_) chunks->give_back();
 }
 
 void Attachment::note_first_write(std::uint64_t position) {
@@ -168,6 +178,7 @@ BatchRecord& Attachment::fresh_record() {
 }
 
 void Attachment::recycle(BatchRecord& record) noexcept {
+  leave_place(record);
   const std::lock_guard lock(mutex_);
   idle_records_.push_back(&record);
 }

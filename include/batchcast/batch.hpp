@@ -71,7 +71,8 @@ class Batch {
   [[nodiscard]] std::uint64_t epoch() const noexcept { return contents_.epoch; }
   [[nodiscard]] const FieldTable& fields() const noexcept { return *contents_.fields; }
 
-  /// Whether its memory is this consumer's own (access = private, or `free` pace).
+  /// Whether its memory is this consumer's own: with access = private, at `free` pace, and once
+  /// this process has written into a batch that was not.
   [[nodiscard]] bool writable() const noexcept { return contents_.writable; }
 
   /// Whether what this process writes into its fields in host memory stays with this process,

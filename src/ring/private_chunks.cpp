@@ -125,6 +125,15 @@ bool PrivateChunks::possible() noexcept {
   return replaced;
 }
 
+void PrivateChunks::give_back() noexcept {
+  for (std::uint64_t chunk = 0; states_ != nullptr && chunk < chunks_of(bytes_); ++chunk) {
+    if (states_[chunk].load(std::memory_order_acquire) != is_private) continue;
+    const std::uint64_t offset = chunk * chunk_bytes;
+    ::madvise(reinterpret_cast<void*>(begin_ + offset), std::min(chunk_bytes, bytes_ - offset),
+              MADV_DONTNEED);
+  }
+}
+
 bool PrivateChunks::fits(std::uint64_t page_bytes) noexcept {
   return chunk_bytes % page_bytes == 0;
 }

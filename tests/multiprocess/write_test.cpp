@@ -17,6 +17,7 @@
 #include <cerrno>
 #include <cstring>
 #include <deque>
+#include <fstream>
 #include <random>
 #include <string>
 #include <thread>
@@ -319,6 +320,39 @@ TEST_CASE("the kernel writes into a batch only once it is private", "[write][sho
   CHECK(::read(zeros, bytes.data(), 10) == 10);
   CHECK(bytes[0] == std::byte{0});
   ::close(zeros);
+}
+
+TEST_CASE("what a write took goes back once no batch shows it", "[write][short]") {
+  const auto private_kib = [] {
+    std::ifstream status("/proc/self/status");
+    std::uint64_t kib = 0;
+    for (std::string word; status >> word;) {
+      if (word == "RssAnon:") status >> kib;
+    }
+    return kib;
+  };
+  const OwnDirectory directory;
+  Server server(producer_options("mixed", 100'000, 32 << 20), {});
+  ConsumerOptions options = stream_options();
+  options.log = [](LogLevel, std::string_view) {};
+  Consumer consumer(options);
+  Batch one = consumer.next().value();
+  Batch two = consumer.next().value();
+  const std::uint64_t before = private_kib();
+  *static_cast<volatile std::byte*>(bytes_of(two, 0).data()) = std::byte{1};
+  const std::uint64_t written = private_kib();
+  two = Batch();
+  const bool later_is_a_copy = consumer.next().value().writable();
+  const std::uint64_t held = private_kib();
+  CHECK(fault_of(one) == "");
+  one = Batch();
+  const std::uint64_t after = private_kib();
+  INFO("KiB: " << before << ", " << written << ", " << held << ", " << after);
+  CHECK(later_is_a_copy);
+  if (slow_build()) return;
+  CHECK(written >= before + 1'900);
+  CHECK(held >= before + 1'900);
+  CHECK(after + 1'800 <= held);
 }
 
 TEST_CASE("an evicted trainer that writes is told as any other", "[write][short]") {

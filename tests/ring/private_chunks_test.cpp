@@ -8,6 +8,7 @@
 #include <batchcast/ring/memory.hpp>
 #include <batchcast/ring/private_chunks.hpp>
 
+#include <dlfcn.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -15,8 +16,10 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <thread>
 #include <vector>
@@ -205,6 +208,15 @@ TEST_CASE("nothing is left of what was written, and places are used again") {
   CHECK(mappings_of_this_process() <= before + 2);
 }
 
+TEST_CASE("what was private can be given back before the mapping goes") {
+  Guarded ring;
+  ring.write(1, 2);
+  ring.chunks->give_back();
+  CHECK(ring.read(1) == 0);
+  CHECK(ring.read(chunk) == static_cast<int>(Guarded::byte_at(chunk % ring.producer.bytes())));
+  CHECK(ring.ring_is_as_filled());
+}
+
 TEST_CASE("errno, the signals blocked and a small alternative stack survive a write") {
   const Guarded ring;
   std::thread([&ring] {
@@ -275,6 +287,40 @@ TEST_CASE("a crash reporter installed after ours reports crashes, and no writes"
     CHECK(end.output.rfind("crash") == end.output.find("crash"));
     CHECK(end.died_of(SIGSEGV));
   }
+}
+
+TEST_CASE("copies of this library in one process write each their own, also after one is closed") {
+  const auto end = in_child([] {
+    ::alarm(20);
+    const auto program = std::filesystem::read_symlink("/proc/self/exe");
+    const auto path = program.parent_path() / "batchcast_guarding_copy.so";
+    void* const copy = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (copy == nullptr) throw std::runtime_error(::dlerror());
+    const auto guard = reinterpret_cast<void* (*)(const std::byte*, std::uint64_t)>(
+        ::dlsym(copy, "guard_in_copy"));
+    const auto unguard = reinterpret_cast<void (*)(void*)>(::dlsym(copy, "unguard_in_copy"));
+    const auto come_first = reinterpret_cast<void (*)()>(::dlsym(copy, "come_first_in_copy"));
+    const Guarded mine;
+    Guarded theirs;
+    theirs.range.reset();
+    void* const guarded = guard(theirs.batch->data(), theirs.bytes());
+    std::uint64_t at = 0;
+    for (; at < 2; ++at) {
+      mine.write(at * chunk, 2);
+      theirs.write(at * chunk, 2);
+      FaultRange::come_first();
+      come_first();
+    }
+    if (theirs.written != 0) return 1;  // it was our copy that did it
+    unguard(guarded);
+    ::dlclose(copy);
+    mine.write(at * chunk, 2);
+    say("wrote\n");
+    theirs.write(at * chunk, 2);
+    return 0;
+  });
+  CHECK(end.output == "wrote\n");
+  CHECK(end.died_of(SIGSEGV));
 }
 
 TEST_CASE("executing a batch is no write") {

@@ -12,7 +12,7 @@ namespace batchcast {
 /// writes to them: each chunk at its first write, and for as long as the mapping lives. A chunk is
 /// 2 MiB of the mapping's addresses. Of a ring that is mapped twice, each of the two mappings of
 /// the same bytes becomes private by itself: what is written through a pointer is seen through that
-/// pointer. Docs: docs/decisions/0018-a-write-makes-its-chunk-private.md
+/// pointer. Why this is sound: docs/decisions/0018-a-write-makes-its-chunk-private.md
 class PrivateChunks {
  public:
   /// Whether this process may do that at this time: tried on a small region of its own.
@@ -31,6 +31,10 @@ class PrivateChunks {
   /// From any thread, and from a signal handler: makes the chunk around that address writable, or
   /// waits for the thread that does. False if the kernel refuses.
   [[nodiscard]] bool make_private(std::uintptr_t address) noexcept;
+
+  /// Gives the memory of private chunks back to the system: they show zeros from then on. For when
+  /// nobody has pointers into them any more.
+  void give_back() noexcept;
 
  private:
   [[nodiscard]] bool replace(std::uint64_t chunk) const noexcept;
