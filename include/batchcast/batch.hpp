@@ -29,6 +29,7 @@ struct BatchContents {
   std::uint64_t size = 0;
   std::uint64_t epoch = 0;
   bool writable = false;
+  bool keeps_writes = false;
   Placement placement = {};  ///< of the fields that are `on_device`
 };
 
@@ -70,8 +71,15 @@ class Batch {
   [[nodiscard]] std::uint64_t epoch() const noexcept { return contents_.epoch; }
   [[nodiscard]] const FieldTable& fields() const noexcept { return *contents_.fields; }
 
-  /// Whether its memory is this consumer's own (access = private, or `free` pace).
+  /// Whether its memory is this consumer's own: with access = private, at `free` pace, and once
+  /// this process has written into a batch that was not.
   [[nodiscard]] bool writable() const noexcept { return contents_.writable; }
+
+  /// Whether what this process writes into its fields in host memory stays with this process,
+  /// whatever wrote it: so it is where it is `writable`, and of the ring's own memory where the
+  /// first write makes a private copy of what it hits (see Consumer). Else a write ends the
+  /// process.
+  [[nodiscard]] bool keeps_writes() const noexcept { return contents_.keeps_writes; }
 
   /// Where its fields are, those apart that stay in host memory on a GPU too (`sample_id`, and the
   /// producer's `host_fields`).

@@ -60,7 +60,9 @@ struct ConsumerOptions {
   std::vector<std::uint32_t> allow_uids = {};
   /// Only look, with `newest`, at what the stream holds: no demand, no gate, no part in `wait_for`.
   bool observes = false;
-  /// On a write into a batch, say whose memory it was before the process dies of it.
+  /// Handle the faults of writes into batches: with a SIGSEGV handler, that hands on whatever is
+  /// not its own, they stay private and go on (see Consumer), or are explained where they cannot.
+  /// Without, a write ends the process, or copies first where libtorch can do that.
   bool explain_faults = true;
   LogCallback log = {};
   /// With a source: `batchcast serve` is started where nobody serves the stream, and a stream of
@@ -96,6 +98,12 @@ struct NextBatch {
 /// Use it from one thread at a time; several consumers in a process are fine. After fork() the
 /// child cannot use it, and its destructor does nothing there. Batches may outlive it: the producer
 /// counts on them until the last is gone.
+///
+/// A write into a batch, whatever wrote it, stays with this process: its pages become private and
+/// show the write for as long as the batch lives. The next call of `next` warns once, and from then
+/// on batches are copies, as with access = private. `Batch::keeps_writes` says where that cannot be
+/// done; there a write ends the process with a message. System calls that write into a batch (read)
+/// fail with EFAULT before.
 class Consumer {
  public:
   /// Waits for the producer if need be, or starts it, and attaches. Throws StreamNotFound, Refused,

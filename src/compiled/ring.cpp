@@ -3,11 +3,13 @@
 
 // The consumer's end of the ring.
 #include <batchcast/ring/capacity.ipp>
+#include <batchcast/ring/fault_message.ipp>
 #include <batchcast/ring/fork_guard.ipp>
 #include <batchcast/ring/futex.ipp>
 #include <batchcast/ring/mapping.ipp>
 #include <batchcast/ring/memory.ipp>
 #include <batchcast/ring/populator.ipp>
+#include <batchcast/ring/private_chunks.ipp>
 #include <batchcast/ring/reader.ipp>
 #include <batchcast/ring/reader_leases.ipp>
 #include <batchcast/ring/reader_sleep.ipp>

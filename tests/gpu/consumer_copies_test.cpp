@@ -109,6 +109,43 @@ TEST_CASE("private batches on the GPU are the consumer's own", "[gpu]") {
   CHECK(batchcast_fake_cuda_used_bytes(0) == used);
 }
 
+TEST_CASE("a write into a host field of a batch on the GPU stays in that batch", "[gpu]") {
+  const FakeSettings fake(settings);
+  Scene scene(Where::device);
+  ConsumerOptions options = scene.consumer(16);
+  int warnings = 0;
+  options.log = [&](LogLevel level, std::string_view) { warnings += level == LogLevel::warning; };
+  Consumer consumer(options);
+  const Publishing publishing(scene);
+  {
+    const std::optional<Batch> batch = consumer.next();
+    REQUIRE(batch);
+    REQUIRE(batch->keeps_writes());
+    auto* const ids = const_cast<std::uint64_t*>(batch->sample_ids().data());
+    ids[3] = 77;
+    CHECK(batch->sample_ids()[3] == 77);
+    ids[3] = batch->position() + 3;
+    CHECK(fault_of(*batch) == "");
+    ids[5] = 78;
+  }
+  for (int i = 0; i < 100; ++i) {  // several rounds of the ring
+    const std::optional<Batch> batch = consumer.next();
+    REQUIRE(batch);
+    CHECK_FALSE(batch->writable());
+    CHECK(fault_of(*batch) == "");
+    const_cast<std::uint64_t&>(batch->sample_ids()[0]) = 79;
+  }
+  CHECK(warnings == 1);
+}
+
+TEST_CASE("writes into what is pinned do not become private", "[gpu]") {
+  const FakeSettings fake(settings);
+  Scene scene(Where::pinned);
+  Consumer consumer(scene.consumer(16));
+  const Publishing publishing(scene);
+  CHECK_FALSE(consumer.next().value().keeps_writes());
+}
+
 TEST_CASE("free pace on the GPU gets nothing torn", "[gpu]") {
   const FakeSettings fake(settings);
   Scene scene(Where::device);

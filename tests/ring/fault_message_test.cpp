@@ -47,7 +47,7 @@ void mend(int) { siglongjmp(mended, 1); }
 
 }  // namespace
 
-TEST_CASE("a write into a batch is explained, and kills as it would have") {
+TEST_CASE("a write that cannot be made private is explained, and kills as it would have") {
   const Ring ring;
   for (const std::uint64_t offset :
        {std::uint64_t{0}, ring.samples.bytes(), 2 * ring.samples.bytes() - 1}) {

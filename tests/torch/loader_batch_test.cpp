@@ -99,7 +99,6 @@ TEST_CASE("A batch can be one element a sample", "[loader]") {
   CHECK(see((*it)[3].data.unsqueeze(0), torch::full({1}, 3, torch::kLong)) == expected(3, 1));
 }
 
-#if TORCH_VERSION_MAJOR >= 2
 TEST_CASE("A write to one sample reaches neither its neighbours nor the ring", "[loader]") {
   const ServedStream stream;
   const auto writes = make_shared_data_loader<std::vector<Example<>>>(stream.options(), 4);
@@ -114,7 +113,6 @@ TEST_CASE("A write to one sample reaches neither its neighbours nor the ring", "
   }
   CHECK(see(*read) == expected(0, 4));
 }
-#endif
 
 TEST_CASE("One sample of a batch that is kept keeps the batch's place", "[loader]") {
   const ServedStream stream;

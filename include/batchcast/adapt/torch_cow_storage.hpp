@@ -33,8 +33,10 @@
 #include <utility>
 #include <vector>
 
-// libtorch 2.x copies a storage on its first write if others refer to the same bytes (lazy clones).
-// Here the ring is always such another: a reference of our own, the pin, makes every write copy.
+// For memory whose writes would end the process: a GPU's, and the ring's where its pages cannot be
+// replaced by private ones. libtorch 2.x copies a storage on its first write if others refer to the
+// same bytes (lazy clones). Here the ring is always such another: a reference of our own, the pin,
+// makes every write copy.
 namespace batchcast::detail {
 
 using CowContext = c10::impl::cow::COWDeleterContext;

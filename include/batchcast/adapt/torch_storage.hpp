@@ -32,8 +32,8 @@ inline void* new_lease(const Batch& batch) {
 }
 inline void delete_lease(void* lease) { delete static_cast<Batch*>(lease); }
 
-/// A storage over the batch's own memory, which it keeps. Writes go to that memory: it has to be
-/// the trainer's own, or writes have to end the process.
+/// A storage over the batch's own memory, which it keeps. Writes go to that memory: they have to
+/// stay with the trainer, or to end the process.
 inline c10::Storage plain_storage(const Batch& batch, FieldBytes bytes, c10::Device device,
                                   c10::Allocator& allocator) {
   return c10::Storage(c10::Storage::use_byte_size_t(), static_cast<std::int64_t>(bytes.size),
@@ -53,11 +53,11 @@ inline c10::Storage copied_storage(FieldBytes bytes) {
                       std::move(copy), allocator, /*resizable=*/true);
 }
 
-/// What a batch's tensor stands on: the trainer's own memory as it is, the ring's so that a write
-/// copies it first. libtorch 1.x cannot do that: there a write ends the process with the ring's
-/// message. Of 2.x the oldest cannot either; there the tensor is a copy.
+/// What a batch's tensor stands on: its memory as it is where writes stay with the trainer. Else a
+/// write copies it first. libtorch 1.x cannot do that: there a write ends the process with the
+/// ring's message. Of 2.x the oldest cannot either; there the tensor is a copy.
 inline c10::Storage lease_storage(const Batch& batch, FieldBytes bytes) {
-  if (batch.writable()) return plain_storage(batch, bytes);
+  if (batch.keeps_writes()) return plain_storage(batch, bytes);
 #if BATCHCAST_TORCH_HAS_COW
   if (!copies_on_write()) return copied_storage(bytes);
   return copy_on_write_storage({bytes.data, new_lease(batch), delete_lease}, bytes.size);

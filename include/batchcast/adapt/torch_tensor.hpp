@@ -94,8 +94,9 @@ inline void set_geometry(const at::Tensor& tensor, const FieldSpec& spec,
 /// copy. The lease is held while any view of the tensor lives, or whatever autograd keeps of it;
 /// the batch itself may go. From any thread.
 ///
-/// Writing to it copies first with libtorch 2.x, and ends the process with the ring's message with
-/// 1.x, unless the batch is `writable`. `sample_id` comes as int64. Throws InvalidArgument for a
+/// Writing to it is seen in the batch and by nobody else, where the batch `keeps_writes`. Elsewhere
+/// it copies first with libtorch 2.x, and ends the process with the ring's message with 1.x.
+/// `sample_id` comes as int64. Throws InvalidArgument for a
 /// dtype without a torch twin.
 ///
 /// Of a batch on a GPU it is a tensor there, `is_cuda()`, `sample_id` and the producer's

@@ -11,6 +11,7 @@
 #include <batchcast/ring/fault_message.hpp>
 #include <batchcast/ring/fork_guard.hpp>
 #include <batchcast/ring/memory.hpp>
+#include <batchcast/ring/private_chunks.hpp>
 #include <batchcast/ring/reader.hpp>
 
 #include <atomic>
@@ -44,6 +45,8 @@ struct BatchRecord {
   std::vector<void*> streams;   ///< that read it, the delivery stream first
   Run run;
   bool leased = false;
+  bool own = false;       ///< all that it shows is a copy, the consumer's own
+  bool in_place = false;  ///< of what can become private it shows the ring's
 
   [[nodiscard]] static Batch handle(BatchRecord& record, const BatchContents& contents) noexcept {
     return Batch(&record, contents);
@@ -110,17 +113,27 @@ class Attachment final : public ReaderHost, public std::enable_shared_from_this<
   void map_on_host(std::size_t index, FileDescriptor descriptor);
   void map_on_device(std::size_t index, FileDescriptor descriptor);
   void pin_fields();
+  /// Whether a write into its batches is to become private, if the system lets it.
+  [[nodiscard]] bool wants_private_writes() const noexcept;
+  void map_for_copies(const Segment& segment, FieldWindow& window);
+  void guard_fields();
   void note_start();
   [[nodiscard]] bool on_device() const noexcept { return !options_.placement.is_host(); }
   [[nodiscard]] bool copies() const noexcept {
     return options_.access == Access::private_copy || options_.pace == Pace::free;
   }
-  void populate_from(std::uint64_t position);
+  void populate_from(const std::vector<DoubleMapping>& mappings, std::uint64_t position);
+  /// Whether this process has written into a batch of the ring's. To be asked once a run is known
+  /// to be published and before it is shown in place: docs/decisions/0018.
+  [[nodiscard]] bool has_written() noexcept;
+  void note_first_write(std::uint64_t position);
+  /// From any thread: nobody looks at that batch any more, or it is a copy after all. After a write
+  /// the last one in place gives the private memory back.
+  void leave_place(BatchRecord& record) noexcept;
   [[nodiscard]] BatchRecord& fresh_record();
   void recycle(BatchRecord& record) noexcept;
   [[nodiscard]] bool fill(BatchRecord& record, const Run& run);
-  void show(BatchRecord& record, const Run& run);
-  void gather(BatchRecord& record, const Run& run);
+  void show(BatchRecord& record, const Run& run, bool written);
   void copy_samples(BatchRecord& record, const Run& run);
   /// Those fields for which `wanted[field]`; all of them where it is empty.
   void copy_fields(BatchRecord& record, const Run& run, const std::vector<bool>& wanted);
@@ -152,11 +165,21 @@ class Attachment final : public ReaderHost, public std::enable_shared_from_this<
   FieldTable fields_;
   std::optional<Mapping> board_;
   std::unique_ptr<Mapping> desk_;
-  std::vector<DoubleMapping> mappings_;     ///< of the fields in host memory
+  std::vector<DoubleMapping> mappings_;     ///< of the fields in host memory, for batches to show
   std::vector<std::size_t> mapped_fields_;  ///< which these are
-  std::vector<FieldWindow> windows_;
-  std::vector<bool> mapped_once_;  ///< windows that cross the end are not contiguous there
-  FieldTable host_fields_;         ///< as a copy in host memory shows them
+  std::vector<FieldWindow> shown_windows_;  ///< for batches to show
+  /// The same again where writes become private: mappings that nobody gets a pointer into.
+  std::vector<DoubleMapping> mappings_for_copies_;
+  std::vector<FieldWindow> windows_;  ///< for what this consumer reads itself: the ring's bytes
+  std::vector<bool> mapped_once_;     ///< windows that cross the end are not contiguous there
+  FieldTable host_fields_;            ///< as a copy in host memory shows them
+  std::atomic<std::uint32_t> written_{0};   ///< this process has written into a batch of the ring's
+  std::atomic<std::uint64_t> in_place_{0};  ///< batches that show the ring's memory
+  std::atomic<bool> given_back_{false};
+  bool keeps_writes_ = false;  ///< such a write stays private
+  bool first_write_noted_ = false;
+  std::uint64_t shown_ = 0;  ///< batches that were not copied
+  std::vector<std::unique_ptr<PrivateChunks>> private_chunks_;
   std::vector<FaultRange> fault_ranges_;
   std::unique_ptr<Delivery> delivery_;  ///< on a GPU or pinned; goes before the mappings do
   std::unique_ptr<RingReader> reader_;

@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <span>
+#include <utility>
 
 // Batches: where they come from and what they show. How they go is in attachment_release.cpp.
 namespace batchcast::detail {
@@ -19,6 +20,11 @@ namespace attachment_batches {
 // Of batches that are copied on a GPU, so many may wait for their streams: each has memory there.
 inline constexpr std::size_t pending_copies_max = 4;
 inline constexpr std::size_t streams_at_first = 8;
+
+// Of so many batches that are shown in place, at the first few it is looked whether another handler
+// of faults was put before ours.
+inline constexpr std::uint64_t handler_looked_for_every = 64;
+inline constexpr std::uint64_t handler_looked_for_times = 4;
 
 }  // namespace attachment_batches
 
@@ -54,7 +60,7 @@ BATCHCAST_INLINE NextBatch Attachment::next(std::uint64_t batch_size, int timeou
     }
     if (attach_seconds_ == 0) {
       attach_seconds_ = seconds_from_ns(now_ns() - started_ns_);
-      populate_from(run.position);
+      populate_from(mappings_, run.position);
     }
     return {Outcome::batch, hand_out(record, run, fields_)};
   }
@@ -63,8 +69,18 @@ BATCHCAST_INLINE NextBatch Attachment::next(std::uint64_t batch_size, int timeou
 /// False if it was written over before its copy was whole.
 BATCHCAST_INLINE bool Attachment::fill(BatchRecord& record, const Run& run) {
   record.leased = options_.pace == Pace::lockstep;
-  if (!copies()) {
-    show(record, run);
+  record.in_place = keeps_writes_;
+  if (record.in_place) ++in_place_;  // before the look: who finds nobody in place has set it before
+  const bool written = has_written();
+  if (written) leave_place(record);
+  if (written && !first_write_noted_) note_first_write(run.position);
+  record.own = copies() || (written && !on_device());
+  if (!record.own) {
+    if (keeps_writes_ && shown_++ % attachment_batches::handler_looked_for_every <
+                             attachment_batches::handler_looked_for_times) {
+      FaultRange::come_first();
+    }
+    show(record, run, written);
     return true;
   }
   copy_samples(record, run);
@@ -76,6 +92,29 @@ BATCHCAST_INLINE bool Attachment::fill(BatchRecord& record, const Run& run) {
   reader_->give_back(run.lease);
   record.leased = false;
   return true;
+}
+
+BATCHCAST_INLINE bool Attachment::has_written() noexcept {
+  if (!keeps_writes_) return false;
+  // An addition of nothing, so that it and the handler's store have an order: if this comes first,
+  // the handler's copy has all of the run.
+  return written_.fetch_add(0, std::memory_order_acq_rel) != 0;
+}
+
+BATCHCAST_INLINE void Attachment::leave_place(BatchRecord& record) noexcept {
+  if (!std::exchange(record.in_place, false) || --in_place_ != 0) return;
+  if (written_.load() == 0 || given_back_.exchange(true)) return;
+  for (const auto& chunks : private_chunks_) chunks->give_back();
+}
+
+BATCHCAST_INLINE void Attachment::note_first_write(std::uint64_t position) {
+  first_write_noted_ = true;
+  log(LogLevel::warning,
+      "`" + welcome_.name + "` wrote into a batch of stream `" + options_.stream +
+          "`, whose memory all trainers read. The write stays its own; from now on its batches are "
+          "copies. Attaching with access = private makes them copies from the start, which is "
+          "cheaper; clone() leaves them in place.");
+  populate_from(mappings_for_copies_, position);
 }
 
 /// Where it matters which batches the streams have passed. Takes its time off the time-out.
@@ -98,14 +137,15 @@ BATCHCAST_INLINE void Attachment::wait_for_copied_batches() {
   static_cast<void>(wait_for_pending(attachment_batches::pending_copies_max, -1));
 }
 
-BATCHCAST_INLINE void Attachment::populate_from(std::uint64_t position) {
+BATCHCAST_INLINE void Attachment::populate_from(const std::vector<DoubleMapping>& mappings,
+                                                std::uint64_t position) {
   if (options_.pin) return;  // every page is there
   std::vector<std::uint64_t> start_bytes;
   for (const std::size_t field : mapped_fields_) {
     const FieldWindow& window = windows_[field];
     start_bytes.push_back(static_cast<std::uint64_t>(window.at(position) - window.base));
   }
-  populator_ = std::make_unique<Populator>(mappings_, MapMode::read_only, start_bytes);
+  populator_ = std::make_unique<Populator>(mappings, MapMode::read_only, start_bytes);
 }
 
 BATCHCAST_INLINE bool Attachment::has_next_epoch() {
@@ -145,29 +185,25 @@ BATCHCAST_INLINE BatchRecord& Attachment::fresh_record() {
 }
 
 BATCHCAST_INLINE void Attachment::recycle(BatchRecord& record) noexcept {
+  leave_place(record);
   const std::lock_guard lock(mutex_);
   idle_records_.push_back(&record);
 }
 
-BATCHCAST_INLINE void Attachment::show(BatchRecord& record, const Run& run) {
-  bool gathers = false;
-  for (std::size_t i = 0; i < windows_.size(); ++i) {
-    record.data[i] = windows_[i].at(run.position);
-    record.strides[i] = windows_[i].stride_bytes;
-    gathers |=
-        mapped_once_[i] && run.position % windows_[i].capacity + run.size > windows_[i].capacity;
+/// As copies only what crosses the end of a field that is mapped once, where nothing else is
+/// contiguous, and what is in host memory once that was written.
+BATCHCAST_INLINE void Attachment::show(BatchRecord& record, const Run& run, bool written) {
+  std::vector<bool> wanted;
+  for (std::size_t i = 0; i < shown_windows_.size(); ++i) {
+    const FieldWindow& window = shown_windows_[i];
+    record.data[i] = window.at(run.position);
+    record.strides[i] = window.stride_bytes;
+    const bool crosses = run.position % window.capacity + run.size > window.capacity;
+    if (!(mapped_once_[i] && crosses) && !(written && !fields_[i].on_device)) continue;
+    if (wanted.empty()) wanted.resize(shown_windows_.size());
+    wanted[i] = true;
   }
-  if (gathers) gather(record, run);
-}
-
-/// What crosses the end of a field that is mapped once is contiguous only as a copy.
-BATCHCAST_INLINE void Attachment::gather(BatchRecord& record, const Run& run) {
-  std::vector<bool> wanted(windows_.size());
-  for (std::size_t i = 0; i < windows_.size(); ++i) {
-    const std::uint64_t capacity = windows_[i].capacity;
-    wanted[i] = mapped_once_[i] && run.position % capacity + run.size > capacity;
-  }
-  copy_fields(record, run, wanted);
+  if (!wanted.empty()) copy_fields(record, run, wanted);
 }
 
 BATCHCAST_INLINE void Attachment::copy_samples(BatchRecord& record, const Run& run) {
@@ -215,7 +251,8 @@ BATCHCAST_INLINE Batch Attachment::hand_out(BatchRecord& record, const Run& run,
   contents.position = run.position;
   contents.size = run.size;
   contents.epoch = run.epoch;
-  contents.writable = copies();
+  contents.writable = record.own;
+  contents.keeps_writes = record.own || keeps_writes_;
   record.streams.clear();
   if (&fields == &fields_) {
     contents.placement = options_.placement;

@@ -14,7 +14,8 @@
 namespace batchcast::detail {
 namespace attachment_fields {
 
-[[noreturn]] inline void refuse(const std::string& stream, const std::string& why) {
+[[noreturn]] inline void refuse(const std::string& stream,
+                                                 const std::string& why) {
   throw Refused("batchcast: the welcome of stream `" + stream + "` " + why);
 }
 
@@ -75,6 +76,7 @@ BATCHCAST_INLINE void Attachment::map_fields(std::vector<FileDescriptor>& descri
     throw Refused("batchcast: the schema of stream `" + options_.stream +
                   "` does not fit its fields.");
   }
+  keeps_writes_ = wants_private_writes() && PrivateChunks::possible();
   std::vector<FieldInfo> infos;
   std::size_t next = welcome_descriptors_before_segments;
   for (std::size_t i = 0; i < all.size(); ++i) {
@@ -89,6 +91,7 @@ BATCHCAST_INLINE void Attachment::map_fields(std::vector<FileDescriptor>& descri
     FileDescriptor descriptor = in_text ? FileDescriptor() : std::move(descriptors[next++]);
     infos.push_back({all[i], all[i].element_count(), entry.sample_bytes, entry.stride_bytes});
     windows_.push_back({nullptr, entry.capacity, entry.stride_bytes, entry.sample_bytes});
+    shown_windows_.push_back(windows_.back());
     mapped_once_.push_back(false);
     infos.back().on_device = !attachment_fields::is_memfd(welcome_, i);
     if (infos.back().on_device) {
@@ -101,6 +104,7 @@ BATCHCAST_INLINE void Attachment::map_fields(std::vector<FileDescriptor>& descri
   for (FieldInfo& info : infos) info.on_device = false;
   host_fields_ = FieldTable(std::move(infos));
   if (options_.pin) pin_fields();
+  guard_fields();
   if (std::find(mapped_once_.begin(), mapped_once_.end(), true) == mapped_once_.end()) return;
   welcome_.notes.push_back("the ring on " + delivery_->device_name() +
                            " cannot be mapped twice: batches that cross its end are copied");
@@ -114,10 +118,49 @@ BATCHCAST_INLINE void Attachment::map_on_host(std::size_t index, FileDescriptor 
                                          Seals::shrink | Seals::grow | Seals::future_write);
   mappings_.emplace_back(segment, MapMode::read_only);
   mapped_fields_.push_back(index);
-  windows_[index].base = mappings_.back().data();
-  if (options_.explain_faults) {
-    fault_ranges_.emplace_back(mappings_.back().data(), 2 * entry.segment_bytes, options_.stream);
+  windows_[index].base = shown_windows_[index].base = mappings_.back().data();
+  if (keeps_writes_) map_for_copies(segment, windows_[index]);
+}
+
+/// What is pinned cannot be replaced (the GPU would go on reading what was there), and what copies
+/// from the start has no pointers into the ring to write through.
+BATCHCAST_INLINE bool Attachment::wants_private_writes() const noexcept {
+  return options_.explain_faults && !options_.pin && !options_.observes && !copies();
+}
+
+/// Without, writes end the process with a message.
+BATCHCAST_INLINE void Attachment::map_for_copies(const Segment& segment, FieldWindow& window) {
+  try {
+    keeps_writes_ = PrivateChunks::fits(segment.granularity());
+    if (!keeps_writes_) return;
+    mappings_for_copies_.emplace_back(segment, MapMode::read_only);
+    window.base = mappings_for_copies_.back().data();
+  } catch (const SystemError&) {
+    keeps_writes_ = false;
   }
+}
+
+/// Either writes into all fields in host memory become private, or all of them end the process.
+BATCHCAST_INLINE void Attachment::guard_fields() {
+  if (!options_.explain_faults) return;
+  const auto guard = [this] {
+    for (std::size_t i = 0; i < mappings_.size(); ++i) {
+      fault_ranges_.emplace_back(mappings_[i].data(), 2 * mappings_[i].bytes(), options_.stream,
+                                 keeps_writes_ ? private_chunks_[i].get() : nullptr);
+      if (!fault_ranges_.back().in_effect()) return false;
+    }
+    return true;
+  };
+  if (keeps_writes_) {
+    for (const DoubleMapping& mapping : mappings_) {
+      private_chunks_.push_back(
+          std::make_unique<PrivateChunks>(mapping.data(), 2 * mapping.bytes(), written_));
+    }
+    if (guard()) return;
+    fault_ranges_.clear();
+    keeps_writes_ = false;
+  }
+  static_cast<void>(guard());
 }
 
 BATCHCAST_INLINE void Attachment::map_on_device(std::size_t index, FileDescriptor descriptor) {
@@ -129,7 +172,7 @@ BATCHCAST_INLINE void Attachment::map_on_device(std::size_t index, FileDescripto
   offer.descriptor = std::move(descriptor);
   if (!welcome_.segment_handles.empty()) offer.handle = welcome_.segment_handles[index];
   const Delivery::Mapped mapped = delivery_->map(std::move(offer));
-  windows_[index].base = mapped.data;
+  windows_[index].base = shown_windows_[index].base = mapped.data;
   mapped_once_[index] = !mapped.twice;
 }
 

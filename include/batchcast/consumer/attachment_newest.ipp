@@ -48,6 +48,7 @@ BATCHCAST_INLINE std::optional<Batch> Attachment::newest(std::uint64_t samples_m
     BatchRecord& record = fresh_record();
     copy_samples(record, run);
     record.leased = false;
+    record.own = true;
     // The newest are the last to be written over: the next round has younger ones, and fewer, as
     // the ring may turn faster than so many can be copied.
     if (oldest_held(order::load_claimed_after_reading(progress), capacity,
@@ -82,6 +83,7 @@ BATCHCAST_INLINE Batch Attachment::copy_to_host(const BatchContents& from) {
   }
   if (on_device()) delivery_->wait_for_copies();
   record.leased = false;
+  record.own = true;
   Run run;
   run.position = from.position;
   run.size = from.size;

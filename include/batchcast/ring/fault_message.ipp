@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#pragma once
+
+#include <batchcast/ring/fault_message.hpp>
+
+#include <batchcast/core/inline.hpp>
+#include <batchcast/core/limits.hpp>
+#include <batchcast/core/process_symbol.hpp>
+#include <batchcast/ring/private_chunks.hpp>
+
+#include <signal.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+#include <mutex>
+#include <utility>
+
+namespace batchcast {
+namespace detail {
+
+struct FaultSlot {
+  std::atomic<std::uint32_t> version{0};  ///< odd while the rest changes
+  std::atomic<std::uintptr_t> begin{0};
+  std::atomic<std::uintptr_t> end{0};  ///< 0: free
+  std::atomic<PrivateChunks*> chunks{nullptr};
+  std::atomic<bool> explained{false};
+  std::array<char, limits::stream_name_bytes_max + 1> stream{};
+};
+
+/// Of the handler that was put before ours, and that we put ourselves before.
+enum class Above : std::uint32_t { none, known, going_back };
+
+/// The one piece of process-wide state in the ring: a signal has one handler.
+struct FaultState {
+  std::array<FaultSlot, limits::fault_ranges_max> slots;
+  std::mutex mutex;  ///< of whoever changes anything here; the handler takes none
+  bool installed = false;
+  struct sigaction before {};  ///< constant once ours is installed
+  std::atomic<Above> above_is{Above::none};
+  struct sigaction above {};  ///< changed where it is `none`, read where it is `going_back`
+};
+inline constinit FaultState fault_state;
+
+}  // namespace detail
+
+namespace detail::fault_message {
+
+
+// From here on only what a signal handler may call.
+
+inline FaultSlot* slot_of(std::uintptr_t address) noexcept {
+  for (FaultSlot& slot : fault_state.slots) {
+    const std::uint32_t version = slot.version.load(std::memory_order_acquire);
+    const std::uintptr_t begin = slot.begin.load(std::memory_order_acquire);
+    const std::uintptr_t end = slot.end.load(std::memory_order_acquire);
+    if (address < begin || address >= end) continue;
+    if (version % 2 == 0 && slot.version.load(std::memory_order_acquire) == version) return &slot;
+  }
+  return nullptr;
+}
+
+/// Rather than an attempt to execute what is there.
+inline bool is_write([[maybe_unused]] const siginfo_t* info, const void* context) noexcept {
+  [[maybe_unused]] const mcontext_t& machine = static_cast<const ucontext_t*>(context)->uc_mcontext;
+#if defined(__x86_64__)
+  constexpr std::uint64_t write_bit = 2;
+  return (static_cast<std::uint64_t>(machine.gregs[REG_ERR]) & write_bit) != 0;
+#elif defined(__aarch64__)
+  return machine.pc != reinterpret_cast<std::uintptr_t>(info->si_addr);
+#else
+  return true;
+#endif
+}
+
+/// In one write, so that several processes' messages on one terminal stay apart.
+inline void explain(FaultSlot& slot) noexcept {
+  if (slot.explained.exchange(true)) return;
+  const std::array<const char*, 3> parts = {
+      "batchcast: this process wrote into a batch of stream `", slot.stream.data(),
+      "`, whose memory is the ring's own and read-only: every trainer reads it.\n"
+      "batchcast: clone() what you want to change, or attach with access = private.\n"};
+  std::array<char, 512> text;
+  std::size_t length = 0;
+  for (const char* part : parts) {
+    const std::size_t bytes = std::min(std::strlen(part), text.size() - length);
+    std::memcpy(text.data() + length, part, bytes);
+    length += bytes;
+  }
+  if (::write(STDERR_FILENO, text.data(), length) < 0) return;
+}
+
+inline bool is_function(const struct sigaction& action) noexcept {
+  return (action.sa_flags & SA_SIGINFO) != 0 ||
+         (action.sa_handler != SIG_DFL && action.sa_handler != SIG_IGN);
+}
+
+/// To that handler: the instruction runs again, and meets it. A signal that somebody sent has no
+/// instruction.
+inline void give_way_to(const struct sigaction& action, const siginfo_t& info) noexcept {
+  ::sigaction(SIGSEGV, &action, nullptr);
+  if (info.si_code <= 0) ::raise(SIGSEGV);
+}
+
+inline void hand_on(int signal, siginfo_t* info, void* context, bool explained) noexcept {
+  Above known = Above::known;
+  if (fault_state.above_is.compare_exchange_strong(known, Above::going_back)) {
+    // It was put before ours and knows it: what it hands on comes back here.
+    const struct sigaction above = fault_state.above;
+    fault_state.above_is.store(Above::none);
+    give_way_to(above, *info);
+    return;
+  }
+  const struct sigaction& before = fault_state.before;
+  if (explained || !is_function(before)) {
+    give_way_to(before, *info);
+  } else if ((before.sa_flags & SA_SIGINFO) != 0) {
+    // It may be one that mends faults of its own and goes on; ours stays in place for the next.
+    before.sa_sigaction(signal, info, context);
+  } else {
+    before.sa_handler(signal);
+  }
+}
+
+inline void on_fault(int signal, siginfo_t* info, void* context) {
+  const int error = errno;
+  const auto address = reinterpret_cast<std::uintptr_t>(info->si_addr);
+  FaultSlot* const slot = info->si_code == SEGV_ACCERR ? slot_of(address) : nullptr;
+  PrivateChunks* const chunks =
+      slot != nullptr && is_write(info, context) ? slot->chunks.load() : nullptr;
+  if (chunks == nullptr || !chunks->make_private(address)) {
+    if (slot != nullptr) explain(*slot);
+    hand_on(signal, info, context, slot != nullptr);
+  }
+  errno = error;
+}
+
+// So much for signal handlers.
+
+/// By what it blocks, one copy of this library in a process knows another's: these hand on to each
+/// other, and none has to come first.
+inline sigset_t signature() noexcept {
+  sigset_t blocked;
+  sigemptyset(&blocked);
+  for (const int offset : {3, 8, 14, 21}) sigaddset(&blocked, SIGRTMIN + offset);
+  return blocked;
+}
+
+inline bool has_signature(const struct sigaction& action) noexcept {
+  const sigset_t ours = signature();
+  for (int number = 1; number <= SIGRTMAX; ++number) {
+    if (sigismember(&ours, number) != sigismember(&action.sa_mask, number)) return false;
+  }
+  return is_function(action);
+}
+
+inline bool install() noexcept {
+  struct sigaction action {};
+  action.sa_sigaction = on_fault;
+  action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;
+  action.sa_mask = signature();
+  return ::sigaction(SIGSEGV, &action, nullptr) == 0;
+}
+
+/// With the mutex.
+inline bool install_once() noexcept {
+  if (fault_state.installed) return true;
+  keep_loaded(reinterpret_cast<const void*>(&on_fault));
+  ::sigaction(SIGSEGV, nullptr, &fault_state.before);  // before the first fault can ask for it
+  return fault_state.installed = install();
+}
+
+/// With the mutex.
+inline void change(FaultSlot& slot, const std::byte* begin, std::uint64_t bytes,
+                   std::string_view stream, PrivateChunks* chunks) noexcept {
+  slot.version.fetch_add(1, std::memory_order_relaxed);
+  slot.begin.store(reinterpret_cast<std::uintptr_t>(begin), std::memory_order_release);
+  slot.end.store(reinterpret_cast<std::uintptr_t>(begin) + bytes, std::memory_order_release);
+  slot.chunks.store(chunks, std::memory_order_relaxed);
+  slot.explained.store(false, std::memory_order_relaxed);
+  const std::size_t length = std::min(stream.size(), slot.stream.size() - 1);
+  std::copy_n(stream.data(), length, slot.stream.data());
+  slot.stream[length] = '\0';
+  slot.version.fetch_add(1, std::memory_order_release);
+}
+
+}  // namespace detail::fault_message
+
+BATCHCAST_INLINE FaultRange::FaultRange(const std::byte* begin, std::uint64_t bytes,
+                                        std::string_view stream, PrivateChunks* chunks)
+    : slot_(-1) {
+  {
+    const std::lock_guard lock(detail::fault_state.mutex);
+    if (!detail::fault_message::install_once()) return;
+    for (std::size_t i = 0; i < detail::fault_state.slots.size(); ++i) {
+      detail::FaultSlot& slot = detail::fault_state.slots[i];
+      if (slot.end.load(std::memory_order_relaxed) != 0) continue;
+      detail::fault_message::change(slot, begin, bytes, stream, chunks);
+      slot_ = static_cast<int>(i);
+      break;
+    }
+  }
+  come_first();
+}
+
+BATCHCAST_INLINE FaultRange::~FaultRange() {
+  if (slot_ < 0) return;
+  const std::lock_guard lock(detail::fault_state.mutex);
+  detail::fault_message::change(
+      detail::fault_state.slots[static_cast<std::size_t>(slot_)], nullptr, 0, {},
+      nullptr);
+}
+
+BATCHCAST_INLINE FaultRange::FaultRange(FaultRange&& other) noexcept
+    : slot_(std::exchange(other.slot_, -1)) {}
+
+BATCHCAST_INLINE void FaultRange::come_first() noexcept {
+  struct sigaction first {};
+  ::sigaction(SIGSEGV, nullptr, &first);
+  if (detail::fault_message::has_signature(first)) return;
+  const std::lock_guard lock(detail::fault_state.mutex);
+  if (!detail::fault_state.installed) return;
+  // Of an earlier one the later knows, or nobody does any more.
+  detail::Above is = detail::Above::known;
+  if (!detail::fault_state.above_is.compare_exchange_strong(
+          is, detail::Above::none) &&
+      is == detail::Above::going_back) {
+    return;
+  }
+  detail::fault_state.above = first;
+  detail::fault_state.above_is.store(detail::Above::known);
+  detail::fault_message::install();
+}
+
+}  // namespace batchcast
