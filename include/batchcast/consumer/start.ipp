@@ -22,7 +22,7 @@
 
 namespace batchcast {
 namespace detail {
-namespace detail::ensuring {
+namespace ensuring {
 
 // The command keeps the time itself; this is for one that does not.
 inline constexpr int overtime_ms = 5'000;
@@ -87,21 +87,21 @@ inline std::string recipe_in(std::string_view text) {
   throw StartFailed(text + (run.errors.empty() ? "." : "; it said" + indented_end(run.errors)));
 }
 
-}  // namespace detail::ensuring
+}  // namespace ensuring
 
 BATCHCAST_INLINE Ensured ensure_stream(const StartTarget& target, const StartOptions& options) {
   check_stream_name(target.stream);
   const std::vector<std::string> words =
       ensure_words(find_command(options.command, command_places()), target, options);
-  const CommandRun run = run_command(words, detail::ensuring::limit_of(target.timeout_ms),
-                                     [&target](std::string_view line) {
-                                       if (target.log) target.log(LogLevel::info, line);
-                                     });
-  const std::string word = detail::ensuring::first_line_of(run.output);
+  const CommandRun run =
+      run_command(words, ensuring::limit_of(target.timeout_ms), [&target](std::string_view line) {
+        if (target.log) target.log(LogLevel::info, line);
+      });
+  const std::string word = ensuring::first_line_of(run.output);
   const bool whole = run.output.size() > word.size() && !run.timed_out;
-  const std::string text = whole ? detail::ensuring::text_below(run.output) : std::string();
+  const std::string text = whole ? ensuring::text_below(run.output) : std::string();
   if (whole && word == ensure_word::served) {
-    Ensured ensured{detail::ensuring::recipe_in(text), {}};
+    Ensured ensured{ensuring::recipe_in(text), {}};
     if (!ensured.recipe_json.empty()) return ensured;
   }
   if (whole && word == ensure_word::refused) return {{}, text};
@@ -109,7 +109,7 @@ BATCHCAST_INLINE Ensured ensure_stream(const StartTarget& target, const StartOpt
   if (whole && word == ensure_word::failed) throw StartFailed(text);
   if (whole && word == ensure_word::timeout) throw StreamNotFound(text);
   if (whole && word == ensure_word::invalid) throw InvalidArgument(text);
-  detail::ensuring::say_no_answer(target, words, run);
+  ensuring::say_no_answer(target, words, run);
 }
 
 }  // namespace detail
