@@ -36,7 +36,7 @@ bool takes_standard_streams() {
 int without_streams(const Words&) {
   for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; ++fd) ::close(fd);
   Server server(producer_options(), {});
-  Consumer consumer(consumer_options(Words({"name=bare"})));
+  Consumer consumer(consumer_options(Words(std::string("name=bare"))));
   for (int batches = 0; batches < 20; ++batches) {
     if (takes_standard_streams()) return 1;
     static_cast<void>(consumer.next());
