@@ -242,9 +242,11 @@ of $((user + 1)) 0 "no permission to list" ls
 of $((user + 1)) 3 "no permission" stop shared
 chmod 755 "$work/theirs"
 # Both producers with their threads, a `timeout` for each, and ls itself.
-tasks=$(($(ls "/proc/$pid/task" | wc -l) + $(ls "/proc/$(cat "$work/theirs/own/lock")/task" | wc -l) + 3))
+own_pid=$(cat "$work/theirs/own/lock")
+tasks=$(($(ls "/proc/$pid/task" | wc -l) + $(ls "/proc/$own_pid/task" | wc -l) + 3))
 for n in $tasks $((tasks + 1)); do
-  timeout 60 prlimit --nproc=$n setpriv --reuid=$user --regid=$user --clear-groups "$batchcast" ls >"$work/out" 2>"$work/err"
+  timeout 60 prlimit --nproc=$n setpriv --reuid=$user --regid=$user --clear-groups "$batchcast" ls \
+    >"$work/out" 2>"$work/err"
   same "exit code of ls with $n processes" 3 $?
   says 'ulimit -u' "$work/err"
 done
