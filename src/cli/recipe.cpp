@@ -2,6 +2,7 @@
 // Copyright 2026 the batchcast authors
 #include "cli/command.hpp"
 
+#include <batchcast/core/printable.hpp>
 #include <batchcast/data/recipe.hpp>
 
 #include <fmt/format.h>
@@ -35,7 +36,7 @@ int run(const Options& options) {
   } else if (is_preset(options.recipe)) {
     fmt::print("{}", Recipe::preset_toml(options.recipe));
   } else {
-    fmt::print("{} is a recipe; --json shows it with every parameter\n", options.recipe);
+    fmt::print("{} is a recipe; --json shows it with every parameter\n", printable(options.recipe));
   }
   return exit_ok;
 }
