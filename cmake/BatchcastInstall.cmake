@@ -42,7 +42,11 @@ install(FILES ${PROJECT_BINARY_DIR}/batchcastConfig.cmake
 # linked at all (norm's `libprotokit.a`).
 set(pc_modules "")
 foreach(module IN LISTS BATCHCAST_PKG_MODULES ITEMS libzmq)
-  list(APPEND pc_modules ${${module}_LDFLAGS})
+  set(directories "${${module}_LIBRARY_DIRS}")
+  list(REMOVE_ITEM directories ${CMAKE_CXX_IMPLICIT_LINK_DIRECTORIES})
+  list(TRANSFORM directories PREPEND -L)
+  list(TRANSFORM ${module}_LIBRARIES PREPEND -l OUTPUT_VARIABLE libraries)
+  list(APPEND pc_modules ${directories} ${libraries})
 endforeach()
 list(JOIN pc_modules " " pc_modules)
 if(BUILD_SHARED_LIBS)

@@ -4,7 +4,6 @@
 
 #include <batchcast/core/clock.hpp>
 #include <batchcast/core/error.hpp>
-#include <batchcast/core/printable.hpp>
 
 #include <sys/mman.h>
 
@@ -25,14 +24,6 @@ struct DeskMemory {
     segment.seal(Seals::shrink | Seals::grow | Seals::seal);
   }
 };
-
-/// Names go into tables, logs and messages as they are.
-std::string shown_name(const std::string& asked_for) {
-  if (asked_for.empty()) return "consumer";
-  std::string name = asked_for;
-  while (printable(name).size() > limits::consumer_name_bytes_max) name.pop_back();
-  return printable(name);
-}
 
 RefusalKind kind_of(NotAdmitted::Reason reason) noexcept {
   switch (reason) {
@@ -103,7 +94,7 @@ AdmissionReply ProducerCore::admit(const Hello& hello, const PeerIdentity& peer)
     return Refusal{RefusalKind::busy, stream + "no desk could be made: " + error.what()};
   }
   AdmitRequest request;
-  request.name = name_for(shown_name(hello.name));
+  request.name = name_for(hello.name.empty() ? "consumer" : hello.name);
   request.pid = static_cast<std::uint32_t>(peer.pid != 0 ? peer.pid : hello.pid);
   request.batch_size = static_cast<std::uint32_t>(hello.batch_size);
   request.pace = hello.pace;

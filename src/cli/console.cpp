@@ -192,10 +192,11 @@ void print_table(std::vector<std::vector<std::string>> rows) {
 
 int finish_output(int code) noexcept {
   flush_output();
-  if (output_error == 0 && std::ferror(stdout) != 0) output_error = EIO;
-  if (output_error == 0) return code;
-  say(std::string("batchcast: the report could not be written to stdout: ") +
-      std::strerror(output_error) + "\n");
+  if (output_error == 0 && std::ferror(stdout) == 0) return code;
+  // Of what filled the buffer before, nobody kept the reason.
+  const std::string reason =
+      output_error == 0 ? std::string() : std::string(": ") + std::strerror(output_error);
+  say("batchcast: the report could not be written to stdout" + reason + "\n");
   return code == exit_ok ? exit_environment : code;
 }
 

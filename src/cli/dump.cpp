@@ -199,7 +199,7 @@ void print_summary(const Options& options, const Dataset& dataset, const Positio
     return;
   }
   fmt::print("{} samples, positions {} to {}, epochs of {}, in {}\n", count_text(positions.size()),
-             positions.begin, positions.end - 1, count_text(per_epoch), options.out);
+             positions.begin, positions.end - 1, count_text(per_epoch), printable(options.out));
   for (const FieldSpec& field : schema) {
     fmt::print("  {}: {}{}\n", file_name(field.name), to_text(field),
                field.dtype == DType::bf16 ? ", as its bits in uint16: NumPy has no bf16" : "");

@@ -95,8 +95,8 @@ class Sheet {
                   {"width", all.width},
                   {"height", all.height}});
     } else {
-      fmt::print("{} samples from position {} in {} ({} x {} pixels)\n", samples_, position, out_,
-                 all.width, all.height);
+      fmt::print("{} samples from position {} in {} ({} x {} pixels)\n", samples_, position,
+                 printable(out_), all.width, all.height);
     }
     return exit_ok;
   }

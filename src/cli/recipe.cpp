@@ -3,6 +3,7 @@
 #include "cli/command.hpp"
 #include "cli/recipe_diff.hpp"
 
+#include <batchcast/core/printable.hpp>
 #include <batchcast/data/recipe.hpp>
 
 #include <fmt/format.h>
@@ -41,7 +42,7 @@ int run(const Options& options) {
   } else if (is_preset(options.recipe)) {
     fmt::print("{}", Recipe::preset_toml(options.recipe));
   } else {
-    fmt::print("{} is a recipe; --json shows it with every parameter\n", options.recipe);
+    fmt::print("{} is a recipe; --json shows it with every parameter\n", printable(options.recipe));
   }
   return exit_ok;
 }

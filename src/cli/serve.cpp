@@ -66,6 +66,7 @@ ProducerOptions serving_options(const Options& options, const Dataset& dataset) 
 
 // Of the producer, its ZeroMQ and its feeder.
 constexpr unsigned threads_besides_workers = 6;
+constexpr std::uint64_t address_space_besides = 32 << 20;  // beside the ring, which is mapped twice
 
 [[noreturn]] void end_at_once(Exit code) {
   const int ended = finish_output(code);
@@ -118,8 +119,8 @@ void say_what_is_served(const Producer& producer, const Dataset& dataset) {
 /// Returns whether it was stopped, by a signal or a command.
 bool serve_dataset(const Options& options, Interrupts& interrupts, const Dataset& dataset) {
   // Nothing is served that would have to be given up at once for want of threads.
-  rehearse_threads(std::max(1U, options.workers.count()) + threads_besides_workers, 0,
-                   "`batchcast serve`");
+  rehearse_threads(std::max(1U, options.workers.count()) + threads_besides_workers,
+                   2 * parse_bytes(options.memory) + address_space_besides, "`batchcast serve`");
   Producer producer(serving_options(options, dataset));
   say_what_is_served(producer, dataset);
   const std::uint64_t started_ns = now_ns();

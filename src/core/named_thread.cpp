@@ -6,11 +6,13 @@
 #include <batchcast/core/error.hpp>
 
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <cerrno>
+#include <cstdlib>
 #include <latch>
 #include <vector>
 
@@ -20,7 +22,7 @@ namespace {
 /// Threads that do nothing until they are let go.
 class IdleThreads {
  public:
-  explicit IdleThreads(unsigned count) : ids_(count) {}
+  explicit IdleThreads(unsigned count) : ready_(count), ids_(count) {}
   ~IdleThreads() {
     go_.count_down();
     for (std::thread& thread : threads_) thread.join();
@@ -33,14 +35,19 @@ class IdleThreads {
   IdleThreads(const IdleThreads&) = delete;
   IdleThreads& operator=(const IdleThreads&) = delete;
 
+  /// They run when this returns, and have what memory a thread takes when it first allocates.
   void start() {
     threads_.reserve(ids_.size());
     for (std::atomic<pid_t>& id : ids_) {
       threads_.push_back(start_thread("bc-rehearsal", [this, &id] {
+        void* volatile some = std::malloc(1);
+        std::free(some);
         id.store(static_cast<pid_t>(::syscall(SYS_gettid)));
+        ready_.count_down();
         go_.wait();
       }));
     }
+    ready_.wait();
   }
 
  private:
@@ -48,10 +55,16 @@ class IdleThreads {
     return id != 0 && ::syscall(SYS_tgkill, ::getpid(), id, 0) == 0;
   }
 
+  std::latch ready_;
   std::latch go_{1};
   std::vector<std::atomic<pid_t>> ids_;
   std::vector<std::thread> threads_;
 };
+
+bool address_space_is_limited() noexcept {
+  rlimit limit{};
+  return ::getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
+}
 
 }  // namespace
 
@@ -64,7 +77,7 @@ void rehearse_threads(unsigned threads, std::size_t bytes, const std::string& wh
     } catch (const SystemError& error) {
       failed = error.code();
     }
-    if (failed == 0 && bytes != 0) {
+    if (failed == 0 && bytes != 0 && address_space_is_limited()) {
       void* space = ::mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
       if (space == MAP_FAILED) {
         failed = errno;

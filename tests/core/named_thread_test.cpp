@@ -64,6 +64,12 @@ TEST_CASE("a rehearsal leaves no thread behind") {
 }
 
 TEST_CASE("a rehearsal wants the address space too") {
-  CHECK_THROWS_WITH(rehearse_threads(1, std::size_t{1} << 60, "a test"),
-                    Catch::Matchers::Contains("ulimit -v"));
+  const ChildEnd end = in_child([] {
+    const rlimit tebibyte{rlim_t{1} << 40, rlim_t{1} << 40};
+    if (::setrlimit(RLIMIT_AS, &tebibyte) != 0) return 1;
+    rehearse_threads(1, std::size_t{1} << 60, "a test");
+    return 2;
+  });
+  CHECK(end.exited_with(99));
+  CHECK(contains(end.output, "ulimit -v"));
 }

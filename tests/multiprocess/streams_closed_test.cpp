@@ -12,6 +12,7 @@
 #include <filesystem>
 #include <string>
 #include <system_error>
+#include <vector>
 
 using namespace batchcast;
 using namespace batchcast::testing;
@@ -22,10 +23,13 @@ constexpr int leaves_them_alone = 7;
 
 /// Whether a thread of this process has anything but /dev/null at 0 to 2.
 bool takes_standard_streams() {
+  namespace fs = std::filesystem;
   std::error_code ignored;
-  for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
+  std::vector<fs::path> tasks;  // while they are listed, the list itself is open
+  for (const auto& task : fs::directory_iterator("/proc/self/task")) tasks.push_back(task.path());
+  for (const fs::path& task : tasks) {
     for (const char* fd : {"0", "1", "2"}) {
-      const auto what = std::filesystem::read_symlink(task.path() / "fd" / fd, ignored);
+      const auto what = fs::read_symlink(task / "fd" / fd, ignored);
       if (!what.empty() && what != "/dev/null") return true;
     }
   }
@@ -36,7 +40,7 @@ bool takes_standard_streams() {
 int without_streams(const Words&) {
   for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; ++fd) ::close(fd);
   Server server(producer_options(), {});
-  Consumer consumer(consumer_options(Words({"name=bare"})));
+  Consumer consumer(consumer_options(Words(std::string("name=bare"))));
   for (int batches = 0; batches < 20; ++batches) {
     if (takes_standard_streams()) return 1;
     static_cast<void>(consumer.next());

@@ -37,10 +37,10 @@ template <class Body>
   }
 }
 
-/// Starts `threads` threads at once, takes `bytes` of address space beside them, and gives all of
-/// it back before it returns. For what cannot be undone once it is half started: a library that
-/// aborts the process, a stream that consumers may join. Throws SystemError, whose text says that
-/// `what` takes them.
+/// Starts `threads` threads at once, takes `bytes` of address space beside them where that is
+/// limited, and gives all of it back before it returns. For what cannot be undone once it is half
+/// started: a library that aborts the process, a stream that consumers may join. Throws
+/// SystemError, whose text says that `what` takes them.
 void rehearse_threads(unsigned threads, std::size_t bytes, const std::string& what);
 
 }  // namespace batchcast
