@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the batchcast authors
-#include <batchcast/cuda/stream.hpp>
+#include "stream.hpp"
 
 #include "world.hpp"
 

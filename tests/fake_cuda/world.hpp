@@ -5,7 +5,7 @@
 #include "control.hpp"
 #include "device_ranges.hpp"
 #include "settings.hpp"
-#include <batchcast/cuda/stream.hpp>
+#include "stream.hpp"
 
 #include <cuda.h>
 #include <sys/types.h>

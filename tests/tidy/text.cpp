@@ -3,7 +3,6 @@
 #include "tidy.hpp"
 
 #include <algorithm>
-#include <map>
 #include <regex>
 #include <set>
 
@@ -12,10 +11,6 @@ namespace {
 
 constexpr std::size_t columns_max = 100;
 constexpr std::size_t columns_max_unformatted = 120;  // where no tool breaks lines: scripts, models
-constexpr std::size_t lines_max = 400;
-
-// Files that are one thing although they are long, and why.
-const std::map<std::string, std::string> long_files = {};
 
 std::size_t columns(const std::string& line) {
   return static_cast<std::size_t>(std::count_if(line.begin(), line.end(), [](char c) {
@@ -103,11 +98,6 @@ void check_text(const Files& files, Violations& found) {
         found.push_back(
             {file.path, i + 1, "columns", "longer than " + std::to_string(limit) + " columns"});
       }
-    }
-    if (is_source(file) && file.lines.size() > lines_max && !long_files.contains(file.path)) {
-      found.push_back(
-          {file.path, lines_max + 1, "length",
-           "longer than 400 lines: split it, or give the reason in tests/tidy/text.cpp"});
     }
   }
 }

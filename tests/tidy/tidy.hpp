@@ -37,7 +37,7 @@ using Files = std::vector<File>;
 
 /// Rules: edge, border.
 void check_includes(const Files& files, Violations& found);
-/// Rules: spdx, pragma, testname, columns, length.
+/// Rules: spdx, pragma, testname, columns.
 void check_text(const Files& files, Violations& found);
 /// Rule: forbidden.
 void check_forbidden(const Files& files, Violations& found);
