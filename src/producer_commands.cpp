@@ -148,7 +148,10 @@ std::string ProducerCore::set(std::string_view text) {
   }
   const double timeout_s =
       command.value("stall_timeout_s", static_cast<double>(options_.stall_timeout_ms) / 1000);
-  if (!(timeout_s > 0)) throw InvalidArgument("`stall_timeout_s` must be above 0");
+  constexpr double timeout_max_s = 1e9;  // what does not fit into 64 bits as nanoseconds is more
+  if (!(timeout_s > 0 && timeout_s <= timeout_max_s)) {
+    throw InvalidArgument("`stall_timeout_s` must be above 0 and at most 1e9");
+  }
   const auto timeout_ms = static_cast<std::uint64_t>(timeout_s * 1000);
   const OnStall what = on_stall == "evict" ? OnStall::evict : OnStall::report;
   writer_->set_stall_policy(timeout_ms, what);
