@@ -51,7 +51,7 @@ void Consumer::set_batch_size(std::uint64_t batch_size) {
   batch_size_ = batch_size;
 }
 
-std::uint64_t Consumer::cursor() const noexcept { return attachment_->reader().position(); }
+std::uint64_t Consumer::cursor() const noexcept { return attachment_->cursor(); }
 
 std::uint64_t Consumer::epoch() const noexcept { return attachment_->reader().epoch(); }
 
