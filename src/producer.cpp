@@ -19,7 +19,13 @@ Producer::~Producer() {
 }
 
 Producer::Producer(Producer&&) noexcept = default;
-Producer& Producer::operator=(Producer&&) noexcept = default;
+Producer& Producer::operator=(Producer&& other) noexcept {
+  if (this != &other) {
+    const Producer ended(std::move(*this));
+    core_ = std::move(other.core_);
+  }
+  return *this;
+}
 
 std::optional<Loan> Producer::loan(std::uint64_t samples_max) { return try_loan(samples_max, -1); }
 

@@ -7,6 +7,7 @@
 
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <utility>
 
 // Who comes in by the door, and who goes out of it.
@@ -158,8 +159,9 @@ Admission ProducerCore::welcomed(const Admitted& admitted, FurtherRing* ring) co
     std::string note = "joins at position " + std::to_string(admitted.position) + ", " +
                        std::to_string(admitted.samples_to_come) + " samples from now";
     const double rate = samples_per_second_.load(std::memory_order_relaxed);
-    if (rate > 0) {
-      const double seconds = static_cast<double>(admitted.samples_to_come) / rate;
+    const double seconds = static_cast<double>(admitted.samples_to_come) / std::max(rate, 1e-9);
+    constexpr double worth_saying_s = 1e9;
+    if (rate > 0 && seconds < worth_saying_s) {
       note += ": about " + std::to_string(static_cast<std::uint64_t>(seconds + 1)) +
               " s at the present rate, or at once if nobody else wants those before";
     }
@@ -236,7 +238,7 @@ void ProducerCore::tick() {
   for (const auto& ring : further_) ring->look_for_demand();
   constexpr std::uint64_t rate_over_ns = 1'000'000'000;
   const std::uint64_t now = now_ns();
-  const std::uint64_t published = order::load_published(BoardView(board_->data()).progress());
+  const std::uint64_t published = writer_->samples_published();
   const std::lock_guard lock(mutex_);
   if (rated_at_ns_ == 0) {
     rated_at_ns_ = now;

@@ -241,6 +241,51 @@ TEST_CASE("names differ on all rings, and a name is evicted where it is") {
   CHECK(scene.rings[1]->writer().status().consumers[0].name == "t-4");
 }
 
+TEST_CASE("no hello and no command is too much for a producer") {
+  Scene scene;
+  constexpr std::uint64_t most = limits::position_max - 1;
+  for (const char* place : {"host", "GPU-0"}) {
+    for (const std::uint64_t size : {most, most / 2 + 2, std::uint64_t{1} << 33}) {
+      CHECK(scene.refused(place, size).kind == RefusalKind::ring_too_small);
+    }
+    for (const Join join : {Join::rewind, Join::next_epoch, Join::now, Join::at}) {
+      for (const BetweenEpochs between : {BetweenEpochs::hold, BetweenEpochs::let_go}) {
+        Hello hello;
+        hello.name = std::string(limits::consumer_name_bytes_max, 'x');
+        hello.placement = place;
+        hello.join = join;
+        hello.cursor = most;
+        hello.between_epochs = between;
+        const auto reply = scene.core.admit(hello, PeerIdentity{});
+        const bool refused = join == Join::at && between == BetweenEpochs::hold;
+        CHECK(std::holds_alternative<Refusal>(reply) == refused);
+        if (refused) continue;
+        const ConsumerKey key = std::get<Admission>(reply).key;
+        CHECK(std::get<Admission>(reply).welcome.name.size() == limits::consumer_name_bytes_max);
+        scene.core.paused(key);
+        CHECK(std::holds_alternative<Refusal>(scene.core.rejoin(key, {Join::at, most})));
+        CHECK(std::holds_alternative<Rejoined>(scene.core.rejoin(key, {Join::now, 0})));
+      }
+    }
+  }
+  scene.produce();
+  const auto answer = [&](const std::string& command) {
+    return ask_control(scene.core.directory().paths().control, command, 5'000).value_or("");
+  };
+  for (const char* time : {"1e300", "18446744073709551615", "-1", "\"soon\"", "null", "[]"}) {
+    INFO(time);
+    const std::string set = std::string(R"({"command":"set","stall_timeout_s":)") + time + "}";
+    CHECK_THAT(answer(set), Contains("error"));
+  }
+  CHECK_THAT(answer(R"({"command":"set","stall_timeout_s":1e9,"on_stall":"evict"})"),
+             Contains("ok"));
+  for (const char* command : {R"({"command":"evict","consumer":7})", R"({"command":"evict"})",
+                              R"({"command":[]})", R"({"command":"stop","reason":{}})"}) {
+    CHECK_THAT(answer(command), Contains("error"));
+  }
+  CHECK_THAT(answer(R"({"command":"stats"})"), Contains("running"));
+}
+
 TEST_CASE("wait_for counts trainers on every ring, and nobody who looks on") {
   Scene scene({.stream = "served", .wait_for = 2});
   static_cast<void>(scene.come("host", "h"));

@@ -30,7 +30,8 @@ struct ConsumerOptions {
   std::string name = {};
   Pace pace = Pace::lockstep;
   Join join = Join::rewind;
-  /// With join = at: the position to begin at, from an earlier `cursor()`.
+  /// With join = at: the position to begin at, from an earlier `cursor()`. Refused where the ring
+  /// has lost it, beyond the stream's end, and from 2^62 on.
   std::uint64_t cursor = 0;
   BetweenEpochs between_epochs = BetweenEpochs::hold;
   Tail tail = Tail::keep;
@@ -120,7 +121,8 @@ class Consumer {
   [[nodiscard]] Iterator begin();
   [[nodiscard]] std::default_sentinel_t end() const noexcept { return {}; }
 
-  /// The next batch; nothing at the end of an epoch, after which the next call begins another.
+  /// The next batch; nothing at the end of an epoch, after which the next call begins another. A
+  /// private copy that failed is tried again by the next call, with the same samples.
   [[nodiscard]] std::optional<Batch> next();
   /// The same, waiting at most that long.
   [[nodiscard]] NextBatch try_next(int timeout_ms);

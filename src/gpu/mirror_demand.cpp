@@ -71,6 +71,8 @@ std::variant<Admitted, NotAdmitted> Mirror::admit(const AdmitRequest& request,
     if (asks(request) && std::holds_alternative<Admitted>(reply)) rest_wanted_ = false;
     return reply;
   }
+  // Before the ring begins anew for its sake: a window that was given up does not come back.
+  if (auto refusal = writer_.refusal_of_newcomers()) return std::move(*refusal);
   MirrorRequest wanted{request.join, request.cursor};
   const std::uint64_t next = order::load_published(board_.progress());
   // Somebody may have wanted samples that were far from being made, and left: where the ring holds
@@ -111,8 +113,9 @@ std::variant<std::uint64_t, NotAdmitted> Mirror::resume(std::uint32_t index, std
   if (row == rows.end() || row->state != "paused") {
     return writer_.resume(index, tenant, join, cursor);
   }
-  // Who has had samples already does not go back behind where it stood.
-  const std::uint64_t at_least = row->samples != 0 ? std::max(oldest(), row->position) : oldest();
+  // Who has had samples already does not go back behind where it stood, as its own writer sees it:
+  // that one must not refuse it any more once the ring has begun anew for its sake.
+  const std::uint64_t at_least = row->fresh ? oldest() : std::max(oldest(), row->position);
   const std::uint64_t next = order::load_published(board_.progress());
   AtRest at_rest(seat_);
   auto begun = begin({join, cursor, at_least, next});

@@ -16,7 +16,7 @@ namespace {
 constexpr std::uint64_t epochs_spanned_max = limits::epochs_on_board - 2;
 
 std::uint64_t product_saturated(std::uint64_t a, std::uint64_t b) noexcept {
-  return b != 0 && a >= limits::position_max / b ? limits::position_max : a * b;
+  return b != 0 && a > limits::position_max / b ? limits::position_max : a * b;
 }
 
 }  // namespace

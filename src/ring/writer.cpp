@@ -150,6 +150,7 @@ bool RingWriter::jump_is_due(std::uint64_t& target) {
 
 void RingWriter::jump(std::uint64_t target) {
   BATCHCAST_ASSERT(outstanding_.empty());
+  left_out_ += target - published_;
   next_ = claimed_ = published_ = valid_from_ = target;
   order::claim(board_.progress(), claimed_);
   order::set_release(board_.progress().valid_from, valid_from_);

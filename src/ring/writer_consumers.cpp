@@ -34,17 +34,9 @@ std::variant<Admitted, NotAdmitted> RingWriter::admit(const AdmitRequest& reques
   Admitted admitted;
   {
     Lock lock(mutex_);
-    if (auto refusal = refusal_if_over()) return *refusal;
-    const auto entries = board_.head().consumers_max;
-    std::uint32_t index = 0;
-    while (index < entries && order::get(board_.consumer(index).tenant) != 0) ++index;
-    if (index == entries) {
-      return NotAdmitted{NotAdmitted::Reason::full,
-                         "all " + std::to_string(entries) +
-                             " places for consumers are taken. Start the producer with a larger "
-                             "--max-consumers (up to " +
-                             std::to_string(limits::consumers_max) + ")"};
-    }
+    const auto entry_found = free_entry();
+    if (const auto* refusal = std::get_if<NotAdmitted>(&entry_found)) return *refusal;
+    const std::uint32_t index = std::get<std::uint32_t>(entry_found);
     const bool begins_paused =
         request.observes || request.mirrors || request.between_epochs == BetweenEpochs::let_go;
     std::uint64_t position = published_;
@@ -105,6 +97,27 @@ std::variant<Admitted, NotAdmitted> RingWriter::admit(const AdmitRequest& reques
   return admitted;
 }
 
+std::optional<NotAdmitted> RingWriter::refusal_of_newcomers() const {
+  Lock lock(mutex_);
+  const auto entry = free_entry();
+  const auto* refusal = std::get_if<NotAdmitted>(&entry);
+  return refusal != nullptr ? std::optional(*refusal) : std::nullopt;
+}
+
+std::variant<std::uint32_t, NotAdmitted> RingWriter::free_entry() const {
+  if (auto refusal = refusal_if_over()) return *refusal;
+  const BoardView& board = board_;
+  const std::uint32_t entries = board.head().consumers_max;
+  for (std::uint32_t index = 0; index < entries; ++index) {
+    if (order::get(board.consumer(index).tenant) == 0) return index;
+  }
+  return NotAdmitted{NotAdmitted::Reason::full,
+                     "all " + std::to_string(entries) +
+                         " places for consumers are taken. Start the producer with a larger "
+                         "--max-consumers (up to " +
+                         std::to_string(limits::consumers_max) + ")"};
+}
+
 std::optional<NotAdmitted> RingWriter::refusal_if_over() const {
   if (outcome_ == StreamState::stopped) {
     return NotAdmitted{NotAdmitted::Reason::stopped, outcome_text_};
@@ -129,11 +142,8 @@ std::optional<std::uint64_t> RingWriter::place(Join join, std::uint64_t cursor, 
     case Join::now:
       return std::max(published_, reach.at_least);
     case Join::at:
-      if (cursor >= reach.oldest) return cursor;
-      why_not = "position " + std::to_string(cursor) +
-                " is no longer in the ring, whose oldest is " + std::to_string(reach.oldest) +
-                ". Join with `rewind`, or serve the stream with more memory";
-      return std::nullopt;
+      why_not = why_not_at(cursor, reach.oldest);
+      return why_not.empty() ? std::optional(cursor) : std::nullopt;
     case Join::next_epoch:
       return ledger_.first_start_from(std::max(claimed_, reach.at_least));
     case Join::rewind:
@@ -149,6 +159,29 @@ std::optional<std::uint64_t> RingWriter::place(Join join, std::uint64_t cursor, 
     }
   }
   return ledger_.first_start_from(from);
+}
+
+std::string RingWriter::why_not_at(std::uint64_t cursor, std::uint64_t oldest) const {
+  const std::string position = "position " + std::to_string(cursor);
+  if (cursor < oldest) {
+    return position + " is no longer in the ring, whose oldest is " + std::to_string(oldest) +
+           ". Join with `rewind`, or serve the stream with more memory";
+  }
+  const bool beyond = cursor > stream_end_;  // at the end itself, the stream is finished
+  const bool too_far = cursor >= limits::cursor_limit && cursor > claimed_;
+  if (!beyond && !too_far) return {};
+  const std::uint64_t end = std::min(std::max(limits::cursor_limit, claimed_ + 1), stream_end_);
+  std::string possible = ". There is no position left to ask for";
+  if (oldest < end) {
+    possible = ". Ask for one from " + std::to_string(oldest) + " to " + std::to_string(end - 1) +
+               ", or join with `rewind`";
+  }
+  if (beyond) {
+    return position + " lies beyond the stream's end, which is " + std::to_string(stream_end_) +
+           possible;
+  }
+  return position + " is too far away: a stream takes nobody to positions from " +
+         std::to_string(limits::cursor_limit) + " (2^62) on" + possible;
 }
 
 std::string RingWriter::unique_name(const std::string& wanted) const {
@@ -260,6 +293,7 @@ void RingWriter::pause(std::uint32_t index, std::uint64_t tenant) noexcept {
     consumer->floor = std::max(consumer->floor, *position);
     demand_base_ = std::max(demand_base_, std::min(*position, published_));
   }
+  consumer->fresh = order::get(consumer->desk->batches) == 0;
   consumer->paused = true;
   order::set(board_.consumer(index).paused, 1);
   limit_ = 0;
@@ -283,8 +317,8 @@ std::variant<std::uint64_t, NotAdmitted> RingWriter::resume(std::uint32_t index,
   if (!consumer->paused) return consumer->floor;
   std::string why_not;
   // A consumer that has had nothing yet may go back as far as the ring reaches.
-  const bool fresh = order::get(consumer->desk->batches) == 0;
-  const auto start = place(join, cursor, reach_from(fresh ? 0 : consumer->floor), why_not);
+  const std::uint64_t at_least = consumer->fresh ? 0 : consumer->floor;
+  const auto start = place(join, cursor, reach_from(at_least), why_not);
   consumer = find(index, tenant);
   if (consumer == nullptr) {
     return NotAdmitted{NotAdmitted::Reason::stopped, "the producer evicted this consumer"};
@@ -296,14 +330,15 @@ std::variant<std::uint64_t, NotAdmitted> RingWriter::resume(std::uint32_t index,
   std::uint64_t position = 0;
   if (start) {
     position = *start;
-    order::set_release(consumer->desk->skipping, 0);  // of a loop that it left before
+    consumer->skipping = 0;  // of a loop that it left before
   } else {
     const std::uint64_t epoch = ledger_.epoch_of(next_);
     position = std::max(published_, ledger_.start_of(epoch));
-    order::set_release(consumer->desk->skipping, epoch + 1);
+    consumer->skipping = epoch + 1;
   }
+  // What stands on the desk may be anything: it is written, and not read back.
+  order::set_release(consumer->desk->skipping, consumer->skipping);
   consumer->floor = consumer->bound = position;
-  consumer->skipping = order::load_skipping(*consumer->desk);
   consumer->paused = false;
   order::set_release(consumer->desk->released, position);
   order::set(board_.consumer(index).paused, 0);

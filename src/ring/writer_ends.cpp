@@ -164,13 +164,19 @@ bool RingWriter::drained() {
 }
 
 bool RingWriter::close() {
-  Lock lock(mutex_);
-  if (!drained()) return false;
-  closed_ = true;
-  if (outcome_ == StreamState::finished) {
-    order::store_state(board_.progress(), StreamState::finished);
+  std::vector<Eviction> evictions;
+  bool closes = false;
+  {
+    Lock lock(mutex_);
+    closes = drained();
+    closed_ = closed_ || closes;
+    if (closes && outcome_ == StreamState::finished) {
+      order::store_state(board_.progress(), StreamState::finished);
+    }
+    evictions = std::exchange(evictions_, {});
   }
-  return true;
+  tell_evicted(std::move(evictions));
+  return closes;
 }
 
 }  // namespace batchcast

@@ -67,6 +67,11 @@ void RingWriter::look_for_stall() {
   }
 }
 
+std::uint64_t RingWriter::samples_published() const {
+  Lock lock(mutex_);
+  return published_ - options_.start - left_out_;
+}
+
 WriterStatus RingWriter::status() const {
   WriterStatus status;
   Lock lock(mutex_);
@@ -102,6 +107,7 @@ WriterStatus RingWriter::status() const {
     row.leases_held = order::get(desk.leases_held);
     const bool stalled = stall_.tenant == consumer.tenant && stall_.reported_ns != stall_.since_ns;
     row.mirrors = consumer.mirrors;
+    row.fresh = consumer.fresh;
     row.state = consumer.observes                     ? "observing"
                 : consumer.mirrors && consumer.paused ? "resting"
                 : consumer.paused                     ? "paused"

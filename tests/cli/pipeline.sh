@@ -105,6 +105,25 @@ serve "$fashion" --stream fashion --epochs 1 --shard 3/4 --wait-for 1
 expect 0 '"samples":15000' consume fashion --batch-size 256 --json
 wait
 
+echo "-- cursors that no stream has, and one at the limit"
+far_cursors() {
+  serve "$@" --stream far --memory 1MiB
+  producer=$!
+  for cursor in 4611686018427387904 9223372036854774000 9223372036854775000 9223372036854775774 \
+    9223372036854775806 9223372036854775807; do
+    for how in "--pace lockstep" "--pace free" "--between-epochs let-go"; do
+      # shellcheck disable=SC2086
+      expect 3 "$cursor.*from 0 to 4611686018427387903" consume far --join at --cursor $cursor $how
+    done
+  done
+  expect 0 'receipts match' consume far --join at --cursor 4611686018427387903 --verify --epochs 2
+  expect 0 '"state":"running"' ls --json
+  kill -INT $producer && wait $producer
+  same "exit code of a producer that was asked for the impossible" 0 $?
+}
+far_cursors synthetic:16x16 --samples 1000
+far_cursors "$images" --recipe "$work/recipe.toml"
+
 echo "-- bad samples"
 cp -r "$work/images" "$work/broken"
 broken=$(find "$work/broken" -name '*.jpg' | sort | head -n 1)

@@ -146,6 +146,44 @@ TEST_CASE("writes into what is pinned do not become private", "[gpu]") {
   CHECK_FALSE(consumer.next().value().keeps_writes());
 }
 
+TEST_CASE("what could not be copied to the GPU's memory comes again", "[gpu]") {
+  const FakeSettings fake(settings);
+  Scene scene(Where::device);
+  ConsumerOptions options = scene.consumer(16);
+  options.access = Access::private_copy;
+  Consumer consumer(options);
+  REQUIRE(scene.publish(48) == 48);
+  const auto ready = [&] { return scene.producer().stats().rings.at(1).published == 48; };
+  REQUIRE(eventually(ready));
+  const bool first = GENERATE(true, false);
+  std::optional<Batch> before;
+  if (!first) before = consumer.next();
+  const std::uint64_t at = first ? 0 : 16;
+  for (int i = 0; i < 3; ++i) {
+    batchcast_fake_cuda_configure((std::string(settings) + " alloc_fails=1").c_str());
+    CHECK_THROWS_AS(consumer.next(), OutOfMemory);
+    CHECK(consumer.cursor() == at);
+  }
+  batchcast_fake_cuda_configure(settings);
+  SECTION("at the next call, whatever size is asked for by then") {
+    consumer.set_batch_size(8);
+    for (const std::uint64_t size : {16, 8}) {
+      const std::uint64_t position = consumer.cursor();
+      const std::optional<Batch> batch = consumer.next();
+      REQUIRE(batch);
+      CHECK(batch->position() == position);
+      CHECK(batch->size() == size);
+      CHECK(fault_of(*batch) == "");
+    }
+    CHECK(consumer.cursor() == at + 24);
+    CHECK(consumer.stats().leases_held == 0);
+  }
+  SECTION("unless the rest of the epoch is let go") {
+    consumer.leave_epoch();
+    CHECK(consumer.stats().leases_held == 0);
+  }
+}
+
 TEST_CASE("free pace on the GPU gets nothing torn", "[gpu]") {
   const FakeSettings fake(settings);
   Scene scene(Where::device);

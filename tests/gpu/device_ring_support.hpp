@@ -234,6 +234,7 @@ class DeviceTrainer final : public ReaderHost {
   bool producer_is_dead() noexcept override { return false; }
   std::string why_revoked() override { return "a test said so"; }
 
+  [[nodiscard]] Desk& desk() noexcept { return *desk_; }
   [[nodiscard]] BoardView board() const noexcept { return BoardView(board_.data()); }
   [[nodiscard]] Schema schema() const { return schema_from_json(board().schema_json()); }
   [[nodiscard]] std::uint64_t published() const noexcept {

@@ -181,6 +181,43 @@ TEST_CASE("free pace: demands, never gates, and misses what is gone") {
   }
 }
 
+TEST_CASE("free pace: the end of an epoch that was missed is told before the next one's samples") {
+  for (const OnMiss on_miss : {OnMiss::skip, OnMiss::error}) {
+    for (const bool leaves : {false, true}) {
+      HeapRing ring(10, epochs_of(0));
+      HeapConsumer fast(ring, joining(Join::rewind));
+      AdmitRequest request;
+      request.pace = Pace::free;
+      RingReader::Options options;
+      options.on_miss = on_miss;
+      HeapConsumer slow(ring, request, options);
+      ring.produce(2);
+      Run run;
+      REQUIRE(slow.reader->next(1, 0, run) == Next::batch);
+      CHECK(slow.reader->copied(run, std::vector<std::uint64_t>(1)));
+      // More epochs than the board remembers, so that it does not say any more how this one ended.
+      Run seen;
+      for (std::uint64_t epoch = 0; epoch <= limits::epochs_on_board; ++epoch) {
+        if (epoch != 0) REQUIRE(ring.produce(2) == 2);
+        ring.writer().end_epoch();
+        take_and_return(fast, 2);
+        REQUIRE(fast.reader->next(1, 0, seen) == Next::end_of_epoch);
+      }
+      REQUIRE(ring.produce(2) == 2);
+      if (on_miss == OnMiss::error) CHECK_THROWS_AS(slow.reader->next(1, 0, run), Missed);
+      if (leaves && on_miss == OnMiss::error) {
+        slow.reader->leave_epoch();
+      } else {
+        REQUIRE(slow.reader->next(1, 0, run) == Next::end_of_epoch);
+      }
+      CHECK(slow.reader->between_epochs());
+      CHECK(slow.reader->status().epochs_unknown == 1);
+      REQUIRE(slow.reader->next(1, 0, run) == Next::batch);
+      CHECK(run.epoch > limits::epochs_on_board - 10);
+    }
+  }
+}
+
 TEST_CASE("with free consumers only, the producer stays at most C ahead of the foremost") {
   HeapRing ring(10, epochs_of(1000));
   AdmitRequest request;
@@ -280,6 +317,18 @@ TEST_CASE("a desk that breaks the rules while the stream drains is told of as we
   CHECK(ring.produce(10) == 10);
   bad.desk().released = 11;
   CHECK(ring.writer().wait_drained(1'000));
+  CHECK(told == 1);
+}
+
+TEST_CASE("a desk that breaks the rules at the stream's very end is told of as well") {
+  auto options = epochs_of(10, 1);
+  int told = 0;
+  options.on_evicted = [&](std::uint64_t, const std::string&) { ++told; };
+  HeapRing ring(10, options);
+  HeapConsumer bad(ring, joining(Join::rewind));
+  CHECK(ring.produce(10) == 10);
+  bad.desk().released = 11;
+  CHECK(ring.writer().close());
   CHECK(told == 1);
 }
 

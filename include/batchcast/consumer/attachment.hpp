@@ -74,6 +74,8 @@ class Attachment final : public ReaderHost, public std::enable_shared_from_this<
   [[nodiscard]] bool has_next_epoch();
   [[nodiscard]] std::optional<Batch> newest(std::uint64_t samples_max);
   void leave_epoch() noexcept;
+  /// Position after the last sample that was handed out.
+  [[nodiscard]] std::uint64_t cursor() const noexcept;
   void check() const;
   void check_batch_size(std::uint64_t batch_size) const;
   void set_batch_size(std::uint64_t batch_size) noexcept;
@@ -130,6 +132,7 @@ class Attachment final : public ReaderHost, public std::enable_shared_from_this<
   /// From any thread: nobody looks at that batch any more, or it is a copy after all. After a write
   /// the last one in place gives the private memory back.
   void leave_place(BatchRecord& record) noexcept;
+  [[nodiscard]] Next next_run(std::uint64_t batch_size, int timeout_ms, Run& run);
   [[nodiscard]] BatchRecord& fresh_record();
   void recycle(BatchRecord& record) noexcept;
   [[nodiscard]] bool fill(BatchRecord& record, const Run& run);
@@ -184,6 +187,8 @@ class Attachment final : public ReaderHost, public std::enable_shared_from_this<
   std::unique_ptr<Delivery> delivery_;  ///< on a GPU or pinned; goes before the mappings do
   std::unique_ptr<RingReader> reader_;
   std::unique_ptr<Populator> populator_;
+  /// `lockstep`: a run that the reader gave and that is not handed out, since its copy failed.
+  std::optional<Run> undelivered_;
   double attach_seconds_ = 0;
   void* cuda_stream_ = nullptr;
 

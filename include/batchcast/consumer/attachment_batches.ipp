@@ -38,7 +38,7 @@ BATCHCAST_INLINE NextBatch Attachment::next(std::uint64_t batch_size, int timeou
   }
   for (;;) {
     Run run;
-    switch (reader_->next(batch_size, timeout_ms, run)) {
+    switch (next_run(batch_size, timeout_ms, run)) {
       case Next::timed_out:
         return {Outcome::timed_out, {}};
       case Next::end_of_epoch:
@@ -53,17 +53,34 @@ BATCHCAST_INLINE NextBatch Attachment::next(std::uint64_t batch_size, int timeou
         recycle(record);
         continue;
       }
-    } catch (...) {  // of a copy: nobody would ever drop that batch, and the stream would stand
-      if (record.leased) reader_->give_back(run.lease);
+    } catch (...) {  // of a copy: `undelivered_` has the run
       recycle(record);
       throw;
     }
+    undelivered_.reset();
     if (attach_seconds_ == 0) {
       attach_seconds_ = seconds_from_ns(now_ns() - started_ns_);
       populate_from(mappings_, run.position);
     }
     return {Outcome::batch, hand_out(record, run, fields_)};
   }
+}
+
+/// The run that could not be delivered the last time, whatever the batch size is now, or the next.
+BATCHCAST_INLINE Next Attachment::next_run(std::uint64_t batch_size, int timeout_ms, Run& run) {
+  if (undelivered_) {
+    check();
+    run = *undelivered_;
+    return Next::batch;
+  }
+  const Next next = reader_->next(batch_size, timeout_ms, run);
+  // At `free` pace the reader itself stays where it is until the copy is whole.
+  if (next == Next::batch && options_.pace == Pace::lockstep) undelivered_ = run;
+  return next;
+}
+
+BATCHCAST_INLINE std::uint64_t Attachment::cursor() const noexcept {
+  return undelivered_ ? undelivered_->position : reader_->position();
 }
 
 /// False if it was written over before its copy was whole.
@@ -161,6 +178,7 @@ BATCHCAST_INLINE bool Attachment::has_next_epoch() {
 
 BATCHCAST_INLINE void Attachment::leave_epoch() noexcept {
   if (in_forked_child() || reader_->between_epochs()) return;
+  if (undelivered_) reader_->give_back(std::exchange(undelivered_, std::nullopt)->lease);
   reader_->leave_epoch();
   pause_if_idle();
 }

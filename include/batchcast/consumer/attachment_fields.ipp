@@ -14,8 +14,7 @@
 namespace batchcast::detail {
 namespace attachment_fields {
 
-[[noreturn]] inline void refuse(const std::string& stream,
-                                                 const std::string& why) {
+[[noreturn]] inline void refuse(const std::string& stream, const std::string& why) {
   throw Refused("batchcast: the welcome of stream `" + stream + "` " + why);
 }
 

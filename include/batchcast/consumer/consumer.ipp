@@ -56,9 +56,7 @@ BATCHCAST_INLINE void Consumer::set_batch_size(std::uint64_t batch_size) {
   batch_size_ = batch_size;
 }
 
-BATCHCAST_INLINE std::uint64_t Consumer::cursor() const noexcept {
-  return attachment_->reader().position();
-}
+BATCHCAST_INLINE std::uint64_t Consumer::cursor() const noexcept { return attachment_->cursor(); }
 
 BATCHCAST_INLINE std::uint64_t Consumer::epoch() const noexcept {
   return attachment_->reader().epoch();

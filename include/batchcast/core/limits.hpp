@@ -32,6 +32,11 @@ inline constexpr std::uint64_t epochs_on_board = 4096;
 // Positions stay below 2^63, so that adding a capacity to one cannot overflow.
 inline constexpr std::uint64_t position_max = std::uint64_t{1} << 63;
 
+// Positions that a consumer may ask for, unless the ring holds them already, stay below 2^62. A
+// stream that jumps to one has as many again before its last: the end of its epoch, the epochs
+// after that and the ring's length, which are counted from there, do not come near 2^63.
+inline constexpr std::uint64_t cursor_limit = std::uint64_t{1} << 62;
+
 // One datagram of the door and one message of the control socket.
 inline constexpr std::size_t message_bytes_max = 64 * 1024;
 

@@ -14,7 +14,7 @@ BATCHCAST_INLINE void* process_symbol(const char* name) noexcept {
   return ::dlsym(RTLD_DEFAULT, name);
 }
 
-void keep_loaded(const void* code) noexcept {
+BATCHCAST_INLINE void keep_loaded(const void* code) noexcept {
   Dl_info where{};
   if (::dladdr(code, &where) == 0 || where.dli_fname == nullptr) return;
   static_cast<void>(::dlopen(where.dli_fname, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE));

@@ -51,7 +51,6 @@ inline constinit FaultState fault_state;
 
 namespace detail::fault_message {
 
-
 // From here on only what a signal handler may call.
 
 inline FaultSlot* slot_of(std::uintptr_t address) noexcept {
@@ -211,9 +210,8 @@ BATCHCAST_INLINE FaultRange::FaultRange(const std::byte* begin, std::uint64_t by
 BATCHCAST_INLINE FaultRange::~FaultRange() {
   if (slot_ < 0) return;
   const std::lock_guard lock(detail::fault_state.mutex);
-  detail::fault_message::change(
-      detail::fault_state.slots[static_cast<std::size_t>(slot_)], nullptr, 0, {},
-      nullptr);
+  detail::fault_message::change(detail::fault_state.slots[static_cast<std::size_t>(slot_)], nullptr,
+                                0, {}, nullptr);
 }
 
 BATCHCAST_INLINE FaultRange::FaultRange(FaultRange&& other) noexcept
@@ -227,8 +225,7 @@ BATCHCAST_INLINE void FaultRange::come_first() noexcept {
   if (!detail::fault_state.installed) return;
   // Of an earlier one the later knows, or nobody does any more.
   detail::Above is = detail::Above::known;
-  if (!detail::fault_state.above_is.compare_exchange_strong(
-          is, detail::Above::none) &&
+  if (!detail::fault_state.above_is.compare_exchange_strong(is, detail::Above::none) &&
       is == detail::Above::going_back) {
     return;
   }

@@ -118,6 +118,9 @@ class RingReader {
   [[nodiscard]] bool end_skip();
   void deliver(std::uint64_t size, Run& run);
   void miss(std::uint64_t oldest);
+  /// After a miss: whether the end of the epoch that was begun was among what was missed. Then it
+  /// is over, and what comes next belongs to a later one.
+  [[nodiscard]] bool missed_end() noexcept;
   void check_room(std::uint64_t end) const;  // with the mutex
   [[noreturn]] void throw_over(StreamState state) const;
   /// Until `published` reaches `wanted` or anything else changed. False once the deadline has

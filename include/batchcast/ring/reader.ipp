@@ -65,6 +65,7 @@ BATCHCAST_INLINE Next RingReader::next(std::uint64_t samples, int timeout_ms, Ru
   const std::uint64_t deadline_ns = detail::reader::deadline_after(timeout_ms);
   for (;;) {
     const StreamState state = order::load_state(board_.progress());  // before what it is the end of
+    if (!found_ && !between_ && missed_end()) return Next::end_of_epoch;
     if (skip_wanted_ ? !end_skip() : !found_ && !find_epoch()) {
       if (detail::reader::is_over(state) || producer_dead_) throw_over(state);
       if (!sleep(skip_wanted_ ? detail::reader::endless : position_ + 1, state, deadline_ns)) {
@@ -223,7 +224,7 @@ BATCHCAST_INLINE void RingReader::throw_complaint() {
 }
 
 BATCHCAST_INLINE void RingReader::leave_epoch() noexcept {
-  if (between_) return;
+  if (between_ || (!found_ && missed_end())) return;
   look_for_end();
   if (!epoch_end_) {
     std::lock_guard lock(mutex_);
@@ -286,7 +287,7 @@ BATCHCAST_INLINE void RingReader::miss(std::uint64_t oldest) {
   const std::uint64_t lost = target - position_;
   whole_ = false;
   if (samples_per_epoch_ == 0 && !epoch_end_) {
-    found_ = false;  // ends may have passed by unseen
+    found_ = false;  // its end may have passed by unseen: `missed_end` looks
   }
   {
     std::lock_guard lock(mutex_);
@@ -303,6 +304,17 @@ BATCHCAST_INLINE void RingReader::miss(std::uint64_t oldest) {
         std::to_string(target) +
         ". Give the stream more memory, choose pace `lockstep`, or on_miss `skip`.");
   }
+}
+
+BATCHCAST_INLINE bool RingReader::missed_end() noexcept {
+  const bool announced = order::load_announced(board_.progress()) > epoch_;
+  const auto end = announced_end(epoch_);
+  // Where it is announced and no longer on the board, as many epochs have passed as that holds.
+  const bool passed = announced && !(end && *end > position_);
+  found_ = !passed;
+  between_ = passed;
+  if (passed) order::count(desk_.epochs_unknown);
+  return passed;
 }
 
 BATCHCAST_INLINE void RingReader::throw_over(StreamState state) const {

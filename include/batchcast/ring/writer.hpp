@@ -84,6 +84,7 @@ struct ConsumerStatus {
   std::uint32_t batch_size = 0;
   Pace pace = Pace::lockstep;
   bool mirrors = false;  ///< no consumer, but what fills another ring
+  bool fresh = true;     ///< it had no batch before its last pause, and may begin before `position`
   std::string state;     ///< running, paused, skipping, stalled, observing; of mirrors also resting
   std::uint64_t position = 0;
   std::uint64_t lag = 0;  ///< samples published that it has not let go of yet
@@ -213,7 +214,12 @@ class RingWriter {
   /// nobody is attached, and epochs have one length. Nothing once the stream is over.
   void restart_at(std::uint64_t position, std::uint64_t epoch, std::uint64_t epoch_start);
 
+  /// Why nobody new is let in, whatever they ask for: the stream is over, or every place is taken.
+  [[nodiscard]] std::optional<NotAdmitted> refusal_of_newcomers() const;
+
   [[nodiscard]] WriterStatus status() const;
+  /// How many samples were published: what was jumped over is not among them.
+  [[nodiscard]] std::uint64_t samples_published() const;
   [[nodiscard]] std::uint64_t samples_per_epoch() const noexcept {
     return options_.samples_per_epoch;
   }
@@ -228,6 +234,7 @@ class RingWriter {
     bool paused = false;
     bool observes = false;  ///< paused for good
     bool mirrors = false;
+    bool fresh = true;        ///< it had no batch when it last paused
     std::uint64_t floor = 0;  ///< the last `released` accepted from its desk
     std::uint64_t bound = 0;  ///< it may always have let go of this much
     std::uint64_t skipping = 0;
@@ -279,7 +286,11 @@ class RingWriter {
   [[nodiscard]] Reach reach_from(std::uint64_t at_least) const noexcept;
   [[nodiscard]] std::optional<std::uint64_t> place(Join join, std::uint64_t cursor, Reach reach,
                                                    std::string& why_not);
+  /// Empty if a consumer may begin at `cursor`.
+  [[nodiscard]] std::string why_not_at(std::uint64_t cursor, std::uint64_t oldest) const;
   [[nodiscard]] std::optional<NotAdmitted> refusal_if_over() const;
+  /// The first entry of the board that nobody has, or why nobody may have one.
+  [[nodiscard]] std::variant<std::uint32_t, NotAdmitted> free_entry() const;
   void drop(std::size_t at) noexcept;
   void evict_at(std::size_t at, std::string reason);
   [[nodiscard]] Attached* find(std::uint32_t index, std::uint64_t tenant) noexcept;
@@ -307,6 +318,7 @@ class RingWriter {
   std::uint64_t limit_ = 0;  ///< below it positions may be handed out; 0: look again
   std::uint64_t demand_base_;
   std::uint64_t valid_from_ = 0;
+  std::uint64_t left_out_ = 0;  ///< samples jumped over
   std::uint64_t stream_end_;
   std::uint64_t next_tenant_;
   std::uint32_t trainers_elsewhere_ = 0;

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#include <batchcast/batchcast.hpp>
+#include <batchcast/core/limits.hpp>
+
+#include "catch.hpp"
+#include "temporary_folder.hpp"
+
+#include <chrono>
+#include <string>
+#include <thread>
+#include <utility>
+
+using namespace batchcast;
+
+namespace {
+
+using Directory = batchcast::testing::TemporaryFolder;
+
+ProducerOptions serving(const Directory& directory, const std::string& stream) {
+  return {.stream = stream,
+          .schema = {{"value", DType::u64}},
+          .memory = 64 << 10,
+          .samples_per_epoch = 1'000,
+          .linger_ms = 0,
+          .directory = directory.path()};
+}
+
+ConsumerOptions taking(const Directory& directory, const std::string& stream) {
+  ConsumerOptions options;
+  options.stream = stream;
+  options.batch_size = 8;
+  options.connect_timeout_ms = 5'000;
+  options.directory = directory.path();
+  return options;
+}
+
+}  // namespace
+
+TEST_CASE("a producer that takes over another one's stream ends its own in order") {
+  const Directory directory;
+  Producer producer(serving(directory, "old"));
+  Consumer old(taking(directory, "old"));
+  producer = Producer(serving(directory, "new"));
+  CHECK(producer.stream() == "new");
+  CHECK_THROWS_AS(old.try_next(5'000), Stopped);
+  const Consumer consumer(taking(directory, "new"));
+  Producer& same = producer;
+  producer = std::move(same);
+  CHECK(producer.stats().state == "starting");
+}
+
+TEST_CASE("a far cursor is no sample that was made") {
+  const Directory directory;
+  Producer producer(serving(directory, "far"));
+  ConsumerOptions options = taking(directory, "far");
+  options.join = Join::at;
+  options.cursor = limits::cursor_limit - 1;
+  Consumer consumer(options);
+  for (int i = 0; i < 30; ++i) {
+    if (auto loan = producer.try_loan(8, 100)) loan->publish();
+    static_cast<void>(consumer.try_next(0));
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    const double rate = producer.stats().samples_per_second;
+    REQUIRE(rate < 1e9);
+    if (rate > 0) break;
+  }
+  CHECK(producer.stats().published >= limits::cursor_limit);
+  CHECK(producer.stats().samples_per_second > 0);
+}
+
+TEST_CASE("cursors that no stream has are refused, and the producer goes on") {
+  const Directory directory;
+  Producer producer(serving(directory, "s"));
+  for (const std::uint64_t cursor :
+       {limits::cursor_limit, limits::position_max - 1, limits::position_max - 808,
+        limits::position_max - 1'808, limits::position_max, ~std::uint64_t{0}}) {
+    for (const bool lets_go : {false, true}) {
+      ConsumerOptions options = taking(directory, "s");
+      options.join = Join::at;
+      options.cursor = cursor;
+      options.between_epochs = lets_go ? BetweenEpochs::let_go : BetweenEpochs::hold;
+      INFO(cursor);
+      CHECK_THROWS_AS(Consumer(options).try_next(0), Refused);
+    }
+  }
+  Consumer consumer(taking(directory, "s"));
+  if (auto loan = producer.loan(8)) loan->publish();
+  CHECK(consumer.try_next(5'000).batch.position() == 0);
+}
