@@ -69,6 +69,10 @@ std::string Consumer::recipe_json() const {
 
 bool Consumer::pure() const noexcept { return attachment_->board().head().pure != 0; }
 
+std::string Consumer::identity() const {
+  return detail::text_of(attachment_->board().head().identity);
+}
+
 std::uint64_t Consumer::samples_per_epoch() const noexcept {
   return attachment_->board().head().samples_per_epoch;
 }

@@ -71,11 +71,13 @@ void take_descriptors(msghdr& header, std::vector<FileDescriptor>& descriptors) 
 
 }  // namespace
 
-DoorConnection::DoorConnection(FileDescriptor socket) noexcept : socket_(std::move(socket)) {}
+DoorConnection::DoorConnection(FileDescriptor socket, std::size_t receives_max) noexcept
+    : socket_(std::move(socket)),
+      receives_max_(std::min(receives_max, limits::producer_record_bytes_max)) {}
 
 DoorSend DoorConnection::send(std::string_view text, std::span<const int> descriptors,
                               int timeout_ms) {
-  if (text.size() > limits::message_bytes_max || descriptors.size() > descriptors_limit) {
+  if (text.size() > limits::producer_record_bytes_max || descriptors.size() > descriptors_limit) {
     throw InvalidArgument("batchcast: a message of " + std::to_string(text.size()) + " bytes and " +
                           std::to_string(descriptors.size()) +
                           " descriptors does not fit through the door");
@@ -108,11 +110,12 @@ DoorRead DoorConnection::receive(DoorMessage& message, std::size_t descriptors_m
                                  int timeout_ms) {
   const Deadline deadline(timeout_ms);
   bool reset = false;
+  std::array<char, limits::producer_record_bytes_max> bytes_read;  // NOLINT: the kernel fills it
   while (true) {
     message.descriptors.clear();
-    message.text.resize(limits::message_bytes_max);
-    alignas(cmsghdr) ControlBuffer control{};
-    iovec body{message.text.data(), message.text.size()};
+    message.text.clear();
+    alignas(cmsghdr) ControlBuffer control;  // NOLINT: the kernel fills it
+    iovec body{bytes_read.data(), receives_max_};
     msghdr header{};
     header.msg_iov = &body;
     header.msg_iovlen = 1;
@@ -124,7 +127,6 @@ DoorRead DoorConnection::receive(DoorMessage& message, std::size_t descriptors_m
     const ssize_t bytes = ::recvmsg(socket_.get(), &header, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
     if (bytes < 0) {
       const int error = errno;
-      message.text.clear();
       if (error == EINTR) continue;
       // The other side left without reading all that we said. What it said itself comes after this.
       if (error == ECONNRESET && !std::exchange(reset, true)) continue;
@@ -134,7 +136,6 @@ DoorRead DoorConnection::receive(DoorMessage& message, std::size_t descriptors_m
       continue;
     }
     take_descriptors(header, message.descriptors);
-    message.text.resize(static_cast<std::size_t>(bytes));
     message.descriptors_lost = (header.msg_flags & MSG_CTRUNC) != 0;
     if ((header.msg_flags & MSG_TRUNC) != 0) {
       message = {};
@@ -144,6 +145,7 @@ DoorRead DoorConnection::receive(DoorMessage& message, std::size_t descriptors_m
       message = {};
       return DoorRead::closed;
     }
+    message.text.assign(bytes_read.data(), static_cast<std::size_t>(bytes));
     return DoorRead::message;
   }
 }
@@ -153,6 +155,11 @@ DoorRead DoorConnection::ask(std::string_view text, std::span<const int> descrip
   const Deadline deadline(timeout_ms);
   if (send(text, descriptors, timeout_ms) == DoorSend::timed_out) return DoorRead::timed_out;
   return receive(answer, descriptors_max, deadline.left_ms());
+}
+
+bool DoorConnection::is_left() const noexcept {
+  pollfd entry{socket_.get(), POLLRDHUP, 0};
+  return ::poll(&entry, 1, 0) > 0 && (entry.revents & (POLLRDHUP | POLLHUP)) != 0;
 }
 
 void DoorConnection::shutdown() noexcept {
@@ -204,7 +211,7 @@ DoorListener::Outcome DoorListener::accept(DoorConnection& connection) {
   while (true) {
     FileDescriptor socket(::accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (socket) {
-      connection = DoorConnection(std::move(socket));
+      connection = DoorConnection(std::move(socket), limits::consumer_record_bytes_max);
       return Outcome::accepted;
     }
     if (errno == EAGAIN) return Outcome::none;

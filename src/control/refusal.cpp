@@ -23,6 +23,7 @@ void throw_refused(const Refusal& refusal) {
     case RefusalKind::cursor_gone:
     case RefusalKind::placement:
     case RefusalKind::busy:
+    case RefusalKind::group:
       break;
   }
   throw Refused(refusal.text);
