@@ -3,33 +3,24 @@
 #include <batchcast/checkpoint.hpp>
 
 #include <batchcast/core/error.hpp>
+#include <batchcast/core/identity.hpp>
 #include <batchcast/core/schema.hpp>
 
-#include "start_difference.hpp"
-
-#include <nlohmann/json.hpp>
-
-#include <algorithm>
+#include <string_view>
 #include <utility>
-#include <vector>
 
 namespace batchcast {
 namespace {
 
-using Json = nlohmann::json;
-
-constexpr std::size_t lines_max = 12;
-
-/// What a board says of a recipe for people to read, or of how long the stream goes on, is no part
-/// of what its samples are.
-Json what_makes_samples(const std::string& recipe_json) {
-  Json recipe = Json::parse(recipe_json, nullptr, false);
-  if (!recipe.is_object()) return recipe;
-  for (const char* key : {"identity", "on_bad_sample", "epochs"}) recipe.erase(key);
-  if (const auto source = recipe.find("source"); source != recipe.end() && source->is_object()) {
-    for (const char* key : {"location", "directory"}) source->erase(key);
-  }
-  return recipe;
+/// How long a stream goes on is no part of what its samples are.
+std::string without_epochs(std::string recipe_json) {
+  constexpr std::string_view key = R"("epochs":)";
+  const std::size_t at = recipe_json.find(key);
+  if (at == std::string::npos) return recipe_json;
+  std::size_t end = recipe_json.find_first_not_of("0123456789", at + key.size());
+  if (end == std::string::npos || end == at + key.size()) return recipe_json;
+  if (recipe_json[end] == ',') ++end;
+  return recipe_json.erase(at, end - at);
 }
 
 std::string in_words(const Checkpoint& checkpoint) {
@@ -51,7 +42,8 @@ Checkpoint checkpoint_of(const Consumer& consumer, std::string stream) {
           .stream = std::move(stream),
           .recipe_json = consumer.pure() ? consumer.recipe_json() : std::string(),
           .schema_json = schema_to_json(consumer.schema()),
-          .samples_per_epoch = consumer.samples_per_epoch()};
+          .samples_per_epoch = consumer.samples_per_epoch(),
+          .identity = consumer.pure() ? consumer.identity() : std::string()};
 }
 
 void check_same_samples(const Checkpoint& saved, const Checkpoint& served) {
@@ -68,15 +60,19 @@ void check_same_samples(const Checkpoint& saved, const Checkpoint& served) {
            "neither that nor the one that is served now is pure, to be known by a recipe; it was " +
                in_words(saved) + ", and is " + in_words(served) + ".");
   }
-  const std::vector<std::string> lines = detail::recipe_differences(
-      what_makes_samples(served.recipe_json), what_makes_samples(saved.recipe_json));
-  if (lines.empty()) return;
-  std::string text = "`" + served.stream + "` has another recipe now:";
-  for (std::size_t i = 0; i < std::min(lines.size(), lines_max); ++i) text += "\n  " + lines[i];
-  if (lines.size() > lines_max) {
-    text += "\n  … and " + std::to_string(lines.size() - lines_max) + " more";
+  // A checkpoint of an earlier version has it in its recipe, or nowhere.
+  const std::string identity =
+      saved.identity.empty() ? detail::identity_in(saved.recipe_json) : saved.identity;
+  const bool known = !identity.empty() && !served.identity.empty();
+  if (known ? identity == served.identity
+            : without_epochs(saved.recipe_json) == without_epochs(served.recipe_json)) {
+    return;
   }
-  refuse(saved, text);
+  refuse(saved, "`" + served.stream + "` has another recipe now" +
+                    (known ? ": its identity is " + served.identity + ", and the checkpoint's is " +
+                                 identity
+                           : std::string()) +
+                    ". `batchcast recipe --diff A B` shows in what two recipes differ.");
 }
 
 }  // namespace batchcast

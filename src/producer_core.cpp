@@ -103,18 +103,11 @@ bool ProducerCore::make_segments(const MemoryChoice& choice) {
 void ProducerCore::make_board() {
   std::vector<FieldEntry> entries;
   for (std::size_t i = 0; i < all_fields_.size(); ++i) {
-    FieldEntry entry{};
-    entry.capacity = plan_.fields[i].capacity;
-    entry.stride_bytes = plan_.fields[i].stride_bytes;
-    entry.sample_bytes = plan_.fields[i].sample_bytes;
-    entry.segment_bytes = plan_.fields[i].segment_bytes();
-    entry.dtype = static_cast<std::uint32_t>(all_fields_[i].dtype);
-    entries.push_back(entry);
+    entries.push_back(field_entry(all_fields_[i], plan_.fields[i]));
   }
-  const std::string schema = schema_to_json(options_.schema);
   BoardSpec spec;
-  spec.schema_json = schema;
   spec.recipe_json = options_.recipe_json;
+  spec.identity = options_.identity;
   spec.fields = entries;
   spec.capacity = plan_.capacity;
   spec.samples_per_epoch = options_.samples_per_epoch;

@@ -84,6 +84,12 @@ std::optional<Refusal> ProducerCore::refusal_of_size(std::uint64_t batch_size,
 
 AdmissionReply ProducerCore::admit(const Hello& hello, const PeerIdentity& peer) {
   const std::string stream = "batchcast: stream `" + options_.stream + "`: ";
+  if (hello.world != 0) {
+    return Refusal{RefusalKind::group,
+                   stream + "its producer serves no groups of ranks yet (rank " +
+                       std::to_string(hello.rank) + " of " + std::to_string(hello.world) +
+                       " asked). Attach each rank as a consumer of its own, without a group"};
+  }
   const auto found = ring_at(hello.placement);
   if (!found) return not_served_at(hello.placement);
   FurtherRing* const ring = *found;

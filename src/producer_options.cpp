@@ -3,7 +3,9 @@
 #include "producer_core.hpp"
 
 #include <batchcast/core/error.hpp>
+#include <batchcast/core/identity.hpp>
 #include <batchcast/core/nearest_name.hpp>
+#include <batchcast/data/fingerprint.hpp>
 
 #include <algorithm>
 
@@ -92,10 +94,29 @@ void check_places(const ProducerOptions& options) {
   }
 }
 
+void settle_identity(ProducerOptions& options) {
+  if (!options.identity.empty()) {
+    if (!options.pure) {
+      throw InvalidArgument(
+          "batchcast: an identity is of a stream whose recipe determines every byte. Leave it out, "
+          "or set `pure`.");
+    }
+    if (is_none(identity_from(options.identity))) {
+      throw InvalidArgument("batchcast: the identity `" + options.identity +
+                            "` is not 32 hexadecimal digits, of which one is not 0.");
+    }
+    return;
+  }
+  if (!options.pure || options.recipe_json.empty()) return;
+  options.identity = identity_in(options.recipe_json);
+  if (options.identity.empty()) options.identity = fingerprint_of(options.recipe_json).to_hex();
+}
+
 }  // namespace
 
 ProducerOptions checked(ProducerOptions options) {
   check_stream_name(options.stream);
+  settle_identity(options);
   check_schema(options.schema);
   check_consumers(options);
   check_stall_timeout(options);

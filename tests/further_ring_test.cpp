@@ -80,7 +80,7 @@ class FakeRing final : public detail::FurtherRing {
   static constexpr std::size_t bytes = 1 << 20;
 
   [[nodiscard]] Board board(const ProducerOptions& options) {
-    const std::vector<FieldEntry> fields(2, FieldEntry{samples, 8, 8, 4096, 0, {}});
+    const std::vector<FieldEntry> fields(2, FieldEntry{samples, 8, 8, 4096, 0, 0, {}, {}, {}});
     BoardSpec spec;
     spec.fields = fields;
     spec.capacity = samples;

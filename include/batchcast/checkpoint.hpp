@@ -17,12 +17,14 @@ struct Checkpoint {
   std::string recipe_json = {};  ///< of a pure stream; empty otherwise
   std::string schema_json = {};
   std::uint64_t samples_per_epoch = 0;
+  /// Of a pure stream; empty in checkpoints of versions before it was kept.
+  std::string identity = {};
 };
 
 [[nodiscard]] Checkpoint checkpoint_of(const Consumer& consumer, std::string stream);
 
-/// Throws RecipeMismatch, with what differs, unless the stream that is served now has the same
-/// sample at each position as the one that `saved` is of. A stream of the same recipe may have
+/// Throws RecipeMismatch unless the stream that is served now has the same sample at each position
+/// as the one that `saved` is of, which its identity says. A stream of the same identity may have
 /// another name; one that is not pure is known by its name, fields and epoch length alone.
 void check_same_samples(const Checkpoint& saved, const Checkpoint& served);
 

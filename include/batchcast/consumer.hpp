@@ -157,6 +157,9 @@ class Consumer {
   [[nodiscard]] std::string recipe_json() const;
   /// Whether that recipe determines every byte of the samples.
   [[nodiscard]] bool pure() const noexcept;
+  /// 32 hexadecimal digits that a pure stream has in common only with those that have the same
+  /// sample at each position; empty without one.
+  [[nodiscard]] std::string identity() const;
   /// N, or 0 where it is not known beforehand.
   [[nodiscard]] std::uint64_t samples_per_epoch() const noexcept;
   /// Samples that the ring spans: no batch can be larger.

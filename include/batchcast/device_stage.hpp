@@ -80,6 +80,10 @@ class DeviceStage {
   [[nodiscard]] virtual DevicePlan plan(const Schema& host) const = 0;
   /// The recipe that stands on the device ring's board, given the host ring's.
   [[nodiscard]] virtual std::string recipe_json(const std::string& host_recipe_json) const = 0;
+  /// The identity of what it makes (ProducerOptions::identity), given the host ring's; empty: none.
+  [[nodiscard]] virtual std::string identity(const std::string& /*host_identity*/) const {
+    return {};
+  }
   /// Whether recipe and position determine every byte that it makes.
   [[nodiscard]] virtual bool pure() const noexcept = 0;
   /// For one GPU, whose primary context is current. `samples_max`: of a run, at most;

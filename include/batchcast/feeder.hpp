@@ -20,6 +20,7 @@ namespace batchcast {
   options.schema = maker.schema();
   options.samples_per_epoch = maker.samples_per_epoch();
   options.recipe_json = maker.recipe_json();
+  options.identity = maker.identity().to_hex();
   options.pure = true;
   return options;
 }

@@ -57,6 +57,9 @@ struct ProducerOptions {
   /// JSON of whatever determines the samples; `pure` says that it determines every byte.
   std::string recipe_json = {};
   bool pure = false;
+  /// Of a pure stream: 32 hexadecimal digits that two streams have in common only if they have the
+  /// same sample at each position. Empty: the one in the recipe, else a fingerprint of its text.
+  std::string identity = {};
   /// Users besides this one who may attach.
   std::vector<std::uint32_t> allow_uids = {};
   /// Where the stream's files go, instead of the usual place.

@@ -17,12 +17,33 @@
 #include <deque>
 #include <mutex>
 #include <nlohmann/json.hpp>
+#include <string_view>
 #include <utility>
 
 namespace batchcast {
 namespace {
 
 constexpr std::size_t waiting_max = 64;
+
+/// Seen before it is parsed: what is nested deep costs a parser far more than its length.
+bool nests_deeper(std::string_view json, std::size_t depth_max) noexcept {
+  std::size_t depth = 0;
+  bool in_string = false;
+  for (std::size_t i = 0; i < json.size(); ++i) {
+    const char c = json[i];
+    if (in_string) {
+      if (c == '\\') ++i;
+      in_string = c != '"';
+    } else if (c == '"') {
+      in_string = true;
+    } else if (c == '[' || c == '{') {
+      if (++depth > depth_max) return true;
+    } else if ((c == ']' || c == '}') && depth > 0) {
+      --depth;
+    }
+  }
+  return false;
+}
 
 }  // namespace
 
@@ -113,6 +134,10 @@ class ControlServer::Impl {
     if (command.size() > limits::message_bytes_max) {
       return error_answer("a command takes at most " + std::to_string(limits::message_bytes_max) +
                           " bytes; this one took " + std::to_string(command.size()));
+    }
+    if (nests_deeper(command, limits::message_depth_max)) {
+      return error_answer("a command is nested at most " +
+                          std::to_string(limits::message_depth_max) + " deep");
     }
     try {
       if (!nlohmann::json::parse(command, nullptr, false).is_object()) {

@@ -2,6 +2,7 @@
 // Copyright 2026 the batchcast authors
 #include "control/door_listener.hpp"
 
+#include <batchcast/core/limits.hpp>
 #include <batchcast/join/unix_socket.hpp>
 
 #include <sys/socket.h>
@@ -26,7 +27,7 @@ DoorListener::Outcome DoorListener::accept(DoorConnection& connection) {
   while (true) {
     FileDescriptor socket(::accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (socket) {
-      connection = DoorConnection(std::move(socket));
+      connection = DoorConnection(std::move(socket), limits::consumer_record_bytes_max);
       return Outcome::accepted;
     }
     if (errno == EAGAIN) return Outcome::none;

@@ -3,37 +3,40 @@
 
 // What the doorkeeper says and hears.
 
+#include <batchcast/core/clock.hpp>
 #include <batchcast/core/error.hpp>
 
 #include "control/doorkeeper_impl.hpp"
 #include "control/report.hpp"
 
-#include <poll.h>
-
 namespace batchcast {
 namespace {
 
-constexpr std::uint64_t pidfd_token(std::uint64_t id) { return 2 * id + 1; }
 // A killed process closes its sockets a moment before its pidfd says so.
-constexpr int death_follows_ms = 2;
+constexpr std::uint64_t death_follows_ns = 2'000'000;
 
 template <class... F>
 struct Overloaded : F... {
   using F::operator()...;
 };
 
-bool dies_within(const FileDescriptor& pidfd, int timeout_ms) noexcept {
-  pollfd entry{pidfd.get(), POLLIN, 0};
-  return ::poll(&entry, 1, timeout_ms) > 0;
-}
-
 }  // namespace
 
 void Doorkeeper::Impl::hear_hello(Visitor& visitor) {
+  DoorMessage message;
+  DoorRead read = DoorRead::closed;
+  try {
+    read = visitor.connection.receive(message, 1);
+  } catch (const SystemError& error) {
+    warn(std::string("a hello could not be received: ") + error.what());
+  }
+  take_hello(visitor, read, message);
+}
+
+void Doorkeeper::Impl::take_hello(Visitor& visitor, DoorRead read, DoorMessage& message) {
   const std::uint64_t id = visitor.id;
   try {
-    DoorMessage message;
-    switch (visitor.connection.receive(message, 1)) {
+    switch (read) {
       case DoorRead::timed_out:
         return;
       case DoorRead::closed:
@@ -41,12 +44,16 @@ void Doorkeeper::Impl::hear_hello(Visitor& visitor) {
       case DoorRead::oversized:
         return refuse(id, {RefusalKind::bad_hello,
                            "batchcast: the hello cannot be read: it takes more than " +
-                               std::to_string(limits::message_bytes_max) + " bytes"});
+                               std::to_string(limits::consumer_record_bytes_max) + " bytes"});
       case DoorRead::message:
         break;
     }
     auto hello = decode_hello(message.text, options_.layout_version);
-    if (const auto* refusal = std::get_if<Refusal>(&hello)) return refuse(id, *refusal);
+    if (const auto* refusal = std::get_if<Refusal>(&hello)) {
+      return refuse(id, *refusal, message.text);
+    }
+    // A place is made for nobody who has gone again.
+    if (visitor.connection.is_left()) return close(visitors_.take(id));
     if (const auto refusal = identify(visitor, message)) return refuse(id, *refusal);
     admit(visitor, std::get<Hello>(hello));
   } catch (const std::exception& error) {
@@ -78,19 +85,19 @@ std::optional<Refusal> Doorkeeper::Impl::identify(Visitor& visitor, DoorMessage&
 
 void Doorkeeper::Impl::admit(Visitor& visitor, const Hello& hello) {
   // Watched first: once admitted, nothing may fail any more without `left` being called.
-  watch(visitor.peer.pidfd.get(), pidfd_token(visitor.id));
+  watch(deaths_, visitor.peer.pidfd.get(), visitor.id);
   AdmissionReply reply = events_.admit(hello, visitor.peer);
   if (const auto* refusal = std::get_if<Refusal>(&reply)) return refuse(visitor.id, *refusal);
   const auto& admission = std::get<Admission>(reply);
   visitors_.admitted(visitor, admission.key);
   if (visitor.connection.send(encode(admission.welcome), admission.descriptors) != DoorSend::sent) {
-    lose(visitor.id, Leaving::closed);
+    lose_closed(visitor);
   }
 }
 
-void Doorkeeper::Impl::refuse(std::uint64_t id, const Refusal& refusal) {
+void Doorkeeper::Impl::refuse(std::uint64_t id, const Refusal& refusal, std::string_view hello) {
   Visitor visitor = visitors_.take(id);
-  say(visitor, encode(refusal));
+  say(visitor, encode_answer(hello, refusal));
   close(std::move(visitor));
 }
 
@@ -103,10 +110,11 @@ void Doorkeeper::Impl::hear_consumer(Visitor& visitor) {
       case DoorRead::timed_out:
         return;
       case DoorRead::closed:
-        return lose(id, Leaving::closed);
+        return lose_closed(visitor);
       case DoorRead::oversized:
         return misbehaved(
-            visitor, "a message above " + std::to_string(limits::message_bytes_max) + " bytes");
+            visitor,
+            "a message above " + std::to_string(limits::consumer_record_bytes_max) + " bytes");
       case DoorRead::message:
         break;
     }
@@ -127,7 +135,7 @@ void Doorkeeper::Impl::hear_consumer(Visitor& visitor) {
 void Doorkeeper::Impl::rejoin(Visitor& visitor, const Rejoin& request) {
   const auto reply = events_.rejoin(*visitor.key, request);
   const std::string text = std::visit([](const auto& answer) { return encode(answer); }, reply);
-  if (visitor.connection.send(text) != DoorSend::sent) lose(visitor.id, Leaving::closed);
+  if (visitor.connection.send(text) != DoorSend::sent) lose_closed(visitor);
 }
 
 void Doorkeeper::Impl::misbehaved(Visitor& visitor, const std::string& what) {
@@ -139,15 +147,29 @@ void Doorkeeper::Impl::misbehaved(Visitor& visitor, const std::string& what) {
 void Doorkeeper::Impl::lose(std::uint64_t id, Leaving how) {
   Visitor visitor = visitors_.take(id);
   const auto key = visitor.key;
-  if (key && how == Leaving::closed && dies_within(visitor.peer.pidfd, death_follows_ms)) {
-    how = Leaving::died;
-  }
   close(std::move(visitor));
   if (!key) return;
   try {
     events_.left(*key, how);
   } catch (const std::exception& error) {
     warn(std::string("a consumer's leaving was not taken well: ") + error.what());
+  }
+}
+
+// Nobody is kept waiting for that moment: if it died, its pidfd says so before it is over.
+void Doorkeeper::Impl::lose_closed(Visitor& visitor) {
+  if (is_dead(visitor.peer.pidfd)) return lose(visitor.id, Leaving::died);
+  forget(epoll_, visitor.connection.native_handle());
+  if (!std::exchange(visitor.closed, true)) {
+    closed_.push_back({visitor.id, now_ns() + death_follows_ns});
+  }
+}
+
+void Doorkeeper::Impl::lose_those_due(std::uint64_t now) {
+  while (!closed_.empty() && closed_.front().due_ns <= now) {
+    const std::uint64_t id = closed_.front().id;
+    closed_.pop_front();
+    if (visitors_.find(id)) lose(id, Leaving::closed);
   }
 }
 
@@ -183,8 +205,8 @@ void Doorkeeper::Impl::close(Visitor visitor) noexcept {
     }
   } catch (const std::exception&) {
   }
-  forget(visitor.connection.native_handle());
-  if (visitor.peer.pidfd) forget(visitor.peer.pidfd.get());
+  forget(epoll_, visitor.connection.native_handle());
+  if (visitor.peer.pidfd) forget(deaths_, visitor.peer.pidfd.get());
   visitor.connection.shutdown();
 }
 

@@ -23,13 +23,16 @@ namespace {
 constexpr std::uint64_t ms = 1'000'000;
 constexpr std::uint64_t look_every_ns = 500 * ms;
 constexpr std::uint64_t rest_when_exhausted_ns = 100 * ms;
-// So that a storm of connections does not keep a death from being seen.
-constexpr int accepts_at_once = 32;
+// So that a storm of connections or of what they say does not keep a death from being seen.
+constexpr int accepts_at_once = 16;
+constexpr std::size_t visitors_at_once = 16;
 
-// Events carry the visitor's id twice, plus one for its pidfd; ids begin at 1.
+// Events carry the visitor's id, which begin at 1, after these three.
 constexpr std::uint64_t listener_token = 0;
 constexpr std::uint64_t wake_token = 1;
-constexpr std::uint64_t connection_token(std::uint64_t id) { return 2 * id; }
+constexpr std::uint64_t deaths_token = 2;
+constexpr std::uint64_t tokens_besides = 2;
+constexpr std::uint64_t connection_token(std::uint64_t id) { return id + tokens_besides; }
 
 const Refusal too_crowded{RefusalKind::busy,
                           "batchcast: too many connections at the producer's door; try again"};
@@ -62,9 +65,11 @@ Doorkeeper::Impl::Impl(StreamDirectory& directory, DoorEvents& events, Options o
       events_(events),
       options_(std::move(options)),
       owner_pid_(::getpid()),
-      epoll_(::epoll_create1(EPOLL_CLOEXEC)) {
-  if (!epoll_) throw SystemError("batchcast: cannot watch the door", errno);
-  watch(wake_.get(), wake_token);
+      epoll_(::epoll_create1(EPOLL_CLOEXEC)),
+      deaths_(::epoll_create1(EPOLL_CLOEXEC)) {
+  if (!epoll_ || !deaths_) throw SystemError("batchcast: cannot watch the door", errno);
+  watch(epoll_, wake_.get(), wake_token);
+  watch(epoll_, deaths_.get(), deaths_token);
   open_door();
   next_look_ns_ = now_ns() + look_every_ns;
   thread_ = start_thread("bc-door", [this] { run(); });
@@ -87,9 +92,12 @@ void Doorkeeper::Impl::stop() noexcept {
   close_door();
 }
 
+// A turn: all deaths, then one datagram of each of a few visitors. Those that are ready take turns,
+// as the kernel queues them.
 void Doorkeeper::Impl::run() {
-  std::array<epoll_event, 64> ready;
+  std::array<epoll_event, visitors_at_once> ready;
   while (!stopping_.load()) {
+    see_deaths();
     const int count =
         ::epoll_wait(epoll_.get(), ready.data(), static_cast<int>(ready.size()), wait_ms(now_ns()));
     for (int i = 0; i < count && !stopping_.load(); ++i) {
@@ -99,16 +107,28 @@ void Doorkeeper::Impl::run() {
   }
 }
 
+void Doorkeeper::Impl::see_deaths() {
+  std::array<epoll_event, 64> dead;
+  int count = 0;
+  do {
+    count = ::epoll_wait(deaths_.get(), dead.data(), static_cast<int>(dead.size()), 0);
+    for (int i = 0; i < count; ++i) {
+      const std::uint64_t id = dead[static_cast<std::size_t>(i)].data.u64;
+      if (visitors_.find(id)) lose(id, Leaving::died);
+    }
+  } while (count == static_cast<int>(dead.size()));
+}
+
 void Doorkeeper::Impl::handle(std::uint64_t token) {
   if (token == listener_token) {
     accept_all();
   } else if (token == wake_token) {
     wake_.clear();
     evict_queued();
-  } else if (Visitor* visitor = visitors_.find(token / 2)) {
-    if (token % 2 == 1) {
-      lose(visitor->id, Leaving::died);
-    } else if (visitor->key) {
+  } else if (token == deaths_token) {
+    see_deaths();
+  } else if (Visitor* visitor = visitors_.find(token - tokens_besides)) {
+    if (visitor->key) {
       hear_consumer(*visitor);
     } else {
       hear_hello(*visitor);
@@ -119,10 +139,12 @@ void Doorkeeper::Impl::handle(std::uint64_t token) {
 int Doorkeeper::Impl::wait_ms(std::uint64_t now) const noexcept {
   std::uint64_t due = std::min(next_tick_ns_, next_look_ns_);
   if (!listening_) due = std::min(due, listen_again_ns_);
+  if (!closed_.empty()) due = std::min(due, closed_.front().due_ns);
   return due <= now ? 0 : static_cast<int>((due - now + ms - 1) / ms);
 }
 
 void Doorkeeper::Impl::do_what_is_due(std::uint64_t now) {
+  lose_those_due(now);
   // Silent visitors are looked at with the tick: their time need not be exact.
   if (now >= next_tick_ns_) {
     next_tick_ns_ = now + static_cast<std::uint64_t>(std::max(options_.tick_ms, 1)) * ms;
@@ -143,7 +165,7 @@ void Doorkeeper::Impl::do_what_is_due(std::uint64_t now) {
     look_after_door();
   }
   if (!listening_ && listener_ && now >= listen_again_ns_) {
-    watch(listener_->native_handle(), listener_token);
+    watch(epoll_, listener_->native_handle(), listener_token);
     listening_ = true;
   }
 }
@@ -154,12 +176,12 @@ unsigned Doorkeeper::Impl::door_mode() const noexcept {
 
 void Doorkeeper::Impl::open_door() {
   listener_.emplace(directory_.paths().door, door_mode());
-  watch(listener_->native_handle(), listener_token);
+  watch(epoll_, listener_->native_handle(), listener_token);
   listening_ = true;
 }
 
 void Doorkeeper::Impl::close_door() noexcept {
-  if (listener_ && listening_) forget(listener_->native_handle());
+  if (listener_ && listening_) forget(epoll_, listener_->native_handle());
   listening_ = false;
   listener_.reset();
 }
@@ -200,7 +222,7 @@ void Doorkeeper::Impl::accept_all() {
 
 // Who waits outside keeps the listener readable: looking on would spin.
 void Doorkeeper::Impl::rest() {
-  if (listening_) forget(listener_->native_handle());
+  if (listening_) forget(epoll_, listener_->native_handle());
   listening_ = false;
   listen_again_ns_ = now_ns() + rest_when_exhausted_ns;
   if (std::exchange(told_exhausted_, true)) return;
@@ -209,6 +231,15 @@ void Doorkeeper::Impl::rest() {
 }
 
 void Doorkeeper::Impl::let_in(DoorConnection connection) {
+  // Most say hello before they are let in, and then never count as silent.
+  DoorMessage message;
+  DoorRead read = DoorRead::closed;
+  try {
+    read = connection.receive(message, 1);
+  } catch (const SystemError& error) {
+    return warn(std::string("a connection could not be read: ") + error.what());
+  }
+  if (read == DoorRead::closed) return;
   std::optional<PeerIdentity> peer;
   try {
     peer = peer_identity(connection, options_.pidfd_source);
@@ -228,12 +259,11 @@ void Doorkeeper::Impl::let_in(DoorConnection connection) {
                                              ". Serve it with `--allow-uid " + uid + "`."});
   }
   try {
-    watch(visitor.connection.native_handle(), connection_token(id));
+    watch(epoll_, visitor.connection.native_handle(), connection_token(id));
   } catch (const SystemError&) {
     return refuse(id, too_crowded);
   }
-  // Most say hello before they are let in, and then never count as silent.
-  hear_hello(visitor);
+  take_hello(visitor, read, message);
   while (visitors_.silent_count() > options_.silent_connections_max) {
     refuse(visitors_.oldest_silent()->id, too_crowded);
   }
@@ -244,18 +274,18 @@ bool Doorkeeper::Impl::may_enter(std::uint32_t uid) const noexcept {
   return uid == ::geteuid() || std::find(allowed.begin(), allowed.end(), uid) != allowed.end();
 }
 
-void Doorkeeper::Impl::watch(int fd, std::uint64_t token) {
+void Doorkeeper::Impl::watch(const FileDescriptor& epoll, int fd, std::uint64_t token) {
   epoll_event event{};
   event.events = EPOLLIN | EPOLLRDHUP;
   event.data.u64 = token;
-  if (::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event) != 0) {
+  if (::epoll_ctl(epoll.get(), EPOLL_CTL_ADD, fd, &event) != 0) {
     throw SystemError("batchcast: cannot watch a file descriptor", errno);
   }
 }
 
 // Always before closing: a forked child may hold a duplicate, which would keep the entry alive.
-void Doorkeeper::Impl::forget(int fd) noexcept {
-  ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, fd, nullptr);
+void Doorkeeper::Impl::forget(const FileDescriptor& epoll, int fd) noexcept {
+  ::epoll_ctl(epoll.get(), EPOLL_CTL_DEL, fd, nullptr);
 }
 
 void Doorkeeper::Impl::warn(const std::string& text) const noexcept {

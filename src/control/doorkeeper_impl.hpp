@@ -10,9 +10,11 @@
 
 #include <atomic>
 #include <cstdint>
+#include <deque>
 #include <mutex>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -31,6 +33,7 @@ class Doorkeeper::Impl {
 
  private:
   void run();
+  void see_deaths();
   void handle(std::uint64_t token);
   [[nodiscard]] int wait_ms(std::uint64_t now) const noexcept;
   void do_what_is_due(std::uint64_t now);
@@ -47,19 +50,22 @@ class Doorkeeper::Impl {
 
   // Those who have not said hello.
   void hear_hello(Visitor& visitor);
+  void take_hello(Visitor& visitor, DoorRead read, DoorMessage& message);
   [[nodiscard]] std::optional<Refusal> identify(Visitor& visitor, DoorMessage& message);
   void admit(Visitor& visitor, const Hello& hello);
-  void refuse(std::uint64_t id, const Refusal& refusal);
+  void refuse(std::uint64_t id, const Refusal& refusal, std::string_view hello = {});
 
   // Consumers.
   void hear_consumer(Visitor& visitor);
   void rejoin(Visitor& visitor, const Rejoin& request);
   void lose(std::uint64_t id, Leaving how);
+  void lose_closed(Visitor& visitor);
+  void lose_those_due(std::uint64_t now);
   void misbehaved(Visitor& visitor, const std::string& what);
   void evict_queued();
 
-  void watch(int fd, std::uint64_t token);
-  void forget(int fd) noexcept;
+  static void watch(const FileDescriptor& epoll, int fd, std::uint64_t token);
+  static void forget(const FileDescriptor& epoll, int fd) noexcept;
   void close(Visitor visitor) noexcept;
   void say(Visitor& visitor, const std::string& text) noexcept;
   void warn(const std::string& text) const noexcept;
@@ -69,6 +75,7 @@ class Doorkeeper::Impl {
   const Options options_;
   const std::int32_t owner_pid_;
   FileDescriptor epoll_;
+  FileDescriptor deaths_;  ///< an epoll set within that one: the pidfds of those who are admitted
   WakeDescriptor wake_;
   std::optional<DoorListener> listener_;
   bool listening_ = false;  ///< the listener is in the epoll set
@@ -78,6 +85,11 @@ class Doorkeeper::Impl {
   std::uint64_t next_tick_ns_ = 0;
   std::uint64_t next_look_ns_ = 0;
   std::uint64_t listen_again_ns_ = 0;
+  struct Closed {
+    std::uint64_t id;
+    std::uint64_t due_ns;
+  };
+  std::deque<Closed> closed_;  ///< consumers that will not have died if they have not by then
 
   std::mutex mutex_;
   std::vector<std::pair<ConsumerKey, std::string>> evictions_;

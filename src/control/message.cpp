@@ -3,246 +3,228 @@
 
 #include <batchcast/join/message.hpp>
 
-#include <batchcast/core/error.hpp>
+#include <batchcast/join/records.hpp>
+#include <batchcast/core/hex.hpp>
 #include <batchcast/core/limits.hpp>
-
-#include <nlohmann/json.hpp>
+#include <batchcast/core/utf8.hpp>
 
 #include <algorithm>
 #include <array>
+#include <charconv>
+#include <cstring>
 #include <limits>
 #include <optional>
 
 namespace batchcast {
 namespace {
 
-using nlohmann::json;
-
-constexpr std::array<std::string_view, 11> refusal_names = {
-    "bad_hello", "layout",      "uid",       "full", "ring_too_small", "finished", "stopped",
-    "failed",    "cursor_gone", "placement", "busy"};
+constexpr std::array<std::string_view, 12> refusal_names = {
+    "bad_hello", "layout", "uid",         "full",      "ring_too_small", "finished",
+    "stopped",   "failed", "cursor_gone", "placement", "busy",           "group"};
 constexpr std::array<std::string_view, 3> segment_kind_names = {"memfd", "cuda_fd", "cuda_ipc"};
-constexpr std::size_t notes_max = 16;
-constexpr std::size_t placement_bytes_max = 63;  // a UUID takes 40
-constexpr std::size_t handle_bytes_max = 256;    // cuIpcGetMemHandle gives 64 bytes, in two digits
+
+constexpr std::uint32_t paces = 2, joins = 4, betweens = 2, tails = 2;
+constexpr std::uint64_t number_max = limits::position_max - 1;
 
 /// What is wrong with a message. Never leaves this file.
 struct Malformed {
   std::string text;
 };
 
-std::string to_datagram(const json& message) {
-  return message.dump(-1, ' ', false, json::error_handler_t::replace);
-}
-
-/// Texts come from elsewhere (an exception, a file name): a datagram must hold them anyway.
-std::string shortened(const std::string& text, std::size_t bytes_max) {
-  return text.size() <= bytes_max ? text : text.substr(0, bytes_max) + "…";
-}
-
-json parse(std::string_view text) {
-  if (text.size() > limits::message_bytes_max) {
-    throw Malformed{"it takes " + std::to_string(text.size()) + " bytes, of at most " +
-                    std::to_string(limits::message_bytes_max)};
+RecordHead head_of(std::string_view datagram) {
+  RecordHead head;
+  if (datagram.size() < sizeof head) {
+    throw Malformed{"its " + std::to_string(datagram.size()) +
+                    " bytes are fewer than any record has"};
   }
-  json message = json::parse(text, nullptr, false);
-  if (!message.is_object()) throw Malformed{"it is not a JSON object"};
-  return message;
+  std::memcpy(&head, datagram.data(), sizeof head);
+  if (head.magic != record_magic) {
+    throw Malformed{"it does not begin with the magic bytes of a record"};
+  }
+  if (head.bytes != datagram.size()) {
+    throw Malformed{"it takes " + std::to_string(datagram.size()) +
+                    " bytes, and says that it has " + std::to_string(head.bytes)};
+  }
+  return head;
 }
 
-const json& member(const json& message, const char* key) {
-  const auto found = message.find(key);
-  if (found == message.end()) throw Malformed{"it has no \"" + std::string(key) + '"'};
-  return *found;
+bool is(const RecordHead& head, RecordType type) noexcept {
+  return head.type == static_cast<std::uint32_t>(type);
 }
 
-std::uint64_t number(const json& value, const char* key, std::uint64_t least, std::uint64_t most) {
-  if (!value.is_number_unsigned()) {
-    throw Malformed{'"' + std::string(key) + "\" is not a whole number from 0 on"};
+Malformed of_unknown_type(const RecordHead& head) {
+  return {"its type is the unknown " + std::to_string(head.type)};
+}
+
+template <class Record>
+Record record_in(std::string_view datagram) {
+  if (datagram.size() < Record::bytes_min) {
+    throw Malformed{"its " + std::to_string(datagram.size()) +
+                    " bytes are too few for its type, which has at least " +
+                    std::to_string(Record::bytes_min)};
   }
-  const auto result = value.get<std::uint64_t>();
-  if (result < least || result > most) {
-    throw Malformed{'"' + std::string(key) + "\" is " + std::to_string(result) + ", not from " +
-                    std::to_string(least) + " to " + std::to_string(most)};
-  }
+  Record record{};
+  std::memcpy(static_cast<void*>(&record), datagram.data(),
+              std::min(datagram.size(), sizeof record));
+  return record;
+}
+
+std::uint64_t number(std::uint64_t value, const char* key, std::uint64_t least,
+                     std::uint64_t most) {
+  if (value >= least && value <= most) return value;
+  throw Malformed{'"' + std::string(key) + "\" is " + std::to_string(value) + ", not from " +
+                  std::to_string(least) + " to " + std::to_string(most)};
+}
+
+std::uint32_t small_number(std::uint32_t value, const char* key, std::uint32_t most) {
+  return static_cast<std::uint32_t>(number(value, key, 0, most));
+}
+
+template <class Enum>
+Enum choice(std::uint32_t value, const char* key, std::uint32_t count) {
+  if (value < count) return static_cast<Enum>(value);
+  throw Malformed{'"' + std::string(key) + "\" is the unknown " + std::to_string(value)};
+}
+
+template <std::size_t n>
+std::string text_in(const std::array<char, n>& text, const char* key) {
+  const auto end = std::find(text.begin(), text.end(), '\0');
+  if (end == text.end()) throw Malformed{'"' + std::string(key) + "\" has no end"};
+  std::string result(text.begin(), end);
+  if (!detail::is_utf8(result)) throw Malformed{'"' + std::string(key) + "\" is no valid UTF-8"};
   return result;
 }
 
-std::uint64_t number(const json& message, const char* key, std::uint64_t most) {
-  return number(member(message, key), key, 0, most);
-}
-
-std::uint64_t position(const json& message, const char* key) {
-  return number(message, key, limits::position_max - 1);
-}
-
-std::string text_of(const json& message, const char* key, std::size_t bytes_max) {
-  const json& value = member(message, key);
-  if (!value.is_string()) throw Malformed{'"' + std::string(key) + "\" is not a string"};
-  const auto& text = value.get_ref<const std::string&>();
-  if (text.size() > bytes_max) {
-    throw Malformed{'"' + std::string(key) + "\" takes " + std::to_string(text.size()) +
-                    " bytes, of at most " + std::to_string(bytes_max)};
+std::string name_in(const NameText& text, const char* key, std::size_t bytes_max) {
+  const auto end = std::find(text.begin(), text.end(), '\0');
+  const auto bytes = static_cast<std::size_t>(end - text.begin());
+  if (end == text.end() || bytes > bytes_max) {
+    throw Malformed{'"' + std::string(key) + "\" takes more than " + std::to_string(bytes_max) +
+                    " bytes"};
   }
-  return text;
-}
-
-std::string name_in(const json& message, const char* key, std::size_t bytes_max) {
-  std::string name = text_of(message, key, bytes_max);
-  const bool printable =
-      std::all_of(name.begin(), name.end(), [](char c) { return c >= ' ' && c <= '~'; });
-  if (!printable) {
+  if (std::any_of(end, text.end(), [](char c) { return c != '\0'; })) {
+    throw Malformed{'"' + std::string(key) + "\" goes on behind its end"};
+  }
+  if (!std::all_of(text.begin(), end, [](char c) { return c >= ' ' && c <= '~'; })) {
     throw Malformed{'"' + std::string(key) + "\" has characters that are not printable ASCII"};
   }
-  return name;
+  return {text.begin(), end};
 }
 
-template <class Parse>
-auto choice(const json& message, const char* key, Parse parse_choice) {
-  const std::string text = name_in(message, key, 32);
-  const auto value = parse_choice(text);
-  if (!value) throw Malformed{'"' + std::string(key) + "\" is the unknown \"" + text + '"'};
-  return *value;
-}
-
-std::optional<RefusalKind> parse_refusal(std::string_view name) {
-  const auto* found = std::find(refusal_names.begin(), refusal_names.end(), name);
-  if (found == refusal_names.end()) return std::nullopt;
-  return static_cast<RefusalKind>(found - refusal_names.begin());
-}
-
-std::optional<SegmentKind> parse_segment_kind(std::string_view name) {
-  const auto* found = std::find(segment_kind_names.begin(), segment_kind_names.end(), name);
-  if (found == segment_kind_names.end()) return std::nullopt;
-  return static_cast<SegmentKind>(found - segment_kind_names.begin());
-}
-
-/// Who says nothing of GPUs means host memory.
-std::string placement_in(const json& message) {
-  if (message.find("placement") == message.end()) return "host";
-  std::string placement = name_in(message, "placement", placement_bytes_max);
+std::string placement_in(const NameText& text) {
+  std::string placement = name_in(text, "placement", sizeof text - 1);
   if (placement.empty()) throw Malformed{"\"placement\" is empty"};
   return placement;
 }
 
-/// One text for each segment, or nothing at all.
-std::vector<std::string> texts_of_segments(const json& message, const char* key,
-                                           std::size_t segments, std::size_t bytes_max) {
-  std::vector<std::string> texts;
-  const auto found = message.find(key);
-  if (found == message.end()) return texts;
-  if (!found->is_array() || found->size() != segments) {
-    throw Malformed{'"' + std::string(key) + "\" is not an array of one text for each segment"};
-  }
-  for (const json& text : *found) {
-    if (!text.is_string() || text.get_ref<const std::string&>().size() > bytes_max) {
-      throw Malformed{'"' + std::string(key) + "\" holds something that is not a short string"};
-    }
-    texts.push_back(text.get<std::string>());
-  }
-  return texts;
+std::uint64_t cursor_in(std::uint64_t cursor, Join join) {
+  return number(cursor, "cursor", 0, join == Join::at ? number_max : 0);
 }
 
-bool is_handle(const std::string& text) {
-  return !text.empty() && text.size() % 2 == 0 &&
-         text.find_first_not_of("0123456789abcdef") == std::string::npos;
-}
-
-void read_segments(const json& message, Welcome& welcome) {
-  const std::size_t segments = welcome.segment_bytes.size();
-  for (const std::string& name : texts_of_segments(message, "segment_kinds", segments, 16)) {
-    const auto kind = parse_segment_kind(name);
-    if (!kind) throw Malformed{"\"segment_kinds\" holds an unknown kind"};
-    welcome.segment_kinds.push_back(*kind);
-  }
-  welcome.segment_handles =
-      texts_of_segments(message, "segment_handles", segments, handle_bytes_max);
-  for (std::size_t i = 0; i < segments; ++i) {
-    const bool by_handle =
-        !welcome.segment_kinds.empty() && welcome.segment_kinds[i] == SegmentKind::cuda_ipc;
-    const std::string handle =
-        welcome.segment_handles.empty() ? std::string() : welcome.segment_handles[i];
-    if (by_handle ? !is_handle(handle) : !handle.empty()) {
-      throw Malformed{
-          "\"segment_handles\" is not hexadecimal for each segment of kind cuda_ipc, "
-          "and empty for the others"};
-    }
-  }
-}
-
-Rejoin rejoin_from(const json& message) {
-  Rejoin rejoin;
-  rejoin.join = choice(message, "join", parse_join);
-  if (rejoin.join == Join::at) rejoin.cursor = position(message, "cursor");
-  return rejoin;
-}
-
-Hello hello_from(const json& message) {
+Hello hello_from(const HelloRecord& record) {
   Hello hello;
-  hello.name = name_in(message, "name", limits::consumer_name_bytes_max);
-  hello.batch_size =
-      number(member(message, "batch_size"), "batch_size", 1, limits::position_max - 1);
-  hello.pace = choice(message, "pace", parse_pace);
-  const Rejoin start = rejoin_from(message);
-  hello.join = start.join;
-  hello.cursor = start.cursor;
-  hello.between_epochs = choice(message, "between_epochs", parse_between_epochs);
-  hello.pid =
-      static_cast<std::int32_t>(number(message, "pid", std::numeric_limits<std::int32_t>::max()));
-  if (const auto observes = message.find("observes"); observes != message.end()) {
-    if (!observes->is_boolean()) throw Malformed{"\"observes\" is neither true nor false"};
-    hello.observes = observes->get<bool>();
-  }
-  hello.placement = placement_in(message);
+  hello.layout_version = record.head.layout_version;
+  hello.name = name_in(record.name, "name", limits::consumer_name_bytes_max);
+  hello.batch_size = number(record.batch_size, "batch_size", 1, number_max);
+  hello.pace = choice<Pace>(record.pace, "pace", paces);
+  hello.join = choice<Join>(record.join, "join", joins);
+  hello.cursor = cursor_in(record.cursor, hello.join);
+  hello.between_epochs = choice<BetweenEpochs>(record.between_epochs, "between_epochs", betweens);
+  hello.pid = static_cast<std::int32_t>(
+      small_number(record.pid, "pid", std::numeric_limits<std::int32_t>::max()));
+  hello.observes = small_number(record.observes, "observes", 1) != 0;
+  hello.placement = placement_in(record.placement);
+  hello.group = name_in(record.group, "group", limits::consumer_name_bytes_max);
+  hello.world = record.world;
+  hello.rank = small_number(record.rank, "rank", record.world == 0 ? 0 : record.world - 1);
+  hello.tail = choice<Tail>(record.tail, "tail", tails);
   return hello;
 }
 
-Welcome welcome_from(const json& message) {
-  constexpr std::uint64_t any = limits::position_max - 1;
+void read_segments(const WelcomeRecord& record, Welcome& welcome) {
+  const auto count = static_cast<std::size_t>(
+      number(record.segment_count, "segment_count", 1, limits::fields_max));
+  bool handles = false;
+  for (std::size_t i = 0; i < count; ++i) {
+    const SegmentRecord& segment = record.segments[i];
+    const auto kind = choice<SegmentKind>(segment.kind, "segment kind",
+                                          static_cast<std::uint32_t>(segment_kind_names.size()));
+    welcome.segment_bytes.push_back(number(segment.bytes, "segment bytes", 1, number_max));
+    welcome.segment_kinds.push_back(kind);
+    const bool by_handle = kind == SegmentKind::cuda_ipc;
+    welcome.segment_handles.push_back(by_handle ? detail::to_hex(segment.handle) : std::string());
+    handles |= by_handle;
+  }
+  if (!handles) welcome.segment_handles.clear();
+}
+
+Welcome welcome_from(const WelcomeRecord& record) {
   Welcome welcome;
-  welcome.stream = name_in(message, "stream", limits::stream_name_bytes_max);
+  welcome.stream = name_in(record.stream, "stream", limits::stream_name_bytes_max);
   welcome.consumer_index =
-      static_cast<std::uint32_t>(number(message, "consumer_index", limits::consumers_max - 1));
-  welcome.tenant = number(message, "tenant", any);
-  welcome.name = name_in(message, "name", limits::consumer_name_bytes_max);
-  welcome.position = position(message, "position");
-  welcome.epoch = number(message, "epoch", any);
-  welcome.epoch_start = position(message, "epoch_start");
-  welcome.samples_to_come = number(message, "samples_to_come", any);
-  welcome.board_bytes = number(message, "board_bytes", any);
-  welcome.desk_bytes = number(message, "desk_bytes", any);
-  const json& segments = member(message, "segment_bytes");
-  if (!segments.is_array() || segments.empty() || segments.size() > limits::fields_max) {
-    throw Malformed{"\"segment_bytes\" is not an array of 1 to " +
-                    std::to_string(limits::fields_max) + " sizes"};
-  }
-  for (const json& bytes : segments) {
-    welcome.segment_bytes.push_back(number(bytes, "segment_bytes", 1, any));
-  }
-  read_segments(message, welcome);
-  welcome.placement = placement_in(message);
-  const json& notes = member(message, "notes");
-  if (!notes.is_array() || notes.size() > notes_max) throw Malformed{"\"notes\" is no short array"};
-  for (const json& note : notes) {
-    if (!note.is_string()) throw Malformed{"\"notes\" holds something that is not a string"};
-    welcome.notes.push_back(note.get<std::string>());
+      small_number(record.consumer_index, "consumer_index", limits::consumers_max - 1);
+  welcome.tenant = number(record.tenant, "tenant", 0, number_max);
+  welcome.name = name_in(record.name, "name", limits::consumer_name_bytes_max);
+  welcome.position = number(record.position, "position", 0, number_max);
+  welcome.epoch = number(record.epoch, "epoch", 0, number_max);
+  welcome.epoch_start = number(record.epoch_start, "epoch_start", 0, number_max);
+  welcome.samples_to_come = number(record.samples_to_come, "samples_to_come", 0, number_max);
+  welcome.board_bytes = number(record.board_bytes, "board_bytes", 0, number_max);
+  welcome.desk_bytes = number(record.desk_bytes, "desk_bytes", 0, number_max);
+  read_segments(record, welcome);
+  welcome.placement = placement_in(record.placement);
+  const std::uint32_t notes =
+      small_number(record.note_count, "note_count", WelcomeRecord::notes_max);
+  for (std::uint32_t i = 0; i < notes; ++i) {
+    welcome.notes.push_back(text_in(record.notes[i], "a note"));
   }
   return welcome;
 }
 
-Rejoined rejoined_from(const json& message) {
-  return {.position = position(message, "position"),
-          .epoch = number(message, "epoch", limits::position_max - 1),
-          .epoch_start = position(message, "epoch_start"),
-          .samples_to_come = number(message, "samples_to_come", limits::position_max - 1)};
+Refusal refusal_from(const RefusalRecord& record) {
+  return {
+      choice<RefusalKind>(record.kind, "kind", static_cast<std::uint32_t>(refusal_names.size())),
+      text_in(record.text, "text")};
 }
 
-std::string type_of(const json& message) { return name_in(message, "type", 32); }
+Rejoin rejoin_from(const RejoinRecord& record) {
+  const Join join = choice<Join>(record.join, "join", joins);
+  return {join, cursor_in(record.cursor, join)};
+}
 
-json rejoin_json(Join join, std::uint64_t cursor) {
-  json message = {{"join", name_of(join)}};
-  if (join == Join::at) message["cursor"] = cursor;
-  return message;
+Rejoined rejoined_from(const RejoinedRecord& record) {
+  return {.position = number(record.position, "position", 0, number_max),
+          .epoch = number(record.epoch, "epoch", 0, number_max),
+          .epoch_start = number(record.epoch_start, "epoch_start", 0, number_max),
+          .samples_to_come = number(record.samples_to_come, "samples_to_come", 0, number_max)};
+}
+
+// ---- other versions
+
+Refusal refusal_of_layout(std::uint32_t producer, std::uint32_t consumer) {
+  return {RefusalKind::layout,
+          "batchcast: the producer speaks layout version " + std::to_string(producer) +
+              ", the consumer version " + std::to_string(consumer) +
+              ". Use the same release of batchcast for both: start the producer again with the "
+              "consumer's, or run the consumer with the producer's."};
+}
+
+/// Version 1 spoke JSON.
+bool is_json(std::string_view datagram) noexcept { return datagram.starts_with('{'); }
+
+/// The layout version in a hello of version 1, as that wrote it; nothing in any other text.
+std::optional<std::uint32_t> version_in_json_hello(std::string_view datagram) noexcept {
+  constexpr std::string_view type = R"("type":"hello")";
+  constexpr std::string_view key = R"("layout":)";
+  const std::string_view text = datagram.substr(0, limits::consumer_record_bytes_max);
+  if (!is_json(text) || text.find(type) == std::string_view::npos) return std::nullopt;
+  const std::size_t at = text.find(key);
+  if (at == std::string_view::npos) return std::nullopt;
+  std::uint32_t version = 0;
+  const auto [end, error] =
+      std::from_chars(text.data() + at + key.size(), text.data() + text.size(), version);
+  if (error != std::errc()) return std::nullopt;
+  return version;
 }
 
 }  // namespace
@@ -257,122 +239,61 @@ std::string_view name_of(SegmentKind kind) noexcept {
   return index < segment_kind_names.size() ? segment_kind_names[index] : std::string_view("?");
 }
 
-std::string encode(const Hello& hello) {
-  json message = rejoin_json(hello.join, hello.cursor);
-  message["type"] = "hello";
-  message["layout"] = hello.layout_version;
-  message["name"] = hello.name;
-  message["batch_size"] = hello.batch_size;
-  message["pace"] = name_of(hello.pace);
-  message["between_epochs"] = name_of(hello.between_epochs);
-  message["pid"] = hello.pid;
-  if (hello.observes) message["observes"] = true;
-  if (hello.placement != "host") message["placement"] = hello.placement;
-  return to_datagram(message);
+std::string encode_answer(std::string_view hello, const Refusal& refusal) {
+  const bool json = refusal.kind == RefusalKind::layout && version_in_json_hello(hello);
+  if (!json) return encode(refusal);
+  // That text is ours, of letters and digits that need no escape.
+  return R"({"kind":")" + std::string(name_of(refusal.kind)) + R"(","text":")" + refusal.text +
+         R"(","type":"refusal"})";
 }
 
-std::string encode(const Welcome& welcome) {
-  json message = {{"type", "welcome"},
-                  {"stream", welcome.stream},
-                  {"consumer_index", welcome.consumer_index},
-                  {"tenant", welcome.tenant},
-                  {"name", welcome.name},
-                  {"position", welcome.position},
-                  {"epoch", welcome.epoch},
-                  {"epoch_start", welcome.epoch_start},
-                  {"samples_to_come", welcome.samples_to_come},
-                  {"board_bytes", welcome.board_bytes},
-                  {"desk_bytes", welcome.desk_bytes},
-                  {"segment_bytes", welcome.segment_bytes},
-                  {"notes", json::array()}};
-  if (welcome.placement != "host") message["placement"] = welcome.placement;
-  if (!welcome.segment_kinds.empty()) {
-    json kinds = json::array();
-    for (const SegmentKind kind : welcome.segment_kinds) kinds.push_back(name_of(kind));
-    message["segment_kinds"] = std::move(kinds);
+std::variant<Hello, Refusal> decode_hello(std::string_view datagram,
+                                          std::uint32_t our_layout_version) {
+  if (const auto theirs = version_in_json_hello(datagram)) {
+    return refusal_of_layout(our_layout_version, *theirs);
   }
-  if (!welcome.segment_handles.empty()) message["segment_handles"] = welcome.segment_handles;
-  for (std::size_t i = 0; i < std::min(welcome.notes.size(), notes_max); ++i) {
-    message["notes"].push_back(shortened(welcome.notes[i], 512));
-  }
-  return to_datagram(message);
-}
-
-std::string encode(const Refusal& refusal) {
-  return to_datagram({{"type", "refusal"},
-                      {"kind", name_of(refusal.kind)},
-                      {"text", shortened(refusal.text, limits::state_text_bytes_max)}});
-}
-
-std::string encode(const Pause&) { return to_datagram({{"type", "pause"}}); }
-
-std::string encode(const Rejoin& rejoin) {
-  json message = rejoin_json(rejoin.join, rejoin.cursor);
-  message["type"] = "rejoin";
-  return to_datagram(message);
-}
-
-std::string encode(const Rejoined& rejoined) {
-  return to_datagram({{"type", "rejoined"},
-                      {"position", rejoined.position},
-                      {"epoch", rejoined.epoch},
-                      {"epoch_start", rejoined.epoch_start},
-                      {"samples_to_come", rejoined.samples_to_come}});
-}
-
-std::string encode(const Bye&) { return to_datagram({{"type", "bye"}}); }
-
-std::string encode(const Farewell& farewell) {
-  return to_datagram(
-      {{"type", "farewell"}, {"reason", shortened(farewell.reason, limits::state_text_bytes_max)}});
-}
-
-std::variant<Hello, Refusal> decode_hello(std::string_view text, std::uint32_t our_layout_version) {
   try {
-    const json message = parse(text);
-    if (type_of(message) != "hello") throw Malformed{"its type is not \"hello\""};
+    const RecordHead head = head_of(datagram);
+    if (!is(head, RecordType::hello)) throw Malformed{"its type is not that of a hello"};
     // First of all: everything else may mean something different in another version.
-    const auto theirs = static_cast<std::uint32_t>(
-        number(message, "layout", std::numeric_limits<std::uint32_t>::max()));
-    if (theirs != our_layout_version) {
-      return Refusal{RefusalKind::layout, "batchcast: the producer speaks layout version " +
-                                              std::to_string(our_layout_version) +
-                                              ", the consumer version " + std::to_string(theirs) +
-                                              ". Use the same release of batchcast for both."};
+    if (head.layout_version != our_layout_version) {
+      return refusal_of_layout(our_layout_version, head.layout_version);
     }
-    Hello hello = hello_from(message);
-    hello.layout_version = theirs;
-    return hello;
+    return hello_from(record_in<HelloRecord>(datagram));
   } catch (const Malformed& wrong) {
     return Refusal{RefusalKind::bad_hello, "batchcast: the hello cannot be read: " + wrong.text};
   }
 }
 
-ConsumerMessage decode_from_consumer(std::string_view text) {
+ConsumerMessage decode_from_consumer(std::string_view datagram) {
   try {
-    const json message = parse(text);
-    const std::string type = type_of(message);
-    if (type == "bye") return Bye{};
-    if (type == "pause") return Pause{};
-    if (type == "rejoin") return rejoin_from(message);
-    throw Malformed{"its type is the unknown \"" + type + '"'};
+    const RecordHead head = head_of(datagram);
+    if (head.layout_version != layout_version) {
+      throw Malformed{"its layout version is " + std::to_string(head.layout_version)};
+    }
+    if (is(head, RecordType::bye)) return Bye{};
+    if (is(head, RecordType::pause)) return Pause{};
+    if (is(head, RecordType::rejoin)) return rejoin_from(record_in<RejoinRecord>(datagram));
+    throw of_unknown_type(head);
   } catch (const Malformed& wrong) {
     return BadMessage{"a consumer's message cannot be read: " + wrong.text};
   }
 }
 
-ProducerMessage decode_from_producer(std::string_view text) {
+ProducerMessage decode_from_producer(std::string_view datagram) {
+  if (is_json(datagram)) return refusal_of_layout(1, layout_version);
   try {
-    const json message = parse(text);
-    const std::string type = type_of(message);
-    if (type == "welcome") return welcome_from(message);
-    if (type == "rejoined") return rejoined_from(message);
-    if (type == "farewell") return Farewell{text_of(message, "reason", limits::message_bytes_max)};
-    if (type == "refusal") {
-      return Refusal{choice(message, "kind", parse_refusal),
-                     text_of(message, "text", limits::message_bytes_max)};
+    const RecordHead head = head_of(datagram);
+    if (head.layout_version != layout_version) {
+      return refusal_of_layout(head.layout_version, layout_version);
     }
-    throw Malformed{"its type is the unknown \"" + type + '"'};
+    if (is(head, RecordType::welcome)) return welcome_from(record_in<WelcomeRecord>(datagram));
+    if (is(head, RecordType::rejoined)) return rejoined_from(record_in<RejoinedRecord>(datagram));
+    if (is(head, RecordType::refusal)) return refusal_from(record_in<RefusalRecord>(datagram));
+    if (is(head, RecordType::farewell)) {
+      return Farewell{text_in(record_in<FarewellRecord>(datagram).reason, "reason")};
+    }
+    throw of_unknown_type(head);
   } catch (const Malformed& wrong) {
     return BadMessage{"the producer's message cannot be read: " + wrong.text};
   }

@@ -21,6 +21,7 @@ struct Visitor {
   PeerIdentity peer;
   std::uint64_t hello_due_ns = 0;
   std::optional<ConsumerKey> key;
+  bool closed = false;  ///< its end of the connection is; whether it died is about to be known
 };
 
 /// All connections, by the numbers that epoll events carry. Ids only grow, so that the first silent

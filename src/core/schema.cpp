@@ -5,11 +5,9 @@
 
 #include <batchcast/core/error.hpp>
 #include <batchcast/core/limits.hpp>
-
-#include <nlohmann/json.hpp>
+#include <batchcast/core/utf8.hpp>
 
 #include <set>
-#include <utility>
 
 namespace batchcast {
 namespace {
@@ -32,11 +30,7 @@ void check_field(const FieldSpec& field) {
       refuse(name + " has a blank or unprintable character in its name");
     }
   }
-  try {
-    static_cast<void>(nlohmann::json(field.name).dump());
-  } catch (const nlohmann::json::exception&) {
-    refuse("the name of a field is no valid UTF-8");
-  }
+  if (!detail::is_utf8(field.name)) refuse("the name of a field is no valid UTF-8");
   if (static_cast<std::size_t>(field.dtype) >= dtype_names.size()) {
     refuse(name + " has an unknown dtype");
   }
@@ -73,35 +67,21 @@ void check_schema(const Schema& schema) {
 }
 
 std::string schema_to_json(const Schema& schema) {
-  nlohmann::json fields = nlohmann::json::array();
+  std::string text = "[";
   for (const FieldSpec& field : schema) {
-    fields.push_back({{"name", field.name},
-                      {"dtype", std::string(name_of(field.dtype))},
-                      {"shape", field.shape}});
-  }
-  return fields.dump();
-}
-
-Schema schema_from_json(std::string_view text) {
-  const auto fields = nlohmann::json::parse(text, nullptr, false);
-  if (!fields.is_array()) refuse("its JSON is not an array of fields");
-  Schema schema;
-  try {
-    for (const auto& field : fields) {
-      const auto dtype = parse_dtype(field.at("dtype").get<std::string>());
-      if (!dtype) refuse("it has a dtype `" + field.at("dtype").get<std::string>() + "`");
-      FieldSpec spec{field.at("name").get<std::string>(), *dtype, {}};
-      for (const auto& extent : field.at("shape").get_ref<const nlohmann::json::array_t&>()) {
-        if (!extent.is_number_integer()) refuse("its JSON has an extent that is no whole number");
-        spec.shape.push_back(extent.get<std::int64_t>());
-      }
-      schema.push_back(std::move(spec));
+    text += text.size() == 1 ? "{" : ",{";
+    text += R"("dtype":")" + std::string(name_of(field.dtype)) + R"(","name":")";
+    for (const char c : field.name) {
+      if (c == '"' || c == '\\') text += '\\';
+      text += c;
     }
-  } catch (const nlohmann::json::exception& error) {
-    refuse(std::string("its JSON is malformed: ") + error.what());
+    text += R"(","shape":[)";
+    for (std::size_t i = 0; i < field.shape.size(); ++i) {
+      text += (i == 0 ? "" : ",") + std::to_string(field.shape[i]);
+    }
+    text += "]}";
   }
-  check_schema(schema);
-  return schema;
+  return text + "]";
 }
 
 std::string to_text(const FieldSpec& field) {

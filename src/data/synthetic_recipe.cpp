@@ -2,6 +2,7 @@
 // Copyright 2026 the batchcast authors
 #include <batchcast/core/error.hpp>
 #include <batchcast/core/limits.hpp>
+#include <batchcast/core/utf8.hpp>
 #include <batchcast/data/synthetic.hpp>
 
 #include <nlohmann/json.hpp>
@@ -25,15 +26,11 @@ constexpr std::string_view example = "Write a shape such as synthetic:3x224x224.
 
 std::string in_quotes(std::string_view text) {
   constexpr std::size_t shown_max = 80;
-  std::size_t shown = std::min(text.size(), shown_max);
   // Half a character would make the text of the error impossible to put into JSON.
-  const auto inside_character = [&](std::size_t at) {
-    return at < text.size() && (static_cast<unsigned char>(text[at]) & 0xc0U) == 0x80U;
-  };
-  while (shown > 0 && inside_character(shown)) --shown;
+  const std::string_view shown = detail::utf8_prefix(text, shown_max);
   std::string result = "`";
-  result += text.substr(0, shown);
-  result += shown < text.size() ? "…`" : "`";
+  result += shown;
+  result += shown.size() < text.size() ? "…`" : "`";
   return result;
 }
 
@@ -181,6 +178,12 @@ std::string SyntheticRecipe::to_json() const {
                  {"order", name_of(order)}};
   if (epochs) object["epochs"] = *epochs;
   return object.dump();
+}
+
+Fingerprint SyntheticRecipe::identity() const {
+  SyntheticRecipe endless = *this;
+  endless.epochs.reset();  // how long it goes on changes no sample
+  return fingerprint_of(endless.to_json());
 }
 
 SyntheticRecipe SyntheticRecipe::from_json(std::string_view json) {

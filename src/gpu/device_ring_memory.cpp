@@ -23,13 +23,7 @@ BoardSpec spec_of(const ProducerOptions& options) {
 std::vector<FieldEntry> entries_of(const DeviceRingLayout& layout) {
   std::vector<FieldEntry> entries;
   for (const DeviceRingLayout::Field& field : layout.fields) {
-    FieldEntry entry{};
-    entry.capacity = field.plan.capacity;
-    entry.stride_bytes = field.plan.stride_bytes;
-    entry.sample_bytes = field.plan.sample_bytes;
-    entry.segment_bytes = field.plan.segment_bytes();
-    entry.dtype = static_cast<std::uint32_t>(field.spec.dtype);
-    entries.push_back(entry);
+    entries.push_back(field_entry(field.spec, field.plan));
   }
   return entries;
 }
@@ -37,13 +31,14 @@ std::vector<FieldEntry> entries_of(const DeviceRingLayout& layout) {
 Segment make_board_segment(const ProducerOptions& options, const DeviceRingLayout& layout,
                            std::unique_ptr<Mapping>& mapping) {
   const std::vector<FieldEntry> entries = entries_of(layout);
-  const std::string schema = schema_to_json(layout.schema());
   const std::string recipe = options.device_stage
                                  ? options.device_stage->recipe_json(options.recipe_json)
                                  : options.recipe_json;
+  const std::string identity =
+      options.device_stage ? options.device_stage->identity(options.identity) : options.identity;
   BoardSpec spec = spec_of(options);
-  spec.schema_json = schema;
   spec.recipe_json = recipe;
+  if (spec.pure) spec.identity = identity;
   spec.fields = entries;
   spec.capacity = layout.capacity;
   const std::uint64_t page = page_bytes();

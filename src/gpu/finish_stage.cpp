@@ -90,6 +90,10 @@ std::string FinishStage::recipe_json(const std::string& /*host_recipe_json*/) co
   return parts_->whole_recipe_json;
 }
 
+std::string FinishStage::identity(const std::string& /*host_identity*/) const {
+  return parts_->whole_identity;
+}
+
 std::unique_ptr<DeviceProgram> FinishStage::prepare(const Schema& /*host*/,
                                                     std::uint64_t /*samples_max*/,
                                                     std::size_t /*runs_max*/) const {
@@ -128,7 +132,7 @@ FinishOnGpu finish_on_gpu(PipelineOptions options) {
   }());
   result.stage = std::make_shared<detail::FinishStage>(
       detail::FinishStage::Parts{std::move(split.finishes), host.schema(), whole.schema(),
-                                 whole.recipe_json(), result.host.seed});
+                                 whole.recipe_json(), whole.identity().to_hex(), result.host.seed});
   return result;
 }
 

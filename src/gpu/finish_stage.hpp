@@ -21,12 +21,14 @@ class FinishStage final : public DeviceStage {
     Schema host;                        ///< what the host's pipeline makes
     Schema whole;                       ///< and the whole recipe's
     std::string whole_recipe_json;
+    std::string whole_identity;
     std::uint64_t seed = 0;
   };
   explicit FinishStage(Parts parts) : parts_(std::make_shared<const Parts>(std::move(parts))) {}
 
   [[nodiscard]] DevicePlan plan(const Schema& host) const override;
   [[nodiscard]] std::string recipe_json(const std::string& host_recipe_json) const override;
+  [[nodiscard]] std::string identity(const std::string& host_identity) const override;
   [[nodiscard]] bool pure() const noexcept override { return true; }
   [[nodiscard]] std::unique_ptr<DeviceProgram> prepare(const Schema& host,
                                                        std::uint64_t samples_max,

@@ -21,24 +21,34 @@ std::uint64_t aligned(std::uint64_t bytes) noexcept {
 }
 
 struct Offsets {
-  std::uint64_t consumers, epochs, schema, recipe, total;
+  std::uint64_t consumers, epochs, recipe, total;
 };
 
 Offsets offsets_of(const BoardSpec& spec) noexcept {
   Offsets at{};
   at.consumers = fields_offset + spec.fields.size() * sizeof(FieldEntry);
   at.epochs = at.consumers + spec.consumers_max * sizeof(ConsumerEntry);
-  at.schema = at.epochs + limits::epochs_on_board * sizeof(EpochEntry);
-  at.recipe = at.schema + aligned(spec.schema_json.size());
+  at.recipe = at.epochs + limits::epochs_on_board * sizeof(EpochEntry);
   at.total = at.recipe + aligned(spec.recipe_json.size());
   return at;
 }
 
-bool inside(std::uint64_t offset, std::uint64_t bytes, std::uint64_t total) noexcept {
-  return offset <= total && bytes <= total - offset;
-}
-
 }  // namespace
+
+FieldEntry field_entry(const FieldSpec& spec, const FieldPlan& plan) {
+  BATCHCAST_ASSERT(spec.shape.size() <= limits::dimensions_max &&
+                   spec.name.size() <= limits::field_name_bytes_max);
+  FieldEntry entry{};
+  entry.capacity = plan.capacity;
+  entry.stride_bytes = plan.stride_bytes;
+  entry.sample_bytes = plan.sample_bytes;
+  entry.segment_bytes = plan.segment_bytes();
+  entry.dtype = static_cast<std::uint32_t>(spec.dtype);
+  entry.rank = static_cast<std::uint32_t>(spec.shape.size());
+  std::copy(spec.shape.begin(), spec.shape.end(), entry.shape.begin());
+  std::copy(spec.name.begin(), spec.name.end(), entry.name.begin());
+  return entry;
+}
 
 std::uint64_t board_bytes_for(const BoardSpec& spec) { return offsets_of(spec).total; }
 
@@ -61,8 +71,7 @@ void format_board(std::span<std::byte> memory, const BoardSpec& spec) {
   head.created_at_ns = now_ns();
   head.producer_pid = static_cast<std::uint32_t>(::getpid());
   head.consumers_max = spec.consumers_max;
-  head.schema_offset = at.schema;
-  head.schema_bytes = spec.schema_json.size();
+  head.identity = detail::identity_from(spec.identity);
   head.recipe_offset = at.recipe;
   head.recipe_bytes = spec.recipe_json.size();
   head.consumers_offset = at.consumers;
@@ -70,46 +79,8 @@ void format_board(std::span<std::byte> memory, const BoardSpec& spec) {
   head.pure = spec.pure ? 1 : 0;
   head.first_position = spec.first_position;
   for (std::size_t i = 0; i < spec.fields.size(); ++i) board.field(i) = spec.fields[i];
-  const auto text_at = [&](std::uint64_t offset) {
-    return reinterpret_cast<char*>(memory.data() + offset);
-  };
-  std::copy(spec.schema_json.begin(), spec.schema_json.end(), text_at(at.schema));
-  std::copy(spec.recipe_json.begin(), spec.recipe_json.end(), text_at(at.recipe));
-}
-
-void check_board(std::span<const std::byte> memory) {
-  const auto refuse = [](const std::string& what) {
-    throw Refused("batchcast: the producer's board cannot be read: " + what +
-                  ". Producer and consumer must be built from versions of batchcast with the same "
-                  "layout.");
-  };
-  if (memory.size() < fields_offset) refuse("it is too small");
-  const BoardHead& head = BoardView(memory.data()).head();
-  if (head.magic != board_magic) refuse("it does not begin with batchcast's magic bytes");
-  if (head.layout_version != layout_version) {
-    refuse("its layout version is " + std::to_string(head.layout_version) + ", ours is " +
-           std::to_string(layout_version));
-  }
-  const std::uint64_t total = memory.size();
-  const bool sound =
-      head.board_bytes == total && head.field_count >= 2 &&
-      head.field_count <= limits::fields_max && head.consumers_max <= limits::consumers_max &&
-      head.capacity > 0 && head.capacity < limits::position_max &&
-      inside(fields_offset, head.field_count * sizeof(FieldEntry), total) &&
-      inside(head.consumers_offset, head.consumers_max * sizeof(ConsumerEntry), total) &&
-      inside(head.epochs_offset, limits::epochs_on_board * sizeof(EpochEntry), total) &&
-      inside(head.schema_offset, head.schema_bytes, total) &&
-      inside(head.recipe_offset, head.recipe_bytes, total) &&
-      head.consumers_offset % cache_line_bytes == 0 && head.epochs_offset % cache_line_bytes == 0;
-  if (!sound) refuse("its sizes and offsets contradict each other");
-  for (std::size_t i = 0; i < head.field_count; ++i) {
-    const FieldEntry& field = BoardView(memory.data()).field(i);
-    if (field.capacity < head.capacity || field.stride_bytes < field.sample_bytes ||
-        field.sample_bytes == 0 || field.segment_bytes / field.stride_bytes != field.capacity ||
-        field.segment_bytes % field.stride_bytes != 0) {
-      refuse("the sizes of field " + std::to_string(i) + " contradict each other");
-    }
-  }
+  std::copy(spec.recipe_json.begin(), spec.recipe_json.end(),
+            reinterpret_cast<char*>(memory.data() + at.recipe));
 }
 
 }  // namespace batchcast

@@ -86,7 +86,7 @@ TEST_CASE("descriptors beyond those asked for are reported and do not leak") {
 
 TEST_CASE("datagrams have a limit at both ends") {
   Ends ends = connected_pair();
-  const std::string largest(limits::message_bytes_max, 'x');
+  const std::string largest(limits::producer_record_bytes_max, 'x');
   CHECK(ends.a.send(largest) == DoorSend::sent);
   DoorMessage message;
   REQUIRE(ends.b.receive(message, 0) == DoorRead::message);
@@ -103,6 +103,23 @@ TEST_CASE("datagrams have a limit at both ends") {
   CHECK(open_descriptors() == before);
 }
 
+TEST_CASE("the producer's end takes no more of a datagram than a consumer's record has") {
+  const TemporaryDirectory base;
+  DoorListener listener(base / "door", 0600);
+  DoorVisit visit = connect_door(base / "door");
+  DoorConnection accepted;
+  REQUIRE(listener.accept(accepted) == DoorListener::Outcome::accepted);
+  DoorMessage message;
+  CHECK(visit.connection.send(std::string(limits::consumer_record_bytes_max, 'x')) ==
+        DoorSend::sent);
+  CHECK(accepted.receive(message, 0) == DoorRead::message);
+  CHECK(visit.connection.send(std::string(limits::consumer_record_bytes_max + 1, 'x')) ==
+        DoorSend::sent);
+  CHECK(accepted.receive(message, 0) == DoorRead::oversized);
+  CHECK(accepted.send(std::string(limits::producer_record_bytes_max, 'x')) == DoorSend::sent);
+  CHECK(visit.connection.receive(message, 0) == DoorRead::message);
+}
+
 TEST_CASE("what was said last arrives although its sender is gone") {
   Ends ends = connected_pair();
   CHECK(ends.b.send("never read") == DoorSend::sent);
@@ -117,7 +134,7 @@ TEST_CASE("what was said last arrives although its sender is gone") {
 
 TEST_CASE("sending to somebody who does not read ends at the time-out") {
   Ends ends = connected_pair();
-  const std::string text(60'000, 'x');
+  const std::string text(limits::producer_record_bytes_max, 'x');
   DoorSend result = DoorSend::sent;
   for (int i = 0; i < 1'000 && result == DoorSend::sent; ++i) result = ends.a.send(text, {}, 5);
   CHECK(result == DoorSend::timed_out);

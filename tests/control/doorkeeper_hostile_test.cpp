@@ -85,7 +85,7 @@ TEST_CASE("the oldest of too many silent connections gives way, and is told so")
   DoorMessage message;
   for (std::size_t i = 0; i < 2; ++i) {
     REQUIRE(mute[i].receive(message, 0, 1'000) == DoorRead::message);
-    CHECK_THAT(message.text, Contains("busy") && Contains("try again"));
+    CHECK_THAT(message.text, Contains("try again"));
   }
   CHECK(mute[2].receive(message, 0) == DoorRead::timed_out);
   CHECK(mute[4].ask(encode(hello_of()), {}, message, 4, 5'000) == DoorRead::message);

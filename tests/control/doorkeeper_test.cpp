@@ -166,8 +166,8 @@ TEST_CASE("a killed consumer is seen within 50 ms, also while its forked child l
 
 TEST_CASE("a hello that cannot be read is refused with the reason") {
   House house;
-  CHECK_THAT(refusal_to(house.door(), "rubbish"), Contains("bad_hello:") && Contains("JSON"));
-  CHECK_THAT(refusal_to(house.door(), std::string(limits::message_bytes_max, '{')),
+  CHECK_THAT(refusal_to(house.door(), "rubbish"), Contains("bad_hello:") && Contains("record"));
+  CHECK_THAT(refusal_to(house.door(), std::string(limits::consumer_record_bytes_max, '{')),
              Contains("bad_hello:"));
   Hello other_version = hello_of();
   other_version.layout_version = 8;
@@ -175,14 +175,39 @@ TEST_CASE("a hello that cannot be read is refused with the reason") {
              Contains("layout:") && Contains("version 7") && Contains("version 8"));
 
   DoorVisit oversized = connect_door(house.door());
-  const std::string text(limits::message_bytes_max + 1, ' ');
+  const std::string text(64 * 1024, '[');
   REQUIRE(::write(oversized.connection.native_handle(), text.data(), text.size()) ==
           static_cast<ssize_t>(text.size()));
   DoorMessage message;
   REQUIRE(oversized.connection.receive(message, 0, 5'000) == DoorRead::message);
-  CHECK_THAT(message.text, Contains("bad_hello") && Contains("65536"));
+  CHECK(std::get<Refusal>(decode_from_producer(message.text)).kind == RefusalKind::bad_hello);
+  CHECK_THAT(message.text, Contains("more than 1024 bytes"));
   CHECK(oversized.connection.receive(message, 0, 5'000) == DoorRead::closed);
   CHECK(house.producer.last_key == 0);
+}
+
+TEST_CASE("a hello of layout version 1 is refused in the words of that version") {
+  House house;
+  const Visit guest = visit(house.door(), R"({"batch_size":37,"between_epochs":"hold",)"
+                                          R"("join":"rewind","layout":1,"name":"n",)"
+                                          R"("pace":"lockstep","pid":1,"type":"hello"})");
+  REQUIRE(guest.read == DoorRead::message);
+  CHECK(
+      guest.message.text.starts_with(R"({"kind":"layout","text":"batchcast: the producer speaks)"));
+  CHECK(guest.message.text.ends_with(R"(","type":"refusal"})"));
+  CHECK_THAT(guest.message.text, Contains("version 7") && Contains("version 1"));
+  CHECK(house.producer.last_key == 0);
+}
+
+TEST_CASE("consumers that close without a word keep nobody waiting for their death") {
+  House house({.tick_ms = 1'000});
+  std::vector<Visit> guests;
+  for (int i = 0; i < 200; ++i) guests.push_back(join(house.door()));
+  const std::uint64_t before_ns = now_ns();
+  guests.clear();
+  CHECK(holds_within(5'000, [&] { return house.producer.left_count == 200; }));
+  CHECK(seconds_from_ns(now_ns() - before_ns) < 0.2);  // 2 ms each would be 0.4 s
+  CHECK(house.producer.how_left(1) == "closed");
 }
 
 TEST_CASE("who says nothing is sent away after the hello's time") {

@@ -79,7 +79,11 @@ TEST_CASE("what is no command is answered with an error") {
   for (const char* bad : {"", "x", "[]", "7", "{", "{\"a\":}", "\xff"}) {
     CHECK_THAT(echo.ask(bad), Contains("error") && Contains("JSON object"));
   }
-  CHECK_THAT(echo.ask(std::string(limits::message_bytes_max, '[')), Contains("JSON object"));
+  CHECK_THAT(echo.ask(std::string(limits::message_bytes_max, '[')), Contains("16 deep"));
+  std::string deep = "{\"a\":[\"[[\\\"[[\",";
+  deep += std::string(limits::message_depth_max - 2, '[');
+  CHECK_THAT(echo.ask(deep), Contains("JSON object"));  // as deep as may be, and no end
+  CHECK_THAT(echo.ask(deep + "["), Contains("16 deep"));
   const std::string too_long = "{\"x\":\"" + std::string(limits::message_bytes_max, 'x') + "\"}";
   CHECK_THAT(echo.ask(too_long), Contains("error") && Contains("65536"));
   CHECK(echo.commands == 0);

@@ -8,6 +8,7 @@ They are in the repository; run it again when a format is added. It needs Pillow
 
 import gzip
 import io
+import math
 import pathlib
 import random
 import struct
@@ -149,6 +150,56 @@ def arrays():
     put("idx", "f32.idx", struct.pack(">HBBIf", 0, 13, 1, 1, 0.5))
 
 
+def record(kind, body, version=2):
+    return b"bcrecord" + struct.pack("<IIQ", version, kind, 24 + len(body)) + body
+
+
+def text(content, size):
+    return content.encode().ljust(size, b"\0")
+
+
+def hello(placement, group=b""):
+    body = struct.pack("<QQ6I", 32, 0, 17, 0, 0, 0, 0, 0) + text("trainer", 64)
+    return record(1, body + text(placement, 64) + group)
+
+
+def records():
+    put("message", "hello", hello("host", bytes(80)))
+    put("message", "hello_gpu", hello("GPU-8f6c2a10"))
+    put("message", "hello_group",
+        hello("host", text("pair", 64) + struct.pack("<4I", 1, 2, 1, 0)))
+    put("message", "hello_version_1",
+        b'{"batch_size":37,"between_epochs":"hold","join":"rewind","layout":1,"name":"a",'
+        b'"pace":"lockstep","pid":7,"type":"hello"}')
+    put("message", "pause", record(2, b""))
+    put("message", "rejoin", record(3, struct.pack("<QII", 9, 3, 0)))
+    put("message", "bye", record(4, b""))
+    segments = b"".join(struct.pack("<QII", 4096, kind, 0) + bytes(64) for kind in (1, 2, 0))
+    put("message", "welcome", record(101, struct.pack(
+        "<7QII", 3, 64, 1, 50, 0, 4096, 4096, 0, 3) + text("s", 64) + text("trainer", 64) +
+        text("GPU-8f6c2a10", 64) + segments.ljust(64 * 80, b"\0") +
+        struct.pack("<II", 1, 0) + text("a note", 8 * 256)))
+    put("message", "refusal", record(102, struct.pack("<II", 4, 0) + text("batch", 2048)))
+    put("message", "rejoined", record(103, struct.pack("<4Q", 9, 1, 5, 0)))
+    put("message", "farewell", record(104, text("slow", 2048)))
+
+
+def boards():
+    def field(name, dtype, element_bytes, shape):
+        size = element_bytes * math.prod(shape)
+        return struct.pack("<4QII8q", 64, size, size, 64 * size, dtype, len(shape),
+                           *shape, *[0] * (8 - len(shape))) + text(name, 64) + bytes(24)
+    fields = [field("image", 10, 4, [3, 2, 2]), field("label", 4, 8, []),
+              field("sample_id", 7, 8, [])]
+    consumers = 2752 + len(fields) * 192
+    # 8,192 lines of 64 bytes, which is what board_fuzz.cpp makes of it
+    head = b"bcboard2" + struct.pack("<IIQ", 2, len(fields), 8192 * 64) + bytes(16)
+    head += struct.pack("<4QII", 64, 10, 0, 1, 7, 8) + bytes(range(16))
+    recipe = consumers + 8 * 256 + 4096 * 64
+    head += struct.pack("<6Q", recipe, 2, consumers, consumers + 8 * 256, 1, 0)
+    put("board", "image", head.ljust(200, b"\0") + b"".join(fields))
+
+
 def main():
     jpegs()
     pngs()
@@ -156,6 +207,8 @@ def main():
     exifs()
     shards()
     arrays()
+    records()
+    boards()
 
 
 if __name__ == "__main__":

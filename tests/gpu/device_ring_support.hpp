@@ -236,7 +236,7 @@ class DeviceTrainer final : public ReaderHost {
 
   [[nodiscard]] Desk& desk() noexcept { return *desk_; }
   [[nodiscard]] BoardView board() const noexcept { return BoardView(board_.data()); }
-  [[nodiscard]] Schema schema() const { return schema_from_json(board().schema_json()); }
+  [[nodiscard]] Schema schema() const { return board().schema(); }
   [[nodiscard]] std::uint64_t published() const noexcept {
     return order::load_published(board().progress());
   }

@@ -16,7 +16,9 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <string>
+#include <thread>
 #include <variant>
 #include <vector>
 
@@ -205,6 +207,49 @@ TEST_CASE("a stream that is over", "[input][short]") {
   CHECK_FALSE(slow.has_next_epoch());
   CHECK(says(refusal_of(mine()), {"StreamFinished"}));
   CHECK(says(thrown_by([&] { static_cast<void>(slow.next()); }), {"StreamFinished"}));
+}
+
+TEST_CASE("at the door: a producer of layout version 1", "[input][short]") {
+  const OwnDirectory directory;
+  StreamDirectory taken({.stream = "s", .base = directory.path()});
+  DoorListener listener(taken.paths().door, 0600);
+  std::atomic<bool> stop = false;
+  std::thread producer([&] {
+    while (!stop) {
+      DoorConnection visitor;
+      DoorMessage hello;
+      if (listener.accept(visitor) != DoorListener::Outcome::accepted) {
+        pause_us(1'000);
+        continue;
+      }
+      static_cast<void>(visitor.receive(hello, 1, 1'000));
+      static_cast<void>(visitor.send(
+          R"({"kind":"bad_hello","text":"batchcast: the hello cannot be read: it is not a JSON )"
+          R"(object","type":"refusal"})"));
+    }
+  });
+  CHECK(says(refusal_of(mine()), {"Refused", "the producer speaks layout version 1",
+                                  "the consumer version 2", "start the producer again"}));
+  stop = true;
+  producer.join();
+}
+
+TEST_CASE("at the door: a rank of a group, which no producer serves yet", "[input][short]") {
+  const OwnDirectory directory;
+  Server server(producer_options(), {});
+  DoorVisit visit = connect_door(find_stream("s").places.at(0).door);
+  Hello hello;
+  hello.layout_version = layout_version;
+  hello.group = "pair";
+  hello.rank = 1;
+  hello.world = 2;
+  const FileDescriptor pidfd = own_pidfd();
+  const int descriptors[] = {pidfd.get()};
+  DoorMessage answer;
+  REQUIRE(visit.connection.ask(encode(hello), descriptors, answer, 64, 5'000) == DoorRead::message);
+  const auto refusal = std::get<Refusal>(decode_from_producer(answer.text));
+  CHECK(refusal.kind == RefusalKind::group);
+  CHECK(says(refusal.text, {"no groups of ranks", "rank 1 of 2"}));
 }
 
 TEST_CASE("at the door: another layout, and a mute producer", "[input]") {

@@ -33,6 +33,7 @@ inline void write(torch::serialize::OutputArchive& archive, const Checkpoint& ch
   archive.write("recipe_json", c10::IValue(checkpoint.recipe_json));
   archive.write("schema_json", c10::IValue(checkpoint.schema_json));
   archive.write("samples_per_epoch", number(checkpoint.samples_per_epoch));
+  archive.write("identity", c10::IValue(checkpoint.identity));
 }
 
 [[nodiscard]] inline Checkpoint read_checkpoint(torch::serialize::InputArchive& archive) {
@@ -52,10 +53,14 @@ inline void write(torch::serialize::OutputArchive& archive, const Checkpoint& ch
     }
     return static_cast<std::uint64_t>(value.toInt());
   };
-  const auto text = [&](const char* key) {
-    const c10::IValue value = value_of(key);
+  const auto text_of = [&](const char* key, const c10::IValue& value) {
     if (!value.isString()) refuse(std::string("its `") + key + "` is no text");
     return value.toStringRef();
+  };
+  const auto text = [&](const char* key) { return text_of(key, value_of(key)); };
+  const auto text_if_there = [&](const char* key) {
+    c10::IValue value;
+    return archive.try_read(key, value) ? text_of(key, value) : std::string();
   };
   const std::uint64_t version = number("batchcast_checkpoint");
   if (version != archive_version) {
@@ -66,7 +71,8 @@ inline void write(torch::serialize::OutputArchive& archive, const Checkpoint& ch
           .stream = text("stream"),
           .recipe_json = text("recipe_json"),
           .schema_json = text("schema_json"),
-          .samples_per_epoch = number("samples_per_epoch")};
+          .samples_per_epoch = number("samples_per_epoch"),
+          .identity = text_if_there("identity")};
 }
 
 }  // namespace detail

@@ -148,7 +148,11 @@ class Attachment final : public ReaderHost, public std::enable_shared_from_this<
   static void release_passed(void* record) noexcept;
   void release(BatchRecord& record) noexcept;
   [[nodiscard]] bool has_let_go() noexcept;
-  [[nodiscard]] bool rejoin();
+  enum class Rejoining { joined, over, timed_out };
+  /// Takes its time off the time-out. One that timed out goes on with the next call.
+  [[nodiscard]] Rejoining rejoin(int& timeout_ms);
+  [[nodiscard]] bool ask_to_rejoin(int timeout_ms);
+  [[nodiscard]] DoorRead hear_producer(DoorMessage& message, int timeout_ms);
   void pause_if_idle() noexcept;
   void say_pause() noexcept;  // with the mutex
   void leave() noexcept;
@@ -189,6 +193,7 @@ class Attachment final : public ReaderHost, public std::enable_shared_from_this<
   std::unique_ptr<Populator> populator_;
   /// `lockstep`: a run that the reader gave and that is not handed out, since its copy failed.
   std::optional<Run> undelivered_;
+  bool rejoin_asked_ = false;  ///< and not answered yet
   double attach_seconds_ = 0;
   void* cuda_stream_ = nullptr;
 

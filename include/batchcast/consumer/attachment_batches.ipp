@@ -32,9 +32,13 @@ BATCHCAST_INLINE NextBatch Attachment::next(std::uint64_t batch_size, int timeou
   check_process();
   check_takes_part();
   if (delivery_ && !wait_for_streams(timeout_ms)) return {Outcome::timed_out, {}};
-  if (has_let_go() && !rejoin()) {
-    throw StreamFinished("batchcast: stream `" + options_.stream +
-                         "` is finished: all of its epochs were made.");
+  if (has_let_go()) {
+    const Rejoining rejoined = rejoin(timeout_ms);
+    if (rejoined == Rejoining::timed_out) return {Outcome::timed_out, {}};
+    if (rejoined == Rejoining::over) {
+      throw StreamFinished("batchcast: stream `" + options_.stream +
+                           "` is finished: all of its epochs were made.");
+    }
   }
   for (;;) {
     Run run;
@@ -170,7 +174,7 @@ BATCHCAST_INLINE bool Attachment::has_next_epoch() {
   check_takes_part();
   int for_ever = -1;
   if (delivery_) static_cast<void>(wait_for_streams(for_ever));
-  if (has_let_go() && !rejoin()) return false;
+  if (has_let_go() && rejoin(for_ever) == Rejoining::over) return false;
   for (;;) {
     if (const auto known = reader_->has_next_epoch(-1)) return *known;
   }

@@ -68,7 +68,7 @@ BATCHCAST_INLINE void Attachment::check_offer(std::size_t descriptors) {
 
 BATCHCAST_INLINE void Attachment::map_fields(std::vector<FileDescriptor>& descriptors) {
   const BoardHead& head = board().head();
-  schema_ = schema_from_json(board().schema_json());
+  schema_ = board().schema();
   Schema all = schema_;
   all.push_back({std::string(sample_id_name), DType::u64, {}});
   if (all.size() != head.field_count || all.size() != welcome_.segment_bytes.size()) {

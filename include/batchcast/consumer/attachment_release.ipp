@@ -7,6 +7,7 @@
 #include <batchcast/consumer/host_copy.hpp>
 #include <batchcast/core/inline.hpp>
 
+#include <batchcast/core/clock.hpp>
 #include <batchcast/core/error.hpp>
 
 #include <algorithm>
@@ -15,6 +16,12 @@
 
 // How batches go, and the pauses between epochs.
 namespace batchcast::detail {
+namespace attachment_release {
+
+// Where an answer is awaited, the producer's death is looked for so often.
+inline constexpr int look_ms = 100;
+
+}  // namespace attachment_release
 
 BATCHCAST_INLINE void Attachment::use(BatchRecord& record, void* cuda_stream) {
   if (!delivery_ || in_forked_child()) return;
@@ -117,22 +124,32 @@ BATCHCAST_INLINE void Attachment::say_pause() noexcept {
   }
 }
 
-BATCHCAST_INLINE bool Attachment::rejoin() {
+BATCHCAST_INLINE Attachment::Rejoining Attachment::rejoin(int& timeout_ms) {
   {
     const std::lock_guard lock(mutex_);
     pause_wanted_ = false;
-    if (!paused_)
-      return true;  // batches of the last loop are still held: the place was never given up
+    // Batches of the last loop are still held: the place was never given up.
+    if (!paused_) return Rejoining::joined;
   }
   check();
+  const std::uint64_t started_ns = now_ns();
+  const int timeout_at_first_ms = timeout_ms;
+  const auto take_off_what_passed = [&] {
+    if (timeout_at_first_ms < 0) return;
+    const auto passed_ms = static_cast<std::int64_t>((now_ns() - started_ns) / 1'000'000);
+    timeout_ms = static_cast<int>(std::max<std::int64_t>(0, timeout_at_first_ms - passed_ms));
+  };
+  if (!rejoin_asked_ && !ask_to_rejoin(timeout_ms)) return Rejoining::timed_out;
+  take_off_what_passed();
   DoorMessage answer;
-  Rejoin request;
-  request.join = options_.join;
-  request.cursor = options_.cursor;
-  if (door_.ask(encode(request), {}, answer, 0, -1) != DoorRead::message) throw_door_closed();
+  const DoorRead read = hear_producer(answer, timeout_ms);
+  if (read == DoorRead::timed_out) return Rejoining::timed_out;
+  take_off_what_passed();
+  rejoin_asked_ = false;
+  if (read != DoorRead::message) throw_door_closed();
   const ProducerMessage message = decode_from_producer(answer.text);
   if (const auto* refusal = std::get_if<Refusal>(&message)) {
-    if (refusal->kind == RefusalKind::finished) return false;
+    if (refusal->kind == RefusalKind::finished) return Rejoining::over;
     throw_refused(*refusal);
   }
   check();
@@ -144,7 +161,33 @@ BATCHCAST_INLINE bool Attachment::rejoin() {
   // A cursor is where the first loop begins; the others follow the stream.
   if (options_.join == Join::at) options_.join = Join::rewind;
   reader_->move_to(std::get<Rejoined>(message).position);
-  return true;
+  return Rejoining::joined;
+}
+
+/// False at the time-out.
+BATCHCAST_INLINE bool Attachment::ask_to_rejoin(int timeout_ms) {
+  const std::string request = encode(Rejoin{options_.join, options_.cursor});
+  for (;;) {
+    const DoorSend sent = door_.send(request, {}, timeout_ms < 0 ? attachment_release::look_ms : timeout_ms);
+    rejoin_asked_ = sent == DoorSend::sent;
+    if (rejoin_asked_) return true;
+    if (sent == DoorSend::closed || producer_is_dead()) throw_door_closed();
+    if (timeout_ms >= 0) return false;
+  }
+}
+
+/// A forked child of a dead producer may hold the door's socket: it is closed for us all the same.
+BATCHCAST_INLINE DoorRead Attachment::hear_producer(DoorMessage& message, int timeout_ms) {
+  for (int left_ms = timeout_ms;; left_ms -= timeout_ms < 0 ? 0 : attachment_release::look_ms) {
+    const bool last = timeout_ms >= 0 && left_ms <= attachment_release::look_ms;
+    const DoorRead read = door_.receive(message, 0, last ? left_ms : attachment_release::look_ms);
+    if (read != DoorRead::timed_out) return read;
+    if (producer_is_dead()) {
+      const bool said = door_.receive(message, 0) == DoorRead::message;
+      return said ? DoorRead::message : DoorRead::closed;
+    }
+    if (last) return DoorRead::timed_out;
+  }
 }
 
 BATCHCAST_INLINE void Attachment::throw_door_closed() {

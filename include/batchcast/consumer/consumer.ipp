@@ -80,6 +80,10 @@ BATCHCAST_INLINE bool Consumer::pure() const noexcept {
   return attachment_->board().head().pure != 0;
 }
 
+BATCHCAST_INLINE std::string Consumer::identity() const {
+  return detail::text_of(attachment_->board().head().identity);
+}
+
 BATCHCAST_INLINE std::uint64_t Consumer::samples_per_epoch() const noexcept {
   return attachment_->board().head().samples_per_epoch;
 }

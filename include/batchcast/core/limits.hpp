@@ -37,8 +37,13 @@ inline constexpr std::uint64_t position_max = std::uint64_t{1} << 63;
 // after that and the ring's length, which are counted from there, do not come near 2^63.
 inline constexpr std::uint64_t cursor_limit = std::uint64_t{1} << 62;
 
-// One datagram of the door and one message of the control socket.
+// One message of the control socket, and how deep its JSON may be nested.
 inline constexpr std::size_t message_bytes_max = 64 * 1024;
+inline constexpr std::size_t message_depth_max = 16;
+
+// One datagram of the door, in either direction: a hello and a welcome with room to grow.
+inline constexpr std::size_t consumer_record_bytes_max = 1024;
+inline constexpr std::size_t producer_record_bytes_max = 16 * 1024;
 
 // Connections that have not said hello yet; the oldest gives way to the newest.
 inline constexpr std::size_t silent_connections_max = 64;

@@ -39,9 +39,8 @@ inline constexpr std::string_view sample_id_name = "sample_id";
 /// zero-sized, negative or overflowing field, or a name that is taken (`sample_id`).
 void check_schema(const Schema& schema);
 
-/// JSON text of a schema as it stands on the board, and back (throws InvalidArgument).
+/// JSON text of a schema that passes `check_schema`, by which checkpoints know it.
 [[nodiscard]] std::string schema_to_json(const Schema& schema);
-[[nodiscard]] Schema schema_from_json(std::string_view json);
 
 /// `image f32 [3,224,224]`
 [[nodiscard]] std::string to_text(const FieldSpec& field);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <batchcast/core/schema.hpp>
+#include <batchcast/data/fingerprint.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -53,6 +54,8 @@ class SampleMaker {
   [[nodiscard]] virtual std::uint64_t samples_per_epoch() const noexcept = 0;
   /// Everything that determines the bytes, for the board.
   [[nodiscard]] virtual std::string recipe_json() const = 0;
+  /// The same for two makers only if they make the same bytes.
+  [[nodiscard]] virtual Fingerprint identity() const { return fingerprint_of(recipe_json()); }
   /// The maker must outlive it.
   [[nodiscard]] virtual std::unique_ptr<SampleWorker> worker() const = 0;
 };

@@ -70,7 +70,7 @@ class Pipeline final : public SampleMaker {
   [[nodiscard]] std::unique_ptr<SampleWorker> worker() const override;
 
   /// The stream's identity: recipe, seed, shard, N and the source's fingerprint.
-  [[nodiscard]] Fingerprint identity() const noexcept;
+  [[nodiscard]] Fingerprint identity() const noexcept override;
   [[nodiscard]] const Source& source() const noexcept;
   [[nodiscard]] std::uint64_t sample_id_at(std::uint64_t epoch, std::uint64_t index) const noexcept;
   /// Different samples found bad so far.

@@ -4,6 +4,7 @@
 
 #include <batchcast/core/dtype.hpp>
 #include <batchcast/core/schema.hpp>
+#include <batchcast/data/fingerprint.hpp>
 #include <batchcast/data/order.hpp>
 #include <batchcast/data/random.hpp>
 
@@ -61,6 +62,9 @@ struct SyntheticRecipe {
 
   /// One line, the same text for equal recipes.
   [[nodiscard]] std::string to_json() const;
+
+  /// Of what determines the bytes: not of how many epochs there are.
+  [[nodiscard]] Fingerprint identity() const;
 
   /// Throws InvalidArgument that names the first impossible value.
   void check() const;

@@ -23,6 +23,7 @@ class SyntheticMaker final : public SampleMaker {
     return recipe_.samples_per_epoch;
   }
   [[nodiscard]] std::string recipe_json() const override { return recipe_.to_json(); }
+  [[nodiscard]] Fingerprint identity() const override { return recipe_.identity(); }
   [[nodiscard]] std::unique_ptr<SampleWorker> worker() const override;
   [[nodiscard]] const SyntheticRecipe& recipe() const noexcept { return recipe_; }
 

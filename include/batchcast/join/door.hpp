@@ -3,6 +3,7 @@
 #pragma once
 
 #include <batchcast/core/file_descriptor.hpp>
+#include <batchcast/core/limits.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -27,7 +28,7 @@ enum class DoorRead {
   message,
   timed_out,
   closed,     ///< the other side left, and all that it said has been read
-  oversized,  ///< a datagram above limits::message_bytes_max; its descriptors are closed again
+  oversized,  ///< a datagram above the limit of its direction; its descriptors are closed again
 };
 
 enum class DoorSend {
@@ -40,13 +41,16 @@ enum class DoorSend {
 class DoorConnection {
  public:
   DoorConnection() noexcept = default;
-  explicit DoorConnection(FileDescriptor socket) noexcept;
+  /// `receives_max`: bytes of a datagram from the other side; at most and by default those of the
+  /// producer's records. More is not even copied.
+  explicit DoorConnection(FileDescriptor socket,
+                          std::size_t receives_max = limits::producer_record_bytes_max) noexcept;
 
   [[nodiscard]] explicit operator bool() const noexcept { return static_cast<bool>(socket_); }
   [[nodiscard]] int native_handle() const noexcept { return socket_.get(); }
 
   /// One datagram. `descriptors` are borrowed: the other side gets duplicates. Throws
-  /// InvalidArgument above limits::message_bytes_max or above what the kernel takes (253
+  /// InvalidArgument above limits::producer_record_bytes_max or above what the kernel takes (253
   /// descriptors), SystemError.
   [[nodiscard]] DoorSend send(std::string_view text, std::span<const int> descriptors = {},
                               int timeout_ms = 0);
@@ -59,6 +63,9 @@ class DoorConnection {
   [[nodiscard]] DoorRead ask(std::string_view text, std::span<const int> descriptors,
                              DoorMessage& answer, std::size_t descriptors_max, int timeout_ms);
 
+  /// The other side closed its end. What it said before can still be received.
+  [[nodiscard]] bool is_left() const noexcept;
+
   /// Ends the connection for the other side at once, also while a forked child still holds the
   /// socket.
   void shutdown() noexcept;
@@ -67,6 +74,7 @@ class DoorConnection {
 
  private:
   FileDescriptor socket_;
+  std::size_t receives_max_ = limits::producer_record_bytes_max;
 };
 
 enum class DoorKnock {

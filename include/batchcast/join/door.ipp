@@ -73,13 +73,13 @@ inline void take_descriptors(msghdr& header, std::vector<FileDescriptor>& descri
 
 }  // namespace detail::door
 
-BATCHCAST_INLINE DoorConnection::DoorConnection(FileDescriptor socket) noexcept
-    : socket_(std::move(socket)) {}
+BATCHCAST_INLINE DoorConnection::DoorConnection(FileDescriptor socket, std::size_t receives_max) noexcept
+    : socket_(std::move(socket)),
+      receives_max_(std::min(receives_max, limits::producer_record_bytes_max)) {}
 
-BATCHCAST_INLINE DoorSend DoorConnection::send(std::string_view text,
-                                               std::span<const int> descriptors, int timeout_ms) {
-  if (text.size() > limits::message_bytes_max ||
-      descriptors.size() > detail::door::descriptors_limit) {
+BATCHCAST_INLINE DoorSend DoorConnection::send(std::string_view text, std::span<const int> descriptors,
+                              int timeout_ms) {
+  if (text.size() > limits::producer_record_bytes_max || descriptors.size() > detail::door::descriptors_limit) {
     throw InvalidArgument("batchcast: a message of " + std::to_string(text.size()) + " bytes and " +
                           std::to_string(descriptors.size()) +
                           " descriptors does not fit through the door");
@@ -112,11 +112,12 @@ BATCHCAST_INLINE DoorRead DoorConnection::receive(DoorMessage& message, std::siz
                                                   int timeout_ms) {
   const detail::door::Deadline deadline(timeout_ms);
   bool reset = false;
+  std::array<char, limits::producer_record_bytes_max> bytes_read;  // NOLINT: the kernel fills it
   while (true) {
     message.descriptors.clear();
-    message.text.resize(limits::message_bytes_max);
-    alignas(cmsghdr) detail::door::ControlBuffer control{};
-    iovec body{message.text.data(), message.text.size()};
+    message.text.clear();
+    alignas(cmsghdr) detail::door::ControlBuffer control;  // NOLINT: the kernel fills it
+    iovec body{bytes_read.data(), receives_max_};
     msghdr header{};
     header.msg_iov = &body;
     header.msg_iovlen = 1;
@@ -129,7 +130,6 @@ BATCHCAST_INLINE DoorRead DoorConnection::receive(DoorMessage& message, std::siz
     const ssize_t bytes = ::recvmsg(socket_.get(), &header, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
     if (bytes < 0) {
       const int error = errno;
-      message.text.clear();
       if (error == EINTR) continue;
       // The other side left without reading all that we said. What it said itself comes after this.
       if (error == ECONNRESET && !std::exchange(reset, true)) continue;
@@ -139,7 +139,6 @@ BATCHCAST_INLINE DoorRead DoorConnection::receive(DoorMessage& message, std::siz
       continue;
     }
     detail::door::take_descriptors(header, message.descriptors);
-    message.text.resize(static_cast<std::size_t>(bytes));
     message.descriptors_lost = (header.msg_flags & MSG_CTRUNC) != 0;
     if ((header.msg_flags & MSG_TRUNC) != 0) {
       message = {};
@@ -149,6 +148,7 @@ BATCHCAST_INLINE DoorRead DoorConnection::receive(DoorMessage& message, std::siz
       message = {};
       return DoorRead::closed;
     }
+    message.text.assign(bytes_read.data(), static_cast<std::size_t>(bytes));
     return DoorRead::message;
   }
 }
@@ -159,6 +159,11 @@ BATCHCAST_INLINE DoorRead DoorConnection::ask(std::string_view text,
   const detail::door::Deadline deadline(timeout_ms);
   if (send(text, descriptors, timeout_ms) == DoorSend::timed_out) return DoorRead::timed_out;
   return receive(answer, descriptors_max, deadline.left_ms());
+}
+
+BATCHCAST_INLINE bool DoorConnection::is_left() const noexcept {
+  pollfd entry{socket_.get(), POLLRDHUP, 0};
+  return ::poll(&entry, 1, 0) > 0 && (entry.revents & (POLLRDHUP | POLLHUP)) != 0;
 }
 
 BATCHCAST_INLINE void DoorConnection::shutdown() noexcept {

@@ -11,10 +11,10 @@
 #include <variant>
 #include <vector>
 
-// What is said at the door, one JSON object per datagram of at most limits::message_bytes_max
-// bytes. Encoding never fails. Decoding is strict: a missing, mistyped or out-of-range member is a
-// BadMessage that says which; unknown members are ignored, so that a member can be added without a
-// new version.
+// What is said at the door, as both ends handle it; records.hpp says what the datagrams are.
+// Encoding never fails: names and texts that are too long are cut. Decoding is total and strict: an
+// out-of-range number, an unknown choice or a text without an end is a BadMessage that says which.
+// It costs microseconds whatever the datagram holds.
 namespace batchcast {
 
 /// Consumer to producer, first. Carries the consumer's own pidfd as its only file descriptor (used
@@ -32,13 +32,18 @@ struct Hello {
   bool observes = false;
   /// `host`, or the GPU whose ring it wants, by its UUID: numbers differ between processes.
   std::string placement = "host";
+  // Places for groups of ranks that share batches, which no producer serves yet.
+  std::string group = {};
+  std::uint32_t rank = 0;
+  std::uint32_t world = 0;  ///< 0: no group
+  Tail tail = Tail::keep;
 };
 
 /// What a field's samples lie in.
 enum class SegmentKind : std::uint8_t {
   memfd,     ///< sealed host memory; a descriptor comes along
   cuda_fd,   ///< an exported allocation of a GPU; a descriptor comes along
-  cuda_ipc,  ///< a legacy IPC handle, in the text; no descriptor
+  cuda_ipc,  ///< a legacy IPC handle, in the welcome; no descriptor
 };
 
 /// Producer to consumer: admitted. File descriptors in this order: board, desk, the producer's
@@ -56,10 +61,11 @@ struct Welcome {
   std::uint64_t board_bytes = 0;
   std::uint64_t desk_bytes = 0;
   std::vector<std::uint64_t> segment_bytes = {};
-  std::vector<SegmentKind> segment_kinds = {};    ///< one each; empty: all memfd
-  std::vector<std::string> segment_handles = {};  ///< one each, hexadecimal for cuda_ipc; or empty
-  std::string placement = "host";                 ///< as in the hello: whose ring it is
-  std::vector<std::string> notes = {};            ///< for the trainer's log
+  std::vector<SegmentKind> segment_kinds = {};  ///< one each; empty: all memfd
+  /// One each, 128 hexadecimal digits for cuda_ipc, else empty; or none at all.
+  std::vector<std::string> segment_handles = {};
+  std::string placement = "host";       ///< as in the hello: whose ring it is
+  std::vector<std::string> notes = {};  ///< for the trainer's log
 };
 
 /// Descriptors that precede the segments in a welcome.
@@ -77,6 +83,7 @@ enum class RefusalKind : std::uint8_t {
   cursor_gone,  ///< the position asked for is not in the ring any more
   placement,    ///< the stream is not served on that GPU
   busy,         ///< try again
+  group,        ///< ranks of a group are not served
 };
 
 /// Producer to consumer: not admitted, or a rejoin that cannot be.
@@ -105,7 +112,7 @@ struct Farewell {
   std::string reason = {};
 };
 
-/// What a text is that is none of the above.
+/// What a datagram is that is none of the above.
 struct BadMessage {
   std::string text = {};
 };
@@ -124,12 +131,15 @@ using ProducerMessage = std::variant<Welcome, Refusal, Rejoined, Farewell, BadMe
 
 /// The refusal of another layout version names both; the one of a malformed hello says what is
 /// wrong.
-[[nodiscard]] std::variant<Hello, Refusal> decode_hello(std::string_view text,
+[[nodiscard]] std::variant<Hello, Refusal> decode_hello(std::string_view datagram,
                                                         std::uint32_t our_layout_version);
+/// The refusal as whoever sent that hello can read it: as JSON, if it was of layout version 1.
+[[nodiscard]] std::string encode_answer(std::string_view hello, const Refusal& refusal);
 /// What an admitted consumer says.
-[[nodiscard]] ConsumerMessage decode_from_consumer(std::string_view text);
-/// What a producer says. A consumer should not trust the numbers further than its mappings go.
-[[nodiscard]] ProducerMessage decode_from_producer(std::string_view text);
+[[nodiscard]] ConsumerMessage decode_from_consumer(std::string_view datagram);
+/// What a producer says. One of another layout version is a refusal that names both. A consumer
+/// should not trust the numbers further than its mappings go.
+[[nodiscard]] ProducerMessage decode_from_producer(std::string_view datagram);
 
 [[nodiscard]] std::string_view name_of(RefusalKind) noexcept;
 [[nodiscard]] std::string_view name_of(SegmentKind) noexcept;

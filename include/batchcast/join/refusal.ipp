@@ -26,6 +26,7 @@ BATCHCAST_INLINE void throw_refused(const Refusal& refusal) {
     case RefusalKind::cursor_gone:
     case RefusalKind::placement:
     case RefusalKind::busy:
+    case RefusalKind::group:
       break;
   }
   throw Refused(refusal.text);

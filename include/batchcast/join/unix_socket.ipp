@@ -53,7 +53,10 @@ BATCHCAST_INLINE BoundSocket listen_at(const std::string& path, int type, unsign
     fail("cannot bind");
   }
   if (::chmod(path.c_str(), mode) != 0) fail("cannot set the mode of");
-  if (::listen(socket.get(), 4096) != 0) fail("cannot listen on");
+  // Who comes waits for all who stand before: many more than come at a time would let a flood of
+  // connections keep others waiting for longer.
+  constexpr int waiting_max = 256;
+  if (::listen(socket.get(), waiting_max) != 0) fail("cannot listen on");
   const FileIdentity identity = identity_at(path);
   return {std::move(socket), identity};
 }

@@ -2,6 +2,8 @@
 // Copyright 2026 the batchcast authors
 #pragma once
 
+#include <batchcast/core/schema.hpp>
+#include <batchcast/ring/capacity.hpp>
 #include <batchcast/ring/layout.hpp>
 
 #include <cstddef>
@@ -31,9 +33,8 @@ class BoardView {
   [[nodiscard]] const ConsumerEntry& consumer(std::size_t index) const noexcept {
     return at<ConsumerEntry>(head().consumers_offset + index * sizeof(ConsumerEntry));
   }
-  [[nodiscard]] std::string_view schema_json() const noexcept {
-    return {&at<char>(head().schema_offset), head().schema_bytes};
-  }
+  /// Without sample_id. Throws Refused where the entries are those of no schema.
+  [[nodiscard]] Schema schema() const;
   [[nodiscard]] std::string_view recipe_json() const noexcept {
     return {&at<char>(head().recipe_offset), head().recipe_bytes};
   }
@@ -74,8 +75,8 @@ class Board : public BoardView {
 
 /// What a board is made from.
 struct BoardSpec {
-  std::string_view schema_json;
   std::string_view recipe_json;
+  std::string_view identity;           ///< of the recipe, 32 hexadecimal digits; empty: none
   std::span<const FieldEntry> fields;  ///< sample_id last
   std::uint64_t capacity = 0;
   std::uint64_t samples_per_epoch = 0;
@@ -85,6 +86,9 @@ struct BoardSpec {
   std::uint64_t first_position = 0;
 };
 
+/// What stands on the board of a field that lies as planned.
+[[nodiscard]] FieldEntry field_entry(const FieldSpec& spec, const FieldPlan& plan);
+
 /// Bytes that a board of this spec takes.
 [[nodiscard]] std::uint64_t board_bytes_for(const BoardSpec& spec);
 
@@ -92,7 +96,7 @@ struct BoardSpec {
 void format_board(std::span<std::byte> memory, const BoardSpec& spec);
 
 /// Throws Refused, saying what is wrong, unless these are the bytes of a board of our layout
-/// version whose every offset stays inside them.
+/// version whose every offset stays inside them, and whose fields are what a stream can have.
 void check_board(std::span<const std::byte> memory);
 
 }  // namespace batchcast

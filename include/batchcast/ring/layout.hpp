@@ -2,6 +2,8 @@
 // Copyright 2026 the batchcast authors
 #pragma once
 
+#include <batchcast/core/identity.hpp>
+#include <batchcast/core/layout_version.hpp>
 #include <batchcast/core/limits.hpp>
 
 #include <array>
@@ -16,9 +18,8 @@
 // and treated as hostile by the producer. A change here is a new layout_version.
 namespace batchcast {
 
-inline constexpr std::uint32_t layout_version = 1;
-inline constexpr std::array<char, 8> board_magic = {'b', 'c', 'b', 'o', 'a', 'r', 'd', '1'};
-inline constexpr std::array<char, 8> desk_magic = {'b', 'c', 'd', 'e', 's', 'k', '0', '1'};
+inline constexpr std::array<char, 8> board_magic = {'b', 'c', 'b', 'o', 'a', 'r', 'd', '2'};
+inline constexpr std::array<char, 8> desk_magic = {'b', 'c', 'd', 'e', 's', 'k', '0', '2'};
 inline constexpr std::size_t cache_line_bytes = 64;
 
 using Shared64 = std::atomic<std::uint64_t>;
@@ -35,16 +36,21 @@ enum class StreamState : std::uint32_t {
   failed = 5,    ///< gave up; the state text says why
 };
 
-/// One field as it lies in its segment.
+/// One field: what it is, and how it lies in its segment.
 struct FieldEntry {
   std::uint64_t capacity;       ///< samples in the circular array: positions are taken modulo it
   std::uint64_t stride_bytes;   ///< from one sample to the next
   std::uint64_t sample_bytes;   ///< of which this many carry data
   std::uint64_t segment_bytes;  ///< of one of the two mappings
   std::uint32_t dtype;
-  std::uint32_t reserved[7];
+  std::uint32_t rank;                                       ///< dimensions of one sample
+  std::array<std::int64_t, limits::dimensions_max> shape;   ///< zeros from `rank` on
+  std::array<char, limits::field_name_bytes_max + 1> name;  ///< filled up with NULs
+  std::uint64_t reserved[3];
 };
-static_assert(sizeof(FieldEntry) == 64 && std::has_unique_object_representations_v<FieldEntry>);
+static_assert(sizeof(FieldEntry) == 192 && std::has_unique_object_representations_v<FieldEntry>);
+static_assert(offsetof(FieldEntry, dtype) == 32 && offsetof(FieldEntry, shape) == 40 &&
+              offsetof(FieldEntry, name) == 104);
 
 /// What is fixed when the board is made.
 struct BoardHead {
@@ -59,7 +65,7 @@ struct BoardHead {
   std::uint64_t created_at_ns;
   std::uint32_t producer_pid;
   std::uint32_t consumers_max;
-  std::uint64_t schema_offset, schema_bytes;  ///< JSON
+  detail::Identity identity;                  ///< of the recipe, where pure; zeros: none
   std::uint64_t recipe_offset, recipe_bytes;  ///< JSON, empty for a stream without one
   std::uint64_t consumers_offset;             ///< ConsumerEntry[consumers_max]
   std::uint64_t epochs_offset;                ///< EpochEntry[limits::epochs_on_board]
@@ -68,7 +74,8 @@ struct BoardHead {
   std::uint64_t reserved[7];
 };
 static_assert(sizeof(BoardHead) == 200 && std::has_unique_object_representations_v<BoardHead>);
-static_assert(offsetof(BoardHead, capacity) == 40 && offsetof(BoardHead, producer_pid) == 72);
+static_assert(offsetof(BoardHead, capacity) == 40 && offsetof(BoardHead, producer_pid) == 72 &&
+              offsetof(BoardHead, identity) == 80 && offsetof(BoardHead, recipe_offset) == 96);
 
 /// What moves. Each word that another process polls has a cache line of its own.
 struct BoardProgress {
@@ -117,11 +124,15 @@ struct ConsumerEntry {
   Shared32 paused;  ///< between epochs with `let_go`: does not gate
   Shared32 reserved;
   std::array<char, limits::consumer_name_bytes_max + 1> name;
-  std::uint64_t padding[3];
+  // For groups of ranks that share batches; 0 until they come.
+  std::array<char, limits::consumer_name_bytes_max + 1> group;
+  std::uint32_t rank, world, tail;
+  std::uint32_t padding[5];
   alignas(cache_line_bytes) Shared32 bell;  ///< bumped to wake it
 };
-static_assert(offsetof(ConsumerEntry, name) == 32 && offsetof(ConsumerEntry, bell) == 128 &&
-              sizeof(ConsumerEntry) == 192);
+static_assert(offsetof(ConsumerEntry, name) == 32 && offsetof(ConsumerEntry, group) == 96 &&
+              offsetof(ConsumerEntry, rank) == 160 && offsetof(ConsumerEntry, bell) == 192 &&
+              sizeof(ConsumerEntry) == 256);
 
 /// One consumer's desk: a memfd of its own.
 struct Desk {
@@ -146,9 +157,10 @@ struct Desk {
   alignas(cache_line_bytes) Shared64 epochs_matched;
   Shared64 epochs_mismatched;
   Shared64 epochs_unknown;
-  Shared64 skipped;                  ///< samples that `free` pace lost to the producer
-  std::uint32_t group, rank, world;  ///< for groups of ranks that share batches; 0 until they come
-  std::uint32_t reserved[5];
+  Shared64 skipped;  ///< samples that `free` pace lost to the producer
+  // For groups of ranks that share batches; 0 until they come.
+  std::uint32_t group, rank, world, tail;
+  std::uint32_t reserved[4];
 };
 static_assert(offsetof(Desk, released) == 64 && offsetof(Desk, sleeping) == 128 &&
               offsetof(Desk, cursor) == 192 && offsetof(Desk, epochs_matched) == 256 &&

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#pragma once
+
+#include <batchcast/core/hex.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+// What two streams have in common that have the same sample at each position: 16 bytes of a
+// fingerprint, written as 32 hexadecimal digits. Zeros, and the empty text, are none.
+namespace batchcast::detail {
+
+using Identity = std::array<std::uint8_t, 16>;
+
+[[nodiscard]] inline bool is_none(const Identity& identity) noexcept {
+  return std::all_of(identity.begin(), identity.end(), [](std::uint8_t byte) { return byte == 0; });
+}
+
+[[nodiscard]] inline std::string text_of(const Identity& identity) {
+  return is_none(identity) ? std::string() : to_hex(identity);
+}
+
+/// None for a text that is no identity.
+[[nodiscard]] inline Identity identity_from(std::string_view text) noexcept {
+  Identity identity{};
+  return from_hex(text, identity) ? identity : Identity{};
+}
+
+/// The identity that a pipeline writes into its recipe's JSON; empty where there is none. Looks for
+/// the key as text: what has it need not parse JSON.
+[[nodiscard]] inline std::string identity_in(std::string_view recipe_json) {
+  constexpr std::string_view key = R"("identity":")";
+  constexpr std::size_t digits = 2 * sizeof(Identity);
+  const std::size_t at = recipe_json.find(key);
+  if (at == std::string_view::npos) return {};
+  const std::string_view value = recipe_json.substr(at + key.size(), digits + 1);
+  if (value.size() != digits + 1 || value.back() != '"') return {};
+  return text_of(identity_from(value.substr(0, digits)));
+}
+
+}  // namespace batchcast::detail

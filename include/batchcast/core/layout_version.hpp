@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#pragma once
+
+#include <cstdint>
+
+namespace batchcast {
+
+/// Of everything that producer and consumer share: the records of the door (control/records.hpp),
+/// the board and the desks (ring/layout.hpp). A change of what is there is a new version; 1 had
+/// JSON at the door.
+inline constexpr std::uint32_t layout_version = 2;
+
+}  // namespace batchcast

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#pragma once
+
+#include <batchcast/core/layout_version.hpp>
+#include <batchcast/core/limits.hpp>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+// What is said at the door, byte by byte: one record per datagram. docs/ring-format.md is their
+// spec, message.hpp reads and writes them. Texts end with a NUL and are filled up with NULs.
+//
+// A field may be appended to a record without a new layout version: a reader ignores what a longer
+// record has besides, and takes as zero what a shorter one lacks, down to `bytes_min` of its type.
+// Everything else is a new version. The head stays as it is in every version.
+namespace batchcast {
+
+inline constexpr std::array<char, 8> record_magic = {'b', 'c', 'r', 'e', 'c', 'o', 'r', 'd'};
+
+enum class RecordType : std::uint32_t {
+  hello = 1,
+  pause = 2,
+  rejoin = 3,
+  bye = 4,
+  welcome = 101,
+  refusal = 102,
+  rejoined = 103,
+  farewell = 104,
+};
+
+struct RecordHead {
+  std::array<char, 8> magic;
+  std::uint32_t layout_version;
+  std::uint32_t type;   ///< RecordType
+  std::uint64_t bytes;  ///< of the whole record, which is the whole datagram
+};
+static_assert(sizeof(RecordHead) == 24 && std::has_unique_object_representations_v<RecordHead>);
+
+using NameText = std::array<char, 64>;
+using LongText = std::array<char, limits::state_text_bytes_max>;
+static_assert(limits::consumer_name_bytes_max < sizeof(NameText) &&
+              limits::stream_name_bytes_max < sizeof(NameText));
+
+/// Consumer to producer, first.
+struct HelloRecord {
+  static constexpr RecordType type = RecordType::hello;
+
+  RecordHead head;
+  std::uint64_t batch_size;
+  std::uint64_t cursor;  ///< for Join::at; else 0
+  std::uint32_t pid;
+  std::uint32_t pace;            ///< Pace
+  std::uint32_t join;            ///< Join
+  std::uint32_t between_epochs;  ///< BetweenEpochs
+  std::uint32_t observes;        ///< 0 or 1
+  std::uint32_t reserved;
+  NameText name;       ///< empty: the producer chooses
+  NameText placement;  ///< `host`, or a GPU's UUID
+  // From here on a hello may end.
+  NameText group;       ///< of ranks that share batches; empty: none
+  std::uint32_t rank;   ///< below world
+  std::uint32_t world;  ///< 0: no group
+  std::uint32_t tail;   ///< Tail
+  std::uint32_t reserved_too;
+
+  static constexpr std::size_t bytes_min = 192;
+};
+static_assert(sizeof(HelloRecord) == 272 && std::has_unique_object_representations_v<HelloRecord>);
+static_assert(offsetof(HelloRecord, pid) == 40 && offsetof(HelloRecord, name) == 64 &&
+              offsetof(HelloRecord, group) == HelloRecord::bytes_min &&
+              offsetof(HelloRecord, rank) == 256);
+
+/// Consumer to producer.
+struct PauseRecord {
+  static constexpr RecordType type = RecordType::pause;
+  RecordHead head;
+  static constexpr std::size_t bytes_min = 24;
+};
+struct ByeRecord {
+  static constexpr RecordType type = RecordType::bye;
+  RecordHead head;
+  static constexpr std::size_t bytes_min = 24;
+};
+static_assert(sizeof(PauseRecord) == 24 && sizeof(ByeRecord) == 24);
+
+/// Consumer to producer.
+struct RejoinRecord {
+  static constexpr RecordType type = RecordType::rejoin;
+  RecordHead head;
+  std::uint64_t cursor;  ///< for Join::at; else 0
+  std::uint32_t join;    ///< Join
+  std::uint32_t reserved;
+  static constexpr std::size_t bytes_min = 40;
+};
+static_assert(sizeof(RejoinRecord) == RejoinRecord::bytes_min &&
+              std::has_unique_object_representations_v<RejoinRecord>);
+
+inline constexpr std::size_t segment_handle_bytes = 64;  // of cuIpcGetMemHandle
+
+struct SegmentRecord {
+  std::uint64_t bytes;
+  std::uint32_t kind;  ///< SegmentKind
+  std::uint32_t reserved;
+  std::array<std::uint8_t, segment_handle_bytes> handle;  ///< for cuda_ipc; else zeros
+};
+static_assert(sizeof(SegmentRecord) == 80 && offsetof(SegmentRecord, handle) == 16 &&
+              std::has_unique_object_representations_v<SegmentRecord>);
+
+/// Producer to consumer: admitted.
+struct WelcomeRecord {
+  static constexpr RecordType type = RecordType::welcome;
+  static constexpr std::size_t notes_max = 8;
+  using Note = std::array<char, 256>;
+
+  RecordHead head;
+  std::uint64_t tenant;
+  std::uint64_t position;
+  std::uint64_t epoch;
+  std::uint64_t epoch_start;
+  std::uint64_t samples_to_come;
+  std::uint64_t board_bytes;
+  std::uint64_t desk_bytes;
+  std::uint32_t consumer_index;
+  std::uint32_t segment_count;  ///< 1 to limits::fields_max
+  NameText stream;
+  NameText name;
+  NameText placement;
+  std::array<SegmentRecord, limits::fields_max> segments;
+  // From here on a welcome may end.
+  std::uint32_t note_count;
+  std::uint32_t reserved;
+  std::array<Note, notes_max> notes;
+
+  static constexpr std::size_t bytes_min = 5'400;
+};
+static_assert(sizeof(WelcomeRecord) == 7'456 &&
+              std::has_unique_object_representations_v<WelcomeRecord>);
+static_assert(offsetof(WelcomeRecord, consumer_index) == 80 &&
+              offsetof(WelcomeRecord, stream) == 88 && offsetof(WelcomeRecord, segments) == 280 &&
+              offsetof(WelcomeRecord, note_count) == WelcomeRecord::bytes_min);
+
+/// Producer to consumer: not admitted, or a rejoin that cannot be.
+struct RefusalRecord {
+  static constexpr RecordType type = RecordType::refusal;
+  RecordHead head;
+  std::uint32_t kind;  ///< RefusalKind
+  std::uint32_t reserved;
+  LongText text;
+  static constexpr std::size_t bytes_min = 2'080;
+};
+static_assert(sizeof(RefusalRecord) == RefusalRecord::bytes_min &&
+              std::has_unique_object_representations_v<RefusalRecord>);
+
+/// Producer to consumer.
+struct RejoinedRecord {
+  static constexpr RecordType type = RecordType::rejoined;
+  RecordHead head;
+  std::uint64_t position;
+  std::uint64_t epoch;
+  std::uint64_t epoch_start;
+  std::uint64_t samples_to_come;
+  static constexpr std::size_t bytes_min = 56;
+};
+static_assert(sizeof(RejoinedRecord) == RejoinedRecord::bytes_min &&
+              std::has_unique_object_representations_v<RejoinedRecord>);
+
+/// Producer to consumer, the last thing said.
+struct FarewellRecord {
+  static constexpr RecordType type = RecordType::farewell;
+  RecordHead head;
+  LongText reason;
+  static constexpr std::size_t bytes_min = 2'072;
+};
+static_assert(sizeof(FarewellRecord) == FarewellRecord::bytes_min &&
+              std::has_unique_object_representations_v<FarewellRecord>);
+
+static_assert(sizeof(HelloRecord) <= limits::consumer_record_bytes_max &&
+              sizeof(WelcomeRecord) <= limits::producer_record_bytes_max);
+
+}  // namespace batchcast

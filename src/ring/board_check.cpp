@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+
+#include <batchcast/core/error.hpp>
+#include <batchcast/ring/board.hpp>
+
+#include <algorithm>
+#include <string>
+
+// What a consumer reads of a board before it trusts it.
+namespace batchcast {
+namespace {
+
+[[noreturn]] void refuse(const std::string& what) {
+  throw Refused("batchcast: the producer's board cannot be read: " + what +
+                ". Producer and consumer must be built from versions of batchcast with the same "
+                "layout.");
+}
+
+bool inside(std::uint64_t offset, std::uint64_t bytes, std::uint64_t total) noexcept {
+  return offset <= total && bytes <= total - offset;
+}
+
+FieldSpec spec_of(const FieldEntry& entry, std::size_t index) {
+  const auto name_end = std::find(entry.name.begin(), entry.name.end(), '\0');
+  const bool zeros = std::all_of(name_end, entry.name.end(), [](char c) { return c == '\0'; });
+  const bool sound = entry.dtype < dtype_names.size() && entry.rank <= entry.shape.size() &&
+                     name_end != entry.name.begin() && name_end != entry.name.end() && zeros;
+  if (!sound) refuse("field " + std::to_string(index) + " has no name, dtype or shape that can be");
+  const auto shape_end = entry.shape.begin() + entry.rank;
+  if (std::any_of(shape_end, entry.shape.end(), [](std::int64_t extent) { return extent != 0; })) {
+    refuse("field " + std::to_string(index) + " has extents behind its last dimension");
+  }
+  return {{entry.name.begin(), name_end},
+          static_cast<DType>(entry.dtype),
+          {entry.shape.begin(), shape_end}};
+}
+
+}  // namespace
+
+Schema BoardView::schema() const {
+  Schema schema;
+  const std::size_t count = std::min<std::size_t>(head().field_count, limits::fields_max);
+  for (std::size_t i = 0; i < count; ++i) {
+    const FieldEntry entry = field(i);  // whoever wrote it might go on
+    schema.push_back(spec_of(entry, i));
+  }
+  if (schema.size() < 2 || schema.back() != FieldSpec{std::string(sample_id_name), DType::u64}) {
+    refuse("its last field is not sample_id");
+  }
+  schema.pop_back();
+  try {
+    check_schema(schema);
+  } catch (const InvalidArgument& error) {
+    refuse(error.what());
+  }
+  return schema;
+}
+
+void check_board(std::span<const std::byte> memory) {
+  if (memory.size() < fields_offset) refuse("it is too small");
+  const BoardView board(memory.data());
+  const BoardHead& head = board.head();
+  if (head.magic != board_magic) refuse("it does not begin with batchcast's magic bytes");
+  if (head.layout_version != layout_version) {
+    refuse("its layout version is " + std::to_string(head.layout_version) + ", ours is " +
+           std::to_string(layout_version));
+  }
+  const std::uint64_t total = memory.size();
+  const bool sound =
+      head.board_bytes == total && head.field_count >= 2 &&
+      head.field_count <= limits::fields_max && head.consumers_max <= limits::consumers_max &&
+      head.capacity > 0 && head.capacity < limits::position_max &&
+      inside(fields_offset, head.field_count * sizeof(FieldEntry), total) &&
+      inside(head.consumers_offset, head.consumers_max * sizeof(ConsumerEntry), total) &&
+      inside(head.epochs_offset, limits::epochs_on_board * sizeof(EpochEntry), total) &&
+      inside(head.recipe_offset, head.recipe_bytes, total) &&
+      head.consumers_offset % cache_line_bytes == 0 && head.epochs_offset % cache_line_bytes == 0;
+  if (!sound) refuse("its sizes and offsets contradict each other");
+  if (head.pure == 0 && !detail::is_none(head.identity)) {
+    refuse("it has an identity and is not pure");
+  }
+  Schema all = board.schema();
+  all.push_back({std::string(sample_id_name), DType::u64, {}});
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const FieldEntry& field = board.field(i);
+    if (field.capacity < head.capacity || field.stride_bytes < field.sample_bytes ||
+        field.sample_bytes != all[i].byte_count() ||
+        field.segment_bytes / field.stride_bytes != field.capacity ||
+        field.segment_bytes % field.stride_bytes != 0) {
+      refuse("the sizes of field " + std::to_string(i) + " contradict each other");
+    }
+  }
+}
+
+}  // namespace batchcast

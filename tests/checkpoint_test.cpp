@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#include <batchcast/batchcast.hpp>
+#include <batchcast/checkpoint.hpp>
+#include <batchcast/core/identity.hpp>
+#include <batchcast/data/synthetic.hpp>
+
+#include "catch.hpp"
+#include "temporary_folder.hpp"
+
+#include <string>
+
+using namespace batchcast;
+using Catch::Matchers::Contains;
+
+namespace {
+
+const std::string a(32, 'a');
+const std::string b(32, 'b');
+
+/// As a version that kept no identity saved it: in the recipe, with what people read there.
+Checkpoint of_earlier_version(const std::string& identity, const std::string& directory) {
+  Checkpoint checkpoint;
+  checkpoint.stream = "then";
+  checkpoint.recipe_json = R"({"identity":")" + identity + R"(","on_bad_sample":"error",)" +
+                           R"("source":{"directory":")" + directory + R"(","samples":10}})";
+  return checkpoint;
+}
+
+Checkpoint with_identity(const std::string& identity, const std::string& recipe = "{}") {
+  Checkpoint checkpoint;
+  checkpoint.stream = "now";
+  checkpoint.recipe_json = recipe;
+  checkpoint.identity = identity;
+  return checkpoint;
+}
+
+std::string refusal(const Checkpoint& saved, const Checkpoint& served) {
+  try {
+    check_same_samples(saved, served);
+  } catch (const RecipeMismatch& error) {
+    return error.what();
+  }
+  return "";
+}
+
+std::string identity_of(ProducerOptions options) {
+  const testing::TemporaryFolder folder;
+  options.schema = {{"x", DType::u8, {}}};
+  options.memory = 64 << 10;
+  options.linger_ms = 0;
+  options.directory = folder.path();
+  options.log = [](LogLevel, std::string_view) {};
+  const Producer producer(std::move(options));
+  const Consumer consumer({.stream = "s", .directory = folder.path()});
+  CHECK(checkpoint_of(consumer, "s").identity == consumer.identity());
+  return consumer.identity();
+}
+
+}  // namespace
+
+TEST_CASE("checkpoints are compared by identity, whatever else their recipes say") {
+  CHECK(refusal(with_identity(a, "{}"), with_identity(a, R"({"x":1})")).empty());
+  CHECK_THAT(refusal(with_identity(a), with_identity(b)),
+             Contains("its identity is " + b) && Contains("the checkpoint's is " + a) &&
+                 Contains("batchcast recipe --diff A B"));
+}
+
+TEST_CASE("a checkpoint of an earlier version is known by the identity in its recipe") {
+  CHECK(refusal(of_earlier_version(a, "/there"), with_identity(a)).empty());
+  CHECK_THAT(refusal(of_earlier_version(a, "/there"), with_identity(b)),
+             Contains(a) && Contains(b));
+  // What it is compared with may say nothing of it, or be of that version too.
+  CHECK(refusal(of_earlier_version(a, "/x"), of_earlier_version(a, "/x")).empty());
+  CHECK_THAT(refusal(of_earlier_version(a, "/x"), of_earlier_version(b, "/x")),
+             Contains("another recipe"));
+}
+
+TEST_CASE("where a recipe has no identity, its text decides, but for how many epochs there are") {
+  const SyntheticRecipe endless = SyntheticRecipe::parse("synthetic:3x4");
+  SyntheticRecipe short_one = endless;
+  short_one.epochs = 3;
+  SyntheticRecipe other = endless;
+  other.seed = 1;
+  CHECK(endless.identity() == short_one.identity());
+  CHECK(endless.identity() != other.identity());
+  const auto then = [](const SyntheticRecipe& recipe) {
+    return with_identity("", recipe.to_json());
+  };
+  const auto now = [](const SyntheticRecipe& recipe) {
+    return with_identity(recipe.identity().to_hex(), recipe.to_json());
+  };
+  CHECK(refusal(then(short_one), now(endless)).empty());
+  CHECK(refusal(then(endless), now(short_one)).empty());
+  CHECK_THAT(refusal(then(endless), now(other)), Contains("another recipe"));
+}
+
+TEST_CASE("an identity is found as text, and only where it is one") {
+  CHECK(detail::identity_in(R"({"x":1,"identity":")" + a + R"("})") == a);
+  for (const std::string& text :
+       {std::string(), std::string(R"({"identity":")"), R"({"identity":")" + a,
+        R"({"identity":")" + a.substr(1) + "\"}", R"({"identity":")" + a + "a\"}",
+        R"({"identity":"x)" + a.substr(1) + "\"}",
+        R"({"identity":")" + std::string(32, '0') + "\"}", R"({\"identity\":\")" + a + R"(\"})"}) {
+    CHECK(detail::identity_in(text).empty());
+  }
+}
+
+TEST_CASE("the identity that a producer was given stands on the board") {
+  CHECK(identity_of({.stream = "s", .recipe_json = "{}", .pure = true, .identity = a}) == a);
+  CHECK(identity_of({.stream = "s", .recipe_json = R"({"identity":")" + b + "\"}", .pure = true}) ==
+        b);
+  CHECK(identity_of({.stream = "s", .recipe_json = "{}", .pure = true}) ==
+        fingerprint_of("{}").to_hex());
+  CHECK(identity_of({.stream = "s", .recipe_json = "{}"}).empty());
+  CHECK_THROWS_AS(identity_of({.stream = "s", .recipe_json = "{}", .identity = a}),
+                  InvalidArgument);
+  CHECK_THROWS_AS(identity_of({.stream = "s", .recipe_json = "{}", .pure = true, .identity = "x"}),
+                  InvalidArgument);
+}
