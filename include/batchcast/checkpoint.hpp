@@ -29,3 +29,7 @@ struct Checkpoint {
 void check_same_samples(const Checkpoint& saved, const Checkpoint& served);
 
 }  // namespace batchcast
+
+#ifndef BATCHCAST_COMPILED
+#include <batchcast/consumer/checkpoint.ipp>
+#endif

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the batchcast authors
+#include <batchcast/cuda/device.hpp>
 #include <batchcast/join/trust.hpp>
 #include "cli/console.hpp"
 #include "cli/doctor.hpp"
-#include <batchcast/cuda/device.hpp>
 #include "cuda/finish_kernel.hpp"
 #include "cuda/probe.hpp"
 

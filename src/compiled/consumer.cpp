@@ -7,6 +7,7 @@
 #include <batchcast/consumer/attachment_fields.ipp>
 #include <batchcast/consumer/attachment_newest.ipp>
 #include <batchcast/consumer/attachment_release.ipp>
+#include <batchcast/consumer/checkpoint.ipp>
 #include <batchcast/consumer/consumer.ipp>
 #include <batchcast/consumer/delivery.ipp>
 #include <batchcast/consumer/release_poller.ipp>

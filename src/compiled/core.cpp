@@ -9,3 +9,4 @@
 #include <batchcast/core/placement.ipp>
 #include <batchcast/core/printable.ipp>
 #include <batchcast/core/process_symbol.ipp>
+#include <batchcast/core/schema.ipp>

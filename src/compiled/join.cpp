@@ -4,6 +4,8 @@
 // Finding a stream and talking at its door.
 #include <batchcast/join/directory.ipp>
 #include <batchcast/join/door.ipp>
+#include <batchcast/join/message.ipp>
+#include <batchcast/join/message_encode.ipp>
 #include <batchcast/join/peer_identity.ipp>
 #include <batchcast/join/refusal.ipp>
 #include <batchcast/join/trust.ipp>

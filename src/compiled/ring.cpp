@@ -2,6 +2,7 @@
 // Copyright 2026 the batchcast authors
 
 // The consumer's end of the ring.
+#include <batchcast/ring/board_check.ipp>
 #include <batchcast/ring/capacity.ipp>
 #include <batchcast/ring/fault_message.ipp>
 #include <batchcast/ring/fork_guard.ipp>

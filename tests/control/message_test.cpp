@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the batchcast authors
 
-#include <batchcast/join/records.hpp>
 #include <batchcast/core/error.hpp>
 #include <batchcast/core/limits.hpp>
 #include <batchcast/join/message.hpp>
+#include <batchcast/join/records.hpp>
 
 #include <cstring>
 #include <random>

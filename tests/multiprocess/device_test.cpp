@@ -4,11 +4,11 @@
 // Rings on GPUs among processes, over the fake driver. What rings of both kinds promise is tested
 // by the other files, which take either (BATCHCAST_TEST_PLACEMENT).
 
+#include <batchcast/cuda/device_memory.hpp>
+#include <batchcast/cuda/stream.hpp>
 #include "../catch.hpp"
 #include "../fake_cuda/control.hpp"
 #include "consume.hpp"
-#include <batchcast/cuda/device_memory.hpp>
-#include <batchcast/cuda/stream.hpp>
 #include "process.hpp"
 #include "serve.hpp"
 #include "start_support.hpp"

@@ -7,9 +7,9 @@
 #include "serve.hpp"
 
 #include <batchcast/control/directory.hpp>
+#include <batchcast/core/clock.hpp>
 #include <batchcast/join/door.hpp>
 #include <batchcast/join/message.hpp>
-#include <batchcast/core/clock.hpp>
 #include <batchcast/ring/layout.hpp>
 
 #include <sys/socket.h>

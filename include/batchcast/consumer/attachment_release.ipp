@@ -168,7 +168,8 @@ BATCHCAST_INLINE Attachment::Rejoining Attachment::rejoin(int& timeout_ms) {
 BATCHCAST_INLINE bool Attachment::ask_to_rejoin(int timeout_ms) {
   const std::string request = encode(Rejoin{options_.join, options_.cursor});
   for (;;) {
-    const DoorSend sent = door_.send(request, {}, timeout_ms < 0 ? attachment_release::look_ms : timeout_ms);
+    const DoorSend sent =
+        door_.send(request, {}, timeout_ms < 0 ? attachment_release::look_ms : timeout_ms);
     rejoin_asked_ = sent == DoorSend::sent;
     if (rejoin_asked_) return true;
     if (sent == DoorSend::closed || producer_is_dead()) throw_door_closed();

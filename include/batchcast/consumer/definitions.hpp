@@ -23,6 +23,7 @@
 #include <batchcast/core/placement.ipp>
 #include <batchcast/core/printable.ipp>
 #include <batchcast/core/process_symbol.ipp>
+#include <batchcast/core/schema.ipp>
 #include <batchcast/cuda/device.ipp>
 #include <batchcast/cuda/device_mapping.ipp>
 #include <batchcast/cuda/device_memory.ipp>
@@ -31,10 +32,13 @@
 #include <batchcast/cuda/stream.ipp>
 #include <batchcast/join/directory.ipp>
 #include <batchcast/join/door.ipp>
+#include <batchcast/join/message.ipp>
+#include <batchcast/join/message_encode.ipp>
 #include <batchcast/join/peer_identity.ipp>
 #include <batchcast/join/refusal.ipp>
 #include <batchcast/join/trust.ipp>
 #include <batchcast/join/unix_socket.ipp>
+#include <batchcast/ring/board_check.ipp>
 #include <batchcast/ring/capacity.ipp>
 #include <batchcast/ring/fault_message.ipp>
 #include <batchcast/ring/fork_guard.ipp>

@@ -4,7 +4,7 @@
 
 #include <batchcast/join/door.hpp>
 
-#include <batchcast/core/clock.hpp>
+#include <batchcast/core/deadline.hpp>
 #include <batchcast/core/error.hpp>
 #include <batchcast/core/inline.hpp>
 #include <batchcast/core/limits.hpp>
@@ -26,24 +26,6 @@ namespace batchcast {
 namespace detail::door {
 
 inline constexpr std::size_t descriptors_limit = 253;  // SCM_MAX_FD
-
-/// A time-out that several waits share; a negative one never ends.
-class Deadline {
- public:
-  explicit Deadline(int timeout_ms) noexcept
-      : never_(timeout_ms < 0),
-        at_ns_(never_ ? 0 : now_ns() + static_cast<std::uint64_t>(timeout_ms) * 1'000'000) {}
-
-  [[nodiscard]] int left_ms() const noexcept {
-    if (never_) return -1;
-    const std::uint64_t now = now_ns();
-    return now >= at_ns_ ? 0 : static_cast<int>((at_ns_ - now + 999'999) / 1'000'000);
-  }
-
- private:
-  bool never_;
-  std::uint64_t at_ns_;
-};
 
 /// False at the deadline.
 inline bool wait_for(int socket, short events, const Deadline& deadline) {
@@ -73,13 +55,15 @@ inline void take_descriptors(msghdr& header, std::vector<FileDescriptor>& descri
 
 }  // namespace detail::door
 
-BATCHCAST_INLINE DoorConnection::DoorConnection(FileDescriptor socket, std::size_t receives_max) noexcept
+BATCHCAST_INLINE DoorConnection::DoorConnection(FileDescriptor socket,
+                                                std::size_t receives_max) noexcept
     : socket_(std::move(socket)),
       receives_max_(std::min(receives_max, limits::producer_record_bytes_max)) {}
 
-BATCHCAST_INLINE DoorSend DoorConnection::send(std::string_view text, std::span<const int> descriptors,
-                              int timeout_ms) {
-  if (text.size() > limits::producer_record_bytes_max || descriptors.size() > detail::door::descriptors_limit) {
+BATCHCAST_INLINE DoorSend DoorConnection::send(std::string_view text,
+                                               std::span<const int> descriptors, int timeout_ms) {
+  if (text.size() > limits::producer_record_bytes_max ||
+      descriptors.size() > detail::door::descriptors_limit) {
     throw InvalidArgument("batchcast: a message of " + std::to_string(text.size()) + " bytes and " +
                           std::to_string(descriptors.size()) +
                           " descriptors does not fit through the door");
@@ -98,7 +82,7 @@ BATCHCAST_INLINE DoorSend DoorConnection::send(std::string_view text, std::span<
     part->cmsg_len = CMSG_LEN(descriptors.size_bytes());
     std::memcpy(CMSG_DATA(part), descriptors.data(), descriptors.size_bytes());
   }
-  const detail::door::Deadline deadline(timeout_ms);
+  const detail::Deadline deadline(timeout_ms);
   while (::sendmsg(socket_.get(), &header, MSG_NOSIGNAL | MSG_DONTWAIT) < 0) {
     if (errno == EINTR) continue;
     if (errno == EPIPE || errno == ECONNRESET || errno == ENOTCONN) return DoorSend::closed;
@@ -110,7 +94,7 @@ BATCHCAST_INLINE DoorSend DoorConnection::send(std::string_view text, std::span<
 
 BATCHCAST_INLINE DoorRead DoorConnection::receive(DoorMessage& message, std::size_t descriptors_max,
                                                   int timeout_ms) {
-  const detail::door::Deadline deadline(timeout_ms);
+  const detail::Deadline deadline(timeout_ms);
   bool reset = false;
   std::array<char, limits::producer_record_bytes_max> bytes_read;  // NOLINT: the kernel fills it
   while (true) {
@@ -156,7 +140,7 @@ BATCHCAST_INLINE DoorRead DoorConnection::receive(DoorMessage& message, std::siz
 BATCHCAST_INLINE DoorRead DoorConnection::ask(std::string_view text,
                                               std::span<const int> descriptors, DoorMessage& answer,
                                               std::size_t descriptors_max, int timeout_ms) {
-  const detail::door::Deadline deadline(timeout_ms);
+  const detail::Deadline deadline(timeout_ms);
   if (send(text, descriptors, timeout_ms) == DoorSend::timed_out) return DoorRead::timed_out;
   return receive(answer, descriptors_max, deadline.left_ms());
 }

@@ -1,20 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the batchcast authors
+#pragma once
 
 #include <batchcast/join/message.hpp>
 
-#include <batchcast/join/records.hpp>
 #include <batchcast/core/assert.hpp>
 #include <batchcast/core/hex.hpp>
+#include <batchcast/core/inline.hpp>
 #include <batchcast/core/limits.hpp>
 #include <batchcast/core/utf8.hpp>
+#include <batchcast/join/records.hpp>
 
 #include <algorithm>
 #include <array>
 
 // What is said at the door, into records; message.cpp reads them.
 namespace batchcast {
-namespace {
+namespace detail::message_encode {
 
 template <class Record>
 Record blank(std::uint32_t version = layout_version) noexcept {
@@ -55,10 +57,10 @@ void put_text(std::array<char, n>& to, std::string_view text) {
   std::copy(valid.begin(), valid.end(), to.begin());
 }
 
-}  // namespace
+}  // namespace detail::message_encode
 
-std::string encode(const Hello& hello) {
-  auto record = blank<HelloRecord>(hello.layout_version);
+BATCHCAST_INLINE std::string encode(const Hello& hello) {
+  auto record = detail::message_encode::blank<HelloRecord>(hello.layout_version);
   record.batch_size = hello.batch_size;
   record.cursor = hello.join == Join::at ? hello.cursor : 0;
   record.pid = static_cast<std::uint32_t>(hello.pid);
@@ -66,17 +68,17 @@ std::string encode(const Hello& hello) {
   record.join = static_cast<std::uint32_t>(hello.join);
   record.between_epochs = static_cast<std::uint32_t>(hello.between_epochs);
   record.observes = hello.observes ? 1 : 0;
-  put_name(record.name, hello.name);
-  put_name(record.placement, hello.placement);
-  put_name(record.group, hello.group);
+  detail::message_encode::put_name(record.name, hello.name);
+  detail::message_encode::put_name(record.placement, hello.placement);
+  detail::message_encode::put_name(record.group, hello.group);
   record.rank = hello.rank;
   record.world = hello.world;
   record.tail = static_cast<std::uint32_t>(hello.tail);
-  return to_datagram(record);
+  return detail::message_encode::to_datagram(record);
 }
 
-std::string encode(const Welcome& welcome) {
-  auto record = blank<WelcomeRecord>();
+BATCHCAST_INLINE std::string encode(const Welcome& welcome) {
+  auto record = detail::message_encode::blank<WelcomeRecord>();
   record.tenant = welcome.tenant;
   record.position = welcome.position;
   record.epoch = welcome.epoch;
@@ -86,9 +88,9 @@ std::string encode(const Welcome& welcome) {
   record.desk_bytes = welcome.desk_bytes;
   record.consumer_index = welcome.consumer_index;
   record.segment_count = static_cast<std::uint32_t>(welcome.segment_bytes.size());
-  put_name(record.stream, welcome.stream);
-  put_name(record.name, welcome.name);
-  put_name(record.placement, welcome.placement);
+  detail::message_encode::put_name(record.stream, welcome.stream);
+  detail::message_encode::put_name(record.name, welcome.name);
+  detail::message_encode::put_name(record.placement, welcome.placement);
   const std::size_t segments = std::min(welcome.segment_bytes.size(), record.segments.size());
   for (std::size_t i = 0; i < segments; ++i) {
     SegmentRecord& segment = record.segments[i];
@@ -101,41 +103,46 @@ std::string encode(const Welcome& welcome) {
   }
   const std::size_t notes = std::min(welcome.notes.size(), WelcomeRecord::notes_max);
   record.note_count = static_cast<std::uint32_t>(notes);
-  for (std::size_t i = 0; i < notes; ++i) put_text(record.notes[i], welcome.notes[i]);
-  return to_datagram(record);
+  for (std::size_t i = 0; i < notes; ++i)
+    detail::message_encode::put_text(record.notes[i], welcome.notes[i]);
+  return detail::message_encode::to_datagram(record);
 }
 
-std::string encode(const Refusal& refusal) {
-  auto record = blank<RefusalRecord>();
+BATCHCAST_INLINE std::string encode(const Refusal& refusal) {
+  auto record = detail::message_encode::blank<RefusalRecord>();
   record.kind = static_cast<std::uint32_t>(refusal.kind);
-  put_text(record.text, refusal.text);
-  return to_datagram(record);
+  detail::message_encode::put_text(record.text, refusal.text);
+  return detail::message_encode::to_datagram(record);
 }
 
-std::string encode(const Pause&) { return to_datagram(blank<PauseRecord>()); }
+BATCHCAST_INLINE std::string encode(const Pause&) {
+  return detail::message_encode::to_datagram(detail::message_encode::blank<PauseRecord>());
+}
 
-std::string encode(const Rejoin& rejoin) {
-  auto record = blank<RejoinRecord>();
+BATCHCAST_INLINE std::string encode(const Rejoin& rejoin) {
+  auto record = detail::message_encode::blank<RejoinRecord>();
   record.join = static_cast<std::uint32_t>(rejoin.join);
   record.cursor = rejoin.join == Join::at ? rejoin.cursor : 0;
-  return to_datagram(record);
+  return detail::message_encode::to_datagram(record);
 }
 
-std::string encode(const Rejoined& rejoined) {
-  auto record = blank<RejoinedRecord>();
+BATCHCAST_INLINE std::string encode(const Rejoined& rejoined) {
+  auto record = detail::message_encode::blank<RejoinedRecord>();
   record.position = rejoined.position;
   record.epoch = rejoined.epoch;
   record.epoch_start = rejoined.epoch_start;
   record.samples_to_come = rejoined.samples_to_come;
-  return to_datagram(record);
+  return detail::message_encode::to_datagram(record);
 }
 
-std::string encode(const Bye&) { return to_datagram(blank<ByeRecord>()); }
+BATCHCAST_INLINE std::string encode(const Bye&) {
+  return detail::message_encode::to_datagram(detail::message_encode::blank<ByeRecord>());
+}
 
-std::string encode(const Farewell& farewell) {
-  auto record = blank<FarewellRecord>();
-  put_text(record.reason, farewell.reason);
-  return to_datagram(record);
+BATCHCAST_INLINE std::string encode(const Farewell& farewell) {
+  auto record = detail::message_encode::blank<FarewellRecord>();
+  detail::message_encode::put_text(record.reason, farewell.reason);
+  return detail::message_encode::to_datagram(record);
 }
 
 }  // namespace batchcast

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the batchcast authors
+#pragma once
 
 #include <batchcast/core/error.hpp>
+
+#include <batchcast/core/inline.hpp>
 #include <batchcast/ring/board.hpp>
 
 #include <algorithm>
@@ -9,19 +12,19 @@
 
 // What a consumer reads of a board before it trusts it.
 namespace batchcast {
-namespace {
+namespace detail::board_check {
 
-[[noreturn]] void refuse(const std::string& what) {
+[[noreturn]] inline void refuse(const std::string& what) {
   throw Refused("batchcast: the producer's board cannot be read: " + what +
                 ". Producer and consumer must be built from versions of batchcast with the same "
                 "layout.");
 }
 
-bool inside(std::uint64_t offset, std::uint64_t bytes, std::uint64_t total) noexcept {
+inline bool inside(std::uint64_t offset, std::uint64_t bytes, std::uint64_t total) noexcept {
   return offset <= total && bytes <= total - offset;
 }
 
-FieldSpec spec_of(const FieldEntry& entry, std::size_t index) {
+inline FieldSpec spec_of(const FieldEntry& entry, std::size_t index) {
   const auto name_end = std::find(entry.name.begin(), entry.name.end(), '\0');
   const bool zeros = std::all_of(name_end, entry.name.end(), [](char c) { return c == '\0'; });
   const bool sound = entry.dtype < dtype_names.size() && entry.rank <= entry.shape.size() &&
@@ -36,49 +39,52 @@ FieldSpec spec_of(const FieldEntry& entry, std::size_t index) {
           {entry.shape.begin(), shape_end}};
 }
 
-}  // namespace
+}  // namespace detail::board_check
 
-Schema BoardView::schema() const {
+BATCHCAST_INLINE Schema BoardView::schema() const {
   Schema schema;
   const std::size_t count = std::min<std::size_t>(head().field_count, limits::fields_max);
   for (std::size_t i = 0; i < count; ++i) {
     const FieldEntry entry = field(i);  // whoever wrote it might go on
-    schema.push_back(spec_of(entry, i));
+    schema.push_back(detail::board_check::spec_of(entry, i));
   }
   if (schema.size() < 2 || schema.back() != FieldSpec{std::string(sample_id_name), DType::u64}) {
-    refuse("its last field is not sample_id");
+    detail::board_check::refuse("its last field is not sample_id");
   }
   schema.pop_back();
   try {
     check_schema(schema);
   } catch (const InvalidArgument& error) {
-    refuse(error.what());
+    detail::board_check::refuse(error.what());
   }
   return schema;
 }
 
-void check_board(std::span<const std::byte> memory) {
-  if (memory.size() < fields_offset) refuse("it is too small");
+BATCHCAST_INLINE void check_board(std::span<const std::byte> memory) {
+  if (memory.size() < fields_offset) detail::board_check::refuse("it is too small");
   const BoardView board(memory.data());
   const BoardHead& head = board.head();
-  if (head.magic != board_magic) refuse("it does not begin with batchcast's magic bytes");
+  if (head.magic != board_magic)
+    detail::board_check::refuse("it does not begin with batchcast's magic bytes");
   if (head.layout_version != layout_version) {
-    refuse("its layout version is " + std::to_string(head.layout_version) + ", ours is " +
-           std::to_string(layout_version));
+    detail::board_check::refuse("its layout version is " + std::to_string(head.layout_version) +
+                                ", ours is " + std::to_string(layout_version));
   }
   const std::uint64_t total = memory.size();
   const bool sound =
       head.board_bytes == total && head.field_count >= 2 &&
       head.field_count <= limits::fields_max && head.consumers_max <= limits::consumers_max &&
       head.capacity > 0 && head.capacity < limits::position_max &&
-      inside(fields_offset, head.field_count * sizeof(FieldEntry), total) &&
-      inside(head.consumers_offset, head.consumers_max * sizeof(ConsumerEntry), total) &&
-      inside(head.epochs_offset, limits::epochs_on_board * sizeof(EpochEntry), total) &&
-      inside(head.recipe_offset, head.recipe_bytes, total) &&
+      detail::board_check::inside(fields_offset, head.field_count * sizeof(FieldEntry), total) &&
+      detail::board_check::inside(head.consumers_offset, head.consumers_max * sizeof(ConsumerEntry),
+                                  total) &&
+      detail::board_check::inside(head.epochs_offset, limits::epochs_on_board * sizeof(EpochEntry),
+                                  total) &&
+      detail::board_check::inside(head.recipe_offset, head.recipe_bytes, total) &&
       head.consumers_offset % cache_line_bytes == 0 && head.epochs_offset % cache_line_bytes == 0;
-  if (!sound) refuse("its sizes and offsets contradict each other");
+  if (!sound) detail::board_check::refuse("its sizes and offsets contradict each other");
   if (head.pure == 0 && !detail::is_none(head.identity)) {
-    refuse("it has an identity and is not pure");
+    detail::board_check::refuse("it has an identity and is not pure");
   }
   Schema all = board.schema();
   all.push_back({std::string(sample_id_name), DType::u64, {}});
@@ -88,7 +94,8 @@ void check_board(std::span<const std::byte> memory) {
         field.sample_bytes != all[i].byte_count() ||
         field.segment_bytes / field.stride_bytes != field.capacity ||
         field.segment_bytes % field.stride_bytes != 0) {
-      refuse("the sizes of field " + std::to_string(i) + " contradict each other");
+      detail::board_check::refuse("the sizes of field " + std::to_string(i) +
+                                  " contradict each other");
     }
   }
 }

@@ -1,19 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the batchcast authors
+#pragma once
+
 #include <batchcast/checkpoint.hpp>
 
 #include <batchcast/core/error.hpp>
 #include <batchcast/core/identity.hpp>
+#include <batchcast/core/inline.hpp>
 #include <batchcast/core/schema.hpp>
 
 #include <string_view>
 #include <utility>
 
 namespace batchcast {
-namespace {
+namespace detail::saved_place {
 
 /// How long a stream goes on is no part of what its samples are.
-std::string without_epochs(std::string recipe_json) {
+inline std::string without_epochs(std::string recipe_json) {
   constexpr std::string_view key = R"("epochs":)";
   const std::size_t at = recipe_json.find(key);
   if (at == std::string::npos) return recipe_json;
@@ -23,21 +26,21 @@ std::string without_epochs(std::string recipe_json) {
   return recipe_json.erase(at, end - at);
 }
 
-std::string in_words(const Checkpoint& checkpoint) {
+inline std::string in_words(const Checkpoint& checkpoint) {
   return "`" + checkpoint.stream + "` with " + std::to_string(checkpoint.samples_per_epoch) +
          " samples an epoch of " + checkpoint.schema_json;
 }
 
-[[noreturn]] void refuse(const Checkpoint& saved, const std::string& what) {
+[[noreturn]] inline void refuse(const Checkpoint& saved, const std::string& what) {
   throw RecipeMismatch("batchcast: the checkpoint is of stream `" + saved.stream + "`, position " +
                        std::to_string(saved.cursor) + ", and " + what +
                        "\nServe the stream as it was served then, or begin without the "
                        "checkpoint's position.");
 }
 
-}  // namespace
+}  // namespace detail::saved_place
 
-Checkpoint checkpoint_of(const Consumer& consumer, std::string stream) {
+BATCHCAST_INLINE Checkpoint checkpoint_of(const Consumer& consumer, std::string stream) {
   return {.cursor = consumer.cursor(),
           .stream = std::move(stream),
           .recipe_json = consumer.pure() ? consumer.recipe_json() : std::string(),
@@ -46,33 +49,38 @@ Checkpoint checkpoint_of(const Consumer& consumer, std::string stream) {
           .identity = consumer.pure() ? consumer.identity() : std::string()};
 }
 
-void check_same_samples(const Checkpoint& saved, const Checkpoint& served) {
+BATCHCAST_INLINE void check_same_samples(const Checkpoint& saved, const Checkpoint& served) {
   if (saved.recipe_json.empty() != served.recipe_json.empty()) {
-    refuse(saved, saved.recipe_json.empty() ? "that was not pure; the one that is served now is."
-                                            : "that was pure; the one that is served now is not.");
+    detail::saved_place::refuse(saved, saved.recipe_json.empty()
+                                           ? "that was not pure; the one that is served now is."
+                                           : "that was pure; the one that is served now is not.");
   }
   if (saved.recipe_json.empty()) {
     if (saved.stream == served.stream && saved.schema_json == served.schema_json &&
         saved.samples_per_epoch == served.samples_per_epoch) {
       return;
     }
-    refuse(saved,
-           "neither that nor the one that is served now is pure, to be known by a recipe; it was " +
-               in_words(saved) + ", and is " + in_words(served) + ".");
+    detail::saved_place::refuse(
+        saved,
+        "neither that nor the one that is served now is pure, to be known by a recipe; it was " +
+            detail::saved_place::in_words(saved) + ", and is " +
+            detail::saved_place::in_words(served) + ".");
   }
   // A checkpoint of an earlier version has it in its recipe, or nowhere.
   const std::string identity =
       saved.identity.empty() ? detail::identity_in(saved.recipe_json) : saved.identity;
   const bool known = !identity.empty() && !served.identity.empty();
   if (known ? identity == served.identity
-            : without_epochs(saved.recipe_json) == without_epochs(served.recipe_json)) {
+            : detail::saved_place::without_epochs(saved.recipe_json) ==
+                  detail::saved_place::without_epochs(served.recipe_json)) {
     return;
   }
-  refuse(saved, "`" + served.stream + "` has another recipe now" +
-                    (known ? ": its identity is " + served.identity + ", and the checkpoint's is " +
-                                 identity
-                           : std::string()) +
-                    ". `batchcast recipe --diff A B` shows in what two recipes differ.");
+  detail::saved_place::refuse(
+      saved,
+      "`" + served.stream + "` has another recipe now" +
+          (known ? ": its identity is " + served.identity + ", and the checkpoint's is " + identity
+                 : std::string()) +
+          ". `batchcast recipe --diff A B` shows in what two recipes differ.");
 }
 
 }  // namespace batchcast

@@ -1,22 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the batchcast authors
+#pragma once
 
 #include <batchcast/core/schema.hpp>
 
 #include <batchcast/core/error.hpp>
+#include <batchcast/core/inline.hpp>
 #include <batchcast/core/limits.hpp>
 #include <batchcast/core/utf8.hpp>
 
 #include <set>
 
 namespace batchcast {
-namespace {
+namespace detail::schema {
 
-[[noreturn]] void refuse(const std::string& what) {
+[[noreturn]] inline void refuse(const std::string& what) {
   throw InvalidArgument("batchcast: the schema cannot be served: " + what + ".");
 }
 
-void check_field(const FieldSpec& field) {
+inline void check_field(const FieldSpec& field) {
   const std::string name = "field `" + field.name + "`";
   if (field.name.size() > limits::field_name_bytes_max) {
     refuse(name + " has a name of more than " + std::to_string(limits::field_name_bytes_max) +
@@ -50,23 +52,24 @@ void check_field(const FieldSpec& field) {
   }
 }
 
-}  // namespace
+}  // namespace detail::schema
 
-void check_schema(const Schema& schema) {
-  if (schema.empty()) refuse("it has no field");
+BATCHCAST_INLINE void check_schema(const Schema& schema) {
+  if (schema.empty()) detail::schema::refuse("it has no field");
   if (schema.size() + 1 > limits::fields_max) {
-    refuse("it has " + std::to_string(schema.size()) + " fields, and at most " +
-           std::to_string(limits::fields_max - 1) + " can be");
+    detail::schema::refuse("it has " + std::to_string(schema.size()) + " fields, and at most " +
+                           std::to_string(limits::fields_max - 1) + " can be");
   }
   std::set<std::string_view> names;
   for (const FieldSpec& field : schema) {
-    if (field.name.empty()) refuse("it has a field without a name");
-    check_field(field);
-    if (!names.insert(field.name).second) refuse("it has two fields `" + field.name + "`");
+    if (field.name.empty()) detail::schema::refuse("it has a field without a name");
+    detail::schema::check_field(field);
+    if (!names.insert(field.name).second)
+      detail::schema::refuse("it has two fields `" + field.name + "`");
   }
 }
 
-std::string schema_to_json(const Schema& schema) {
+BATCHCAST_INLINE std::string schema_to_json(const Schema& schema) {
   std::string text = "[";
   for (const FieldSpec& field : schema) {
     text += text.size() == 1 ? "{" : ",{";
@@ -84,7 +87,7 @@ std::string schema_to_json(const Schema& schema) {
   return text + "]";
 }
 
-std::string to_text(const FieldSpec& field) {
+BATCHCAST_INLINE std::string to_text(const FieldSpec& field) {
   std::string text = field.name + " " + std::string(name_of(field.dtype)) + " [";
   for (std::size_t i = 0; i < field.shape.size(); ++i) {
     text += (i == 0 ? "" : ",") + std::to_string(field.shape[i]);

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the batchcast authors
+#pragma once
 
 #include <batchcast/join/message.hpp>
 
-#include <batchcast/join/records.hpp>
 #include <batchcast/core/hex.hpp>
+#include <batchcast/core/inline.hpp>
 #include <batchcast/core/limits.hpp>
 #include <batchcast/core/utf8.hpp>
+#include <batchcast/join/records.hpp>
 
 #include <algorithm>
 #include <array>
@@ -16,22 +18,23 @@
 #include <optional>
 
 namespace batchcast {
-namespace {
+namespace detail::message {
 
-constexpr std::array<std::string_view, 12> refusal_names = {
+inline constexpr std::array<std::string_view, 12> refusal_names = {
     "bad_hello", "layout", "uid",         "full",      "ring_too_small", "finished",
     "stopped",   "failed", "cursor_gone", "placement", "busy",           "group"};
-constexpr std::array<std::string_view, 3> segment_kind_names = {"memfd", "cuda_fd", "cuda_ipc"};
+inline constexpr std::array<std::string_view, 3> segment_kind_names = {"memfd", "cuda_fd",
+                                                                       "cuda_ipc"};
 
-constexpr std::uint32_t paces = 2, joins = 4, betweens = 2, tails = 2;
-constexpr std::uint64_t number_max = limits::position_max - 1;
+inline constexpr std::uint32_t paces = 2, joins = 4, betweens = 2, tails = 2;
+inline constexpr std::uint64_t number_max = limits::position_max - 1;
 
 /// What is wrong with a message. Never leaves this file.
 struct Malformed {
   std::string text;
 };
 
-RecordHead head_of(std::string_view datagram) {
+inline RecordHead head_of(std::string_view datagram) {
   RecordHead head;
   if (datagram.size() < sizeof head) {
     throw Malformed{"its " + std::to_string(datagram.size()) +
@@ -48,11 +51,11 @@ RecordHead head_of(std::string_view datagram) {
   return head;
 }
 
-bool is(const RecordHead& head, RecordType type) noexcept {
+inline bool is(const RecordHead& head, RecordType type) noexcept {
   return head.type == static_cast<std::uint32_t>(type);
 }
 
-Malformed of_unknown_type(const RecordHead& head) {
+inline Malformed of_unknown_type(const RecordHead& head) {
   return {"its type is the unknown " + std::to_string(head.type)};
 }
 
@@ -69,14 +72,14 @@ Record record_in(std::string_view datagram) {
   return record;
 }
 
-std::uint64_t number(std::uint64_t value, const char* key, std::uint64_t least,
-                     std::uint64_t most) {
+inline std::uint64_t number(std::uint64_t value, const char* key, std::uint64_t least,
+                            std::uint64_t most) {
   if (value >= least && value <= most) return value;
   throw Malformed{'"' + std::string(key) + "\" is " + std::to_string(value) + ", not from " +
                   std::to_string(least) + " to " + std::to_string(most)};
 }
 
-std::uint32_t small_number(std::uint32_t value, const char* key, std::uint32_t most) {
+inline std::uint32_t small_number(std::uint32_t value, const char* key, std::uint32_t most) {
   return static_cast<std::uint32_t>(number(value, key, 0, most));
 }
 
@@ -95,7 +98,7 @@ std::string text_in(const std::array<char, n>& text, const char* key) {
   return result;
 }
 
-std::string name_in(const NameText& text, const char* key, std::size_t bytes_max) {
+inline std::string name_in(const NameText& text, const char* key, std::size_t bytes_max) {
   const auto end = std::find(text.begin(), text.end(), '\0');
   const auto bytes = static_cast<std::size_t>(end - text.begin());
   if (end == text.end() || bytes > bytes_max) {
@@ -111,17 +114,17 @@ std::string name_in(const NameText& text, const char* key, std::size_t bytes_max
   return {text.begin(), end};
 }
 
-std::string placement_in(const NameText& text) {
+inline std::string placement_in(const NameText& text) {
   std::string placement = name_in(text, "placement", sizeof text - 1);
   if (placement.empty()) throw Malformed{"\"placement\" is empty"};
   return placement;
 }
 
-std::uint64_t cursor_in(std::uint64_t cursor, Join join) {
+inline std::uint64_t cursor_in(std::uint64_t cursor, Join join) {
   return number(cursor, "cursor", 0, join == Join::at ? number_max : 0);
 }
 
-Hello hello_from(const HelloRecord& record) {
+inline Hello hello_from(const HelloRecord& record) {
   Hello hello;
   hello.layout_version = record.head.layout_version;
   hello.name = name_in(record.name, "name", limits::consumer_name_bytes_max);
@@ -141,7 +144,7 @@ Hello hello_from(const HelloRecord& record) {
   return hello;
 }
 
-void read_segments(const WelcomeRecord& record, Welcome& welcome) {
+inline void read_segments(const WelcomeRecord& record, Welcome& welcome) {
   const auto count = static_cast<std::size_t>(
       number(record.segment_count, "segment_count", 1, limits::fields_max));
   bool handles = false;
@@ -158,7 +161,7 @@ void read_segments(const WelcomeRecord& record, Welcome& welcome) {
   if (!handles) welcome.segment_handles.clear();
 }
 
-Welcome welcome_from(const WelcomeRecord& record) {
+inline Welcome welcome_from(const WelcomeRecord& record) {
   Welcome welcome;
   welcome.stream = name_in(record.stream, "stream", limits::stream_name_bytes_max);
   welcome.consumer_index =
@@ -181,18 +184,18 @@ Welcome welcome_from(const WelcomeRecord& record) {
   return welcome;
 }
 
-Refusal refusal_from(const RefusalRecord& record) {
+inline Refusal refusal_from(const RefusalRecord& record) {
   return {
       choice<RefusalKind>(record.kind, "kind", static_cast<std::uint32_t>(refusal_names.size())),
       text_in(record.text, "text")};
 }
 
-Rejoin rejoin_from(const RejoinRecord& record) {
+inline Rejoin rejoin_from(const RejoinRecord& record) {
   const Join join = choice<Join>(record.join, "join", joins);
   return {join, cursor_in(record.cursor, join)};
 }
 
-Rejoined rejoined_from(const RejoinedRecord& record) {
+inline Rejoined rejoined_from(const RejoinedRecord& record) {
   return {.position = number(record.position, "position", 0, number_max),
           .epoch = number(record.epoch, "epoch", 0, number_max),
           .epoch_start = number(record.epoch_start, "epoch_start", 0, number_max),
@@ -201,7 +204,7 @@ Rejoined rejoined_from(const RejoinedRecord& record) {
 
 // ---- other versions
 
-Refusal refusal_of_layout(std::uint32_t producer, std::uint32_t consumer) {
+inline Refusal refusal_of_layout(std::uint32_t producer, std::uint32_t consumer) {
   return {RefusalKind::layout,
           "batchcast: the producer speaks layout version " + std::to_string(producer) +
               ", the consumer version " + std::to_string(consumer) +
@@ -210,10 +213,10 @@ Refusal refusal_of_layout(std::uint32_t producer, std::uint32_t consumer) {
 }
 
 /// Version 1 spoke JSON.
-bool is_json(std::string_view datagram) noexcept { return datagram.starts_with('{'); }
+inline bool is_json(std::string_view datagram) noexcept { return datagram.starts_with('{'); }
 
 /// The layout version in a hello of version 1, as that wrote it; nothing in any other text.
-std::optional<std::uint32_t> version_in_json_hello(std::string_view datagram) noexcept {
+inline std::optional<std::uint32_t> version_in_json_hello(std::string_view datagram) noexcept {
   constexpr std::string_view type = R"("type":"hello")";
   constexpr std::string_view key = R"("layout":)";
   const std::string_view text = datagram.substr(0, limits::consumer_record_bytes_max);
@@ -227,74 +230,86 @@ std::optional<std::uint32_t> version_in_json_hello(std::string_view datagram) no
   return version;
 }
 
-}  // namespace
+}  // namespace detail::message
 
-std::string_view name_of(RefusalKind kind) noexcept {
+BATCHCAST_INLINE std::string_view name_of(RefusalKind kind) noexcept {
   const auto index = static_cast<std::size_t>(kind);
-  return index < refusal_names.size() ? refusal_names[index] : std::string_view("?");
+  return index < detail::message::refusal_names.size() ? detail::message::refusal_names[index]
+                                                       : std::string_view("?");
 }
 
-std::string_view name_of(SegmentKind kind) noexcept {
+BATCHCAST_INLINE std::string_view name_of(SegmentKind kind) noexcept {
   const auto index = static_cast<std::size_t>(kind);
-  return index < segment_kind_names.size() ? segment_kind_names[index] : std::string_view("?");
+  return index < detail::message::segment_kind_names.size()
+             ? detail::message::segment_kind_names[index]
+             : std::string_view("?");
 }
 
-std::string encode_answer(std::string_view hello, const Refusal& refusal) {
-  const bool json = refusal.kind == RefusalKind::layout && version_in_json_hello(hello);
+BATCHCAST_INLINE std::string encode_answer(std::string_view hello, const Refusal& refusal) {
+  const bool json =
+      refusal.kind == RefusalKind::layout && detail::message::version_in_json_hello(hello);
   if (!json) return encode(refusal);
   // That text is ours, of letters and digits that need no escape.
   return R"({"kind":")" + std::string(name_of(refusal.kind)) + R"(","text":")" + refusal.text +
          R"(","type":"refusal"})";
 }
 
-std::variant<Hello, Refusal> decode_hello(std::string_view datagram,
-                                          std::uint32_t our_layout_version) {
-  if (const auto theirs = version_in_json_hello(datagram)) {
-    return refusal_of_layout(our_layout_version, *theirs);
+BATCHCAST_INLINE std::variant<Hello, Refusal> decode_hello(std::string_view datagram,
+                                                           std::uint32_t our_layout_version) {
+  if (const auto theirs = detail::message::version_in_json_hello(datagram)) {
+    return detail::message::refusal_of_layout(our_layout_version, *theirs);
   }
   try {
-    const RecordHead head = head_of(datagram);
-    if (!is(head, RecordType::hello)) throw Malformed{"its type is not that of a hello"};
+    const RecordHead head = detail::message::head_of(datagram);
+    if (!detail::message::is(head, RecordType::hello))
+      throw detail::message::Malformed{"its type is not that of a hello"};
     // First of all: everything else may mean something different in another version.
     if (head.layout_version != our_layout_version) {
-      return refusal_of_layout(our_layout_version, head.layout_version);
+      return detail::message::refusal_of_layout(our_layout_version, head.layout_version);
     }
-    return hello_from(record_in<HelloRecord>(datagram));
-  } catch (const Malformed& wrong) {
+    return detail::message::hello_from(detail::message::record_in<HelloRecord>(datagram));
+  } catch (const detail::message::Malformed& wrong) {
     return Refusal{RefusalKind::bad_hello, "batchcast: the hello cannot be read: " + wrong.text};
   }
 }
 
-ConsumerMessage decode_from_consumer(std::string_view datagram) {
+BATCHCAST_INLINE ConsumerMessage decode_from_consumer(std::string_view datagram) {
   try {
-    const RecordHead head = head_of(datagram);
+    const RecordHead head = detail::message::head_of(datagram);
     if (head.layout_version != layout_version) {
-      throw Malformed{"its layout version is " + std::to_string(head.layout_version)};
+      throw detail::message::Malformed{"its layout version is " +
+                                       std::to_string(head.layout_version)};
     }
-    if (is(head, RecordType::bye)) return Bye{};
-    if (is(head, RecordType::pause)) return Pause{};
-    if (is(head, RecordType::rejoin)) return rejoin_from(record_in<RejoinRecord>(datagram));
-    throw of_unknown_type(head);
-  } catch (const Malformed& wrong) {
+    if (detail::message::is(head, RecordType::bye)) return Bye{};
+    if (detail::message::is(head, RecordType::pause)) return Pause{};
+    if (detail::message::is(head, RecordType::rejoin))
+      return detail::message::rejoin_from(detail::message::record_in<RejoinRecord>(datagram));
+    throw detail::message::of_unknown_type(head);
+  } catch (const detail::message::Malformed& wrong) {
     return BadMessage{"a consumer's message cannot be read: " + wrong.text};
   }
 }
 
-ProducerMessage decode_from_producer(std::string_view datagram) {
-  if (is_json(datagram)) return refusal_of_layout(1, layout_version);
+BATCHCAST_INLINE ProducerMessage decode_from_producer(std::string_view datagram) {
+  if (detail::message::is_json(datagram))
+    return detail::message::refusal_of_layout(1, layout_version);
   try {
-    const RecordHead head = head_of(datagram);
+    const RecordHead head = detail::message::head_of(datagram);
     if (head.layout_version != layout_version) {
-      return refusal_of_layout(head.layout_version, layout_version);
+      return detail::message::refusal_of_layout(head.layout_version, layout_version);
     }
-    if (is(head, RecordType::welcome)) return welcome_from(record_in<WelcomeRecord>(datagram));
-    if (is(head, RecordType::rejoined)) return rejoined_from(record_in<RejoinedRecord>(datagram));
-    if (is(head, RecordType::refusal)) return refusal_from(record_in<RefusalRecord>(datagram));
-    if (is(head, RecordType::farewell)) {
-      return Farewell{text_in(record_in<FarewellRecord>(datagram).reason, "reason")};
+    if (detail::message::is(head, RecordType::welcome))
+      return detail::message::welcome_from(detail::message::record_in<WelcomeRecord>(datagram));
+    if (detail::message::is(head, RecordType::rejoined))
+      return detail::message::rejoined_from(detail::message::record_in<RejoinedRecord>(datagram));
+    if (detail::message::is(head, RecordType::refusal))
+      return detail::message::refusal_from(detail::message::record_in<RefusalRecord>(datagram));
+    if (detail::message::is(head, RecordType::farewell)) {
+      return Farewell{detail::message::text_in(
+          detail::message::record_in<FarewellRecord>(datagram).reason, "reason")};
     }
-    throw of_unknown_type(head);
-  } catch (const Malformed& wrong) {
+    throw detail::message::of_unknown_type(head);
+  } catch (const detail::message::Malformed& wrong) {
     return BadMessage{"the producer's message cannot be read: " + wrong.text};
   }
 }
