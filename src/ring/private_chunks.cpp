@@ -115,9 +115,10 @@ bool PrivateChunks::replace(std::uint64_t chunk) const noexcept {
 
 // So much for signal handlers.
 
-bool PrivateChunks::possible() noexcept {
-  const std::uint64_t bytes = page_bytes();
-  void* const page = ::mmap(nullptr, bytes, PROT_READ, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+bool PrivateChunks::possible(const Segment& segment) noexcept {
+  const std::uint64_t bytes = segment.granularity();
+  if (chunk_bytes % bytes != 0) return false;  // chunks would end within pages
+  void* const page = ::mmap(nullptr, bytes, PROT_READ, MAP_SHARED, segment.fd(), 0);
   if (page == MAP_FAILED) return false;
   const bool replaced = replace_by_copy(reinterpret_cast<std::uintptr_t>(page), bytes);
   if (replaced) *static_cast<volatile char*>(page) = 1;
@@ -132,10 +133,6 @@ void PrivateChunks::give_back() noexcept {
     ::madvise(reinterpret_cast<void*>(begin_ + offset), std::min(chunk_bytes, bytes_ - offset),
               MADV_DONTNEED);
   }
-}
-
-bool PrivateChunks::fits(std::uint64_t page_bytes) noexcept {
-  return chunk_bytes % page_bytes == 0;
 }
 
 PrivateChunks::PrivateChunks(const std::byte* begin, std::uint64_t bytes,
