@@ -183,7 +183,8 @@ class Attachment final : public ReaderHost, public std::enable_shared_from_this<
   std::atomic<std::uint32_t> written_{0};   ///< this process has written into a batch of the ring's
   std::atomic<std::uint64_t> in_place_{0};  ///< batches that show the ring's memory
   std::atomic<bool> given_back_{false};
-  bool keeps_writes_ = false;  ///< such a write stays private
+  bool keeps_writes_ = false;           ///< such a write stays private
+  std::uint64_t tried_page_bytes_ = 0;  ///< pages of that size can be replaced
   bool first_write_noted_ = false;
   std::uint64_t shown_ = 0;  ///< batches that were not copied
   std::vector<std::unique_ptr<PrivateChunks>> private_chunks_;

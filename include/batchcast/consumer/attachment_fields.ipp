@@ -75,7 +75,7 @@ BATCHCAST_INLINE void Attachment::map_fields(std::vector<FileDescriptor>& descri
     throw Refused("batchcast: the schema of stream `" + options_.stream +
                   "` does not fit its fields.");
   }
-  keeps_writes_ = wants_private_writes() && PrivateChunks::possible();
+  keeps_writes_ = wants_private_writes();
   std::vector<FieldInfo> infos;
   std::size_t next = welcome_descriptors_before_segments;
   for (std::size_t i = 0; i < all.size(); ++i) {
@@ -130,8 +130,10 @@ BATCHCAST_INLINE bool Attachment::wants_private_writes() const noexcept {
 /// Without, writes end the process with a message.
 BATCHCAST_INLINE void Attachment::map_for_copies(const Segment& segment, FieldWindow& window) {
   try {
-    keeps_writes_ = PrivateChunks::fits(segment.granularity());
+    if (tried_page_bytes_ != segment.granularity())
+      keeps_writes_ = PrivateChunks::possible(segment);
     if (!keeps_writes_) return;
+    tried_page_bytes_ = segment.granularity();
     mappings_for_copies_.emplace_back(segment, MapMode::read_only);
     window.base = mappings_for_copies_.back().data();
   } catch (const SystemError&) {

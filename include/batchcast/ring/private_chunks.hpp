@@ -8,6 +8,8 @@
 
 namespace batchcast {
 
+class Segment;
+
 /// A shared, read-only mapping whose chunks become private copies one by one, where this process
 /// writes to them: each chunk at its first write, and for as long as the mapping lives. A chunk is
 /// 2 MiB of the mapping's addresses. Of a ring that is mapped twice, each of the two mappings of
@@ -15,10 +17,9 @@ namespace batchcast {
 /// pointer. Why this is sound: docs/decisions/0018-a-write-makes-its-chunk-private.md
 class PrivateChunks {
  public:
-  /// Whether this process may do that at this time: tried on a small region of its own.
-  [[nodiscard]] static bool possible() noexcept;
-  /// Whether the chunks fall on the boundaries of pages of that size.
-  [[nodiscard]] static bool fits(std::uint64_t page_bytes) noexcept;
+  /// Whether mappings of that segment can do that, and this process may at this time: tried on one
+  /// of a single page.
+  [[nodiscard]] static bool possible(const Segment& segment) noexcept;
 
   /// Over [begin, begin + bytes), which must be mapped while this lives. `written` is set before
   /// the first byte of a chunk is copied.

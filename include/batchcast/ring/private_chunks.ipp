@@ -119,9 +119,11 @@ BATCHCAST_INLINE bool PrivateChunks::replace(std::uint64_t chunk) const noexcept
 
 // So much for signal handlers.
 
-BATCHCAST_INLINE bool PrivateChunks::possible() noexcept {
-  const std::uint64_t bytes = page_bytes();
-  void* const page = ::mmap(nullptr, bytes, PROT_READ, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+BATCHCAST_INLINE bool PrivateChunks::possible(const Segment& segment) noexcept {
+  const std::uint64_t bytes = segment.granularity();
+  if (detail::private_chunks::chunk_bytes % bytes != 0)
+    return false;  // chunks would end within pages
+  void* const page = ::mmap(nullptr, bytes, PROT_READ, MAP_SHARED, segment.fd(), 0);
   if (page == MAP_FAILED) return false;
   const bool replaced =
       detail::private_chunks::replace_by_copy(reinterpret_cast<std::uintptr_t>(page), bytes);
@@ -139,10 +141,6 @@ BATCHCAST_INLINE void PrivateChunks::give_back() noexcept {
     ::madvise(reinterpret_cast<void*>(begin_ + offset),
               std::min(detail::private_chunks::chunk_bytes, bytes_ - offset), MADV_DONTNEED);
   }
-}
-
-BATCHCAST_INLINE bool PrivateChunks::fits(std::uint64_t page_bytes) noexcept {
-  return detail::private_chunks::chunk_bytes % page_bytes == 0;
 }
 
 BATCHCAST_INLINE PrivateChunks::PrivateChunks(const std::byte* begin, std::uint64_t bytes,
