@@ -179,7 +179,7 @@ rm -r "$BATCHCAST_DIR/slow"
 expect 0 'samples' consume held --seconds 0.2
 answers 3 timeout 'source is being opened' held "npy:$work/data/image.npy" --timeout 0.5 --recipe "$work/slow.toml"
 mkfifo "$work/answer"
-"$batchcast" ensure held "npy:$work/data/image.npy" --timeout -1 --recipe "$work/slow.toml" \
+timeout 60 "$batchcast" ensure held "npy:$work/data/image.npy" --timeout -1 --recipe "$work/slow.toml" \
   >"$work/answer" 2>/dev/null &
 ensure=$!
 exec 8<"$work/answer"
