@@ -13,7 +13,9 @@ here=$(cd "$(dirname "$0")" && pwd)
 echo "-- help and version"
 expect 0 'serve.*consume|consume' --help
 expect 0 'batchcast [0-9]+\.[0-9]+\.[0-9]+' --version
-for command in serve dump check peek recipe consume ls stop evict bench; do expect 0 "$command" "$command" --help; done
+for command in serve ensure dump check peek recipe consume ls stop evict bench; do
+  expect 0 "$command" "$command" --help
+done
 
 echo "-- wrong arguments"
 expect 2 'no command' ""

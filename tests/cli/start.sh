@@ -138,9 +138,10 @@ answers() {
   checks=$((checks + 1))
   tail -n +2 "$work/out" | grep -qE -e "$below" || fail "ensure $*: below the word is nothing like '$below'"
 }
-answers 0 served '^recipe \{.*"seed":3' made synthetic:3x8x8 --seed 3 --idle-exit 60 --workers 1 --samples=1000
+answers 0 served '^recipe \{.*"seed":3' made synthetic:3x8x8 --seed 3 --idle-exit 60 --workers 1 --samples=1000 \
+  --linger -1 --free-running
 checks=$((checks + 1))
-given='--seed=3 --samples=1000 --workers=1 --idle-exit=60'
+given='--seed=3 --samples=1000 --workers=1 --linger=-1 --idle-exit=60 --free-running'
 grep -q "starting .*serve synthetic:3x8x8 --stream made $given" "$work/err" ||
   fail "serve did not get what ensure got"
 answers 0 served '^recipe \{' made synthetic:3x8x8 --seed 3 --samples 1000 --memory 1MiB
@@ -179,7 +180,7 @@ rm -r "$BATCHCAST_DIR/slow"
 expect 0 'samples' consume held --seconds 0.2
 answers 3 timeout 'source is being opened' held "npy:$work/data/image.npy" --timeout 0.5 --recipe "$work/slow.toml"
 mkfifo "$work/answer"
-"$batchcast" ensure held "npy:$work/data/image.npy" --timeout -1 --recipe "$work/slow.toml" \
+timeout 60 "$batchcast" ensure held "npy:$work/data/image.npy" --timeout -1 --recipe "$work/slow.toml" \
   >"$work/answer" 2>/dev/null &
 ensure=$!
 exec 8<"$work/answer"

@@ -76,8 +76,16 @@ class SpawnPlan {
 /// A child that is known by its pidfd: its pid is another's as soon as somebody else has reaped it.
 class Child {
  public:
+  /// One that has ended may be gone already, where others reap this process's children. Throws
+  /// SystemError, and then it is gone as well.
   explicit Child(pid_t pid)
-      : pidfd_(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0U))), gone_(!pidfd_) {}
+      : pidfd_(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0U))), gone_(!pidfd_) {
+    const int error = errno;
+    if (!gone_ || error == ESRCH) return;
+    ::kill(pid, SIGKILL);
+    ::waitpid(pid, nullptr, 0);
+    throw SystemError("batchcast: cannot watch a process", error);
+  }
   ~Child() {
     if (gone_) return;
     ::syscall(SYS_pidfd_send_signal, pidfd_.get(), SIGKILL, nullptr, 0U);
@@ -202,7 +210,7 @@ run_command(const std::vector<std::string>& words, int timeout_ms,
         {{out.reads.get(), POLLIN, 0}, {err.reads.get(), POLLIN, 0}, {child.pidfd(), POLLIN, 0}}};
     const int ready = ::poll(events.data(), events.size(), deadline.left_ms());
     over = ready > 0 && events[2].revents != 0;
-    run.timed_out = ready <= 0 && deadline.over();
+    run.timed_out = !over && deadline.over();
   }
   run.errors = lines.take();
   return run;
