@@ -18,7 +18,7 @@
 #include <optional>
 #include <thread>
 
-namespace batchcast {
+namespace batchcast::inline v0_1 {
 namespace {
 
 using detail::CrewTimes;
@@ -167,4 +167,4 @@ FeederStats Feeder::stats() const {
   return stats;
 }
 
-}  // namespace batchcast
+}  // namespace batchcast::inline v0_1

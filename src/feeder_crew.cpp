@@ -11,7 +11,7 @@
 #include <string>
 #include <utility>
 
-namespace batchcast::detail {
+namespace batchcast::inline v0_1::detail {
 namespace {
 
 // How often a worker without a loan looks whether it should leave.
@@ -192,4 +192,4 @@ std::string FeederCrew::failure_text() const {
   return failure_ ? text_of(failure_) : std::string();
 }
 
-}  // namespace batchcast::detail
+}  // namespace batchcast::inline v0_1::detail

@@ -17,7 +17,7 @@
 
 #include "loan_size.hpp"
 
-namespace batchcast::detail {
+namespace batchcast::inline v0_1::detail {
 
 /// Where the time of all workers together went since the first one began.
 struct CrewTimes {
@@ -74,4 +74,4 @@ class FeederCrew {
   std::exception_ptr failure_;
 };
 
-}  // namespace batchcast::detail
+}  // namespace batchcast::inline v0_1::detail

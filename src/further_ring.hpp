@@ -19,7 +19,7 @@
 #include <variant>
 #include <vector>
 
-namespace batchcast::detail {
+namespace batchcast::inline v0_1::detail {
 
 class HostPins;
 
@@ -84,4 +84,4 @@ class FurtherRing {
 /// Throws GpuUnavailable, GpuError, OutOfMemory, InvalidArgument.
 [[nodiscard]] std::unique_ptr<FurtherRing> make_device_ring(FurtherRing::Parts parts);
 
-}  // namespace batchcast::detail
+}  // namespace batchcast::inline v0_1::detail

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 
-namespace batchcast::detail {
+namespace batchcast::inline v0_1::detail {
 
 /// How many samples a worker asks for at a time. A loan takes the ring's lock twice, which many
 /// samples make cheap; but nothing behind a loan is published before all of it is made, so that a
@@ -36,4 +36,4 @@ class LoanSize {
   double sample_ns_ = 0;  ///< 0: not known yet
 };
 
-}  // namespace batchcast::detail
+}  // namespace batchcast::inline v0_1::detail

@@ -4,7 +4,7 @@
 
 #include "producer_core.hpp"
 
-namespace batchcast {
+namespace batchcast::inline v0_1 {
 
 Producer::Producer(ProducerOptions options)
     : core_(std::make_unique<detail::ProducerCore>(std::move(options))) {}
@@ -89,4 +89,4 @@ std::byte* Loan::data(std::size_t index) const noexcept {
   return core_->data(index, contents_.position);
 }
 
-}  // namespace batchcast
+}  // namespace batchcast::inline v0_1

@@ -13,7 +13,7 @@
 #include <cmath>
 
 // What `batchcast ls`, `top`, `evict` and `stop` ask: docs/protocol.md lists the commands.
-namespace batchcast::detail {
+namespace batchcast::inline v0_1::detail {
 namespace {
 
 using nlohmann::json;
@@ -202,4 +202,4 @@ std::string ProducerCore::answer(std::string_view text) {
                         "`; there are stats, list, evict, set, stop");
 }
 
-}  // namespace batchcast::detail
+}  // namespace batchcast::inline v0_1::detail

@@ -13,7 +13,7 @@
 
 // Making the host ring, and the loans. Further rings and the stream's end are in
 // producer_rings.cpp, the door and the commands in producer_door.cpp and producer_commands.cpp.
-namespace batchcast::detail {
+namespace batchcast::inline v0_1::detail {
 namespace {
 
 StreamDirectory::Options directory_options(const ProducerOptions& options) {
@@ -227,4 +227,4 @@ void ProducerCore::log(LogLevel level, std::string_view text) const {
   }
 }
 
-}  // namespace batchcast::detail
+}  // namespace batchcast::inline v0_1::detail

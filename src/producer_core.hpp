@@ -24,7 +24,7 @@
 #include <string>
 #include <vector>
 
-namespace batchcast::detail {
+namespace batchcast::inline v0_1::detail {
 
 /// Throws InvalidArgument for options that cannot be served.
 [[nodiscard]] ProducerOptions checked(ProducerOptions options);
@@ -155,4 +155,4 @@ class ProducerCore final : public DoorEvents {
   std::unique_ptr<ControlServer> control_;
 };
 
-}  // namespace batchcast::detail
+}  // namespace batchcast::inline v0_1::detail

@@ -11,7 +11,7 @@
 #include <utility>
 
 // Who comes in by the door, and who goes out of it.
-namespace batchcast::detail {
+namespace batchcast::inline v0_1::detail {
 namespace {
 
 /// A consumer's desk: its memory, and the producer's own mapping of it.
@@ -258,4 +258,4 @@ void ProducerCore::tick() {
   rated_published_ = published;
 }
 
-}  // namespace batchcast::detail
+}  // namespace batchcast::inline v0_1::detail

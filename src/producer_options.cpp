@@ -10,7 +10,7 @@
 #include <algorithm>
 
 // What can be seen to be wrong before anything is made.
-namespace batchcast::detail {
+namespace batchcast::inline v0_1::detail {
 namespace {
 
 void check_consumers(const ProducerOptions& options) {
@@ -125,4 +125,4 @@ ProducerOptions checked(ProducerOptions options) {
   return options;
 }
 
-}  // namespace batchcast::detail
+}  // namespace batchcast::inline v0_1::detail

@@ -9,7 +9,7 @@
 #include <exception>
 
 // The rings besides the one in host memory, and how the stream ends on all of them.
-namespace batchcast::detail {
+namespace batchcast::inline v0_1::detail {
 namespace {
 
 constexpr unsigned tenant_bits = 48;  // below the number of the ring
@@ -130,4 +130,4 @@ void ProducerCore::end() noexcept {
   }
 }
 
-}  // namespace batchcast::detail
+}  // namespace batchcast::inline v0_1::detail

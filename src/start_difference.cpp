@@ -6,7 +6,7 @@
 #include <set>
 #include <string>
 
-namespace batchcast::detail {
+namespace batchcast::inline v0_1::detail {
 namespace {
 
 using Json = nlohmann::json;
@@ -100,4 +100,4 @@ std::vector<std::string> recipe_differences(const Json& stream, const Json& aske
   return comparison.take();
 }
 
-}  // namespace batchcast::detail
+}  // namespace batchcast::inline v0_1::detail

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-namespace batchcast::detail {
+namespace batchcast::inline v0_1::detail {
 
 /// What the two that are compared are called.
 struct ComparedNames {
@@ -22,4 +22,4 @@ struct ComparedNames {
                                                           const nlohmann::json& asked,
                                                           const ComparedNames& names = {});
 
-}  // namespace batchcast::detail
+}  // namespace batchcast::inline v0_1::detail

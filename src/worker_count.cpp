@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-namespace batchcast::detail {
+namespace batchcast::inline v0_1::detail {
 namespace {
 
 // Whoever makes less than consumers ask for never waits for space, but for the ring's lock.
@@ -49,4 +49,4 @@ unsigned WorkerCount::next(unsigned workers, const WorkerShares& shares) noexcep
   return workers - std::clamp(spare, 1U, workers - 1);
 }
 
-}  // namespace batchcast::detail
+}  // namespace batchcast::inline v0_1::detail

@@ -4,7 +4,7 @@
 
 #include <batchcast/feeder.hpp>
 
-namespace batchcast::detail {
+namespace batchcast::inline v0_1::detail {
 
 /// What workers did with a stretch of their time; the three add up to 1.
 struct WorkerShares {
@@ -31,4 +31,4 @@ class WorkerCount {
   int idle_looks_ = 0;
 };
 
-}  // namespace batchcast::detail
+}  // namespace batchcast::inline v0_1::detail

@@ -11,7 +11,7 @@
 #include <string_view>
 #include <utility>
 
-namespace batchcast {
+namespace batchcast::inline v0_1 {
 namespace detail {
 struct BatchRecord;
 void retain(BatchRecord& record) noexcept;
@@ -184,7 +184,7 @@ class Batch {
   BatchContents contents_;
 };
 
-}  // namespace batchcast
+}  // namespace batchcast::inline v0_1
 
 #ifndef BATCHCAST_COMPILED
 #include <batchcast/consumer.hpp>

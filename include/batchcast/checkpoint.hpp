@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <string>
 
-namespace batchcast {
+namespace batchcast::inline v0_1 {
 
 /// Where a trainer stands in which stream: what its checkpoint keeps of the data, for join = at. A
 /// value; write its members wherever the model goes.
@@ -28,7 +28,7 @@ struct Checkpoint {
 /// another name; one that is not pure is known by its name, fields and epoch length alone.
 void check_same_samples(const Checkpoint& saved, const Checkpoint& served);
 
-}  // namespace batchcast
+}  // namespace batchcast::inline v0_1
 
 #ifndef BATCHCAST_COMPILED
 #include <batchcast/consumer/checkpoint.ipp>

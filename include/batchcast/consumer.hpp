@@ -16,7 +16,7 @@
 #include <string>
 #include <vector>
 
-namespace batchcast {
+namespace batchcast::inline v0_1 {
 namespace detail {
 class Attachment;
 }
@@ -220,7 +220,7 @@ class Consumer::Iterator {
 
 inline Consumer::Iterator Consumer::begin() { return Iterator(*this); }
 
-}  // namespace batchcast
+}  // namespace batchcast::inline v0_1
 
 #ifndef BATCHCAST_COMPILED
 #include <batchcast/consumer/definitions.hpp>

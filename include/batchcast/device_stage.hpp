@@ -14,7 +14,7 @@
 
 // Work that is done once on a GPU for all trainers there: between the copy from host memory and the
 // device ring.
-namespace batchcast {
+namespace batchcast::inline v0_1 {
 
 /// One field of consecutive samples in the memory of a GPU.
 struct DeviceField {
@@ -93,4 +93,4 @@ class DeviceStage {
                                                                std::size_t runs_max) const = 0;
 };
 
-}  // namespace batchcast
+}  // namespace batchcast::inline v0_1

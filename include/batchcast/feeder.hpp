@@ -10,7 +10,7 @@
 #include <string>
 #include <utility>
 
-namespace batchcast {
+namespace batchcast::inline v0_1 {
 
 /// Options for a producer that serves what `maker` makes.
 [[nodiscard]] inline ProducerOptions producer_options(const SampleMaker& maker,
@@ -73,4 +73,4 @@ class Feeder {
   std::unique_ptr<Impl> impl_;
 };
 
-}  // namespace batchcast
+}  // namespace batchcast::inline v0_1

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-namespace batchcast {
+namespace batchcast::inline v0_1 {
 
 /// A pipeline divided between the CPU and GPUs: the end of an image field (horizontal_flip, to f32,
 /// f16 or bf16, normalize), which makes its bytes more, is left to a stage on each GPU. Trainers
@@ -33,4 +33,4 @@ struct FinishOnGpu {
 /// without CUDA kernels.
 [[nodiscard]] FinishOnGpu finish_on_gpu(PipelineOptions options);
 
-}  // namespace batchcast
+}  // namespace batchcast::inline v0_1

@@ -18,7 +18,7 @@
 #include <utility>
 #include <vector>
 
-namespace batchcast {
+namespace batchcast::inline v0_1 {
 namespace detail {
 class ProducerCore;
 }
@@ -222,4 +222,4 @@ class Producer {
   std::unique_ptr<detail::ProducerCore> core_;
 };
 
-}  // namespace batchcast
+}  // namespace batchcast::inline v0_1

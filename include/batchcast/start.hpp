@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-namespace batchcast {
+namespace batchcast::inline v0_1 {
 
 /// What `batchcast serve` is to be started with where nobody serves a stream yet. Its working
 /// directory, environment, user, limits and processors are those of the process that starts it.
@@ -72,7 +72,7 @@ bool note_installed_command(const char* path) noexcept;
 #endif
 }  // namespace detail
 
-}  // namespace batchcast
+}  // namespace batchcast::inline v0_1
 
 #ifndef BATCHCAST_COMPILED
 #include <batchcast/consumer.hpp>

@@ -15,7 +15,7 @@
 #include <cerrno>
 #include <zmq.hpp>
 
-namespace batchcast {
+namespace batchcast::inline v0_1 {
 namespace {
 
 /// ZeroMQ alone would go on trying: somebody listens there, or nobody does.
@@ -85,4 +85,4 @@ std::optional<std::string> EventListener::next(int timeout_ms) {
   return receive(impl_->socket(), timeout_ms);
 }
 
-}  // namespace batchcast
+}  // namespace batchcast::inline v0_1

@@ -20,7 +20,7 @@
 #include <string_view>
 #include <utility>
 
-namespace batchcast {
+namespace batchcast::inline v0_1 {
 namespace {
 
 constexpr std::size_t waiting_max = 64;
@@ -190,4 +190,4 @@ std::string error_answer(std::string_view text) {
   return answer.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
-}  // namespace batchcast
+}  // namespace batchcast::inline v0_1

@@ -10,7 +10,7 @@
 #include <cerrno>
 #include <utility>
 
-namespace batchcast {
+namespace batchcast::inline v0_1 {
 
 DoorListener::DoorListener(std::string path, unsigned mode) : path_(std::move(path)) {
   BoundSocket bound = listen_at(path_, SOCK_SEQPACKET, mode);
@@ -35,4 +35,4 @@ DoorListener::Outcome DoorListener::accept(DoorConnection& connection) {
   }
 }
 
-}  // namespace batchcast
+}  // namespace batchcast::inline v0_1

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <string>
 
-namespace batchcast {
+namespace batchcast::inline v0_1 {
 
 /// The producer's end. Removes nothing when destroyed: the path belongs to the StreamDirectory.
 class DoorListener {
@@ -31,4 +31,4 @@ class DoorListener {
   std::uint64_t inode_ = 0;
 };
 
-}  // namespace batchcast
+}  // namespace batchcast::inline v0_1

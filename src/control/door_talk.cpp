@@ -9,7 +9,7 @@
 #include "control/doorkeeper_impl.hpp"
 #include "control/report.hpp"
 
-namespace batchcast {
+namespace batchcast::inline v0_1 {
 namespace {
 
 // A killed process closes its sockets a moment before its pidfd says so.
@@ -210,4 +210,4 @@ void Doorkeeper::Impl::close(Visitor visitor) noexcept {
   visitor.connection.shutdown();
 }
 
-}  // namespace batchcast
+}  // namespace batchcast::inline v0_1

@@ -17,7 +17,7 @@
 #include <array>
 #include <cerrno>
 
-namespace batchcast {
+namespace batchcast::inline v0_1 {
 namespace {
 
 constexpr std::uint64_t ms = 1'000'000;
@@ -292,4 +292,4 @@ void Doorkeeper::Impl::warn(const std::string& text) const noexcept {
   report(options_.log, LogLevel::warning, text);
 }
 
-}  // namespace batchcast
+}  // namespace batchcast::inline v0_1

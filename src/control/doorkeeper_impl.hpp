@@ -19,7 +19,7 @@
 #include <utility>
 #include <vector>
 
-namespace batchcast {
+namespace batchcast::inline v0_1 {
 
 /// Everything but the queue of evictions belongs to the door's thread.
 class Doorkeeper::Impl {
@@ -97,4 +97,4 @@ class Doorkeeper::Impl {
   std::thread thread_;
 };
 
-}  // namespace batchcast
+}  // namespace batchcast::inline v0_1

@@ -20,7 +20,7 @@
 #include <utility>
 #include <zmq.hpp>
 
-namespace batchcast {
+namespace batchcast::inline v0_1 {
 namespace {
 
 constexpr std::chrono::milliseconds look_every{500};
@@ -214,4 +214,4 @@ void Messenger::receive_some(Sockets& sockets) {
   }
 }
 
-}  // namespace batchcast
+}  // namespace batchcast::inline v0_1

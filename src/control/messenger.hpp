@@ -14,7 +14,7 @@
 #include <thread>
 #include <vector>
 
-namespace batchcast {
+namespace batchcast::inline v0_1 {
 
 /// The ZeroMQ sockets of a ControlServer and the one thread that touches them. That thread has file
 /// descriptors of its own, so nothing of the program's runs on it but the two callbacks below,
@@ -64,4 +64,4 @@ class Messenger {
   std::thread thread_;
 };
 
-}  // namespace batchcast
+}  // namespace batchcast::inline v0_1

@@ -12,7 +12,7 @@
 
 #include <climits>
 
-namespace batchcast {
+namespace batchcast::inline v0_1 {
 namespace {
 
 #ifdef __SANITIZE_THREAD__
@@ -46,4 +46,4 @@ bool take_own_descriptors(int keep) noexcept {
   return true;
 }
 
-}  // namespace batchcast
+}  // namespace batchcast::inline v0_1

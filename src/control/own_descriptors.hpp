@@ -2,7 +2,7 @@
 // Copyright 2026 the batchcast authors
 #pragma once
 
-namespace batchcast {
+namespace batchcast::inline v0_1 {
 
 /// Gives the calling thread, and the threads that it starts from then on, a table of file
 /// descriptors of its own, in which only `keep` and stderr are open. False where the kernel or a
@@ -12,4 +12,4 @@ namespace batchcast {
 /// always finds one, however many the program has used up.
 [[nodiscard]] bool take_own_descriptors(int keep) noexcept;
 
-}  // namespace batchcast
+}  // namespace batchcast::inline v0_1

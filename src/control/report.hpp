@@ -8,7 +8,7 @@
 #include <cstdio>
 #include <string>
 
-namespace batchcast {
+namespace batchcast::inline v0_1 {
 
 /// Through the callback, or, for what matters, to stderr.
 inline void report(const LogCallback& log, LogLevel level, const std::string& text) noexcept {
@@ -22,4 +22,4 @@ inline void report(const LogCallback& log, LogLevel level, const std::string& te
   }
 }
 
-}  // namespace batchcast
+}  // namespace batchcast::inline v0_1

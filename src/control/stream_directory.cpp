@@ -20,7 +20,7 @@
 #include <cerrno>
 #include <filesystem>
 
-namespace batchcast {
+namespace batchcast::inline v0_1 {
 namespace {
 
 namespace fs = std::filesystem;
@@ -123,4 +123,4 @@ void StreamDirectory::warn_once(const std::string& text) noexcept {
   if (!std::exchange(warned_, true)) report(options_.log, LogLevel::warning, text);
 }
 
-}  // namespace batchcast
+}  // namespace batchcast::inline v0_1

@@ -18,7 +18,7 @@
 #include <system_error>
 #include <tuple>
 
-namespace batchcast {
+namespace batchcast::inline v0_1 {
 namespace {
 
 namespace fs = std::filesystem;
@@ -110,4 +110,4 @@ std::vector<std::string> unlisted_directories() {
   return result;
 }
 
-}  // namespace batchcast
+}  // namespace batchcast::inline v0_1

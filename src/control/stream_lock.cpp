@@ -16,7 +16,7 @@
 #include <cerrno>
 #include <charconv>
 
-namespace batchcast {
+namespace batchcast::inline v0_1 {
 namespace {
 
 std::int32_t pid_in(int lock) noexcept {
@@ -78,4 +78,4 @@ LockState look_at_lock(const std::string& path) noexcept {
   return {.held = errno == EWOULDBLOCK, .pid = pid_in(lock.get())};
 }
 
-}  // namespace batchcast
+}  // namespace batchcast::inline v0_1

@@ -10,7 +10,7 @@
 // flock on <stream>/lock: whoever holds it serves the stream. The kernel lets go of it with the
 // process. It is never unlocked explicitly: that would also unlock it for the parent of a forked
 // child.
-namespace batchcast {
+namespace batchcast::inline v0_1 {
 
 struct LockState {
   bool held = false;
@@ -26,4 +26,4 @@ struct LockState {
 /// Looks without disturbing; a file that is missing, or `unreadable`, is not held.
 [[nodiscard]] LockState look_at_lock(const std::string& path) noexcept;
 
-}  // namespace batchcast
+}  // namespace batchcast::inline v0_1

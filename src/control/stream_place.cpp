@@ -11,7 +11,7 @@
 #include <cerrno>
 #include <filesystem>
 
-namespace batchcast {
+namespace batchcast::inline v0_1 {
 namespace {
 
 namespace fs = std::filesystem;
@@ -68,4 +68,4 @@ FileDescriptor open_stream_directory(const StreamPlace& place) {
   return open_directory(base.get(), place.stream.c_str(), path, place.trust);
 }
 
-}  // namespace batchcast
+}  // namespace batchcast::inline v0_1

@@ -8,7 +8,7 @@
 
 #include <string>
 
-namespace batchcast {
+namespace batchcast::inline v0_1 {
 
 /// A directory that holds a stream, or will.
 struct StreamPlace {
@@ -26,4 +26,4 @@ struct StreamPlace {
 /// Other users must be able to pass through, and cannot list what is there.
 void let_others_pass(int directory, const std::string& path);
 
-}  // namespace batchcast
+}  // namespace batchcast::inline v0_1

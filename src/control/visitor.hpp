@@ -12,7 +12,7 @@
 #include <set>
 #include <unordered_map>
 
-namespace batchcast {
+namespace batchcast::inline v0_1 {
 
 /// One connection at the door: silent until it has said hello, a consumer once it is admitted.
 struct Visitor {
@@ -68,4 +68,4 @@ class Visitors {
   std::unordered_map<ConsumerKey, std::uint64_t> by_key_;
 };
 
-}  // namespace batchcast
+}  // namespace batchcast::inline v0_1

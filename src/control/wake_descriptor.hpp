@@ -11,7 +11,7 @@
 #include <cerrno>
 #include <cstdint>
 
-namespace batchcast {
+namespace batchcast::inline v0_1 {
 
 /// Readable once woken. `wake` from any thread, and in no case waits.
 class WakeDescriptor {
@@ -33,4 +33,4 @@ class WakeDescriptor {
   FileDescriptor fd_;
 };
 
-}  // namespace batchcast
+}  // namespace batchcast::inline v0_1

@@ -6,7 +6,7 @@
 
 #include <cstddef>
 
-namespace batchcast {
+namespace batchcast::inline v0_1 {
 
 // What a ZeroMQ context with one thread for input and output takes when its first socket is made:
 // that thread and the one that ends sockets, and memory for them.
@@ -17,4 +17,4 @@ inline constexpr std::size_t zmq_bytes = std::size_t{16} << 20;
 /// it cannot start its threads. Throws SystemError instead.
 inline void check_zmq_can_start() { rehearse_threads(zmq_threads, zmq_bytes, "ZeroMQ"); }
 
-}  // namespace batchcast
+}  // namespace batchcast::inline v0_1

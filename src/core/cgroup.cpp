@@ -4,7 +4,7 @@
 
 #include <fstream>
 
-namespace batchcast {
+namespace batchcast::inline v0_1 {
 
 std::vector<CgroupDirectory> cgroup_directories(std::string_view controller,
                                                 const std::string& root) {
@@ -31,4 +31,4 @@ std::vector<CgroupDirectory> cgroup_directories(std::string_view controller,
   return directories;
 }
 
-}  // namespace batchcast
+}  // namespace batchcast::inline v0_1

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-namespace batchcast {
+namespace batchcast::inline v0_1 {
 
 /// A directory of the control groups' file system whose limits hold for this process.
 struct CgroupDirectory {
@@ -20,4 +20,4 @@ struct CgroupDirectory {
 [[nodiscard]] std::vector<CgroupDirectory> cgroup_directories(std::string_view controller,
                                                               const std::string& root = "");
 
-}  // namespace batchcast
+}  // namespace batchcast::inline v0_1

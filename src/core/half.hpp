@@ -6,7 +6,7 @@
 #include <cstdint>
 
 // f16 and bf16, which have no C++ type yet, from and to f32, in integers.
-namespace batchcast::detail {
+namespace batchcast::inline v0_1::detail {
 
 /// To nearest, ties to even; too large becomes infinity, NaN stays one.
 [[nodiscard]] constexpr std::uint16_t bf16_from_f32(float value) noexcept {
@@ -48,4 +48,4 @@ namespace batchcast::detail {
   return std::bit_cast<float>(sign | ((magnitude << 13) + (112U << 23)));
 }
 
-}  // namespace batchcast::detail
+}  // namespace batchcast::inline v0_1::detail

@@ -16,7 +16,7 @@
 #include <latch>
 #include <vector>
 
-namespace batchcast {
+namespace batchcast::inline v0_1 {
 namespace {
 
 /// Threads that do nothing until they are let go.
@@ -90,4 +90,4 @@ void rehearse_threads(unsigned threads, std::size_t bytes, const std::string& wh
   throw_no_threads(what + ", which takes " + std::to_string(threads) + " threads,", failed);
 }
 
-}  // namespace batchcast
+}  // namespace batchcast::inline v0_1

@@ -14,7 +14,7 @@
 #include <memory>
 #include <thread>
 
-namespace batchcast {
+namespace batchcast::inline v0_1 {
 namespace {
 
 constexpr unsigned unlimited = std::numeric_limits<unsigned>::max();
@@ -63,4 +63,4 @@ unsigned cgroup_processors(const std::string& root) {
 
 unsigned usable_processors() { return std::min(processors_of_affinity(), cgroup_processors()); }
 
-}  // namespace batchcast
+}  // namespace batchcast::inline v0_1

@@ -4,7 +4,7 @@
 
 #include <string>
 
-namespace batchcast {
+namespace batchcast::inline v0_1 {
 
 /// Processors whose time this process may use, at least 1: those of its affinity, or fewer where a
 /// control group limits it (cpu.max; in version 1 cpu.cfs_quota_us), parts of one counted as one.
@@ -14,4 +14,4 @@ namespace batchcast {
 /// before /proc and /sys.
 [[nodiscard]] unsigned cgroup_processors(const std::string& root = "");
 
-}  // namespace batchcast
+}  // namespace batchcast::inline v0_1

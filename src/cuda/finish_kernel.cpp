@@ -7,7 +7,7 @@
 #include <batchcast/core/assert.hpp>
 #include <batchcast/core/error.hpp>
 
-namespace batchcast::cuda {
+namespace batchcast::inline v0_1::cuda {
 namespace {
 
 constexpr const char* about = "the kernel that finishes images";
@@ -74,4 +74,4 @@ void FinishKernel::enqueue(void* stream, FinishArguments finish) const {
   if (result != CUDA_SUCCESS) fail(driver_, result, "cuLaunchKernel", about);
 }
 
-}  // namespace batchcast::cuda
+}  // namespace batchcast::inline v0_1::cuda

@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <span>
 
-namespace batchcast::cuda {
+namespace batchcast::inline v0_1::cuda {
 
 struct Driver;
 
@@ -37,4 +37,4 @@ class FinishKernel {
   void* function_ = nullptr;
 };
 
-}  // namespace batchcast::cuda
+}  // namespace batchcast::inline v0_1::cuda

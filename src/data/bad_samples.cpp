@@ -5,7 +5,7 @@
 #include <batchcast/core/error.hpp>
 #include <batchcast/core/printable.hpp>
 
-namespace batchcast::detail {
+namespace batchcast::inline v0_1::detail {
 
 void BadSamples::add(const BadSampleReport& report) {
   const std::string what = "sample " + std::to_string(report.sample_id) + ", `" +
@@ -27,4 +27,4 @@ void BadSamples::add(const BadSampleReport& report) {
   if (options_.report) options_.report(report);
 }
 
-}  // namespace batchcast::detail
+}  // namespace batchcast::inline v0_1::detail

@@ -11,7 +11,7 @@
 #include <string>
 #include <unordered_set>
 
-namespace batchcast::detail {
+namespace batchcast::inline v0_1::detail {
 
 /// The samples of one pipeline that could not be made, shared by its workers.
 class BadSamples {
@@ -37,4 +37,4 @@ class BadSamples {
   std::unordered_set<std::uint64_t> ids_;
 };
 
-}  // namespace batchcast::detail
+}  // namespace batchcast::inline v0_1::detail

@@ -10,7 +10,7 @@
 #include <type_traits>
 #include <utility>
 
-namespace batchcast::detail {
+namespace batchcast::inline v0_1::detail {
 namespace {
 
 struct F16 {
@@ -146,4 +146,4 @@ std::shared_ptr<const TensorStage> cast_stage(DType from, DType to) {
   return std::make_shared<CastStage>(from, to);
 }
 
-}  // namespace batchcast::detail
+}  // namespace batchcast::inline v0_1::detail

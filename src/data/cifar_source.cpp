@@ -14,7 +14,7 @@
 #include "data/mapped_file.hpp"
 #include "data/source_kinds.hpp"
 
-namespace batchcast::detail {
+namespace batchcast::inline v0_1::detail {
 namespace {
 
 constexpr std::size_t image_bytes = 3 * 32 * 32;
@@ -205,4 +205,4 @@ std::unique_ptr<Source> open_cifar100(std::string_view rest, const SourceOptions
   return std::make_unique<CifarSource>(with_home(rest), layout);
 }
 
-}  // namespace batchcast::detail
+}  // namespace batchcast::inline v0_1::detail

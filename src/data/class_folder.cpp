@@ -19,7 +19,7 @@
 #include <system_error>
 #include <utility>
 
-namespace batchcast::detail {
+namespace batchcast::inline v0_1::detail {
 namespace {
 
 char lower(char c) noexcept { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
@@ -165,4 +165,4 @@ ClassFolder read_class_folder(int dataset, const std::string& dataset_path,
   return Walk(dataset, dataset_path).run(name);
 }
 
-}  // namespace batchcast::detail
+}  // namespace batchcast::inline v0_1::detail

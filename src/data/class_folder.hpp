@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-namespace batchcast::detail {
+namespace batchcast::inline v0_1::detail {
 
 /// One file of a class.
 struct ClassFile {
@@ -48,4 +48,4 @@ struct ClassFolder {
 [[nodiscard]] ClassFolder read_class_folder(int dataset, const std::string& dataset_path,
                                             const std::string& name);
 
-}  // namespace batchcast::detail
+}  // namespace batchcast::inline v0_1::detail

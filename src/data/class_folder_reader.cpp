@@ -8,7 +8,7 @@
 #include <system_error>
 #include <utility>
 
-namespace batchcast::detail {
+namespace batchcast::inline v0_1::detail {
 namespace {
 
 // Enough to hide a network disk's answers, little enough for it not to mind.
@@ -70,4 +70,4 @@ void ClassFolderReader::work() {
   }
 }
 
-}  // namespace batchcast::detail
+}  // namespace batchcast::inline v0_1::detail

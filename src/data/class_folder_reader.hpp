@@ -14,7 +14,7 @@
 
 #include "data/class_folder.hpp"
 
-namespace batchcast::detail {
+namespace batchcast::inline v0_1::detail {
 
 /// Reads the folders of many classes at a time, since each look at a file on a network disk is a
 /// wait, and gives them one after the other.
@@ -51,4 +51,4 @@ class ClassFolderReader {
   std::vector<std::jthread> threads_;
 };
 
-}  // namespace batchcast::detail
+}  // namespace batchcast::inline v0_1::detail

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <array>
 
-namespace batchcast::detail {
+namespace batchcast::inline v0_1::detail {
 namespace {
 
 // As PIL blends: in single precision, product and sum each rounded, cut off towards 0.
@@ -170,4 +170,4 @@ void to_grayscale(const ImageView& image, std::int32_t channels) noexcept {
   }
 }
 
-}  // namespace batchcast::detail
+}  // namespace batchcast::inline v0_1::detail

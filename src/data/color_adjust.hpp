@@ -8,7 +8,7 @@
 
 // Colours, changed in place, to the byte as PIL's ImageEnhance and torchvision's functional do it
 // for images of PIL. Images have 1 or 3 channels.
-namespace batchcast::detail {
+namespace batchcast::inline v0_1::detail {
 
 /// PIL's mode L.
 [[nodiscard]] inline std::uint8_t luma(const std::uint8_t* rgb) noexcept {
@@ -25,4 +25,4 @@ void adjust_hue(const ImageView& image, double factor) noexcept;
 /// To luma: packed into one channel, or the same in all three.
 void to_grayscale(const ImageView& image, std::int32_t channels) noexcept;
 
-}  // namespace batchcast::detail
+}  // namespace batchcast::inline v0_1::detail

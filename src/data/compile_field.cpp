@@ -9,7 +9,7 @@
 
 #include <algorithm>
 
-namespace batchcast::detail {
+namespace batchcast::inline v0_1::detail {
 
 void refuse_stage(const std::string& field, std::string_view stage, const std::string& why) {
   throw InvalidArgument("batchcast: the stage `" + std::string(stage) + "` of the field `" + field +
@@ -37,4 +37,4 @@ std::unique_ptr<FieldProgram> compile_field(const FieldRecipe& field, const Part
   return is_image_field(field, part) ? compile_image(field, part) : compile_tensor(field, part);
 }
 
-}  // namespace batchcast::detail
+}  // namespace batchcast::inline v0_1::detail

@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <cmath>
 
-namespace batchcast::detail {
+namespace batchcast::inline v0_1::detail {
 namespace {
 
 Box place(ImageSize image, std::int32_t width, std::int32_t height, Draws& draws) noexcept {
@@ -78,4 +78,4 @@ std::optional<Box> draw_erase_box(ImageSize image, const BoxRange& range, Draws&
   return std::nullopt;
 }
 
-}  // namespace batchcast::detail
+}  // namespace batchcast::inline v0_1::detail

@@ -10,7 +10,7 @@
 #include <optional>
 
 // Boxes of random area and aspect ratio, distributed as torchvision draws them.
-namespace batchcast::detail {
+namespace batchcast::inline v0_1::detail {
 
 /// Which boxes: their share of the image's area, and width / height.
 class BoxRange {
@@ -44,4 +44,4 @@ inline constexpr int box_tries = 10;
 [[nodiscard]] std::optional<Box> draw_erase_box(ImageSize image, const BoxRange& range,
                                                 Draws& draws) noexcept;
 
-}  // namespace batchcast::detail
+}  // namespace batchcast::inline v0_1::detail

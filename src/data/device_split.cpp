@@ -10,7 +10,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace batchcast::detail {
+namespace batchcast::inline v0_1::detail {
 namespace {
 
 const PartSpec& part_of(const FieldRecipe& field, std::span<const PartSpec> parts) {
@@ -87,4 +87,4 @@ DeviceSplit split_for_device(const Recipe& recipe, std::span<const PartSpec> par
   return split;
 }
 
-}  // namespace batchcast::detail
+}  // namespace batchcast::inline v0_1::detail

@@ -17,7 +17,7 @@
 
 // What of a recipe a GPU can do after the copy: the end of an image field, where its bytes become
 // four times as many.
-namespace batchcast::detail {
+namespace batchcast::inline v0_1::detail {
 
 /// The end of one image field: [horizontal_flip] to [normalize], of u8 pixels with channels last.
 struct FieldFinish {
@@ -51,4 +51,4 @@ struct DeviceSplit {
 /// Of a recipe that compiles with these parts. Throws InvalidArgument for one that does not.
 [[nodiscard]] DeviceSplit split_for_device(const Recipe& recipe, std::span<const PartSpec> parts);
 
-}  // namespace batchcast::detail
+}  // namespace batchcast::inline v0_1::detail

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <cstring>
 
-namespace batchcast::detail {
+namespace batchcast::inline v0_1::detail {
 namespace {
 
 constexpr std::size_t header_bytes = 8;
@@ -69,4 +69,4 @@ std::optional<std::span<const std::byte>> exif_of_app1(
   return content.subspan(prefix_bytes);
 }
 
-}  // namespace batchcast::detail
+}  // namespace batchcast::inline v0_1::detail

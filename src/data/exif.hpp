@@ -6,7 +6,7 @@
 #include <optional>
 #include <span>
 
-namespace batchcast::detail {
+namespace batchcast::inline v0_1::detail {
 
 /// The orientation, 1 to 8, that EXIF data (a TIFF header and what follows; "Exif" and two zeros
 /// may stand before it) say; 1 where they say none or are broken, as viewers do.
@@ -16,4 +16,4 @@ namespace batchcast::detail {
 [[nodiscard]] std::optional<std::span<const std::byte>> exif_of_app1(
     std::span<const std::byte> content) noexcept;
 
-}  // namespace batchcast::detail
+}  // namespace batchcast::inline v0_1::detail

@@ -14,7 +14,7 @@
 #include <vector>
 
 // A field's stages, compiled: what is known before the first sample is worked out here, once.
-namespace batchcast::detail {
+namespace batchcast::inline v0_1::detail {
 
 /// One part of one sample on its way to a field.
 struct PartInput {
@@ -64,4 +64,4 @@ struct NumberedStage {
 [[noreturn]] void refuse_stage(const std::string& field, std::string_view stage,
                                const std::string& why);
 
-}  // namespace batchcast::detail
+}  // namespace batchcast::inline v0_1::detail

@@ -8,7 +8,7 @@
 #include <cstdio>
 #include <memory>
 
-namespace batchcast {
+namespace batchcast::inline v0_1 {
 
 std::string Fingerprint::to_hex() const {
   std::array<char, 33> text;
@@ -48,4 +48,4 @@ Fingerprint FingerprintBuilder::finish() const noexcept {
 }
 
 }  // namespace detail
-}  // namespace batchcast
+}  // namespace batchcast::inline v0_1

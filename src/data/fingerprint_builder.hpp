@@ -8,7 +8,7 @@
 #include <memory>
 #include <string_view>
 
-namespace batchcast::detail {
+namespace batchcast::inline v0_1::detail {
 
 /// A fingerprint of a sequence of texts and numbers, each with its length, so that no two sequences
 /// run together.
@@ -28,4 +28,4 @@ class FingerprintBuilder {
   std::unique_ptr<State> state_;
 };
 
-}  // namespace batchcast::detail
+}  // namespace batchcast::inline v0_1::detail

@@ -3,7 +3,7 @@
 #include <batchcast/core/assert.hpp>
 #include <batchcast/data/geometry.hpp>
 
-namespace batchcast {
+namespace batchcast::inline v0_1 {
 
 namespace {
 
@@ -45,4 +45,4 @@ void Geometry::pad(std::int32_t left, std::int32_t top, std::int32_t right, std:
   fill = fill_value;
 }
 
-}  // namespace batchcast
+}  // namespace batchcast::inline v0_1

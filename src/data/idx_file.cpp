@@ -11,7 +11,7 @@
 #include <memory>
 #include <new>
 
-namespace batchcast::detail {
+namespace batchcast::inline v0_1::detail {
 namespace {
 
 constexpr std::size_t header_bytes_max = 4 + 255 * 4;
@@ -176,4 +176,4 @@ std::vector<std::int64_t> IdxFile::integers() const {
   return values;
 }
 
-}  // namespace batchcast::detail
+}  // namespace batchcast::inline v0_1::detail

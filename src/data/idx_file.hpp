@@ -13,7 +13,7 @@
 
 #include "data/mapped_file.hpp"
 
-namespace batchcast::detail {
+namespace batchcast::inline v0_1::detail {
 
 /// Element types of the IDX format, by its codes. Those of several bytes are big-endian.
 enum class IdxType : std::uint8_t { u8 = 8, i8 = 9, i16 = 11, i32 = 12, f32 = 13, f64 = 14 };
@@ -65,4 +65,4 @@ class IdxFile {
   std::uint64_t file_bytes_ = 0;
 };
 
-}  // namespace batchcast::detail
+}  // namespace batchcast::inline v0_1::detail

@@ -14,7 +14,7 @@
 #include "data/source_kinds.hpp"
 #include "data/tensor_part.hpp"
 
-namespace batchcast::detail {
+namespace batchcast::inline v0_1::detail {
 namespace {
 
 struct IdxPaths {
@@ -146,4 +146,4 @@ std::unique_ptr<Source> open_idx(std::string_view rest, const SourceOptions& opt
   return std::make_unique<IdxSource>(find_paths(rest, options));
 }
 
-}  // namespace batchcast::detail
+}  // namespace batchcast::inline v0_1::detail

@@ -10,7 +10,7 @@
 
 #include "data/image_decoder.hpp"
 
-namespace batchcast::detail {
+namespace batchcast::inline v0_1::detail {
 
 /// One format behind ImageDecoder, which calls in this order: `open`, perhaps `scale_down`,
 /// `start`, `read` until all rows are out; `close` at any time, after a failure too.
@@ -42,4 +42,4 @@ std::unique_ptr<ImageCodec> make_libjpeg_codec();
 std::unique_ptr<ImageCodec> make_png_codec();
 std::unique_ptr<ImageCodec> make_webp_codec();
 
-}  // namespace batchcast::detail
+}  // namespace batchcast::inline v0_1::detail

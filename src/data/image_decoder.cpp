@@ -14,7 +14,7 @@
 #include "data/image_codec.hpp"
 #include "data/image_format.hpp"
 
-namespace batchcast::detail {
+namespace batchcast::inline v0_1::detail {
 namespace {
 
 void require_pixels_within(const ImageSize& size, std::int64_t pixels_max) {
@@ -118,4 +118,4 @@ void ImageDecoder::close() noexcept {
   rows_left_ = 0;
 }
 
-}  // namespace batchcast::detail
+}  // namespace batchcast::inline v0_1::detail

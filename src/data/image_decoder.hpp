@@ -11,7 +11,7 @@
 #include <span>
 
 // Encoded bytes in, a window asked for, rows out. All that the rest knows of codecs.
-namespace batchcast::detail {
+namespace batchcast::inline v0_1::detail {
 
 class ImageCodec;
 
@@ -77,4 +77,4 @@ class ImageDecoder {
   std::size_t rows_left_ = 0;  // once started
 };
 
-}  // namespace batchcast::detail
+}  // namespace batchcast::inline v0_1::detail

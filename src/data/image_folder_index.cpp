@@ -9,7 +9,7 @@
 #include <limits>
 #include <string>
 
-namespace batchcast::detail {
+namespace batchcast::inline v0_1::detail {
 
 void ImageFolderIndex::begin_folder(std::string_view folder, std::uint32_t label) {
   folders_.push_back({.text = text_.size(),
@@ -47,4 +47,4 @@ std::size_t ImageFolderIndex::byte_count() const noexcept {
          names_.capacity() * sizeof(std::uint32_t);
 }
 
-}  // namespace batchcast::detail
+}  // namespace batchcast::inline v0_1::detail

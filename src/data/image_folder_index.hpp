@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-namespace batchcast::detail {
+namespace batchcast::inline v0_1::detail {
 
 /// The names of an image folder's files, in order: a few bytes each beyond the name itself.
 class ImageFolderIndex {
@@ -42,4 +42,4 @@ class ImageFolderIndex {
   std::vector<std::uint32_t> names_;  // by file: where its name stands, from its folder's text on
 };
 
-}  // namespace batchcast::detail
+}  // namespace batchcast::inline v0_1::detail

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-namespace batchcast::detail {
+namespace batchcast::inline v0_1::detail {
 
 std::string counted(std::uint64_t count, std::string_view what) {
   return std::to_string(count) + " " + std::string(what) + (count == 1 ? "" : "s");
@@ -55,4 +55,4 @@ bool are_splits(std::span<const std::string> classes) {
   });
 }
 
-}  // namespace batchcast::detail
+}  // namespace batchcast::inline v0_1::detail

@@ -9,7 +9,7 @@
 #include <string_view>
 
 // What is said about an image folder.
-namespace batchcast::detail {
+namespace batchcast::inline v0_1::detail {
 
 /// `1 image`, `2 images`
 [[nodiscard]] std::string counted(std::uint64_t count, std::string_view what);
@@ -23,4 +23,4 @@ namespace batchcast::detail {
 /// Whether the classes are named like parts of a dataset, whose classes lie one level deeper.
 [[nodiscard]] bool are_splits(std::span<const std::string> classes);
 
-}  // namespace batchcast::detail
+}  // namespace batchcast::inline v0_1::detail

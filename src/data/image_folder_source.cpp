@@ -26,7 +26,7 @@
 #include "data/image_folder_remarks.hpp"
 #include "data/source_kinds.hpp"
 
-namespace batchcast::detail {
+namespace batchcast::inline v0_1::detail {
 namespace {
 
 // What is larger is no image, and a sparse file may claim any size.
@@ -220,4 +220,4 @@ std::unique_ptr<Source> open_imagefolder(std::string_view rest, const SourceOpti
                                              options.boolean("allow_empty", false));
 }
 
-}  // namespace batchcast::detail
+}  // namespace batchcast::inline v0_1::detail

@@ -6,7 +6,7 @@
 #include <array>
 #include <string_view>
 
-namespace batchcast::detail {
+namespace batchcast::inline v0_1::detail {
 namespace {
 
 using namespace std::string_view_literals;
@@ -86,4 +86,4 @@ std::string describe_content(std::span<const std::byte> bytes) {
   return word != std::string_view::npos && begin[word] == '<' ? "HTML or XML" : "text";
 }
 
-}  // namespace batchcast::detail
+}  // namespace batchcast::inline v0_1::detail

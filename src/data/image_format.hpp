@@ -9,7 +9,7 @@
 
 #include "data/image_decoder.hpp"
 
-namespace batchcast::detail {
+namespace batchcast::inline v0_1::detail {
 
 /// By content: nobody looks at names.
 [[nodiscard]] std::optional<ImageFormat> image_format_of(
@@ -18,4 +18,4 @@ namespace batchcast::detail {
 /// What bytes that are none of our formats seem to be, for messages: "a GIF", "HTML or XML".
 [[nodiscard]] std::string describe_content(std::span<const std::byte> bytes);
 
-}  // namespace batchcast::detail
+}  // namespace batchcast::inline v0_1::detail

@@ -8,7 +8,7 @@
 
 // Compiles an image field: sorts its stages into passes over the pixels and works out what comes
 // out.
-namespace batchcast::detail {
+namespace batchcast::inline v0_1::detail {
 namespace {
 
 std::string text(ImageSize size) {
@@ -233,4 +233,4 @@ std::unique_ptr<FieldProgram> compile_image(const FieldRecipe& field, const Part
   return std::make_unique<ImageProgram>(plan_image(field, part));
 }
 
-}  // namespace batchcast::detail
+}  // namespace batchcast::inline v0_1::detail

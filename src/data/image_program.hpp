@@ -9,7 +9,7 @@
 #include <optional>
 #include <vector>
 
-namespace batchcast::detail {
+namespace batchcast::inline v0_1::detail {
 
 /// Geometry that one walk over the pixels does, and then pixel stages over what came out.
 struct ImagePass {
@@ -58,4 +58,4 @@ struct ImagePlan {
 /// Runs a plan; one for each thread.
 [[nodiscard]] std::unique_ptr<FieldRunner> image_runner(const ImagePlan& plan);
 
-}  // namespace batchcast::detail
+}  // namespace batchcast::inline v0_1::detail

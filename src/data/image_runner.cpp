@@ -11,7 +11,7 @@
 #include <array>
 #include <string>
 
-namespace batchcast::detail {
+namespace batchcast::inline v0_1::detail {
 namespace {
 
 // Rows that are decoded before they are resized: the resizer takes 16 at a time.
@@ -249,4 +249,4 @@ std::unique_ptr<FieldRunner> image_runner(const ImagePlan& plan) {
   return std::make_unique<ImageRunner>(plan);
 }
 
-}  // namespace batchcast::detail
+}  // namespace batchcast::inline v0_1::detail

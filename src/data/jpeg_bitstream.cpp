@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
-namespace batchcast::detail {
+namespace batchcast::inline v0_1::detail {
 namespace {
 
 constexpr std::size_t chunk_bytes = std::size_t{16} << 10U;
@@ -78,4 +78,4 @@ bool JpegScanBytes::restart(const std::uint8_t*& next, unsigned ahead, unsigned 
   return true;
 }
 
-}  // namespace batchcast::detail
+}  // namespace batchcast::inline v0_1::detail

@@ -11,7 +11,7 @@
 #include <vector>
 
 // The bytes of a baseline JPEG file: its markers, and its scan freed of stuffing.
-namespace batchcast::detail {
+namespace batchcast::inline v0_1::detail {
 
 struct JpegComponent {
   std::uint8_t id = 0;
@@ -70,4 +70,4 @@ class JpegScanBytes {
   const std::uint8_t* comfortable_end_ = nullptr;
 };
 
-}  // namespace batchcast::detail
+}  // namespace batchcast::inline v0_1::detail

@@ -15,7 +15,7 @@
 #include "data/jpeg_lanes-inl.hpp"
 
 HWY_BEFORE_NAMESPACE();
-namespace batchcast::detail::HWY_NAMESPACE {
+namespace batchcast::inline v0_1::detail::HWY_NAMESPACE {
 
 #if HWY_TARGET == HWY_SCALAR
 
@@ -84,11 +84,11 @@ void from_gray(const std::uint8_t* y, std::size_t width, std::uint8_t* rgb) {
   });
 }
 
-}  // namespace batchcast::detail::HWY_NAMESPACE
+}  // namespace batchcast::inline v0_1::detail::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace batchcast::detail {
+namespace batchcast::inline v0_1::detail {
 
 HWY_EXPORT(from_ycc);
 HWY_EXPORT(from_gray);
@@ -101,5 +101,5 @@ void jpeg_rgb_from_gray(const std::uint8_t* y, std::size_t width, std::uint8_t* 
   HWY_DYNAMIC_DISPATCH(from_gray)(y, width, rgb);
 }
 
-}  // namespace batchcast::detail
+}  // namespace batchcast::inline v0_1::detail
 #endif

@@ -18,7 +18,7 @@
 
 // libjpeg reports failure through longjmp, which must pass no frame that has something to destroy:
 // what runs between `guarded` and the library holds plain values only.
-namespace batchcast::detail {
+namespace batchcast::inline v0_1::detail {
 namespace {
 
 constexpr int scans_max = 500;  // a few bytes make a scan, and each walks the whole image
@@ -259,4 +259,4 @@ class JpegCodec final : public ImageCodec {
 
 std::unique_ptr<ImageCodec> make_libjpeg_codec() { return std::make_unique<JpegCodec>(); }
 
-}  // namespace batchcast::detail
+}  // namespace batchcast::inline v0_1::detail

@@ -6,7 +6,7 @@
 #include <bit>
 #include <cstring>
 
-namespace batchcast::detail {
+namespace batchcast::inline v0_1::detail {
 namespace {
 
 // Everything that the loops call becomes part of them: what they keep in registers stays there.
@@ -252,4 +252,4 @@ bool JpegEntropyDecoder::decode(std::size_t mcus,
   return true;
 }
 
-}  // namespace batchcast::detail
+}  // namespace batchcast::inline v0_1::detail

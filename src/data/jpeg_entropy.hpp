@@ -9,7 +9,7 @@
 #include "data/jpeg_bitstream.hpp"
 #include "data/jpeg_huffman.hpp"
 
-namespace batchcast::detail {
+namespace batchcast::inline v0_1::detail {
 
 /// Dequantised, in natural order.
 struct alignas(64) JpegBlock {
@@ -71,4 +71,4 @@ class JpegEntropyDecoder {
   const std::uint8_t* next_ = nullptr;
 };
 
-}  // namespace batchcast::detail
+}  // namespace batchcast::inline v0_1::detail

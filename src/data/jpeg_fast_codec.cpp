@@ -7,7 +7,7 @@
 #include "data/jpeg_fast_decoder.hpp"
 #include "data/jpeg_pixels.hpp"
 
-namespace batchcast::detail {
+namespace batchcast::inline v0_1::detail {
 namespace {
 
 /// Clean baseline files by a decoder of our own, everything else by libjpeg; also a file that turns
@@ -92,4 +92,4 @@ class FastJpegCodec final : public ImageCodec {
 
 std::unique_ptr<ImageCodec> make_jpeg_codec() { return std::make_unique<FastJpegCodec>(); }
 
-}  // namespace batchcast::detail
+}  // namespace batchcast::inline v0_1::detail

@@ -7,7 +7,7 @@
 #include "data/image_codec.hpp"
 #include "data/jpeg_pixels.hpp"
 
-namespace batchcast::detail {
+namespace batchcast::inline v0_1::detail {
 namespace {
 
 constexpr std::int32_t block_side = 8;
@@ -174,4 +174,4 @@ void JpegWindowDecoder::shed() noexcept {
   }
 }
 
-}  // namespace batchcast::detail
+}  // namespace batchcast::inline v0_1::detail

@@ -11,7 +11,7 @@
 
 #include "data/jpeg_entropy.hpp"
 
-namespace batchcast::detail {
+namespace batchcast::inline v0_1::detail {
 
 /// The rows of a window of a baseline JPEG, bit for bit what libjpeg-turbo makes of it. Gives up on
 /// whatever is not as it should be in the MCU rows that libjpeg would read for the same rows.
@@ -71,4 +71,4 @@ class JpegWindowDecoder {
   std::array<std::vector<std::uint8_t>, 2> chroma_rows_;
 };
 
-}  // namespace batchcast::detail
+}  // namespace batchcast::inline v0_1::detail

@@ -8,7 +8,7 @@
 #include "data/exif.hpp"
 #include "data/jpeg_bitstream.hpp"
 
-namespace batchcast::detail {
+namespace batchcast::inline v0_1::detail {
 namespace {
 
 using Bytes = std::span<const std::uint8_t>;
@@ -203,4 +203,4 @@ bool read_jpeg_header(std::span<const std::byte> file, JpegHeader& header) {
       {reinterpret_cast<const std::uint8_t*>(file.data()), file.size()});
 }
 
-}  // namespace batchcast::detail
+}  // namespace batchcast::inline v0_1::detail

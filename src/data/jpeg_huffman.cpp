@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-namespace batchcast::detail {
+namespace batchcast::inline v0_1::detail {
 namespace {
 
 constexpr std::size_t slots_max = 16;  // an image has at most six
@@ -123,4 +123,4 @@ const JpegHuffmanTable* JpegHuffmanCache::find(std::span<const std::uint8_t> cod
   return &oldest->table;
 }
 
-}  // namespace batchcast::detail
+}  // namespace batchcast::inline v0_1::detail

@@ -9,7 +9,7 @@
 #include <span>
 #include <vector>
 
-namespace batchcast::detail {
+namespace batchcast::inline v0_1::detail {
 
 /// One of a JPEG's Huffman codes, laid out for JpegEntropyDecoder. A symbol stands for a run of
 /// zeros and for how many bits of value follow it.
@@ -61,4 +61,4 @@ class JpegHuffmanCache {
   std::uint64_t uses_ = 0;
 };
 
-}  // namespace batchcast::detail
+}  // namespace batchcast::inline v0_1::detail

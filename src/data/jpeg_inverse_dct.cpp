@@ -14,7 +14,7 @@
 #include "data/jpeg_lanes-inl.hpp"
 
 HWY_BEFORE_NAMESPACE();
-namespace batchcast::detail::HWY_NAMESPACE {
+namespace batchcast::inline v0_1::detail::HWY_NAMESPACE {
 
 #if HWY_TARGET == HWY_SCALAR
 
@@ -202,11 +202,11 @@ void inverse_dct(const std::int16_t* blocks, std::size_t count, std::uint8_t* ou
 
 #endif
 
-}  // namespace batchcast::detail::HWY_NAMESPACE
+}  // namespace batchcast::inline v0_1::detail::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace batchcast::detail {
+namespace batchcast::inline v0_1::detail {
 
 HWY_EXPORT(inverse_dct);
 
@@ -215,5 +215,5 @@ void jpeg_inverse_dct(const std::int16_t* blocks, std::size_t count, std::uint8_
   HWY_DYNAMIC_DISPATCH(inverse_dct)(blocks, count, out, stride);
 }
 
-}  // namespace batchcast::detail
+}  // namespace batchcast::inline v0_1::detail
 #endif

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <array>
 
-namespace batchcast::detail {
+namespace batchcast::inline v0_1::detail {
 
 namespace {
 
@@ -69,4 +69,4 @@ void inverse_dct_block(const std::int16_t* block, std::uint8_t* out, std::size_t
   }
 }
 
-}  // namespace batchcast::detail
+}  // namespace batchcast::inline v0_1::detail

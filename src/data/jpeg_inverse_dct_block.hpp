@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace batchcast::detail {
+namespace batchcast::inline v0_1::detail {
 
 /// The inverse DCT of jpeg_inverse_dct() without SIMD, one block.
 ///
@@ -14,4 +14,4 @@ namespace batchcast::detail {
 /// hands to the second saturates; where all rows but the first are zero, it wraps.
 void inverse_dct_block(const std::int16_t* block, std::uint8_t* out, std::size_t stride);
 
-}  // namespace batchcast::detail
+}  // namespace batchcast::inline v0_1::detail

@@ -15,7 +15,7 @@
 #include <cstdint>
 
 HWY_BEFORE_NAMESPACE();
-namespace batchcast::detail::HWY_NAMESPACE {
+namespace batchcast::inline v0_1::detail::HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
@@ -85,6 +85,6 @@ HWY_INLINE void sweep(std::size_t count, const Step& step) {
   if (x < count) step(d, count - lanes);
 }
 
-}  // namespace batchcast::detail::HWY_NAMESPACE
+}  // namespace batchcast::inline v0_1::detail::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 #endif

@@ -8,7 +8,7 @@
 // From JPEG coefficients to pixels, at the best SIMD level of this machine, with the bytes that
 // libjpeg-turbo gives by default (JDCT_ISLOW, fancy upsampling) on x86. No function allocates or
 // fails. In and out never overlap; nothing needs alignment.
-namespace batchcast::detail {
+namespace batchcast::inline v0_1::detail {
 
 /// Rows of samples and pixels may be read and written up to so many bytes beyond their end,
 /// whatever is there; nothing is ever touched before their beginning.
@@ -36,4 +36,4 @@ void jpeg_rgb_from_ycc(const std::uint8_t* y, const std::uint8_t* cb, const std:
                        std::size_t width, std::uint8_t* rgb);
 void jpeg_rgb_from_gray(const std::uint8_t* y, std::size_t width, std::uint8_t* rgb);
 
-}  // namespace batchcast::detail
+}  // namespace batchcast::inline v0_1::detail

@@ -15,7 +15,7 @@
 #include "data/jpeg_lanes-inl.hpp"
 
 HWY_BEFORE_NAMESPACE();
-namespace batchcast::detail::HWY_NAMESPACE {
+namespace batchcast::inline v0_1::detail::HWY_NAMESPACE {
 
 // (a + b) >> 1
 template <class D, class V>
@@ -124,11 +124,11 @@ void h1v2(const std::uint8_t* near_row, const std::uint8_t* far_row, int bias, s
   });
 }
 
-}  // namespace batchcast::detail::HWY_NAMESPACE
+}  // namespace batchcast::inline v0_1::detail::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace batchcast::detail {
+namespace batchcast::inline v0_1::detail {
 
 HWY_EXPORT(h2v1);
 HWY_EXPORT(h2v2);
@@ -146,5 +146,5 @@ void jpeg_upsample_h1v2(const std::uint8_t* near_row, const std::uint8_t* far_ro
   HWY_DYNAMIC_DISPATCH(h1v2)(near_row, far_row, bias, width, out);
 }
 
-}  // namespace batchcast::detail
+}  // namespace batchcast::inline v0_1::detail
 #endif

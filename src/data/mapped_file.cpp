@@ -14,7 +14,7 @@
 #include <system_error>
 #include <utility>
 
-namespace batchcast::detail {
+namespace batchcast::inline v0_1::detail {
 
 static_assert(std::endian::native == std::endian::little, "files are looked at as they are");
 
@@ -72,4 +72,4 @@ void MappedFile::unmap() noexcept {
   bytes_ = {};
 }
 
-}  // namespace batchcast::detail
+}  // namespace batchcast::inline v0_1::detail

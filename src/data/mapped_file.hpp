@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-namespace batchcast::detail {
+namespace batchcast::inline v0_1::detail {
 
 /// A whole file as read-only memory, of the size that it had when opened. Somebody who cuts the
 /// file short while it is mapped ends this process (SIGBUS): replace data files, do not shrink
@@ -34,4 +34,4 @@ class MappedFile {
   std::span<const std::byte> bytes_;
 };
 
-}  // namespace batchcast::detail
+}  // namespace batchcast::inline v0_1::detail

@@ -14,7 +14,7 @@
 
 #include "data/tensor_part.hpp"
 
-namespace batchcast::detail {
+namespace batchcast::inline v0_1::detail {
 namespace {
 
 constexpr std::string_view magic = "\x93NUMPY";
@@ -219,4 +219,4 @@ NpyHeader parse_npy_header(std::span<const std::byte> file, std::string_view nam
   return header;
 }
 
-}  // namespace batchcast::detail
+}  // namespace batchcast::inline v0_1::detail

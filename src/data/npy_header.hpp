@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-namespace batchcast::detail {
+namespace batchcast::inline v0_1::detail {
 
 /// What the head of a .npy file says of the array behind it, which is in C order.
 struct NpyHeader {
@@ -24,4 +24,4 @@ struct NpyHeader {
 /// for what is no array, none of our types, not in C order, or cut short.
 [[nodiscard]] NpyHeader parse_npy_header(std::span<const std::byte> file, std::string_view name);
 
-}  // namespace batchcast::detail
+}  // namespace batchcast::inline v0_1::detail

@@ -16,7 +16,7 @@
 #include "data/source_kinds.hpp"
 #include "data/tensor_part.hpp"
 
-namespace batchcast::detail {
+namespace batchcast::inline v0_1::detail {
 namespace {
 
 // `name=file`, or a file whose stem is the name.
@@ -159,4 +159,4 @@ std::unique_ptr<Source> open_npy(std::string_view rest, const SourceOptions& opt
   return std::make_unique<NpySource>(rest);
 }
 
-}  // namespace batchcast::detail
+}  // namespace batchcast::inline v0_1::detail

@@ -14,7 +14,7 @@
 
 #include "data/source_kinds.hpp"
 
-namespace batchcast {
+namespace batchcast::inline v0_1 {
 namespace {
 
 struct Kind {
@@ -123,4 +123,4 @@ std::unique_ptr<Source> open_source(std::string_view spec) {
   return kind->open(rest, detail::SourceOptions(name, options));
 }
 
-}  // namespace batchcast
+}  // namespace batchcast::inline v0_1

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <string>
 
-namespace batchcast {
+namespace batchcast::inline v0_1 {
 namespace detail {
 namespace {
 
@@ -88,4 +88,4 @@ EpochOrder Order::epoch(std::uint64_t epoch) const noexcept {
   return order;
 }
 
-}  // namespace batchcast
+}  // namespace batchcast::inline v0_1

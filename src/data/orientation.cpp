@@ -5,7 +5,7 @@
 #include <cstring>
 #include <utility>
 
-namespace batchcast::detail {
+namespace batchcast::inline v0_1::detail {
 namespace {
 
 // From 5 on rows and columns are exchanged; which ends are swapped is read off EXIF's table of
@@ -62,4 +62,4 @@ void turn_upright(const RowsView& stored, int orientation, std::uint8_t* out) no
   }
 }
 
-}  // namespace batchcast::detail
+}  // namespace batchcast::inline v0_1::detail

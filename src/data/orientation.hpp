@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace batchcast::detail {
+namespace batchcast::inline v0_1::detail {
 
 /// RGB rows in memory.
 struct RowsView {
@@ -22,4 +22,4 @@ struct RowsView {
 /// Writes the image as it is meant to be seen: RGB, dense, of upright_size().
 void turn_upright(const RowsView& stored, int orientation, std::uint8_t* out) noexcept;
 
-}  // namespace batchcast::detail
+}  // namespace batchcast::inline v0_1::detail

@@ -11,7 +11,7 @@
 #include <filesystem>
 #include <utility>
 
-namespace batchcast {
+namespace batchcast::inline v0_1 {
 namespace {
 
 using Json = nlohmann::json;
@@ -152,4 +152,4 @@ SampleTrace Pipeline::trace(const SampleSlots& one_sample) const {
   return trace;
 }
 
-}  // namespace batchcast
+}  // namespace batchcast::inline v0_1

@@ -13,7 +13,7 @@
 #include <span>
 #include <vector>
 
-namespace batchcast::detail {
+namespace batchcast::inline v0_1::detail {
 
 /// What the workers of a pipeline share; constant but for the bad samples and what is read ahead.
 struct PipelineCore {
@@ -73,4 +73,4 @@ class PipelineWorker final : public SampleWorker {
   std::atomic<std::uint64_t> make_ns_{0};
 };
 
-}  // namespace batchcast::detail
+}  // namespace batchcast::inline v0_1::detail

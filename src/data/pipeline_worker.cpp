@@ -10,7 +10,7 @@
 #include <new>
 #include <string>
 
-namespace batchcast::detail {
+namespace batchcast::inline v0_1::detail {
 
 PipelineWorker::PipelineWorker(const PipelineCore& pipeline) : pipeline_(pipeline) {
   for (const auto& field : pipeline.fields) runners_.push_back(field.program->runner());
@@ -126,4 +126,4 @@ std::span<const std::byte> PipelineWorker::part_of(const PipelineCore::Field& fi
   return bytes;
 }
 
-}  // namespace batchcast::detail
+}  // namespace batchcast::inline v0_1::detail

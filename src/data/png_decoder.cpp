@@ -13,7 +13,7 @@
 #include "data/exif.hpp"
 #include "data/image_codec.hpp"
 
-namespace batchcast::detail {
+namespace batchcast::inline v0_1::detail {
 namespace {
 
 constexpr std::size_t signature_bytes = 8;
@@ -178,4 +178,4 @@ class PngCodec final : public ImageCodec {
 
 std::unique_ptr<ImageCodec> make_png_codec() { return std::make_unique<PngCodec>(); }
 
-}  // namespace batchcast::detail
+}  // namespace batchcast::inline v0_1::detail

@@ -11,7 +11,7 @@
 #include <cstdio>
 #include <memory>
 
-namespace batchcast::detail {
+namespace batchcast::inline v0_1::detail {
 namespace {
 
 constexpr std::uint8_t bits_per_channel = 8;
@@ -49,4 +49,4 @@ void write_png(const std::string& path, const RgbPixels& pixels) {
   if (std::fclose(file.release()) != 0) throw SystemError("batchcast: cannot write " + path, errno);
 }
 
-}  // namespace batchcast::detail
+}  // namespace batchcast::inline v0_1::detail

@@ -6,7 +6,7 @@
 #include <span>
 #include <string>
 
-namespace batchcast::detail {
+namespace batchcast::inline v0_1::detail {
 
 /// Pixels as RGB, row by row without gaps.
 struct RgbPixels {
@@ -18,4 +18,4 @@ struct RgbPixels {
 /// Writes them as a PNG file. Throws SystemError where the file cannot be written.
 void write_png(const std::string& path, const RgbPixels& pixels);
 
-}  // namespace batchcast::detail
+}  // namespace batchcast::inline v0_1::detail

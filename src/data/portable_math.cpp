@@ -7,7 +7,7 @@
 #include <bit>
 #include <cstdint>
 
-namespace batchcast::detail {
+namespace batchcast::inline v0_1::detail {
 namespace {
 
 // ln 2 in two parts; the first has so few bits that its product with an exponent is exact.
@@ -49,4 +49,4 @@ double portable_exp(double x) noexcept {
   return result * std::bit_cast<double>(exponent << 52);
 }
 
-}  // namespace batchcast::detail
+}  // namespace batchcast::inline v0_1::detail

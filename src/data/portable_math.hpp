@@ -4,7 +4,7 @@
 
 // What libm computes a little differently everywhere, from operations that are exact or rounded
 // once: the same bits on every machine.
-namespace batchcast::detail {
+namespace batchcast::inline v0_1::detail {
 
 /// Natural logarithm within one unit of the last place. `x` is normal, finite and above 0.
 [[nodiscard]] double portable_log(double x) noexcept;
@@ -19,4 +19,4 @@ namespace batchcast::detail {
   return (x + shift) - shift;
 }
 
-}  // namespace batchcast::detail
+}  // namespace batchcast::inline v0_1::detail

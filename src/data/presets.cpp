@@ -4,7 +4,7 @@
 
 #include <array>
 
-namespace batchcast::detail {
+namespace batchcast::inline v0_1::detail {
 namespace {
 
 constexpr std::string_view imagenet_train = R"([order]
@@ -118,4 +118,4 @@ constexpr std::array<Preset, 6> all = {{
 
 std::span<const Preset> presets() noexcept { return all; }
 
-}  // namespace batchcast::detail
+}  // namespace batchcast::inline v0_1::detail

@@ -5,7 +5,7 @@
 #include <span>
 #include <string_view>
 
-namespace batchcast::detail {
+namespace batchcast::inline v0_1::detail {
 
 struct Preset {
   std::string_view name;
@@ -14,4 +14,4 @@ struct Preset {
 
 [[nodiscard]] std::span<const Preset> presets() noexcept;
 
-}  // namespace batchcast::detail
+}  // namespace batchcast::inline v0_1::detail

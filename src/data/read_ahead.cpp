@@ -15,7 +15,7 @@
 #include <memory>
 #include <utility>
 
-namespace batchcast::detail {
+namespace batchcast::inline v0_1::detail {
 namespace {
 
 constexpr std::uint64_t depth_at_first = 2;
@@ -246,4 +246,4 @@ std::size_t ReadAhead::bytes() const {
   return bytes_;
 }
 
-}  // namespace batchcast::detail
+}  // namespace batchcast::inline v0_1::detail

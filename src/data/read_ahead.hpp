@@ -14,7 +14,7 @@
 #include <thread>
 #include <vector>
 
-namespace batchcast::detail {
+namespace batchcast::inline v0_1::detail {
 
 struct ReadAheadOptions {
   /// Threads that read, at most; 0: whoever takes a sample reads it.
@@ -114,4 +114,4 @@ class ReadAhead {
   bool ends_ = false;
 };
 
-}  // namespace batchcast::detail
+}  // namespace batchcast::inline v0_1::detail

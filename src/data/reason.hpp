@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-namespace batchcast::detail {
+namespace batchcast::inline v0_1::detail {
 
 /// The text of an error as a part of another one's: without the library's name in front and the
 /// full stop at its end.
@@ -16,4 +16,4 @@ namespace batchcast::detail {
   return text;
 }
 
-}  // namespace batchcast::detail
+}  // namespace batchcast::inline v0_1::detail

@@ -13,7 +13,7 @@
 #include <filesystem>
 #include <fstream>
 
-namespace batchcast {
+namespace batchcast::inline v0_1 {
 namespace {
 
 using Json = nlohmann::json;
@@ -139,4 +139,4 @@ std::string_view Recipe::preset_toml(std::string_view name) {
   return preset->toml;
 }
 
-}  // namespace batchcast
+}  // namespace batchcast::inline v0_1

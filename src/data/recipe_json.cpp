@@ -8,7 +8,7 @@
 
 #include <limits>
 
-namespace batchcast::detail {
+namespace batchcast::inline v0_1::detail {
 namespace {
 
 using Json = nlohmann::json;
@@ -57,4 +57,4 @@ RecipeValue parse_recipe_json(std::string_view text, std::string_view origin) {
   return read(node, origin, 0);
 }
 
-}  // namespace batchcast::detail
+}  // namespace batchcast::inline v0_1::detail

@@ -7,7 +7,7 @@
 
 #include <algorithm>
 
-namespace batchcast::detail {
+namespace batchcast::inline v0_1::detail {
 
 using Kind = RecipeValue::Kind;
 
@@ -110,4 +110,4 @@ void TableParameters::refuse_kind(std::string_view key, std::string_view expecte
   refuse(key, "must be " + std::string(expected) + ", not " + found.describe());
 }
 
-}  // namespace batchcast::detail
+}  // namespace batchcast::inline v0_1::detail

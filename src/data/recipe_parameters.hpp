@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-namespace batchcast::detail {
+namespace batchcast::inline v0_1::detail {
 
 /// A table of a recipe, asked for key by key. It remembers which keys were asked for.
 class TableParameters final : public StageParameters {
@@ -44,4 +44,4 @@ class TableParameters final : public StageParameters {
   std::vector<std::string> asked_;
 };
 
-}  // namespace batchcast::detail
+}  // namespace batchcast::inline v0_1::detail

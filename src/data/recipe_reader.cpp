@@ -12,7 +12,7 @@
 
 #include <algorithm>
 
-namespace batchcast::detail {
+namespace batchcast::inline v0_1::detail {
 namespace {
 
 using Kind = RecipeValue::Kind;
@@ -144,4 +144,4 @@ Recipe read_recipe(const RecipeValue& root, std::string_view origin, const Recip
   return RecipeReader(origin, catalog).read(root, format.fields_key);
 }
 
-}  // namespace batchcast::detail
+}  // namespace batchcast::inline v0_1::detail

@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-namespace batchcast::detail {
+namespace batchcast::inline v0_1::detail {
 
 /// How the formats differ: TOML's tables are singular, `[[field]]`.
 struct RecipeFormat {
@@ -20,4 +20,4 @@ struct RecipeFormat {
 [[nodiscard]] Recipe read_recipe(const RecipeValue& root, std::string_view origin,
                                  const RecipeFormat& format, const StageCatalog& catalog);
 
-}  // namespace batchcast::detail
+}  // namespace batchcast::inline v0_1::detail

@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-namespace batchcast::detail {
+namespace batchcast::inline v0_1::detail {
 namespace {
 
 // Where toml++ meets what it does not expect.
@@ -14,7 +14,7 @@ struct ParserGaveUp {};
 [[noreturn]] void give_up() { throw ParserGaveUp(); }
 
 }  // namespace
-}  // namespace batchcast::detail
+}  // namespace batchcast::inline v0_1::detail
 
 // toml++ 3.3 takes for granted that a key follows `[`: `[{` ends the process, or without assertions
 // is undefined behaviour. So its assertions stay, whatever the build is, and throw.
@@ -29,7 +29,7 @@ struct ParserGaveUp {};
 #define TOML_UNREACHABLE __builtin_unreachable()
 #include <toml++/toml.h>
 
-namespace batchcast::detail {
+namespace batchcast::inline v0_1::detail {
 namespace {
 
 class TomlReader {
@@ -116,4 +116,4 @@ RecipeValue parse_recipe_toml(std::string_view text, std::string_view origin) {
   }
 }
 
-}  // namespace batchcast::detail
+}  // namespace batchcast::inline v0_1::detail

@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-namespace batchcast::detail {
+namespace batchcast::inline v0_1::detail {
 
 const RecipeValue* RecipeValue::find(std::string_view key) const noexcept {
   const auto found = std::find(keys.begin(), keys.end(), key);
@@ -48,4 +48,4 @@ std::string recipe_place(std::string_view origin, std::size_t line) {
   return place + ": ";
 }
 
-}  // namespace batchcast::detail
+}  // namespace batchcast::inline v0_1::detail

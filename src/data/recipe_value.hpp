@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-namespace batchcast::detail {
+namespace batchcast::inline v0_1::detail {
 
 /// What TOML and JSON have in common: a recipe before anybody has read meaning into it.
 struct RecipeValue {
@@ -40,4 +40,4 @@ inline constexpr int recipe_depth_max = 16;
 /// How a message begins: `batchcast: FILE:LINE: `, without LINE where it is unknown.
 [[nodiscard]] std::string recipe_place(std::string_view origin, std::size_t line);
 
-}  // namespace batchcast::detail
+}  // namespace batchcast::inline v0_1::detail

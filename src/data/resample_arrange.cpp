@@ -10,7 +10,7 @@
 #include <hwy/highway.h>
 
 HWY_BEFORE_NAMESPACE();
-namespace batchcast::detail::HWY_NAMESPACE {
+namespace batchcast::inline v0_1::detail::HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
@@ -130,11 +130,11 @@ void mirror_interleaved(const std::uint8_t* in, std::size_t count, std::uint8_t*
       });
 }
 
-}  // namespace batchcast::detail::HWY_NAMESPACE
+}  // namespace batchcast::inline v0_1::detail::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace batchcast::detail {
+namespace batchcast::inline v0_1::detail {
 
 HWY_EXPORT(split);
 HWY_EXPORT(join);
@@ -163,5 +163,5 @@ void mirror(const std::uint8_t* pixels, std::size_t pixel_count, std::size_t cha
   }
 }
 
-}  // namespace batchcast::detail
+}  // namespace batchcast::inline v0_1::detail
 #endif

@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-namespace batchcast::detail {
+namespace batchcast::inline v0_1::detail {
 
 void AxisPlan::begin(const AxisRequest& request, AxisTapsCache& cache) {
   BATCHCAST_ASSERT(request.in > 0 && request.out > 0 && request.window_count > 0);
@@ -85,4 +85,4 @@ std::int32_t AxisPlan::source_of(std::int32_t place) const noexcept {
   return -1;
 }
 
-}  // namespace batchcast::detail
+}  // namespace batchcast::inline v0_1::detail

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-namespace batchcast::detail {
+namespace batchcast::inline v0_1::detail {
 
 /// One axis of a Geometry.
 struct AxisRequest {
@@ -69,4 +69,4 @@ struct AxisPlan {
   void want_padding();
 };
 
-}  // namespace batchcast::detail
+}  // namespace batchcast::inline v0_1::detail

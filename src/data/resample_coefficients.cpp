@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-namespace batchcast::detail {
+namespace batchcast::inline v0_1::detail {
 
 namespace {
 
@@ -74,4 +74,4 @@ const AxisTaps& AxisTapsCache::of(std::int32_t in, std::int32_t out) {
   return oldest->taps;
 }
 
-}  // namespace batchcast::detail
+}  // namespace batchcast::inline v0_1::detail

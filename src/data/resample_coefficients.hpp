@@ -8,7 +8,7 @@
 #include <span>
 #include <vector>
 
-namespace batchcast::detail {
+namespace batchcast::inline v0_1::detail {
 
 /// Weights are fixed-point numbers with so many bits behind the point: a byte times a weight fits
 /// 32 bits, and so does the sum over one output's taps.
@@ -55,4 +55,4 @@ class AxisTapsCache {
   std::uint64_t uses_ = 0;
 };
 
-}  // namespace batchcast::detail
+}  // namespace batchcast::inline v0_1::detail

@@ -13,7 +13,7 @@
 #include <cstdint>
 
 HWY_BEFORE_NAMESPACE();
-namespace batchcast::detail::HWY_NAMESPACE {
+namespace batchcast::inline v0_1::detail::HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
@@ -88,7 +88,7 @@ struct AsBfloat {
   }
 };
 
-}  // namespace batchcast::detail::HWY_NAMESPACE
+}  // namespace batchcast::inline v0_1::detail::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #endif

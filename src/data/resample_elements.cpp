@@ -15,7 +15,7 @@
 #include "data/resample_elements-inl.hpp"
 
 HWY_BEFORE_NAMESPACE();
-namespace batchcast::detail::HWY_NAMESPACE {
+namespace batchcast::inline v0_1::detail::HWY_NAMESPACE {
 
 template <class As>
 HWY_INLINE void store_as(const std::uint8_t* in, std::size_t count, const AffinePattern& pattern,
@@ -64,11 +64,11 @@ void store_bf16(const std::uint8_t* in, std::size_t count, const AffinePattern& 
   store_as<AsBfloat>(in, count, pattern, out);
 }
 
-}  // namespace batchcast::detail::HWY_NAMESPACE
+}  // namespace batchcast::inline v0_1::detail::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace batchcast::detail {
+namespace batchcast::inline v0_1::detail {
 
 HWY_EXPORT(store_f32);
 HWY_EXPORT(store_f16);
@@ -89,5 +89,5 @@ void store_elements(const std::uint8_t* in, std::size_t count, const AffinePatte
   }
 }
 
-}  // namespace batchcast::detail
+}  // namespace batchcast::inline v0_1::detail
 #endif

@@ -17,7 +17,7 @@
 // Rows are turned into columns of tile_rows bytes first: then the lanes of a vector are rows, which
 // share an output's taps, and nothing is gathered.
 HWY_BEFORE_NAMESPACE();
-namespace batchcast::detail::HWY_NAMESPACE {
+namespace batchcast::inline v0_1::detail::HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
@@ -223,11 +223,11 @@ void horizontal(const HorizontalTile& tile) {
 
 #endif
 
-}  // namespace batchcast::detail::HWY_NAMESPACE
+}  // namespace batchcast::inline v0_1::detail::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace batchcast::detail {
+namespace batchcast::inline v0_1::detail {
 
 HWY_EXPORT(horizontal);
 
@@ -237,5 +237,5 @@ std::vector<std::int64_t> simd_levels() { return hwy::SupportedAndGeneratedTarge
 std::string_view simd_level_name(std::int64_t level) { return hwy::TargetName(level); }
 void force_simd_level(std::int64_t level) { hwy::SetSupportedTargetsForTest(level); }
 
-}  // namespace batchcast::detail
+}  // namespace batchcast::inline v0_1::detail
 #endif

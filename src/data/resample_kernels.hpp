@@ -14,7 +14,7 @@
 
 // The loops over pixels, at the best SIMD level of this machine; every level gives the same bytes.
 // What is called planar is one channel after the other.
-namespace batchcast::detail {
+namespace batchcast::inline v0_1::detail {
 
 /// Rows that the horizontal pass takes at once; fewer cost as much.
 inline constexpr std::size_t tile_rows = 16;
@@ -97,4 +97,4 @@ void mirror(const std::uint8_t* pixels, std::size_t pixel_count, std::size_t cha
 /// From now on in the whole process this level only; 0 for the best. For tests.
 void force_simd_level(std::int64_t level);
 
-}  // namespace batchcast::detail
+}  // namespace batchcast::inline v0_1::detail

@@ -17,7 +17,7 @@
 #include "data/resample_elements-inl.hpp"
 
 HWY_BEFORE_NAMESPACE();
-namespace batchcast::detail::HWY_NAMESPACE {
+namespace batchcast::inline v0_1::detail::HWY_NAMESPACE {
 
 // How the sums of the vertical pass become elements.
 struct ToPixels {
@@ -145,11 +145,11 @@ void vertical_bf16(const VerticalRow& row, const ElementPlanes& planes) {
   vertical_as<AsBfloat>(row, planes);
 }
 
-}  // namespace batchcast::detail::HWY_NAMESPACE
+}  // namespace batchcast::inline v0_1::detail::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace batchcast::detail {
+namespace batchcast::inline v0_1::detail {
 
 HWY_EXPORT(vertical);
 HWY_EXPORT(vertical_f32);
@@ -176,5 +176,5 @@ void resample_vertically(const VerticalRow& row, const ElementPlanes& planes) {
 
 void finish_stores_past_caches() { hwy::FlushStream(); }
 
-}  // namespace batchcast::detail
+}  // namespace batchcast::inline v0_1::detail
 #endif

@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-namespace batchcast::detail {
+namespace batchcast::inline v0_1::detail {
 
 namespace {
 
@@ -369,4 +369,4 @@ void Resampler::State::store_row(std::int32_t row, const std::uint8_t* pixels,
   }
 }
 
-}  // namespace batchcast::detail
+}  // namespace batchcast::inline v0_1::detail

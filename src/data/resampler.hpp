@@ -13,7 +13,7 @@
 #include <span>
 
 // One pass over pixels: resize, window, padding, flips, normalising, type and layout together.
-namespace batchcast::detail {
+namespace batchcast::inline v0_1::detail {
 
 /// How u8 pixels become elements: element = pixel × scale + bias in f32, product and sum each
 /// rounded, then to `dtype` (f16 and bf16 to nearest even). u8 are the pixels themselves.
@@ -52,4 +52,4 @@ class Resampler {
   std::unique_ptr<State> state_;
 };
 
-}  // namespace batchcast::detail
+}  // namespace batchcast::inline v0_1::detail

@@ -11,7 +11,7 @@
 
 // What open_source chooses from. `rest` is what stands between `KIND:` and the options; each throws
 // InvalidArgument for a spec that is wrong and BadDataset for a dataset that cannot be read.
-namespace batchcast::detail {
+namespace batchcast::inline v0_1::detail {
 
 [[nodiscard]] std::unique_ptr<Source> open_imagefolder(std::string_view rest,
                                                        const SourceOptions& options);
@@ -26,4 +26,4 @@ namespace batchcast::detail {
 [[nodiscard]] std::unique_ptr<Source> open_tokens(std::string_view rest,
                                                   const SourceOptions& options);
 
-}  // namespace batchcast::detail
+}  // namespace batchcast::inline v0_1::detail

@@ -10,7 +10,7 @@
 #include <cstdlib>
 #include <system_error>
 
-namespace batchcast::detail {
+namespace batchcast::inline v0_1::detail {
 namespace {
 
 std::vector<std::string> to_strings(std::initializer_list<std::string_view> names) {
@@ -128,4 +128,4 @@ std::vector<std::string> split_paths(std::string_view kind, std::string_view lis
   }
 }
 
-}  // namespace batchcast::detail
+}  // namespace batchcast::inline v0_1::detail

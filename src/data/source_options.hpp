@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-namespace batchcast::detail {
+namespace batchcast::inline v0_1::detail {
 
 /// The `key=value&key=value` of a source's spec. Everything throws InvalidArgument, naming kind and
 /// key, where what stands there is not what was asked for.
@@ -48,4 +48,4 @@ class SourceOptions {
 /// may begin with `~/`.
 [[nodiscard]] std::vector<std::string> split_paths(std::string_view kind, std::string_view list);
 
-}  // namespace batchcast::detail
+}  // namespace batchcast::inline v0_1::detail

@@ -5,7 +5,7 @@
 #include <batchcast/core/error.hpp>
 #include <batchcast/data/recipe.hpp>
 
-namespace batchcast {
+namespace batchcast::inline v0_1 {
 
 const StageCatalog& StageCatalog::standard() {
   static const StageCatalog catalog = [] {
@@ -51,4 +51,4 @@ std::vector<std::string> StageCatalog::names() const {
   return result;
 }
 
-}  // namespace batchcast
+}  // namespace batchcast::inline v0_1

@@ -10,7 +10,7 @@
 #include <array>
 #include <utility>
 
-namespace batchcast::detail {
+namespace batchcast::inline v0_1::detail {
 namespace {
 
 using Json = nlohmann::json;
@@ -130,4 +130,4 @@ StagePointer make_grayscale(StageParameters& parameters) {
   return std::make_shared<GrayscaleStage>(p, static_cast<std::int32_t>(channels));
 }
 
-}  // namespace batchcast::detail
+}  // namespace batchcast::inline v0_1::detail

@@ -9,7 +9,7 @@
 
 #include <nlohmann/json.hpp>
 
-namespace batchcast::detail {
+namespace batchcast::inline v0_1::detail {
 namespace {
 
 using Json = nlohmann::json;
@@ -171,4 +171,4 @@ StagePointer make_random_crop(StageParameters& parameters) {
   return std::make_shared<RandomCropStage>(result);
 }
 
-}  // namespace batchcast::detail
+}  // namespace batchcast::inline v0_1::detail

@@ -13,7 +13,7 @@
 #include <cmath>
 #include <cstring>
 
-namespace batchcast::detail {
+namespace batchcast::inline v0_1::detail {
 namespace {
 
 using Json = nlohmann::json;
@@ -207,4 +207,4 @@ StagePointer make_random_erasing(StageParameters& parameters) {
   return std::make_shared<RandomErasingStage>(std::move(result));
 }
 
-}  // namespace batchcast::detail
+}  // namespace batchcast::inline v0_1::detail

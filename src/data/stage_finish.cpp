@@ -5,7 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
-namespace batchcast {
+namespace batchcast::inline v0_1 {
 
 using Json = nlohmann::json;
 
@@ -77,4 +77,4 @@ StagePointer make_normalize(StageParameters& parameters) {
 }
 
 }  // namespace detail
-}  // namespace batchcast
+}  // namespace batchcast::inline v0_1

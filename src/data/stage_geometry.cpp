@@ -9,7 +9,7 @@
 
 #include <algorithm>
 
-namespace batchcast::detail {
+namespace batchcast::inline v0_1::detail {
 namespace {
 
 using Json = nlohmann::json;
@@ -176,4 +176,4 @@ bool is_horizontal_flip(const Stage& stage) noexcept {
   return flip != nullptr && flip->axis() == FlipStage::Axis::horizontal;
 }
 
-}  // namespace batchcast::detail
+}  // namespace batchcast::inline v0_1::detail

@@ -8,7 +8,7 @@
 
 #include <algorithm>
 
-namespace batchcast::detail {
+namespace batchcast::inline v0_1::detail {
 
 std::string text_of(double value) {
   std::string text = nlohmann::json(value).dump();
@@ -117,4 +117,4 @@ Padding padding(StageParameters& parameters) {
   return result;
 }
 
-}  // namespace batchcast::detail
+}  // namespace batchcast::inline v0_1::detail

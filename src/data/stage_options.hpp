@@ -13,7 +13,7 @@
 #include <vector>
 
 // How the standard stages ask for what several of them take. Each refuses what it cannot be.
-namespace batchcast::detail {
+namespace batchcast::inline v0_1::detail {
 
 /// Pixels along one side; far above any image, and products of two stay exact in a double.
 inline constexpr std::int64_t side_max = std::int64_t{1} << 20;
@@ -66,4 +66,4 @@ inline constexpr std::array<std::string_view, 2> layout_names = {"chw", "hwc"};
 /// `padding_mode`.
 [[nodiscard]] Padding padding(StageParameters& parameters);
 
-}  // namespace batchcast::detail
+}  // namespace batchcast::inline v0_1::detail

@@ -11,7 +11,7 @@
 #include <algorithm>
 #include <cstring>
 
-namespace batchcast::detail {
+namespace batchcast::inline v0_1::detail {
 namespace {
 
 using Json = nlohmann::json;
@@ -138,4 +138,4 @@ StagePointer make_reshape(StageParameters& parameters) {
   return std::make_shared<ReshapeStage>(std::move(*shape));
 }
 
-}  // namespace batchcast::detail
+}  // namespace batchcast::inline v0_1::detail

@@ -7,7 +7,7 @@
 #include <memory>
 
 // The stages of StageCatalog::standard(), each from its parameters. docs/recipes.md describes them.
-namespace batchcast::detail {
+namespace batchcast::inline v0_1::detail {
 
 using StagePointer = std::shared_ptr<const Stage>;
 
@@ -32,4 +32,4 @@ using StagePointer = std::shared_ptr<const Stage>;
 [[nodiscard]] StagePointer make_slice(StageParameters& parameters);
 [[nodiscard]] StagePointer make_reshape(StageParameters& parameters);
 
-}  // namespace batchcast::detail
+}  // namespace batchcast::inline v0_1::detail

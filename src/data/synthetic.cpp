@@ -9,7 +9,7 @@
 
 static_assert(std::endian::native == std::endian::little, "samples are little-endian in the ring");
 
-namespace batchcast {
+namespace batchcast::inline v0_1 {
 namespace {
 
 // Words are made in groups of one cache line: loops of constant length, which every optimisation
@@ -148,4 +148,4 @@ std::int64_t synthetic_label(std::uint64_t seed, std::uint64_t sample_id) noexce
   return static_cast<std::int64_t>(draws.below(std::uint64_t{synthetic_classes}));
 }
 
-}  // namespace batchcast
+}  // namespace batchcast::inline v0_1

@@ -8,7 +8,7 @@
 #include <cstring>
 #include <utility>
 
-namespace batchcast {
+namespace batchcast::inline v0_1 {
 namespace {
 
 class SyntheticWorker final : public SampleWorker {
@@ -61,4 +61,4 @@ std::unique_ptr<SampleWorker> SyntheticMaker::worker() const {
   return std::make_unique<SyntheticWorker>(recipe_, order_);
 }
 
-}  // namespace batchcast
+}  // namespace batchcast::inline v0_1

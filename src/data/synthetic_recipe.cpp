@@ -13,7 +13,7 @@
 #include <cstring>
 #include <limits>
 
-namespace batchcast {
+namespace batchcast::inline v0_1 {
 namespace {
 
 using Json = nlohmann::json;
@@ -296,4 +296,4 @@ bool SyntheticRecipe::check(std::uint64_t position, std::size_t field,
   return std::memcmp(bytes.data(), expected.data(), expected.size()) == 0;
 }
 
-}  // namespace batchcast
+}  // namespace batchcast::inline v0_1

@@ -10,7 +10,7 @@
 #include <span>
 
 // What sources of ready-made tensors share.
-namespace batchcast::detail {
+namespace batchcast::inline v0_1::detail {
 
 /// Whether a sample of that type and shape is an image whose channels come last.
 [[nodiscard]] inline bool has_channels_last(DType dtype,
@@ -33,4 +33,4 @@ namespace batchcast::detail {
   return count;
 }
 
-}  // namespace batchcast::detail
+}  // namespace batchcast::inline v0_1::detail

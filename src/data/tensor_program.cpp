@@ -8,7 +8,7 @@
 
 #include <cstring>
 
-namespace batchcast::detail {
+namespace batchcast::inline v0_1::detail {
 namespace {
 
 class CopyRunner final : public FieldRunner {
@@ -81,4 +81,4 @@ std::unique_ptr<FieldProgram> compile_tensor(const FieldRecipe& field, const Par
   return std::make_unique<TensorProgram>(TensorSteps(field.name, input, steps), steps.empty());
 }
 
-}  // namespace batchcast::detail
+}  // namespace batchcast::inline v0_1::detail

@@ -4,7 +4,7 @@
 
 #include "data/field_program.hpp"
 
-namespace batchcast::detail {
+namespace batchcast::inline v0_1::detail {
 
 /// A field whose part is a tensor or bytes and whose stages are tensor stages and `to`.
 [[nodiscard]] std::unique_ptr<FieldProgram> compile_tensor(const FieldRecipe& field,
@@ -15,4 +15,4 @@ namespace batchcast::detail {
 /// PyTorch makes them, to nearest even.
 [[nodiscard]] std::shared_ptr<const TensorStage> cast_stage(DType from, DType to);
 
-}  // namespace batchcast::detail
+}  // namespace batchcast::inline v0_1::detail

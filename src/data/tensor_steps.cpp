@@ -10,7 +10,7 @@
 #include <cstring>
 #include <new>
 
-namespace batchcast::detail {
+namespace batchcast::inline v0_1::detail {
 
 namespace {
 constexpr std::size_t alignment = 64;
@@ -103,4 +103,4 @@ void TensorSteps::Run::run(std::size_t index, std::span<const std::byte> in,
   step.stage->run(in, out, context);
 }
 
-}  // namespace batchcast::detail
+}  // namespace batchcast::inline v0_1::detail

@@ -8,7 +8,7 @@
 #include <span>
 #include <vector>
 
-namespace batchcast::detail {
+namespace batchcast::inline v0_1::detail {
 
 /// Memory that grows to what was asked for, aligned to 64 and uninitialised.
 class Scratch {
@@ -76,4 +76,4 @@ class TensorSteps {
   std::size_t last_moving_ = 0;  ///< the last step that is not in place, counted from 1; 0: none
 };
 
-}  // namespace batchcast::detail
+}  // namespace batchcast::inline v0_1::detail

@@ -13,7 +13,7 @@
 #include "data/mapped_file.hpp"
 #include "data/source_kinds.hpp"
 
-namespace batchcast::detail {
+namespace batchcast::inline v0_1::detail {
 namespace {
 
 struct TokenOptions {
@@ -181,4 +181,4 @@ std::unique_ptr<Source> open_tokens(std::string_view rest, const SourceOptions& 
   return std::make_unique<TokensSource>(rest, parse(options));
 }
 
-}  // namespace batchcast::detail
+}  // namespace batchcast::inline v0_1::detail

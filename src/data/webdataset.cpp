@@ -19,7 +19,7 @@
 #include "data/webdataset_pattern.hpp"
 #include "data/webdataset_tar.hpp"
 
-namespace batchcast::detail {
+namespace batchcast::inline v0_1::detail {
 namespace {
 
 // Between two parts of a sample lie a header or a few. Reading over them costs less than a second
@@ -262,4 +262,4 @@ std::unique_ptr<Source> open_webdataset(std::string_view rest, const SourceOptio
   return std::make_unique<Webdataset>(find_shards(rest), chosen);
 }
 
-}  // namespace batchcast::detail
+}  // namespace batchcast::inline v0_1::detail

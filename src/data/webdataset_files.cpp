@@ -17,7 +17,7 @@
 #include <filesystem>
 #include <system_error>
 
-namespace batchcast::detail {
+namespace batchcast::inline v0_1::detail {
 namespace {
 
 constexpr std::size_t pending_bytes = 1 << 20;
@@ -183,4 +183,4 @@ std::shared_ptr<const FileDescriptor> ShardFiles::reopen(std::size_t shard) cons
   return file;
 }
 
-}  // namespace batchcast::detail
+}  // namespace batchcast::inline v0_1::detail

@@ -15,7 +15,7 @@
 
 // The files behind a webdataset: shards that are read in place, and what compressed shards were
 // unpacked into.
-namespace batchcast::detail {
+namespace batchcast::inline v0_1::detail {
 
 /// Reads exactly `out.size()` bytes; throws BadSample.
 void read_at(int fd, std::uint64_t offset, std::span<std::byte> out);
@@ -99,4 +99,4 @@ class ShardFiles {
   mutable std::deque<std::size_t> opened_;  ///< in that order; not used where all are open
 };
 
-}  // namespace batchcast::detail
+}  // namespace batchcast::inline v0_1::detail

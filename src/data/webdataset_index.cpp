@@ -10,7 +10,7 @@
 #include <limits>
 #include <utility>
 
-namespace batchcast::detail {
+namespace batchcast::inline v0_1::detail {
 namespace {
 
 [[noreturn]] void refuse(const std::string& why) {
@@ -203,4 +203,4 @@ WebdatasetIndex WebdatasetIndexer::finish(bool skip_partial) {
   return std::move(index_);
 }
 
-}  // namespace batchcast::detail
+}  // namespace batchcast::inline v0_1::detail

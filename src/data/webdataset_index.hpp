@@ -14,7 +14,7 @@
 #include <string_view>
 #include <vector>
 
-namespace batchcast::detail {
+namespace batchcast::inline v0_1::detail {
 
 /// Where the bytes of one part of one sample lie.
 struct MemberPlace {
@@ -83,4 +83,4 @@ class WebdatasetIndexer final : public TarVisitor {
   std::string first_left_out_;
 };
 
-}  // namespace batchcast::detail
+}  // namespace batchcast::inline v0_1::detail

@@ -7,7 +7,7 @@
 #include <bit>
 #include <optional>
 
-namespace batchcast::detail {
+namespace batchcast::inline v0_1::detail {
 namespace {
 
 constexpr std::array<std::string_view, 4> image_suffixes = {"jpg", "jpeg", "png", "webp"};
@@ -144,4 +144,4 @@ PartPlan plan_parts(std::span<const std::string> extensions,
   return Planner(extensions, samples).run();
 }
 
-}  // namespace batchcast::detail
+}  // namespace batchcast::inline v0_1::detail

@@ -13,7 +13,7 @@
 #include <vector>
 
 // From the names of members to the parts of samples.
-namespace batchcast::detail {
+namespace batchcast::inline v0_1::detail {
 
 /// A member's name as WebDataset reads it: `a/b/000123.seg.png` is sample `a/b/000123`, extension
 /// `seg.png`.
@@ -41,4 +41,4 @@ struct PartPlan {
 [[nodiscard]] PartPlan plan_parts(std::span<const std::string> extensions,
                                   const std::set<ExtensionSet>& samples);
 
-}  // namespace batchcast::detail
+}  // namespace batchcast::inline v0_1::detail

@@ -16,7 +16,7 @@
 
 #include "data/source_options.hpp"
 
-namespace batchcast::detail {
+namespace batchcast::inline v0_1::detail {
 namespace {
 
 constexpr std::size_t alternatives_deep_max = 32;
@@ -172,4 +172,4 @@ std::vector<std::string> find_shards(std::string_view patterns) {
   return shards;
 }
 
-}  // namespace batchcast::detail
+}  // namespace batchcast::inline v0_1::detail

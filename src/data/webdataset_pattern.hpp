@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-namespace batchcast::detail {
+namespace batchcast::inline v0_1::detail {
 
 /// More shards than any dataset has; a range with more is a slip of the finger.
 inline constexpr std::size_t shards_max = 1'000'000;
@@ -23,4 +23,4 @@ inline constexpr std::size_t shards_max = 1'000'000;
 /// BadDataset for a pattern that matches nothing.
 [[nodiscard]] std::vector<std::string> find_shards(std::string_view patterns);
 
-}  // namespace batchcast::detail
+}  // namespace batchcast::inline v0_1::detail

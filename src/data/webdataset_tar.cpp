@@ -18,7 +18,7 @@
 #include <string>
 #include <vector>
 
-namespace batchcast::detail {
+namespace batchcast::inline v0_1::detail {
 namespace {
 
 constexpr std::size_t read_bytes_min = 4096;
@@ -239,4 +239,4 @@ TarFacts walk_tar(const TarShard& shard, TarVisitor& visitor, UnpackedFile& unpa
   return Walk(shard, visitor, unpacked).run();
 }
 
-}  // namespace batchcast::detail
+}  // namespace batchcast::inline v0_1::detail

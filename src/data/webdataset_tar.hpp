@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <string_view>
 
-namespace batchcast::detail {
+namespace batchcast::inline v0_1::detail {
 
 /// A regular file in a tar.
 struct TarMember {
@@ -42,4 +42,4 @@ struct TarFacts {
 /// shard and byte for whatever is broken, cut off (the end mark missing, too) or sparse.
 TarFacts walk_tar(const TarShard& shard, TarVisitor& visitor, UnpackedFile& unpacked);
 
-}  // namespace batchcast::detail
+}  // namespace batchcast::inline v0_1::detail

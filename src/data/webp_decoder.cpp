@@ -13,7 +13,7 @@
 #include "data/exif.hpp"
 #include "data/image_codec.hpp"
 
-namespace batchcast::detail {
+namespace batchcast::inline v0_1::detail {
 namespace {
 
 constexpr std::size_t riff_header_bytes = 12;
@@ -133,4 +133,4 @@ class WebpCodec final : public ImageCodec {
 
 std::unique_ptr<ImageCodec> make_webp_codec() { return std::make_unique<WebpCodec>(); }
 
-}  // namespace batchcast::detail
+}  // namespace batchcast::inline v0_1::detail

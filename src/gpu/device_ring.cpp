@@ -10,7 +10,7 @@
 
 #include <utility>
 
-namespace batchcast::detail {
+namespace batchcast::inline v0_1::detail {
 namespace {
 
 RingWriter::Options writer_options(const FurtherRing::Parts& parts) {
@@ -104,4 +104,4 @@ std::unique_ptr<FurtherRing> make_device_ring(FurtherRing::Parts parts) {
   return std::make_unique<DeviceRing>(parts);
 }
 
-}  // namespace batchcast::detail
+}  // namespace batchcast::inline v0_1::detail

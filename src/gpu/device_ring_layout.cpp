@@ -7,7 +7,7 @@
 
 #include <algorithm>
 
-namespace batchcast::detail {
+namespace batchcast::inline v0_1::detail {
 namespace {
 
 void add_stage(const ProducerOptions& options, DeviceRingLayout& layout) {
@@ -144,4 +144,4 @@ DeviceRingLayout plan_device_ring(const ProducerOptions& options, const cuda::De
   return layout;
 }
 
-}  // namespace batchcast::detail
+}  // namespace batchcast::inline v0_1::detail

@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-namespace batchcast::detail {
+namespace batchcast::inline v0_1::detail {
 
 /// The fields of a device ring: where each lies, how large it is, and what becomes it.
 struct DeviceRingLayout {
@@ -44,4 +44,4 @@ struct DeviceRingLayout {
 [[nodiscard]] DeviceRingLayout plan_device_ring(const ProducerOptions& options,
                                                 const cuda::DeviceInfo& device);
 
-}  // namespace batchcast::detail
+}  // namespace batchcast::inline v0_1::detail

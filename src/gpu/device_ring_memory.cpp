@@ -6,7 +6,7 @@
 
 #include <utility>
 
-namespace batchcast::detail {
+namespace batchcast::inline v0_1::detail {
 namespace {
 
 constexpr Seals ring_seals = Seals::shrink | Seals::grow | Seals::future_write | Seals::seal;
@@ -161,4 +161,4 @@ void DeviceRingMemory::offer(Welcome& welcome, std::vector<int>& descriptors) co
   }
 }
 
-}  // namespace batchcast::detail
+}  // namespace batchcast::inline v0_1::detail

@@ -17,7 +17,7 @@
 #include <string>
 #include <vector>
 
-namespace batchcast::detail {
+namespace batchcast::inline v0_1::detail {
 
 /// What a device ring is made of: its fields' segments, on the GPU and in sealed host memory, and
 /// its board. The producer's own mappings are writable. What consumers have mapped stays theirs
@@ -68,4 +68,4 @@ class DeviceRingMemory {
   Segment board_segment_;
 };
 
-}  // namespace batchcast::detail
+}  // namespace batchcast::inline v0_1::detail

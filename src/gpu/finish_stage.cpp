@@ -11,7 +11,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace batchcast {
+namespace batchcast::inline v0_1 {
 namespace detail {
 namespace {
 
@@ -136,4 +136,4 @@ FinishOnGpu finish_on_gpu(PipelineOptions options) {
   return result;
 }
 
-}  // namespace batchcast
+}  // namespace batchcast::inline v0_1

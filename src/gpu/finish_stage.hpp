@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-namespace batchcast::detail {
+namespace batchcast::inline v0_1::detail {
 
 /// The device stage that finishes images. See FinishOnGpu.
 class FinishStage final : public DeviceStage {
@@ -38,4 +38,4 @@ class FinishStage final : public DeviceStage {
   std::shared_ptr<const Parts> parts_;
 };
 
-}  // namespace batchcast::detail
+}  // namespace batchcast::inline v0_1::detail

@@ -16,7 +16,7 @@
 #include <utility>
 
 // The mirror's thread. Who asks for its samples is seen to in mirror_demand.cpp.
-namespace batchcast::detail {
+namespace batchcast::inline v0_1::detail {
 namespace {
 
 // While copies are on their way the thread looks this long without a break, and then this often:
@@ -248,4 +248,4 @@ void Mirror::log(LogLevel level, const std::string& text) const {
   if (log_) log_(level, text);
 }
 
-}  // namespace batchcast::detail
+}  // namespace batchcast::inline v0_1::detail

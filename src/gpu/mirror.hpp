@@ -19,7 +19,7 @@
 #include <thread>
 #include <variant>
 
-namespace batchcast::detail {
+namespace batchcast::inline v0_1::detail {
 
 /// Copies the stream from the host ring into a device ring, on a thread of its own, as long as a
 /// trainer of that ring asks for samples; else it rests, and holds nobody up. Whatever way the host
@@ -132,4 +132,4 @@ class Mirror {
   std::thread thread_;
 };
 
-}  // namespace batchcast::detail
+}  // namespace batchcast::inline v0_1::detail

@@ -12,7 +12,7 @@
 #include <optional>
 #include <utility>
 
-namespace batchcast::detail {
+namespace batchcast::inline v0_1::detail {
 namespace {
 
 // Large enough for the bus to be busy with it most of the time, small enough for samples to come
@@ -225,4 +225,4 @@ void MirrorCopier::copy_rows(const Route& route, std::uint64_t from_index, std::
   }
 }
 
-}  // namespace batchcast::detail
+}  // namespace batchcast::inline v0_1::detail

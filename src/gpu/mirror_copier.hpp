@@ -16,7 +16,7 @@
 #include <memory>
 #include <vector>
 
-namespace batchcast::detail {
+namespace batchcast::inline v0_1::detail {
 
 /// Moves pieces of the stream from the host ring to the device ring, several at a time, and knows
 /// when each has arrived. Belongs to the mirror's thread once it is made. Its end waits for what is
@@ -102,4 +102,4 @@ class MirrorCopier {
   cuda::Stream stage_;
 };
 
-}  // namespace batchcast::detail
+}  // namespace batchcast::inline v0_1::detail

@@ -14,7 +14,7 @@
 #include <vector>
 
 // Who asks for a mirror's samples: when it starts, where, and when it rests.
-namespace batchcast::detail {
+namespace batchcast::inline v0_1::detail {
 namespace {
 
 constexpr int look_ms = 10;
@@ -164,4 +164,4 @@ bool Mirror::wait_drained(int timeout_ms) {
   }
 }
 
-}  // namespace batchcast::detail
+}  // namespace batchcast::inline v0_1::detail

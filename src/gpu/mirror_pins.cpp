@@ -6,7 +6,7 @@
 
 #include <string>
 
-namespace batchcast::detail {
+namespace batchcast::inline v0_1::detail {
 
 void HostPins::pin(const std::shared_ptr<cuda::Device>& device,
                    const std::vector<FieldWindow>& windows, const LogCallback& log) {
@@ -25,4 +25,4 @@ void HostPins::pin(const std::shared_ptr<cuda::Device>& device,
   });
 }
 
-}  // namespace batchcast::detail
+}  // namespace batchcast::inline v0_1::detail

@@ -11,7 +11,7 @@
 #include <mutex>
 #include <vector>
 
-namespace batchcast::detail {
+namespace batchcast::inline v0_1::detail {
 
 /// The host ring, page-locked once for all mirrors of a producer: the driver refuses to do it
 /// twice. Lives as long as the last of them, and not as long as the memory.
@@ -28,4 +28,4 @@ class HostPins {
   std::vector<cuda::HostPin> pins_;
 };
 
-}  // namespace batchcast::detail
+}  // namespace batchcast::inline v0_1::detail

@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace batchcast::detail {
+namespace batchcast::inline v0_1::detail {
 namespace {
 
 constexpr std::uint64_t spin_ns = 50'000;
@@ -136,4 +136,4 @@ void MirrorSource::ring() noexcept {
   futex_wake(entry_.bell);
 }
 
-}  // namespace batchcast::detail
+}  // namespace batchcast::inline v0_1::detail

@@ -13,7 +13,7 @@
 #include <optional>
 #include <string>
 
-namespace batchcast::detail {
+namespace batchcast::inline v0_1::detail {
 
 /// A mirror's end of the host ring: what is there to be copied, and the sleep until more is. Like a
 /// RingReader, but it takes what comes instead of batches, begins where the writer says, and is in
@@ -73,4 +73,4 @@ class MirrorSource {
   Spinner spinner_;
 };
 
-}  // namespace batchcast::detail
+}  // namespace batchcast::inline v0_1::detail

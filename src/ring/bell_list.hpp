@@ -7,7 +7,7 @@
 
 #include <array>
 
-namespace batchcast {
+namespace batchcast::inline v0_1 {
 
 /// Bells rung under the admission lock; their sleepers are woken after it, so that nobody is woken
 /// only to wait for the lock, and no system call is made under it.
@@ -28,4 +28,4 @@ struct RingWriter::BellList {
   }
 };
 
-}  // namespace batchcast
+}  // namespace batchcast::inline v0_1

@@ -13,7 +13,7 @@
 #include <cerrno>
 #include <string>
 
-namespace batchcast {
+namespace batchcast::inline v0_1 {
 namespace {
 
 std::uint64_t aligned(std::uint64_t bytes) noexcept {
@@ -83,4 +83,4 @@ void format_board(std::span<std::byte> memory, const BoardSpec& spec) {
             reinterpret_cast<char*>(memory.data() + at.recipe));
 }
 
-}  // namespace batchcast
+}  // namespace batchcast::inline v0_1

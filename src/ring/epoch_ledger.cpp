@@ -8,7 +8,7 @@
 
 #include <algorithm>
 
-namespace batchcast {
+namespace batchcast::inline v0_1 {
 namespace {
 
 // One entry less for the epoch being written, one for the epoch just left, whose receipt is
@@ -150,4 +150,4 @@ void EpochLedger::open(std::uint64_t epoch, bool whole) noexcept {
   open_whole_ = whole;
 }
 
-}  // namespace batchcast
+}  // namespace batchcast::inline v0_1

@@ -14,7 +14,7 @@
 #include <limits>
 #include <sstream>
 
-namespace batchcast {
+namespace batchcast::inline v0_1 {
 namespace {
 
 constexpr std::uint64_t unlimited = std::numeric_limits<std::uint64_t>::max();
@@ -114,4 +114,4 @@ void raise_open_files_limit(std::uint64_t count) {
   }
 }
 
-}  // namespace batchcast
+}  // namespace batchcast::inline v0_1

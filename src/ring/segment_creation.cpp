@@ -14,7 +14,7 @@
 #include <fstream>
 
 // Making segments is the producer's; adopting them (memory.ipp) every trainer's.
-namespace batchcast {
+namespace batchcast::inline v0_1 {
 namespace {
 
 constexpr std::uint64_t huge_from_bytes = std::uint64_t{4} << 30;
@@ -122,4 +122,4 @@ bool writable_map_is_refused(const Segment& segment) {
   return false;
 }
 
-}  // namespace batchcast
+}  // namespace batchcast::inline v0_1

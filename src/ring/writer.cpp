@@ -16,7 +16,7 @@
 // Tickets, the wait for space, and publication. Ends are in writer_ends.cpp, consumers in
 // writer_consumers.cpp, what is told of them in writer_status.cpp, and what further rings of the
 // stream ask in writer_mirrors.cpp.
-namespace batchcast {
+namespace batchcast::inline v0_1 {
 namespace {
 
 constexpr int look_for_free_ms = 10;
@@ -313,4 +313,4 @@ void RingWriter::log(LogLevel level, const std::string& text) const {
   if (options_.log) options_.log(level, text);
 }
 
-}  // namespace batchcast
+}  // namespace batchcast::inline v0_1

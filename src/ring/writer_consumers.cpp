@@ -12,7 +12,7 @@
 #include <cstring>
 
 // Who is attached, where each stands, and who goes.
-namespace batchcast {
+namespace batchcast::inline v0_1 {
 namespace {
 
 void format_desk(Desk& desk, std::uint32_t index, std::uint64_t tenant, std::uint64_t position,
@@ -354,4 +354,4 @@ RingWriter::Attached* RingWriter::find(std::uint32_t index, std::uint64_t tenant
   return nullptr;
 }
 
-}  // namespace batchcast
+}  // namespace batchcast::inline v0_1

@@ -13,7 +13,7 @@
 #include <vector>
 
 // How an epoch ends, and how a stream does.
-namespace batchcast {
+namespace batchcast::inline v0_1 {
 
 void RingWriter::end_epoch() {
   BellList bells;
@@ -179,4 +179,4 @@ bool RingWriter::close() {
   return closes;
 }
 
-}  // namespace batchcast
+}  // namespace batchcast::inline v0_1

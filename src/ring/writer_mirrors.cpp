@@ -13,7 +13,7 @@
 
 // Several rings with one stream: what the one that is filled first knows of the others, and how one
 // that is filled from it begins anew.
-namespace batchcast {
+namespace batchcast::inline v0_1 {
 
 bool RingWriter::set_trainers_elsewhere(std::uint32_t trainers) {
   BellList bells;
@@ -130,4 +130,4 @@ void RingWriter::restart_at(std::uint64_t position, std::uint64_t epoch,
   bells.wake();
 }
 
-}  // namespace batchcast
+}  // namespace batchcast::inline v0_1

@@ -8,7 +8,7 @@
 #include <utility>
 
 // Who holds the stream up, and what is told of everybody.
-namespace batchcast {
+namespace batchcast::inline v0_1 {
 
 void RingWriter::set_stall_policy(std::uint64_t timeout_ms, OnStall on_stall) noexcept {
   Lock lock(mutex_);
@@ -119,4 +119,4 @@ WriterStatus RingWriter::status() const {
   return status;
 }
 
-}  // namespace batchcast
+}  // namespace batchcast::inline v0_1

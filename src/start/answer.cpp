@@ -18,7 +18,7 @@
 #include <mutex>
 #include <thread>
 
-namespace batchcast::detail {
+namespace batchcast::inline v0_1::detail {
 namespace {
 
 // Where time is up, ensure itself says what it was waiting for, unless it sits in a source.
@@ -103,4 +103,4 @@ int answer(const EnsureRequest& request, bool with_parent) {
   return watch.give(ensure(request));
 }
 
-}  // namespace batchcast::detail
+}  // namespace batchcast::inline v0_1::detail

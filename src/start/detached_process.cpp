@@ -23,7 +23,7 @@
 
 // What runs between fork and exec has the memory of a process whose other threads are gone, with
 // whatever they held: no allocation, no lock, only system calls.
-namespace batchcast::detail {
+namespace batchcast::inline v0_1::detail {
 namespace {
 
 struct Report {
@@ -203,4 +203,4 @@ std::optional<DetachedProcess::End> DetachedProcess::ended(int timeout_ms) {
                         ::strerrordesc_np(said.value)};
 }
 
-}  // namespace batchcast::detail
+}  // namespace batchcast::inline v0_1::detail

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-namespace batchcast::detail {
+namespace batchcast::inline v0_1::detail {
 
 /// A program that runs on its own: no child of this process, in a session without a terminal, with
 /// /dev/null and a log as its only descriptors, and with every signal as it is by default. It has
@@ -47,4 +47,4 @@ class DetachedProcess {
   bool unwatched_ = false;
 };
 
-}  // namespace batchcast::detail
+}  // namespace batchcast::inline v0_1::detail

@@ -26,7 +26,7 @@
 #include <thread>
 #include <utility>
 
-namespace batchcast::detail {
+namespace batchcast::inline v0_1::detail {
 namespace {
 
 // There is no event for a lock that becomes free, nor for a socket that appears.
@@ -229,4 +229,4 @@ EnsureAnswer ensure(const EnsureRequest& request) {
   }
 }
 
-}  // namespace batchcast::detail
+}  // namespace batchcast::inline v0_1::detail

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-namespace batchcast::detail {
+namespace batchcast::inline v0_1::detail {
 
 /// Which stream, and what it is to be started with and compared to.
 struct EnsureRequest {
@@ -43,4 +43,4 @@ struct EnsureAnswer {
 /// started it dies, should others have its end of stdout open.
 [[nodiscard]] int answer(const EnsureRequest& request, bool with_parent);
 
-}  // namespace batchcast::detail
+}  // namespace batchcast::inline v0_1::detail

@@ -22,7 +22,7 @@
 
 // The file: a number that every failure raises, in so many digits and a line feed, then the last
 // failure as JSON.
-namespace batchcast::detail {
+namespace batchcast::inline v0_1::detail {
 namespace {
 
 using Json = nlohmann::json;
@@ -155,4 +155,4 @@ FileDescriptor StartLock::make_log() const {
   return log;
 }
 
-}  // namespace batchcast::detail
+}  // namespace batchcast::inline v0_1::detail

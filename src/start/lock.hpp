@@ -12,7 +12,7 @@
 
 // flock on <stream>/start: of all who want a stream to be started, one holds it and starts it. The
 // kernel lets go of it with that process.
-namespace batchcast::detail {
+namespace batchcast::inline v0_1::detail {
 
 /// What the holder of the lock leaves for those who wait for it.
 struct FailedStart {
@@ -54,4 +54,4 @@ class StartLock {
   std::int32_t held_by_ = 0;     ///< the process that took it
 };
 
-}  // namespace batchcast::detail
+}  // namespace batchcast::inline v0_1::detail

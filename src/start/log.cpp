@@ -8,7 +8,7 @@
 #include <cstddef>
 #include <fstream>
 
-namespace batchcast::detail {
+namespace batchcast::inline v0_1::detail {
 namespace {
 
 constexpr std::streamoff bytes_max = 8 << 10;
@@ -30,4 +30,4 @@ std::string last_bytes(const std::string& path) {
 
 std::string last_lines(const std::string& path) { return indented_end(last_bytes(path)); }
 
-}  // namespace batchcast::detail
+}  // namespace batchcast::inline v0_1::detail

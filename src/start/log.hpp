@@ -4,10 +4,10 @@
 
 #include <string>
 
-namespace batchcast::detail {
+namespace batchcast::inline v0_1::detail {
 
 /// The last lines of a log, each after a line feed and indented, for the end of a message; empty
 /// where there are none.
 [[nodiscard]] std::string last_lines(const std::string& path);
 
-}  // namespace batchcast::detail
+}  // namespace batchcast::inline v0_1::detail

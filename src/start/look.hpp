@@ -6,7 +6,7 @@
 
 #include <string>
 
-namespace batchcast::detail {
+namespace batchcast::inline v0_1::detail {
 
 /// The recipe on a stream's board, as an onlooker sees it: nobody for the producer to wait for. Of
 /// the options it takes what says where the stream is, whom to trust and how long to wait. Throws
@@ -17,4 +17,4 @@ namespace batchcast::detail {
   return Consumer(std::move(options)).recipe_json();
 }
 
-}  // namespace batchcast::detail
+}  // namespace batchcast::inline v0_1::detail

@@ -16,7 +16,7 @@
 #include <filesystem>
 #include <memory>
 
-namespace batchcast::detail {
+namespace batchcast::inline v0_1::detail {
 namespace {
 
 using Json = nlohmann::json;
@@ -199,4 +199,4 @@ void check_recipe(std::string_view stream, std::string_view recipe_json,
   refuse(name, text);
 }
 
-}  // namespace batchcast::detail
+}  // namespace batchcast::inline v0_1::detail

@@ -7,7 +7,7 @@
 #include <string_view>
 
 // Whether a running stream is the one that would have been started.
-namespace batchcast::detail {
+namespace batchcast::inline v0_1::detail {
 
 /// Throws RecipeMismatch, with what differs, unless `recipe_json` (a stream's, from its board) is
 /// what `options` ask for: source, recipe, seed, and of the arguments those that change samples.
@@ -17,4 +17,4 @@ namespace batchcast::detail {
 void check_recipe(std::string_view stream, std::string_view recipe_json,
                   const StartOptions& options);
 
-}  // namespace batchcast::detail
+}  // namespace batchcast::inline v0_1::detail

@@ -24,6 +24,7 @@ Violations check(const std::string& root) {
   tidy::check_includes(files, found);
   tidy::check_text(files, found);
   tidy::check_forbidden(files, found);
+  tidy::check_namespaces(files, found);
   tidy::check_snippets(files, found);
   return found;
 }

@@ -102,6 +102,33 @@ void check_text(const Files& files, Violations& found) {
   }
 }
 
+// What one process has of several versions must not mix, even where symbols are visible.
+void check_namespaces(const Files& files, Violations& found) {
+  static const std::regex project(R"(^project\(batchcast VERSION (\d+)\.(\d+))");
+  static const std::regex opened(R"(^\s*namespace batchcast\b(?!::cli\b))");
+  std::string wanted;
+  for (const File& file : files) {
+    std::smatch match;
+    for (const std::string& line : file.lines) {
+      if (file.path != "CMakeLists.txt" || !std::regex_search(line, match, project)) continue;
+      wanted = "namespace batchcast::inline v" + match[1].str() + "_" + match[2].str();
+    }
+  }
+  if (wanted.empty()) return;  // not a whole project
+  for (const File& file : files) {
+    const bool ours = is_below(file, "include/") || is_below(file, "src/");
+    if (!ours || !is_source(file)) continue;
+    for (std::size_t i = 0; i < file.code.size(); ++i) {
+      if (!std::regex_search(file.code[i], opened)) continue;
+      const std::size_t at = file.code[i].find(wanted);
+      const std::size_t after = at + wanted.size();
+      const bool whole = at != std::string::npos && after < file.code[i].size() &&
+                         (file.code[i][after] == ' ' || file.code[i][after] == ':');
+      if (!whole) found.push_back({file.path, i + 1, "namespace", "must be in `" + wanted + "`"});
+    }
+  }
+}
+
 void check_forbidden(const Files& files, Violations& found) {
   static const std::regex atomic_declaration(
       R"(\b(?:std::atomic(?:_\w+)?\b[^;()]*|Shared32|Shared64)\s+&?(\w+)\s*[;{=,)])");

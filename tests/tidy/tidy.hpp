@@ -41,6 +41,8 @@ void check_includes(const Files& files, Violations& found);
 void check_text(const Files& files, Violations& found);
 /// Rule: forbidden.
 void check_forbidden(const Files& files, Violations& found);
+/// Rule: namespace.
+void check_namespaces(const Files& files, Violations& found);
 /// Rule: snippet.
 void check_snippets(const Files& files, Violations& found);
 

@@ -15,7 +15,7 @@
 #include <optional>
 #include <utility>
 
-namespace batchcast::detail {
+namespace batchcast::inline v0_1::detail {
 
 /// What all handles to one SharedDataset have in common. Thread-safe: a worker waits for a batch
 /// with the first lock; whoever only asks where the dataset stands needs just the second.
@@ -123,4 +123,4 @@ class DatasetFeed {
   std::optional<Checkpoint> noted_;  ///< while attached
 };
 
-}  // namespace batchcast::detail
+}  // namespace batchcast::inline v0_1::detail

@@ -18,7 +18,7 @@
 #include <limits>
 #include <utility>
 
-namespace batchcast::detail {
+namespace batchcast::inline v0_1::detail {
 
 /// How long to wait for a batch, as Consumer takes it.
 [[nodiscard]] inline int timeout_ms_of(const torch::data::FullDataLoaderOptions& options) {
@@ -146,4 +146,4 @@ class LoaderFeed {
   Left left_;
 };
 
-}  // namespace batchcast::detail
+}  // namespace batchcast::inline v0_1::detail

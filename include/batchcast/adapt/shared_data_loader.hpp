@@ -15,7 +15,7 @@
 #include <string>
 #include <utility>
 
-namespace batchcast {
+namespace batchcast::inline v0_1 {
 namespace detail {
 
 /// torch's own iterator, but the batch goes before the next one is fetched: its place in the ring
@@ -151,4 +151,4 @@ template <class UserBatch = torch::data::Example<>>
                                             std::move(fields));
 }
 
-}  // namespace batchcast
+}  // namespace batchcast::inline v0_1

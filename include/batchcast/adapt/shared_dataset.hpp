@@ -18,7 +18,7 @@
 #include <string>
 #include <utility>
 
-namespace batchcast {
+namespace batchcast::inline v0_1 {
 namespace detail {
 
 inline constexpr std::int64_t archive_version = 1;
@@ -142,4 +142,4 @@ class SharedDataset final
   std::shared_ptr<Feed> feed_;
 };
 
-}  // namespace batchcast
+}  // namespace batchcast::inline v0_1

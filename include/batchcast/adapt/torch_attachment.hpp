@@ -16,7 +16,7 @@
 #include <string>
 #include <utility>
 
-namespace batchcast::detail {
+namespace batchcast::inline v0_1::detail {
 
 /// A consumer and how its batches become a UserBatch's. Can leave, and attaches anew when it is
 /// needed again. On a GPU, or pinned, its batches are used on the stream that is current on the
@@ -86,4 +86,4 @@ class TorchAttachment {
   return static_cast<std::size_t>(samples);
 }
 
-}  // namespace batchcast::detail
+}  // namespace batchcast::inline v0_1::detail

@@ -23,7 +23,7 @@
 
 // How a trainer's own batch type is made of a Batch. Fields are looked up and checked once, when a
 // loader attaches; a batch then costs its tensors and nothing else.
-namespace batchcast {
+namespace batchcast::inline v0_1 {
 
 /// Which fields an Example<> shows. Empty: the stream's first one is data, its second one target.
 struct ExampleFields {
@@ -221,4 +221,4 @@ struct BatchMaker<UserBatch> {
   std::vector<std::string> names;
 };
 
-}  // namespace batchcast
+}  // namespace batchcast::inline v0_1

@@ -37,7 +37,7 @@
 // replaced by private ones. libtorch 2.x copies a storage on its first write if others refer to the
 // same bytes (lazy clones). Here the ring is always such another: a reference of our own, the pin,
 // makes every write copy.
-namespace batchcast::detail {
+namespace batchcast::inline v0_1::detail {
 
 using CowContext = c10::impl::cow::COWDeleterContext;
 
@@ -201,6 +201,6 @@ inline bool copies_on_write() {
   return works;
 }
 
-}  // namespace batchcast::detail
+}  // namespace batchcast::inline v0_1::detail
 
 #endif

@@ -20,7 +20,7 @@
 
 // Storages over a GPU's memory. Trainers have it mapped read-only: a write into it would end the
 // process's CUDA context, so writes have to copy here as well.
-namespace batchcast::detail {
+namespace batchcast::inline v0_1::detail {
 
 /// torch's own allocator of GPU memory.
 [[nodiscard]] inline c10::Allocator& torchs_gpu_allocator() {
@@ -156,4 +156,4 @@ inline bool copies_on_write_on_gpus() noexcept { return false; }
 
 #endif
 
-}  // namespace batchcast::detail
+}  // namespace batchcast::inline v0_1::detail

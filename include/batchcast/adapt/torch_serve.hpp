@@ -17,7 +17,7 @@
 #include <utility>
 #include <vector>
 
-namespace batchcast {
+namespace batchcast::inline v0_1 {
 
 /// How the batches of a torch loader are called, and how a torch dataset is gone through.
 struct ServeOptions {
@@ -195,4 +195,4 @@ ProducerStats serve(Source&& source, ProducerOptions options, const ServeOptions
   }
 }
 
-}  // namespace batchcast
+}  // namespace batchcast::inline v0_1

@@ -14,7 +14,7 @@
 
 // The batch types that a torch::data loader can have, as columns. They are known by their shape, so
 // that nothing of torch::data, which takes long to compile, is included here.
-namespace batchcast::detail {
+namespace batchcast::inline v0_1::detail {
 
 template <class T>
 concept TorchTensor = std::same_as<std::remove_cvref_t<T>, at::Tensor>;
@@ -139,4 +139,4 @@ template <class Batch>
   return result;
 }
 
-}  // namespace batchcast::detail
+}  // namespace batchcast::inline v0_1::detail

@@ -20,7 +20,7 @@
 #include <vector>
 
 // Tensors of somebody's loader as the fields of a stream: what they are, and how they get there.
-namespace batchcast::detail {
+namespace batchcast::inline v0_1::detail {
 
 /// One field of a batch: a tensor [samples, shape...] of all, or a tensor [shape...] of each.
 struct TorchColumn {
@@ -198,4 +198,4 @@ inline void copy_samples(const TorchColumn& column, std::size_t begin, std::size
   }
 }
 
-}  // namespace batchcast::detail
+}  // namespace batchcast::inline v0_1::detail

@@ -17,7 +17,7 @@
 #include <utility>
 #include <vector>
 
-namespace batchcast::detail {
+namespace batchcast::inline v0_1::detail {
 
 /// Samples of a map-style dataset, any of which can be asked for. `Dataset` has get_batch(indices).
 template <class Dataset>
@@ -115,4 +115,4 @@ class TorchDatasetMaker final : public SampleMaker {
   Schema schema_;
 };
 
-}  // namespace batchcast::detail
+}  // namespace batchcast::inline v0_1::detail

@@ -18,7 +18,7 @@
 #include <utility>
 #include <vector>
 
-namespace batchcast::detail {
+namespace batchcast::inline v0_1::detail {
 
 /// Options for a producer of what torch makes. Throws InvalidArgument where they say what only the
 /// samples themselves can say.
@@ -173,4 +173,4 @@ class TorchStream {
   std::optional<Producer> producer_;
 };
 
-}  // namespace batchcast::detail
+}  // namespace batchcast::inline v0_1::detail

@@ -17,7 +17,7 @@
 #include <memory>
 #include <utility>
 
-namespace batchcast::detail {
+namespace batchcast::inline v0_1::detail {
 
 /// Bytes of one field that the samples of a batch take.
 struct FieldBytes {
@@ -118,4 +118,4 @@ inline void let_go_of_what_clones_kept() {
 #endif
 }
 
-}  // namespace batchcast::detail
+}  // namespace batchcast::inline v0_1::detail

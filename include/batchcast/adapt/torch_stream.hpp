@@ -17,7 +17,7 @@
 
 // What libtorch has to be asked about a GPU. All of it goes through c10's own registries: these
 // headers need no CUDA, and neither does a program whose batches stay on the host.
-namespace batchcast {
+namespace batchcast::inline v0_1 {
 namespace detail {
 
 /// What cudaStream_t and CUstream are, of one of torch's streams. Newer libtorches tell it; older
@@ -91,4 +91,4 @@ inline void use_on(const Batch& batch, const c10::Stream& stream) {
   batch.use(detail::handle_of(stream));
 }
 
-}  // namespace batchcast
+}  // namespace batchcast::inline v0_1

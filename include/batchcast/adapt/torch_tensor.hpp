@@ -21,7 +21,7 @@
 #include <utility>
 #include <vector>
 
-namespace batchcast {
+namespace batchcast::inline v0_1 {
 
 /// The torch twin of a field's dtype. Throws InvalidArgument where there is none (u16, u32, u64).
 [[nodiscard]] inline at::ScalarType scalar_type(const FieldInfo& field) {
@@ -133,4 +133,4 @@ inline void use_on(const at::Tensor& tensor, const c10::Stream& stream) {
   if (tensor.is_cuda() && !detail::shows_a_batch(tensor.storage())) tensor.record_stream(stream);
 }
 
-}  // namespace batchcast
+}  // namespace batchcast::inline v0_1

@@ -24,7 +24,7 @@
 #include <string>
 #include <vector>
 
-namespace batchcast::detail {
+namespace batchcast::inline v0_1::detail {
 
 class Attachment;
 
@@ -210,4 +210,4 @@ class Attachment final : public ReaderHost, public std::enable_shared_from_this<
   bool pause_wanted_ = false;  ///< and shall, once the last lease is back
 };
 
-}  // namespace batchcast::detail
+}  // namespace batchcast::inline v0_1::detail

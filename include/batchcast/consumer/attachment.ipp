@@ -21,7 +21,7 @@
 
 // Finding the stream and joining it. Its segments are mapped in attachment_fields.cpp; what a
 // joined consumer does is in attachment_batches.cpp.
-namespace batchcast::detail {
+namespace batchcast::inline v0_1::detail {
 namespace attachment {
 
 // A waiting consumer notices a new stream within this time and a little.
@@ -250,4 +250,4 @@ BATCHCAST_INLINE void Attachment::log(LogLevel level, const std::string& text) c
   }
 }
 
-}  // namespace batchcast::detail
+}  // namespace batchcast::inline v0_1::detail

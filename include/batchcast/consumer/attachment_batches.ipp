@@ -14,7 +14,7 @@
 #include <utility>
 
 // Batches: where they come from and what they show. How they go is in attachment_release.cpp.
-namespace batchcast::detail {
+namespace batchcast::inline v0_1::detail {
 namespace attachment_batches {
 
 // Of batches that are copied on a GPU, so many may wait for their streams: each has memory there.
@@ -337,4 +337,4 @@ BATCHCAST_INLINE std::string Attachment::why_revoked() {
   return "the producer evicted it";
 }
 
-}  // namespace batchcast::detail
+}  // namespace batchcast::inline v0_1::detail

@@ -11,7 +11,7 @@
 #include <utility>
 
 // The segments that a welcome offers, and where they are mapped.
-namespace batchcast::detail {
+namespace batchcast::inline v0_1::detail {
 namespace attachment_fields {
 
 [[noreturn]] inline void refuse(const std::string& stream, const std::string& why) {
@@ -184,4 +184,4 @@ BATCHCAST_INLINE void Attachment::pin_fields() {
   }
 }
 
-}  // namespace batchcast::detail
+}  // namespace batchcast::inline v0_1::detail

@@ -11,7 +11,7 @@
 #include <cstring>
 
 // Looking at what the ring holds without a place in the stream, and at what a GPU holds.
-namespace batchcast::detail {
+namespace batchcast::inline v0_1::detail {
 namespace attachment_newest {
 
 /// Of [begin, end), what lies in the epoch that has more of it.
@@ -97,4 +97,4 @@ BATCHCAST_INLINE void Attachment::check_takes_part() const {
                         "`: it has no batches but `newest`. Attach without `observes`.");
 }
 
-}  // namespace batchcast::detail
+}  // namespace batchcast::inline v0_1::detail

@@ -15,7 +15,7 @@
 #include <variant>
 
 // How batches go, and the pauses between epochs.
-namespace batchcast::detail {
+namespace batchcast::inline v0_1::detail {
 namespace attachment_release {
 
 // Where an answer is awaited, the producer's death is looked for so often.
@@ -217,4 +217,4 @@ BATCHCAST_INLINE void Attachment::abandon() noexcept {
   if (reader_->idle()) leave();
 }
 
-}  // namespace batchcast::detail
+}  // namespace batchcast::inline v0_1::detail

@@ -12,7 +12,7 @@
 #include <string_view>
 #include <utility>
 
-namespace batchcast {
+namespace batchcast::inline v0_1 {
 namespace detail::saved_place {
 
 /// How long a stream goes on is no part of what its samples are.
@@ -83,4 +83,4 @@ BATCHCAST_INLINE void check_same_samples(const Checkpoint& saved, const Checkpoi
           ". `batchcast recipe --diff A B` shows in what two recipes differ.");
 }
 
-}  // namespace batchcast
+}  // namespace batchcast::inline v0_1

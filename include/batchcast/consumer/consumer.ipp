@@ -10,7 +10,7 @@
 #include <batchcast/consumer/attachment.hpp>
 #include <batchcast/consumer/start_attach.hpp>
 
-namespace batchcast {
+namespace batchcast::inline v0_1 {
 
 BATCHCAST_INLINE Consumer::Consumer(ConsumerOptions options)
     : attachment_(detail::attach_to_stream(options)), batch_size_(options.batch_size) {}
@@ -113,4 +113,4 @@ BATCHCAST_INLINE ConsumerStats Consumer::stats() const noexcept {
   return stats;
 }
 
-}  // namespace batchcast
+}  // namespace batchcast::inline v0_1

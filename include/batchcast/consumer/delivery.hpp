@@ -13,7 +13,7 @@
 #include <span>
 #include <string>
 
-namespace batchcast::detail {
+namespace batchcast::inline v0_1::detail {
 
 /// What an attachment has to do with a GPU: where its device segments are mapped, copies there, and
 /// when a batch that streams still read may be released. One for each attachment that is placed on
@@ -79,4 +79,4 @@ class Delivery {
 /// CUDA.
 [[nodiscard]] std::unique_ptr<Delivery> make_delivery(unsigned device);
 
-}  // namespace batchcast::detail
+}  // namespace batchcast::inline v0_1::detail

@@ -18,7 +18,7 @@
 #include <utility>
 #include <vector>
 
-namespace batchcast::detail {
+namespace batchcast::inline v0_1::detail {
 namespace gpu_delivery {
 
 // So that a batch that is a little larger than those before does not need another buffer.
@@ -152,4 +152,4 @@ BATCHCAST_INLINE std::unique_ptr<Delivery> make_delivery(unsigned device) {
   return std::make_unique<GpuDelivery>(std::move(opened), ReleasePoller::of_process());
 }
 
-}  // namespace batchcast::detail
+}  // namespace batchcast::inline v0_1::detail

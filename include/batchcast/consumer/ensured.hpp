@@ -6,7 +6,7 @@
 
 #include <string>
 
-namespace batchcast::detail {
+namespace batchcast::inline v0_1::detail {
 
 /// What `batchcast ensure` found. One of the two is empty.
 struct Ensured {
@@ -17,4 +17,4 @@ struct Ensured {
 /// As ensure_served, but a refusal is a value: whoever attaches gets it with its type.
 [[nodiscard]] Ensured ensure_stream(const StartTarget& target, const StartOptions& options);
 
-}  // namespace batchcast::detail
+}  // namespace batchcast::inline v0_1::detail

@@ -4,10 +4,10 @@
 
 #include <batchcast/batch.hpp>
 
-namespace batchcast::detail {
+namespace batchcast::inline v0_1::detail {
 
 /// The same samples in host memory of their own, for whoever looks at them byte by byte. From any
 /// thread. Throws GpuError.
 [[nodiscard]] Batch copy_to_host(const Batch& batch);
 
-}  // namespace batchcast::detail
+}  // namespace batchcast::inline v0_1::detail

@@ -15,7 +15,7 @@
 #include <thread>
 #include <vector>
 
-namespace batchcast::detail {
+namespace batchcast::inline v0_1::detail {
 
 class TicketPool;
 
@@ -105,4 +105,4 @@ class ReleasePoller {
   std::thread thread_;
 };
 
-}  // namespace batchcast::detail
+}  // namespace batchcast::inline v0_1::detail

@@ -16,7 +16,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace batchcast::detail {
+namespace batchcast::inline v0_1::detail {
 namespace release_poller {
 
 inline constexpr std::size_t tickets_at_first = 8;
@@ -198,4 +198,4 @@ BATCHCAST_INLINE bool ReleasePoller::look() noexcept {
   return any;
 }
 
-}  // namespace batchcast::detail
+}  // namespace batchcast::inline v0_1::detail

@@ -20,7 +20,7 @@
 #include <string>
 #include <string_view>
 
-namespace batchcast {
+namespace batchcast::inline v0_1 {
 namespace detail {
 namespace ensuring {
 
@@ -119,4 +119,4 @@ BATCHCAST_INLINE void ensure_served(const StartTarget& target, const StartOption
   if (ensured.recipe_json.empty()) throw Refused(ensured.refusal);
 }
 
-}  // namespace batchcast
+}  // namespace batchcast::inline v0_1

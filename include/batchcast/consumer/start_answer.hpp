@@ -7,7 +7,7 @@
 // What `batchcast ensure` prints on its standard output: one of these words as the first line, then
 // text for people. Of a stream that is served, a line of that text is `recipe ` and the recipe that
 // was compared, as it stands on the board. A reader ignores lines that it does not know.
-namespace batchcast::detail::ensure_word {
+namespace batchcast::inline v0_1::detail::ensure_word {
 
 inline constexpr std::string_view served = "served";      ///< with what was asked for
 inline constexpr std::string_view mismatch = "mismatch";  ///< with something else; the text has it
@@ -17,4 +17,4 @@ inline constexpr std::string_view timeout = "timeout";    ///< what was started 
 inline constexpr std::string_view invalid = "invalid";    ///< what was asked for cannot be
 inline constexpr std::string_view recipe_line = "recipe ";
 
-}  // namespace batchcast::detail::ensure_word
+}  // namespace batchcast::inline v0_1::detail::ensure_word

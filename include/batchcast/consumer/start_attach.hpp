@@ -6,10 +6,10 @@
 
 #include <memory>
 
-namespace batchcast::detail {
+namespace batchcast::inline v0_1::detail {
 
 /// Joins the stream; where the options say with what, it is started first if need be, and is what
 /// they ask for.
 [[nodiscard]] std::shared_ptr<Attachment> attach_to_stream(const ConsumerOptions& options);
 
-}  // namespace batchcast::detail
+}  // namespace batchcast::inline v0_1::detail

@@ -17,7 +17,7 @@
 #include <string>
 #include <thread>
 
-namespace batchcast::detail {
+namespace batchcast::inline v0_1::detail {
 namespace start_attach {
 
 inline constexpr int look_again_ms = 20;
@@ -88,4 +88,4 @@ BATCHCAST_INLINE std::shared_ptr<Attachment> attach_to_stream(const ConsumerOpti
   }
 }
 
-}  // namespace batchcast::detail
+}  // namespace batchcast::inline v0_1::detail

@@ -10,7 +10,7 @@
 #include <vector>
 
 // Which command starts a stream, and with which words.
-namespace batchcast::detail {
+namespace batchcast::inline v0_1::detail {
 
 /// Where it may be, besides what the caller and the environment name.
 struct CommandPlaces {
@@ -36,4 +36,4 @@ struct CommandPlaces {
 [[nodiscard]] std::optional<std::string> value_of(const std::vector<std::string>& words,
                                                   std::string_view option);
 
-}  // namespace batchcast::detail
+}  // namespace batchcast::inline v0_1::detail

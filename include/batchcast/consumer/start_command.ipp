@@ -17,7 +17,7 @@
 #include <cstdlib>
 #include <filesystem>
 
-namespace batchcast::detail {
+namespace batchcast::inline v0_1::detail {
 namespace start_command {
 
 namespace fs = std::filesystem;
@@ -192,4 +192,4 @@ BATCHCAST_INLINE std::optional<std::string> value_of(const std::vector<std::stri
   return value;
 }
 
-}  // namespace batchcast::detail
+}  // namespace batchcast::inline v0_1::detail

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-namespace batchcast::detail {
+namespace batchcast::inline v0_1::detail {
 
 /// How a command went that was run to be read.
 struct CommandRun {
@@ -45,4 +45,4 @@ struct CommandRun {
 /// As exec takes them, null at the end.
 [[nodiscard]] std::vector<char*> pointers_to(std::vector<std::string>& texts);
 
-}  // namespace batchcast::detail
+}  // namespace batchcast::inline v0_1::detail

@@ -23,7 +23,7 @@
 #include <cstring>
 #include <utility>
 
-namespace batchcast::detail {
+namespace batchcast::inline v0_1::detail {
 namespace start_process {
 
 inline constexpr std::size_t output_bytes_max = std::size_t{4} << 20;
@@ -252,4 +252,4 @@ BATCHCAST_INLINE std::vector<char*> pointers_to(std::vector<std::string>& texts)
   return pointers;
 }
 
-}  // namespace batchcast::detail
+}  // namespace batchcast::inline v0_1::detail

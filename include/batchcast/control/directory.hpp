@@ -11,7 +11,7 @@
 #include <vector>
 
 // A producer's hold on its stream's directory, and what `ls` finds there.
-namespace batchcast {
+namespace batchcast::inline v0_1 {
 
 /// Removes what lies in a stream's directory, and the directory. For a producer that holds the
 /// lock, as the last thing it does. What belongs to a start that is under way stays; so does the
@@ -90,4 +90,4 @@ class StreamDirectory {
   bool keep_log_ = true;
 };
 
-}  // namespace batchcast
+}  // namespace batchcast::inline v0_1

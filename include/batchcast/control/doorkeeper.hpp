@@ -16,7 +16,7 @@
 #include <variant>
 #include <vector>
 
-namespace batchcast {
+namespace batchcast::inline v0_1 {
 
 /// How the producer tells its consumers apart: a number of its choice (the tenant), never reused.
 using ConsumerKey = std::uint64_t;
@@ -89,4 +89,4 @@ class Doorkeeper {
   std::unique_ptr<Impl> impl_;
 };
 
-}  // namespace batchcast
+}  // namespace batchcast::inline v0_1

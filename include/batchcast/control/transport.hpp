@@ -12,7 +12,7 @@
 
 // Commands, their answers and events, as JSON over ZeroMQ. Nothing else depends on them: each
 // message may be lost.
-namespace batchcast {
+namespace batchcast::inline v0_1 {
 
 /// Answers commands and publishes events on a thread of its own.
 class ControlServer {
@@ -75,4 +75,4 @@ class EventListener {
   std::unique_ptr<Impl> impl_;
 };
 
-}  // namespace batchcast
+}  // namespace batchcast::inline v0_1

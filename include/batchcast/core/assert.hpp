@@ -7,13 +7,13 @@
 
 // For our own bugs only: what a peer, a user or the system can cause is an exception or a value.
 // Always on; each use on the data path is O(1).
-namespace batchcast::detail {
+namespace batchcast::inline v0_1::detail {
 [[noreturn]] inline void assertion_failed(const char* condition, const char* file, int line) {
   std::fprintf(stderr, "batchcast: internal error: %s does not hold (%s:%d). Please report this.\n",
                condition, file, line);
   std::abort();
 }
-}  // namespace batchcast::detail
+}  // namespace batchcast::inline v0_1::detail
 
 #define BATCHCAST_ASSERT(condition) \
   (static_cast<bool>(condition)     \

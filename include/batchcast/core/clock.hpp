@@ -5,7 +5,7 @@
 #include <chrono>
 #include <cstdint>
 
-namespace batchcast {
+namespace batchcast::inline v0_1 {
 
 /// Monotonic nanoseconds; the same clock in every process of the machine.
 [[nodiscard]] inline std::uint64_t now_ns() noexcept {
@@ -18,4 +18,4 @@ namespace batchcast {
   return static_cast<double>(ns) * 1e-9;
 }
 
-}  // namespace batchcast
+}  // namespace batchcast::inline v0_1

@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <cstdint>
 
-namespace batchcast::detail {
+namespace batchcast::inline v0_1::detail {
 
 /// A time-out that several waits share; a negative one never ends.
 class Deadline {
@@ -29,4 +29,4 @@ class Deadline {
   int timeout_ms_;
 };
 
-}  // namespace batchcast::detail
+}  // namespace batchcast::inline v0_1::detail

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <type_traits>
 
-namespace batchcast {
+namespace batchcast::inline v0_1 {
 
 /// Element types of a field. The values are part of the layout: append, never renumber.
 enum class DType : std::uint8_t {
@@ -73,4 +73,4 @@ template <class T>
   }
 }
 
-}  // namespace batchcast
+}  // namespace batchcast::inline v0_1

@@ -8,7 +8,7 @@
 
 // What the environment or a peer can do to us, by type. The text of each says what happened, where,
 // and what to do. Expected outcomes (time-out, end of epoch, ring full) are values instead.
-namespace batchcast {
+namespace batchcast::inline v0_1 {
 
 /// Base of everything that this library throws on purpose.
 struct Error : std::runtime_error {
@@ -128,4 +128,4 @@ struct ProducerGone : StreamOver {
   using StreamOver::StreamOver;
 };
 
-}  // namespace batchcast
+}  // namespace batchcast::inline v0_1

@@ -16,7 +16,7 @@
 #include <utility>
 #include <vector>
 
-namespace batchcast {
+namespace batchcast::inline v0_1 {
 
 /// One field as both ends of a stream look at it: its spec and how its samples lie.
 struct FieldInfo {
@@ -82,4 +82,4 @@ class FieldTable {
   std::vector<FieldInfo> fields_;
 };
 
-}  // namespace batchcast
+}  // namespace batchcast::inline v0_1

@@ -4,7 +4,7 @@
 
 #include <utility>
 
-namespace batchcast {
+namespace batchcast::inline v0_1 {
 
 /// Gives a descriptor that was just opened a number of 3 or more, and closes the one it had. What
 /// a program with closed standard streams writes to them must not land in one of ours. -1, with
@@ -39,4 +39,4 @@ class FileDescriptor {
   int fd_ = -1;
 };
 
-}  // namespace batchcast
+}  // namespace batchcast::inline v0_1

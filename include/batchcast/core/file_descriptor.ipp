@@ -11,7 +11,7 @@
 
 #include <cerrno>
 
-namespace batchcast {
+namespace batchcast::inline v0_1 {
 
 BATCHCAST_INLINE int moved_above_standard_streams(int fd) noexcept {
   if (fd < 0 || fd > STDERR_FILENO) return fd;
@@ -30,4 +30,4 @@ BATCHCAST_INLINE void FileDescriptor::reset() noexcept {
   errno = error;
 }
 
-}  // namespace batchcast
+}  // namespace batchcast::inline v0_1

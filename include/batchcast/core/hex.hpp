@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-namespace batchcast::detail {
+namespace batchcast::inline v0_1::detail {
 
 /// Two lower-case digits for each byte.
 [[nodiscard]] inline std::string to_hex(std::span<const std::uint8_t> bytes) {
@@ -35,4 +35,4 @@ namespace batchcast::detail {
   return true;
 }
 
-}  // namespace batchcast::detail
+}  // namespace batchcast::inline v0_1::detail

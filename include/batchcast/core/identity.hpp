@@ -13,7 +13,7 @@
 
 // What two streams have in common that have the same sample at each position: 16 bytes of a
 // fingerprint, written as 32 hexadecimal digits. Zeros, and the empty text, are none.
-namespace batchcast::detail {
+namespace batchcast::inline v0_1::detail {
 
 using Identity = std::array<std::uint8_t, 16>;
 
@@ -43,4 +43,4 @@ using Identity = std::array<std::uint8_t, 16>;
   return text_of(identity_from(value.substr(0, digits)));
 }
 
-}  // namespace batchcast::detail
+}  // namespace batchcast::inline v0_1::detail

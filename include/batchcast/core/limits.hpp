@@ -7,7 +7,7 @@
 
 // Every bound of the project, in one place. Each is the sum or the reason that its comment gives;
 // none is silent: whatever meets one is refused with a message that names it.
-namespace batchcast::limits {
+namespace batchcast::inline v0_1::limits {
 
 // Fields of one stream, `sample_id` included: one file descriptor each travels in the welcome,
 // whose other three are board, desk and pidfd; the kernel takes 253 in one message (SCM_MAX_FD).
@@ -62,4 +62,4 @@ inline constexpr std::size_t state_text_bytes_max = 2048;
 // Fields of all consumers of one process whose misuse is explained (ring/fault_message.hpp).
 inline constexpr std::size_t fault_ranges_max = 512;
 
-}  // namespace batchcast::limits
+}  // namespace batchcast::inline v0_1::limits

@@ -5,7 +5,7 @@
 #include <functional>
 #include <string_view>
 
-namespace batchcast {
+namespace batchcast::inline v0_1 {
 
 enum class LogLevel { debug, info, warning, error };
 
@@ -13,4 +13,4 @@ enum class LogLevel { debug, info, warning, error };
 /// throw. Without one, warnings and errors go to stderr as `batchcast: …`.
 using LogCallback = std::function<void(LogLevel, std::string_view)>;
 
-}  // namespace batchcast
+}  // namespace batchcast::inline v0_1

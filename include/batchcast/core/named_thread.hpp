@@ -11,7 +11,7 @@
 #include <thread>
 #include <utility>
 
-namespace batchcast {
+namespace batchcast::inline v0_1 {
 
 /// Throws SystemError: what could not be started, why, and which limits to raise.
 [[noreturn]] void throw_no_threads(const std::string& what, int error_number);
@@ -43,4 +43,4 @@ template <class Body>
 /// SystemError, whose text says that `what` takes them.
 void rehearse_threads(unsigned threads, std::size_t bytes, const std::string& what);
 
-}  // namespace batchcast
+}  // namespace batchcast::inline v0_1

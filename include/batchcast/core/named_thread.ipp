@@ -7,7 +7,7 @@
 #include <batchcast/core/error.hpp>
 #include <batchcast/core/inline.hpp>
 
-namespace batchcast {
+namespace batchcast::inline v0_1 {
 
 BATCHCAST_INLINE void throw_no_threads(const std::string& what, int error_number) {
   throw SystemError("batchcast: " + what +
@@ -17,4 +17,4 @@ BATCHCAST_INLINE void throw_no_threads(const std::string& what, int error_number
                     error_number);
 }
 
-}  // namespace batchcast
+}  // namespace batchcast::inline v0_1

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-namespace batchcast::detail {
+namespace batchcast::inline v0_1::detail {
 
 /// The one of `names` that somebody who wrote `wanted` most likely meant, the first of several that
 /// are equally near; empty where none is near.
@@ -15,4 +15,4 @@ namespace batchcast::detail {
 /// The end of a refusal: ` Did you mean `name`?`, or nothing.
 [[nodiscard]] std::string did_you_mean(std::string_view wanted, std::span<const std::string> names);
 
-}  // namespace batchcast::detail
+}  // namespace batchcast::inline v0_1::detail

@@ -10,7 +10,7 @@
 #include <cstddef>
 #include <vector>
 
-namespace batchcast::detail {
+namespace batchcast::inline v0_1::detail {
 namespace spelling {
 
 // Capitals and the choice of hyphen or underscore are no difference to speak of.
@@ -77,4 +77,4 @@ BATCHCAST_INLINE std::string did_you_mean(std::string_view wanted,
   return nearest.empty() ? std::string() : " Did you mean `" + nearest + "`?";
 }
 
-}  // namespace batchcast::detail
+}  // namespace batchcast::inline v0_1::detail

@@ -9,7 +9,7 @@
 
 // What a trainer and a producer choose between. Shared by ring, control, both ends and the command
 // line.
-namespace batchcast {
+namespace batchcast::inline v0_1 {
 
 /// How a consumer and the producer pace each other.
 enum class Pace : std::uint8_t {
@@ -61,4 +61,4 @@ enum class HugePages : std::uint8_t { automatic, off, transparent, explicit_page
 [[nodiscard]] std::optional<Join> parse_join(std::string_view) noexcept;
 [[nodiscard]] std::optional<BetweenEpochs> parse_between_epochs(std::string_view) noexcept;
 
-}  // namespace batchcast
+}  // namespace batchcast::inline v0_1

@@ -8,7 +8,7 @@
 
 #include <array>
 
-namespace batchcast {
+namespace batchcast::inline v0_1 {
 namespace detail::options {
 
 inline constexpr std::array<std::string_view, 2> pace_names = {"lockstep", "free"};
@@ -68,4 +68,4 @@ BATCHCAST_INLINE std::optional<BetweenEpochs> parse_between_epochs(std::string_v
   return detail::options::find<BetweenEpochs>(detail::options::between_names, name);
 }
 
-}  // namespace batchcast
+}  // namespace batchcast::inline v0_1

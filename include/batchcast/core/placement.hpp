@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-namespace batchcast {
+namespace batchcast::inline v0_1 {
 
 /// Where a ring's samples lie: in host memory, or on a GPU by this process's numbering (the one
 /// that CUDA_VISIBLE_DEVICES gives). Written "host" and "cuda:0".
@@ -38,4 +38,4 @@ class Placement {
   int device_ = -1;
 };
 
-}  // namespace batchcast
+}  // namespace batchcast::inline v0_1

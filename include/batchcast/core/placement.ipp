@@ -9,7 +9,7 @@
 
 #include <charconv>
 
-namespace batchcast {
+namespace batchcast::inline v0_1 {
 namespace detail::placement {
 
 inline constexpr std::string_view cuda_prefix = "cuda:";
@@ -43,4 +43,4 @@ BATCHCAST_INLINE std::string Placement::text() const {
                    : std::string(detail::placement::cuda_prefix) + std::to_string(device());
 }
 
-}  // namespace batchcast
+}  // namespace batchcast::inline v0_1

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-namespace batchcast {
+namespace batchcast::inline v0_1 {
 
 /// Text from outside (the name of a file, a consumer's name, a reason that a command gave) as it
 /// may be shown on a terminal and in a log: what a terminal would obey is written `\x1b`, a line
@@ -15,4 +15,4 @@ namespace batchcast {
 /// The same for a message that has lines and tabs of its own, and may quote such text.
 [[nodiscard]] std::string printable_lines(std::string_view text);
 
-}  // namespace batchcast
+}  // namespace batchcast::inline v0_1

@@ -10,7 +10,7 @@
 #include <algorithm>
 #include <cstddef>
 
-namespace batchcast {
+namespace batchcast::inline v0_1 {
 namespace detail::printing {
 
 inline unsigned char byte_at(std::string_view text, std::size_t at) noexcept {
@@ -65,4 +65,4 @@ BATCHCAST_INLINE std::string printable_lines(std::string_view text) {
   return detail::printing::escaped(text, "\n\t");
 }
 
-}  // namespace batchcast
+}  // namespace batchcast::inline v0_1

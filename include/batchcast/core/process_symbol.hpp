@@ -2,7 +2,7 @@
 // Copyright 2026 the batchcast authors
 #pragma once
 
-namespace batchcast::detail {
+namespace batchcast::inline v0_1::detail {
 
 /// The address of that symbol in whatever this process has loaded by now; null if nothing has it.
 [[nodiscard]] void* process_symbol(const char* name) noexcept;
@@ -11,4 +11,4 @@ namespace batchcast::detail {
 /// somebody closes.
 void keep_loaded(const void* code) noexcept;
 
-}  // namespace batchcast::detail
+}  // namespace batchcast::inline v0_1::detail

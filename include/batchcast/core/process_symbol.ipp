@@ -8,7 +8,7 @@
 
 #include <dlfcn.h>
 
-namespace batchcast::detail {
+namespace batchcast::inline v0_1::detail {
 
 BATCHCAST_INLINE void* process_symbol(const char* name) noexcept {
   return ::dlsym(RTLD_DEFAULT, name);
@@ -20,4 +20,4 @@ BATCHCAST_INLINE void keep_loaded(const void* code) noexcept {
   static_cast<void>(::dlopen(where.dli_fname, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE));
 }
 
-}  // namespace batchcast::detail
+}  // namespace batchcast::inline v0_1::detail

@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-namespace batchcast {
+namespace batchcast::inline v0_1 {
 
 /// One named tensor of a sample. `shape` is that of one sample: empty for a scalar.
 struct FieldSpec {
@@ -45,4 +45,4 @@ void check_schema(const Schema& schema);
 /// `image f32 [3,224,224]`
 [[nodiscard]] std::string to_text(const FieldSpec& field);
 
-}  // namespace batchcast
+}  // namespace batchcast::inline v0_1

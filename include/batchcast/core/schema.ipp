@@ -11,7 +11,7 @@
 
 #include <set>
 
-namespace batchcast {
+namespace batchcast::inline v0_1 {
 namespace detail::schema {
 
 [[noreturn]] inline void refuse(const std::string& what) {
@@ -95,4 +95,4 @@ BATCHCAST_INLINE std::string to_text(const FieldSpec& field) {
   return text + "]";
 }
 
-}  // namespace batchcast
+}  // namespace batchcast::inline v0_1

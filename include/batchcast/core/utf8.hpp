@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <string_view>
 
-namespace batchcast::detail {
+namespace batchcast::inline v0_1::detail {
 
 /// Bytes of the UTF-8 character that `text` begins with; 0 where it begins with none (RFC 3629: no
 /// overlong forms, no surrogates, nothing above U+10FFFF).
@@ -52,4 +52,4 @@ namespace batchcast::detail {
   return text.substr(0, bytes);
 }
 
-}  // namespace batchcast::detail
+}  // namespace batchcast::inline v0_1::detail

@@ -11,7 +11,7 @@
 #include <string>
 #include <type_traits>
 
-namespace batchcast {
+namespace batchcast::inline v0_1 {
 
 /// A window of one field: `size()` samples of one shape. Non-owning: valid as long as the lease or
 /// loan that it came from. Samples are contiguous unless the ring had to pad their stride
@@ -73,4 +73,4 @@ class FieldView {
   std::size_t stride_bytes_;
 };
 
-}  // namespace batchcast
+}  // namespace batchcast::inline v0_1

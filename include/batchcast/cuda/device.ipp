@@ -13,7 +13,7 @@
 #include <cstdio>
 #include <cstdlib>
 
-namespace batchcast::cuda {
+namespace batchcast::inline v0_1::cuda {
 namespace device_detail {
 
 inline std::string uuid_text(const CUuuid& uuid, bool mig) {
@@ -190,4 +190,4 @@ BATCHCAST_INLINE Device::Current::~Current() {
   device_.driver().ctx_pop_current(&popped);
 }
 
-}  // namespace batchcast::cuda
+}  // namespace batchcast::inline v0_1::cuda

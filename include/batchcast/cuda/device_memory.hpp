@@ -13,7 +13,7 @@
 #include <string>
 #include <utility>
 
-namespace batchcast::cuda {
+namespace batchcast::inline v0_1::cuda {
 
 /// Memory of a GPU, for one field of a device ring, that another process made (DeviceAllocation),
 /// and where it is mapped in this one: twice, back to back, if it came as a descriptor; once by a
@@ -85,4 +85,4 @@ class DeviceBuffer {
   std::uint64_t bytes_ = 0;
 };
 
-}  // namespace batchcast::cuda
+}  // namespace batchcast::inline v0_1::cuda

@@ -12,7 +12,7 @@
 #include <string>
 #include <utility>
 
-namespace batchcast::cuda {
+namespace batchcast::inline v0_1::cuda {
 
 /// The functions of libcuda.so.1 that driver_api.hpp lists. One table a process, never unloaded:
 /// other libraries of the process use the same driver.
@@ -83,4 +83,4 @@ void quietly(const Device& device, Undo&& undo) noexcept {
   return reinterpret_cast<CUdeviceptr>(data);
 }
 
-}  // namespace batchcast::cuda
+}  // namespace batchcast::inline v0_1::cuda

@@ -14,7 +14,7 @@
 #include <algorithm>
 #include <string>
 
-namespace batchcast::cuda {
+namespace batchcast::inline v0_1::cuda {
 namespace pin_detail {
 
 // Where it can be known what stood in the way.
@@ -72,4 +72,4 @@ BATCHCAST_INLINE HostPin::~HostPin() {
   if (!pieces_.empty()) pin_detail::unregister(*device_, pieces_);
 }
 
-}  // namespace batchcast::cuda
+}  // namespace batchcast::inline v0_1::cuda

@@ -9,7 +9,7 @@
 #include <memory>
 #include <utility>
 
-namespace batchcast::cuda {
+namespace batchcast::inline v0_1::cuda {
 
 /// A point in a stream. Without timing. Move-only; may be recorded again and again. Needs its
 /// device's context only where its calls make that current themselves.
@@ -81,4 +81,4 @@ void wait_quietly(const Device& device, void* stream) noexcept;
 void copy_on_device(const Device& device, void* stream, std::byte* device_to,
                     const std::byte* device_from, std::uint64_t bytes);
 
-}  // namespace batchcast::cuda
+}  // namespace batchcast::inline v0_1::cuda

@@ -7,7 +7,7 @@
 #include <batchcast/core/inline.hpp>
 #include <batchcast/cuda/driver.hpp>
 
-namespace batchcast::cuda {
+namespace batchcast::inline v0_1::cuda {
 namespace stream_detail {
 
 inline CUstream stream_of(void* handle) { return static_cast<CUstream>(handle); }
@@ -165,4 +165,4 @@ BATCHCAST_INLINE void copy_on_device(const Device& device, void* stream, std::by
         "cuMemcpyDtoDAsync");
 }
 
-}  // namespace batchcast::cuda
+}  // namespace batchcast::inline v0_1::cuda

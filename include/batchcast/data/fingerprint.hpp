@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-namespace batchcast {
+namespace batchcast::inline v0_1 {
 
 /// 128 bits that stand for something larger: an index of files, a recipe.
 struct Fingerprint {
@@ -21,4 +21,4 @@ struct Fingerprint {
 
 [[nodiscard]] Fingerprint fingerprint_of(std::string_view bytes) noexcept;
 
-}  // namespace batchcast
+}  // namespace batchcast::inline v0_1

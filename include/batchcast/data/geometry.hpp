@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-namespace batchcast {
+namespace batchcast::inline v0_1 {
 
 struct ImageSize {
   std::int32_t width = 0;
@@ -66,4 +66,4 @@ struct Geometry {
   friend bool operator==(const Geometry&, const Geometry&) = default;
 };
 
-}  // namespace batchcast
+}  // namespace batchcast::inline v0_1

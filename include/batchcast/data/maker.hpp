@@ -11,7 +11,7 @@
 #include <span>
 #include <string>
 
-namespace batchcast {
+namespace batchcast::inline v0_1 {
 
 /// Where one field of consecutive samples goes.
 struct FieldSlots {
@@ -60,4 +60,4 @@ class SampleMaker {
   [[nodiscard]] virtual std::unique_ptr<SampleWorker> worker() const = 0;
 };
 
-}  // namespace batchcast
+}  // namespace batchcast::inline v0_1

@@ -12,7 +12,7 @@
 
 // In which order an epoch visits the dataset. Every lookup takes the same few steps whatever the
 // dataset's size, in both directions, so seeking in a billion-sample epoch costs nothing.
-namespace batchcast {
+namespace batchcast::inline v0_1 {
 
 enum class OrderMode : std::uint8_t {
   reshuffle,   ///< every epoch its own shuffle
@@ -162,4 +162,4 @@ class Order {
   OrderOptions options_;
 };
 
-}  // namespace batchcast
+}  // namespace batchcast::inline v0_1

@@ -9,7 +9,7 @@
 #include <cstdint>
 
 // A keyed permutation with random access in both directions and no list of indices anywhere.
-namespace batchcast {
+namespace batchcast::inline v0_1 {
 
 inline constexpr std::uint64_t samples_per_epoch_max = std::uint64_t{1} << 48;
 
@@ -133,4 +133,4 @@ class Permutation {
   std::uint32_t rounds_ = 0;
 };
 
-}  // namespace batchcast
+}  // namespace batchcast::inline v0_1

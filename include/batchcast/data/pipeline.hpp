@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-namespace batchcast {
+namespace batchcast::inline v0_1 {
 namespace detail {
 struct PipelineCore;
 }
@@ -82,4 +82,4 @@ class Pipeline final : public SampleMaker {
   std::unique_ptr<detail::PipelineCore> core_;
 };
 
-}  // namespace batchcast
+}  // namespace batchcast::inline v0_1

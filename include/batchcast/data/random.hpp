@@ -11,7 +11,7 @@
 // All randomness of a stream is counter-based: a draw is a pure function of (seed, epoch, sample
 // id, stage, number of the draw). Nothing here has state that threads or processes could share, and
 // only integers and exact float operations are used, so every machine draws the same.
-namespace batchcast {
+namespace batchcast::inline v0_1 {
 
 namespace detail {
 __extension__ typedef unsigned __int128 U128;
@@ -150,4 +150,4 @@ class Draws {
   std::size_t used_ = 4;
 };
 
-}  // namespace batchcast
+}  // namespace batchcast::inline v0_1

@@ -15,7 +15,7 @@
 #include <string_view>
 #include <vector>
 
-namespace batchcast {
+namespace batchcast::inline v0_1 {
 
 /// The parameters of one stage as a recipe gives them: asked for one by one, each with its default.
 /// Whatever is asked wrongly throws InvalidArgument with the recipe's file and line; what nobody
@@ -85,4 +85,4 @@ struct Recipe {
   [[nodiscard]] static std::string_view preset_toml(std::string_view name);
 };
 
-}  // namespace batchcast
+}  // namespace batchcast::inline v0_1

@@ -15,7 +15,7 @@
 #include <vector>
 
 // Where samples come from: a dataset that gives the parts of any sample by its index.
-namespace batchcast {
+namespace batchcast::inline v0_1 {
 
 enum class PartKind : std::uint8_t {
   tensor,  ///< values of one type and shape, the same for every sample, row-major
@@ -113,4 +113,4 @@ class Source {
 /// InvalidArgument for a spec that is wrong and BadDataset for a dataset that cannot be read.
 [[nodiscard]] std::unique_ptr<Source> open_source(std::string_view spec);
 
-}  // namespace batchcast
+}  // namespace batchcast::inline v0_1

@@ -19,7 +19,7 @@
 // What happens to a part of a sample on its way to a field. A stage has parameters and no other
 // state: the same input and the same draws give the same output, in any thread and any process.
 // Derive from GeometryStage, PixelStage or TensorStage for one of your own.
-namespace batchcast {
+namespace batchcast::inline v0_1 {
 
 /// Type and shape of a tensor, row-major.
 struct TensorSpec {
@@ -204,4 +204,4 @@ class NormalizeStage final : public Stage {
   Parameters parameters_;
 };
 
-}  // namespace batchcast
+}  // namespace batchcast::inline v0_1

@@ -20,7 +20,7 @@
 // that anybody who knows the recipe can check every byte of every batch. The bytes are the same on
 // every machine and at every SIMD level. All functions here are pure and may be called from any
 // thread.
-namespace batchcast {
+namespace batchcast::inline v0_1 {
 
 using SyntheticKey = SampleKey;
 
@@ -94,4 +94,4 @@ struct SyntheticRecipe {
   friend bool operator==(const SyntheticRecipe&, const SyntheticRecipe&) = default;
 };
 
-}  // namespace batchcast
+}  // namespace batchcast::inline v0_1

@@ -10,7 +10,7 @@
 #include <memory>
 #include <string>
 
-namespace batchcast {
+namespace batchcast::inline v0_1 {
 
 /// Makes the samples of a synthetic recipe.
 class SyntheticMaker final : public SampleMaker {
@@ -33,4 +33,4 @@ class SyntheticMaker final : public SampleMaker {
   Order order_;
 };
 
-}  // namespace batchcast
+}  // namespace batchcast::inline v0_1

@@ -12,7 +12,7 @@
 
 // Where a stream lives: <base>/<stream>/{lock,door,control,events}. Whoever holds the lock serves
 // it. A stream that trainers start has {start,serve.log} there too (start.hpp).
-namespace batchcast {
+namespace batchcast::inline v0_1 {
 
 /// Throws InvalidArgument unless `name` can name a stream: 1 to limits::stream_name_bytes_max
 /// printable ASCII characters, no slash, no leading dot.
@@ -50,4 +50,4 @@ struct StreamPlaces {
 /// InvalidArgument for a bad name.
 [[nodiscard]] StreamPlaces find_stream(std::string_view stream);
 
-}  // namespace batchcast
+}  // namespace batchcast::inline v0_1

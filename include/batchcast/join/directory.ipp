@@ -18,7 +18,7 @@
 #include <cerrno>
 #include <filesystem>
 
-namespace batchcast {
+namespace batchcast::inline v0_1 {
 namespace detail::directory {
 
 namespace fs = std::filesystem;
@@ -138,4 +138,4 @@ BATCHCAST_INLINE StreamPlaces find_stream(std::string_view stream) {
   return result;
 }
 
-}  // namespace batchcast
+}  // namespace batchcast::inline v0_1

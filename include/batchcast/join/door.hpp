@@ -15,7 +15,7 @@
 #include <vector>
 
 // The door: a SOCK_SEQPACKET socket at which consumers join and over which file descriptors travel.
-namespace batchcast {
+namespace batchcast::inline v0_1 {
 
 struct DoorMessage {
   std::string text;
@@ -116,4 +116,4 @@ struct PeerIdentity {
 /// Has that process ended? Zombies have.
 [[nodiscard]] bool is_dead(const FileDescriptor& pidfd) noexcept;
 
-}  // namespace batchcast
+}  // namespace batchcast::inline v0_1

@@ -22,7 +22,7 @@
 #include <climits>
 #include <cstring>
 
-namespace batchcast {
+namespace batchcast::inline v0_1 {
 namespace detail::door {
 
 inline constexpr std::size_t descriptors_limit = 253;  // SCM_MAX_FD
@@ -184,4 +184,4 @@ BATCHCAST_INLINE DoorVisit connect_door(const std::string& path, int timeout_ms)
   }
 }
 
-}  // namespace batchcast
+}  // namespace batchcast::inline v0_1

@@ -15,7 +15,7 @@
 // Encoding never fails: names and texts that are too long are cut. Decoding is total and strict: an
 // out-of-range number, an unknown choice or a text without an end is a BadMessage that says which.
 // It costs microseconds whatever the datagram holds.
-namespace batchcast {
+namespace batchcast::inline v0_1 {
 
 /// Consumer to producer, first. Carries the consumer's own pidfd as its only file descriptor (used
 /// where the kernel has no SO_PEERPIDFD).
@@ -148,4 +148,4 @@ using ProducerMessage = std::variant<Welcome, Refusal, Rejoined, Farewell, BadMe
 /// Refused; its text is the producer's.
 [[noreturn]] void throw_refused(const Refusal& refusal);
 
-}  // namespace batchcast
+}  // namespace batchcast::inline v0_1

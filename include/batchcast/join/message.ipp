@@ -17,7 +17,7 @@
 #include <limits>
 #include <optional>
 
-namespace batchcast {
+namespace batchcast::inline v0_1 {
 namespace detail::message {
 
 inline constexpr std::array<std::string_view, 12> refusal_names = {
@@ -314,4 +314,4 @@ BATCHCAST_INLINE ProducerMessage decode_from_producer(std::string_view datagram)
   }
 }
 
-}  // namespace batchcast
+}  // namespace batchcast::inline v0_1

@@ -15,7 +15,7 @@
 #include <array>
 
 // What is said at the door, into records; message.cpp reads them.
-namespace batchcast {
+namespace batchcast::inline v0_1 {
 namespace detail::message_encode {
 
 template <class Record>
@@ -145,4 +145,4 @@ BATCHCAST_INLINE std::string encode(const Farewell& farewell) {
   return detail::message_encode::to_datagram(record);
 }
 
-}  // namespace batchcast
+}  // namespace batchcast::inline v0_1

@@ -17,7 +17,7 @@
 #include <cerrno>
 #include <charconv>
 
-namespace batchcast {
+namespace batchcast::inline v0_1 {
 namespace detail::peer {
 
 // asm-generic's number, from Linux 6.5 on; missing from Debian 12's headers.
@@ -91,4 +91,4 @@ BATCHCAST_INLINE bool is_dead(const FileDescriptor& pidfd) noexcept {
   return ::poll(&entry, 1, 0) > 0 && (entry.revents & POLLIN) != 0;
 }
 
-}  // namespace batchcast
+}  // namespace batchcast::inline v0_1

@@ -16,7 +16,7 @@
 // A field may be appended to a record without a new layout version: a reader ignores what a longer
 // record has besides, and takes as zero what a shorter one lacks, down to `bytes_min` of its type.
 // Everything else is a new version. The head stays as it is in every version.
-namespace batchcast {
+namespace batchcast::inline v0_1 {
 
 inline constexpr std::array<char, 8> record_magic = {'b', 'c', 'r', 'e', 'c', 'o', 'r', 'd'};
 
@@ -180,4 +180,4 @@ static_assert(sizeof(FarewellRecord) == FarewellRecord::bytes_min &&
 static_assert(sizeof(HelloRecord) <= limits::consumer_record_bytes_max &&
               sizeof(WelcomeRecord) <= limits::producer_record_bytes_max);
 
-}  // namespace batchcast
+}  // namespace batchcast::inline v0_1

@@ -7,7 +7,7 @@
 #include <batchcast/core/error.hpp>
 #include <batchcast/core/inline.hpp>
 
-namespace batchcast {
+namespace batchcast::inline v0_1 {
 
 BATCHCAST_INLINE void throw_refused(const Refusal& refusal) {
   switch (refusal.kind) {
@@ -32,4 +32,4 @@ BATCHCAST_INLINE void throw_refused(const Refusal& refusal) {
   throw Refused(refusal.text);
 }
 
-}  // namespace batchcast
+}  // namespace batchcast::inline v0_1

@@ -9,7 +9,7 @@
 #include <string>
 
 // Whether a directory can be trusted with a stream: whoever can write it can pose as the producer.
-namespace batchcast {
+namespace batchcast::inline v0_1 {
 
 struct Trust {
   std::span<const std::uint32_t> owners = {};  ///< besides this user and root
@@ -23,4 +23,4 @@ struct Trust {
 /// The value of an environment variable; empty if it is not set.
 [[nodiscard]] std::string environment(const char* name);
 
-}  // namespace batchcast
+}  // namespace batchcast::inline v0_1

@@ -13,7 +13,7 @@
 #include <cstdio>
 #include <cstdlib>
 
-namespace batchcast {
+namespace batchcast::inline v0_1 {
 namespace detail::trust {
 
 inline std::string octal(unsigned mode) {
@@ -54,4 +54,4 @@ BATCHCAST_INLINE std::string distrust(const std::string& path, const struct stat
   return {};
 }
 
-}  // namespace batchcast
+}  // namespace batchcast::inline v0_1

@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <string>
 
-namespace batchcast {
+namespace batchcast::inline v0_1 {
 
 /// Which file a path leads to.
 struct FileIdentity {
@@ -32,4 +32,4 @@ struct BoundSocket {
 /// more than `mode` says. Throws InvalidArgument, SystemError.
 [[nodiscard]] BoundSocket listen_at(const std::string& path, int type, unsigned mode);
 
-}  // namespace batchcast
+}  // namespace batchcast::inline v0_1

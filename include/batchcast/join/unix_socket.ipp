@@ -15,7 +15,7 @@
 #include <cerrno>
 #include <cstring>
 
-namespace batchcast {
+namespace batchcast::inline v0_1 {
 
 BATCHCAST_INLINE FileIdentity identity_at(const std::string& path) noexcept {
   struct stat status {};
@@ -61,4 +61,4 @@ BATCHCAST_INLINE BoundSocket listen_at(const std::string& path, int type, unsign
   return {std::move(socket), identity};
 }
 
-}  // namespace batchcast
+}  // namespace batchcast::inline v0_1

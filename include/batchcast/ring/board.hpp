@@ -11,7 +11,7 @@
 #include <span>
 #include <string_view>
 
-namespace batchcast {
+namespace batchcast::inline v0_1 {
 
 /// Finds things in the bytes of a board. Non-owning, no behaviour; safe on a read-only mapping once
 /// `check_board` has accepted it.
@@ -99,4 +99,4 @@ void format_board(std::span<std::byte> memory, const BoardSpec& spec);
 /// version whose every offset stays inside them, and whose fields are what a stream can have.
 void check_board(std::span<const std::byte> memory);
 
-}  // namespace batchcast
+}  // namespace batchcast::inline v0_1

@@ -11,7 +11,7 @@
 #include <string>
 
 // What a consumer reads of a board before it trusts it.
-namespace batchcast {
+namespace batchcast::inline v0_1 {
 namespace detail::board_check {
 
 [[noreturn]] inline void refuse(const std::string& what) {
@@ -100,4 +100,4 @@ BATCHCAST_INLINE void check_board(std::span<const std::byte> memory) {
   }
 }
 
-}  // namespace batchcast
+}  // namespace batchcast::inline v0_1

@@ -8,7 +8,7 @@
 #include <vector>
 
 // How many samples fit into how much memory, and where each lies.
-namespace batchcast {
+namespace batchcast::inline v0_1 {
 
 struct FieldPlan {
   std::uint64_t capacity = 0;      ///< samples in the circular array; a whole number of granules
@@ -46,4 +46,4 @@ struct RingPlan {
 [[nodiscard]] std::uint64_t memory_for(const Schema& schema, std::uint64_t samples,
                                        std::uint64_t granularity);
 
-}  // namespace batchcast
+}  // namespace batchcast::inline v0_1

@@ -13,7 +13,7 @@
 #include <bit>
 #include <string>
 
-namespace batchcast {
+namespace batchcast::inline v0_1 {
 namespace detail::capacity {
 
 inline constexpr std::uint64_t too_much = limits::position_max;
@@ -173,4 +173,4 @@ BATCHCAST_INLINE std::uint64_t memory_for(const Schema& schema, std::uint64_t sa
       std::max(detail::capacity::smallest_bytes(fields, samples, granularity), unless_padded));
 }
 
-}  // namespace batchcast
+}  // namespace batchcast::inline v0_1

@@ -10,7 +10,7 @@
 // All memory orders of the ring, and the arithmetic of its window. Nothing else in the project
 // names a std::memory_order for shared bytes. docs/protocol.md explains each pair; tests/model
 // checks them.
-namespace batchcast {
+namespace batchcast::inline v0_1 {
 
 /// a + b, at most limits::position_max: a hostile or saturated position cannot wrap the gate.
 [[nodiscard]] constexpr std::uint64_t saturating_add(std::uint64_t a, std::uint64_t b) noexcept {
@@ -214,4 +214,4 @@ inline void set_release(Shared64& word, std::uint64_t value) noexcept {
 }
 
 }  // namespace order
-}  // namespace batchcast
+}  // namespace batchcast::inline v0_1

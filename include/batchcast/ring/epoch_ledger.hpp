@@ -9,7 +9,7 @@
 #include <deque>
 #include <optional>
 
-namespace batchcast {
+namespace batchcast::inline v0_1 {
 
 /// The producer's book of epochs: which positions belong to which, what was published of each, and
 /// the announcements on the board. Epochs have one known length, or end when `end_current` says so.
@@ -77,4 +77,4 @@ class EpochLedger {
   bool open_whole_ = true;
 };
 
-}  // namespace batchcast
+}  // namespace batchcast::inline v0_1

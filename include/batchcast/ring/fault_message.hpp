@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <string_view>
 
-namespace batchcast {
+namespace batchcast::inline v0_1 {
 
 class PrivateChunks;
 
@@ -39,4 +39,4 @@ class FaultRange {
   int slot_;
 };
 
-}  // namespace batchcast
+}  // namespace batchcast::inline v0_1

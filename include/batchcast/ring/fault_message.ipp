@@ -21,7 +21,7 @@
 #include <mutex>
 #include <utility>
 
-namespace batchcast {
+namespace batchcast::inline v0_1 {
 namespace detail {
 
 struct FaultSlot {
@@ -234,4 +234,4 @@ BATCHCAST_INLINE void FaultRange::come_first() noexcept {
   detail::fault_message::install();
 }
 
-}  // namespace batchcast
+}  // namespace batchcast::inline v0_1

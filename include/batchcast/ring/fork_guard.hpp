@@ -2,7 +2,7 @@
 // Copyright 2026 the batchcast authors
 #pragma once
 
-namespace batchcast {
+namespace batchcast::inline v0_1 {
 
 /// Knows whether this process is the one that made it, or was forked from it: by a page that the
 /// kernel wipes in children, which costs one load to ask, or by the process id where the kernel
@@ -25,4 +25,4 @@ class ForkGuard {
   const int pid_;
 };
 
-}  // namespace batchcast
+}  // namespace batchcast::inline v0_1

@@ -12,7 +12,7 @@
 
 #include <cerrno>
 
-namespace batchcast {
+namespace batchcast::inline v0_1 {
 namespace detail::fork_guard {
 
 inline std::size_t guard_bytes() noexcept {
@@ -40,4 +40,4 @@ BATCHCAST_INLINE ForkGuard::~ForkGuard() {
 
 BATCHCAST_INLINE bool ForkGuard::has_another_pid() const noexcept { return ::getpid() != pid_; }
 
-}  // namespace batchcast
+}  // namespace batchcast::inline v0_1

@@ -7,7 +7,7 @@
 
 // Sleeping on a word of shared memory. Not process-private, and fine on read-only mappings, which
 // std::atomic::wait is neither of.
-namespace batchcast {
+namespace batchcast::inline v0_1 {
 
 enum class Woken {
   by_peer,        ///< or by a signal: look again
@@ -28,4 +28,4 @@ Woken futex_wait_either(const std::atomic<std::uint32_t>& word_a, std::uint32_t 
 /// Wakes everybody who sleeps on `word`.
 void futex_wake(const std::atomic<std::uint32_t>& word) noexcept;
 
-}  // namespace batchcast
+}  // namespace batchcast::inline v0_1

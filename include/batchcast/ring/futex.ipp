@@ -15,7 +15,7 @@
 #include <cerrno>
 #include <climits>
 
-namespace batchcast {
+namespace batchcast::inline v0_1 {
 namespace detail::futex {
 
 inline constexpr long futex_waitv_number =
@@ -83,4 +83,4 @@ BATCHCAST_INLINE void futex_wake(const std::atomic<std::uint32_t>& word) noexcep
   ::syscall(SYS_futex, &word, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
 }
 
-}  // namespace batchcast
+}  // namespace batchcast::inline v0_1

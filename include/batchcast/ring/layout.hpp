@@ -16,7 +16,7 @@
 // The board is written by the producer only and mapped read-only by consumers; each desk is written
 // by its one consumer (the producer writes it before the consumer sees it, and while it is paused)
 // and treated as hostile by the producer. A change here is a new layout_version.
-namespace batchcast {
+namespace batchcast::inline v0_1 {
 
 inline constexpr std::array<char, 8> board_magic = {'b', 'c', 'b', 'o', 'a', 'r', 'd', '2'};
 inline constexpr std::array<char, 8> desk_magic = {'b', 'c', 'd', 'e', 's', 'k', '0', '2'};
@@ -174,4 +174,4 @@ inline constexpr std::size_t desk_bytes_min = sizeof(Desk);
 static_assert(sizeof(BoardHead) <= progress_offset && progress_offset % cache_line_bytes == 0);
 static_assert(fields_offset % cache_line_bytes == 0);
 
-}  // namespace batchcast
+}  // namespace batchcast::inline v0_1

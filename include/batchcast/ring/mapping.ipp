@@ -13,7 +13,7 @@
 
 #include <utility>
 
-namespace batchcast {
+namespace batchcast::inline v0_1 {
 namespace detail::mapping {
 
 namespace ip = boost::interprocess;
@@ -114,4 +114,4 @@ BATCHCAST_INLINE std::uint64_t DoubleMapping::bytes() const noexcept {
   return regions_->first.get_size();
 }
 
-}  // namespace batchcast
+}  // namespace batchcast::inline v0_1

@@ -14,7 +14,7 @@
 #include <vector>
 
 // Memory without a name: memfd segments, sealed before anybody else sees them, and their mappings.
-namespace batchcast {
+namespace batchcast::inline v0_1 {
 
 [[nodiscard]] std::uint64_t page_bytes() noexcept;
 [[nodiscard]] std::uint64_t huge_page_bytes() noexcept;
@@ -148,4 +148,4 @@ void check_memory_exists(std::uint64_t bytes, const std::string& root = "");
 /// run, if the hard limit is lower.
 void raise_open_files_limit(std::uint64_t count);
 
-}  // namespace batchcast
+}  // namespace batchcast::inline v0_1

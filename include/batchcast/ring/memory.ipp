@@ -16,7 +16,7 @@
 #include <cerrno>
 #include <fstream>
 
-namespace batchcast {
+namespace batchcast::inline v0_1 {
 namespace detail::memory {
 
 // Of Linux 5.1; older headers lack it.
@@ -89,4 +89,4 @@ BATCHCAST_INLINE void Segment::seal(Seals seals) {
   }
 }
 
-}  // namespace batchcast
+}  // namespace batchcast::inline v0_1

@@ -19,7 +19,7 @@
 #include <system_error>
 #include <thread>
 
-namespace batchcast {
+namespace batchcast::inline v0_1 {
 namespace detail::populator {
 
 // Populating holds the process's memory map; in small bites, nobody's malloc waits for it.
@@ -132,4 +132,4 @@ BATCHCAST_INLINE void Populator::abandon() noexcept {
   if (state_->thread.joinable()) state_->thread.detach();
 }
 
-}  // namespace batchcast
+}  // namespace batchcast::inline v0_1

@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace batchcast {
+namespace batchcast::inline v0_1 {
 
 class Segment;
 
@@ -47,4 +47,4 @@ class PrivateChunks {
       states_;  ///< one a chunk, in pages that are taken as they are used; null: none
 };
 
-}  // namespace batchcast
+}  // namespace batchcast::inline v0_1

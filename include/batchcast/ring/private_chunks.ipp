@@ -16,7 +16,7 @@
 #include <algorithm>
 #include <cstring>
 
-namespace batchcast {
+namespace batchcast::inline v0_1 {
 namespace detail::private_chunks {
 
 inline constexpr std::uint64_t chunk_bytes = std::uint64_t{2} << 20;
@@ -160,4 +160,4 @@ BATCHCAST_INLINE PrivateChunks::~PrivateChunks() {
     ::munmap(states_, detail::private_chunks::chunks_of(bytes_) * sizeof(*states_));
 }
 
-}  // namespace batchcast
+}  // namespace batchcast::inline v0_1

@@ -16,7 +16,7 @@
 #include <string>
 #include <vector>
 
-namespace batchcast {
+namespace batchcast::inline v0_1 {
 
 /// A run of positions that a consumer may look at. Never crosses an epoch.
 struct Run {
@@ -168,4 +168,4 @@ class RingReader {
   std::uint64_t looked_alive_ns_ = 0;
 };
 
-}  // namespace batchcast
+}  // namespace batchcast::inline v0_1

@@ -14,7 +14,7 @@
 #include <utility>
 
 // The cursor and its epochs. Leases and sleep are in reader_leases.cpp and reader_sleep.cpp.
-namespace batchcast {
+namespace batchcast::inline v0_1 {
 namespace detail::reader {
 
 inline constexpr std::uint64_t never_ns = ~std::uint64_t{0};
@@ -343,4 +343,4 @@ BATCHCAST_INLINE void RingReader::throw_over(StreamState state) const {
                      "with the cursor of this position to go on.");
 }
 
-}  // namespace batchcast
+}  // namespace batchcast::inline v0_1

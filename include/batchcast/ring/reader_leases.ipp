@@ -12,7 +12,7 @@
 
 #include <algorithm>
 
-namespace batchcast {
+namespace batchcast::inline v0_1 {
 
 BATCHCAST_INLINE std::span<const std::uint64_t> RingReader::ids(std::uint64_t position,
                                                                 std::uint64_t size) const noexcept {
@@ -138,4 +138,4 @@ BATCHCAST_INLINE ReaderStatus RingReader::status() const noexcept {
   return status;
 }
 
-}  // namespace batchcast
+}  // namespace batchcast::inline v0_1

@@ -10,7 +10,7 @@
 
 #include <algorithm>
 
-namespace batchcast {
+namespace batchcast::inline v0_1 {
 namespace detail::reader_sleep {
 
 // A consumer that polls with a time-out of zero never sleeps, so it has to look for itself.
@@ -74,4 +74,4 @@ BATCHCAST_INLINE void RingReader::look_whether_alive(std::uint64_t now) noexcept
   if (!producer_dead_) producer_dead_ = host_.producer_is_dead();
 }
 
-}  // namespace batchcast
+}  // namespace batchcast::inline v0_1

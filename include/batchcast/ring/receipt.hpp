@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <span>
 
-namespace batchcast {
+namespace batchcast::inline v0_1 {
 
 /// How many samples, and a hash of their ids that does not depend on their order. Producer and
 /// consumer each add one up over an epoch; two that differ prove a loss or a repeat.
@@ -37,4 +37,4 @@ struct Receipt {
   }
 };
 
-}  // namespace batchcast
+}  // namespace batchcast::inline v0_1

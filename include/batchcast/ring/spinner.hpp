@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <cstdint>
 
-namespace batchcast {
+namespace batchcast::inline v0_1 {
 
 /// Looking for a while before sleeping: a wake-up costs both sides more than the look, if what is
 /// waited for is about to come. How long is learnt: a look that found nothing halves the next one,
@@ -55,4 +55,4 @@ class Spinner {
   std::uint64_t budget_ns_;
 };
 
-}  // namespace batchcast
+}  // namespace batchcast::inline v0_1

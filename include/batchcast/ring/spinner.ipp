@@ -8,8 +8,8 @@
 
 #include <sched.h>
 
-namespace batchcast {
+namespace batchcast::inline v0_1 {
 
 BATCHCAST_INLINE void Spinner::yield() noexcept { ::sched_yield(); }
 
-}  // namespace batchcast
+}  // namespace batchcast::inline v0_1

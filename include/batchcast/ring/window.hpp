@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace batchcast {
+namespace batchcast::inline v0_1 {
 
 /// One field's circular array as this process sees it: mapped twice, back to back, so that the
 /// samples from any position on, up to the ring's capacity, are contiguous.
@@ -24,4 +24,4 @@ struct FieldWindow {
 void copy_from_ring(std::byte* to, const FieldWindow& window, std::uint64_t position,
                     std::uint64_t samples) noexcept;
 
-}  // namespace batchcast
+}  // namespace batchcast::inline v0_1

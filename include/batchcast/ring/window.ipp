@@ -8,7 +8,7 @@
 
 #include <cstring>
 
-namespace batchcast {
+namespace batchcast::inline v0_1 {
 namespace detail::window {
 
 #if defined(__SANITIZE_THREAD__)
@@ -41,4 +41,4 @@ BATCHCAST_INLINE void copy_from_ring(std::byte* to, const FieldWindow& window,
   }
 }
 
-}  // namespace batchcast
+}  // namespace batchcast::inline v0_1

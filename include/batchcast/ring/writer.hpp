@@ -19,7 +19,7 @@
 #include <variant>
 #include <vector>
 
-namespace batchcast {
+namespace batchcast::inline v0_1 {
 
 /// A run of positions handed out to be filled, within one epoch.
 struct Ticket {
@@ -337,4 +337,4 @@ class RingWriter {
   static constexpr std::size_t none = ~std::size_t{0};
 };
 
-}  // namespace batchcast
+}  // namespace batchcast::inline v0_1
