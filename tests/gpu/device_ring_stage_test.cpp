@@ -106,6 +106,7 @@ TEST_CASE("a stage makes fields on the GPU once for all trainers, and others are
   DeviceTrainer trainer(*ring, joining(Join::rewind));
   CHECK(trainer.board().recipe_json() == R"({"twice":{"a":1}})");
   CHECK(trainer.board().head().pure == 0);
+  CHECK(detail::is_none(trainer.board().head().identity));
   REQUIRE(trainer.schema().size() == 2);
   CHECK(trainer.schema()[1].name == "twice");
   const Producing producing(host, [&] {

@@ -47,6 +47,7 @@ struct Read {
   std::uint64_t samples = 0;
   std::string fault;
   std::string recipe_json;
+  std::string identity;
   bool pure = false;
   Schema schema;
 };
@@ -56,6 +57,7 @@ Read read_all(const ConsumerOptions& options, const Pipeline& pipeline) {
   try {
     Consumer consumer(options);
     read.recipe_json = consumer.recipe_json();
+    read.identity = consumer.identity();
     read.pure = consumer.pure();
     read.schema = consumer.schema();
     do {
@@ -123,11 +125,13 @@ TEST_CASE("Finish: trainers on a GPU get the whole recipe, those in host memory 
   CHECK(on_gpu.samples == epochs * samples);
   CHECK(on_gpu.schema[1] == FieldSpec{"image", DType::f16, {3, 64, 64}});
   CHECK(on_gpu.recipe_json == whole.recipe_json());
+  CHECK(on_gpu.identity == whole.identity().to_hex());
   CHECK(on_gpu.pure);
   CHECK(on_host.fault == "");
   CHECK(on_host.samples == epochs * samples);
   CHECK(on_host.schema[1] == FieldSpec{"image", DType::u8, {64, 64, 3}});
   CHECK(on_host.recipe_json == host.recipe_json());
+  CHECK(on_host.identity == host.identity().to_hex());
 }
 
 }  // namespace batchcast::test

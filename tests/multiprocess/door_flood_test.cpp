@@ -178,7 +178,8 @@ TEST_CASE("hostile peers at the door delay neither those who join nor the sight 
     }
     print("joining takes", what, all_joins_ms);
     print("a death is seen after", what, deaths_ms);
-    CHECK(percentile(all_joins_ms, 0.99) < 1'000);
-    CHECK(percentile(deaths_ms, 0.99) < 1'000);
+    const double most_ms = slow_build() ? 10'000 : 1'000;  // the machine may be busy otherwise
+    CHECK(percentile(all_joins_ms, 0.99) < most_ms);
+    CHECK(percentile(deaths_ms, 0.99) < most_ms);
   }
 }
