@@ -91,7 +91,7 @@ BATCHCAST_INLINE std::uint64_t Attachment::cursor() const noexcept {
 BATCHCAST_INLINE bool Attachment::fill(BatchRecord& record, const Run& run) {
   record.leased = options_.pace == Pace::lockstep;
   record.in_place = keeps_writes_;
-  if (record.in_place) ++in_place_;  // before the look: who finds nobody in place has set it before
+  if (record.in_place) ++in_place_;  // before the look: see leave_place
   const bool written = has_written();
   if (written) leave_place(record);
   if (written && !first_write_noted_) note_first_write(run.position);
@@ -123,8 +123,11 @@ BATCHCAST_INLINE bool Attachment::has_written() noexcept {
 }
 
 BATCHCAST_INLINE void Attachment::leave_place(BatchRecord& record) noexcept {
-  if (!std::exchange(record.in_place, false) || --in_place_ != 0) return;
-  if (written_.load() == 0 || given_back_.exchange(true)) return;
+  if (!std::exchange(record.in_place, false)) return;
+  // Looked at first: a batch that is counted only after this one has left then finds it set, and is
+  // not shown in place.
+  const bool written = written_.load() != 0;
+  if (--in_place_ != 0 || !written || given_back_.exchange(true)) return;
   for (const auto& chunks : private_chunks_) chunks->give_back();
 }
 

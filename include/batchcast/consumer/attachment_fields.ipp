@@ -130,8 +130,9 @@ BATCHCAST_INLINE bool Attachment::wants_private_writes() const noexcept {
 /// Without, writes end the process with a message.
 BATCHCAST_INLINE void Attachment::map_for_copies(const Segment& segment, FieldWindow& window) {
   try {
-    if (tried_page_bytes_ != segment.granularity())
+    if (tried_page_bytes_ != segment.granularity()) {
       keeps_writes_ = PrivateChunks::possible(segment);
+    }
     if (!keeps_writes_) return;
     tried_page_bytes_ = segment.granularity();
     mappings_for_copies_.emplace_back(segment, MapMode::read_only);
