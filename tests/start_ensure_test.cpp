@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the batchcast authors
 
+#include <batchcast/consumer/start_answer.hpp>
 #include "control/control_support.hpp"
 #include "start/ensure.hpp"
 #include "start/recipe_check.hpp"
-#include <batchcast/consumer/start_answer.hpp>
 
 #include <batchcast/batchcast.hpp>
 #include <batchcast/data/synthetic.hpp>

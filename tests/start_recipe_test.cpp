@@ -3,7 +3,7 @@
 
 #include "control/control_support.hpp"
 #include "start/recipe_check.hpp"
-#include "start_difference.hpp"
+#include "start/recipe_difference.hpp"
 
 #include <batchcast/batchcast.hpp>
 #include <batchcast/data/synthetic.hpp>

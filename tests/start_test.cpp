@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the batchcast authors
 
+#include <batchcast/consumer/start_command.hpp>
 #include "control/control_support.hpp"
 #include "start/lock.hpp"
 #include "start/log.hpp"
-#include <batchcast/consumer/start_command.hpp>
 
 #include <batchcast/batchcast.hpp>
 

@@ -5,7 +5,7 @@
 #include "cli/command.hpp"
 #include "cli/console.hpp"
 #include "start/look.hpp"
-#include "start_difference.hpp"
+#include "start/recipe_difference.hpp"
 
 #include <batchcast/core/error.hpp>
 #include <batchcast/data/recipe.hpp>

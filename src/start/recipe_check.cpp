@@ -9,7 +9,7 @@
 
 #include <batchcast/consumer/start_command.hpp>
 #include "data/reason.hpp"
-#include "start_difference.hpp"
+#include "start/recipe_difference.hpp"
 
 #include <algorithm>
 #include <charconv>

@@ -2,9 +2,9 @@
 // Copyright 2026 the batchcast authors
 #include <batchcast/cuda/device_memory.hpp>
 
+#include <batchcast/cuda/stream.hpp>
 #include "../catch.hpp"
 #include "cuda/device_allocation.hpp"
-#include <batchcast/cuda/stream.hpp>
 #include "fake.hpp"
 
 #include <batchcast/core/error.hpp>

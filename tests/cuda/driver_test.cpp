@@ -2,11 +2,11 @@
 // Copyright 2026 the batchcast authors
 #include <batchcast/cuda/driver.hpp>
 
-#include "../catch.hpp"
-#include "cuda/device_allocation.hpp"
 #include <batchcast/cuda/device_memory.hpp>
 #include <batchcast/cuda/host_pin.hpp>
 #include <batchcast/cuda/stream.hpp>
+#include "../catch.hpp"
+#include "cuda/device_allocation.hpp"
 #include "fake.hpp"
 
 #include <batchcast/core/error.hpp>

@@ -2,9 +2,9 @@
 // Copyright 2026 the batchcast authors
 #include <batchcast/cuda/stream.hpp>
 
-#include "../catch.hpp"
 #include <batchcast/cuda/device_memory.hpp>
 #include <batchcast/cuda/host_pin.hpp>
+#include "../catch.hpp"
 #include "fake.hpp"
 
 #include <batchcast/core/error.hpp>

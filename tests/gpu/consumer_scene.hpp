@@ -3,9 +3,9 @@
 #pragma once
 
 #include <batchcast/consumer/host_copy.hpp>
-#include "../cuda/fake.hpp"
 #include <batchcast/cuda/device_memory.hpp>
 #include <batchcast/cuda/stream.hpp>
+#include "../cuda/fake.hpp"
 
 #include <batchcast/batchcast.hpp>
 

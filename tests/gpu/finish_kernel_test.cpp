@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the batchcast authors
-#include "catch.hpp"
 #include <batchcast/cuda/device.hpp>
 #include <batchcast/cuda/device_memory.hpp>
 #include <batchcast/cuda/stream.hpp>
+#include "catch.hpp"
 #include "finish_support.hpp"
 
 #include <batchcast/core/error.hpp>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the batchcast authors
-#include "../multiprocess/process.hpp"
-#include "cuda/device_allocation.hpp"
 #include <batchcast/cuda/device_memory.hpp>
 #include <batchcast/cuda/stream.hpp>
+#include "../multiprocess/process.hpp"
+#include "cuda/device_allocation.hpp"
 #include "handed_over.hpp"
 
 #include <cstdint>

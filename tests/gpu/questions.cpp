@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the batchcast authors
-#include "../catch.hpp"
-#include "../multiprocess/process.hpp"
 #include <batchcast/cuda/device_memory.hpp>
 #include <batchcast/cuda/host_pin.hpp>
 #include <batchcast/cuda/stream.hpp>
+#include "../catch.hpp"
+#include "../multiprocess/process.hpp"
 
 #include <batchcast/core/clock.hpp>
 #include <batchcast/core/error.hpp>

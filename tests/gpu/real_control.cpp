@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the batchcast authors
-#include "../fake_cuda/control.hpp"
 #include <batchcast/cuda/driver.hpp>
+#include "../fake_cuda/control.hpp"
 
 #include <dlfcn.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the batchcast authors
-#include "start_difference.hpp"
+#include "start/recipe_difference.hpp"
 
 #include <algorithm>
 #include <set>
