@@ -4,8 +4,8 @@
 // How fast samples get to a GPU, in one JSON line: through a mirror, by plain copies of the same
 // pieces out of pinned memory, and through a mirror that finishes u8 pixels there. See README.md in
 // this folder.
-#include "cli/child_process.hpp"
 #include <batchcast/cuda/host_pin.hpp>
+#include "cli/child_process.hpp"
 #include "gpu_support.hpp"
 
 #include <batchcast/batchcast.hpp>
