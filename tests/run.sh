@@ -7,6 +7,13 @@
 # and units and processes under ThreadSanitizer. Stops at the first stage that fails. The last line
 # counts all tests that ran. With --everything also against an old libtorch, which is large to load.
 set -u
+case ${1-} in
+  "" | --everything) ;;
+  *)
+    echo "usage: sh tests/run.sh [--everything]" >&2
+    exit 2
+    ;;
+esac
 cd "$(dirname "$0")/.." || exit 1
 
 started=$(date +%s)

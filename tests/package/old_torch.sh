@@ -9,6 +9,10 @@ set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)
+if [ "$(uname -m)" != x86_64 ]; then
+  echo "old_torch.sh: what it installs is for x86_64 only" >&2
+  exit 0
+fi
 build=$(cd "$1" && pwd)
 venv=$root/build/torch/old
 version=2.4.1
@@ -32,9 +36,10 @@ mkdir -m 700 "$streams"
 export BATCHCAST_DIR="$streams"
 "$build/batchcast" serve synthetic:8x8 --samples 100 --stream old-torch --memory 1MiB \
   >"$work/serve.log" 2>&1 &
+serve=$!
 finish() {
-  "$build/batchcast" stop old-torch >/dev/null 2>&1 || true
-  wait
+  kill "$serve" 2>/dev/null || true
+  wait "$serve" || true
   rm -rf "$work"
 }
 trap finish EXIT
@@ -46,5 +51,6 @@ cmake --build "$work/build"
 # What libtorch itself needs of CUDA lies beside it.
 LD_LIBRARY_PATH=$nvidia/cuda_runtime/lib:$nvidia/cuda_cupti/lib
 export LD_LIBRARY_PATH
-"$work/build/trainer" old-torch | tee "$work/said"
+"$work/build/trainer" old-torch >"$work/said"
+cat "$work/said"
 grep -q "libtorch $version" "$work/said"

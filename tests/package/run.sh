@@ -34,11 +34,15 @@ mkdir -m 700 "$work/served"
 serve_for_trainers() {
   BATCHCAST_DIR=$work/served "$prefix/bin/batchcast" serve synthetic:8x8 --dtype u8 --samples 100 \
     --stream package-trainer --memory 1MiB >"$work/serve.log" 2>&1 &
+  serve=$!
 }
 train() { BATCHCAST_DIR=$work/served timeout 60 "$@"; }
-end_serving() { train "$prefix/bin/batchcast" stop package-trainer >/dev/null && wait; }
+end_serving() {
+  kill "$serve" 2>/dev/null || true
+  wait "$serve" || true
+}
 serve_for_trainers
-trap 'end_serving || true' EXIT
+trap end_serving EXIT
 strict="-Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror"
 for compiler in g++ clang++-14; do
   for standard in c++20 c++2b; do
