@@ -106,6 +106,19 @@ TEST_CASE("an identity is found as text, and only where it is one") {
   }
 }
 
+TEST_CASE("a member is the object's own, not one of what is in it") {
+  CHECK(detail::identity_in(R"({"base":{"identity":")" + a + R"("},"augment":2})").empty());
+  CHECK(detail::identity_in(R"({"base":[{"x":"}\"]"}],"text":"\"identity\":","identity":")" + b +
+                            "\"}") == b);
+  const auto accepted = [](const std::string& saved, const std::string& served) {
+    return refusal(with_identity("", saved), with_identity("", served)).empty();
+  };
+  CHECK(accepted(R"({"a":1,"epochs":3})", R"({"a":1})"));
+  CHECK(accepted(R"({"epochs":3,"a":1})", R"({"epochs":12,"a":1})"));
+  CHECK(accepted(R"({"epochs":3})", R"({})"));
+  CHECK_FALSE(accepted(R"({"a":{"epochs":3}})", R"({"a":{"epochs":4}})"));
+}
+
 TEST_CASE("the identity that a producer was given stands on the board") {
   CHECK(identity_of({.stream = "s", .recipe_json = "{}", .pure = true, .identity = a}) == a);
   CHECK(identity_of({.stream = "s", .recipe_json = R"({"identity":")" + b + "\"}", .pure = true}) ==

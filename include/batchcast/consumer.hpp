@@ -132,7 +132,8 @@ class Consumer {
   /// them belong to; nothing while there are none. Whether it observes or takes part, its place
   /// stays what it is.
   [[nodiscard]] std::optional<Batch> newest(std::uint64_t samples_max);
-  /// Lets go of what is left of the current epoch.
+  /// Lets go of what is left of the current epoch, also of a run that could not be copied for want
+  /// of memory, and of a `let_go` loop that has not begun within a time-out.
   void leave_epoch() noexcept;
 
   /// The CUDA stream (CUstream, cudaStream_t) on which batches are used from the next one on; the

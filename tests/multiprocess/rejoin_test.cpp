@@ -97,6 +97,35 @@ TEST_CASE("a loop that begins while the producer stands times out, and goes on w
   for (int i = 0; i < 5; ++i) scene.loop();
 }
 
+TEST_CASE("a loop that is given up before it has begun holds up nobody", "[rejoin][short]") {
+  LetGo scene;
+  ConsumerOptions options = stream_options();
+  options.batch_size = 16;
+  Consumer other(std::move(options));
+  scene.halt_producer();
+  for (int i = 0; i < 3; ++i) {
+    CHECK(scene.timed_out_ms(20) >= 19);
+    scene.consumer->leave_epoch();
+  }
+  scene.producer.signal(SIGCONT);
+  const std::uint64_t enough = 20 * other.capacity();
+  for (std::uint64_t taken = 0; taken < enough;) {
+    const NextBatch next = other.try_next(10'000);
+    REQUIRE(next.outcome != Outcome::timed_out);
+    if (next.outcome == Outcome::batch) taken += next.batch.size();
+  }
+  std::thread meanwhile([&] {
+    for (int epochs = 0; epochs < 50;) {
+      const NextBatch next = other.try_next(10'000);
+      if (next.outcome == Outcome::timed_out) return;
+      if (next.outcome == Outcome::end_of_epoch) ++epochs;
+    }
+    other.leave_epoch();
+  });
+  for (int i = 0; i < 3; ++i) scene.loop();
+  meanwhile.join();
+}
+
 TEST_CASE("a producer that dies while a loop begins is gone, not waited for", "[rejoin][short]") {
   LetGo scene;
   scene.halt_producer();

@@ -151,6 +151,7 @@ class Attachment final : public ReaderHost, public std::enable_shared_from_this<
   enum class Rejoining { joined, over, timed_out };
   /// Takes its time off the time-out. One that timed out goes on with the next call.
   [[nodiscard]] Rejoining rejoin(int& timeout_ms);
+  void take_back_rejoin() noexcept;
   [[nodiscard]] bool ask_to_rejoin(int timeout_ms);
   [[nodiscard]] DoorRead hear_producer(DoorMessage& message, int timeout_ms);
   void pause_if_idle() noexcept;
@@ -194,7 +195,8 @@ class Attachment final : public ReaderHost, public std::enable_shared_from_this<
   std::unique_ptr<Populator> populator_;
   /// `lockstep`: a run that the reader gave and that is not handed out, since its copy failed.
   std::optional<Run> undelivered_;
-  bool rejoin_asked_ = false;  ///< and not answered yet
+  bool rejoin_asked_ = false;        ///< and not answered yet
+  std::uint32_t stale_answers_ = 0;  ///< to come, of loops that were given up before they began
   double attach_seconds_ = 0;
   void* cuda_stream_ = nullptr;
 

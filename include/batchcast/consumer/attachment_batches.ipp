@@ -184,7 +184,9 @@ BATCHCAST_INLINE bool Attachment::has_next_epoch() {
 }
 
 BATCHCAST_INLINE void Attachment::leave_epoch() noexcept {
-  if (in_forked_child() || reader_->between_epochs()) return;
+  if (in_forked_child()) return;
+  if (rejoin_asked_) take_back_rejoin();
+  if (reader_->between_epochs()) return;
   if (undelivered_) reader_->give_back(std::exchange(undelivered_, std::nullopt)->lease);
   reader_->leave_epoch();
   pause_if_idle();

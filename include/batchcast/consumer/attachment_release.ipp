@@ -58,7 +58,8 @@ BATCHCAST_INLINE void Attachment::release(BatchRecord& record) noexcept {
     --pending_;
     passed_.notify_all();
   }
-  if (!idle) return;
+  // Looked at again: meanwhile another thread may hold a batch of the loop after that.
+  if (!idle || !reader_->idle()) return;
   if (abandoned_) {
     leave();
   } else if (pause_wanted_ && !paused_) {
@@ -139,6 +140,13 @@ BATCHCAST_INLINE Attachment::Rejoining Attachment::rejoin(int& timeout_ms) {
     const auto passed_ms = static_cast<std::int64_t>((now_ns() - started_ns) / 1'000'000);
     timeout_ms = static_cast<int>(std::max<std::int64_t>(0, timeout_at_first_ms - passed_ms));
   };
+  for (; stale_answers_ > 0; --stale_answers_) {
+    DoorMessage stale;
+    const DoorRead read = hear_producer(stale, timeout_ms);
+    if (read == DoorRead::timed_out) return Rejoining::timed_out;
+    if (read != DoorRead::message) throw_door_closed();
+    take_off_what_passed();
+  }
   if (!rejoin_asked_ && !ask_to_rejoin(timeout_ms)) return Rejoining::timed_out;
   take_off_what_passed();
   DoorMessage answer;
@@ -162,6 +170,15 @@ BATCHCAST_INLINE Attachment::Rejoining Attachment::rejoin(int& timeout_ms) {
   if (options_.join == Join::at) options_.join = Join::rewind;
   reader_->move_to(std::get<Rejoined>(message).position);
   return Rejoining::joined;
+}
+
+/// Gives up a loop that was asked for and has not begun, so that the stream does not wait for it.
+/// The answer still comes.
+BATCHCAST_INLINE void Attachment::take_back_rejoin() noexcept {
+  rejoin_asked_ = false;
+  ++stale_answers_;
+  const std::lock_guard lock(mutex_);
+  say_pause();
 }
 
 /// False at the time-out.

@@ -7,9 +7,9 @@
 #include <batchcast/core/error.hpp>
 #include <batchcast/core/identity.hpp>
 #include <batchcast/core/inline.hpp>
+#include <batchcast/core/json_member.hpp>
 #include <batchcast/core/schema.hpp>
 
-#include <string_view>
 #include <utility>
 
 namespace batchcast::inline v0_1 {
@@ -17,13 +17,15 @@ namespace detail::saved_place {
 
 /// How long a stream goes on is no part of what its samples are.
 inline std::string without_epochs(std::string recipe_json) {
-  constexpr std::string_view key = R"("epochs":)";
-  const std::size_t at = recipe_json.find(key);
-  if (at == std::string::npos) return recipe_json;
-  std::size_t end = recipe_json.find_first_not_of("0123456789", at + key.size());
-  if (end == std::string::npos || end == at + key.size()) return recipe_json;
-  if (recipe_json[end] == ',') ++end;
-  return recipe_json.erase(at, end - at);
+  const auto member = json_member(recipe_json, "epochs");
+  if (!member) return recipe_json;
+  auto [begin, value, end] = *member;
+  if (end < recipe_json.size() && recipe_json[end] == ',') {
+    ++end;
+  } else if (recipe_json[begin - 1] == ',') {
+    --begin;
+  }
+  return recipe_json.erase(begin, end - begin);
 }
 
 inline std::string in_words(const Checkpoint& checkpoint) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <batchcast/core/hex.hpp>
+#include <batchcast/core/json_member.hpp>
 
 #include <algorithm>
 #include <array>
@@ -31,16 +32,12 @@ using Identity = std::array<std::uint8_t, 16>;
   return from_hex(text, identity) ? identity : Identity{};
 }
 
-/// The identity that a pipeline writes into its recipe's JSON; empty where there is none. Looks for
-/// the key as text: what has it need not parse JSON.
+/// The identity that a pipeline writes into its recipe's JSON; empty where there is none.
 [[nodiscard]] inline std::string identity_in(std::string_view recipe_json) {
-  constexpr std::string_view key = R"("identity":")";
   constexpr std::size_t digits = 2 * sizeof(Identity);
-  const std::size_t at = recipe_json.find(key);
-  if (at == std::string_view::npos) return {};
-  const std::string_view value = recipe_json.substr(at + key.size(), digits + 1);
-  if (value.size() != digits + 1 || value.back() != '"') return {};
-  return text_of(identity_from(value.substr(0, digits)));
+  const auto member = json_member(recipe_json, "identity");
+  if (!member || member->end - member->value != digits + 2) return {};
+  return text_of(identity_from(recipe_json.substr(member->value + 1, digits)));
 }
 
 }  // namespace batchcast::inline v0_1::detail
