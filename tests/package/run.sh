@@ -11,6 +11,7 @@
 set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)
+root=$(cd "$here/../.." && pwd)
 build=$(cd "$1" && pwd)
 rm -rf "$2"
 mkdir -p "$2"
@@ -79,8 +80,16 @@ cmake --build "$work/find_package"
 run_user "$work/find_package/user"
 [ ! -x "$work/find_package/torch_user" ] || run_user "$work/find_package/torch_user"
 train "$work/find_package/trainer" package-trainer
-for trainer in "$work"/find_package/torch_trainer*; do
-  [ ! -x "$trainer" ] || train "$trainer" package-trainer
+[ ! -x "$work/find_package/torch_trainer" ] ||
+  train "$work/find_package/torch_trainer" package-trainer
+# libtorch 1.13's own headers do not compile with clang 14 as C++20; PyPI's do.
+for torch in "$root"/build/torch/venv/lib/python3*/site-packages/torch; do
+  [ -d "$torch" ] || continue
+  clang++-14 -std=c++20 -I "$prefix/include" -isystem "$torch/include" \
+    -isystem "$torch/include/torch/csrc/api/include" "$here/trainer/torch_main.cpp" \
+    -o "$work/torch_trainer_of_clang" -L "$torch/lib" -ltorch_cpu -lc10 -Wl,-rpath,"$torch/lib" \
+    -Wl,--allow-shlib-undefined
+  train "$work/torch_trainer_of_clang" package-trainer
 done
 end_serving
 trap - EXIT
