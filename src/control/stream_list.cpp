@@ -39,9 +39,12 @@ bool is_stream_name(const std::string& name) {
 
 Trust trust_of_user() { return {.any_owner = !environment("BATCHCAST_DIR").empty()}; }
 
+// A list shows many streams, and of each a door that is slow may be asked again.
+constexpr int knock_timeout_ms = 100;
+
 /// The lock is its owner's alone; a live producer's door can be knocked at all the same.
 void look_at_door(ListedStream& stream) {
-  const DoorVisit visit = connect_door(stream.paths.door);
+  const DoorVisit visit = connect_door(stream.paths.door, knock_timeout_ms);
   stream.served = visit.knock == DoorKnock::open || visit.knock == DoorKnock::crowded ||
                   visit.knock == DoorKnock::denied;
   if (visit.knock == DoorKnock::open) {
@@ -67,7 +70,11 @@ std::optional<ListedStream> look_at_stream(const std::string& base, const std::s
   stream.served = lock.held;
   stream.pid = lock.pid;
   stream.foreign = lock.unreadable;
-  if (lock.unreadable) look_at_door(stream);
+  try {
+    if (lock.unreadable) look_at_door(stream);
+  } catch (const Error&) {
+    // What another user has there is no producer's door; other streams are listed all the same.
+  }
   return stream;
 }
 

@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <sys/file.h>
 
+#include <algorithm>
 #include <fstream>
 
 #include "catch.hpp"
@@ -230,6 +231,36 @@ TEST_CASE("consumers pass over what they cannot trust, and say why") {
   for (const ListedStream& stream : list_streams())
     CHECK(stream.paths.door != directory.paths().door);
   CHECK_THROWS_AS(find_stream("a/b"), InvalidArgument);
+}
+
+TEST_CASE("what another user has in place of a door does not keep other streams off the list") {
+  if (::geteuid() != 0) return;
+  const TemporaryDirectory base;
+  const std::string place = base / std::string(50, 'x');
+  const Environment named("BATCHCAST_DIR", place.c_str());
+  const std::string too_long(limits::stream_name_bytes_max, 'y');
+  for (const std::string& name : {std::string("loop"), too_long}) {
+    std::filesystem::create_directories(place + '/' + name);
+    std::ofstream(place + '/' + name + "/lock") << "1\n";
+    ::chmod((place + '/' + name + "/lock").c_str(), 0600);
+    ::chmod((place + '/' + name).c_str(), 0755);
+  }
+  std::filesystem::create_symlink("door", place + "/loop/door");
+  for (const std::string& folder : {base.path(), place}) ::chmod(folder.c_str(), 0755);
+  Child child([] {
+    constexpr uid_t other = 65534;
+    if (::setgid(other) != 0 || ::setuid(other) != 0) return 2;
+    try {
+      const std::vector<ListedStream> streams = list_streams();
+      const bool dead = std::all_of(streams.begin(), streams.end(), [](const ListedStream& stream) {
+        return stream.foreign && !stream.served;
+      });
+      return streams.size() == 2 && dead ? 0 : 1;
+    } catch (const Error&) {
+      return 3;
+    }
+  });
+  CHECK(child.wait() == 0);
 }
 
 TEST_CASE("a directory too long for a socket is refused with what to shorten") {
