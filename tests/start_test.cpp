@@ -2,6 +2,7 @@
 // Copyright 2026 the batchcast authors
 
 #include <batchcast/consumer/start_command.hpp>
+#include <batchcast/core/deadline.hpp>
 #include "control/control_support.hpp"
 #include "start/lock.hpp"
 #include "start/log.hpp"
@@ -12,6 +13,7 @@
 #include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <limits>
 #include <optional>
 #include <thread>
 
@@ -110,8 +112,12 @@ TEST_CASE("ensure gets what the options say") {
         "--trust-uid 8 --seed 0 --memory 268435456");
   target.timeout_ms = -5;
   CHECK_THAT(shell_text(ensure_words("batchcast", target, options)), Contains("--timeout -1 "));
-  options.idle_exit_s = 0;
-  CHECK_THROWS_WITH(ensure_words("batchcast", target, options), Contains("idle_exit_s"));
+  // The command would refuse these too, but by the name of its own option.
+  options.idle_exit_s = GENERATE(0.0, 2'000'001.0, std::numeric_limits<double>::quiet_NaN());
+  CHECK_THROWS_WITH(ensure_words("batchcast", target, options),
+                    Contains("idle_exit_s") && Contains("at most 2000000"));
+  options.idle_exit_s = limits::waiting_seconds_max;
+  CHECK_NOTHROW(ensure_words("batchcast", target, options));
   CHECK_THROWS_AS(ensure_words("batchcast", target, {}), InvalidArgument);
   options = {.source = "synthetic:8", .arguments = {"--seed=3"}};
   CHECK_THROWS_WITH(ensure_words("batchcast", target, options), Contains("--seed"));
@@ -121,6 +127,14 @@ TEST_CASE("ensure gets what the options say") {
   CHECK_THROWS_WITH(ensure_words("batchcast", target, options),
                     Contains(twice.substr(0, twice.find('='))) && Contains("StartOptions"));
   CHECK(shell_text({"it's"}) == "'it'\\''s'");
+}
+
+TEST_CASE("a time-out with some more time never gets out of an int") {
+  constexpr int most = std::numeric_limits<int>::max();
+  CHECK(longer_timeout(1'000, 500) == 1'500);
+  CHECK(longer_timeout(most, 500) == most);
+  CHECK(longer_timeout(most - 500, 500) == most);
+  CHECK(longer_timeout(-7, 500) == -1);
 }
 
 TEST_CASE("the end of a log is shown, line by line") {

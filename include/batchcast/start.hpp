@@ -25,7 +25,8 @@ struct StartOptions {
   std::uint64_t epochs = 0;
   /// Consumers that the first publication waits for.
   std::uint32_t wait_for = 0;
-  /// It ends when nobody has been attached for so long; above 0. Negative: never.
+  /// It ends when nobody has been attached for so long: above 0, and at most
+  /// limits::waiting_seconds_max (2,000,000). Negative: never.
   double idle_exit_s = 30;
   /// Further arguments of `batchcast serve`, each a word. Those that change the samples (--shard,
   /// --on-bad-sample; --dtype, --samples and --order of `synthetic:`) are compared as well.

@@ -5,6 +5,8 @@
 
 #include "cli/command.hpp"
 
+#include <batchcast/core/limits.hpp>
+
 #include <fmt/format.h>
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
@@ -26,8 +28,6 @@
 namespace batchcast::cli {
 namespace {
 
-constexpr double seconds_max = 2e6;  // in milliseconds they fit into an int
-
 constexpr auto terminal_every = std::chrono::milliseconds(100);
 constexpr auto plain_every_min = std::chrono::seconds(5);
 constexpr auto plain_every_max = std::chrono::minutes(10);
@@ -47,6 +47,7 @@ std::size_t bytes_of_columns(std::string_view text) {
 
 /// What kept the report from being written; 0 if nothing did.
 int output_error = 0;
+bool output_is_a_log = false;
 
 void flush_output() noexcept {
   if (std::fflush(stdout) != 0 && output_error == 0) output_error = errno;
@@ -117,9 +118,10 @@ CLI::Validator at_least(std::uint64_t minimum) {
 CLI::Validator above_zero() {
   return {[](std::string& text) {
             const std::optional<double> number = number_in(text);
-            const bool fits = number && *number > 0 && *number <= seconds_max;
+            const bool fits = number && *number > 0 && *number <= limits::waiting_seconds_max;
             return fits ? std::string()
-                        : "`" + text + "` must be a number above 0, and at most 2000000";
+                        : fmt::format("`{}` must be a number above 0, and at most {:.0f}", text,
+                                      limits::waiting_seconds_max);
           },
           "", ""};
 }
@@ -127,9 +129,21 @@ CLI::Validator above_zero() {
 CLI::Validator seconds_or_forever() {
   return {[](std::string& text) {
             const std::optional<double> number = number_in(text);
-            const bool fits = number && (*number == -1 || (*number >= 0 && *number <= seconds_max));
+            const bool fits = number && (*number == -1 ||
+                                         (*number >= 0 && *number <= limits::waiting_seconds_max));
             return fits ? std::string()
-                        : "`" + text + "` must be seconds, from 0 to 2000000, or -1 for no end";
+                        : fmt::format("`{}` must be seconds, from 0 to {:.0f}, or -1 for no end",
+                                      text, limits::waiting_seconds_max);
+          },
+          "", ""};
+}
+
+CLI::Validator any_seconds_or_forever() {
+  return {[](std::string& text) {
+            const std::optional<double> number = number_in(text);
+            const bool fits = number && (*number == -1 || *number >= 0);
+            return fits ? std::string()
+                        : "`" + text + "` must be seconds, 0 or more, or -1 for no end";
           },
           "", ""};
 }
@@ -190,9 +204,11 @@ void print_table(std::vector<std::vector<std::string>> rows) {
   flush_output();
 }
 
+void take_output_for_a_log() noexcept { output_is_a_log = true; }
+
 int finish_output(int code) noexcept {
   flush_output();
-  if (output_error == 0 && std::ferror(stdout) == 0) return code;
+  if (output_is_a_log || (output_error == 0 && std::ferror(stdout) == 0)) return code;
   // Of what filled the buffer before, nobody kept the reason.
   const std::string reason =
       output_error == 0 ? std::string() : std::string(": ") + std::strerror(output_error);

@@ -22,8 +22,10 @@ namespace batchcast::cli {
 /// Option checks that say what would be right.
 [[nodiscard]] CLI::Validator at_least(std::uint64_t minimum);
 [[nodiscard]] CLI::Validator above_zero();
-/// A number of seconds, 0 or more, or -1 for no end.
+/// A number of seconds, from 0 to limits::waiting_seconds_max, or -1 for no end.
 [[nodiscard]] CLI::Validator seconds_or_forever();
+/// The same with any finite number from 0: for what is clamped afterwards.
+[[nodiscard]] CLI::Validator any_seconds_or_forever();
 /// Seconds as given, in whole milliseconds and at least one; -1 where they are negative.
 [[nodiscard]] int milliseconds(double seconds) noexcept;
 /// `1.5 GiB`
@@ -38,6 +40,9 @@ void print_json(const nlohmann::json& value);
 
 /// Rows as wide as their widest cell; the first row is the head.
 void print_table(std::vector<std::vector<std::string>> rows);
+
+/// What this command prints is a log, not a report: that it cannot be written is no failure.
+void take_output_for_a_log() noexcept;
 
 /// To be called once a command has printed its report: `code`, but where the report could not be
 /// written, says so and returns exit_environment for exit_ok.

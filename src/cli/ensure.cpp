@@ -5,6 +5,7 @@
 #include "cli/console.hpp"
 #include "cli/serve_options.hpp"
 
+#include <batchcast/consumer/start_answer.hpp>
 #include <batchcast/core/error.hpp>
 
 #include <algorithm>
@@ -70,7 +71,8 @@ void add_own_options(CLI::App& ensure, Options& options) {
   ensure
       .add_option("--timeout", options.timeout_s,
                   "Seconds to wait until it is served, its dataset opened; -1: for ever")
-      ->capture_default_str();
+      ->capture_default_str()
+      ->check(any_seconds_or_forever());
   ensure.add_option("--directory", options.directory,
                     "Where to look for the stream, instead of the usual places");
   ensure
@@ -79,6 +81,19 @@ void add_own_options(CLI::App& ensure, Options& options) {
       ->allow_extra_args(false);
   ensure.add_flag("--with-parent", options.with_parent,
                   "End when the process that started this command dies; what was started stays");
+}
+
+int run(const Options& options, const CLI::App& ensure) {
+  const detail::EnsureRequest request = request_of(options, ensure);
+  try {
+    check_serve_options(options.serve);
+  } catch (const CLI::Error& invalid) {
+    const std::string text = std::string("batchcast: ") + invalid.what();
+    return detail::give_answer({detail::ensure_word::invalid, text}, request.log);
+  } catch (const InvalidArgument& invalid) {
+    return detail::give_answer({detail::ensure_word::invalid, invalid.what()}, request.log);
+  }
+  return detail::answer(request, options.with_parent);
 }
 
 }  // namespace
@@ -101,9 +116,7 @@ void add_ensure(CLI::App& program, Action& chosen) {
   add_own_options(*ensure, *options);
   add_serve_options(*ensure, options->serve);
   ensure->callback([options, ensure, &chosen] {
-    chosen = [options, ensure] {
-      return detail::answer(request_of(*options, *ensure), options->with_parent);
-    };
+    chosen = [options, ensure] { return run(*options, *ensure); };
   });
 }
 

@@ -91,9 +91,11 @@ int print_recipe_diff(const std::string& a, const std::string& b, bool json) {
                 {"identities", {identity_of(left), identity_of(right)}}});
     return lines.empty() ? exit_ok : exit_not_held;
   }
-  for (const std::string& line : lines) fmt::print("{}\n", line);
-  if (lines.empty()) fmt::print("{} and {} are equal\n", a, b);
-  if (both_streams) fmt::print("{}\n{}\n", identity_text(left), identity_text(right));
+  for (const std::string& line : lines) fmt::print("{}\n", printable(line));
+  if (lines.empty()) fmt::print("{} and {} are equal\n", printable(a), printable(b));
+  if (both_streams) {
+    fmt::print("{}\n{}\n", printable(identity_text(left)), printable(identity_text(right)));
+  }
   return lines.empty() ? exit_ok : exit_not_held;
 }
 

@@ -11,6 +11,8 @@
 #include <batchcast/feeder.hpp>
 
 #include <batchcast/core/named_thread.hpp>
+#include <batchcast/ring/capacity.hpp>
+#include <batchcast/ring/memory.hpp>
 
 #include <fmt/format.h>
 
@@ -37,14 +39,6 @@ DatasetOptions dataset_options(const Options& options) {
   return dataset;
 }
 
-std::vector<Placement> places_of(const Options& options) {
-  return {options.places.begin(), options.places.end()};
-}
-
-std::uint64_t device_memory_of(const Options& options) {
-  return options.device_memory ? parse_bytes(*options.device_memory) : 0;
-}
-
 ProducerOptions serving_options(const Options& options, const Dataset& dataset) {
   ProducerOptions serving = producer_options(dataset.maker(), options.stream);
   serving.memory = parse_bytes(options.memory);
@@ -66,7 +60,7 @@ ProducerOptions serving_options(const Options& options, const Dataset& dataset) 
 
 // Of the producer, its ZeroMQ and its feeder.
 constexpr unsigned threads_besides_workers = 6;
-constexpr std::uint64_t address_space_besides = 32 << 20;  // beside the ring, which is mapped twice
+constexpr std::uint64_t address_space_besides = 32 << 20;  // beside the ring
 
 [[noreturn]] void end_at_once(Exit code) {
   const int ended = finish_output(code);
@@ -116,12 +110,32 @@ void say_what_is_served(const Producer& producer, const Dataset& dataset) {
   say(text + "\n");
 }
 
+/// Nothing is served that would have to be given up at once for want of threads or address space.
+/// Throws SystemError with what to give less of.
+void rehearse(const Options& options, const ProducerOptions& serving) {
+  Schema fields = serving.schema;
+  fields.push_back({std::string(sample_id_name), DType::u64, {}});
+  const std::uint64_t ring_bytes =
+      2 * plan_ring(fields, serving.memory, page_bytes()).total_bytes();  // it is mapped twice
+  const unsigned threads = std::max(1U, options.workers.count()) + threads_besides_workers;
+  const std::string what = "`batchcast serve`";
+  try {
+    rehearse_threads(threads, ring_bytes + address_space_besides, what);
+  } catch (const SystemError& error) {
+    rehearse_threads(threads, address_space_besides, what);  // throws where it is not the ring
+    throw SystemError(
+        "batchcast: the ring of --memory " + options.memory + " takes " + bytes_text(ring_bytes) +
+            " of address space, more than this process may have. Give the stream less "
+            "(--memory), or the process more (`ulimit -v`)",
+        error.code());
+  }
+}
+
 /// Returns whether it was stopped, by a signal or a command.
 bool serve_dataset(const Options& options, Interrupts& interrupts, const Dataset& dataset) {
-  // Nothing is served that would have to be given up at once for want of threads.
-  rehearse_threads(std::max(1U, options.workers.count()) + threads_besides_workers,
-                   2 * parse_bytes(options.memory) + address_space_besides, "`batchcast serve`");
-  Producer producer(serving_options(options, dataset));
+  ProducerOptions serving = serving_options(options, dataset);
+  rehearse(options, serving);
+  Producer producer(std::move(serving));
   say_what_is_served(producer, dataset);
   const std::uint64_t started_ns = now_ns();
   const auto seconds = [&] { return seconds_from_ns(now_ns() - started_ns); };
@@ -145,11 +159,8 @@ int run(const Options& options) {
   Interrupts interrupts;
   // Whoever read the output may be gone: others use the stream.
   std::signal(SIGPIPE, SIG_IGN);
-  // Opening a dataset may take long: first what can be refused without it.
-  static_cast<void>(options.workers.count());
-  static_cast<void>(parse_bytes(options.memory));
-  static_cast<void>(places_of(options));
-  static_cast<void>(device_memory_of(options));
+  if (!options.json) take_output_for_a_log();
+  check_serve_options(options);
   std::optional<Dataset> dataset;
   {
     const EndsAtOnce opening(interrupts, exit_ok);

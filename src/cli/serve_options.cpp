@@ -91,4 +91,19 @@ void add_serve_options(CLI::App& command, ServeOptions& options) {
   add_how(command, options);
 }
 
+void check_serve_options(const ServeOptions& options) {
+  static_cast<void>(options.workers.count());
+  static_cast<void>(parse_bytes(options.memory));
+  static_cast<void>(places_of(options));
+  static_cast<void>(device_memory_of(options));
+}
+
+std::vector<Placement> places_of(const ServeOptions& options) {
+  return {options.places.begin(), options.places.end()};
+}
+
+std::uint64_t device_memory_of(const ServeOptions& options) {
+  return options.device_memory ? parse_bytes(*options.device_memory) : 0;
+}
+
 }  // namespace batchcast::cli

@@ -5,6 +5,7 @@
 #include "cli/dataset_options.hpp"
 
 #include <batchcast/core/limits.hpp>
+#include <batchcast/core/placement.hpp>
 
 #include <CLI/CLI.hpp>
 
@@ -40,5 +41,13 @@ struct ServeOptions {
 
 /// SOURCE and every option but the stream's name.
 void add_serve_options(CLI::App& command, ServeOptions& options);
+
+/// What can be refused without a look at the dataset, whose opening may take long, and is not when
+/// the options are read. Throws CLI::ValidationError, InvalidArgument.
+void check_serve_options(const ServeOptions& options);
+
+[[nodiscard]] std::vector<Placement> places_of(const ServeOptions& options);
+/// 0 where nothing is said.
+[[nodiscard]] std::uint64_t device_memory_of(const ServeOptions& options);
 
 }  // namespace batchcast::cli

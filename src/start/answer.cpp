@@ -2,7 +2,9 @@
 // Copyright 2026 the batchcast authors
 #include <batchcast/consumer/start_answer.hpp>
 #include <batchcast/core/deadline.hpp>
+#include <batchcast/core/error.hpp>
 #include <batchcast/core/named_thread.hpp>
+#include <batchcast/core/printable.hpp>
 #include "control/wake_descriptor.hpp"
 #include "start/ensure.hpp"
 
@@ -11,11 +13,13 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstring>
 #include <map>
 #include <mutex>
+#include <optional>
+#include <string>
 #include <thread>
 
 namespace batchcast::inline v0_1::detail {
@@ -23,6 +27,7 @@ namespace {
 
 // Where time is up, ensure itself says what it was waiting for, unless it sits in a source.
 constexpr int overtime_ms = 1'000;
+constexpr int farewell_ms = 100;  // from the answer's last byte to the end of the watch
 constexpr int exit_environment = 3;
 
 int exit_code_of(std::string_view word) {
@@ -32,17 +37,24 @@ int exit_code_of(std::string_view word) {
   return codes.at(word);
 }
 
-void print(const EnsureAnswer& answer) noexcept {
-  std::string text = std::string(answer.word) + "\n" + answer.text + "\n";
-  if (!answer.recipe_json.empty()) {
+/// False, with errno, where not all of it was written.
+bool print(const EnsureAnswer& answer) {
+  std::string text = std::string(answer.word) + "\n" + printable_lines(answer.text) + "\n";
+  if (!answer.recipe_json.empty()) {  // byte by byte: a trainer compares it with the board
     text += std::string(ensure_word::recipe_line) + answer.recipe_json + "\n";
   }
   for (std::size_t done = 0; done < text.size();) {
     const ssize_t bytes = ::write(STDOUT_FILENO, text.data() + done, text.size() - done);
     if (bytes < 0 && errno == EINTR) continue;
-    if (bytes <= 0) return;
+    if (bytes <= 0) return false;
     done += static_cast<std::size_t>(bytes);
   }
+  return true;
+}
+
+bool is_ready(int fd, short events, int timeout_ms) noexcept {
+  pollfd entry{fd, events, 0};
+  return ::poll(&entry, 1, timeout_ms) > 0;
 }
 
 /// Ends the process when nobody waits for the answer, or time is up.
@@ -61,9 +73,8 @@ class Watch {
   /// The first answer is printed; a later one waits for the end of the process.
   [[nodiscard]] int give(const EnsureAnswer& answer) {
     const std::lock_guard lock(mutex_);
-    if (!given_) print(answer);
     given_ = true;
-    return exit_code_of(answer.word);
+    return give_answer(answer, request_.log);
   }
 
  private:
@@ -71,19 +82,29 @@ class Watch {
     std::array<pollfd, 2> events{{{answered_.get(), POLLIN, 0}, {STDOUT_FILENO, 0, 0}}};
     for (;;) {
       const int left_ms = deadline_.left_ms();
-      const int ready =
-          ::poll(events.data(), events.size(), left_ms < 0 ? -1 : left_ms + overtime_ms);
+      const int ready = ::poll(events.data(), events.size(), longer_timeout(left_ms, overtime_ms));
       if (ready > 0 && events[0].revents != 0) return;
       if (ready > 0 && (events[1].revents & POLLNVAL) != 0) events[1].fd = -1;
       if (ready > 0 && events[1].fd >= 0) ::_exit(exit_environment);
-      if (ready != 0) continue;
-      ::_exit(give({ensure_word::timeout,
-                    "batchcast: stream `" + request_.stream +
-                        "` is served. Whether with what was asked for is not known after " +
-                        std::to_string(deadline_.waited_ms() / 1000) +
-                        " s: the source is being opened to be compared. Where that takes longer, "
-                        "wait longer (--timeout; connect_timeout_ms in a trainer)."}));
+      if (ready == 0) return end_in_time();
     }
+  }
+
+  void end_in_time() {
+    const std::unique_lock lock(mutex_, std::try_to_lock);
+    if (!lock || given_) {
+      // An answer is on its way; whoever waits for it may have stopped reading.
+      if (is_ready(answered_.get(), POLLIN, farewell_ms)) return;
+      ::_exit(exit_environment);
+    }
+    if (!is_ready(STDOUT_FILENO, POLLOUT, 0)) ::_exit(exit_environment);
+    ::_exit(give_answer({ensure_word::timeout,
+                         "batchcast: stream `" + request_.stream +
+                             "` is served. Whether with what was asked for is not known after " +
+                             std::to_string(deadline_.waited_ms() / 1000) +
+                             " s: the source is being opened to be compared. Where that takes "
+                             "longer, wait longer (--timeout; connect_timeout_ms in a trainer)."},
+                        request_.log));
   }
 
   const EnsureRequest& request_;
@@ -96,11 +117,26 @@ class Watch {
 
 }  // namespace
 
+int give_answer(const EnsureAnswer& answer, const LogCallback& log) {
+  if (print(answer)) return exit_code_of(answer.word);
+  const int error = errno;
+  if (log) {
+    log(LogLevel::error, std::string("batchcast: the answer could not be written to stdout: ") +
+                             ::strerrordesc_np(error));
+  }
+  return exit_environment;
+}
+
 int answer(const EnsureRequest& request, bool with_parent) {
   if (with_parent) ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   ::signal(SIGPIPE, SIG_IGN);
-  Watch watch(request);
-  return watch.give(ensure(request));
+  std::optional<Watch> watch;
+  try {
+    watch.emplace(request);
+  } catch (const Error& error) {
+    return give_answer({ensure_word::failed, error.what()}, request.log);
+  }
+  return watch->give(ensure(request));
 }
 
 }  // namespace batchcast::inline v0_1::detail

@@ -33,7 +33,7 @@ namespace {
 constexpr int look_every_ms = 10;
 constexpr int knock_timeout_ms = 100;
 constexpr int look_again_ms = 20;
-// Who answered the door a moment ago may be gone; then another one has to be started.
+// The producer that answered the door a moment ago may be gone; then another has to be started.
 constexpr int attach_within_ms = 1'000;
 // A stream whose consumers have all it has ends within that time.
 constexpr int finished_stream_ends_ms = 1'000;
@@ -172,8 +172,9 @@ void see_it_served(const EnsureRequest& request, const Deadline& deadline) {
   if (!door_answers(request)) Starter(request, deadline).run();
 }
 
-/// A trainer that wants something else must not count for wait_for, nor hold up anybody while the
-/// source is opened: who looks is an onlooker.
+/// The trainer may want something else. It must not count for wait_for then, nor hold up others
+/// while the source is opened; so `ensure` looks as an observer, and the trainer attaches
+/// afterwards.
 std::string look_at(const EnsureRequest& request, const Deadline& deadline) {
   ConsumerOptions options;
   options.stream = request.stream;

@@ -37,10 +37,15 @@ struct EnsureAnswer {
 /// source to compare it is not bound by the time-out.
 [[nodiscard]] EnsureAnswer ensure(const EnsureRequest& request);
 
-/// The same, printed on stdout for whoever runs this process. Returns the exit code: 0 served, 1
-/// mismatch, 2 invalid, 3 failed or timeout, 4 refused. Ends the process when nobody reads stdout
-/// any more, and when time is up whatever it is doing. `with_parent`: also when the process that
-/// started it dies, should others have its end of stdout open.
+/// Prints the answer on stdout for the program that runs this process. Returns the exit code: 0
+/// served, 1 mismatch, 2 invalid, 3 failed or timeout, 4 refused; 3 as well where the answer cannot
+/// be printed, which `log` is told.
+[[nodiscard]] int give_answer(const EnsureAnswer& answer, const LogCallback& log);
+
+/// Ensures, and gives the answer: one, whose exit code it returns. Ends the process with 3 when
+/// nobody reads stdout any more, and when time is up whatever it is doing, be it that stdout is
+/// full. `with_parent`: also when the process that started it dies, should others have its end of
+/// stdout open.
 [[nodiscard]] int answer(const EnsureRequest& request, bool with_parent);
 
 }  // namespace batchcast::inline v0_1::detail

@@ -8,9 +8,9 @@
 
 namespace batchcast::inline v0_1::detail {
 
-/// The recipe on a stream's board, as an onlooker sees it: nobody for the producer to wait for. Of
-/// the options it takes what says where the stream is, whom to trust and how long to wait. Throws
-/// what attaching throws.
+/// The recipe on a stream's board, read as an observer: the producer does not wait for this
+/// process, nor count it for wait_for. Of the options it takes what says where the stream is, which
+/// users are trusted and how long to wait. Throws what attaching throws.
 [[nodiscard]] inline std::string recipe_of_stream(ConsumerOptions options) {
   options.observes = true;
   options.name = "recipe-check";

@@ -80,7 +80,8 @@ serve synthetic:8 --stream full --samples 1000 --memory 1MiB
 until_true test -S "$work/streams/full/control"
 for words in "ls --json" "ls" "recipe" "recipe imagenet-train --json" "doctor --json" "doctor" \
   "consume full --epochs 1 --json" "consume full --epochs 1" "bench ring --batches 100 --json" "--help" "--version" \
-  "serve synthetic:8 --stream one --samples 10 --memory 1MiB --epochs 1 --linger 0 --json" "stop full --json"; do
+  "serve synthetic:8 --stream one --samples 10 --memory 1MiB --epochs 1 --linger 0 --json" \
+  "ensure full synthetic:8 --samples 1000" "ensure full synthetic:9" "stop full --json"; do
   # Several words on purpose.
   # shellcheck disable=SC2086
   timeout 60 "$batchcast" $words >/dev/full 2>"$work/err"
@@ -90,6 +91,8 @@ for words in "ls --json" "ls" "recipe" "recipe imagenet-train --json" "doctor --
   says 'could not be written to stdout|No space left on device' "$work/err"
 done
 wait
+"$batchcast" serve synthetic:8 --stream one --samples 10 --memory 1MiB --epochs 1 --linger 0 >/dev/full 2>"$work/err"
+same "exit code of a serve whose log cannot be written" 0 $?
 
 echo "-- numbers that are none"
 for number in nan inf -inf -2 1e300 x "" "1 x" 0x; do
@@ -100,6 +103,7 @@ for number in nan inf -inf -2 1e300 x "" "1 x" 0x; do
   for option in --linger --stall-timeout --idle-exit --epochs --samples --seed --wait-for --max-consumers; do
     expect 2 "$option" serve synthetic:8 --stream s "$option" "$number"
   done
+  [ "$number" = 1e300 ] || expect 2 'timeout' ensure s synthetic:8 --timeout "$number"
   expect 2 'memory' serve synthetic:8 --stream s --memory "$number"
   expect 2 'workers' serve synthetic:8 --stream s --workers "$number"
   expect 2 'wait' peek nobody --out "$work/p.png" --wait "$number"
@@ -108,6 +112,7 @@ done
 expect 2 'stall-timeout' serve synthetic:8 --stream s --stall-timeout 1e7
 
 echo "-- names with control characters"
+printf '[[field]]\nname = "image"\nstages = [{ stage = "to", dtype = "f32" }]\n' >"$work/recipe.toml"
 images="$work/images$escape[7m"
 mkdir -p "$images/cat
 dog$escape[2J"
@@ -122,6 +127,14 @@ for words in "check imagefolder:" "serve --stream names --memory 1MiB --recipe i
   says 'cat\\ndog\\x1b\[2J/x\\x1b\[1m\\ny.jpg' "$work/said"
 done
 serve synthetic:8 --stream names --samples 1000 --memory 1MiB
+until_true test -S "$work/streams/names/door"
+cp "$work/recipe.toml" "$images/x.toml"
+timeout 60 "$batchcast" ensure names "npy:$images/x" >"$work/said" 2>&1
+same "exit code of ensure with such a source" 1 $?
+timeout 60 "$batchcast" recipe --diff "$images/x.toml" "$images/x.toml" >>"$work/said" 2>&1
+same "exit code of recipe --diff with such a file" 0 $?
+silent_about "$escape" "$work/said"
+same "lines that show such a name" 2 "$(grep -c 'images\\x1b\[7m/x' "$work/said")"
 timeout 60 "$batchcast" consume names --name told >"$work/consume.out" 2>"$work/consume.err" &
 consumer=$!
 until_true sh -c "'$batchcast' ls --json | grep -q told"
@@ -216,6 +229,14 @@ if prlimit --as=$((400 << 20)) "$batchcast" --version >/dev/null 2>&1; then
   for mib in 70 80 90 100 110 120 130 140 150 160 180 200 240 300 400; do sizes="$sizes --as=$((mib << 20))"; done
   # shellcheck disable=SC2086
   limits 1 $sizes
+  timeout 60 prlimit --as=$((400 << 20)) "$batchcast" serve synthetic:8 --stream few --memory 1GiB \
+    >"$work/out" 2>"$work/err"
+  same "exit code of a ring beyond the address space" 3 $?
+  says 'less \(--memory\)' "$work/err"
+  timeout 60 prlimit --nproc=1 setpriv --reuid=$user --regid=$user --clear-groups "$batchcast" ensure few synthetic:8 \
+    >"$work/out" 2>"$work/err"
+  same "exit code of ensure without threads" 3 $?
+  same "its word" failed "$(head -n 1 "$work/out")"
 else
   echo "a build with sanitizers takes threads and address space of its own: limits are not tested"
 fi

@@ -24,6 +24,7 @@ dismiss() {
 train() {
   name=$1
   shift
+  : >"$work/train.$name"  # what it said before is not to be taken for this one's
   "$trainer" --role self_starter parent=$$ command="$batchcast" name="$name" idle_exit=1 "$@" \
     <&9 >"$work/train.$name" 2>"$work/train.$name.err" &
 }
@@ -150,6 +151,12 @@ answers 1 mismatch 'seed: the stream has 3, asked for 4$' made synthetic:3x8x8 -
 answers 1 mismatch 'samples_per_epoch: the stream has 1000, asked for 50000$' made synthetic:3x8x8 --seed 3
 answers 1 mismatch 'source: the stream has' made "npy:$work/data/image.npy"
 answers 2 invalid 'name' a/b synthetic:8
+answers 2 invalid 'no amount of memory' never synthetic:8 --memory foo
+answers 2 invalid 'no amount of memory' never synthetic:8 --place cuda:0 --device-memory foo
+answers 2 invalid 'gpu:0' never synthetic:8 --place gpu:0
+checks=$((checks + 1))
+[ ! -e "$BATCHCAST_DIR/never" ] || fail "something was started with what cannot be"
+answers 0 served '^recipe \{' made synthetic:3x8x8 --seed 3 --samples 1000 --timeout 1e300
 answers 3 failed '/no/such/folder' never imagefolder:/no/such/folder --recipe imagenet-train
 checks=$((checks + 1))
 [ -s "$BATCHCAST_DIR/never/serve.log" ] || fail "the log of what failed is gone"
@@ -190,6 +197,15 @@ kill -0 $ensure || fail "ensure does not wait"
 exec 8<&-
 wait $ensure
 same "exit code of an ensure that nobody reads" 3 $?
+# A reader that does not read.
+exec 8<>"$work/answer"
+head -c 65536 /dev/zero >&8
+timeout 30 "$batchcast" ensure held "npy:$work/data/image.npy" --timeout 0.5 >"$work/answer" 2>/dev/null
+same "exit code of an ensure whose reader does not read" 3 $?
+timeout 30 "$batchcast" ensure held "npy:$work/data/image.npy" --timeout 0.5 --recipe "$work/slow.toml" \
+  >"$work/answer" 2>/dev/null
+same "exit code of the same that has no answer in time" 3 $?
+exec 8<&-
 expect 0 held stop held
 vanishes "the stream that was compared"
 

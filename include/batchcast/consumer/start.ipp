@@ -11,12 +11,12 @@
 #include <batchcast/consumer/start_command.hpp>
 #include <batchcast/consumer/start_process.hpp>
 
+#include <batchcast/core/deadline.hpp>
 #include <batchcast/core/error.hpp>
 #include <batchcast/join/directory.hpp>
 
 #include <algorithm>
 #include <cstddef>
-#include <limits>
 #include <string>
 #include <string_view>
 
@@ -26,11 +26,6 @@ namespace ensuring {
 
 // The command keeps the time itself; this is for one that does not.
 inline constexpr int overtime_ms = 5'000;
-
-inline int limit_of(int timeout_ms) {
-  if (timeout_ms < 0) return -1;
-  return std::min(timeout_ms, std::numeric_limits<int>::max() - overtime_ms) + overtime_ms;
-}
 
 inline std::string first_line_of(std::string_view text) {
   return std::string(text.substr(0, text.find('\n')));
@@ -65,7 +60,8 @@ inline std::string recipe_in(std::string_view text) {
   return {};
 }
 
-/// No word that this library knows: another program, or another version of the command.
+/// No word that this library knows: the command was called wrongly, is another program, or another
+/// version of it.
 [[noreturn]] inline void say_no_answer(const StartTarget& target,
                                        const std::vector<std::string>& words,
                                        const CommandRun& run) {
@@ -83,8 +79,10 @@ inline std::string recipe_in(std::string_view text) {
   } else {
     text += " and answered `" + shown_line(run.output) + "`, which this version does not know";
   }
-  text += ". It has to be the command `batchcast`, no older than this library";
-  throw StartFailed(text + (run.errors.empty() ? "." : "; it said" + indented_end(run.errors)));
+  text += run.errors.empty() ? ".\n" : ". It said" + indented_end(run.errors) + "\n";
+  throw StartFailed(text +
+                    "It may be another program than `batchcast`, or older than this library "
+                    "(StartOptions::command and BATCHCAST_COMMAND name another).");
 }
 
 }  // namespace ensuring
@@ -94,9 +92,10 @@ BATCHCAST_INLINE Ensured ensure_stream(const StartTarget& target, const StartOpt
   const std::vector<std::string> words =
       ensure_words(find_command(options.command, command_places()), target, options);
   const CommandRun run =
-      run_command(words, ensuring::limit_of(target.timeout_ms), [&target](std::string_view line) {
-        if (target.log) target.log(LogLevel::info, line);
-      });
+      run_command(words, longer_timeout(target.timeout_ms, ensuring::overtime_ms),
+                  [&target](std::string_view line) {
+                    if (target.log) target.log(LogLevel::info, line);
+                  });
   const std::string word = ensuring::first_line_of(run.output);
   const bool whole = run.output.size() > word.size() && !run.timed_out;
   const std::string text = whole ? ensuring::text_below(run.output) : std::string();

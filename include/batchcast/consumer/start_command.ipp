@@ -6,6 +6,7 @@
 
 #include <batchcast/core/error.hpp>
 #include <batchcast/core/inline.hpp>
+#include <batchcast/core/limits.hpp>
 
 #include <unistd.h>
 
@@ -135,10 +136,12 @@ BATCHCAST_INLINE std::vector<std::string> ensure_words(const std::string& comman
     throw InvalidArgument("batchcast: stream `" + stream +
                           "` cannot be started without a source, such as imagefolder:train.");
   }
-  if (!(options.idle_exit_s < 0 || (options.idle_exit_s > 0 && options.idle_exit_s < 1e9))) {
-    throw InvalidArgument(
-        "batchcast: idle_exit_s is " + start_command::number_text(options.idle_exit_s) +
-        "; it must be above 0, or below 0 for a producer that stays until it is stopped.");
+  const double idle_exit_s = options.idle_exit_s;
+  if (!(idle_exit_s < 0 || (idle_exit_s > 0 && idle_exit_s <= limits::waiting_seconds_max))) {
+    throw InvalidArgument("batchcast: idle_exit_s is " + start_command::number_text(idle_exit_s) +
+                          "; it must be above 0 and at most " +
+                          std::to_string(static_cast<int>(limits::waiting_seconds_max)) +
+                          ", or below 0 for a producer that stays until it is stopped.");
   }
   std::vector<std::string> words = {command, "ensure", stream, options.source, "--with-parent"};
   const auto add = [&words](const char* option, std::string value) {

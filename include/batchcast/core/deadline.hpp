@@ -6,8 +6,15 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <limits>
 
 namespace batchcast::inline v0_1::detail {
+
+/// A time-out that is longer by `more_ms`, as far as an int goes; -1 where it never ends.
+[[nodiscard]] inline int longer_timeout(int timeout_ms, int more_ms) noexcept {
+  if (timeout_ms < 0) return -1;
+  return std::min(timeout_ms, std::numeric_limits<int>::max() - more_ms) + more_ms;
+}
 
 /// A time-out that several waits share; a negative one never ends.
 class Deadline {

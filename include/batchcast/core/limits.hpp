@@ -53,6 +53,10 @@ inline constexpr int hello_timeout_ms = 2'000;
 // fits.
 inline constexpr std::uint64_t stall_timeout_ms_max = 2'000'000'000;
 
+// Seconds that somebody may ask the command to wait: about three weeks, so that in milliseconds
+// they fit into an int.
+inline constexpr double waiting_seconds_max = 2e6;
+
 // A sleeper looks again at least this often: a lost wake-up or a death costs no more.
 inline constexpr int sleep_ms_max = 100;
 
