@@ -4,6 +4,7 @@
 #include "control/own_descriptors.hpp"
 
 #include <batchcast/core/file_descriptor.hpp>
+#include <batchcast/core/sanitizer.hpp>
 
 #include <fcntl.h>
 #include <sched.h>
@@ -15,7 +16,7 @@
 namespace batchcast::inline v0_1 {
 namespace {
 
-#ifdef __SANITIZE_THREAD__
+#ifdef BATCHCAST_THREAD_SANITIZER
 constexpr bool one_table_only = true;  // TSan follows descriptors by number, process-wide
 #else
 constexpr bool one_table_only = false;

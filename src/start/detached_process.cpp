@@ -5,6 +5,7 @@
 #include <batchcast/consumer/start_process.hpp>
 
 #include <batchcast/core/error.hpp>
+#include <batchcast/core/sanitizer.hpp>
 
 #include <fcntl.h>
 #include <poll.h>
@@ -44,7 +45,7 @@ struct Plan {
 constexpr int report_fd = STDERR_FILENO + 1;  // in the new processes
 
 pid_t new_process() noexcept {
-#if defined(__GLIBC__) && __GLIBC_PREREQ(2, 34) && !defined(__SANITIZE_THREAD__)
+#if defined(__GLIBC__) && __GLIBC_PREREQ(2, 34) && !defined(BATCHCAST_THREAD_SANITIZER)
   return ::_Fork();  // without what libraries want done at a fork, which may wait for their threads
 #else
   return ::fork();

@@ -7,6 +7,7 @@
 
 #include <batchcast/core/named_thread.hpp>
 
+#include <signal.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 
@@ -42,6 +43,18 @@ TEST_CASE("a thread that cannot be started is named, with what to raise") {
   CHECK(contains(end.output, "bc-door"));
   CHECK(contains(end.output, "ulimit -u"));
   CHECK(contains(end.output, "pids.max"));
+}
+
+TEST_CASE("our threads leave signals to the program's, and meet their own faults") {
+  sigset_t blocked;
+  sigemptyset(&blocked);
+  start_thread("bc-door", [&] { pthread_sigmask(SIG_SETMASK, nullptr, &blocked); }).join();
+  for (const int signal : {SIGINT, SIGTERM, SIGALRM, SIGCHLD, SIGUSR1}) {
+    CHECK(sigismember(&blocked, signal) == 1);
+  }
+  for (const int fault : {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP}) {
+    CHECK(sigismember(&blocked, fault) == 0);
+  }
 }
 
 TEST_CASE("a rehearsal fails as the threads would, and says for whom") {

@@ -2,8 +2,12 @@
 // Copyright 2026 the batchcast authors
 #include "guarded_ring.hpp"
 
+#include <batchcast/core/named_thread.hpp>
+
 #include <dlfcn.h>
 #include <signal.h>
+#include <sys/mman.h>
+#include <ucontext.h>
 
 #include <atomic>
 #include <cerrno>
@@ -31,6 +35,45 @@ void install_crash_reporter() {
   action.sa_handler = report_crash;
   action.sa_flags = SA_NODEFER | SA_ONSTACK;
   ::sigaction(SIGSEGV, &action, &before_crash);
+}
+
+/// Pages whose writes fault until a handler of their own allows them, as runtimes have them.
+struct MendedPages {
+  static constexpr std::size_t pages = 16;
+  explicit MendedPages() { forbid(); }
+  void forbid() const { ::mprotect(memory, bytes(), PROT_NONE); }
+  [[nodiscard]] std::size_t bytes() const { return pages * page; }
+  [[nodiscard]] char* at(std::size_t index) const { return memory + index * page; }
+  void write(std::size_t index) const { *static_cast<volatile char*>(at(index)) = 1; }
+
+  const std::size_t page = static_cast<std::size_t>(page_bytes());
+  char* const memory = static_cast<char*>(
+      ::mmap(nullptr, pages* page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+};
+
+const MendedPages* mended = nullptr;
+struct sigaction before_mender;
+/// What is not its own it hands on without giving its place up.
+void mend(int signal, siginfo_t* info, void* context) {
+  auto* const address = static_cast<char*>(info->si_addr);
+  if (address >= mended->memory && address < mended->memory + mended->bytes()) {
+    const auto index = static_cast<std::size_t>(address - mended->memory) / mended->page;
+    ::mprotect(mended->at(index), mended->page, PROT_READ | PROT_WRITE);
+  } else {
+    before_mender.sa_sigaction(signal, info, context);
+  }
+}
+void install_mender(const MendedPages& pages) {
+  mended = &pages;
+  struct sigaction action {};
+  action.sa_sigaction = mend;
+  action.sa_flags = SA_SIGINFO;
+  ::sigaction(SIGSEGV, &action, &before_mender);
+}
+bool mender_is_first() {
+  struct sigaction now {};
+  ::sigaction(SIGSEGV, nullptr, &now);
+  return now.sa_sigaction == mend;
 }
 
 }  // namespace
@@ -139,6 +182,93 @@ TEST_CASE("a crash reporter installed after ours reports crashes, and no writes"
     CHECK(end.output.rfind("crash") == end.output.find("crash"));
     CHECK(end.died_of(SIGSEGV));
   }
+}
+
+TEST_CASE("threads may fault at one time for a handler installed after ours") {
+  const auto end = in_child([] {
+    ::alarm(60);
+    const Guarded ring;
+    const MendedPages pages;
+    install_mender(pages);
+    for (int round = 0; round < 2'000; ++round) {
+      FaultRange::come_first();
+      pages.forbid();
+      std::atomic<int> ready{0};
+      std::vector<std::thread> threads;
+      for (std::size_t i = 0; i < 4; ++i) {
+        threads.emplace_back([&, i] {
+          ++ready;
+          while (ready != 4) {
+          }
+          pages.write(i);
+        });
+      }
+      for (std::thread& thread : threads) thread.join();
+      if (!mender_is_first()) return 1;
+    }
+    ring.write(1, 2);
+    return ring.read(1);
+  });
+  INFO(end.output);
+  CHECK(end.exited_with(2));
+}
+
+TEST_CASE("a fault that comes to our handler too late runs again, and once only") {
+  const auto end = in_child([] {
+    ::alarm(20);
+    install_crash_reporter();
+    const Guarded ring;
+    struct sigaction ours {};
+    ::sigaction(SIGSEGV, nullptr, &ours);
+    const MendedPages pages;
+    install_mender(pages);
+    FaultRange::come_first();
+    pages.write(0);
+    if (!mender_is_first()) return 1;
+    // The kernel has sent another thread to ours before that.
+    std::thread([&] {
+      siginfo_t info{};
+      info.si_signo = SIGSEGV;
+      info.si_code = SEGV_ACCERR;
+      info.si_addr = pages.at(1);
+      ucontext_t context{};
+      ours.sa_sigaction(SIGSEGV, &info, &context);
+      if (!mender_is_first()) ::_exit(2);
+      say("again\n");
+      *reinterpret_cast<volatile int*>(std::uintptr_t{8}) = 1;  // the mender hands it on
+    }).join();
+    return 3;
+  });
+  CHECK(end.output == "again\ncrash\n");
+  CHECK(end.died_of(SIGSEGV));
+}
+
+TEST_CASE("a handler for one time that was installed before ours is called one time") {
+  const auto end = in_child([] {
+    ::alarm(20);
+    struct sigaction action {};
+    action.sa_handler = [](int) {
+      say("crash\n");
+      ::raise(SIGSEGV);
+    };
+    action.sa_flags = static_cast<int>(SA_RESETHAND | SA_NODEFER);
+    ::sigaction(SIGSEGV, &action, nullptr);
+    const Guarded ring;
+    ring.write(1, 2);
+    *reinterpret_cast<volatile int*>(std::uintptr_t{8}) = 1;
+    return 0;
+  });
+  CHECK(end.output == "crash\n");
+  CHECK(end.died_of(SIGSEGV));
+}
+
+TEST_CASE("a thread of ours that runs the program's code may write") {
+  const auto end = in_child([] {
+    const Guarded ring;
+    start_thread("bc-maker", [&ring] { ring.write(1, 2); }).join();
+    return ring.read(1);
+  });
+  CHECK(end.exited_with(2));
 }
 
 TEST_CASE("copies of this library in one process write each their own, also after one is closed") {

@@ -45,6 +45,12 @@ const std::vector<Forbidden>& forbidden() {
       {std::regex(R"(\b(sleep_for|sleep_until|usleep|nanosleep|clock_nanosleep)\b)"),
        {"include/batchcast/ring/", "src/ring/"},
        "sleep on a futex, so that whoever has the answer can wake you"},
+      {std::regex(R"(^\s*#\s*define\s+(?!BATCHCAST_))"),
+       {"include/"},
+       "macros reach every program that includes this: use a constant, or begin with BATCHCAST_"},
+      {std::regex(R"(\b__SANITIZE_THREAD__\b)"),
+       {"include/batchcast/ring/", "include/batchcast/consumer/", "src/"},
+       "older ones of clang do not define it: use core/sanitizer.hpp"},
   };
   return table;
 }

@@ -2,6 +2,8 @@
 // Copyright 2026 the batchcast authors
 #pragma once
 
+#include <batchcast/core/signals.hpp>
+
 #include <pthread.h>
 #include <signal.h>
 
@@ -17,11 +19,13 @@ namespace batchcast::inline v0_1 {
 [[noreturn]] void throw_no_threads(const std::string& what, int error_number);
 
 /// Starts a thread with that name (15 characters at most) that leaves the program's signals to the
-/// program's own threads, as do the threads that it starts itself. Throws SystemError.
+/// program's own threads, as do the threads that it starts itself. Its own faults it meets as any
+/// thread does: the program's code that it runs may write into a batch. Throws SystemError.
 template <class Body>
 [[nodiscard]] std::thread start_thread(const char* name, Body body) {
   sigset_t all, before;
   ::sigfillset(&all);
+  for (const int fault : fault_signals) ::sigdelset(&all, fault);
   ::pthread_sigmask(SIG_SETMASK, &all, &before);
   struct Restore {
     const sigset_t& mask;

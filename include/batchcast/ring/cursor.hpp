@@ -2,6 +2,7 @@
 // Copyright 2026 the batchcast authors
 #pragma once
 
+#include <batchcast/core/sanitizer.hpp>
 #include <batchcast/ring/layout.hpp>
 
 #include <atomic>
@@ -31,7 +32,7 @@ namespace batchcast::inline v0_1 {
 
 namespace order {
 
-#if defined(__SANITIZE_THREAD__)
+#if defined(BATCHCAST_THREAD_SANITIZER)
 // g++ has no fences under TSan; a seq_cst RMW on one common word orders no less.
 inline std::atomic<std::uint32_t> fence_word{0};
 inline void acquire_fence() noexcept { fence_word.fetch_add(1, std::memory_order_seq_cst); }

@@ -32,7 +32,8 @@ class FaultRange {
 
   /// Puts our handler before one that was installed since and takes every fault for a crash (as
   /// Python's faulthandler does). That one gets its place back, and its turn, at the first fault
-  /// that is not ours. Costs a system call. From any thread.
+  /// that is not ours. Another copy of this library is left where it is (decision 18 has what that
+  /// costs). Costs a system call. From any thread.
   static void come_first() noexcept;
 
  private:

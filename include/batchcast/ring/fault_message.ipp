@@ -7,9 +7,12 @@
 #include <batchcast/core/inline.hpp>
 #include <batchcast/core/limits.hpp>
 #include <batchcast/core/process_symbol.hpp>
+#include <batchcast/core/signals.hpp>
+#include <batchcast/ring/futex.hpp>
 #include <batchcast/ring/private_chunks.hpp>
 
 #include <signal.h>
+#include <sys/syscall.h>
 #include <ucontext.h>
 #include <unistd.h>
 
@@ -33,8 +36,11 @@ struct FaultSlot {
   std::array<char, limits::stream_name_bytes_max + 1> stream{};
 };
 
-/// Of the handler that was put before ours, and that we put ourselves before.
-enum class Above : std::uint32_t { none, known, going_back };
+// Of the handler that was put before ours, and that we put ourselves before: there is none, or it
+// is known. Any other value is the id of the process in which a thread is changing that. A child
+// that was forked meanwhile sees an id that is not its own, and has none.
+inline constexpr std::uint32_t above_none = 0;
+inline constexpr std::uint32_t above_known = ~std::uint32_t{0};
 
 /// The one piece of process-wide state in the ring: a signal has one handler.
 struct FaultState {
@@ -42,8 +48,11 @@ struct FaultState {
   std::mutex mutex;  ///< of whoever changes anything here; the handler takes none
   bool installed = false;
   struct sigaction before {};  ///< constant once ours is installed
-  std::atomic<Above> above_is{Above::none};
-  struct sigaction above {};  ///< changed where it is `none`, read where it is `going_back`
+  std::atomic<std::uint32_t> above_is{above_none};
+  struct sigaction above {};  ///< of the thread that is changing `above_is`
+  /// Since the handler above went back: the thread that last ran its instruction again because of
+  /// that. 0: none.
+  std::atomic<std::uint32_t> ran_again{0};
 };
 inline constinit FaultState fault_state;
 
@@ -99,26 +108,73 @@ inline bool is_function(const struct sigaction& action) noexcept {
          (action.sa_handler != SIG_DFL && action.sa_handler != SIG_IGN);
 }
 
-/// To that handler: the instruction runs again, and meets it. A signal that somebody sent has no
-/// instruction.
-inline void give_way_to(const struct sigaction& action, const siginfo_t& info) noexcept {
-  ::sigaction(SIGSEGV, &action, nullptr);
+/// The instruction does so once the handler returns. A signal that somebody sent has none.
+inline void run_again(const siginfo_t& info) noexcept {
   if (info.si_code <= 0) ::raise(SIGSEGV);
 }
 
+/// To that handler: the instruction runs again, and meets it.
+inline void give_way_to(const struct sigaction& action, const siginfo_t& info) noexcept {
+  ::sigaction(SIGSEGV, &action, nullptr);
+  run_again(info);
+}
+
+inline void on_fault(int signal, siginfo_t* info, void* context);
+
+/// This copy's, of the library.
+inline bool is_ours(const struct sigaction& action) noexcept {
+  return (action.sa_flags & SA_SIGINFO) != 0 && action.sa_sigaction == on_fault;
+}
+
+/// Ends a change of `above_is`.
+inline void set_above(std::uint32_t is) noexcept {
+  fault_state.above_is.store(is);
+  futex_wake(fault_state.above_is);
+}
+
+/// Gives the handler above its place back, which knows ours: what it hands on comes back here.
+/// False if it has it already, or there is none. Else it is in place once this returns.
+inline bool give_back_place() noexcept {
+  constexpr int look_again_ms = 100;
+  const auto self = static_cast<std::uint32_t>(::getpid());
+  const SignalsBlocked until_done;  // their handlers could fault, and wait here for ever
+  std::uint32_t seen = above_known;
+  while (!fault_state.above_is.compare_exchange_strong(seen, self)) {
+    if (seen != self) return false;
+    static_cast<void>(futex_wait(fault_state.above_is, seen, look_again_ms));
+    seen = above_known;
+  }
+  ::sigaction(SIGSEGV, &fault_state.above, nullptr);
+  fault_state.ran_again.store(static_cast<std::uint32_t>(::syscall(SYS_gettid)));
+  set_above(above_none);
+  return true;
+}
+
+/// Whether the kernel sent this thread here before another thread gave the handler above its place
+/// back. That handler may also have called ours directly: then the same thread comes twice.
+inline bool came_too_late() noexcept {
+  struct sigaction now {};
+  ::sigaction(SIGSEGV, nullptr, &now);
+  if (is_ours(now)) return fault_state.above_is.load() == above_known;  // came first once more
+  const auto thread = static_cast<std::uint32_t>(::syscall(SYS_gettid));
+  const std::uint32_t last = fault_state.ran_again.load();
+  if (last == 0 || last == thread) return false;
+  fault_state.ran_again.store(thread);
+  return true;
+}
+
 inline void hand_on(int signal, siginfo_t* info, void* context, bool explained) noexcept {
-  Above known = Above::known;
-  if (fault_state.above_is.compare_exchange_strong(known, Above::going_back)) {
-    // It was put before ours and knows it: what it hands on comes back here.
-    const struct sigaction above = fault_state.above;
-    fault_state.above_is.store(Above::none);
-    give_way_to(above, *info);
+  if (give_back_place() || came_too_late()) {
+    run_again(*info);
     return;
   }
   const struct sigaction& before = fault_state.before;
   if (explained || !is_function(before)) {
     give_way_to(before, *info);
-  } else if ((before.sa_flags & SA_SIGINFO) != 0) {
+    return;
+  }
+  if ((static_cast<unsigned>(before.sa_flags) & SA_RESETHAND) != 0) ::signal(SIGSEGV, SIG_DFL);
+  if ((before.sa_flags & SA_SIGINFO) != 0) {
     // It may be one that mends faults of its own and goes on; ours stays in place for the next.
     before.sa_sigaction(signal, info, context);
   } else {
@@ -158,12 +214,12 @@ inline bool has_signature(const struct sigaction& action) noexcept {
   return is_function(action);
 }
 
-inline bool install() noexcept {
+inline bool install(struct sigaction* replaced = nullptr) noexcept {
   struct sigaction action {};
   action.sa_sigaction = on_fault;
   action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;
   action.sa_mask = signature();
-  return ::sigaction(SIGSEGV, &action, nullptr) == 0;
+  return ::sigaction(SIGSEGV, &action, replaced) == 0;
 }
 
 /// With the mutex.
@@ -223,15 +279,19 @@ BATCHCAST_INLINE void FaultRange::come_first() noexcept {
   if (detail::fault_message::has_signature(first)) return;
   const std::lock_guard lock(detail::fault_state.mutex);
   if (!detail::fault_state.installed) return;
-  // Of an earlier one the later knows, or nobody does any more.
-  detail::Above is = detail::Above::known;
-  if (!detail::fault_state.above_is.compare_exchange_strong(is, detail::Above::none) &&
-      is == detail::Above::going_back) {
+  const auto self = static_cast<std::uint32_t>(::getpid());
+  const SignalsBlocked until_done;
+  std::uint32_t is = detail::fault_state.above_is.load();
+  // Where another thread is just giving the place back, a later batch comes first.
+  if (is == self || !detail::fault_state.above_is.compare_exchange_strong(is, self)) return;
+  if (!detail::fault_message::install(&first) || detail::fault_message::is_ours(first)) {
+    detail::fault_message::set_above(is == detail::above_known ? is : detail::above_none);
     return;
   }
+  // Of an earlier handler above, this one knows, or nobody does any more.
   detail::fault_state.above = first;
-  detail::fault_state.above_is.store(detail::Above::known);
-  detail::fault_message::install();
+  detail::fault_state.ran_again.store(0);
+  detail::fault_message::set_above(detail::above_known);
 }
 
 }  // namespace batchcast::inline v0_1

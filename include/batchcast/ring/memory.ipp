@@ -8,7 +8,6 @@
 #include <batchcast/core/inline.hpp>
 
 #include <fcntl.h>
-#include <linux/memfd.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -19,16 +18,14 @@
 namespace batchcast::inline v0_1 {
 namespace detail::memory {
 
-// Of Linux 5.1; older headers lack it.
-#ifndef F_SEAL_FUTURE_WRITE
-#define F_SEAL_FUTURE_WRITE 0x0010
-#endif
+// F_SEAL_FUTURE_WRITE of Linux 5.1, which older headers lack.
+inline constexpr int seal_future_write = 0x0010;
 
 inline int kernel_seals(Seals seals) noexcept {
   int bits = 0;
   if (has(seals, Seals::shrink)) bits |= F_SEAL_SHRINK;
   if (has(seals, Seals::grow)) bits |= F_SEAL_GROW;
-  if (has(seals, Seals::future_write)) bits |= F_SEAL_FUTURE_WRITE;
+  if (has(seals, Seals::future_write)) bits |= seal_future_write;
   if (has(seals, Seals::seal)) bits |= F_SEAL_SEAL;
   return bits;
 }

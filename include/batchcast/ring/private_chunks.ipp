@@ -5,10 +5,11 @@
 #include <batchcast/ring/private_chunks.hpp>
 
 #include <batchcast/core/inline.hpp>
+#include <batchcast/core/sanitizer.hpp>
+#include <batchcast/core/signals.hpp>
 #include <batchcast/ring/futex.hpp>
 #include <batchcast/ring/memory.hpp>
 
-#include <signal.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -34,27 +35,7 @@ inline std::uint64_t chunks_of(std::uint64_t bytes) noexcept {
 // From here on only what a signal handler may call: system calls, without what sanitizers and
 // allocators put around them.
 
-/// Signals whose handlers could write into the same chunk wait until it is there; faults do not.
-class SignalsBlocked {
- public:
-  SignalsBlocked() noexcept {
-    std::uint64_t blocked = ~std::uint64_t{0};
-    for (const int fault : {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP}) {
-      blocked &= ~(std::uint64_t{1} << (fault - 1));
-    }
-    ::syscall(SYS_rt_sigprocmask, SIG_BLOCK, &blocked, &before_, sizeof(blocked));
-  }
-  ~SignalsBlocked() {
-    ::syscall(SYS_rt_sigprocmask, SIG_SETMASK, &before_, nullptr, sizeof(before_));
-  }
-  SignalsBlocked(const SignalsBlocked&) = delete;
-  SignalsBlocked& operator=(const SignalsBlocked&) = delete;
-
- private:
-  std::uint64_t before_ = 0;
-};
-
-#if defined(__SANITIZE_THREAD__)
+#if defined(BATCHCAST_THREAD_SANITIZER)
 // Samples that nobody here holds may be written meanwhile; nobody looks at their copies.
 inline __attribute__((no_sanitize("thread"))) void copy_chunk(void* to, const void* from,
                                                               std::uint64_t bytes) noexcept {
@@ -91,7 +72,8 @@ BATCHCAST_INLINE bool PrivateChunks::make_private(std::uintptr_t address) noexce
   const std::uint64_t chunk = (address - begin_) / detail::private_chunks::chunk_bytes;
   std::atomic<std::uint32_t>& state = states_[chunk];
   const auto self = static_cast<std::uint32_t>(::getpid());
-  const detail::private_chunks::SignalsBlocked until_done;
+  // Their handlers could write into the same chunk, and wait for it for ever.
+  const SignalsBlocked until_done;
   for (;;) {
     std::uint32_t seen = state.load(std::memory_order_acquire);
     if (seen == detail::private_chunks::is_private) return true;
@@ -101,8 +83,8 @@ BATCHCAST_INLINE bool PrivateChunks::make_private(std::uintptr_t address) noexce
       break;
     }
   }
-  // Before the copy, and as an exchange: who asked before and was told no, has shown nothing that
-  // the copy does not have whole.
+  // Before the copy, and as an exchange: a `next` that read 0 has shown nothing that the copy does
+  // not have whole.
   written_.exchange(1, std::memory_order_acq_rel);
   const bool replaced = replace(chunk);
   state.store(replaced ? detail::private_chunks::is_private : detail::private_chunks::shared,

@@ -5,13 +5,14 @@
 #include <batchcast/ring/window.hpp>
 
 #include <batchcast/core/inline.hpp>
+#include <batchcast/core/sanitizer.hpp>
 
 #include <cstring>
 
 namespace batchcast::inline v0_1 {
 namespace detail::window {
 
-#if defined(__SANITIZE_THREAD__)
+#if defined(BATCHCAST_THREAD_SANITIZER)
 // The one intended race of the project: a torn copy is found out by its claim and thrown away.
 // memcpy is intercepted, so the bytes are moved by hand here.
 inline __attribute__((no_sanitize("thread"))) void copy_bytes(std::byte* to, const std::byte* from,
