@@ -160,7 +160,9 @@ TEST_CASE("what could not be copied to the GPU's memory comes again", "[gpu]") {
   if (!first) before = consumer.next();
   const std::uint64_t at = first ? 0 : 16;
   for (int i = 0; i < 3; ++i) {
-    batchcast_fake_cuda_configure((std::string(settings) + " alloc_fails=1").c_str());
+    std::string failing(settings);
+    failing += " alloc_fails=1";
+    batchcast_fake_cuda_configure(failing.c_str());
     CHECK_THROWS_AS(consumer.next(), OutOfMemory);
     CHECK(consumer.cursor() == at);
   }
