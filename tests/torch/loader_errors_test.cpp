@@ -254,5 +254,18 @@ TEST_CASE("Keeping too many batches is an error that says so", "[loader]") {
   CHECK(first == 2000);
 }
 
+TEST_CASE("options in braces are options, not a name", "[torch]") {
+  const std::string s = "/";
+  const auto refused = [](auto make) { CHECK_THROWS_AS(make(), InvalidArgument); };
+  refused([&] { return make_shared_data_loader({.stream = "/"}, 64); });
+  refused([&] { return make_shared_data_loader({.stream = s, .batch_size = 64}); });
+  refused([&] { return make_shared_data_loader({.stream = "/", .name = "lr-0.1"}, 64); });
+  refused([&] { return make_shared_data_loader({.stream = s, .cursor = 5}, 64); });
+  refused([&] { return make_shared_data_loader(s, 64); });
+  refused([&] { return make_shared_data_loader("/"); });
+  refused([&] { return SharedDataset<>({.stream = "/", .name = "lr-0.1"}); });
+  refused([&] { return SharedDataset<>("/"); });
+}
+
 }  // namespace
 }  // namespace batchcast::testing

@@ -10,6 +10,7 @@
 #include <torch/data/example.h>
 #include <torch/data/iterator.h>
 
+#include <concepts>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -140,11 +141,11 @@ template <class UserBatch = torch::data::Example<>>
   return make_shared_data_loader<UserBatch>(std::move(consumer), options);
 }
 
-/// By the stream's name; torch's batch size is 1 unless the options say another.
-template <class UserBatch = torch::data::Example<>>
+/// By the stream's name; torch's batch size is 1 unless the options say another. A template, so
+/// that options in braces are never taken for a name.
+template <class UserBatch = torch::data::Example<>, std::convertible_to<std::string> Name>
 [[nodiscard]] std::unique_ptr<SharedDataLoader<UserBatch>> make_shared_data_loader(
-    const std::string& stream, torch::data::DataLoaderOptions options = {},
-    ExampleFields fields = {}) {
+    const Name& stream, torch::data::DataLoaderOptions options = {}, ExampleFields fields = {}) {
   ConsumerOptions consumer;
   consumer.stream = stream;
   return make_shared_data_loader<UserBatch>(std::move(consumer), std::move(options),

@@ -12,6 +12,7 @@
 #include <torch/data/example.h>
 #include <torch/serialize/archive.h>
 
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -96,7 +97,8 @@ class SharedDataset final
   /// The batch size is the loader's; the consumer's counts for nothing.
   explicit SharedDataset(ConsumerOptions consumer, ExampleFields fields = {})
       : feed_(std::make_shared<Feed>(std::move(consumer), std::move(fields))) {}
-  explicit SharedDataset(const std::string& stream, ExampleFields fields = {})
+  template <std::convertible_to<std::string> Name>
+  explicit SharedDataset(const Name& stream, ExampleFields fields = {})
       : SharedDataset(named(stream), std::move(fields)) {}
 
   /// The next batch of the epoch; nothing once it is over, until `reset`. Each may be of another
