@@ -163,12 +163,12 @@ BATCHCAST_INLINE void Attachment::guard_fields() {
     keeps_writes_ = false;
   }
   if (guard()) return;
-  log(LogLevel::warning,
-      "a write into a batch of stream `" + options_.stream +
-          "` will end this process: its consumers have more than the " +
-          std::to_string(limits::fault_ranges_max) +
-          " fields that are guarded, or it let no handler of SIGSEGV be installed. Do not write, or "
-          "attach with access = private.");
+  log(LogLevel::warning, "a write into a batch of stream `" + options_.stream +
+                             "` will end this process: its consumers have more than the " +
+                             std::to_string(limits::fault_ranges_max) +
+                             " fields that are guarded, or it let no handler of SIGSEGV be "
+                             "installed. Do not write, or "
+                             "attach with access = private.");
 }
 
 BATCHCAST_INLINE void Attachment::map_on_device(std::size_t index, FileDescriptor descriptor) {
