@@ -224,7 +224,7 @@ TEST_CASE("a feeder follows a stream that jumps") {
 }
 
 TEST_CASE("one sample in a hundred that takes a hundred times as long stalls nobody") {
-  const std::uint64_t n = 6'000;
+  const std::uint64_t n = 12'000;  // so that starting the threads is a small part of it
   const FakeMaker maker(n, {.make_ns = [](std::uint64_t index) -> std::uint64_t {
                           const bool slow = detail::mix64(index) % 100 == 0 && index < n - 150;
                           return slow ? 30'000'000 : 300'000;
