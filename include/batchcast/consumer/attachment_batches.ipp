@@ -21,10 +21,10 @@ namespace attachment_batches {
 inline constexpr std::size_t pending_copies_max = 4;
 inline constexpr std::size_t streams_at_first = 8;
 
-// Of so many batches that are shown in place, at the first few it is looked whether another handler
-// of faults was put before ours.
-inline constexpr std::uint64_t handler_looked_for_every = 64;
-inline constexpr std::uint64_t handler_looked_for_times = 4;
+// At the first batches that are shown in place, and then at one of so many, it is looked whether
+// another handler of faults was put before ours: a system call.
+inline constexpr std::uint64_t handler_looked_for_at_first = 4;
+inline constexpr std::uint64_t handler_looked_for_every = 1024;
 
 }  // namespace attachment_batches
 
@@ -97,8 +97,9 @@ BATCHCAST_INLINE bool Attachment::fill(BatchRecord& record, const Run& run) {
   if (written && !first_write_noted_) note_first_write(run.position);
   record.own = copies() || (written && !on_device());
   if (!record.own) {
-    if (keeps_writes_ && shown_++ % attachment_batches::handler_looked_for_every <
-                             attachment_batches::handler_looked_for_times) {
+    const std::uint64_t shown = shown_++;
+    if (keeps_writes_ && (shown < attachment_batches::handler_looked_for_at_first ||
+                          shown % attachment_batches::handler_looked_for_every == 0)) {
       FaultRange::come_first();
     }
     show(record, run, written);
