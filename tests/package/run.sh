@@ -149,8 +149,8 @@ cmake -S "$here/add_subdirectory" -B "$work/add_subdirectory" -G Ninja -DBUILD_S
   -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG=-O0 >/dev/null
 cd "$work/add_subdirectory"
 objects=batchcast/CMakeFiles/batchcast.dir/src
-ninja user_object $objects/consumer.cpp.o $objects/control/messenger.cpp.o \
+ninja user_object $objects/compiled/consumer.cpp.o $objects/control/messenger.cpp.o \
   $objects/data/image_decoder.cpp.o
 # What users link would be made of these, as the shared library that they asked for.
 ninja -t inputs user | grep -qx 'batchcast/libbatchcast\.so.*'
-ninja -t inputs user | grep -qx $objects/consumer.cpp.o
+ninja -t inputs user | grep -qx $objects/compiled/consumer.cpp.o
