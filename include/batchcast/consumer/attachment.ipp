@@ -19,8 +19,8 @@
 #include <thread>
 #include <variant>
 
-// Finding the stream and joining it. Its segments are mapped in attachment_fields.cpp; what a
-// joined consumer does is in attachment_batches.cpp.
+// Finding the stream and joining it. Its segments are mapped in attachment_fields.ipp; what a
+// joined consumer does is in attachment_batches.ipp.
 namespace batchcast::inline v0_1::detail {
 namespace attachment {
 

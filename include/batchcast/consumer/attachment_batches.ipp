@@ -13,7 +13,7 @@
 #include <span>
 #include <utility>
 
-// Batches: where they come from and what they show. How they go is in attachment_release.cpp.
+// Batches: where they come from and what they show. How they go is in attachment_release.ipp.
 namespace batchcast::inline v0_1::detail {
 namespace attachment_batches {
 

@@ -3,7 +3,8 @@
 #pragma once
 
 // The definitions of all that a trainer runs (core/inline.hpp). consumer.hpp ends with this one,
-// and no other header includes a `.ipp` file: each of these may need the declarations of any other.
+// and but for checkpoint.hpp no other header includes a `.ipp` file: each of these may need the
+// declarations of any other.
 #include <batchcast/consumer/attachment.ipp>
 #include <batchcast/consumer/attachment_batches.ipp>
 #include <batchcast/consumer/attachment_fields.ipp>

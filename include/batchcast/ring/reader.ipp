@@ -13,7 +13,7 @@
 #include <algorithm>
 #include <utility>
 
-// The cursor and its epochs. Leases and sleep are in reader_leases.cpp and reader_sleep.cpp.
+// The cursor and its epochs. Leases and sleep are in reader_leases.ipp and reader_sleep.ipp.
 namespace batchcast::inline v0_1 {
 namespace detail::reader {
 
