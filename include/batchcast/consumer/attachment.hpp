@@ -6,6 +6,7 @@
 
 #include <batchcast/consumer.hpp>
 #include <batchcast/core/field_table.hpp>
+#include <batchcast/core/inline.hpp>
 #include <batchcast/join/door.hpp>
 #include <batchcast/join/message.hpp>
 #include <batchcast/ring/fault_message.hpp>
@@ -68,7 +69,8 @@ class Attachment final : public ReaderHost, public std::enable_shared_from_this<
  public:
   /// Waits for the stream and joins it.
   [[nodiscard]] static std::shared_ptr<Attachment> attach(const ConsumerOptions& options);
-  ~Attachment() override;
+  // Inline where the definitions are: else every file that includes them would emit the class.
+  BATCHCAST_INLINE ~Attachment() override;
 
   [[nodiscard]] NextBatch next(std::uint64_t batch_size, int timeout_ms);
   [[nodiscard]] bool has_next_epoch();
@@ -101,8 +103,8 @@ class Attachment final : public ReaderHost, public std::enable_shared_from_this<
   void set_cuda_stream(void* stream) noexcept { cuda_stream_ = stream; }
   [[nodiscard]] double attach_seconds() const noexcept { return attach_seconds_; }
 
-  [[nodiscard]] bool producer_is_dead() noexcept override;
-  [[nodiscard]] std::string why_revoked() override;
+  [[nodiscard]] BATCHCAST_INLINE bool producer_is_dead() noexcept override;
+  [[nodiscard]] BATCHCAST_INLINE std::string why_revoked() override;
   [[nodiscard]] bool leases_come_back() noexcept override { return pending_ != 0; }
 
  private:
@@ -127,13 +129,15 @@ class Attachment final : public ReaderHost, public std::enable_shared_from_this<
   void populate_from(const std::vector<DoubleMapping>& mappings, std::uint64_t position);
   /// Whether this process has written into a batch of the ring's. To be asked once a run is known
   /// to be published and before it is shown in place: docs/decisions/0018.
-  [[nodiscard]] bool has_written() noexcept;
+  [[nodiscard]] bool has_written() const noexcept { return written_.load() != 0; }
   void note_first_write(std::uint64_t position);
   /// From any thread: nobody looks at that batch any more, or it is a copy after all. After a write
   /// the last one in place gives the private memory back.
   void leave_place(BatchRecord& record) noexcept;
+  void leave_place_locked(BatchRecord& record) noexcept;  // with the mutex
   [[nodiscard]] Next next_run(std::uint64_t batch_size, int timeout_ms, Run& run);
   [[nodiscard]] BatchRecord& fresh_record();
+  void add_record();  // with the mutex
   void recycle(BatchRecord& record) noexcept;
   [[nodiscard]] bool fill(BatchRecord& record, const Run& run);
   void show(BatchRecord& record, const Run& run, bool written);
@@ -181,11 +185,9 @@ class Attachment final : public ReaderHost, public std::enable_shared_from_this<
   std::vector<FieldWindow> windows_;  ///< for what this consumer reads itself: the ring's bytes
   std::vector<bool> mapped_once_;     ///< windows that cross the end are not contiguous there
   FieldTable host_fields_;            ///< as a copy in host memory shows them
-  std::atomic<std::uint32_t> written_{0};   ///< this process has written into a batch of the ring's
-  std::atomic<std::uint64_t> in_place_{0};  ///< batches that show the ring's memory
-  std::atomic<bool> given_back_{false};
-  bool keeps_writes_ = false;           ///< such a write stays private
-  std::uint64_t tried_page_bytes_ = 0;  ///< pages of that size can be replaced
+  std::atomic<std::uint32_t> written_{0};  ///< this process has written into a batch of the ring's
+  bool keeps_writes_ = false;              ///< such a write stays private
+  std::uint64_t tried_page_bytes_ = 0;     ///< pages of that size can be replaced
   bool first_write_noted_ = false;
   std::uint64_t shown_ = 0;  ///< batches that were not copied
   std::vector<std::unique_ptr<PrivateChunks>> private_chunks_;
@@ -203,6 +205,8 @@ class Attachment final : public ReaderHost, public std::enable_shared_from_this<
   std::mutex mutex_;  ///< of everything below, which `take_back` touches from any thread
   std::vector<std::unique_ptr<BatchRecord>> records_;
   std::vector<BatchRecord*> idle_records_;
+  std::uint64_t in_place_ = 0;  ///< batches that show the ring's memory and could become private
+  bool given_back_ = false;     ///< the memory of `private_chunks_`
   /// Batches that were dropped and that streams have not passed yet. Changed with the mutex.
   std::atomic<std::size_t> pending_{0};
   std::condition_variable passed_;

@@ -205,8 +205,9 @@ BATCHCAST_INLINE void Attachment::adopt(Welcome welcome, std::vector<FileDescrip
   reader.spin_ns = options_.spin_us * 1000;
   reader.stream = options_.stream;
   if (on_device()) reader.memory_option = "--device-memory";
-  reader_ = std::make_unique<RingReader>(this->board(), *reinterpret_cast<Desk*>(desk_->data()),
-                                         windows_.back(), *this, std::move(reader));
+  reader_ = std::make_unique<RingReader>(
+      this->board(), *reinterpret_cast<Desk*>(desk_->data()),
+      SampleIds(shown_windows_.back(), windows_.back(), written_), *this, std::move(reader));
   paused_ = options_.observes || options_.between_epochs == BetweenEpochs::let_go;
   // Where its first loop will join is where it stands.
   if (paused_ && options_.join == Join::at) reader_->move_to(options_.cursor);

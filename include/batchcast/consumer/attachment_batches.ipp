@@ -90,8 +90,6 @@ BATCHCAST_INLINE std::uint64_t Attachment::cursor() const noexcept {
 /// False if it was written over before its copy was whole.
 BATCHCAST_INLINE bool Attachment::fill(BatchRecord& record, const Run& run) {
   record.leased = options_.pace == Pace::lockstep;
-  record.in_place = keeps_writes_;
-  if (record.in_place) ++in_place_;  // before the look: see leave_place
   const bool written = has_written();
   if (written) leave_place(record);
   if (written && !first_write_noted_) note_first_write(run.position);
@@ -116,19 +114,16 @@ BATCHCAST_INLINE bool Attachment::fill(BatchRecord& record, const Run& run) {
   return true;
 }
 
-BATCHCAST_INLINE bool Attachment::has_written() noexcept {
-  if (!keeps_writes_) return false;
-  // An addition of nothing, so that it and the handler's store have an order: if this comes first,
-  // the handler's copy has all of the run.
-  return written_.fetch_add(0, std::memory_order_acq_rel) != 0;
+BATCHCAST_INLINE void Attachment::leave_place(BatchRecord& record) noexcept {
+  const std::lock_guard lock(mutex_);
+  leave_place_locked(record);
 }
 
-BATCHCAST_INLINE void Attachment::leave_place(BatchRecord& record) noexcept {
+BATCHCAST_INLINE void Attachment::leave_place_locked(BatchRecord& record) noexcept {
   if (!std::exchange(record.in_place, false)) return;
-  // Looked at first: a batch that is counted only after this one has left then finds it set, and is
-  // not shown in place.
-  const bool written = written_.load() != 0;
-  if (--in_place_ != 0 || !written || given_back_.exchange(true)) return;
+  // A batch that is counted after this one has left looks at `written_` after the mutex was ours.
+  // So it finds it set as well, and is not shown in place.
+  if (--in_place_ != 0 || !has_written() || std::exchange(given_back_, true)) return;
   for (const auto& chunks : private_chunks_) chunks->give_back();
 }
 
@@ -197,24 +192,28 @@ BATCHCAST_INLINE void Attachment::leave_epoch() noexcept {
 
 BATCHCAST_INLINE BatchRecord& Attachment::fresh_record() {
   const std::lock_guard lock(mutex_);
-  if (idle_records_.empty()) {
-    auto record = std::make_unique<BatchRecord>();
-    record->data.resize(fields_.size());
-    record->strides.resize(fields_.size());
-    record->number = records_.size();
-    if (delivery_) record->streams.reserve(attachment_batches::streams_at_first);
-    records_.push_back(std::move(record));
-    idle_records_.reserve(records_.size());  // so that taking one back cannot throw
-    return *records_.back();
-  }
+  if (idle_records_.empty()) add_record();
   BatchRecord& record = *idle_records_.back();
   idle_records_.pop_back();
+  record.in_place = keeps_writes_;
+  if (record.in_place) ++in_place_;  // before `fill` looks at `written_`
   return record;
 }
 
+BATCHCAST_INLINE void Attachment::add_record() {
+  auto record = std::make_unique<BatchRecord>();
+  record->data.resize(fields_.size());
+  record->strides.resize(fields_.size());
+  record->number = records_.size();
+  if (delivery_) record->streams.reserve(attachment_batches::streams_at_first);
+  idle_records_.reserve(records_.size() + 1);  // so that taking one back cannot throw
+  idle_records_.push_back(record.get());
+  records_.push_back(std::move(record));
+}
+
 BATCHCAST_INLINE void Attachment::recycle(BatchRecord& record) noexcept {
-  leave_place(record);
   const std::lock_guard lock(mutex_);
+  leave_place_locked(record);
   idle_records_.push_back(&record);
 }
 
@@ -226,8 +225,9 @@ BATCHCAST_INLINE void Attachment::show(BatchRecord& record, const Run& run, bool
     const FieldWindow& window = shown_windows_[i];
     record.data[i] = window.at(run.position);
     record.strides[i] = window.stride_bytes;
-    const bool crosses = run.position % window.capacity + run.size > window.capacity;
-    if (!(mapped_once_[i] && crosses) && !(written && !fields_[i].on_device)) continue;
+    const bool gathered =
+        mapped_once_[i] && run.position % window.capacity + run.size > window.capacity;
+    if (!gathered && !(written && !fields_[i].on_device)) continue;
     if (wanted.empty()) wanted.resize(shown_windows_.size());
     wanted[i] = true;
   }

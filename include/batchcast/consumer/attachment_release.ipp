@@ -50,9 +50,9 @@ BATCHCAST_INLINE void Attachment::release_passed(void* record) noexcept {
 }
 
 BATCHCAST_INLINE void Attachment::release(BatchRecord& record) noexcept {
-  leave_place(record);
   const bool idle = record.leased && reader_->give_back(record.run.lease);
   const std::lock_guard lock(mutex_);
+  leave_place_locked(record);
   idle_records_.push_back(&record);
   if (delivery_) {
     --pending_;

@@ -40,20 +40,20 @@ class GpuDelivery final : public Delivery {
     return cuda::ring_granularity(device_->info());
   }
 
-  [[nodiscard]] Mapped map(Offer offer) override;
-  void check_that_it_pins() const override;
+  [[nodiscard]] BATCHCAST_INLINE Mapped map(Offer offer) override;
+  BATCHCAST_INLINE void check_that_it_pins() const override;
   void pin(const std::byte* data, std::uint64_t bytes) override {
     pins_.emplace_back(device_, cuda::HostPin::Range{data, bytes, true, true});
   }
-  [[nodiscard]] std::byte* buffer(std::size_t slot, std::uint64_t bytes) override;
-  void copy_out(std::byte* to, const FieldWindow& window, std::uint64_t position,
-                std::uint64_t samples) override;
+  [[nodiscard]] BATCHCAST_INLINE std::byte* buffer(std::size_t slot, std::uint64_t bytes) override;
+  BATCHCAST_INLINE void copy_out(std::byte* to, const FieldWindow& window, std::uint64_t position,
+                                 std::uint64_t samples) override;
   void copy_to_host(std::byte* to, const std::byte* from, std::uint64_t bytes) override {
     copies().copy_to_host(to, from, bytes);
   }
   void wait_for_copies() override { copies().wait(); }
-  void when_passed(std::span<void* const> streams, void* context,
-                   void (*done)(void* context) noexcept) noexcept override;
+  BATCHCAST_INLINE void when_passed(std::span<void* const> streams, void* context,
+                                    void (*done)(void* context) noexcept) noexcept override;
 
  private:
   /// Most attachments never copy.

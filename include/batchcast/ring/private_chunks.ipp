@@ -83,9 +83,10 @@ BATCHCAST_INLINE bool PrivateChunks::make_private(std::uintptr_t address) noexce
       break;
     }
   }
-  // Before the copy, and as an exchange: a `next` that read 0 has shown nothing that the copy does
-  // not have whole.
-  written_.exchange(1, std::memory_order_acq_rel);
+  // Before the copy, and with a fence between: a `next` that read 0 had seen its run published
+  // before, so the copy has all of that run.
+  written_.store(1);
+  std::atomic_thread_fence(std::memory_order_seq_cst);
   const bool replaced = replace(chunk);
   state.store(replaced ? detail::private_chunks::is_private : detail::private_chunks::shared,
               std::memory_order_release);

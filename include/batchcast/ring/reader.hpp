@@ -9,6 +9,7 @@
 #include <batchcast/ring/spinner.hpp>
 #include <batchcast/ring/window.hpp>
 
+#include <atomic>
 #include <cstdint>
 #include <mutex>
 #include <optional>
@@ -48,6 +49,25 @@ struct ReaderStatus {
   std::uint64_t leases_held = 0;
 };
 
+/// Where a reader finds the sample ids. `shown` is the mapping that the trainer has pointers into.
+/// Once `written` is set the trainer has written there, and `apart` has the ring's ids. To be asked
+/// once the samples are known to be published.
+struct SampleIds {
+  FieldWindow shown;
+  FieldWindow apart;
+  const std::atomic<std::uint32_t>* written = nullptr;  ///< none: `shown` has the ring's for good
+
+  SampleIds(FieldWindow window) : shown(window) {}  // NOLINT(google-explicit-constructor)
+  SampleIds(FieldWindow window, FieldWindow other, const std::atomic<std::uint32_t>& flag)
+      : shown(window), apart(other), written(&flag) {}
+
+  [[nodiscard]] std::span<const std::uint64_t> at(std::uint64_t position,
+                                                  std::uint64_t size) const noexcept {
+    const bool away = written != nullptr && written->load() != 0;
+    return {reinterpret_cast<const std::uint64_t*>((away ? apart : shown).at(position)), size};
+  }
+};
+
 /// A consumer's end of a ring: its cursor, its leases, its sleep. Works on a board, a desk and the
 /// sample ids; the other fields are none of its business.
 ///
@@ -64,8 +84,7 @@ class RingReader {
     std::string memory_option = "--memory";  ///< for messages: of `serve`, what enlarges the ring
   };
 
-  RingReader(BoardView board, Desk& desk, FieldWindow sample_ids, ReaderHost& host,
-             Options options);
+  RingReader(BoardView board, Desk& desk, SampleIds sample_ids, ReaderHost& host, Options options);
 
   RingReader(const RingReader&) = delete;
   RingReader& operator=(const RingReader&) = delete;
@@ -128,8 +147,6 @@ class RingReader {
   [[nodiscard]] bool sleep(std::uint64_t wanted, StreamState seen, std::uint64_t deadline_ns);
   void doze(std::uint64_t wanted, StreamState seen, int timeout_ms);
   void look_whether_alive(std::uint64_t now) noexcept;
-  [[nodiscard]] std::span<const std::uint64_t> ids(std::uint64_t position,
-                                                   std::uint64_t size) const noexcept;
   void store_released() noexcept;
   [[nodiscard]] Lease& lease(std::uint64_t number) noexcept;
 
@@ -137,7 +154,7 @@ class RingReader {
   Desk& desk_;
   const ConsumerEntry& entry_;
   const std::uint64_t tenant_;
-  FieldWindow sample_ids_;
+  SampleIds sample_ids_;
   ReaderHost& host_;
   Options options_;
   const std::uint64_t capacity_;

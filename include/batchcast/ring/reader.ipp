@@ -31,7 +31,7 @@ inline std::uint64_t deadline_after(int timeout_ms) noexcept {
 
 }  // namespace detail::reader
 
-BATCHCAST_INLINE RingReader::RingReader(BoardView board, Desk& desk, FieldWindow sample_ids,
+BATCHCAST_INLINE RingReader::RingReader(BoardView board, Desk& desk, SampleIds sample_ids,
                                         ReaderHost& host, Options options)
     : board_(board),
       desk_(desk),
@@ -243,7 +243,7 @@ BATCHCAST_INLINE void RingReader::leave_epoch() noexcept {
   const bool readable = options_.pace == Pace::lockstep && end - position_ <= capacity_ &&
                         order::load_published(board_.progress()) >= end && !revoked();
   if (readable) {
-    receipt_.add(ids(position_, end - position_));
+    receipt_.add(sample_ids_.at(position_, end - position_));
   } else if (position_ < end) {
     whole_ = false;
   }

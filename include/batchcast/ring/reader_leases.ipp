@@ -14,11 +14,6 @@
 
 namespace batchcast::inline v0_1 {
 
-BATCHCAST_INLINE std::span<const std::uint64_t> RingReader::ids(std::uint64_t position,
-                                                                std::uint64_t size) const noexcept {
-  return {reinterpret_cast<const std::uint64_t*>(sample_ids_.at(position)), size};
-}
-
 BATCHCAST_INLINE RingReader::Lease& RingReader::lease(std::uint64_t number) noexcept {
   return leases_[number % leases_.size()];
 }
@@ -42,7 +37,7 @@ BATCHCAST_INLINE void RingReader::deliver(std::uint64_t size, Run& run) {
   run.epoch = epoch_;
   run.lease = 0;
   if (options_.pace == Pace::free) return;
-  receipt_.add(ids(position_, size));
+  receipt_.add(sample_ids_.at(position_, size));
   const std::uint64_t now = now_ns();
   std::lock_guard lock(mutex_);
   if (next_lease_ - first_lease_ == leases_.size()) {
