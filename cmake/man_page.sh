@@ -23,7 +23,7 @@ NR == 1 && !top { print ".SS " plain(command); print plain($0); next }
 NR == 1 { next }
 /^Usage: / { if (!top) print ".PP\n.B " plain(substr($0, 8)); next }
 /^[A-Z][A-Za-z ]*:$/ { if (top) print ".PP\n" plain($0); entries = 1; footer = 0; next }
-/^$/ { footer = entries; example = 0; next }
+/^$/ { footer = entries; fresh = 1; next }
 top && /^[^ ]/ { exit }
 !footer && /^  [^ ]/ {
   entries = 1
@@ -34,9 +34,11 @@ top && /^[^ ]/ { exit }
   if (text != "") print plain(text)
   next
 }
-footer && /^  / { print ".br\n" plain($0); example = 1; next }
-footer && example { print ".PP"; example = 0 }
+footer && fresh { print ".PP"; fresh = 0 }
+footer && /^  / { if (!example) print ".nf"; print plain($0); example = 1; next }
+example { print ".fi\n.PP"; example = 0 }
 { sub(/^ +/, ""); print plain($0) }
+END { if (example) print ".fi" }
 '
 
 # as_roff COMMAND...: what its help says, without what frames it; nothing: of the command as a whole.

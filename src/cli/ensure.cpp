@@ -100,8 +100,8 @@ int run(const Options& options, const CLI::App& ensure) {
 
 void add_ensure(CLI::App& program, Action& chosen) {
   auto options = std::make_shared<Options>();
-  CLI::App* ensure = program.add_subcommand(
-      "ensure", "Start a stream, or compare the one that is served with what is wanted");
+  CLI::App* ensure =
+      program.add_subcommand("ensure", "Start a stream, or say what differs if it runs already");
   ensure->footer(
       "Prints a word and exits: `served` 0; `mismatch` 1, with what differs; `invalid`\n"
       "2; `failed` 3, with what `serve` said; `timeout` 3, and what was started goes\n"

@@ -12,28 +12,26 @@ root=$(cd "$here/../.." && pwd)
 
 commands_of() { "$batchcast" "$@" --help | sed -n 's/^  \([a-z][a-z-]*\)  .*/\1/p'; }
 
-# narrow COMMAND...: its help has no line of more than 80 columns. Continuation bytes of UTF-8 are no columns.
-narrow() {
+# page COMMAND...: it has help, no line of which has more than 80 columns: bytes but for UTF-8's continuations.
+page() {
+  expect 0 "^Usage: batchcast $*" "$@" --help
   checks=$((checks + 1))
-  "$batchcast" "$@" --help >"$work/out"
   LC_ALL=C tr -d '\200-\277' <"$work/out" | awk 'length > 80 { wide = 1; print } END { exit wide }' ||
     fail "batchcast $* --help: lines of more than 80 columns"
 }
 
 echo "-- help fits a terminal of 80x24, and every command has a page"
-same "lines of --help beyond 24" "" "$("$batchcast" --help | tail -n +25)"
-narrow
+page
+same "lines of --help beyond 24" "" "$(tail -n +25 "$work/out")"
 commands=$(commands_of)
 for command in serve ensure stop evict ls peek consume recipe check dump doctor bench; do
   checks=$((checks + 1))
   echo "$commands" | grep -qx "$command" || fail "--help: no command $command"
 done
 for command in $commands; do
-  narrow "$command"
-  expect 0 "^Usage: batchcast $command" "$command" --help
+  page "$command"
   for part in $(commands_of "$command"); do
-    narrow "$command" "$part"
-    expect 0 "^Usage: batchcast $command $part" "$command" "$part" --help
+    page "$command" "$part"
   done
 done
 expect 0 '^  --memory TEXT +Bytes .*\(default$' serve --help
