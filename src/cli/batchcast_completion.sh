@@ -30,6 +30,9 @@ _batchcast() {
   local -a command=("${COMP_WORDS[0]}") words=()
   local i value usage argument
   COMPREPLY=()
+  # bash gives `--tail=drop` as three words.
+  [ "$current" != = ] || current=
+  [ "$previous" != = ] || previous=${COMP_WORDS[COMP_CWORD - 2]}
 
   # The command, and of `bench` the second word too.
   for ((i = 1; i < COMP_CWORD; ++i)); do
@@ -39,8 +42,11 @@ _batchcast() {
   # What stands behind it and is neither option nor an option's value.
   for (( ; i < COMP_CWORD; ++i)); do
     case ${COMP_WORDS[i]} in
-      -*=*) ;;
-      -*) [ -z "$(_batchcast_value "${COMP_WORDS[i]}" "${command[@]}")" ] || i=$((i + 1)) ;;
+      =) i=$((i + 1)) ;;
+      -*)
+        [ "${COMP_WORDS[i + 1]}" = = ] || [ -z "$(_batchcast_value "${COMP_WORDS[i]}" "${command[@]}")" ] ||
+          i=$((i + 1))
+        ;;
       *) words+=("${COMP_WORDS[i]}") ;;
     esac
   done
