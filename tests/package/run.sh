@@ -82,7 +82,8 @@ cmake --build "$work/find_package"
 run_user "$work/find_package/user"
 # The tutorial's own project; what it compiles, the examples compile.
 if [ -x "$work/find_package/torch_user" ]; then
-  cmake --no-warn-unused-cli -S "$root/examples/tutorial" -B "$work/tutorial" -G Ninja -DCMAKE_PREFIX_PATH="$prefix" "$@" >/dev/null
+  cmake --no-warn-unused-cli -S "$root/examples/tutorial" -B "$work/tutorial" -G Ninja \
+    -DCMAKE_PREFIX_PATH="$prefix" "$@" >/dev/null
 fi
 [ ! -x "$work/find_package/torch_user" ] || run_user "$work/find_package/torch_user"
 train "$work/find_package/trainer" package-trainer
