@@ -19,6 +19,16 @@ install(EXPORT batchcastTargets NAMESPACE batchcast:: DESTINATION ${package_dir}
 
 if(BATCHCAST_BUILD_CLI)
   install(TARGETS batchcast_cli)
+  install(FILES src/cli/batchcast_completion.sh RENAME batchcast
+          DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
+  if(NOT CMAKE_CROSSCOMPILING AND NOT BATCHCAST_SANITIZE)
+    # Whoever installs after building nothing but the command has the page, too.
+    set(man_page_script ${PROJECT_SOURCE_DIR}/cmake/man_page.sh)
+    add_custom_command(TARGET batchcast_cli POST_BUILD VERBATIM
+      COMMAND sh ${man_page_script} $<TARGET_FILE:batchcast_cli> ${PROJECT_BINARY_DIR}/batchcast.1)
+    set_property(TARGET batchcast_cli APPEND PROPERTY LINK_DEPENDS ${man_page_script})
+    install(FILES ${PROJECT_BINARY_DIR}/batchcast.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+  endif()
   if(BUILD_SHARED_LIBS)
     file(RELATIVE_PATH lib_from_bin /${CMAKE_INSTALL_BINDIR} /${CMAKE_INSTALL_LIBDIR})
     set_target_properties(batchcast_cli PROPERTIES INSTALL_RPATH "$ORIGIN/${lib_from_bin}")

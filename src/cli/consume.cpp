@@ -332,9 +332,9 @@ void add_consume(CLI::App& program, Action& chosen) {
   CLI::App* consume =
       program.add_subcommand("consume", "Take a stream as a trainer would, and report how it came");
   consume->footer(
-      "Without --epochs and --seconds it runs until the stream ends. The exit code is 0 only if "
-      "every\n"
-      "promise held: nothing missing, nothing twice, nothing torn, receipts as the producer's.");
+      "Without --epochs and --seconds it runs until the stream ends. The exit code is\n"
+      "0 only if every promise held: nothing missing, nothing twice, nothing torn,\n"
+      "receipts as the producer's.");
   add_what(*consume, *options);
   add_how(*consume, *options);
   consume->callback([options, &chosen] { chosen = [options] { return run(*options); }; });

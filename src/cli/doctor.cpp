@@ -90,10 +90,11 @@ int doctor(const Options& options) {
 void add_doctor(CLI::App& program, Action& chosen) {
   auto options = std::make_shared<Options>();
   CLI::App* doctor_command = program.add_subcommand(
-      "doctor", "Say what this machine, container and user allow, and what that means");
+      "doctor", "Say what this machine, container and user allow, and what it means");
   doctor_command->footer(
-      "Each line is `ok`, a `note` (works, though not as well as it could) or a `problem`.\n"
-      "The exit code is 0 unless a problem keeps streams from working at all; then it is 3.");
+      "Each line is `ok`, a `note` (works, though not as well as it could) or a\n"
+      "`problem`. The exit code is 0 unless a problem keeps streams from working at\n"
+      "all; then it is 3.");
   doctor_command->add_flag("--try", options->try_out,
                            "Also share a little memory of each GPU and page-lock some of the "
                            "host's: takes a context on each for a moment");

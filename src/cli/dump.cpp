@@ -247,9 +247,9 @@ void add_dump(CLI::App& program, Action& chosen) {
   CLI::App* dump = program.add_subcommand(
       "dump", "Write any window of a stream as .npy files, made without a stream");
   dump->footer(
-      "FIELD.npy for every field, sample_id.npy, and draws.jsonl: for each sample its position,\n"
-      "sample_id, path, crop (x, y, width, height in the decoded image), flip, and whatever else "
-      "was drawn.");
+      "FIELD.npy for every field, sample_id.npy, and draws.jsonl: for each sample its\n"
+      "position, sample_id, path, crop (x, y, width, height in the decoded image),\n"
+      "flip, and whatever else was drawn.");
   add_dataset_options(*dump, options->dataset);
   dump->add_option("--positions", options->positions,
                    "A:B, from A up to but not including B; may cross epochs")

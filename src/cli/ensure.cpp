@@ -100,18 +100,17 @@ int run(const Options& options, const CLI::App& ensure) {
 
 void add_ensure(CLI::App& program, Action& chosen) {
   auto options = std::make_shared<Options>();
-  CLI::App* ensure = program.add_subcommand(
-      "ensure", "See to it that a stream is served with a source and recipe: start it, or compare");
+  CLI::App* ensure =
+      program.add_subcommand("ensure", "Start a stream, or say what differs if it runs already");
   ensure->footer(
-      "Prints a word and exits: `served` 0; `mismatch` 1, with what differs; `invalid` 2; "
-      "`failed`\n"
-      "3, with what `serve` said; `timeout` 3, and what was started goes on; `refused` 4, it is\n"
-      "finished or failed. The text is on the lines below the word. Takes every option of "
-      "`serve`:\n"
-      "those that do not change the samples are the first one's to say.\n"
+      "Prints a word and exits: `served` 0; `mismatch` 1, with what differs; `invalid`\n"
+      "2; `failed` 3, with what `serve` said; `timeout` 3, and what was started goes\n"
+      "on; `refused` 4, it is finished or failed. The text is on the lines below the\n"
+      "word. Takes every option of `serve`: those that do not change the samples are\n"
+      "the first one's to say.\n"
       "Example: whichever trainer comes first starts the stream.\n"
-      "  batchcast ensure demo imagefolder:train --recipe imagenet-train --idle-exit 30 && "
-      "./trainer");
+      "  batchcast ensure demo imagefolder:train --recipe imagenet-train \\\n"
+      "    --idle-exit 30 && ./trainer");
   ensure->add_option("stream", options->serve.stream, "Name of the stream")->required();
   add_own_options(*ensure, *options);
   add_serve_options(*ensure, options->serve);

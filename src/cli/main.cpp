@@ -3,6 +3,7 @@
 #include "cli/arguments.hpp"
 #include "cli/command.hpp"
 #include "cli/console.hpp"
+#include "cli/help.hpp"
 
 #include <batchcast/core/error.hpp>
 #include <batchcast/version.hpp>
@@ -13,6 +14,7 @@
 #include <algorithm>
 #include <csignal>
 #include <exception>
+#include <memory>
 #include <new>
 #include <string>
 #include <utility>
@@ -53,29 +55,41 @@ int parse_and_run(CLI::App& program, std::vector<std::string> words, const cli::
   return chosen();
 }
 
+/// What `batchcast --help` lists below one heading.
+struct CommandGroup {
+  const char* title;
+  std::vector<void (*)(CLI::App&, cli::Action&)> commands;
+};
+
+void add_commands(CLI::App& program, cli::Action& chosen) {
+  const std::vector<CommandGroup> groups = {
+      {"Serve", {cli::add_serve, cli::add_ensure, cli::add_stop, cli::add_evict}},
+      {"Look at streams", {cli::add_list, cli::add_peek, cli::add_consume}},
+      {"Look at data", {cli::add_recipe, cli::add_check, cli::add_dump}},
+      {"Look at this machine", {cli::add_doctor, cli::add_bench}},
+  };
+  for (const CommandGroup& group : groups) {
+    for (const auto& add : group.commands) {
+      add(program, chosen);
+      program.get_subcommands({}).back()->group(group.title);
+    }
+  }
+}
+
 int run(int argc, char** argv) {
   CLI::App program(
-      "batchcast: decode and augment a dataset once, for any number of trainers on this machine.");
+      "Decode and augment a dataset once, for any number of trainers on this machine.");
   program.name("batchcast");
+  program.formatter(std::make_shared<cli::HelpFormatter>());
   program.set_version_flag("--version", "batchcast " + std::string(version));
   program.require_subcommand(1);
-  program.footer(
-      "`batchcast COMMAND --help` says more. Exit codes: 0 all well, 1 a promise did not hold,\n"
-      "2 wrong arguments, 3 the environment (no such stream, no memory …), 4 the stream ended "
-      "early.");
   cli::Action chosen;
-  cli::add_serve(program, chosen);
-  cli::add_ensure(program, chosen);
-  cli::add_consume(program, chosen);
-  cli::add_recipe(program, chosen);
-  cli::add_list(program, chosen);
-  cli::add_stop(program, chosen);
-  cli::add_evict(program, chosen);
-  cli::add_dump(program, chosen);
-  cli::add_check(program, chosen);
-  cli::add_peek(program, chosen);
-  cli::add_bench(program, chosen);
-  cli::add_doctor(program, chosen);
+  add_commands(program, chosen);
+  // Not before: commands would take it over.
+  program.footer(
+      "`batchcast COMMAND --help` says more. Exit codes: 0 all well, 1 a promise did\n"
+      "not hold, 2 wrong arguments, 3 the environment (no such stream, no memory …),\n"
+      "4 the stream ended early.");
   return parse_and_run(program, cli::command_words(argc, argv), chosen);
 }
 

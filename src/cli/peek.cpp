@@ -189,11 +189,11 @@ int run(const Options& options) {
 void add_peek(CLI::App& program, Action& chosen) {
   auto options = std::make_shared<Options>();
   CLI::App* peek = program.add_subcommand(
-      "peek", "A contact sheet of what trainers see right now, or of what a recipe makes");
+      "peek", "Draw a sheet of what trainers see now, or of what a recipe makes");
   peek->footer(
-      "SOURCE is the name of a stream, whose newest samples are shown and which does not notice,\n"
-      "or a dataset, of which --recipe and --positions say what to make. Below each picture stand\n"
-      "its label and its sample id.");
+      "SOURCE is the name of a stream, whose newest samples are shown and which does\n"
+      "not notice, or a dataset, of which --recipe and --positions say what to make.\n"
+      "Below each picture stand its label and its sample id.");
   add_dataset_options(*peek, options->dataset);
   peek->add_option("--out", options->out, "The picture, a PNG file")->required();
   peek->add_option("--positions", options->positions,

@@ -51,9 +51,8 @@ int run(const Options& options) {
 
 void add_recipe(CLI::App& program, Action& chosen) {
   auto options = std::make_shared<Options>();
-  CLI::App* recipe = program.add_subcommand(
-      "recipe",
-      "Print a preset, to begin a recipe file with; look a recipe file over; or compare two");
+  CLI::App* recipe =
+      program.add_subcommand("recipe", "Print a preset, check a recipe file, compare two");
   CLI::Option* one =
       recipe->add_option("recipe", options->recipe,
                          "A preset's name or a TOML file; without it the presets are listed");

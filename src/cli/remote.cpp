@@ -180,8 +180,8 @@ void add_stop(CLI::App& program, Action& chosen) {
 void add_evict(CLI::App& program, Action& chosen) {
   auto options = std::make_shared<RemoteOptions>();
   options->reason = "`batchcast evict` was called";
-  CLI::App* evict = program.add_subcommand(
-      "evict", "Take the place of a consumer away, so that the others go on without it");
+  CLI::App* evict =
+      program.add_subcommand("evict", "Take a consumer out of a stream, so that the others go on");
   evict->add_option("stream", options->stream, "Name of the stream")->required();
   evict->add_option("consumer", options->consumer, "Its name, as ls shows it")->required();
   evict->add_option("--reason", options->reason, "What it is told")->capture_default_str();

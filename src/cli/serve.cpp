@@ -180,7 +180,8 @@ void add_serve(CLI::App& program, Action& chosen) {
       "Example: a stream of ImageNet, of which two trainers get every sample.\n"
       "  batchcast serve imagefolder:/data/imagenet/train --recipe imagenet-train \\\n"
       "    --stream imagenet --memory 1GiB --wait-for 2 &\n"
-      "  batchcast consume imagenet --batch-size 256 & batchcast consume imagenet --batch-size 37");
+      "  batchcast consume imagenet --batch-size 256 &\n"
+      "  batchcast consume imagenet --batch-size 37");
   serve->add_option("--stream", options->stream, "Name of the stream")->required();
   add_serve_options(*serve, *options);
   serve->callback([options, &chosen] { chosen = [options] { return run(*options); }; });

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright 2026 the batchcast authors
 #
-# sh run.sh BIN_DIR    runs the README's producer with two of its consumers, as its reader would, then the
+# sh run.sh BIN_DIR    runs a producer with two of the README's consumers, as its reader would, then the
 # source of one's own, and where they were built those with libtorch: a loader that is served, a changed
 # program, LeNet on Fashion-MNIST, and a sweep of which one trainer is killed
 set -eu

@@ -29,6 +29,8 @@ echo "== install"
 cmake --install "$build" --prefix "$prefix" >/dev/null
 "$prefix/bin/batchcast" --version
 test -f "$prefix/share/doc/batchcast/LICENSE"
+grep -q '^\.SS batchcast serve$' "$prefix/share/man/man1/batchcast.1"
+bash -n "$prefix/share/bash-completion/completions/batchcast"
 
 echo "== a trainer is headers: two compilers, two standards, every warning, nothing to link"
 mkdir -m 700 "$work/served"
@@ -78,6 +80,11 @@ cmake -S "$here/find_package" -B "$work/find_package" -G Ninja -DCMAKE_PREFIX_PA
   -DBATCHCAST_PREFIX="$prefix" "$@" >/dev/null
 cmake --build "$work/find_package"
 run_user "$work/find_package/user"
+# The tutorial's own project; what it compiles, the examples compile.
+if [ -x "$work/find_package/torch_user" ]; then
+  cmake --no-warn-unused-cli -S "$root/examples/tutorial" -B "$work/tutorial" -G Ninja \
+    -DCMAKE_PREFIX_PATH="$prefix" "$@" >/dev/null
+fi
 [ ! -x "$work/find_package/torch_user" ] || run_user "$work/find_package/torch_user"
 train "$work/find_package/trainer" package-trainer
 [ ! -x "$work/find_package/torch_trainer" ] ||

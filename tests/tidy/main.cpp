@@ -26,6 +26,7 @@ Violations check(const std::string& root) {
   tidy::check_forbidden(files, found);
   tidy::check_namespaces(files, found);
   tidy::check_snippets(files, found);
+  tidy::check_pages(root, files, found);
   return found;
 }
 

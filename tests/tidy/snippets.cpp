@@ -6,7 +6,8 @@
 #include <optional>
 #include <regex>
 
-// Code shown in the README is a marked region of a compiled example:
+// Code shown in the README and in the tutorial is a marked region of a compiled example, or of a
+// CMakeLists.txt, whose comments begin with #:
 //   <!-- examples/01_producer.cpp:producer -->      // [snippet producer]
 //   ```cpp                                          ...
 //   ...                                             // [snippet end]
@@ -24,13 +25,14 @@ Lines without_indent(Lines lines) {
 }
 
 std::optional<Lines> region(const File& file, const std::string& name) {
+  const std::string comment = is_source(file) ? "// " : "# ";
   const auto ends_as = [](const std::string& marker) {
     return [marker](const std::string& line) { return line.ends_with(marker); };
   };
-  const auto first =
-      std::find_if(file.lines.begin(), file.lines.end(), ends_as("// [snippet " + name + "]"));
+  const auto first = std::find_if(file.lines.begin(), file.lines.end(),
+                                  ends_as(comment + "[snippet " + name + "]"));
   if (first == file.lines.end()) return std::nullopt;
-  const auto last = std::find_if(first, file.lines.end(), ends_as("// [snippet end]"));
+  const auto last = std::find_if(first, file.lines.end(), ends_as(comment + "[snippet end]"));
   if (last == file.lines.end()) return std::nullopt;
   return without_indent(Lines(first + 1, last));
 }
@@ -42,7 +44,10 @@ void check_fence(const File& page, std::size_t fence, const Files& files, Violat
   };
   std::smatch match;
   if (fence == 0 || !std::regex_match(page.lines[fence - 1], match, comment)) {
-    if (page.path == "README.md") report("no comment above it names the example it is from");
+    const bool readme = page.path == "README.md" && page.lines[fence] == "```cpp";
+    if (readme || page.path == "docs/tutorial.md") {
+      report("no comment above it names the example it is from");
+    }
     return;
   }
   const std::string path = match[1];
@@ -63,7 +68,9 @@ void check_snippets(const Files& files, Violations& found) {
   for (const File& page : files) {
     if (!page.path.ends_with(".md")) continue;
     for (std::size_t i = 0; i < page.lines.size(); ++i) {
-      if (page.lines[i] == "```cpp") check_fence(page, i, files, found);
+      if (page.lines[i] == "```cpp" || page.lines[i] == "```cmake") {
+        check_fence(page, i, files, found);
+      }
     }
   }
 }

@@ -45,5 +45,8 @@ void check_forbidden(const Files& files, Violations& found);
 void check_namespaces(const Files& files, Violations& found);
 /// Rule: snippet.
 void check_snippets(const Files& files, Violations& found);
+/// Rules: link (of every page, to a file or a heading that is there), readme (it stays short),
+/// quote (docs/troubleshooting.md shows what the software prints).
+void check_pages(const std::string& root, const Files& files, Violations& found);
 
 }  // namespace tidy

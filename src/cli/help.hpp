@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+#include <string>
+
+namespace batchcast::cli {
+
+/// What `--help` prints, in lines of 80 columns. docs/commands.sh, cmake/man_page.sh and the
+/// completion for bash read it: a command or an option begins two columns into its line, and what
+/// it does stands two or more columns behind it or on the lines below.
+class HelpFormatter final : public CLI::Formatter {
+ public:
+  /// The whole help of `app`; `name` is how it was called, such as `batchcast serve`.
+  std::string make_help(const CLI::App* app, std::string name,
+                        CLI::AppFormatMode mode) const override;
+};
+
+}  // namespace batchcast::cli

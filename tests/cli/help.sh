@@ -1,0 +1,104 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Copyright 2026 the batchcast authors
+#
+# sh help.sh BATCHCAST    what the command says of itself: --help, docs/commands.md, the man page, completion
+set -u
+batchcast=$1
+
+here=$(cd "$(dirname "$0")" && pwd)
+root=$(cd "$here/../.." && pwd)
+. "$here/support.sh"
+
+commands_of() { "$batchcast" "$@" --help | sed -n 's/^  \([a-z][a-z-]*\)  .*/\1/p'; }
+
+# page COMMAND...: it has help, no line of which has more than 80 columns: bytes but for UTF-8's continuations.
+page() {
+  expect 0 "^Usage: batchcast $*" "$@" --help
+  checks=$((checks + 1))
+  LC_ALL=C tr -d '\200-\277' <"$work/out" | awk 'length > 80 { wide = 1; print } END { exit wide }' ||
+    fail "batchcast $* --help: lines of more than 80 columns"
+}
+
+echo "-- help fits a terminal of 80x24, and every command has a page"
+page
+same "lines of --help beyond 24" "" "$(tail -n +25 "$work/out")"
+commands=$(commands_of)
+for command in serve ensure stop evict ls peek consume recipe check dump doctor bench; do
+  checks=$((checks + 1))
+  echo "$commands" | grep -qx "$command" || fail "--help: no command $command"
+done
+for command in $commands; do
+  page "$command"
+  for part in $(commands_of "$command"); do
+    page "$command" "$part"
+  done
+done
+expect 0 '^  --memory TEXT +Bytes .*\(default$' serve --help
+expect 0 '^  --on-stall \{report,evict\}$' serve --help
+expect 0 '^  --max-consumers N +Places for consumers \(default 64; from 1 to 1024\)$' serve --help
+expect 0 '^  --stream TEXT +Name of the stream \(required\)$' serve --help
+expect 0 '^Usage: batchcast evict \[OPTIONS\] STREAM CONSUMER$' evict --help
+
+echo "-- docs/commands.md"
+checks=$((checks + 1))
+sh "$root/docs/commands.sh" --check "$batchcast" >"$work/out" 2>"$work/err" || fail "docs/commands.md is old"
+
+echo "-- the man page"
+sh "$root/cmake/man_page.sh" "$batchcast" "$work/batchcast.1"
+for command in $commands; do
+  checks=$((checks + 1))
+  grep -qx "\.SS batchcast $command" "$work/batchcast.1" || fail "the man page has nothing on $command"
+done
+for option in $("$batchcast" serve --help | sed -n 's/^  \(--[a-z-]*\).*/\1/p'); do
+  checks=$((checks + 1))
+  grep -qF ".B $(echo "$option" | sed 's/-/\\-/g')" "$work/batchcast.1" || fail "the man page lacks $option"
+done
+if command -v groff >/dev/null; then
+  same "what groff says" "" "$(groff -K utf8 -T utf8 -man -ww "$work/batchcast.1" 2>&1 >"$work/page")"
+fi
+
+echo "-- completion for bash"
+# completed WORD...: what bash would offer for the last of them, one a line.
+completed() {
+  PATH=$(dirname "$batchcast"):$PATH bash -c '
+    . "$1"
+    shift
+    COMP_WORDS=(batchcast "$@")
+    COMP_CWORD=$#
+    _batchcast
+    printf "%s\n" "${COMPREPLY[@]}"' _ "$root/src/cli/batchcast_completion.sh" "$@"
+}
+serve synthetic:8 --stream running --samples 100 --memory 1MiB
+timeout 60 "$batchcast" consume running --name reader >/dev/null 2>&1 &
+tries=0
+until "$batchcast" ls | grep -q '^  reader '; do
+  tries=$((tries + 1))
+  [ $tries -lt 100 ] || break
+  sleep 0.05
+done
+# A dead producer's stream cannot be stopped or consumed: it is not offered.
+"$batchcast" serve synthetic:8 --stream killed --samples 100 --memory 1MiB >/dev/null 2>&1 &
+killed=$!
+until [ -S "$work/streams/killed/door" ]; do
+  tries=$((tries + 1))
+  [ $tries -lt 200 ] || break
+  sleep 0.05
+done
+kill -KILL $killed
+wait $killed 2>/dev/null
+same "commands with c" "consume check" "$(completed c | xargs)"
+same "commands of bench" "pipeline" "$(completed bench p | xargs)"
+same "options of serve with --me" "--memory" "$(completed serve --me | xargs)"
+same "choices of --on-stall" "report evict" "$(completed serve --on-stall '' | xargs)"
+same "choices behind =" "drop" "$(completed consume running --tail = d | xargs)"
+same "streams behind = and its value" "running" "$(completed consume --tail = drop r | xargs)"
+same "presets" "cifar-train cifar-eval" "$(cd "$work" && completed serve x --recipe cifar | xargs)"
+same "streams to stop" "running" "$(completed stop '' | xargs)"
+same "streams behind options" "running" "$(completed consume --batch-size 64 --verify r | xargs)"
+same "streams to look at" "running" "$(completed peek r | xargs)"
+same "no streams where a dataset is served" "" "$(completed serve r | xargs)"
+same "consumers" "reader" "$(completed evict running '' | xargs)"
+expect 0 'is stopped' stop running
+
+finish
