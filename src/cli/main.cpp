@@ -68,6 +68,7 @@ int run(int argc, char** argv) {
   cli::add_ensure(program, chosen);
   cli::add_consume(program, chosen);
   cli::add_recipe(program, chosen);
+  cli::add_inspect(program, chosen);
   cli::add_list(program, chosen);
   cli::add_stop(program, chosen);
   cli::add_evict(program, chosen);
