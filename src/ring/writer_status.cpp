@@ -11,8 +11,9 @@
 namespace batchcast::inline v0_1 {
 namespace {
 
-// From here on a list says so of a consumer that holds the stream up; reports come later.
-constexpr std::uint64_t shown_as_stalled_after_ns = 5'000'000'000;
+// Of the stall time-out: from then on a list says so of a consumer that holds the stream up. The
+// report comes when all of it is over.
+constexpr std::uint64_t shown_as_stalled_share = 12;
 
 }  // namespace
 
@@ -94,6 +95,8 @@ WriterStatus RingWriter::status() const {
   status.space_waits = order::get(board.space_waits);
   status.space_wait_ns = order::get(board.space_wait_ns);
   const std::uint64_t now = now_ns();
+  const std::uint64_t shown_after_ns =
+      options_.stall_timeout_ms * 1'000'000 / shown_as_stalled_share;
   for (const Attached& consumer : attached_) {
     const Desk& desk = *consumer.desk;
     ConsumerStatus row;
@@ -114,7 +117,7 @@ WriterStatus RingWriter::status() const {
     row.leases_held = order::get(desk.leases_held);
     const bool stalled = stall_.tenant == consumer.tenant &&
                          (stall_.reported_ns != stall_.since_ns ||
-                          saturating_sub(now, stall_.since_ns) >= shown_as_stalled_after_ns);
+                          saturating_sub(now, stall_.since_ns) >= shown_after_ns);
     row.mirrors = consumer.mirrors;
     row.fresh = consumer.fresh;
     row.state = consumer.observes                     ? "observing"

@@ -154,8 +154,9 @@ expect 2 'no option `--recepe`.*Did you mean `--recipe`' serve synthetic:8 --str
 expect 2 'no option `--steam`.*Did you mean `--stream`' serve synthetic:8 --steam s
 expect 2 'no option `--jsn`.*Did you mean `--json`' ls --jsn
 expect 2 'one argument too many' ls streams
-expect 2 'no option `--recepe`' serve synthetic:8 --stream s --recepe mnist --sead 3
-expect 2 'no option `--sead`' serve synthetic:8 --stream s --sead 3 --recepe mnist
+expect 2 'no option `--recepe`.*`--recipe`.*no option `--sead`.*`--seed`' serve synthetic:8 --stream s --recepe mnist \
+  --sead=3
+expect 2 'no option `--sead`.*no option `--recepe`' serve synthetic:8 --stream s --sead 3 --recepe mnist
 expect 2 'no command' nonsense --help
 expect 0 'Usage: batchcast serve' help serve
 expect 0 'Usage: batchcast bench ring' help bench ring
@@ -164,7 +165,8 @@ expect 0 'serve' help
 same "options of serve in the order in which they are declared" \
   "--recipe --seed --shard --on-bad-sample --memory --epochs --wait-for --workers --json --verbose" \
   "$(grep -oE '^  +(-[a-z],)?--[a-z-]+' "$work/out" | grep -oE -e '--[a-z-]+' |
-    grep -xE -e '--(recipe|seed|shard|on-bad-sample|memory|epochs|wait-for|workers|json|verbose)' | tr '\n' ' ' | sed 's/ $//')"
+    grep -xE -e '--(recipe|seed|shard|on-bad-sample|memory|epochs|wait-for|workers|json|verbose)' |
+    tr '\n' ' ' | sed 's/ $//')"
 expect 2 'Did you mean `serve`' help srve
 
 echo "-- small files"

@@ -80,7 +80,8 @@ mkdir -p "$work/nonsense"
 echo 'cmake_minimum_required(VERSION 3.20)
 project(nonsense CXX)
 find_package(batchcast CONFIG REQUIRED COMPONENTS consumer nonsense)' >"$work/nonsense/CMakeLists.txt"
-if cmake -S "$work/nonsense" -B "$work/nonsense/build" -DCMAKE_PREFIX_PATH="$prefix" >/dev/null 2>"$work/nonsense.err"; then
+if cmake -S "$work/nonsense" -B "$work/nonsense/build" -DCMAKE_PREFIX_PATH="$prefix" \
+  >/dev/null 2>"$work/nonsense.err"; then
   echo "a component that is not there is found"
   exit 1
 fi
