@@ -56,6 +56,7 @@ export BATCHCAST_PROGRESS_EVERY_S=0.05
 serve synthetic:8 --stream plain --samples 1000000 --memory 1MiB --wait-for 2
 producer=$!
 soon 'starting .*waits for 2 consumers \(--wait-for 2\)' "$work/serve.err"
+: >"$work/first"
 "$batchcast" consume plain --name first >"$work/first" 2>&1 &
 first=$!
 soon 'waits for 1 more consumer \(--wait-for 2\)' "$work/serve.err"
@@ -79,9 +80,10 @@ wait $producer
 unset BATCHCAST_PROGRESS_EVERY_S
 
 echo "-- a producer that does not answer"
-"$batchcast" serve synthetic:8 --stream held --samples 1000 --memory 1MiB >"$work/serve.out" 2>"$work/serve.err" &
+: >"$work/held"
+"$batchcast" serve synthetic:8 --stream held --samples 1000 --memory 1MiB >"$work/held" 2>&1 &
 producer=$!
-soon 'serving stream' "$work/serve.err"
+soon 'serving stream' "$work/held"
 kill -STOP $producer
 expect 3 "process $producer, which is stopped .*kill -CONT $producer.* holds stream .held. and does not answer" \
   consume held --connect-timeout 0.2

@@ -176,7 +176,8 @@ BATCHCAST_INLINE bool Attachment::knock(const StreamPaths& place, Obstacle& obst
       encode(attachment::hello_of(options_, delivery_.get())), descriptors, answer,
       welcome_descriptors_before_segments + limits::fields_max, patience_ms());
   if (read == DoorRead::timed_out) {
-    obstacle = {place.door + ": nobody answers there", attachment::silent_process(producer.pid)};
+    obstacle.silent = attachment::silent_process(producer.pid);
+    obstacle.text = place.door + ": " + obstacle.silent + " does not answer";
   }
   if (read != DoorRead::message) return false;  // it went away, or is overrun: knock again
   ProducerMessage message = decode_from_producer(answer.text);
