@@ -5,6 +5,7 @@
 #include <batchcast/core/clock.hpp>
 #include <batchcast/core/error.hpp>
 #include <batchcast/core/printable.hpp>
+#include <batchcast/core/process_state.hpp>
 
 #include <nlohmann/json.hpp>
 
@@ -67,6 +68,12 @@ RingInfo further_info(FurtherRing& ring) {
           std::string(goes_on && !ring.writer().asked() ? "resting" : text_of(status.state))};
 }
 
+/// As the kernel knows it of a process that would go on if it could.
+std::string state_of(const ConsumerStatus& row) {
+  const bool gates = row.state == "running" || row.state == "skipping" || row.state == "stalled";
+  return gates && is_stopped(row.pid) ? "stopped" : row.state;
+}
+
 /// The host ring may have drained while somebody still reads another.
 bool is_read(FurtherRing& ring) {
   const StreamState state = ring.writer().status().state;
@@ -121,9 +128,9 @@ ProducerStats ProducerCore::stats() const {
   }
   static_cast<void>(visit_consumers([&](FurtherRing* ring, const ConsumerStatus& row) {
     const Placement placement = ring != nullptr ? ring->placement() : Placement();
-    stats.consumers.push_back({row.name, placement.text(), row.pid, row.batch_size, row.pace,
-                               row.state, row.position, row.lag, row.samples,
-                               seconds_from_ns(row.wait_ns)});
+    const std::string state = state_of(row);
+    stats.consumers.push_back({row.name, placement.text(), row.pid, row.batch_size, row.pace, state,
+                               row.position, row.lag, row.samples, seconds_from_ns(row.wait_ns)});
     return false;
   }));
   return stats;

@@ -141,7 +141,7 @@ struct ConsumerInfo {
   std::uint32_t pid = 0;
   std::uint32_t batch_size = 0;
   Pace pace = Pace::lockstep;
-  std::string state;  ///< running, paused, skipping, stalled, observing
+  std::string state;  ///< running, paused, skipping, stalled, stopped (as by SIGSTOP), observing
   std::uint64_t position = 0;
   std::uint64_t lag = 0;  ///< samples published that it has not let go of
   std::uint64_t samples = 0;

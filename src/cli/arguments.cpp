@@ -81,14 +81,17 @@ std::string unknown_argument(const CLI::App& program) {
   const CLI::App& app = chosen_in(program);
   const std::vector<std::string> left = app.remaining();
   if (left.empty()) return {};
-  const auto option = std::find_if(left.begin(), left.end(), is_option);
-  if (option == left.end()) {
+  std::string unknown;
+  for (const std::string& word : left) {
+    if (!is_option(word)) continue;  // perhaps the value of one that is none
+    const std::string name = word.substr(0, word.find('='));
+    unknown += (unknown.empty() ? "there is no option `" : " There is no option `") +
+               printable(name) + "`." + detail::did_you_mean(name, options_of(app));
+  }
+  if (unknown.empty()) {
     return full_name(app) + ": `" + printable(left.front()) + "` is one argument too many.";
   }
-  const std::string name = option->substr(0, option->find('='));
-  return full_name(app) + ": there is no option `" + printable(name) + "`." +
-         detail::did_you_mean(name, options_of(app)) + " `" + full_name(app) +
-         " --help` lists them.";
+  return full_name(app) + ": " + unknown + " `" + full_name(app) + " --help` lists them.";
 }
 
 }  // namespace batchcast::cli

@@ -72,10 +72,9 @@ void print_measured(const Options& options, const Measured& measured, std::uint6
                 {"stages", {{"read", read}, {"make", make}, {"wait", wait}}}});
     return;
   }
-  fmt::print("{} samples/s: {} samples in {:.1f} s with {} worker{}, {:.1f} s of processor time\n",
-             count_text(static_cast<std::uint64_t>(rate)), count_text(measured.samples),
-             measured.seconds, measured.after.workers, measured.after.workers == 1 ? "" : "s",
-             measured.cpu);
+  fmt::print("{} samples/s: {} in {:.1f} s with {}, {:.1f} s of processor time\n",
+             count_text(static_cast<std::uint64_t>(rate)), counted(measured.samples, "sample"),
+             measured.seconds, counted(measured.after.workers, "worker"), measured.cpu);
   fmt::print("the workers read for {:.1f} s, made samples for {:.1f} s, waited for {:.1f} s\n",
              read, make, wait);
 }

@@ -123,11 +123,10 @@ int run(const Options& options) {
                 {"batches_per_second", rate},
                 {"bad", bad}});
   } else {
-    fmt::print(
-        "{} batches of {} to {} consumer{}, {} in flight: {:.2f} s, {} batches/s each, {} bad\n",
-        count_text(options.batches), bytes_text(batch_bytes), options.consumers,
-        options.consumers == 1 ? "" : "s", producer.capacity() / samples_per_batch, seconds,
-        count_text(static_cast<std::uint64_t>(rate)), bad);
+    fmt::print("{} of {} to {}, {} in flight: {:.2f} s, {} batches/s each, {} bad\n",
+               counted(options.batches, "batch", "batches"), bytes_text(batch_bytes),
+               counted(options.consumers, "consumer"), producer.capacity() / samples_per_batch,
+               seconds, count_text(static_cast<std::uint64_t>(rate)), bad);
   }
   return bad == 0 ? exit_ok : exit_not_held;
 }

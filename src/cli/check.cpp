@@ -53,11 +53,11 @@ Outcome check(const Options& options, const std::shared_ptr<const Source>& sourc
     if (!progress.due()) continue;
     const std::uint64_t done = checking.checked();
     const double seconds = seconds_from_ns(now_ns() - started_ns);
+    const double rate = static_cast<double>(done) / std::max(seconds, 1e-3);
     progress.show(fmt::format(
-        "{} {} of {} samples  {} samples/s  {} bad", bar_text(done, samples), count_text(done),
-        count_text(samples),
-        count_text(static_cast<std::uint64_t>(static_cast<double>(done) / std::max(seconds, 1e-3))),
-        count_text(checking.bad_count())));
+        "{} {} of {}  {}/s{}  {} bad", bar_text(done, samples), count_text(done),
+        counted(samples, "sample"), counted(static_cast<std::uint64_t>(rate), "sample"),
+        left_text(static_cast<double>(samples - done) / rate), count_text(checking.bad_count())));
   }
   progress.finish();
   return {checking.checked(), samples, seconds_from_ns(now_ns() - started_ns), checking.take_bad()};
@@ -90,8 +90,8 @@ void print_outcome(const Options& options, const Outcome& outcome) {
   for (const BadSampleReport& report : outcome.bad) {
     fmt::print("{}: {}\n", printable(report.name), printable(report.reason));
   }
-  fmt::print("{} of {} samples checked in {:.1f} s, {} bad\n", count_text(outcome.checked),
-             count_text(outcome.samples), outcome.seconds, count_text(outcome.bad.size()));
+  fmt::print("{} of {} checked in {:.1f} s, {} bad\n", count_text(outcome.checked),
+             counted(outcome.samples, "sample"), outcome.seconds, count_text(outcome.bad.size()));
 }
 
 int run(const Options& options) {

@@ -17,6 +17,7 @@ void add_serve(CLI::App& program, Action& chosen);
 void add_ensure(CLI::App& program, Action& chosen);
 void add_consume(CLI::App& program, Action& chosen);
 void add_recipe(CLI::App& program, Action& chosen);
+void add_inspect(CLI::App& program, Action& chosen);
 void add_list(CLI::App& program, Action& chosen);
 void add_stop(CLI::App& program, Action& chosen);
 void add_evict(CLI::App& program, Action& chosen);

@@ -8,7 +8,7 @@
 #include <batchcast/core/limits.hpp>
 
 #include <fmt/format.h>
-#include <spdlog/sinks/stdout_sinks.h>
+#include <spdlog/sinks/base_sink.h>
 #include <spdlog/spdlog.h>
 
 #include <sys/ioctl.h>
@@ -22,6 +22,7 @@
 #include <cstring>
 #include <limits>
 #include <memory>
+#include <mutex>
 #include <new>
 #include <optional>
 
@@ -29,20 +30,39 @@ namespace batchcast::cli {
 namespace {
 
 constexpr auto terminal_every = std::chrono::milliseconds(100);
-constexpr auto plain_every_min = std::chrono::seconds(5);
-constexpr auto plain_every_max = std::chrono::minutes(10);
-constexpr int plain_share = 20;  // of the time that has gone by
+constexpr double plain_every_s = 30;
+// Tests do not wait so long.
+constexpr const char* env_plain_every_s = "BATCHCAST_PROGRESS_EVERY_S";
+constexpr std::size_t usual_columns = 80;
+constexpr std::string_view erased_line = "\r\x1b[K";
 
-/// How many bytes of `text` fit into a line of the terminal.
+/// How many bytes of `text` fit into a line of the terminal, its last column left free: what fills
+/// that wraps on some.
 std::size_t bytes_of_columns(std::string_view text) {
   winsize size{};
-  if (::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col < 2) return text.size();
+  const bool known = ::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
+  const std::size_t limit = (known ? size.ws_col : usual_columns) - 1;
   std::size_t columns = 0;
   for (std::size_t i = 0; i < text.size(); ++i) {
-    const bool begins_character = (static_cast<unsigned char>(text[i]) & 0xc0U) != 0x80U;
-    if (begins_character && ++columns == size.ws_col) return i;
+    const auto byte = static_cast<unsigned char>(text[i]);
+    if ((byte & 0xc0U) == 0x80U) continue;  // goes on with a character
+    // Wide ones, of which a line must not have too many, begin with U+1100.
+    columns += byte >= 0xe1U ? 2U : 1U;
+    if (columns > limit) return i;
   }
   return text.size();
+}
+
+/// stderr, and the line that a terminal shows last there as long as it is rewritten in place: what
+/// any thread prints meanwhile comes above it.
+struct StandardError {
+  std::mutex mutex;
+  std::string live_line;
+};
+
+StandardError& standard_error() {
+  static StandardError state;
+  return state;
 }
 
 /// What kept the report from being written; 0 if nothing did.
@@ -53,9 +73,29 @@ void flush_output() noexcept {
   if (std::fflush(stdout) != 0 && output_error == 0) output_error = errno;
 }
 
-void write_to_stderr(std::string_view text) noexcept {
+void put_on_stderr(std::string_view text) noexcept {
   static_cast<void>(std::fwrite(text.data(), 1, text.size(), stderr));
 }
+
+/// Whole lines.
+void write_to_stderr(std::string_view lines) {
+  StandardError& state = standard_error();
+  const std::lock_guard lock(state.mutex);
+  if (state.live_line.empty()) return put_on_stderr(lines);
+  // One write, so that what other processes write does not come in between.
+  put_on_stderr(fmt::format("{}{}{}", erased_line, lines, state.live_line));
+}
+
+/// Where spdlog writes, so that it knows of the live line.
+class StandardErrorSink final : public spdlog::sinks::base_sink<std::mutex> {
+ private:
+  void sink_it_(const spdlog::details::log_msg& message) override {
+    spdlog::memory_buf_t text;
+    formatter_->format(message, text);
+    write_to_stderr({text.data(), text.size()});
+  }
+  void flush_() override {}
+};
 
 /// Nothing where `text` is more or less than one finite number.
 std::optional<double> number_in(const std::string& text) {
@@ -161,6 +201,21 @@ std::string bytes_text(std::uint64_t bytes) {
   return fmt::format("{} bytes", bytes);
 }
 
+std::string counted(std::uint64_t count, std::string_view one, std::string_view many) {
+  if (count == 1) return fmt::format("1 {}", one);
+  return many.empty() ? fmt::format("{} {}s", count_text(count), one)
+                      : fmt::format("{} {}", count_text(count), many);
+}
+
+std::string left_text(double seconds) {
+  constexpr double worth_saying_s = 1e7;
+  if (!(seconds >= 0 && seconds < worth_saying_s)) return {};
+  const auto whole = static_cast<std::uint64_t>(std::ceil(seconds));
+  const std::uint64_t minutes = whole / 60;
+  if (minutes < 60) return fmt::format("  {}:{:02} left", minutes, whole % 60);
+  return fmt::format("  {}:{:02}:{:02} left", minutes / 60, minutes % 60, whole % 60);
+}
+
 std::string count_text(std::uint64_t count) {
   std::string text = std::to_string(count);
   for (auto at = static_cast<std::ptrdiff_t>(text.size()) - 3; at > 0; at -= 3) {
@@ -213,20 +268,21 @@ int finish_output(int code) noexcept {
   const std::string reason =
       output_error == 0 ? std::string() : std::string(": ") + std::strerror(output_error);
   say("batchcast: the report could not be written to stdout" + reason + "\n");
-  return code == exit_ok ? exit_environment : code;
+  // What the report said is lost, whether all was well or not.
+  return code == exit_ok || code == exit_not_held ? exit_environment : code;
 }
 
 void say(std::string_view text) noexcept {
   try {
     write_to_stderr(printable_lines(text));
-  } catch (const std::bad_alloc&) {
-    write_to_stderr("batchcast: out of memory\n");
+  } catch (const std::exception&) {
+    put_on_stderr("batchcast: out of memory\n");
   }
 }
 
 LogCallback console_log(bool verbose) {
-  auto logger = std::make_shared<spdlog::logger>("batchcast",
-                                                 std::make_shared<spdlog::sinks::stderr_sink_mt>());
+  auto logger =
+      std::make_shared<spdlog::logger>("batchcast", std::make_shared<StandardErrorSink>());
   logger->set_pattern("%H:%M:%S %l: %v");
   logger->set_level(verbose ? spdlog::level::debug : spdlog::level::info);
   logger->flush_on(spdlog::level::debug);
@@ -249,13 +305,21 @@ LogCallback console_log(bool verbose) {
   };
 }
 
-ProgressLine::ProgressLine()
-    : terminal_(::isatty(STDERR_FILENO) != 0), next_(began_ + interval()) {}
+ProgressLine::ProgressLine() : terminal_(can_rewrite()), every_(interval(terminal_)) {
+  next_ = Clock::now() + every_;
+}
 
-ProgressLine::Clock::duration ProgressLine::interval() const noexcept {
-  if (terminal_) return terminal_every;
-  return std::clamp<Clock::duration>((Clock::now() - began_) / plain_share, plain_every_min,
-                                     plain_every_max);
+bool ProgressLine::can_rewrite() {
+  const char* const kind = std::getenv("TERM");
+  return ::isatty(STDERR_FILENO) != 0 && (kind == nullptr || std::string_view(kind) != "dumb");
+}
+
+ProgressLine::Clock::duration ProgressLine::interval(bool terminal) {
+  if (terminal) return terminal_every;
+  const char* const given = std::getenv(env_plain_every_s);
+  const double asked = number_in(given == nullptr ? "" : given).value_or(plain_every_s);
+  const double seconds = asked > 0 && asked <= limits::waiting_seconds_max ? asked : plain_every_s;
+  return std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
 }
 
 ProgressLine::~ProgressLine() { finish(); }
@@ -263,19 +327,26 @@ ProgressLine::~ProgressLine() { finish(); }
 bool ProgressLine::due() noexcept { return Clock::now() >= next_; }
 
 void ProgressLine::show(std::string_view text) {
-  next_ = Clock::now() + interval();
+  next_ = Clock::now() + every_;
+  std::string line = printable(text);
   if (terminal_) {
-    // A line that wraps could not be rewritten.
-    const std::string line = printable(text);
-    write_to_stderr(fmt::format("\r\x1b[K{}", line.substr(0, bytes_of_columns(line))));
-  } else {
-    say(fmt::format("{}\n", text));
+    line.resize(bytes_of_columns(line));  // one that wraps could not be rewritten
+    StandardError& state = standard_error();
+    const std::lock_guard lock(state.mutex);
+    put_on_stderr(fmt::format("{}{}", erased_line, line));
+    state.live_line = std::move(line);
+  } else if (line != plain_) {
+    say(line + "\n");
+    plain_ = std::move(line);
   }
-  open_ = terminal_;
 }
 
-void ProgressLine::finish() {
-  if (std::exchange(open_, false)) say("\n");
+void ProgressLine::finish() noexcept {
+  if (!terminal_) return;
+  StandardError& state = standard_error();
+  const std::lock_guard lock(state.mutex);
+  if (!state.live_line.empty()) put_on_stderr("\n");
+  state.live_line.clear();
 }
 
 }  // namespace batchcast::cli

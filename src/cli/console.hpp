@@ -32,6 +32,11 @@ namespace batchcast::cli {
 [[nodiscard]] std::string bytes_text(std::uint64_t bytes);
 /// `1,234,567`
 [[nodiscard]] std::string count_text(std::uint64_t count);
+/// `1 epoch`, `2,000 epochs`; `many` where it does not end in s alone.
+[[nodiscard]] std::string counted(std::uint64_t count, std::string_view one,
+                                  std::string_view many = {});
+/// `  2:05 left`; empty where it is not known.
+[[nodiscard]] std::string left_text(double seconds);
 /// `[=====>        ]  38%`; `total` is not 0.
 [[nodiscard]] std::string bar_text(std::uint64_t done, std::uint64_t total);
 
@@ -45,7 +50,7 @@ void print_table(std::vector<std::vector<std::string>> rows);
 void take_output_for_a_log() noexcept;
 
 /// To be called once a command has printed its report: `code`, but where the report could not be
-/// written, says so and returns exit_environment for exit_ok.
+/// written, says so and returns exit_environment for exit_ok and exit_not_held.
 [[nodiscard]] int finish_output(int code) noexcept;
 
 /// Onto stderr, as `printable_lines` has it. That nobody reads it any more, or that the disk of a
@@ -55,8 +60,8 @@ void say(std::string_view text) noexcept;
 /// The library's and the command's own reports, on stderr.
 [[nodiscard]] LogCallback console_log(bool verbose);
 
-/// A line that is rewritten in place on a terminal, and printed now and then elsewhere: ever more
-/// seldom, so that the log of a process that runs for weeks stays small.
+/// A line that is rewritten in place on a terminal, below whatever is printed meanwhile. Elsewhere
+/// it is printed every 30 s, if it says anything new. One at a time in a process.
 class ProgressLine {
  public:
   ProgressLine();
@@ -68,15 +73,16 @@ class ProgressLine {
   [[nodiscard]] bool due() noexcept;
   void show(std::string_view text);
   /// Leaves what was last shown standing.
-  void finish();
+  void finish() noexcept;
 
  private:
   using Clock = std::chrono::steady_clock;
-  [[nodiscard]] Clock::duration interval() const noexcept;
+  [[nodiscard]] static bool can_rewrite();
+  [[nodiscard]] static Clock::duration interval(bool terminal);
 
-  const Clock::time_point began_ = Clock::now();
-  bool terminal_;
-  bool open_ = false;
+  const bool terminal_;
+  const Clock::duration every_;
+  std::string plain_;  ///< what was printed last where nothing is rewritten
   Clock::time_point next_;
 };
 

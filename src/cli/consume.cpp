@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <memory>
 #include <optional>
 
@@ -22,6 +23,7 @@ struct Options {
   ConsumerOptions consumer;
   std::string pace = "lockstep";
   std::string join = "rewind";
+  std::optional<std::uint64_t> cursor;
   std::string between_epochs = "hold";
   std::string tail = "keep";
   std::string access = "shared";
@@ -55,10 +57,16 @@ ConsumerOptions consumer_options(const Options& options) {
   consumer.pace = *parse_pace(options.pace);
   consumer.join = *parse_join(with_underscores(options.join));
   consumer.between_epochs = *parse_between_epochs(with_underscores(options.between_epochs));
-  if (consumer.cursor != 0 && consumer.join != Join::at) {
+  if (options.cursor && consumer.join != Join::at) {
     throw InvalidArgument("batchcast: --cursor says where `--join at` begins; with --join " +
                           options.join + " it has no meaning.");
   }
+  if (!options.cursor && consumer.join == Join::at) {
+    throw InvalidArgument(
+        "batchcast: --join at begins where --cursor says: write `--join at --cursor N`, with N a "
+        "position from 0.");
+  }
+  consumer.cursor = options.cursor.value_or(0);
   consumer.tail = options.tail == "drop" ? Tail::drop : Tail::keep;
   consumer.access = options.access == "private" ? Access::private_copy : Access::shared;
   consumer.placement = Placement(options.placement);
@@ -172,10 +180,25 @@ class Consumption {
 
   [[nodiscard]] std::string progress_text(const Report& report) const {
     const ConsumerStats stats = consumer_.stats();
-    return fmt::format("{}: epoch {}  {} samples  {} batches  {} samples/s  waited {:.1f} s",
-                       consumer_.name(), report.epochs, count_text(stats.samples),
-                       count_text(stats.batches),
-                       count_text(static_cast<std::uint64_t>(rate(now_ns()))), stats.wait_seconds);
+    const double a_second = rate(now_ns());
+    return fmt::format("{}: epoch {}  {}  {}  {}/s{}  waited {:.1f} s", consumer_.name(),
+                       report.epochs, counted(stats.samples, "sample"),
+                       counted(stats.batches, "batch", "batches"),
+                       counted(static_cast<std::uint64_t>(a_second), "sample"),
+                       left_text(seconds_left(report, a_second)), stats.wait_seconds);
+  }
+
+  /// Of as many epochs or seconds as were asked for; not finite where nobody knows.
+  [[nodiscard]] double seconds_left(const Report& report, double a_second) const {
+    if (options_.seconds > 0) {
+      return std::max(0.0, options_.seconds - seconds_from_ns(now_ns() - started_ns_));
+    }
+    const std::uint64_t per_epoch = consumer_.samples_per_epoch();
+    if (per_epoch == 0) return std::numeric_limits<double>::infinity();
+    const std::uint64_t epochs =
+        options_.epochs > report.epochs ? options_.epochs - report.epochs : 1;
+    const std::uint64_t to_come = epochs * per_epoch - consumer_.cursor() % per_epoch;
+    return static_cast<double>(to_come) / a_second;
   }
 
   const Options& options_;
@@ -220,10 +243,11 @@ void print_report(const Options& options, const Consumer& consumer, const Ledger
     print_json(object);
     return;
   }
-  fmt::print("{}: {} samples in {} batches, {} epochs, {:.1f} s, {} samples/s, waited {:.2f} s\n",
-             printable(consumer.name()), count_text(stats.samples), count_text(stats.batches),
-             report.epochs, report.seconds,
-             count_text(static_cast<std::uint64_t>(report.samples_per_second)), stats.wait_seconds);
+  fmt::print("{}: {} in {}, {}, {:.1f} s, {}/s, waited {:.2f} s\n", printable(consumer.name()),
+             counted(stats.samples, "sample"), counted(stats.batches, "batch", "batches"),
+             counted(report.epochs, "epoch"), report.seconds,
+             counted(static_cast<std::uint64_t>(report.samples_per_second), "sample"),
+             stats.wait_seconds);
   fmt::print("missing {}, duplicated {}, torn {}, skipped {}, receipts {}", ledger.missing(),
              ledger.duplicated(), ledger.torn(), stats.skipped, receipts_text(stats));
   if (options.verify) fmt::print(", {} verified", bytes_text(ledger.verified_bytes()));
@@ -292,7 +316,7 @@ void add_how(CLI::App& consume, Options& options) {
           "now, at (--cursor)")
       ->capture_default_str()
       ->check(CLI::IsMember({"rewind", "next-epoch", "next_epoch", "now", "at"}));
-  consume.add_option("--cursor", consumer.cursor, "Position to begin at, with --join at")
+  consume.add_option("--cursor", options.cursor, "Position to begin at, with --join at")
       ->check(at_least(0));
   consume
       .add_option("--between-epochs", options.between_epochs,
@@ -322,7 +346,8 @@ void add_how(CLI::App& consume, Options& options) {
   consume.add_option("--spin", consumer.spin_us, "Microseconds to look before sleeping, at most")
       ->capture_default_str()
       ->check(at_least(0));
-  consume.add_option("--allow-uid", consumer.allow_uids, "Another user whose producer is trusted");
+  consume.add_option("--allow-uid", consumer.allow_uids, "Another user whose producer is trusted")
+      ->allow_extra_args(false);
 }
 
 }  // namespace

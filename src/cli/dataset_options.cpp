@@ -10,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <cstdio>
@@ -145,6 +146,31 @@ void say_what_is_finished(const FinishOnGpu& divided) {
 
 std::vector<std::string> strings(auto names) { return {names.begin(), names.end()}; }
 
+void add_bad_sample_options(CLI::App& command, DatasetOptions& options) {
+  command
+      .add_option("--on-bad-sample", options.on_bad_sample,
+                  "error: the stream fails (default); substitute: the next one stands in")
+      ->check(CLI::IsMember({"error", "substitute"}));
+  command
+      .add_option("--max-bad", options.bad_samples_max,
+                  "With substitute: so many different ones at most (default 1000)")
+      ->check(at_least(0));
+  command.add_option("--bad-list", options.bad_list,
+                     "With substitute: file that lists them, a line each: id, name, reason");
+}
+
+void add_synthetic_options(CLI::App& command, DatasetOptions& options) {
+  command.add_option("--dtype", options.dtype, "Of the synthetic image (default f32)")
+      ->check(CLI::IsMember(strings(dtype_names)));
+  command.add_option("--samples", options.samples, "Of a synthetic epoch (default 50000)")
+      ->check(at_least(1));
+  command
+      .add_option("--order", options.order,
+                  "Of a synthetic epoch: reshuffle (default): every epoch its own; fixed: one "
+                  "shuffle; sequential; blocks")
+      ->check(CLI::IsMember(strings(order_mode_names)));
+}
+
 std::string preset_list() {
   std::string list;
   for (const std::string_view name : Recipe::preset_names()) {
@@ -153,9 +179,31 @@ std::string preset_list() {
   return list;
 }
 
+void add_sample_options(CLI::App& command, DatasetOptions& options) {
+  command.add_option("--recipe", options.recipe,
+                     "What becomes of it: a TOML file, or a preset (" + preset_list() +
+                         "); without one every part is a field as it stands");
+  command.add_option("--seed", options.seed, "Of order and draws")
+      ->capture_default_str()
+      ->check(at_least(0));
+  command.add_option("--shard", options.shard,
+                     "I/N: the I-th (from 0) of N disjoint shares of every epoch");
+}
+
 }  // namespace
 
 bool is_synthetic(const std::string& source) noexcept { return source.starts_with("synthetic:"); }
+
+bool is_preset(const std::string& name) noexcept {
+  const auto names = Recipe::preset_names();
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+bool says_what_to_make(const DatasetOptions& options) noexcept {
+  return options.recipe || options.seed != 0 || options.shard || options.on_bad_sample ||
+         options.bad_samples_max || options.bad_list || options.dtype || options.samples ||
+         options.order;
+}
 
 Dataset::Dataset(const DatasetOptions& options, const LogCallback& log) {
   if (is_synthetic(options.source)) {
@@ -180,33 +228,14 @@ void add_dataset_options(CLI::App& command, DatasetOptions& options) {
                   "The dataset: imagefolder:DIR, webdataset:shard-{000..099}.tar, idx:DIR, "
                   "cifar10:DIR, cifar100:DIR, npy:a.npy,b.npy, tokens:FILE, synthetic:SHAPE")
       ->required();
-  command.add_option("--recipe", options.recipe,
-                     "What becomes of it: a TOML file, or a preset (" + preset_list() +
-                         "); without one every part is a field as it stands");
-  command.add_option("--seed", options.seed, "Of order and draws")
-      ->capture_default_str()
-      ->check(at_least(0));
-  command.add_option("--shard", options.shard,
-                     "I/N: the I-th (from 0) of N disjoint shares of every epoch");
-  command
-      .add_option("--on-bad-sample", options.on_bad_sample,
-                  "error: the stream fails (default); substitute: the next one stands in")
-      ->check(CLI::IsMember({"error", "substitute"}));
-  command
-      .add_option("--max-bad", options.bad_samples_max,
-                  "With substitute: so many different ones at most (default 1000)")
-      ->check(at_least(0));
-  command.add_option("--bad-list", options.bad_list,
-                     "With substitute: file that lists them, a line each: id, name, reason");
-  command.add_option("--dtype", options.dtype, "Of the synthetic image (default f32)")
-      ->check(CLI::IsMember(strings(dtype_names)));
-  command.add_option("--samples", options.samples, "Of a synthetic epoch (default 50000)")
-      ->check(at_least(1));
-  command
-      .add_option("--order", options.order,
-                  "Of a synthetic epoch: reshuffle (default): every epoch its own; fixed: one "
-                  "shuffle; sequential; blocks")
-      ->check(CLI::IsMember(strings(order_mode_names)));
+  add_sample_options(command, options);
+  add_bad_sample_options(command, options);
+  add_synthetic_options(command, options);
+}
+
+void add_inspection_options(CLI::App& command, DatasetOptions& options) {
+  add_sample_options(command, options);
+  add_synthetic_options(command, options);
 }
 
 unsigned WorkersOption::count() const {

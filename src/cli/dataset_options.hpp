@@ -35,6 +35,10 @@ struct DatasetOptions {
 
 /// SOURCE and the options that go with it.
 void add_dataset_options(CLI::App& command, DatasetOptions& options);
+/// Those of them that say what samples are, without SOURCE.
+void add_inspection_options(CLI::App& command, DatasetOptions& options);
+/// Whether any of them was given, and is not its default.
+[[nodiscard]] bool says_what_to_make(const DatasetOptions& options) noexcept;
 
 /// What a source and its options amount to.
 class Dataset {
@@ -62,6 +66,7 @@ class Dataset {
 };
 
 [[nodiscard]] bool is_synthetic(const std::string& source) noexcept;
+[[nodiscard]] bool is_preset(const std::string& name) noexcept;
 
 /// `auto` (0) or a number of threads.
 struct WorkersOption {

@@ -7,6 +7,7 @@
 #include "cli/sample_window.hpp"
 #include "cli/verification.hpp"
 
+#include <batchcast/core/clock.hpp>
 #include <batchcast/core/error.hpp>
 
 #include <fmt/format.h>
@@ -198,7 +199,7 @@ void print_summary(const Options& options, const Dataset& dataset, const Positio
                 {"digests", digests}});
     return;
   }
-  fmt::print("{} samples, positions {} to {}, epochs of {}, in {}\n", count_text(positions.size()),
+  fmt::print("{}, positions {} to {}, epochs of {}, in {}\n", counted(positions.size(), "sample"),
              positions.begin, positions.end - 1, count_text(per_epoch), printable(options.out));
   for (const FieldSpec& field : schema) {
     fmt::print("  {}: {}{}\n", file_name(field.name), to_text(field),
@@ -206,7 +207,8 @@ void print_summary(const Options& options, const Dataset& dataset, const Positio
   }
   fmt::print("  {}.npy, draws.jsonl\n", sample_id_name);
   if (dataset.bad_samples() != 0) {
-    fmt::print("{} bad samples, for which the next ones stand in\n", dataset.bad_samples());
+    fmt::print("{}, for which the next ones stand in\n",
+               counted(dataset.bad_samples(), "bad sample"));
   }
   const std::uint64_t epoch = positions.begin / per_epoch;
   for (std::size_t i = 0; i < digests.size(); ++i) {
@@ -224,6 +226,7 @@ int run(const Options& options) {
   std::optional<Digests> digests;
   if (options.digest) digests.emplace(schema.size(), dataset.maker().samples_per_epoch());
   SampleWindow sample(dataset);
+  const std::uint64_t started_ns = now_ns();
   ProgressLine progress;
   for (std::uint64_t position = positions.begin; position < positions.end; ++position) {
     sample.make(position);
@@ -231,8 +234,11 @@ int run(const Options& options) {
     if (digests) digests->add(sample, position);
     if (!progress.due()) continue;
     const std::uint64_t done = position + 1 - positions.begin;
-    progress.show(fmt::format("{} {} of {} samples", bar_text(done, positions.size()),
-                              count_text(done), count_text(positions.size())));
+    const double seconds_each = seconds_from_ns(now_ns() - started_ns) / static_cast<double>(done);
+    progress.show(
+        fmt::format("{} {} of {}{}", bar_text(done, positions.size()), count_text(done),
+                    counted(positions.size(), "sample"),
+                    left_text(seconds_each * static_cast<double>(positions.size() - done))));
   }
   progress.finish();
   files.finish();

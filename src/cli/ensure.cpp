@@ -52,8 +52,11 @@ detail::EnsureRequest request_of(const Options& options, const CLI::App& ensure)
   request.timeout_ms =
       options.timeout_s < 0 ? -1 : static_cast<int>(std::min(options.timeout_s, longest_s) * 1000);
   request.allow_uids = options.trust_uids;
-  const std::vector<std::string> given =
-      words_given(ensure, {"help", "timeout", "directory", "trust-uid", "with-parent"});
+  std::vector<std::string> own = {"help", "timeout", "directory", "trust-uid", "with-parent"};
+  // A trainer reads words, whatever it hands on to `serve`.
+  request.json = options.serve.json && !options.with_parent;
+  if (request.json) own.emplace_back("json");
+  const std::vector<std::string> given = words_given(ensure, own);
   request.serve = {std::filesystem::read_symlink("/proc/self/exe").string(), "serve",
                    dataset.source, "--stream", options.serve.stream};
   request.serve.insert(request.serve.end(), given.begin(), given.end());
@@ -89,9 +92,9 @@ int run(const Options& options, const CLI::App& ensure) {
     check_serve_options(options.serve);
   } catch (const CLI::Error& invalid) {
     const std::string text = std::string("batchcast: ") + invalid.what();
-    return detail::give_answer({detail::ensure_word::invalid, text}, request.log);
+    return detail::give_answer({detail::ensure_word::invalid, text}, request);
   } catch (const InvalidArgument& invalid) {
-    return detail::give_answer({detail::ensure_word::invalid, invalid.what()}, request.log);
+    return detail::give_answer({detail::ensure_word::invalid, invalid.what()}, request);
   }
   return detail::answer(request, options.with_parent);
 }
@@ -106,8 +109,9 @@ void add_ensure(CLI::App& program, Action& chosen) {
       "Prints a word and exits: `served` 0; `mismatch` 1, with what differs; `invalid`\n"
       "2; `failed` 3, with what `serve` said; `timeout` 3, and what was started goes\n"
       "on; `refused` 4, it is finished or failed. The text is on the lines below the\n"
-      "word. Takes every option of `serve`: those that do not change the samples are\n"
-      "the first one's to say.\n"
+      "word; --json prints one object with word, stream, text and recipe instead.\n"
+      "Takes every option of `serve`: those that do not change the samples are the\n"
+      "first one's to say.\n"
       "Example: whichever trainer comes first starts the stream.\n"
       "  batchcast ensure demo imagefolder:train --recipe imagenet-train \\\n"
       "    --idle-exit 30 && ./trainer");

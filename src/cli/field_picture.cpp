@@ -37,19 +37,6 @@ std::string list_of(const Schema& schema) {
   return text;
 }
 
-/// The stages of that field in the recipe that a pipeline puts on the board; empty where there is
-/// no such recipe.
-Json stages_of(const std::string& recipe_json, const std::string& name) {
-  const Json all = Json::parse(recipe_json, nullptr, false);
-  const Json none = Json::array();
-  if (!all.is_object() || !all.contains("recipe")) return none;
-  const Json fields = all["recipe"].value("fields", none);
-  for (const Json& field : fields) {
-    if (field.is_object() && field.value("name", "") == name) return field.value("stages", none);
-  }
-  return none;
-}
-
 std::vector<double> numbers(const Json& stage, const char* key) {
   const Json value = stage.value(key, Json());
   if (value.is_number()) return {value.get<double>()};
@@ -63,12 +50,12 @@ std::vector<double> numbers(const Json& stage, const char* key) {
 
 }  // namespace
 
-FieldPicture::FieldPicture(const Schema& schema, const std::string& recipe_json,
+FieldPicture::FieldPicture(const Schema& schema, const BoardRecipe& recipe,
                            const std::optional<std::string>& name) {
   for (field_ = 0; field_ < schema.size(); ++field_) {
     if (name && schema[field_].name != *name) continue;
     if (!adopt(schema[field_])) continue;
-    read_recipe(recipe_json, schema[field_].name);
+    read_recipe(recipe.stages_of(schema[field_].name));
     return;
   }
   throw InvalidArgument(
@@ -99,9 +86,9 @@ bool FieldPicture::adopt(const FieldSpec& field) {
   return true;
 }
 
-void FieldPicture::read_recipe(const std::string& recipe_json, const std::string& name) {
+void FieldPicture::read_recipe(const Json& stages) {
   known_range_ = dtype_ == DType::u8;
-  for (const Json& stage : stages_of(recipe_json, name)) {
+  for (const Json& stage : stages) {
     if (!stage.is_object()) continue;
     const std::string kind = stage.value("stage", "");
     if (kind == "to") known_range_ = true;

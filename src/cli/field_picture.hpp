@@ -2,6 +2,7 @@
 // Copyright 2026 the batchcast authors
 #pragma once
 
+#include "cli/board_recipe.hpp"
 #include "cli/contact_sheet.hpp"
 
 #include <batchcast/core/schema.hpp>
@@ -18,9 +19,8 @@ namespace batchcast::cli {
 class FieldPicture {
  public:
   /// The field of that name, or without one the first that is an image: of 1 or 3 channels, u8 or
-  /// floats. `recipe_json` is the stream's; it may be empty. Throws InvalidArgument where there is
-  /// none such.
-  FieldPicture(const Schema& schema, const std::string& recipe_json,
+  /// floats. Throws InvalidArgument where there is none such.
+  FieldPicture(const Schema& schema, const BoardRecipe& recipe,
                const std::optional<std::string>& name);
 
   [[nodiscard]] std::size_t field() const noexcept { return field_; }
@@ -34,7 +34,7 @@ class FieldPicture {
     double offset = 0;
   };
   [[nodiscard]] bool adopt(const FieldSpec& field);
-  void read_recipe(const std::string& recipe_json, const std::string& name);
+  void read_recipe(const nlohmann::json& stages);
   [[nodiscard]] double value(const std::byte* sample, std::size_t element) const;
   [[nodiscard]] std::size_t element(std::size_t channel, std::size_t y,
                                     std::size_t x) const noexcept;

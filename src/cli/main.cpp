@@ -65,7 +65,7 @@ void add_commands(CLI::App& program, cli::Action& chosen) {
   const std::vector<CommandGroup> groups = {
       {"Serve", {cli::add_serve, cli::add_ensure, cli::add_stop, cli::add_evict}},
       {"Look at streams", {cli::add_list, cli::add_peek, cli::add_consume}},
-      {"Look at data", {cli::add_recipe, cli::add_check, cli::add_dump}},
+      {"Look at data", {cli::add_inspect, cli::add_recipe, cli::add_check, cli::add_dump}},
       {"Look at this machine", {cli::add_doctor, cli::add_bench}},
   };
   for (const CommandGroup& group : groups) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the batchcast authors
+#include "cli/board_recipe.hpp"
 #include "cli/command.hpp"
 #include "cli/console.hpp"
 #include "cli/contact_sheet.hpp"
@@ -15,8 +16,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <chrono>
 #include <cstring>
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <thread>
@@ -65,11 +68,13 @@ std::string integer_text(std::span<const std::byte> bytes, DType dtype) {
 /// Collects samples of one schema on a sheet.
 class Sheet {
  public:
-  Sheet(const Options& options, const Schema& schema, const std::string& recipe_json)
+  Sheet(const Options& options, const Schema& schema, const BoardRecipe& recipe)
       : schema_(schema),
-        picture_(schema, recipe_json, options.field),
+        picture_(schema, recipe, options.field),
         label_(label_field(schema)),
-        out_(options.out) {}
+        out_(options.out) {
+    if (label_ && recipe.is_label(schema[*label_].name)) class_names_ = recipe.class_names();
+  }
 
   void begin(std::size_t samples) {
     sheet_.emplace(samples, picture_.width(), picture_.height());
@@ -78,10 +83,10 @@ class Sheet {
   /// `bytes_of(i)`: those of field i.
   template <class BytesOf>
   void add(std::uint64_t sample_id, BytesOf bytes_of) {
-    const std::string label = label_ ? schema_[*label_].name + " " +
-                                           integer_text(bytes_of(*label_), schema_[*label_].dtype)
-                                     : std::string();
+    const std::string label =
+        label_ ? label_text(schema_[*label_], bytes_of(*label_)) : std::string();
     sheet_->add(picture_.of(bytes_of(picture_.field())), label, fmt::format("#{}", sample_id));
+    labels_.push_back(label);
   }
   int finish(const Options& options, std::uint64_t position) {
     const Picture& all = sheet_->sheet();
@@ -92,19 +97,32 @@ class Sheet {
                   {"field", schema_[picture_.field()].name},
                   {"position", position},
                   {"samples", samples_},
+                  {"labels", labels_},
                   {"width", all.width},
                   {"height", all.height}});
     } else {
-      fmt::print("{} samples from position {} in {} ({} x {} pixels)\n", samples_, position,
-                 printable(out_), all.width, all.height);
+      fmt::print("{} from position {} in {} ({} x {} pixels)\n", counted(samples_, "sample"),
+                 position, printable(out_), all.width, all.height);
     }
     return exit_ok;
   }
 
  private:
+  /// `3 cat` where classes have names, else `label 3`.
+  [[nodiscard]] std::string label_text(const FieldSpec& field,
+                                       std::span<const std::byte> bytes) const {
+    const std::string number = integer_text(bytes, field.dtype);
+    for (std::size_t i = 0; i < class_names_.size(); ++i) {
+      if (std::to_string(i) == number) return number + " " + class_names_[i];
+    }
+    return field.name + " " + number;
+  }
+
   const Schema& schema_;
   FieldPicture picture_;
   std::optional<std::size_t> label_;
+  std::vector<std::string> class_names_;
+  std::vector<std::string> labels_;
   std::string out_;
   std::optional<ContactSheet> sheet_;
   std::size_t samples_ = 0;
@@ -120,7 +138,7 @@ int peek_source(const Options& options) {
                     samples_max, text, positions.size()));
   }
   const Dataset dataset(options.dataset, console_log(false));
-  Sheet sheet(options, dataset.maker().schema(), dataset.maker().recipe_json());
+  Sheet sheet(options, dataset.maker().schema(), BoardRecipe(dataset.maker().recipe_json()));
   SampleWindow sample(dataset);
   sheet.begin(positions.size());
   for (std::uint64_t position = positions.begin; position < positions.end; ++position) {
@@ -146,10 +164,7 @@ Batch newest(Consumer& consumer, const Options& options) {
 
 void refuse_source_options(const Options& options) {
   const DatasetOptions& dataset = options.dataset;
-  const bool given = dataset.recipe || options.positions || dataset.shard ||
-                     dataset.on_bad_sample || dataset.bad_samples_max || dataset.bad_list ||
-                     dataset.dtype || dataset.samples || dataset.order || dataset.seed != 0;
-  if (!given) return;
+  if (!options.positions && !says_what_to_make(dataset)) return;
   throw InvalidArgument("batchcast: `" + dataset.source +
                         "` is the name of a stream, which has a recipe and a position already. "
                         "--recipe, --positions and the like go with a source such as "
@@ -163,7 +178,7 @@ int peek_stream(const Options& options) {
                      .name = "peek",
                      .connect_timeout_ms = milliseconds(options.wait_s),
                      .observes = true});
-  Sheet sheet(options, consumer.schema(), consumer.recipe_json());
+  Sheet sheet(options, consumer.schema(), BoardRecipe(consumer.recipe_json()));
   const Batch batch = newest(consumer, options);
   sheet.begin(batch.size());
   for (std::size_t i = 0; i < batch.size(); ++i) {
@@ -180,7 +195,22 @@ bool is_stream(const std::string& name) {
   return !find_stream(name).places.empty();
 }
 
+void check_out(const std::string& out) {
+  std::string ending = std::filesystem::path(out).extension().string();
+  std::transform(ending.begin(), ending.end(), ending.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  for (const char* other : {".jpg", ".jpeg", ".webp", ".gif", ".bmp", ".tif", ".tiff", ".pdf",
+                            ".svg", ".avif", ".ppm"}) {
+    if (ending != other) continue;
+    throw InvalidArgument("batchcast: peek writes a PNG file, and --out " + printable(out) +
+                          " would be taken for another kind: write --out " +
+                          printable(std::filesystem::path(out).replace_extension(".png").string()) +
+                          ".");
+  }
+}
+
 int run(const Options& options) {
+  check_out(options.out);
   return is_stream(options.dataset.source) ? peek_stream(options) : peek_source(options);
 }
 
@@ -193,7 +223,8 @@ void add_peek(CLI::App& program, Action& chosen) {
   peek->footer(
       "SOURCE is the name of a stream, whose newest samples are shown and which does\n"
       "not notice, or a dataset, of which --recipe and --positions say what to make.\n"
-      "Below each picture stand its label and its sample id.");
+      "Below each picture stand its label, with the class's name where the source has\n"
+      "names, and its sample id.");
   add_dataset_options(*peek, options->dataset);
   peek->add_option("--out", options->out, "The picture, a PNG file")->required();
   peek->add_option("--positions", options->positions,

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the batchcast authors
 #include "cli/command.hpp"
+#include "cli/console.hpp"
+#include "cli/dataset_options.hpp"
 #include "cli/recipe_diff.hpp"
 
+#include <batchcast/core/error.hpp>
 #include <batchcast/core/printable.hpp>
 #include <batchcast/data/recipe.hpp>
 
@@ -16,34 +19,41 @@ namespace batchcast::cli {
 namespace {
 
 struct Options {
-  std::string recipe;
-  std::vector<std::string> diff;
+  std::vector<std::string> recipes;
+  bool diff = false;
   bool json = false;
 };
 
-bool is_preset(const std::string& name) {
-  for (const std::string_view preset : Recipe::preset_names()) {
-    if (preset == name) return true;
+int compare(const Options& options) {
+  if (options.recipes.size() != 2) {
+    throw InvalidArgument(
+        "batchcast: recipe --diff compares two of: a preset, a TOML file, "
+        "stream:NAME. It was given " +
+        counted(options.recipes.size(), "name") + ".");
   }
-  return false;
+  return print_recipe_diff(options.recipes[0], options.recipes[1], options.json);
+}
+
+int print(const std::string& name, bool json) {
+  const Recipe recipe = Recipe::load(name);
+  if (json) {
+    fmt::print("{}\n", recipe.to_json());
+  } else if (is_preset(name)) {
+    fmt::print("{}", Recipe::preset_toml(name));
+  } else {
+    fmt::print("{} is a recipe; --json shows it with every parameter\n", printable(name));
+  }
+  return exit_ok;
 }
 
 int run(const Options& options) {
-  if (!options.diff.empty()) {
-    return print_recipe_diff(options.diff.at(0), options.diff.at(1), options.json);
+  if (options.diff) return compare(options);
+  if (options.recipes.size() > 1) {
+    throw InvalidArgument("batchcast: recipe: `" + printable(options.recipes[1]) +
+                          "` is one argument too many. Two recipes are compared with --diff.");
   }
-  if (options.recipe.empty()) {
-    for (const std::string_view name : Recipe::preset_names()) fmt::print("{}\n", name);
-    return exit_ok;
-  }
-  const Recipe recipe = Recipe::load(options.recipe);
-  if (options.json) {
-    fmt::print("{}\n", recipe.to_json());
-  } else if (is_preset(options.recipe)) {
-    fmt::print("{}", Recipe::preset_toml(options.recipe));
-  } else {
-    fmt::print("{} is a recipe; --json shows it with every parameter\n", printable(options.recipe));
-  }
+  if (!options.recipes.empty()) return print(options.recipes.front(), options.json);
+  for (const std::string_view name : Recipe::preset_names()) fmt::print("{}\n", name);
   return exit_ok;
 }
 
@@ -53,15 +63,13 @@ void add_recipe(CLI::App& program, Action& chosen) {
   auto options = std::make_shared<Options>();
   CLI::App* recipe =
       program.add_subcommand("recipe", "Print a preset, check a recipe file, compare two");
-  CLI::Option* one =
-      recipe->add_option("recipe", options->recipe,
-                         "A preset's name or a TOML file; without it the presets are listed");
   recipe
-      ->add_option("--diff", options->diff,
+      ->add_option("recipe", options->recipes,
+                   "A preset's name or a TOML file; without it the presets are listed")
+      ->expected(0, 2);
+  recipe->add_flag("--diff", options->diff,
                    "Say what differs between two of: a preset, a TOML file, stream:NAME. Exit code "
-                   "0: nothing does; 1: something does")
-      ->expected(2)
-      ->excludes(one);
+                   "0: nothing does; 1: something does");
   recipe->add_flag("--json", options->json,
                    "Print it as it stands on the board, defaults too; of --diff, one object");
   recipe->callback([options, &chosen] { chosen = [options] { return run(*options); }; });

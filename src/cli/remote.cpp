@@ -91,9 +91,18 @@ void print_streams(const nlohmann::json& rows) {
       if (row["state"] == state) return fmt::print("{}: {}\n", state, meaning);
     }
   };
+  const auto explain_consumer = [&rows](const char* state, const char* meaning) {
+    for (const auto& row : rows) {
+      for (const auto& consumer : row["consumers"]) {
+        if (consumer["state"] == state) return fmt::print("{}: {}\n", state, meaning);
+      }
+    }
+  };
   explain("dead", "the producer was killed; `serve` takes the name over");
   explain("silent", "the producer lives, and did not answer within a second");
   explain("foreign", "another user's producer, which tells this user no more than its door does");
+  explain_consumer("stalled", "it has held the stream up for seconds; `evict` lets others go on");
+  explain_consumer("stopped", "it does not run, as after SIGSTOP; `kill -CONT PID` lets it go on");
 }
 
 void say_what_cannot_be_listed() {

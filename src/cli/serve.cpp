@@ -81,9 +81,9 @@ void print_report(const Options& options, const ProducerStats& stats, const Data
                 {"drained", drained}});
     return;
   }
-  fmt::print("stream `{}` {}: {} samples in {:.1f} s, waited {:.1f} s for space", options.stream,
-             stats.state, count_text(stats.published), seconds, stats.space_wait_seconds);
-  if (dataset.bad_samples() != 0) fmt::print(", {} bad samples", dataset.bad_samples());
+  fmt::print("stream `{}` {}: {} in {:.1f} s, waited {:.1f} s for space", options.stream,
+             stats.state, counted(stats.published, "sample"), seconds, stats.space_wait_seconds);
+  if (dataset.bad_samples() != 0) fmt::print(", {}", counted(dataset.bad_samples(), "bad sample"));
   fmt::print("\n");
 }
 
@@ -94,17 +94,17 @@ void say_what_is_served(const Producer& producer, const Dataset& dataset) {
   for (const RingInfo& ring : rings) {
     if (ring.capacity >= usual_batch) continue;
     const bool on_host = ring.placement == host.text();
-    say(fmt::format("batches of more than {} samples will not fit{}: more --{}memory\n",
-                    count_text(ring.capacity), on_host ? "" : " on " + ring.placement,
+    say(fmt::format("batches of more than {} will not fit{}: more --{}memory\n",
+                    counted(ring.capacity, "sample"), on_host ? "" : " on " + ring.placement,
                     on_host ? "" : "device-"));
   }
-  std::string text = fmt::format(
-      "serving stream `{}` in {}: {} samples an epoch, ring of {} samples, {}", producer.stream(),
-      producer.directory(), count_text(dataset.maker().samples_per_epoch()),
-      count_text(producer.capacity()), bytes_text(producer.memory()));
+  std::string text =
+      fmt::format("serving stream `{}` in {}: {} an epoch, ring of {}, {}", producer.stream(),
+                  producer.directory(), counted(dataset.maker().samples_per_epoch(), "sample"),
+                  counted(producer.capacity(), "sample"), bytes_text(producer.memory()));
   for (const RingInfo& ring : rings) {
     if (ring.placement == host.text()) continue;
-    text += fmt::format("; on {} of {} samples, {}", ring.placement, count_text(ring.capacity),
+    text += fmt::format("; on {} of {}, {}", ring.placement, counted(ring.capacity, "sample"),
                         bytes_text(ring.memory));
   }
   say(text + "\n");
@@ -141,7 +141,7 @@ bool serve_dataset(const Options& options, Interrupts& interrupts, const Dataset
   const auto seconds = [&] { return seconds_from_ns(now_ns() - started_ns); };
   bool drained = false;
   {
-    Service service({interrupts, producer, dataset, options.idle_exit_s});
+    Service service({interrupts, producer, dataset, options.wait_for, options.idle_exit_s});
     if (!service.produce({.workers = options.workers.count()})) {
       print_report(options, producer.stats(), dataset, seconds(), false);
       remove_stream_files(producer, service.failed());

@@ -58,28 +58,54 @@ std::string limit_text(const ProducerStats& stream, const FeederStats& feeder) {
       break;
   }
   if (slowest == nullptr) return trainers_of(stream) == 0 ? "" : "  nobody asks for more";
-  return fmt::format("  limited by {} ({} behind)", slowest->name, count_text(slowest->lag));
+  const bool moves = slowest->state != "stopped" && slowest->state != "stalled";
+  return fmt::format("  limited by {} ({} behind{})", slowest->name, count_text(slowest->lag),
+                     moves ? "" : ", " + slowest->state);
+}
+
+/// Of a stream at rest, whom it waits for; empty where it goes on.
+std::string waiting_text(const ProducerStats& stream, const FeederStats& feeder,
+                         std::uint32_t wait_for) {
+  if (stream.samples_per_second > 0) return {};
+  const std::size_t trainers = trainers_of(stream);
+  if (stream.state == "starting" && trainers < wait_for) {
+    return "  waits for " +
+           counted(wait_for - trainers, trainers == 0 ? "consumer" : "more consumer") +
+           fmt::format(" (--wait-for {})", wait_for);
+  }
+  // In its first second no rate is known yet.
+  const bool rests = feeder.workers == 0 || feeder.bottleneck == Bottleneck::consumers;
+  if (trainers != 0 || stream.published == 0 || !rests) return {};
+  const std::uint64_t ready = std::min(stream.published, stream.rings.front().capacity);
+  return "  waits for a consumer, " + counted(ready, "sample") + " made";
+}
+
+/// What it does, or what it waits for.
+std::string work_text(const ProducerStats& stream, const FeederStats& feeder,
+                      std::uint64_t left_in_epoch) {
+  std::string text =
+      "  " + counted(static_cast<std::uint64_t>(stream.samples_per_second), "sample") + "/s";
+  text += left_text(static_cast<double>(left_in_epoch) / stream.samples_per_second);
+  text += "  " + counted(trainers_of(stream), "consumer") + limit_text(stream, feeder);
+  if (feeder.workers != 0) text += "  " + counted(feeder.workers, "worker");
+  return text;
 }
 
 }  // namespace
 
 std::string progress_text(const ProducerStats& stream, const FeederStats& feeder,
-                          const Dataset& dataset) {
+                          const Dataset& dataset, std::uint32_t wait_for) {
   const std::uint64_t per_epoch = dataset.maker().samples_per_epoch();
   std::uint64_t into_epoch = stream.published % per_epoch;
   // Where nothing follows, the last epoch is whole rather than the next one empty.
   if (into_epoch == 0 && stream.published != 0 && stream.epoch * per_epoch < stream.published) {
     into_epoch = per_epoch;
   }
-  std::string text = fmt::format("{}  epoch {} {}  {} samples/s  {} consumer{}", stream.state,
-                                 stream.epoch, bar_text(into_epoch, per_epoch),
-                                 count_text(static_cast<std::uint64_t>(stream.samples_per_second)),
-                                 trainers_of(stream), trainers_of(stream) == 1 ? "" : "s");
-  text += limit_text(stream, feeder);
-  if (feeder.workers != 0) {
-    text += fmt::format("  {} worker{}", feeder.workers, feeder.workers == 1 ? "" : "s");
-  }
-  if (dataset.bad_samples() != 0) text += fmt::format("  {} bad samples", dataset.bad_samples());
+  std::string text =
+      fmt::format("{}  epoch {} {}", stream.state, stream.epoch, bar_text(into_epoch, per_epoch));
+  const std::string waiting = waiting_text(stream, feeder, wait_for);
+  text += waiting.empty() ? work_text(stream, feeder, per_epoch - into_epoch) : waiting;
+  if (dataset.bad_samples() != 0) text += "  " + counted(dataset.bad_samples(), "bad sample");
   return text;
 }
 
@@ -94,6 +120,7 @@ Service::Service(const Parts& parts)
     : interrupts_(parts.interrupts),
       producer_(parts.producer),
       dataset_(parts.dataset),
+      wait_for_(parts.wait_for),
       idle_exit_s_(parts.idle_exit_s) {}
 
 bool Service::produce(const FeederOptions& options) {
@@ -180,7 +207,8 @@ void Service::end_if_idle() {
 }
 
 void Service::show(const FeederStats& stats) {
-  if (progress_.due()) progress_.show(progress_text(producer_.stats(), stats, dataset_));
+  if (!progress_.due()) return;
+  progress_.show(progress_text(producer_.stats(), stats, dataset_, wait_for_));
 }
 
 }  // namespace batchcast::cli

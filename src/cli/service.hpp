@@ -22,7 +22,8 @@ class Service {
     Interrupts& interrupts;
     Producer& producer;
     const Dataset& dataset;
-    double idle_exit_s = -1;  ///< ends the stream when nobody is attached for so long
+    std::uint32_t wait_for = 0;  ///< consumers that hold back its first sample
+    double idle_exit_s = -1;     ///< ends the stream when nobody is attached for so long
   };
   explicit Service(const Parts& parts);
 
@@ -49,6 +50,7 @@ class Service {
   Interrupts& interrupts_;
   Producer& producer_;
   const Dataset& dataset_;
+  const std::uint32_t wait_for_;
   const double idle_exit_s_;
   ProgressLine progress_;
   int signal_ = 0;
@@ -57,7 +59,7 @@ class Service {
 
 /// The line that `serve` shows.
 [[nodiscard]] std::string progress_text(const ProducerStats& stream, const FeederStats& feeder,
-                                        const Dataset& dataset);
+                                        const Dataset& dataset, std::uint32_t wait_for);
 
 /// Removes what a producer that cannot be destroyed would leave of its stream's directory; the log
 /// of a trainer's start stays where the stream failed.

@@ -33,6 +33,26 @@ constexpr std::array kinds = {
     Kind{"tokens", detail::open_tokens, "tokens:FILE?dtype=u16&length=1024"},
 };
 
+// What people call such data, and the kind that reads it.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 16> other_names = {{
+    {"mnist", "idx"},
+    {"fashion-mnist", "idx"},
+    {"fashion_mnist", "idx"},
+    {"fashionmnist", "idx"},
+    {"kmnist", "idx"},
+    {"emnist", "idx"},
+    {"imagenet", "imagefolder"},
+    {"images", "imagefolder"},
+    {"folder", "imagefolder"},
+    {"dir", "imagefolder"},
+    {"tar", "webdataset"},
+    {"wds", "webdataset"},
+    {"numpy", "npy"},
+    {"bin", "tokens"},
+    {"text", "tokens"},
+    {"fake", "synthetic"},
+}};
+
 bool is_word(std::string_view text) {
   return !text.empty() && std::all_of(text.begin(), text.end(), [](unsigned char c) {
     return std::isalnum(c) != 0 || c == '_' || c == '-';
@@ -85,19 +105,29 @@ std::string spec_for(const std::string& path) {
                         hint);
 }
 
-[[noreturn]] void refuse_kind(const std::string& name) {
-  std::vector<std::string> names;
-  for (const Kind& kind : kinds) names.emplace_back(kind.name);
+[[noreturn]] void refuse_kind(const std::string& name, const std::string& rest) {
+  const std::vector<std::string> names = detail::source_kind_names();
+  const auto other = std::find_if(other_names.begin(), other_names.end(),
+                                  [&name](const auto& entry) { return entry.first == name; });
   std::string hint = detail::did_you_mean(name, names);
-  if (hint.empty()) {
-    hint = " There are";
-    for (const std::string& known : names) hint += (&known == &names[0] ? " " : ", ") + known;
-    hint += ".";
+  if (other != other_names.end()) {
+    hint = " Such data is read as `" + std::string(other->second) + "`: write `" +
+           std::string(other->second) + ":" + rest + "`.";
   }
-  throw InvalidArgument("batchcast: there is no kind of dataset `" + name + "`." + hint);
+  std::string list;
+  for (const std::string& known : names) list += (list.empty() ? "" : ", ") + known;
+  throw InvalidArgument("batchcast: there is no kind of dataset `" + name + "`." + hint +
+                        " There are " + list + ".");
 }
 
 }  // namespace
+
+std::vector<std::string> detail::source_kind_names() {
+  std::vector<std::string> names;
+  for (const Kind& kind : kinds) names.emplace_back(kind.name);
+  names.emplace_back("synthetic");
+  return names;
+}
 
 std::unique_ptr<Source> open_source(std::string_view spec) {
   const std::size_t colon = spec.find(':');
@@ -113,7 +143,7 @@ std::unique_ptr<Source> open_source(std::string_view spec) {
   }
   const auto kind =
       std::find_if(kinds.begin(), kinds.end(), [&](const Kind& k) { return k.name == name; });
-  if (kind == kinds.end()) refuse_kind(std::string(name));
+  if (kind == kinds.end()) refuse_kind(std::string(name), std::string(spec.substr(colon + 1)));
   const auto [rest, options] = split_options(spec.substr(colon + 1));
   if (rest.empty()) {
     throw InvalidArgument("batchcast: `" + std::string(spec) +

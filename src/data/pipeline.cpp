@@ -17,6 +17,7 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr int recipe_version = 1;
+constexpr std::size_t class_names_bytes_max = std::size_t{64} << 10;  // on a board
 
 Order order_of(const PipelineOptions& options) {
   if (!options.source) throw InvalidArgument("batchcast: a pipeline needs a source.");
@@ -46,6 +47,17 @@ std::vector<FieldRecipe> all_parts(const Source& source) {
     if (part.kind == PartKind::tensor) fields.push_back({part.name, part.name, {}});
   }
   return fields;
+}
+
+/// Null where they have none, or too many for a board.
+Json class_names_of(const Source& source) {
+  std::size_t bytes = 0;
+  Json names;
+  for (const std::string& name : source.class_names()) {
+    names.push_back(name);
+    bytes += name.size();
+  }
+  return bytes <= class_names_bytes_max ? names : Json();
 }
 
 }  // namespace
@@ -113,6 +125,9 @@ void PipelineCore::describe() {
   // From here on it is for people, and not what makes the stream the one that it is.
   all["identity"] = identity.to_hex();
   all["source"]["location"] = options.location;
+  if (Json names = class_names_of(source); !names.is_null()) {
+    all["source"]["classes"] = std::move(names);
+  }
   std::error_code ignored;
   all["source"]["directory"] = std::filesystem::current_path(ignored).string();
   all["on_bad_sample"] = options.on_bad_sample == OnBadSample::error ? "error" : "substitute";

@@ -9,6 +9,13 @@
 
 // Who holds the stream up, and what is told of everybody.
 namespace batchcast::inline v0_1 {
+namespace {
+
+// Of the stall time-out: from then on a list says so of a consumer that holds the stream up. The
+// report comes when all of it is over.
+constexpr std::uint64_t shown_as_stalled_share = 12;
+
+}  // namespace
 
 void RingWriter::set_stall_policy(std::uint64_t timeout_ms, OnStall on_stall) noexcept {
   Lock lock(mutex_);
@@ -87,6 +94,9 @@ WriterStatus RingWriter::status() const {
   status.late_wakeups = order::get(board.late_wakeups);
   status.space_waits = order::get(board.space_waits);
   status.space_wait_ns = order::get(board.space_wait_ns);
+  const std::uint64_t now = now_ns();
+  const std::uint64_t shown_after_ns =
+      options_.stall_timeout_ms * 1'000'000 / shown_as_stalled_share;
   for (const Attached& consumer : attached_) {
     const Desk& desk = *consumer.desk;
     ConsumerStatus row;
@@ -105,7 +115,9 @@ WriterStatus RingWriter::status() const {
     row.samples = order::get(desk.samples);
     row.wait_ns = order::get(desk.wait_ns);
     row.leases_held = order::get(desk.leases_held);
-    const bool stalled = stall_.tenant == consumer.tenant && stall_.reported_ns != stall_.since_ns;
+    const bool stalled = stall_.tenant == consumer.tenant &&
+                         (stall_.reported_ns != stall_.since_ns ||
+                          saturating_sub(now, stall_.since_ns) >= shown_after_ns);
     row.mirrors = consumer.mirrors;
     row.fresh = consumer.fresh;
     row.state = consumer.observes                     ? "observing"

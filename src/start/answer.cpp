@@ -8,6 +8,8 @@
 #include "control/wake_descriptor.hpp"
 #include "start/ensure.hpp"
 
+#include <nlohmann/json.hpp>
+
 #include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -37,12 +39,27 @@ int exit_code_of(std::string_view word) {
   return codes.at(word);
 }
 
-/// False, with errno, where not all of it was written.
-bool print(const EnsureAnswer& answer) {
+/// As a trainer reads it: a word, and lines below it.
+std::string lines_of(const EnsureAnswer& answer) {
   std::string text = std::string(answer.word) + "\n" + printable_lines(answer.text) + "\n";
   if (!answer.recipe_json.empty()) {  // byte by byte: a trainer compares it with the board
     text += std::string(ensure_word::recipe_line) + answer.recipe_json + "\n";
   }
+  return text;
+}
+
+std::string json_of(const EnsureAnswer& answer, const std::string& stream) {
+  using Json = nlohmann::json;
+  const Json recipe = Json::parse(answer.recipe_json, nullptr, false);
+  const Json object = {{"word", answer.word},
+                       {"stream", stream},
+                       {"text", answer.text},
+                       {"recipe", recipe.is_discarded() ? Json() : recipe}};
+  return object.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+/// False, with errno, where not all of it was written.
+bool print(const std::string& text) {
   for (std::size_t done = 0; done < text.size();) {
     const ssize_t bytes = ::write(STDOUT_FILENO, text.data() + done, text.size() - done);
     if (bytes < 0 && errno == EINTR) continue;
@@ -74,7 +91,7 @@ class Watch {
   [[nodiscard]] int give(const EnsureAnswer& answer) {
     const std::lock_guard lock(mutex_);
     given_ = true;
-    return give_answer(answer, request_.log);
+    return give_answer(answer, request_);
   }
 
  private:
@@ -104,7 +121,7 @@ class Watch {
                              std::to_string(deadline_.waited_ms() / 1000) +
                              " s: the source is being opened to be compared. Where that takes "
                              "longer, wait longer (--timeout; connect_timeout_ms in a trainer)."},
-                        request_.log));
+                        request_));
   }
 
   const EnsureRequest& request_;
@@ -117,12 +134,15 @@ class Watch {
 
 }  // namespace
 
-int give_answer(const EnsureAnswer& answer, const LogCallback& log) {
-  if (print(answer)) return exit_code_of(answer.word);
+int give_answer(const EnsureAnswer& answer, const EnsureRequest& request) {
+  if (print(request.json ? json_of(answer, request.stream) : lines_of(answer))) {
+    return exit_code_of(answer.word);
+  }
   const int error = errno;
-  if (log) {
-    log(LogLevel::error, std::string("batchcast: the answer could not be written to stdout: ") +
-                             ::strerrordesc_np(error));
+  if (request.log) {
+    request.log(LogLevel::error,
+                std::string("batchcast: the answer could not be written to stdout: ") +
+                    ::strerrordesc_np(error));
   }
   return exit_environment;
 }
@@ -134,7 +154,7 @@ int answer(const EnsureRequest& request, bool with_parent) {
   try {
     watch.emplace(request);
   } catch (const Error& error) {
-    return give_answer({ensure_word::failed, error.what()}, request.log);
+    return give_answer({ensure_word::failed, error.what()}, request);
   }
   return watch->give(ensure(request));
 }

@@ -23,6 +23,7 @@ struct EnsureRequest {
   std::vector<std::string> serve = {};
   /// What is compared: source, recipe, seed, and of the arguments those that change samples.
   StartOptions asked = {};
+  bool json = false;  ///< the answer as one JSON object
   LogCallback log = {};
 };
 
@@ -37,10 +38,10 @@ struct EnsureAnswer {
 /// source to compare it is not bound by the time-out.
 [[nodiscard]] EnsureAnswer ensure(const EnsureRequest& request);
 
-/// Prints the answer on stdout for the program that runs this process. Returns the exit code: 0
-/// served, 1 mismatch, 2 invalid, 3 failed or timeout, 4 refused; 3 as well where the answer cannot
-/// be printed, which `log` is told.
-[[nodiscard]] int give_answer(const EnsureAnswer& answer, const LogCallback& log);
+/// Prints the answer to the request on stdout for the program that runs this process. Returns the
+/// exit code: 0 served, 1 mismatch, 2 invalid, 3 failed or timeout, 4 refused; 3 as well where the
+/// answer cannot be printed, which the request's log is told.
+[[nodiscard]] int give_answer(const EnsureAnswer& answer, const EnsureRequest& request);
 
 /// Ensures, and gives the answer: one, whose exit code it returns. Ends the process with 3 when
 /// nobody reads stdout any more, and when time is up whatever it is doing, be it that stdout is

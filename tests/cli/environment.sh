@@ -81,7 +81,8 @@ until_true test -S "$work/streams/full/control"
 for words in "ls --json" "ls" "recipe" "recipe imagenet-train --json" "doctor --json" "doctor" \
   "consume full --epochs 1 --json" "consume full --epochs 1" "bench ring --batches 100 --json" "--help" "--version" \
   "serve synthetic:8 --stream one --samples 10 --memory 1MiB --epochs 1 --linger 0 --json" \
-  "ensure full synthetic:8 --samples 1000" "ensure full synthetic:9" "stop full --json"; do
+  "ensure full synthetic:8 --samples 1000" "ensure full synthetic:9" "ensure full synthetic:9 --json" \
+  "recipe --diff mnist tokens" "recipe --diff mnist tokens --json" "stop full --json"; do
   # Several words on purpose.
   # shellcheck disable=SC2086
   timeout 60 "$batchcast" $words >/dev/full 2>"$work/err"
@@ -153,9 +154,19 @@ expect 2 'no option `--recepe`.*Did you mean `--recipe`' serve synthetic:8 --str
 expect 2 'no option `--steam`.*Did you mean `--stream`' serve synthetic:8 --steam s
 expect 2 'no option `--jsn`.*Did you mean `--json`' ls --jsn
 expect 2 'one argument too many' ls streams
+expect 2 'no option `--recepe`.*`--recipe`.*no option `--sead`.*`--seed`' serve synthetic:8 --stream s --recepe mnist \
+  --sead=3
+expect 2 'no option `--sead`.*no option `--recepe`' serve synthetic:8 --stream s --sead 3 --recepe mnist
+expect 2 'no command' nonsense --help
 expect 0 'Usage: batchcast serve' help serve
 expect 0 'Usage: batchcast bench ring' help bench ring
 expect 0 'serve' help
+"$batchcast" help serve >"$work/out"
+same "options of serve in the order in which they are declared" \
+  "--recipe --seed --shard --on-bad-sample --memory --epochs --wait-for --workers --json --verbose" \
+  "$(grep -oE '^  +(-[a-z],)?--[a-z-]+' "$work/out" | grep -oE -e '--[a-z-]+' |
+    grep -xE -e '--(recipe|seed|shard|on-bad-sample|memory|epochs|wait-for|workers|json|verbose)' |
+    tr '\n' ' ' | sed 's/ $//')"
 expect 2 'Did you mean `serve`' help srve
 
 echo "-- small files"

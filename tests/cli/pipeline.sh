@@ -31,6 +31,7 @@ RECIPE
 
 echo "-- sources that cannot be meant"
 expect 2 'kind of dataset .*imagefolder' serve imagefoldr:/nowhere --stream s
+expect 2 'read as `idx`: write `idx:/nowhere`.*synthetic' serve mnist:/nowhere --stream s
 expect 2 'imagefolder:' serve "$work/images" --stream s
 expect 2 'imagenet-train' serve "$images" --stream s
 expect 3 'nowhere' serve imagefolder:/nowhere --recipe imagenet-train --stream s
@@ -79,7 +80,7 @@ assert len({draw["path"] for draw in draws}) == samples
 assert {draw["flip"] for draw in draws} == {True, False}
 assert all(len(draw["crop"]) == 4 and min(draw["crop"][2:]) > 0 for draw in draws)
 CHECK
-expect 0 '1 samples' dump "$images" --recipe "$work/recipe.toml" --positions 0:1 --out "$work/dump" --force
+expect 0 '^1 sample,' dump "$images" --recipe "$work/recipe.toml" --positions 0:1 --out "$work/dump" --force
 expect 0 'digest of epoch 1: [0-9a-f]{32}' dump synthetic:3x8x8 --samples 100 --positions 100:200 \
   --out "$work/dump-synthetic" --digest
 

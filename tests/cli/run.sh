@@ -13,7 +13,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 echo "-- help and version"
 expect 0 'serve.*consume|consume' --help
 expect 0 'batchcast [0-9]+\.[0-9]+\.[0-9]+' --version
-for command in serve ensure dump check peek recipe consume ls stop evict bench; do
+for command in serve ensure dump check peek inspect recipe consume ls stop evict bench; do
   expect 0 "$command" "$command" --help
 done
 
@@ -27,6 +27,13 @@ expect 2 '256MiB' serve synthetic:3x8x8 --stream s --memory much
 expect 2 'memory' serve synthetic:3x224x224 --stream s --memory 1000
 expect 2 'stream' serve synthetic:3x8x8 --stream a/b
 expect 2 'stream' consume a/b
+for name in '*' 'a?' 'a b' '$x' '~x' '-x' 'a;b'; do
+  expect 2 'cannot name a stream' serve synthetic:3x8x8 --stream="$name"
+done
+newline='a
+b'
+expect 2 '"a\\nb" cannot name a stream' ensure "$newline" synthetic:8
+expect 2 '"a\\nb" cannot name a stream' consume "$newline"
 expect 2 'batch-size.*1 or more' consume s --batch-size 0
 expect 3 '[Rr]un|left|memory' serve synthetic:3x8x8 --stream s --memory 900TiB
 expect 3 'no producer serves' consume nobody --connect-timeout 0.2
@@ -98,6 +105,8 @@ grep -q 'a test wanted it' "$work/victim.err" || fail "the evicted is not told w
 expect 3 'does not fit' consume two --batch-size 100000000
 expect 2 'cursor.*0 or more' consume two --cursor -1
 expect 2 'join at' consume two --cursor 7
+expect 2 'join at' consume two --cursor 0
+expect 2 '`--join at --cursor N`' consume two --join at
 expect 0 '"ok":true' stop two --reason 'the test is over' --json
 wait $other
 same "exit code of who was stopped" 4 $?
@@ -144,7 +153,9 @@ expect 0 'random_resized_crop' recipe imagenet-train
 expect 0 'cifar-eval' recipe
 expect 2 'Did you mean `mnist`' recipe mnits
 serve synthetic:8 --stream four --samples 1000 --memory 1MiB --epochs 1
-expect 0 'receipts match' consume four
+expect 0 'receipts match' consume four --batch-size 1000
+checks=$((checks + 1))
+grep -q '1,000 samples in 1 batch, 1 epoch, ' "$work/out" || fail "one is not counted as one"
 wait $!
 
 echo "-- benchmarks"

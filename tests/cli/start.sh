@@ -173,6 +173,21 @@ done
 expect 0 made stop made
 vanishes "a stream that ensure started"
 
+echo "-- ensure: one JSON object"
+expect 0 '"word":"served"' ensure object synthetic:8 --samples 100 --idle-exit 60 --json
+has_keys "$work/out" word stream text recipe
+same "lines of ensure --json" 1 "$(grep -c . "$work/out")"
+same "stream of ensure --json" '"object"' "$(value stream "$work/out")"
+checks=$((checks + 1))
+grep -q '"recipe":{.*"samples_per_epoch":100' "$work/out" || fail "ensure --json has no recipe"
+checks=$((checks + 1))
+tr '\0' ' ' <"/proc/$(cat "$BATCHCAST_DIR/object/lock")/cmdline" | grep -q -e --json && fail "serve got ensure's --json"
+expect 1 '^\{.*"recipe":null.*"text":".*samples_per_epoch: .*"word":"mismatch"\}$' ensure object synthetic:8 --json
+expect 2 '"word":"invalid"' ensure a/b synthetic:8 --json
+expect 2 '"word":"invalid"' ensure never synthetic:8 --memory foo --json
+expect 0 object stop object
+vanishes "a stream that ensure --json started"
+
 echo "-- ensure: time is up, and nobody reads"
 mkfifo "$work/slow.toml"
 answers 3 timeout 'does not serve it yet.*wait longer' slow "npy:$work/data/image.npy" --timeout 0.5 \
@@ -213,7 +228,13 @@ echo "-- recipe --diff"
 expect 0 'mnist and mnist are equal' recipe --diff mnist mnist
 expect 1 'mode|stages' recipe --diff imagenet-train imagenet-eval
 expect 1 '"differences":\["fields\[0\]' recipe --diff mnist cifar-train --json
+for words in "--diff --json mnist tokens" "--json --diff mnist tokens" "mnist --diff tokens --json" \
+  "mnist tokens --json --diff"; do
+  # shellcheck disable=SC2086
+  expect 1 '"equal":false' recipe $words
+done
 expect 2 'diff' recipe --diff mnist
+expect 2 'diff' recipe mnist tokens
 expect 2 'mnits' recipe --diff mnist mnits
 expect 3 'no producer serves' recipe --diff mnist stream:nobody
 cd "$work/data" || exit 1

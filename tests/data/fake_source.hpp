@@ -40,11 +40,15 @@ class FakeSource final : public Source {
   [[nodiscard]] Fingerprint fingerprint() const override { return fingerprint_of(name); }
 
   [[nodiscard]] bool in_memory() const noexcept override { return mapped; }
+  [[nodiscard]] std::span<const std::string> class_names() const noexcept override {
+    return classes;
+  }
 
   std::set<std::uint64_t> bad;
   std::set<std::uint64_t> wrong_size;  ///< one byte more than their parts' specs say
   bool mapped = false;
   std::string name = "fake";
+  std::vector<std::string> classes;
 
  private:
   std::uint64_t samples_;

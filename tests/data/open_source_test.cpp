@@ -23,7 +23,10 @@ TEST_CASE("an unknown kind is refused with the nearest one, or with all") {
   CHECK(mentions(refusal_to_open<InvalidArgument>("imagefoldr:/data"), {"`imagefolder`?"}));
   CHECK(mentions(refusal_to_open<InvalidArgument>("image-folder:/data"), {"`imagefolder`?"}));
   CHECK(mentions(refusal_to_open<InvalidArgument>("cifar:/data"), {"`cifar10`?"}));
-  CHECK(mentions(refusal_to_open<InvalidArgument>("parquet:/data"), {"imagefolder", "tokens"}));
+  CHECK(mentions(refusal_to_open<InvalidArgument>("parquet:/data"),
+                 {"imagefolder", "tokens", "synthetic"}));
+  CHECK(mentions(refusal_to_open<InvalidArgument>("synthetc:8"), {"`synthetic`?"}));
+  CHECK(mentions(refusal_to_open<InvalidArgument>("mnist:/data"), {"`idx:/data`", "synthetic"}));
   CHECK(mentions(refusal_to_open<InvalidArgument>("synthetic:1000"), {"`synthetic:`", "made"}));
 }
 

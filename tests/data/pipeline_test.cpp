@@ -10,6 +10,7 @@
 
 using namespace batchcast;
 using namespace batchcast::test;
+using Catch::Matchers::Contains;
 
 TEST_CASE("without a recipe every part is a field as it stands") {
   const Pipeline pipeline({.source = numbers(10), .recipe = {.order = OrderMode::sequential}});
@@ -92,6 +93,24 @@ TEST_CASE("the identity depends on what determines the bytes and on nothing else
   CHECK(identity([](PipelineOptions& o) {
           o.recipe = recipe("[[field]]\nname = \"values\"\nstages = [{ stage = \"to\" }]");
         }) != same);
+}
+
+TEST_CASE("the names of classes stand on the board and are not in the identity") {
+  const auto board_with = [](std::vector<std::string> classes, std::string& identity) {
+    const auto source = numbers(10);
+    source->classes = std::move(classes);
+    PipelineOptions options;
+    options.source = source;
+    const Pipeline pipeline(std::move(options));
+    identity = pipeline.identity().to_hex();
+    return pipeline.recipe_json();
+  };
+  std::string without, with, many;
+  CHECK_THAT(board_with({}, without), !Contains("classes"));
+  CHECK_THAT(board_with({"cat", "dog"}, with), Contains(R"("classes":["cat","dog"])"));
+  CHECK_THAT(board_with(std::vector<std::string>(6554, "ten letter"), many), !Contains("classes"));
+  CHECK(without == with);
+  CHECK(without == many);
 }
 
 TEST_CASE("`to` converts tensors value by value") {

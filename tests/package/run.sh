@@ -78,6 +78,16 @@ mv "$prefix" "$prefix-moved"
 prefix=$prefix-moved
 cmake -S "$here/find_package" -B "$work/find_package" -G Ninja -DCMAKE_PREFIX_PATH="$prefix" \
   -DBATCHCAST_PREFIX="$prefix" "$@" >/dev/null
+mkdir -p "$work/nonsense"
+echo 'cmake_minimum_required(VERSION 3.20)
+project(nonsense CXX)
+find_package(batchcast CONFIG REQUIRED COMPONENTS consumer nonsense)' >"$work/nonsense/CMakeLists.txt"
+if cmake -S "$work/nonsense" -B "$work/nonsense/build" -DCMAKE_PREFIX_PATH="$prefix" \
+  >/dev/null 2>"$work/nonsense.err"; then
+  echo "a component that is not there is found"
+  exit 1
+fi
+grep -q 'no component nonsense' "$work/nonsense.err"
 cmake --build "$work/find_package"
 run_user "$work/find_package/user"
 # The tutorial's own project; what it compiles, the examples compile.

@@ -140,6 +140,17 @@ TEST_CASE("a stall is reported with what is held, and evicted if so chosen") {
     CHECK_NOTHROW(consumer.reader->check());
     CHECK(ring.writer().status().consumers[0].state == "stalled");
   }
+  SECTION("listed before it is reported") {
+    options.stall_timeout_ms = 3600;
+    HeapRing ring(10, options);
+    HeapConsumer consumer(ring, joining(Join::rewind));
+    ring.produce(10);
+    CHECK(ring.writer().status().consumers[0].state == "running");
+    Ticket ticket;
+    CHECK(ring.writer().claim(1, 700, ticket) == Claim::timed_out);
+    CHECK(ring.writer().status().consumers[0].state == "stalled");
+    CHECK(lines.empty());
+  }
   SECTION("evict") {
     options.on_stall = OnStall::evict;
     HeapRing ring(10, options);

@@ -7,6 +7,7 @@
 #include <batchcast/consumer.hpp>
 #include <batchcast/core/field_table.hpp>
 #include <batchcast/core/inline.hpp>
+#include <batchcast/join/directory.hpp>
 #include <batchcast/join/door.hpp>
 #include <batchcast/join/message.hpp>
 #include <batchcast/ring/fault_message.hpp>
@@ -109,7 +110,12 @@ class Attachment final : public ReaderHost, public std::enable_shared_from_this<
 
  private:
   Attachment(const ConsumerOptions& options, std::uint64_t started_ns);
-  [[nodiscard]] bool knock(const std::string& door_path, std::string& obstacle);
+  /// What keeps a consumer out at one place where the stream may be.
+  struct Obstacle {
+    std::string text;
+    std::string silent;  ///< the producer that holds the stream there and does not answer
+  };
+  [[nodiscard]] bool knock(const StreamPaths& place, Obstacle& obstacle);
   [[nodiscard]] int patience_ms() const noexcept;
   void adopt(Welcome welcome, std::vector<FileDescriptor> descriptors);
   void check_offer(std::size_t descriptors);

@@ -8,7 +8,7 @@
 #include <batchcast/core/error.hpp>
 #include <batchcast/core/inline.hpp>
 #include <batchcast/core/printable.hpp>
-#include <batchcast/join/directory.hpp>
+#include <batchcast/core/process_state.hpp>
 #include <batchcast/ring/capacity.hpp>
 
 #include <sys/mman.h>
@@ -65,10 +65,39 @@ inline std::string what_stood_in_the_way(const std::string& stream,
          "`: another user's producer must admit it with `serve --allow-uid " + uid + "`";
 }
 
+/// The process behind a door that opens and says nothing.
+inline std::string silent_process(std::int32_t pid) {
+  if (pid <= 0) return "a process that this one cannot see";
+  const std::string text = "process " + std::to_string(pid);
+  return is_stopped(static_cast<std::uint32_t>(pid))
+             ? text + ", which is stopped (`kill -CONT " + std::to_string(pid) + "` lets it go on),"
+             : text;
+}
+
 inline std::string join_lines(const std::vector<std::string>& lines) {
   std::string text;
   for (const std::string& line : lines) text += "\n  " + line;
   return text;
+}
+
+[[noreturn]] inline void say_not_found(const ConsumerOptions& options,
+                                       const std::vector<std::string>& obstacles,
+                                       const std::string& silent, std::int64_t waited_ms) {
+  const std::string waited = " (waited " + std::to_string(waited_ms / 1000) + " s).";
+  if (!silent.empty()) {
+    throw StreamNotFound("batchcast: " + silent + " holds stream `" + options.stream +
+                         "` and does not answer" + waited + join_lines(obstacles) +
+                         "\nWait longer where it is only busy, or end it with `kill`; `batchcast "
+                         "ls` calls it silent until it answers.");
+  }
+  const auto searched =
+      options.directory.empty() ? candidate_directories() : std::vector{options.directory};
+  throw StreamNotFound(what_stood_in_the_way(options.stream, obstacles) + waited + " Looked in" +
+                       join_lines(searched) +
+                       (obstacles.empty() ? "" : "\nand met" + join_lines(obstacles)) +
+                       "\nStart one with `batchcast serve … --stream " + options.stream +
+                       "`, see what there is with `batchcast ls`, or set BATCHCAST_DIR to "
+                       "the directory that `serve` prints.");
 }
 
 }  // namespace attachment
@@ -104,22 +133,16 @@ BATCHCAST_INLINE std::shared_ptr<Attachment> Attachment::attach(const ConsumerOp
     const StreamPlaces places = attachment::places_of(options);
     std::vector<std::string> obstacles = places.distrusted;
     obstacles.insert(obstacles.end(), places.denied.begin(), places.denied.end());
+    std::string silent;
     for (const StreamPaths& place : places.places) {
-      std::string obstacle;
-      if (attachment->knock(place.door, obstacle)) return attachment;
-      if (!obstacle.empty()) obstacles.push_back(obstacle);
+      Obstacle obstacle;
+      if (attachment->knock(place, obstacle)) return attachment;
+      if (!obstacle.text.empty()) obstacles.push_back(obstacle.text);
+      if (!obstacle.silent.empty()) silent = obstacle.silent;
     }
     const auto waited_ms = static_cast<std::int64_t>((now_ns() - started_ns) / 1'000'000);
     if (options.connect_timeout_ms >= 0 && waited_ms >= options.connect_timeout_ms) {
-      const auto searched =
-          options.directory.empty() ? candidate_directories() : std::vector{options.directory};
-      throw StreamNotFound(
-          attachment::what_stood_in_the_way(options.stream, obstacles) + " (waited " +
-          std::to_string(waited_ms / 1000) + " s). Looked in" + attachment::join_lines(searched) +
-          (obstacles.empty() ? "" : "\nand met" + attachment::join_lines(obstacles)) +
-          "\nStart one with `batchcast serve … --stream " + options.stream +
-          "`, see what there is with `batchcast ls`, or set BATCHCAST_DIR to "
-          "the directory that `serve` prints.");
+      attachment::say_not_found(options, obstacles, silent, waited_ms);
     }
     if (!noticed && waited_ms >= attachment::notice_after_ms) {
       noticed = true;
@@ -130,17 +153,20 @@ BATCHCAST_INLINE std::shared_ptr<Attachment> Attachment::attach(const ConsumerOp
   }
 }
 
-BATCHCAST_INLINE bool Attachment::knock(const std::string& door_path, std::string& obstacle) {
-  DoorVisit visit = connect_door(door_path);
-  if (visit.knock == DoorKnock::denied) obstacle = door_path + attachment::no_permission;
+BATCHCAST_INLINE bool Attachment::knock(const StreamPaths& place, Obstacle& obstacle) {
+  DoorVisit visit = connect_door(place.door);
+  if (visit.knock == DoorKnock::denied) obstacle.text = place.door + attachment::no_permission;
+  if (visit.knock == DoorKnock::crowded) {
+    obstacle = {place.door + ": so many wait there that no other gets in", "its producer"};
+  }
   if (visit.knock != DoorKnock::open) return false;
   const PeerIdentity producer = peer_identity(visit.connection);
   const bool trusted = producer.uid == ::geteuid() || producer.uid == 0 ||
                        std::find(options_.allow_uids.begin(), options_.allow_uids.end(),
                                  producer.uid) != options_.allow_uids.end();
   if (!trusted) {
-    obstacle = door_path + ": served by user " + std::to_string(producer.uid) +
-               ", whom this consumer does not trust (allow_uids)";
+    obstacle.text = place.door + ": served by user " + std::to_string(producer.uid) +
+                    ", whom this consumer does not trust (allow_uids)";
     return false;
   }
   DoorMessage answer;
@@ -149,6 +175,10 @@ BATCHCAST_INLINE bool Attachment::knock(const std::string& door_path, std::strin
   const DoorRead read = visit.connection.ask(
       encode(attachment::hello_of(options_, delivery_.get())), descriptors, answer,
       welcome_descriptors_before_segments + limits::fields_max, patience_ms());
+  if (read == DoorRead::timed_out) {
+    obstacle.silent = attachment::silent_process(producer.pid);
+    obstacle.text = place.door + ": " + obstacle.silent + " does not answer";
+  }
   if (read != DoorRead::message) return false;  // it went away, or is overrun: knock again
   ProducerMessage message = decode_from_producer(answer.text);
   if (const auto* refusal = std::get_if<Refusal>(&message)) {

@@ -15,7 +15,8 @@
 namespace batchcast::inline v0_1 {
 
 /// Throws InvalidArgument unless `name` can name a stream: 1 to limits::stream_name_bytes_max
-/// printable ASCII characters, no slash, no leading dot.
+/// letters, digits and `- _ . : , + = @ % ~ # ^`, which a shell takes as they are; the first is
+/// none of `- . = ~ # ^`.
 void check_stream_name(std::string_view name);
 
 /// The base directories in which streams are looked for: $BATCHCAST_DIR alone if it is set, else

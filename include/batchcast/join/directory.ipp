@@ -7,6 +7,7 @@
 #include <batchcast/core/error.hpp>
 #include <batchcast/core/inline.hpp>
 #include <batchcast/core/limits.hpp>
+#include <batchcast/core/printable.hpp>
 
 #include <batchcast/join/trust.hpp>
 #include <batchcast/join/unix_socket.hpp>
@@ -22,6 +23,14 @@ namespace batchcast::inline v0_1 {
 namespace detail::directory {
 
 namespace fs = std::filesystem;
+
+// What no shell reads as anything else inside a word, and at its beginning.
+inline constexpr std::string_view name_signs = "-_.:,+=@%~#^";
+inline constexpr std::string_view name_signs_not_first = "-.=~#^";
+
+inline bool is_letter_or_digit(char c) noexcept {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+}
 
 inline constexpr const char* env_directory = "BATCHCAST_DIR";
 
@@ -67,7 +76,7 @@ inline bool make_directory(const Candidate& candidate, std::string& why_not) {
 
 BATCHCAST_INLINE void check_stream_name(std::string_view name) {
   const auto refuse = [name](const std::string& why) {
-    throw InvalidArgument("batchcast: \"" + std::string(name.substr(0, 80)) +
+    throw InvalidArgument("batchcast: \"" + printable(name.substr(0, 80)) +
                           "\" cannot name a stream: " + why +
                           ". Use letters, digits, '-', '_' and '.', as in imagenet-train.");
   };
@@ -80,6 +89,17 @@ BATCHCAST_INLINE void check_stream_name(std::string_view name) {
   if (name.find('/') != std::string_view::npos) refuse("it has a slash");
   if (!std::all_of(name.begin(), name.end(), [](char c) { return c >= '!' && c <= '~'; })) {
     refuse("it has characters other than printable ASCII");
+  }
+  const auto sign = std::find_if(name.begin(), name.end(), [](char c) {
+    return !detail::directory::is_letter_or_digit(c) &&
+           detail::directory::name_signs.find(c) == std::string_view::npos;
+  });
+  if (sign != name.end()) {
+    refuse(std::string("a shell reads `") + *sign + "` as something else");
+  }
+  if (detail::directory::name_signs_not_first.find(name.front()) != std::string_view::npos) {
+    refuse(std::string("it begins with `") + name.front() +
+           "`, which the command or a shell reads as something else");
   }
 }
 

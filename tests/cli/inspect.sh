@@ -1,0 +1,103 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Copyright 2026 the batchcast authors
+#
+# sh inspect.sh BATCHCAST    what a source, a recipe and a stream are said to consist of, and what stands below
+# the pictures of `peek`.
+set -u
+batchcast=$1
+here=$(cd "$(dirname "$0")" && pwd)
+. "$here/support.sh"
+
+python=/usr/bin/python3
+$python "$here/make_images.py" "$work/images" 30 || exit 1
+images=imagefolder:$work/images
+
+# holds WHAT CONDITION    of the JSON object `it` that the last command printed
+holds() {
+  checks=$((checks + 1))
+  $python - "$work/out" "$2" <<'CHECK' >"$work/checked" 2>&1 || fail "$1: not so: $2: $(tail -n 1 "$work/checked")"
+import json, sys
+lines = open(sys.argv[1]).read().splitlines()
+assert len(lines) == 1, lines
+it = json.loads(lines[0])
+field = {one["name"]: one for one in it.get("fields", [])}
+assert eval(sys.argv[2])
+CHECK
+}
+keys='sorted(it) == ["classes", "fields", "identity", "kind", "name", "order", "samples"]'
+field_keys='all(sorted(one) == ["bytes", "dtype", "name", "shape", "stages"] for one in it["fields"])'
+
+echo "-- inspect: a source"
+expect 0 '"kind":"source"' inspect "$images" --json
+holds "a source" "$keys and $field_keys and it['name'].startswith('imagefolder:')"
+holds "a source" 'it["samples"] == 30 and it["order"] is None and len(it["identity"]) == 32'
+holds "a source" 'it["classes"] == ["cat", "dog", "\u00fcnusual name"] and list(field) == ["image", "label"]'
+holds "a source" 'field["image"] == {"name": "image", "dtype": "image", "shape": None, "bytes": None, "stages": []}'
+holds "a source" 'field["label"] == {"name": "label", "dtype": "i64", "shape": [], "bytes": 8, "stages": []}'
+expect 0 'classes +3: cat, dog, ünusual name' inspect "$images"
+expect 0 '^image  encoded images' inspect "$images"
+expect 0 '^image  u8 \[28,28\]  784 bytes' inspect idx:/usr/share/datasets/fashion-mnist
+
+echo "-- inspect: what a recipe makes of a source"
+expect 0 '"kind":"source"' inspect "$images" --recipe imagenet-train --seed 3 --shard 1/2 --json
+holds "a recipe's fields" "$keys and $field_keys"
+holds "a recipe's fields" 'it["samples"] == 15 and it["order"] == {"mode": "reshuffle"} and len(it["classes"]) == 3'
+holds "a recipe's fields" 'field["image"]["dtype"] == "f32" and field["image"]["shape"] == [3, 224, 224]'
+holds "a recipe's fields" 'field["image"]["bytes"] == 602112 and field["image"]["stages"][1]["size"] == [224, 224]'
+identity=$(value identity "$work/out")
+expect 0 '"kind":"source"' inspect "$images" --recipe imagenet-train --seed 4 --json
+checks=$((checks + 1))
+[ "$identity" != "$(value identity "$work/out")" ] || fail "the seed is not in the identity"
+expect 0 '"dtype":"u8"' inspect synthetic:3x8x8 --dtype u8 --samples 70 --order fixed --json
+holds "a synthetic source" 'it["samples"] == 70 and it["order"] == {"mode": "fixed"} and it["classes"] == []'
+expect 2 'recipe' inspect synthetic:3x8x8 --recipe mnist
+
+echo "-- inspect: a recipe"
+expect 0 '"kind":"recipe"' inspect imagenet-train --json
+holds "a preset" "$keys and $field_keys and it['samples'] is None and it['identity'] is None"
+holds "a preset" 'field["image"]["shape"] == [3, 224, 224] and it["order"] == {"mode": "reshuffle"}'
+holds "a preset" 'field["label"] == {"name": "label", "dtype": None, "shape": None, "bytes": None, "stages": []}'
+expect 0 '^image  f32 \[3,224,224\]  602,112 bytes$' inspect imagenet-train
+expect 0 '^label  as the source has it$' inspect imagenet-train
+expect 0 'random_resized_crop  .*scale \[0.08' inspect imagenet-train
+printf '[order]\nmode = "blocks"\n' >"$work/blocks.toml"
+expect 0 'order +blocks  block_samples 256' inspect "$work/blocks.toml"
+expect 0 'fields +every part' inspect "$work/blocks.toml"
+expect 2 'recipe.*source' inspect mnist --seed 3
+expect 2 'neither a preset' inspect no-such.toml
+
+echo "-- inspect: a stream"
+serve "$images" --recipe imagenet-train --seed 3 --shard 1/2 --stream looked --memory 32MiB
+producer=$!
+expect 0 '"position":' peek looked --wait 30 --out "$work/sheet.png" --json
+holds "labels of a stream" 'len(it["labels"]) == it["samples"] > 0'
+holds "labels of a stream" 'set(it["labels"]) <= {"0 cat", "1 dog", "2 \u00fcnusual name"}'
+for name in looked stream:looked; do
+  expect 0 '"kind":"stream"' inspect $name --json
+  holds "a stream" "$keys and $field_keys and it['name'] == 'looked' and it['samples'] == 15"
+  holds "a stream" 'field["image"]["bytes"] == 602112 and field["image"]["stages"][0]["stage"] == "decode"'
+  holds "a stream" 'it["classes"] == ["cat", "dog", "\u00fcnusual name"] and it["order"] == {"mode": "reshuffle"}'
+  same "identity of a stream and of what makes it" "$identity" "$(value identity "$work/out")"
+done
+expect 2 'stream.*recipe already' inspect looked --seed 3
+expect 0 'is stopped' stop looked
+wait $producer
+expect 3 'no producer serves' inspect looked
+expect 3 'Or is the preset `mnist` meant' inspect mnits
+expect 2 'imagefolder:' inspect "$work/images"
+expect 2 '`idx:/data`' inspect mnist:/data
+
+echo "-- peek"
+expect 0 '"labels":\["[012] (cat|dog|ünusual name)"' peek "$images" --recipe imagenet-eval --positions 0:4 \
+  --out "$work/sheet.png" --json
+expect 0 '"labels":\["label [0-9]+"' peek idx:/usr/share/datasets/fashion-mnist --positions 0:2 \
+  --out "$work/sheet" --json
+expect 0 '^1 sample from position 0' peek "$images" --recipe imagenet-eval --count 1 --out "$work/sheet.PNG"
+for ending in jpg JPEG webp gif; do
+  expect 2 'PNG.*write --out .*sheet.png' peek "$images" --recipe imagenet-eval --out "$work/sheet.$ending"
+  checks=$((checks + 1))
+  [ ! -e "$work/sheet.$ending" ] || fail "peek wrote sheet.$ending"
+done
+
+finish

@@ -1,0 +1,99 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Copyright 2026 the batchcast authors
+#
+# sh terminal.sh BATCHCAST    what commands say while they run: the live line on a terminal, its plain form
+# elsewhere, and what a stream at rest waits for.
+set -u
+batchcast=$1
+
+here=$(cd "$(dirname "$0")" && pwd)
+. "$here/support.sh"
+
+# soon TEXT FILE    waits until it says so
+soon() {
+  checks=$((checks + 1))
+  tries=0
+  until grep -qE -e "$1" "$2"; do
+    tries=$((tries + 1))
+    if [ $tries -ge 300 ]; then
+      fail "$2 does not say '$1': $(tail -n 3 "$2")"
+      return
+    fi
+    sleep 0.05
+  done
+}
+
+# listed TEXT    waits until `ls --json` says so
+listed() {
+  checks=$((checks + 1))
+  tries=0
+  until "$batchcast" ls --json | grep -qE -e "$1"; do
+    tries=$((tries + 1))
+    if [ $tries -ge 100 ]; then
+      fail "ls does not say '$1': $("$batchcast" ls --json)"
+      return
+    fi
+    sleep 0.05
+  done
+}
+
+echo "-- log lines above the live line, at every width"
+widths="24 80 200"
+for width in $widths; do
+  timeout 120 /usr/bin/python3 "$here/terminal.py" "$batchcast" "$width" "live-$width" >"$work/shown.$width" 2>&1 &
+  eval "shown_$width=$!"
+done
+for width in $widths; do
+  eval "wait \$shown_$width"
+  same "exit code of the look at $width columns" 0 $?
+  cat "$work/shown.$width"
+done
+
+echo "-- without a terminal"
+export BATCHCAST_PROGRESS_EVERY_S=0.05
+: >"$work/serve.err"
+serve synthetic:8 --stream plain --samples 1000000 --memory 1MiB --wait-for 2
+producer=$!
+soon 'starting .*waits for 2 consumers \(--wait-for 2\)' "$work/serve.err"
+: >"$work/first"
+"$batchcast" consume plain --name first >"$work/first" 2>&1 &
+first=$!
+soon 'waits for 1 more consumer \(--wait-for 2\)' "$work/serve.err"
+"$batchcast" consume plain --name second >"$work/second" 2>&1 &
+second=$!
+soon 'running .*[0-9] samples/s  [0-9:]+ left  2 consumers' "$work/serve.err"
+soon 'epoch [0-9]+  [0-9,]+ samples .*[0-9] samples/s  [0-9:]+ left  waited' "$work/first"
+kill -STOP $first
+listed '"name":"first"[^}]*"state":"stopped"'
+listed '"name":"second"[^}]*"state":"running"'
+soon 'limited by first \([0-9,]+ behind, stopped\)' "$work/serve.err"
+expect 0 '^stopped: .*kill -CONT' ls
+kill -CONT $first
+listed '"name":"first"[^}]*"state":"running"'
+kill -TERM $first $second
+wait $first $second
+soon 'running .*waits for a consumer, [0-9,]+ samples made$' "$work/serve.err"
+same "lines that say nothing new" "" "$(uniq -d "$work/serve.err")"
+kill -TERM $producer
+wait $producer
+unset BATCHCAST_PROGRESS_EVERY_S
+
+echo "-- a producer that does not answer"
+: >"$work/held"
+"$batchcast" serve synthetic:8 --stream held --samples 1000 --memory 1MiB >"$work/held" 2>&1 &
+producer=$!
+soon 'serving stream' "$work/held"
+kill -STOP $producer
+expect 3 "process $producer, which is stopped .*kill -CONT $producer.* holds stream .held. and does not answer" \
+  consume held --connect-timeout 0.2
+expect 3 "process $producer, .*does not answer" peek held --wait 0.2 --out "$work/none.png"
+expect 3 "process $producer, .*does not answer" ensure held synthetic:8 --samples 1000 --timeout 0.2
+same "its word" timeout "$(head -n 1 "$work/out")"
+expect 0 "held +$producer +silent" ls
+kill -CONT $producer
+expect 0 'receipts match' consume held --epochs 1
+kill -TERM $producer
+wait $producer
+
+finish
