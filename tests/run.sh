@@ -2,18 +2,21 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright 2026 the batchcast authors
 #
-# Installs what is missing, builds, and runs every test: the release build by rising cost, the fuzz
-# targets for a few seconds each, then units and tests with libtorch under AddressSanitizer with UBSan,
-# and units and processes under ThreadSanitizer. Stops at the first stage that fails. The last line
-# counts all tests that ran. With --everything also against an old libtorch, which is large to load.
+# sh run.sh        installs what is missing, builds, and runs every test of the release build by rising
+#                  cost: what a newcomer runs, 15 minutes on two cores.
+# sh run.sh all    also the fuzz targets for a few seconds each, an old libtorch, which is large to
+#                  load, units and tests with libtorch under AddressSanitizer with UBSan, units and
+#                  processes under ThreadSanitizer, and storms of processes that last longer.
+# Stops at the first stage that fails. The last line counts all tests that ran.
 set -u
-case ${1-} in
-  "" | --everything) ;;
+case "$#${1-}" in
+  0 | 1all) ;;
   *)
-    echo "usage: sh tests/run.sh [--everything]" >&2
+    echo "usage: sh tests/run.sh [all]" >&2
     exit 2
     ;;
 esac
+all=${1-}
 cd "$(dirname "$0")/.." || exit 1
 
 started=$(date +%s)
@@ -26,7 +29,8 @@ junit=$(mktemp)
 finish() {
   status=$1
   rm -f "$junit"
-  echo
+  stage_took
+  printf '\n== how long the stages took%b\n\n' "$times"
   if [ "$status" -eq 0 ]; then
     echo "all stages passed in $(($(date +%s) - started)) s, $skipped skipped"
   else
@@ -36,9 +40,20 @@ finish() {
   exit "$status"
 }
 
+stage=""
+times=""
+stage_started=$started
+
+stage_took() {
+  now=$(date +%s)
+  [ -z "$stage" ] || times="$times\n$(printf '%6s s  %s' $((now - stage_started)) "$stage")"
+  stage_started=$now
+}
+
 stage() {
+  stage_took
   stage=$1
-  printf '\n== %s (at %s s)\n' "$stage" $(($(date +%s) - started))
+  printf '\n== %s (at %s s)\n' "$stage" $((stage_started - started))
 }
 
 # A stage that is not a run of tests counts as one failure when it fails.
@@ -77,20 +92,25 @@ build() {
 stage "bootstrap"
 must sh cmake/bootstrap.sh tests
 
+# The storms are shorter here; what they shake is the same.
+[ "$all" = all ] || export BATCHCAST_TEST_SCALE=0.3
+
 stage "release: build"
 build release
-for label in style unit torch oracle cli examples "model|package"; do
+for label in style unit torch oracle cli examples; do
   stage "release: $label"
   run_tests release "$label" "$jobs"
 done
-if [ "${1-}" = --everything ]; then
-  stage "release: a libtorch of the old C++ ABI"
-  must sh tests/package/old_torch.sh build/release
-  passed=$((passed + 1))
-fi
 # Each of these is several processes of its own, and some of them watch the clock.
 stage "release: multiprocess"
 run_tests release multiprocess 1
+stage "release: model, package"
+run_tests release "model|package" "$jobs"
+[ "$all" = all ] || finish 0
+
+stage "release: a libtorch of the old C++ ABI"
+must sh tests/package/old_torch.sh build/release
+passed=$((passed + 1))
 
 # UBSan takes a quarter of the compiler's time here, and looks on in the units below.
 stage "fuzz: a few seconds for each target"
@@ -106,7 +126,6 @@ sanitized() {
   run_tests "$1" "$2" "$3"
 }
 sanitized asan-ubsan torch "$jobs" batchcast_torch_tests
-# The storms are shorter here: what they shake is the same.
 export BATCHCAST_TEST_SCALE=0.3
 sanitized tsan multiprocess 1 batchcast_multiprocess
 

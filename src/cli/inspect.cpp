@@ -281,14 +281,13 @@ int run(const Options& options) {
 
 void add_inspect(CLI::App& program, Action& chosen) {
   auto options = std::make_shared<Options>();
-  CLI::App* inspect = program.add_subcommand(
-      "inspect", "Say what a source, a recipe or a stream consists of: fields, stages, classes");
+  CLI::App* inspect =
+      program.add_subcommand("inspect", "Say what a source, recipe or stream consists of");
   inspect->footer(
-      "X is a source where it begins with a kind and a colon (idx:DIR), a recipe where it is a\n"
-      "preset or ends in .toml, and else the name of a stream, for which stream:NAME stands too.\n"
-      "Without --recipe a source is shown as its parts stand. The exit code is 3 where there is "
-      "no\n"
-      "such source or stream.");
+      "X is a source where it begins with a kind and a colon (idx:DIR), a recipe where\n"
+      "it is a preset or ends in .toml, and else the name of a stream, for which\n"
+      "stream:NAME stands too. Without --recipe a source is shown as its parts stand.\n"
+      "The exit code is 3 where there is no such source or stream.");
   inspect->add_option("X", options->dataset.source, "A source, a recipe, or a stream's name")
       ->required();
   add_inspection_options(*inspect, options->dataset);

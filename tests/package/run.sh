@@ -47,28 +47,36 @@ end_serving() {
 serve_for_trainers
 trap end_serving EXIT
 strict="-Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror"
-for compiler in g++ clang++-14; do
+build_trainers() {
+  compiler=$1
+  mkdir "$work/$compiler"
   for standard in c++20 c++2b; do
     for part in main half; do
       # Several words on purpose.
       # shellcheck disable=SC2086
       $compiler -std=$standard $strict -I "$prefix/include" -c "$here/trainer/$part.cpp" \
-        -o "$work/$part.o"
+        -o "$work/$compiler/$part.o"
     done
-    $compiler "$work/main.o" "$work/half.o" -o "$work/trainer"
-    train "$work/trainer" package-trainer
+    $compiler "$work/$compiler/main.o" "$work/$compiler/half.o" -o "$work/$compiler/trainer-$standard"
   done
+  $compiler -std=c++20 -O1 -fPIC -fvisibility=hidden -fvisibility-inlines-hidden -shared \
+    -I "$prefix/include" "$here/copies/plugin.cpp" -o "$work/copy-$compiler.so"
+}
+(build_trainers clang++-14) &
+clang=$!
+build_trainers g++
+wait $clang
+for trainer in "$work"/*/trainer-*; do
+  train "$trainer" package-trainer
 done
-if ldd "$work/trainer" | grep -E 'batchcast|zmq|jpeg|archive|webp|spng|boost'; then
+test "$(echo "$work"/*/trainer-* | wc -w)" -eq 4
+trainer=$work/g++/trainer-c++20
+if ldd "$trainer" | grep -E 'batchcast|zmq|jpeg|archive|webp|spng|boost'; then
   echo "a trainer links something" >&2
   exit 1
 fi
 
 echo "== two hidden copies in one process, of two compilers"
-for compiler in g++ clang++-14; do
-  $compiler -std=c++20 -O1 -fPIC -fvisibility=hidden -fvisibility-inlines-hidden -shared \
-    -I "$prefix/include" "$here/copies/plugin.cpp" -o "$work/copy-$compiler.so"
-done
 g++ -std=c++20 "$here/copies/main.cpp" -o "$work/copies"
 train "$work/copies" package-trainer "$work/copy-g++.so" "$work/copy-clang++-14.so"
 train "$work/copies" package-trainer "$work/copy-clang++-14.so" "$work/copy-g++.so"
