@@ -54,9 +54,9 @@ const Json& value_at(const Json& document, const JsonPart& part) {
 std::int64_t integer_of(const Json& value, const JsonPart& part) {
   if (value.is_boolean()) return value.get<bool>() ? 1 : 0;
   if (!value.is_number_integer()) {
-    throw BadSample("`" + part.name + "` is " +
-                    value.dump(-1, ' ', false, Json::error_handler_t::replace) +
-                    ", and not an integer as in the samples before");
+    const std::string what = value.is_number() ? value.dump() : value.type_name();
+    throw BadSample("`" + part.name + "` is " + what +
+                    ", and not an integer as in the first sample");
   }
   const bool too_large =
       value.is_number_unsigned() &&
