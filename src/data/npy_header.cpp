@@ -202,7 +202,7 @@ NpyHeader parse_dictionary(std::string_view text, std::string_view name) {
           "np.load(FILE).items(): np.save(name + '.npy', array)";
     }
   }
-  refuse(name, "it is " + std::string(description_of(*format)) + ", not .npy. " + cure);
+  refuse(name, "it is no .npy file but " + std::string(description_of(*format)) + ". " + cure);
 }
 
 }  // namespace
