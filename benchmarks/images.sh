@@ -21,13 +21,14 @@ image_option() {
   esac
 }
 
-# Makes the images once, and has them in the page cache before anybody is measured.
+# Makes the images once, and has them in the page cache before anybody is measured. Sets `drawer`, a Python
+# that can make images.
 prepare_images() {
   images=${images:-$build_dir/images}
+  # Debian's, for which bootstrap.sh installs what it needs; elsewhere whichever is active.
+  drawer=/usr/bin/python3
+  "$drawer" -c 'import numpy, PIL' 2>/dev/null || drawer=python3
   if [ ! -d "$images" ] || [ -e "$images/.batchcast-images.json" ]; then
-    # Debian's, for which bootstrap.sh installs what it needs; elsewhere whichever is active.
-    drawer=/usr/bin/python3
-    "$drawer" -c 'import numpy, PIL' 2>/dev/null || drawer=python3
     "$drawer" "$root/benchmarks/make_images.py" "$images" >&2 || die "make_images.py failed"
   fi
   find "$images" -name '*.jpg' -exec cat {} + >/dev/null

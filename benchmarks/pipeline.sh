@@ -3,9 +3,9 @@
 # Copyright 2026 the batchcast authors
 #
 # Images per second on one core, from files to normalised crops: batchcast, libjpeg-turbo alone and the
-# peers, in turns. See README.md in this folder.
+# peers, in turns; and per CPU second other formats and recipes, against DALI. See README.md in this folder.
 # Usage: pipeline.sh [--quick] [--rounds N] [--seconds S] [--images DIR] [--peers DIR]
-#                    [--build-dir DIR] [--batchcast P]
+#                    [--cases all|crops|others] [--build-dir DIR] [--batchcast P]
 set -u
 root=$(cd "$(dirname "$0")/.." && pwd)
 # shellcheck source=benchmarks/common.sh
@@ -13,12 +13,31 @@ root=$(cd "$(dirname "$0")/.." && pwd)
 # shellcheck source=benchmarks/images.sh
 . "$root/benchmarks/images.sh"
 
+cases=all
 while [ $# -gt 0 ]; do
+  if [ "$1" = --cases ]; then
+    cases=${2:?--cases needs all, crops or others}
+    shift 2
+    continue
+  fi
   image_option "$@"
   [ "$shift_by" -gt 0 ] ||
-    die "unknown option $1 (--quick, --rounds, --seconds, --images, --peers, --build-dir, --batchcast)"
+    die "unknown option $1 (--quick, --rounds, --seconds, --images, --peers, --cases, --build-dir, --batchcast)"
   shift "$shift_by"
 done
+case $cases in
+  all | crops | others) ;;
+  *) die "--cases is all, crops or others, not $cases" ;;
+esac
+
+# rate_from KEY: that number of what a run printed; of A/B the one divided by the other.
+rate_from() {
+  case $1 in
+    */*) awk -v a="$(json_value "${1%/*}" <"$scratch/out")" -v b="$(json_value "${1#*/}" <"$scratch/out")" \
+      'BEGIN { if (b > 0) printf "%.2f", a / b }' ;;
+    *) json_value "$1" <"$scratch/out" ;;
+  esac
+}
 
 # measure NAME KEY COMMAND...: one run on one core; its rate goes to the results. A peer that fails is
 # left out from then on; batchcast and its yardstick must not fail.
@@ -27,14 +46,14 @@ measure() {
   shift 2
   ! grep -qx "$name" "$scratch/failed" || return 0
   if taskset -c "$core" "$@" >"$scratch/out" 2>"$scratch/err"; then
-    rate=$(json_value "$key" <"$scratch/out")
+    rate=$(rate_from "$key")
   else
     rate=
   fi
   if [ -z "$rate" ]; then
     tail -n 20 "$scratch/err" "$scratch/out" >&2
     case $name in
-      batchcast* | jpeg_rows*) die "$name failed" ;;
+      batchcast* | jpeg_rows* | *.batchcast) die "$name failed" ;;
     esac
     echo "$name failed and is left out" >&2
     echo "$name" >>"$scratch/failed"
@@ -56,7 +75,7 @@ peer_run() {
     "$root/benchmarks/peers/$script" "$images" --workers 1 --seconds "$seconds" "$@"
 }
 
-run_round() {
+run_crops() {
   measure jpeg_rows images_per_second "$jpeg_rows" "$images" --seconds "$seconds"
   batchcast_run batchcast_f32 imagenet-train
   batchcast_run batchcast_u8 "$root/benchmarks/imagenet-train-u8.toml"
@@ -68,9 +87,63 @@ run_round() {
   peer_run spdl spdl_pipeline.py --warm-up 6
 }
 
+# each_other COMMAND: calls it for each other case, with its name, folder of images, recipe, what DALI does, and
+# the seconds in which DALI's first batch is there.
+each_other() {
+  "$1" progressive "$build_dir/images-progressive" imagenet-train train 8
+  "$1" png "$build_dir/images-png" imagenet-train train 8
+  "$1" webp "$build_dir/images-webp" imagenet-train train 8
+  "$1" jitter_erasing "$images" "$root/benchmarks/imagenet-jitter-erasing.toml" jitter 8
+  "$1" eval_12_megapixels "$build_dir/images-large" imagenet-eval eval 30
+  "$1" eval_256_224 "$images" imagenet-eval eval 8
+}
+
+prepare_others() {
+  for form in progressive png webp large; do
+    count=400
+    [ $form = large ] && count=48
+    "$drawer" "$root/benchmarks/make_variants.py" "$images" "$build_dir/images-$form" $form \
+      --images $count >&2 || die "make_variants.py failed"
+    find "$build_dir/images-$form" -type f -exec cat {} + >/dev/null
+  done
+}
+
+# Per CPU second: DALI has threads of its own beside its workers, and so has batchcast.
+run_other() {
+  other=$1 work=$4 warm_up=$5
+  measure "$other.batchcast" samples/cpu_seconds "$batchcast" bench pipeline "imagefolder:$2" \
+    --recipe "$3" --workers 1 --seconds "$seconds" --json
+  [ -z "$python" ] || measure "$other.dali" images/cpu_seconds "$python" \
+    "$root/benchmarks/peers/dali_pipeline.py" "$2" --workers 1 --seconds "$seconds" --warm-up "$warm_up" \
+    --"$work"
+}
+
+# One row per case: name, then median min max of batchcast's images a CPU second, of DALI's, and of the ratios.
+other_row() {
+  echo "$1 $(rates "$1.batchcast") $(rates "$1.dali") $(ratios "$1.batchcast" "$1.dali")"
+}
+
+other_table() {
+  awk '
+    BEGIN {
+      f = "%-18s %10s %10s | %6s %13s\n"
+      printf "\n" f, "per CPU second", "batchcast", "DALI", "ratio", "min-max"
+    }
+    function number(v, digits) { return v == "-" ? v : sprintf("%." digits "f", v) }
+    { printf f, $1, number($2, 0), number($5, 0), number($8, 2), number($9, 2) "-" number($10, 2) }' \
+    "$scratch/other_rows"
+}
+
+other_json() {
+  awk '
+    function number(v) { return v == "-" ? "null" : v }
+    { printf "%s{\"name\":\"%s\",\"images_per_cpu_second\":%s,\"dali\":%s,\"ratio\":%s}",
+        (NR > 1 ? "," : ""), $1, number($2), number($5), number($8) }' "$scratch/other_rows"
+}
+
 # One row per case: name, median min max, then what batchcast has of it as f32 and as u8.
 rows() {
-  awk '!seen[$2]++ { print $2 }' "$scratch/results" | while read -r name; do
+  awk '$2 !~ /[.]/ && !seen[$2]++ { print $2 }' "$scratch/results" | while read -r name; do
     echo "$name $(rates "$name") $(ratios batchcast_f32 "$name") $(ratios batchcast_u8 "$name")"
   done
 }
@@ -89,14 +162,14 @@ table() {
 
 json() {
   awk -v machine="$(machine_json)" -v rounds="$rounds" -v seconds="$seconds" -v others="$others" \
-    -v images="$(images_json)" '
+    -v images="$(images_json)" -v other_cases="$(other_json)" '
     BEGIN { printf "{\"benchmark\":\"pipeline\",\"machine\":{%s},\"rounds\":%s,\"seconds\":%s," \
                    "\"others_percent\":%s,\"images\":%s,\"cases\":[",
               machine, rounds, seconds, others, images }
     { printf "%s{\"name\":\"%s\",\"images_per_second\":%s,\"min\":%s,\"max\":%s", (NR > 1 ? "," : ""),
         $1, $2, $3, $4
       printf ",\"f32_ratio\":%s,\"u8_ratio\":%s}", $5, $8 }
-    END { print "]}" }' "$scratch/rows"
+    END { print "],\"per_cpu_second\":[" other_cases "]}" }' "$scratch/rows"
 }
 
 make_scratch
@@ -105,6 +178,7 @@ trap 'exit 130' INT
 trap 'exit 143' TERM HUP
 build
 prepare_images
+[ "$cases" = crops ] || prepare_others
 find_python
 jpeg_rows=$(binary jpeg_rows)
 [ -n "$jpeg_rows" ] || die "no jpeg_rows in $build_dir"
@@ -117,11 +191,15 @@ note_load
 round=0
 while [ $round -lt "$rounds" ]; do
   round=$((round + 1))
-  run_round
+  [ "$cases" = others ] || run_crops
+  [ "$cases" = crops ] || each_other run_other
 done
 rows >"$scratch/rows"
+: >"$scratch/other_rows"
+[ "$cases" = crops ] || each_other other_row >"$scratch/other_rows"
 others=$(others_percent)
 machine_line
-table
+[ "$cases" = others ] || table
+[ "$cases" = crops ] || other_table
 warn_if_disturbed "$others"
 json

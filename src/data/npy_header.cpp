@@ -12,6 +12,7 @@
 #include <string>
 #include <utility>
 
+#include "data/known_format.hpp"
 #include "data/tensor_part.hpp"
 
 namespace batchcast::inline v0_1::detail {
@@ -188,13 +189,29 @@ NpyHeader parse_dictionary(std::string_view text, std::string_view name) {
   return header;
 }
 
+[[noreturn]] void refuse_other(std::span<const std::byte> file, std::string_view name) {
+  const std::optional<KnownFormat> format = known_format(file);
+  if (!format) refuse(name, file.empty() ? "the file is empty" : "it is no .npy file");
+  const std::string unpack = unpacking_command(*format, name);
+  std::string cure = "Unpack it: " + unpack;
+  if (unpack.empty()) {
+    cure = "Save each array in it as a file of its own: np.save('NAME.npy', array)";
+    if (*format == KnownFormat::zip) {
+      cure =
+          "Save each array in it as a file of its own, in Python: for name, array in "
+          "np.load(FILE).items(): np.save(name + '.npy', array)";
+    }
+  }
+  refuse(name, "it is no .npy file but " + std::string(description_of(*format)) + ". " + cure);
+}
+
 }  // namespace
+
+bool is_npy(std::span<const std::byte> file) noexcept { return as_text(file).starts_with(magic); }
 
 NpyHeader parse_npy_header(std::span<const std::byte> file, std::string_view name) {
   constexpr std::size_t version_end = 8;
-  if (file.size() < version_end || as_text(file.first(magic.size())) != magic) {
-    refuse(name, file.empty() ? "the file is empty" : "it is no .npy file");
-  }
+  if (file.size() < version_end || !is_npy(file)) refuse_other(file, name);
   const auto major = std::to_integer<unsigned>(file[6]);
   if (major < 1 || major > 3) {
     refuse(name, "it is of version " + std::to_string(major) + " of the .npy format, not 1 to 3");

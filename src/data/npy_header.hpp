@@ -20,6 +20,9 @@ struct NpyHeader {
   std::uint64_t data_bytes = 0;
 };
 
+/// Whether `file` begins as .npy files do.
+[[nodiscard]] bool is_npy(std::span<const std::byte> file) noexcept;
+
 /// Versions 1 to 3. `file` is the whole file and `name` what messages call it. Throws BadDataset
 /// for what is no array, none of our types, not in C order, or cut short.
 [[nodiscard]] NpyHeader parse_npy_header(std::span<const std::byte> file, std::string_view name);

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "data/remote_place.hpp"
 #include "data/source_kinds.hpp"
 
 namespace batchcast::inline v0_1 {
@@ -92,7 +93,11 @@ std::string spec_for(const std::string& path) {
 
 [[noreturn]] void refuse_path(const std::string& spec) {
   std::string hint = spec_for(spec);
-  if (!hint.empty()) {
+  if (spec.ends_with(".npz")) {
+    hint =
+        " An .npz is several arrays in one archive: save each with np.save and write "
+        "`npy:A.npy,B.npy`.";
+  } else if (!hint.empty()) {
     hint = " Write `" + hint + "`.";
   } else {
     hint =
@@ -143,7 +148,11 @@ std::unique_ptr<Source> open_source(std::string_view spec) {
   }
   const auto kind =
       std::find_if(kinds.begin(), kinds.end(), [&](const Kind& k) { return k.name == name; });
-  if (kind == kinds.end()) refuse_kind(std::string(name), std::string(spec.substr(colon + 1)));
+  if (kind == kinds.end()) {
+    detail::refuse_remote(spec, spec);
+    refuse_kind(std::string(name), std::string(spec.substr(colon + 1)));
+  }
+  detail::refuse_remote(spec, spec.substr(colon + 1));
   const auto [rest, options] = split_options(spec.substr(colon + 1));
   if (rest.empty()) {
     throw InvalidArgument("batchcast: `" + std::string(spec) +

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the batchcast authors
+#include "data/json_parts.hpp"
 #include "data/pipeline_core.hpp"
 
 #include <batchcast/core/error.hpp>
@@ -18,6 +19,11 @@ using Json = nlohmann::json;
 
 constexpr int recipe_version = 1;
 constexpr std::size_t class_names_bytes_max = std::size_t{64} << 10;  // on a board
+
+PipelineOptions with_values_of_json(PipelineOptions options) {
+  options.source = detail::with_json_parts(std::move(options.source), options.recipe.fields);
+  return options;
+}
 
 Order order_of(const PipelineOptions& options) {
   if (!options.source) throw InvalidArgument("batchcast: a pipeline needs a source.");
@@ -65,7 +71,7 @@ Json class_names_of(const Source& source) {
 namespace detail {
 
 PipelineCore::PipelineCore(PipelineOptions given)
-    : options(std::move(given)),
+    : options(with_values_of_json(std::move(given))),
       order(order_of(options)),
       bad_samples({options.on_bad_sample, options.bad_samples_max, options.on_bad}),
       read_ahead(*options.source, order, {.threads = options.read_ahead_threads}) {

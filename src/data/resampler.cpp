@@ -29,8 +29,9 @@ constexpr std::size_t with_slack(std::size_t byte_count) noexcept {
 }  // namespace
 
 /// Rows of one image on their way: pushed → horizontal pass → ring → vertical pass → padding →
-/// elements. From the horizontal pass on a row is mirrored already, and planar where that pass or
-/// the output is.
+/// elements; or with the vertical pass first: pushed → ring → vertical pass → horizontal pass →
+/// padding → elements. From the horizontal pass on a row is mirrored already, and planar where that
+/// pass or the output is.
 struct Resampler::State {
   void begin_rows(const Geometry& geometry);
   void begin_elements(const PixelFormat& format);
@@ -38,6 +39,8 @@ struct Resampler::State {
   void push_tile(const std::uint8_t* rows, std::size_t stride, std::size_t count);
   void keep(const std::uint8_t* rows, std::size_t stride, std::size_t count);
   void finish_complete_rows();
+  void finish_vertical_first(const VerticalRow& from);
+  HorizontalTile horizontal_tile(const std::uint8_t* rows, std::size_t stride, std::size_t count);
   void finish_row(std::int32_t row, const std::uint8_t* pixels);
   void make_elements(std::int32_t row, const VerticalRow& from);
   void store_row(std::int32_t row, const std::uint8_t* pixels, std::size_t row_count = 1);
@@ -63,6 +66,7 @@ struct Resampler::State {
 
   bool planar = false;  ///< rows from the horizontal pass on
   bool out_planar = false;
+  bool vertical_first = false;   ///< both passes, in the order that is not the usual one
   bool direct = false;           ///< the vertical pass makes elements
   bool as_is = false;            ///< rows need no change but their elements'
   bool arranges = false;         ///< rows that are not resized horizontally still change
@@ -72,6 +76,8 @@ struct Resampler::State {
   std::size_t rows_wanted = 0;
   std::size_t rows_pushed = 0;
   std::int32_t next_row = 0;  ///< of the resized box, which the vertical pass makes next
+  std::size_t rows_low = 0;   ///< after the vertical pass, where it is first, and before the other
+  std::vector<std::uint8_t> low_rows;
 
   std::size_t ring_mask = 0;
   std::size_t ring_stride = 0;
@@ -142,14 +148,17 @@ void Resampler::State::begin_rows(const Geometry& geometry) {
   const bool resizes_x = x.taps != nullptr;
   planar = out_planar || (resizes_x && channels == 3);
   arranges = geometry.flip_x || planar;
-  direct = planar == out_planar && (channels == 1 || planar) && !x.pads &&
+  vertical_first = resizes_x && resizes_y && geometry.vertical_pass_first();
+  direct = !vertical_first && planar == out_planar && (channels == 1 || planar) && !x.pads &&
            (!y.pads || y.padding == PaddingMode::constant);
   as_is = !resizes_x && !resizes_y && !pads && !geometry.flip_x && !geometry.flip_y;
   middle_bytes = static_cast<std::size_t>(x.count) * channels;
   if (as_is && !planar) return;
 
-  ring_stride = with_slack(middle_bytes);
-  grow(made_row, as_is ? row_bytes * tile_rows : ring_stride);
+  ring_stride = with_slack(vertical_first ? row_bytes : middle_bytes);
+  grow(made_row, as_is            ? row_bytes * tile_rows
+                 : vertical_first ? with_slack(middle_bytes) * tile_rows
+                                  : ring_stride);
   if (planar != out_planar) grow(joined_row, width() * channels);
   if (y.pads || x.count == 0 || y.count == 0) fill_constant_rows();
   if (pads) grow(padded_row, with_slack(width() * channels));
@@ -160,7 +169,9 @@ void Resampler::State::begin_rows(const Geometry& geometry) {
   grow(ring, ring_size * ring_stride);
   grow(ring_rows, taps_max);
   if (!resizes_x) return;
-  grow(unused_row, ring_stride);
+  rows_low = 0;
+  if (vertical_first) grow(low_rows, row_bytes * tile_rows);
+  grow(unused_row, with_slack(middle_bytes));
   grow(columns, horizontal_scratch_bytes(row_bytes, channels, x.taps->taps_max));
 }
 
@@ -246,14 +257,24 @@ const std::uint8_t* Resampler::State::arranged(const std::uint8_t* row,
 }
 
 void Resampler::State::keep(const std::uint8_t* rows, std::size_t stride, std::size_t count) {
-  if (x.taps == nullptr) {
+  if (x.taps == nullptr || vertical_first) {
+    const std::size_t byte_count = vertical_first ? row_bytes : middle_bytes;
     for (std::size_t r = 0; r < count; ++r) {
       std::uint8_t* const kept = ring_row(rows_pushed + r);
-      const std::uint8_t* const row = arranged(rows + r * stride, kept);
-      if (row != kept) std::memcpy(kept, row, middle_bytes);
+      const std::uint8_t* row = rows + r * stride;
+      if (!vertical_first) row = arranged(row, kept);
+      if (row != kept) std::memcpy(kept, row, byte_count);
     }
     return;
   }
+  HorizontalTile tile = horizontal_tile(rows, stride, count);
+  for (std::size_t r = 0; r < count; ++r) tile.out[r] = ring_row(rows_pushed + r);
+  resample_horizontally(tile);
+}
+
+/// Whose output is not wanted until the caller says where it goes.
+HorizontalTile Resampler::State::horizontal_tile(const std::uint8_t* rows, std::size_t stride,
+                                                 std::size_t count) {
   HorizontalTile tile{.rows = rows,
                       .stride = stride,
                       .row_count = count,
@@ -265,10 +286,8 @@ void Resampler::State::keep(const std::uint8_t* rows, std::size_t stride, std::s
                       .output_count = static_cast<std::size_t>(x.count),
                       .mirrored = x.flip,
                       .columns = columns.data()};
-  for (std::size_t r = 0; r < tile_rows; ++r) {
-    tile.out[r] = r < count ? ring_row(rows_pushed + r) : unused_row.data();
-  }
-  resample_horizontally(tile);
+  tile.out.fill(unused_row.data());
+  return tile;
 }
 
 void Resampler::State::finish_complete_rows() {
@@ -281,14 +300,32 @@ void Resampler::State::finish_complete_rows() {
     const VerticalRow row{.rows = ring_rows.data(),
                           .weights = y.taps->weights_of(taps),
                           .tap_count = count,
-                          .count = middle_bytes};
-    if (direct) {
+                          .count = vertical_first ? row_bytes : middle_bytes};
+    if (vertical_first) {
+      finish_vertical_first(row);
+    } else if (direct) {
       make_elements(y.place_of(next_row), row);
     } else {
       resample_vertically(row, made_row.data());
       finish_row(next_row, made_row.data());
     }
   }
+}
+
+/// Rows wait until a tile is full, which costs as much as a single one.
+void Resampler::State::finish_vertical_first(const VerticalRow& from) {
+  resample_vertically(from, low_rows.data() + rows_low * row_bytes);
+  const bool is_last = next_row + 1 == y.first + y.count;
+  if (++rows_low < tile_rows && !is_last) return;
+  const std::size_t made_stride = with_slack(middle_bytes);
+  HorizontalTile tile = horizontal_tile(low_rows.data(), row_bytes, rows_low);
+  for (std::size_t r = 0; r < rows_low; ++r) tile.out[r] = made_row.data() + r * made_stride;
+  resample_horizontally(tile);
+  const std::int32_t first = next_row + 1 - static_cast<std::int32_t>(rows_low);
+  for (std::size_t r = 0; r < rows_low; ++r) {
+    finish_row(first + static_cast<std::int32_t>(r), tile.out[r]);
+  }
+  rows_low = 0;
 }
 
 void Resampler::State::make_elements(std::int32_t row, const VerticalRow& from) {

@@ -28,8 +28,9 @@ struct PixelFormat {
 
 /// Makes image after image; one for each thread. Rows are pushed as they are decoded, and what is
 /// complete is written to `out`: no intermediate image. Resizing is PIL's antialiased bilinear:
-/// triangle filter, coefficients of 22 bits, u8 between the horizontal and the vertical pass, so
-/// every SIMD level gives the same bytes. Allocates only while sizes grow.
+/// triangle filter, coefficients of 22 bits, u8 between the horizontal and the vertical pass in the
+/// order that the geometry says, so every SIMD level gives the same bytes. Allocates only while
+/// sizes grow.
 class Resampler {
  public:
   Resampler();

@@ -23,16 +23,18 @@ std::string words(ImageSize size) {
 
 class RandomResizedCropStage final : public GeometryStage {
  public:
-  RandomResizedCropStage(ImageSize size, BoxRange range) : size_(size), range_(range) {}
+  RandomResizedCropStage(ImageSize size, BoxRange range, bool as_pillow_13)
+      : size_(size), range_(range), as_pillow_13_(as_pillow_13) {}
   [[nodiscard]] std::string_view name() const noexcept override { return "random_resized_crop"; }
   [[nodiscard]] GeometryTraits traits() const noexcept override {
     return {.crops = true, .resizes = true};
   }
   [[nodiscard]] std::string parameters_json() const override {
-    return Json({{"size", sides_of(size_)},
-                 {"scale", list_of(range_.scale())},
-                 {"ratio", list_of(range_.ratio())}})
-        .dump();
+    Json object = {{"size", sides_of(size_)},
+                   {"scale", list_of(range_.scale())},
+                   {"ratio", list_of(range_.ratio())}};
+    if (as_pillow_13_) object["pillow"] = 13;
+    return object.dump();
   }
   [[nodiscard]] std::optional<ImageSize> output(std::optional<ImageSize> /*in*/) const override {
     return size_;
@@ -40,11 +42,13 @@ class RandomResizedCropStage final : public GeometryStage {
   void place(Geometry& geometry, StageContext& context) const override {
     geometry.crop(draw_crop_box(geometry.output(), range_, context.draws()));
     geometry.resize(size_);
+    geometry.as_pillow_13 = as_pillow_13_;
   }
 
  private:
   ImageSize size_;
   BoxRange range_;
+  bool as_pillow_13_;
 };
 
 class CenterCropStage final : public GeometryStage {
@@ -153,7 +157,8 @@ StagePointer make_random_resized_crop(StageParameters& parameters) {
   const ImageSize size = image_size(parameters);
   const Range scale = range_in(parameters, "scale", {0.08, 1.0}, {0, 1});
   const Range ratio = range_in(parameters, "ratio", {3.0 / 4.0, 4.0 / 3.0}, ratio_bounds);
-  return std::make_shared<RandomResizedCropStage>(size, BoxRange(scale, ratio));
+  return std::make_shared<RandomResizedCropStage>(size, BoxRange(scale, ratio),
+                                                  as_pillow_13(parameters));
 }
 
 StagePointer make_center_crop(StageParameters& parameters) {

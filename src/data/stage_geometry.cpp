@@ -19,6 +19,7 @@ struct ResizeParameters {
   std::optional<ImageSize> exact;
   std::int64_t shorter = 0;
   std::optional<std::int64_t> max_size;
+  bool as_pillow_13 = false;
 };
 
 class ResizeStage final : public GeometryStage {
@@ -34,6 +35,7 @@ class ResizeStage final : public GeometryStage {
       object["size"] = parameters_.shorter;
     }
     if (parameters_.max_size) object["max_size"] = *parameters_.max_size;
+    if (parameters_.as_pillow_13) object["pillow"] = 13;
     return object.dump();
   }
   [[nodiscard]] std::optional<ImageSize> output(std::optional<ImageSize> in) const override {
@@ -47,6 +49,7 @@ class ResizeStage final : public GeometryStage {
     const auto size = size_for(geometry.output());
     if (!size) throw BadSample(why_too_long(geometry.output()));
     geometry.resize(*size);
+    geometry.as_pillow_13 = parameters_.as_pillow_13;
   }
 
  private:
@@ -150,6 +153,7 @@ StagePointer make_resize(StageParameters& parameters) {
     }
     result.max_size = max_size;
   }
+  result.as_pillow_13 = as_pillow_13(parameters);
   return std::make_shared<ResizeStage>(result);
 }
 

@@ -80,6 +80,15 @@ ImageSize image_size(StageParameters& parameters) {
   return {static_cast<std::int32_t>(sides->back()), static_cast<std::int32_t>(sides->front())};
 }
 
+bool as_pillow_13(StageParameters& parameters) {
+  const std::int64_t release = parameters.integer("pillow").value_or(12);
+  if (release != 12 && release != 13) {
+    parameters.refuse(
+        "pillow", "must be 12, for every release before 13, or 13, not " + std::to_string(release));
+  }
+  return release == 13;
+}
+
 std::size_t choice(StageParameters& parameters, std::string_view key,
                    std::span<const std::string_view> names, std::size_t otherwise) {
   const auto text = parameters.text(key);

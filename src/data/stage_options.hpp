@@ -41,6 +41,8 @@ struct Range {
                              Range bounds);
 /// `size`, required: one number for a square, or [height, width].
 [[nodiscard]] ImageSize image_size(StageParameters& parameters);
+/// `pillow`: 12, the default, or 13; whether it is 13.
+[[nodiscard]] bool as_pillow_13(StageParameters& parameters);
 /// The place in `names` of the one that was chosen.
 [[nodiscard]] std::size_t choice(StageParameters& parameters, std::string_view key,
                                  std::span<const std::string_view> names, std::size_t otherwise);

@@ -12,34 +12,35 @@
 #include "data/fingerprint_builder.hpp"
 #include "data/mapped_file.hpp"
 #include "data/source_kinds.hpp"
+#include "data/token_file.hpp"
 
 namespace batchcast::inline v0_1::detail {
 namespace {
 
 struct TokenOptions {
-  DType dtype = DType::u16;
+  TokenFileOptions files;
   std::uint64_t length = 0;
   std::uint64_t stride = 0;
-  std::uint64_t header_bytes = 0;
   bool pairs = false;
 };
 
 TokenOptions parse(const SourceOptions& options) {
   options.allow({"dtype", "length", "stride", "pairs", "header"});
   TokenOptions result;
-  result.dtype =
-      *parse_dtype(options.one_of("dtype", {"u16", "u8", "i8", "i16", "u32", "i32", "u64", "i64"}));
+  const std::string_view dtype =
+      options.one_of("dtype", {"u16", "u8", "i8", "i16", "u32", "i32", "u64", "i64"});
+  if (options.text("dtype")) result.files.dtype = parse_dtype(dtype);
   const std::optional<std::uint64_t> length = options.number("length");
   if (!length) {
     throw InvalidArgument(
         "batchcast: `tokens:` needs the length of its windows, in tokens: "
-        "tokens:FILE?dtype=u16&length=1024.");
+        "tokens:FILE?length=1024.");
   }
   if (*length == 0) options.refuse("length", "is 0");
   result.length = *length;
   result.stride = options.number("stride").value_or(*length);
   if (result.stride == 0) options.refuse("stride", "is 0");
-  result.header_bytes = options.number("header").value_or(0);
+  result.files.header_bytes = options.number("header");
   result.pairs = options.boolean("pairs", false);
   return result;
 }
@@ -79,10 +80,10 @@ class TokensSource final : public Source {
     }
     const auto length = static_cast<std::int64_t>(options_.length);
     if (options_.pairs) {
-      parts_ = {{.name = "input", .dtype = options_.dtype, .shape = {length}},
-                {.name = "target", .dtype = options_.dtype, .shape = {length}}};
+      parts_ = {{.name = "input", .dtype = dtype(), .shape = {length}},
+                {.name = "target", .dtype = dtype(), .shape = {length}}};
     } else {
-      parts_ = {{.name = "tokens", .dtype = options_.dtype, .shape = {length + 1}}};
+      parts_ = {{.name = "tokens", .dtype = dtype(), .shape = {length + 1}}};
     }
   }
 
@@ -90,10 +91,10 @@ class TokensSource final : public Source {
   [[nodiscard]] const std::vector<PartSpec>& parts() const noexcept override { return parts_; }
   void read(std::uint64_t sample_id, SampleParts& parts) const override {
     const File& file = file_of(sample_id);
-    const std::size_t token_bytes = size_of(options_.dtype);
+    const std::size_t token_bytes = size_of(dtype());
     const auto window =
-        file.tokens.subspan((sample_id - file.first_window) * options_.stride * token_bytes,
-                            (options_.length + 1) * token_bytes);
+        file.found.tokens.subspan((sample_id - file.first_window) * options_.stride * token_bytes,
+                                  (options_.length + 1) * token_bytes);
     parts.resize(parts_.size());
     if (options_.pairs) {
       parts.set(0, window.first(options_.length * token_bytes));
@@ -111,14 +112,16 @@ class TokensSource final : public Source {
   [[nodiscard]] Fingerprint fingerprint() const override {
     FingerprintBuilder builder;
     builder.add("tokens");
-    builder.add(batchcast::name_of(options_.dtype));
+    builder.add(batchcast::name_of(dtype()));
     builder.add(options_.length);
     builder.add(options_.stride);
-    builder.add(options_.header_bytes);
+    const std::uint64_t header_bytes = files_.front().found.header_bytes;
+    builder.add(header_bytes);
     builder.add(std::uint64_t{options_.pairs});
     for (const File& file : files_) {
       builder.add(file.file.name());
       builder.add(file.file.bytes().size());
+      if (file.found.header_bytes != header_bytes) builder.add(file.found.header_bytes);
     }
     return builder.finish();
   }
@@ -128,30 +131,32 @@ class TokensSource final : public Source {
  private:
   struct File {
     MappedFile file;
-    std::span<const std::byte> tokens;
+    TokenFile found;
     std::uint64_t first_window;
   };
 
+  [[nodiscard]] DType dtype() const noexcept { return files_.front().found.dtype; }
+
   void add(const std::string& path) {
     MappedFile file(path);
-    const std::size_t token_bytes = size_of(options_.dtype);
-    if (file.bytes().size() < options_.header_bytes) {
-      throw BadDataset("batchcast: " + path + " is shorter than its header of " +
-                       std::to_string(options_.header_bytes) + " bytes.");
+    const TokenFile found = find_tokens(file, options_.files);
+    if (!files_.empty() && found.dtype != dtype()) {
+      throw BadDataset("batchcast: " + path + " holds tokens of type " +
+                       std::string(batchcast::name_of(found.dtype)) + ", but " +
+                       files_.front().file.path() + " holds " +
+                       std::string(batchcast::name_of(dtype())) +
+                       ": the files of one source are of one type.");
     }
-    const auto tokens = file.bytes().subspan(options_.header_bytes);
-    if (tokens.size() % token_bytes != 0) {
-      throw BadDataset("batchcast: " + path + " holds " + std::to_string(tokens.size()) +
-                       " bytes, which is no whole number of tokens of type " +
-                       std::string(batchcast::name_of(options_.dtype)) +
-                       ": it was cut short, or its type is another.");
+    if (const std::string remark = remark_on_width(found); !remark.empty()) {
+      remarks_.push_back(path + ": " + remark);
     }
-    const std::uint64_t count = tokens.size() / token_bytes;
+    const std::size_t token_bytes = size_of(found.dtype);
+    const std::uint64_t count = found.tokens.size() / token_bytes;
     most_tokens_ = std::max(most_tokens_, count);
     // Beyond this the kernel's reading ahead stays within the window.
     constexpr std::uint64_t small_window_bytes = 128 * 1024;
     if (options_.length < small_window_bytes / token_bytes) file.expect_random_reads();
-    files_.push_back({std::move(file), tokens, size_});
+    files_.push_back({std::move(file), found, size_});
     if (count > options_.length) {
       size_ += (count - 1 - options_.length) / options_.stride + 1;
     } else {

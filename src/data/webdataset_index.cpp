@@ -10,6 +10,8 @@
 #include <limits>
 #include <utility>
 
+#include "data/webdataset_joiner.hpp"
+
 namespace batchcast::inline v0_1::detail {
 namespace {
 
@@ -21,6 +23,21 @@ std::string_view slice(const std::string& keys, const std::vector<std::uint64_t>
                        std::uint64_t i) {
   const std::uint64_t begin = i == 0 ? 0 : ends[i - 1];
   return std::string_view(keys).substr(begin, ends[i] - begin);
+}
+
+bool is_part_of_sample(std::string_view name) {
+  const MemberName split = split_member_name(name);
+  const std::string_view base = split.key.substr(split.key.rfind('/') + 1);
+  const bool is_meta = name.starts_with("__") && base.ends_with("__");
+  return !split.extension.empty() && !is_meta;
+}
+
+std::string in_lower_case(std::string_view text) {
+  std::string lower(text);
+  for (char& c : lower) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  }
+  return lower;
 }
 
 std::size_t shard_at(const std::vector<std::uint64_t>& begins, std::uint64_t sample_id) {
@@ -42,14 +59,15 @@ void WebdatasetIndexer::begin_shard(std::string_view name) {
   shard_names_.emplace_back(name);
   index_.shard_begins.push_back(index_.size());
   fingerprint_.add(name);
+  first_member_ = index_.members.size();
+  in_sample_ = false;
+  keys_ascend_ = true;
+  knows_members_ = false;
 }
 
 bool WebdatasetIndexer::wants(std::string_view name) {
-  const MemberName split = split_member_name(name);
-  const std::string_view base = split.key.substr(split.key.rfind('/') + 1);
-  const bool is_meta = name.starts_with("__") && base.ends_with("__");
-  if (!split.extension.empty() && !is_meta) return true;
-  if (left_out_++ == 0) first_left_out_ = shard_names_.back() + "/" + std::string(name);
+  if (is_part_of_sample(name)) return true;
+  left_out_.add(shard_names_.back() + "/" + std::string(name));
   return false;
 }
 
@@ -68,14 +86,41 @@ void WebdatasetIndexer::visit(const TarMember& member) {
   }
   in_this_sample_ |= bit;
   ++counts_.back();
-  index_.members.push_back({member.offset, static_cast<std::uint32_t>(member.byte_count),
-                            static_cast<std::uint32_t>(extension)});
+  const MemberPlace place{member.offset, static_cast<std::uint32_t>(member.byte_count),
+                          static_cast<std::uint32_t>(extension)};
+  index_.members.push_back(place);
+  if (knows_members_) {
+    members_by_name_[std::string(name.key) + "." + extensions_[extension]] = place;
+  }
 }
 
-void WebdatasetIndexer::end_shard() { end_sample(); }
+void WebdatasetIndexer::link(std::string_view name, std::string_view target) {
+  if (!knows_members_) know_members();
+  const MemberName wanted = split_member_name(target);
+  const auto found =
+      members_by_name_.find(std::string(wanted.key) + "." + in_lower_case(wanted.extension));
+  if (found == members_by_name_.end()) {
+    refuse(shard_names_.back() + "/" + std::string(name) + " is a hard link to `" +
+           std::string(target) +
+           "`, which is no part of a sample before it. Pack the files themselves: "
+           "tar --sort=name --hard-dereference");
+  }
+  visit({name, found->second.offset, found->second.byte_count});
+}
+
+void WebdatasetIndexer::pass_symbolic_link(std::string_view name) {
+  if (is_part_of_sample(name)) symbolic_links_.add(shard_names_.back() + "/" + std::string(name));
+}
+
+void WebdatasetIndexer::end_shard() {
+  if (!keys_ascend_) join_samples();
+  note_extension_sets();
+  members_by_name_.clear();
+}
 
 void WebdatasetIndexer::begin_sample(std::string_view key) {
-  end_sample();
+  const bool is_first = index_.size() == index_.shard_begins.back();
+  if (!is_first && key <= index_.key(index_.size() - 1)) keys_ascend_ = false;
   in_sample_ = true;
   in_this_sample_ = 0;
   index_.keys += key;
@@ -83,25 +128,48 @@ void WebdatasetIndexer::begin_sample(std::string_view key) {
   counts_.push_back(0);
 }
 
-void WebdatasetIndexer::end_sample() {
-  if (in_sample_) extension_sets_.insert(in_this_sample_);
-  in_sample_ = false;
+// Hard links are rare: the members of a shard have names in memory from its first one on only.
+void WebdatasetIndexer::know_members() {
+  knows_members_ = true;
+  members_by_name_.clear();
+  std::size_t member = first_member_;
+  for (std::uint64_t sample = index_.shard_begins.back(); sample < index_.size(); ++sample) {
+    for (std::uint8_t i = 0; i < counts_[sample]; ++i, ++member) {
+      const MemberPlace& place = index_.members[member];
+      members_by_name_[std::string(index_.key(sample)) + "." + extensions_[place.part]] = place;
+    }
+  }
+}
+
+void WebdatasetIndexer::join_samples() {
+  const SampleJoiner::Joined joined = SampleJoiner(index_, counts_, first_member_).run();
+  if (joined.samples == 0) return;
+  joined_.add(shard_names_.back() + "/" + joined.first_key);
+  joined_.count += joined.samples - 1;
+}
+
+void WebdatasetIndexer::note_extension_sets() {
+  std::size_t member = first_member_;
+  for (std::uint64_t sample = index_.shard_begins.back(); sample < index_.size(); ++sample) {
+    ExtensionSet extensions = 0;
+    for (std::uint8_t i = 0; i < counts_[sample]; ++i) {
+      extensions |= ExtensionSet{1} << index_.members[member++].part;
+    }
+    extension_sets_.insert(extensions);
+  }
 }
 
 std::size_t WebdatasetIndexer::extension_id(std::string_view extension) {
-  lower_case_.assign(extension);
-  for (char& c : lower_case_) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  }
-  const auto found = std::find(extensions_.begin(), extensions_.end(), lower_case_);
+  const std::string lower_case = in_lower_case(extension);
+  const auto found = std::find(extensions_.begin(), extensions_.end(), lower_case);
   if (found == extensions_.end() && extensions_.size() == extensions_max) {
-    refuse(named(index_.size() - 1) + ": `" + lower_case_ + "` is the " +
+    refuse(named(index_.size() - 1) + ": `" + lower_case + "` is the " +
            std::to_string(extensions_max + 1) +
            "th extension. What is behind the first dot of a name is its extension: are there dots "
            "in the samples' names?");
   }
   const auto id = static_cast<std::size_t>(found - extensions_.begin());
-  if (found == extensions_.end()) extensions_.push_back(lower_case_);
+  if (found == extensions_.end()) extensions_.push_back(lower_case);
   return id;
 }
 
@@ -174,26 +242,45 @@ void WebdatasetIndexer::drop_partial() {
   index_.key_ends.resize(kept);
 }
 
-WebdatasetIndex WebdatasetIndexer::finish(bool skip_partial) {
+void WebdatasetIndexer::remark_on_members() {
+  if (joined_.count > 0) {
+    index_.remarks.push_back(std::to_string(joined_.count) +
+                             " samples have members that do not stand side by side in "
+                             "their tar, the first is " +
+                             joined_.first +
+                             ": they are read one by one. `tar --sort=name` packs them together");
+  }
+  if (left_out_.count > 0) {
+    index_.remarks.push_back("left out: " + std::to_string(left_out_.count) +
+                             " members that are hidden or have no extension, first " +
+                             left_out_.first);
+  }
+  if (symbolic_links_.count > 0) {
+    index_.remarks.push_back("left out: " + std::to_string(symbolic_links_.count) +
+                             " symbolic links, first " + symbolic_links_.first +
+                             ". `tar -h` packs what they lead to");
+  }
+}
+
+WebdatasetIndex WebdatasetIndexer::finish(const Options& options) {
   if (index_.size() == 0) {
     refuse("no sample in " + std::to_string(shard_names_.size()) + " shard(s); members are " +
-           (left_out_ > 0 ? "there, but hidden or without an extension, such as " + first_left_out_
-                          : "not there at all"));
+           (left_out_.count > 0
+                ? "there, but hidden or without an extension, such as " + left_out_.first
+            : symbolic_links_.count > 0 ? "symbolic links, such as " + symbolic_links_.first +
+                                              "; `tar -h` packs what they lead to"
+                                        : "not there at all"));
   }
-  index_.plan = plan_parts(extensions_, extension_sets_);
+  index_.plan = plan_parts(extensions_, extension_sets_, options.labels_are_names);
   const Partial partial = sort_into_parts();
   if (partial.count > 0) {
     const std::string text = first_partial(partial);
-    if (!skip_partial) refuse(text + ". `?partial=skip` leaves them out");
+    if (!options.skip_partial) refuse(text + ". `?partial=skip` leaves them out");
     if (partial.count == index_.size()) refuse(text + ". None is left");
     index_.remarks.push_back("left out: " + text);
     drop_partial();
   }
-  if (left_out_ > 0) {
-    index_.remarks.push_back("left out: " + std::to_string(left_out_) +
-                             " members that are hidden or have no extension, first " +
-                             first_left_out_);
-  }
+  remark_on_members();
   index_.shard_begins.push_back(index_.size());
   index_.members.shrink_to_fit();
   index_.keys.shrink_to_fit();

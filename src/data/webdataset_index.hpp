@@ -12,6 +12,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 namespace batchcast::inline v0_1::detail {
@@ -42,16 +43,24 @@ struct WebdatasetIndex {
   [[nodiscard]] std::size_t shard_of(std::uint64_t sample_id) const noexcept;
 };
 
-/// Groups the members of shard after shard into samples. Throws BadDataset.
+/// Groups the members of shard after shard into samples: those of one key, whether they stand side
+/// by side or not, in the order in which the keys came first. A key that comes again with a part
+/// that its sample has already is another sample. Throws BadDataset.
 class WebdatasetIndexer final : public TarVisitor {
  public:
   void begin_shard(std::string_view name);
   [[nodiscard]] bool wants(std::string_view name) override;
   void visit(const TarMember& member) override;
+  void link(std::string_view name, std::string_view target) override;
+  void pass_symbolic_link(std::string_view name) override;
   void end_shard();
 
-  /// Once, at the end. Samples that lack a part are left out where `skip_partial`.
-  [[nodiscard]] WebdatasetIndex finish(bool skip_partial);
+  struct Options {
+    bool skip_partial = false;  ///< samples that lack a part are left out
+    bool labels_are_names = false;
+  };
+  /// Once, at the end.
+  [[nodiscard]] WebdatasetIndex finish(const Options& options);
 
  private:
   /// The samples that lack a part.
@@ -63,7 +72,10 @@ class WebdatasetIndexer final : public TarVisitor {
   [[nodiscard]] std::string named(std::uint64_t sample_id) const;
   [[nodiscard]] std::size_t extension_id(std::string_view extension);
   void begin_sample(std::string_view key);
-  void end_sample();
+  void know_members();
+  void join_samples();
+  void note_extension_sets();
+  void remark_on_members();
   [[nodiscard]] Partial sort_into_parts();
   [[nodiscard]] std::string first_partial(const Partial& partial) const;
   void drop_partial();
@@ -75,12 +87,25 @@ class WebdatasetIndexer final : public TarVisitor {
   std::set<ExtensionSet> extension_sets_;
   std::vector<std::uint8_t> counts_;  ///< members of each sample
 
+  // Of the shard that is walked.
+  std::size_t first_member_ = 0;
   bool in_sample_ = false;
+  bool keys_ascend_ = true;
   ExtensionSet in_this_sample_ = 0;
-  std::string lower_case_;
+  bool knows_members_ = false;
+  std::unordered_map<std::string, MemberPlace> members_by_name_;  ///< once there is a hard link
 
-  std::uint64_t left_out_ = 0;
-  std::string first_left_out_;
+  /// How many of a kind there were, and the first.
+  struct Noted {
+    std::uint64_t count = 0;
+    std::string first;
+    void add(const std::string& name) {
+      if (count++ == 0) first = name;
+    }
+  };
+  Noted left_out_;
+  Noted symbolic_links_;
+  Noted joined_;
 };
 
 }  // namespace batchcast::inline v0_1::detail

@@ -63,6 +63,7 @@ PartSpec spec_of(PartMeaning meaning, std::string name) {
     case PartMeaning::image:
       return {.name = std::move(name), .kind = PartKind::image};
     case PartMeaning::integer:
+    case PartMeaning::class_name:
       return {.name = std::move(name), .kind = PartKind::tensor, .dtype = DType::i64};
     case PartMeaning::npy:
       return {.name = std::move(name), .kind = PartKind::tensor};
@@ -74,8 +75,11 @@ PartSpec spec_of(PartMeaning meaning, std::string name) {
 
 class Planner {
  public:
-  Planner(std::span<const std::string> extensions, const std::set<ExtensionSet>& samples)
-      : extensions_(extensions), groups_(image_groups(extensions, samples)) {}
+  Planner(std::span<const std::string> extensions, const std::set<ExtensionSet>& samples,
+          bool labels_are_names)
+      : extensions_(extensions),
+        groups_(image_groups(extensions, samples)),
+        labels_are_names_(labels_are_names) {}
 
   PartPlan run() {
     for (std::size_t i = 0; i < extensions_.size(); ++i) plan_.part_of.push_back(part_of(i));
@@ -85,7 +89,9 @@ class Planner {
 
  private:
   std::size_t part_of(std::size_t extension) {
-    const PartMeaning meaning = meaning_of(extensions_[extension]);
+    PartMeaning meaning = meaning_of(extensions_[extension]);
+    const bool is_label = meaning == PartMeaning::integer && extensions_[extension] != "index";
+    if (is_label && labels_are_names_) meaning = PartMeaning::class_name;
     if (meaning != PartMeaning::image) return add(meaning, name_of(extension));
     for (ImageGroup& group : groups_) {
       if ((group.members >> extension & 1) == 0 || !group.one_part) continue;
@@ -126,6 +132,7 @@ class Planner {
 
   std::span<const std::string> extensions_;
   std::vector<ImageGroup> groups_;
+  bool labels_are_names_;
   PartPlan plan_;
 };
 
@@ -139,9 +146,9 @@ MemberName split_member_name(std::string_view name) noexcept {
   return {name.substr(0, dot), name.substr(dot + 1)};
 }
 
-PartPlan plan_parts(std::span<const std::string> extensions,
-                    const std::set<ExtensionSet>& samples) {
-  return Planner(extensions, samples).run();
+PartPlan plan_parts(std::span<const std::string> extensions, const std::set<ExtensionSet>& samples,
+                    bool labels_are_names) {
+  return Planner(extensions, samples, labels_are_names).run();
 }
 
 }  // namespace batchcast::inline v0_1::detail

@@ -24,7 +24,7 @@ struct MemberName {
 [[nodiscard]] MemberName split_member_name(std::string_view name) noexcept;
 
 /// What the bytes of a part are.
-enum class PartMeaning : std::uint8_t { image, integer, npy, other };
+enum class PartMeaning : std::uint8_t { image, integer, class_name, npy, other };
 
 /// Of a sample: bit i is the i-th extension.
 using ExtensionSet = std::uint64_t;
@@ -37,8 +37,9 @@ struct PartPlan {
 };
 
 /// Parts in the order in which their extensions came first. `samples`: the sets that occur. Image
-/// extensions that no sample has two of are one part, and the only such part is `image`.
+/// extensions that no sample has two of are one part, and the only such part is `image`. Labels are
+/// integers in digits, or names of classes where `labels_are_names`.
 [[nodiscard]] PartPlan plan_parts(std::span<const std::string> extensions,
-                                  const std::set<ExtensionSet>& samples);
+                                  const std::set<ExtensionSet>& samples, bool labels_are_names);
 
 }  // namespace batchcast::inline v0_1::detail

@@ -7,6 +7,7 @@
 #include <glob.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cstdint>
 #include <filesystem>
@@ -112,16 +113,28 @@ bool is_shard_name(std::string_view name) {
          name.ends_with(".tar.zst");
 }
 
+// Such as x.tar.xz and x.tbz2.
+bool is_packed_otherwise(std::string_view name) {
+  constexpr std::array<std::string_view, 7> endings = {".tar.xz", ".txz",     ".tar.bz2", ".tbz2",
+                                                       ".tbz",    ".tar.lz4", ".zip"};
+  return std::any_of(endings.begin(), endings.end(),
+                     [&](std::string_view ending) { return name.ends_with(ending); });
+}
+
 std::vector<std::string> shards_inside(const std::string& folder) {
   std::vector<std::string> found;
+  std::string other;
   std::error_code error;
   for (std::filesystem::directory_iterator at(folder, error), end; at != end && !error;
        at.increment(error)) {
-    if (is_shard_name(at->path().filename().native())) found.push_back(at->path().native());
+    const std::string name = at->path().filename().native();
+    if (is_shard_name(name)) found.push_back(at->path().native());
+    if (is_packed_otherwise(name) && (other.empty() || name < other)) other = name;
   }
   if (error) throw BadDataset("batchcast: cannot list " + folder + ": " + error.message());
   if (found.empty()) {
-    throw BadDataset("batchcast: no .tar, .tar.gz, .tgz or .tar.zst in " + folder);
+    throw BadDataset("batchcast: no .tar, .tar.gz, .tgz or .tar.zst in " + folder +
+                     (other.empty() ? "" : "; unpack " + other + " and the like first"));
   }
   return found;
 }

@@ -15,8 +15,11 @@
 #include <cerrno>
 #include <cstddef>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
+
+#include "data/known_format.hpp"
 
 namespace batchcast::inline v0_1::detail {
 namespace {
@@ -96,6 +99,7 @@ class Walk {
 
   TarFacts run() {
     if (shard_.byte_count == 0) refuse(0, "the file is empty");
+    refuse_other_formats();
     open();
     for (;;) {
       archive_entry* entry = nullptr;
@@ -120,6 +124,18 @@ class Walk {
   [[noreturn]] void refuse_as_libarchive_says() const {
     const char* const text = archive_error_string(reader_.get());
     refuse(header_position(), text != nullptr ? text : "it is not a readable tar");
+  }
+
+  void refuse_other_formats() const {
+    std::array<std::byte, 64> head{};
+    const ssize_t got = ::pread(shard_.fd, head.data(), head.size(), 0);
+    const auto format = known_format(std::span(head).first(got > 0 ? std::size_t(got) : 0));
+    if (!format || *format == KnownFormat::gzip || *format == KnownFormat::zstandard) return;
+    const std::string unpack = unpacking_command(*format, shard_.name);
+    refuse(0, "it is " + std::string(description_of(*format)) +
+                  ". Shards are .tar, .tar.gz or .tar.zst: " +
+                  (unpack.empty() ? "unpack it into a folder and pack that with tar --sort=name"
+                                  : unpack));
   }
 
   // Where the last header begins; where reading ended, if that was fatal.
@@ -167,12 +183,23 @@ class Walk {
 
     const char* const path = archive_entry_pathname(entry);
     if (path == nullptr) return;
-    std::string_view name = path;
+    const std::string_view name = without_dot(path);
+    // A hard link that has bytes of its own is a file to libarchive.
+    const auto type = archive_entry_filetype(entry);
+    const char* const target = archive_entry_hardlink(entry);
+    if (type == AE_IFREG) {
+      if (!visitor_.wants(name)) return;
+      visitor_.visit({name, facts_.compressed ? unpack(size) : offset, size});
+    } else if (target != nullptr) {
+      if (visitor_.wants(name)) visitor_.link(name, without_dot(target));
+    } else if (type == AE_IFLNK) {
+      visitor_.pass_symbolic_link(name);
+    }
+  }
+
+  static std::string_view without_dot(std::string_view name) {
     while (name.starts_with("./")) name.remove_prefix(2);
-    const bool is_file =
-        archive_entry_filetype(entry) == AE_IFREG && archive_entry_hardlink(entry) == nullptr;
-    if (!is_file || !visitor_.wants(name)) return;
-    visitor_.visit({name, facts_.compressed ? unpack(size) : offset, size});
+    return name;
   }
 
   std::uint64_t unpack(std::uint64_t size) {

@@ -22,6 +22,10 @@ class TarVisitor {
   /// Whether it is worth unpacking.
   [[nodiscard]] virtual bool wants(std::string_view name) = 0;
   virtual void visit(const TarMember& member) = 0;
+  /// A hard link: a member that is wanted and has the bytes of `target`, which came before it.
+  virtual void link(std::string_view name, std::string_view target) = 0;
+  /// A symbolic link; what it leads to may be anywhere.
+  virtual void pass_symbolic_link(std::string_view name) = 0;
 };
 
 struct TarShard {
@@ -39,7 +43,8 @@ struct TarFacts {
 
 /// Visits the members that are wanted, in order. Of an uncompressed tar it reads the headers only;
 /// what is compressed (gzip, Zstandard) is unpacked into `unpacked`. Throws BadDataset that names
-/// shard and byte for whatever is broken, cut off (the end mark missing, too) or sparse.
+/// shard and byte for whatever is broken, cut off (the end mark missing, too), sparse, or
+/// compressed otherwise.
 TarFacts walk_tar(const TarShard& shard, TarVisitor& visitor, UnpackedFile& unpacked);
 
 }  // namespace batchcast::inline v0_1::detail

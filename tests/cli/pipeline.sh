@@ -212,6 +212,37 @@ expect 3 "not waiting for a worker" serve "imagefolder:$work/large" --recipe "$w
 same "what failed it" 1 "$(grep -c '1.png.*cannot be made' "$work/err")"
 same "what is left of it" "" "$(ls "$work/streams")"
 
+echo "-- tokens and labels as other tools write them"
+$python - "$work" <<'MAKE' || exit 1
+import io, sys, tarfile
+import numpy
+work = sys.argv[1]
+numpy.arange(400, 500, dtype="u4").tofile(f"{work}/wide.bin")
+numpy.save(f"{work}/wide.npy", numpy.arange(400, 500, dtype="u4"))
+numpy.savez(f"{work}/wide.npz", tokens=numpy.arange(400, 500, dtype="u4"))
+members = [("0.cls", "dog"), ("1.cls", "cat"), ("1.json", '{"class": "owl"}'), ("0.json", '{"class": "ant"}')]
+with tarfile.open(f"{work}/unsorted.tar", "w") as tar:
+    for name, text in members:
+        member = tarfile.TarInfo(name)
+        member.size = len(text)
+        tar.addfile(member, io.BytesIO(text.encode()))
+MAKE
+expect 0 'every second token is 0.*dtype=u32' check "tokens:$work/wide.bin?length=8"
+expect 0 '12 of 12 samples checked' check "tokens:$work/wide.npy?length=8"
+expect 3 'a zip archive.*np.save' check "tokens:$work/wide.npz?length=8"
+expect 2 'aws s3 sync' check 'webdataset:s3://bucket/a.tar'
+printf '[order]\nmode = "sequential"\n[[field]]\nname = "label"\n[[field]]\nname = "bird"\nfrom = "json:/class"\n' \
+  >"$work/labels.toml"
+shards="webdataset:$work/unsorted.tar"
+expect 2 'labels=names' check "$shards" --recipe "$work/labels.toml"
+expect 0 'side by side.*tar --sort=name' check "$shards?labels=names" --recipe "$work/labels.toml"
+expect 0 'samples' dump "$shards?labels=names" --recipe "$work/labels.toml" --positions 0:2 --out "$work/labels"
+checks=$((checks + 1))
+$python -c 'import numpy, sys
+label, bird = (numpy.load(f"{sys.argv[1]}/{name}.npy").tolist() for name in ("label", "bird"))
+assert (label, bird) == ([1, 0], [0, 1]), (label, bird)' "$work/labels" >"$work/out" 2>"$work/err" ||
+  fail "labels that are names"
+
 echo "-- names that are no UTF-8"
 named="$work/$(printf 'n\377')"
 ln -s "$work/images" "$named"

@@ -173,3 +173,19 @@ TEST_CASE("flips happen as often as asked, and say so") {
     }
   }
 }
+
+TEST_CASE(
+    "stages that resize say whose order of passes they take, and only where it is not all's") {
+  for (const std::string stage : {"stage = \"resize\", size = 224",
+                                  "stage = \"random_resized_crop\", size = 224, scale = [1, 1]"}) {
+    const auto before = stage_as<bc::GeometryStage>(stage);
+    const auto named = stage_as<bc::GeometryStage>(stage + ", pillow = 12");
+    const auto since = stage_as<bc::GeometryStage>(stage + ", pillow = 13");
+    // The identity of streams that there were before is what it was.
+    CHECK(before->parameters_json().find("pillow") == std::string::npos);
+    CHECK(named->parameters_json() == before->parameters_json());
+    CHECK(since->parameters_json().find("\"pillow\":13") != std::string::npos);
+    CHECK_FALSE(placed(*before, {225, 300}).as_pillow_13);
+    CHECK(placed(*since, {225, 300}).as_pillow_13);
+  }
+}

@@ -222,3 +222,16 @@ TEST_CASE("the fingerprint of arrays is of names, sizes and shapes") {
   folder.write("a.npy", array("<u8", "(3,)", bytes_of(three_numbers)));
   CHECK_FALSE(open_source("npy:" + a)->fingerprint() == first);
 }
+
+TEST_CASE("archives of arrays are no arrays, and what makes arrays of them is said") {
+  const TemporaryFolder folder;
+  using namespace std::string_literals;
+  const std::string npz = folder.write("a.npz", "PK\x03\x04"s + std::string(64, '\0'));
+  CHECK(
+      mentions(refusal_to_open<BadDataset>("npy:" + npz), {"a.npz", ".npz", "np.load", "np.save"}));
+  CHECK(mentions(refusal_to_open<InvalidArgument>(npz), {"np.save", "`npy:A.npy,B.npy`"}));
+  const std::string hdf = folder.write("a.h5", "\x89HDF\r\n\x1a\n" + std::string(64, '\0'));
+  CHECK(mentions(refusal_to_open<BadDataset>("npy:" + hdf), {"HDF5", "np.save"}));
+  const std::string gz = folder.write("a.npy.xz", "\xfd\x37zXZ\0"s + std::string(64, '\0'));
+  CHECK(mentions(refusal_to_open<BadDataset>("npy:" + gz), {"xz -dk", "a.npy.xz"}));
+}

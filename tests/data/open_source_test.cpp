@@ -57,6 +57,24 @@ TEST_CASE("a kind without a place is answered with an example") {
   CHECK(mentions(refusal_to_open<InvalidArgument>("tokens:?length=3"), {"tokens:FILE"}));
 }
 
+TEST_CASE("places in a network, and commands, are answered with what to do instead") {
+  const auto answer = [](const std::string& spec) {
+    return refusal_to_open<InvalidArgument>(spec);
+  };
+  CHECK(mentions(answer("webdataset:https://host/a-{000..099}.tar"), {"https://host", "curl"}));
+  CHECK(mentions(answer("webdataset:/data/a.tar,http://host/b.tar?x=1"), {"curl"}));
+  CHECK(mentions(answer("webdataset:s3://bucket/a.tar"), {"aws s3 sync", "mount-s3"}));
+  CHECK(mentions(answer("webdataset:gs://bucket/a.tar"), {"gcsfuse"}));
+  CHECK(mentions(answer("webdataset:hf://datasets/a/b"), {"hf download"}));
+  CHECK(mentions(answer("webdataset:pipe:curl -s https://host/a.tar"), {">DIR/shard.tar"}));
+  CHECK(mentions(answer("imagefolder:file:///data"), {"path alone"}));
+  CHECK(mentions(answer("tokens:azure+blob://x/t.bin?length=4"), {"Copy it"}));
+  CHECK(mentions(answer("https://host/a.tar"), {"curl"}));
+  CHECK(mentions(answer("pipe:cat a.tar"), {">DIR/shard.tar"}));
+  // A path with two slashes is a path.
+  CHECK(mentions(refusal_to_open<BadDataset>("imagefolder://nowhere"), {"//nowhere"}));
+}
+
 TEST_CASE("an option that a source does not have is refused with the nearest one") {
   CHECK(mentions(refusal_to_open<InvalidArgument>("idx:/nowhere?splti=test"),
                  {"`idx:`", "`splti`", "`split`?"}));

@@ -129,6 +129,8 @@ TEST_CASE("stages refuse values that cannot be") {
       {R"(stage = "random_resized_crop", size = 8, ratio = [0, 1])", "`ratio` must lie from"},
       {R"(stage = "resize", size = 256, max_size = 256)", "`max_size` must be above `size`"},
       {R"(stage = "resize", size = [2, 3], max_size = 256)", "`size` of one number only"},
+      {R"(stage = "resize", size = 256, pillow = 11)", "`pillow` must be 12"},
+      {R"(stage = "random_resized_crop", size = 224, pillow = 14)", "or 13, not 14"},
       {R"(stage = "random_crop", size = 3, padding = [1, 2, 3])", "not a list of 3."},
       {R"(stage = "random_crop", size = 3, padding = -1)", "`padding` takes whole numbers from 0"},
       {R"(stage = "random_crop", size = 3, fill = 256)", "`fill` must be from 0 to 255"},

@@ -97,19 +97,29 @@ inline std::vector<Weights> all_weights(std::int32_t in, std::int32_t out) {
   return weights;
 }
 
-inline Image resized(const Image& in, ImageSize size) {
-  Image rows = in;
-  if (size.width != in.size.width) {
-    const std::vector<Weights> weights = all_weights(in.size.width, size.width);
-    rows = make_image({size.width, in.size.height}, in.channels, [&](auto x, auto y, auto c) {
-      return weights[static_cast<std::size_t>(x)].apply([&](auto i) { return in.at(i, y, c); });
-    });
-  }
-  if (size.height == in.size.height) return rows;
-  const std::vector<Weights> weights = all_weights(in.size.height, size.height);
-  return make_image(size, in.channels, [&](auto x, auto y, auto c) {
-    return weights[static_cast<std::size_t>(y)].apply([&](auto i) { return rows.at(x, i, c); });
+inline Image resized_horizontally(const Image& in, std::int32_t width) {
+  if (width == in.size.width) return in;
+  const std::vector<Weights> weights = all_weights(in.size.width, width);
+  return make_image({width, in.size.height}, in.channels, [&](auto x, auto y, auto c) {
+    return weights[static_cast<std::size_t>(x)].apply([&](auto i) { return in.at(i, y, c); });
   });
+}
+
+inline Image resized_vertically(const Image& in, std::int32_t height) {
+  if (height == in.size.height) return in;
+  const std::vector<Weights> weights = all_weights(in.size.height, height);
+  return make_image({in.size.width, height}, in.channels, [&](auto x, auto y, auto c) {
+    return weights[static_cast<std::size_t>(y)].apply([&](auto i) { return in.at(x, i, c); });
+  });
+}
+
+/// The order is written out here once more, as libImaging/Resample.c of Pillow 13 has it.
+inline Image resized(const Image& in, ImageSize size, bool as_pillow_13 = false) {
+  const std::int32_t less_height = in.size.height - size.height;
+  const bool vertical_first =
+      as_pillow_13 && less_height > 0 && less_height > (in.size.width - size.width) * 2;
+  if (vertical_first) return resized_horizontally(resized_vertically(in, size.height), size.width);
+  return resized_vertically(resized_horizontally(in, size.width), size.height);
 }
 
 /// As numpy.pad: one step after the other, so that nothing is computed modulo.
@@ -143,8 +153,8 @@ inline Image windowed(const Image& in, const Box& window, PaddingMode mode, std:
 }
 
 inline Image shown(const Image& in, const Geometry& g) {
-  return flipped(windowed(resized(cropped(in, g.box), g.resized), g.window, g.padding, g.fill),
-                 g.flip_x, g.flip_y);
+  const Image all = resized(cropped(in, g.box), g.resized, g.as_pillow_13);
+  return flipped(windowed(all, g.window, g.padding, g.fill), g.flip_x, g.flip_y);
 }
 
 /// The nearest of all numbers of a 16-bit format whose values the ascending bits `0` to

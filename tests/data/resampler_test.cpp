@@ -96,6 +96,7 @@ Geometry random_geometry(Dice& dice, ImageSize image, std::int32_t size_max) {
   g.padding = dice.one_of(
       {PaddingMode::constant, PaddingMode::edge, PaddingMode::reflect, PaddingMode::symmetric});
   g.fill = static_cast<std::uint8_t>(dice.from_to(0, 255));
+  g.as_pillow_13 = dice.one_in(3);
   return g;
 }
 
@@ -105,10 +106,11 @@ std::string described(const Geometry& g, std::int32_t channels, const PixelForma
            "+" + std::to_string(b.y);
   };
   return "box " + box(g.box) + " resized " + std::to_string(g.resized.width) + "x" +
-         std::to_string(g.resized.height) + " window " + box(g.window) + " flips " +
-         std::to_string(g.flip_x) + std::to_string(g.flip_y) + " padding " +
-         std::to_string(static_cast<int>(g.padding)) + " channels " + std::to_string(channels) +
-         " " + std::string(name_of(f.dtype)) + (f.layout == ImageLayout::chw ? " chw" : " hwc");
+         std::to_string(g.resized.height) + (g.as_pillow_13 ? " as Pillow 13" : "") + " window " +
+         box(g.window) + " flips " + std::to_string(g.flip_x) + std::to_string(g.flip_y) +
+         " padding " + std::to_string(static_cast<int>(g.padding)) + " channels " +
+         std::to_string(channels) + " " + std::string(name_of(f.dtype)) +
+         (f.layout == ImageLayout::chw ? " chw" : " hwc");
 }
 
 /// What the resampler makes of `image`, whose rows come `at_once`. Rows and output end where
@@ -205,9 +207,33 @@ TEST_CASE("resampler: extreme ratios and sizes", "[resampler]") {
       const Image image = random_image(dice, in, channels);
       Geometry g = Geometry::of(in);
       g.resize(out);
-      check(resampler, image, g, random_format(dice), rows_at_once(dice));
+      for (const bool as_pillow_13 : {false, true}) {
+        g.as_pillow_13 = as_pillow_13;
+        check(resampler, image, g, random_format(dice), rows_at_once(dice));
+      }
     }
   }
+}
+
+TEST_CASE("resampler: Pillow 13 takes the vertical pass first where the height shrinks most",
+          "[resampler]") {
+  const auto first = [](ImageSize in, ImageSize out, bool as_pillow_13 = true) {
+    Geometry g = Geometry::of(in);
+    g.resize(out);
+    g.as_pillow_13 = as_pillow_13;
+    return g.vertical_pass_first();
+  };
+  CHECK(first({224, 400}, {200, 300}));
+  CHECK_FALSE(first({224, 400}, {200, 300}, false));
+  CHECK_FALSE(first({250, 400}, {200, 300}));
+  CHECK(first({249, 400}, {200, 300}));
+  CHECK(first({200, 301}, {300, 300}));
+  CHECK_FALSE(first({200, 300}, {300, 300}));
+  CHECK_FALSE(first({200, 299}, {300, 300}));
+  // And it matters.
+  Dice dice(13);
+  const Image image = random_image(dice, {60, 200}, 3);
+  CHECK(resized(image, {50, 90}, true).pixels != resized(image, {50, 90}, false).pixels);
 }
 
 TEST_CASE("resampler: so many taps that none weighs anything make black", "[resampler]") {

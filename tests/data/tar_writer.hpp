@@ -119,6 +119,9 @@ class TarWriter {
   TarWriter& add_link(std::string_view name, std::string_view target) {
     return add_raw(tar_header(name, 0, '2', target));
   }
+  TarWriter& add_hard_link(std::string_view name, std::string_view target) {
+    return add_raw(tar_header(name, 0, '1', target));
+  }
   TarWriter& add_raw(std::string_view bytes) {
     bytes_ += bytes;
     return *this;

@@ -3,6 +3,7 @@
 #include <batchcast/core/error.hpp>
 #include <batchcast/data/source.hpp>
 
+#include <algorithm>
 #include <cstdint>
 #include <numeric>
 #include <string>
@@ -32,6 +33,22 @@ std::string counting(std::size_t count, T first = 0) {
 }
 
 using Tokens = std::vector<std::uint16_t>;
+
+// As llm.c's dev/data/data_common.py writes them: 256 i32 and the tokens.
+std::string llmc_file(std::int32_t magic, std::int32_t version, std::size_t count,
+                      const std::string& tokens) {
+  std::vector<std::int32_t> header(256);
+  header[0] = magic;
+  header[1] = version;
+  header[2] = static_cast<std::int32_t>(count);
+  return bytes_of(header) + tokens;
+}
+
+std::string npy_file(const std::string& descr, const std::string& shape, const std::string& data) {
+  std::string head = "{'descr': '" + descr + "', 'fortran_order': False, 'shape': " + shape + ", }";
+  head.resize(117, ' ');
+  return std::string("\x93NUMPY\x01\x00\x76\x00", 10) + head + '\n' + data;
+}
 
 }  // namespace
 
@@ -151,4 +168,130 @@ TEST_CASE("the fingerprint of tokens is of names, sizes and windows") {
   CHECK_FALSE(same(spec + "?length=4&dtype=i16"));
   CHECK_FALSE(same("tokens:" + folder.write("u.bin", counting<std::uint16_t>(100)) + "?length=4"));
   CHECK_FALSE(same("tokens:" + folder.write("t.bin", counting<std::uint16_t>(101)) + "?length=4"));
+}
+
+TEST_CASE("llm.c's files are read behind their headers") {
+  const TemporaryFolder folder;
+  const std::string gpt2 =
+      folder.write("gpt2.bin", llmc_file(20240520, 1, 9, counting<std::uint16_t>(9)));
+  const auto source = open_source("tokens:" + gpt2 + "?length=4");
+  REQUIRE(source->size() == 2);
+  CHECK(source->parts()[0].dtype == DType::u16);
+  CHECK(values_of<std::uint16_t>(*source, 0, 0) == Tokens{0, 1, 2, 3, 4});
+  CHECK(source->remarks().empty());
+  // Whoever said so himself has the same stream.
+  CHECK(open_source("tokens:" + gpt2 + "?length=4&header=1024&dtype=u16")->fingerprint() ==
+        source->fingerprint());
+  const auto raw = open_source("tokens:" + gpt2 + "?length=4&header=0");
+  CHECK(raw->size() == 130);
+  CHECK_FALSE(raw->fingerprint() == source->fingerprint());
+
+  const std::string llama =
+      folder.write("llama.bin", llmc_file(20240801, 7, 5, counting<std::uint32_t>(5, 128'000)));
+  const auto wide = open_source("tokens:" + llama + "?length=4&pairs=true");
+  CHECK(wide->parts()[1].dtype == DType::u32);
+  CHECK(values_of<std::uint32_t>(*wide, 0, 1) ==
+        std::vector<std::uint32_t>{128'001, 128'002, 128'003, 128'004});
+}
+
+TEST_CASE("llm.c's files that are no whole run of tokens are refused") {
+  const TemporaryFolder folder;
+  const std::string nine = counting<std::uint16_t>(9);
+  const auto refused = [&](const std::string& content) {
+    return refusal_to_open<BadDataset>("tokens:" + folder.write("t.bin", content) + "?length=4");
+  };
+  CHECK(
+      mentions(refused(llmc_file(20240520, 1, 10, nine)), {"10 tokens", "18 bytes", "cut short"}));
+  CHECK(mentions(refused(llmc_file(20240520, 1, 8, nine)), {"8 tokens", "18 bytes"}));
+  CHECK(
+      mentions(refused(llmc_file(20240520, 2, 9, nine)), {"version 2", "`header=1024&dtype=u16`"}));
+  CHECK(mentions(refused(llmc_file(20240522, 1, 9, nine)), {"evaluation", "`header=0`"}));
+  CHECK(mentions(refused(llmc_file(20240326, 3, 9, nine)), {"a model"}));
+  const std::string llama =
+      folder.write("l.bin", llmc_file(20240801, 7, 5, counting<std::uint32_t>(5)));
+  CHECK(mentions(refusal_to_open<InvalidArgument>("tokens:" + llama + "?length=4&dtype=u16"),
+                 {"u32", "not u16", "`dtype=u32`"}));
+  const std::string gpt2 = folder.write("g.bin", llmc_file(20240520, 1, 9, nine));
+  CHECK(mentions(refusal_to_open<BadDataset>("tokens:" + gpt2 + "," + llama + "?length=4"),
+                 {"l.bin", "u32", "g.bin", "u16"}));
+}
+
+TEST_CASE("an array of tokens is read behind its header") {
+  const TemporaryFolder folder;
+  const std::string file =
+      folder.write("t.npy", npy_file("<u4", "(6,)", counting<std::uint32_t>(6, 70'000)) + "more");
+  const auto source = open_source("tokens:" + file + "?length=2");
+  REQUIRE(source->size() == 2);
+  CHECK(source->parts()[0].dtype == DType::u32);
+  CHECK(values_of<std::uint32_t>(*source, 1, 0) ==
+        std::vector<std::uint32_t>{70'002, 70'003, 70'004});
+  CHECK(mentions(refusal_to_open<InvalidArgument>("tokens:" + file + "?length=2&dtype=u16"),
+                 {"u32", "`dtype=u32`"}));
+
+  const auto refused = [&](const std::string& descr, const std::string& shape) {
+    const std::string content = npy_file(descr, shape, std::string(64, '\1'));
+    return refusal_to_open<BadDataset>("tokens:" + folder.write("r.npy", content) + "?length=2");
+  };
+  CHECK(mentions(refused("<u2", "(4, 8)"), {"2 dimensions", "`npy:", "reshape(-1)"}));
+  CHECK(mentions(refused("<f4", "(16,)"), {"f32", "astype(np.uint16)"}));
+  CHECK(mentions(refused("<i4", "()"), {"a single number"}));
+  CHECK(mentions(refused(">u2", "(32,)"), {"big-endian"}));
+  CHECK(mentions(refused("<u2", "(33,)"), {"cut short"}));
+}
+
+TEST_CASE("files of other formats are no tokens, and what makes tokens of them is said") {
+  const TemporaryFolder folder;
+  const std::string rest(64, '\0');
+  const auto refused = [&](const std::string& content) {
+    return refusal_to_open<BadDataset>("tokens:" + folder.write("t.bin", content) + "?length=4");
+  };
+  using namespace std::string_literals;
+  CHECK(mentions(refused("PK\x03\x04"s + rest), {".npz", "np.load", "torch.load", "`header=0`"}));
+  CHECK(mentions(refused("\x1f\x8b\x08\0\0\0\0\0\0\x03"s + rest), {"gzip", "gzip -dk", "t.bin"}));
+  CHECK(mentions(refused("\x28\xb5\x2f\xfd"s + rest), {"Zstandard", "zstd -d"}));
+  CHECK(mentions(refused("\xfd\x37zXZ\0"s + rest), {"xz -dk"}));
+  CHECK(mentions(refused("BZh91AY&SY" + rest), {"bzip2 -dk"}));
+  CHECK(mentions(refused("\x04\x22\x4d\x18"s + rest), {"lz4 -dk"}));
+  CHECK(mentions(refused("PAR1" + rest + "PAR1"), {"Parquet", "read_table"}));
+  CHECK(mentions(refused("ARROW1\0\0"s + rest), {"Arrow", "open_file"}));
+  CHECK(mentions(refused("\x89HDF\r\n\x1a\n" + rest), {"HDF5", "h5py"}));
+  CHECK(mentions(refused("\x10\0\0\0\0\0\0\0{\"a\":{\"dtype\":\"F32\"}}"s + rest),
+                 {"safetensors", "load_file"}));
+  const std::string zip = folder.write("z.bin", "PK\x03\x04"s + rest);
+  CHECK(open_source("tokens:" + zip + "?length=4&header=0")->size() == 8);
+}
+
+TEST_CASE("tokens that happen to look like the beginning of a compressed file are tokens") {
+  const TemporaryFolder folder;
+  const auto opens = [&](const std::vector<std::uint16_t>& first) {
+    std::vector<std::uint16_t> tokens(32, 1000);
+    std::copy(first.begin(), first.end(), tokens.begin());
+    return open_source("tokens:" + folder.write("t.bin", bytes_of(tokens)) + "?length=4")->size();
+  };
+  CHECK(opens({0x8b1f}) == 7);
+  CHECK(opens({0x8b1f, 0x0008}) == 7);
+  CHECK(opens({0x5a42, 0x3968}) == 7);
+  CHECK(opens({0x4150, 0x3152}) == 7);
+  CHECK(opens({16, 0, 0, 0}) == 7);
+}
+
+TEST_CASE("tokens read as half as wide as they are get a remark") {
+  const TemporaryFolder folder;
+  const auto remarks = [&](const std::string& content, const std::string& dtype) {
+    const auto source =
+        open_source("tokens:" + folder.write("t.bin", content) + "?length=4&dtype=" + dtype);
+    return std::vector<std::string>(source->remarks().begin(), source->remarks().end());
+  };
+  const std::string u32 = counting<std::uint32_t>(100, 400);
+  REQUIRE(remarks(u32, "u16").size() == 1);
+  CHECK(mentions(remarks(u32, "u16")[0], {"t.bin", "every second", "0", "`dtype=u32`?"}));
+  CHECK(remarks(u32, "u32").empty());
+  // Llama 3 has 128,256 tokens: the upper halves are 0 and 1.
+  CHECK(mentions(remarks(counting<std::uint32_t>(100, 65'500), "u16").at(0), {"`dtype=u32`?"}));
+  CHECK(mentions(remarks(counting<std::uint64_t>(100, 400), "u16").at(0), {"`dtype=u64`?"}));
+  CHECK(mentions(remarks(counting<std::uint64_t>(100, 400), "u32").at(0), {"`dtype=u64`?"}));
+  CHECK(mentions(remarks(counting<std::uint16_t>(100), "u8").at(0), {"`dtype=u16`?"}));
+  CHECK(remarks(counting<std::uint16_t>(100), "u16").empty());
+  CHECK(remarks(std::string(200, '\0'), "u16").empty());
+  CHECK(remarks(counting<std::uint8_t>(200), "u8").empty());
 }

@@ -169,6 +169,8 @@ TEST_CASE("webdataset: what is no part of a sample is left out, and said to be",
   CHECK(source->name_of(0) == "x.tar/train/0");
   CHECK(part_bytes(*source, 0) == Strings{"zero", "t"});
   CHECK_THAT(joined(source->remarks()), Contains("2 members") && Contains("train/.hidden.jpg"));
+  CHECK_THAT(joined(source->remarks()),
+             Contains("1 symbolic links") && Contains("x.tar/l.jpg") && Contains("tar -h"));
 }
 
 TEST_CASE("webdataset: a sample that lacks a part is refused or left out", "[webdataset]") {

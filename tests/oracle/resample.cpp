@@ -5,13 +5,16 @@
 #include <cstddef>
 #include <cstdint>
 #include <iostream>
+#include <string_view>
 #include <vector>
 
 // What resample_oracle.py asks. Each case: a line of width, height, channels, box (x y w h), size,
-// padding (left top right bottom), its mode and flips, and then the image's pixels.
-int main() {
+// padding (left top right bottom), its mode and flips, and then the image's pixels. `pillow-13` as
+// the only argument: in that release's order of passes.
+int main(int argc, char** argv) {
   using namespace batchcast;
   std::ios::sync_with_stdio(false);
+  const bool as_pillow_13 = argc == 2 && std::string_view(argv[1]) == "pillow-13";
   detail::Resampler resampler;
   std::vector<std::uint8_t> pixels;
   std::vector<std::byte> out;
@@ -33,6 +36,7 @@ int main() {
     Geometry geometry = Geometry::of(size);
     geometry.crop(box);
     geometry.resize(resized);
+    geometry.as_pillow_13 = as_pillow_13;
     geometry.pad(left, top, right, bottom, static_cast<PaddingMode>(mode), 0);
     if (flip_x) geometry.flip_horizontally();
     if (flip_y) geometry.flip_vertically();

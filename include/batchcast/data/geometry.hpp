@@ -41,6 +41,8 @@ struct Geometry {
   bool flip_y = false;
   PaddingMode padding = PaddingMode::constant;
   std::uint8_t fill = 0;
+  /// Resized in the order of passes of Pillow 13, not of those before it.
+  bool as_pillow_13 = false;
 
   /// The image as it is.
   [[nodiscard]] static Geometry of(ImageSize image) noexcept {
@@ -52,6 +54,13 @@ struct Geometry {
 
   [[nodiscard]] ImageSize output() const noexcept { return window.size(); }
   [[nodiscard]] bool resizes() const noexcept { return resized != box.size(); }
+  /// Which of the two passes of resizing comes first may change a pixel by one level, for what lies
+  /// between them is rounded to u8. It is the horizontal one, but in Pillow 13 where the height
+  /// shrinks, and by more than twice as many pixels as the width.
+  [[nodiscard]] bool vertical_pass_first() const noexcept {
+    return as_pillow_13 && box.height > resized.height &&
+           box.height - resized.height > 2 * (box.width - resized.width);
+  }
 
   /// Takes `part` of what came out so far.
   void crop(Box part) noexcept;

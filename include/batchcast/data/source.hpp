@@ -96,12 +96,20 @@ class Source {
   /// Reads sample `sample_id`, which is below size(): all parts, in the order of parts(). Tensors
   /// have the size that their spec says. Throws BadSample; its text is the reason alone.
   virtual void read(std::uint64_t sample_id, SampleParts& parts) const = 0;
+  /// Reads so much of a sample that parts[part] is there; what the other parts are then is
+  /// unspecified. For whoever looks at one part of all samples.
+  virtual void read_part(std::uint64_t sample_id, [[maybe_unused]] std::size_t part,
+                         SampleParts& parts) const {
+    read(sample_id, parts);
+  }
   /// What a person would call that sample: a file's path inside the dataset, `train.npy[17]`.
   [[nodiscard]] virtual std::string name_of(std::uint64_t sample_id) const = 0;
   /// Of the index: names and sizes, never of where the dataset is mounted.
   [[nodiscard]] virtual Fingerprint fingerprint() const = 0;
   /// Of the labels from 0, where they have names.
   [[nodiscard]] virtual std::span<const std::string> class_names() const noexcept { return {}; }
+  /// Whether a text that a recipe takes as a label (`from = "json:/label"`) is the name of a class.
+  [[nodiscard]] virtual bool labels_are_names() const noexcept { return false; }
   /// Reading is no more than looking at mapped memory: nothing to read ahead.
   [[nodiscard]] virtual bool in_memory() const noexcept { return false; }
   /// What the dataset's owner should know about its index: a class without images, files left out.
