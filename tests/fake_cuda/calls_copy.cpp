@@ -139,6 +139,7 @@ CUresult copy(CUstream handle, Copy copy, Returns returns) {
     copy.fails = number == world.settings.copy_fails;
     ++world.counters.copies;
     world.counters.copied_bytes += copy.shape.row_bytes * copy.shape.rows;
+    if (copy.shape.rows > 1) ++world.counters.row_copies;
     if (copy.to.pageable || copy.from.pageable) ++world.counters.pageable_copies;
     if (copy.from.pageable) {
       copy.staged =

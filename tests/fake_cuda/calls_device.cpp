@@ -171,6 +171,9 @@ void World::see_devices() {
   visible = visible_devices(settings.devices);
   for (std::size_t device = 0; device < contexts.size(); ++device) {
     contexts[device].device = static_cast<int>(device);
+    if (static_cast<int>(device) != settings.lost) continue;
+    contexts[device].error = static_cast<CUresult>(settings.lost_code);
+    contexts[device].lost = true;
   }
 }
 

@@ -14,6 +14,8 @@ using namespace batchcast::fake_cuda;
 namespace {
 
 constexpr std::uintptr_t page_bytes = 4096;
+// The kernel's module allocates its table of pages at once, which Linux limits to 2 GiB.
+constexpr std::uint64_t registration_bytes_max = (std::uint64_t{512} << 30) - 1;
 
 enum class Mapped { no, read_only, read_write };
 
@@ -69,6 +71,7 @@ CUresult cuMemHostRegister_v2(void* data, std::size_t bytes, unsigned flags) {
     if (mapped == Mapped::no || (mapped == Mapped::read_only && !read_only)) {
       return CUDA_ERROR_INVALID_VALUE;
     }
+    if (bytes > registration_bytes_max) return CUDA_ERROR_OUT_OF_MEMORY;
     if (++world.registrations == world.settings.register_fails) return CUDA_ERROR_OUT_OF_MEMORY;
     add(world, address, {bytes, read_only, false});
     return CUDA_SUCCESS;
@@ -76,11 +79,12 @@ CUresult cuMemHostRegister_v2(void* data, std::size_t bytes, unsigned flags) {
 }
 
 CUresult cuMemHostUnregister(void* data) {
-  return with_context<Kind::undo>([&](World& world, Lock&, Context&) {
+  return with_context<Kind::undo>([&](World& world, Lock& lock, Context& context) {
     const auto at = world.registered.find(reinterpret_cast<std::uintptr_t>(data));
     if (at == world.registered.end() || at->second.allocated) {
       return CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED;
     }
+    wait_all(world, lock, context);
     world.registered.erase(at);
     return CUDA_SUCCESS;
   });

@@ -4,12 +4,15 @@
 // Streams and events.
 #include "world.hpp"
 
+#include <algorithm>
 #include <memory>
 #include <utility>
 
 using namespace batchcast::fake_cuda;
 
 namespace {
+
+constexpr int greatest_priority = -5;  // an H100's
 
 template <class Body>
 CUresult with_stream(CUstream handle, Body&& body) {
@@ -35,18 +38,27 @@ CUresult with_event(CUevent handle, Body&& body) {
 
 extern "C" {
 
-CUresult cuStreamCreate(CUstream* made, unsigned flags) {
+CUresult cuStreamCreateWithPriority(CUstream* made, unsigned flags, int priority) {
   return with_context([&](World& world, Lock&, Context& context) {
     if ((flags & ~unsigned{CU_STREAM_NON_BLOCKING}) != 0) return CUDA_ERROR_INVALID_VALUE;
     const auto stream = make_stream(world, context, flags != CU_STREAM_NON_BLOCKING);
+    stream->priority = std::clamp(priority, greatest_priority, 0);
     world.streams.emplace(stream->handle, stream);
     *made = to_handle<CUstream>(stream->handle);
     return CUDA_SUCCESS;
   });
 }
 
-CUresult cuStreamCreateWithPriority(CUstream* made, unsigned flags, int) {
-  return cuStreamCreate(made, flags);
+CUresult cuStreamCreate(CUstream* made, unsigned flags) {
+  return cuStreamCreateWithPriority(made, flags, 0);
+}
+
+CUresult cuCtxGetStreamPriorityRange(int* least, int* greatest) {
+  return with_context([&](World&, Lock&, Context&) {
+    if (least != nullptr) *least = 0;
+    if (greatest != nullptr) *greatest = greatest_priority;
+    return CUDA_SUCCESS;
+  });
 }
 
 /// Returns at once; what is enqueued is still done.

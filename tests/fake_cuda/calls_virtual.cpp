@@ -197,8 +197,14 @@ CUresult cuMemMap(CUdeviceptr address, std::size_t bytes, std::size_t offset,
   });
 }
 
+/// Waits for all that the device has to do, which the real one does by its leave.
 CUresult cuMemUnmap(CUdeviceptr address, std::size_t bytes) {
   return with_driver([&](World& world, Lock& lock) {
+    const auto place = world.ranges.look(address, 1, Access::none);
+    const int device = world.number_of(place.physical);
+    if (place.found == DeviceRanges::Found::yes && device >= 0) {
+      wait_all(world, lock, world.contexts[static_cast<std::size_t>(device)]);
+    }
     return for_each_mapping(world, address, bytes,
                             [&](DeviceRanges::Range& range, std::uint64_t offset) {
                               await_users(world, lock, range);

@@ -92,6 +92,9 @@ batchcast_fake_cuda_counters batchcast_fake_cuda_count() {
   result.registered_pieces = world.registered.size();
   for (const auto& [address, piece] : world.registered) result.registered_bytes += piece.bytes;
   result.streams = world.streams.size();
+  for (const auto& [handle, stream] : world.streams) {
+    result.high_priority_streams += stream->priority < 0 ? 1 : 0;
+  }
   result.events = world.events.size();
   return result;
 }

@@ -31,6 +31,7 @@
 //   module_fails=1        cuModuleLoadData takes no image
 //   lost_after=N          device lost_device=0 is lost once N copies, sets and kernels have been
 //                         enqueued: this and all later calls return lost_code=46
+//   lost=DEVICE           this one is lost from the beginning
 //   delay_us=200          each operation waits for a random time up to this, drawn from
 //                         BATCHCAST_FAKE_CUDA_SEED, before it runs; copy_us=0 is added to copies
 //   hold=PATH             streams make no progress while this file exists
@@ -60,12 +61,13 @@ void* batchcast_fake_cuda_look(unsigned long long device_address, std::size_t by
 
 struct batchcast_fake_cuda_counters {
   // Since the process began.
-  std::uint64_t allocations, copies, copied_bytes, pageable_copies, launches;
+  std::uint64_t allocations, copies, copied_bytes, pageable_copies, row_copies, launches;
   // Now.
   std::uint64_t live_allocations;  // handles and mappings of cuMemCreate's, cuMemAlloc's
   std::uint64_t live_ranges;       // of addresses
   std::uint64_t registered_pieces, registered_bytes;
   std::uint64_t streams, events, contexts;
+  std::uint64_t high_priority_streams;
 };
 batchcast_fake_cuda_counters batchcast_fake_cuda_count();
 

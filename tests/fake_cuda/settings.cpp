@@ -59,7 +59,7 @@ void take(const std::string& word, Settings& to) {
   taker("register_fails", to.register_fails)("copy_refused", to.copy_refused);
   taker("copy_fails", to.copy_fails)("launch_fails", to.launch_fails);
   taker("module_fails", to.module_fails)("lost_after", to.lost_after);
-  taker("lost_device", to.lost_device)("lost_code", to.lost_code);
+  taker("lost_device", to.lost_device)("lost_code", to.lost_code)("lost", to.lost);
   taker("delay_us", to.delay_us)("copy_us", to.copy_us)("hold", to.hold);
   if (!taker.taken || to.devices < 0 || to.devices > 8) refuse(word);
 }

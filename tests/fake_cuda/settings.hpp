@@ -20,7 +20,7 @@ struct Settings {
   std::uint64_t register_fails = 0, copy_refused = 0, copy_fails = 0, launch_fails = 0;
   bool module_fails = false;
   std::int64_t lost_after = -1;
-  int lost_device = 0, lost_code = 46;
+  int lost_device = 0, lost_code = 46, lost = -1;
   std::uint64_t delay_us = 200, copy_us = 0;
   std::string hold;
 

@@ -37,6 +37,7 @@ struct Operation {
 struct Stream {
   Context* context = nullptr;
   std::uint64_t handle = 0;
+  int priority = 0;      ///< smaller goes first
   bool blocking = true;  ///< waits for the legacy default stream, and it for this one
   bool held = false;
   bool busy = false;
