@@ -39,9 +39,11 @@ struct ConsumerOptions {
   Tail tail = Tail::keep;
   Access access = Access::shared;
   /// Where its batches are: "host", or a GPU that the producer serves the stream on: "cuda:0", by
-  /// this process's numbering. There, no batch is written over before the streams that read it
-  /// (`set_cuda_stream`, `Batch::use`) have passed the point at which its last handle was dropped;
-  /// private and `free` copies are made on the GPU, and are complete when they are handed out.
+  /// this process's numbering, or "cuda", the one that is current on this thread, else LOCAL_RANK's
+  /// (`Consumer::placement` says which). There, no batch is written over before the streams that
+  /// read it (`set_cuda_stream`, `Batch::use`) have passed the point at which its last handle was
+  /// dropped. Copies of one's own are made on the GPU: `free` ones are complete when they are
+  /// handed out, of private ones only what these streams do from then on finds them complete.
   Placement placement = {};
   /// Of a host consumer that copies its batches to a GPU itself: page-lock the ring's memory as
   /// this process sees it, so that copies are asynchronous and run at the bus's speed. A batch is

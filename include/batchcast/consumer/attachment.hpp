@@ -45,8 +45,13 @@ struct BatchRecord {
   std::vector<void*> streams;   ///< that read it, the delivery stream first
   Run run;
   bool leased = false;
-  bool own = false;       ///< all that it shows is a copy, the consumer's own
-  bool in_place = false;  ///< of what can become private it shows the ring's
+  /// The batch, and its copies on their way: with the attachment's mutex.
+  std::uint32_t uses = 0;
+  std::shared_ptr<Attachment> copier;  ///< while copies of ring memory are on their way
+  std::uint64_t copied_lease = 0;      ///< which they read
+  bool copied = false;                 ///< it shows what was copied on a GPU
+  bool own = false;                    ///< all that it shows is a copy, the consumer's own
+  bool in_place = false;               ///< of what can become private it shows the ring's
 
   [[nodiscard]] static Batch handle(BatchRecord& record, const BatchContents& contents) noexcept {
     return Batch(&record, contents);
@@ -88,6 +93,8 @@ class Attachment final : public ReaderHost, public std::enable_shared_from_this<
   /// From any thread: the last handle of a batch is gone. Its samples are released once the streams
   /// that it was named for have passed it, in host memory that is not pinned at once.
   void take_back(BatchRecord& record) noexcept;
+  /// Lets go of it where waits for a GPU hold up nobody.
+  static void end(Attachment* attachment) noexcept;
   /// From any thread: a CUDA stream reads that batch.
   void use(BatchRecord& record, void* cuda_stream);
   [[nodiscard]] bool in_forked_child() const noexcept { return fork_guard_.in_child(); }
@@ -141,6 +148,9 @@ class Attachment final : public ReaderHost, public std::enable_shared_from_this<
   /// Those fields for which `wanted[field]`; all of them where it is empty.
   void copy_fields(BatchRecord& record, const Run& run, const std::vector<bool>& wanted);
   [[nodiscard]] Batch hand_out(BatchRecord& record, const Run& run, const FieldTable& fields);
+  void give_back_when_copied(BatchRecord& record, std::uint64_t lease);
+  static void release_copied(void* record) noexcept;
+  void release_use(BatchRecord& record, bool idle) noexcept;
   [[nodiscard]] bool wait_for_streams(int& timeout_ms);
   void wait_for_copied_batches();
   /// Until streams have passed all dropped batches but so many; false at the time-out.
@@ -203,7 +213,8 @@ class Attachment final : public ReaderHost, public std::enable_shared_from_this<
   std::mutex mutex_;  ///< of everything below, which `take_back` touches from any thread
   std::vector<std::unique_ptr<BatchRecord>> records_;
   std::vector<BatchRecord*> idle_records_;
-  /// Batches that were dropped and that streams have not passed yet. Changed with the mutex.
+  /// Batches that were dropped and that streams have not passed yet, and those whose copies are on
+  /// their way. Changed with the mutex.
   std::atomic<std::size_t> pending_{0};
   std::condition_variable passed_;
   bool abandoned_ = false;

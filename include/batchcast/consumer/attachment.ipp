@@ -80,7 +80,7 @@ BATCHCAST_INLINE std::unique_ptr<Delivery> delivery_for(const ConsumerOptions& o
           "batchcast: `pin` is for consumers in host memory: batches with placement " +
           options.placement.text() + " are on the GPU already. Leave it out.");
     }
-    return make_delivery(options.placement.device());
+    return make_delivery(settled(options.placement).device());
   }
   if (!options.pin) return nullptr;
   std::unique_ptr<Delivery> delivery = make_delivery(options.pin_device);
@@ -89,7 +89,9 @@ BATCHCAST_INLINE std::unique_ptr<Delivery> delivery_for(const ConsumerOptions& o
 }
 
 BATCHCAST_INLINE Attachment::Attachment(const ConsumerOptions& options, std::uint64_t started_ns)
-    : options_(options), started_ns_(started_ns) {}
+    : options_(options), started_ns_(started_ns) {
+  options_.placement = settled(options_.placement);
+}
 
 BATCHCAST_INLINE std::shared_ptr<Attachment> Attachment::attach(const ConsumerOptions& options) {
   check_stream_name(options.stream);
@@ -97,8 +99,9 @@ BATCHCAST_INLINE std::shared_ptr<Attachment> Attachment::attach(const ConsumerOp
     throw InvalidArgument("batchcast: batch_size is 0. A batch has at least one sample.");
   }
   const std::uint64_t started_ns = now_ns();
-  const std::shared_ptr<Attachment> attachment(new Attachment(options, started_ns));
-  attachment->delivery_ = delivery_for(options);  // nobody waits for a stream that is of no use
+  const std::shared_ptr<Attachment> attachment(new Attachment(options, started_ns), end);
+  // First, since nobody waits for a stream that is of no use.
+  attachment->delivery_ = delivery_for(attachment->options_);
   bool noticed = false;
   for (;;) {
     const StreamPlaces places = attachment::places_of(options);
@@ -230,6 +233,12 @@ BATCHCAST_INLINE Attachment::~Attachment() {
   static_cast<void>(delivery_.release());  // its calls of the driver would be the parent's
   // The kernel left a hole here where the desk was, and something else may lie there by now.
   static_cast<void>(desk_.release());
+}
+
+BATCHCAST_INLINE void Attachment::end(Attachment* attachment) noexcept {
+  const auto destroy = [](void* it) noexcept { delete static_cast<Attachment*>(it); };
+  if (!attachment->delivery_ || attachment->in_forked_child()) return destroy(attachment);
+  attachment->delivery_->end_apart(attachment, destroy);
 }
 
 BATCHCAST_INLINE void Attachment::leave() noexcept {

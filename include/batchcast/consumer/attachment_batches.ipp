@@ -107,12 +107,17 @@ BATCHCAST_INLINE bool Attachment::fill(BatchRecord& record, const Run& run) {
   }
   copy_samples(record, run);
   if (options_.pace == Pace::free) {
+    if (on_device()) delivery_->wait_for_copies();  // whether they are good is known only then
     const auto* ids = reinterpret_cast<const std::uint64_t*>(record.data.back());
     return reader_->copied(run, {ids, run.size});
   }
   check();  // what was copied after an eviction is not what was published
-  reader_->give_back(run.lease);
   record.leased = false;
+  if (on_device()) {
+    give_back_when_copied(record, run.lease);
+  } else {
+    reader_->give_back(run.lease);
+  }
   return true;
 }
 
@@ -203,12 +208,15 @@ BATCHCAST_INLINE BatchRecord& Attachment::fresh_record() {
     record->strides.resize(fields_.size());
     record->number = records_.size();
     if (delivery_) record->streams.reserve(attachment_batches::streams_at_first);
+    record->uses = 1;
     records_.push_back(std::move(record));
     idle_records_.reserve(records_.size());  // so that taking one back cannot throw
     return *records_.back();
   }
   BatchRecord& record = *idle_records_.back();
   idle_records_.pop_back();
+  record.uses = 1;
+  record.copied = false;
   return record;
 }
 
@@ -219,15 +227,19 @@ BATCHCAST_INLINE void Attachment::recycle(BatchRecord& record) noexcept {
 }
 
 /// As copies only what crosses the end of a field that is mapped once, where nothing else is
-/// contiguous, and what is in host memory once that was written.
+/// contiguous, what crosses from one registration of pinned memory into the next, and what is in
+/// host memory once that was written.
 BATCHCAST_INLINE void Attachment::show(BatchRecord& record, const Run& run, bool written) {
   std::vector<bool> wanted;
   for (std::size_t i = 0; i < shown_windows_.size(); ++i) {
     const FieldWindow& window = shown_windows_[i];
     record.data[i] = window.at(run.position);
     record.strides[i] = window.stride_bytes;
-    const bool crosses = run.position % window.capacity + run.size > window.capacity;
-    if (!(mapped_once_[i] && crosses) && !(written && !fields_[i].on_device)) continue;
+    const std::uint64_t at = run.position % window.capacity;
+    const bool crosses = at + run.size > window.capacity;
+    const bool cut = options_.pin && !delivery_->in_one_pin(at * window.stride_bytes,
+                                                            run.size * window.stride_bytes);
+    if (!(mapped_once_[i] && crosses) && !(written && !fields_[i].on_device) && !cut) continue;
     if (wanted.empty()) wanted.resize(shown_windows_.size());
     wanted[i] = true;
   }
@@ -264,7 +276,9 @@ BATCHCAST_INLINE void Attachment::copy_fields(BatchRecord& record, const Run& ru
     }
     at += align_copy(window.sample_bytes * run.size);
   }
-  if (on_device != 0) delivery_->wait_for_copies();
+  if (on_device == 0) return;
+  record.copied = true;
+  delivery_->order_copies(cuda_stream_);
 }
 
 BATCHCAST_INLINE Batch Attachment::hand_out(BatchRecord& record, const Run& run,
@@ -315,11 +329,14 @@ BATCHCAST_INLINE void Attachment::check_batch_size(std::uint64_t batch_size) con
     if (fields_[i].on_device == on_device()) there.push_back(fields_[i].spec);
   }
   const std::uint64_t granularity = on_device() ? delivery_->granularity() : page_bytes();
+  const std::uint64_t enough = std::max(
+      memory_for(there, batch_size, granularity),
+      memory_for(there, batch_size, granularity, on_device() ? lost_part_on_device : lost_part));
   throw RingTooSmall("batchcast: a batch of " + std::to_string(batch_size) +
                      " samples does not fit into the ring of stream `" + options_.stream +
                      "`, which spans " + std::to_string(capacity) + ". It would take " +
-                     (on_device() ? "--device-memory " : "--memory ") +
-                     std::to_string(memory_for(there, batch_size, granularity)) + " bytes.");
+                     (on_device() ? "--device-memory " : "--memory ") + std::to_string(enough) +
+                     " bytes.");
 }
 
 BATCHCAST_INLINE void Attachment::set_batch_size(std::uint64_t batch_size) noexcept {

@@ -45,6 +45,9 @@ class GpuDelivery final : public Delivery {
   void pin(const std::byte* data, std::uint64_t bytes) override {
     pins_.emplace_back(device_, cuda::HostPin::Range{data, bytes, true, true});
   }
+  [[nodiscard]] bool in_one_pin(std::uint64_t offset, std::uint64_t bytes) const override {
+    return offset / cuda::pin_whole_bytes == (offset + bytes - 1) / cuda::pin_whole_bytes;
+  }
   [[nodiscard]] std::byte* buffer(std::size_t slot, std::uint64_t bytes) override;
   void copy_out(std::byte* to, const FieldWindow& window, std::uint64_t position,
                 std::uint64_t samples) override;
@@ -52,8 +55,16 @@ class GpuDelivery final : public Delivery {
     copies().copy_to_host(to, from, bytes);
   }
   void wait_for_copies() override { copies().wait(); }
+  void order_copies(void* stream) noexcept override;
+  void when_copied(void* context, void (*done)(void* context) noexcept) noexcept override {
+    void* const stream = copies_->handle();
+    when_passed(std::span(&stream, 1), context, done);
+  }
   void when_passed(std::span<void* const> streams, void* context,
                    void (*done)(void* context) noexcept) noexcept override;
+  void end_apart(void* context, void (*end)(void* context) noexcept) noexcept override {
+    poller_.end_apart(context, end);
+  }
 
  private:
   /// Most attachments never copy.
@@ -72,6 +83,8 @@ class GpuDelivery final : public Delivery {
   std::vector<cuda::DeviceBuffer> buffers_;
   std::once_flag copies_once_;
   std::optional<cuda::Stream> copies_;
+  std::mutex copied_mutex_;
+  std::optional<cuda::Event> copied_;  ///< with its mutex: recorded anew for each order
   TicketPool tickets_;
 };
 
@@ -133,6 +146,18 @@ BATCHCAST_INLINE void GpuDelivery::copy_piece(std::byte* to, const FieldWindow& 
   copies().copy_rows(rows);
 }
 
+BATCHCAST_INLINE void GpuDelivery::order_copies(void* stream) noexcept {
+  if (!copies_) return;
+  try {
+    const std::lock_guard lock(copied_mutex_);
+    if (!copied_) copied_.emplace(device_);
+    copied_->record(copies_->handle());
+    copied_->hold_up(stream);
+  } catch (const std::exception&) {
+    cuda::wait_quietly(*device_, copies_->handle());
+  }
+}
+
 BATCHCAST_INLINE void GpuDelivery::when_passed(std::span<void* const> streams, void* context,
                                                void (*done)(void* context) noexcept) noexcept {
   if (poller_.stopped()) return;
@@ -144,6 +169,10 @@ BATCHCAST_INLINE void GpuDelivery::when_passed(std::span<void* const> streams, v
   } else {
     poller_.submit(ticket);
   }
+}
+
+BATCHCAST_INLINE Placement settled(Placement placement) {
+  return placement.is_own_cuda() ? Placement::on_cuda(cuda::own_device()) : placement;
 }
 
 BATCHCAST_INLINE std::unique_ptr<Delivery> make_delivery(unsigned device) {

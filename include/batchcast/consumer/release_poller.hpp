@@ -82,13 +82,24 @@ class ReleasePoller {
 
   /// Takes the ticket until it has passed.
   void submit(Ticket& ticket) noexcept;
+  /// Calls `end`, which may wait for all that a GPU has to do: on a thread of its own where this is
+  /// the polling thread, for which tickets of others wait; else on this one. From any thread. What
+  /// comes as the process exits may never be called.
+  void end_apart(void* context, void (*end)(void* context) noexcept) noexcept;
   /// The process exits: the driver may be gone.
   [[nodiscard]] bool stopped() const noexcept { return stopped_.load(std::memory_order_relaxed); }
 
  private:
   ReleasePoller();
   ~ReleasePoller() = delete;  // others may ask for it while the process exits
+  struct Ending {
+    void* context;
+    void (*end)(void* context) noexcept;
+  };
+
   void run() noexcept;
+  void run_endings() noexcept;
+  void stop_endings() noexcept;
   [[nodiscard]] bool take_submitted() noexcept;
   [[nodiscard]] bool look() noexcept;
   void stop() noexcept;
@@ -102,6 +113,13 @@ class ReleasePoller {
   std::atomic<bool> stopped_{false};
   Ticket* first_pending_ = nullptr;  ///< the thread's own, as is what follows
   Ticket** last_pending_ = &first_pending_;
+  std::atomic<std::thread::id> polling_{};
+
+  std::mutex endings_mutex_;
+  std::condition_variable endings_changed_;
+  std::vector<Ending> endings_;  ///< the first of them is being called
+  bool endings_stop_ = false;
+  std::thread endings_thread_;  ///< started by the polling thread once there is something to end
   std::thread thread_;
 };
 

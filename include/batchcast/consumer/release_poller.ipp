@@ -14,6 +14,7 @@
 #include <time.h>
 
 #include <algorithm>
+#include <chrono>
 #include <utility>
 
 namespace batchcast::inline v0_1::detail {
@@ -134,6 +135,49 @@ BATCHCAST_INLINE void ReleasePoller::stop() noexcept {
   }
   submitted_.notify_one();
   thread_.join();
+  stop_endings();
+}
+
+BATCHCAST_INLINE void ReleasePoller::end_apart(void* context,
+                                               void (*end)(void* context) noexcept) noexcept {
+  if (std::this_thread::get_id() != polling_.load(std::memory_order_relaxed)) return end(context);
+  try {
+    if (!endings_thread_.joinable()) {
+      endings_thread_ = start_thread("bc-end", [this] { run_endings(); });
+    }
+    const std::lock_guard lock(endings_mutex_);
+    endings_.push_back({context, end});
+  } catch (const std::exception&) {
+    return end(context);  // no thread, or no memory: later is better than never
+  }
+  endings_changed_.notify_all();
+}
+
+BATCHCAST_INLINE void ReleasePoller::run_endings() noexcept {
+  std::unique_lock lock(endings_mutex_);
+  for (;;) {
+    endings_changed_.wait(lock, [this] { return !endings_.empty() || endings_stop_; });
+    if (endings_stop_) return;
+    const Ending ending = endings_.front();
+    lock.unlock();
+    ending.end(ending.context);
+    lock.lock();
+    endings_.erase(endings_.begin());
+    endings_changed_.notify_all();
+  }
+}
+
+/// Once the polling thread has ended. Who waits for the driver is left to it.
+BATCHCAST_INLINE void ReleasePoller::stop_endings() noexcept {
+  if (!endings_thread_.joinable()) return;
+  std::unique_lock lock(endings_mutex_);
+  const bool done =
+      endings_changed_.wait_for(lock, std::chrono::nanoseconds(release_poller::at_exit_ns),
+                                [this] { return endings_.empty(); });
+  endings_stop_ = true;
+  lock.unlock();
+  endings_changed_.notify_all();
+  done ? endings_thread_.join() : endings_thread_.detach();
 }
 
 BATCHCAST_INLINE void ReleasePoller::submit(Ticket& ticket) noexcept {
@@ -149,6 +193,7 @@ BATCHCAST_INLINE void ReleasePoller::submit(Ticket& ticket) noexcept {
 }
 
 BATCHCAST_INLINE void ReleasePoller::run() noexcept {
+  polling_.store(std::this_thread::get_id(), std::memory_order_relaxed);
   ::prctl(PR_SET_TIMERSLACK, 1'000UL);  // else each short sleep lasts 50 µs longer
   std::uint64_t changed_ns = 0;
   for (;;) {

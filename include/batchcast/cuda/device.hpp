@@ -38,8 +38,16 @@ struct DeviceInfo {
 /// "cuda:0 (NVIDIA H200)".
 [[nodiscard]] std::string name_of(const DeviceInfo& device);
 
-/// All that this process can see. Empty without a driver.
+/// All that this process can see. Empty without a driver. Throws GpuError if one of them is lost.
 [[nodiscard]] std::vector<DeviceInfo> list_devices();
+/// How many that are, lost ones too; 0 without a driver.
+[[nodiscard]] unsigned count_devices();
+/// The one of that number. Throws GpuError where it is lost.
+[[nodiscard]] DeviceInfo look_at_device(unsigned number);
+/// Number of the GPU that is this process's: the one that is current on this thread; without, the
+/// one of the number in LOCAL_RANK, as torchrun sets it, or the first. Throws GpuUnavailable where
+/// this process does not see that many.
+[[nodiscard]] unsigned own_device();
 /// Why there is no driver, as a sentence; empty where there is one.
 [[nodiscard]] std::string why_no_driver();
 /// 13000 for CUDA 13.0; 0 without one.

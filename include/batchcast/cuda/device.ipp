@@ -12,6 +12,7 @@
 #include <array>
 #include <cstdio>
 #include <cstdlib>
+#include <optional>
 
 namespace batchcast::inline v0_1::cuda {
 namespace device_detail {
@@ -107,6 +108,18 @@ inline std::vector<DeviceInfo> look_at_usable(const Driver& driver) {
   return all;
 }
 
+/// Of the context that is current on this thread; nothing without one.
+inline std::optional<unsigned> current_device(const Driver& driver, unsigned count) {
+  CUcontext context = nullptr;
+  CUdevice current = 0;
+  if (driver.ctx_get_current(&context) != CUDA_SUCCESS || context == nullptr) return std::nullopt;
+  if (driver.ctx_get_device(&current) != CUDA_SUCCESS) return std::nullopt;
+  for (unsigned number = 0; number < count; ++number) {
+    if (handle_of(driver, number) == current) return number;
+  }
+  return std::nullopt;
+}
+
 // What a process can see is its own matter: the text has to say how it came to that.
 inline std::string what_is_visible(const std::vector<DeviceInfo>& all) {
   std::string text = all.empty() ? "no GPU" : "";
@@ -126,14 +139,35 @@ BATCHCAST_INLINE std::string name_of(const DeviceInfo& device) {
 
 BATCHCAST_INLINE std::vector<DeviceInfo> list_devices() {
   std::vector<DeviceInfo> all;
-  const Driver* driver = find_driver();
-  if (driver == nullptr) return all;
-  const unsigned count = device_detail::count_of(*driver);
-  for (unsigned number = 0; number < count; ++number) {
-    all.push_back(
-        device_detail::look_at(*driver, number, device_detail::handle_of(*driver, number)));
-  }
+  const unsigned count = count_devices();
+  for (unsigned number = 0; number < count; ++number) all.push_back(look_at_device(number));
   return all;
+}
+
+BATCHCAST_INLINE unsigned count_devices() {
+  const Driver* driver = find_driver();
+  return driver == nullptr ? 0 : device_detail::count_of(*driver);
+}
+
+BATCHCAST_INLINE DeviceInfo look_at_device(unsigned number) {
+  const Driver& driver = need_driver();
+  return device_detail::look_at(driver, number, device_detail::handle_of(driver, number));
+}
+
+BATCHCAST_INLINE unsigned own_device() {
+  const Driver& driver = need_driver();
+  const unsigned count = device_detail::count_of(driver);
+  if (const auto current = device_detail::current_device(driver, count)) return *current;
+  const char* const rank = std::getenv("LOCAL_RANK");
+  // A launcher may show each process the GPU of its rank, and no other.
+  if (rank == nullptr || *rank == '\0' || count == 1) return 0;
+  char* end = nullptr;
+  const unsigned long number = std::strtoul(rank, &end, 10);
+  if (*end == '\0' && number < count) return static_cast<unsigned>(number);
+  throw GpuUnavailable("batchcast: `cuda` is the GPU of this process, and LOCAL_RANK=" +
+                       std::string(rank) + " names none of those that it sees: " +
+                       device_detail::what_is_visible(device_detail::look_at_usable(driver)) +
+                       ". Start as many processes as there are GPUs, or name one (`cuda:0`)");
 }
 
 BATCHCAST_INLINE std::shared_ptr<Device> Device::open(unsigned number) {

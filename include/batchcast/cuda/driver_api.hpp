@@ -150,6 +150,8 @@ struct CUDA_MEMCPY2D {
   FUNCTION(ctx_push_current, cuCtxPushCurrent_v2, CUcontext context)                               \
   FUNCTION(ctx_pop_current, cuCtxPopCurrent_v2, CUcontext* context)                                \
   FUNCTION(ctx_get_current, cuCtxGetCurrent, CUcontext* context)                                   \
+  FUNCTION(ctx_get_device, cuCtxGetDevice, CUdevice* device)                                       \
+  FUNCTION(ctx_get_stream_priority_range, cuCtxGetStreamPriorityRange, int* least, int* greatest)  \
   /* Memory of the device. */                                                                      \
   FUNCTION(mem_get_info, cuMemGetInfo_v2, std::size_t* free, std::size_t* total)                   \
   FUNCTION(mem_alloc, cuMemAlloc_v2, CUdeviceptr* address, std::size_t bytes)                      \
@@ -190,7 +192,8 @@ struct CUDA_MEMCPY2D {
   FUNCTION(memcpy_2d_async, cuMemcpy2DAsync_v2, const CUDA_MEMCPY2D* copy, CUstream stream)        \
   FUNCTION(memcpy_dtoh, cuMemcpyDtoH_v2, void* to, CUdeviceptr from, std::size_t bytes)            \
   /* Streams and events. */                                                                        \
-  FUNCTION(stream_create, cuStreamCreate, CUstream* stream, unsigned flags)                        \
+  FUNCTION(stream_create, cuStreamCreateWithPriority, CUstream* stream, unsigned flags,            \
+           int priority)                                                                           \
   FUNCTION(stream_destroy, cuStreamDestroy_v2, CUstream stream)                                    \
   FUNCTION(stream_synchronize, cuStreamSynchronize, CUstream stream)                               \
   FUNCTION(stream_wait_event, cuStreamWaitEvent, CUstream stream, CUevent event, unsigned flags)   \

@@ -28,6 +28,9 @@ class Event {
   [[nodiscard]] bool passed() const;
   /// Blocks the thread, not the processor.
   void wait() const;
+  /// What is enqueued on `stream` (CUstream, of whichever context) from here on begins after the
+  /// event, as it was recorded last.
+  void hold_up(void* stream) const;
 
  private:
   friend class Stream;
@@ -35,11 +38,15 @@ class Event {
   void* handle_;
 };
 
+/// Before whose work that of a stream is scheduled, among the streams of one process; under MPS
+/// among those of all its clients.
+enum class Priority { normal, high };
+
 /// A stream of this library's own, which does not wait for the legacy default stream. Move-only.
 /// Copies are asynchronous: their host memory must be pinned, or it is copied synchronously.
 class Stream {
  public:
-  explicit Stream(std::shared_ptr<Device> device);
+  explicit Stream(std::shared_ptr<Device> device, Priority priority = Priority::normal);
   /// Waits for what is enqueued.
   ~Stream();
   Stream(Stream&& other) noexcept

@@ -70,12 +70,27 @@ BATCHCAST_INLINE void Event::wait() const {
         "cuEventSynchronize");
 }
 
-BATCHCAST_INLINE Stream::Stream(std::shared_ptr<Device> device)
+BATCHCAST_INLINE void Event::hold_up(void* stream) const {
+  const Device::Current current(*device_);
+  check(
+      *device_,
+      device_->driver().stream_wait_event(stream_detail::stream_of(stream),
+                                          stream_detail::event_of(handle_), CU_EVENT_WAIT_DEFAULT),
+      "cuStreamWaitEvent");
+}
+
+BATCHCAST_INLINE Stream::Stream(std::shared_ptr<Device> device, Priority priority)
     : device_(std::move(device)), handle_(nullptr) {
   const Device::Current current(*device_);
+  int least = 0;
+  int greatest = 0;  // the smaller number
+  if (priority == Priority::high) {
+    check(*device_, device_->driver().ctx_get_stream_priority_range(&least, &greatest),
+          "cuCtxGetStreamPriorityRange");
+  }
   CUstream stream = nullptr;
-  check(*device_, device_->driver().stream_create(&stream, CU_STREAM_NON_BLOCKING),
-        "cuStreamCreate");
+  check(*device_, device_->driver().stream_create(&stream, CU_STREAM_NON_BLOCKING, greatest),
+        "cuStreamCreateWithPriority");
   handle_ = stream;
 }
 
@@ -133,14 +148,7 @@ BATCHCAST_INLINE void Stream::copy_rows(const Rows& rows) {
         "cuMemcpy2DAsync");
 }
 
-BATCHCAST_INLINE void Stream::wait_for(const Event& event) {
-  const Device::Current current(*device_);
-  check(*device_,
-        device_->driver().stream_wait_event(stream_detail::stream_of(handle_),
-                                            stream_detail::event_of(event.handle_),
-                                            CU_EVENT_WAIT_DEFAULT),
-        "cuStreamWaitEvent");
-}
+BATCHCAST_INLINE void Stream::wait_for(const Event& event) { event.hold_up(handle_); }
 
 BATCHCAST_INLINE void Stream::wait() const {
   const Device::Current current(*device_);
