@@ -96,7 +96,18 @@ if [ -n "$fake" ]; then
   gpu devices=2
   finds ok cuda:0 'GPU-fa4ec0da-0000-4000-8000-000000000001'
   finds ok 'visible GPUs' CUDA_VISIBLE_DEVICES=1
+  export CUDA_VISIBLE_DEVICES=
+  gpu devices=2
+  finds note 'visible GPUs' 'CUDA_VISIBLE_DEVICES is set, and empty'
+  finds note 'visible GPUs' 'hides every GPU'
   unset CUDA_VISIBLE_DEVICES
+  gpu 'devices=3 lost=1'
+  finds ok cuda:0 'Fake GPU 0'
+  finds problem cuda:1 'cannot be asked'
+  finds problem cuda:1 'CUDA_ERROR_'
+  finds ok 'cuda:2 ring' 'shared as file descriptors'
+  expect 0 'Rings on GPUs: cuda:0, cuda:2.' doctor --try
+  gpu 'devices=3 lost=1' --json
   gpu devices=0
   finds note 'NVIDIA driver' 'CUDA_ERROR_NO_DEVICE'
   gpu init=803
@@ -125,6 +136,7 @@ if [ -n "$fake" ]; then
   export CUDA_MPS_PIPE_DIRECTORY="$work/mps"
   gpu ''
   finds note MPS 'its control pipe'
+  finds note MPS 'ends the producer and every trainer'
 fi
 
 finish
