@@ -68,7 +68,8 @@ std::string ask(Process& process, const std::string& what) {
   return process.line(30'000).value_or("no answer: " + process.wait(1'000).text());
 }
 
-TEST_CASE("questions: read-only imports", "[question]") {
+// Whose fault under MPS ends every client of that GPU.
+TEST_CASE("questions: read-only imports", "[question][faults]") {
   if (!first_gpu().exports_descriptors) return answer("read-only imports", "nothing is exported");
   Shared shared("descriptor");
   Words mapped;
