@@ -7,9 +7,11 @@
 #include <batchcast/core/assert.hpp>
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <exception>
 #include <optional>
+#include <thread>
 #include <utility>
 
 namespace batchcast::inline v0_1::detail {
@@ -20,6 +22,8 @@ namespace {
 constexpr std::uint64_t piece_bytes = std::uint64_t{16} << 20;
 // Of either ring, a piece takes at most such a part.
 constexpr std::uint64_t ring_parts = 4;
+// Somebody's capture that is in the way is over soon.
+constexpr auto capture_look = std::chrono::milliseconds(1);
 
 void copy_on_host(const FieldWindow& from, const FieldWindow& to, std::uint64_t position,
                   std::uint64_t samples) noexcept {
@@ -157,10 +161,10 @@ bool MirrorCopier::oldest_arrived() const { return slots_[first_ % pieces_max].d
 
 void MirrorCopier::give_up() const noexcept {
   for (const cuda::Stream* stream : {&copies_, &stage_}) {
-    try {
-      stream->wait();
-    } catch (const std::exception&) {
-      // Nothing of it will run any more.
+    // After any other error nothing of it will run any more.
+    while (cuda::wait_for_stream(*stream->device(), stream->handle()).answer ==
+           cuda::Answer::captured) {
+      std::this_thread::sleep_for(capture_look);
     }
   }
 }

@@ -22,7 +22,7 @@ class HostPin {
   struct Range {
     const std::byte* data = nullptr;  ///< page-aligned
     std::uint64_t bytes = 0;
-    bool read_only = false;  ///< the mapping is: needs DeviceInfo::registers_read_only
+    bool read_only = false;  ///< the mapping is: needs pins_read_only(DeviceInfo)
     bool whole = false;      ///< in one piece: for whoever cannot split copies
   };
   /// Throws GpuError, with the limit that was in the way if it was one (RLIMIT_MEMLOCK).
