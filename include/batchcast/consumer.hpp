@@ -45,10 +45,12 @@ struct ConsumerOptions {
   /// dropped. Copies of one's own are made on the GPU: `free` ones are complete when they are
   /// handed out, of private ones only what these streams do from then on finds them complete.
   Placement placement = {};
-  /// Of a host consumer that copies its batches to a GPU itself: page-lock the ring's memory as
-  /// this process sees it, so that copies are asynchronous and run at the bus's speed. A batch is
-  /// then kept for its streams as one on a GPU is. Throws GpuUnavailable where the driver cannot
-  /// lock memory that is mapped for reading only (`batchcast doctor` says so), GpuError.
+  /// Of a host consumer that copies its batches to a GPU itself: they lie in page-locked memory, so
+  /// that copies are asynchronous and run at the bus's speed, and are kept for its streams as those
+  /// on a GPU are. Where the driver can lock memory that is mapped for reading only (`batchcast
+  /// doctor` says so), that is the ring itself; elsewhere, and where batches are copies anyway,
+  /// each is a writable copy in page-locked memory of this process's own. Throws GpuUnavailable,
+  /// GpuError.
   bool pin = false;
   /// For `pin`: the GPU that batches are copied to. Copies to others work as well, but the default
   /// streams are this one's, and drops wait for streams of others.

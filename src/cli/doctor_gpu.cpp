@@ -96,15 +96,17 @@ Finding sharing(const std::string& device, const DeviceInfo& info) {
 Finding pinning(const std::string& device, const DeviceInfo& info) {
   Finding finding;
   finding.subject = device + " pinning";
-  finding.value = info.registers_read_only ? "read-only mappings too" : "writable mappings only";
+  const bool in_place = cuda::pins_read_only(info);
+  finding.value = in_place ? "read-only mappings too" : "writable mappings only";
   finding.meaning =
       "Trainers can page-lock the host ring that they read (pin), so that their own copies to the "
       "GPU run at full speed beside the training.";
-  if (!info.registers_read_only) {
+  if (!in_place) {
     finding.mark = Mark::note;
     finding.meaning =
-        "Trainers cannot page-lock the host ring, which they may only read: their own copies to "
-        "the GPU are slower and hold them up; rings on the GPU are not concerned.";
+        "Trainers cannot page-lock the host ring, which they may only read: with pin their batches "
+        "are copies in page-locked memory of their own, at the cost of one copy on the host; rings "
+        "on the GPU are not concerned.";
   }
   return finding;
 }
@@ -115,7 +117,7 @@ Finding of_trial(const std::string& device, const cuda::Trial& trial, const Devi
   std::string wrong = trial.open;
   if (wrong.empty()) wrong = trial.share;
   if (wrong.empty()) wrong = trial.pin;
-  if (wrong.empty() && info.registers_read_only) wrong = trial.pin_read;
+  if (wrong.empty() && cuda::pins_read_only(info)) wrong = trial.pin_read;
   if (!wrong.empty()) {
     finding.mark = Mark::problem;
     finding.value = "failed";
@@ -143,6 +145,7 @@ nlohmann::json json_of(const DeviceInfo& info) {
           {"exports_descriptors", info.exports_descriptors},
           {"legacy_ipc", info.legacy_ipc},
           {"registers_read_only", info.registers_read_only},
+          {"host_page_tables", info.host_page_tables},
           {"mig", info.mig},
           {"granularity", info.granularity},
           {"shares", sharing_of(info)}};

@@ -65,6 +65,7 @@ FinishKernel::~FinishKernel() {
   // In a forked child the driver is dead; at the process's exit, or with a lost device, the calls
   // fail, and the module is gone with its context.
   if (!driver_.of_this_process()) return;
+  const OutsideCaptures outside(driver_);
   if (driver_.ctx_push_current(static_cast<CUcontext>(context_)) != CUDA_SUCCESS) return;
   driver_.module_unload(static_cast<CUmodule>(module_));
   CUcontext popped = nullptr;

@@ -7,9 +7,11 @@
 #include <batchcast/core/assert.hpp>
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <exception>
 #include <optional>
+#include <thread>
 #include <utility>
 
 namespace batchcast::inline v0_1::detail {
@@ -25,6 +27,8 @@ constexpr std::uint64_t ring_parts = 4;
 // gibibyte, and half of either ring.
 constexpr std::uint64_t pieces_at_a_time = 4;
 constexpr std::uint64_t pieces_for_a_stage = 16;
+// Somebody's capture that is in the way is over soon.
+constexpr auto capture_look = std::chrono::milliseconds(1);
 
 void copy_on_host(const FieldWindow& from, const FieldWindow& to, std::uint64_t position,
                   std::uint64_t samples) noexcept {
@@ -167,10 +171,10 @@ bool MirrorCopier::oldest_arrived() const { return slot_of(first_).done.passed()
 
 void MirrorCopier::give_up() const noexcept {
   for (const cuda::Stream* stream : {&copies_, &stage_}) {
-    try {
-      stream->wait();
-    } catch (const std::exception&) {
-      // Nothing of it will run any more.
+    // After any other error nothing of it will run any more.
+    while (cuda::wait_for_stream(*stream->device(), stream->handle()).answer ==
+           cuda::Answer::captured) {
+      std::this_thread::sleep_for(capture_look);
     }
   }
 }

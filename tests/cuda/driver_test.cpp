@@ -32,7 +32,7 @@ TEST_CASE("devices of this process", "[cuda][fake]") {
   CHECK(all[0].memory_bytes == std::uint64_t{16} << 30);
   CHECK(all[0].granularity == std::uint64_t{2} << 20);
   CHECK((all[0].virtual_memory && all[0].exports_descriptors && all[0].legacy_ipc));
-  CHECK((all[0].registers_read_only && !all[0].mig));
+  CHECK((!all[0].registers_read_only && !all[0].host_page_tables && !all[0].mig));
 
   const auto second = Device::open_uuid(all[1].uuid);
   CHECK(second->info().number == 1);
@@ -84,18 +84,19 @@ TEST_CASE("a process's own device is the current one, then LOCAL_RANK's, then th
 
 TEST_CASE("what a device cannot do is known beforehand", "[cuda][fake]") {
   {
-    const FakeSettings fake("vmm=0 read_only_register=0");
+    const FakeSettings fake("vmm=0 read_only_register=1");
     const DeviceInfo info = list_devices().at(0);
-    CHECK((!info.virtual_memory && !info.exports_descriptors && !info.registers_read_only));
+    CHECK((!info.virtual_memory && !info.exports_descriptors && info.registers_read_only));
     CHECK(info.granularity == 0);
   }
-  const FakeSettings fake("mig=1 export=0");
+  const FakeSettings fake("mig=1 export=0 host_page_tables=1");
   const DeviceInfo info = list_devices().at(0);
+  CHECK((pins_read_only(info) && !info.registers_read_only));
   CHECK((info.mig && info.virtual_memory && !info.exports_descriptors && !info.legacy_ipc));
   CHECK_THAT(info.uuid, Catch::Matchers::StartsWith("MIG-"));
 }
 
-TEST_CASE("the caller's current context stays what it was", "[cuda][fake]") {
+TEST_CASE("the caller's current context stays what it was", "[cuda]") {
   const FakeSettings fake("devices=2");
   const Driver& driver = need_driver();
   const auto first = Device::open(0);

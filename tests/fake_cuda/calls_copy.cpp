@@ -131,6 +131,11 @@ CUresult copy(CUstream handle, Copy copy, Returns returns) {
     if (!usable(world, copy.shape, true, copy.to) || !usable(world, copy.shape, false, copy.from)) {
       return CUDA_ERROR_INVALID_VALUE;
     }
+    if (const CUresult barred = barred_use(world, *stream); barred != CUDA_SUCCESS) return barred;
+    if (returns == Returns::when_done || copy.to.pageable || copy.from.pageable) {
+      const CUresult barred = barred_by_captures(world);
+      if (barred != CUDA_SUCCESS) return barred;
+    }
     if (const CUresult lost = world.count_operation(*stream->context); lost != CUDA_SUCCESS) {
       return lost;
     }
@@ -216,6 +221,7 @@ CUresult set(CUdeviceptr to, unsigned char value, std::size_t bytes, CUstream ha
     if (const CUresult lost = world.count_operation(*stream->context); lost != CUDA_SUCCESS) {
       return lost;
     }
+    if (const CUresult barred = barred_use(world, *stream); barred != CUDA_SUCCESS) return barred;
     ++world.since.copies;
     enqueue(world, stream, {[=](World& in, Lock& held) {
               Use writes(in, side, bytes, Access::read_write);

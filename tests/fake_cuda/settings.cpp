@@ -54,6 +54,7 @@ void take(const std::string& word, Settings& to) {
   taker("memory", to.memory)("granularity", to.granularity);
   taker("vmm", to.vmm)("export", to.exports)("legacy_ipc", to.legacy_ipc)("mig", to.mig);
   taker("read_only_map", to.read_only_map)("read_only_register", to.read_only_register);
+  taker("host_page_tables", to.host_page_tables)("host_alloc_fails", to.host_alloc_fails);
   taker("alloc_fails", to.alloc_fails)("alloc_limit", to.alloc_limit);
   taker("reserve_fails", to.reserve_fails)("map_fails", to.map_fails);
   taker("register_fails", to.register_fails)("copy_refused", to.copy_refused);

@@ -36,7 +36,7 @@ class Pages {
 TEST_CASE(
     "Fake CUDA: a copy from page-locked memory reads it when the stream gets there, one from "
     "other memory at once") {
-  const InUse fake;
+  const InUse fake("read_only_register=1");
   const Pages pages(16384);
   const CUdeviceptr memory = allocate(16384);
   const CUstream stream = new_stream();

@@ -89,8 +89,7 @@ TEST_CASE("a private copy on the GPU is awaited by the batch's streams, not by t
 
 TEST_CASE("a consumer's end waits for the GPU where nobody else waits for it", "[gpu]") {
   const FakeSettings fake(settings);
-  const Where where = GENERATE(Where::pinned, Where::device);
-  Scene scene(where);
+  Scene scene(Where::device);
   HeldStream reads, unrelated, later;
   std::optional<Consumer> ends(std::in_place, scene.consumer(16));
   Consumer goes_on(scene.consumer(16));

@@ -29,10 +29,12 @@ using testing::FilledStream;
 using testing::HeldStream;
 
 constexpr const char* small_pages = "granularity=4K";
+constexpr const char* pins_the_ring = "granularity=4K read_only_register=1";
 
 TEST_CASE("Batches of a pinned ring are on the host, and go back by themselves") {
   if (!FakeTorchCuda::possible()) return;
-  const FakeSettings driver(small_pages);
+  // The ring itself, or copies.
+  const FakeSettings driver(GENERATE(small_pages, pins_the_ring));
   const FakeTorchCuda cuda;
   fake_gpus().handles = {{0, nullptr}};
   FilledStream stream(testing::image_schema(), 64);
@@ -153,7 +155,7 @@ TEST_CASE("A batch's place is kept until torch's stream that uses it has passed"
   if (!FakeTorchCuda::possible()) return;
   for (const Use& use : uses()) {
     INFO(use.name);
-    const FakeSettings driver(small_pages);
+    const FakeSettings driver(pins_the_ring);
     const FakeTorchCuda cuda;
     HeldStream side;
     fake_gpus().handles = {{0, nullptr}, {1, side.handle()}};

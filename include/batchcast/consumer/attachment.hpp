@@ -40,8 +40,8 @@ struct BatchRecord {
   std::shared_ptr<Attachment> owner;  ///< while it is out
   std::vector<std::byte*> data;       ///< of each field
   std::vector<std::uint64_t> strides;
-  std::vector<std::byte> copy;  ///< where the consumer copies, in host memory
-  std::size_t number = 0;       ///< of the attachment's: names its memory on the GPU
+  std::vector<std::byte> copy;  ///< where the consumer copies, in host memory of the usual kind
+  std::size_t number = 0;       ///< of the attachment's: names its memory that the driver gave
   std::vector<void*> streams;   ///< that read it, the delivery stream first
   Run run;
   bool leased = false;
@@ -129,7 +129,7 @@ class Attachment final : public ReaderHost, public std::enable_shared_from_this<
   void note_start();
   [[nodiscard]] bool on_device() const noexcept { return !options_.placement.is_host(); }
   [[nodiscard]] bool copies() const noexcept {
-    return options_.access == Access::private_copy || options_.pace == Pace::free;
+    return options_.access == Access::private_copy || options_.pace == Pace::free || stages_;
   }
   void populate_from(const std::vector<DoubleMapping>& mappings, std::uint64_t position);
   /// Whether this process has written into a batch of the ring's. To be asked once a run is known
@@ -147,6 +147,8 @@ class Attachment final : public ReaderHost, public std::enable_shared_from_this<
   void copy_samples(BatchRecord& record, const Run& run);
   /// Those fields for which `wanted[field]`; all of them where it is empty.
   void copy_fields(BatchRecord& record, const Run& run, const std::vector<bool>& wanted);
+  /// For so many bytes of a record's copies in host memory.
+  [[nodiscard]] std::byte* host_room(BatchRecord& record, std::uint64_t bytes);
   [[nodiscard]] Batch hand_out(BatchRecord& record, const Run& run, const FieldTable& fields);
   void give_back_when_copied(BatchRecord& record, std::uint64_t lease);
   static void release_copied(void* record) noexcept;
@@ -194,6 +196,7 @@ class Attachment final : public ReaderHost, public std::enable_shared_from_this<
   std::atomic<std::uint32_t> written_{0};   ///< this process has written into a batch of the ring's
   std::atomic<std::uint64_t> in_place_{0};  ///< batches that show the ring's memory
   std::atomic<bool> given_back_{false};
+  bool stages_ = false;                 ///< copies in host memory are made to page-locked memory
   bool keeps_writes_ = false;           ///< such a write stays private
   std::uint64_t tried_page_bytes_ = 0;  ///< pages of that size can be replaced
   bool first_write_noted_ = false;

@@ -7,7 +7,6 @@
 #include <batchcast/core/clock.hpp>
 #include <batchcast/core/error.hpp>
 #include <batchcast/core/inline.hpp>
-#include <batchcast/core/printable.hpp>
 #include <batchcast/join/directory.hpp>
 #include <batchcast/ring/capacity.hpp>
 
@@ -80,12 +79,9 @@ BATCHCAST_INLINE std::unique_ptr<Delivery> delivery_for(const ConsumerOptions& o
           "batchcast: `pin` is for consumers in host memory: batches with placement " +
           options.placement.text() + " are on the GPU already. Leave it out.");
     }
-    return make_delivery(settled(options.placement).device());
+    return make_delivery(settled(options.placement).device(), options.log);
   }
-  if (!options.pin) return nullptr;
-  std::unique_ptr<Delivery> delivery = make_delivery(options.pin_device);
-  delivery->check_that_it_pins();
-  return delivery;
+  return options.pin ? make_delivery(options.pin_device, options.log) : nullptr;
 }
 
 BATCHCAST_INLINE Attachment::Attachment(const ConsumerOptions& options, std::uint64_t started_ns)
@@ -102,6 +98,8 @@ BATCHCAST_INLINE std::shared_ptr<Attachment> Attachment::attach(const ConsumerOp
   const std::shared_ptr<Attachment> attachment(new Attachment(options, started_ns), end);
   // First, since nobody waits for a stream that is of no use.
   attachment->delivery_ = delivery_for(attachment->options_);
+  attachment->stages_ = options.pin && (attachment->copies() || options.observes ||
+                                        !attachment->delivery_->pins_in_place());
   bool noticed = false;
   for (;;) {
     const StreamPlaces places = attachment::places_of(options);
@@ -252,11 +250,7 @@ BATCHCAST_INLINE void Attachment::leave() noexcept {
 }
 
 BATCHCAST_INLINE void Attachment::log(LogLevel level, const std::string& text) const {
-  if (options_.log) {
-    options_.log(level, text);
-  } else if (level >= LogLevel::warning) {
-    std::fprintf(stderr, "batchcast: %s\n", printable_lines(text).c_str());
-  }
+  log_to(options_.log, level, text);
 }
 
 }  // namespace batchcast::inline v0_1::detail

@@ -17,7 +17,7 @@
 namespace batchcast::inline v0_1::detail {
 namespace attachment_batches {
 
-// Of batches that are copied on a GPU, so many may wait for their streams: each has memory there.
+// Of batches that are copied for streams, so many may wait for these: each has memory of its own.
 inline constexpr std::size_t pending_copies_max = 4;
 inline constexpr std::size_t streams_at_first = 8;
 
@@ -169,7 +169,7 @@ BATCHCAST_INLINE void Attachment::wait_for_copied_batches() {
 
 BATCHCAST_INLINE void Attachment::populate_from(const std::vector<DoubleMapping>& mappings,
                                                 std::uint64_t position) {
-  if (options_.pin) return;  // every page is there
+  if (options_.pin && !stages_) return;  // every page is there
   std::vector<std::uint64_t> start_bytes;
   for (const std::size_t field : mapped_fields_) {
     const FieldWindow& window = windows_[field];
@@ -253,15 +253,13 @@ BATCHCAST_INLINE void Attachment::copy_samples(BatchRecord& record, const Run& r
 BATCHCAST_INLINE void Attachment::copy_fields(BatchRecord& record, const Run& run,
                                               const std::vector<bool>& wanted) {
   const auto takes = [&](std::size_t i) { return wanted.empty() || wanted[i]; };
-  std::uint64_t on_host = copy_alignment;
+  std::uint64_t on_host = 0;
   std::uint64_t on_device = 0;
   for (std::size_t i = 0; i < windows_.size(); ++i) {
     if (!takes(i)) continue;
     (fields_[i].on_device ? on_device : on_host) += align_copy(windows_[i].sample_bytes * run.size);
   }
-  if (record.copy.size() < on_host) record.copy.resize(on_host);
-  auto* host_at = reinterpret_cast<std::byte*>(
-      align_copy(reinterpret_cast<std::uintptr_t>(record.copy.data())));
+  std::byte* host_at = host_room(record, on_host);
   std::byte* device_at = on_device == 0 ? nullptr : delivery_->buffer(record.number, on_device);
   for (std::size_t i = 0; i < windows_.size(); ++i) {
     if (!takes(i)) continue;
@@ -279,6 +277,14 @@ BATCHCAST_INLINE void Attachment::copy_fields(BatchRecord& record, const Run& ru
   if (on_device == 0) return;
   record.copied = true;
   delivery_->order_copies(cuda_stream_);
+}
+
+BATCHCAST_INLINE std::byte* Attachment::host_room(BatchRecord& record, std::uint64_t bytes) {
+  if (stages_ && bytes != 0) return delivery_->host_buffer(record.number, bytes);
+  const std::uint64_t room = bytes + copy_alignment;
+  if (record.copy.size() < room) record.copy.resize(room);
+  return reinterpret_cast<std::byte*>(
+      align_copy(reinterpret_cast<std::uintptr_t>(record.copy.data())));
 }
 
 BATCHCAST_INLINE Batch Attachment::hand_out(BatchRecord& record, const Run& run,

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <batchcast/core/file_descriptor.hpp>
+#include <batchcast/core/log.hpp>
 #include <batchcast/core/placement.hpp>
 #include <batchcast/join/message.hpp>
 #include <batchcast/ring/window.hpp>
@@ -48,15 +49,18 @@ class Delivery {
   };
   /// Maps one field's segment for as long as this lives. Throws GpuError, Refused.
   [[nodiscard]] virtual Mapped map(Offer offer) = 0;
-  /// Throws GpuUnavailable where the driver cannot page-lock what `pin` is given: to be asked
-  /// before the producer counts on this consumer.
-  virtual void check_that_it_pins() const = 0;
+  /// Whether the driver can page-lock what `pin` is given; else batches are copied, to
+  /// `host_buffer`.
+  [[nodiscard]] virtual bool pins_in_place() const noexcept = 0;
   /// Page-locks memory that this process has mapped read-only, and keeps so for as long as this
   /// lives. Throws GpuError.
   virtual void pin(const std::byte* data, std::uint64_t bytes) = 0;
   /// Whether a copy of these bytes, counted from the beginning of what `pin` was given, stays
   /// within what the driver registered at one time. One that does not is refused by it.
   [[nodiscard]] virtual bool in_one_pin(std::uint64_t offset, std::uint64_t bytes) const = 0;
+  /// Page-locked memory of this process's own for a batch that is copied there; kept and reused by
+  /// `slot`. Throws OutOfMemory, GpuError.
+  [[nodiscard]] virtual std::byte* host_buffer(std::size_t slot, std::uint64_t bytes) = 0;
 
   /// Memory on the GPU for a batch that is copied there; kept and reused by `slot`. Throws
   /// OutOfMemory.
@@ -77,8 +81,10 @@ class Delivery {
 
   /// Calls `done` on this process's polling thread once all that is enqueued so far on each of the
   /// streams (CUstream) has completed, or at once, on this thread, if it already has. Does not
-  /// wait, allocates nothing after the first few calls; from any thread. A stream in an error state
-  /// counts as passed. While the process exits, `done` may never be called.
+  /// wait, but for a stream of another GPU, and allocates nothing after the first few calls; from
+  /// any thread. A stream whose context is lost counts as passed; any other error, and a graph that
+  /// is captured on the stream, means that it is asked again, and is logged once. While the process
+  /// exits, `done` may never be called.
   virtual void when_passed(std::span<void* const> streams, void* context,
                            void (*done)(void* context) noexcept) noexcept = 0;
   /// Calls `end`, which may be this object's, where its waits for the GPU hold up nobody else's
@@ -90,6 +96,9 @@ class Delivery {
 [[nodiscard]] Placement settled(Placement placement);
 /// On that GPU. Throws GpuUnavailable, GpuError, and Forked in a child of a process that has used
 /// CUDA.
-[[nodiscard]] std::unique_ptr<Delivery> make_delivery(unsigned device);
+[[nodiscard]] std::unique_ptr<Delivery> make_delivery(unsigned device, LogCallback log = {});
+
+/// To that callback, or as LogCallback says where there is none.
+void log_to(const LogCallback& log, LogLevel level, const std::string& text);
 
 }  // namespace batchcast::inline v0_1::detail

@@ -25,7 +25,7 @@ class HostPin {
   struct Range {
     const std::byte* data = nullptr;  ///< page-aligned
     std::uint64_t bytes = 0;
-    bool read_only = false;  ///< the mapping is: needs DeviceInfo::registers_read_only
+    bool read_only = false;  ///< the mapping is: needs pins_read_only(DeviceInfo)
     bool whole = false;      ///< in pieces as large as can be
   };
   /// Throws GpuError, with where to look for what was in the way.

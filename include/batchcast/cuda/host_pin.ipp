@@ -37,13 +37,14 @@ inline void unregister(const Device& device, const std::vector<std::byte*>& piec
 
 BATCHCAST_INLINE HostPin::HostPin(std::shared_ptr<Device> device, const Range& range)
     : device_(std::move(device)) {
-  if (range.read_only && !device_->info().registers_read_only) {
+  if (range.read_only && !pins_read_only(device_->info())) {
     throw GpuError(name_of(device_->info()) +
                    " cannot page-lock memory that is mapped read-only: do without pin, or take a "
                    "newer driver");
   }
-  const unsigned flags =
-      mem_host_register_portable | (range.read_only ? mem_host_register_read_only : 0u);
+  // Where the GPU uses the host's page tables the flag is not needed, and may not be known.
+  const bool tell = range.read_only && !device_->info().host_page_tables;
+  const unsigned flags = mem_host_register_portable | (tell ? mem_host_register_read_only : 0u);
   const std::uint64_t piece_bytes = range.whole ? pin_whole_bytes : pin_piece_bytes;
   pieces_.reserve((range.bytes + piece_bytes - 1) / piece_bytes);
   const Device::Current current(*device_);
