@@ -18,6 +18,7 @@ build_dir=${BATCHCAST_BUILD_DIR:-$root/build/gpu-benchmarks}
 target=batchcast_gpu_benchmarks
 large_batch=38535168 # 64 images of 3 x 224 x 224 floats
 consumers="1 4 8"
+others_busy="0 1 4"
 trainers=4
 turn=4 # seconds of training
 python=
@@ -36,6 +37,7 @@ done
 finish() {
   trap '' INT TERM HUP
   [ -z "${producer:-}" ] || end_process "$producer"
+  [ -z "${CUDA_MPS_LOG_DIRECTORY:-}" ] || echo quit | timeout 20 nvidia-cuda-mps-control >/dev/null 2>&1
   rm -rf "$scratch"
 }
 
@@ -105,6 +107,32 @@ copies() {
     finished_f16_images_per_second finished_f16_over_bus finished_f32_images_per_second finished_f32_over_bus; do
     result $key "$(json_value $key <"$scratch/out")"
   done
+}
+
+# copies_beside BUSY SUFFIX: the same, shorter, while so many processes keep the GPU busy with kernels of their own.
+copies_beside() {
+  "$copy" --rounds 1 --seconds 1 --busy "$1" >"$scratch/out" 2>"$scratch/err" ||
+    die "gpu_copy beside $1 failed: $(cat "$scratch/err")"
+  for key in plain_gb_per_second mirror_gb_per_second finished_f16_images_per_second; do
+    result "$key.beside_$1$2" "$(json_value $key <"$scratch/out")"
+  done
+}
+
+# Processes take turns on the GPU, whole slices of time, unless they are clients of one MPS server: a daemon of this
+# script's own, which nobody else's programs meet.
+copies_beside_others() {
+  for busy in $others_busy; do copies_beside "$busy" ""; done
+  command -v nvidia-cuda-mps-control >/dev/null || return 0
+  CUDA_MPS_PIPE_DIRECTORY=$scratch/mps CUDA_MPS_LOG_DIRECTORY=$scratch/mps
+  export CUDA_MPS_PIPE_DIRECTORY CUDA_MPS_LOG_DIRECTORY
+  mkdir -p "$scratch/mps"
+  if nvidia-cuda-mps-control -d >"$scratch/out" 2>&1; then
+    for busy in $others_busy; do copies_beside "$busy" .mps; done
+    echo quit | timeout 20 nvidia-cuda-mps-control >/dev/null 2>&1
+  else
+    echo "MPS is left out: $(tail -n 1 "$scratch/out")" >&2
+  fi
+  unset CUDA_MPS_PIPE_DIRECTORY CUDA_MPS_LOG_DIRECTORY
 }
 
 # 2,000 images of u8 224 x 224, as they come from a decoder: the producer's part is copying them, so that what limits
@@ -214,6 +242,12 @@ rows() {
   line finished_f16_over_bus
   line finished_f32_images_per_second
   line finished_f32_over_bus
+  for key in plain_gb_per_second mirror_gb_per_second finished_f16_images_per_second; do
+    for busy in $others_busy; do
+      line "$key.beside_$busy"
+      line "$key.beside_$busy.mps"
+    done
+  done
   line resident
   line streamed
   line streamed_over_resident ">=0.95"
@@ -261,6 +295,7 @@ while [ $round -lt "$rounds" ]; do
   done
   latency_case 4096 1
   copies
+  copies_beside_others
 done
 train
 rows >"$scratch/rows"

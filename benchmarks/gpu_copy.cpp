@@ -2,8 +2,8 @@
 // Copyright 2026 the batchcast authors
 //
 // How fast samples get to a GPU, in one JSON line: through a mirror, by plain copies of the same
-// pieces out of pinned memory, and through a mirror that finishes u8 pixels there. See README.md in
-// this folder.
+// pieces out of pinned memory, and through a mirror that finishes u8 pixels there; with --busy N
+// beside processes that keep the GPU busy. See README.md in this folder.
 #include <batchcast/cuda/host_pin.hpp>
 #include "cli/child_process.hpp"
 #include "gpu_support.hpp"
@@ -15,8 +15,10 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstring>
 #include <exception>
+#include <filesystem>
 #include <fstream>
 #include <thread>
 #include <vector>
@@ -32,6 +34,10 @@ struct Options {
   std::uint64_t ring_bytes = std::uint64_t{1} << 30;
   double seconds = 3;
   int rounds = 3;
+  std::uint32_t busy = 0;
+  // Of the children, which are busy.
+  std::string directory;
+  unsigned child = 0;
 };
 
 double median(std::vector<double> values) {
@@ -165,8 +171,80 @@ double mirrored_and_finished(const Options& options, const char* dtype) {
   return mirrored(options, serving);
 }
 
+// ---- beside others
+
+// Two waves of blocks on the largest GPUs, a millisecond or two: about what a layer takes.
+constexpr const char* busy_ptx =
+    ".version 7.0\n.target sm_80\n.address_size 64\n"
+    ".visible .entry busy(.param .u64 data) {\n"
+    "  .reg .u64 %d; .reg .u32 %n; .reg .f32 %f; .reg .pred %p;\n"
+    "  ld.param.u64 %d, [data]; mov.u32 %n, 100000; mov.f32 %f, 0f3F800000;\n"
+    "again:\n"
+    "  fma.rn.f32 %f, %f, %f, %f; sub.u32 %n, %n, 1; setp.ne.u32 %p, %n, 0; @%p bra again;\n"
+    "  setp.eq.f32 %p, %f, 0f00000000; @%p st.f32 [%d], %f;\n"
+    "  ret;\n}\n";
+
+/// Some kernels are always enqueued, as a trainer has it. Until the parent says that it is enough:
+/// under MPS a process that is killed in the middle may take others along.
+int keep_busy(const Options& options) {
+  const auto device = cuda::Device::open(0);
+  const cuda::DeviceBuffer memory(device, std::uint64_t{64} << 20);
+  const cuda::CUfunction kernel = kernel_of(*device, busy_ptx, "busy");
+  cuda::Stream stream(device);
+  std::vector<cuda::Event> passed;
+  for (int i = 0; i < 4; ++i) passed.emplace_back(device);
+  const auto enqueue = [&] {
+    const std::uint64_t half = memory.bytes() / 2;
+    if (kernel == nullptr) return stream.copy_on_device(memory.data() + half, memory.data(), half);
+    const cuda::Device::Current current(*device);
+    cuda::CUdeviceptr data = cuda::address_of(memory.data());
+    void* arguments[] = {&data};
+    cuda::check(*device,
+                device->driver().launch_kernel(kernel, 2048, 1, 1, 256, 1, 1, 0,
+                                               static_cast<cuda::CUstream>(stream.handle()),
+                                               arguments, nullptr),
+                "cuLaunchKernel");
+  };
+  for (std::size_t turn = 0; !std::filesystem::exists(options.directory + "/enough"); ++turn) {
+    cuda::Event& event = passed[turn % passed.size()];
+    event.wait();
+    enqueue();
+    event.record(stream.handle());
+    if (turn != passed.size()) continue;
+    std::ofstream(options.directory + "/busy." + std::to_string(options.child)).put('x');
+  }
+  stream.wait();
+  return 0;
+}
+
+/// So many processes that are busy while it lives.
+class Others {
+ public:
+  explicit Others(std::uint32_t number) {
+    for (std::uint32_t i = 0; i < number; ++i) {
+      children_.emplace_back(
+          std::vector<std::string>{"--directory", directory_.path(), "--child", std::to_string(i)});
+    }
+    for (std::uint32_t i = 0; i < number; ++i) {
+      while (!std::filesystem::exists(directory_.path() + "/busy." + std::to_string(i))) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      }
+    }
+  }
+  /// Throws Error if one of them failed.
+  void end() {
+    std::ofstream(directory_.path() + "/enough").put('x');
+    for (cli::ChildProcess& child : children_) static_cast<void>(child.result());
+  }
+
+ private:
+  cli::TemporaryDirectory directory_;
+  std::vector<cli::ChildProcess> children_;
+};
+
 int run(const Options& options) {
   const auto device = cuda::Device::open(0);
+  Others others(options.busy);
   const std::uint64_t batch_bytes = samples_per_batch * image_bytes;
   std::vector<double> plain, mirror, share, f16, f32;
   PlainCopies copies(device, options.ring_bytes);
@@ -178,8 +256,10 @@ int run(const Options& options) {
     f16.push_back(mirrored_and_finished(options, "f16"));
     f32.push_back(mirrored_and_finished(options, "f32"));
   }
+  others.end();
   const double bus_images = median(plain) / image_bytes;
   print_line({{"device", device->info().name},
+              {"busy", options.busy},
               {"piece_bytes", batch_bytes},
               {"plain_gb_per_second", median(plain) / 1e9},
               {"mirror_gb_per_second", median(mirror) / 1e9},
@@ -203,8 +283,11 @@ int main(int argc, char** argv) {
     words.read("ring-bytes", options.ring_bytes);
     words.read("seconds", options.seconds);
     words.read("rounds", options.rounds);
+    words.read("busy", options.busy);
+    words.read("directory", options.directory);
+    words.read("child", options.child);
     words.check_all_read();
-    return run(options);
+    return options.directory.empty() ? run(options) : keep_busy(options);
   } catch (const std::exception& error) {
     std::fprintf(stderr, "%s\n", error.what());
     return 3;

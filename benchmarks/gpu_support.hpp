@@ -65,21 +65,35 @@ inline void print_line(const nlohmann::json& value) {
   std::fflush(stdout);
 }
 
+/// A kernel that the driver compiles; null where there is nobody to do that, as with the tests' own
+/// driver. Its module is never unloaded: the process ends first.
+[[nodiscard]] inline cuda::CUfunction kernel_of(const cuda::Device& device, const char* ptx,
+                                                const char* name) {
+  const cuda::Device::Current current(device);
+  cuda::CUmodule module = nullptr;
+  cuda::CUfunction kernel = nullptr;
+  if (device.driver().module_load_data(&module, ptx) != cuda::CUDA_SUCCESS ||
+      device.driver().module_get_function(&kernel, module, name) != cuda::CUDA_SUCCESS) {
+    return nullptr;
+  }
+  return kernel;
+}
+
 /// What a training step begins with: a kernel that does nothing is launched on a stream of this
 /// process's own.
 class Launcher {
  public:
   explicit Launcher(std::shared_ptr<cuda::Device> device)
-      : device_(std::move(device)), stream_(device_), scratch_(device_, 64) {
-    const cuda::Device::Current current(*device_);
-    const cuda::Driver& driver = device_->driver();
-    cuda::CUmodule module = nullptr;
-    if (driver.module_load_data(&module, nothing_ptx) == cuda::CUDA_SUCCESS &&
-        driver.module_get_function(&nothing_, module, "nothing") != cuda::CUDA_SUCCESS) {
-      nothing_ = nullptr;
-    }
-  }
+      : device_(std::move(device)),
+        stream_(device_),
+        scratch_(device_, 64),
+        nothing_(kernel_of(*device_, nothing_ptx, "nothing")) {}
 
+  /// What a driver makes at the first launch is there afterwards.
+  void launch_once() {
+    launch(scratch_.data());
+    stream_.wait();
+  }
   [[nodiscard]] void* stream() const noexcept { return stream_.handle(); }
   /// "kernel"; "copy" where there is nobody to compile one, as with the tests' own driver.
   [[nodiscard]] const char* what() const noexcept {
@@ -106,7 +120,7 @@ class Launcher {
   std::shared_ptr<cuda::Device> device_;
   cuda::Stream stream_;
   cuda::DeviceBuffer scratch_;
-  cuda::CUfunction nothing_ = nullptr;  // its module is never unloaded: the process ends first
+  cuda::CUfunction nothing_ = nullptr;
 };
 
 /// Samples of any size without a byte crossing the bus: `data` is whatever the device ring holds,

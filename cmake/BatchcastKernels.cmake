@@ -3,13 +3,14 @@
 
 # The library's own CUDA kernels as a C++ source with their machine code in it: for sm_80 and sm_90,
 # and as PTX for what comes after. They are loaded through the driver: no CUDA runtime is linked.
+# Uncompressed: a driver that is older than the toolkit may not know how that compresses.
 
 # A contracted product and sum would round once instead of twice, which is not what the CPU does.
 set(batchcast_nvcc_language
     -std=c++20 -O3 -fmad=false --expt-relaxed-constexpr
     -I${PROJECT_SOURCE_DIR}/include -I${PROJECT_SOURCE_DIR}/src)
 set(batchcast_nvcc_flags
-    ${batchcast_nvcc_language} -fatbin
+    ${batchcast_nvcc_language} -fatbin -no-compress
     -gencode arch=compute_80,code=sm_80
     -gencode arch=compute_90,code=sm_90
     -gencode arch=compute_90,code=compute_90)
@@ -67,7 +68,9 @@ function(batchcast_add_kernels target)
       DEPENDS ${batchcast_kernel} DEPFILE ${image}.d VERBATIM COMMENT "Compiling CUDA kernels")
   endif()
   add_custom_command(
-    OUTPUT ${source} COMMAND ${CMAKE_COMMAND} -D "IMAGE=${image}" -D OUT=${source} -P ${embed}
+    OUTPUT ${source}
+    COMMAND ${CMAKE_COMMAND} -D "IMAGE=${image}" -D "NVCC=${BATCHCAST_KERNELS}" -D OUT=${source}
+            -P ${embed}
     DEPENDS ${image} ${embed} VERBATIM COMMENT "Embedding CUDA kernels")
   target_sources(${target} PRIVATE ${source})
 endfunction()

@@ -81,7 +81,25 @@ class FurtherRing {
   [[nodiscard]] virtual bool wait_drained(int timeout_ms) = 0;
 };
 
-/// Throws GpuUnavailable, GpuError, OutOfMemory, InvalidArgument.
+/// What can be known of a further ring before the host ring is made.
+struct PlaceOutlook {
+  /// For each field of the host's schema how far apart its samples lie in the further ring; 0 where
+  /// they are not copied there as they are. Between equal strides a run of samples is one copy.
+  std::vector<std::uint64_t> strides;
+  /// Whatever was taken into use to find out. To be kept until the ring is made: a GPU's context is
+  /// costly to make.
+  std::shared_ptr<const void> in_use;
+};
+
+/// Throws GpuUnavailable, GpuError, OutOfMemory, InvalidArgument where no ring can be had there.
+[[nodiscard]] PlaceOutlook look_at_device(const ProducerOptions& options, Placement placement);
+/// Throws the same.
 [[nodiscard]] std::unique_ptr<FurtherRing> make_device_ring(FurtherRing::Parts parts);
+
+/// Where a producer's further rings come from.
+struct FurtherRings {
+  std::function<PlaceOutlook(const ProducerOptions&, Placement)> look_at = look_at_device;
+  std::function<std::unique_ptr<FurtherRing>(FurtherRing::Parts)> make = make_device_ring;
+};
 
 }  // namespace batchcast::inline v0_1::detail

@@ -27,7 +27,7 @@ StreamDirectory::Options directory_options(const ProducerOptions& options) {
 
 }  // namespace
 
-ProducerCore::ProducerCore(ProducerOptions options, const RingMaker& make_further)
+ProducerCore::ProducerCore(ProducerOptions options, const FurtherRings& further)
     : options_(checked(std::move(options))), directory_(directory_options(options_)) {
   all_fields_ = options_.schema;
   all_fields_.push_back({std::string(sample_id_name), DType::u64, {}});
@@ -36,9 +36,11 @@ ProducerCore::ProducerCore(ProducerOptions options, const RingMaker& make_furthe
   constexpr std::uint64_t descriptors_besides = 64 + limits::fields_max;
   const std::uint64_t rings = 1 + options_.places.size();
   raise_open_files_limit(rings * (options_.max_consumers * descriptors_each + descriptors_besides));
+  const std::vector<PlaceOutlook> outlooks = look_at_places(further);  // before memory is taken
+  space_fields(outlooks);
   make_ring();
   make_board();
-  make_further_rings(make_further);
+  make_further_rings(further);
   start_serving();
 }
 
@@ -62,8 +64,11 @@ void ProducerCore::make_ring() {
       log(LogLevel::info, "samples of field " + to_text(all_fields_[i]) + " lie " +
                               std::to_string(field.stride_bytes) + " bytes apart instead of " +
                               std::to_string(field.sample_bytes) +
-                              ", since rounding to pages would have cost more than a tenth of the "
-                              "memory; batches have that stride");
+                              (field.stride_bytes == spaced_fields_[i].byte_count()
+                                   ? ", as they do on the GPU"
+                                   : ", since rounding to pages would have cost more than a tenth "
+                                     "of the memory") +
+                              "; batches have that stride");
     }
   }
   fields_ = FieldTable(std::move(infos));
@@ -73,7 +78,7 @@ void ProducerCore::make_ring() {
 bool ProducerCore::make_segments(const MemoryChoice& choice) {
   segments_.clear();
   mappings_.clear();
-  plan_ = plan_ring(all_fields_, options_.memory, choice.granularity);
+  plan_ = plan_with(choice.granularity);
   // Reserved huge pages are no part of what the machine has left.
   if (!choice.huge) check_memory_exists(plan_.total_bytes());
   for (std::size_t i = 0; i < all_fields_.size(); ++i) {

@@ -34,9 +34,7 @@ namespace batchcast::inline v0_1::detail {
 /// they go down.
 class ProducerCore final : public DoorEvents {
  public:
-  using RingMaker = std::function<std::unique_ptr<FurtherRing>(FurtherRing::Parts)>;
-
-  explicit ProducerCore(ProducerOptions options, const RingMaker& make_ring = make_device_ring);
+  explicit ProducerCore(ProducerOptions options, const FurtherRings& further = {});
   ~ProducerCore() override;
 
   [[nodiscard]] bool in_forked_child() const noexcept { return fork_guard_.in_child(); }
@@ -83,7 +81,12 @@ class ProducerCore final : public DoorEvents {
   void make_ring();
   [[nodiscard]] bool make_segments(const MemoryChoice& choice);
   void make_board();
-  void make_further_rings(const RingMaker& make_ring);
+  [[nodiscard]] std::vector<PlaceOutlook> look_at_places(const FurtherRings& further) const;
+  void space_fields(const std::vector<PlaceOutlook>& outlooks);
+  [[nodiscard]] RingPlan plan_with(std::uint64_t granularity) const;
+  /// For messages: what --memory has to be for that many samples.
+  [[nodiscard]] std::uint64_t memory_for_samples(std::uint64_t samples) const;
+  void make_further_rings(const FurtherRings& further);
   void start_serving();
   void take_down() noexcept;
   void tell_evicted(ConsumerKey key, const std::string& reason);
@@ -126,7 +129,8 @@ class ProducerCore final : public DoorEvents {
   ProducerOptions options_;
   ForkGuard fork_guard_;
   StreamDirectory directory_;
-  Schema all_fields_;  ///< sample_id last
+  Schema all_fields_;     ///< sample_id last
+  Schema spaced_fields_;  ///< the same, each as long as further rings lay its samples apart
   RingPlan plan_;
   FieldTable fields_;
   std::vector<Segment> segments_;

@@ -72,9 +72,8 @@ std::optional<Refusal> ProducerCore::refusal_of_size(std::uint64_t batch_size,
   const std::string which =
       ring != nullptr ? "the ring on " + ring->placement().text() : std::string("the ring");
   const std::string cure =
-      ring != nullptr
-          ? "--device-memory " + std::to_string(ring->memory_for_samples(batch_size))
-          : "--memory " + std::to_string(memory_for(all_fields_, batch_size, plan_.granularity));
+      ring != nullptr ? "--device-memory " + std::to_string(ring->memory_for_samples(batch_size))
+                      : "--memory " + std::to_string(memory_for_samples(batch_size));
   return Refusal{RefusalKind::ring_too_small,
                  "batchcast: stream `" + options_.stream + "`: a batch of " +
                      std::to_string(batch_size) + " samples does not fit into " + which +

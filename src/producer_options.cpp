@@ -72,6 +72,11 @@ void check_places(const ProducerOptions& options) {
       throw InvalidArgument(
           "batchcast: a stream is always served in host memory; name only GPUs as further places.");
     }
+    if (place->is_own_cuda()) {
+      throw InvalidArgument(
+          "batchcast: a stream is served on GPUs by their numbers (`cuda:0`): `cuda` is for "
+          "trainers.");
+    }
     if (std::find(options.places.begin(), place, *place) != place) {
       throw InvalidArgument("batchcast: " + place->text() +
                             " is named twice: all trainers on a GPU share one ring.");

@@ -18,7 +18,44 @@ constexpr int look_ms = 100;
 
 }  // namespace
 
-void ProducerCore::make_further_rings(const RingMaker& make_further) {
+std::vector<PlaceOutlook> ProducerCore::look_at_places(const FurtherRings& further) const {
+  std::vector<PlaceOutlook> outlooks;
+  for (const Placement& place : options_.places) {
+    outlooks.push_back(further.look_at(options_, place));
+  }
+  return outlooks;
+}
+
+void ProducerCore::space_fields(const std::vector<PlaceOutlook>& outlooks) {
+  spaced_fields_ = all_fields_;
+  // Where GPUs differ, copies to the others are made row by row.
+  if (outlooks.empty()) return;
+  const std::vector<std::uint64_t>& strides = outlooks.front().strides;
+  for (std::size_t i = 0; i < strides.size(); ++i) {
+    if (strides[i] <= all_fields_[i].byte_count()) continue;
+    spaced_fields_[i] = {all_fields_[i].name, DType::u8, {static_cast<std::int64_t>(strides[i])}};
+  }
+}
+
+/// Samples as far apart as in further rings, if that costs the host ring no more than padding may.
+RingPlan ProducerCore::plan_with(std::uint64_t granularity) const {
+  RingPlan close = plan_ring(all_fields_, options_.memory, granularity);
+  if (spaced_fields_ == all_fields_) return close;
+  if (memory_for(spaced_fields_, 1, granularity) > options_.memory) return close;
+  RingPlan spaced = plan_ring(spaced_fields_, options_.memory, granularity);
+  if (spaced.capacity < close.capacity - close.capacity / lost_part) return close;
+  for (std::size_t i = 0; i < all_fields_.size(); ++i) {
+    spaced.fields[i].sample_bytes = all_fields_[i].byte_count();
+  }
+  return spaced;
+}
+
+std::uint64_t ProducerCore::memory_for_samples(std::uint64_t samples) const {
+  return std::max(memory_for(all_fields_, samples, plan_.granularity),
+                  memory_for(spaced_fields_, samples, plan_.granularity));
+}
+
+void ProducerCore::make_further_rings(const FurtherRings& further) {
   for (const Placement& place : options_.places) {
     const std::uint64_t number = further_.size() + 1;
     FurtherRing::Parts parts{.options = options_,
@@ -36,7 +73,7 @@ void ProducerCore::make_further_rings(const RingMaker& make_further) {
     parts.on_evicted = [this](std::uint64_t tenant, const std::string& reason) {
       tell_evicted(tenant, reason);
     };
-    further_.push_back(make_further(std::move(parts)));
+    further_.push_back(further.make(std::move(parts)));
   }
 }
 

@@ -106,6 +106,8 @@ class FakeRing final : public detail::FurtherRing {
   RingWriter writer_;
 };
 
+detail::PlaceOutlook look_at_nothing(const ProducerOptions&, Placement) { return {}; }
+
 /// A producer on the host and on two GPUs that are none. What its door asks, tests ask too.
 struct Scene {
   Directory directory;
@@ -114,11 +116,11 @@ struct Scene {
 
   explicit Scene(ProducerOptions options = {.stream = "served"})
       : core(completed(std::move(options), directory.path()),
-             [this](detail::FurtherRing::Parts parts) {
-               auto ring = std::make_unique<FakeRing>(parts);
-               rings.push_back(ring.get());
-               return ring;
-             }) {}
+             {look_at_nothing, [this](detail::FurtherRing::Parts parts) {
+                auto ring = std::make_unique<FakeRing>(parts);
+                rings.push_back(ring.get());
+                return ring;
+              }}) {}
 
   static ProducerOptions completed(ProducerOptions options, const std::string& directory) {
     options.schema = {{"value", DType::u64}};
@@ -200,7 +202,7 @@ TEST_CASE("a producer that cannot be asked takes its mirrors down before its doo
     };
     return ring;
   };
-  CHECK_THROWS(detail::ProducerCore(std::move(options), make_ring));
+  CHECK_THROWS(detail::ProducerCore(std::move(options), {look_at_nothing, make_ring}));
   CHECK(evicted == 1);
 }
 

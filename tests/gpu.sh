@@ -10,7 +10,7 @@
 # --bundle   build/bundle if that stands; otherwise what is installed here
 # --torch    FOLDER of TorchConfig.cmake, if not the active python3's
 # --seconds  for all of it (540): what has not begun by then does not run, and fails
-# --mps      asks the questions again under an MPS daemon of this script's own
+# --mps      asks the questions again under an MPS daemon of this script's own, but for the one that provokes a fault
 # --fake     over tests/fake_cuda instead of the machine's driver, where there is no GPU: tries this script out
 set -u
 root=$(cd "$(dirname "$0")/.." && pwd)
@@ -152,7 +152,7 @@ else
   export CUDA_MPS_PIPE_DIRECTORY CUDA_MPS_LOG_DIRECTORY
   mkdir -p "$build/mps"
   check "mps daemon" 20 nvidia-cuda-mps-control -d &&
-    check "questions under mps" 120 "$programs/questions"
+    check "questions under mps" 120 "$programs/questions" "~[faults]" # a fault would end all clients
   echo quit | timeout 20 nvidia-cuda-mps-control >"$logs/mps_quit.log" 2>&1
   unset CUDA_MPS_PIPE_DIRECTORY CUDA_MPS_LOG_DIRECTORY
 fi

@@ -113,7 +113,8 @@ class Batch {
   }
 
   /// Names a further CUDA stream (CUstream, cudaStream_t) that reads this batch: its samples are
-  /// kept until that stream has passed the point at which the last handle was dropped. The
+  /// kept until that stream has passed the point at which the last handle was dropped, and a
+  /// private copy on a GPU is complete for what is enqueued there after this call. The
   /// consumer's own stream (`Consumer::set_cuda_stream`) needs no naming. Without effect unless the
   /// batch is on a GPU or pinned. From any thread, while this handle lives. The stream has to exist
   /// until the last handle is dropped. The per-thread default stream means that of the thread which

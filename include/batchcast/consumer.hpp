@@ -39,14 +39,18 @@ struct ConsumerOptions {
   Tail tail = Tail::keep;
   Access access = Access::shared;
   /// Where its batches are: "host", or a GPU that the producer serves the stream on: "cuda:0", by
-  /// this process's numbering. There, no batch is written over before the streams that read it
-  /// (`set_cuda_stream`, `Batch::use`) have passed the point at which its last handle was dropped;
-  /// private and `free` copies are made on the GPU, and are complete when they are handed out.
+  /// this process's numbering, or "cuda", the one that is current on this thread, else LOCAL_RANK's
+  /// (`Consumer::placement` says which). There, no batch is written over before the streams that
+  /// read it (`set_cuda_stream`, `Batch::use`) have passed the point at which its last handle was
+  /// dropped. Copies of one's own are made on the GPU: `free` ones are complete when they are
+  /// handed out, of private ones only what these streams do from then on finds them complete.
   Placement placement = {};
-  /// Of a host consumer that copies its batches to a GPU itself: page-lock the ring's memory as
-  /// this process sees it, so that copies are asynchronous and run at the bus's speed. A batch is
-  /// then kept for its streams as one on a GPU is. Throws GpuUnavailable where the driver cannot
-  /// lock memory that is mapped for reading only (`batchcast doctor` says so), GpuError.
+  /// Of a host consumer that copies its batches to a GPU itself: they lie in page-locked memory, so
+  /// that copies are asynchronous and run at the bus's speed, and are kept for its streams as those
+  /// on a GPU are. Where the driver can lock memory that is mapped for reading only (`batchcast
+  /// doctor` says so), that is the ring itself; elsewhere, and where batches are copies anyway,
+  /// each is a writable copy in page-locked memory of this process's own. Throws GpuUnavailable,
+  /// GpuError.
   bool pin = false;
   /// For `pin`: the GPU that batches are copied to. Copies to others work as well, but the default
   /// streams are this one's, and drops wait for streams of others.

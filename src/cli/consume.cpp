@@ -330,11 +330,13 @@ void add_how(CLI::App& consume, Options& options) {
       ->capture_default_str()
       ->check(CLI::IsMember({"shared", "private"}));
   consume
-      .add_option("--placement", options.placement,
-                  "Where the batches are: host, or a GPU that the stream is served on: cuda:0")
+      .add_option(
+          "--placement", options.placement,
+          "Where the batches are: host, or a GPU that the stream is served on: cuda:0 (cuda: "
+          "LOCAL_RANK's, else the first)")
       ->capture_default_str();
   consume.add_flag("--pin", consumer.pin,
-                   "Page-lock the ring in host memory, as trainers that copy to a GPU do");
+                   "Take batches in page-locked host memory, as trainers that copy to a GPU do");
   consume.add_option("--on-miss", options.on_miss, "What free pace does when it was too slow")
       ->capture_default_str()
       ->check(CLI::IsMember({"skip", "error"}));

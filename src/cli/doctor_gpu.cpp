@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the batchcast authors
+#include <batchcast/core/error.hpp>
 #include <batchcast/cuda/device.hpp>
 #include <batchcast/join/trust.hpp>
 #include "cli/console.hpp"
@@ -9,9 +10,9 @@
 
 #include <fmt/format.h>
 
-#include <sys/resource.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <exception>
 #include <fstream>
 #include <sstream>
@@ -95,15 +96,17 @@ Finding sharing(const std::string& device, const DeviceInfo& info) {
 Finding pinning(const std::string& device, const DeviceInfo& info) {
   Finding finding;
   finding.subject = device + " pinning";
-  finding.value = info.registers_read_only ? "read-only mappings too" : "writable mappings only";
+  const bool in_place = cuda::pins_read_only(info);
+  finding.value = in_place ? "read-only mappings too" : "writable mappings only";
   finding.meaning =
       "Trainers can page-lock the host ring that they read (pin), so that their own copies to the "
       "GPU run at full speed beside the training.";
-  if (!info.registers_read_only) {
+  if (!in_place) {
     finding.mark = Mark::note;
     finding.meaning =
-        "Trainers cannot page-lock the host ring, which they may only read: their own copies to "
-        "the GPU are slower and hold them up; rings on the GPU are not concerned.";
+        "Trainers cannot page-lock the host ring, which they may only read: with pin their batches "
+        "are copies in page-locked memory of their own, at the cost of one copy on the host; rings "
+        "on the GPU are not concerned.";
   }
   return finding;
 }
@@ -114,7 +117,7 @@ Finding of_trial(const std::string& device, const cuda::Trial& trial, const Devi
   std::string wrong = trial.open;
   if (wrong.empty()) wrong = trial.share;
   if (wrong.empty()) wrong = trial.pin;
-  if (wrong.empty() && info.registers_read_only) wrong = trial.pin_read;
+  if (wrong.empty() && cuda::pins_read_only(info)) wrong = trial.pin_read;
   if (!wrong.empty()) {
     finding.mark = Mark::problem;
     finding.value = "failed";
@@ -142,6 +145,7 @@ nlohmann::json json_of(const DeviceInfo& info) {
           {"exports_descriptors", info.exports_descriptors},
           {"legacy_ipc", info.legacy_ipc},
           {"registers_read_only", info.registers_read_only},
+          {"host_page_tables", info.host_page_tables},
           {"mig", info.mig},
           {"granularity", info.granularity},
           {"shares", sharing_of(info)}};
@@ -173,52 +177,65 @@ void examine_mps(Findings& findings) {
   const std::string named = environment("CUDA_MPS_PIPE_DIRECTORY");
   const std::string pipes = named.empty() ? "/tmp/nvidia-mps" : named;
   if (exists(pipes + "/control")) {
-    findings.add({Mark::note, "MPS", "its control pipe is in " + pipes,
-                  "Processes share the GPU well, and its failures: an illegal address in one of "
-                  "them can end the producer and every trainer on that GPU."});
+    findings.add(
+        {Mark::note, "MPS", "its control pipe is in " + pipes,
+         "Kernels and copies of several processes run side by side. A fault is all of "
+         "theirs: an illegal address in one of them ends the producer and every trainer on "
+         "that GPU."});
   } else if (!named.empty()) {
     findings.add({Mark::note, "MPS", "CUDA_MPS_PIPE_DIRECTORY is " + named + ", where none runs",
                   "Processes take turns on the GPU, or may not find it at all: start "
                   "nvidia-cuda-mps-control, or unset the variable."});
   } else {
-    findings.add({Mark::ok, "MPS", "not in use",
-                  "Processes take turns on a GPU, and a failure in one of them leaves the others "
-                  "alone."});
+    findings.add(
+        {Mark::ok, "MPS", "not in use",
+         "Processes take turns on a GPU, a slice of time each: a mirror waits for its turn "
+         "while trainers keep the GPU busy. A fault in one of them leaves the others "
+         "alone."});
   }
 }
 
-void examine_memlock(Findings& findings, bool no_gpu) {
-  constexpr std::uint64_t little = std::uint64_t{1} << 30;
-  rlimit limit{};
-  ::getrlimit(RLIMIT_MEMLOCK, &limit);
-  const bool unlimited = limit.rlim_cur == RLIM_INFINITY;
-  Finding finding;
-  finding.subject = "locked memory";
-  finding.value = unlimited ? "unlimited" : bytes_text(limit.rlim_cur);
-  finding.meaning = "A host ring can be page-locked for copies to GPUs.";
-  if (no_gpu) {
-    finding.meaning = "It matters for copies to GPUs only: rings in host memory are not locked.";
-  } else if (!unlimited && limit.rlim_cur < little) {
-    finding.mark = Mark::note;
-    finding.meaning =
-        "A driver that keeps to this limit refuses to page-lock a host ring: if it does, raise it "
-        "(`ulimit -l unlimited`, LimitMEMLOCK=infinity, --ulimit memlock=-1).";
+nlohmann::json examined_device(Findings& findings, unsigned number, const GpuExamination& how) {
+  const std::string device = "cuda:" + std::to_string(number);
+  try {
+    const DeviceInfo info = cuda::look_at_device(number);
+    examine_device(findings, info);
+    nlohmann::json row = json_of(info);
+    if (!how.try_out) return row;
+    const cuda::Trial trial = cuda::try_device(number);
+    findings.add(of_trial(device, trial, info));
+    if (!trial.open.empty() || !trial.share.empty()) row["shares"] = "no";
+    row["free_bytes"] = trial.free_bytes;
+    return row;
+  } catch (const Error& error) {
+    findings.add({Mark::problem, device, "cannot be asked",
+                  std::string("It is lost, or the driver is at odds with it: no ring can lie there "
+                              "(`nvidia-smi`, and lines with NVRM in the kernel's log): ") +
+                      error.what() + "."});
+    return {{"placement", device}, {"shares", "no"}, {"error", error.what()}};
   }
-  findings.add(finding);
 }
 
 nlohmann::json examine_devices(Findings& findings, const GpuExamination& how) {
   nlohmann::json rows = nlohmann::json::array();
-  for (const DeviceInfo& info : cuda::list_devices()) {
-    examine_device(findings, info);
-    rows.push_back(json_of(info));
-    if (!how.try_out) continue;
-    const cuda::Trial trial = cuda::try_device(info.number);
-    findings.add(of_trial("cuda:" + std::to_string(info.number), trial, info));
-    if (!trial.open.empty() || !trial.share.empty()) rows.back()["shares"] = "no";
-    rows.back()["free_bytes"] = trial.free_bytes;
+  const unsigned count = cuda::count_devices();
+  for (unsigned number = 0; number < count; ++number) {
+    rows.push_back(examined_device(findings, number, how));
   }
   return rows;
+}
+
+void examine_visible(Findings& findings) {
+  const char* const listed = std::getenv("CUDA_VISIBLE_DEVICES");
+  if (listed == nullptr) return;
+  if (*listed == '\0') {
+    findings.add({Mark::note, "visible GPUs", "CUDA_VISIBLE_DEVICES is set, and empty",
+                  "It hides every GPU from this process and those that inherit it: unset it, or "
+                  "name GPUs (CUDA_VISIBLE_DEVICES=0)."});
+  } else {
+    findings.add({Mark::ok, "visible GPUs", std::string("CUDA_VISIBLE_DEVICES=") + listed,
+                  "cuda:0 is the first of these, in this process and those that inherit it."});
+  }
 }
 
 Finding of_kernels() {
@@ -243,12 +260,8 @@ nlohmann::json examine_gpus(Findings& findings, const GpuExamination& how) {
                   std::string("No ring can lie on a GPU; streams in host memory need none: ") +
                       error.what() + "."});
   }
-  if (const std::string listed = environment("CUDA_VISIBLE_DEVICES"); !listed.empty()) {
-    findings.add({Mark::ok, "visible GPUs", "CUDA_VISIBLE_DEVICES=" + listed,
-                  "cuda:0 is the first of these, in this process and those that inherit it."});
-  }
+  examine_visible(findings);
   if (!devices.empty() || !environment("CUDA_MPS_PIPE_DIRECTORY").empty()) examine_mps(findings);
-  examine_memlock(findings, devices.empty());
   return devices;
 }
 

@@ -7,10 +7,16 @@
 #include <batchcast/core/assert.hpp>
 #include <batchcast/core/error.hpp>
 
+#include <string>
+
 namespace batchcast::inline v0_1::cuda {
 namespace {
 
 constexpr const char* about = "the kernel that finishes images";
+
+std::string version_text(int number) {
+  return "CUDA " + std::to_string(number / 1000) + "." + std::to_string(number % 1000 / 10);
+}
 
 CUmodule load(const Driver& driver) {
   const std::span<const std::byte> image = finish_kernel_image();
@@ -27,8 +33,10 @@ CUmodule load(const Driver& driver) {
       result == CUDA_ERROR_INVALID_IMAGE) {
     throw GpuUnavailable(
         "batchcast: images cannot be finished on this GPU: " + reason(driver, result) +
-        ". The kernel needs compute capability 8.0, and on a GPU newer than 9.x "
-        "a driver as new as the toolkit that built it. Let the CPU do it.");
+        ". The kernel needs compute capability 8.0, and on a GPU newer than 9.x a driver as new as "
+        "the toolkit that built it: that was " +
+        version_text(finish_kernel_toolkit()) + ", and this driver is of " +
+        version_text(driver.version) + ". Let the CPU do it.");
   }
   if (result != CUDA_SUCCESS) fail(driver, result, "cuModuleLoadData", about);
   return module;
@@ -57,6 +65,7 @@ FinishKernel::~FinishKernel() {
   // In a forked child the driver is dead; at the process's exit, or with a lost device, the calls
   // fail, and the module is gone with its context.
   if (!driver_.of_this_process()) return;
+  const OutsideCaptures outside(driver_);
   if (driver_.ctx_push_current(static_cast<CUcontext>(context_)) != CUDA_SUCCESS) return;
   driver_.module_unload(static_cast<CUmodule>(module_));
   CUcontext popped = nullptr;

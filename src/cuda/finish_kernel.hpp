@@ -15,6 +15,9 @@ struct Driver;
 /// was built; empty where there was no nvcc, or BATCHCAST_CUDA was OFF.
 [[nodiscard]] std::span<const std::byte> finish_kernel_image() noexcept;
 
+/// The version of the toolkit that made it, 13000 for CUDA 13.0; 0 without it.
+[[nodiscard]] int finish_kernel_toolkit() noexcept;
+
 /// The kernel `batchcast_finish`, loaded into one GPU's context, which must outlive it. One thread
 /// at a time.
 class FinishKernel {

@@ -51,7 +51,7 @@ class DeviceRing final : public FurtherRing {
   [[nodiscard]] std::uint64_t capacity() const noexcept override { return layout_.capacity; }
   [[nodiscard]] std::uint64_t memory() const noexcept override { return layout_.device_bytes(); }
   [[nodiscard]] std::uint64_t memory_for_samples(std::uint64_t samples) const override {
-    return memory_for(layout_.on_device(), samples, layout_.granularity);
+    return device_memory_for(layout_.on_device(), samples, layout_.granularity);
   }
   [[nodiscard]] RingWriter& writer() noexcept override { return writer_; }
   [[nodiscard]] const Segment& board() const noexcept override { return memory_.board_segment(); }
@@ -99,6 +99,18 @@ class DeviceRing final : public FurtherRing {
 };
 
 }  // namespace
+
+PlaceOutlook look_at_device(const ProducerOptions& options, Placement placement) {
+  const auto device = cuda::Device::open(placement.device());
+  const DeviceRingLayout layout = plan_device_ring(options, device->info());
+  DeviceRingMemory::check(*device, layout);
+  PlaceOutlook outlook{std::vector<std::uint64_t>(options.schema.size()), device};
+  for (const DeviceRingLayout::Field& field : layout.fields) {
+    const bool copied = field.on_device && field.copy_of;
+    if (copied) outlook.strides[*field.copy_of] = field.plan.stride_bytes;
+  }
+  return outlook;
+}
 
 std::unique_ptr<FurtherRing> make_device_ring(FurtherRing::Parts parts) {
   return std::make_unique<DeviceRing>(parts);

@@ -64,7 +64,22 @@ FieldPlan plan_on_host(const FieldSpec& spec, std::uint64_t capacity) {
   return plan_ring(alone, memory_for(alone, capacity, page), page).fields[0];
 }
 
+/// Close to each other, if that leaves at least half of the memory for them, so that batches are
+/// contiguous; else as many as fit.
+RingPlan plan_on_device(const Schema& fields, std::uint64_t memory, std::uint64_t granularity) {
+  RingPlan close = plan_ring(fields, memory, granularity, lost_part_on_device);
+  const bool padded = std::any_of(close.fields.begin(), close.fields.end(),
+                                  [](const FieldPlan& field) { return field.padded(); });
+  return padded ? plan_ring(fields, memory, granularity) : close;
+}
+
 }  // namespace
+
+std::uint64_t device_memory_for(const Schema& on_device, std::uint64_t samples,
+                                std::uint64_t granularity) {
+  return std::max(memory_for(on_device, samples, granularity, lost_part_on_device),
+                  memory_for(on_device, samples, granularity));
+}
 
 Schema DeviceRingLayout::on_device() const {
   Schema chosen;
@@ -125,15 +140,15 @@ DeviceRingLayout plan_device_ring(const ProducerOptions& options, const cuda::De
                           " for each field there), and its memory is " + std::to_string(memory) +
                           ". Raise it (--device-memory).");
   }
-  RingPlan plan = plan_ring(on_device, memory, layout.granularity);
+  RingPlan plan = plan_on_device(on_device, memory, layout.granularity);
   layout.capacity = plan.capacity;
   if (!options.host_fields.empty()) {
     // What stays in host memory takes no more of it than the host ring does.
     const std::uint64_t fits = plan_ring(layout.on_host(), options.memory, page_bytes()).capacity;
     layout.host_limits = fits < plan.capacity;
     if (layout.host_limits) {
-      const std::uint64_t enough = memory_for(on_device, fits, layout.granularity);
-      plan = plan_ring(on_device, std::min(memory, enough), layout.granularity);
+      const std::uint64_t enough = device_memory_for(on_device, fits, layout.granularity);
+      plan = plan_on_device(on_device, std::min(memory, enough), layout.granularity);
       layout.capacity = std::min(plan.capacity, fits);
     }
   }

@@ -39,6 +39,10 @@ struct DeviceRingLayout {
   [[nodiscard]] std::uint64_t device_bytes() const noexcept;
 };
 
+/// Bytes of a GPU with which, and with any more of which, these fields there hold so many samples.
+[[nodiscard]] std::uint64_t device_memory_for(const Schema& on_device, std::uint64_t samples,
+                                              std::uint64_t granularity);
+
 /// As many samples as fit into the memory that the options give it. Throws InvalidArgument for
 /// fields that cannot lie where they are wanted, and where not one sample fits.
 [[nodiscard]] DeviceRingLayout plan_device_ring(const ProducerOptions& options,

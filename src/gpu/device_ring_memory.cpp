@@ -71,18 +71,22 @@ DeviceRingMemory::DeviceRingMemory(const Parts& parts)
     windows_[i] = {nullptr, plan.capacity, plan.stride_bytes, plan.sample_bytes};
     sources_[i].bytes = plan.segment_bytes();
   }
-  check_room(parts);
+  check(*parts.device, layout);
   make_on_device(parts);
   make_on_host(layout);
 }
 
-void DeviceRingMemory::check_room(const Parts& parts) const {
-  const std::uint64_t wanted = parts.layout.device_bytes();
-  const std::uint64_t free = parts.device->free_bytes();
+void DeviceRingMemory::check(const cuda::Device& device, const DeviceRingLayout& layout) {
+  const cuda::DeviceInfo& info = device.info();
+  if (!info.exports_descriptors && !info.legacy_ipc) {
+    throw GpuUnavailable("batchcast: " + why_not_shared(info));
+  }
+  const std::uint64_t wanted = layout.device_bytes();
+  const std::uint64_t free = device.free_bytes();
   if (wanted <= free) return;
-  throw OutOfMemory("batchcast: the ring on " + cuda::name_of(parts.device->info()) + " takes " +
+  throw OutOfMemory("batchcast: the ring on " + cuda::name_of(info) + " takes " +
                     std::to_string(wanted) + " bytes, and " + std::to_string(free) + " of its " +
-                    std::to_string(parts.device->info().memory_bytes) +
+                    std::to_string(info.memory_bytes) +
                     " are free. Give it less (--device-memory), or end what else uses that GPU.");
 }
 

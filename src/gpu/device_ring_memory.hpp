@@ -33,6 +33,8 @@ class DeviceRingMemory {
   /// Throws GpuUnavailable where the GPU's memory cannot be shared, GpuError, OutOfMemory,
   /// SystemError.
   explicit DeviceRingMemory(const Parts& parts);
+  /// What of that can be known beforehand. Throws GpuUnavailable, GpuError, OutOfMemory.
+  static void check(const cuda::Device& device, const DeviceRingLayout& layout);
   DeviceRingMemory(const DeviceRingMemory&) = delete;
   DeviceRingMemory& operator=(const DeviceRingMemory&) = delete;
 
@@ -53,7 +55,6 @@ class DeviceRingMemory {
     std::string handle;
   };
 
-  void check_room(const Parts& parts) const;
   void make_on_device(const Parts& parts);
   void allocate(const Parts& parts, cuda::Sharing sharing);
   void make_on_host(const DeviceRingLayout& layout);

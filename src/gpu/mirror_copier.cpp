@@ -7,9 +7,11 @@
 #include <batchcast/core/assert.hpp>
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <exception>
 #include <optional>
+#include <thread>
 #include <utility>
 
 namespace batchcast::inline v0_1::detail {
@@ -20,6 +22,13 @@ namespace {
 constexpr std::uint64_t piece_bytes = std::uint64_t{16} << 20;
 // Of either ring, a piece takes at most such a part.
 constexpr std::uint64_t ring_parts = 4;
+// Pieces in flight. A stage's kernels wait for their turn while other processes' have the GPU,
+// whole milliseconds each, so for one more pieces may arrive and lie ready: up to a quarter of a
+// gibibyte, and half of either ring.
+constexpr std::uint64_t pieces_at_a_time = 4;
+constexpr std::uint64_t pieces_for_a_stage = 16;
+// Somebody's capture that is in the way is over soon.
+constexpr auto capture_look = std::chrono::milliseconds(1);
 
 void copy_on_host(const FieldWindow& from, const FieldWindow& to, std::uint64_t position,
                   std::uint64_t samples) noexcept {
@@ -38,8 +47,8 @@ void copy_on_host(const FieldWindow& from, const FieldWindow& to, std::uint64_t 
 MirrorCopier::MirrorCopier(const Parts& parts)
     : mapped_twice_(parts.mapped_twice),
       host_ids_(parts.host_windows.back()),
-      copies_(parts.device),
-      stage_(parts.device) {
+      copies_(parts.device, cuda::Priority::high),
+      stage_(parts.device, cuda::Priority::high) {
   const DeviceRingLayout& layout = parts.layout;
   std::uint64_t sample_bytes = 0;
   for (std::size_t i = 0; i < layout.fields.size(); ++i) {
@@ -59,8 +68,13 @@ MirrorCopier::MirrorCopier(const Parts& parts)
   const std::uint64_t of_rings = std::min(parts.host_capacity, layout.capacity) / ring_parts;
   samples_max_ = std::clamp<std::uint64_t>(piece_bytes / std::max<std::uint64_t>(sample_bytes, 1),
                                            1, std::max<std::uint64_t>(of_rings, 1));
-  slots_.reserve(pieces_max);
-  for (std::size_t i = 0; i < pieces_max; ++i) slots_.emplace_back(parts.device);
+  const std::uint64_t half_of_rings = std::min(parts.host_capacity, layout.capacity) / 2;
+  const std::uint64_t pieces =
+      parts.options.device_stage
+          ? std::clamp(half_of_rings / samples_max_, pieces_at_a_time, pieces_for_a_stage)
+          : pieces_at_a_time;
+  slots_.reserve(pieces);
+  for (std::size_t i = 0; i < pieces; ++i) slots_.emplace_back(parts.device);
   if (parts.options.device_stage) prepare_stage(parts);
 }
 
@@ -76,7 +90,7 @@ void MirrorCopier::prepare_stage(const Parts& parts) {
   out_.resize(stage_makes_.size());
   const cuda::Device::Current current(*parts.device);
   auto program =
-      parts.options.device_stage->prepare(parts.options.schema, samples_max_, pieces_max);
+      parts.options.device_stage->prepare(parts.options.schema, samples_max_, slots_.size());
   program_ = {program.release(), EndProgram{parts.device}};
 }
 
@@ -113,7 +127,7 @@ std::vector<FieldWindow> MirrorCopier::copied_from() const {
 
 void MirrorCopier::enqueue(const Ticket& ticket) {
   BATCHCAST_ASSERT(has_room());
-  Slot& slot = slots_[last_ % pieces_max];
+  Slot& slot = slot_of(last_);
   for (std::size_t i = 0; i < stage_reads_.size(); ++i) {
     copy({stage_reads_[i], slot.staged[i]}, ticket.position, 0, ticket.size);
   }
@@ -153,21 +167,19 @@ void MirrorCopier::run_stage(Slot& slot, const Ticket& ticket) {
   program_->enqueue(run);
 }
 
-bool MirrorCopier::oldest_arrived() const { return slots_[first_ % pieces_max].done.passed(); }
+bool MirrorCopier::oldest_arrived() const { return slot_of(first_).done.passed(); }
 
 void MirrorCopier::give_up() const noexcept {
   for (const cuda::Stream* stream : {&copies_, &stage_}) {
-    try {
-      stream->wait();
-    } catch (const std::exception&) {
-      // Nothing of it will run any more.
+    // After any other error nothing of it will run any more.
+    while (cuda::wait_for_stream(*stream->device(), stream->handle()).answer ==
+           cuda::Answer::captured) {
+      std::this_thread::sleep_for(capture_look);
     }
   }
 }
 
-MirrorCopier::Piece MirrorCopier::pop_oldest() noexcept {
-  return slots_[first_++ % pieces_max].piece;
-}
+MirrorCopier::Piece MirrorCopier::pop_oldest() noexcept { return slot_of(first_++).piece; }
 
 // Pinned is the first of the host ring's two mappings only, so a copy ends where that does; and a
 // device ring may be mapped once.

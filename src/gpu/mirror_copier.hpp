@@ -49,7 +49,7 @@ class MirrorCopier {
   };
   /// Enqueues the ticket's samples; room for one more piece has to be there. Throws GpuError.
   void enqueue(const Ticket& ticket);
-  [[nodiscard]] bool has_room() const noexcept { return in_flight() < pieces_max; }
+  [[nodiscard]] bool has_room() const noexcept { return in_flight() < slots_.size(); }
   [[nodiscard]] std::size_t in_flight() const noexcept { return last_ - first_; }
   /// Whether the oldest piece is whole in its place. Throws GpuError if a copy failed.
   [[nodiscard]] bool oldest_arrived() const;
@@ -75,8 +75,11 @@ class MirrorCopier {
     std::shared_ptr<cuda::Device> device;
     void operator()(DeviceProgram* program) const noexcept;
   };
-  static constexpr std::size_t pieces_max = 4;
 
+  [[nodiscard]] Slot& slot_of(std::size_t piece) noexcept { return slots_[piece % slots_.size()]; }
+  [[nodiscard]] const Slot& slot_of(std::size_t piece) const noexcept {
+    return slots_[piece % slots_.size()];
+  }
   void prepare_stage(const Parts& parts);
   void run_stage(Slot& slot, const Ticket& ticket);
   void copy(const Route& route, std::uint64_t position, std::uint64_t to_position,

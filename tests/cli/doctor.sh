@@ -84,26 +84,41 @@ if [ -n "$fake" ]; then
   finds ok 'NVIDIA driver' 'CUDA 13.0'
   finds ok cuda:1 'Fake GPU 1, GPU-fa4ec0da-0000-4000-8000-000000000001, 16.00 GiB'
   finds ok 'cuda:1 ring' 'shared as file descriptors, granularity 2.0 MiB'
-  finds ok 'cuda:1 pinning' 'read-only mappings too'
+  finds note 'cuda:1 pinning' 'writable mappings only'
   finds ok MPS 'not in use'
   gpu devices=2 --json
   checks=$((checks + 1))
   grep -qE '"placement":"cuda:1".*"shares":"descriptor".*"driver_version":13000' "$work/out" ||
     fail "devices are not in the JSON"
   has_keys "$work/out" placement uuid memory_bytes capability virtual_memory exports_descriptors legacy_ipc \
-    registers_read_only mig granularity shares
+    registers_read_only host_page_tables mig granularity shares
   export CUDA_VISIBLE_DEVICES=1
   gpu devices=2
   finds ok cuda:0 'GPU-fa4ec0da-0000-4000-8000-000000000001'
   finds ok 'visible GPUs' CUDA_VISIBLE_DEVICES=1
+  export CUDA_VISIBLE_DEVICES=
+  gpu devices=2
+  finds note 'visible GPUs' 'CUDA_VISIBLE_DEVICES is set, and empty'
+  finds note 'visible GPUs' 'hides every GPU'
   unset CUDA_VISIBLE_DEVICES
+  gpu 'devices=3 lost=1'
+  finds ok cuda:0 'Fake GPU 0'
+  finds problem cuda:1 'cannot be asked'
+  finds problem cuda:1 'CUDA_ERROR_'
+  finds ok 'cuda:2 ring' 'shared as file descriptors'
+  expect 0 'Rings on GPUs: cuda:0, cuda:2.' doctor --try
+  gpu 'devices=3 lost=1' --json
   gpu devices=0
   finds note 'NVIDIA driver' 'CUDA_ERROR_NO_DEVICE'
   gpu init=803
   finds problem 'NVIDIA driver' 'different versions'
   gpu vmm=0
   finds note 'cuda:0 ring' 'shared by legacy IPC'
-  gpu 'mig=1 export=0 read_only_register=0'
+  gpu read_only_register=1
+  finds ok 'cuda:0 pinning' 'read-only mappings too'
+  gpu host_page_tables=1
+  finds ok 'cuda:0 pinning' 'read-only mappings too'
+  gpu 'mig=1 export=0'
   finds note cuda:0 'part of a GPU \(MIG\)'
   finds problem 'cuda:0 ring' 'cannot be shared'
   finds note 'cuda:0 pinning' 'writable mappings only'
@@ -114,7 +129,7 @@ if [ -n "$fake" ]; then
   finds ok 'cuda:0 tried' '16.00 GiB free; a ring shared and mapped read-only, host memory page-locked'
   gpu read_only_map=0 --try
   finds note 'cuda:0 tried' 'Trainers could write into it'
-  gpu register_fails=2 --try
+  gpu 'read_only_register=1 register_fails=2' --try
   finds problem 'cuda:0 tried' 'cuMemHostRegister'
   gpu alloc_fails=1 --try
   finds problem 'cuda:0 tried' 'has no room'
@@ -125,6 +140,7 @@ if [ -n "$fake" ]; then
   export CUDA_MPS_PIPE_DIRECTORY="$work/mps"
   gpu ''
   finds note MPS 'its control pipe'
+  finds note MPS 'ends the producer and every trainer'
 fi
 
 finish

@@ -32,7 +32,7 @@ TEST_CASE("devices of this process", "[cuda][fake]") {
   CHECK(all[0].memory_bytes == std::uint64_t{16} << 30);
   CHECK(all[0].granularity == std::uint64_t{2} << 20);
   CHECK((all[0].virtual_memory && all[0].exports_descriptors && all[0].legacy_ipc));
-  CHECK((all[0].registers_read_only && !all[0].mig));
+  CHECK((!all[0].registers_read_only && !all[0].host_page_tables && !all[0].mig));
 
   const auto second = Device::open_uuid(all[1].uuid);
   CHECK(second->info().number == 1);
@@ -51,22 +51,52 @@ TEST_CASE("a device that is lost keeps nobody from the others", "[cuda][fake]") 
   CHECK_THROWS_AS(Device::open(0), GpuError);
   CHECK_THROWS_AS(Device::open_uuid(all[0].uuid), GpuUnavailable);
   CHECK_THROWS_WITH(Device::open(2), Contains("no cuda:2") && Contains(all[1].uuid));
+  CHECK(count_devices() == 2);
+  CHECK(look_at_device(1).uuid == all[1].uuid);
+  CHECK_THROWS_AS(look_at_device(0), GpuError);
+}
+
+TEST_CASE("a process's own device is the current one, then LOCAL_RANK's, then the first",
+          "[cuda][fake]") {
+  const FakeSettings fake("devices=3");
+  struct Rank {
+    explicit Rank(const char* value) { ::setenv("LOCAL_RANK", value, 1); }
+    ~Rank() { ::unsetenv("LOCAL_RANK"); }
+  };
+  CHECK(own_device() == 0);
+  {
+    const Rank rank("2");
+    CHECK(own_device() == 2);
+    const auto second = Device::open(1);
+    const Device::Current current(*second);
+    CHECK(own_device() == 1);
+  }
+  for (const char* const none : {"3", "-1", "first"}) {
+    const Rank rank(none);
+    CHECK_THROWS_AS(own_device(), GpuUnavailable);
+    CHECK_THROWS_WITH(own_device(), Contains(std::string("LOCAL_RANK=") + none) &&
+                                        Contains("cuda:2 (Fake GPU 2)"));
+  }
+  const Rank rank("5");
+  const FakeSettings alone("devices=1");  // as where each process is shown its own only
+  CHECK(own_device() == 0);
 }
 
 TEST_CASE("what a device cannot do is known beforehand", "[cuda][fake]") {
   {
-    const FakeSettings fake("vmm=0 read_only_register=0");
+    const FakeSettings fake("vmm=0 read_only_register=1");
     const DeviceInfo info = list_devices().at(0);
-    CHECK((!info.virtual_memory && !info.exports_descriptors && !info.registers_read_only));
+    CHECK((!info.virtual_memory && !info.exports_descriptors && info.registers_read_only));
     CHECK(info.granularity == 0);
   }
-  const FakeSettings fake("mig=1 export=0");
+  const FakeSettings fake("mig=1 export=0 host_page_tables=1");
   const DeviceInfo info = list_devices().at(0);
+  CHECK((pins_read_only(info) && !info.registers_read_only));
   CHECK((info.mig && info.virtual_memory && !info.exports_descriptors && !info.legacy_ipc));
   CHECK_THAT(info.uuid, Catch::Matchers::StartsWith("MIG-"));
 }
 
-TEST_CASE("the caller's current context stays what it was", "[cuda][fake]") {
+TEST_CASE("the caller's current context stays what it was", "[cuda]") {
   const FakeSettings fake("devices=2");
   const Driver& driver = need_driver();
   const auto first = Device::open(0);

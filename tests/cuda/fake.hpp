@@ -22,7 +22,9 @@ namespace batchcast::testing {
 /// The fake driver with these settings while it lives, then with those of the environment.
 class FakeSettings {
  public:
-  explicit FakeSettings(const char* settings) { batchcast_fake_cuda_configure(settings); }
+  explicit FakeSettings(const std::string& settings) {
+    batchcast_fake_cuda_configure(settings.c_str());
+  }
   ~FakeSettings() { batchcast_fake_cuda_configure(nullptr); }
   FakeSettings(const FakeSettings&) = delete;
   FakeSettings& operator=(const FakeSettings&) = delete;

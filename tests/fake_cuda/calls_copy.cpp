@@ -131,6 +131,11 @@ CUresult copy(CUstream handle, Copy copy, Returns returns) {
     if (!usable(world, copy.shape, true, copy.to) || !usable(world, copy.shape, false, copy.from)) {
       return CUDA_ERROR_INVALID_VALUE;
     }
+    if (const CUresult barred = barred_use(world, *stream); barred != CUDA_SUCCESS) return barred;
+    if (returns == Returns::when_done || copy.to.pageable || copy.from.pageable) {
+      const CUresult barred = barred_by_captures(world);
+      if (barred != CUDA_SUCCESS) return barred;
+    }
     if (const CUresult lost = world.count_operation(*stream->context); lost != CUDA_SUCCESS) {
       return lost;
     }
@@ -139,6 +144,7 @@ CUresult copy(CUstream handle, Copy copy, Returns returns) {
     copy.fails = number == world.settings.copy_fails;
     ++world.counters.copies;
     world.counters.copied_bytes += copy.shape.row_bytes * copy.shape.rows;
+    if (copy.shape.rows > 1) ++world.counters.row_copies;
     if (copy.to.pageable || copy.from.pageable) ++world.counters.pageable_copies;
     if (copy.from.pageable) {
       copy.staged =
@@ -215,6 +221,7 @@ CUresult set(CUdeviceptr to, unsigned char value, std::size_t bytes, CUstream ha
     if (const CUresult lost = world.count_operation(*stream->context); lost != CUDA_SUCCESS) {
       return lost;
     }
+    if (const CUresult barred = barred_use(world, *stream); barred != CUDA_SUCCESS) return barred;
     ++world.since.copies;
     enqueue(world, stream, {[=](World& in, Lock& held) {
               Use writes(in, side, bytes, Access::read_write);

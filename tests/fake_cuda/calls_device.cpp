@@ -112,6 +112,8 @@ int attribute(const Settings& settings, int physical, CUdevice_attribute which) 
       return settings.legacy_ipc ? 1 : 0;
     case CU_DEVICE_ATTRIBUTE_READ_ONLY_HOST_REGISTER_SUPPORTED:
       return settings.read_only_register ? 1 : 0;
+    case CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS_USES_HOST_PAGE_TABLES:
+      return settings.host_page_tables ? 1 : 0;
     default:
       return 0;
   }
@@ -171,6 +173,9 @@ void World::see_devices() {
   visible = visible_devices(settings.devices);
   for (std::size_t device = 0; device < contexts.size(); ++device) {
     contexts[device].device = static_cast<int>(device);
+    if (static_cast<int>(device) != settings.lost) continue;
+    contexts[device].error = static_cast<CUresult>(settings.lost_code);
+    contexts[device].lost = true;
   }
 }
 
@@ -284,6 +289,7 @@ CUresult cuDevicePrimaryCtxRetain(CUcontext* context, CUdevice device) {
   return with_device(device, [&](World& world, Lock&, int) {
     Context& primary = world.contexts[static_cast<std::size_t>(device)];
     if (primary.error != CUDA_SUCCESS) return primary.error;
+    if (const CUresult barred = barred_by_captures(world); barred != CUDA_SUCCESS) return barred;
     if (primary.retained++ == 0) ++world.counters.contexts;
     *context = reinterpret_cast<CUcontext>(&primary);
     return CUDA_SUCCESS;
@@ -294,6 +300,7 @@ CUresult cuDevicePrimaryCtxRelease_v2(CUdevice device) {
   return with_device(device, [&](World& world, Lock& lock, int) {
     Context& primary = world.contexts[static_cast<std::size_t>(device)];
     if (primary.retained == 0) return CUDA_ERROR_INVALID_CONTEXT;
+    if (const CUresult barred = barred_by_captures(world); barred != CUDA_SUCCESS) return barred;
     if (--primary.retained != 0) return CUDA_SUCCESS;
     --world.counters.contexts;
     destroy(world, lock, primary);
@@ -354,8 +361,10 @@ CUresult cuCtxGetDevice(CUdevice* device) {
 }
 
 CUresult cuCtxSynchronize() {
-  return with_context(
-      [](World& world, Lock& lock, Context& context) { return wait_all(world, lock, context); });
+  return with_context([](World& world, Lock& lock, Context& context) -> CUresult {
+    if (spoils_captures_of(world, context)) return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+    return wait_all(world, lock, context);
+  });
 }
 
 }  // extern "C"

@@ -14,6 +14,8 @@ using namespace batchcast::fake_cuda;
 namespace {
 
 constexpr std::uintptr_t page_bytes = 4096;
+// The kernel's module allocates its table of pages at once, which Linux limits to 2 GiB.
+constexpr std::uint64_t registration_bytes_max = (std::uint64_t{512} << 30) - 1;
 
 enum class Mapped { no, read_only, read_write };
 
@@ -53,7 +55,7 @@ void add(World& world, std::uintptr_t address, const Registered& piece) {
 extern "C" {
 
 CUresult cuMemHostRegister_v2(void* data, std::size_t bytes, unsigned flags) {
-  return with_context([&](World& world, Lock&, Context&) {
+  return unsafe_with_context([&](World& world, Lock&, Context&) {
     const auto address = reinterpret_cast<std::uintptr_t>(data);
     const bool read_only = (flags & CU_MEMHOSTREGISTER_READ_ONLY) != 0;
     constexpr unsigned known =
@@ -66,30 +68,36 @@ CUresult cuMemHostRegister_v2(void* data, std::size_t bytes, unsigned flags) {
     if (read_only && !world.settings.read_only_register) return CUDA_ERROR_NOT_SUPPORTED;
     if (overlaps(world, address, bytes)) return CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
     const Mapped mapped = protection_of(address, bytes);
-    if (mapped == Mapped::no || (mapped == Mapped::read_only && !read_only)) {
+    const bool tolerates = read_only || world.settings.host_page_tables;
+    if (mapped == Mapped::no || (mapped == Mapped::read_only && !tolerates)) {
       return CUDA_ERROR_INVALID_VALUE;
     }
+    if (bytes > registration_bytes_max) return CUDA_ERROR_OUT_OF_MEMORY;
     if (++world.registrations == world.settings.register_fails) return CUDA_ERROR_OUT_OF_MEMORY;
-    add(world, address, {bytes, read_only, false});
+    add(world, address, {bytes, read_only || mapped == Mapped::read_only, false});
     return CUDA_SUCCESS;
   });
 }
 
 CUresult cuMemHostUnregister(void* data) {
-  return with_context<Kind::undo>([&](World& world, Lock&, Context&) {
+  return unsafe_with_context<Kind::undo>([&](World& world, Lock& lock, Context& context) {
     const auto at = world.registered.find(reinterpret_cast<std::uintptr_t>(data));
     if (at == world.registered.end() || at->second.allocated) {
       return CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED;
     }
+    wait_all(world, lock, context);
     world.registered.erase(at);
     return CUDA_SUCCESS;
   });
 }
 
 CUresult cuMemHostAlloc(void** data, std::size_t bytes, unsigned) {
-  return with_context([&](World& world, Lock&, Context&) {
+  return unsafe_with_context([&](World& world, Lock&, Context&) {
     const std::uint64_t whole = (bytes + page_bytes - 1) / page_bytes * page_bytes;
     if (bytes == 0) return CUDA_ERROR_INVALID_VALUE;
+    if (++world.host_allocations == world.settings.host_alloc_fails) {
+      return CUDA_ERROR_OUT_OF_MEMORY;
+    }
     void* const at =
         ::mmap(nullptr, whole, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (at == MAP_FAILED) return CUDA_ERROR_OUT_OF_MEMORY;
@@ -104,7 +112,7 @@ CUresult cuMemAllocHost_v2(void** data, std::size_t bytes) {
 }
 
 CUresult cuMemFreeHost(void* data) {
-  return with_context<Kind::undo>([&](World& world, Lock& lock, Context& context) {
+  return unsafe_with_context<Kind::undo>([&](World& world, Lock& lock, Context& context) {
     const auto at = world.registered.find(reinterpret_cast<std::uintptr_t>(data));
     if (at == world.registered.end() || !at->second.allocated) return CUDA_ERROR_INVALID_VALUE;
     wait_all(world, lock, context);

@@ -61,7 +61,7 @@ std::byte* device_write(std::uint64_t device_address, std::size_t bytes) {
 extern "C" {
 
 CUresult cuModuleLoadData(CUmodule* module, const void* image) {
-  return with_context([&](World& world, Lock&, Context& context) {
+  return unsafe_with_context([&](World& world, Lock&, Context& context) {
     if (image == nullptr) return CUDA_ERROR_INVALID_VALUE;
     if (world.settings.module_fails) return CUDA_ERROR_NO_BINARY_FOR_GPU;
     const std::uint64_t handle = world.new_handle();
@@ -72,7 +72,7 @@ CUresult cuModuleLoadData(CUmodule* module, const void* image) {
 }
 
 CUresult cuModuleUnload(CUmodule handle) {
-  return with_context<Kind::undo>([&](World& world, Lock&, Context&) {
+  return unsafe_with_context<Kind::undo>([&](World& world, Lock&, Context&) {
     const std::uint64_t number = number_of(handle);
     std::erase_if(world.functions, [&](const auto& f) { return f.second.module == number; });
     return world.modules.erase(number) == 1 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
@@ -110,6 +110,7 @@ CUresult cuLaunchKernel(CUfunction handle, unsigned grid_x, unsigned grid_y, uns
         std::uint64_t{block_x} * block_y * block_z > 1024 || shared_bytes > 48 * 1024) {
       return CUDA_ERROR_INVALID_VALUE;
     }
+    if (const CUresult barred = barred_use(world, *stream); barred != CUDA_SUCCESS) return barred;
     if (const CUresult lost = world.count_operation(context); lost != CUDA_SUCCESS) return lost;
     const bool fails = ++world.since.launches == world.settings.launch_fails;
     ++world.counters.launches;

@@ -90,7 +90,7 @@ CUresult cuMemGetInfo_v2(std::size_t* free, std::size_t* total) {
 }
 
 CUresult cuMemAlloc_v2(CUdeviceptr* address, std::size_t bytes) {
-  return with_context([&](World& world, Lock&, Context& context) {
+  return unsafe_with_context([&](World& world, Lock&, Context& context) {
     if (bytes == 0) return CUDA_ERROR_INVALID_VALUE;
     auto memory =
         Memory::make(world, physical_of(world, context), (bytes + 4095) / 4096 * 4096, false);
@@ -101,7 +101,7 @@ CUresult cuMemAlloc_v2(CUdeviceptr* address, std::size_t bytes) {
 }
 
 CUresult cuMemFree_v2(CUdeviceptr address) {
-  return with_context<Kind::undo>([&](World& world, Lock& lock, Context& context) {
+  return unsafe_with_context<Kind::undo>([&](World& world, Lock& lock, Context& context) {
     const auto at = world.ranges.all().find(address);
     if (at == world.ranges.all().end() || at->second.is_virtual || at->second.opened != 0) {
       return CUDA_ERROR_INVALID_VALUE;
@@ -113,7 +113,7 @@ CUresult cuMemFree_v2(CUdeviceptr address) {
 }
 
 CUresult cuIpcGetMemHandle(CUipcMemHandle* handle, CUdeviceptr address) {
-  return with_context([&](World& world, Lock&, Context&) {
+  return unsafe_with_context([&](World& world, Lock&, Context&) {
     if (!world.settings.legacy_ipc || world.settings.mig) return CUDA_ERROR_NOT_SUPPORTED;
     const auto at = world.ranges.all().find(address);
     if (at == world.ranges.all().end() || at->second.is_virtual || at->second.opened != 0) {
@@ -131,7 +131,7 @@ CUresult cuIpcGetMemHandle(CUipcMemHandle* handle, CUdeviceptr address) {
 }
 
 CUresult cuIpcOpenMemHandle_v2(CUdeviceptr* address, CUipcMemHandle handle, unsigned flags) {
-  return with_context([&](World& world, Lock&, Context&) {
+  return unsafe_with_context([&](World& world, Lock&, Context&) {
     if (!world.settings.legacy_ipc || world.settings.mig) return CUDA_ERROR_NOT_SUPPORTED;
     IpcHandle wanted;
     std::memcpy(&wanted, handle.reserved, sizeof wanted);
@@ -163,7 +163,7 @@ CUresult cuIpcOpenMemHandle_v2(CUdeviceptr* address, CUipcMemHandle handle, unsi
 }
 
 CUresult cuIpcCloseMemHandle(CUdeviceptr address) {
-  return with_context<Kind::undo>([&](World& world, Lock& lock, Context& context) {
+  return unsafe_with_context<Kind::undo>([&](World& world, Lock& lock, Context& context) {
     const auto at = world.ranges.all().find(address);
     if (at == world.ranges.all().end() || at->second.opened == 0) return CUDA_ERROR_INVALID_VALUE;
     wait_all(world, lock, context);

@@ -81,7 +81,7 @@ CUresult cuMemGetAllocationGranularity(std::size_t* granularity, const CUmemAllo
 
 CUresult cuMemCreate(CUmemGenericAllocationHandle* handle, std::size_t bytes,
                      const CUmemAllocationProp* wanted, unsigned long long flags) {
-  return with_driver([&](World& world, Lock&) {
+  return unsafe_with_driver([&](World& world, Lock&) {
     if (const CUresult refused = check(world, *wanted); refused != CUDA_SUCCESS) return refused;
     if (flags != 0 || !is_multiple(world, bytes)) return CUDA_ERROR_INVALID_VALUE;
     const int physical = world.visible[static_cast<std::size_t>(wanted->location.id)];
@@ -93,14 +93,14 @@ CUresult cuMemCreate(CUmemGenericAllocationHandle* handle, std::size_t bytes,
 }
 
 CUresult cuMemRelease(CUmemGenericAllocationHandle handle) {
-  return with_driver([&](World& world, Lock&) {
+  return unsafe_with_driver([&](World& world, Lock&) {
     return world.allocations.erase(handle) == 1 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
   });
 }
 
 CUresult cuMemExportToShareableHandle(void* descriptor, CUmemGenericAllocationHandle handle,
                                       CUmemAllocationHandleType type, unsigned long long flags) {
-  return with_driver([&](World& world, Lock&) {
+  return unsafe_with_driver([&](World& world, Lock&) {
     const auto at = world.allocations.find(handle);
     if (at == world.allocations.end() || flags != 0) return CUDA_ERROR_INVALID_VALUE;
     if (type != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR || !at->second->exportable) {
@@ -116,7 +116,7 @@ CUresult cuMemExportToShareableHandle(void* descriptor, CUmemGenericAllocationHa
 
 CUresult cuMemImportFromShareableHandle(CUmemGenericAllocationHandle* handle, void* descriptor,
                                         CUmemAllocationHandleType type) {
-  return with_driver([&](World& world, Lock&) {
+  return unsafe_with_driver([&](World& world, Lock&) {
     if (type != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR) return CUDA_ERROR_INVALID_VALUE;
     if (!world.settings.vmm || !world.settings.exports) return CUDA_ERROR_NOT_SUPPORTED;
     auto memory = Memory::take(static_cast<int>(reinterpret_cast<std::intptr_t>(descriptor)));
@@ -148,7 +148,7 @@ CUresult cuMemGetAllocationPropertiesFromHandle(CUmemAllocationProp* properties,
 
 CUresult cuMemAddressReserve(CUdeviceptr* address, std::size_t bytes, std::size_t alignment,
                              CUdeviceptr, unsigned long long flags) {
-  return with_driver([&](World& world, Lock&) {
+  return unsafe_with_driver([&](World& world, Lock&) {
     if (!world.settings.vmm) return CUDA_ERROR_NOT_SUPPORTED;
     if (flags != 0 || !is_multiple(world, bytes)) return CUDA_ERROR_INVALID_VALUE;
     if ((alignment & (alignment - 1)) != 0) return CUDA_ERROR_INVALID_VALUE;
@@ -162,7 +162,7 @@ CUresult cuMemAddressReserve(CUdeviceptr* address, std::size_t bytes, std::size_
 }
 
 CUresult cuMemAddressFree(CUdeviceptr address, std::size_t bytes) {
-  return with_driver([&](World& world, Lock&) {
+  return unsafe_with_driver([&](World& world, Lock&) {
     const auto at = world.ranges.all().find(address);
     if (at == world.ranges.all().end() || !at->second.is_virtual || at->second.bytes != bytes ||
         !at->second.mapped.empty()) {
@@ -175,7 +175,7 @@ CUresult cuMemAddressFree(CUdeviceptr address, std::size_t bytes) {
 
 CUresult cuMemMap(CUdeviceptr address, std::size_t bytes, std::size_t offset,
                   CUmemGenericAllocationHandle handle, unsigned long long flags) {
-  return with_driver([&](World& world, Lock&) {
+  return unsafe_with_driver([&](World& world, Lock&) {
     const auto memory = world.allocations.find(handle);
     const auto at = world.ranges.find(address);
     if (memory == world.allocations.end() || at == world.ranges.all().end() || offset != 0 ||
@@ -197,8 +197,14 @@ CUresult cuMemMap(CUdeviceptr address, std::size_t bytes, std::size_t offset,
   });
 }
 
+/// Waits for all that the device has to do, which the real one does by its leave.
 CUresult cuMemUnmap(CUdeviceptr address, std::size_t bytes) {
-  return with_driver([&](World& world, Lock& lock) {
+  return unsafe_with_driver([&](World& world, Lock& lock) {
+    const auto place = world.ranges.look(address, 1, Access::none);
+    const int device = world.number_of(place.physical);
+    if (place.found == DeviceRanges::Found::yes && device >= 0) {
+      wait_all(world, lock, world.contexts[static_cast<std::size_t>(device)]);
+    }
     return for_each_mapping(world, address, bytes,
                             [&](DeviceRanges::Range& range, std::uint64_t offset) {
                               await_users(world, lock, range);
@@ -210,7 +216,7 @@ CUresult cuMemUnmap(CUdeviceptr address, std::size_t bytes) {
 
 CUresult cuMemSetAccess(CUdeviceptr address, std::size_t bytes, const CUmemAccessDesc* wanted,
                         std::size_t count) {
-  return with_driver([&](World& world, Lock& lock) -> CUresult {
+  return unsafe_with_driver([&](World& world, Lock& lock) -> CUresult {
     if (count != 1 || wanted->location.type != CU_MEM_LOCATION_TYPE_DEVICE) {
       return CUDA_ERROR_INVALID_VALUE;
     }

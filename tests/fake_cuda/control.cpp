@@ -15,7 +15,9 @@ void batchcast_fake_cuda_configure(const char* settings) {
   const Lock lock(world.mutex);
   world.settings = settings == nullptr ? Settings::of_environment() : Settings::parse(settings);
   world.since = {};
-  world.reservations = world.maps = world.registrations = 0;
+  world.reservations = world.maps = world.registrations = world.host_allocations = 0;
+  end_captures(world);
+  world.answer = CUDA_SUCCESS;
   world.all_held = false;
   for (const auto& [handle, stream] : world.streams) stream->held = false;
   for (Context& context : world.contexts) {
@@ -25,6 +27,9 @@ void batchcast_fake_cuda_configure(const char* settings) {
   if (world.process != 0) world.see_devices();
   world.changed.notify_all();
 }
+
+bool batchcast_fake_cuda_can(const char*) { return true; }
+bool batchcast_fake_cuda_is_fake() { return true; }
 
 void batchcast_fake_cuda_hold(void* handle) {
   World& world = World::get();
@@ -53,6 +58,12 @@ void batchcast_fake_cuda_release(void* handle) {
     at->second->held = false;
   }
   world.changed.notify_all();
+}
+
+void batchcast_fake_cuda_answer(int code) {
+  World& world = World::get();
+  const Lock lock(world.mutex);
+  world.answer = static_cast<CUresult>(code);
 }
 
 void batchcast_fake_cuda_lose(int device, int code) {
@@ -92,6 +103,9 @@ batchcast_fake_cuda_counters batchcast_fake_cuda_count() {
   result.registered_pieces = world.registered.size();
   for (const auto& [address, piece] : world.registered) result.registered_bytes += piece.bytes;
   result.streams = world.streams.size();
+  for (const auto& [handle, stream] : world.streams) {
+    result.high_priority_streams += stream->priority < 0 ? 1 : 0;
+  }
   result.events = world.events.size();
   return result;
 }

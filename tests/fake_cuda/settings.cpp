@@ -54,12 +54,13 @@ void take(const std::string& word, Settings& to) {
   taker("memory", to.memory)("granularity", to.granularity);
   taker("vmm", to.vmm)("export", to.exports)("legacy_ipc", to.legacy_ipc)("mig", to.mig);
   taker("read_only_map", to.read_only_map)("read_only_register", to.read_only_register);
+  taker("host_page_tables", to.host_page_tables)("host_alloc_fails", to.host_alloc_fails);
   taker("alloc_fails", to.alloc_fails)("alloc_limit", to.alloc_limit);
   taker("reserve_fails", to.reserve_fails)("map_fails", to.map_fails);
   taker("register_fails", to.register_fails)("copy_refused", to.copy_refused);
   taker("copy_fails", to.copy_fails)("launch_fails", to.launch_fails);
   taker("module_fails", to.module_fails)("lost_after", to.lost_after);
-  taker("lost_device", to.lost_device)("lost_code", to.lost_code);
+  taker("lost_device", to.lost_device)("lost_code", to.lost_code)("lost", to.lost);
   taker("delay_us", to.delay_us)("copy_us", to.copy_us)("hold", to.hold);
   if (!taker.taken || to.devices < 0 || to.devices > 8) refuse(word);
 }

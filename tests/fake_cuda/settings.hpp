@@ -15,12 +15,13 @@ struct Settings {
   std::uint64_t memory = std::uint64_t{16} << 30;
   std::uint64_t granularity = std::uint64_t{2} << 20;
   bool vmm = true, exports = true, legacy_ipc = true, mig = false;
-  bool read_only_map = true, read_only_register = true;
+  bool read_only_map = true, read_only_register = false, host_page_tables = false;
   std::uint64_t alloc_fails = 0, alloc_limit = 0, reserve_fails = 0, map_fails = 0;
-  std::uint64_t register_fails = 0, copy_refused = 0, copy_fails = 0, launch_fails = 0;
+  std::uint64_t register_fails = 0, host_alloc_fails = 0;
+  std::uint64_t copy_refused = 0, copy_fails = 0, launch_fails = 0;
   bool module_fails = false;
   std::int64_t lost_after = -1;
-  int lost_device = 0, lost_code = 46;
+  int lost_device = 0, lost_code = 46, lost = -1;
   std::uint64_t delay_us = 200, copy_us = 0;
   std::string hold;
 

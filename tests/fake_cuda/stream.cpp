@@ -116,6 +116,10 @@ std::shared_ptr<Stream> find_stream(World& world, Context& current, CUstream han
 }
 
 Point enqueue(World& world, const std::shared_ptr<Stream>& stream, Operation operation) {
+  if (stream->capture) {
+    if (operation.work) stream->capture->operations.push_back(std::move(operation));
+    return {stream, 0, stream->capture};
+  }
   order_with_legacy(world, stream, operation);
   stream->queue.push_back(std::move(operation));
   ++stream->enqueued;

@@ -17,12 +17,14 @@ namespace batchcast::fake_cuda {
 struct World;
 struct Context;
 struct Stream;
+struct Capture;
 using Lock = std::unique_lock<std::mutex>;
 
 /// "All that was enqueued on that stream until then."
 struct Point {
   std::shared_ptr<Stream> stream;
   std::uint64_t ticket = 0;
+  std::shared_ptr<Capture> capture = nullptr;  ///< whose point it is: not to be asked
   [[nodiscard]] bool passed() const;
 };
 
@@ -37,12 +39,14 @@ struct Operation {
 struct Stream {
   Context* context = nullptr;
   std::uint64_t handle = 0;
+  int priority = 0;      ///< smaller goes first
   bool blocking = true;  ///< waits for the legacy default stream, and it for this one
   bool held = false;
   bool busy = false;
   bool ending = false;
   std::uint64_t enqueued = 0, done = 0;
   std::deque<Operation> queue;
+  std::shared_ptr<Capture> capture = nullptr;  ///< that it is part of
   std::minstd_rand random;
 };
 
@@ -51,7 +55,7 @@ struct Stream {
 /// Of the handle, with CUDA's two default streams; nullptr if there is none such.
 [[nodiscard]] std::shared_ptr<Stream> find_stream(World& world, Context& current, CUstream handle);
 
-/// In the order that CUDA promises, with the legacy default stream's.
+/// In the order that CUDA promises, with the legacy default stream's. What is captured is kept.
 Point enqueue(World& world, const std::shared_ptr<Stream>& stream, Operation operation);
 /// CUDA_SUCCESS, or what ended the context.
 CUresult wait(World& world, Lock& lock, const Point& point);

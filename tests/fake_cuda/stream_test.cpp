@@ -5,6 +5,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <chrono>
 #include <cstring>
 #include <thread>
 #include <vector>
@@ -16,8 +18,8 @@ namespace {
 class Pages {
  public:
   explicit Pages(std::size_t bytes) : bytes_(bytes) {
-    data_ = static_cast<unsigned char*>(
-        ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    data_ = static_cast<unsigned char*>(::mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
+                                               MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
   }
   ~Pages() { ::munmap(data_, bytes_); }
   Pages(const Pages&) = delete;
@@ -34,7 +36,7 @@ class Pages {
 TEST_CASE(
     "Fake CUDA: a copy from page-locked memory reads it when the stream gets there, one from "
     "other memory at once") {
-  const InUse fake;
+  const InUse fake("read_only_register=1");
   const Pages pages(16384);
   const CUdeviceptr memory = allocate(16384);
   const CUstream stream = new_stream();
@@ -208,4 +210,59 @@ TEST_CASE("Fake CUDA: copies fail and devices are lost where the settings say so
   cuEventDestroy(event);
   cuStreamDestroy(stream);
   cuMemFree(memory);
+}
+
+TEST_CASE("Fake CUDA: streams have priorities, within a range") {
+  const InUse fake;
+  int least = -1, greatest = 1;
+  REQUIRE(cuCtxGetStreamPriorityRange(&least, &greatest) == CUDA_SUCCESS);
+  CHECK(least == 0);
+  CHECK(greatest < 0);
+  const auto before = batchcast_fake_cuda_count().high_priority_streams;
+  CUstream high = nullptr, low = nullptr;
+  REQUIRE(cuStreamCreateWithPriority(&high, CU_STREAM_NON_BLOCKING, greatest - 7) == CUDA_SUCCESS);
+  REQUIRE(cuStreamCreateWithPriority(&low, CU_STREAM_NON_BLOCKING, 3) == CUDA_SUCCESS);
+  CHECK(batchcast_fake_cuda_count().high_priority_streams == before + 1);
+  cuStreamDestroy(high);
+  cuStreamDestroy(low);
+}
+
+TEST_CASE("Fake CUDA: what is undone of memory waits for all that the device has to do") {
+  const InUse fake("delay_us=0");
+  const Pages pages(8192);
+  REQUIRE(cuMemHostRegister(pages.data(), 8192, 0) == CUDA_SUCCESS);
+  const CUdeviceptr memory = allocate(4096);
+  const CUstream stream = new_stream();
+  Twice twice;
+  twice.bytes = 2 * megabyte;
+  const CUmemAllocationProp wanted = exportable();
+  REQUIRE(cuMemCreate(&twice.handle, twice.bytes, &wanted, 0) == CUDA_SUCCESS);
+  twice.map(CU_MEM_ACCESS_FLAGS_PROT_READ);
+  const bool unmaps = GENERATE(false, true);
+  batchcast_fake_cuda_hold(stream);
+  REQUIRE(cuMemsetD8Async(memory, 1, 4096, stream) == CUDA_SUCCESS);
+  std::atomic<bool> done = false;
+  std::thread undoing([&] {
+    cuCtxPushCurrent(fake.context());
+    unmaps ? cuMemUnmap(twice.address, 2 * twice.bytes) : cuMemHostUnregister(pages.data());
+    done = true;
+  });
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  CHECK_FALSE(done);
+  batchcast_fake_cuda_release(stream);
+  undoing.join();
+  unmaps ? cuMemHostUnregister(pages.data()) : cuMemUnmap(twice.address, 2 * twice.bytes);
+  CHECK(cuMemAddressFree(twice.address, 2 * twice.bytes) == CUDA_SUCCESS);
+  CHECK(cuMemRelease(twice.handle) == CUDA_SUCCESS);
+  cuStreamDestroy(stream);
+  cuMemFree(memory);
+}
+
+TEST_CASE("Fake CUDA: one registration has less than 512 GiB") {
+  const InUse fake;
+  const std::uint64_t limit = std::uint64_t{512} << 30;
+  const Pages pages(limit);  // of addresses only
+  CHECK(cuMemHostRegister(pages.data(), limit, 0) == CUDA_ERROR_OUT_OF_MEMORY);
+  CHECK(cuMemHostRegister(pages.data(), limit - 4096, 0) == CUDA_SUCCESS);
+  CHECK(cuMemHostUnregister(pages.data()) == CUDA_SUCCESS);
 }

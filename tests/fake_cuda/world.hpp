@@ -2,6 +2,7 @@
 // Copyright 2026 the batchcast authors
 #pragma once
 
+#include "capture.hpp"
 #include "control.hpp"
 #include "device_ranges.hpp"
 #include "settings.hpp"
@@ -64,8 +65,9 @@ struct World {
 
   Settings settings = Settings::of_environment();
   batchcast_fake_cuda_counters since{};  ///< the settings were given: what faults are counted by
-  std::uint64_t reservations = 0, maps = 0, registrations = 0;
+  std::uint64_t reservations = 0, maps = 0, registrations = 0, host_allocations = 0;
   bool all_held = false;
+  CUresult answer = CUDA_SUCCESS;  ///< to questions about streams, unless it is CUDA_SUCCESS
   batchcast_fake_cuda_counters counters{};
 
   std::vector<int> visible;  ///< which of the machine's devices are this process's
@@ -73,6 +75,8 @@ struct World {
   std::uint64_t last_handle = 0x1000;
   std::map<std::uint64_t, std::shared_ptr<Stream>> streams;
   std::map<std::uint64_t, std::shared_ptr<Event>> events;
+  std::vector<std::shared_ptr<Capture>> captures;          ///< under way
+  std::map<std::uint64_t, std::vector<Operation>> graphs;  ///< and what is made of them
   std::map<std::uint64_t, Module> modules;
   std::map<std::uint64_t, Function> functions;
   std::map<std::uint64_t, std::shared_ptr<Memory>> allocations;  ///< cuMemCreate's handles
@@ -118,6 +122,22 @@ CUresult with_context(Body&& body) {
     if (kind == Kind::normal && context->error != CUDA_SUCCESS) return context->error;
     const CUresult result = body(world, lock, *context);
     return result == CUDA_SUCCESS && kind == Kind::undo ? context->error : result;
+  });
+}
+
+/// The same for calls that a capture forbids (capture.hpp).
+template <class Body>
+CUresult unsafe_with_driver(Body&& body) {
+  return with_driver([&](World& world, Lock& lock) -> CUresult {
+    const CUresult barred = barred_by_captures(world);
+    return barred != CUDA_SUCCESS ? barred : body(world, lock);
+  });
+}
+template <Kind kind = Kind::normal, class Body>
+CUresult unsafe_with_context(Body&& body) {
+  return with_context<kind>([&](World& world, Lock& lock, Context& context) -> CUresult {
+    const CUresult barred = barred_by_captures(world);
+    return barred != CUDA_SUCCESS ? barred : body(world, lock, context);
   });
 }
 

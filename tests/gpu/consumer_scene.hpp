@@ -6,6 +6,7 @@
 #include <batchcast/cuda/device_memory.hpp>
 #include <batchcast/cuda/stream.hpp>
 #include "../cuda/fake.hpp"
+#include "ring_bytes.hpp"
 
 #include <batchcast/batchcast.hpp>
 
@@ -36,6 +37,18 @@ inline bool eventually(const std::function<bool()>& condition, int timeout_ms = 
 
 /// `pinned`: the ring is in host memory, which consumers page-lock. `device`: it is mirrored.
 enum class Where { pinned, device };
+
+/// Where a driver can page-lock a ring that is mapped for reading only, which the fake must be
+/// told.
+constexpr const char* pins_in_place = "read_only_register=1";
+[[nodiscard]] inline std::string settings_for(Where where, const std::string& others) {
+  return where == Where::pinned ? others + " " + pins_in_place : others;
+}
+/// Those that this driver offers.
+[[nodiscard]] inline std::vector<Where> possible_places() {
+  if (batchcast_fake_cuda_can(pins_in_place)) return {Where::pinned, Where::device};
+  return {Where::device};
+}
 
 constexpr std::uint64_t words_per_sample = 32;
 
@@ -80,7 +93,7 @@ class Scene {
     options.memory = 64 << 10;
     if (where == Where::device) {
       options.places = std::move(places);
-      options.device_memory = 64 << 10;
+      options.device_memory = ring_bytes(64 << 10, 1);
     }
     options.linger_ms = 0;
     options.directory = directory_;
@@ -158,7 +171,7 @@ class Publishing {
 class HeldStream {
  public:
   explicit HeldStream(unsigned device = 0)
-      : device_(cuda::Device::open(device)), memory_(device_, 256 << 10), stream_(device_) {
+      : device_(cuda::Device::open(device)), memory_(device_, 2 << 20), stream_(device_) {
     batchcast_fake_cuda_hold(stream_.handle());
   }
   ~HeldStream() { batchcast_fake_cuda_release(stream_.handle()); }

@@ -44,3 +44,40 @@ TEST_CASE("fields that stay in host memory take no more of it than the host ring
   CHECK(plan_device_ring(options, device).capacity >= 64 * mebibyte / (3 * 32 * 32 * 4) - 512);
   CHECK_FALSE(plan_device_ring(options, device).host_limits);
 }
+
+TEST_CASE("samples on a GPU lie close where that leaves at least half of the memory", "[gpu]") {
+  constexpr std::uint64_t mebibyte = 1 << 20;
+  constexpr std::uint64_t image_bytes = 224 * 224 * 3;  // 2,048 of them are whole granules: 294 MiB
+  cuda::DeviceInfo device;
+  device.granularity = 2 * mebibyte;
+  ProducerOptions options;
+  options.schema = {{"image", DType::u8, {224, 224, 3}}, {"label", DType::i64, {}}};
+  options.memory = 64 * mebibyte;
+  for (const std::uint64_t memory : {400, 512, 1024, 2048}) {
+    options.device_memory = memory * mebibyte;
+    const DeviceRingLayout layout = plan_device_ring(options, device);
+    CHECK(layout.fields[0].plan.stride_bytes == image_bytes);
+    CHECK(2 * layout.device_bytes() >= options.device_memory);
+  }
+  options.device_memory = 256 * mebibyte;
+  const DeviceRingLayout layout = plan_device_ring(options, device);
+  CHECK(layout.fields[0].plan.stride_bytes > image_bytes);
+  CHECK(layout.capacity > 1'000);
+}
+
+TEST_CASE("samples on a GPU that cannot lie close are as many as fit", "[gpu]") {
+  cuda::DeviceInfo device;
+  device.granularity = 4096;
+  ProducerOptions options;
+  options.schema = {{"x", DType::u8, {261}}};  // close: 4,096 of them, a megabyte
+  options.memory = 1 << 20;
+  options.device_memory = 256 << 10;
+  const DeviceRingLayout layout = plan_device_ring(options, device);
+  CHECK(layout.capacity * 261 >= options.device_memory * 9 / 10 - 4096);
+  for (const std::uint64_t samples : {1, 100, 864, 5'000}) {
+    options.device_memory = device_memory_for(layout.on_device(), samples, device.granularity);
+    CHECK(plan_device_ring(options, device).capacity >= samples);
+    options.device_memory += options.device_memory / 3;
+    CHECK(plan_device_ring(options, device).capacity >= samples);
+  }
+}

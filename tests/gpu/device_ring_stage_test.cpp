@@ -85,7 +85,7 @@ bool is_twice(const DeviceTrainer& trainer, const Run& run) {
 
 ProducerOptions staged(const std::shared_ptr<Twice>& stage) {
   ProducerOptions options = small_stream(100);
-  options.device_memory = 512 * 1024;
+  options.device_memory = ring_bytes(512 * 1024, 3);
   options.device_stage = stage;
   options.recipe_json = R"({"a":1})";
   options.pure = true;

@@ -4,6 +4,7 @@
 
 #include "../catch.hpp"
 #include "../fake_cuda/control.hpp"
+#include "ring_bytes.hpp"
 
 #include <batchcast/ring/reader.hpp>
 #include <batchcast/ring/writer.hpp>
@@ -329,12 +330,24 @@ class DeviceTrainer final : public ReaderHost {
   std::vector<cuda::DeviceSegment> device_;
 };
 
+/// Of all processes; 0 where a driver does not say whose memory it is.
+[[nodiscard]] inline std::uint64_t used_bytes() {
+  return batchcast_fake_cuda_is_fake() ? batchcast_fake_cuda_used_bytes(0) : 0;
+}
+
+/// What the fake driver counts; zeros over a real one.
+[[nodiscard]] inline batchcast_fake_cuda_counters counted() {
+  return batchcast_fake_cuda_is_fake() ? batchcast_fake_cuda_count()
+                                       : batchcast_fake_cuda_counters{};
+}
+
 /// Two fields, epochs of `n` samples; some hundred samples fit.
 inline ProducerOptions small_stream(std::uint64_t n, std::uint64_t epochs = 0) {
   ProducerOptions options;
   options.stream = "s";
   options.schema = {{"image", DType::u8, {16, 16, 4}}, {"label", DType::i64, {}}};
   options.memory = 256 * 1024;
+  options.device_memory = ring_bytes(options.memory, options.schema.size());
   options.samples_per_epoch = n;
   options.epochs = epochs;
   return options;

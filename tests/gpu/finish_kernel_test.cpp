@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the batchcast authors
+#include "cuda/finish_kernel.hpp"
 #include <batchcast/cuda/device.hpp>
 #include <batchcast/cuda/device_memory.hpp>
 #include <batchcast/cuda/stream.hpp>
+#include "../cuda/fake.hpp"
 #include "catch.hpp"
 #include "finish_support.hpp"
 
@@ -14,6 +16,7 @@
 #include <random>
 #include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -192,10 +195,30 @@ TEST_CASE("Finish: the kernel is there for Ampere and Hopper, and as PTX for wha
   const std::size_t end = at + number(8, 8);
   while (at < end) {
     found.insert({number(at, 2) == 1 ? "ptx" : "sm", number(at + 28, 4)});
+    // As it is: a driver that is older than the toolkit may not know how that compresses.
+    const std::string_view bytes(
+        reinterpret_cast<const char*>(image.data()) + at + number(at + 4, 4), number(at + 8, 8));
+    const bool is_ptx = number(at, 2) == 1;
+    CHECK((is_ptx ? bytes.find(".version") != bytes.npos : bytes.starts_with("\177ELF")));
     at += number(at + 4, 4) + number(at + 8, 8);
   }
   CHECK(found ==
         std::set<std::pair<std::string, std::uint64_t>>{{"sm", 80}, {"sm", 90}, {"ptx", 90}});
+}
+
+TEST_CASE("Finish: a driver that cannot load the kernel is told of with both versions",
+          "[gpu][finish][fake]") {
+  if (!has_kernel()) return;
+  const testing::FakeSettings fake("module_fails=1");
+  const FinishOnGpu divided = finish_on_gpu(images(4, {2, 4, 3}, to_stage("f32", true)));
+  const auto device = cuda::Device::open(0);
+  const cuda::Device::Current current(*device);
+  const Schema host = Pipeline(divided.host).schema();
+  const int toolkit = cuda::finish_kernel_toolkit();
+  CHECK(toolkit >= 12'000);
+  CHECK_THROWS_WITH(divided.stage->prepare(host, 4, 1),
+                    Catch::Contains("that was CUDA " + std::to_string(toolkit / 1000) + ".") &&
+                        Catch::Contains("this driver is of CUDA 13.0"));
 }
 
 }  // namespace batchcast::test

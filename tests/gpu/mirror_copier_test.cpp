@@ -56,10 +56,82 @@ struct Copies {
 
 }  // namespace
 
+namespace {
+
+/// Makes nothing of all images.
+class Idle final : public DeviceStage {
+ public:
+  [[nodiscard]] DevicePlan plan(const Schema&) const override {
+    DevicePlan plan;
+    plan.fields = {{{"made", DType::u8, {4096}}, std::nullopt}};
+    plan.reads = {0};
+    return plan;
+  }
+  [[nodiscard]] std::string recipe_json(const std::string&) const override { return {}; }
+  [[nodiscard]] bool pure() const noexcept override { return false; }
+  [[nodiscard]] std::unique_ptr<DeviceProgram> prepare(const Schema&, std::uint64_t,
+                                                       std::size_t) const override {
+    struct Program final : DeviceProgram {
+      void enqueue(const DeviceRun&) override {}
+    };
+    return std::make_unique<Program>();
+  }
+};
+
+/// How many pieces are on their way before the first has to have arrived.
+std::size_t pieces_in_flight(const ProducerOptions& options) {
+  HostRing host(options);
+  Copies copies(host);
+  batchcast_fake_cuda_hold(nullptr);
+  std::uint64_t position = 0;
+  while (copies.copier.has_room()) {
+    const std::uint64_t samples = copies.copier.samples_max(position);
+    copies.copier.enqueue({position, samples, 0, 0});
+    position += samples;
+  }
+  CHECK(position <= std::min(host.plan.capacity, copies.layout.capacity));
+  const std::size_t pieces = copies.copier.in_flight();
+  batchcast_fake_cuda_release(nullptr);
+  return pieces;
+}
+
+}  // namespace
+
+TEST_CASE("while a stage waits for its turn on the GPU, more pieces come into its staging") {
+  const FakeGpu fake("granularity=64K delay_us=0");
+  ProducerOptions options;
+  options.stream = "s";
+  options.schema = {{"image", DType::u8, {1 << 20}}};
+  options.memory = std::uint64_t{260} << 20;
+  options.device_memory = std::uint64_t{260} << 20;
+  CHECK(pieces_in_flight(options) == 4);
+  options.device_stage = std::make_shared<Idle>();
+  options.device_memory = std::uint64_t{4} << 20;
+  CHECK(pieces_in_flight(options) == 8);  // of 16 MiB: half of the host ring
+  options.memory = std::uint64_t{20} << 20;
+  CHECK(pieces_in_flight(options) == 4);  // of a quarter of the ring
+}
+
+TEST_CASE("what a mirror enqueues goes before what the process has on other streams") {
+  const FakeGpu fake("granularity=64K");
+  ProducerOptions options = small_stream(100);
+  options.device_memory = 512 * 1024;
+  HostRing host(options);
+  const auto before = batchcast_fake_cuda_count();
+  const cuda::Stream usual(cuda::Device::open(0));
+  const Copies copies(host);
+  const auto after = batchcast_fake_cuda_count();
+  CHECK(after.streams == before.streams + 3);
+  CHECK(after.high_priority_streams == before.high_priority_streams + 2);
+}
+
 TEST_CASE("pieces arrive whole, in order, wherever both rings wrap and however they pad") {
   const char* settings = "";
   SECTION("mapped twice") { settings = "granularity=64K delay_us=100"; }
-  SECTION("mapped once, as without virtual memory") { settings = "vmm=0 delay_us=100"; }
+  SECTION("mapped once, as without virtual memory") {
+    settings = "vmm=0 delay_us=100";
+    if (!batchcast_fake_cuda_can(settings)) return;
+  }
   const FakeGpu fake(settings);
   const auto seed = std::random_device{}();
   INFO("seed " << seed);
@@ -71,7 +143,8 @@ TEST_CASE("pieces arrive whole, in order, wherever both rings wrap and however t
   options.host_fields = {"c"};
   options.memory = 200'000;
   options.device_memory = 6 << 20;
-  if (std::string(settings).find("vmm") == std::string::npos) options.device_memory = 320 * 1024;
+  if (std::string(settings).find("vmm") == std::string::npos)
+    options.device_memory = ring_bytes(320 * 1024, 3);
   HostRing host(options);
   Copies copies(host);
   MirrorCopier& copier = copies.copier;

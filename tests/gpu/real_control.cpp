@@ -5,6 +5,7 @@
 
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <condition_variable>
 #include <cstdlib>
 #include <cstring>
@@ -12,8 +13,10 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <sstream>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 // What tests ask of the fake driver, for programs that run over this machine's own: some of it a
@@ -22,6 +25,19 @@ namespace {
 
 [[noreturn]] void needs_the_fake(const std::string& what) {
   throw std::runtime_error("needs the fake driver: " + what);
+}
+
+/// The words of the form name=value.
+std::vector<std::pair<std::string, std::string>> settings_of(const char* settings) {
+  std::vector<std::pair<std::string, std::string>> all;
+  std::string text = settings;
+  std::replace(text.begin(), text.end(), ',', ' ');
+  std::istringstream words(text);
+  for (std::string word; words >> word;) {
+    const std::size_t equals = std::min(word.find('='), word.size() - 1);
+    all.emplace_back(word.substr(0, equals), word.substr(equals + 1));
+  }
+  return all;
 }
 
 /// What a held stream waits at.
@@ -63,12 +79,32 @@ LaunchHostFunction launch_host_function() {
 
 }  // namespace
 
+/// Devices are counted, what one of them can do is asked; how large pieces of memory are, and how
+/// late things happen, cannot be had otherwise than they are.
+bool batchcast_fake_cuda_can(const char* settings) {
+  for (const auto& [name, value] : settings_of(settings)) {
+    if (name == "granularity" || name == "delay_us" || name == "copy_us") continue;
+    const std::vector<batchcast::cuda::DeviceInfo> gpus = batchcast::cuda::list_devices();
+    if (gpus.empty()) return false;
+    const auto first = [&](bool can) { return can == (value == "1"); };
+    if (name == "devices" && value == "1" && gpus.size() == 1) continue;
+    if (name == "devices" && value == "2" && gpus.size() >= 2) continue;
+    if (name == "vmm" && first(gpus[0].virtual_memory)) continue;
+    if (name == "export" && first(gpus[0].exports_descriptors)) continue;
+    if (name == "read_only_register" && first(batchcast::cuda::pins_read_only(gpus[0]))) continue;
+    return false;
+  }
+  return true;
+}
+bool batchcast_fake_cuda_is_fake() { return false; }
+
 void batchcast_fake_cuda_configure(const char* settings) {
   if (settings == nullptr) settings = std::getenv("BATCHCAST_FAKE_CUDA");
   for (auto& [stream, gate] : gates()) gate->let_pass();
   gates().clear();
   // A destructor's call gives back what was set.
-  if (settings != nullptr && *settings != '\0' && std::uncaught_exceptions() == 0) {
+  if (settings != nullptr && std::uncaught_exceptions() == 0 &&
+      !batchcast_fake_cuda_can(settings)) {
     needs_the_fake(settings);
   }
 }
@@ -98,6 +134,8 @@ void batchcast_fake_cuda_release(void* stream) {
   }
 }
 
+void batchcast_fake_cuda_answer(int) { needs_the_fake("errors are to be answered"); }
+
 void batchcast_fake_cuda_lose(int, int) { needs_the_fake("a device is to be lost"); }
 
 std::uint64_t batchcast_fake_cuda_used_bytes(int) {
@@ -112,6 +150,8 @@ batchcast_fake_cuda_counters batchcast_fake_cuda_count() {
 void* batchcast_fake_cuda_look(unsigned long long device_address, std::size_t bytes) {
   static std::vector<std::byte> seen;
   seen.assign(bytes, std::byte{});
+  const auto device = batchcast::cuda::Device::open(0);
+  const batchcast::cuda::Device::Current current(*device);
   const auto result =
       batchcast::cuda::need_driver().memcpy_dtoh(seen.data(), device_address, bytes);
   return result == batchcast::cuda::CUDA_SUCCESS ? seen.data() : nullptr;

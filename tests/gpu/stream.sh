@@ -36,10 +36,30 @@ killed() {
   ended "$1" 137
 }
 
-# attached COUNT: until the stream has so many consumers, or a quarter of a minute is over.
+# refused NAME: whether it ended without a report.
+refused() {
+  [ ! -s "$work/$1.out" ] || return 1
+  case $(cut -d ' ' -f 3 "/proc/$(cat "$work/$1.pid")/stat" 2>/dev/null) in
+    '' | Z) [ ! -s "$work/$1.out" ] ;;
+    *) return 1 ;;
+  esac
+}
+
+# attached NAME...: until the stream has them all, or a quarter of a minute is over. Where one was refused the stream
+# would wait for it for ever: that is the end.
 attached() {
   waited=0
-  until [ "$("$batchcast" ls 2>/dev/null | grep -c lockstep)" -ge "$1" ]; do
+  until [ "$("$batchcast" ls 2>/dev/null | grep -c lockstep)" -ge $# ]; do
+    for name in "$@"; do
+      if refused "$name"; then
+        echo "FAILED: $name was refused"
+        sed 's/^/  /' "$work/$name.err"
+        "$batchcast" stop s >/dev/null
+        wait
+        exit 1
+      fi
+    done
+    [ -d "/proc/$producer" ] || return
     sleep 0.1
     waited=$((waited + 1))
     [ $waited -lt 150 ] || return
@@ -61,6 +81,7 @@ consumer two --placement cuda:0 --batch-size 37
 consumer three --placement cuda:0 --batch-size 64 --access private
 consumer host --batch-size 50
 consumer pinned --pin --batch-size 61
+attached one two three host pinned
 for name in one two three host pinned; do ended $name 0; done
 wait $producer || fail "the producer ended with $?: $(cat "$work/serve.err")"
 
@@ -70,7 +91,7 @@ serves --wait-for 3
 consumer one --placement cuda:0 --batch-size 100
 consumer two --placement cuda:0 --batch-size 37
 consumer three --placement cuda:0 --batch-size 512
-attached 3
+attached one two three
 expect 0 'cuda:0' ls
 sleep 1
 kill -KILL $producer
@@ -85,7 +106,7 @@ consumer one --placement cuda:0 --batch-size 100
 consumer two --placement cuda:0 --batch-size 37
 consumer three --placement cuda:0 --batch-size 64
 consumer four --placement cuda:0 --batch-size 512
-attached 4
+attached one two three four
 killed three
 killed four
 for name in one two; do ended $name 0; done

@@ -154,10 +154,11 @@ TEST_CASE("memory_for gives room for the samples asked for, with any more memory
     const Schema schema = any_schema();
     const std::uint64_t granularity = any_granularity();
     const std::uint64_t samples = any_up_to_bits(20);
-    const std::uint64_t enough = memory_for(schema, samples, granularity);
+    const std::uint64_t lost = *rc::gen::element(lost_part, lost_part_on_device);
+    const std::uint64_t enough = memory_for(schema, samples, granularity, lost);
     const std::uint64_t more = *rc::gen::inRange<std::uint64_t>(0, enough);
-    RC_ASSERT(plan_ring(schema, enough, granularity).capacity >= samples);
-    RC_ASSERT(plan_ring(schema, enough + more, granularity).capacity >= samples);
+    RC_ASSERT(plan_ring(schema, enough, granularity, lost).capacity >= samples);
+    RC_ASSERT(plan_ring(schema, enough + more, granularity, lost).capacity >= samples);
   }));
 }
 

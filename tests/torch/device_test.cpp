@@ -71,6 +71,15 @@ TEST_CASE("A GPU that libtorch does not see is refused by name") {
                     Catch::Contains("cuda:2") && Catch::Contains("sees 2 GPUs"));
 }
 
+TEST_CASE("The GPU that is current in libtorch is the one that `cuda` means") {
+  if (there_are_real_ones()) return;
+  const FakeTorchCuda cuda;
+  fake_gpus().device = 1;
+  CHECK(detail::settled_by_torch("cuda") == Placement("cuda:1"));
+  CHECK(detail::settled_by_torch("cuda:0") == Placement("cuda:0"));
+  CHECK(detail::settled_by_torch("host") == Placement());
+}
+
 TEST_CASE("A tensor on a GPU has the field's dtype, shape and bytes, and its device's index") {
   if (there_are_real_ones()) return;
   const FakeTorchCuda cuda;

@@ -38,6 +38,8 @@ struct FakeGpuNotes {
   c10::DeviceIndex device = 0;                  ///< current
   c10::StreamId stream = 0;                     ///< current on all devices
   std::map<c10::StreamId, void*> handles;       ///< of streams that a driver knows
+  /// Where the host sees memory that a driver knows; null of other memory.
+  void* (*look)(unsigned long long address, std::size_t bytes) = nullptr;
 };
 
 [[nodiscard]] inline FakeGpuNotes& fake_gpus() {
@@ -96,9 +98,13 @@ struct FakeGpuAllocator final : c10::Allocator {
                        at::TensorOptions().dtype(tensor.dtype()));
 }
 [[nodiscard]] inline at::Tensor on_host(const at::Tensor& tensor) {
-  return on_host(static_cast<std::byte*>(tensor.storage().data_ptr().get()) +
-                     tensor.storage_offset() * static_cast<std::int64_t>(tensor.itemsize()),
-                 tensor);
+  void* const data = static_cast<std::byte*>(tensor.storage().data_ptr().get()) +
+                     tensor.storage_offset() * static_cast<std::int64_t>(tensor.itemsize());
+  void* seen = nullptr;
+  if (fake_gpus().look != nullptr) {
+    seen = fake_gpus().look(reinterpret_cast<unsigned long long>(data), tensor.nbytes());
+  }
+  return on_host(seen != nullptr ? seen : data, tensor);
 }
 
 inline at::Tensor& fake_copy(at::Tensor& to, const at::Tensor& from, bool) {

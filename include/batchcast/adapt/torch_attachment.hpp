@@ -64,7 +64,8 @@ class TorchAttachment {
     return current_stream_on(Placement::on_cuda(options_.pin_device));
   }
 
-  void attach(const ConsumerOptions& options) {
+  void attach(ConsumerOptions options) {
+    options.placement = options_.placement = settled_by_torch(options_.placement);
     if (!options.placement.is_host()) use_cuda_of_torch(options.placement);
     Consumer consumer(options);
     BatchMaker<UserBatch> make(field_table_of(consumer), fields_);

@@ -4,6 +4,8 @@
 
 #include <batchcast/adapt/torch_cow_storage.hpp>
 #include <batchcast/adapt/torch_stream.hpp>
+#include <batchcast/batch.hpp>
+#include <batchcast/core/placement.hpp>
 
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/core/Tensor.h>
@@ -12,10 +14,13 @@
 #include <c10/core/DeviceGuard.h>
 #include <c10/core/Storage.h>
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <mutex>
+#include <unordered_map>
 #include <vector>
 
 // Storages over a GPU's memory. Trainers have it mapped read-only: a write into it would end the
@@ -40,9 +45,41 @@ namespace batchcast::inline v0_1::detail {
 
 #if BATCHCAST_TORCH_HAS_COW
 
+/// The batches that tensors on GPUs show, by the address that libtorch copies from on a write:
+/// where it does that it knows no more. Thread-safe.
+class ShownOnGpus {
+ public:
+  void add(const void* data, const Batch& batch) {
+    const std::lock_guard lock(mutex_);
+    shown_.emplace(data, &batch);
+  }
+  void remove(const void* data, const Batch& batch) {
+    const std::lock_guard lock(mutex_);
+    const auto [first, last] = shown_.equal_range(data);
+    shown_.erase(std::find_if(first, last, [&](const auto& one) { return one.second == &batch; }));
+  }
+  /// Names the stream to all of them that are shown from there.
+  void use(const void* data, void* stream) {
+    const std::lock_guard lock(mutex_);
+    const auto [first, last] = shown_.equal_range(data);
+    std::for_each(first, last, [&](const auto& one) { one.second->use(stream); });
+  }
+
+ private:
+  std::mutex mutex_;
+  std::unordered_multimap<const void*, const Batch*> shown_;
+};
+
+/// Of this process; never destroyed, since tensors may outlive every static.
+[[nodiscard]] inline ShownOnGpus& shown_on_gpus() {
+  static auto* const shown = new ShownOnGpus();
+  return *shown;
+}
+
 /// Copies of what lies on one GPU, in torch's memory there, whichever device is current. torch's
 /// allocator copies on the legacy default stream, for which the streams of its pool do not wait;
-/// here it is the current one, on which the write follows.
+/// here it is the current one, on which the write follows. It is named to the batch, whose place
+/// in the ring is kept until the copy has read it.
 class GpuCopies final : public c10::Allocator {
  public:
   explicit GpuCopies(c10::Device device) : device_(device) {}
@@ -54,6 +91,8 @@ class GpuCopies final : public c10::Allocator {
   c10::DeleterFnPtr raw_deleter() const override { return torchs_gpu_allocator().raw_deleter(); }
   void copy_data(void* to, const void* from, std::size_t size) const override {
     if (size == 0) return;
+    shown_on_gpus().use(
+        from, current_stream_on(Placement::on_cuda(static_cast<unsigned>(device_.index()))));
     const at::AutoDispatchBelowADInplaceOrView plainly;
     bytes_on_gpu(to, size, device_).copy_(bytes_on_gpu(const_cast<void*>(from), size, device_));
   }

@@ -32,6 +32,24 @@ inline void* new_lease(const Batch& batch) {
 }
 inline void delete_lease(void* lease) { delete static_cast<Batch*>(lease); }
 
+#if BATCHCAST_TORCH_HAS_COW
+/// The same of a tensor on a GPU, which is found by its address as long as it may be copied from.
+struct ShownLease final : Batch {
+  ShownLease(Batch batch, const void* shown) : Batch(std::move(batch)), data(shown) {
+    shown_on_gpus().add(data, *this);
+  }
+  ~ShownLease() { shown_on_gpus().remove(data, *this); }
+  const void* data;
+};
+inline void* new_shown_lease(const Batch& batch, FieldBytes bytes) {
+  Batch* const lease = std::make_unique<ShownLease>(batch.share(), bytes.data).release();
+  return lease;
+}
+inline void delete_shown_lease(void* lease) {
+  delete static_cast<ShownLease*>(static_cast<Batch*>(lease));
+}
+#endif
+
 /// A storage over the batch's own memory, which it keeps. Writes go to that memory: they have to
 /// stay with the trainer, or to end the process.
 inline c10::Storage plain_storage(const Batch& batch, FieldBytes bytes, c10::Device device,
@@ -79,8 +97,8 @@ inline c10::Storage gpu_lease_storage(const Batch& batch, FieldBytes bytes, c10:
 #if BATCHCAST_TORCH_HAS_COW
   c10::Allocator& allocator = copies_on_gpu(device);
   if (!batch.writable() && copies_on_write_on_gpus()) {
-    return storage_of_copies({bytes.data, new_lease(batch), delete_lease}, bytes.size,
-                             {device, &allocator});
+    return storage_of_copies({bytes.data, new_shown_lease(batch, bytes), delete_shown_lease},
+                             bytes.size, {device, &allocator});
   }
 #else
   c10::Allocator& allocator = torchs_gpu_allocator();
@@ -106,7 +124,7 @@ inline c10::Storage gpu_lease_storage(const Batch& batch, FieldBytes bytes, c10:
 [[nodiscard]] inline bool shows_a_batch(const c10::Storage& storage) {
   const c10::DeleterFnPtr deleter = storage.data_ptr().get_deleter();
 #if BATCHCAST_TORCH_HAS_COW
-  if (deleter == c10::impl::cow::cow_deleter) return true;
+  if (deleter == c10::impl::cow::cow_deleter || deleter == delete_shown_lease) return true;
 #endif
   return deleter == delete_lease;
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <batchcast/batch.hpp>
+#include <batchcast/consumer/delivery.hpp>
 #include <batchcast/core/error.hpp>
 #include <batchcast/core/placement.hpp>
 #include <batchcast/core/process_symbol.hpp>
@@ -74,6 +75,14 @@ inline void use_cuda_of_torch(Placement placement) {
                          "the driver that is installed.");
   }
   if (at::hasCUDA()) start_cuda_in(at::globalContext());
+}
+
+/// With the number of the GPU where `placement` is "cuda": the one that is current in libtorch; the
+/// first is current where nobody chose, and then it is what `settled` says.
+[[nodiscard]] inline Placement settled_by_torch(Placement placement) {
+  if (!placement.is_own_cuda() || !torch_has_cuda()) return placement;
+  const auto current = c10::impl::VirtualGuardImpl(c10::kCUDA).getDevice().index();
+  return current > 0 ? Placement::on_cuda(static_cast<unsigned>(current)) : settled(placement);
 }
 
 /// The stream that this thread's libtorch calls use on that GPU.

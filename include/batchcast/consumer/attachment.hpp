@@ -42,13 +42,18 @@ struct BatchRecord {
   std::shared_ptr<Attachment> owner;  ///< while it is out
   std::vector<std::byte*> data;       ///< of each field
   std::vector<std::uint64_t> strides;
-  std::vector<std::byte> copy;  ///< where the consumer copies, in host memory
-  std::size_t number = 0;       ///< of the attachment's: names its memory on the GPU
+  std::vector<std::byte> copy;  ///< where the consumer copies, in host memory of the usual kind
+  std::size_t number = 0;       ///< of the attachment's: names its memory that the driver gave
   std::vector<void*> streams;   ///< that read it, the delivery stream first
   Run run;
   bool leased = false;
-  bool own = false;       ///< all that it shows is a copy, the consumer's own
-  bool in_place = false;  ///< of what can become private it shows the ring's
+  /// The batch, and its copies on their way: with the attachment's mutex.
+  std::uint32_t uses = 0;
+  std::shared_ptr<Attachment> copier;  ///< while copies of ring memory are on their way
+  std::uint64_t copied_lease = 0;      ///< which they read
+  bool copied = false;                 ///< it shows what was copied on a GPU
+  bool own = false;                    ///< all that it shows is a copy, the consumer's own
+  bool in_place = false;               ///< of what can become private it shows the ring's
 
   [[nodiscard]] static Batch handle(BatchRecord& record, const BatchContents& contents) noexcept {
     return Batch(&record, contents);
@@ -91,6 +96,8 @@ class Attachment final : public ReaderHost, public std::enable_shared_from_this<
   /// From any thread: the last handle of a batch is gone. Its samples are released once the streams
   /// that it was named for have passed it, in host memory that is not pinned at once.
   void take_back(BatchRecord& record) noexcept;
+  /// Lets go of it where waits for a GPU hold up nobody.
+  static void end(Attachment* attachment) noexcept;
   /// From any thread: a CUDA stream reads that batch.
   void use(BatchRecord& record, void* cuda_stream);
   [[nodiscard]] bool in_forked_child() const noexcept { return fork_guard_.in_child(); }
@@ -130,7 +137,7 @@ class Attachment final : public ReaderHost, public std::enable_shared_from_this<
   void note_start();
   [[nodiscard]] bool on_device() const noexcept { return !options_.placement.is_host(); }
   [[nodiscard]] bool copies() const noexcept {
-    return options_.access == Access::private_copy || options_.pace == Pace::free;
+    return options_.access == Access::private_copy || options_.pace == Pace::free || stages_;
   }
   void populate_from(const std::vector<DoubleMapping>& mappings, std::uint64_t position);
   /// Whether this process has written into a batch of the ring's. To be asked once a run is known
@@ -150,7 +157,12 @@ class Attachment final : public ReaderHost, public std::enable_shared_from_this<
   void copy_samples(BatchRecord& record, const Run& run);
   /// Those fields for which `wanted[field]`; all of them where it is empty.
   void copy_fields(BatchRecord& record, const Run& run, const std::vector<bool>& wanted);
+  /// For so many bytes of a record's copies in host memory.
+  [[nodiscard]] std::byte* host_room(BatchRecord& record, std::uint64_t bytes);
   [[nodiscard]] Batch hand_out(BatchRecord& record, const Run& run, const FieldTable& fields);
+  void give_back_when_copied(BatchRecord& record, std::uint64_t lease);
+  static void release_copied(void* record) noexcept;
+  void release_use(BatchRecord& record, bool idle) noexcept;
   [[nodiscard]] bool wait_for_streams(int& timeout_ms);
   void wait_for_copied_batches();
   /// Until streams have passed all dropped batches but so many; false at the time-out.
@@ -192,6 +204,7 @@ class Attachment final : public ReaderHost, public std::enable_shared_from_this<
   std::vector<bool> mapped_once_;     ///< windows that cross the end are not contiguous there
   FieldTable host_fields_;            ///< as a copy in host memory shows them
   std::atomic<std::uint32_t> written_{0};  ///< this process has written into a batch of the ring's
+  bool stages_ = false;                    ///< copies in host memory are made to page-locked memory
   bool keeps_writes_ = false;              ///< such a write stays private
   std::uint64_t tried_page_bytes_ = 0;     ///< pages of that size can be replaced
   bool first_write_noted_ = false;
@@ -213,7 +226,8 @@ class Attachment final : public ReaderHost, public std::enable_shared_from_this<
   std::vector<BatchRecord*> idle_records_;
   std::uint64_t in_place_ = 0;  ///< batches that show the ring's memory and could become private
   bool given_back_ = false;     ///< the memory of `private_chunks_`
-  /// Batches that were dropped and that streams have not passed yet. Changed with the mutex.
+  /// Batches that were dropped and that streams have not passed yet, and those whose copies are on
+  /// their way. Changed with the mutex.
   std::atomic<std::size_t> pending_{0};
   std::condition_variable passed_;
   bool abandoned_ = false;

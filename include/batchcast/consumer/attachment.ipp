@@ -9,6 +9,7 @@
 #include <batchcast/core/inline.hpp>
 #include <batchcast/core/printable.hpp>
 #include <batchcast/core/process_state.hpp>
+#include <batchcast/join/directory.hpp>
 #include <batchcast/ring/capacity.hpp>
 
 #include <sys/mman.h>
@@ -109,16 +110,15 @@ BATCHCAST_INLINE std::unique_ptr<Delivery> delivery_for(const ConsumerOptions& o
           "batchcast: `pin` is for consumers in host memory: batches with placement " +
           options.placement.text() + " are on the GPU already. Leave it out.");
     }
-    return make_delivery(options.placement.device());
+    return make_delivery(settled(options.placement).device(), options.log);
   }
-  if (!options.pin) return nullptr;
-  std::unique_ptr<Delivery> delivery = make_delivery(options.pin_device);
-  delivery->check_that_it_pins();
-  return delivery;
+  return options.pin ? make_delivery(options.pin_device, options.log) : nullptr;
 }
 
 BATCHCAST_INLINE Attachment::Attachment(const ConsumerOptions& options, std::uint64_t started_ns)
-    : options_(options), started_ns_(started_ns) {}
+    : options_(options), started_ns_(started_ns) {
+  options_.placement = settled(options_.placement);
+}
 
 BATCHCAST_INLINE std::shared_ptr<Attachment> Attachment::attach(const ConsumerOptions& options) {
   check_stream_name(options.stream);
@@ -126,8 +126,11 @@ BATCHCAST_INLINE std::shared_ptr<Attachment> Attachment::attach(const ConsumerOp
     throw InvalidArgument("batchcast: batch_size is 0. A batch has at least one sample.");
   }
   const std::uint64_t started_ns = now_ns();
-  const std::shared_ptr<Attachment> attachment(new Attachment(options, started_ns));
-  attachment->delivery_ = delivery_for(options);  // nobody waits for a stream that is of no use
+  const std::shared_ptr<Attachment> attachment(new Attachment(options, started_ns), end);
+  // First, since nobody waits for a stream that is of no use.
+  attachment->delivery_ = delivery_for(attachment->options_);
+  attachment->stages_ = options.pin && (attachment->copies() || options.observes ||
+                                        !attachment->delivery_->pins_in_place());
   bool noticed = false;
   for (;;) {
     const StreamPlaces places = attachment::places_of(options);
@@ -263,6 +266,12 @@ BATCHCAST_INLINE Attachment::~Attachment() {
   static_cast<void>(desk_.release());
 }
 
+BATCHCAST_INLINE void Attachment::end(Attachment* attachment) noexcept {
+  const auto destroy = [](void* it) noexcept { delete static_cast<Attachment*>(it); };
+  if (!attachment->delivery_ || attachment->in_forked_child()) return destroy(attachment);
+  attachment->delivery_->end_apart(attachment, destroy);
+}
+
 BATCHCAST_INLINE void Attachment::leave() noexcept {
   if (std::exchange(left_, true) || !door_) return;
   try {
@@ -274,11 +283,7 @@ BATCHCAST_INLINE void Attachment::leave() noexcept {
 }
 
 BATCHCAST_INLINE void Attachment::log(LogLevel level, const std::string& text) const {
-  if (options_.log) {
-    options_.log(level, text);
-  } else if (level >= LogLevel::warning) {
-    std::fprintf(stderr, "batchcast: %s\n", printable_lines(text).c_str());
-  }
+  log_to(options_.log, level, text);
 }
 
 }  // namespace batchcast::inline v0_1::detail

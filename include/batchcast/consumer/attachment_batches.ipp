@@ -17,7 +17,7 @@
 namespace batchcast::inline v0_1::detail {
 namespace attachment_batches {
 
-// Of batches that are copied on a GPU, so many may wait for their streams: each has memory there.
+// Of batches that are copied for streams, so many may wait for these: each has memory of its own.
 inline constexpr std::size_t pending_copies_max = 4;
 inline constexpr std::size_t streams_at_first = 8;
 
@@ -105,12 +105,17 @@ BATCHCAST_INLINE bool Attachment::fill(BatchRecord& record, const Run& run) {
   }
   copy_samples(record, run);
   if (options_.pace == Pace::free) {
+    if (on_device()) delivery_->wait_for_copies();  // whether they are good is known only then
     const auto* ids = reinterpret_cast<const std::uint64_t*>(record.data.back());
     return reader_->copied(run, {ids, run.size});
   }
   check();  // what was copied after an eviction is not what was published
-  reader_->give_back(run.lease);
   record.leased = false;
+  if (on_device()) {
+    give_back_when_copied(record, run.lease);
+  } else {
+    reader_->give_back(run.lease);
+  }
   return true;
 }
 
@@ -159,7 +164,7 @@ BATCHCAST_INLINE void Attachment::wait_for_copied_batches() {
 
 BATCHCAST_INLINE void Attachment::populate_from(const std::vector<DoubleMapping>& mappings,
                                                 std::uint64_t position) {
-  if (options_.pin) return;  // every page is there
+  if (options_.pin && !stages_) return;  // every page is there
   std::vector<std::uint64_t> start_bytes;
   for (const std::size_t field : mapped_fields_) {
     const FieldWindow& window = windows_[field];
@@ -195,6 +200,8 @@ BATCHCAST_INLINE BatchRecord& Attachment::fresh_record() {
   if (idle_records_.empty()) add_record();
   BatchRecord& record = *idle_records_.back();
   idle_records_.pop_back();
+  record.uses = 1;
+  record.copied = false;
   record.in_place = keeps_writes_;
   if (record.in_place) ++in_place_;  // before `fill` looks at `written_`
   return record;
@@ -218,7 +225,8 @@ BATCHCAST_INLINE void Attachment::recycle(BatchRecord& record) noexcept {
 }
 
 /// As copies only what crosses the end of a field that is mapped once, where nothing else is
-/// contiguous, and what is in host memory once that was written.
+/// contiguous, what crosses from one registration of pinned memory into the next, and what is in
+/// host memory once that was written.
 BATCHCAST_INLINE void Attachment::show(BatchRecord& record, const Run& run, bool written) {
   std::vector<bool> wanted;
   for (std::size_t i = 0; i < shown_windows_.size(); ++i) {
@@ -227,7 +235,10 @@ BATCHCAST_INLINE void Attachment::show(BatchRecord& record, const Run& run, bool
     record.strides[i] = window.stride_bytes;
     const bool gathered =
         mapped_once_[i] && run.position % window.capacity + run.size > window.capacity;
-    if (!gathered && !(written && !fields_[i].on_device)) continue;
+    const bool cut =
+        options_.pin && !delivery_->in_one_pin(run.position % window.capacity * window.stride_bytes,
+                                               run.size * window.stride_bytes);
+    if (!gathered && !cut && !(written && !fields_[i].on_device)) continue;
     if (wanted.empty()) wanted.resize(shown_windows_.size());
     wanted[i] = true;
   }
@@ -241,15 +252,13 @@ BATCHCAST_INLINE void Attachment::copy_samples(BatchRecord& record, const Run& r
 BATCHCAST_INLINE void Attachment::copy_fields(BatchRecord& record, const Run& run,
                                               const std::vector<bool>& wanted) {
   const auto takes = [&](std::size_t i) { return wanted.empty() || wanted[i]; };
-  std::uint64_t on_host = copy_alignment;
+  std::uint64_t on_host = 0;
   std::uint64_t on_device = 0;
   for (std::size_t i = 0; i < windows_.size(); ++i) {
     if (!takes(i)) continue;
     (fields_[i].on_device ? on_device : on_host) += align_copy(windows_[i].sample_bytes * run.size);
   }
-  if (record.copy.size() < on_host) record.copy.resize(on_host);
-  auto* host_at = reinterpret_cast<std::byte*>(
-      align_copy(reinterpret_cast<std::uintptr_t>(record.copy.data())));
+  std::byte* host_at = host_room(record, on_host);
   std::byte* device_at = on_device == 0 ? nullptr : delivery_->buffer(record.number, on_device);
   for (std::size_t i = 0; i < windows_.size(); ++i) {
     if (!takes(i)) continue;
@@ -264,7 +273,17 @@ BATCHCAST_INLINE void Attachment::copy_fields(BatchRecord& record, const Run& ru
     }
     at += align_copy(window.sample_bytes * run.size);
   }
-  if (on_device != 0) delivery_->wait_for_copies();
+  if (on_device == 0) return;
+  record.copied = true;
+  delivery_->order_copies(cuda_stream_);
+}
+
+BATCHCAST_INLINE std::byte* Attachment::host_room(BatchRecord& record, std::uint64_t bytes) {
+  if (stages_ && bytes != 0) return delivery_->host_buffer(record.number, bytes);
+  const std::uint64_t room = bytes + copy_alignment;
+  if (record.copy.size() < room) record.copy.resize(room);
+  return reinterpret_cast<std::byte*>(
+      align_copy(reinterpret_cast<std::uintptr_t>(record.copy.data())));
 }
 
 BATCHCAST_INLINE Batch Attachment::hand_out(BatchRecord& record, const Run& run,
@@ -315,11 +334,14 @@ BATCHCAST_INLINE void Attachment::check_batch_size(std::uint64_t batch_size) con
     if (fields_[i].on_device == on_device()) there.push_back(fields_[i].spec);
   }
   const std::uint64_t granularity = on_device() ? delivery_->granularity() : page_bytes();
+  const std::uint64_t enough = std::max(
+      memory_for(there, batch_size, granularity),
+      memory_for(there, batch_size, granularity, on_device() ? lost_part_on_device : lost_part));
   throw RingTooSmall("batchcast: a batch of " + std::to_string(batch_size) +
                      " samples does not fit into the ring of stream `" + options_.stream +
                      "`, which spans " + std::to_string(capacity) + ". It would take " +
-                     (on_device() ? "--device-memory " : "--memory ") +
-                     std::to_string(memory_for(there, batch_size, granularity)) + " bytes.");
+                     (on_device() ? "--device-memory " : "--memory ") + std::to_string(enough) +
+                     " bytes.");
 }
 
 BATCHCAST_INLINE void Attachment::set_batch_size(std::uint64_t batch_size) noexcept {

@@ -102,8 +102,13 @@ BATCHCAST_INLINE void Attachment::map_fields(std::vector<FileDescriptor>& descri
   fields_ = FieldTable(infos);
   for (FieldInfo& info : infos) info.on_device = false;
   host_fields_ = FieldTable(std::move(infos));
-  if (options_.pin) pin_fields();
+  if (options_.pin && !stages_) pin_fields();
   guard_fields();
+  if (options_.pin && !delivery_->pins_in_place()) {
+    welcome_.notes.push_back("its batches are copies in page-locked memory: the driver of " +
+                             delivery_->device_name() +
+                             " cannot page-lock a ring that is mapped for reading only");
+  }
   if (std::find(mapped_once_.begin(), mapped_once_.end(), true) == mapped_once_.end()) return;
   welcome_.notes.push_back("the ring on " + delivery_->device_name() +
                            " cannot be mapped twice: batches that cross its end are copied");

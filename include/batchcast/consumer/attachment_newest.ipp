@@ -47,6 +47,7 @@ BATCHCAST_INLINE std::optional<Batch> Attachment::newest(std::uint64_t samples_m
     run.epoch = per_epoch == 0 ? 0 : begin / per_epoch;
     BatchRecord& record = fresh_record();
     copy_samples(record, run);
+    if (on_device()) delivery_->wait_for_copies();  // before it is looked whether they are good
     record.leased = false;
     record.own = true;
     // The newest are the last to be written over: the next round has younger ones, and fewer, as

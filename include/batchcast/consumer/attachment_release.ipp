@@ -27,7 +27,9 @@ BATCHCAST_INLINE void Attachment::use(BatchRecord& record, void* cuda_stream) {
   if (!delivery_ || in_forked_child()) return;
   const std::lock_guard lock(mutex_);
   const auto known = std::find(record.streams.begin(), record.streams.end(), cuda_stream);
-  if (known == record.streams.end()) record.streams.push_back(cuda_stream);
+  if (known != record.streams.end()) return;
+  if (record.copied) delivery_->order_copies(cuda_stream);
+  record.streams.push_back(cuda_stream);
 }
 
 BATCHCAST_INLINE void Attachment::take_back(BatchRecord& record) noexcept {
@@ -50,10 +52,34 @@ BATCHCAST_INLINE void Attachment::release_passed(void* record) noexcept {
 }
 
 BATCHCAST_INLINE void Attachment::release(BatchRecord& record) noexcept {
-  const bool idle = record.leased && reader_->give_back(record.run.lease);
+  release_use(record, record.leased && reader_->give_back(record.run.lease));
+}
+
+/// A copy's place in the ring is given back as soon as the copy is made, however long its batch is
+/// held.
+BATCHCAST_INLINE void Attachment::give_back_when_copied(BatchRecord& record, std::uint64_t lease) {
+  {
+    const std::lock_guard lock(mutex_);
+    ++pending_;
+    ++record.uses;
+  }
+  record.copied_lease = lease;
+  record.copier = shared_from_this();
+  delivery_->when_copied(&record, &release_copied);
+}
+
+BATCHCAST_INLINE void Attachment::release_copied(void* record) noexcept {
+  auto& copied = *static_cast<BatchRecord*>(record);
+  const std::shared_ptr<Attachment> owner = std::move(copied.copier);
+  owner->release_use(copied, owner->reader_->give_back(copied.copied_lease));
+}
+
+BATCHCAST_INLINE void Attachment::release_use(BatchRecord& record, bool idle) noexcept {
   const std::lock_guard lock(mutex_);
-  leave_place_locked(record);
-  idle_records_.push_back(&record);
+  if (--record.uses == 0) {
+    leave_place_locked(record);
+    idle_records_.push_back(&record);
+  }
   if (delivery_) {
     --pending_;
     passed_.notify_all();

@@ -29,6 +29,7 @@
 #include <batchcast/cuda/device_mapping.ipp>
 #include <batchcast/cuda/device_memory.ipp>
 #include <batchcast/cuda/driver.ipp>
+#include <batchcast/cuda/host_buffer.ipp>
 #include <batchcast/cuda/host_pin.ipp>
 #include <batchcast/cuda/stream.ipp>
 #include <batchcast/join/directory.ipp>

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <batchcast/core/file_descriptor.hpp>
+#include <batchcast/core/log.hpp>
 #include <batchcast/core/placement.hpp>
 #include <batchcast/join/message.hpp>
 #include <batchcast/ring/window.hpp>
@@ -18,7 +19,7 @@ namespace batchcast::inline v0_1::detail {
 /// What an attachment has to do with a GPU: where its device segments are mapped, copies there, and
 /// when a batch that streams still read may be released. One for each attachment that is placed on
 /// a GPU or pinned; it outlives that attachment's batches. Calls are the consuming thread's, except
-/// `copy_to_host`, `wait_for_copies` and `when_passed`. In a forked child nothing of it may be
+/// `copy_to_host` and what follows it. In a forked child nothing of it may be
 /// called, nor may it be destroyed.
 class Delivery {
  public:
@@ -48,35 +49,56 @@ class Delivery {
   };
   /// Maps one field's segment for as long as this lives. Throws GpuError, Refused.
   [[nodiscard]] virtual Mapped map(Offer offer) = 0;
-  /// Throws GpuUnavailable where the driver cannot page-lock what `pin` is given: to be asked
-  /// before the producer counts on this consumer.
-  virtual void check_that_it_pins() const = 0;
+  /// Whether the driver can page-lock what `pin` is given; else batches are copied, to
+  /// `host_buffer`.
+  [[nodiscard]] virtual bool pins_in_place() const noexcept = 0;
   /// Page-locks memory that this process has mapped read-only, and keeps so for as long as this
   /// lives. Throws GpuError.
   virtual void pin(const std::byte* data, std::uint64_t bytes) = 0;
+  /// Whether a copy of these bytes, counted from the beginning of what `pin` was given, stays
+  /// within what the driver registered at one time. One that does not is refused by it.
+  [[nodiscard]] virtual bool in_one_pin(std::uint64_t offset, std::uint64_t bytes) const = 0;
+  /// Page-locked memory of this process's own for a batch that is copied there; kept and reused by
+  /// `slot`. Throws OutOfMemory, GpuError.
+  [[nodiscard]] virtual std::byte* host_buffer(std::size_t slot, std::uint64_t bytes) = 0;
 
   /// Memory on the GPU for a batch that is copied there; kept and reused by `slot`. Throws
   /// OutOfMemory.
   [[nodiscard]] virtual std::byte* buffer(std::size_t slot, std::uint64_t bytes) = 0;
   /// Enqueues a copy of samples out of a window on the GPU, contiguous and without padding, across
   /// the end too. All copies are made on a stream of the delivery's own: they do not wait for what
-  /// a trainer has enqueued, and nothing may rely on them before `wait_for_copies` returns, which
-  /// waits for all there are.
+  /// a trainer has enqueued. Nothing may rely on them but what is on a stream that `order_copies`
+  /// was given afterwards, or comes after `wait_for_copies`, which waits for all there are.
   virtual void copy_out(std::byte* to, const FieldWindow& window, std::uint64_t position,
                         std::uint64_t samples) = 0;
   virtual void copy_to_host(std::byte* to, const std::byte* from, std::uint64_t bytes) = 0;
   virtual void wait_for_copies() = 0;
+  /// What is enqueued on `stream` (CUstream) from here on begins after all copies so far. Does not
+  /// wait, but for a stream that cannot be made to.
+  virtual void order_copies(void* stream) noexcept = 0;
+  /// Calls `done` as `when_passed` does, once all copies so far are made.
+  virtual void when_copied(void* context, void (*done)(void* context) noexcept) noexcept = 0;
 
   /// Calls `done` on this process's polling thread once all that is enqueued so far on each of the
   /// streams (CUstream) has completed, or at once, on this thread, if it already has. Does not
-  /// wait, allocates nothing after the first few calls; from any thread. A stream in an error state
-  /// counts as passed. While the process exits, `done` may never be called.
+  /// wait, but for a stream of another GPU, and allocates nothing after the first few calls; from
+  /// any thread. A stream whose context is lost counts as passed; any other error, and a graph that
+  /// is captured on the stream, means that it is asked again, and is logged once. While the process
+  /// exits, `done` may never be called.
   virtual void when_passed(std::span<void* const> streams, void* context,
                            void (*done)(void* context) noexcept) noexcept = 0;
+  /// Calls `end`, which may be this object's, where its waits for the GPU hold up nobody else's
+  /// `when_passed`. From any thread.
+  virtual void end_apart(void* context, void (*end)(void* context) noexcept) noexcept = 0;
 };
 
+/// With the number of the GPU where `placement` is "cuda". Throws GpuUnavailable.
+[[nodiscard]] Placement settled(Placement placement);
 /// On that GPU. Throws GpuUnavailable, GpuError, and Forked in a child of a process that has used
 /// CUDA.
-[[nodiscard]] std::unique_ptr<Delivery> make_delivery(unsigned device);
+[[nodiscard]] std::unique_ptr<Delivery> make_delivery(unsigned device, LogCallback log = {});
+
+/// To that callback, or as LogCallback says where there is none.
+void log_to(const LogCallback& log, LogLevel level, const std::string& text);
 
 }  // namespace batchcast::inline v0_1::detail

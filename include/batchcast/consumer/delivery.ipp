@@ -7,12 +7,15 @@
 #include <batchcast/consumer/release_poller.hpp>
 #include <batchcast/core/inline.hpp>
 #include <batchcast/cuda/device_memory.hpp>
+#include <batchcast/cuda/host_buffer.hpp>
 #include <batchcast/cuda/host_pin.hpp>
 #include <batchcast/cuda/stream.hpp>
 
 #include <batchcast/core/error.hpp>
+#include <batchcast/core/printable.hpp>
 
 #include <algorithm>
+#include <cstdio>
 #include <mutex>
 #include <optional>
 #include <utility>
@@ -24,15 +27,28 @@ namespace gpu_delivery {
 // So that a batch that is a little larger than those before does not need another buffer.
 inline constexpr std::uint64_t buffer_granule = std::uint64_t{64} << 10;
 
+/// The buffer of that slot, with room for so many bytes.
+template <class Buffer>
+std::byte* with_room(std::vector<Buffer>& buffers, const std::shared_ptr<cuda::Device>& device,
+                     std::size_t slot, std::uint64_t bytes) {
+  if (slot >= buffers.size()) buffers.resize(slot + 1);
+  Buffer& kept = buffers[slot];
+  if (kept.bytes() < bytes) {
+    kept = Buffer();  // before the next is there: memory may be short
+    kept = Buffer(device, (bytes + buffer_granule - 1) / buffer_granule * buffer_granule);
+  }
+  return kept.data();
+}
+
 }  // namespace gpu_delivery
 
 class GpuDelivery final : public Delivery {
  public:
-  GpuDelivery(std::shared_ptr<cuda::Device> device, ReleasePoller& poller)
+  GpuDelivery(std::shared_ptr<cuda::Device> device, ReleasePoller& poller, LogCallback log)
       : device_(std::move(device)),
         poller_(poller),
         name_(cuda::name_of(device_->info())),
-        tickets_(device_) {}
+        tickets_(device_, std::move(log)) {}
 
   [[nodiscard]] const std::string& id() const noexcept override { return device_->info().uuid; }
   [[nodiscard]] const std::string& device_name() const noexcept override { return name_; }
@@ -41,19 +57,37 @@ class GpuDelivery final : public Delivery {
   }
 
   [[nodiscard]] BATCHCAST_INLINE Mapped map(Offer offer) override;
-  BATCHCAST_INLINE void check_that_it_pins() const override;
+  [[nodiscard]] bool pins_in_place() const noexcept override {
+    return cuda::pins_read_only(device_->info());
+  }
   void pin(const std::byte* data, std::uint64_t bytes) override {
     pins_.emplace_back(device_, cuda::HostPin::Range{data, bytes, true, true});
   }
-  [[nodiscard]] BATCHCAST_INLINE std::byte* buffer(std::size_t slot, std::uint64_t bytes) override;
+  [[nodiscard]] bool in_one_pin(std::uint64_t offset, std::uint64_t bytes) const override {
+    return offset / cuda::pin_whole_bytes == (offset + bytes - 1) / cuda::pin_whole_bytes;
+  }
+  [[nodiscard]] std::byte* host_buffer(std::size_t slot, std::uint64_t bytes) override {
+    return gpu_delivery::with_room(host_buffers_, device_, slot, bytes);
+  }
+  [[nodiscard]] std::byte* buffer(std::size_t slot, std::uint64_t bytes) override {
+    return gpu_delivery::with_room(buffers_, device_, slot, bytes);
+  }
   BATCHCAST_INLINE void copy_out(std::byte* to, const FieldWindow& window, std::uint64_t position,
                                  std::uint64_t samples) override;
   void copy_to_host(std::byte* to, const std::byte* from, std::uint64_t bytes) override {
     copies().copy_to_host(to, from, bytes);
   }
   void wait_for_copies() override { copies().wait(); }
+  BATCHCAST_INLINE void order_copies(void* stream) noexcept override;
+  void when_copied(void* context, void (*done)(void* context) noexcept) noexcept override {
+    void* const stream = copies_->handle();
+    when_passed(std::span(&stream, 1), context, done);
+  }
   BATCHCAST_INLINE void when_passed(std::span<void* const> streams, void* context,
                                     void (*done)(void* context) noexcept) noexcept override;
+  void end_apart(void* context, void (*end)(void* context) noexcept) noexcept override {
+    poller_.end_apart(context, end);
+  }
 
  private:
   /// Most attachments never copy.
@@ -70,8 +104,11 @@ class GpuDelivery final : public Delivery {
   std::vector<cuda::DeviceSegment> segments_;
   std::vector<cuda::HostPin> pins_;
   std::vector<cuda::DeviceBuffer> buffers_;
+  std::vector<cuda::HostBuffer> host_buffers_;
   std::once_flag copies_once_;
   std::optional<cuda::Stream> copies_;
+  std::mutex copied_mutex_;
+  std::optional<cuda::Event> copied_;  ///< with its mutex: recorded anew for each order
   TicketPool tickets_;
 };
 
@@ -83,28 +120,6 @@ BATCHCAST_INLINE Delivery::Mapped GpuDelivery::map(Offer offer) {
       legacy ? cuda::DeviceSegment::adopt_legacy(device_, request, offer.handle)
              : cuda::DeviceSegment::adopt(device_, request, std::move(offer.descriptor)));
   return {segments_.back().data(), segments_.back().mapped_twice()};
-}
-
-BATCHCAST_INLINE void GpuDelivery::check_that_it_pins() const {
-  if (device_->info().registers_read_only) return;
-  throw GpuUnavailable(
-      "batchcast: the driver of " + name_ +
-      " cannot page-lock memory that this process may only read, as a stream's is to its "
-      "consumers (`batchcast doctor` says so too). Attach without `pin`, and copy batches to the "
-      "GPU through pinned memory of your own; or attach with placement = \"cuda:" +
-      std::to_string(device_->info().number) + "\", where the producer serves the stream there.");
-}
-
-BATCHCAST_INLINE std::byte* GpuDelivery::buffer(std::size_t slot, std::uint64_t bytes) {
-  if (slot >= buffers_.size()) buffers_.resize(slot + 1);
-  cuda::DeviceBuffer& kept = buffers_[slot];
-  if (kept.bytes() < bytes) {
-    kept = cuda::DeviceBuffer();  // before the next is there: memory may be short
-    const std::uint64_t granules =
-        (bytes + gpu_delivery::buffer_granule - 1) / gpu_delivery::buffer_granule;
-    kept = cuda::DeviceBuffer(device_, granules * gpu_delivery::buffer_granule);
-  }
-  return kept.data();
 }
 
 BATCHCAST_INLINE void GpuDelivery::copy_out(std::byte* to, const FieldWindow& window,
@@ -133,6 +148,23 @@ BATCHCAST_INLINE void GpuDelivery::copy_piece(std::byte* to, const FieldWindow& 
   copies().copy_rows(rows);
 }
 
+BATCHCAST_INLINE void GpuDelivery::order_copies(void* stream) noexcept {
+  if (!copies_) return;
+  // Where a graph is captured what it is made of would have to wait, at each of its launches.
+  const auto wait = [this] {
+    static_cast<void>(cuda::wait_for_stream(*device_, copies_->handle()));
+  };
+  if (cuda::is_capturing(*device_, stream)) return wait();
+  try {
+    const std::lock_guard lock(copied_mutex_);
+    if (!copied_) copied_.emplace(device_);
+    copied_->record(copies_->handle());
+    copied_->hold_up(stream);
+  } catch (const std::exception&) {
+    wait();
+  }
+}
+
 BATCHCAST_INLINE void GpuDelivery::when_passed(std::span<void* const> streams, void* context,
                                                void (*done)(void* context) noexcept) noexcept {
   if (poller_.stopped()) return;
@@ -146,10 +178,23 @@ BATCHCAST_INLINE void GpuDelivery::when_passed(std::span<void* const> streams, v
   }
 }
 
-BATCHCAST_INLINE std::unique_ptr<Delivery> make_delivery(unsigned device) {
+BATCHCAST_INLINE Placement settled(Placement placement) {
+  return placement.is_own_cuda() ? Placement::on_cuda(cuda::own_device()) : placement;
+}
+
+BATCHCAST_INLINE std::unique_ptr<Delivery> make_delivery(unsigned device, LogCallback log) {
   // First the driver, which then ends after the thread that uses it.
   std::shared_ptr<cuda::Device> opened = cuda::Device::open(device);
-  return std::make_unique<GpuDelivery>(std::move(opened), ReleasePoller::of_process());
+  return std::make_unique<GpuDelivery>(std::move(opened), ReleasePoller::of_process(),
+                                       std::move(log));
+}
+
+BATCHCAST_INLINE void log_to(const LogCallback& log, LogLevel level, const std::string& text) {
+  if (log) {
+    log(level, text);
+  } else if (level >= LogLevel::warning) {
+    std::fprintf(stderr, "batchcast: %s\n", printable_lines(text).c_str());
+  }
 }
 
 }  // namespace batchcast::inline v0_1::detail

@@ -4,6 +4,7 @@
 
 #include <batchcast/cuda/stream.hpp>
 
+#include <batchcast/core/log.hpp>
 #include <batchcast/ring/fork_guard.hpp>
 
 #include <atomic>
@@ -12,6 +13,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <thread>
 #include <vector>
 
@@ -28,9 +30,9 @@ class Ticket {
   /// So many as most tickets need. Throws GpuError; without it they are made as they are needed.
   void make_events();
   /// One more point: all that is enqueued on that stream so far. A stream on which this GPU can
-  /// record nothing is waited for; one in an error state counts as passed.
+  /// record nothing is waited for. One on which a graph is captured is marked once that has ended.
   void add(void* stream) noexcept;
-  /// Whether all of them have; what failed counts.
+  /// Whether all of them have. A lost context counts as passed, any other error as not.
   [[nodiscard]] bool passed() noexcept;
   /// Returns to the pool, then calls: the call may be the end of the pool and of whoever owns it.
   void finish() noexcept;
@@ -38,10 +40,19 @@ class Ticket {
  private:
   friend class TicketPool;
   friend class ReleasePoller;
+  enum class State { unmarked, marked, passed };
+  struct Point {
+    std::optional<cuda::Event> event;
+    void* stream = nullptr;
+    State state = State::unmarked;
+  };
+  void mark(Point& point) noexcept;
+  [[nodiscard]] cuda::Reply record(Point& point) noexcept;
+  void ask(Point& point) noexcept;
 
   TicketPool& home_;
   std::shared_ptr<cuda::Device> device_;
-  std::vector<cuda::Event> events_;
+  std::vector<Point> points_;
   std::size_t used_ = 0;
   std::size_t looked_at_ = 0;  ///< those before it have passed
   void* context_ = nullptr;
@@ -52,15 +63,20 @@ class Ticket {
 /// Tickets of one GPU, with their events. Thread-safe; grows with what is pending at one time.
 class TicketPool {
  public:
-  explicit TicketPool(std::shared_ptr<cuda::Device> device);
+  /// `log` gets what keeps tickets from passing, once of each kind, from any thread.
+  explicit TicketPool(std::shared_ptr<cuda::Device> device, LogCallback log = {});
   TicketPool(const TicketPool&) = delete;
   TicketPool& operator=(const TicketPool&) = delete;
 
   [[nodiscard]] Ticket& take();
   void put(Ticket& ticket) noexcept;
+  /// A ticket cannot tell whether it has passed.
+  void note(const cuda::Reply& reply) noexcept;
 
  private:
   std::shared_ptr<cuda::Device> device_;
+  LogCallback log_;
+  std::atomic<bool> noted_capture_{false}, noted_refusal_{false};
   std::mutex mutex_;
   std::vector<std::unique_ptr<Ticket>> tickets_;
   std::vector<Ticket*> idle_;
@@ -82,13 +98,24 @@ class ReleasePoller {
 
   /// Takes the ticket until it has passed.
   void submit(Ticket& ticket) noexcept;
+  /// Calls `end`, which may wait for all that a GPU has to do: on a thread of its own where this is
+  /// the polling thread, for which tickets of others wait; else on this one. From any thread. What
+  /// comes as the process exits may never be called.
+  void end_apart(void* context, void (*end)(void* context) noexcept) noexcept;
   /// The process exits: the driver may be gone.
   [[nodiscard]] bool stopped() const noexcept { return stopped_.load(std::memory_order_relaxed); }
 
  private:
   ReleasePoller();
   ~ReleasePoller() = delete;  // others may ask for it while the process exits
+  struct Ending {
+    void* context;
+    void (*end)(void* context) noexcept;
+  };
+
   void run() noexcept;
+  void run_endings() noexcept;
+  void stop_endings() noexcept;
   [[nodiscard]] bool take_submitted() noexcept;
   [[nodiscard]] bool look() noexcept;
   void stop() noexcept;
@@ -102,6 +129,13 @@ class ReleasePoller {
   std::atomic<bool> stopped_{false};
   Ticket* first_pending_ = nullptr;  ///< the thread's own, as is what follows
   Ticket** last_pending_ = &first_pending_;
+  std::atomic<std::thread::id> polling_{};
+
+  std::mutex endings_mutex_;
+  std::condition_variable endings_changed_;
+  std::vector<Ending> endings_;  ///< the first of them is being called
+  bool endings_stop_ = false;
+  std::thread endings_thread_;  ///< started by the polling thread once there is something to end
   std::thread thread_;
 };
 

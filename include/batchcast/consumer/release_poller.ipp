@@ -2,6 +2,7 @@
 // Copyright 2026 the batchcast authors
 #pragma once
 
+#include <batchcast/consumer/delivery.hpp>
 #include <batchcast/consumer/release_poller.hpp>
 
 #include <batchcast/core/inline.hpp>
@@ -14,13 +15,15 @@
 #include <time.h>
 
 #include <algorithm>
+#include <chrono>
+#include <exception>
 #include <utility>
 
 namespace batchcast::inline v0_1::detail {
 namespace release_poller {
 
 inline constexpr std::size_t tickets_at_first = 8;
-inline constexpr std::size_t events_at_first = 2;
+inline constexpr std::size_t points_at_first = 2;
 
 // A stream that works on small batches passes the next within this time.
 inline constexpr std::uint64_t spin_ns = 20'000;
@@ -44,7 +47,8 @@ BATCHCAST_INLINE Ticket::Ticket(TicketPool& home, std::shared_ptr<cuda::Device> 
     : home_(home), device_(std::move(device)) {}
 
 BATCHCAST_INLINE void Ticket::make_events() {
-  for (std::size_t i = 0; i < release_poller::events_at_first; ++i) events_.emplace_back(device_);
+  points_.resize(release_poller::points_at_first);
+  for (Point& point : points_) point.event.emplace(device_);
 }
 
 BATCHCAST_INLINE void Ticket::begin(void* context, void (*done)(void* context) noexcept) noexcept {
@@ -54,24 +58,71 @@ BATCHCAST_INLINE void Ticket::begin(void* context, void (*done)(void* context) n
 }
 
 BATCHCAST_INLINE void Ticket::add(void* stream) noexcept {
-  try {
-    if (used_ == events_.size()) events_.emplace_back(device_);
-    events_[used_].record(stream);
-    ++used_;
-  } catch (const Error&) {
-    // A stream of another context, a second GPU's, has no place for this one's events. Where the
-    // device is lost this returns at once: nothing that is enqueued there will ever run.
-    cuda::wait_quietly(*device_, stream);
+  if (used_ == points_.size()) points_.emplace_back();
+  Point& point = points_[used_++];
+  point.stream = stream;
+  point.state = State::unmarked;
+  mark(point);
+}
+
+/// Leaves it unmarked where a capture, or an error that is not the end of all, is in the way.
+BATCHCAST_INLINE void Ticket::mark(Point& point) noexcept {
+  cuda::Reply reply{cuda::Answer::captured, {}};
+  if (!cuda::is_capturing(*device_, point.stream)) {
+    reply = record(point);
+    if (reply.answer == cuda::Answer::done) {
+      point.state = State::marked;
+      return;
+    }
+    // A stream of another context, a second GPU's, has no place for this one's events.
+    if (reply.answer == cuda::Answer::refused) {
+      reply = cuda::wait_for_stream(*device_, point.stream);
+      if (reply.answer == cuda::Answer::done) point.state = State::passed;
+    }
+    if (reply.answer == cuda::Answer::lost) point.state = State::passed;
   }
+  if (point.state == State::passed) return;
+  // It is marked on another thread then. The legacy stream waits for all threads' own.
+  if (cuda::is_of_thread(point.stream)) point.stream = nullptr;
+  home_.note(reply);
+}
+
+BATCHCAST_INLINE cuda::Reply Ticket::record(Point& point) noexcept {
+  try {
+    if (!point.event) point.event.emplace(device_);
+  } catch (const Error&) {
+    return {cuda::Answer::refused, {}};  // the wait then says why
+  }
+  return point.event->try_record(point.stream);
+}
+
+BATCHCAST_INLINE void Ticket::ask(Point& point) noexcept {
+  const cuda::Reply reply = point.event->ask();
+  switch (reply.answer) {
+    case cuda::Answer::done:
+    case cuda::Answer::lost:
+      point.state = State::passed;
+      return;
+    case cuda::Answer::pending:
+      return;
+    case cuda::Answer::captured:
+      // A capture began before the event was recorded, which is a point of the graph now. A later
+      // one of the stream's own takes its place.
+      point.state = State::unmarked;
+      if (cuda::is_of_thread(point.stream)) point.stream = nullptr;
+      break;
+    case cuda::Answer::refused:
+      break;
+  }
+  home_.note(reply);
 }
 
 BATCHCAST_INLINE bool Ticket::passed() noexcept {
   for (; looked_at_ < used_; ++looked_at_) {
-    try {
-      if (!events_[looked_at_].passed()) return false;
-    } catch (const Error&) {
-      // What was enqueued failed: the GPU has let go of it.
-    }
+    Point& point = points_[looked_at_];
+    if (point.state == State::unmarked) mark(point);
+    if (point.state == State::marked) ask(point);
+    if (point.state != State::passed) return false;
   }
   return true;
 }
@@ -83,8 +134,8 @@ BATCHCAST_INLINE void Ticket::finish() noexcept {
   done(context);
 }
 
-BATCHCAST_INLINE TicketPool::TicketPool(std::shared_ptr<cuda::Device> device)
-    : device_(std::move(device)) {
+BATCHCAST_INLINE TicketPool::TicketPool(std::shared_ptr<cuda::Device> device, LogCallback log)
+    : device_(std::move(device)), log_(std::move(log)) {
   for (std::size_t i = 0; i < release_poller::tickets_at_first; ++i) {
     tickets_.push_back(std::make_unique<Ticket>(*this, device_));
     tickets_.back()->make_events();
@@ -108,6 +159,25 @@ BATCHCAST_INLINE Ticket& TicketPool::take() {
 BATCHCAST_INLINE void TicketPool::put(Ticket& ticket) noexcept {
   const std::lock_guard lock(mutex_);
   idle_.push_back(&ticket);
+}
+
+BATCHCAST_INLINE void TicketPool::note(const cuda::Reply& reply) noexcept {
+  const bool capture = reply.answer == cuda::Answer::captured;
+  if ((capture ? noted_capture_ : noted_refusal_).exchange(true)) return;
+  try {
+    log_to(log_, LogLevel::warning,
+           capture
+               ? "a batch was dropped while a CUDA graph was captured on a stream that reads it. "
+                 "Its samples are kept until the capture has ended and the stream has come "
+                 "further. Copy batches to the graph's static input outside of the capture."
+               : cuda::name_of(device_->info()) +
+                     " does not say whether a stream has read a batch: " +
+                     cuda::reason_of(*device_, reply) +
+                     ". Its samples are kept. A stream has to exist until it has passed the "
+                     "batches that it reads.");
+  } catch (const std::exception&) {
+    // There is no memory left for words.
+  }
 }
 
 // ---- the thread
@@ -134,6 +204,49 @@ BATCHCAST_INLINE void ReleasePoller::stop() noexcept {
   }
   submitted_.notify_one();
   thread_.join();
+  stop_endings();
+}
+
+BATCHCAST_INLINE void ReleasePoller::end_apart(void* context,
+                                               void (*end)(void* context) noexcept) noexcept {
+  if (std::this_thread::get_id() != polling_.load(std::memory_order_relaxed)) return end(context);
+  try {
+    if (!endings_thread_.joinable()) {
+      endings_thread_ = start_thread("bc-end", [this] { run_endings(); });
+    }
+    const std::lock_guard lock(endings_mutex_);
+    endings_.push_back({context, end});
+  } catch (const std::exception&) {
+    return end(context);  // no thread, or no memory: later is better than never
+  }
+  endings_changed_.notify_all();
+}
+
+BATCHCAST_INLINE void ReleasePoller::run_endings() noexcept {
+  std::unique_lock lock(endings_mutex_);
+  for (;;) {
+    endings_changed_.wait(lock, [this] { return !endings_.empty() || endings_stop_; });
+    if (endings_stop_) return;
+    const Ending ending = endings_.front();
+    lock.unlock();
+    ending.end(ending.context);
+    lock.lock();
+    endings_.erase(endings_.begin());
+    endings_changed_.notify_all();
+  }
+}
+
+/// Once the polling thread has ended. Who waits for the driver is left to it.
+BATCHCAST_INLINE void ReleasePoller::stop_endings() noexcept {
+  if (!endings_thread_.joinable()) return;
+  std::unique_lock lock(endings_mutex_);
+  const bool done =
+      endings_changed_.wait_for(lock, std::chrono::nanoseconds(release_poller::at_exit_ns),
+                                [this] { return endings_.empty(); });
+  endings_stop_ = true;
+  lock.unlock();
+  endings_changed_.notify_all();
+  done ? endings_thread_.join() : endings_thread_.detach();
 }
 
 BATCHCAST_INLINE void ReleasePoller::submit(Ticket& ticket) noexcept {
@@ -149,6 +262,7 @@ BATCHCAST_INLINE void ReleasePoller::submit(Ticket& ticket) noexcept {
 }
 
 BATCHCAST_INLINE void ReleasePoller::run() noexcept {
+  polling_.store(std::this_thread::get_id(), std::memory_order_relaxed);
   ::prctl(PR_SET_TIMERSLACK, 1'000UL);  // else each short sleep lasts 50 µs longer
   std::uint64_t changed_ns = 0;
   for (;;) {

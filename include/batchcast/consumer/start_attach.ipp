@@ -39,7 +39,7 @@ inline StartOptions with_placement(const ConsumerOptions& options) {
   StartOptions start = options.start;
   const std::string option = "--place";
   if (options.placement.is_host() || value_of(start.arguments, option)) return start;
-  start.arguments.insert(start.arguments.end(), {option, options.placement.text()});
+  start.arguments.insert(start.arguments.end(), {option, settled(options.placement).text()});
   return start;
 }
 

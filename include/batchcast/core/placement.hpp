@@ -9,7 +9,8 @@
 namespace batchcast::inline v0_1 {
 
 /// Where a ring's samples lie: in host memory, or on a GPU by this process's numbering (the one
-/// that CUDA_VISIBLE_DEVICES gives). Written "host" and "cuda:0".
+/// that CUDA_VISIBLE_DEVICES gives). Written "host" and "cuda:0". A consumer may also say "cuda":
+/// the GPU of its process.
 class Placement {
  public:
   constexpr Placement() noexcept = default;
@@ -23,10 +24,19 @@ class Placement {
     placement.device_ = static_cast<int>(device);
     return placement;
   }
+  /// "cuda": the GPU that is current on the thread that attaches, else the one of LOCAL_RANK, else
+  /// the first. Whoever attaches there is then told the number.
+  [[nodiscard]] static constexpr Placement on_own_cuda() noexcept {
+    Placement placement;
+    placement.device_ = own_device;
+    return placement;
+  }
   [[nodiscard]] static std::optional<Placement> parse(std::string_view text) noexcept;
 
-  [[nodiscard]] constexpr bool is_host() const noexcept { return device_ < 0; }
-  /// Number of the GPU; meaningless for the host.
+  [[nodiscard]] constexpr bool is_host() const noexcept { return device_ == host; }
+  /// A GPU whose number is not known yet.
+  [[nodiscard]] constexpr bool is_own_cuda() const noexcept { return device_ == own_device; }
+  /// Number of the GPU; meaningless for the host and where `is_own_cuda`.
   [[nodiscard]] constexpr unsigned device() const noexcept {
     return static_cast<unsigned>(device_);
   }
@@ -35,7 +45,10 @@ class Placement {
   friend constexpr bool operator==(const Placement&, const Placement&) noexcept = default;
 
  private:
-  int device_ = -1;
+  static constexpr int host = -1;
+  static constexpr int own_device = -2;
+
+  int device_ = host;
 };
 
 }  // namespace batchcast::inline v0_1

@@ -19,6 +19,7 @@ inline constexpr unsigned devices_max = 1024;
 
 BATCHCAST_INLINE std::optional<Placement> Placement::parse(std::string_view text) noexcept {
   if (text == "host") return Placement();
+  if (text == "cuda") return on_own_cuda();
   if (!text.starts_with(detail::placement::cuda_prefix)) return std::nullopt;
   const std::string_view number = text.substr(detail::placement::cuda_prefix.size());
   unsigned device = 0;
@@ -33,12 +34,14 @@ BATCHCAST_INLINE Placement::Placement(std::string_view text) {
   const auto parsed = parse(text);
   if (!parsed) {
     throw InvalidArgument("batchcast: `" + std::string(text) +
-                          "` is no placement. It is `host`, or a GPU by its number: `cuda:0`.");
+                          "` is no placement. It is `host`, a GPU by its number (`cuda:0`), or "
+                          "`cuda`, the GPU of this process.");
   }
   *this = *parsed;
 }
 
 BATCHCAST_INLINE std::string Placement::text() const {
+  if (is_own_cuda()) return "cuda";
   return is_host() ? "host"
                    : std::string(detail::placement::cuda_prefix) + std::to_string(device());
 }

@@ -12,6 +12,7 @@
 #include <array>
 #include <cstdio>
 #include <cstdlib>
+#include <optional>
 
 namespace batchcast::inline v0_1::cuda {
 namespace device_detail {
@@ -83,6 +84,8 @@ inline DeviceInfo look_at(const Driver& driver, unsigned number, CUdevice handle
       value(CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED) != 0;
   info.legacy_ipc = !info.mig && value(CU_DEVICE_ATTRIBUTE_INTEGRATED) == 0;
   info.registers_read_only = value(CU_DEVICE_ATTRIBUTE_READ_ONLY_HOST_REGISTER_SUPPORTED) != 0;
+  info.host_page_tables =
+      value(CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS_USES_HOST_PAGE_TABLES) != 0;
   if (info.virtual_memory) info.granularity = granularity_of(driver, info, handle);
   return info;
 }
@@ -107,6 +110,18 @@ inline std::vector<DeviceInfo> look_at_usable(const Driver& driver) {
   return all;
 }
 
+/// Of the context that is current on this thread; nothing without one.
+inline std::optional<unsigned> current_device(const Driver& driver, unsigned count) {
+  CUcontext context = nullptr;
+  CUdevice current = 0;
+  if (driver.ctx_get_current(&context) != CUDA_SUCCESS || context == nullptr) return std::nullopt;
+  if (driver.ctx_get_device(&current) != CUDA_SUCCESS) return std::nullopt;
+  for (unsigned number = 0; number < count; ++number) {
+    if (handle_of(driver, number) == current) return number;
+  }
+  return std::nullopt;
+}
+
 // What a process can see is its own matter: the text has to say how it came to that.
 inline std::string what_is_visible(const std::vector<DeviceInfo>& all) {
   std::string text = all.empty() ? "no GPU" : "";
@@ -126,18 +141,44 @@ BATCHCAST_INLINE std::string name_of(const DeviceInfo& device) {
 
 BATCHCAST_INLINE std::vector<DeviceInfo> list_devices() {
   std::vector<DeviceInfo> all;
-  const Driver* driver = find_driver();
-  if (driver == nullptr) return all;
-  const unsigned count = device_detail::count_of(*driver);
-  for (unsigned number = 0; number < count; ++number) {
-    all.push_back(
-        device_detail::look_at(*driver, number, device_detail::handle_of(*driver, number)));
-  }
+  const unsigned count = count_devices();
+  for (unsigned number = 0; number < count; ++number) all.push_back(look_at_device(number));
   return all;
+}
+
+BATCHCAST_INLINE unsigned count_devices() {
+  const Driver* driver = find_driver();
+  if (driver == nullptr) return 0;
+  const OutsideCaptures outside(*driver);
+  return device_detail::count_of(*driver);
+}
+
+BATCHCAST_INLINE DeviceInfo look_at_device(unsigned number) {
+  const Driver& driver = need_driver();
+  const OutsideCaptures outside(driver);
+  return device_detail::look_at(driver, number, device_detail::handle_of(driver, number));
+}
+
+BATCHCAST_INLINE unsigned own_device() {
+  const Driver& driver = need_driver();
+  const OutsideCaptures outside(driver);
+  const unsigned count = device_detail::count_of(driver);
+  if (const auto current = device_detail::current_device(driver, count)) return *current;
+  const char* const rank = std::getenv("LOCAL_RANK");
+  // A launcher may show each process the GPU of its rank, and no other.
+  if (rank == nullptr || *rank == '\0' || count == 1) return 0;
+  char* end = nullptr;
+  const unsigned long number = std::strtoul(rank, &end, 10);
+  if (*end == '\0' && number < count) return static_cast<unsigned>(number);
+  throw GpuUnavailable("batchcast: `cuda` is the GPU of this process, and LOCAL_RANK=" +
+                       std::string(rank) + " names none of those that it sees: " +
+                       device_detail::what_is_visible(device_detail::look_at_usable(driver)) +
+                       ". Start as many processes as there are GPUs, or name one (`cuda:0`)");
 }
 
 BATCHCAST_INLINE std::shared_ptr<Device> Device::open(unsigned number) {
   const Driver& driver = need_driver();
+  const OutsideCaptures outside(driver);
   if (number >= device_detail::count_of(driver)) {
     throw GpuUnavailable("batchcast: there is no cuda:" + std::to_string(number) +
                          ": this process sees " +
@@ -150,6 +191,7 @@ BATCHCAST_INLINE std::shared_ptr<Device> Device::open(unsigned number) {
 
 BATCHCAST_INLINE std::shared_ptr<Device> Device::open_uuid(const std::string& uuid) {
   const Driver& driver = need_driver();
+  const OutsideCaptures outside(driver);
   const std::vector<DeviceInfo> all = device_detail::look_at_usable(driver);
   for (const DeviceInfo& info : all) {
     if (info.uuid != uuid) continue;
@@ -169,7 +211,9 @@ BATCHCAST_INLINE Device::Device(const Driver& driver, DeviceInfo info, int handl
 }
 
 BATCHCAST_INLINE Device::~Device() {
-  if (driver_.of_this_process()) driver_.device_primary_ctx_release(handle_);
+  if (!driver_.of_this_process()) return;
+  const OutsideCaptures outside(driver_);
+  driver_.device_primary_ctx_release(handle_);
 }
 
 BATCHCAST_INLINE std::uint64_t Device::free_bytes() const {
@@ -180,7 +224,21 @@ BATCHCAST_INLINE std::uint64_t Device::free_bytes() const {
   return free;
 }
 
-BATCHCAST_INLINE Device::Current::Current(const Device& device) : device_(device) {
+BATCHCAST_INLINE OutsideCaptures::OutsideCaptures(const Driver& driver) noexcept
+    : driver_(driver), mode_(CU_STREAM_CAPTURE_MODE_RELAXED) {
+  exchange();
+}
+
+BATCHCAST_INLINE OutsideCaptures::~OutsideCaptures() { exchange(); }
+
+BATCHCAST_INLINE void OutsideCaptures::exchange() noexcept {
+  auto mode = static_cast<CUstreamCaptureMode>(mode_);
+  driver_.thread_exchange_stream_capture_mode(&mode);
+  mode_ = mode;
+}
+
+BATCHCAST_INLINE Device::Current::Current(const Device& device)
+    : device_(device), outside_(device.driver()) {
   check(device, device.driver().ctx_push_current(static_cast<CUcontext>(device.context())),
         "cuCtxPushCurrent");
 }

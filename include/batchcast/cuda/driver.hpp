@@ -37,6 +37,16 @@ struct Driver {
 /// "CUDA_ERROR_OUT_OF_MEMORY (out of memory)".
 [[nodiscard]] std::string reason(const Driver& driver, CUresult result);
 
+/// Whether the context, or all of the driver, is lost to this process: nothing that is enqueued
+/// there will run any more, and every further call says the same. Not so of an invalid context,
+/// which may mean that a stream is of another one.
+[[nodiscard]] bool is_lost(CUresult result) noexcept;
+/// Whether a graph that is being captured, or was, stands in the way.
+[[nodiscard]] inline bool is_of_capture(CUresult result) noexcept {
+  return result >= CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED &&
+         result <= CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD;
+}
+
 /// Throws GpuError, which names the call, `what` it was about (a device, mostly), the reason and
 /// what can be done about it; Forked in a forked child, where every call fails.
 [[noreturn]] void fail(const Driver& driver, CUresult result, const char* call,
@@ -65,17 +75,29 @@ void check_memory(const Device& device, CUresult result, const char* call, const
   return wanted;
 }
 
-/// Calls `undo` with the device's context current, for destructors: not in forked children, nor
-/// where the driver is gone already (at the process's exit) or the device is. Errors have nobody to
-/// be told to.
-template <class Undo>
-void quietly(const Device& device, Undo&& undo) noexcept {
+/// What `call` returns, made with the device's context current and outside captures, or what kept
+/// it from being made: a forked child, a driver that is gone already (at the process's exit), a
+/// lost device.
+template <class Call>
+CUresult try_call(const Device& device, Call&& call) noexcept {
   const Driver& driver = device.driver();
-  if (!driver.of_this_process()) return;
-  if (driver.ctx_push_current(static_cast<CUcontext>(device.context())) != CUDA_SUCCESS) return;
-  std::forward<Undo>(undo)(driver);
+  if (!driver.of_this_process()) return CUDA_ERROR_NOT_INITIALIZED;
+  const OutsideCaptures outside(driver);
+  const CUresult pushed = driver.ctx_push_current(static_cast<CUcontext>(device.context()));
+  if (pushed != CUDA_SUCCESS) return pushed;
+  const CUresult result = std::forward<Call>(call)(driver);
   CUcontext popped = nullptr;
   driver.ctx_pop_current(&popped);
+  return result;
+}
+
+/// The same for destructors: errors have nobody to be told to.
+template <class Undo>
+void quietly(const Device& device, Undo&& undo) noexcept {
+  static_cast<void>(try_call(device, [&](const Driver& driver) {
+    std::forward<Undo>(undo)(driver);
+    return CUDA_SUCCESS;
+  }));
 }
 
 /// CUDA's notion of an address.

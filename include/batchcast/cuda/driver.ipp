@@ -131,6 +131,32 @@ BATCHCAST_INLINE std::string reason(const Driver& driver, CUresult result) {
   return std::string(name) + " (" + text + ")";
 }
 
+BATCHCAST_INLINE bool is_lost(CUresult result) noexcept {
+  switch (result) {
+    case CUDA_ERROR_NOT_INITIALIZED:  // in a forked child
+    case CUDA_ERROR_DEINITIALIZED:    // at the process's exit
+    case CUDA_ERROR_DEVICE_UNAVAILABLE:
+    case CUDA_ERROR_ECC_UNCORRECTABLE:
+    case CUDA_ERROR_NVLINK_UNCORRECTABLE:
+    case CUDA_ERROR_CONTAINED:
+    case CUDA_ERROR_ILLEGAL_ADDRESS:
+    case CUDA_ERROR_LAUNCH_TIMEOUT:
+    case CUDA_ERROR_CONTEXT_IS_DESTROYED:
+    case CUDA_ERROR_ASSERT:
+    case CUDA_ERROR_HARDWARE_STACK_ERROR:
+    case CUDA_ERROR_ILLEGAL_INSTRUCTION:
+    case CUDA_ERROR_MISALIGNED_ADDRESS:
+    case CUDA_ERROR_INVALID_ADDRESS_SPACE:
+    case CUDA_ERROR_INVALID_PC:
+    case CUDA_ERROR_LAUNCH_FAILED:
+    case CUDA_ERROR_TENSOR_MEMORY_LEAK:
+    case CUDA_ERROR_MPS_CLIENT_TERMINATED:
+      return true;
+    default:
+      return false;
+  }
+}
+
 BATCHCAST_INLINE void fail(const Driver& driver, CUresult result, const char* call,
                            const std::string& what, const std::string& cure) {
   if (!driver.of_this_process()) {

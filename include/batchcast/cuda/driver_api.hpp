@@ -27,25 +27,47 @@ enum CUresult : unsigned {
   CUDA_SUCCESS = 0,
   CUDA_ERROR_INVALID_VALUE = 1,
   CUDA_ERROR_OUT_OF_MEMORY = 2,
+  CUDA_ERROR_NOT_INITIALIZED = 3,
+  CUDA_ERROR_DEINITIALIZED = 4,
   CUDA_ERROR_STUB_LIBRARY = 34,
+  CUDA_ERROR_DEVICE_UNAVAILABLE = 46,
   CUDA_ERROR_NO_DEVICE = 100,
   CUDA_ERROR_INVALID_IMAGE = 200,
   CUDA_ERROR_NO_BINARY_FOR_GPU = 209,
+  CUDA_ERROR_ECC_UNCORRECTABLE = 214,
   CUDA_ERROR_INVALID_PTX = 218,
+  CUDA_ERROR_NVLINK_UNCORRECTABLE = 220,
   CUDA_ERROR_JIT_COMPILER_NOT_FOUND = 221,
   CUDA_ERROR_UNSUPPORTED_PTX_VERSION = 222,
+  CUDA_ERROR_CONTAINED = 226,
   CUDA_ERROR_OPERATING_SYSTEM = 304,
   CUDA_ERROR_INVALID_HANDLE = 400,
   CUDA_ERROR_NOT_READY = 600,
+  CUDA_ERROR_ILLEGAL_ADDRESS = 700,
+  CUDA_ERROR_LAUNCH_TIMEOUT = 702,
+  CUDA_ERROR_CONTEXT_IS_DESTROYED = 709,
+  CUDA_ERROR_ASSERT = 710,
   CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED = 712,
+  CUDA_ERROR_HARDWARE_STACK_ERROR = 714,
+  CUDA_ERROR_ILLEGAL_INSTRUCTION = 715,
+  CUDA_ERROR_MISALIGNED_ADDRESS = 716,
+  CUDA_ERROR_INVALID_ADDRESS_SPACE = 717,
+  CUDA_ERROR_INVALID_PC = 718,
+  CUDA_ERROR_LAUNCH_FAILED = 719,
+  CUDA_ERROR_TENSOR_MEMORY_LEAK = 721,
   CUDA_ERROR_NOT_SUPPORTED = 801,
   CUDA_ERROR_SYSTEM_DRIVER_MISMATCH = 803,
+  CUDA_ERROR_MPS_CLIENT_TERMINATED = 810,
+  CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED = 900,
+  CUDA_ERROR_CAPTURED_EVENT = 907,
+  CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD = 908,
 };
 
 enum CUdevice_attribute : unsigned {
   CU_DEVICE_ATTRIBUTE_INTEGRATED = 18,
   CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR = 75,
   CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR = 76,
+  CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS_USES_HOST_PAGE_TABLES = 100,
   CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED = 102,
   CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED = 103,
   CU_DEVICE_ATTRIBUTE_READ_ONLY_HOST_REGISTER_SUPPORTED = 113,
@@ -64,12 +86,14 @@ enum CUmemAccess_flags : unsigned {
 };
 enum CUmemorytype : unsigned { CU_MEMORYTYPE_HOST = 1, CU_MEMORYTYPE_DEVICE = 2 };
 enum CUstreamCaptureMode : unsigned { CU_STREAM_CAPTURE_MODE_RELAXED = 2 };
+enum CUstreamCaptureStatus : unsigned { CU_STREAM_CAPTURE_STATUS_NONE = 0 };
 
 // Flags, which functions take as plain numbers.
 enum CUipcMem_flags : unsigned { CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS = 1 };
 enum CUstream_flags : unsigned { CU_STREAM_NON_BLOCKING = 1 };
 enum CUevent_flags : unsigned { CU_EVENT_BLOCKING_SYNC = 1, CU_EVENT_DISABLE_TIMING = 2 };
 enum CUevent_wait_flags : unsigned { CU_EVENT_WAIT_DEFAULT = 0 };
+inline constexpr unsigned mem_host_alloc_portable = 1;      // CU_MEMHOSTALLOC_PORTABLE
 inline constexpr unsigned mem_host_register_portable = 1;   // CU_MEMHOSTREGISTER_PORTABLE
 inline constexpr unsigned mem_host_register_read_only = 8;  // CU_MEMHOSTREGISTER_READ_ONLY
 
@@ -150,6 +174,8 @@ struct CUDA_MEMCPY2D {
   FUNCTION(ctx_push_current, cuCtxPushCurrent_v2, CUcontext context)                               \
   FUNCTION(ctx_pop_current, cuCtxPopCurrent_v2, CUcontext* context)                                \
   FUNCTION(ctx_get_current, cuCtxGetCurrent, CUcontext* context)                                   \
+  FUNCTION(ctx_get_device, cuCtxGetDevice, CUdevice* device)                                       \
+  FUNCTION(ctx_get_stream_priority_range, cuCtxGetStreamPriorityRange, int* least, int* greatest)  \
   /* Memory of the device. */                                                                      \
   FUNCTION(mem_get_info, cuMemGetInfo_v2, std::size_t* free, std::size_t* total)                   \
   FUNCTION(mem_alloc, cuMemAlloc_v2, CUdeviceptr* address, std::size_t bytes)                      \
@@ -180,6 +206,8 @@ struct CUDA_MEMCPY2D {
   /* Memory of the host. */                                                                        \
   FUNCTION(mem_host_register, cuMemHostRegister_v2, void* data, std::size_t bytes, unsigned flags) \
   FUNCTION(mem_host_unregister, cuMemHostUnregister, void* data)                                   \
+  FUNCTION(mem_host_alloc, cuMemHostAlloc, void** data, std::size_t bytes, unsigned flags)         \
+  FUNCTION(mem_free_host, cuMemFreeHost, void* data)                                               \
   /* Copies. */                                                                                    \
   FUNCTION(memcpy_htod_async, cuMemcpyHtoDAsync_v2, CUdeviceptr to, const void* from,              \
            std::size_t bytes, CUstream stream)                                                     \
@@ -190,10 +218,13 @@ struct CUDA_MEMCPY2D {
   FUNCTION(memcpy_2d_async, cuMemcpy2DAsync_v2, const CUDA_MEMCPY2D* copy, CUstream stream)        \
   FUNCTION(memcpy_dtoh, cuMemcpyDtoH_v2, void* to, CUdeviceptr from, std::size_t bytes)            \
   /* Streams and events. */                                                                        \
-  FUNCTION(stream_create, cuStreamCreate, CUstream* stream, unsigned flags)                        \
+  FUNCTION(stream_create, cuStreamCreateWithPriority, CUstream* stream, unsigned flags,            \
+           int priority)                                                                           \
   FUNCTION(stream_destroy, cuStreamDestroy_v2, CUstream stream)                                    \
   FUNCTION(stream_synchronize, cuStreamSynchronize, CUstream stream)                               \
   FUNCTION(stream_wait_event, cuStreamWaitEvent, CUstream stream, CUevent event, unsigned flags)   \
+  FUNCTION(stream_is_capturing, cuStreamIsCapturing, CUstream stream,                              \
+           CUstreamCaptureStatus* status)                                                          \
   FUNCTION(thread_exchange_stream_capture_mode, cuThreadExchangeStreamCaptureMode,                 \
            CUstreamCaptureMode* mode)                                                              \
   FUNCTION(event_create, cuEventCreate, CUevent* event, unsigned flags)                            \

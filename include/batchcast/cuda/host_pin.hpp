@@ -14,18 +14,21 @@ namespace batchcast::inline v0_1::cuda {
 
 /// A driver registers this much at a time: a copy must not reach across two pieces.
 inline constexpr std::uint64_t pin_piece_bytes = std::uint64_t{64} << 20;
+/// For whoever cannot split copies, this much: drivers since R580 refuse 512 GiB at a time, for
+/// which their kernel module allocates a table of 2 GiB at once.
+inline constexpr std::uint64_t pin_whole_bytes = std::uint64_t{256} << 30;
 
 /// Host memory that is page-locked for all GPUs of this process while the object lives, in pieces
-/// of `pin_piece_bytes`. Move-only; the memory must outlive it.
+/// of `pin_piece_bytes` or `pin_whole_bytes`. Move-only; the memory must outlive it.
 class HostPin {
  public:
   struct Range {
     const std::byte* data = nullptr;  ///< page-aligned
     std::uint64_t bytes = 0;
-    bool read_only = false;  ///< the mapping is: needs DeviceInfo::registers_read_only
-    bool whole = false;      ///< in one piece: for whoever cannot split copies
+    bool read_only = false;  ///< the mapping is: needs pins_read_only(DeviceInfo)
+    bool whole = false;      ///< in pieces as large as can be
   };
-  /// Throws GpuError, with the limit that was in the way if it was one (RLIMIT_MEMLOCK).
+  /// Throws GpuError, with where to look for what was in the way.
   HostPin(std::shared_ptr<Device> device, const Range& range);
   ~HostPin();
   HostPin(HostPin&& other) noexcept

@@ -9,8 +9,6 @@
 
 #include <batchcast/core/error.hpp>
 
-#include <sys/resource.h>
-
 #include <algorithm>
 #include <string>
 
@@ -18,18 +16,15 @@ namespace batchcast::inline v0_1::cuda {
 namespace pin_detail {
 
 // Where it can be known what stood in the way.
-inline std::string cure_of(CUresult result, const HostPin::Range& range) {
+inline std::string cure_of(CUresult result) {
   if (result == CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED) {
     return "somebody else in this process has registered a part of it";
   }
-  rlimit limit{};
-  if (getrlimit(RLIMIT_MEMLOCK, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY &&
-      limit.rlim_cur < range.bytes) {
-    return "this process may lock " + std::to_string(limit.rlim_cur) +
-           " bytes (RLIMIT_MEMLOCK): raise it with `ulimit -l unlimited`, LimitMEMLOCK=infinity "
-           "or --ulimit memlock=-1";
-  }
-  return {};
+  // RLIMIT_MEMLOCK has no say: the driver's module pins pages without a look at it.
+  return "the kernel's log says why (`dmesg`, lines with NVRM); besides too little memory it can "
+         "be "
+         "the limit of a control group (memory.max) or a container's seccomp filter that refuses "
+         "the driver's ioctl";
 }
 
 inline void unregister(const Device& device, const std::vector<std::byte*>& pieces) noexcept {
@@ -42,15 +37,15 @@ inline void unregister(const Device& device, const std::vector<std::byte*>& piec
 
 BATCHCAST_INLINE HostPin::HostPin(std::shared_ptr<Device> device, const Range& range)
     : device_(std::move(device)) {
-  if (range.read_only && !device_->info().registers_read_only) {
+  if (range.read_only && !pins_read_only(device_->info())) {
     throw GpuError(name_of(device_->info()) +
                    " cannot page-lock memory that is mapped read-only: do without pin, or take a "
                    "newer driver");
   }
-  const unsigned flags =
-      mem_host_register_portable | (range.read_only ? mem_host_register_read_only : 0u);
-  const std::uint64_t piece_bytes =
-      range.whole ? std::max(range.bytes, pin_piece_bytes) : pin_piece_bytes;
+  // Where the GPU uses the host's page tables the flag is not needed, and may not be known.
+  const bool tell = range.read_only && !device_->info().host_page_tables;
+  const unsigned flags = mem_host_register_portable | (tell ? mem_host_register_read_only : 0u);
+  const std::uint64_t piece_bytes = range.whole ? pin_whole_bytes : pin_piece_bytes;
   pieces_.reserve((range.bytes + piece_bytes - 1) / piece_bytes);
   const Device::Current current(*device_);
   for (std::uint64_t done = 0; done < range.bytes; done += piece_bytes) {
@@ -62,7 +57,7 @@ BATCHCAST_INLINE HostPin::HostPin(std::shared_ptr<Device> device, const Range& r
       fail(device_->driver(), result, "cuMemHostRegister",
            name_of(device_->info()) + " for bytes " + std::to_string(done) + " to " +
                std::to_string(done + bytes) + " of " + std::to_string(range.bytes),
-           pin_detail::cure_of(result, range));
+           pin_detail::cure_of(result));
     }
     pieces_.push_back(piece);
   }

@@ -7,9 +7,25 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <utility>
 
 namespace batchcast::inline v0_1::cuda {
+
+/// What a stream or an event tells of what was enqueued.
+enum class Answer {
+  done,
+  pending,
+  captured,  ///< a graph that is captured, or was, is in the way: nothing is known
+  lost,      ///< nothing of it will run any more
+  refused,   ///< any other error: nothing is known
+};
+struct Reply {
+  Answer answer = Answer::done;
+  unsigned result = 0;  ///< CUresult, for `reason_of`
+};
+/// "CUDA_ERROR_INVALID_HANDLE (invalid resource handle)".
+[[nodiscard]] std::string reason_of(const Device& device, const Reply& reply);
 
 /// A point in a stream. Without timing. Move-only; may be recorded again and again. Needs its
 /// device's context only where its calls make that current themselves.
@@ -24,10 +40,17 @@ class Event {
   /// After all that is enqueued on `stream` (CUstream) so far. Makes the context current itself.
   void record(void* stream);
   /// Whether the stream has passed it; true if it was never recorded. Throws GpuError if what was
-  /// enqueued before it failed. May be asked while any thread captures a graph.
+  /// enqueued before it failed.
   [[nodiscard]] bool passed() const;
+  /// The same two without an exception. Where an event was recorded on a stream that is capturing,
+  /// asking for it spoils the capture.
+  [[nodiscard]] Reply try_record(void* stream) noexcept;
+  [[nodiscard]] Reply ask() const noexcept;
   /// Blocks the thread, not the processor.
   void wait() const;
+  /// What is enqueued on `stream` (CUstream, of whichever context) from here on begins after the
+  /// event, as it was recorded last.
+  void hold_up(void* stream) const;
 
  private:
   friend class Stream;
@@ -35,11 +58,15 @@ class Event {
   void* handle_;
 };
 
+/// Before whose work that of a stream is scheduled, among the streams of one process; under MPS
+/// among those of all its clients.
+enum class Priority { normal, high };
+
 /// A stream of this library's own, which does not wait for the legacy default stream. Move-only.
 /// Copies are asynchronous: their host memory must be pinned, or it is copied synchronously.
 class Stream {
  public:
-  explicit Stream(std::shared_ptr<Device> device);
+  explicit Stream(std::shared_ptr<Device> device, Priority priority = Priority::normal);
   /// Waits for what is enqueued.
   ~Stream();
   Stream(Stream&& other) noexcept
@@ -73,9 +100,14 @@ class Stream {
   void* handle_;
 };
 
+/// Whether a graph is captured on a stream of somebody else's (CUstream), or on any that it would
+/// have to wait for: nothing may be recorded there, nor waited for.
+[[nodiscard]] bool is_capturing(const Device& device, void* stream) noexcept;
 /// Blocks until a stream of somebody else's (CUstream), of whichever context, has done what is
-/// enqueued, or cannot.
-void wait_quietly(const Device& device, void* stream) noexcept;
+/// enqueued.
+[[nodiscard]] Reply wait_for_stream(const Device& device, void* stream) noexcept;
+/// The default stream that each thread has for itself (CU_STREAM_PER_THREAD).
+[[nodiscard]] bool is_of_thread(const void* stream) noexcept;
 
 /// The same copy on a stream of somebody else's (CUstream).
 void copy_on_device(const Device& device, void* stream, std::byte* device_to,

@@ -13,21 +13,12 @@ namespace stream_detail {
 inline CUstream stream_of(void* handle) { return static_cast<CUstream>(handle); }
 inline CUevent event_of(void* handle) { return static_cast<CUevent>(handle); }
 
-/// While a thread captures a graph in the global mode, libtorch's, looking at an event on any other
-/// thread fails and spoils the capture, unless that thread says that it has no part in it.
-class OutsideCaptures {
- public:
-  explicit OutsideCaptures(const Driver& driver) noexcept : driver_(driver) { exchange(); }
-  ~OutsideCaptures() { exchange(); }
-  OutsideCaptures(const OutsideCaptures&) = delete;
-  OutsideCaptures& operator=(const OutsideCaptures&) = delete;
-
- private:
-  void exchange() noexcept { driver_.thread_exchange_stream_capture_mode(&mode_); }
-
-  const Driver& driver_;
-  CUstreamCaptureMode mode_ = CU_STREAM_CAPTURE_MODE_RELAXED;
-};
+inline Reply reply_of(CUresult result) noexcept {
+  if (result == CUDA_SUCCESS) return {Answer::done, result};
+  if (result == CUDA_ERROR_NOT_READY) return {Answer::pending, result};
+  if (is_of_capture(result)) return {Answer::captured, result};
+  return {is_lost(result) ? Answer::lost : Answer::refused, result};
+}
 
 }  // namespace stream_detail
 
@@ -55,12 +46,22 @@ BATCHCAST_INLINE void Event::record(void* stream) {
         "cuEventRecord");
 }
 
+BATCHCAST_INLINE Reply Event::try_record(void* stream) noexcept {
+  return stream_detail::reply_of(try_call(*device_, [&](const Driver& driver) {
+    return driver.event_record(stream_detail::event_of(handle_), stream_detail::stream_of(stream));
+  }));
+}
+
+BATCHCAST_INLINE Reply Event::ask() const noexcept {
+  return stream_detail::reply_of(try_call(*device_, [this](const Driver& driver) {
+    return driver.event_query(stream_detail::event_of(handle_));
+  }));
+}
+
 BATCHCAST_INLINE bool Event::passed() const {
-  const Device::Current current(*device_);
-  const stream_detail::OutsideCaptures outside(device_->driver());
-  const CUresult result = device_->driver().event_query(stream_detail::event_of(handle_));
-  if (result == CUDA_ERROR_NOT_READY) return false;
-  check(*device_, result, "cuEventQuery");
+  const Reply reply = ask();
+  if (reply.answer == Answer::pending || reply.answer == Answer::captured) return false;
+  check(*device_, static_cast<CUresult>(reply.result), "cuEventQuery");
   return true;
 }
 
@@ -70,12 +71,27 @@ BATCHCAST_INLINE void Event::wait() const {
         "cuEventSynchronize");
 }
 
-BATCHCAST_INLINE Stream::Stream(std::shared_ptr<Device> device)
+BATCHCAST_INLINE void Event::hold_up(void* stream) const {
+  const Device::Current current(*device_);
+  check(
+      *device_,
+      device_->driver().stream_wait_event(stream_detail::stream_of(stream),
+                                          stream_detail::event_of(handle_), CU_EVENT_WAIT_DEFAULT),
+      "cuStreamWaitEvent");
+}
+
+BATCHCAST_INLINE Stream::Stream(std::shared_ptr<Device> device, Priority priority)
     : device_(std::move(device)), handle_(nullptr) {
   const Device::Current current(*device_);
+  int least = 0;
+  int greatest = 0;  // the smaller number
+  if (priority == Priority::high) {
+    check(*device_, device_->driver().ctx_get_stream_priority_range(&least, &greatest),
+          "cuCtxGetStreamPriorityRange");
+  }
   CUstream stream = nullptr;
-  check(*device_, device_->driver().stream_create(&stream, CU_STREAM_NON_BLOCKING),
-        "cuStreamCreate");
+  check(*device_, device_->driver().stream_create(&stream, CU_STREAM_NON_BLOCKING, greatest),
+        "cuStreamCreateWithPriority");
   handle_ = stream;
 }
 
@@ -133,14 +149,7 @@ BATCHCAST_INLINE void Stream::copy_rows(const Rows& rows) {
         "cuMemcpy2DAsync");
 }
 
-BATCHCAST_INLINE void Stream::wait_for(const Event& event) {
-  const Device::Current current(*device_);
-  check(*device_,
-        device_->driver().stream_wait_event(stream_detail::stream_of(handle_),
-                                            stream_detail::event_of(event.handle_),
-                                            CU_EVENT_WAIT_DEFAULT),
-        "cuStreamWaitEvent");
-}
+BATCHCAST_INLINE void Stream::wait_for(const Event& event) { event.hold_up(handle_); }
 
 BATCHCAST_INLINE void Stream::wait() const {
   const Device::Current current(*device_);
@@ -148,11 +157,27 @@ BATCHCAST_INLINE void Stream::wait() const {
         "cuStreamSynchronize");
 }
 
-BATCHCAST_INLINE void wait_quietly(const Device& device, void* stream) noexcept {
-  quietly(device, [stream](const Driver& driver) {
-    const stream_detail::OutsideCaptures outside(driver);
-    driver.stream_synchronize(stream_detail::stream_of(stream));
+BATCHCAST_INLINE std::string reason_of(const Device& device, const Reply& reply) {
+  return reason(device.driver(), static_cast<CUresult>(reply.result));
+}
+
+BATCHCAST_INLINE bool is_capturing(const Device& device, void* stream) noexcept {
+  auto status = CU_STREAM_CAPTURE_STATUS_NONE;
+  const CUresult result = try_call(device, [&](const Driver& driver) {
+    return driver.stream_is_capturing(stream_detail::stream_of(stream), &status);
   });
+  return is_of_capture(result) ||
+         (result == CUDA_SUCCESS && status != CU_STREAM_CAPTURE_STATUS_NONE);
+}
+
+BATCHCAST_INLINE Reply wait_for_stream(const Device& device, void* stream) noexcept {
+  return stream_detail::reply_of(try_call(device, [stream](const Driver& driver) {
+    return driver.stream_synchronize(stream_detail::stream_of(stream));
+  }));
+}
+
+BATCHCAST_INLINE bool is_of_thread(const void* stream) noexcept {
+  return stream == reinterpret_cast<const void*>(std::uintptr_t{2});
 }
 
 BATCHCAST_INLINE void copy_on_device(const Device& device, void* stream, std::byte* device_to,

@@ -124,8 +124,8 @@ inline std::uint64_t smallest_bytes(std::vector<FieldPlan> fields, std::uint64_t
 }  // namespace detail::capacity
 
 BATCHCAST_INLINE RingPlan plan_ring(const Schema& schema, std::uint64_t memory_bytes,
-                                    std::uint64_t granularity) {
-  BATCHCAST_ASSERT(std::has_single_bit(granularity) && !schema.empty());
+                                    std::uint64_t granularity, std::uint64_t lost_parts) {
+  BATCHCAST_ASSERT(std::has_single_bit(granularity) && !schema.empty() && lost_parts > 1);
   const std::uint64_t memory = std::min(memory_bytes, detail::capacity::too_much - 1);
   RingPlan plan;
   plan.granularity = granularity;
@@ -134,7 +134,7 @@ BATCHCAST_INLINE RingPlan plan_ring(const Schema& schema, std::uint64_t memory_b
   // The best of: as it is, and ever more padding. Each step costs little and may win much.
   std::vector<FieldPlan> candidate = plan.fields;
   std::uint64_t lost = detail::capacity::lost_bytes(candidate, memory, plan.capacity);
-  while (lost > memory / 10 && detail::capacity::pad_once(candidate, granularity)) {
+  while (lost > memory / lost_parts && detail::capacity::pad_once(candidate, granularity)) {
     const std::uint64_t capacity =
         detail::capacity::largest_capacity(candidate, memory, granularity);
     if (capacity <= plan.capacity) continue;
@@ -150,7 +150,7 @@ BATCHCAST_INLINE RingPlan plan_ring(const Schema& schema, std::uint64_t memory_b
                           " for each field), and memory is " + std::to_string(memory_bytes) +
                           ". Raise it (--memory).");
   }
-  detail::capacity::pad_less(plan, memory, std::max(lost, memory / 10));
+  detail::capacity::pad_less(plan, memory, std::max(lost, memory / lost_parts));
   for (FieldPlan& field : plan.fields) {
     field.capacity = detail::capacity::rounded_up(
         plan.capacity, detail::capacity::unit_of(field.stride_bytes, granularity));
@@ -159,15 +159,15 @@ BATCHCAST_INLINE RingPlan plan_ring(const Schema& schema, std::uint64_t memory_b
 }
 
 BATCHCAST_INLINE std::uint64_t memory_for(const Schema& schema, std::uint64_t samples,
-                                          std::uint64_t granularity) {
+                                          std::uint64_t granularity, std::uint64_t lost_parts) {
   BATCHCAST_ASSERT(std::has_single_bit(granularity) && !schema.empty());
   const std::vector<FieldPlan> fields = detail::capacity::unpadded(schema);
   std::uint64_t used = 0;
   for (const FieldPlan& field : fields)
     used = detail::capacity::sum(used, detail::capacity::product(samples, field.sample_bytes));
-  // From a tenth more than the samples themselves on, a plan that stays unpadded holds them as
+  // From the samples and the part that may be lost on, a plan that stays unpadded holds them as
   // well.
-  const std::uint64_t unless_padded = detail::capacity::sum(used, used / 9 + 1);
+  const std::uint64_t unless_padded = detail::capacity::sum(used, used / (lost_parts - 1) + 1);
   return std::min(
       detail::capacity::bytes_of(fields, samples, granularity),
       std::max(detail::capacity::smallest_bytes(fields, samples, granularity), unless_padded));
