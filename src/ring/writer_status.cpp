@@ -87,6 +87,9 @@ WriterStatus RingWriter::status() const {
   status.late_wakeups = order::get(board.late_wakeups);
   status.space_waits = order::get(board.space_waits);
   status.space_wait_ns = order::get(board.space_wait_ns);
+  if (claimer_waits_ && next_ >= limit_) {
+    status.waits_for = far_ahead_ ? WaitsFor::demand : WaitsFor::space;
+  }
   for (const Attached& consumer : attached_) {
     const Desk& desk = *consumer.desk;
     ConsumerStatus row;
