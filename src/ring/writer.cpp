@@ -210,12 +210,14 @@ void RingWriter::wait_for_space(Lock& lock, int timeout_ms) {
   std::shared_ptr<Desk> desk;
   std::uint32_t desk_value = 0;
   std::uint64_t tenant = 0;
+  std::uint64_t wanted = 0;
   if (waits_for_ != none && waits_for_ < attached_.size()) {
     const Attached& one = attached_[waits_for_];
     desk = one.desk;
     tenant = one.tenant;
     desk_value = order::load_word(desk->word);
-    order::producer_sleeps(board_.progress(), tenant, wakes_at());
+    wanted = wakes_at();
+    order::producer_sleeps(board_.progress(), tenant, wanted);
     // Any of several consumers may become the foremost, and only one desk is slept on.
     const bool is_foremost = far_ahead_ || one.pace == Pace::free;
     if (is_foremost && attached_.size() > 1)
@@ -244,7 +246,8 @@ void RingWriter::wait_for_space(Lock& lock, int timeout_ms) {
   const auto in_vain = [&](Woken woken) {
     if (woken != Woken::timed_out || !desk || over()) return false;
     refresh_limit();
-    return next_ < limit_ && abandoned_.empty() && order::load_word(desk->word) == desk_value &&
+    return next_ < limit_ && order::load_released(*desk) >= wanted &&
+           order::load_word(desk->word) == desk_value &&
            order::load_word(private_word_) == private_value;
   };
   // The one who let go may be between its store and its wake-up: give it one more round to come.

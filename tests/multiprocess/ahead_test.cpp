@@ -58,7 +58,7 @@ TEST_CASE("a producer that is two epochs ahead rests", "[ahead][short]") {
   REQUIRE(server.producer().capacity() > 1'000 * samples);
   CHECK(is_at(server, 2 * samples));
   check_idle(server);
-  Process trainer("consume", {"batch=30", "batches=10"});  // two epochs and half of the third
+  Process trainer("consume", {"batch=30", "epochs=2"});
   CHECK(expect_sound(trainer, "left").text("first") == "0");
   CHECK(is_at(server, 4 * samples));
   Process next("consume", {"batch=30", "epochs=3"});
@@ -70,7 +70,7 @@ TEST_CASE("a producer that is two epochs ahead rests", "[ahead][short]") {
 TEST_CASE("a killed trainer's checkpoint is resumed behind the producer", "[ahead][short]") {
   const OwnDirectory directory;
   ProducerOptions options = small_dataset();
-  options.memory = 4'096;  // of an epoch and a half
+  options.memory = 8 << 10;
   Server server(std::move(options), {.threads = 2});
   Process trainer("consume", {"batch=30", "hold=1"});
   static_cast<void>(trainer.expect("attached"));

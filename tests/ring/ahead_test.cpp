@@ -26,6 +26,18 @@ std::uint64_t fill(HeapRing& ring) {
   return ring.writer().status().published;
 }
 
+/// Takes so many samples, across the ends of epochs, and lets go of them.
+void read_on(HeapConsumer& consumer, std::uint64_t samples) {
+  while (samples != 0) {
+    Run run;
+    const Next next = consumer.reader->next(samples, 0, run);
+    REQUIRE(next != Next::timed_out);
+    if (next != Next::batch) continue;
+    samples -= run.size;
+    consumer.reader->give_back(run.lease);
+  }
+}
+
 void leave(HeapRing& ring, const HeapConsumer& consumer) {
   ring.writer().remove(consumer.admitted.index, consumer.admitted.tenant);
 }
@@ -63,10 +75,9 @@ TEST_CASE("the producer goes so far ahead of the foremost consumer") {
     CHECK(fill(ring) == 27);
   }
   SECTION("no further than the slowest lets it") {
-    take_and_return(fast, 3);
-    take_and_return(fast, 10);
+    read_on(fast, 13);
     CHECK(fill(ring) == 40);
-    take_and_return(fast, 5);
+    read_on(fast, 5);
     CHECK(fill(ring) == 40);
   }
   SECTION("whatever its pace is") {
@@ -115,46 +126,41 @@ TEST_CASE("epochs of unknown length: whole ones are counted") {
   take_and_return(consumer, 2);
   CHECK(make_epoch(3) == 3);  // the third, while the first is read
   CHECK(make_epoch(3) == 0);
-  SECTION("who waits for an end that nobody knows waits for no bound") {
-    HeapConsumer late(ring, joining(Join::next_epoch));
-    CHECK(make_epoch(3) == 0);
-    take_and_return(consumer, 3);
-    Run run;
-    CHECK(consumer.reader->next(1, 0, run) == Next::end_of_epoch);
-    CHECK(make_epoch(3) == 0);
-    take_and_return(consumer, 1);
+  SECTION("from whoever asks for the one that is to come") {
+    const HeapConsumer late(ring, joining(Join::next_epoch));
     CHECK(make_epoch(3) == 3);
+    CHECK(make_epoch(3) == 3);
+    CHECK(make_epoch(3) == 0);
   }
 }
 
-TEST_CASE("a producer that is far enough ahead is woken for every sample that it may make") {
+TEST_CASE("a producer that is far enough ahead is woken by the foremost consumer") {
   HeapRing ring(4'096, ahead_of(1, 4));
-  HeapConsumer fast(ring, joining(Join::rewind)), slow(ring, joining(Join::rewind));
-  constexpr std::uint64_t epochs = 3'000;  // at a tenth of a second each it would take minutes
+  HeapConsumer slow(ring, joining(Join::rewind)), fast(ring, joining(Join::rewind));
+  constexpr std::uint64_t epochs = 200;
   std::thread producer([&] {
-    for (std::uint64_t made = 0; made < 4 * epochs;) {
-      const std::uint64_t some = ring.produce(3, -1);
-      if (some == 0) return;
-      made += some;
-    }
+    for (std::uint64_t made = 0; made < 4 * epochs;) made += ring.produce(3, -1);
   });
-  const auto read = [](HeapConsumer& consumer) {
+  const auto read = [&](HeapConsumer& consumer, bool waits) {
     for (std::uint64_t taken = 0; taken < 4 * epochs;) {
+      while (waits && taken % 4 == 0 && taken < 4 * epochs - 4 &&
+             ring.writer().status().waits_for != WaitsFor::demand) {
+        std::this_thread::yield();
+      }
+      const std::uint64_t waits_for = order::get(ring.board().progress().sleeping_on);
+      if (waits_for != 0 && taken >= 8) REQUIRE(waits_for == fast.admitted.tenant);  // no tie now
       Run run;
-      if (consumer.reader->next(2, 5'000, run) == Next::timed_out) return false;
-      if (run.size == 0) continue;
+      const Next next = consumer.reader->next(2, 5'000, run);
+      REQUIRE(next != Next::timed_out);
+      if (next != Next::batch) continue;
       taken += run.size;
       consumer.reader->give_back(run.lease);
     }
-    return true;
   };
-  bool slow_is_done = false;
-  std::thread other([&] { slow_is_done = read(slow); });
-  CHECK(read(fast));
-  other.join();
-  ring.writer().stop("the test is over");
+  read(fast, true);
   producer.join();
-  CHECK(slow_is_done);
+  read(slow, false);
+  CHECK(ring.writer().status().late_wakeups == 0);
 }
 
 TEST_CASE("what a producer waits for is told") {
@@ -178,7 +184,7 @@ TEST_CASE("what a producer waits for is told") {
   SECTION("the ring is full") {
     HeapConsumer slow(ring, joining(Join::rewind)), fast(ring, joining(Join::rewind));
     fill(ring);
-    for (int i = 0; i < 2; ++i) take_and_return(fast, 10);
+    read_on(fast, 20);
     CHECK(waits_for() == WaitsFor::space);
   }
 }
@@ -189,11 +195,8 @@ TEST_CASE("who comes to nobody begins the epoch that the last trainer left") {
     HeapConsumer first(ring, joining(Join::rewind)), last(ring, joining(Join::rewind));
     for (int batch = 0; batch < 9; ++batch) {
       fill(ring);
-      take_and_return(first, 5);
-      if (batch < 7) take_and_return(last, 5);
-      Run run;
-      if (batch % 2 == 1) CHECK(first.reader->next(1, 0, run) != Next::timed_out);
-      if (batch % 2 == 1) first.reader->give_back(run.lease);
+      read_on(first, 5);
+      if (batch < 7) read_on(last, 5);
     }
     leave(ring, first);
     CHECK(joined_at(ring, Join::rewind) == 30);  // of those who are there
@@ -214,10 +217,17 @@ TEST_CASE("where the epoch that was left is gone, the next one begins") {
   HeapConsumer consumer(ring, joining(Join::rewind));
   for (int i = 0; i < 3; ++i) {
     fill(ring);
-    take_and_return(consumer, 5);
-    if (i == 1) CHECK(consumer.reader->epoch() == 0);
+    read_on(consumer, 5);
   }
-  leave(ring, consumer);
-  fill(ring);
-  CHECK(joined_at(ring, Join::rewind) == 20);
+  SECTION("it is held, and kept from then on") {
+    leave(ring, consumer);
+    fill(ring);
+    CHECK(joined_at(ring, Join::rewind) == 10);
+  }
+  SECTION("it is gone") {
+    fill(ring);
+    leave(ring, consumer);
+    fill(ring);
+    CHECK(joined_at(ring, Join::rewind) == 20);
+  }
 }

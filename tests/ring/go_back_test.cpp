@@ -91,10 +91,10 @@ TEST_CASE("samples that are being made when a stream goes back are not published
   pass_by(ring, 95);
   HeapConsumer consumer(ring, joining(Join::rewind));
   take_and_return(consumer, 5);
-  leave(ring, consumer);
   Ticket early, late;
   REQUIRE(ring.writer().claim(2, 0, early) == Claim::granted);
   REQUIRE(ring.writer().claim(2, 0, late) == Claim::granted);
+  leave(ring, consumer);
   HeapConsumer back(ring, joining(Join::at, 13));
   REQUIRE_FALSE(back.refused());
   CHECK(ring.produce(1) == 0);  // they may be writing into any place still
