@@ -48,8 +48,8 @@ struct ProducerOptions {
   /// Consumers that the first publication waits for.
   std::uint32_t wait_for = 0;
   std::uint32_t max_consumers = 64;
-  /// Epochs that are made beyond the foremost consumer, or beyond where the next one would begin;
-  /// never more than the ring holds, and 0: as many as that.
+  /// Epochs that are made beyond the foremost consumer, or while nobody is attached, beyond where
+  /// the next consumer would begin. Never more than the ring holds; 0: as many as that.
   std::uint64_t ahead = 2;
   /// Produce although nobody asks, without that bound.
   bool free_running = false;

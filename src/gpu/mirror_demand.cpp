@@ -75,8 +75,9 @@ std::variant<Admitted, NotAdmitted> Mirror::admit(const AdmitRequest& request,
   if (auto refusal = writer_.refusal_of_newcomers()) return std::move(*refusal);
   MirrorRequest wanted{request.join, request.cursor};
   const std::uint64_t next = order::load_published(board_.progress());
-  // Somebody may have wanted samples that were far from being made, and left: where the ring holds
-  // nothing, and nobody is attached, it need not wait for them. Nor need who comes begin in it.
+  // A trainer may have wanted samples that were far from being made, and left: where the ring holds
+  // nothing, and nobody is attached, it need not wait for them. Nor does it, while nobody is
+  // attached, keep a trainer from a cursor behind what it holds.
   const bool begins_anew =
       oldest() == next || (request.join == Join::at && request.cursor < oldest());
   const bool may_begin_anew =

@@ -112,8 +112,8 @@ RingWriter::Standing RingWriter::standing() const {
     } else if (all.slowest == none || *position < all.lowest) {
       all.lowest = *position, all.slowest = i;
     }
-    // Who keeps batches waits for the samples after them. What its desk says of that is believed
-    // as far as the ring reaches, which it cannot change.
+    // A consumer that keeps batches waits for the samples after them. Its desk is believed no
+    // further than the ring reaches, which no desk can change.
     const std::uint64_t had =
         std::clamp(order::get(one.desk->cursor), *position, saturating_add(*position, capacity_));
     if (all.foremost == none || had > all.furthest) all.furthest = had, all.foremost = i;
@@ -162,13 +162,13 @@ std::uint64_t RingWriter::ahead_limit(const Standing& all) const {
   if (all.foremost != none) {
     from = all.furthest;
   } else {
-    for (const Attached& one : attached_) {  // between its loops: it goes on where it stands
+    for (const Attached& one : attached_) {  // between two loops it goes on where it stands
       const bool stands = !one.observes && !one.mirrors && !one.fresh;
       if (stands) from = std::max(from.value_or(0), one.floor);
     }
     if (!from) {
       from = rewind_start(oldest_held(claimed_, capacity_, valid_from_));
-      if (from) held = saturating_add(*from, capacity_);  // whoever comes begins there
+      if (from) held = saturating_add(*from, capacity_);  // the next consumer begins there
     }
   }
   if (!from) return limits::position_max;

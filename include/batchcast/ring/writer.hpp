@@ -118,12 +118,12 @@ class RingWriter {
     std::uint64_t epochs = 0;             ///< 0: endless
     std::uint32_t wait_for = 0;           ///< consumers that the first publication waits for
     bool free_running = false;            ///< produce although nobody asks
-    /// Epochs that are made beyond the foremost consumer, or beyond where one would begin that
-    /// comes to nobody; 0: as many as the ring holds. Where an epoch's length is not known, one
-    /// that is begun counts as whole.
+    /// Epochs that are made beyond the foremost consumer, or while nobody is attached, beyond where
+    /// the next consumer would begin; 0: as many as the ring holds. Where an epoch's length is not
+    /// known, one that is begun counts as whole.
     std::uint64_t ahead = 0;
-    /// Samples can be made again: to whoever comes while nobody else is attached, the stream goes
-    /// back, as far as its cursor says. Only where epochs have one length.
+    /// Samples can be made again: the stream goes back to a consumer's cursor that the ring no
+    /// longer holds, if no other consumer is attached. Only where epochs have one length.
     bool goes_back = false;
     std::uint64_t stall_timeout_ms = 60'000;
     OnStall on_stall = OnStall::report;
@@ -208,7 +208,7 @@ class RingWriter {
   [[nodiscard]] std::uint32_t trainers_here() const;
   /// Where the last trainer stood that has left, if it ever had a batch.
   [[nodiscard]] std::optional<std::uint64_t> left_at() const;
-  /// The same of a trainer that left another ring.
+  /// The same, where that trainer left another ring of the stream.
   void set_left_at(std::optional<std::uint64_t> position);
   /// Somebody wants samples: a consumer that is not paused, and no mirror.
   [[nodiscard]] bool asked() const;
@@ -268,7 +268,7 @@ class RingWriter {
     std::uint64_t since_ns = 0;
     std::uint64_t reported_ns = 0;
   };
-  /// Where the consumers stand that are not paused. Indices into `attached_`; `none` without one.
+  /// Where the consumers that are not paused stand. Indices into `attached_`; `none` without one.
   struct Standing {
     std::size_t slowest = none;  ///< in lockstep
     std::uint64_t lowest = limits::position_max;
@@ -292,14 +292,15 @@ class RingWriter {
   void refresh_limit();
   [[nodiscard]] std::uint64_t demand_limit(const Standing& standing);
   [[nodiscard]] std::uint64_t ahead_limit(const Standing& standing) const;
-  /// How far the one that is waited for has to have let go before another sample can be claimed.
+  /// Once the consumer that the producer waits for has let go of all below this position, there may
+  /// be room for another sample.
   [[nodiscard]] std::uint64_t wakes_at() const noexcept;
   [[nodiscard]] bool jump_is_due(std::uint64_t& target);
   void jump(std::uint64_t target);
-  /// For a consumer that comes, of `tenant` if it is attached already: where it is the only one.
+  /// For a consumer that joins; `tenant` is its own, if it is attached already.
   [[nodiscard]] bool may_go_back(std::uint64_t tenant) const noexcept;
   void go_back_if_asked(Join join, std::uint64_t cursor, std::uint64_t tenant);
-  /// The ticket is of samples that the stream went back behind: nobody wants them any more.
+  /// True if the stream has gone back since this ticket was granted: its samples are not published.
   [[nodiscard]] bool take_abandoned(const Ticket& ticket) noexcept;
   [[nodiscard]] bool is_clear() const noexcept;
   void grant(std::uint64_t samples, Ticket& ticket);
