@@ -2,24 +2,8 @@
 // Copyright 2026 the batchcast authors
 #include "device_ring_support.hpp"
 
-#include <chrono>
-#include <thread>
-
 using namespace batchcast;
 using namespace batchcast::testing;
-
-namespace {
-
-/// Where the ring's last sample is once it has come so far, or 10 s later.
-std::uint64_t published_after(const DeviceTrainer& trainer, std::uint64_t position) {
-  const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(10);
-  while (trainer.published() < position && std::chrono::steady_clock::now() < until) {
-    std::this_thread::sleep_for(std::chrono::microseconds(200));
-  }
-  return trainer.published();
-}
-
-}  // namespace
 
 TEST_CASE("a ring on a GPU is filled two epochs beyond its trainers, who want for nothing") {
   const FakeGpu fake("granularity=64K delay_us=50");
@@ -32,7 +16,7 @@ TEST_CASE("a ring on a GPU is filled two epochs beyond its trainers, who want fo
     }
   });
   for (std::uint64_t epoch = 0; epoch < 30; ++epoch) {
-    REQUIRE(published_after(trainer, 10 * (epoch + 2)) == 10 * (epoch + 2));
+    REQUIRE(soon([&] { return trainer.published() == 10 * (epoch + 2); }));
     Run run;
     REQUIRE(trainer.reader->next(10, 10'000, run) == Next::batch);
     REQUIRE(run.position == 10 * epoch);
@@ -67,7 +51,7 @@ TEST_CASE("a ring on a GPU that nobody reads begins anew behind what it holds") 
   const DeviceTrainer late(*ring, joining(Join::at, 103));
   CHECK(late.refused);  // the other one reads on
   first.leave();
-  while (host.writer->status().consumers.at(0).state != "resting") std::this_thread::yield();
+  REQUIRE(soon([&] { return host.writer->status().consumers.at(0).state == "resting"; }));
   DeviceTrainer second(*ring, joining(Join::at, 103));
   INFO((second.refused ? second.refused->text : ""));
   REQUIRE_FALSE(second.refused);
