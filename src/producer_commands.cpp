@@ -118,6 +118,7 @@ ProducerStats ProducerCore::stats() const {
   stats.space_waits = status.space_waits;
   stats.space_wait_seconds = seconds_from_ns(status.space_wait_ns);
   stats.samples_per_second = samples_per_second_.load(std::memory_order_relaxed);
+  stats.waits_for = status.waits_for;
   stats.rings.push_back({Placement().text(), Placement().text(), plan_.capacity,
                          plan_.total_bytes(), status.published, stats.state});
   for (const auto& ring : further_) {
@@ -161,6 +162,7 @@ std::string ProducerCore::statistics() const {
               {"placement", "host"},
               {"late_wakeups", now.late_wakeups},
               {"space_wait_seconds", now.space_wait_seconds},
+              {"waits_for", std::string(name_of(now.waits_for))},
               {"rings", std::move(rings)},
               {"consumers", std::move(consumers)}}
       .dump();

@@ -132,6 +132,8 @@ void ProducerCore::make_board() {
   writer.epochs = options_.epochs;
   writer.wait_for = options_.wait_for;
   writer.free_running = options_.free_running;
+  writer.ahead = options_.ahead;
+  writer.goes_back = options_.pure;
   writer.stall_timeout_ms = options_.stall_timeout_ms;
   writer.on_stall = options_.on_stall;
   writer.log = [this](LogLevel level, std::string_view text) { log(level, text); };

@@ -27,6 +27,7 @@ ProducerOptions serving(const Directory& directory) {
           .schema = {{"value", DType::u64}},
           .memory = 64 << 10,
           .samples_per_epoch = 1000,
+          .ahead = 0,
           .directory = directory.path()};
 }
 

@@ -46,7 +46,7 @@ nlohmann::json row_of(const ListedStream& listed) {
   const auto stats = nlohmann::json::parse(*answer, nullptr, false);
   if (!stats.is_object()) return row;
   for (const char* key : {"pid", "state", "epoch", "position", "published", "samples_per_second",
-                          "consumers", "capacity", "memory", "placement", "rings"}) {
+                          "consumers", "capacity", "memory", "placement", "rings", "waits_for"}) {
     if (stats.contains(key)) row[key] = stats[key];
   }
   return row;

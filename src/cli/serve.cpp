@@ -47,6 +47,7 @@ ProducerOptions serving_options(const Options& options, const Dataset& dataset) 
   serving.host_fields = options.host_fields;
   serving.device_stage = dataset.device_stage();
   serving.epochs = options.epochs;
+  serving.ahead = options.ahead;
   serving.wait_for = options.wait_for;
   serving.max_consumers = options.max_consumers;
   serving.free_running = options.free_running;

@@ -14,6 +14,14 @@ void add_what(CLI::App& serve, ServeOptions& options) {
   serve.add_option("--epochs", options.epochs, "How many; 0: until it is stopped")
       ->capture_default_str()
       ->check(at_least(0));
+  serve
+      .add_option(
+          "--ahead", options.ahead,
+          "Epochs to make beyond the foremost consumer, or where nobody is attached, beyond "
+          "where the next one would begin; never more than fit into the memory, and 0: as "
+          "many as that")
+      ->capture_default_str()
+      ->check(at_least(0));
 }
 
 void add_gpus(CLI::App& serve, ServeOptions& options) {

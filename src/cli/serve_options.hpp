@@ -6,6 +6,7 @@
 
 #include <batchcast/core/limits.hpp>
 #include <batchcast/core/placement.hpp>
+#include <batchcast/producer.hpp>
 
 #include <CLI/CLI.hpp>
 
@@ -26,6 +27,7 @@ struct ServeOptions {
   std::vector<std::string> host_fields;
   std::uint32_t wait_for = 0;
   std::uint64_t epochs = 0;
+  std::uint64_t ahead = ProducerOptions().ahead;
   WorkersOption workers;
   std::uint32_t max_consumers = limits::consumers_default;
   std::string on_stall = "report";

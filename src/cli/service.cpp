@@ -58,6 +58,7 @@ std::string limit_text(const ProducerStats& stream, const FeederStats& feeder) {
       break;
   }
   if (slowest == nullptr) return trainers_of(stream) == 0 ? "" : "  nobody asks for more";
+  if (stream.waits_for == WaitsFor::demand) return "  as far ahead as it may be (--ahead)";
   const bool moves = slowest->state != "stopped" && slowest->state != "stalled";
   return fmt::format("  limited by {} ({} behind{})", slowest->name, count_text(slowest->lag),
                      moves ? "" : ", " + slowest->state);

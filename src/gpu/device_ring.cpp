@@ -17,6 +17,7 @@ RingWriter::Options writer_options(const FurtherRing::Parts& parts) {
   RingWriter::Options options;
   options.samples_per_epoch = parts.options.samples_per_epoch;
   options.epochs = parts.options.epochs;
+  options.ahead = parts.options.ahead;  // else the mirror would fill it, and drain the host's
   options.stall_timeout_ms = parts.options.stall_timeout_ms;
   options.on_stall = parts.options.on_stall;
   options.first_tenant = parts.first_tenant;

@@ -75,11 +75,14 @@ std::variant<Admitted, NotAdmitted> Mirror::admit(const AdmitRequest& request,
   if (auto refusal = writer_.refusal_of_newcomers()) return std::move(*refusal);
   MirrorRequest wanted{request.join, request.cursor};
   const std::uint64_t next = order::load_published(board_.progress());
-  // Somebody may have wanted samples that were far from being made, and left: where the ring holds
-  // nothing, and nobody is attached, it need not wait for them.
-  const bool waits_in_vain =
-      oldest() == next && writer_.samples_per_epoch() != 0 && writer_.status().consumers.empty();
-  if (!waits_in_vain) wanted.oldest = oldest(), wanted.next = next;
+  // A trainer may have wanted samples that were far from being made, and left: where the ring holds
+  // nothing, and nobody is attached, it need not wait for them. Nor does it, while nobody is
+  // attached, keep a trainer from a cursor behind what it holds.
+  const bool begins_anew =
+      oldest() == next || (request.join == Join::at && request.cursor < oldest());
+  const bool may_begin_anew =
+      writer_.samples_per_epoch() != 0 && writer_.status().consumers.empty();
+  if (!begins_anew || !may_begin_anew) wanted.oldest = oldest(), wanted.next = next;
   AtRest at_rest(seat_);
   auto begun = begin(wanted);
   if (auto* refusal = std::get_if<NotAdmitted>(&begun)) return std::move(*refusal);

@@ -72,6 +72,14 @@ std::uint64_t EpochLedger::table_limit(std::uint64_t lowest) const noexcept {
   return limits::position_max;
 }
 
+std::uint64_t EpochLedger::ahead_of(std::uint64_t position, std::uint64_t epochs) const noexcept {
+  if (length_known())
+    return saturating_add(position, product_saturated(epochs, samples_per_epoch_));
+  const std::uint64_t epoch = epoch_of(position);
+  const std::uint64_t end = saturating_add(epoch, epochs) + (position > start_of(epoch) ? 1 : 0);
+  return end < first_remembered_ + starts_.size() ? start_of(end) : limits::position_max;
+}
+
 bool EpochLedger::published(std::uint64_t start, std::uint64_t end,
                             const Receipt& receipt) noexcept {
   BATCHCAST_ASSERT(epoch_of(start) == open_epoch_);

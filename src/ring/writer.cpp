@@ -19,7 +19,7 @@
 namespace batchcast::inline v0_1 {
 namespace {
 
-constexpr int look_for_free_ms = 10;
+constexpr int look_for_foremost_ms = 10;
 
 }  // namespace
 
@@ -59,11 +59,11 @@ Claim RingWriter::claim(std::uint64_t samples_max, int timeout_ms, Ticket& ticke
     }
     std::uint64_t target = 0;
     const bool jumping = jump_is_due(target);
-    if (jumping && outstanding_.empty()) {
+    if (jumping && is_clear()) {
       jump(target);
       continue;
     }
-    if (!jumping && next_ < limit_) {
+    if (!jumping && next_ < limit_ && abandoned_.empty()) {
       grant(samples_max, ticket);
       if (started_ns != 0) {
         order::count(board_.progress().space_waits);
@@ -95,43 +95,88 @@ void RingWriter::grant(std::uint64_t samples_max, Ticket& ticket) {
   order::claim(board_.progress(), claimed_);
 }
 
+RingWriter::Standing RingWriter::standing() const {
+  Standing all;
+  for (std::size_t i = 0; i < attached_.size(); ++i) {
+    const Attached& one = attached_[i];
+    if (one.paused) continue;
+    const auto position = position_of(one);
+    if (!position) {
+      all.somebody_skips = true;
+      continue;
+    }
+    if (one.pace == Pace::free) {
+      if (all.foremost_free == none || *position > all.free_position) {
+        all.free_position = *position, all.foremost_free = i;
+      }
+    } else if (all.slowest == none || *position < all.lowest) {
+      all.lowest = *position, all.slowest = i;
+    }
+    // A consumer that keeps batches waits for the samples after them. Its desk is believed no
+    // further than the ring reaches, which no desk can change.
+    const std::uint64_t had =
+        std::clamp(order::get(one.desk->cursor), *position, saturating_add(*position, capacity_));
+    if (all.foremost == none || had > all.furthest) all.furthest = had, all.foremost = i;
+  }
+  return all;
+}
+
 void RingWriter::refresh_limit() {
   evict_offenders();
-  constexpr std::uint64_t nobody = limits::position_max;
-  std::uint64_t lowest = nobody;
-  std::uint64_t foremost_free = nobody;
-  std::size_t free_index = none;
-  bool somebody_skips = false;
-  slowest_ = none;
-  for (std::size_t i = 0; i < attached_.size(); ++i) {
-    if (attached_[i].paused) continue;
-    const auto position = position_of(attached_[i]);
-    if (!position) {
-      somebody_skips = true;
-    } else if (attached_[i].pace == Pace::free) {
-      if (free_index == none || *position > foremost_free)
-        foremost_free = *position, free_index = i;
-    } else if (slowest_ == none || *position < lowest) {
-      lowest = *position, slowest_ = i;
-    }
-  }
-  std::uint64_t limit = 0;
-  if (slowest_ != none) {
-    limit = std::min(saturating_add(lowest, capacity_), ledger_.table_limit(lowest));
-    demand_base_ = std::max(demand_base_, std::min(lowest, published_));
-  } else if (somebody_skips || options_.free_running) {
-    limit = limits::position_max;
-  } else if (free_index != none) {
-    limit = saturating_add(foremost_free, capacity_);
-    demand_base_ = std::max(demand_base_, std::min(foremost_free, published_));
-    slowest_ = free_index;
-  } else {
-    limit = saturating_add(demand_base_, capacity_);
+  const Standing all = standing();
+  slowest_ = all.slowest;
+  waits_for_ = all.slowest != none ? all.slowest : all.foremost_free;
+  reach_ = capacity_;
+  std::uint64_t limit = demand_limit(all);
+  far_ahead_ = all.slowest == none;
+  const std::uint64_t ahead = ahead_limit(all);
+  if (ahead < limit) {
+    limit = ahead;
+    far_ahead_ = true;
+    waits_for_ = all.foremost;
+    if (waits_for_ != none) reach_ = saturating_sub(limit, attached_[waits_for_].floor);
   }
   // Somebody may already stand beyond what is published; two samples must still not share a place.
   // Nor may the book forget epochs that are not published.
   limit_ = std::min(
       {limit, saturating_add(published_, capacity_), stream_end_, ledger_.table_limit(published_)});
+}
+
+std::uint64_t RingWriter::demand_limit(const Standing& all) {
+  if (all.slowest != none) {
+    demand_base_ = std::max(demand_base_, std::min(all.lowest, published_));
+    return std::min(saturating_add(all.lowest, capacity_), ledger_.table_limit(all.lowest));
+  }
+  if (all.somebody_skips || options_.free_running) return limits::position_max;
+  if (all.foremost_free != none) {
+    demand_base_ = std::max(demand_base_, std::min(all.free_position, published_));
+    return saturating_add(all.free_position, capacity_);
+  }
+  return saturating_add(demand_base_, capacity_);
+}
+
+std::uint64_t RingWriter::ahead_limit(const Standing& all) const {
+  if (all.somebody_skips || options_.free_running) return limits::position_max;
+  std::optional<std::uint64_t> from;
+  std::uint64_t held = limits::position_max;
+  if (all.foremost != none) {
+    from = all.furthest;
+  } else {
+    for (const Attached& one : attached_) {  // between two loops it goes on where it stands
+      const bool stands = !one.observes && !one.mirrors && !one.fresh;
+      if (stands) from = std::max(from.value_or(0), one.floor);
+    }
+    if (!from) {
+      from = rewind_start(oldest_held(claimed_, capacity_, valid_from_));
+      if (from) held = saturating_add(*from, capacity_);  // the next consumer begins there
+    }
+  }
+  if (!from) return limits::position_max;
+  return options_.ahead == 0 ? held : std::min(held, ledger_.ahead_of(*from, options_.ahead));
+}
+
+std::uint64_t RingWriter::wakes_at() const noexcept {
+  return std::max(attached_[waits_for_].floor + 1, saturating_sub(next_ + 1, reach_));
 }
 
 bool RingWriter::jump_is_due(std::uint64_t& target) {
@@ -150,8 +195,8 @@ bool RingWriter::jump_is_due(std::uint64_t& target) {
 
 void RingWriter::jump(std::uint64_t target) {
   BATCHCAST_ASSERT(outstanding_.empty());
-  left_out_ += target - published_;
-  next_ = claimed_ = published_ = valid_from_ = target;
+  left_out_ += target - published_;  // modulo 2^64, where it goes back
+  next_ = claimed_ = published_ = valid_from_ = demand_base_ = target;
   order::claim(board_.progress(), claimed_);
   order::set_release(board_.progress().valid_from, valid_from_);
   ledger_.jumped(target);
@@ -165,25 +210,27 @@ void RingWriter::wait_for_space(Lock& lock, int timeout_ms) {
   std::shared_ptr<Desk> desk;
   std::uint32_t desk_value = 0;
   std::uint64_t tenant = 0;
-  if (slowest_ != none && slowest_ < attached_.size()) {
-    const Attached& slowest = attached_[slowest_];
-    desk = slowest.desk;
-    tenant = slowest.tenant;
+  std::uint64_t wanted = 0;
+  if (waits_for_ != none && waits_for_ < attached_.size()) {
+    const Attached& one = attached_[waits_for_];
+    desk = one.desk;
+    tenant = one.tenant;
     desk_value = order::load_word(desk->word);
-    order::producer_sleeps(board_.progress(), tenant, saturating_sub(next_ + 1, capacity_));
-    // Of several free consumers any may become the foremost, and only one desk is slept on.
-    if (slowest.pace == Pace::free && attached_.size() > 1) {
-      timeout_ms = std::min(timeout_ms, look_for_free_ms);
-    }
+    wanted = wakes_at();
+    order::producer_sleeps(board_.progress(), tenant, wanted);
+    // Any of several consumers may become the foremost, and only one desk is slept on.
+    const bool is_foremost = far_ahead_ || one.pace == Pace::free;
+    if (is_foremost && attached_.size() > 1)
+      timeout_ms = std::min(timeout_ms, look_for_foremost_ms);
   }
   // The second look: whatever was let go of before the sleep was announced. If it finds another
-  // slowest, that one would wake nobody.
+  // one to wait for, that one would wake nobody.
   std::uint64_t target = 0;
   refresh_limit();
-  const std::uint64_t slowest_now = slowest_ != none ? attached_[slowest_].tenant : 0;
+  const std::uint64_t tenant_now = waits_for_ != none ? attached_[waits_for_].tenant : 0;
   const bool jumping = jump_is_due(target);
-  if (slowest_now != tenant || !evictions_.empty() ||
-      (jumping ? outstanding_.empty() : next_ < limit_)) {
+  const bool may_go_on = jumping ? is_clear() : next_ < limit_ && abandoned_.empty();
+  if (tenant_now != tenant || !evictions_.empty() || may_go_on) {
     order::producer_wakes(board_.progress());
     return;
   }
@@ -199,7 +246,8 @@ void RingWriter::wait_for_space(Lock& lock, int timeout_ms) {
   const auto in_vain = [&](Woken woken) {
     if (woken != Woken::timed_out || !desk || over()) return false;
     refresh_limit();
-    return next_ < limit_ && order::load_word(desk->word) == desk_value &&
+    return next_ < limit_ && order::load_released(*desk) >= wanted &&
+           order::load_word(desk->word) == desk_value &&
            order::load_word(private_word_) == private_value;
   };
   // The one who let go may be between its store and its wake-up: give it one more round to come.
@@ -211,12 +259,12 @@ void RingWriter::wait_for_space(Lock& lock, int timeout_ms) {
 }
 
 bool RingWriter::space_came_while_looking(Lock& lock) {
-  if (slowest_ == none || slowest_ >= attached_.size()) return false;
-  const std::shared_ptr<Desk> desk = attached_[slowest_].desk;
+  if (waits_for_ == none || waits_for_ >= attached_.size() || next_ < limit_) return false;
+  const std::shared_ptr<Desk> desk = attached_[waits_for_].desk;
   // A quarter of the ring is worth more than the first sample: who takes each one as it comes is
   // woken, and wakes others, for each.
-  const std::uint64_t some = saturating_sub(next_ + 1, capacity_);
-  const std::uint64_t many = some + capacity_ / 4;
+  const std::uint64_t some = wakes_at();
+  const std::uint64_t many = some + reach_ / 4;
   lock.unlock();
   const bool found = spinner_.look([&] { return order::load_released(*desk) >= many; });
   const bool enough = found || order::load_released(*desk) >= some;
@@ -229,6 +277,7 @@ void RingWriter::publish(const Ticket& ticket, const Receipt& receipt) {
   BellList bells;
   {
     Lock lock(mutex_);
+    if (take_abandoned(ticket)) return;
     const auto found = std::lower_bound(
         outstanding_.begin(), outstanding_.end(), ticket.position,
         [](const Outstanding& run, std::uint64_t position) { return run.start < position; });
@@ -277,6 +326,7 @@ void RingWriter::give_back(const Ticket& ticket) noexcept {
   std::string hole;
   {
     Lock lock(mutex_);
+    if (take_abandoned(ticket)) return;
     if (!outstanding_.empty() && outstanding_.back().start == ticket.position) {
       outstanding_.pop_back();
       next_ = ticket.position;
@@ -290,6 +340,16 @@ void RingWriter::give_back(const Ticket& ticket) noexcept {
   }
   if (!hole.empty()) fail(hole);
 }
+
+bool RingWriter::take_abandoned(const Ticket& ticket) noexcept {
+  const auto found = std::find(abandoned_.begin(), abandoned_.end(), ticket.position);
+  if (found == abandoned_.end()) return false;
+  abandoned_.erase(found);
+  if (claimer_waits_ && abandoned_.empty()) bump();
+  return true;
+}
+
+bool RingWriter::is_clear() const noexcept { return outstanding_.empty() && abandoned_.empty(); }
 
 bool RingWriter::over() const noexcept { return outcome_ != StreamState::running; }
 

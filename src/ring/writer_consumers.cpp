@@ -42,6 +42,7 @@ std::variant<Admitted, NotAdmitted> RingWriter::admit(const AdmitRequest& reques
     std::uint64_t position = published_;
     if (!begins_paused) {
       std::string why_not;
+      go_back_if_asked(request.join, request.cursor, 0);
       const auto start = place(request.join, request.cursor, reach_from(0), why_not);
       if (!start && !why_not.empty()) {
         return NotAdmitted{NotAdmitted::Reason::cursor_gone, why_not};
@@ -150,8 +151,9 @@ std::optional<std::uint64_t> RingWriter::place(Join join, std::uint64_t cursor, 
       break;
   }
   refresh_limit();
+  if (deserted()) return rewind_start(reach.oldest);
   std::uint64_t from = reach.oldest;
-  if (slowest_ != none && attached_[slowest_].pace == Pace::lockstep) {
+  if (slowest_ != none) {
     const auto slowest = position_of(attached_[slowest_]);
     // Who stands at the very end asks for nothing more, and may be just leaving.
     if (slowest && *slowest < stream_end_) {
@@ -161,11 +163,51 @@ std::optional<std::uint64_t> RingWriter::place(Join join, std::uint64_t cursor, 
   return ledger_.first_start_from(from);
 }
 
+bool RingWriter::deserted() const noexcept { return trainers() == 0 && trainers_elsewhere_ == 0; }
+
+std::optional<std::uint64_t> RingWriter::rewind_start(std::uint64_t oldest) const {
+  std::uint64_t from = oldest;
+  if (deserted() && left_at_) {
+    from = std::max(from, ledger_.start_of(ledger_.epoch_of(*left_at_)));
+  }
+  return ledger_.first_start_from(from);
+}
+
+bool RingWriter::may_go_back(std::uint64_t tenant) const noexcept {
+  if (!options_.goes_back || !ledger_.length_known() || over() || next_ >= stream_end_)
+    return false;
+  const bool alone = std::all_of(attached_.begin(), attached_.end(), [&](const Attached& one) {
+    return one.tenant == tenant || (one.mirrors && one.paused);
+  });
+  return alone && trainers_elsewhere_ == 0;
+}
+
+void RingWriter::go_back_if_asked(Join join, std::uint64_t cursor, std::uint64_t tenant) {
+  const bool is_behind = cursor < oldest_held(claimed_, capacity_, valid_from_);
+  if (join != Join::at || !is_behind || cursor < options_.start || !may_go_back(tenant)) return;
+  for (const Outstanding& run : outstanding_) {
+    if (!run.ready) abandoned_.push_back(run.start);
+  }
+  outstanding_.clear();
+  log(LogLevel::info, "the stream goes back from position " + std::to_string(published_) + " to " +
+                          std::to_string(cursor) + ", where its only consumer begins");
+  jump(cursor);
+  bump();
+}
+
 std::string RingWriter::why_not_at(std::uint64_t cursor, std::uint64_t oldest) const {
   const std::string position = "position " + std::to_string(cursor);
   if (cursor < oldest) {
-    return position + " is no longer in the ring, whose oldest is " + std::to_string(oldest) +
-           ". Join with `rewind`, or serve the stream with more memory";
+    const std::string gone =
+        position + " is no longer in the ring, whose oldest is " + std::to_string(oldest) + ". ";
+    if (options_.goes_back && ledger_.length_known()) {
+      return gone +
+             "The stream goes back there once nobody else is attached to it. Until then join with "
+             "`rewind`, or serve what you resume as a stream of its own";
+    }
+    return gone +
+           "Its samples cannot be made again: join with `rewind`, and next time serve the stream "
+           "with more memory, which holds them longer";
   }
   const bool beyond = cursor > stream_end_;  // at the end itself, the stream is finished
   const bool too_far = cursor >= limits::cursor_limit && cursor > claimed_;
@@ -250,6 +292,7 @@ bool RingWriter::evict(std::uint32_t index, std::uint64_t tenant) noexcept {
   Lock lock(mutex_);
   Attached* consumer = find(index, tenant);
   if (consumer == nullptr) return false;
+  if (!consumer->paused) static_cast<void>(offence_of(*consumer));  // one last look
   drop(static_cast<std::size_t>(consumer - attached_.data()));
   return true;
 }
@@ -259,13 +302,16 @@ void RingWriter::drop(std::size_t at) noexcept {
   if (!consumer.paused) {
     demand_base_ = std::max(demand_base_, std::min(consumer.floor, published_));
   }
-  if (!consumer.observes && !consumer.mirrors) last_leave_ns_ = now_ns();
+  if (!consumer.observes && !consumer.mirrors) {
+    last_leave_ns_ = now_ns();
+    if (order::get(consumer.desk->batches) != 0) left_at_ = std::min(consumer.floor, published_);
+  }
   ConsumerEntry& entry = board_.consumer(consumer.index);
   order::revoke(entry);
   order::bump(entry.bell);
   futex_wake(entry.bell);
   attached_.erase(attached_.begin() + static_cast<std::ptrdiff_t>(at));
-  slowest_ = none;
+  slowest_ = waits_for_ = none;
   limit_ = 0;
   bump();
 }
@@ -297,7 +343,7 @@ void RingWriter::pause(std::uint32_t index, std::uint64_t tenant) noexcept {
   consumer->paused = true;
   order::set(board_.consumer(index).paused, 1);
   limit_ = 0;
-  slowest_ = none;
+  slowest_ = waits_for_ = none;
   bump();
 }
 
@@ -318,6 +364,7 @@ std::variant<std::uint64_t, NotAdmitted> RingWriter::resume(std::uint32_t index,
   std::string why_not;
   // A consumer that has had nothing yet may go back as far as the ring reaches.
   const std::uint64_t at_least = consumer->fresh ? 0 : consumer->floor;
+  if (consumer->fresh) go_back_if_asked(join, cursor, tenant);
   const auto start = place(join, cursor, reach_from(at_least), why_not);
   consumer = find(index, tenant);
   if (consumer == nullptr) {

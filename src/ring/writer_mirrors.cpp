@@ -32,6 +32,19 @@ bool RingWriter::set_trainers_elsewhere(std::uint32_t trainers) {
   return open;
 }
 
+std::optional<std::uint64_t> RingWriter::left_at() const {
+  Lock lock(mutex_);
+  return left_at_;
+}
+
+void RingWriter::set_left_at(std::optional<std::uint64_t> position) {
+  Lock lock(mutex_);
+  if (!position) return;
+  left_at_ = std::min(*position, published_);
+  limit_ = 0;
+  bump();
+}
+
 std::uint32_t RingWriter::trainers_here() const {
   Lock lock(mutex_);
   return trainers();
@@ -48,6 +61,8 @@ std::variant<MirrorStart, NotAdmitted> RingWriter::resume_mirror(std::uint32_t i
                                                                  const MirrorRequest& request) {
   Lock lock(mutex_);
   if (auto refusal = refusal_if_over()) return *refusal;
+  // What the mirror's ring holds is had without going back.
+  if (request.cursor >= request.next) go_back_if_asked(request.join, request.cursor, tenant);
   // Of what it holds, it can tell the epochs of no more than it remembers.
   const std::uint64_t held =
       std::max(oldest_held(claimed_, capacity_, valid_from_), ledger_.known_from());

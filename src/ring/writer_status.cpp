@@ -94,6 +94,9 @@ WriterStatus RingWriter::status() const {
   status.late_wakeups = order::get(board.late_wakeups);
   status.space_waits = order::get(board.space_waits);
   status.space_wait_ns = order::get(board.space_wait_ns);
+  if (claimer_waits_ && next_ >= limit_) {
+    status.waits_for = far_ahead_ ? WaitsFor::demand : WaitsFor::space;
+  }
   const std::uint64_t now = now_ns();
   const std::uint64_t shown_after_ns =
       options_.stall_timeout_ms * 1'000'000 / shown_as_stalled_share;

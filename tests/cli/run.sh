@@ -124,6 +124,20 @@ wait $producer
 same "exit code of SIGINT" 0 $?
 same "what SIGINT leaves" "" "$(ls "$work/streams")"
 
+# A ring for hundreds of its epochs.
+serve synthetic:8 --stream ahead --samples 100 --memory 1MiB --ahead 3
+ahead=$!
+for _ in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
+  timeout 20 "$batchcast" ls --json >"$work/ahead" 2>/dev/null
+  grep -q '"waits_for":"demand"' "$work/ahead" && break
+  sleep 0.1
+done
+same "what is made ahead of nobody" 300 "$(value published "$work/ahead")"
+expect 0 '"epochs":2' consume ahead --epochs 2 --json
+kill -TERM $ahead
+wait $ahead
+same "exit code of SIGTERM" 0 $?
+
 echo "-- a dead producer"
 "$batchcast" serve synthetic:8 --stream four --samples 1000 --memory 1MiB >/dev/null 2>&1 &
 producer=$!

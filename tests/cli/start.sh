@@ -140,9 +140,9 @@ answers() {
   tail -n +2 "$work/out" | grep -qE -e "$below" || fail "ensure $*: below the word is nothing like '$below'"
 }
 answers 0 served '^recipe \{.*"seed":3' made synthetic:3x8x8 --seed 3 --idle-exit 60 --workers 1 --samples=1000 \
-  --linger -1 --free-running
+  --linger -1 --ahead 4 --free-running
 checks=$((checks + 1))
-given='--seed=3 --samples=1000 --workers=1 --linger=-1 --idle-exit=60 --free-running'
+given='--seed=3 --samples=1000 --ahead=4 --workers=1 --linger=-1 --idle-exit=60 --free-running'
 grep -q "starting .*serve synthetic:3x8x8 --stream made $given" "$work/err" ||
   fail "serve did not get what ensure got"
 answers 0 served '^recipe \{' made synthetic:3x8x8 --seed 3 --samples 1000 --memory 1MiB

@@ -41,7 +41,8 @@ TEST_CASE("however the host ring's stream ends, the GPU's ends so, after its las
   SECTION("failed") {
     host.produce(50);
     host.writer->fail("no more images");
-    CHECK_THAT(told_at(trainer, 50), Catch::Contains("failed at position 50: no more images"));
+    CHECK_THAT(told_at(trainer, 50),
+               Catch::Contains("failed, with this consumer at position 50: no more images"));
   }
   SECTION("finished") {
     host.fill();

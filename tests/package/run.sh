@@ -46,7 +46,7 @@ end_serving() {
 }
 serve_for_trainers
 trap end_serving EXIT
-strict="-Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror"
+strict="-Wall -Wextra -Wpedantic -Wconversion -Wsign-conversion -Wshadow -Werror"
 build_trainers() {
   compiler=$1
   mkdir "$work/$compiler"
@@ -110,7 +110,7 @@ train "$work/find_package/trainer" package-trainer
 # libtorch 1.13's own headers do not compile with clang 14 as C++20; PyPI's do.
 for torch in "$root"/build/torch/venv/lib/python3*/site-packages/torch; do
   [ -d "$torch" ] || continue
-  clang++-14 -std=c++20 -I "$prefix/include" -isystem "$torch/include" \
+  clang++-14 -std=c++20 -Wsign-conversion -Werror -I "$prefix/include" -isystem "$torch/include" \
     -isystem "$torch/include/torch/csrc/api/include" "$here/trainer/torch_main.cpp" \
     -o "$work/torch_trainer_of_clang" -L "$torch/lib" -ltorch_cpu -lc10 -Wl,-rpath,"$torch/lib" \
     -Wl,--allow-shlib-undefined

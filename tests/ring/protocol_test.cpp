@@ -335,3 +335,46 @@ TEST_CASE("a receipt that does not match is an error, once") {
   ring.produce(10);
   CHECK(take(consumer, 10).epoch == 1);
 }
+
+TEST_CASE("the epoch that a consumer comes to is known from joining on") {
+  SECTION("where epochs have one length") {
+    HeapRing ring(100, epochs_of(10));
+    HeapConsumer first(ring, joining(Join::rewind));
+    CHECK(first.reader->epoch() == 0);
+    for (int i = 0; i < 5; ++i) ring.produce(10);
+    CHECK(HeapConsumer(ring, joining(Join::at, 20)).reader->epoch() == 2);
+    CHECK(HeapConsumer(ring, joining(Join::at, 29)).reader->epoch() == 2);
+    CHECK(HeapConsumer(ring, joining(Join::now)).reader->epoch() == 5);
+    HeapConsumer third(ring, joining(Join::at, 23));
+    CHECK(take(third, 4).epoch == 2);
+    CHECK(third.reader->epoch() == 2);
+    AdmitRequest request;
+    request.between_epochs = BetweenEpochs::let_go;
+    HeapConsumer lets_go(ring, request);
+    CHECK(lets_go.reader->epoch() == 5);  // where the stream is, until its loop begins
+    const auto begins =
+        ring.writer().resume(lets_go.admitted.index, lets_go.admitted.tenant, Join::at, 30);
+    lets_go.reader->move_to(std::get<std::uint64_t>(begins));
+    CHECK(lets_go.reader->epoch() == 3);
+  }
+  SECTION("where they have not") {
+    HeapRing ring(100, epochs_of(0));
+    HeapConsumer first(ring, joining(Join::rewind));
+    CHECK(first.reader->epoch() == 0);
+    for (const std::uint64_t samples : {5, 9, 2}) {
+      ring.produce(samples);
+      ring.writer().end_epoch();
+    }
+    ring.produce(4);
+    CHECK(HeapConsumer(ring, joining(Join::at, 5)).reader->epoch() == 1);
+    CHECK(HeapConsumer(ring, joining(Join::at, 15)).reader->epoch() == 2);
+    CHECK(HeapConsumer(ring, joining(Join::now)).reader->epoch() == 3);
+    HeapConsumer late(ring, joining(Join::next_epoch));  // nobody knows yet where it begins
+    CHECK(late.reader->epoch() == 4);
+    take_and_return(first, 5);
+    first.reader->leave_epoch();
+    ring.writer().end_epoch();
+    ring.produce(4);
+    CHECK(take(late, 2).epoch == 4);
+  }
+}

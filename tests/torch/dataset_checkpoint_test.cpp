@@ -56,7 +56,15 @@ TEST_CASE("A checkpoint goes on after the last batch, in the middle of an epoch"
     CHECK(loop(second, 4) == std::vector<Seen>{expected(4, 4), expected(8, 2)});
     CHECK(loop(second, 5) == std::vector<Seen>{expected(0, 5), expected(5, 5)});
   }
-  SECTION("when it does not any more") {
+  SECTION("when it does not any more, and nobody else is there") {
+    for (int epoch = 0; epoch < 100; ++epoch) static_cast<void>(loop(first, 10));
+    first.leave();
+    load(second, checkpoint);
+    CHECK(second.cursor() == 13);
+    CHECK(loop(second, 4) == std::vector<Seen>{expected(3, 4), expected(7, 3)});
+    CHECK(loop(second, 10) == std::vector<Seen>{expected(0, 10)});
+  }
+  SECTION("when it does not any more, and somebody reads on") {
     for (int epoch = 0; epoch < 100; ++epoch) static_cast<void>(loop(first, 10));
     CHECK_THROWS_AS(load(second, checkpoint), Refused);
     CHECK_THROWS_WITH(load(second, checkpoint), Contains("position 13 is no longer in the ring"));

@@ -44,6 +44,33 @@ TEST_CASE("torch's loader over the dataset gives the stream's batches", "[datase
   }
 }
 
+TEST_CASE("Ranks that share each batch get all of it between them", "[dataset]") {
+  const ServedStream stream;
+  constexpr std::int64_t world = 2;
+  std::vector<std::vector<Seen>> of_ranks(world);
+  std::vector<std::thread> ranks;
+  for (std::int64_t rank = 0; rank < world; ++rank) {
+    ranks.emplace_back([&stream, &of_ranks, rank] {
+      namespace bc = batchcast;
+      const auto train = [&](const at::Tensor& data, const at::Tensor& target) {
+        of_ranks[static_cast<std::size_t>(rank)].push_back(see(data, target));
+      };
+      bc::ConsumerOptions options = stream.options();
+      // [snippet ranks]
+      options.tail = bc::Tail::drop;  // every rank gets as much as the others
+      bc::SharedDataset<> dataset(options);
+      auto loader = torch::data::make_data_loader(dataset, 2 * world);  // 2 for each rank
+      for (auto& batch : *loader) {
+        train(batch.data.chunk(world)[rank], batch.target.chunk(world)[rank]);
+      }
+      // [snippet end]
+    });
+  }
+  for (std::thread& rank : ranks) rank.join();
+  CHECK(of_ranks[0] == std::vector<Seen>{expected(0, 2), expected(4, 2)});
+  CHECK(of_ranks[1] == std::vector<Seen>{expected(2, 2), expected(6, 2)});
+}
+
 TEST_CASE("Several workers give every batch once, in whatever order", "[dataset]") {
   const ServedStream stream;
   const auto options = DataLoaderOptions(2).workers(3).max_jobs(6);

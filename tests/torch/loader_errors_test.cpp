@@ -190,7 +190,8 @@ TEST_CASE("How a stream ended comes through, after everything that it had", "[lo
   }
   SECTION("failed") {
     stream.producer.fail("broken.jpg");
-    CHECK_THAT(refusal<StreamFailed>(loop), Contains("failed at position 6: broken.jpg"));
+    CHECK_THAT(refusal<StreamFailed>(loop),
+               Contains("failed, with this consumer at position 6: broken.jpg"));
   }
   CHECK(seen == std::vector<Seen>{expected(0, 4), expected(4, 2)});
   CHECK(loader->cursor() == 6);

@@ -60,6 +60,19 @@ void same_for_both(std::uint64_t samples, const DataLoaderOptions& options, Walk
   CHECK(walk(*our_loader) == expected);
 }
 
+TEST_CASE("The epoch that a loader comes to is known before its first batch", "[loader]") {
+  const ServedStream stream;
+  const auto first = make_shared_data_loader(stream.options(), 5);
+  CHECK(first->epoch() == 0);
+  for (int epoch = 0; epoch < 2; ++epoch) epoch_of(*first);
+  const auto second = make_shared_data_loader(stream.options(), 5);
+  CHECK(second->epoch() == second->cursor() / 10);
+  ConsumerOptions resumed = stream.options();
+  resumed.join = Join::at;
+  resumed.cursor = 28;
+  CHECK(make_shared_data_loader(resumed, 5)->epoch() == 2);
+}
+
 TEST_CASE("Loops over the loader see the batches that torch's own loader gives", "[loader]") {
   for (const std::uint64_t samples : {1, 2, 9, 10, 64}) {
     for (const std::size_t batch_size : {1, 3, 9, 64}) {

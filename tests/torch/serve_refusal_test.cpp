@@ -139,6 +139,42 @@ TEST_CASE("what a dataset throws reaches every consumer and the caller", "[torch
   CHECK_THROWS_WITH(served.get(), Catch::Contains("disk on fire"));
 }
 
+namespace {
+
+struct OnFire : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+/// One sample of it cannot be had.
+struct FailingOnce : torch::data::datasets::Dataset<FailingOnce> {
+  Example<> get(std::size_t index) override {
+    if (index == 17) throw OnFire("disk on fire");
+    return {torch::ones({3}), torch::ones({})};
+  }
+  torch::optional<std::size_t> size() const override { return 20; }
+};
+
+}  // namespace
+
+TEST_CASE("a sample that a dataset cannot give is named, with its position", "[torch][serve]") {
+  const StreamFolder folder;
+  FailingOnce dataset;
+  const auto [order, workers] =
+      GENERATE(std::pair(OrderMode::sequential, 1U), std::pair(OrderMode::sequential, 2U),
+               std::pair(OrderMode::reshuffle, 1U));
+  const ServeOptions how = {.workers = workers, .order = order, .seed = 5};
+  auto served =
+      std::async(std::launch::async, [&] { return serve(dataset, serving(folder, 2), how); });
+  const batchcast::Order shuffled({.samples_per_epoch = 20, .seed = how.seed, .mode = order});
+  const std::uint64_t position = shuffled.offset_of(0, 17).value();
+  const std::string failure = take(folder.path(), 1).failure;
+  CHECK_THAT(failure,
+             Catch::Contains("sample 17 of the dataset, at position " + std::to_string(position) +
+                             " of the stream (epoch 0): disk on fire"));
+  CHECK_THAT(failure, !Catch::Contains("failed at position"));
+  CHECK_THROWS_AS(served.get(), OnFire);
+}
+
 TEST_CASE("what the first batch throws is the caller's", "[torch][serve]") {
   const StreamFolder folder;
   auto loader = torch::data::make_data_loader(Failing(0), 4);

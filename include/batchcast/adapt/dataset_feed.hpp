@@ -73,8 +73,10 @@ class DatasetFeed {
     ConsumerOptions looking = attachment_.options();
     looking.observes = true;
     looking.pin = false;  // it looks at no sample
-    const Consumer onlooker(looking);
-    check_same_samples(saved, checkpoint_of(onlooker, looking.stream));
+    {
+      const Consumer onlooker(looking);
+      check_same_samples(saved, checkpoint_of(onlooker, looking.stream));
+    }  // for which a stream would not go back
     attachment_.move_to(saved.cursor);
     forget();
     note(attachment_.consumer());

@@ -37,7 +37,7 @@ namespace batchcast::inline v0_1::detail {
 [[nodiscard]] inline at::Tensor bytes_on_gpu(void* data, std::size_t size, c10::Device device) {
   const auto elements = static_cast<std::int64_t>(size);
   at::Tensor bytes = at::detail::make_tensor<at::TensorImpl>(
-      c10::Storage(c10::Storage::use_byte_size_t(), elements, c10::DataPtr(data, device)),
+      c10::Storage(c10::Storage::use_byte_size_t(), size, c10::DataPtr(data, device)),
       at::DispatchKeySet(at::DispatchKey::CUDA), c10::scalarTypeToTypeMeta(at::kByte));
   bytes.unsafeGetTensorImpl()->set_sizes_contiguous(at::IntArrayRef(elements));
   return bytes;

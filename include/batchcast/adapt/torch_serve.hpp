@@ -144,6 +144,10 @@ ProducerStats serve_indexed(Dataset& dataset, ProducerOptions options, const Ser
   Feeder feeder(producer, maker, {how.workers});
   try {
     feeder.wait();
+  } catch (const std::exception& failure) {
+    fail_stream(producer, text_for_consumers(std::current_exception()), options);
+    std::rethrow_if_nested(failure);  // what the dataset threw, rather than what names its sample
+    throw;
   } catch (...) {
     fail_stream(producer, text_for_consumers(std::current_exception()), options);
     throw;

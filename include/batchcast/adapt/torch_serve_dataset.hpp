@@ -11,6 +11,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <memory>
 #include <string>
 #include <type_traits>
@@ -74,8 +75,7 @@ class TorchDatasetMaker final : public SampleMaker {
         indices_[i] = order.index_at(slots.index_in_epoch + i);
         slots.sample_ids[i] = indices_[i];
       }
-      const TorchColumns batch = maker_.fetch(*dataset_, indices_);
-      check_same_schema(maker_.schema_, schema_of(batch));
+      const TorchColumns batch = fetch_all(slots);
       std::size_t field = 0;
       for (const TorchColumn& column : batch.columns) {
         if (column.name == sample_id_name) continue;  // the index is known
@@ -88,6 +88,31 @@ class TorchDatasetMaker final : public SampleMaker {
     }
 
    private:
+    /// Throws BadSample, which names the first sample that fails, with what the dataset threw in
+    /// it.
+    [[nodiscard]] TorchColumns fetch_all(const SampleSlots& slots) {
+      try {
+        return maker_.fetch_checked(*dataset_, indices_);
+      } catch (...) {
+        find_culprit(slots);
+        throw;  // alone, each of them can be had
+      }
+    }
+    void find_culprit(const SampleSlots& slots) {
+      for (std::size_t i = 0; i < indices_.size(); ++i) {
+        try {
+          static_cast<void>(maker_.fetch_checked(*dataset_, {indices_[i]}));
+        } catch (...) {
+          const std::uint64_t index_in_epoch = slots.index_in_epoch + i;
+          std::throw_with_nested(BadSample(
+              "batchcast: sample " + std::to_string(indices_[i]) + " of the dataset, at position " +
+              std::to_string(slots.epoch * maker_.samples_per_epoch() + index_in_epoch) +
+              " of the stream (epoch " + std::to_string(slots.epoch) +
+              "): " + text_for_consumers(std::current_exception())));
+        }
+      }
+    }
+
     const TorchDatasetMaker& maker_;
     std::unique_ptr<Dataset> own_;
     Dataset* dataset_;
@@ -104,6 +129,13 @@ class TorchDatasetMaker final : public SampleMaker {
                             std::to_string(indices.size()) + " samples and gave " +
                             std::to_string(columns.samples) + ".");
     }
+    return columns;
+  }
+
+  [[nodiscard]] TorchColumns fetch_checked(Dataset& dataset,
+                                           const std::vector<std::size_t>& indices) const {
+    TorchColumns columns = fetch(dataset, indices);
+    check_same_schema(schema_, schema_of(columns));
     return columns;
   }
 

@@ -54,7 +54,7 @@ inline void delete_shown_lease(void* lease) {
 /// stay with the trainer, or to end the process.
 inline c10::Storage plain_storage(const Batch& batch, FieldBytes bytes, c10::Device device,
                                   c10::Allocator& allocator) {
-  return c10::Storage(c10::Storage::use_byte_size_t(), static_cast<std::int64_t>(bytes.size),
+  return c10::Storage(c10::Storage::use_byte_size_t(), bytes.size,
                       c10::DataPtr(bytes.data, new_lease(batch), delete_lease, device), &allocator,
                       /*resizable=*/true);
 }
@@ -67,8 +67,8 @@ inline c10::Storage copied_storage(FieldBytes bytes) {
   c10::Allocator* const allocator = c10::GetCPUAllocator();
   c10::DataPtr copy = allocator->allocate(bytes.size);
   std::memcpy(copy.get(), bytes.data, bytes.size);
-  return c10::Storage(c10::Storage::use_byte_size_t(), static_cast<std::int64_t>(bytes.size),
-                      std::move(copy), allocator, /*resizable=*/true);
+  return c10::Storage(c10::Storage::use_byte_size_t(), bytes.size, std::move(copy), allocator,
+                      /*resizable=*/true);
 }
 
 /// What a batch's tensor stands on: its memory as it is where writes stay with the trainer. Else a

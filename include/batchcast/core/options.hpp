@@ -46,6 +46,13 @@ enum class OnMiss : std::uint8_t { skip, error };
 /// What the producer does about a consumer that makes no progress for its stall time-out.
 enum class OnStall : std::uint8_t { report, evict };
 
+/// What a producer waits for that makes no samples at present.
+enum class WaitsFor : std::uint8_t {
+  nothing,  ///< it does not wait
+  space,    ///< the ring is full: its slowest consumer has to let go of samples
+  demand,   ///< it is as far ahead of its consumers as it may be, or nobody asks for samples
+};
+
 /// Whether a ring lies in huge pages. `automatic`: above 4 GiB, where the system has them.
 enum class HugePages : std::uint8_t { automatic, off, transparent, explicit_pages };
 
@@ -56,6 +63,7 @@ enum class HugePages : std::uint8_t { automatic, off, transparent, explicit_page
 [[nodiscard]] std::string_view name_of(Access) noexcept;
 [[nodiscard]] std::string_view name_of(OnMiss) noexcept;
 [[nodiscard]] std::string_view name_of(OnStall) noexcept;
+[[nodiscard]] std::string_view name_of(WaitsFor) noexcept;
 
 [[nodiscard]] std::optional<Pace> parse_pace(std::string_view) noexcept;
 [[nodiscard]] std::optional<Join> parse_join(std::string_view) noexcept;

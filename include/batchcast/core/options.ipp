@@ -18,6 +18,7 @@ inline constexpr std::array<std::string_view, 2> tail_names = {"keep", "drop"};
 inline constexpr std::array<std::string_view, 2> access_names = {"shared", "private"};
 inline constexpr std::array<std::string_view, 2> miss_names = {"skip", "error"};
 inline constexpr std::array<std::string_view, 2> stall_names = {"report", "evict"};
+inline constexpr std::array<std::string_view, 3> wait_names = {"nothing", "space", "demand"};
 
 template <class E, std::size_t n>
 std::string_view look_up(const std::array<std::string_view, n>& names, E value) noexcept {
@@ -56,6 +57,9 @@ BATCHCAST_INLINE std::string_view name_of(OnMiss value) noexcept {
 }
 BATCHCAST_INLINE std::string_view name_of(OnStall value) noexcept {
   return detail::options::look_up(detail::options::stall_names, value);
+}
+BATCHCAST_INLINE std::string_view name_of(WaitsFor value) noexcept {
+  return detail::options::look_up(detail::options::wait_names, value);
 }
 
 BATCHCAST_INLINE std::optional<Pace> parse_pace(std::string_view name) noexcept {

@@ -44,6 +44,10 @@ class EpochLedger {
   /// may still read stays on the board.
   [[nodiscard]] std::uint64_t table_limit(std::uint64_t lowest) const noexcept;
 
+  /// So many epochs beyond `position`. Where their length is not known, the end of the last epoch
+  /// that is begun before that, or no bound while that end is not known.
+  [[nodiscard]] std::uint64_t ahead_of(std::uint64_t position, std::uint64_t epochs) const noexcept;
+
   /// [start, end) of one epoch is now published. Announces its end if that is reached, and says
   /// so. In order.
   [[nodiscard]] bool published(std::uint64_t start, std::uint64_t end,

@@ -117,7 +117,8 @@ class RingReader {
   void check() const;  ///< throws Revoked
 
   [[nodiscard]] std::uint64_t position() const noexcept { return position_; }
-  [[nodiscard]] std::uint64_t epoch() const noexcept { return epoch_; }
+  /// Of the next sample: while the rest of an epoch is skipped, the one after it.
+  [[nodiscard]] std::uint64_t epoch() const noexcept { return epoch_ + (skip_wanted_ ? 1 : 0); }
   [[nodiscard]] bool idle() const noexcept;
   [[nodiscard]] ReaderStatus status() const noexcept;
 

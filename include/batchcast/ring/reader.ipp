@@ -51,11 +51,15 @@ BATCHCAST_INLINE void RingReader::move_to(std::uint64_t position) {
   std::lock_guard lock(mutex_);
   position_ = released_ = position;
   order::set(desk_.cursor, position);
-  found_ = false;
   between_ = true;
   const std::uint64_t skipping = order::load_skipping(desk_);
   skip_wanted_ = skip_announced_ = skipping != 0;
-  if (skipping != 0) epoch_ = skipping - 1;
+  found_ = skipping == 0 && find_epoch();
+  if (skipping != 0) {
+    epoch_ = skipping - 1;
+  } else if (!found_) {
+    epoch_ = order::load_announced(board_.progress());  // or a later one: `next` will see
+  }
 }
 
 BATCHCAST_INLINE Next RingReader::next(std::uint64_t samples, int timeout_ms, Run& run) {
@@ -332,7 +336,8 @@ BATCHCAST_INLINE void RingReader::throw_over(StreamState state) const {
     case StreamState::stopped:
       throw Stopped(stream + "was stopped" + at + ": " + text());
     case StreamState::failed:
-      throw StreamFailed(stream + "failed" + at + ": " + text());
+      // What failed it is further on: its text says where.
+      throw StreamFailed(stream + "failed, with this consumer" + at + ": " + text());
     case StreamState::starting:
     case StreamState::running:
       break;

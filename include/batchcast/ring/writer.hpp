@@ -101,6 +101,7 @@ struct WriterStatus {
   std::uint64_t late_wakeups = 0;
   std::uint64_t space_waits = 0;
   std::uint64_t space_wait_ns = 0;
+  WaitsFor waits_for = WaitsFor::nothing;
   std::vector<ConsumerStatus> consumers;
 };
 
@@ -117,6 +118,13 @@ class RingWriter {
     std::uint64_t epochs = 0;             ///< 0: endless
     std::uint32_t wait_for = 0;           ///< consumers that the first publication waits for
     bool free_running = false;            ///< produce although nobody asks
+    /// Epochs that are made beyond the foremost consumer, or while nobody is attached, beyond where
+    /// the next consumer would begin; 0: as many as the ring holds. Where an epoch's length is not
+    /// known, one that is begun counts as whole.
+    std::uint64_t ahead = 0;
+    /// Samples can be made again: the stream goes back to a consumer's cursor that the ring no
+    /// longer holds, if no other consumer is attached. Only where epochs have one length.
+    bool goes_back = false;
     std::uint64_t stall_timeout_ms = 60'000;
     OnStall on_stall = OnStall::report;
     std::uint64_t spin_ns = 50'000;  ///< look at most this long for space before sleeping
@@ -198,6 +206,10 @@ class RingWriter {
   bool set_trainers_elsewhere(std::uint32_t trainers);
   /// Consumers but observers and mirrors that are attached, paused ones too.
   [[nodiscard]] std::uint32_t trainers_here() const;
+  /// Where the last trainer stood that has left, if it ever had a batch.
+  [[nodiscard]] std::optional<std::uint64_t> left_at() const;
+  /// The same, where that trainer left another ring of the stream.
+  void set_left_at(std::optional<std::uint64_t> position);
   /// Somebody wants samples: a consumer that is not paused, and no mirror.
   [[nodiscard]] bool asked() const;
   /// Lets a resting mirror in again (`pause` rests it), and decides where a trainer that comes to
@@ -256,6 +268,16 @@ class RingWriter {
     std::uint64_t since_ns = 0;
     std::uint64_t reported_ns = 0;
   };
+  /// Where the consumers that are not paused stand. Indices into `attached_`; `none` without one.
+  struct Standing {
+    std::size_t slowest = none;  ///< in lockstep
+    std::uint64_t lowest = limits::position_max;
+    std::size_t foremost_free = none;
+    std::uint64_t free_position = 0;
+    std::size_t foremost = none;  ///< of any pace
+    std::uint64_t furthest = 0;   ///< up to there it has had samples
+    bool somebody_skips = false;  ///< waits for an epoch's end that nobody knows
+  };
   struct BellList;
   using Lock = std::unique_lock<std::mutex>;
 
@@ -266,9 +288,21 @@ class RingWriter {
   void evict_offenders();
   /// Nothing while it skips an epoch whose end is not known: it does not gate then.
   [[nodiscard]] std::optional<std::uint64_t> position_of(const Attached& consumer) const;
+  [[nodiscard]] Standing standing() const;
   void refresh_limit();
+  [[nodiscard]] std::uint64_t demand_limit(const Standing& standing);
+  [[nodiscard]] std::uint64_t ahead_limit(const Standing& standing) const;
+  /// Once the consumer that the producer waits for has let go of all below this position, there may
+  /// be room for another sample.
+  [[nodiscard]] std::uint64_t wakes_at() const noexcept;
   [[nodiscard]] bool jump_is_due(std::uint64_t& target);
   void jump(std::uint64_t target);
+  /// For a consumer that joins; `tenant` is its own, if it is attached already.
+  [[nodiscard]] bool may_go_back(std::uint64_t tenant) const noexcept;
+  void go_back_if_asked(Join join, std::uint64_t cursor, std::uint64_t tenant);
+  /// True if the stream has gone back since this ticket was granted: its samples are not published.
+  [[nodiscard]] bool take_abandoned(const Ticket& ticket) noexcept;
+  [[nodiscard]] bool is_clear() const noexcept;
   void grant(std::uint64_t samples, Ticket& ticket);
   void wait_for_space(Lock& lock, int timeout_ms);
   [[nodiscard]] bool space_came_while_looking(Lock& lock);
@@ -286,6 +320,11 @@ class RingWriter {
   [[nodiscard]] Reach reach_from(std::uint64_t at_least) const noexcept;
   [[nodiscard]] std::optional<std::uint64_t> place(Join join, std::uint64_t cursor, Reach reach,
                                                    std::string& why_not);
+  /// Where `rewind` begins while nobody is attached: at the start of the epoch that the last
+  /// trainer left, or where the ring does not hold that, at the first one that it does. Nothing
+  /// where that start is not known yet.
+  [[nodiscard]] std::optional<std::uint64_t> rewind_start(std::uint64_t oldest) const;
+  [[nodiscard]] bool deserted() const noexcept;
   /// Empty if a consumer may begin at `cursor`.
   [[nodiscard]] std::string why_not_at(std::uint64_t cursor, std::uint64_t oldest) const;
   [[nodiscard]] std::optional<NotAdmitted> refusal_if_over() const;
@@ -310,6 +349,7 @@ class RingWriter {
   mutable std::mutex mutex_;
   EpochLedger ledger_;
   std::deque<Outstanding> outstanding_;
+  std::vector<std::uint64_t> abandoned_;  ///< starts of tickets that the stream went back behind
   std::vector<Attached> attached_;
   std::vector<Eviction> evictions_;  ///< to be told once the lock is free
   std::uint64_t next_;               ///< next position to hand out
@@ -322,7 +362,11 @@ class RingWriter {
   std::uint64_t stream_end_;
   std::uint64_t next_tenant_;
   std::uint32_t trainers_elsewhere_ = 0;
-  std::size_t slowest_ = none;  ///< index into attached_ of whom the limit comes from
+  std::size_t slowest_ = none;    ///< index into attached_: of those in lockstep
+  std::size_t waits_for_ = none;  ///< index into attached_ of whom the limit comes from
+  std::uint64_t reach_ = 0;       ///< the limit beyond what that one has let go of
+  bool far_ahead_ = false;        ///< the limit is `ahead`'s, or nobody asks
+  std::optional<std::uint64_t> left_at_;
   StreamState outcome_ = StreamState::running;  ///< or what the stream ended in
   std::string outcome_text_;
   bool publishing_ = false;  ///< the first publication is done

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#include "device_ring_support.hpp"
+
+using namespace batchcast;
+using namespace batchcast::testing;
+
+TEST_CASE("a ring on a GPU is filled two epochs beyond its trainers, who want for nothing") {
+  const FakeGpu fake("granularity=64K delay_us=50");
+  HostRing host(small_stream(10));  // without a bound of its own
+  const auto ring = host.ring_on(0);
+  REQUIRE(ring->capacity() > 100);
+  DeviceTrainer trainer(*ring, joining(Join::rewind));
+  const Producing producing(host, [&] {
+    while (host.produce(8, 10'000) != 0) {
+    }
+  });
+  for (std::uint64_t epoch = 0; epoch < 30; ++epoch) {
+    REQUIRE(soon([&] { return trainer.published() == 10 * (epoch + 2); }));
+    Run run;
+    REQUIRE(trainer.reader->next(10, 10'000, run) == Next::batch);
+    REQUIRE(run.position == 10 * epoch);
+    REQUIRE(trainer.is_right(run));
+    trainer.reader->give_back(run.lease);
+    REQUIRE(trainer.reader->next(10, 10'000, run) == Next::end_of_epoch);
+  }
+}
+
+TEST_CASE("a ring on a GPU that nobody reads begins anew behind what it holds") {
+  const FakeGpu fake("granularity=64K delay_us=50");
+  ProducerOptions options = small_stream(10);
+  options.memory = 1 << 20;
+  options.device_memory = 256 << 10;
+  HostRing host(options);
+  const auto ring = host.ring_on(0);
+  REQUIRE(host.fill() > 700);
+  REQUIRE(ring->capacity() < 500);
+  const auto train = [](DeviceTrainer& trainer, std::uint64_t batches) {
+    while (batches != 0) {
+      Run run;
+      const Next next = trainer.reader->next(10, 10'000, run);
+      REQUIRE(next != Next::timed_out);
+      if (next != Next::batch) continue;
+      REQUIRE(trainer.is_right(run));
+      trainer.reader->give_back(run.lease);
+      --batches;
+    }
+  };
+  DeviceTrainer first(*ring, joining(Join::rewind));
+  train(first, 70);
+  const DeviceTrainer late(*ring, joining(Join::at, 103));
+  CHECK(late.refused);  // the other one reads on
+  first.leave();
+  REQUIRE(soon([&] { return host.writer->status().consumers.at(0).state == "resting"; }));
+  DeviceTrainer second(*ring, joining(Join::at, 103));
+  INFO((second.refused ? second.refused->text : ""));
+  REQUIRE_FALSE(second.refused);
+  CHECK(second.admitted.position == 103);
+  train(second, 8);
+}
