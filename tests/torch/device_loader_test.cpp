@@ -66,6 +66,7 @@ TEST_CASE("A loader placed on a GPU gives tensors over the ring there") {
   if (!FakeTorchCuda::possible()) return;
   const FakeSettings driver(small_pages);
   const FakeTorchCuda cuda;
+  fake_gpus().handles = {{0, nullptr}};  // what the driver does not know is never passed
   FilledStream stream(testing::image_schema(), 64, 1 << 20, {"cuda:0"});
   auto loader = make_shared_data_loader(on_the_gpu(stream));
   auto on_host = make_shared_data_loader(stream.options(16));
