@@ -10,6 +10,7 @@
 
 #include <cstdio>
 #include <cstring>
+#include <numeric>
 
 // Making the host ring, and the loans. Further rings and the stream's end are in
 // producer_rings.cpp, the door and the commands in producer_door.cpp and producer_commands.cpp.
@@ -204,7 +205,7 @@ std::optional<LoanContents> ProducerCore::loan(std::uint64_t samples_max, int ti
   loan.epoch = ticket.epoch;
   loan.index_in_epoch = ticket.position - ticket.epoch_start;
   auto* ids = reinterpret_cast<std::uint64_t*>(windows_.back().at(ticket.position));
-  for (std::uint64_t i = 0; i < ticket.size; ++i) ids[i] = loan.index_in_epoch + i;
+  std::iota(ids, ids + ticket.size, loan.index_in_epoch);
   return loan;
 }
 

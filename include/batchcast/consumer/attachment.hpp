@@ -154,6 +154,7 @@ class Attachment final : public ReaderHost, public std::enable_shared_from_this<
   void recycle(BatchRecord& record) noexcept;
   [[nodiscard]] bool fill(BatchRecord& record, const Run& run);
   void show(BatchRecord& record, const Run& run, bool written);
+  void show_copies(BatchRecord& record, const Run& run, bool written);
   void copy_samples(BatchRecord& record, const Run& run);
   /// Those fields for which `wanted[field]`; all of them where it is empty.
   void copy_fields(BatchRecord& record, const Run& run, const std::vector<bool>& wanted);
@@ -202,6 +203,7 @@ class Attachment final : public ReaderHost, public std::enable_shared_from_this<
   std::vector<DoubleMapping> mappings_for_copies_;
   std::vector<FieldWindow> windows_;  ///< for what this consumer reads itself: the ring's bytes
   std::vector<bool> mapped_once_;     ///< windows that cross the end are not contiguous there
+  bool gathers_ = false;              ///< some batches cannot be shown in place
   FieldTable host_fields_;            ///< as a copy in host memory shows them
   std::atomic<std::uint32_t> written_{0};  ///< this process has written into a batch of the ring's
   bool stages_ = false;                    ///< copies in host memory are made to page-locked memory

@@ -228,21 +228,32 @@ BATCHCAST_INLINE void Attachment::recycle(BatchRecord& record) noexcept {
 /// contiguous, what crosses from one registration of pinned memory into the next, and what is in
 /// host memory once that was written.
 BATCHCAST_INLINE void Attachment::show(BatchRecord& record, const Run& run, bool written) {
-  std::vector<bool> wanted;
+  std::uint64_t capacity = 0;
+  std::uint64_t place = 0;
   for (std::size_t i = 0; i < shown_windows_.size(); ++i) {
     const FieldWindow& window = shown_windows_[i];
-    record.data[i] = window.at(run.position);
+    if (window.capacity != capacity) {  // a division is a tenth of all that `next` does
+      capacity = window.capacity;
+      place = run.position % capacity;
+    }
+    record.data[i] = window.base + place * window.stride_bytes;
     record.strides[i] = window.stride_bytes;
-    const bool gathered =
-        mapped_once_[i] && run.position % window.capacity + run.size > window.capacity;
-    const bool cut =
-        options_.pin && !delivery_->in_one_pin(run.position % window.capacity * window.stride_bytes,
-                                               run.size * window.stride_bytes);
-    if (!gathered && !cut && !(written && !fields_[i].on_device)) continue;
-    if (wanted.empty()) wanted.resize(shown_windows_.size());
-    wanted[i] = true;
   }
-  if (!wanted.empty()) copy_fields(record, run, wanted);
+  if (written || gathers_) show_copies(record, run, written);
+}
+
+BATCHCAST_INLINE void Attachment::show_copies(BatchRecord& record, const Run& run, bool written) {
+  std::vector<bool> wanted(shown_windows_.size());
+  for (std::size_t i = 0; i < shown_windows_.size(); ++i) {
+    const FieldWindow& window = shown_windows_[i];
+    const std::uint64_t place = run.position % window.capacity;
+    const bool gathered = mapped_once_[i] && place + run.size > window.capacity;
+    const bool cut = options_.pin && !delivery_->in_one_pin(place * window.stride_bytes,
+                                                            run.size * window.stride_bytes);
+    wanted[i] = gathered || cut || (written && !fields_[i].on_device);
+  }
+  if (std::find(wanted.begin(), wanted.end(), true) == wanted.end()) return;
+  copy_fields(record, run, wanted);
 }
 
 BATCHCAST_INLINE void Attachment::copy_samples(BatchRecord& record, const Run& run) {

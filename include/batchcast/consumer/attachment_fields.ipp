@@ -109,7 +109,9 @@ BATCHCAST_INLINE void Attachment::map_fields(std::vector<FileDescriptor>& descri
                              delivery_->device_name() +
                              " cannot page-lock a ring that is mapped for reading only");
   }
-  if (std::find(mapped_once_.begin(), mapped_once_.end(), true) == mapped_once_.end()) return;
+  const bool once = std::find(mapped_once_.begin(), mapped_once_.end(), true) != mapped_once_.end();
+  gathers_ = once || options_.pin;
+  if (!once) return;
   welcome_.notes.push_back("the ring on " + delivery_->device_name() +
                            " cannot be mapped twice: batches that cross its end are copied");
 }
