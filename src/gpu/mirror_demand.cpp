@@ -77,9 +77,11 @@ std::variant<Admitted, NotAdmitted> Mirror::admit(const AdmitRequest& request,
   const std::uint64_t next = order::load_published(board_.progress());
   // A trainer may have wanted samples that were far from being made, and left: where the ring holds
   // nothing, and nobody is attached, it need not wait for them. Nor does it, while nobody is
-  // attached, keep a trainer from a cursor behind what it holds.
-  const bool begins_anew =
-      oldest() == next || (request.join == Join::at && request.cursor < oldest());
+  // attached, keep a trainer from a cursor behind what it holds, or place one where the host ring
+  // went back from.
+  const bool elsewhere = request.join == Join::at ? request.cursor < oldest()
+                                                  : next > host_writer_.status().published;
+  const bool begins_anew = oldest() == next || elsewhere;
   const bool may_begin_anew =
       writer_.samples_per_epoch() != 0 && writer_.status().consumers.empty();
   if (!begins_anew || !may_begin_anew) wanted.oldest = oldest(), wanted.next = next;

@@ -58,3 +58,27 @@ TEST_CASE("a ring on a GPU that nobody reads begins anew behind what it holds") 
   CHECK(second.admitted.position == 103);
   train(second, 8);
 }
+
+TEST_CASE("a trainer on a GPU is not placed where the host ring went back from") {
+  const FakeGpu fake("granularity=64K delay_us=50");
+  ProducerOptions options = small_stream(10);
+  options.pure = true;
+  HostRing host(options);
+  const auto ring = host.ring_on(0);
+  REQUIRE(host.plan.capacity < 500);
+  const Producing producing(host, [&] {
+    while (host.produce(8, 10'000) != 0) {
+    }
+  });
+  DeviceTrainer first(*ring, joining(Join::rewind));
+  for (int i = 0; i < 60; ++i) first.take(10);
+  first.leave();
+  REQUIRE(soon([&] { return host.writer->status().consumers.at(0).state == "resting"; }));
+  const auto on_host = host.writer->admit(joining(Join::at, 13), std::make_shared<Desk>());
+  REQUIRE(std::holds_alternative<Admitted>(on_host));
+  DeviceTrainer second(*ring, joining(Join::rewind));
+  INFO((second.refused ? second.refused->text : ""));
+  REQUIRE_FALSE(second.refused);
+  CHECK(second.admitted.position == 20);
+  CHECK(second.take(10) == 20);
+}

@@ -195,4 +195,8 @@ TEST_CASE("a mirror's trainer takes the stream back where its own ring does not 
   const MirrorStart held = begin(published - 50, published - 60, published);
   CHECK(held.trainer == published - 50);
   CHECK(ring.writer().status().published == published);
+  const MirrorStart apart = begin(25, 20, 30);  // the stream has gone on from there
+  CHECK(apart.trainer == 25);
+  CHECK(apart.position == 30);
+  CHECK(ring.writer().status().published == 25);
 }
