@@ -31,6 +31,7 @@ TEST_CASE("a ring on a GPU that nobody reads begins anew behind what it holds") 
   ProducerOptions options = small_stream(10);
   options.memory = 1 << 20;
   options.device_memory = 256 << 10;
+  options.pure = true;
   HostRing host(options);
   const auto ring = host.ring_on(0);
   REQUIRE(host.fill() > 700);
@@ -49,7 +50,8 @@ TEST_CASE("a ring on a GPU that nobody reads begins anew behind what it holds") 
   DeviceTrainer first(*ring, joining(Join::rewind));
   train(first, 70);
   const DeviceTrainer late(*ring, joining(Join::at, 103));
-  CHECK(late.refused);  // the other one reads on
+  REQUIRE(late.refused);  // the other one reads on
+  CHECK_THAT(late.refused->text, Catch::Contains("once nobody else is attached"));
   first.leave();
   REQUIRE(soon([&] { return host.writer->status().consumers.at(0).state == "resting"; }));
   DeviceTrainer second(*ring, joining(Join::at, 103));

@@ -123,7 +123,8 @@ class RingWriter {
     /// known, one that is begun counts as whole.
     std::uint64_t ahead = 0;
     /// Samples can be made again: the stream goes back to a consumer's cursor that the ring no
-    /// longer holds, if no other consumer is attached. Only where epochs have one length.
+    /// longer holds, if no other consumer is attached. Only where epochs have one length; a ring
+    /// that is filled from another one leaves it to that.
     bool goes_back = false;
     std::uint64_t stall_timeout_ms = 60'000;
     OnStall on_stall = OnStall::report;
