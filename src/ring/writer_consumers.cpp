@@ -311,7 +311,10 @@ void RingWriter::drop(std::size_t at) noexcept {
   }
   if (!consumer.observes && !consumer.mirrors) {
     last_leave_ns_ = now_ns();
-    if (order::get(consumer.desk->batches) != 0) left_at_ = std::min(consumer.floor, published_);
+    if (order::get(consumer.desk->batches) != 0) {
+      left_at_ = std::min(consumer.floor, published_);
+      left_anew_ = true;
+    }
   }
   ConsumerEntry& entry = board_.consumer(consumer.index);
   order::revoke(entry);

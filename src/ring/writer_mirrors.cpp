@@ -32,9 +32,9 @@ bool RingWriter::set_trainers_elsewhere(std::uint32_t trainers) {
   return open;
 }
 
-std::optional<std::uint64_t> RingWriter::left_at() const {
+std::optional<std::uint64_t> RingWriter::take_left_at() {
   Lock lock(mutex_);
-  return left_at_;
+  return std::exchange(left_anew_, false) ? left_at_ : std::nullopt;
 }
 
 void RingWriter::set_left_at(std::optional<std::uint64_t> position) {
