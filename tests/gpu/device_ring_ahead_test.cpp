@@ -59,6 +59,11 @@ TEST_CASE("a ring on a GPU that nobody reads begins anew behind what it holds") 
   REQUIRE_FALSE(second.refused);
   CHECK(second.admitted.position == 103);
   train(second, 8);
+  second.leave();
+  const DeviceTrainer third(*ring, joining(Join::at, 53));  // at once
+  INFO((third.refused ? third.refused->text : ""));
+  REQUIRE_FALSE(third.refused);
+  CHECK(third.admitted.position == 53);
 }
 
 TEST_CASE("a trainer on a GPU is not placed where the host ring went back from") {
