@@ -194,6 +194,7 @@ void RingWriter::go_back_if_asked(Join join, std::uint64_t cursor, std::uint64_t
   log(LogLevel::info, "the stream goes back from position " + std::to_string(published_) + " to " +
                           std::to_string(cursor) + ", where its only consumer begins");
   jump(cursor);
+  left_at_.reset();  // the next one begins where the stream is now
   bump();
 }
 

@@ -121,6 +121,16 @@ TEST_CASE("one cursor that is far off moves no stream for good") {
   check_reads_from(ring, consumer, 57);
 }
 
+TEST_CASE("who comes after somebody that took the stream back begins where it is") {
+  HeapRing ring(20, pure_epochs_of(10));
+  pass_by(ring, 100);
+  HeapConsumer passing(ring, joining(Join::at, 57));
+  fill(ring);
+  leave(ring, passing);  // without a batch
+  const HeapConsumer consumer(ring, joining(Join::rewind));
+  CHECK(consumer.admitted.position == 60);
+}
+
 TEST_CASE("a loop that lets go of its stream resumes behind it as well") {
   HeapRing ring(20, pure_epochs_of(10));
   pass_by(ring, 100);
