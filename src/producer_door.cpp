@@ -199,7 +199,7 @@ void ProducerCore::left(ConsumerKey key, Leaving how) {
   const auto seat = seat_of(key);
   if (!seat) return;
   writer_of(seat->ring).remove(seat->index, key);
-  if (seat->ring != nullptr) writer_->set_left_at(seat->ring->writer().left_at());
+  if (seat->ring != nullptr) writer_->set_left_at(seat->ring->writer().take_left_at());
   {
     const std::lock_guard lock(mutex_);
     seats_.erase(key);

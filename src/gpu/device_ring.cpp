@@ -21,7 +21,8 @@ RingWriter::Options writer_options(const FurtherRing::Parts& parts) {
   options.stall_timeout_ms = parts.options.stall_timeout_ms;
   options.on_stall = parts.options.on_stall;
   options.first_tenant = parts.first_tenant;
-  options.jumps = false;  // it shows what the mirror brings
+  options.jumps = false;                   // it shows what the mirror brings
+  options.goes_back = parts.options.pure;  // with the host ring
   options.log = parts.log;
   options.on_evicted = parts.on_evicted;
   return options;

@@ -92,6 +92,7 @@ class Mirror {
   [[nodiscard]] std::uint64_t oldest() const noexcept;
   [[nodiscard]] std::variant<MirrorStart, NotAdmitted> begin(const MirrorRequest& request);
   void go_on(const MirrorStart& start);
+  void let_it_rest(std::unique_lock<std::mutex>& lock);
 
   // On the mirror's own.
   void run() noexcept;

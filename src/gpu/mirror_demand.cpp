@@ -18,6 +18,8 @@ namespace batchcast::inline v0_1::detail {
 namespace {
 
 constexpr int look_ms = 10;
+// What is on its way when the last trainer leaves has arrived by then.
+constexpr std::uint64_t rests_within_ns = 100'000'000;
 
 bool asks(const AdmitRequest& request) noexcept {
   return !request.observes && request.between_epochs != BetweenEpochs::let_go;
@@ -63,9 +65,22 @@ void Mirror::go_on(const MirrorStart& start) {
   source_.ring();
 }
 
+/// Where the last trainer has just left: until the mirror rests, no ring begins anew.
+void Mirror::let_it_rest(std::unique_lock<std::mutex>& lock) {
+  const std::uint64_t started_ns = now_ns();
+  while (state_ == State::running && rest_wanted_ && now_ns() - started_ns < rests_within_ns) {
+    const std::uint32_t value = order::load_word(changed_);
+    lock.unlock();
+    futex_wait(changed_, value, look_ms);
+    lock.lock();
+  }
+}
+
 std::variant<Admitted, NotAdmitted> Mirror::admit(const AdmitRequest& request,
                                                   std::shared_ptr<Desk> desk) {
-  const std::lock_guard lock(mutex_);
+  std::unique_lock lock(mutex_);
+  const bool is_behind = request.join == Join::at && request.cursor < oldest();
+  if (is_behind && asks(request)) let_it_rest(lock);
   if (state_ != State::resting || !asks(request)) {
     auto reply = writer_.admit(request, std::move(desk));
     if (asks(request) && std::holds_alternative<Admitted>(reply)) rest_wanted_ = false;
@@ -77,9 +92,11 @@ std::variant<Admitted, NotAdmitted> Mirror::admit(const AdmitRequest& request,
   const std::uint64_t next = order::load_published(board_.progress());
   // A trainer may have wanted samples that were far from being made, and left: where the ring holds
   // nothing, and nobody is attached, it need not wait for them. Nor does it, while nobody is
-  // attached, keep a trainer from a cursor behind what it holds.
-  const bool begins_anew =
-      oldest() == next || (request.join == Join::at && request.cursor < oldest());
+  // attached, keep a trainer from a cursor behind what it holds, or place one where the host ring
+  // went back from.
+  const bool elsewhere =
+      request.join == Join::at ? request.cursor < oldest() : next > host_writer_.status().published;
+  const bool begins_anew = oldest() == next || elsewhere;
   const bool may_begin_anew =
       writer_.samples_per_epoch() != 0 && writer_.status().consumers.empty();
   if (!begins_anew || !may_begin_anew) wanted.oldest = oldest(), wanted.next = next;

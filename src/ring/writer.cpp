@@ -218,10 +218,11 @@ void RingWriter::wait_for_space(Lock& lock, int timeout_ms) {
     desk_value = order::load_word(desk->word);
     wanted = wakes_at();
     order::producer_sleeps(board_.progress(), tenant, wanted);
-    // Any of several consumers may become the foremost, and only one desk is slept on.
+    // Any of several consumers may become the foremost, and only one desk is slept on. And who
+    // keeps batches comes further without letting go of any, which wakes nobody.
     const bool is_foremost = far_ahead_ || one.pace == Pace::free;
-    if (is_foremost && attached_.size() > 1)
-      timeout_ms = std::min(timeout_ms, look_for_foremost_ms);
+    const bool may_pass_unseen = attached_.size() > 1 || order::get(desk->leases_held) > 1;
+    if (is_foremost && may_pass_unseen) timeout_ms = std::min(timeout_ms, look_for_foremost_ms);
   }
   // The second look: whatever was let go of before the sleep was announced. If it finds another
   // one to wait for, that one would wake nobody.

@@ -174,8 +174,10 @@ std::optional<std::uint64_t> RingWriter::rewind_start(std::uint64_t oldest) cons
 }
 
 bool RingWriter::may_go_back(std::uint64_t tenant) const noexcept {
-  if (!options_.goes_back || !ledger_.length_known() || over() || next_ >= stream_end_)
+  if (!options_.goes_back || !options_.jumps || !ledger_.length_known() || over() ||
+      next_ >= stream_end_) {
     return false;
+  }
   const bool alone = std::all_of(attached_.begin(), attached_.end(), [&](const Attached& one) {
     return one.tenant == tenant || (one.mirrors && one.paused);
   });
@@ -192,6 +194,7 @@ void RingWriter::go_back_if_asked(Join join, std::uint64_t cursor, std::uint64_t
   log(LogLevel::info, "the stream goes back from position " + std::to_string(published_) + " to " +
                           std::to_string(cursor) + ", where its only consumer begins");
   jump(cursor);
+  left_at_.reset();  // the next one begins where the stream is now
   bump();
 }
 
@@ -201,6 +204,11 @@ std::string RingWriter::why_not_at(std::uint64_t cursor, std::uint64_t oldest) c
     const std::string gone =
         position + " is no longer in the ring, whose oldest is " + std::to_string(oldest) + ". ";
     if (options_.goes_back && ledger_.length_known()) {
+      if (next_ >= stream_end_) {
+        return gone +
+               "All of the stream is made, so it goes back no more: join with `rewind`, or serve "
+               "it again";
+      }
       return gone +
              "The stream goes back there once nobody else is attached to it. Until then join with "
              "`rewind`, or serve what you resume as a stream of its own";
@@ -304,7 +312,10 @@ void RingWriter::drop(std::size_t at) noexcept {
   }
   if (!consumer.observes && !consumer.mirrors) {
     last_leave_ns_ = now_ns();
-    if (order::get(consumer.desk->batches) != 0) left_at_ = std::min(consumer.floor, published_);
+    if (order::get(consumer.desk->batches) != 0) {
+      left_at_ = std::min(consumer.floor, published_);
+      left_anew_ = true;
+    }
   }
   ConsumerEntry& entry = board_.consumer(consumer.index);
   order::revoke(entry);

@@ -32,9 +32,9 @@ bool RingWriter::set_trainers_elsewhere(std::uint32_t trainers) {
   return open;
 }
 
-std::optional<std::uint64_t> RingWriter::left_at() const {
+std::optional<std::uint64_t> RingWriter::take_left_at() {
   Lock lock(mutex_);
-  return left_at_;
+  return std::exchange(left_anew_, false) ? left_at_ : std::nullopt;
 }
 
 void RingWriter::set_left_at(std::optional<std::uint64_t> position) {
@@ -61,11 +61,17 @@ std::variant<MirrorStart, NotAdmitted> RingWriter::resume_mirror(std::uint32_t i
                                                                  const MirrorRequest& request) {
   Lock lock(mutex_);
   if (auto refusal = refusal_if_over()) return *refusal;
-  // What the mirror's ring holds is had without going back.
-  if (request.cursor >= request.next) go_back_if_asked(request.join, request.cursor, tenant);
   // Of what it holds, it can tell the epochs of no more than it remembers.
-  const std::uint64_t held =
-      std::max(oldest_held(claimed_, capacity_, valid_from_), ledger_.known_from());
+  const auto held_from = [this] {
+    return std::max(oldest_held(claimed_, capacity_, valid_from_), ledger_.known_from());
+  };
+  // What the mirror's ring holds is had without going back, unless the host has gone on from there:
+  // what comes between the two is to be made again.
+  const bool goes_on_there = request.cursor < request.next && request.next >= held_from();
+  if (request.cursor >= request.oldest && !goes_on_there) {
+    go_back_if_asked(request.join, request.cursor, tenant);
+  }
+  const std::uint64_t held = held_from();
   // Two windows that meet are one.
   const bool meet = request.next >= held;
   const Reach reach{meet ? request.oldest : std::max(held, request.oldest), request.oldest};

@@ -31,6 +31,7 @@ TEST_CASE("a ring on a GPU that nobody reads begins anew behind what it holds") 
   ProducerOptions options = small_stream(10);
   options.memory = 1 << 20;
   options.device_memory = 256 << 10;
+  options.pure = true;
   HostRing host(options);
   const auto ring = host.ring_on(0);
   REQUIRE(host.fill() > 700);
@@ -49,7 +50,8 @@ TEST_CASE("a ring on a GPU that nobody reads begins anew behind what it holds") 
   DeviceTrainer first(*ring, joining(Join::rewind));
   train(first, 70);
   const DeviceTrainer late(*ring, joining(Join::at, 103));
-  CHECK(late.refused);  // the other one reads on
+  REQUIRE(late.refused);  // the other one reads on
+  CHECK_THAT(late.refused->text, Catch::Contains("once nobody else is attached"));
   first.leave();
   REQUIRE(soon([&] { return host.writer->status().consumers.at(0).state == "resting"; }));
   DeviceTrainer second(*ring, joining(Join::at, 103));
@@ -57,4 +59,33 @@ TEST_CASE("a ring on a GPU that nobody reads begins anew behind what it holds") 
   REQUIRE_FALSE(second.refused);
   CHECK(second.admitted.position == 103);
   train(second, 8);
+  second.leave();
+  const DeviceTrainer third(*ring, joining(Join::at, 53));  // at once
+  INFO((third.refused ? third.refused->text : ""));
+  REQUIRE_FALSE(third.refused);
+  CHECK(third.admitted.position == 53);
+}
+
+TEST_CASE("a trainer on a GPU is not placed where the host ring went back from") {
+  const FakeGpu fake("granularity=64K delay_us=50");
+  ProducerOptions options = small_stream(10);
+  options.pure = true;
+  HostRing host(options);
+  const auto ring = host.ring_on(0);
+  REQUIRE(host.plan.capacity < 500);
+  const Producing producing(host, [&] {
+    while (host.produce(8, 10'000) != 0) {
+    }
+  });
+  DeviceTrainer first(*ring, joining(Join::rewind));
+  for (int i = 0; i < 60; ++i) first.take(10);
+  first.leave();
+  REQUIRE(soon([&] { return host.writer->status().consumers.at(0).state == "resting"; }));
+  const auto on_host = host.writer->admit(joining(Join::at, 13), std::make_shared<Desk>());
+  REQUIRE(std::holds_alternative<Admitted>(on_host));
+  DeviceTrainer second(*ring, joining(Join::rewind));
+  INFO((second.refused ? second.refused->text : ""));
+  REQUIRE_FALSE(second.refused);
+  CHECK(second.admitted.position == 20);
+  CHECK(second.take(10) == 20);
 }

@@ -77,6 +77,7 @@ class HostRing {
     writer_options.samples_per_epoch = options.samples_per_epoch;
     writer_options.epochs = options.epochs;
     writer_options.wait_for = options.wait_for;
+    writer_options.goes_back = options.pure;
     writer.emplace(Board(board_->data()), std::move(writer_options));
   }
 

@@ -8,6 +8,7 @@
 #include "process.hpp"
 #include "serve.hpp"
 
+#include <batchcast/consumer/host_copy.hpp>
 #include <batchcast/ring/fault_message.hpp>
 
 #include <fcntl.h>
@@ -162,6 +163,7 @@ TEST_CASE("what a write took goes back once no batch shows it", "[write][short]"
   const std::uint64_t written = private_kib();
   two = Batch();
   const bool later_is_a_copy = consumer.next().value().writable();
+  const Batch on_host = detail::copy_to_host(one);  // which shows nothing of the ring's
   const std::uint64_t held = private_kib();
   CHECK(fault_of(one) == "");
   one = Batch();

@@ -231,3 +231,15 @@ TEST_CASE("where the epoch that was left is gone, the next one begins") {
     CHECK(joined_at(ring, Join::rewind) == 20);
   }
 }
+
+TEST_CASE("where a trainer stood when it left is told to another ring once") {
+  HeapRing ring(40, ahead_of(2, 10));
+  HeapConsumer trainer(ring, joining(Join::rewind));
+  fill(ring);
+  take_and_return(trainer, 7);
+  CHECK_FALSE(ring.writer().take_left_at());
+  leave(ring, trainer);
+  CHECK(ring.writer().take_left_at() == 7);
+  CHECK(joined_at(ring, Join::now) == 20);  // who had no batch
+  CHECK_FALSE(ring.writer().take_left_at());
+}

@@ -149,7 +149,8 @@ class Attachment final : public ReaderHost, public std::enable_shared_from_this<
   void leave_place(BatchRecord& record) noexcept;
   void leave_place_locked(BatchRecord& record) noexcept;  // with the mutex
   [[nodiscard]] Next next_run(std::uint64_t batch_size, int timeout_ms, Run& run);
-  [[nodiscard]] BatchRecord& fresh_record();
+  /// `may_be_shown`: else it is for a copy in any case.
+  [[nodiscard]] BatchRecord& fresh_record(bool may_be_shown);
   void add_record();  // with the mutex
   void recycle(BatchRecord& record) noexcept;
   [[nodiscard]] bool fill(BatchRecord& record, const Run& run);

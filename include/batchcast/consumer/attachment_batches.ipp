@@ -51,7 +51,7 @@ BATCHCAST_INLINE NextBatch Attachment::next(std::uint64_t batch_size, int timeou
       case Next::batch:
         break;
     }
-    BatchRecord& record = fresh_record();
+    BatchRecord& record = fresh_record(true);
     try {
       if (!fill(record, run)) {
         recycle(record);
@@ -129,7 +129,10 @@ BATCHCAST_INLINE void Attachment::leave_place_locked(BatchRecord& record) noexce
   // A batch that is counted after this one has left looks at `written_` after the mutex was ours.
   // So it finds it set as well, and is not shown in place.
   if (--in_place_ != 0 || !has_written() || std::exchange(given_back_, true)) return;
-  for (const auto& chunks : private_chunks_) chunks->give_back();
+  // But the ids, which are last: the reader may be adding up those of a run that is not counted
+  // yet, and has looked at `written_` before it was set.
+  const std::size_t samples = private_chunks_.size() - 1;
+  for (std::size_t i = 0; i < samples; ++i) private_chunks_[i]->give_back();
 }
 
 BATCHCAST_INLINE void Attachment::note_first_write(std::uint64_t position) {
@@ -195,14 +198,14 @@ BATCHCAST_INLINE void Attachment::leave_epoch() noexcept {
 
 // ---- records
 
-BATCHCAST_INLINE BatchRecord& Attachment::fresh_record() {
+BATCHCAST_INLINE BatchRecord& Attachment::fresh_record(bool may_be_shown) {
   const std::lock_guard lock(mutex_);
   if (idle_records_.empty()) add_record();
   BatchRecord& record = *idle_records_.back();
   idle_records_.pop_back();
   record.uses = 1;
   record.copied = false;
-  record.in_place = keeps_writes_;
+  record.in_place = may_be_shown && keeps_writes_;
   if (record.in_place) ++in_place_;  // before `fill` looks at `written_`
   return record;
 }

@@ -45,7 +45,7 @@ BATCHCAST_INLINE std::optional<Batch> Attachment::newest(std::uint64_t samples_m
     run.position = begin;
     run.size = end - begin;
     run.epoch = per_epoch == 0 ? 0 : begin / per_epoch;
-    BatchRecord& record = fresh_record();
+    BatchRecord& record = fresh_record(false);
     copy_samples(record, run);
     if (on_device()) delivery_->wait_for_copies();  // before it is looked whether they are good
     record.leased = false;
@@ -63,7 +63,7 @@ BATCHCAST_INLINE std::optional<Batch> Attachment::newest(std::uint64_t samples_m
 }
 
 BATCHCAST_INLINE Batch Attachment::copy_to_host(const BatchContents& from) {
-  BatchRecord& record = fresh_record();
+  BatchRecord& record = fresh_record(false);
   const auto bytes_of = [&](std::size_t field) {
     return (from.size - 1) * from.strides[field] + fields_[field].sample_bytes;
   };

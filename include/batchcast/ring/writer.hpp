@@ -123,7 +123,8 @@ class RingWriter {
     /// known, one that is begun counts as whole.
     std::uint64_t ahead = 0;
     /// Samples can be made again: the stream goes back to a consumer's cursor that the ring no
-    /// longer holds, if no other consumer is attached. Only where epochs have one length.
+    /// longer holds, if no other consumer is attached. Only where epochs have one length; a ring
+    /// that is filled from another one leaves it to that.
     bool goes_back = false;
     std::uint64_t stall_timeout_ms = 60'000;
     OnStall on_stall = OnStall::report;
@@ -206,8 +207,9 @@ class RingWriter {
   bool set_trainers_elsewhere(std::uint32_t trainers);
   /// Consumers but observers and mirrors that are attached, paused ones too.
   [[nodiscard]] std::uint32_t trainers_here() const;
-  /// Where the last trainer stood that has left, if it ever had a batch.
-  [[nodiscard]] std::optional<std::uint64_t> left_at() const;
+  /// Where the last trainer stood that has left, if it ever had a batch; nothing if none has left
+  /// since this was asked last.
+  [[nodiscard]] std::optional<std::uint64_t> take_left_at();
   /// The same, where that trainer left another ring of the stream.
   void set_left_at(std::optional<std::uint64_t> position);
   /// Somebody wants samples: a consumer that is not paused, and no mirror.
@@ -367,6 +369,7 @@ class RingWriter {
   std::uint64_t reach_ = 0;       ///< the limit beyond what that one has let go of
   bool far_ahead_ = false;        ///< the limit is `ahead`'s, or nobody asks
   std::optional<std::uint64_t> left_at_;
+  bool left_anew_ = false;                      ///< and nobody was told
   StreamState outcome_ = StreamState::running;  ///< or what the stream ended in
   std::string outcome_text_;
   bool publishing_ = false;  ///< the first publication is done
