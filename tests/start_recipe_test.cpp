@@ -2,6 +2,7 @@
 // Copyright 2026 the batchcast authors
 
 #include "control/control_support.hpp"
+#include "data/tar_writer.hpp"
 #include "start/recipe_check.hpp"
 #include "start/recipe_difference.hpp"
 
@@ -160,6 +161,28 @@ TEST_CASE("a dataset's stream is compared by recipe, draws and data") {
   const std::string of_recipe = board_of(asked);
   CHECK(refusal_of(of_recipe, asked) == "");
   CHECK_THAT(refusal_of(of_recipe, served), Contains("as it stands (no recipe)"));
+}
+
+TEST_CASE("class names out of JSON are the same data at another place") {
+  const TemporaryDirectory base;
+  const auto shard = [&](const std::string& folder, const char* first) {
+    const std::string path = base.path() + "/" + folder;
+    fs::create_directories(path);
+    TarWriter tar;
+    tar.add("0.json", std::string(R"({"class":")") + first + R"("})");
+    tar.add("1.json", R"({"class":"dog"})");
+    std::ofstream(path + "/a.tar", std::ios::binary) << tar.finished();
+    return "webdataset:" + path + "/a.tar?labels=names";
+  };
+  const std::string recipe = base.path() + "/recipe.toml";
+  std::ofstream(recipe) << "[[field]]\nname = \"label\"\nfrom = \"json:/class\"\n";
+  StartOptions options{.source = shard("a", "cat"), .recipe = recipe};
+  const std::string board = board_of(options);
+  CHECK(refusal_of(board, options) == "");
+  options.source = shard("b", "cat");
+  CHECK(refusal_of(board, options) == "");
+  options.source = shard("c", "cow");
+  CHECK_THAT(refusal_of(board, options), Contains("holds other data"));
 }
 
 TEST_CASE("a relative path is the same data only where it is seen from the same directory") {

@@ -25,6 +25,15 @@ _batchcast_consumers() {
   "$1" ls 2>/dev/null | awk -v stream="$2" '/^[^ ]/ { here = $1 == stream } /^  [^( ]/ && here { print $1 }'
 }
 
+# Offers those lines of its input that begin as what is completed, each so that the shell takes it for one word.
+# `compgen -W` would run what stands in them: a consumer may be called `$(command)`.
+_batchcast_offer() {
+  local word
+  while IFS= read -r word; do
+    [[ $word != "$current"* ]] || COMPREPLY+=("$(printf %q "$word")")
+  done
+}
+
 _batchcast() {
   local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]}
   local -a command=("${COMP_WORDS[0]}") words=()
@@ -56,12 +65,12 @@ _batchcast() {
     "") ;;
     "{"*)
       value=${value//[\{\}]/}
-      mapfile -t COMPREPLY < <(compgen -W "${value//,/ }" -- "$current")
+      _batchcast_offer <<<"${value//,/$'\n'}"
       return
       ;;
     TEXT*)
-      [ "$previous" != --recipe ] ||
-        mapfile -t COMPREPLY < <(compgen -W "$("${COMP_WORDS[0]}" recipe 2>/dev/null)" -- "$current")
+      [ "$previous" != --recipe ] || _batchcast_offer < <("${COMP_WORDS[0]}" recipe 2>/dev/null)
+      compopt -o filenames 2>/dev/null # what a shell would read in a file's name is escaped
       mapfile -t -O ${#COMPREPLY[@]} COMPREPLY < <(compgen -f -- "$current")
       return
       ;;
@@ -69,19 +78,19 @@ _batchcast() {
   esac
 
   case $current in
-    -*) mapfile -t COMPREPLY < <(compgen -W "$(_batchcast_options "${command[@]}")" -- "$current") && return ;;
+    -*) _batchcast_offer < <(_batchcast_options "${command[@]}") && return ;;
   esac
   if [ ${#words[@]} -eq 0 ]; then
-    mapfile -t COMPREPLY < <(compgen -W "$(_batchcast_commands "${command[@]}")" -- "$current")
+    _batchcast_offer < <(_batchcast_commands "${command[@]}")
   fi
   usage=$("${command[@]}" --help 2>/dev/null | sed -n 's/^Usage: .*\[OPTIONS\] *//p')
   argument=$(echo "$usage" | awk -v n=$((${#words[@]} + 1)) '{ print $n }')
   case ${command[1]-}:$argument in
     *:STREAM | peek:SOURCE)
-      mapfile -t COMPREPLY < <(compgen -W "$(_batchcast_streams "${COMP_WORDS[0]}")" -- "$current")
+      _batchcast_offer < <(_batchcast_streams "${COMP_WORDS[0]}")
       ;;
     *:CONSUMER)
-      mapfile -t COMPREPLY < <(compgen -W "$(_batchcast_consumers "${COMP_WORDS[0]}" "${words[0]}")" -- "$current")
+      _batchcast_offer < <(_batchcast_consumers "${COMP_WORDS[0]}" "${words[0]}")
       ;;
   esac
 }

@@ -119,7 +119,8 @@ std::string usage_text(const CLI::App& app, const std::string& name) {
   text += " [OPTIONS]";
   for (const CLI::Option* option : app.get_options()) {
     if (!option->get_positional()) continue;
-    const std::string argument = upper(option->get_name(true));
+    std::string argument = upper(option->get_name(true));
+    if (option->get_items_expected_max() > 1) argument += "...";
     text += option->get_required() ? " " + argument : " [" + argument + "]";
   }
   return text + "\n";

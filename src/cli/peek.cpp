@@ -188,11 +188,16 @@ int peek_stream(const Options& options) {
   return sheet.finish(options, batch.position());
 }
 
-/// A stream's name may have a colon too.
+/// A stream's name may have a colon too. What cannot name a stream, such as `idx:DIR?split=test`,
+/// is a source.
 bool is_stream(const std::string& name) {
   if (name.find(':') == std::string::npos) return name.find('/') == std::string::npos;
   if (name.find('/') != std::string::npos || is_synthetic(name)) return false;
-  return !find_stream(name).places.empty();
+  try {
+    return !find_stream(name).places.empty();
+  } catch (const InvalidArgument&) {
+    return false;
+  }
 }
 
 void check_out(const std::string& out) {

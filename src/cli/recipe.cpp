@@ -65,11 +65,12 @@ void add_recipe(CLI::App& program, Action& chosen) {
       program.add_subcommand("recipe", "Print a preset, check a recipe file, compare two");
   recipe
       ->add_option("recipe", options->recipes,
-                   "A preset's name or a TOML file; without it the presets are listed")
+                   "A preset's name or a TOML file; two of them, or stream:NAME, with --diff; "
+                   "without one the presets are listed")
       ->expected(0, 2);
-  recipe->add_flag("--diff", options->diff,
-                   "Say what differs between two of: a preset, a TOML file, stream:NAME. Exit code "
-                   "0: nothing does; 1: something does");
+  recipe->add_flag(
+      "--diff", options->diff,
+      "Say what differs between the two. Exit code 0: nothing does; 1: something does");
   recipe->add_flag("--json", options->json,
                    "Print it as it stands on the board, defaults too; of --diff, one object");
   recipe->callback([options, &chosen] { chosen = [options] { return run(*options); }; });

@@ -17,9 +17,8 @@ void add_what(CLI::App& serve, ServeOptions& options) {
   serve
       .add_option(
           "--ahead", options.ahead,
-          "Epochs to make beyond the foremost consumer, or where nobody is attached, beyond "
-          "where the next one would begin; never more than fit into the memory, and 0: as "
-          "many as that")
+          "Epochs to make beyond the foremost consumer or, while none is attached, beyond where "
+          "the next one would begin; 0: as many as fit into the memory, never more")
       ->capture_default_str()
       ->check(at_least(0));
 }
@@ -83,7 +82,7 @@ void add_how(CLI::App& serve, ServeOptions& options) {
       ->check(CLI::IsMember({"auto", "off", "transparent", "explicit"}));
   serve
       .add_option("--allow-uid", options.allow_uids,
-                  "Another user who may attach (a root container, user trainers)")
+                  "Another user who may attach, where producer and trainers run as different users")
       ->allow_extra_args(false);
   serve.add_flag("--free-running", options.free_running,
                  "Produce also while nobody consumes in lockstep");

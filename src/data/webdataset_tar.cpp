@@ -184,10 +184,11 @@ class Walk {
     const char* const path = archive_entry_pathname(entry);
     if (path == nullptr) return;
     const std::string_view name = without_dot(path);
-    // A hard link that has bytes of its own is a file to libarchive.
+    // To libarchive a hard link is a file where its header states a size: in pax, where its bytes
+    // follow, and in older tars, where they do not, for which it makes the size 0.
     const auto type = archive_entry_filetype(entry);
     const char* const target = archive_entry_hardlink(entry);
-    if (type == AE_IFREG) {
+    if (type == AE_IFREG && (target == nullptr || size > 0)) {
       if (!visitor_.wants(name)) return;
       visitor_.visit({name, facts_.compressed ? unpack(size) : offset, size});
     } else if (target != nullptr) {

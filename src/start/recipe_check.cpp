@@ -8,6 +8,7 @@
 #include <batchcast/data/synthetic.hpp>
 
 #include <batchcast/consumer/start_command.hpp>
+#include "data/json_parts.hpp"
 #include "data/reason.hpp"
 #include "start/recipe_difference.hpp"
 
@@ -145,7 +146,9 @@ Lines pipeline_differences(const Json& stream, const StartOptions& options) {
   Lines lines;
   if (all_parts || !same_place(source, options.source)) {
     try {
-      const std::shared_ptr<const Source> opened = open_source(options.source);
+      // Names of classes that the recipe finds in JSON are part of the stream's fingerprint.
+      const std::shared_ptr<const Source> opened =
+          with_json_parts(open_source(options.source), recipe.fields);
       lines = data_differ(source, options.source, *opened);
       if (all_parts) asked = with_all_parts(std::move(asked), opened, recipe);
     } catch (const Error& error) {

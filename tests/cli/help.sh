@@ -99,6 +99,15 @@ same "streams behind options" "running" "$(completed consume --batch-size 64 --v
 same "streams to look at" "running" "$(completed peek r | xargs)"
 same "no streams where a dataset is served" "" "$(completed serve r | xargs)"
 same "consumers" "reader" "$(completed evict running '' | xargs)"
+timeout 60 "$batchcast" consume running --name "\$(echo>$work/ran)" >/dev/null 2>&1 &
+tries=0
+until "$batchcast" ls | grep -qF "  \$(echo>"; do
+  tries=$((tries + 1))
+  [ $tries -lt 100 ] || break
+  sleep 0.05
+done
+same "a consumer that is called as a command" "\\\$\\(echo\\>$work/ran\\)" "$(completed evict running '$')"
+same "what completion ran" "" "$(ls "$work/ran" 2>/dev/null)"
 expect 0 'is stopped' stop running
 
 finish

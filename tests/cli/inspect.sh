@@ -94,6 +94,9 @@ expect 0 '"labels":\["[012] (cat|dog|ünusual name)"' peek "$images" --recipe im
 expect 0 '"labels":\["label [0-9]+"' peek idx:/usr/share/datasets/fashion-mnist --positions 0:2 \
   --out "$work/sheet" --json
 expect 0 '^1 sample from position 0' peek "$images" --recipe imagenet-eval --count 1 --out "$work/sheet.PNG"
+cd "$work" || exit 1
+expect 0 '^1 sample from position 0' peek 'imagefolder:images?allow_empty=true' --recipe imagenet-eval --count 1 \
+  --out sheet.png
 for ending in jpg JPEG webp gif; do
   expect 2 'PNG.*write --out .*sheet.png' peek "$images" --recipe imagenet-eval --out "$work/sheet.$ending"
   checks=$((checks + 1))
