@@ -24,8 +24,11 @@ if(BATCHCAST_BUILD_CLI)
   if(NOT CMAKE_CROSSCOMPILING AND NOT BATCHCAST_SANITIZE)
     # Whoever installs after building nothing but the command has the page, too.
     set(man_page_script ${PROJECT_SOURCE_DIR}/cmake/man_page.sh)
+    # A packager's build may leave the command without the shared library's path.
     add_custom_command(TARGET batchcast_cli POST_BUILD VERBATIM
-      COMMAND sh ${man_page_script} $<TARGET_FILE:batchcast_cli> ${PROJECT_BINARY_DIR}/batchcast.1)
+      COMMAND ${CMAKE_COMMAND} -E env
+              LD_LIBRARY_PATH=$<TARGET_FILE_DIR:batchcast>:$ENV{LD_LIBRARY_PATH}
+              sh ${man_page_script} $<TARGET_FILE:batchcast_cli> ${PROJECT_BINARY_DIR}/batchcast.1)
     set_property(TARGET batchcast_cli APPEND PROPERTY LINK_DEPENDS ${man_page_script})
     install(FILES ${PROJECT_BINARY_DIR}/batchcast.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
   endif()
