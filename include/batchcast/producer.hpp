@@ -83,9 +83,9 @@ struct LoanContents {
 
 /// Consecutive places of the ring, to be filled and published. Move-only. Loans may be filled and
 /// published on any thread and in any order. One that is dropped unpublished goes back if it is the
-/// newest; any other would leave a hole, so the stream fails. A stream that goes to another position
-/// grants no loan before those from the old one are back: a thread that keeps one while it waits for
-/// the next would wait for ever.
+/// newest; any other would leave a hole, so the stream fails. A stream that goes to another
+/// position grants no loan before those from the old one are back: a thread that keeps one while it
+/// waits for the next would wait for ever.
 class Loan {
  public:
   Loan(Loan&& other) noexcept
