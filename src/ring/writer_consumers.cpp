@@ -167,7 +167,8 @@ bool RingWriter::deserted() const noexcept { return trainers() == 0 && trainers_
 
 std::optional<std::uint64_t> RingWriter::rewind_start(std::uint64_t oldest) const {
   std::uint64_t from = oldest;
-  if (deserted() && left_at_) {
+  // Behind the stream's end no epoch begins: what is held is there to be read once more.
+  if (deserted() && left_at_ && *left_at_ < stream_end_) {
     from = std::max(from, ledger_.start_of(ledger_.epoch_of(*left_at_)));
   }
   return ledger_.first_start_from(from);

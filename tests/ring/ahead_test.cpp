@@ -232,6 +232,21 @@ TEST_CASE("where the epoch that was left is gone, the next one begins") {
   }
 }
 
+TEST_CASE("where all was read, what is held of it is there once more") {
+  HeapRing ring(100, [] {
+    RingWriter::Options options = ahead_of(2, 10);
+    options.epochs = 3;
+    return options;
+  }());
+  HeapConsumer consumer(ring, joining(Join::rewind));
+  CHECK(fill(ring) == 20);
+  read_on(consumer, 15);
+  CHECK(fill(ring) == 30);
+  read_on(consumer, 15);
+  leave(ring, consumer);
+  CHECK(joined_at(ring, Join::rewind) == 0);
+}
+
 TEST_CASE("where a trainer stood when it left is told to another ring once") {
   HeapRing ring(40, ahead_of(2, 10));
   HeapConsumer trainer(ring, joining(Join::rewind));
