@@ -174,10 +174,11 @@ bool Service::ended_in_vain(std::uint64_t& since_ns) const {
 bool Service::linger(double linger_s) {
   const std::uint64_t since_ns = now_ns();
   const ProducerStats made = producer_.stats();
-  if (made.state != "stopped" && trainers_of(made) == 0) {
+  if (made.state != "stopped" && trainers_of(made) == 0 && linger_s != 0) {
     progress_.finish();
-    say(fmt::format("every epoch is made; staying for consumers (--linger, `batchcast stop {}`)\n",
-                    producer_.stream()));
+    say(fmt::format(
+        "every epoch is made and waits in memory for consumers (--linger, `batchcast stop {}`)\n",
+        producer_.stream()));
   }
   for (;;) {
     const std::string state = producer_.stats().state;

@@ -39,16 +39,19 @@ void RingWriter::look_for_stall() {
   refresh_limit();
   // Whom a mirror waits for, its own ring says.
   const std::size_t slowest = slowest_to_name();
-  const bool blocks =
+  const bool fills_ring =
       slowest != none && saturating_add(attached_[slowest].floor, capacity_) <= next_;
-  if (over() || !blocks) {
+  // Of several, one that stands behind keeps no other from the samples that are made already.
+  const bool alone_at_bound = slowest != none && far_ahead_ && next_ >= limit_ && trainers() == 1;
+  if (over() || !(fills_ring || alone_at_bound)) {
     stall_ = {};
     return;
   }
   const Attached& consumer = attached_[slowest];
   const std::uint64_t now = now_ns();
-  if (stall_.tenant != consumer.tenant || stall_.floor != consumer.floor) {
-    stall_ = {consumer.tenant, consumer.floor, now, now};
+  const std::uint64_t stands = fills_ring ? consumer.floor : order::get(consumer.desk->cursor);
+  if (stall_.tenant != consumer.tenant || stall_.stands != stands) {
+    stall_ = {consumer.tenant, stands, now, now};
     return;
   }
   if (now - stall_.reported_ns < options_.stall_timeout_ms * 1'000'000) return;

@@ -164,7 +164,7 @@ expect 0 'serve' help
 "$batchcast" help serve >"$work/out"
 same "options of serve in the order in which they are declared" \
   "--recipe --seed --shard --on-bad-sample --memory --epochs --wait-for --workers --json --verbose" \
-  "$(grep -oE '^  +(-[a-z],)?--[a-z-]+' "$work/out" | grep -oE -e '--[a-z-]+' |
+  "$(grep -oE '^  +(-[a-z], ?)?--[a-z-]+' "$work/out" | grep -oE -e '--[a-z-]+' |
     grep -xE -e '--(recipe|seed|shard|on-bad-sample|memory|epochs|wait-for|workers|json|verbose)' |
     tr '\n' ' ' | sed 's/ $//')"
 expect 2 'Did you mean `serve`' help srve

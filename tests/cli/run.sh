@@ -152,7 +152,7 @@ serve synthetic:8 --stream drained --samples 100 --memory 1MiB --epochs 1
 drained=$!
 for _ in 1 2 3 4 5 6 7 8 9 10; do
   sleep 0.2
-  grep -q 'staying for consumers' "$work/serve.err" && break
+  grep -q 'waits in memory for consumers' "$work/serve.err" && break
 done
 expect 0 'is stopped' stop drained
 for _ in 1 2 3 4 5 6 7 8 9 10; do

@@ -201,6 +201,11 @@ TEST_CASE("directories that others could have planted are refused") {
     ::chmod(place.c_str(), 0777);
     CHECK_THROWS_WITH(StreamDirectory(options), Contains("mode 0777") && Contains("chmod go-w"));
   }
+  SECTION("everybody's, as /tmp is") {
+    std::filesystem::create_directory(place);
+    ::chmod(place.c_str(), 01777);
+    CHECK_THROWS_WITH(StreamDirectory(options), Contains("of your own") && !Contains("chmod"));
+  }
   SECTION("another owner") {
     if (::geteuid() != 0) return;
     std::filesystem::create_directory(place);

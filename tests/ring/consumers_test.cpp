@@ -140,6 +140,18 @@ TEST_CASE("a stall is reported with what is held, and evicted if so chosen") {
     CHECK_NOTHROW(consumer.reader->check());
     CHECK(ring.writer().status().consumers[0].state == "stalled");
   }
+  SECTION("of one that is alone where no more is made ahead of it") {
+    options.ahead = 1;
+    HeapRing ring(1'000, options);
+    HeapConsumer consumer(ring, joining(Join::rewind));
+    while (ring.produce(64) != 0) {
+    }
+    take(consumer, 4);
+    Ticket ticket;
+    while (ring.writer().claim(64, 700, ticket) == Claim::granted) ring.publish(ticket);
+    REQUIRE(!lines.empty());
+    CHECK_THAT(lines[0], Catch::Contains("holds a batch from position 0"));
+  }
   SECTION("listed before it is reported") {
     options.stall_timeout_ms = 3600;
     HeapRing ring(10, options);

@@ -266,7 +266,7 @@ class RingWriter {
   };
   struct Stall {
     std::uint64_t tenant = 0;
-    std::uint64_t floor = 0;
+    std::uint64_t stands = 0;  ///< its floor; alone at `ahead`'s bound, its cursor
     std::uint64_t since_ns = 0;
     std::uint64_t reported_ns = 0;
   };
