@@ -166,7 +166,9 @@ bool is_source(const std::string& name) {
                      [&name](const std::string& kind) { return name.starts_with(kind + ":"); });
 }
 
-bool is_recipe(const std::string& name) { return name.ends_with(".toml") || is_preset(name); }
+bool is_recipe(const std::string& name) {
+  return (name.ends_with(".toml") && !name.starts_with("stream:")) || is_preset(name);
+}
 
 void refuse_dataset_options(const DatasetOptions& options, const char* what) {
   if (!says_what_to_make(options)) return;

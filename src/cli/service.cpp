@@ -172,7 +172,7 @@ bool Service::ended_in_vain(std::uint64_t& since_ns) const {
 }
 
 bool Service::linger(double linger_s) {
-  const std::uint64_t since_ns = now_ns();
+  std::uint64_t since_ns = now_ns();
   const ProducerStats made = producer_.stats();
   if (made.state != "stopped" && trainers_of(made) == 0 && linger_s != 0) {
     progress_.finish();
@@ -186,6 +186,7 @@ bool Service::linger(double linger_s) {
     if (producer_.finish(look_ms)) return true;
     look();
     show({});
+    if (state == "starting") since_ns = now_ns();  // it waits for consumers before it begins
     if (linger_s >= 0 && seconds_from_ns(now_ns() - since_ns) >= linger_s) return false;
   }
 }

@@ -147,6 +147,16 @@ wait $producer
 expect 0 'dead' ls
 expect 3 'is dead' stop four
 
+# It lingers for those beyond the ones that it waits for.
+serve synthetic:8 --stream gated --samples 100 --memory 1MiB --epochs 1 --linger 0 --wait-for 2
+"$batchcast" consume gated >"$work/one" 2>&1 &
+one=$!
+expect 0 'receipts match' consume gated
+wait $one
+checks=$((checks + 1))
+grep -q 'receipts match' "$work/one" || fail "a stream ended before those came for whom it waits"
+wait $!
+
 # Whoever is waited for at the end need not come.
 serve synthetic:8 --stream drained --samples 100 --memory 1MiB --epochs 1
 drained=$!
