@@ -86,7 +86,9 @@ BATCHCAST_INLINE bool PrivateChunks::make_private(std::uintptr_t address) noexce
   // Before the copy, and with a fence between: a `next` that read 0 had seen its run published
   // before, so the copy has all of that run.
   written_.store(1);
+#if !defined(BATCHCAST_THREAD_SANITIZER)  // which knows no fences
   std::atomic_thread_fence(std::memory_order_seq_cst);
+#endif
   const bool replaced = replace(chunk);
   state.store(replaced ? detail::private_chunks::is_private : detail::private_chunks::shared,
               std::memory_order_release);
