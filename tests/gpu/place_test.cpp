@@ -40,9 +40,12 @@ std::uint64_t stride_on(Producer& producer, Placement placement) {
   options.directory = producer.directory();
   options.placement = placement;
   Consumer consumer(options);
-  while (auto loan = producer.try_loan(8, 0)) loan->publish();
-  const std::optional<Batch> batch = consumer.next();
-  REQUIRE(batch);
+  NextBatch next;
+  while (next.outcome != Outcome::batch) {  // space may come back only now
+    while (auto loan = producer.try_loan(8, 0)) loan->publish();
+    next = consumer.try_next(10);
+  }
+  const Batch* batch = &next.batch;
   return placement.is_host() ? batch->field<std::uint8_t>("x").sample_stride_bytes()
                              : batch->device_field<std::uint8_t>("x").sample_stride_bytes();
 }
