@@ -39,6 +39,7 @@ std::uint64_t stride_on(Producer& producer, Placement placement) {
   options.batch_size = 8;
   options.directory = producer.directory();
   options.placement = placement;
+  options.join = Join::now;  // no epoch ends here, and the one before left this one
   Consumer consumer(options);
   NextBatch next;
   while (next.outcome != Outcome::batch) {  // space may come back only now
