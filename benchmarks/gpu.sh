@@ -119,7 +119,7 @@ copies_beside() {
 }
 
 # Processes take turns on the GPU, whole slices of time, unless they are clients of one MPS server: a daemon of this
-# script's own, which nobody else's programs meet.
+# script's own, apart from all other programs.
 copies_beside_others() {
   for busy in $others_busy; do copies_beside "$busy" ""; done
   command -v nvidia-cuda-mps-control >/dev/null || return 0

@@ -65,7 +65,7 @@ inline void print_line(const nlohmann::json& value) {
   std::fflush(stdout);
 }
 
-/// A kernel that the driver compiles; null where there is nobody to do that, as with the tests' own
+/// A kernel that the driver compiles; null where the driver cannot, as with the tests' own
 /// driver. Its module is never unloaded: the process ends first.
 [[nodiscard]] inline cuda::CUfunction kernel_of(const cuda::Device& device, const char* ptx,
                                                 const char* name) {

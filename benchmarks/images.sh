@@ -21,7 +21,7 @@ image_option() {
   esac
 }
 
-# Makes the images once, and has them in the page cache before anybody is measured. Sets `drawer`, a Python
+# Makes the images once, and has them in the page cache before the first measurement. Sets `drawer`, a Python
 # that can make images.
 prepare_images() {
   images=${images:-$build_dir/images}

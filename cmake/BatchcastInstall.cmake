@@ -29,7 +29,8 @@ if(BATCHCAST_BUILD_CLI)
       COMMAND ${CMAKE_COMMAND} -E env
               LD_LIBRARY_PATH=$<TARGET_FILE_DIR:batchcast>:$ENV{LD_LIBRARY_PATH}
               sh ${man_page_script} $<TARGET_FILE:batchcast_cli> ${PROJECT_BINARY_DIR}/batchcast.1)
-    set_property(TARGET batchcast_cli APPEND PROPERTY LINK_DEPENDS ${man_page_script})
+    set_property(TARGET batchcast_cli APPEND PROPERTY
+                 LINK_DEPENDS ${man_page_script} ${PROJECT_SOURCE_DIR}/cmake/help_pages.sh)
     install(FILES ${PROJECT_BINARY_DIR}/batchcast.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
   endif()
   if(BUILD_SHARED_LIBS)

@@ -7,8 +7,7 @@ set -eu
 batchcast=$1
 page=$2
 
-# The commands that a help page lists, one a line.
-commands_of() { "$batchcast" "$@" --help | sed -n 's/^  \([a-z][a-z-]*\)  .*/\1/p'; }
+. "$(dirname "$0")/help_pages.sh"
 
 # Help to roff: an entry begins two columns into its line, what it does stands behind it or below,
 # and an example keeps its lines.
@@ -65,12 +64,7 @@ take it out of shared memory, each with a batch size of its own.
 .SH COMMANDS
 END
   as_roff
-  for command in $(commands_of); do
-    as_roff "$command"
-    for part in $(commands_of "$command"); do
-      as_roff "$command" "$part"
-    done
-  done
+  each_command as_roff
   cat <<'END'
 .SH EXIT STATUS
 .TP

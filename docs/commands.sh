@@ -16,8 +16,7 @@ batchcast=${1-$here/../build/release/batchcast}
 page=$(mktemp)
 trap 'rm -f "$page"' EXIT
 
-# The commands that a help page lists, one a line.
-commands_of() { "$batchcast" "$@" --help | sed -n 's/^  \([a-z][a-z-]*\)  .*/\1/p'; }
+. "$here/../cmake/help_pages.sh"
 
 # section COMMAND...
 section() {
@@ -34,12 +33,7 @@ section() {
   echo '```text'
   "$batchcast" --help
   echo '```'
-  for command in $(commands_of); do
-    section "$command"
-    for part in $(commands_of "$command"); do
-      section "$command" "$part"
-    done
-  done
+  each_command section
 } >"$page"
 
 if [ "$check" = yes ]; then

@@ -48,10 +48,10 @@ struct ProducerOptions {
   /// Consumers that the first publication waits for.
   std::uint32_t wait_for = 0;
   std::uint32_t max_consumers = 64;
-  /// Epochs that are made beyond the foremost consumer, or while nobody is attached, beyond where
+  /// Epochs that are made beyond the foremost consumer, or while none is attached, beyond where
   /// the next consumer would begin. Never more than the ring holds; 0: as many as that.
   std::uint64_t ahead = 2;
-  /// Produce although nobody asks, without that bound.
+  /// Produce also without demand, and without that bound.
   bool free_running = false;
   /// A consumer that has kept the producer from writing for so long is reported, or evicted.
   std::uint64_t stall_timeout_ms = 60'000;
@@ -103,7 +103,8 @@ class Loan {
   /// Number of samples; at least one, at most what was asked for, all of one epoch.
   [[nodiscard]] std::size_t size() const noexcept { return contents_.size; }
   /// Of the first one. It need not follow the last loan's: where nobody wants the samples between,
-  /// the stream jumps; and a pure one goes back for a checkpoint where nobody else is attached.
+  /// the stream jumps; and a pure one goes back for a checkpoint where no other consumer is
+  /// attached.
   [[nodiscard]] std::uint64_t position() const noexcept { return contents_.position; }
   [[nodiscard]] std::uint64_t epoch() const noexcept { return contents_.epoch; }
   /// Of the first one, counted from its epoch's start.

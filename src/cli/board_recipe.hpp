@@ -9,8 +9,8 @@
 
 namespace batchcast::cli {
 
-/// What the recipe of a board tells about samples. It may be anybody's: what it does not say, or
-/// says otherwise, is empty.
+/// What the recipe of a board tells about samples. Any producer may have written it: what it does
+/// not say, or says otherwise, is empty.
 class BoardRecipe {
  public:
   explicit BoardRecipe(const std::string& recipe_json);

@@ -188,7 +188,7 @@ class Consumption {
                        left_text(seconds_left(report, a_second)), stats.wait_seconds);
   }
 
-  /// Of as many epochs or seconds as were asked for; not finite where nobody knows.
+  /// Of as many epochs or seconds as were asked for; not finite where it is not known.
   [[nodiscard]] double seconds_left(const Report& report, double a_second) const {
     if (options_.seconds > 0) {
       return std::max(0.0, options_.seconds - seconds_from_ns(now_ns() - started_ns_));

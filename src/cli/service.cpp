@@ -64,7 +64,7 @@ std::string limit_text(const ProducerStats& stream, const FeederStats& feeder) {
                      moves ? "" : ", " + slowest->state);
 }
 
-/// Of a stream at rest, whom it waits for; empty where it goes on.
+/// Of a stream at rest, which consumers it waits for; empty where it goes on.
 std::string waiting_text(const ProducerStats& stream, const FeederStats& feeder,
                          std::uint32_t wait_for) {
   if (stream.samples_per_second > 0) return {};

@@ -23,7 +23,7 @@ class Service {
     Producer& producer;
     const Dataset& dataset;
     std::uint32_t wait_for = 0;  ///< consumers that hold back its first sample
-    double idle_exit_s = -1;     ///< ends the stream when nobody is attached for so long
+    double idle_exit_s = -1;     ///< ends the stream when no consumer is attached for so long
   };
   explicit Service(const Parts& parts);
 

@@ -91,7 +91,7 @@ std::variant<Admitted, NotAdmitted> Mirror::admit(const AdmitRequest& request,
   MirrorRequest wanted{request.join, request.cursor};
   const std::uint64_t next = order::load_published(board_.progress());
   // A trainer may have wanted samples that were far from being made, and left: where the ring holds
-  // nothing, and nobody is attached, it need not wait for them. Nor does it, while nobody is
+  // nothing, and no trainer is attached, it need not wait for them. Nor does it, while none is
   // attached, keep a trainer from a cursor behind what it holds, or place one where the host ring
   // went back from.
   const bool elsewhere =

@@ -102,7 +102,7 @@ RingWriter::Standing RingWriter::standing() const {
     if (one.paused) continue;
     const auto position = position_of(one);
     if (!position) {
-      all.somebody_skips = true;
+      all.one_skips = true;
       continue;
     }
     if (one.pace == Pace::free) {
@@ -147,7 +147,7 @@ std::uint64_t RingWriter::demand_limit(const Standing& all) {
     demand_base_ = std::max(demand_base_, std::min(all.lowest, published_));
     return std::min(saturating_add(all.lowest, capacity_), ledger_.table_limit(all.lowest));
   }
-  if (all.somebody_skips || options_.free_running) return limits::position_max;
+  if (all.one_skips || options_.free_running) return limits::position_max;
   if (all.foremost_free != none) {
     demand_base_ = std::max(demand_base_, std::min(all.free_position, published_));
     return saturating_add(all.free_position, capacity_);
@@ -156,7 +156,7 @@ std::uint64_t RingWriter::demand_limit(const Standing& all) {
 }
 
 std::uint64_t RingWriter::ahead_limit(const Standing& all) const {
-  if (all.somebody_skips || options_.free_running) return limits::position_max;
+  if (all.one_skips || options_.free_running) return limits::position_max;
   std::optional<std::uint64_t> from;
   std::uint64_t held = limits::position_max;
   if (all.foremost != none) {
@@ -218,14 +218,14 @@ void RingWriter::wait_for_space(Lock& lock, int timeout_ms) {
     desk_value = order::load_word(desk->word);
     wanted = wakes_at();
     order::producer_sleeps(board_.progress(), tenant, wanted);
-    // Any of several consumers may become the foremost, and only one desk is slept on. And who
-    // keeps batches comes further without letting go of any, which wakes nobody.
+    // Any of several consumers may become the foremost, and only one desk is slept on. And one
+    // that keeps batches comes further without letting go of any, which does not wake the producer.
     const bool is_foremost = far_ahead_ || one.pace == Pace::free;
     const bool may_pass_unseen = attached_.size() > 1 || order::get(desk->leases_held) > 1;
     if (is_foremost && may_pass_unseen) timeout_ms = std::min(timeout_ms, look_for_foremost_ms);
   }
   // The second look: whatever was let go of before the sleep was announced. If it finds another
-  // one to wait for, that one would wake nobody.
+  // consumer to wait for, that consumer would not wake the producer.
   std::uint64_t target = 0;
   refresh_limit();
   const std::uint64_t tenant_now = waits_for_ != none ? attached_[waits_for_].tenant : 0;

@@ -211,7 +211,8 @@ std::string RingWriter::why_not_at(std::uint64_t cursor, std::uint64_t oldest) c
                "it again";
       }
       return gone +
-             "The stream goes back there once nobody else is attached to it. Until then join with "
+             "The stream goes back there once no other consumer is attached to it. Until then join "
+             "with "
              "`rewind`, or serve what you resume as a stream of its own";
     }
     return gone +

@@ -19,12 +19,7 @@ listed() {
   stream=$1
   shift
   for name in "$@"; do
-    tries=0
-    until "$batchcast" ls --json | grep -q "\"name\":\"$name\"" || [ $tries -ge 200 ]; do
-      tries=$((tries + 1))
-      sleep 0.05
-    done
-    [ $tries -lt 200 ] || fail "$name does not come to stream $stream"
+    until_true lists "\"name\":\"$name\"" || fail "$name does not come to stream $stream"
   done
 }
 

@@ -71,20 +71,11 @@ completed() {
 }
 serve synthetic:8 --stream running --samples 100 --memory 1MiB
 timeout 60 "$batchcast" consume running --name reader >/dev/null 2>&1 &
-tries=0
-until "$batchcast" ls | grep -q '^  reader '; do
-  tries=$((tries + 1))
-  [ $tries -lt 100 ] || break
-  sleep 0.05
-done
+until_true lists '"name":"reader"'
 # A dead producer's stream cannot be stopped or consumed: it is not offered.
 "$batchcast" serve synthetic:8 --stream killed --samples 100 --memory 1MiB >/dev/null 2>&1 &
 killed=$!
-until [ -S "$work/streams/killed/door" ]; do
-  tries=$((tries + 1))
-  [ $tries -lt 200 ] || break
-  sleep 0.05
-done
+until_true test -S "$work/streams/killed/door"
 kill -KILL $killed
 wait $killed 2>/dev/null
 same "commands with c" "consume check" "$(completed c | xargs)"
@@ -100,12 +91,7 @@ same "streams to look at" "running" "$(completed peek r | xargs)"
 same "no streams where a dataset is served" "" "$(completed serve r | xargs)"
 same "consumers" "reader" "$(completed evict running '' | xargs)"
 timeout 60 "$batchcast" consume running --name "\$(echo>$work/ran)" >/dev/null 2>&1 &
-tries=0
-until "$batchcast" ls | grep -qF "  \$(echo>"; do
-  tries=$((tries + 1))
-  [ $tries -lt 100 ] || break
-  sleep 0.05
-done
+until_true lists '"name":"[$][(]echo>'
 same "a consumer that is called as a command" "\\\$\\(echo\\>$work/ran\\)" "$(completed evict running '$')"
 same "what completion ran" "" "$(ls "$work/ran" 2>/dev/null)"
 expect 0 'is stopped' stop running

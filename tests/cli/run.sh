@@ -83,12 +83,8 @@ timeout 100 "$batchcast" consume two --name victim >"$work/victim" 2>"$work/vict
 victim=$!
 timeout 100 "$batchcast" consume two --name other --json >"$work/other" 2>"$work/other.err" &
 other=$!
-tries=0
-until "$batchcast" ls --json | grep -q '"name":"victim"' && "$batchcast" ls --json | grep -q '"name":"other"'; do
-  tries=$((tries + 1))
-  [ $tries -lt 100 ] || break
-  sleep 0.1
-done
+until_true lists '"name":"victim"'
+until_true lists '"name":"other"'
 expect 0 '"stream":"two"' ls --json
 for key in pid state epoch position published samples_per_second consumers name batch_size pace lag; do
   checks=$((checks + 1))
@@ -132,7 +128,7 @@ for _ in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
   grep -q '"waits_for":"demand"' "$work/ahead" && break
   sleep 0.1
 done
-same "what is made ahead of nobody" 300 "$(value published "$work/ahead")"
+same "what is made without a consumer" 300 "$(value published "$work/ahead")"
 expect 0 '"epochs":2' consume ahead --epochs 2 --json
 kill -TERM $ahead
 wait $ahead
@@ -147,14 +143,14 @@ wait $producer
 expect 0 'dead' ls
 expect 3 'is dead' stop four
 
-# It lingers for those beyond the ones that it waits for.
+# --linger counts once the consumers of --wait-for are there.
 serve synthetic:8 --stream gated --samples 100 --memory 1MiB --epochs 1 --linger 0 --wait-for 2
 "$batchcast" consume gated >"$work/one" 2>&1 &
 one=$!
 expect 0 'receipts match' consume gated
 wait $one
 checks=$((checks + 1))
-grep -q 'receipts match' "$work/one" || fail "a stream ended before those came for whom it waits"
+grep -q 'receipts match' "$work/one" || fail "a stream ended before the consumers that it waits for came"
 wait $!
 
 # Whoever is waited for at the end need not come.

@@ -32,16 +32,9 @@ train() {
 # says NAME PATTERN    waits until the trainer has said it
 says() {
   checks=$((checks + 1))
-  tries=0
-  until grep -qsE -e "$2" "$work/train.$1"; do
-    tries=$((tries + 1))
-    if [ $tries -ge 200 ]; then
-      cat "$work/train.$1" "$work/train.$1.err"
-      fail "trainer $1 does not say '$2'"
-      return
-    fi
-    sleep 0.1
-  done
+  until_true grep -qsE -e "$2" "$work/train.$1" && return
+  cat "$work/train.$1" "$work/train.$1.err"
+  fail "trainer $1 does not say '$2'"
 }
 
 # Waits until nothing is left of any stream.

@@ -48,6 +48,19 @@ value() { sed -n "s/.*\"$1\":\(\"[^\"]*\"\|\[[^]]*\]\|[^,}]*\).*/\1/p" "$2" | ta
 
 serve() { timeout 120 "$batchcast" serve "$@" >"$work/serve.out" 2>"$work/serve.err" & }
 
+# until_true COMMAND...    waits for it, at most 20 seconds
+until_true() {
+  tries=0
+  until "$@" 2>/dev/null; do
+    tries=$((tries + 1))
+    [ $tries -lt 400 ] || return 1
+    sleep 0.05
+  done
+}
+
+# lists PATTERN    whether `ls --json` says so
+lists() { "$batchcast" ls --json | grep -qE -e "$1"; }
+
 # has_keys FILE KEY...
 has_keys() {
   where=$1

@@ -13,29 +13,13 @@ here=$(cd "$(dirname "$0")" && pwd)
 # soon TEXT FILE    waits until it says so
 soon() {
   checks=$((checks + 1))
-  tries=0
-  until grep -qE -e "$1" "$2"; do
-    tries=$((tries + 1))
-    if [ $tries -ge 300 ]; then
-      fail "$2 does not say '$1': $(tail -n 3 "$2")"
-      return
-    fi
-    sleep 0.05
-  done
+  until_true grep -qE -e "$1" "$2" || fail "$2 does not say '$1': $(tail -n 3 "$2")"
 }
 
 # listed TEXT    waits until `ls --json` says so
 listed() {
   checks=$((checks + 1))
-  tries=0
-  until "$batchcast" ls --json | grep -qE -e "$1"; do
-    tries=$((tries + 1))
-    if [ $tries -ge 100 ]; then
-      fail "ls does not say '$1': $("$batchcast" ls --json)"
-      return
-    fi
-    sleep 0.05
-  done
+  until_true lists "$1" || fail "ls does not say '$1': $("$batchcast" ls --json)"
 }
 
 echo "-- log lines above the live line, at every width"

@@ -9,34 +9,16 @@ set -eu
 
 bin=$1
 root=$(cd "$(dirname "$0")/../.." && pwd)
-# Sockets have short names, so not below a $TMPDIR that may be long.
-work=$(mktemp -d /tmp/batchcast-examples.XXXXXX)
 producer=""
 other=""
-mkdir -m 700 "$work/streams"
-export BATCHCAST_DIR="$work/streams"
-
-clean_up() {
-  status=$?
-  trap - EXIT INT TERM
+end_all() {
   # shellcheck disable=SC2086
   kill $producer $other 2>/dev/null || true
   for stream in mnist fashion-train fashion-test; do
     [ ! -e "$work/streams/$stream" ] || "$bin/../batchcast" stop "$stream" >/dev/null 2>&1 || true
   done
-  rm -rf "$work"
-  exit "$status"
 }
-trap clean_up EXIT
-trap 'exit 130' INT
-trap 'exit 143' TERM
-
-# wrong TEXT...: what was expected and is not so; with the output that it was expected in.
-wrong() {
-  echo "wrong: $*" >&2
-  cat "$work/own" >&2
-  exit 1
-}
+. "$(dirname "$0")/support.sh"
 
 timeout 60 "$bin/example_01_producer" examples &
 producer=$!

@@ -11,26 +11,13 @@ trainer=$2
 root=$(cd "$(dirname "$0")/../.." && pwd)
 page=$root/docs/tutorial.md
 
-work=$(mktemp -d /tmp/batchcast-tutorial.XXXXXX)
-mkdir -m 700 "$work/streams"
-export BATCHCAST_DIR="$work/streams" BATCHCAST_COMMAND="$batchcast" OMP_NUM_THREADS=1
-PATH=$(dirname "$batchcast"):$PATH
-clean_up() {
-  status=$?
-  trap - EXIT INT TERM
+end_all() {
   "$batchcast" stop photos >/dev/null 2>&1 || true
-  [ "$status" -eq 0 ] || tail -n 50 "$work"/out "$work"/log.* 2>/dev/null
-  rm -rf "$work"
-  exit "$status"
+  [ "$1" -eq 0 ] || tail -n 50 "$work"/out "$work"/log.* 2>/dev/null || true
 }
-trap clean_up EXIT
-trap 'exit 130' INT
-trap 'exit 143' TERM
-
-wrong() {
-  echo "wrong: $*" >&2
-  exit 1
-}
+. "$(dirname "$0")/support.sh"
+export BATCHCAST_COMMAND="$batchcast" OMP_NUM_THREADS=1
+PATH=$(dirname "$batchcast"):$PATH
 
 cd "$work"
 /usr/bin/python3 "$root/tests/cli/make_images.py" photos/train 60

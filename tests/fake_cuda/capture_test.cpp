@@ -80,7 +80,7 @@ TEST_CASE("Fake CUDA: what is captured is done when its graph is launched, each 
   cuMemFree(memory);
 }
 
-TEST_CASE("Fake CUDA: a capture forbids calls to whom its mode and the thread's say") {
+TEST_CASE("Fake CUDA: a capture forbids calls to the threads that its mode and theirs say") {
   const InUse fake;
   const CUstream stream = new_stream();
   struct Case {

@@ -65,6 +65,26 @@ std::string on_another_thread(const Body& body) {
 
 std::uint64_t leases(const Consumer& consumer) { return consumer.stats().leases_held; }
 
+/// A consumer that holds a batch which its stream reads, and what it logs.
+struct Reading {
+  Reading(Where where, void* stream) : scene(where), consumer(options()) {
+    consumer.set_cuda_stream(stream);
+    REQUIRE(scene.publish(16) == 16);
+    batch = consumer.next();
+    REQUIRE(batch);
+  }
+  ConsumerOptions options() {
+    ConsumerOptions chosen = scene.consumer(16);
+    chosen.log = log.callback();
+    return chosen;
+  }
+
+  Scene scene;
+  Log log;
+  Consumer consumer;
+  std::optional<Batch> batch;
+};
+
 }  // namespace
 
 TEST_CASE("a graph that is captured is spoiled by no consumer, and no producer, beside it",
@@ -98,16 +118,9 @@ TEST_CASE("a graph that is captured is spoiled by no consumer, and no producer, 
 TEST_CASE("a batch that is dropped in a capture is kept until the stream has come further",
           "[gpu]") {
   const FakeSettings fake(settings);
-  Scene scene(Where::device);
-  Log log;
-  ConsumerOptions options = scene.consumer(16);
-  options.log = log.callback();
-  Consumer consumer(options);
   HeldStream trainer;
-  consumer.set_cuda_stream(trainer.handle());
-  REQUIRE(scene.publish(16) == 16);
-  std::optional<Batch> batch = consumer.next();
-  REQUIRE(batch);
+  Reading reading(Where::device, trainer.handle());
+  auto& [scene, log, consumer, batch] = reading;
   const auto device = cuda::Device::open(0);
   Capturing capture(device, trainer.handle());
   trainer.read(*batch);
@@ -129,15 +142,8 @@ TEST_CASE("a drop on the default stream waits for captures that the stream would
   const auto device = cuda::Device::open(0);
   const ForeignStream blocking(device, 0);
   void* const stream = GENERATE(0, 2) == 0 ? nullptr : reinterpret_cast<void*>(2);
-  Scene scene(Where::device);
-  Log log;
-  ConsumerOptions options = scene.consumer(16);
-  options.log = log.callback();
-  Consumer consumer(options);
-  consumer.set_cuda_stream(stream);
-  REQUIRE(scene.publish(16) == 16);
-  std::optional<Batch> batch = consumer.next();
-  REQUIRE(batch);
+  Reading reading(Where::device, stream);
+  auto& [scene, log, consumer, batch] = reading;
   // Of the streams that each thread has for itself it is the own one that is captured.
   Capturing capture(device, stream == nullptr ? blocking.handle() : stream);
   batch.reset();
@@ -152,16 +158,9 @@ TEST_CASE("no error but a lost context's is taken for a stream that has passed",
   const bool at_record = GENERATE(true, false);
   INFO("CUresult " << code << (at_record ? " of the record" : " of the query"));
   const FakeSettings fake(settings_for(Where::pinned, settings));
-  Scene scene(Where::pinned);
-  Log log;
-  ConsumerOptions options = scene.consumer(16);
-  options.log = log.callback();
-  Consumer consumer(options);
   HeldStream trainer;
-  consumer.set_cuda_stream(trainer.handle());
-  REQUIRE(scene.publish(16) == 16);
-  std::optional<Batch> batch = consumer.next();
-  REQUIRE(batch);
+  Reading reading(Where::pinned, trainer.handle());
+  auto& [scene, log, consumer, batch] = reading;
   if (at_record) batchcast_fake_cuda_answer(code);
   batch.reset();
   if (!at_record) batchcast_fake_cuda_answer(code);

@@ -87,7 +87,7 @@ TEST_CASE("a private copy on the GPU is awaited by the batch's streams, not by t
   CHECK(batch->writable());
 }
 
-TEST_CASE("a consumer's end waits for the GPU where nobody else waits for it", "[gpu]") {
+TEST_CASE("a consumer's end waits for the GPU on a thread of its own", "[gpu]") {
   const FakeSettings fake(settings);
   Scene scene(Where::device);
   HeldStream reads, unrelated, later;

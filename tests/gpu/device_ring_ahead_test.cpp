@@ -26,7 +26,7 @@ TEST_CASE("a ring on a GPU is filled two epochs beyond its trainers, who want fo
   }
 }
 
-TEST_CASE("a ring on a GPU that nobody reads begins anew behind what it holds") {
+TEST_CASE("a ring on a GPU without trainers begins anew behind what it holds") {
   const FakeGpu fake("granularity=64K delay_us=50");
   ProducerOptions options = small_stream(10);
   options.memory = 1 << 20;
@@ -51,7 +51,7 @@ TEST_CASE("a ring on a GPU that nobody reads begins anew behind what it holds") 
   train(first, 70);
   const DeviceTrainer late(*ring, joining(Join::at, 103));
   REQUIRE(late.refused);  // the other one reads on
-  CHECK_THAT(late.refused->text, Catch::Contains("once nobody else is attached"));
+  CHECK_THAT(late.refused->text, Catch::Contains("once no other consumer is attached"));
   first.leave();
   REQUIRE(soon([&] { return host.writer->status().consumers.at(0).state == "resting"; }));
   DeviceTrainer second(*ring, joining(Join::at, 103));

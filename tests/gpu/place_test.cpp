@@ -75,24 +75,19 @@ TEST_CASE(
 TEST_CASE("a place that cannot be is refused before memory is taken for the host ring",
           "[gpu][fake]") {
   const TemporaryFolder folder;
-  constexpr std::uint64_t too_much = std::uint64_t{1} << 45;
-  SECTION("no such GPU") {
-    const FakeSettings fake("granularity=64K");
-    ProducerOptions options = served_on("cuda:5", folder.path());
-    options.memory = too_much;
-    CHECK_THROWS_AS(Producer(options), GpuUnavailable);
-  }
+  const auto serve = [&](const Placement& place, const char* settings) {
+    const FakeSettings fake(settings);
+    ProducerOptions options = served_on(place, folder.path());
+    options.memory = std::uint64_t{1} << 45;  // too much
+    Producer{options};
+  };
+  SECTION("no such GPU") { CHECK_THROWS_AS(serve("cuda:5", "granularity=64K"), GpuUnavailable); }
   SECTION("too little memory there") {
-    const FakeSettings fake("granularity=64K memory=512K");
-    ProducerOptions options = served_on("cuda:0", folder.path());
-    options.memory = too_much;
-    CHECK_THROWS_WITH(Producer(options), Contains("the ring on cuda:0"));
+    CHECK_THROWS_WITH(serve("cuda:0", "granularity=64K memory=512K"),
+                      Contains("the ring on cuda:0"));
   }
   SECTION("memory that cannot be shared") {
-    const FakeSettings fake("granularity=64K export=0 mig=1");
-    ProducerOptions options = served_on("cuda:0", folder.path());
-    options.memory = too_much;
-    CHECK_THROWS_AS(Producer(options), GpuUnavailable);
+    CHECK_THROWS_AS(serve("cuda:0", "granularity=64K export=0 mig=1"), GpuUnavailable);
   }
   SECTION("a GPU without a number") {
     const FakeSettings fake("");

@@ -79,7 +79,7 @@ TEST_CASE("a killed trainer's checkpoint is resumed behind the producer", "[ahea
   Process early("consume", {"join=at", "cursor=" + place});
   const Words refused = early.expect("done");
   CHECK(refused.text("over") == "Refused");
-  CHECK(refused.line().find("once nobody else is attached") != std::string::npos);
+  CHECK(refused.line().find("once no other consumer is attached") != std::string::npos);
   trainer.kill();
   CHECK(eventually([&] { return server.producer().stats().consumers.empty(); }));
   Process resumed("consume", {"join=at", "cursor=" + place, "batch=30", "epochs=40"});

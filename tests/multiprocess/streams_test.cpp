@@ -126,7 +126,7 @@ TEST_CASE("a producer that goes out of scope lets its consumers drain",
   {
     ProducerOptions options = producer_options("small", 100);
     options.epochs = 3;
-    options.ahead = 0;  // all of it is made before anybody comes
+    options.ahead = 0;  // all of it is made before a consumer comes
     options.wait_for = 1;
     Producer producer(std::move(options));
     publish_some(producer, 300);

@@ -10,7 +10,7 @@
 using namespace batchcast;
 using namespace batchcast::testing;
 
-// How far a producer goes ahead of those who read, and where who comes next begins.
+// How far a producer goes ahead of its consumers, and where the next consumer begins.
 namespace {
 
 RingWriter::Options ahead_of(std::uint64_t epochs, std::uint64_t samples) {
@@ -51,7 +51,7 @@ std::uint64_t joined_at(HeapRing& ring, Join join, std::uint64_t cursor = 0) {
 
 }  // namespace
 
-TEST_CASE("nobody there: so many epochs are made, or what the ring holds") {
+TEST_CASE("no consumer there: so many epochs are made, or what the ring holds") {
   HeapRing large(1'000, ahead_of(2, 10));
   CHECK(fill(large) == 20);
   HeapRing small(15, ahead_of(2, 10));
@@ -176,7 +176,7 @@ TEST_CASE("what a producer waits for is told") {
     producer.join();
     return seen;
   };
-  SECTION("nobody is there") { CHECK(waits_for() == WaitsFor::demand); }
+  SECTION("no consumer is there") { CHECK(waits_for() == WaitsFor::demand); }
   SECTION("the foremost is far enough behind") {
     HeapConsumer consumer(ring, joining(Join::rewind));
     CHECK(waits_for() == WaitsFor::demand);
@@ -189,7 +189,7 @@ TEST_CASE("what a producer waits for is told") {
   }
 }
 
-TEST_CASE("who comes to nobody begins the epoch that the last trainer left") {
+TEST_CASE("the first to join begins the epoch in which the last trainer stood") {
   HeapRing ring(1'000, ahead_of(2, 10));
   {
     HeapConsumer first(ring, joining(Join::rewind)), last(ring, joining(Join::rewind));

@@ -69,7 +69,7 @@ std::string why_not_at(HeapRing& ring, std::uint64_t cursor) {
 
 }  // namespace
 
-TEST_CASE("a checkpoint behind a stream that nobody reads is resumed") {
+TEST_CASE("a checkpoint behind a stream without consumers is resumed") {
   HeapRing ring(20, pure_epochs_of(10));
   pass_by(ring, 100);
   REQUIRE(ring.writer().status().published >= 110);
@@ -121,7 +121,7 @@ TEST_CASE("one cursor that is far off moves no stream for good") {
   check_reads_from(ring, consumer, 57);
 }
 
-TEST_CASE("who comes after somebody that took the stream back begins where it is") {
+TEST_CASE("a consumer that joins after the stream went back begins where it is") {
   HeapRing ring(20, pure_epochs_of(10));
   pass_by(ring, 100);
   HeapConsumer passing(ring, joining(Join::at, 57));
@@ -154,7 +154,7 @@ TEST_CASE("a stream does not go back where somebody looks at it, or cannot") {
     HeapRing ring(20, pure_epochs_of(10));
     pass_by(ring, 100);
     const HeapConsumer other(ring, joining(Join::rewind));
-    CHECK_THAT(why_not_at(ring, 13), Catch::Contains("once nobody else is attached") &&
+    CHECK_THAT(why_not_at(ring, 13), Catch::Contains("once no other consumer is attached") &&
                                          Catch::Contains("a stream of its own"));
     leave(ring, other);
     CHECK_FALSE(HeapConsumer(ring, joining(Join::at, 13)).refused());
@@ -165,13 +165,13 @@ TEST_CASE("a stream does not go back where somebody looks at it, or cannot") {
     AdmitRequest request;
     request.observes = true;
     const HeapConsumer observer(ring, request);
-    CHECK_THAT(why_not_at(ring, 13), Catch::Contains("once nobody else is attached"));
+    CHECK_THAT(why_not_at(ring, 13), Catch::Contains("once no other consumer is attached"));
   }
   SECTION("somebody reads on a GPU") {
     HeapRing ring(20, pure_epochs_of(10));
     pass_by(ring, 100);
     CHECK(ring.writer().set_trainers_elsewhere(1));
-    CHECK_THAT(why_not_at(ring, 13), Catch::Contains("once nobody else is attached"));
+    CHECK_THAT(why_not_at(ring, 13), Catch::Contains("once no other consumer is attached"));
   }
   SECTION("its samples cannot be made again") {
     HeapRing ring(20, epochs_of(10));

@@ -369,7 +369,7 @@ TEST_CASE("the epoch that a consumer comes to is known from joining on") {
     CHECK(HeapConsumer(ring, joining(Join::at, 5)).reader->epoch() == 1);
     CHECK(HeapConsumer(ring, joining(Join::at, 15)).reader->epoch() == 2);
     CHECK(HeapConsumer(ring, joining(Join::now)).reader->epoch() == 3);
-    HeapConsumer late(ring, joining(Join::next_epoch));  // nobody knows yet where it begins
+    HeapConsumer late(ring, joining(Join::next_epoch));  // where it begins is not known yet
     CHECK(late.reader->epoch() == 4);
     take_and_return(first, 5);
     first.reader->leave_epoch();

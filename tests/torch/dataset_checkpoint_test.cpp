@@ -56,7 +56,7 @@ TEST_CASE("A checkpoint goes on after the last batch, in the middle of an epoch"
     CHECK(loop(second, 4) == std::vector<Seen>{expected(4, 4), expected(8, 2)});
     CHECK(loop(second, 5) == std::vector<Seen>{expected(0, 5), expected(5, 5)});
   }
-  SECTION("when it does not any more, and nobody else is there") {
+  SECTION("when it does not any more, and no other consumer is there") {
     for (int epoch = 0; epoch < 100; ++epoch) static_cast<void>(loop(first, 10));
     first.leave();
     load(second, checkpoint);

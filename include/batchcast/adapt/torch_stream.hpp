@@ -78,7 +78,7 @@ inline void use_cuda_of_torch(Placement placement) {
 }
 
 /// With the number of the GPU where `placement` is "cuda": the one that is current in libtorch; the
-/// first is current where nobody chose, and then it is what `settled` says.
+/// first is current where the process chose none, and then it is what `settled` says.
 [[nodiscard]] inline Placement settled_by_torch(Placement placement) {
   if (!placement.is_own_cuda() || !torch_has_cuda()) return placement;
   const auto current = c10::impl::VirtualGuardImpl(c10::kCUDA).getDevice().index();

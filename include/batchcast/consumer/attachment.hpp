@@ -96,7 +96,7 @@ class Attachment final : public ReaderHost, public std::enable_shared_from_this<
   /// From any thread: the last handle of a batch is gone. Its samples are released once the streams
   /// that it was named for have passed it, in host memory that is not pinned at once.
   void take_back(BatchRecord& record) noexcept;
-  /// Lets go of it where waits for a GPU hold up nobody.
+  /// Lets go of it on a thread that may wait for a GPU.
   static void end(Attachment* attachment) noexcept;
   /// From any thread: a CUDA stream reads that batch.
   void use(BatchRecord& record, void* cuda_stream);

@@ -127,7 +127,7 @@ BATCHCAST_INLINE std::shared_ptr<Attachment> Attachment::attach(const ConsumerOp
   }
   const std::uint64_t started_ns = now_ns();
   const std::shared_ptr<Attachment> attachment(new Attachment(options, started_ns), end);
-  // First, since nobody waits for a stream that is of no use.
+  // First: no trainer has to wait for a stream that it cannot use.
   attachment->delivery_ = delivery_for(attachment->options_);
   attachment->stages_ = options.pin && (attachment->copies() || options.observes ||
                                         !attachment->delivery_->pins_in_place());
@@ -169,7 +169,7 @@ BATCHCAST_INLINE bool Attachment::knock(const StreamPaths& place, Obstacle& obst
                                  producer.uid) != options_.allow_uids.end();
   if (!trusted) {
     obstacle.text = place.door + ": served by user " + std::to_string(producer.uid) +
-                    ", whom this consumer does not trust (allow_uids)";
+                    ", which this consumer does not trust (allow_uids)";
     return false;
   }
   DoorMessage answer;

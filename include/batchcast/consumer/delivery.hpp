@@ -87,8 +87,8 @@ class Delivery {
   /// exits, `done` may never be called.
   virtual void when_passed(std::span<void* const> streams, void* context,
                            void (*done)(void* context) noexcept) noexcept = 0;
-  /// Calls `end`, which may be this object's, where its waits for the GPU hold up nobody else's
-  /// `when_passed`. From any thread.
+  /// Calls `end`, which may be this object's, on a thread whose waits for the GPU delay no
+  /// other `when_passed`. From any thread.
   virtual void end_apart(void* context, void (*end)(void* context) noexcept) noexcept = 0;
 };
 

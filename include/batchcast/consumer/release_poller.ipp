@@ -236,7 +236,7 @@ BATCHCAST_INLINE void ReleasePoller::run_endings() noexcept {
   }
 }
 
-/// Once the polling thread has ended. Who waits for the driver is left to it.
+/// Once the polling thread has ended. An ending that waits for the driver is left to it.
 BATCHCAST_INLINE void ReleasePoller::stop_endings() noexcept {
   if (!endings_thread_.joinable()) return;
   std::unique_lock lock(endings_mutex_);

@@ -50,7 +50,7 @@ enum class OnStall : std::uint8_t { report, evict };
 enum class WaitsFor : std::uint8_t {
   nothing,  ///< it does not wait
   space,    ///< the ring is full: its slowest consumer has to let go of samples
-  demand,   ///< it is as far ahead of its consumers as it may be, or nobody asks for samples
+  demand,   ///< it is as far ahead of its consumers as it may be, or no consumer asks for samples
 };
 
 /// Whether a ring lies in huge pages. `automatic`: above 4 GiB, where the system has them.

@@ -4,6 +4,7 @@
 
 #include <batchcast/cuda/device.hpp>
 #include <batchcast/cuda/device_mapping.hpp>
+#include <batchcast/cuda/owned_memory.hpp>
 
 #include <batchcast/core/file_descriptor.hpp>
 
@@ -58,31 +59,15 @@ class DeviceSegment {
 };
 
 /// Plain memory of this process's own on a GPU. Move-only.
-class DeviceBuffer {
+class DeviceBuffer : public OwnedMemory {
  public:
   DeviceBuffer() noexcept = default;
   /// `name` is for messages. Throws OutOfMemory, GpuError.
   DeviceBuffer(std::shared_ptr<Device> device, std::uint64_t bytes,
                const std::string& name = "a buffer");
   ~DeviceBuffer();
-  DeviceBuffer(DeviceBuffer&& other) noexcept
-      : device_(std::move(other.device_)),
-        data_(std::exchange(other.data_, nullptr)),
-        bytes_(std::exchange(other.bytes_, 0)) {}
-  DeviceBuffer& operator=(DeviceBuffer&& other) noexcept {
-    std::swap(device_, other.device_);
-    std::swap(data_, other.data_);
-    std::swap(bytes_, other.bytes_);
-    return *this;
-  }
-
-  [[nodiscard]] std::byte* data() const noexcept { return data_; }
-  [[nodiscard]] std::uint64_t bytes() const noexcept { return bytes_; }
-
- private:
-  std::shared_ptr<Device> device_;
-  std::byte* data_ = nullptr;
-  std::uint64_t bytes_ = 0;
+  DeviceBuffer(DeviceBuffer&&) noexcept = default;
+  DeviceBuffer& operator=(DeviceBuffer&&) noexcept = default;
 };
 
 }  // namespace batchcast::inline v0_1::cuda

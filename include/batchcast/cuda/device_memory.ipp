@@ -77,7 +77,7 @@ BATCHCAST_INLINE DeviceSegment::~DeviceSegment() {
 
 BATCHCAST_INLINE DeviceBuffer::DeviceBuffer(std::shared_ptr<Device> device, std::uint64_t bytes,
                                             const std::string& name)
-    : device_(std::move(device)), bytes_(bytes) {
+    : OwnedMemory(std::move(device), bytes) {
   if (bytes == 0) return;
   const Device::Current current(*device_);
   CUdeviceptr base = 0;

@@ -91,7 +91,7 @@ CUresult try_call(const Device& device, Call&& call) noexcept {
   return result;
 }
 
-/// The same for destructors: errors have nobody to be told to.
+/// The same for destructors: there errors cannot be reported.
 template <class Undo>
 void quietly(const Device& device, Undo&& undo) noexcept {
   static_cast<void>(try_call(device, [&](const Driver& driver) {

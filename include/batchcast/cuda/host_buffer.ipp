@@ -14,7 +14,7 @@
 namespace batchcast::inline v0_1::cuda {
 
 BATCHCAST_INLINE HostBuffer::HostBuffer(std::shared_ptr<Device> device, std::uint64_t bytes)
-    : device_(std::move(device)), bytes_(bytes) {
+    : OwnedMemory(std::move(device), bytes) {
   const Device::Current current(*device_);
   void* data = nullptr;
   const CUresult result = device_->driver().mem_host_alloc(&data, bytes, mem_host_alloc_portable);

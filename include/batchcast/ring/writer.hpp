@@ -118,7 +118,7 @@ class RingWriter {
     std::uint64_t epochs = 0;             ///< 0: endless
     std::uint32_t wait_for = 0;           ///< consumers that the first publication waits for
     bool free_running = false;            ///< produce although nobody asks
-    /// Epochs that are made beyond the foremost consumer, or while nobody is attached, beyond where
+    /// Epochs that are made beyond the foremost consumer, or while none is attached, beyond where
     /// the next consumer would begin; 0: as many as the ring holds. Where an epoch's length is not
     /// known, one that is begun counts as whole.
     std::uint64_t ahead = 0;
@@ -278,7 +278,7 @@ class RingWriter {
     std::uint64_t free_position = 0;
     std::size_t foremost = none;  ///< of any pace
     std::uint64_t furthest = 0;   ///< up to there it has had samples
-    bool somebody_skips = false;  ///< waits for an epoch's end that nobody knows
+    bool one_skips = false;       ///< a consumer waits for an epoch's end that is not known
   };
   struct BellList;
   using Lock = std::unique_lock<std::mutex>;
@@ -322,7 +322,7 @@ class RingWriter {
   [[nodiscard]] Reach reach_from(std::uint64_t at_least) const noexcept;
   [[nodiscard]] std::optional<std::uint64_t> place(Join join, std::uint64_t cursor, Reach reach,
                                                    std::string& why_not);
-  /// Where `rewind` begins while nobody is attached: at the start of the epoch that the last
+  /// Where `rewind` begins while no consumer is attached: at the start of the epoch that the last
   /// trainer left, or where the ring does not hold that, at the first one that it does. Nothing
   /// where that start is not known yet.
   [[nodiscard]] std::optional<std::uint64_t> rewind_start(std::uint64_t oldest) const;
@@ -365,11 +365,11 @@ class RingWriter {
   std::uint64_t next_tenant_;
   std::uint32_t trainers_elsewhere_ = 0;
   std::size_t slowest_ = none;    ///< index into attached_: of those in lockstep
-  std::size_t waits_for_ = none;  ///< index into attached_ of whom the limit comes from
+  std::size_t waits_for_ = none;  ///< index into attached_: the consumer that sets the limit
   std::uint64_t reach_ = 0;       ///< the limit beyond what that one has let go of
-  bool far_ahead_ = false;        ///< the limit is `ahead`'s, or nobody asks
+  bool far_ahead_ = false;        ///< the limit is `ahead`'s, or no consumer asks
   std::optional<std::uint64_t> left_at_;
-  bool left_anew_ = false;                      ///< and nobody was told
+  bool left_anew_ = false;                      ///< and no other ring was told
   StreamState outcome_ = StreamState::running;  ///< or what the stream ended in
   std::string outcome_text_;
   bool publishing_ = false;  ///< the first publication is done
