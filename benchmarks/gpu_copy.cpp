@@ -51,7 +51,7 @@ double median(std::vector<double> values) {
 /// Memory as a ring's is, whose pages are there; as long as a ring, pinned once.
 class PlainCopies {
  public:
-  PlainCopies(const std::shared_ptr<cuda::Device>& device, std::uint64_t bytes)
+  PlainCopies(const std::shared_ptr<detail::cuda::Device>& device, std::uint64_t bytes)
       : segment_(Segment::create_small("plain", bytes)),
         mapping_(segment_, MapMode::read_write),
         pin_(device, {touched(mapping_), bytes, false}),
@@ -67,7 +67,8 @@ class PlainCopies {
     int turn = 0;
     const std::uint64_t began_ns = now_ns();
     while (seconds_from_ns(now_ns() - began_ns) < seconds) {
-      const std::uint64_t border = (at / cuda::pin_piece_bytes + 1) * cuda::pin_piece_bytes;
+      const std::uint64_t border =
+          (at / detail::cuda::pin_piece_bytes + 1) * detail::cuda::pin_piece_bytes;
       const std::uint64_t bytes = std::min({piece_bytes, border - at, to_.bytes() - at});
       passed_[static_cast<std::size_t>(turn)].wait();
       stream_.copy_to_device(to_.data() + at, mapping_.data() + at, bytes);
@@ -90,10 +91,10 @@ class PlainCopies {
 
   Segment segment_;
   Mapping mapping_;
-  cuda::HostPin pin_;
-  cuda::DeviceBuffer to_;
-  cuda::Stream stream_;
-  std::vector<cuda::Event> passed_;
+  detail::cuda::HostPin pin_;
+  detail::cuda::DeviceBuffer to_;
+  detail::cuda::Stream stream_;
+  std::vector<detail::cuda::Event> passed_;
 };
 
 // ---- through a mirror
@@ -187,26 +188,27 @@ constexpr const char* busy_ptx =
 /// Some kernels are always enqueued, as a trainer has it. Until the parent says that it is enough:
 /// under MPS a process that is killed in the middle may take others along.
 int keep_busy(const Options& options) {
-  const auto device = cuda::Device::open(0);
-  const cuda::DeviceBuffer memory(device, std::uint64_t{64} << 20);
-  const cuda::CUfunction kernel = kernel_of(*device, busy_ptx, "busy");
-  cuda::Stream stream(device);
-  std::vector<cuda::Event> passed;
+  const auto device = detail::cuda::Device::open(0);
+  const detail::cuda::DeviceBuffer memory(device, std::uint64_t{64} << 20);
+  const detail::cuda::CUfunction kernel = kernel_of(*device, busy_ptx, "busy");
+  detail::cuda::Stream stream(device);
+  std::vector<detail::cuda::Event> passed;
   for (int i = 0; i < 4; ++i) passed.emplace_back(device);
   const auto enqueue = [&] {
     const std::uint64_t half = memory.bytes() / 2;
     if (kernel == nullptr) return stream.copy_on_device(memory.data() + half, memory.data(), half);
-    const cuda::Device::Current current(*device);
-    cuda::CUdeviceptr data = cuda::address_of(memory.data());
+    const detail::cuda::Device::Current current(*device);
+    detail::cuda::CUdeviceptr data = detail::cuda::address_of(memory.data());
     void* arguments[] = {&data};
-    cuda::check(*device,
-                device->driver().launch_kernel(kernel, 2048, 1, 1, 256, 1, 1, 0,
-                                               static_cast<cuda::CUstream>(stream.handle()),
-                                               arguments, nullptr),
-                "cuLaunchKernel");
+    detail::cuda::check(
+        *device,
+        device->driver().launch_kernel(kernel, 2048, 1, 1, 256, 1, 1, 0,
+                                       static_cast<detail::cuda::CUstream>(stream.handle()),
+                                       arguments, nullptr),
+        "cuLaunchKernel");
   };
   for (std::size_t turn = 0; !std::filesystem::exists(options.directory + "/enough"); ++turn) {
-    cuda::Event& event = passed[turn % passed.size()];
+    detail::cuda::Event& event = passed[turn % passed.size()];
     event.wait();
     enqueue();
     event.record(stream.handle());
@@ -243,7 +245,7 @@ class Others {
 };
 
 int run(const Options& options) {
-  const auto device = cuda::Device::open(0);
+  const auto device = detail::cuda::Device::open(0);
   Others others(options.busy);
   const std::uint64_t batch_bytes = samples_per_batch * image_bytes;
   std::vector<double> plain, mirror, share, f16, f32;

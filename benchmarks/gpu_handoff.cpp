@@ -61,7 +61,7 @@ void check_batch(const Batch& batch, std::uint64_t& expected, std::uint64_t& bad
 }
 
 int run_consumer(const Options& options) {
-  Launcher launcher(cuda::Device::open(0));
+  Launcher launcher(detail::cuda::Device::open(0));
   launcher.launch_once();  // else the memory that its first launch takes would count
   meet(options, "context");
   Consumer consumer({.stream = stream_name,
@@ -112,7 +112,7 @@ void release(const Options& options, const std::string& what) {
   std::ofstream(options.directory + "/go-" + what).put('x');
 }
 
-Producer make_producer(const Options& options, const cuda::Device& device) {
+Producer make_producer(const Options& options, const detail::cuda::Device& device) {
   const std::uint64_t samples = options.in_flight * samples_per_batch;
   const std::uint64_t sample_bytes = options.batch_bytes / samples_per_batch;
   Schema host = Untouched::host_schema();
@@ -183,7 +183,7 @@ int run(Options options) {
   }
   const cli::TemporaryDirectory directory;
   options.directory = directory.path();
-  const auto device = cuda::Device::open(0);
+  const auto device = detail::cuda::Device::open(0);
   Producer producer = make_producer(options, *device);
   std::vector<cli::ChildProcess> children = start_consumers(options);
   await(options, "context");

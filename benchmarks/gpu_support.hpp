@@ -67,13 +67,13 @@ inline void print_line(const nlohmann::json& value) {
 
 /// A kernel that the driver compiles; null where the driver cannot, as with the tests' own
 /// driver. Its module is never unloaded: the process ends first.
-[[nodiscard]] inline cuda::CUfunction kernel_of(const cuda::Device& device, const char* ptx,
-                                                const char* name) {
-  const cuda::Device::Current current(device);
-  cuda::CUmodule module = nullptr;
-  cuda::CUfunction kernel = nullptr;
-  if (device.driver().module_load_data(&module, ptx) != cuda::CUDA_SUCCESS ||
-      device.driver().module_get_function(&kernel, module, name) != cuda::CUDA_SUCCESS) {
+[[nodiscard]] inline detail::cuda::CUfunction kernel_of(const detail::cuda::Device& device,
+                                                        const char* ptx, const char* name) {
+  const detail::cuda::Device::Current current(device);
+  detail::cuda::CUmodule module = nullptr;
+  detail::cuda::CUfunction kernel = nullptr;
+  if (device.driver().module_load_data(&module, ptx) != detail::cuda::CUDA_SUCCESS ||
+      device.driver().module_get_function(&kernel, module, name) != detail::cuda::CUDA_SUCCESS) {
     return nullptr;
   }
   return kernel;
@@ -83,7 +83,7 @@ inline void print_line(const nlohmann::json& value) {
 /// process's own.
 class Launcher {
  public:
-  explicit Launcher(std::shared_ptr<cuda::Device> device)
+  explicit Launcher(std::shared_ptr<detail::cuda::Device> device)
       : device_(std::move(device)),
         stream_(device_),
         scratch_(device_, 64),
@@ -102,14 +102,15 @@ class Launcher {
 
   void launch(const std::byte* device_data) {
     if (nothing_ == nullptr) return stream_.copy_on_device(scratch_.data(), device_data, 8);
-    const cuda::Device::Current current(*device_);
-    cuda::CUdeviceptr data = cuda::address_of(device_data);
+    const detail::cuda::Device::Current current(*device_);
+    detail::cuda::CUdeviceptr data = detail::cuda::address_of(device_data);
     void* arguments[] = {&data};
-    cuda::check(*device_,
-                device_->driver().launch_kernel(nothing_, 1, 1, 1, 32, 1, 1, 0,
-                                                static_cast<cuda::CUstream>(stream_.handle()),
-                                                arguments, nullptr),
-                "cuLaunchKernel");
+    detail::cuda::check(
+        *device_,
+        device_->driver().launch_kernel(nothing_, 1, 1, 1, 32, 1, 1, 0,
+                                        static_cast<detail::cuda::CUstream>(stream_.handle()),
+                                        arguments, nullptr),
+        "cuLaunchKernel");
   }
 
  private:
@@ -117,10 +118,10 @@ class Launcher {
       ".version 7.0\n.target sm_80\n.address_size 64\n"
       ".visible .entry nothing(.param .u64 data) { ret; }\n";
 
-  std::shared_ptr<cuda::Device> device_;
-  cuda::Stream stream_;
-  cuda::DeviceBuffer scratch_;
-  cuda::CUfunction nothing_ = nullptr;
+  std::shared_ptr<detail::cuda::Device> device_;
+  detail::cuda::Stream stream_;
+  detail::cuda::DeviceBuffer scratch_;
+  detail::cuda::CUfunction nothing_ = nullptr;
 };
 
 /// Samples of any size without a byte crossing the bus: `data` is whatever the device ring holds,

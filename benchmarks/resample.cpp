@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the batchcast authors
-#include "data/resample_kernels.hpp"
-#include "data/resampler.hpp"
+#include "data/resample/kernels.hpp"
+#include "data/resample/resampler.hpp"
 
 #include <benchmark/benchmark.h>
 

@@ -58,15 +58,11 @@ else()
   message(STATUS "batchcast: without CUDA kernels, as BATCHCAST_CUDA says")
 endif()
 
-file(GLOB batchcast_gpu_sources CONFIGURE_DEPENDS src/cuda/*.cpp src/gpu/*.cpp)
-list(FILTER batchcast_gpu_sources EXCLUDE REGEX "/driver_api_check.cpp$")
+include(BatchcastKernels)
 
-# batchcast_link_cuda(TARGET): what those sources need. The check is the only one that sees cuda.h.
-function(batchcast_link_cuda target)
-  # dlopen(): in libc itself since glibc 2.34.
-  target_link_libraries(${target} PRIVATE ${CMAKE_DL_LIBS})
-  include(BatchcastKernels)
-  batchcast_add_kernels(${target})
+# batchcast_check_driver_api(TARGET): builds TARGET only where cuda/driver_api.hpp says what cuda.h
+# does. This is the only source that sees cuda.h.
+function(batchcast_check_driver_api target)
   if(BATCHCAST_WITH_CUDA)
     add_library(batchcast_driver_api_check OBJECT src/cuda/driver_api_check.cpp)
     batchcast_target(batchcast_driver_api_check)

@@ -85,12 +85,16 @@ if(BATCHCAST_BUILD_TESTS)
   endif()
 endif()
 
-# xxHash is used with XXH_INLINE_ALL, so there is nothing of it to link.
+# Headers only; xxHash is used with XXH_INLINE_ALL.
+add_library(batchcast_xxhash INTERFACE)
+target_include_directories(batchcast_xxhash SYSTEM INTERFACE ${BATCHCAST_XXHASH_INCLUDE_DIR})
+add_library(batchcast_tomlplusplus INTERFACE)
+target_include_directories(batchcast_tomlplusplus SYSTEM INTERFACE
+  ${BATCHCAST_TOMLPLUSPLUS_INCLUDE_DIR})
+
 add_library(batchcast_private INTERFACE)
 target_include_directories(batchcast_private INTERFACE ${PROJECT_SOURCE_DIR}/src)
-target_include_directories(batchcast_private SYSTEM INTERFACE
-  ${BATCHCAST_XXHASH_INCLUDE_DIR} ${BATCHCAST_TOMLPLUSPLUS_INCLUDE_DIR})
-target_link_libraries(batchcast_private INTERFACE
+target_link_libraries(batchcast_private INTERFACE batchcast_xxhash batchcast_tomlplusplus
   Boost::headers cppzmq nlohmann_json::nlohmann_json PkgConfig::libzmq Threads::Threads)
 list(TRANSFORM BATCHCAST_PKG_MODULES PREPEND PkgConfig:: OUTPUT_VARIABLE batchcast_pkg_targets)
 target_link_libraries(batchcast_private INTERFACE ${batchcast_pkg_targets})

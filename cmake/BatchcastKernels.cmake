@@ -49,7 +49,7 @@ function(batchcast_try_nvcc)
 endfunction()
 
 # batchcast_add_kernels(TARGET): adds the source that defines
-# batchcast::cuda::finish_kernel_image(); without nvcc, or with BATCHCAST_CUDA=OFF, it is
+# batchcast::detail::cuda::finish_kernel_image(); without nvcc, or with BATCHCAST_CUDA=OFF, it is
 # empty, and the device stage says so.
 function(batchcast_add_kernels target)
   batchcast_try_nvcc()

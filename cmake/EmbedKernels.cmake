@@ -4,7 +4,7 @@
 # cmake [-D IMAGE=kernel.fatbin -D NVCC=nvcc] -D OUT=image.cpp -P EmbedKernels.cmake
 
 set(head "// Made by EmbedKernels.cmake.\n#include \"cuda/finish_kernel.hpp\"\n\n")
-set(function "namespace batchcast::cuda {\n\n\
+set(function "namespace batchcast::detail::cuda {\n\n\
 std::span<const std::byte> finish_kernel_image() noexcept {")
 set(version 0)
 if(IMAGE)
@@ -25,4 +25,4 @@ else()
   file(WRITE ${OUT} "${head}${function} return {}; }\n\n")
 endif()
 file(APPEND ${OUT} "int finish_kernel_toolkit() noexcept { return ${version}; }\n\n\
-}  // namespace batchcast::cuda\n")
+}  // namespace batchcast::detail::cuda\n")

@@ -3,9 +3,9 @@
 #include "cli/command.hpp"
 #include "cli/console.hpp"
 
-#include <batchcast/control/directory.hpp>
-#include <batchcast/control/transport.hpp>
 #include <batchcast/core/error.hpp>
+#include "control/transport.hpp"
+#include "stream/directory.hpp"
 
 #include <fmt/format.h>
 

@@ -3,9 +3,9 @@
 
 #include "control/messenger.hpp"
 
-#include <batchcast/control/transport.hpp>
 #include <batchcast/core/clock.hpp>
 #include <batchcast/core/limits.hpp>
+#include "control/transport.hpp"
 
 #include <batchcast/core/named_thread.hpp>
 #include <batchcast/join/unix_socket.hpp>

@@ -2,7 +2,7 @@
 // Copyright 2026 the batchcast authors
 #pragma once
 
-#include "control/wake_descriptor.hpp"
+#include "core/wake_descriptor.hpp"
 
 #include <atomic>
 #include <deque>

@@ -8,7 +8,7 @@
 
 #include <utility>
 
-namespace batchcast::inline v0_1::cuda {
+namespace batchcast::inline v0_1::detail::cuda {
 namespace {
 
 // Neighbours in the same 2 MiB would be shared along with a smaller one.
@@ -69,4 +69,4 @@ std::string DeviceAllocation::legacy_handle() const {
   return to_hex(handle);
 }
 
-}  // namespace batchcast::inline v0_1::cuda
+}  // namespace batchcast::inline v0_1::detail::cuda

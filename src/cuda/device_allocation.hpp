@@ -11,7 +11,7 @@
 #include <memory>
 #include <string>
 
-namespace batchcast::inline v0_1::cuda {
+namespace batchcast::inline v0_1::detail::cuda {
 
 /// How a segment's memory reaches other processes.
 enum class Sharing {
@@ -49,4 +49,4 @@ class DeviceAllocation {
   DeviceBuffer buffer_;  ///< with legacy_ipc
 };
 
-}  // namespace batchcast::inline v0_1::cuda
+}  // namespace batchcast::inline v0_1::detail::cuda

@@ -15,7 +15,7 @@
 #if CUDA_VERSION >= 11040 && CUDA_VERSION < 14000
 namespace {
 
-namespace ours = batchcast::cuda;
+namespace ours = batchcast::detail::cuda;
 
 // ---- the type of cuda.h that one of ours stands for
 

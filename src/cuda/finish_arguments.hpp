@@ -7,7 +7,7 @@
 #include <array>
 #include <cstdint>
 
-namespace batchcast::inline v0_1::cuda {
+namespace batchcast::inline v0_1::detail::cuda {
 
 /// What one launch of the kernel `batchcast_finish` works on, handed over by value: a driver takes
 /// it at the launch, so that nothing of it has to stay, nor to be copied to the device before.
@@ -52,4 +52,4 @@ struct FinishGrid {
   }
 };
 
-}  // namespace batchcast::inline v0_1::cuda
+}  // namespace batchcast::inline v0_1::detail::cuda

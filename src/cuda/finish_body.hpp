@@ -16,7 +16,7 @@
 #define BATCHCAST_BOTH_SIDES inline
 #endif
 
-namespace batchcast::inline v0_1::cuda {
+namespace batchcast::inline v0_1::detail::cuda {
 
 /// One product and one sum, each rounded, as the CPU's pipeline has it: a fused one would round
 /// once. Bits of the element, the upper ones zero where it is a half.
@@ -161,4 +161,4 @@ BATCHCAST_BOTH_SIDES void finish_thread(const FinishArguments& finish, std::uint
   }
 }
 
-}  // namespace batchcast::inline v0_1::cuda
+}  // namespace batchcast::inline v0_1::detail::cuda

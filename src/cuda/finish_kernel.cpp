@@ -9,7 +9,7 @@
 
 #include <string>
 
-namespace batchcast::inline v0_1::cuda {
+namespace batchcast::inline v0_1::detail::cuda {
 namespace {
 
 constexpr const char* about = "the kernel that finishes images";
@@ -83,4 +83,4 @@ void FinishKernel::enqueue(void* stream, FinishArguments finish) const {
   if (result != CUDA_SUCCESS) fail(driver_, result, "cuLaunchKernel", about);
 }
 
-}  // namespace batchcast::inline v0_1::cuda
+}  // namespace batchcast::inline v0_1::detail::cuda

@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <span>
 
-namespace batchcast::inline v0_1::cuda {
+namespace batchcast::inline v0_1::detail::cuda {
 
 struct Driver;
 
@@ -40,4 +40,4 @@ class FinishKernel {
   void* function_ = nullptr;
 };
 
-}  // namespace batchcast::inline v0_1::cuda
+}  // namespace batchcast::inline v0_1::detail::cuda

@@ -17,7 +17,7 @@
 #include <memory>
 #include <utility>
 
-namespace batchcast::inline v0_1::cuda {
+namespace batchcast::inline v0_1::detail::cuda {
 namespace {
 
 constexpr std::uint64_t pinned_bytes = std::uint64_t{2} << 20;
@@ -102,4 +102,4 @@ Trial try_device(unsigned number) {
   return trial;
 }
 
-}  // namespace batchcast::inline v0_1::cuda
+}  // namespace batchcast::inline v0_1::detail::cuda

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string>
 
-namespace batchcast::inline v0_1::cuda {
+namespace batchcast::inline v0_1::detail::cuda {
 
 /// What came of using a GPU as a stream would, on a small scale.
 struct Trial {
@@ -23,4 +23,4 @@ struct Trial {
 /// Takes the device's context and a few megabytes of it for as long as the call lasts.
 [[nodiscard]] Trial try_device(unsigned number);
 
-}  // namespace batchcast::inline v0_1::cuda
+}  // namespace batchcast::inline v0_1::detail::cuda

@@ -5,7 +5,7 @@
 #include <batchcast/core/error.hpp>
 #include <batchcast/core/named_thread.hpp>
 #include <batchcast/core/printable.hpp>
-#include "control/wake_descriptor.hpp"
+#include "core/wake_descriptor.hpp"
 #include "start/ensure.hpp"
 
 #include <nlohmann/json.hpp>

@@ -5,17 +5,17 @@
 #include <batchcast/consumer/start_answer.hpp>
 #include <batchcast/consumer/start_command.hpp>
 #include <batchcast/core/deadline.hpp>
-#include "control/stream_lock.hpp"
 #include "start/detached_process.hpp"
 #include "start/lock.hpp"
 #include "start/log.hpp"
-#include "start/look.hpp"
+#include "start/poll.hpp"
 #include "start/recipe_check.hpp"
+#include "stream/lock.hpp"
 
 #include <batchcast/consumer.hpp>
-#include <batchcast/control/directory.hpp>
 #include <batchcast/core/error.hpp>
 #include <batchcast/join/door.hpp>
+#include "stream/directory.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -31,7 +31,7 @@ namespace {
 
 // There is no event for a lock that becomes free, nor for a socket that appears.
 constexpr int look_every_ms = 10;
-constexpr int knock_timeout_ms = 100;
+constexpr int connect_timeout_ms = 100;
 constexpr int look_again_ms = 20;
 // The producer that answered the door a moment ago may be gone; then another has to be started.
 constexpr int attach_within_ms = 1'000;
@@ -55,8 +55,8 @@ bool door_answers(const EnsureRequest& target) {
                           ? find_stream(target.stream).places
                           : std::vector{stream_paths(target.directory, target.stream)};
   return std::any_of(places.begin(), places.end(), [](const StreamPaths& place) {
-    const DoorKnock knock = connect_door(place.door, knock_timeout_ms).knock;
-    return knock == DoorKnock::open || knock == DoorKnock::crowded;
+    const DoorAnswer answer = connect_door(place.door, connect_timeout_ms).answer;
+    return answer == DoorAnswer::open || answer == DoorAnswer::crowded;
   });
 }
 

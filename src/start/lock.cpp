@@ -3,7 +3,7 @@
 #include "start/lock.hpp"
 
 #include <batchcast/join/unix_socket.hpp>
-#include "control/stream_place.hpp"
+#include "stream/place.hpp"
 
 #include <batchcast/core/error.hpp>
 

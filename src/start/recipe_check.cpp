@@ -8,8 +8,8 @@
 #include <batchcast/data/synthetic.hpp>
 
 #include <batchcast/consumer/start_command.hpp>
-#include "data/json_parts.hpp"
 #include "data/reason.hpp"
+#include "data/source/json_parts.hpp"
 #include "start/recipe_difference.hpp"
 
 #include <algorithm>

@@ -2,12 +2,12 @@
 // Copyright 2026 the batchcast authors
 #pragma once
 
-#include <batchcast/control/directory.hpp>
 #include <batchcast/core/clock.hpp>
 #include <batchcast/core/error.hpp>
 #include <batchcast/core/limits.hpp>
 #include <batchcast/join/door.hpp>
 #include <batchcast/join/message.hpp>
+#include "stream/directory.hpp"
 
 #include <signal.h>
 #include <sys/prctl.h>
@@ -173,9 +173,9 @@ struct Visit {
 inline Visit visit(const std::string& door, const std::string& text,
                    std::vector<int> descriptors = {}, int timeout_ms = 5'000) {
   Visit result;
-  DoorVisit knock = connect_door(door);
-  if (knock.knock != DoorKnock::open) return result;
-  result.connection = std::move(knock.connection);
+  DoorAttempt attempt = connect_door(door);
+  if (attempt.answer != DoorAnswer::open) return result;
+  result.connection = std::move(attempt.connection);
   result.read = result.connection.ask(text, descriptors, result.message, 8, timeout_ms);
   return result;
 }

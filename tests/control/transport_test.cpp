@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the batchcast authors
 
-#include <batchcast/control/transport.hpp>
+#include "control/transport.hpp"
 
 #include "control_support.hpp"
 

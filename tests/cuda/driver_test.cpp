@@ -15,7 +15,7 @@
 #include <optional>
 
 using namespace batchcast;
-using namespace batchcast::cuda;
+using namespace batchcast::detail::cuda;
 using namespace batchcast::testing;
 using Catch::Matchers::Contains;
 

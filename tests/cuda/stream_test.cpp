@@ -14,7 +14,7 @@
 #include <string>
 
 using namespace batchcast;
-using namespace batchcast::cuda;
+using namespace batchcast::detail::cuda;
 using namespace batchcast::testing;
 using Catch::Matchers::Contains;
 

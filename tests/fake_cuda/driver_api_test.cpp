@@ -8,23 +8,23 @@
 
 #include "../catch.hpp"
 
-using batchcast::cuda::Driver;
+using batchcast::detail::cuda::Driver;
 
 TEST_CASE("A program may include cuda.h besides the library's own declarations", "[cuda]") {
-  const Driver& driver = batchcast::cuda::need_driver();
-  const auto device = batchcast::cuda::Device::open(0);
-  const batchcast::cuda::Device::Current current(*device);
+  const Driver& driver = batchcast::detail::cuda::need_driver();
+  const auto device = batchcast::detail::cuda::Device::open(0);
+  const batchcast::detail::cuda::Device::Current current(*device);
   ::CUcontext theirs = nullptr;
   REQUIRE(cuCtxGetCurrent(&theirs) == ::CUDA_SUCCESS);
-  batchcast::cuda::CUcontext ours = nullptr;
-  REQUIRE(driver.ctx_get_current(&ours) == batchcast::cuda::CUDA_SUCCESS);
+  batchcast::detail::cuda::CUcontext ours = nullptr;
+  REQUIRE(driver.ctx_get_current(&ours) == batchcast::detail::cuda::CUDA_SUCCESS);
   CHECK(static_cast<void*>(theirs) == static_cast<void*>(ours));
   CHECK(static_cast<void*>(theirs) == device->context());
 }
 
 // The exact versions, whatever cuda.h makes of the names without.
 TEST_CASE("Every function of the table is the one of its own name", "[cuda]") {
-  const Driver& driver = batchcast::cuda::need_driver();
+  const Driver& driver = batchcast::detail::cuda::need_driver();
 #define BATCHCAST_SAME(member, symbol, ...) \
   CHECK(reinterpret_cast<void*>(driver.member) == reinterpret_cast<void*>(&::symbol));
   BATCHCAST_CUDA_FUNCTIONS(BATCHCAST_SAME)

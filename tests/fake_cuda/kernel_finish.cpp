@@ -11,16 +11,16 @@ namespace batchcast::fake_cuda {
 
 namespace {
 
-constexpr std::size_t parameter_bytes[] = {sizeof(cuda::FinishArguments)};
+constexpr std::size_t parameter_bytes[] = {sizeof(detail::cuda::FinishArguments)};
 
-std::size_t reach(const cuda::FinishArguments& finish, std::uint64_t stride_bytes,
+std::size_t reach(const detail::cuda::FinishArguments& finish, std::uint64_t stride_bytes,
                   std::size_t element_bytes) {
   const std::uint64_t pixels = std::uint64_t{finish.width} * finish.height;
   return (finish.samples - 1) * stride_bytes + pixels * finish.channels * element_bytes;
 }
 
 void run_finish(const Launch& launch, void* const* parameters) {
-  auto finish = *static_cast<const cuda::FinishArguments*>(parameters[0]);
+  auto finish = *static_cast<const detail::cuda::FinishArguments*>(parameters[0]);
   finish.in = reinterpret_cast<const std::uint8_t*>(device_read(
       reinterpret_cast<std::uint64_t>(finish.in), reach(finish, finish.in_stride_bytes, 1)));
   finish.out = reinterpret_cast<std::uint8_t*>(
@@ -28,7 +28,7 @@ void run_finish(const Launch& launch, void* const* parameters) {
                    reach(finish, finish.out_stride_bytes, size_of(finish.dtype))));
   for (unsigned sample = 0; sample < launch.grid_y; ++sample) {
     for (unsigned group = 0; group < launch.grid_x * launch.block_x; ++group) {
-      cuda::finish_thread(finish, group, sample);
+      detail::cuda::finish_thread(finish, group, sample);
     }
   }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the batchcast authors
-#include "data/exif.hpp"
+#include "data/image/exif.hpp"
 
 #include "fuzz.hpp"
 

@@ -6,7 +6,7 @@
 #include <optional>
 #include <vector>
 
-#include "data/image_decoder.hpp"
+#include "data/image/decoder.hpp"
 #include "fuzz.hpp"
 
 namespace bc = batchcast;

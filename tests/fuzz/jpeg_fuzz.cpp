@@ -7,7 +7,7 @@
 #include <optional>
 #include <vector>
 
-#include "data/image_codec.hpp"
+#include "data/image/codec.hpp"
 #include "fuzz.hpp"
 
 namespace bc = batchcast;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the batchcast authors
-#include "data/npy_header.hpp"
+#include "data/source/npy/header.hpp"
 
 #include <batchcast/core/error.hpp>
 
-#include "data/source_kinds.hpp"
+#include "data/source/source_kinds.hpp"
 #include "fuzz.hpp"
 
 // A .npy file: the array that its header speaks of lies inside it.

@@ -5,7 +5,7 @@
 
 #include <stdlib.h>
 
-#include "data/webdataset_pattern.hpp"
+#include "data/source/webdataset/pattern.hpp"
 #include "fuzz.hpp"
 
 namespace {

@@ -3,7 +3,7 @@
 #include <batchcast/core/error.hpp>
 #include <batchcast/data/source.hpp>
 
-#include "data/source_kinds.hpp"
+#include "data/source/source_kinds.hpp"
 #include "fuzz.hpp"
 
 // A shard, plain or compressed: every sample of what is accepted can be named, and be read unless

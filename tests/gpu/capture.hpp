@@ -28,38 +28,41 @@ template <class Function>
 /// A stream of somebody else's.
 class ForeignStream {
  public:
-  explicit ForeignStream(std::shared_ptr<cuda::Device> device, unsigned flags = 1)
+  explicit ForeignStream(std::shared_ptr<detail::cuda::Device> device, unsigned flags = 1)
       : device_(std::move(device)) {
-    const cuda::Device::Current current(*device_);
-    cuda::check(*device_, device_->driver().stream_create(&stream_, flags, 0), "cuStreamCreate");
+    const detail::cuda::Device::Current current(*device_);
+    detail::cuda::check(*device_, device_->driver().stream_create(&stream_, flags, 0),
+                        "cuStreamCreate");
   }
   ~ForeignStream() {
-    cuda::quietly(*device_, [this](const cuda::Driver& driver) { driver.stream_destroy(stream_); });
+    detail::cuda::quietly(
+        *device_, [this](const detail::cuda::Driver& driver) { driver.stream_destroy(stream_); });
   }
   ForeignStream(const ForeignStream&) = delete;
   ForeignStream& operator=(const ForeignStream&) = delete;
-  [[nodiscard]] cuda::CUstream handle() const noexcept { return stream_; }
+  [[nodiscard]] detail::cuda::CUstream handle() const noexcept { return stream_; }
 
  private:
-  std::shared_ptr<cuda::Device> device_;
-  cuda::CUstream stream_ = nullptr;
+  std::shared_ptr<detail::cuda::Device> device_;
+  detail::cuda::CUstream stream_ = nullptr;
 };
 
 /// A capture on a stream, begun by this thread in the global mode, as libtorch does.
 class Capturing {
  public:
-  Capturing(std::shared_ptr<cuda::Device> device, void* stream)
-      : device_(std::move(device)), stream_(static_cast<cuda::CUstream>(stream)) {
-    const cuda::Device::Current current(*device_);
+  Capturing(std::shared_ptr<detail::cuda::Device> device, void* stream)
+      : device_(std::move(device)), stream_(static_cast<detail::cuda::CUstream>(stream)) {
+    const detail::cuda::Device::Current current(*device_);
     static const auto begin =
-        driver_function<cuda::CUresult(cuda::CUstream, unsigned)>("cuStreamBeginCapture_v2");
+        driver_function<detail::cuda::CUresult(detail::cuda::CUstream, unsigned)>(
+            "cuStreamBeginCapture_v2");
     constexpr unsigned global = 0;
-    cuda::check(*device_, begin(stream_, global), "cuStreamBeginCapture");
+    detail::cuda::check(*device_, begin(stream_, global), "cuStreamBeginCapture");
     capturing_ = true;
   }
   ~Capturing() {
     if (capturing_) static_cast<void>(end());
-    static const auto destroy = driver_function<cuda::CUresult(Graph)>("cuGraphDestroy");
+    static const auto destroy = driver_function<detail::cuda::CUresult(Graph)>("cuGraphDestroy");
     if (graph_ != nullptr) destroy(graph_);
   }
   Capturing(const Capturing&) = delete;
@@ -68,29 +71,33 @@ class Capturing {
   /// What it came to: 0, or the CUresult that says that something has spoiled it.
   [[nodiscard]] unsigned end() {
     capturing_ = false;
-    const cuda::Device::Current current(*device_);
+    const detail::cuda::Device::Current current(*device_);
     static const auto end_capture =
-        driver_function<cuda::CUresult(cuda::CUstream, Graph*)>("cuStreamEndCapture");
+        driver_function<detail::cuda::CUresult(detail::cuda::CUstream, Graph*)>(
+            "cuStreamEndCapture");
     return end_capture(stream_, &graph_);
   }
   /// Once, on that stream.
   void launch() {
-    const cuda::Device::Current current(*device_);
+    const detail::cuda::Device::Current current(*device_);
     static const auto instantiate =
-        driver_function<cuda::CUresult(Graph*, Graph, unsigned long long)>(
+        driver_function<detail::cuda::CUresult(Graph*, Graph, unsigned long long)>(
             "cuGraphInstantiateWithFlags");
-    static const auto run = driver_function<cuda::CUresult(Graph, cuda::CUstream)>("cuGraphLaunch");
-    static const auto destroy = driver_function<cuda::CUresult(Graph)>("cuGraphExecDestroy");
+    static const auto run =
+        driver_function<detail::cuda::CUresult(Graph, detail::cuda::CUstream)>("cuGraphLaunch");
+    static const auto destroy =
+        driver_function<detail::cuda::CUresult(Graph)>("cuGraphExecDestroy");
     Graph made = nullptr;
-    cuda::check(*device_, instantiate(&made, graph_, 0), "cuGraphInstantiate");
-    cuda::check(*device_, run(made, stream_), "cuGraphLaunch");
-    cuda::check(*device_, device_->driver().stream_synchronize(stream_), "cuStreamSynchronize");
+    detail::cuda::check(*device_, instantiate(&made, graph_, 0), "cuGraphInstantiate");
+    detail::cuda::check(*device_, run(made, stream_), "cuGraphLaunch");
+    detail::cuda::check(*device_, device_->driver().stream_synchronize(stream_),
+                        "cuStreamSynchronize");
     destroy(made);
   }
 
  private:
-  std::shared_ptr<cuda::Device> device_;
-  cuda::CUstream stream_;
+  std::shared_ptr<detail::cuda::Device> device_;
+  detail::cuda::CUstream stream_;
   Graph graph_ = nullptr;
   bool capturing_ = false;
 };

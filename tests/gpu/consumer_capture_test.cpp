@@ -90,11 +90,11 @@ struct Reading {
 TEST_CASE("a graph that is captured is spoiled by no consumer, and no producer, beside it",
           "[gpu]") {
   const FakeSettings fake(settings);
-  const auto device = cuda::Device::open(0);
-  const cuda::DeviceBuffer from(device, 4096), to(device, 4096);
+  const auto device = detail::cuda::Device::open(0);
+  const detail::cuda::DeviceBuffer from(device, 4096), to(device, 4096);
   const ForeignStream stream(device);
   Capturing capture(device, stream.handle());
-  cuda::copy_on_device(*device, stream.handle(), to.data(), from.data(), 4096);
+  detail::cuda::copy_on_device(*device, stream.handle(), to.data(), from.data(), 4096);
   SECTION("on another thread") {
     for (const Where where : possible_places()) {
       CHECK(on_another_thread([&] {
@@ -121,7 +121,7 @@ TEST_CASE("a batch that is dropped in a capture is kept until the stream has com
   HeldStream trainer;
   Reading reading(Where::device, trainer.handle());
   auto& [scene, log, consumer, batch] = reading;
-  const auto device = cuda::Device::open(0);
+  const auto device = detail::cuda::Device::open(0);
   Capturing capture(device, trainer.handle());
   trainer.read(*batch);
   batch.reset();
@@ -139,7 +139,7 @@ TEST_CASE("a batch that is dropped in a capture is kept until the stream has com
 TEST_CASE("a drop on the default stream waits for captures that the stream would wait for",
           "[gpu]") {
   const FakeSettings fake(settings);
-  const auto device = cuda::Device::open(0);
+  const auto device = detail::cuda::Device::open(0);
   const ForeignStream blocking(device, 0);
   void* const stream = GENERATE(0, 2) == 0 ? nullptr : reinterpret_cast<void*>(2);
   Reading reading(Where::device, stream);

@@ -25,7 +25,7 @@ constexpr const char* settings = "granularity=4K delay_us=100";
 class DeviceBytes {
  public:
   explicit DeviceBytes(std::size_t bytes)
-      : device_(cuda::Device::open(0)), stream_(device_), memory_(device_, bytes) {}
+      : device_(detail::cuda::Device::open(0)), stream_(device_), memory_(device_, bytes) {}
 
   [[nodiscard]] std::byte* data() const noexcept { return memory_.data(); }
   void set(const std::vector<std::uint8_t>& bytes) {
@@ -40,9 +40,9 @@ class DeviceBytes {
   }
 
  private:
-  std::shared_ptr<cuda::Device> device_;
-  cuda::Stream stream_;
-  cuda::DeviceBuffer memory_;
+  std::shared_ptr<detail::cuda::Device> device_;
+  detail::cuda::Stream stream_;
+  detail::cuda::DeviceBuffer memory_;
 };
 
 }  // namespace

@@ -35,9 +35,9 @@ struct AllHeld {
 
 /// A stream of a trainer's, and memory that it reads batches into.
 struct Reads {
-  std::shared_ptr<cuda::Device> device = cuda::Device::open(0);
-  cuda::DeviceBuffer memory{device, 64 << 10};
-  cuda::Stream stream{device};
+  std::shared_ptr<detail::cuda::Device> device = detail::cuda::Device::open(0);
+  detail::cuda::DeviceBuffer memory{device, 64 << 10};
+  detail::cuda::Stream stream{device};
   std::uint64_t position = 0, samples = 0;
 
   void enqueue(const Batch& batch) {
@@ -126,8 +126,8 @@ TEST_CASE("a consumer on `cuda` is on the GPU of its process, and says which", "
   CHECK_FALSE(options.placement.is_host());
   const Consumer first(options);
   CHECK(first.placement() == Placement("cuda:0"));
-  const auto device = cuda::Device::open(1);
-  const cuda::Device::Current current(*device);
+  const auto device = detail::cuda::Device::open(1);
+  const detail::cuda::Device::Current current(*device);
   Consumer second(options);
   CHECK(second.placement() == Placement("cuda:1"));
   REQUIRE(scene.publish(16) == 16);

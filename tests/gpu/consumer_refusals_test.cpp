@@ -3,12 +3,12 @@
 #include "../catch.hpp"
 #include "../temporary_folder.hpp"
 #include "consumer_scene.hpp"
-#include "control/door_listener.hpp"
+#include "door/listener.hpp"
 
-#include <batchcast/control/directory.hpp>
 #include <batchcast/join/door.hpp>
 #include <batchcast/join/message.hpp>
 #include <batchcast/ring/layout.hpp>
+#include "stream/directory.hpp"
 
 #include <string>
 #include <thread>
@@ -42,15 +42,15 @@ class ForeignProducer {
 
  private:
   void answer(const Welcome& welcome) {
-    DoorConnection visitor;
-    while (door_.accept(visitor) != DoorListener::Outcome::accepted) {
+    DoorConnection client;
+    while (door_.accept(client) != DoorListener::Outcome::accepted) {
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
     DoorMessage message;
-    if (visitor.receive(message, 1, 5'000) != DoorRead::message) return;
+    if (client.receive(message, 1, 5'000) != DoorRead::message) return;
     auto hello = decode_hello(message.text, layout_version);
     if (auto* said = std::get_if<Hello>(&hello)) hello_ = *said;
-    static_cast<void>(visitor.send(encode(welcome)));
+    static_cast<void>(client.send(encode(welcome)));
   }
 
   StreamDirectory directory_;

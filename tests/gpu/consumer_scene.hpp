@@ -171,7 +171,7 @@ class Publishing {
 class HeldStream {
  public:
   explicit HeldStream(unsigned device = 0)
-      : device_(cuda::Device::open(device)), memory_(device_, 2 << 20), stream_(device_) {
+      : device_(detail::cuda::Device::open(device)), memory_(device_, 2 << 20), stream_(device_) {
     batchcast_fake_cuda_hold(stream_.handle());
   }
   ~HeldStream() { batchcast_fake_cuda_release(stream_.handle()); }
@@ -203,9 +203,9 @@ class HeldStream {
   }
 
  private:
-  std::shared_ptr<cuda::Device> device_;
-  cuda::DeviceBuffer memory_;
-  cuda::Stream stream_;
+  std::shared_ptr<detail::cuda::Device> device_;
+  detail::cuda::DeviceBuffer memory_;
+  detail::cuda::Stream stream_;
   std::uint64_t position_ = 0;
   std::uint64_t samples_ = 0;
 };

@@ -15,7 +15,7 @@ namespace {
 /// Trainers of one ring on a GPU that come, begin, end and go with whatever cursor.
 class Crowd {
  public:
-  Crowd(std::uint64_t seed, HostRing& host, detail::FurtherRing& ring)
+  Crowd(std::uint64_t seed, HostRing& host, detail::ServedRing& ring)
       : random_(seed), host_(host), ring_(ring) {}
 
   void step() {
@@ -69,7 +69,7 @@ class Crowd {
     if (!trainer->refused) trainers_.push_back(std::move(trainer));
   }
   void pause(DeviceTrainer& trainer) {
-    ring_.writer().pause(trainer.admitted.index, trainer.admitted.tenant);
+    ring_.writer().pause(trainer.admitted.index, trainer.admitted.consumer_id);
     if (random_() % 4 == 0) {
       trainer.desk().samples = random_() % 2;
       trainer.desk().batches = random_() % 2;
@@ -77,7 +77,7 @@ class Crowd {
     ring_.look_for_demand();
   }
   void resume(DeviceTrainer& trainer) {
-    const auto reply = ring_.resume(trainer.admitted.index, trainer.admitted.tenant,
+    const auto reply = ring_.resume(trainer.admitted.index, trainer.admitted.consumer_id,
                                     static_cast<Join>(random_() % 4), any_cursor());
     const auto* position = std::get_if<std::uint64_t>(&reply);
     if (position != nullptr) trainer.reader->move_to(*position);
@@ -100,7 +100,7 @@ class Crowd {
 
   std::mt19937_64 random_;
   HostRing& host_;
-  detail::FurtherRing& ring_;
+  detail::ServedRing& ring_;
   std::vector<std::unique_ptr<DeviceTrainer>> trainers_;
 };
 
@@ -116,13 +116,13 @@ TEST_CASE("who is refused on a GPU leaves its ring what it holds") {
   lets_go.between_epochs = BetweenEpochs::let_go;
   DeviceTrainer trainer(*ring, lets_go);
   const auto begin = [&](Join join, std::uint64_t cursor) {
-    auto reply = ring->resume(trainer.admitted.index, trainer.admitted.tenant, join, cursor);
+    auto reply = ring->resume(trainer.admitted.index, trainer.admitted.consumer_id, join, cursor);
     const auto* position = std::get_if<std::uint64_t>(&reply);
     if (position != nullptr) trainer.reader->move_to(*position);
     return position != nullptr ? std::optional(*position) : std::nullopt;
   };
   const auto end = [&] {
-    ring->writer().pause(trainer.admitted.index, trainer.admitted.tenant);
+    ring->writer().pause(trainer.admitted.index, trainer.admitted.consumer_id);
     ring->look_for_demand();
     return soon([&] { return host.writer->status().consumers[0].state == "resting"; });
   };

@@ -99,7 +99,7 @@ TEST_CASE("the end of a stream that nobody on the GPU listens to") {
       CHECK(late.refused->reason == NotAdmitted::Reason::finished);
       CHECK(ring->wait_drained(10'000));
       CHECK(ring->writer().close());
-      CHECK(order::load_state(paused.board().progress()) == StreamState::finished);
+      CHECK(ordered::load_state(paused.board().progress()) == StreamState::finished);
     }
   }
 }
@@ -113,7 +113,8 @@ TEST_CASE("a stream that is stopped while it rests is stopped for who waits betw
   DeviceTrainer paused(*ring, lets_go);
   host.writer->stop("somebody had enough");
   CHECK(soon([&] { return ring->writer().status().state == StreamState::stopped; }));
-  const auto reply = ring->resume(paused.admitted.index, paused.admitted.tenant, Join::rewind, 0);
+  const auto reply =
+      ring->resume(paused.admitted.index, paused.admitted.consumer_id, Join::rewind, 0);
   REQUIRE(std::holds_alternative<NotAdmitted>(reply));
   CHECK(std::get<NotAdmitted>(reply).text == "somebody had enough");
 }

@@ -51,7 +51,7 @@ TEST_CASE("a GPU that fails takes its own ring along, and no other") {
   std::uint64_t made = 0;
   while (told.empty()) {
     made += host.produce(10);
-    order::set_release(desk->released, made);
+    ordered::set_release(desk->released, made);
     try {
       if (trainer.reader->next(10, 0, run) == Next::batch) {
         CHECK(trainer.is_right(run));
@@ -70,7 +70,7 @@ TEST_CASE("a GPU that fails takes its own ring along, and no other") {
     const std::uint64_t some = host.produce(host.plan.capacity);
     REQUIRE(some != 0);
     made += some;
-    order::set_release(desk->released, made);
+    ordered::set_release(desk->released, made);
   }
   DeviceTrainer late(*ring, joining(Join::rewind));
   REQUIRE(late.refused);
@@ -83,7 +83,7 @@ TEST_CASE("a GPU that fails takes its own ring along, and no other") {
   const std::uint64_t at = elsewhere.admitted.position;
   while (host.writer->status().published < at + 5) {
     made += host.produce(5);
-    order::set_release(desk->released, made);
+    ordered::set_release(desk->released, made);
   }
   CHECK(elsewhere.take(5) == at);
 }

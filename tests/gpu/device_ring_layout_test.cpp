@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the batchcast authors
-#include "gpu/device_ring_layout.hpp"
+#include "gpu/ring/device_ring_layout.hpp"
 #include "../catch.hpp"
 
 using namespace batchcast;
@@ -28,7 +28,7 @@ std::uint64_t host_bytes(const DeviceRingLayout& layout) {
 
 TEST_CASE("fields that stay in host memory take no more of it than the host ring", "[gpu]") {
   constexpr std::uint64_t mebibyte = 1 << 20;
-  cuda::DeviceInfo device;
+  detail::cuda::DeviceInfo device;
   device.granularity = 2 * mebibyte;
   ProducerOptions options = images(16 * mebibyte, 4 * mebibyte);
   options.host_fields = {"image"};  // else 4 MiB of labels would mean 6 GiB of images
@@ -48,7 +48,7 @@ TEST_CASE("fields that stay in host memory take no more of it than the host ring
 TEST_CASE("samples on a GPU lie close where that leaves at least half of the memory", "[gpu]") {
   constexpr std::uint64_t mebibyte = 1 << 20;
   constexpr std::uint64_t image_bytes = 224 * 224 * 3;  // 2,048 of them are whole granules: 294 MiB
-  cuda::DeviceInfo device;
+  detail::cuda::DeviceInfo device;
   device.granularity = 2 * mebibyte;
   ProducerOptions options;
   options.schema = {{"image", DType::u8, {224, 224, 3}}, {"label", DType::i64, {}}};
@@ -66,7 +66,7 @@ TEST_CASE("samples on a GPU lie close where that leaves at least half of the mem
 }
 
 TEST_CASE("samples on a GPU that cannot lie close are as many as fit", "[gpu]") {
-  cuda::DeviceInfo device;
+  detail::cuda::DeviceInfo device;
   device.granularity = 4096;
   ProducerOptions options;
   options.schema = {{"x", DType::u8, {261}}};  // close: 4,096 of them, a megabyte

@@ -41,9 +41,9 @@ class Twice final : public DeviceStage {
 
  private:
   struct Program final : DeviceProgram {
-    explicit Program(const Twice& of) : stage(of), device(cuda::Device::open(0)) {}
+    explicit Program(const Twice& of) : stage(of), device(detail::cuda::Device::open(0)) {}
     ~Program() override {
-      cuda::CUcontext current = nullptr;
+      detail::cuda::CUcontext current = nullptr;
       device->driver().ctx_get_current(&current);
       ++stage.ended;
       if (current != nullptr && current == device->context()) ++stage.ended_in_context;
@@ -59,14 +59,14 @@ class Twice final : public DeviceStage {
       }
       for (std::uint64_t i = 0; i < run.size; ++i) {
         for (std::uint64_t half = 0; half < 2; ++half) {
-          cuda::copy_on_device(*device, run.stream,
-                               run.out[0].data + i * run.out[0].stride_bytes + half * 1024,
-                               run.in[0].data + i * run.in[0].stride_bytes, 1024);
+          detail::cuda::copy_on_device(*device, run.stream,
+                                       run.out[0].data + i * run.out[0].stride_bytes + half * 1024,
+                                       run.in[0].data + i * run.in[0].stride_bytes, 1024);
         }
       }
     }
     const Twice& stage;
-    std::shared_ptr<cuda::Device> device;
+    std::shared_ptr<detail::cuda::Device> device;
   };
 };
 

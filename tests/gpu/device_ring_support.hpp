@@ -7,10 +7,10 @@
 #include "ring_bytes.hpp"
 
 #include <batchcast/ring/reader.hpp>
-#include <batchcast/ring/writer.hpp>
+#include "ring/writer/writer.hpp"
 
 #include <batchcast/cuda/device_memory.hpp>
-#include "further_ring.hpp"
+#include "producer/served_ring.hpp"
 
 #include <unistd.h>
 
@@ -81,7 +81,7 @@ class HostRing {
     writer.emplace(Board(board_->data()), std::move(writer_options));
   }
 
-  [[nodiscard]] std::unique_ptr<detail::FurtherRing> ring_on(unsigned device) {
+  [[nodiscard]] std::unique_ptr<detail::ServedRing> ring_on(unsigned device) {
     return detail::make_device_ring({options,
                                      Placement::on_cuda(device),
                                      Board(board_->data()),
@@ -201,7 +201,7 @@ inline AdmitRequest joining(Join join, std::uint64_t cursor = 0) {
 /// A trainer of a device ring, which maps what a welcome offers.
 class DeviceTrainer final : public ReaderHost {
  public:
-  DeviceTrainer(detail::FurtherRing& ring, const AdmitRequest& request)
+  DeviceTrainer(detail::ServedRing& ring, const AdmitRequest& request)
       : ring_(&ring),
         desk_(std::make_shared<Desk>()),
         board_segment_(Segment::adopt("board", duplicate(ring.board().fd()), ring.board().bytes(),
@@ -227,7 +227,7 @@ class DeviceTrainer final : public ReaderHost {
     if (!reader) return;
     reader.reset();
     if (ring_ == nullptr) return;
-    ring_->writer().remove(admitted.index, admitted.tenant);
+    ring_->writer().remove(admitted.index, admitted.consumer_id);
     ring_->look_for_demand();
   }
   /// Before its ring goes.
@@ -240,7 +240,7 @@ class DeviceTrainer final : public ReaderHost {
   [[nodiscard]] BoardView board() const noexcept { return BoardView(board_.data()); }
   [[nodiscard]] Schema schema() const { return board().schema(); }
   [[nodiscard]] std::uint64_t published() const noexcept {
-    return order::load_published(board().progress());
+    return ordered::load_published(board().progress());
   }
   /// The bytes of one field's sample.
   [[nodiscard]] std::vector<std::byte> bytes(std::size_t field, std::uint64_t position) const {
@@ -295,12 +295,12 @@ class DeviceTrainer final : public ReaderHost {
   void map() {
     std::vector<int> descriptors;
     ring_->offer(welcome, descriptors);
-    auto device = cuda::Device::open_uuid(welcome.placement);
+    auto device = detail::cuda::Device::open_uuid(welcome.placement);
     std::size_t next = 0;
     for (std::size_t i = 0; i < welcome.segment_bytes.size(); ++i) {
       const FieldEntry& entry = board().field(i);
       FieldWindow window{nullptr, entry.capacity, entry.stride_bytes, entry.sample_bytes};
-      const cuda::DeviceSegment::Request request{"field", welcome.segment_bytes[i]};
+      const detail::cuda::DeviceSegment::Request request{"field", welcome.segment_bytes[i]};
       on_device_.push_back(welcome.segment_kinds[i] != SegmentKind::memfd);
       if (welcome.segment_kinds[i] == SegmentKind::memfd) {
         const Segment segment = Segment::adopt("field", duplicate(descriptors[next++]),
@@ -309,11 +309,11 @@ class DeviceTrainer final : public ReaderHost {
         window.base = host_.back().data();
       } else if (welcome.segment_kinds[i] == SegmentKind::cuda_fd) {
         device_.push_back(
-            cuda::DeviceSegment::adopt(device, request, duplicate(descriptors[next++])));
+            detail::cuda::DeviceSegment::adopt(device, request, duplicate(descriptors[next++])));
         window.base = device_.back().data();
       } else {
         device_.push_back(
-            cuda::DeviceSegment::adopt_legacy(device, request, welcome.segment_handles[i]));
+            detail::cuda::DeviceSegment::adopt_legacy(device, request, welcome.segment_handles[i]));
         window.base = device_.back().data();
       }
       windows_.push_back(window);
@@ -321,14 +321,14 @@ class DeviceTrainer final : public ReaderHost {
     CHECK(next == descriptors.size());
   }
 
-  detail::FurtherRing* ring_;
+  detail::ServedRing* ring_;
   std::shared_ptr<Desk> desk_;
   Segment board_segment_;
   Mapping board_;
   std::vector<FieldWindow> windows_;
   std::vector<bool> on_device_;
   std::vector<DoubleMapping> host_;
-  std::vector<cuda::DeviceSegment> device_;
+  std::vector<detail::cuda::DeviceSegment> device_;
 };
 
 /// Of all processes; 0 where a driver does not say whose memory it is.

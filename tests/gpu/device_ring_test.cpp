@@ -117,11 +117,11 @@ TEST_CASE("a mirror that nobody asks holds nobody up") {
   const auto alone = std::get<Admitted>(host.writer->admit(request, desk));
   std::uint64_t position = host.writer->status().published;
   for (int i = 0; i < 4; ++i) {
-    order::set_release(desk->released, position);
+    ordered::set_release(desk->released, position);
     REQUIRE(host.fill() != 0);
     position = host.writer->status().published;
   }
-  host.writer->remove(alone.index, alone.tenant);
+  host.writer->remove(alone.index, alone.consumer_id);
 
   SECTION("an observer, or a trainer between its loops, asks for nothing") {
     request.observes = true;
@@ -130,13 +130,14 @@ TEST_CASE("a mirror that nobody asks holds nobody up") {
     lets_go.between_epochs = BetweenEpochs::let_go;
     DeviceTrainer paused(*ring, lets_go);
     CHECK(is_resting());
-    const auto begun = ring->resume(paused.admitted.index, paused.admitted.tenant, Join::now, 0);
+    const auto begun =
+        ring->resume(paused.admitted.index, paused.admitted.consumer_id, Join::now, 0);
     REQUIRE(std::holds_alternative<std::uint64_t>(begun));
     CHECK_FALSE(is_resting());
     paused.reader->move_to(std::get<std::uint64_t>(begun));
     host.fill();
     CHECK(paused.take(3) == std::get<std::uint64_t>(begun));
-    ring->writer().pause(paused.admitted.index, paused.admitted.tenant);
+    ring->writer().pause(paused.admitted.index, paused.admitted.consumer_id);
     ring->look_for_demand();
     CHECK(soon(is_resting));
   }
@@ -144,14 +145,15 @@ TEST_CASE("a mirror that nobody asks holds nobody up") {
     request.observes = true;
     DeviceTrainer looks(*ring, request);
     const BoardView board = looks.board();
-    const std::uint64_t held = order::get_acquire(board.progress().valid_from);
+    const std::uint64_t held = ordered::get_acquire(board.progress().valid_from);
     const std::uint64_t published = looks.published();
     const std::uint64_t far = host.writer->status().published;
     REQUIRE(far > published);
-    for (const std::uint64_t tenant : {looks.admitted.tenant, looks.admitted.tenant + 1}) {
+    for (const std::uint64_t consumer_id :
+         {looks.admitted.consumer_id, looks.admitted.consumer_id + 1}) {
       CHECK(std::holds_alternative<NotAdmitted>(
-          ring->resume(looks.admitted.index, tenant, Join::at, far)));
-      CHECK(order::get_acquire(board.progress().valid_from) == held);
+          ring->resume(looks.admitted.index, consumer_id, Join::at, far)));
+      CHECK(ordered::get_acquire(board.progress().valid_from) == held);
       CHECK(looks.published() == published);
       CHECK(is_resting());
     }
@@ -167,10 +169,10 @@ TEST_CASE("where a trainer begins that comes while the mirror rests") {
   static_cast<void>(host.writer->admit(joining(Join::rewind), desk));
   const auto go_to = [&](std::uint64_t position) {
     while (host.writer->status().published < position) {
-      order::set_release(desk->released, std::min(host.writer->status().published, position));
+      ordered::set_release(desk->released, std::min(host.writer->status().published, position));
       REQUIRE(host.produce(position - host.writer->status().published) != 0);
     }
-    order::set_release(desk->released, position);
+    ordered::set_release(desk->released, position);
   };
   const auto begins = [&](Join join, std::uint64_t cursor) {
     DeviceTrainer trainer(*ring, joining(join, cursor));
@@ -331,7 +333,7 @@ TEST_CASE("rings on several GPUs show one stream, and page-lock the host ring on
   auto first = host.ring_on(0), second = host.ring_on(1);
   CHECK(first->id() != second->id());
   DeviceTrainer one(*first, joining(Join::rewind)), two(*second, joining(Join::rewind));
-  CHECK(one.admitted.tenant != two.admitted.tenant);
+  CHECK(one.admitted.consumer_id != two.admitted.consumer_id);
   CHECK(one.welcome.placement == first->id());
   const Producing producing(host, [&] {
     while (host.produce(33, 10'000) != 0) {

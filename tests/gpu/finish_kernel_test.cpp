@@ -66,11 +66,11 @@ Compared finish(const PipelineOptions& options, const Layout& layout, std::uint6
   result.expected = spread(make(whole, {epoch, 0, samples}).fields[1], out_bytes, out_stride);
   result.finished.assign(result.expected.size(), std::byte{0xab});
 
-  const auto device = cuda::Device::open(0);
-  const cuda::Device::Current current(*device);
-  const cuda::DeviceBuffer in(device, pixels.size() + layout.in_offset);
-  const cuda::DeviceBuffer out(device, result.finished.size());
-  cuda::Stream stream(device);
+  const auto device = detail::cuda::Device::open(0);
+  const detail::cuda::Device::Current current(*device);
+  const detail::cuda::DeviceBuffer in(device, pixels.size() + layout.in_offset);
+  const detail::cuda::DeviceBuffer out(device, result.finished.size());
+  detail::cuda::Stream stream(device);
   stream.copy_to_device(in.data() + layout.in_offset, pixels.data(), pixels.size());
   stream.copy_to_device(out.data(), result.finished.data(), result.finished.size());
   const auto program = divided.stage->prepare(host.schema(), samples, 2);
@@ -104,7 +104,7 @@ TEST_CASE("Finish: the GPU makes the CPU's bytes, whatever the recipe", "[gpu][f
   INFO("BATCHCAST_TEST_SEED=" << seed);
   std::mt19937 random(seed);
   const auto below = [&](unsigned n) { return static_cast<unsigned>(random() % n); };
-  const auto device = cuda::Device::open(0);  // once: making its context takes long
+  const auto device = detail::cuda::Device::open(0);  // once: making its context takes long
   for (int round = 0; round < 40; ++round) {
     const bool whole_words = round % 2 == 0;  // where four pixels are done at a time
     const unsigned channels = below(2) == 0 ? 1 : 3;
@@ -169,10 +169,10 @@ TEST_CASE("Finish: a stage that was made for another host ring says so", "[gpu][
 }
 
 TEST_CASE("Finish: without its kernel the stage says what was missing", "[gpu][finish]") {
-  if (!cuda::finish_kernel_image().empty()) return;
+  if (!detail::cuda::finish_kernel_image().empty()) return;
   const FinishOnGpu divided = finish_on_gpu(images(4, {2, 4, 3}, to_stage("f32", true)));
-  const auto device = cuda::Device::open(0);
-  const cuda::Device::Current current(*device);
+  const auto device = detail::cuda::Device::open(0);
+  const detail::cuda::Device::Current current(*device);
   const Schema host = Pipeline(divided.host).schema();
   CHECK_THROWS_AS(divided.stage->prepare(host, 4, 1), GpuUnavailable);
   CHECK_THROWS_WITH(divided.stage->prepare(host, 4, 1), Catch::Contains("BATCHCAST_CUDA=OFF"));
@@ -182,7 +182,7 @@ TEST_CASE("Finish: the kernel is there for Ampere and Hopper, and as PTX for wha
           "[gpu][finish]") {
   if (!has_kernel()) return;
   // The container that nvcc makes: a header, then one for each image with its kind and target.
-  const std::span<const std::byte> image = cuda::finish_kernel_image();
+  const std::span<const std::byte> image = detail::cuda::finish_kernel_image();
   const auto number = [&](std::size_t at, std::size_t bytes) {
     REQUIRE(at + bytes <= image.size());
     std::uint64_t value = 0;
@@ -211,10 +211,10 @@ TEST_CASE("Finish: a driver that cannot load the kernel is told of with both ver
   if (!has_kernel()) return;
   const testing::FakeSettings fake("module_fails=1");
   const FinishOnGpu divided = finish_on_gpu(images(4, {2, 4, 3}, to_stage("f32", true)));
-  const auto device = cuda::Device::open(0);
-  const cuda::Device::Current current(*device);
+  const auto device = detail::cuda::Device::open(0);
+  const detail::cuda::Device::Current current(*device);
   const Schema host = Pipeline(divided.host).schema();
-  const int toolkit = cuda::finish_kernel_toolkit();
+  const int toolkit = detail::cuda::finish_kernel_toolkit();
   CHECK(toolkit >= 12'000);
   CHECK_THROWS_WITH(divided.stage->prepare(host, 4, 1),
                     Catch::Contains("that was CUDA " + std::to_string(toolkit / 1000) + ".") &&

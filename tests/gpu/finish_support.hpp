@@ -4,7 +4,7 @@
 
 #include "catch.hpp"
 #include "cuda/finish_kernel.hpp"
-#include "data/pipeline_support.hpp"
+#include "data/pipeline/pipeline_support.hpp"
 
 #include <memory>
 #include <random>
@@ -41,7 +41,7 @@ inline std::string to_stage(const std::string& dtype, bool planar) {
 
 /// False where the library was built without kernels: there is nothing to be tested then.
 inline bool has_kernel() {
-  if (!cuda::finish_kernel_image().empty()) return true;
+  if (!detail::cuda::finish_kernel_image().empty()) return true;
   WARN("built without CUDA kernels");
   return false;
 }

@@ -2,8 +2,8 @@
 // Copyright 2026 the batchcast authors
 #include "device_ring_support.hpp"
 
-#include "gpu/device_ring_memory.hpp"
-#include "gpu/mirror_copier.hpp"
+#include "gpu/mirror/mirror_copier.hpp"
+#include "gpu/ring/device_ring_memory.hpp"
 
 #include <random>
 
@@ -16,7 +16,7 @@ namespace {
 /// What a device ring is, without its mirror.
 struct Copies {
   explicit Copies(HostRing& host)
-      : device(cuda::Device::open(0)),
+      : device(detail::cuda::Device::open(0)),
         layout(detail::plan_device_ring(host.options, device->info())),
         memory({device, host.options, layout, {}}),
         copier({device, host.options, layout, memory.windows(), memory.mapped_twice(), host.windows,
@@ -48,7 +48,7 @@ struct Copies {
     return true;
   }
 
-  std::shared_ptr<cuda::Device> device;
+  std::shared_ptr<detail::cuda::Device> device;
   detail::DeviceRingLayout layout;
   detail::DeviceRingMemory memory;
   MirrorCopier copier;
@@ -118,7 +118,7 @@ TEST_CASE("what a mirror enqueues goes before what the process has on other stre
   options.device_memory = 512 * 1024;
   HostRing host(options);
   const auto before = batchcast_fake_cuda_count();
-  const cuda::Stream usual(cuda::Device::open(0));
+  const detail::cuda::Stream usual(detail::cuda::Device::open(0));
   const Copies copies(host);
   const auto after = batchcast_fake_cuda_count();
   CHECK(after.streams == before.streams + 3);

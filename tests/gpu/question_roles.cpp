@@ -16,10 +16,10 @@
 namespace batchcast::testing {
 namespace {
 
-using cuda::Device;
-using cuda::DeviceAllocation;
-using cuda::DeviceSegment;
-using cuda::Sharing;
+using detail::cuda::Device;
+using detail::cuda::DeviceAllocation;
+using detail::cuda::DeviceSegment;
+using detail::cuda::Sharing;
 
 std::vector<std::uint64_t> pattern(std::uint64_t bytes) {
   std::vector<std::uint64_t> words(bytes / sizeof(std::uint64_t));
@@ -37,7 +37,7 @@ Sharing sharing(const Words& words) {
 
 /// Whether both mappings of it show the pattern.
 template <class Segment>
-bool shows_pattern(cuda::Stream& stream, const Segment& segment) {
+bool shows_pattern(detail::cuda::Stream& stream, const Segment& segment) {
   const std::vector<std::uint64_t> expected = pattern(segment.bytes());
   std::vector<std::uint64_t> seen(expected.size());
   for (std::uint64_t half = 0; half < (segment.mapped_twice() ? 2 : 1); ++half) {
@@ -51,7 +51,7 @@ bool shows_pattern(cuda::Stream& stream, const Segment& segment) {
 
 int run_owner(const Words& words) {
   const auto device = Device::open(0);
-  cuda::Stream stream(device);
+  detail::cuda::Stream stream(device);
   auto segment = std::make_optional<DeviceAllocation>(device, request(words), sharing(words));
   const std::vector<std::uint64_t> written = pattern(segment->bytes());
   stream.copy_to_device(segment->data(), reinterpret_cast<const std::byte*>(written.data()),
@@ -71,7 +71,7 @@ int run_owner(const Words& words) {
   return 0;
 }
 
-void write_into(cuda::Stream& stream, const DeviceSegment& segment) {
+void write_into(detail::cuda::Stream& stream, const DeviceSegment& segment) {
   const std::vector<std::uint64_t> zeros(segment.bytes() / sizeof(std::uint64_t));
   try {
     stream.copy_to_device(segment.data(), reinterpret_cast<const std::byte*>(zeros.data()),
@@ -85,9 +85,9 @@ void write_into(cuda::Stream& stream, const DeviceSegment& segment) {
 }
 
 /// Copies without end, always some of them under way.
-[[noreturn]] void copy_on(const std::shared_ptr<Device>& device, cuda::Stream& stream,
+[[noreturn]] void copy_on(const std::shared_ptr<Device>& device, detail::cuda::Stream& stream,
                           const DeviceSegment& segment) {
-  const cuda::DeviceBuffer own(device, segment.bytes());
+  const detail::cuda::DeviceBuffer own(device, segment.bytes());
   for (std::uint64_t round = 0;; ++round) {
     for (int i = 0; i < 32; ++i) {
       stream.copy_on_device(own.data(), segment.data(), segment.bytes());
@@ -99,13 +99,13 @@ void write_into(cuda::Stream& stream, const DeviceSegment& segment) {
 
 int run_importer(const Words& words) {
   const auto device = Device::open(0);
-  cuda::Stream stream(device);
+  detail::cuda::Stream stream(device);
   const bool legacy = sharing(words) == Sharing::legacy_ipc;
   const DeviceSegment segment =
       legacy ? DeviceSegment::adopt_legacy(device, request(words), words.text("handle"))
              : DeviceSegment::adopt(device, request(words), fetch_from(words.text("socket")));
   say(std::string("mapped access=") +
-      (segment.access() == cuda::DeviceAccess::read_only ? "read_only" : "read_write") +
+      (segment.access() == detail::cuda::DeviceAccess::read_only ? "read_only" : "read_write") +
       " twice=" + (segment.mapped_twice() ? "1" : "0"));
   while (const auto line = hear()) {
     if (*line == "check") say(shows_pattern(stream, segment) ? "intact" : "changed");

@@ -28,9 +28,9 @@ void answer(const std::string& question, const std::string& text) {
   std::fflush(stdout);
 }
 
-cuda::DeviceInfo first_gpu() {
-  const auto gpus = cuda::list_devices();
-  if (gpus.empty()) FAIL("no GPU: " << cuda::why_no_driver());
+detail::cuda::DeviceInfo first_gpu() {
+  const auto gpus = detail::cuda::list_devices();
+  if (gpus.empty()) FAIL("no GPU: " << detail::cuda::why_no_driver());
   return gpus.front();
 }
 
@@ -141,7 +141,7 @@ TEST_CASE("questions: legacy handles", "[question]") {
 
 TEST_CASE("questions: memory comes back once all are killed", "[question]") {
   if (!first_gpu().exports_descriptors) return answer("all killed", "nothing is exported");
-  const auto device = cuda::Device::open(0);
+  const auto device = detail::cuda::Device::open(0);
   const std::uint64_t before = device->free_bytes();
   Shared shared("descriptor");
   Words mapped;
@@ -160,12 +160,13 @@ TEST_CASE("questions: memory comes back once all are killed", "[question]") {
 }
 
 /// GB/s of one copy of all of it, after one that does not count.
-std::string rate(cuda::Stream& stream, const cuda::DeviceBuffer& to, const std::byte* from) {
+std::string rate(detail::cuda::Stream& stream, const detail::cuda::DeviceBuffer& to,
+                 const std::byte* from) {
   std::uint64_t began_ns = 0;
   for (int round = 0; round < 2; ++round) {
     began_ns = now_ns();
-    for (std::uint64_t at = 0; at < to.bytes(); at += cuda::pin_piece_bytes) {
-      stream.copy_to_device(to.data() + at, from + at, cuda::pin_piece_bytes);
+    for (std::uint64_t at = 0; at < to.bytes(); at += detail::cuda::pin_piece_bytes) {
+      stream.copy_to_device(to.data() + at, from + at, detail::cuda::pin_piece_bytes);
     }
     stream.wait();
   }
@@ -176,10 +177,10 @@ std::string rate(cuda::Stream& stream, const cuda::DeviceBuffer& to, const std::
 }
 
 TEST_CASE("questions: pinning a ring that others may only read", "[question]") {
-  const cuda::DeviceInfo gpu = first_gpu();
-  const auto device = cuda::Device::open(0);
-  cuda::Stream stream(device);
-  const std::uint64_t bytes = 2 * cuda::pin_piece_bytes;
+  const detail::cuda::DeviceInfo gpu = first_gpu();
+  const auto device = detail::cuda::Device::open(0);
+  detail::cuda::Stream stream(device);
+  const std::uint64_t bytes = 2 * detail::cuda::pin_piece_bytes;
   Segment segment = Segment::create_small("question", bytes);
   {
     const Mapping writable(segment, MapMode::read_write);
@@ -187,20 +188,20 @@ TEST_CASE("questions: pinning a ring that others may only read", "[question]") {
   }
   segment.seal(Seals::shrink | Seals::grow | Seals::future_write | Seals::seal);
   const DoubleMapping mapping(segment, MapMode::read_only);
-  const cuda::DeviceBuffer buffer(device, bytes);
+  const detail::cuda::DeviceBuffer buffer(device, bytes);
   const std::string pageable = rate(stream, buffer, mapping.data());
-  const bool can = cuda::pins_read_only(gpu);
+  const bool can = detail::cuda::pins_read_only(gpu);
   const std::string told = can ? "says yes" : "says no";
-  const cuda::HostBuffer own(device, bytes);
+  const detail::cuda::HostBuffer own(device, bytes);
   std::copy(mapping.data(), mapping.data() + bytes, own.data());
   const std::string staged = "; from page-locked memory of its own " +
                              rate(stream, buffer, own.data()) + ", unpinned " + pageable;
-  std::vector<cuda::HostPin> pins;
+  std::vector<detail::cuda::HostPin> pins;
   try {
     for (const std::uint64_t half : {std::uint64_t{0}, bytes}) {
-      pins.emplace_back(
-          device,
-          cuda::HostPin::Range{.data = mapping.data() + half, .bytes = bytes, .read_only = true});
+      pins.emplace_back(device,
+                        detail::cuda::HostPin::Range{
+                            .data = mapping.data() + half, .bytes = bytes, .read_only = true});
     }
   } catch (const Error& error) {
     answer("pinning a sealed read-only mapping", "the driver " + told + "; " +

@@ -21,6 +21,8 @@
 
 // What tests ask of the fake driver, for programs that run over this machine's own: some of it a
 // real driver can do too. All else ends the test, with words that gpu.sh counts it by.
+namespace cuda = batchcast::detail::cuda;
+
 namespace {
 
 [[noreturn]] void needs_the_fake(const std::string& what) {
@@ -67,8 +69,8 @@ void wait_at_gate(void* data) {
   (*gate)->wait();
 }
 
-using LaunchHostFunction = batchcast::cuda::CUresult (*)(batchcast::cuda::CUstream stream,
-                                                         void (*function)(void* data), void* data);
+using LaunchHostFunction = cuda::CUresult (*)(cuda::CUstream stream, void (*function)(void* data),
+                                              void* data);
 
 LaunchHostFunction launch_host_function() {
   void* const driver = ::dlopen("libcuda.so.1", RTLD_NOW);
@@ -84,14 +86,14 @@ LaunchHostFunction launch_host_function() {
 bool batchcast_fake_cuda_can(const char* settings) {
   for (const auto& [name, value] : settings_of(settings)) {
     if (name == "granularity" || name == "delay_us" || name == "copy_us") continue;
-    const std::vector<batchcast::cuda::DeviceInfo> gpus = batchcast::cuda::list_devices();
+    const std::vector<cuda::DeviceInfo> gpus = cuda::list_devices();
     if (gpus.empty()) return false;
     const auto first = [&](bool can) { return can == (value == "1"); };
     if (name == "devices" && value == "1" && gpus.size() == 1) continue;
     if (name == "devices" && value == "2" && gpus.size() >= 2) continue;
     if (name == "vmm" && first(gpus[0].virtual_memory)) continue;
     if (name == "export" && first(gpus[0].exports_descriptors)) continue;
-    if (name == "read_only_register" && first(batchcast::cuda::pins_read_only(gpus[0]))) continue;
+    if (name == "read_only_register" && first(cuda::pins_read_only(gpus[0]))) continue;
     return false;
   }
   return true;
@@ -114,11 +116,10 @@ void batchcast_fake_cuda_hold(void* stream) {
   auto gate = std::make_unique<std::shared_ptr<Gate>>(std::make_shared<Gate>());
   const std::shared_ptr<Gate> held = *gate;
   const auto launch = launch_host_function();
-  const auto device = batchcast::cuda::Device::open(0);
-  const batchcast::cuda::Device::Current current(*device);
-  batchcast::cuda::check(
-      *device, launch(static_cast<batchcast::cuda::CUstream>(stream), wait_at_gate, gate.get()),
-      "cuLaunchHostFunc");
+  const auto device = cuda::Device::open(0);
+  const cuda::Device::Current current(*device);
+  cuda::check(*device, launch(static_cast<cuda::CUstream>(stream), wait_at_gate, gate.get()),
+              "cuLaunchHostFunc");
   static_cast<void>(gate.release());  // the stream's
   gates()[stream] = held;
 }
@@ -150,9 +151,8 @@ batchcast_fake_cuda_counters batchcast_fake_cuda_count() {
 void* batchcast_fake_cuda_look(unsigned long long device_address, std::size_t bytes) {
   static std::vector<std::byte> seen;
   seen.assign(bytes, std::byte{});
-  const auto device = batchcast::cuda::Device::open(0);
-  const batchcast::cuda::Device::Current current(*device);
-  const auto result =
-      batchcast::cuda::need_driver().memcpy_dtoh(seen.data(), device_address, bytes);
-  return result == batchcast::cuda::CUDA_SUCCESS ? seen.data() : nullptr;
+  const auto device = cuda::Device::open(0);
+  const cuda::Device::Current current(*device);
+  const auto result = cuda::need_driver().memcpy_dtoh(seen.data(), device_address, bytes);
+  return result == cuda::CUDA_SUCCESS ? seen.data() : nullptr;
 }

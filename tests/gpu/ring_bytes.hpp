@@ -12,8 +12,8 @@ namespace batchcast::testing {
 
 /// What a field's memory on the first GPU is a multiple of.
 [[nodiscard]] inline std::uint64_t field_granule() {
-  const auto gpus = cuda::list_devices();
-  return gpus.empty() ? std::uint64_t{2} << 20 : cuda::ring_granularity(gpus.front());
+  const auto gpus = detail::cuda::list_devices();
+  return gpus.empty() ? std::uint64_t{2} << 20 : detail::cuda::ring_granularity(gpus.front());
 }
 /// For rings that are to be small: so many bytes where the driver can, else what so many fields
 /// take at least.

@@ -24,7 +24,7 @@
 #define PUBLISHED 1
 #define MUTEX 2
 #define RELEASED(c) (3 + (c))
-#define TENANT(c) (5 + (c))
+#define CONSUMER_ID(c) (5 + (c))
 #define SLOT(p) (7 + (p) % CAPACITY)
 #define LOCATIONS (7 + CAPACITY)
 
@@ -147,26 +147,26 @@ proctype Writer(byte w) {
 /* Reads position p, then looks whether it still had a right to. */
 inline read_and_check(me, p) {
 #ifdef CHECK_BEFORE_BYTES
-  load(READER(me), TENANT(me), tenant);
+  load(READER(me), CONSUMER_ID(me), consumer_id);
   load(READER(me), SLOT(p), seen);
 #else
   load(READER(me), SLOT(p), seen);
-  load(READER(me), TENANT(me), tenant);
+  load(READER(me), CONSUMER_ID(me), consumer_id);
 #endif
   atomic {
     if
-    :: tenant == 0 -> goto over /* Revoked: at most this sample was torn, and its reader knows */
+    :: consumer_id == 0 -> goto over /* Revoked: at most this sample was torn, and its reader knows */
     :: else -> assert(seen == (p) + 1)
     fi;
     seen = 0;
-    tenant = 0
+    consumer_id = 0
   }
 }
 
 /* `lockstep`: at most two leases of one sample each, [released, position); the newer one may be returned
  * first, and is let go of with the older one. */
 proctype Lockstep(byte me) {
-  byte position, released, seen, tenant;
+  byte position, released, seen, consumer_id;
   bool newer_returned;
   {
     attached[me];
@@ -204,14 +204,14 @@ proctype Lockstep(byte me) {
     :: released == SAMPLES -> break
     od;
 over:
-    atomic { position = 0; released = 0; seen = 0; tenant = 0; done[me] = true }
+    atomic { position = 0; released = 0; seen = 0; consumer_id = 0; done[me] = true }
   } unless {
     atomic {
       killed[me];
       position = 0;
       released = 0;
       seen = 0;
-      tenant = 0;
+      consumer_id = 0;
       newer_returned = false
     }
   }
@@ -254,7 +254,7 @@ proctype Keeper() {
     unlocked(KEEPER) ->
 #ifndef EVICT_WITHOUT_REVOKE
     memory[MUTEX] = 1;
-    store(KEEPER, TENANT(0), 0);
+    store(KEEPER, CONSUMER_ID(0), 0);
     release_fence(KEEPER);
     unlock(KEEPER);
 #endif
@@ -293,8 +293,8 @@ proctype Quiet() {
 
 init {
   atomic {
-    memory[TENANT(0)] = 1;
-    memory[TENANT(1)] = 1;
+    memory[CONSUMER_ID(0)] = 1;
+    memory[CONSUMER_ID(1)] = 1;
     gates[0] = true;
     attached[0] = true;
     run Memory();

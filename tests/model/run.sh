@@ -82,7 +82,7 @@ every='-DDROPS -DLEAVES_EARLY'
   broken wake.pml $small -DSLEEP_ON_OLD_SLOWEST
   broken wake.pml $small -DKILLS_CONSUMER=0 -DNO_BUMP_ON_DEATH
   broken wake.pml $small -DKILLS_CONSUMER=0 -DJOINS_LATE -DNO_BUMP_ON_ADMISSION
-  broken wake.pml $small -DEVICTS=0 -DNO_BELL_ON_EVICTION
+  broken wake.pml $small -DEVICTS=0 -DNO_WAKE_ON_EVICTION
 
   right reuse.pml -DJOINS_LATE -DEVICTS $every
   right reuse.pml -DJOINS_LATE -DEVICTS $every -DPSO

@@ -25,8 +25,8 @@
 #define P_WANTED 2
 #define PRIVATE 3
 #define MUTEX 4
-#define TENANT(c) (5 + (c)) /* 1: the consumer has its place; 0: revoked */
-#define BELL(c) (7 + (c))
+#define CONSUMER_ID(c) (5 + (c)) /* 1: the consumer has its place; 0: revoked */
+#define WAKE_WORD(c) (7 + (c))
 #define RELEASED(c) (9 + (c))
 #define WORD(c) (11 + (c))
 #define C_SLEEPING(c) (13 + (c))
@@ -44,7 +44,7 @@
 /* What the kernel knows. */
 bool killed[CONSUMERS];
 bool producer_killed;
-bool dozing[CONSUMERS]; /* asleep on its bell */
+bool dozing[CONSUMERS]; /* asleep on its wake word */
 byte claimer_dozes;     /* 0: awake; 1 + c: on c's desk and the private word; NOBODY: on the latter */
 bool done[CONSUMERS];
 bool writers_done;
@@ -114,7 +114,7 @@ inline look_at_gate(thread) {
 #define empty_unless_broken(thread) empty(thread) /* the full fence, with the load that follows it */
 #endif
 
-/* Reads whether consumer c sleeps until `published` or less, and rings its bell if so. */
+/* Reads whether consumer c sleeps until `published` or less, and wakes it if so. */
 inline ring_if_waiting(c) {
   if
   :: gates[c] ->
@@ -123,7 +123,7 @@ inline ring_if_waiting(c) {
      :: seen ->
         load(WRITER(w), C_WANTED(c), seen);
         if
-        :: seen <= published -> atomic { increment(WRITER(w), BELL(c)); rings[c] = true }
+        :: seen <= published -> atomic { increment(WRITER(w), WAKE_WORD(c)); rings[c] = true }
         :: else
         fi
      :: else
@@ -279,7 +279,7 @@ finished:
 
 /* Takes consumer c's desk out of the gate, because it died, left or is evicted. Under the lock. */
 inline drop(c) {
-  atomic { lock(KEEPER); gates[c] = false; store(KEEPER, TENANT(c), 0) };
+  atomic { lock(KEEPER); gates[c] = false; store(KEEPER, CONSUMER_ID(c), 0) };
   if
   :: killed[c] ->
      d_step { /* nobody reads its words again; equal states for Spin */
@@ -287,13 +287,13 @@ inline drop(c) {
        memory[WORD(c)] = 0;
        memory[C_SLEEPING(c)] = 0;
        memory[C_WANTED(c)] = 0;
-       memory[BELL(c)] = 0
+       memory[WAKE_WORD(c)] = 0
      }
   :: else ->
-#ifdef NO_BELL_ON_EVICTION
+#ifdef NO_WAKE_ON_EVICTION
      skip
 #else
-     atomic { increment(KEEPER, BELL(c)) };
+     atomic { increment(KEEPER, WAKE_WORD(c)) };
      wake_consumer(c)
 #endif
   fi;
@@ -346,7 +346,7 @@ proctype Keeper() {
 #ifdef EVICTS
 inline leave_if_revoked(me) {
   atomic {
-    load(me, TENANT(me), seen);
+    load(me, CONSUMER_ID(me), seen);
     if
     :: seen == 0 -> goto over
     :: else -> seen = 0
@@ -359,7 +359,7 @@ inline leave_if_revoked(me) { skip }
 
 /* Takes `batch` samples at a time, fewer at the end, and lets go of them at once. */
 proctype Consumer(byte me, batch) {
-  byte position, need, seen, bell;
+  byte position, need, seen, slept_at;
   bool producer_gone;
   {
 #ifdef JOINS_LATE
@@ -386,7 +386,7 @@ look:
     };
     atomic {
       room(me, 2);
-      load(me, BELL(me), bell);
+      load(me, WAKE_WORD(me), slept_at);
       store(me, C_WANTED(me), need);
       store(me, C_SLEEPING(me), 1)
     };
@@ -397,7 +397,7 @@ look:
 #else
       load(me, PUBLISHED, seen);
       if
-      :: seen >= need -> bell = 0; store(me, C_SLEEPING(me), 0); goto have
+      :: seen >= need -> slept_at = 0; store(me, C_SLEEPING(me), 0); goto have
       :: else -> seen = 0
       fi
 #endif
@@ -405,10 +405,10 @@ look:
     leave_if_revoked(me);
     atomic { /* futex_wait */
       if
-      :: memory[BELL(me)] == bell -> dozing[me] = true
+      :: memory[WAKE_WORD(me)] == slept_at -> dozing[me] = true
       :: else
       fi;
-      bell = 0
+      slept_at = 0
     };
     atomic {
       if
@@ -455,7 +455,7 @@ over:
       position = 0;
       need = 0;
       seen = 0;
-      bell = 0;
+      slept_at = 0;
       producer_gone = false;
       dozing[me] = false
     }
@@ -474,7 +474,7 @@ proctype Fate() {
 }
 
 #define sleeps_rightly(c) \
-  (dozing[c] && !producer_killed && memory[TENANT(c)] != 0 && memory[PUBLISHED] < memory[C_WANTED(c)])
+  (dozing[c] && !producer_killed && memory[CONSUMER_ID(c)] != 0 && memory[PUBLISHED] < memory[C_WANTED(c)])
 #define consumer_is_well(c) (killed[c] || done[c] || sleeps_rightly(c))
 
 /* Runs when nothing else can. */
@@ -504,8 +504,8 @@ proctype Quiet() {
 
 init {
   atomic {
-    memory[TENANT(0)] = 1;
-    memory[TENANT(1)] = 1;
+    memory[CONSUMER_ID(0)] = 1;
+    memory[CONSUMER_ID(1)] = 1;
     gates[0] = true;
 #ifndef JOINS_LATE
     gates[1] = true;

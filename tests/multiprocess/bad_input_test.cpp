@@ -3,15 +3,15 @@
 
 #include "../catch.hpp"
 #include "consume.hpp"
-#include "control/door_listener.hpp"
+#include "door/listener.hpp"
 #include "process.hpp"
 #include "serve.hpp"
 
-#include <batchcast/control/directory.hpp>
 #include <batchcast/core/clock.hpp>
 #include <batchcast/join/door.hpp>
 #include <batchcast/join/message.hpp>
 #include <batchcast/ring/layout.hpp>
+#include "stream/directory.hpp"
 
 #include <sys/resource.h>
 #include <unistd.h>
@@ -216,14 +216,14 @@ TEST_CASE("at the door: a producer of layout version 1", "[input][short]") {
   std::atomic<bool> stop = false;
   std::thread producer([&] {
     while (!stop) {
-      DoorConnection visitor;
+      DoorConnection client;
       DoorMessage hello;
-      if (listener.accept(visitor) != DoorListener::Outcome::accepted) {
+      if (listener.accept(client) != DoorListener::Outcome::accepted) {
         pause_us(1'000);
         continue;
       }
-      static_cast<void>(visitor.receive(hello, 1, 1'000));
-      static_cast<void>(visitor.send(
+      static_cast<void>(client.receive(hello, 1, 1'000));
+      static_cast<void>(client.send(
           R"({"kind":"bad_hello","text":"batchcast: the hello cannot be read: it is not a JSON )"
           R"(object","type":"refusal"})"));
     }
@@ -237,7 +237,7 @@ TEST_CASE("at the door: a producer of layout version 1", "[input][short]") {
 TEST_CASE("at the door: a rank of a group, which no producer serves yet", "[input][short]") {
   const OwnDirectory directory;
   Server server(producer_options(), {});
-  DoorVisit visit = connect_door(find_stream("s").places.at(0).door);
+  DoorAttempt attempt = connect_door(find_stream("s").places.at(0).door);
   Hello hello;
   hello.layout_version = layout_version;
   hello.group = "pair";
@@ -246,7 +246,8 @@ TEST_CASE("at the door: a rank of a group, which no producer serves yet", "[inpu
   const FileDescriptor pidfd = own_pidfd();
   const int descriptors[] = {pidfd.get()};
   DoorMessage answer;
-  REQUIRE(visit.connection.ask(encode(hello), descriptors, answer, 64, 5'000) == DoorRead::message);
+  REQUIRE(attempt.connection.ask(encode(hello), descriptors, answer, 64, 5'000) ==
+          DoorRead::message);
   const auto refusal = std::get<Refusal>(decode_from_producer(answer.text));
   CHECK(refusal.kind == RefusalKind::group);
   CHECK(says(refusal.text, {"no groups of ranks", "rank 1 of 2"}));
@@ -256,13 +257,13 @@ TEST_CASE("at the door: another layout, and a mute producer", "[input]") {
   const OwnDirectory directory;
   {
     Server server(producer_options(), {});
-    DoorVisit visit = connect_door(find_stream("s").places.at(0).door);
+    DoorAttempt attempt = connect_door(find_stream("s").places.at(0).door);
     Hello hello;
     hello.layout_version = layout_version + 1;
     const FileDescriptor pidfd = own_pidfd();
     const int descriptors[] = {pidfd.get()};
     DoorMessage answer;
-    REQUIRE(visit.connection.ask(encode(hello), descriptors, answer, 64, 5'000) ==
+    REQUIRE(attempt.connection.ask(encode(hello), descriptors, answer, 64, 5'000) ==
             DoorRead::message);
     const ProducerMessage message = decode_from_producer(answer.text);
     REQUIRE(std::holds_alternative<Refusal>(message));

@@ -79,21 +79,21 @@ TEST_CASE("ten thousand consumers that come and go leave nothing behind", "[crow
     static_cast<void>(stays.expect("attached"));
     pause_us(50'000);
     const std::size_t before = open_descriptors();
-    std::vector<Process> visitors;
+    std::vector<Process> clients;
     for (std::uint64_t i = 0; i < 2; ++i) {
-      visitors.emplace_back("come_and_go",
-                            std::vector<std::string>{"times=" + std::to_string(scaled(5'000, 50)),
-                                                     "seed=" + std::to_string(seed + i)});
+      clients.emplace_back("come_and_go",
+                           std::vector<std::string>{"times=" + std::to_string(scaled(5'000, 50)),
+                                                    "seed=" + std::to_string(seed + i)});
     }
-    for (Process& visitor : visitors) {
-      const Words words = visitor.expect("done", 120'000);
+    for (Process& client : clients) {
+      const Words words = client.expect("done", 120'000);
       INFO(words.line());
       CHECK(words.text("sound") == "yes");
-      CHECK(visitor.wait().exited_with(0));
+      CHECK(client.wait().exited_with(0));
     }
-    visitors.clear();
+    clients.clear();
     CHECK(eventually([&] { return server.producer().stats().consumers.size() == 1; }));
-    // Less the two pipes and the file of each visitor, which are closed by now.
+    // Less the two pipes and the file of each client, which are closed by now.
     CHECK(eventually([&] { return open_descriptors() <= before; }, 5'000));
     CHECK(server.producer().stats().late_wakeups == 0);
     server.stop();

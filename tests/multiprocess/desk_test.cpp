@@ -6,11 +6,11 @@
 #include "process.hpp"
 #include "serve.hpp"
 
-#include <batchcast/control/directory.hpp>
 #include <batchcast/core/clock.hpp>
 #include <batchcast/join/door.hpp>
 #include <batchcast/join/message.hpp>
 #include <batchcast/ring/layout.hpp>
+#include "stream/directory.hpp"
 
 #include <sys/mman.h>
 #include <unistd.h>
@@ -31,7 +31,7 @@ namespace {
 class Intruder {
  public:
   explicit Intruder(Pace pace) {
-    DoorVisit visit = connect_door(find_stream("s").places.at(0).door);
+    DoorAttempt attempt = connect_door(find_stream("s").places.at(0).door);
     Hello hello;
     hello.layout_version = layout_version;
     hello.name = "intruder";
@@ -39,13 +39,13 @@ class Intruder {
     hello.join = Join::now;
     const FileDescriptor pidfd = own_pidfd();
     const int descriptors[] = {pidfd.get()};
-    const DoorRead read = visit.connection.ask(encode(hello), descriptors, answer_, 64, 5'000);
+    const DoorRead read = attempt.connection.ask(encode(hello), descriptors, answer_, 64, 5'000);
     if (read != DoorRead::message) return;
     const ProducerMessage message = decode_from_producer(answer_.text);
     const auto* welcome = std::get_if<Welcome>(&message);
     if (welcome == nullptr) return;
     welcome_ = *welcome;
-    connection_ = std::move(visit.connection);
+    connection_ = std::move(attempt.connection);
     board_ = static_cast<std::byte*>(::mmap(nullptr, welcome_.board_bytes, PROT_READ, MAP_SHARED,
                                             answer_.descriptors[0].get(), 0));
     desk_ = static_cast<std::byte*>(::mmap(nullptr, welcome_.desk_bytes, PROT_READ | PROT_WRITE,
@@ -62,7 +62,7 @@ class Intruder {
   [[nodiscard]] bool evicted() const noexcept {
     const auto* head = reinterpret_cast<const BoardHead*>(board_);
     const auto* entries = reinterpret_cast<const ConsumerEntry*>(board_ + head->consumers_offset);
-    return entries[welcome_.consumer_index].tenant.load() != welcome_.tenant;
+    return entries[welcome_.consumer_index].consumer_id.load() != welcome_.consumer_id;
   }
   [[nodiscard]] std::uint64_t published() const noexcept {
     return reinterpret_cast<const BoardProgress*>(board_ + progress_offset)->published.load();
@@ -104,7 +104,7 @@ int mutate(const Words& words) {
                                       published - random() % 5'000, ~std::uint64_t{0}};
       intruder.word(index) = values[random() % std::size(values)];
       if (random() % 4 == 0) intruder.desk().released = intruder.published();
-      intruder.desk().word.fetch_add(1);
+      intruder.desk().release_sequence.fetch_add(1);
     }
     if (eventually([&] { return intruder.evicted(); }, 5)) ++evictions;
   }

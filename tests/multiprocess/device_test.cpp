@@ -49,9 +49,9 @@ class Gpus {
 /// Drops a batch while a stream, which makes no progress, still has to read it; and waits.
 int read_for_ever(const Words& words) {
   Consumer consumer(consumer_options(words));
-  const auto device = cuda::Device::open(0);
-  const cuda::DeviceBuffer memory(device, 1 << 20);
-  cuda::Stream stream(device);
+  const auto device = detail::cuda::Device::open(0);
+  const detail::cuda::DeviceBuffer memory(device, 1 << 20);
+  detail::cuda::Stream stream(device);
   batchcast_fake_cuda_hold(stream.handle());
   consumer.set_cuda_stream(stream.handle());
   auto batch = consumer.next();

@@ -6,11 +6,11 @@
 #include "process.hpp"
 #include "serve.hpp"
 
-#include <batchcast/control/directory.hpp>
 #include <batchcast/core/clock.hpp>
 #include <batchcast/join/door.hpp>
 #include <batchcast/join/message.hpp>
 #include <batchcast/ring/layout.hpp>
+#include "stream/directory.hpp"
 
 #include <sys/socket.h>
 #include <unistd.h>
@@ -60,12 +60,12 @@ int flood(const Words& words) {
   const int descriptors[] = {pidfd.get()};
   std::uint64_t visits = 0;
   for (; !is_told(); ++visits) {
-    DoorVisit visit = connect_door(door, 100);
-    if (visit.knock != DoorKnock::open || datagram.empty()) continue;
+    DoorAttempt attempt = connect_door(door, 100);
+    if (attempt.answer != DoorAnswer::open || datagram.empty()) continue;
     if (datagram.size() < 1024) {
-      static_cast<void>(visit.connection.send(datagram, descriptors));
+      static_cast<void>(attempt.connection.send(datagram, descriptors));
     } else {
-      ::send(visit.connection.native_handle(), datagram.data(), datagram.size(),
+      ::send(attempt.connection.native_handle(), datagram.data(), datagram.size(),
              MSG_NOSIGNAL | MSG_DONTWAIT);
     }
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the batchcast authors
-#include "data/resampler.hpp"
+#include "data/resample/resampler.hpp"
 
 #include <cstddef>
 #include <cstdint>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the batchcast authors
-#include "data/stage_support.hpp"
+#include "data/stage/stage_support.hpp"
 
 #include <cstdio>
 #include <cstdlib>

@@ -39,7 +39,7 @@ void read_on(HeapConsumer& consumer, std::uint64_t samples) {
 }
 
 void leave(HeapRing& ring, const HeapConsumer& consumer) {
-  ring.writer().remove(consumer.admitted.index, consumer.admitted.tenant);
+  ring.writer().remove(consumer.admitted.index, consumer.admitted.consumer_id);
 }
 
 std::uint64_t joined_at(HeapRing& ring, Join join, std::uint64_t cursor = 0) {
@@ -147,8 +147,9 @@ TEST_CASE("a producer that is far enough ahead is woken by the foremost consumer
              ring.writer().status().waits_for != WaitsFor::demand) {
         std::this_thread::yield();
       }
-      const std::uint64_t waits_for = order::get(ring.board().progress().sleeping_on);
-      if (waits_for != 0 && taken >= 8) REQUIRE(waits_for == fast.admitted.tenant);  // no tie now
+      const std::uint64_t waits_for = ordered::get(ring.board().progress().sleeping_on);
+      if (waits_for != 0 && taken >= 8)
+        REQUIRE(waits_for == fast.admitted.consumer_id);  // no tie now
       Run run;
       const Next next = consumer.reader->next(2, 5'000, run);
       REQUIRE(next != Next::timed_out);

@@ -60,7 +60,7 @@ TEST_CASE("a full board refuses, and a place left is free again") {
   HeapConsumer a(ring, joining(Join::rewind)), b(ring, joining(Join::rewind));
   CHECK(b.admitted.name == "c-2");
   CHECK(HeapConsumer(ring, joining(Join::rewind)).refused() == NotAdmitted::Reason::full);
-  ring.writer().remove(a.admitted.index, a.admitted.tenant);
+  ring.writer().remove(a.admitted.index, a.admitted.consumer_id);
   CHECK_FALSE(HeapConsumer(ring, joining(Join::rewind)).refused());
 }
 
@@ -76,7 +76,7 @@ TEST_CASE("wait_for holds back the first publication only") {
     HeapConsumer b(ring, joining(Join::rewind));
     CHECK(take(a, 4).position == 0);
     CHECK(take(b, 4).position == 0);
-    ring.writer().remove(b.admitted.index, b.admitted.tenant);
+    ring.writer().remove(b.admitted.index, b.admitted.consumer_id);
   }
   CHECK(take(a, 4).position == 4);
 }
@@ -87,14 +87,14 @@ TEST_CASE("eviction revokes, and the place can be another's") {
   ring.produce(10);
   const Run run = take(consumer, 4);
   CHECK_NOTHROW(consumer.reader->check());
-  CHECK(ring.writer().evict(consumer.admitted.index, consumer.admitted.tenant));
+  CHECK(ring.writer().evict(consumer.admitted.index, consumer.admitted.consumer_id));
   CHECK_THROWS_AS(consumer.reader->check(), Revoked);
   HeapConsumer other(ring, joining(Join::now));
   CHECK(other.admitted.index == consumer.admitted.index);
   CHECK_THROWS_AS(consumer.reader->check(), Revoked);
   CHECK_NOTHROW(other.reader->check());
   consumer.reader->give_back(run.lease);
-  CHECK_FALSE(ring.writer().evict(consumer.admitted.index, consumer.admitted.tenant));
+  CHECK_FALSE(ring.writer().evict(consumer.admitted.index, consumer.admitted.consumer_id));
 }
 
 TEST_CASE("a desk that breaks the rules evicts its consumer and nobody else") {
@@ -263,7 +263,7 @@ TEST_CASE("let_go: gates only inside a loop, and every loop joins anew") {
   auto& writer = ring.writer();
   const auto loop = [&](HeapConsumer& consumer) {
     const auto reply =
-        writer.resume(consumer.admitted.index, consumer.admitted.tenant, Join::rewind, 0);
+        writer.resume(consumer.admitted.index, consumer.admitted.consumer_id, Join::rewind, 0);
     const std::uint64_t start = std::get<std::uint64_t>(reply);
     consumer.reader->move_to(start);
     Run run;
@@ -273,7 +273,7 @@ TEST_CASE("let_go: gates only inside a loop, and every loop joins anew") {
       if (consumer.reader->next(5, 0, run) != Next::batch) break;
       consumer.reader->give_back(run.lease);
     }
-    writer.pause(consumer.admitted.index, consumer.admitted.tenant);
+    writer.pause(consumer.admitted.index, consumer.admitted.consumer_id);
     return start;
   };
   CHECK(loop(a) == 0);
@@ -291,7 +291,7 @@ TEST_CASE(
   auto& writer = ring.writer();
   const auto resume = [&] {
     const auto reply =
-        writer.resume(consumer.admitted.index, consumer.admitted.tenant, Join::rewind, 0);
+        writer.resume(consumer.admitted.index, consumer.admitted.consumer_id, Join::rewind, 0);
     const std::uint64_t start = std::get<std::uint64_t>(reply);
     consumer.reader->move_to(start);
     return start;
@@ -300,7 +300,7 @@ TEST_CASE(
   ring.produce(10);
   take_and_return(consumer, 2);
   consumer.reader->leave_epoch();  // its end is not known: the desk says that it is skipped
-  writer.pause(consumer.admitted.index, consumer.admitted.tenant);
+  writer.pause(consumer.admitted.index, consumer.admitted.consumer_id);
   writer.end_epoch();
   HeapConsumer other(ring, joining(Join::next_epoch));
   for (int epoch = 1; epoch < 3; ++epoch) {
@@ -323,7 +323,7 @@ TEST_CASE("who was evicted does not read on when it leaves its loop") {
   HeapConsumer consumer(ring, joining(Join::rewind));
   ring.produce(10);
   take_and_return(consumer, 2);
-  CHECK(ring.writer().evict(consumer.admitted.index, consumer.admitted.tenant));
+  CHECK(ring.writer().evict(consumer.admitted.index, consumer.admitted.consumer_id));
   HeapConsumer far_ahead(ring, joining(Join::at, 2'000'000));
   CHECK(ring.produce(10) == 10);  // the stream jumps
   consumer.reader->leave_epoch();
@@ -363,7 +363,7 @@ TEST_CASE("who stood far ahead and left has asked for nothing before") {
     HeapConsumer far_ahead(ring, joining(Join::at, 5'000));
     Ticket none;
     CHECK(ring.writer().claim(5, 0, none) == Claim::timed_out);  // the jump waits for the loan
-    ring.writer().remove(far_ahead.admitted.index, far_ahead.admitted.tenant);
+    ring.writer().remove(far_ahead.admitted.index, far_ahead.admitted.consumer_id);
   }
   ring.publish(ticket);
   while (ring.produce(10) != 0) {

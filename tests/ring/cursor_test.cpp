@@ -29,8 +29,8 @@ AdmitRequest request_of(Kind kind, std::uint64_t cursor) {
 std::optional<NotAdmitted::Reason> why_refused(HeapRing& ring, HeapConsumer& consumer, Kind kind,
                                                std::uint64_t cursor) {
   if (consumer.refused() || kind != Kind::let_go) return consumer.refused();
-  const auto reply =
-      ring.writer().resume(consumer.admitted.index, consumer.admitted.tenant, Join::at, cursor);
+  const auto reply = ring.writer().resume(consumer.admitted.index, consumer.admitted.consumer_id,
+                                          Join::at, cursor);
   if (const auto* refusal = std::get_if<NotAdmitted>(&reply)) return refusal->reason;
   consumer.reader->move_to(std::get<std::uint64_t>(reply));
   return std::nullopt;
@@ -203,7 +203,7 @@ TEST_CASE("what a desk says between its loops changes nothing") {
   consumer.desk().skipping = 77;
   consumer.desk().batches = 1;  // which it never had: it may still begin before where it was
   const auto reply =
-      ring.writer().resume(consumer.admitted.index, consumer.admitted.tenant, Join::rewind, 0);
+      ring.writer().resume(consumer.admitted.index, consumer.admitted.consumer_id, Join::rewind, 0);
   CHECK(std::get<std::uint64_t>(reply) == 0);
-  CHECK(order::load_skipping(consumer.desk()) == 0);
+  CHECK(ordered::load_skipping(consumer.desk()) == 0);
 }

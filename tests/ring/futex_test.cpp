@@ -132,7 +132,7 @@ TEST_CASE("a signal ends a wait without being a time-out") {
     std::atomic<std::uint32_t> word{0};
     std::atomic<bool> stop{false};
     const pthread_t sleeper = ::pthread_self();
-    std::thread knocker([&] {
+    std::thread waker([&] {
       while (!stop.load()) {
         ::pthread_kill(sleeper, SIGALRM);
         std::this_thread::yield();
@@ -141,7 +141,7 @@ TEST_CASE("a signal ends a wait without being a time-out") {
     const Woken one = futex_wait(word, 0, long_ms);
     const Woken two = futex_wait_either(word, 0, word, 0, long_ms);
     stop.store(true);
-    knocker.join();
+    waker.join();
     return one == Woken::by_peer && two == Woken::by_peer ? 0 : 1;
   });
   CHECK(end.exited_with(0));

@@ -23,7 +23,7 @@ void fill(HeapRing& ring) {
 }
 
 void leave(HeapRing& ring, const HeapConsumer& consumer) {
-  ring.writer().remove(consumer.admitted.index, consumer.admitted.tenant);
+  ring.writer().remove(consumer.admitted.index, consumer.admitted.consumer_id);
 }
 
 /// Takes so many samples of it, and goes.
@@ -138,13 +138,14 @@ TEST_CASE("a loop that lets go of its stream resumes behind it as well") {
   request.between_epochs = BetweenEpochs::let_go;
   HeapConsumer consumer(ring, request);
   const auto begin = [&] {
-    return ring.writer().resume(consumer.admitted.index, consumer.admitted.tenant, Join::at, 13);
+    return ring.writer().resume(consumer.admitted.index, consumer.admitted.consumer_id, Join::at,
+                                13);
   };
   auto reply = begin();
   REQUIRE(std::holds_alternative<std::uint64_t>(reply));
   consumer.reader->move_to(std::get<std::uint64_t>(reply));
   check_reads_from(ring, consumer, 13);
-  ring.writer().pause(consumer.admitted.index, consumer.admitted.tenant);
+  ring.writer().pause(consumer.admitted.index, consumer.admitted.consumer_id);
   reply = begin();  // what it has had it does not get again
   CHECK(std::holds_alternative<NotAdmitted>(reply));
 }
@@ -192,10 +193,10 @@ TEST_CASE("a mirror's trainer takes the stream back where its own ring does not 
   HeapConsumer mirror(ring, request);
   pass_by(ring, 100);
   const auto begin = [&](std::uint64_t cursor, std::uint64_t oldest, std::uint64_t next) {
-    const auto reply = ring.writer().resume_mirror(mirror.admitted.index, mirror.admitted.tenant,
-                                                   {Join::at, cursor, oldest, next});
+    const auto reply = ring.writer().resume_mirror(
+        mirror.admitted.index, mirror.admitted.consumer_id, {Join::at, cursor, oldest, next});
     REQUIRE(std::holds_alternative<MirrorStart>(reply));
-    ring.writer().pause(mirror.admitted.index, mirror.admitted.tenant);
+    ring.writer().pause(mirror.admitted.index, mirror.admitted.consumer_id);
     return std::get<MirrorStart>(reply);
   };
   CHECK(begin(13, 0, 0).position == 13);

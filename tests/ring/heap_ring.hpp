@@ -5,7 +5,7 @@
 #include "../catch.hpp"
 
 #include <batchcast/ring/reader.hpp>
-#include <batchcast/ring/writer.hpp>
+#include "ring/writer/writer.hpp"
 
 #include <cstring>
 #include <memory>

@@ -59,9 +59,9 @@ class Storm {
   /// Everybody else goes: what is made then comes, in epochs as they were published.
   void check_honest() {
     for (const Rogue& rogue : rogues_) {
-      ring_.writer().remove(rogue.admitted.index, rogue.admitted.tenant);
+      ring_.writer().remove(rogue.admitted.index, rogue.admitted.consumer_id);
     }
-    ring_.writer().remove(mirror_.admitted.index, mirror_.admitted.tenant);
+    ring_.writer().remove(mirror_.admitted.index, mirror_.admitted.consumer_id);
     if (!honest_) {
       honest_.emplace(ring_, honest_request());
     } else {
@@ -120,29 +120,30 @@ class Storm {
   void go() {
     if (rogues_.empty()) return;
     const std::size_t who = random_() % rogues_.size();
-    ring_.writer().remove(rogues_[who].admitted.index, rogues_[who].admitted.tenant);
+    ring_.writer().remove(rogues_[who].admitted.index, rogues_[who].admitted.consumer_id);
     rogues_.erase(rogues_.begin() + static_cast<std::ptrdiff_t>(who));
   }
   void pause_or_resume() {
     const Rogue* rogue = any_rogue();
     if (rogue == nullptr) return;
-    const auto [index, tenant] = std::pair(rogue->admitted.index, rogue->admitted.tenant);
-    if (random_() % 2 == 0) return ring_.writer().pause(index, tenant);
-    static_cast<void>(ring_.writer().resume(index, tenant, any_join(), any_number()));
+    const auto [index, consumer_id] = std::pair(rogue->admitted.index, rogue->admitted.consumer_id);
+    if (random_() % 2 == 0) return ring_.writer().pause(index, consumer_id);
+    static_cast<void>(ring_.writer().resume(index, consumer_id, any_join(), any_number()));
   }
   void use_mirror() {
-    const auto [index, tenant] = std::pair(mirror_.admitted.index, mirror_.admitted.tenant);
-    ring_.writer().pause(index, tenant);
+    const auto [index, consumer_id] =
+        std::pair(mirror_.admitted.index, mirror_.admitted.consumer_id);
+    ring_.writer().pause(index, consumer_id);
     if (random_() % 2 == 0) return;
     const std::uint64_t next = random_() % (ring_.writer().status().published + 1);
     const std::uint64_t oldest = next - std::min<std::uint64_t>(next, random_() % 32);
     const auto reply =
-        ring_.writer().resume_mirror(index, tenant, {any_join(), any_number(), oldest, next});
+        ring_.writer().resume_mirror(index, consumer_id, {any_join(), any_number(), oldest, next});
     const auto* start = std::get_if<MirrorStart>(&reply);
     if (start == nullptr) return;
     REQUIRE(start->epoch_start <= start->position);
     REQUIRE(start->position >= next);
-    ring_.writer().pause(index, tenant);
+    ring_.writer().pause(index, consumer_id);
   }
   void scribble() {
     Rogue* rogue = any_rogue();

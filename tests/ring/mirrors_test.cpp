@@ -26,7 +26,8 @@ void fill(HeapRing& ring) {
 }
 
 MirrorStart start_of(HeapRing& ring, HeapConsumer& mirror, const MirrorRequest& request) {
-  auto reply = ring.writer().resume_mirror(mirror.admitted.index, mirror.admitted.tenant, request);
+  auto reply =
+      ring.writer().resume_mirror(mirror.admitted.index, mirror.admitted.consumer_id, request);
   REQUIRE(std::holds_alternative<MirrorStart>(reply));
   const MirrorStart start = std::get<MirrorStart>(reply);
   mirror.reader->move_to(start.position);
@@ -34,7 +35,7 @@ MirrorStart start_of(HeapRing& ring, HeapConsumer& mirror, const MirrorRequest& 
 }
 
 void rest(HeapRing& ring, HeapConsumer& mirror) {
-  ring.writer().pause(mirror.admitted.index, mirror.admitted.tenant);
+  ring.writer().pause(mirror.admitted.index, mirror.admitted.consumer_id);
 }
 
 }  // namespace
@@ -68,10 +69,10 @@ TEST_CASE("a mirror gates once it is let in, and as long as it does not rest") {
 TEST_CASE("a mirror asks for samples where nobody else does") {
   HeapRing ring(10, epochs_of(100));
   HeapConsumer mirror(ring, mirror_request());
-  CHECK_FALSE(ring.writer().asked());
+  CHECK_FALSE(ring.writer().has_demand());
   fill(ring);
   CHECK(start_of(ring, mirror, {Join::rewind, 0, 0, 0}).position == 0);
-  CHECK_FALSE(ring.writer().asked());
+  CHECK_FALSE(ring.writer().has_demand());
   take_and_return(mirror, 10);
   CHECK(ring.produce(64) == 10);
 
@@ -81,9 +82,9 @@ TEST_CASE("a mirror asks for samples where nobody else does") {
   AdmitRequest lets_go;
   lets_go.between_epochs = BetweenEpochs::let_go;
   HeapConsumer paused(ring, lets_go);
-  CHECK_FALSE(ring.writer().asked());
+  CHECK_FALSE(ring.writer().has_demand());
   HeapConsumer trainer(ring, joining(Join::now));
-  CHECK(ring.writer().asked());
+  CHECK(ring.writer().has_demand());
   CHECK(ring.writer().trainers_here() == 2);  // the paused one is attached as well
 }
 
@@ -123,7 +124,7 @@ TEST_CASE("a stream is unattended when nobody is attached to any of its rings") 
   SECTION("a mirror that comes and goes changes nothing") {
     static_cast<void>(start_of(ring, mirror, {}));
     const std::uint64_t waited_ns = wait_ns();
-    writer.remove(mirror.admitted.index, mirror.admitted.tenant);
+    writer.remove(mirror.admitted.index, mirror.admitted.consumer_id);
     CHECK(writer.stop_if_unattended(waited_ns, "nobody"));
     CHECK_FALSE(writer.set_trainers_elsewhere(1));  // who comes now is told to go
   }
@@ -182,7 +183,7 @@ TEST_CASE("a stream's end waits for a mirror that copies, and not for one that r
     CHECK(writer.wait_drained(0));
     REQUIRE(writer.close());
     const auto reply =
-        writer.resume_mirror(mirror.admitted.index, mirror.admitted.tenant, MirrorRequest{});
+        writer.resume_mirror(mirror.admitted.index, mirror.admitted.consumer_id, MirrorRequest{});
     CHECK(std::get<NotAdmitted>(reply).reason == NotAdmitted::Reason::finished);
     CHECK(writer.set_trainers_elsewhere(2));  // what its ring holds can be read still
   }
@@ -229,7 +230,7 @@ TEST_CASE("where a mirror and its trainer begin: epochs of one length") {
 
   const auto refusal = [&](const MirrorRequest& request) {
     const auto reply =
-        ring.writer().resume_mirror(mirror.admitted.index, mirror.admitted.tenant, request);
+        ring.writer().resume_mirror(mirror.admitted.index, mirror.admitted.consumer_id, request);
     return std::get<NotAdmitted>(reply).reason;
   };
   CHECK(refusal({Join::at, 39, 0, 0}) == NotAdmitted::Reason::cursor_gone);
@@ -291,15 +292,15 @@ TEST_CASE("where a mirror and its trainer begin: epochs that end when they are t
 TEST_CASE("a ring that is filled from another one begins anew further on") {
   SECTION("epochs of one length") {
     auto options = epochs_of(10, 20);
-    options.first_tenant = (std::uint64_t{1} << 48) | 1;
+    options.first_consumer_id = (std::uint64_t{1} << 48) | 1;
     options.jumps = false;
     HeapRing ring(30, options);
     {
       HeapConsumer gone(ring, joining(Join::rewind));
-      CHECK(gone.admitted.tenant == options.first_tenant);
+      CHECK(gone.admitted.consumer_id == options.first_consumer_id);
       ring.produce(10);
       ring.produce(7);
-      ring.writer().remove(gone.admitted.index, gone.admitted.tenant);
+      ring.writer().remove(gone.admitted.index, gone.admitted.consumer_id);
     }
     ring.writer().restart_at(54, 5, 50);
     CHECK(HeapConsumer(ring, joining(Join::at, 53)).refused() == NotAdmitted::Reason::cursor_gone);
@@ -393,7 +394,7 @@ TEST_CASE("a mirror begins in no epoch whose start is forgotten") {
   for (std::uint64_t made = 0; made < 4'500; made += ring.produce(1)) {
     if (made != 0) ring.writer().end_epoch();
   }
-  const auto reply = ring.writer().resume_mirror(mirror.admitted.index, mirror.admitted.tenant,
+  const auto reply = ring.writer().resume_mirror(mirror.admitted.index, mirror.admitted.consumer_id,
                                                  {Join::at, 10, 0, 5});
   CHECK(std::get<NotAdmitted>(reply).reason == NotAdmitted::Reason::cursor_gone);
   CHECK(start_of(ring, mirror, {Join::at, 4'490, 0, 5}).epoch_start == 4'490);

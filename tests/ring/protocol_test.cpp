@@ -97,7 +97,7 @@ TEST_CASE(
   CHECK(take(consumer, 3).epoch == 2);
   consumer.reader->leave_epoch();  // of which half is still to come
   CHECK(consumer.reader->status().epochs_unknown == 1);
-  CHECK(order::load_released(consumer.desk()) == 10);  // its lease of epoch 1 is still held
+  CHECK(ordered::load_released(consumer.desk()) == 10);  // its lease of epoch 1 is still held
 }
 
 TEST_CASE("where everybody stands beyond what was made, the stream jumps") {
@@ -353,7 +353,7 @@ TEST_CASE("the epoch that a consumer comes to is known from joining on") {
     HeapConsumer lets_go(ring, request);
     CHECK(lets_go.reader->epoch() == 5);  // where the stream is, until its loop begins
     const auto begins =
-        ring.writer().resume(lets_go.admitted.index, lets_go.admitted.tenant, Join::at, 30);
+        ring.writer().resume(lets_go.admitted.index, lets_go.admitted.consumer_id, Join::at, 30);
     lets_go.reader->move_to(std::get<std::uint64_t>(begins));
     CHECK(lets_go.reader->epoch() == 3);
   }

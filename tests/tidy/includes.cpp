@@ -10,41 +10,57 @@
 namespace tidy {
 namespace {
 
-// Who may include whom. `consumer` is all that a trainer runs, on what it stands on: ring, join and
-// core; `torch` is its face for libtorch, and `torch_serve` the one part of that which is a
-// producer. `cuda` is the driver's layer, `gpu` what is made of it. `ends` is the producer, which
-// joins data, ring and control; `start` is what the command does for trainers that start a stream;
-// `compiled` is where the definitions of a trainer's headers are
-// compiled; `map` is batchcast.hpp, which includes everything but torch.
-const std::map<std::string, std::set<std::string>> edges = {
-    {"core", {"core"}},
-    {"data", {"core", "data"}},
-    {"ring", {"core", "ring"}},
-    {"join", {"core", "join"}},
-    {"control", {"core", "join", "control"}},
-    {"cuda", {"core", "cuda"}},
-    {"consumer", {"core", "ring", "join", "cuda", "consumer"}},
-    {"gpu", {"core", "data", "ring", "join", "control", "consumer", "ends", "cuda", "gpu"}},
-    {"ends", {"core", "data", "ring", "join", "control", "consumer", "ends"}},
-    {"start", {"core", "data", "ring", "join", "control", "consumer", "ends", "start"}},
-    {"compiled", {"core", "ring", "join", "cuda", "consumer"}},
-    {"map", {"core", "data", "ring", "join", "control", "consumer", "ends"}},
-    {"torch", {"core", "ring", "join", "consumer", "torch"}},
+using Rooms = std::map<std::string, std::set<std::string>>;
+
+// What may include what, besides the rooms of the library: those stand in src/rooms.cmake.
+// `consumer` is all that a trainer runs; `torch` is its face for libtorch, and `torch_serve` the
+// one part of that which is a producer; `batchcast` is batchcast.hpp, which includes all but torch.
+const Rooms beyond_the_library = {
+    {"batchcast", {"core", "data", "consumer", "producer", "feeder", "gpu"}},
+    {"torch", {"core", "ring", "consumer"}},
     {"torch_serve",
-     {"core", "data", "ring", "join", "control", "consumer", "ends", "map", "torch",
-      "torch_serve"}},
+     {"core", "data", "ring", "consumer", "producer", "feeder", "batchcast", "torch"}},
     {"cli",
-     {"core", "data", "ring", "join", "control", "consumer", "ends", "start", "cuda", "map",
-      "cli"}},
-    {"python", {"core", "data", "ring", "join", "control", "consumer", "ends", "map", "python"}},
+     {"core", "data", "data/image", "data/program", "data/source", "ring", "join", "cuda",
+      "consumer", "stream", "control", "producer", "feeder", "start", "gpu", "batchcast"}},
+    {"python",
+     {"core", "data", "ring", "join", "consumer", "stream", "producer", "feeder", "batchcast"}},
 };
+
+// `batchcast_room(NAME DEPENDS ROOM... PACKAGES ... SOURCES ...)`, as src/rooms.cmake calls it.
+Rooms read_rooms(const Files& files) {
+  static const std::regex begins(R"(^batchcast_room\((\S+?)\)?$)");
+  static const std::regex word(R"([^\s()]+)");
+  Rooms rooms = beyond_the_library;
+  std::string room;
+  bool depends = false;
+  for (const File& file : files) {
+    if (file.path != "src/rooms.cmake") continue;
+    for (const std::string& line : file.lines) {
+      std::smatch match;
+      if (std::regex_match(line, match, begins)) {
+        room = match[1];
+        rooms[room];
+        depends = false;
+        continue;
+      }
+      for (std::sregex_iterator it(line.begin(), line.end(), word), end; it != end; ++it) {
+        const std::string text = it->str();
+        const bool key = text == "DEPENDS" || text == "PACKAGES" || text == "SOURCES";
+        if (key) depends = text == "DEPENDS";
+        if (!key && depends && !room.empty()) rooms[room].insert(text);
+      }
+    }
+  }
+  return rooms;
+}
 
 // Third-party headers, by the start of their name, and where they may be included.
 struct Border {
   std::string header;
   std::vector<std::string> folders;
 };
-const std::vector<std::string> torch_folders = {"include/batchcast/adapt/",
+const std::vector<std::string> torch_folders = {"include/batchcast/torch/",
                                                 "include/batchcast/torch.hpp",
                                                 "include/batchcast/torch_serve.hpp",
                                                 "tests/torch/",
@@ -88,25 +104,31 @@ bool starts_with_any(const std::string& text, const std::vector<std::string>& pr
                      [&](const std::string& prefix) { return text.starts_with(prefix); });
 }
 
-// `path` as it stands below include/batchcast/ or src/.
-std::string module_of(const std::string& path) {
-  const std::size_t slash = path.find('/');
-  if (path.starts_with("adapt/torch_serve")) return "torch_serve";
-  if (path.starts_with("adapt/")) return "torch";
-  if (slash != std::string::npos) return path.substr(0, slash);
+// The room of `path`, as that stands below include/batchcast/ or src/: the deepest folder that is
+// one, or what a header at the top belongs to.
+std::string room_of(const Rooms& rooms, const std::string& path) {
+  if (path.starts_with("torch/serve")) return "torch_serve";
+  for (std::size_t slash = path.rfind('/'); slash != std::string::npos && slash != 0;
+       slash = path.rfind('/', slash - 1)) {
+    if (std::string folder = path.substr(0, slash); rooms.contains(folder)) return folder;
+  }
   static const std::map<std::string, std::string> files = {
-      {"batchcast.hpp", "map"},     {"version.hpp", "core"},   {"version.hpp.in", "core"},
-      {"consumer.hpp", "consumer"}, {"batch.hpp", "consumer"}, {"checkpoint.hpp", "consumer"},
-      {"start.hpp", "consumer"},    {"torch.hpp", "torch"},    {"torch_serve.hpp", "torch_serve"},
+      {"batchcast.hpp", "batchcast"},     {"version.hpp", "core"},
+      {"version.hpp.in", "core"},         {"consumer.hpp", "consumer"},
+      {"batch.hpp", "consumer"},          {"checkpoint.hpp", "consumer"},
+      {"start.hpp", "consumer"},          {"producer.hpp", "producer"},
+      {"device_stage.hpp", "producer"},   {"feeder.hpp", "feeder"},
+      {"finish_stage.hpp", "gpu"},        {"torch.hpp", "torch"},
+      {"torch_serve.hpp", "torch_serve"},
   };
   const auto known = files.find(path);
-  return known == files.end() ? "ends" : known->second;
+  return known == files.end() ? path : known->second;
 }
 
-// Where a file or a header of our own belongs; empty for tests, examples and benchmarks.
-std::string module_of_file(const std::string& path) {
+// Where a file of our own belongs; empty for tests, examples and benchmarks.
+std::string room_of_file(const Rooms& rooms, const std::string& path) {
   for (const std::string folder : {"include/batchcast/", "src/"}) {
-    if (path.starts_with(folder)) return module_of(path.substr(folder.size()));
+    if (path.starts_with(folder)) return room_of(rooms, path.substr(folder.size()));
   }
   return {};
 }
@@ -135,17 +157,14 @@ std::string border_broken(const File& file, const std::string& header) {
 
 void check_includes(const Files& files, Violations& found) {
   static const std::regex include(R"(^\s*#\s*include\s*([<"])([^>"]+)[>"])");
-  std::set<std::string> top_of_src;
+  const Rooms rooms = read_rooms(files);
   std::set<std::string> of_examples;
   for (const File& file : files) {
     if (is_below(file, "examples/")) of_examples.insert(file.path);
-    if (is_below(file, "src/") && file.path.find('/', 4) == std::string::npos) {
-      top_of_src.insert(file.path.substr(4));
-    }
   }
   for (const File& file : files) {
     if (!is_source(file)) continue;
-    const std::string from = module_of_file(file.path);
+    const std::string from = room_of_file(rooms, file.path);
     for (std::size_t i = 0; i < file.code.size(); ++i) {
       std::smatch match;
       if (!std::regex_search(file.code[i], match, include)) continue;
@@ -159,18 +178,17 @@ void check_includes(const Files& files, Violations& found) {
       }
       std::string to;
       if (header.starts_with("batchcast/")) {
-        to = module_of(header.substr(10));
+        to = room_of(rooms, header.substr(10));
       } else if (quoted) {
-        const bool beside = header.find('/') == std::string::npos && !top_of_src.contains(header);
-        to = beside ? from : module_of(header);
+        to = room_of(rooms, header);
       } else {
         const std::string why = border_broken(file, header);
         if (!why.empty()) found.push_back({file.path, i + 1, "border", "<" + header + "> " + why});
         continue;
       }
-      if (from.empty() || to.empty()) continue;
-      const auto edge = edges.find(from);
-      if (edge == edges.end() || !edge->second.contains(to)) {
+      if (from.empty() || from == to) continue;
+      const auto edges = rooms.find(from);
+      if (edges == rooms.end() || !edges->second.contains(to)) {
         found.push_back({file.path, i + 1, "edge", from + " must not include " + to});
       }
     }

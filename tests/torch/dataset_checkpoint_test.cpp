@@ -2,8 +2,8 @@
 // Copyright 2026 the batchcast authors
 //
 // torch::save and torch::load of a SharedDataset.
-#include "torch/loader_support.hpp"
-#include "torch/producer_process.hpp"
+#include "loader_support.hpp"
+#include "producer_process.hpp"
 
 #include <cstdint>
 #include <filesystem>

@@ -2,7 +2,7 @@
 // Copyright 2026 the batchcast authors
 //
 // SharedDataset behind torch's own data loader.
-#include "torch/loader_support.hpp"
+#include "loader_support.hpp"
 
 #include <algorithm>
 #include <memory>

@@ -9,9 +9,9 @@
 
 #include <torch/torch.h>
 
+#include "fake_torch_cuda.hpp"
+#include "filled_stream.hpp"
 #include "gpu/consumer_scene.hpp"
-#include "torch/fake_torch_cuda.hpp"
-#include "torch/filled_stream.hpp"
 
 #include <cstdint>
 #include <functional>

@@ -9,8 +9,8 @@
 
 #include <torch/torch.h>
 
-#include "torch/fake_torch_cuda.hpp"
-#include "torch/filled_stream.hpp"
+#include "fake_torch_cuda.hpp"
+#include "filled_stream.hpp"
 
 #include <cstring>
 #include <memory>

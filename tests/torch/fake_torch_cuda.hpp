@@ -2,10 +2,10 @@
 // Copyright 2026 the batchcast authors
 #pragma once
 
-#include <batchcast/adapt/torch_storage.hpp>
 #include <batchcast/batch.hpp>
 #include <batchcast/core/field_table.hpp>
 #include <batchcast/core/placement.hpp>
+#include <batchcast/torch/storage.hpp>
 
 #include <ATen/EmptyTensor.h>
 #include <ATen/ops/from_blob.h>

@@ -2,7 +2,7 @@
 // Copyright 2026 the batchcast authors
 //
 // The types that batches can have.
-#include "torch/loader_support.hpp"
+#include "loader_support.hpp"
 
 #include <cstdint>
 #include <map>

@@ -2,7 +2,7 @@
 // Copyright 2026 the batchcast authors
 //
 // What a trainer sees is what the recipe says, byte for byte.
-#include "torch/loader_support.hpp"
+#include "loader_support.hpp"
 
 #include <batchcast/data/synthetic_maker.hpp>
 

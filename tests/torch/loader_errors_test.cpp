@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the batchcast authors
-#include "torch/loader_support.hpp"
-#include "torch/producer_process.hpp"
+#include "loader_support.hpp"
+#include "producer_process.hpp"
 
 #include <chrono>
 #include <functional>

@@ -2,7 +2,7 @@
 // Copyright 2026 the batchcast authors
 //
 // What may outlive what, and who may be where.
-#include "torch/loader_support.hpp"
+#include "loader_support.hpp"
 
 #include <atomic>
 #include <memory>

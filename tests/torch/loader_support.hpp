@@ -2,11 +2,11 @@
 // Copyright 2026 the batchcast authors
 #pragma once
 
-#include "torch/torch_catch.hpp"
+#include "torch_catch.hpp"
 
 #include <batchcast/torch_serve.hpp>
 
-#include "torch/filled_stream.hpp"
+#include "filled_stream.hpp"
 
 #include <cstddef>
 #include <cstdint>

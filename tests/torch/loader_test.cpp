@@ -2,7 +2,7 @@
 // Copyright 2026 the batchcast authors
 //
 // What a loop over torch's own loader sees, one over ours sees too: the same code runs over both.
-#include "torch/loader_support.hpp"
+#include "loader_support.hpp"
 
 #include <algorithm>
 #include <iterator>

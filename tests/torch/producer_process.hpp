@@ -2,7 +2,7 @@
 // Copyright 2026 the batchcast authors
 #pragma once
 
-#include "torch/torch_catch.hpp"
+#include "torch_catch.hpp"
 
 #include <signal.h>
 #include <spawn.h>

@@ -2,8 +2,8 @@
 // Copyright 2026 the batchcast authors
 //
 // What other tests run as processes of their own. Run without being asked, they have nothing to do.
-#include "torch/loader_support.hpp"
-#include "torch/producer_process.hpp"
+#include "loader_support.hpp"
+#include "producer_process.hpp"
 
 #include <sys/prctl.h>
 #include <unistd.h>

@@ -2,10 +2,10 @@
 // Copyright 2026 the batchcast authors
 #pragma once
 
-#include <batchcast/adapt/torch_serve.hpp>
 #include <batchcast/batchcast.hpp>
-#include <batchcast/control/directory.hpp>
-#include <batchcast/control/transport.hpp>
+#include <batchcast/torch/serve.hpp>
+#include "control/transport.hpp"
+#include "stream/directory.hpp"
 
 #include "filled_stream.hpp"
 

@@ -4,7 +4,7 @@
 // Loaders and datasets of torch::data as streams: what consumers get is what the loader made.
 #include "serve_support.hpp"
 
-#include <batchcast/adapt/shared_data_loader.hpp>
+#include <batchcast/torch/shared_data_loader.hpp>
 
 #include "catch.hpp"
 

@@ -6,7 +6,7 @@
 
 #include <torch/torch.h>
 
-#include "torch/filled_stream.hpp"
+#include "filled_stream.hpp"
 
 #include <cstdint>
 #include <memory>

@@ -8,8 +8,8 @@
 
 #include <torch/torch.h>
 
+#include "filled_stream.hpp"
 #include "ring/child.hpp"
-#include "torch/filled_stream.hpp"
 
 #include <cstdio>
 #include <cstdlib>

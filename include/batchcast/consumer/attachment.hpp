@@ -122,7 +122,7 @@ class Attachment final : public ReaderHost, public std::enable_shared_from_this<
     std::string text;
     std::string silent;  ///< the producer that holds the stream there and does not answer
   };
-  [[nodiscard]] bool knock(const StreamPaths& place, Obstacle& obstacle);
+  [[nodiscard]] bool connect(const StreamPaths& place, Obstacle& obstacle);
   [[nodiscard]] int patience_ms() const noexcept;
   void adopt(Welcome welcome, std::vector<FileDescriptor> descriptors);
   void check_offer(std::size_t descriptors);

@@ -139,7 +139,7 @@ BATCHCAST_INLINE std::shared_ptr<Attachment> Attachment::attach(const ConsumerOp
     std::string silent;
     for (const StreamPaths& place : places.places) {
       Obstacle obstacle;
-      if (attachment->knock(place, obstacle)) return attachment;
+      if (attachment->connect(place, obstacle)) return attachment;
       if (!obstacle.text.empty()) obstacles.push_back(obstacle.text);
       if (!obstacle.silent.empty()) silent = obstacle.silent;
     }
@@ -156,14 +156,14 @@ BATCHCAST_INLINE std::shared_ptr<Attachment> Attachment::attach(const ConsumerOp
   }
 }
 
-BATCHCAST_INLINE bool Attachment::knock(const StreamPaths& place, Obstacle& obstacle) {
-  DoorVisit visit = connect_door(place.door);
-  if (visit.knock == DoorKnock::denied) obstacle.text = place.door + attachment::no_permission;
-  if (visit.knock == DoorKnock::crowded) {
+BATCHCAST_INLINE bool Attachment::connect(const StreamPaths& place, Obstacle& obstacle) {
+  DoorAttempt attempt = connect_door(place.door);
+  if (attempt.answer == DoorAnswer::denied) obstacle.text = place.door + attachment::no_permission;
+  if (attempt.answer == DoorAnswer::crowded) {
     obstacle = {place.door + ": so many wait there that no other gets in", "its producer"};
   }
-  if (visit.knock != DoorKnock::open) return false;
-  const PeerIdentity producer = peer_identity(visit.connection);
+  if (attempt.answer != DoorAnswer::open) return false;
+  const PeerIdentity producer = peer_identity(attempt.connection);
   const bool trusted = producer.uid == ::geteuid() || producer.uid == 0 ||
                        std::find(options_.allow_uids.begin(), options_.allow_uids.end(),
                                  producer.uid) != options_.allow_uids.end();
@@ -175,14 +175,14 @@ BATCHCAST_INLINE bool Attachment::knock(const StreamPaths& place, Obstacle& obst
   DoorMessage answer;
   const FileDescriptor pidfd = own_pidfd();
   const int descriptors[] = {pidfd.get()};
-  const DoorRead read = visit.connection.ask(
+  const DoorRead read = attempt.connection.ask(
       encode(attachment::hello_of(options_, delivery_.get())), descriptors, answer,
       welcome_descriptors_before_segments + limits::fields_max, patience_ms());
   if (read == DoorRead::timed_out) {
     obstacle.silent = attachment::silent_process(producer.pid);
     obstacle.text = place.door + ": " + obstacle.silent + " does not answer";
   }
-  if (read != DoorRead::message) return false;  // it went away, or is overrun: knock again
+  if (read != DoorRead::message) return false;  // it went away, or is overrun: connect again
   ProducerMessage message = decode_from_producer(answer.text);
   if (const auto* refusal = std::get_if<Refusal>(&message)) {
     if (refusal->kind == RefusalKind::busy) return false;
@@ -198,7 +198,7 @@ BATCHCAST_INLINE bool Attachment::knock(const StreamPaths& place, Obstacle& obst
                   "` did not arrive: this process has too many files open. Raise the limit "
                   "(`ulimit -n`).");
   }
-  door_ = std::move(visit.connection);
+  door_ = std::move(attempt.connection);
   adopt(std::move(*welcome), std::move(answer.descriptors));
   return true;
 }

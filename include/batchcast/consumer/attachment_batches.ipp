@@ -359,8 +359,8 @@ BATCHCAST_INLINE void Attachment::check_batch_size(std::uint64_t batch_size) con
 }
 
 BATCHCAST_INLINE void Attachment::set_batch_size(std::uint64_t batch_size) noexcept {
-  order::set(reinterpret_cast<Desk*>(desk_->data())->batch_size,
-             static_cast<std::uint32_t>(batch_size));
+  ordered::set(reinterpret_cast<Desk*>(desk_->data())->batch_size,
+               static_cast<std::uint32_t>(batch_size));
 }
 
 BATCHCAST_INLINE bool Attachment::producer_is_dead() noexcept { return is_dead(producer_pidfd_); }

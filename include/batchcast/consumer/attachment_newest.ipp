@@ -34,9 +34,9 @@ BATCHCAST_INLINE std::optional<Batch> Attachment::newest(std::uint64_t samples_m
   const std::uint64_t per_epoch = view.head().samples_per_epoch;
   if (on_device()) wait_for_copied_batches();
   for (;;) {
-    const std::uint64_t published = order::load_published(progress);
-    const std::uint64_t oldest = oldest_held(order::load_claimed(progress), capacity,
-                                             order::get_acquire(progress.valid_from));
+    const std::uint64_t published = ordered::load_published(progress);
+    const std::uint64_t oldest = oldest_held(ordered::load_claimed(progress), capacity,
+                                             ordered::get_acquire(progress.valid_from));
     if (oldest >= published || samples_max == 0) return std::nullopt;
     const std::uint64_t wanted = published - std::min(samples_max, published);
     const auto [begin, end] =
@@ -52,8 +52,8 @@ BATCHCAST_INLINE std::optional<Batch> Attachment::newest(std::uint64_t samples_m
     record.own = true;
     // The newest are the last to be written over: the next round has younger ones, and fewer, as
     // the ring may turn faster than so many can be copied.
-    if (oldest_held(order::load_claimed_after_reading(progress), capacity,
-                    order::get_acquire(progress.valid_from)) > begin) {
+    if (oldest_held(ordered::load_claimed_after_reading(progress), capacity,
+                    ordered::get_acquire(progress.valid_from)) > begin) {
       recycle(record);
       samples_max = std::max<std::uint64_t>(1, run.size / 2);
       continue;

@@ -237,7 +237,7 @@ BATCHCAST_INLINE DoorRead Attachment::hear_producer(DoorMessage& message, int ti
 BATCHCAST_INLINE void Attachment::throw_door_closed() {
   check();
   // The board knows how the stream ended; a producer that died left it running.
-  const StreamState state = order::load_state(board().progress());
+  const StreamState state = ordered::load_state(board().progress());
   if (state == StreamState::draining || state == StreamState::finished) {
     throw StreamFinished("batchcast: stream `" + options_.stream +
                          "` is finished: all of its epochs were made.");

@@ -29,8 +29,9 @@ inline constexpr std::uint64_t buffer_granule = std::uint64_t{64} << 10;
 
 /// The buffer of that slot, with room for so many bytes.
 template <class Buffer>
-std::byte* with_room(std::vector<Buffer>& buffers, const std::shared_ptr<cuda::Device>& device,
-                     std::size_t slot, std::uint64_t bytes) {
+std::byte* with_room(std::vector<Buffer>& buffers,
+                     const std::shared_ptr<detail::cuda::Device>& device, std::size_t slot,
+                     std::uint64_t bytes) {
   if (slot >= buffers.size()) buffers.resize(slot + 1);
   Buffer& kept = buffers[slot];
   if (kept.bytes() < bytes) {
@@ -44,27 +45,28 @@ std::byte* with_room(std::vector<Buffer>& buffers, const std::shared_ptr<cuda::D
 
 class GpuDelivery final : public Delivery {
  public:
-  GpuDelivery(std::shared_ptr<cuda::Device> device, ReleasePoller& poller, LogCallback log)
+  GpuDelivery(std::shared_ptr<detail::cuda::Device> device, ReleasePoller& poller, LogCallback log)
       : device_(std::move(device)),
         poller_(poller),
-        name_(cuda::name_of(device_->info())),
+        name_(detail::cuda::name_of(device_->info())),
         tickets_(device_, std::move(log)) {}
 
   [[nodiscard]] const std::string& id() const noexcept override { return device_->info().uuid; }
   [[nodiscard]] const std::string& device_name() const noexcept override { return name_; }
   [[nodiscard]] std::uint64_t granularity() const noexcept override {
-    return cuda::ring_granularity(device_->info());
+    return detail::cuda::ring_granularity(device_->info());
   }
 
   [[nodiscard]] BATCHCAST_INLINE Mapped map(Offer offer) override;
   [[nodiscard]] bool pins_in_place() const noexcept override {
-    return cuda::pins_read_only(device_->info());
+    return detail::cuda::pins_read_only(device_->info());
   }
   void pin(const std::byte* data, std::uint64_t bytes) override {
-    pins_.emplace_back(device_, cuda::HostPin::Range{data, bytes, true, true});
+    pins_.emplace_back(device_, detail::cuda::HostPin::Range{data, bytes, true, true});
   }
   [[nodiscard]] bool in_one_pin(std::uint64_t offset, std::uint64_t bytes) const override {
-    return offset / cuda::pin_whole_bytes == (offset + bytes - 1) / cuda::pin_whole_bytes;
+    return offset / detail::cuda::pin_whole_bytes ==
+           (offset + bytes - 1) / detail::cuda::pin_whole_bytes;
   }
   [[nodiscard]] std::byte* host_buffer(std::size_t slot, std::uint64_t bytes) override {
     return gpu_delivery::with_room(host_buffers_, device_, slot, bytes);
@@ -91,34 +93,34 @@ class GpuDelivery final : public Delivery {
 
  private:
   /// Most attachments never copy.
-  cuda::Stream& copies() {
+  detail::cuda::Stream& copies() {
     std::call_once(copies_once_, [this] { copies_.emplace(device_); });
     return *copies_;
   }
   void copy_piece(std::byte* to, const FieldWindow& window, std::uint64_t index,
                   std::uint64_t samples);
 
-  std::shared_ptr<cuda::Device> device_;
+  std::shared_ptr<detail::cuda::Device> device_;
   ReleasePoller& poller_;
   std::string name_;
-  std::vector<cuda::DeviceSegment> segments_;
-  std::vector<cuda::HostPin> pins_;
-  std::vector<cuda::DeviceBuffer> buffers_;
-  std::vector<cuda::HostBuffer> host_buffers_;
+  std::vector<detail::cuda::DeviceSegment> segments_;
+  std::vector<detail::cuda::HostPin> pins_;
+  std::vector<detail::cuda::DeviceBuffer> buffers_;
+  std::vector<detail::cuda::HostBuffer> host_buffers_;
   std::once_flag copies_once_;
-  std::optional<cuda::Stream> copies_;
+  std::optional<detail::cuda::Stream> copies_;
   std::mutex copied_mutex_;
-  std::optional<cuda::Event> copied_;  ///< with its mutex: recorded anew for each order
+  std::optional<detail::cuda::Event> copied_;  ///< with its mutex: recorded anew for each order
   TicketPool tickets_;
 };
 
 BATCHCAST_INLINE Delivery::Mapped GpuDelivery::map(Offer offer) {
   const bool legacy = offer.kind == SegmentKind::cuda_ipc;
-  const cuda::DeviceSegment::Request request = {
+  const detail::cuda::DeviceSegment::Request request = {
       "field `" + offer.field + "` of stream `" + offer.stream + "`", offer.bytes};
   segments_.push_back(
-      legacy ? cuda::DeviceSegment::adopt_legacy(device_, request, offer.handle)
-             : cuda::DeviceSegment::adopt(device_, request, std::move(offer.descriptor)));
+      legacy ? detail::cuda::DeviceSegment::adopt_legacy(device_, request, offer.handle)
+             : detail::cuda::DeviceSegment::adopt(device_, request, std::move(offer.descriptor)));
   return {segments_.back().data(), segments_.back().mapped_twice()};
 }
 
@@ -138,7 +140,7 @@ BATCHCAST_INLINE void GpuDelivery::copy_piece(std::byte* to, const FieldWindow& 
     copies().copy_on_device(to, from, samples * window.sample_bytes);
     return;
   }
-  cuda::Stream::Rows rows;
+  detail::cuda::Stream::Rows rows;
   rows.to = to;
   rows.to_stride_bytes = window.sample_bytes;
   rows.from = from;
@@ -152,9 +154,9 @@ BATCHCAST_INLINE void GpuDelivery::order_copies(void* stream) noexcept {
   if (!copies_) return;
   // Where a graph is captured what it is made of would have to wait, at each of its launches.
   const auto wait = [this] {
-    static_cast<void>(cuda::wait_for_stream(*device_, copies_->handle()));
+    static_cast<void>(detail::cuda::wait_for_stream(*device_, copies_->handle()));
   };
-  if (cuda::is_capturing(*device_, stream)) return wait();
+  if (detail::cuda::is_capturing(*device_, stream)) return wait();
   try {
     const std::lock_guard lock(copied_mutex_);
     if (!copied_) copied_.emplace(device_);
@@ -179,12 +181,12 @@ BATCHCAST_INLINE void GpuDelivery::when_passed(std::span<void* const> streams, v
 }
 
 BATCHCAST_INLINE Placement settled(Placement placement) {
-  return placement.is_own_cuda() ? Placement::on_cuda(cuda::own_device()) : placement;
+  return placement.is_own_cuda() ? Placement::on_cuda(detail::cuda::own_device()) : placement;
 }
 
 BATCHCAST_INLINE std::unique_ptr<Delivery> make_delivery(unsigned device, LogCallback log) {
   // First the driver, which then ends after the thread that uses it.
-  std::shared_ptr<cuda::Device> opened = cuda::Device::open(device);
+  std::shared_ptr<detail::cuda::Device> opened = detail::cuda::Device::open(device);
   return std::make_unique<GpuDelivery>(std::move(opened), ReleasePoller::of_process(),
                                        std::move(log));
 }

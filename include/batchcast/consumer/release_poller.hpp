@@ -24,7 +24,7 @@ class TicketPool;
 /// What has to be called once some streams have passed a point. Owned by a pool, recycled.
 class Ticket {
  public:
-  Ticket(TicketPool& home, std::shared_ptr<cuda::Device> device);
+  Ticket(TicketPool& home, std::shared_ptr<detail::cuda::Device> device);
 
   void begin(void* context, void (*done)(void* context) noexcept) noexcept;
   /// So many as most tickets need. Throws GpuError; without it they are made as they are needed.
@@ -42,16 +42,16 @@ class Ticket {
   friend class ReleasePoller;
   enum class State { unmarked, marked, passed };
   struct Point {
-    std::optional<cuda::Event> event;
+    std::optional<detail::cuda::Event> event;
     void* stream = nullptr;
     State state = State::unmarked;
   };
   void mark(Point& point) noexcept;
-  [[nodiscard]] cuda::Reply record(Point& point) noexcept;
+  [[nodiscard]] detail::cuda::Reply record(Point& point) noexcept;
   void ask(Point& point) noexcept;
 
   TicketPool& home_;
-  std::shared_ptr<cuda::Device> device_;
+  std::shared_ptr<detail::cuda::Device> device_;
   std::vector<Point> points_;
   std::size_t used_ = 0;
   std::size_t looked_at_ = 0;  ///< those before it have passed
@@ -64,17 +64,17 @@ class Ticket {
 class TicketPool {
  public:
   /// `log` gets what keeps tickets from passing, once of each kind, from any thread.
-  explicit TicketPool(std::shared_ptr<cuda::Device> device, LogCallback log = {});
+  explicit TicketPool(std::shared_ptr<detail::cuda::Device> device, LogCallback log = {});
   TicketPool(const TicketPool&) = delete;
   TicketPool& operator=(const TicketPool&) = delete;
 
   [[nodiscard]] Ticket& take();
   void put(Ticket& ticket) noexcept;
   /// A ticket cannot tell whether it has passed.
-  void note(const cuda::Reply& reply) noexcept;
+  void note(const detail::cuda::Reply& reply) noexcept;
 
  private:
-  std::shared_ptr<cuda::Device> device_;
+  std::shared_ptr<detail::cuda::Device> device_;
   LogCallback log_;
   std::atomic<bool> noted_capture_{false}, noted_refusal_{false};
   std::mutex mutex_;

@@ -43,7 +43,7 @@ inline void sleep_for(std::uint64_t ns) noexcept {
 
 // ---- tickets
 
-BATCHCAST_INLINE Ticket::Ticket(TicketPool& home, std::shared_ptr<cuda::Device> device)
+BATCHCAST_INLINE Ticket::Ticket(TicketPool& home, std::shared_ptr<detail::cuda::Device> device)
     : home_(home), device_(std::move(device)) {}
 
 BATCHCAST_INLINE void Ticket::make_events() {
@@ -67,51 +67,51 @@ BATCHCAST_INLINE void Ticket::add(void* stream) noexcept {
 
 /// Leaves it unmarked where a capture, or an error that is not the end of all, is in the way.
 BATCHCAST_INLINE void Ticket::mark(Point& point) noexcept {
-  cuda::Reply reply{cuda::Answer::captured, {}};
-  if (!cuda::is_capturing(*device_, point.stream)) {
+  detail::cuda::Reply reply{detail::cuda::Answer::captured, {}};
+  if (!detail::cuda::is_capturing(*device_, point.stream)) {
     reply = record(point);
-    if (reply.answer == cuda::Answer::done) {
+    if (reply.answer == detail::cuda::Answer::done) {
       point.state = State::marked;
       return;
     }
     // A stream of another context, a second GPU's, has no place for this one's events.
-    if (reply.answer == cuda::Answer::refused) {
-      reply = cuda::wait_for_stream(*device_, point.stream);
-      if (reply.answer == cuda::Answer::done) point.state = State::passed;
+    if (reply.answer == detail::cuda::Answer::refused) {
+      reply = detail::cuda::wait_for_stream(*device_, point.stream);
+      if (reply.answer == detail::cuda::Answer::done) point.state = State::passed;
     }
-    if (reply.answer == cuda::Answer::lost) point.state = State::passed;
+    if (reply.answer == detail::cuda::Answer::lost) point.state = State::passed;
   }
   if (point.state == State::passed) return;
   // It is marked on another thread then. The legacy stream waits for all threads' own.
-  if (cuda::is_of_thread(point.stream)) point.stream = nullptr;
+  if (detail::cuda::is_of_thread(point.stream)) point.stream = nullptr;
   home_.note(reply);
 }
 
-BATCHCAST_INLINE cuda::Reply Ticket::record(Point& point) noexcept {
+BATCHCAST_INLINE detail::cuda::Reply Ticket::record(Point& point) noexcept {
   try {
     if (!point.event) point.event.emplace(device_);
   } catch (const Error&) {
-    return {cuda::Answer::refused, {}};  // the wait then says why
+    return {detail::cuda::Answer::refused, {}};  // the wait then says why
   }
   return point.event->try_record(point.stream);
 }
 
 BATCHCAST_INLINE void Ticket::ask(Point& point) noexcept {
-  const cuda::Reply reply = point.event->ask();
+  const detail::cuda::Reply reply = point.event->ask();
   switch (reply.answer) {
-    case cuda::Answer::done:
-    case cuda::Answer::lost:
+    case detail::cuda::Answer::done:
+    case detail::cuda::Answer::lost:
       point.state = State::passed;
       return;
-    case cuda::Answer::pending:
+    case detail::cuda::Answer::pending:
       return;
-    case cuda::Answer::captured:
+    case detail::cuda::Answer::captured:
       // A capture began before the event was recorded, which is a point of the graph now. A later
       // one of the stream's own takes its place.
       point.state = State::unmarked;
-      if (cuda::is_of_thread(point.stream)) point.stream = nullptr;
+      if (detail::cuda::is_of_thread(point.stream)) point.stream = nullptr;
       break;
-    case cuda::Answer::refused:
+    case detail::cuda::Answer::refused:
       break;
   }
   home_.note(reply);
@@ -134,7 +134,8 @@ BATCHCAST_INLINE void Ticket::finish() noexcept {
   done(context);
 }
 
-BATCHCAST_INLINE TicketPool::TicketPool(std::shared_ptr<cuda::Device> device, LogCallback log)
+BATCHCAST_INLINE TicketPool::TicketPool(std::shared_ptr<detail::cuda::Device> device,
+                                        LogCallback log)
     : device_(std::move(device)), log_(std::move(log)) {
   for (std::size_t i = 0; i < release_poller::tickets_at_first; ++i) {
     tickets_.push_back(std::make_unique<Ticket>(*this, device_));
@@ -161,8 +162,8 @@ BATCHCAST_INLINE void TicketPool::put(Ticket& ticket) noexcept {
   idle_.push_back(&ticket);
 }
 
-BATCHCAST_INLINE void TicketPool::note(const cuda::Reply& reply) noexcept {
-  const bool capture = reply.answer == cuda::Answer::captured;
+BATCHCAST_INLINE void TicketPool::note(const detail::cuda::Reply& reply) noexcept {
+  const bool capture = reply.answer == detail::cuda::Answer::captured;
   if ((capture ? noted_capture_ : noted_refusal_).exchange(true)) return;
   try {
     log_to(log_, LogLevel::warning,
@@ -170,9 +171,9 @@ BATCHCAST_INLINE void TicketPool::note(const cuda::Reply& reply) noexcept {
                ? "a batch was dropped while a CUDA graph was captured on a stream that reads it. "
                  "Its samples are kept until the capture has ended and the stream has come "
                  "further. Copy batches to the graph's static input outside of the capture."
-               : cuda::name_of(device_->info()) +
+               : detail::cuda::name_of(device_->info()) +
                      " does not say whether a stream has read a batch: " +
-                     cuda::reason_of(*device_, reply) +
+                     detail::cuda::reason_of(*device_, reply) +
                      ". Its samples are kept. A stream has to exist until it has passed the "
                      "batches that it reads.");
   } catch (const std::exception&) {

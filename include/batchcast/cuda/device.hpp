@@ -11,7 +11,7 @@
 // The layer between CUDA's driver and the rest: no header of it but driver.hpp and driver_api.hpp
 // shows a type of CUDA's. Everything throws GpuUnavailable where there is no driver or no such
 // device, and GpuError where a call fails.
-namespace batchcast::inline v0_1::cuda {
+namespace batchcast::inline v0_1::detail::cuda {
 
 struct Driver;
 
@@ -116,4 +116,4 @@ class Device {
   void* context_ = nullptr;
 };
 
-}  // namespace batchcast::inline v0_1::cuda
+}  // namespace batchcast::inline v0_1::detail::cuda

@@ -14,7 +14,7 @@
 #include <cstdlib>
 #include <optional>
 
-namespace batchcast::inline v0_1::cuda {
+namespace batchcast::inline v0_1::detail::cuda {
 namespace device_detail {
 
 inline std::string uuid_text(const CUuuid& uuid, bool mig) {
@@ -248,4 +248,4 @@ BATCHCAST_INLINE Device::Current::~Current() {
   device_.driver().ctx_pop_current(&popped);
 }
 
-}  // namespace batchcast::inline v0_1::cuda
+}  // namespace batchcast::inline v0_1::detail::cuda

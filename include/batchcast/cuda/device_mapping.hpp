@@ -10,7 +10,7 @@
 #include <string>
 #include <utility>
 
-namespace batchcast::inline v0_1::cuda {
+namespace batchcast::inline v0_1::detail::cuda {
 
 enum class DeviceAccess { read_only, read_write };
 
@@ -54,4 +54,4 @@ class DeviceMapping {
   unsigned mappings_ = 0;
 };
 
-}  // namespace batchcast::inline v0_1::cuda
+}  // namespace batchcast::inline v0_1::detail::cuda

@@ -9,7 +9,7 @@
 
 #include <batchcast/core/error.hpp>
 
-namespace batchcast::inline v0_1::cuda {
+namespace batchcast::inline v0_1::detail::cuda {
 
 BATCHCAST_INLINE DeviceMapping::~DeviceMapping() {
   quietly(*device_, [this](const Driver& driver) {
@@ -73,4 +73,4 @@ BATCHCAST_INLINE unsigned DeviceMapping::access_result(DeviceAccess access) {
   return device_->driver().mem_set_access(base_, 2 * bytes_, &wanted, 1);
 }
 
-}  // namespace batchcast::inline v0_1::cuda
+}  // namespace batchcast::inline v0_1::detail::cuda

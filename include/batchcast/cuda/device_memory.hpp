@@ -14,7 +14,7 @@
 #include <string>
 #include <utility>
 
-namespace batchcast::inline v0_1::cuda {
+namespace batchcast::inline v0_1::detail::cuda {
 
 /// Memory of a GPU, for one field of a device ring, that another process made (DeviceAllocation),
 /// and where it is mapped in this one: twice, back to back, if it came as a descriptor; once by a
@@ -70,4 +70,4 @@ class DeviceBuffer : public OwnedMemory {
   DeviceBuffer& operator=(DeviceBuffer&&) noexcept = default;
 };
 
-}  // namespace batchcast::inline v0_1::cuda
+}  // namespace batchcast::inline v0_1::detail::cuda

@@ -11,7 +11,7 @@
 
 #include <cstring>
 
-namespace batchcast::inline v0_1::cuda {
+namespace batchcast::inline v0_1::detail::cuda {
 namespace memory_detail {
 
 /// False where it is none.
@@ -90,4 +90,4 @@ BATCHCAST_INLINE DeviceBuffer::~DeviceBuffer() {
   quietly(*device_, [this](const Driver& driver) { driver.mem_free(address_of(data_)); });
 }
 
-}  // namespace batchcast::inline v0_1::cuda
+}  // namespace batchcast::inline v0_1::detail::cuda

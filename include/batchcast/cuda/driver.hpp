@@ -12,7 +12,7 @@
 #include <string>
 #include <utility>
 
-namespace batchcast::inline v0_1::cuda {
+namespace batchcast::inline v0_1::detail::cuda {
 
 /// The functions of libcuda.so.1 that driver_api.hpp lists. One table a process, never unloaded:
 /// other libraries of the process use the same driver.
@@ -105,4 +105,4 @@ void quietly(const Device& device, Undo&& undo) noexcept {
   return reinterpret_cast<CUdeviceptr>(data);
 }
 
-}  // namespace batchcast::inline v0_1::cuda
+}  // namespace batchcast::inline v0_1::detail::cuda

@@ -15,7 +15,7 @@
 #include <optional>
 #include <type_traits>
 
-namespace batchcast::inline v0_1::cuda {
+namespace batchcast::inline v0_1::detail::cuda {
 namespace driver_detail {
 
 inline constexpr char forked_text[] =
@@ -179,4 +179,4 @@ BATCHCAST_INLINE void check_memory(const Device& device, CUresult result, const 
                     " are free; give the ring less memory there, or end what else uses it");
 }
 
-}  // namespace batchcast::inline v0_1::cuda
+}  // namespace batchcast::inline v0_1::detail::cuda

@@ -9,7 +9,7 @@
 // and every driver since 11.4 (470). They stand in this namespace under CUDA's names, so that a
 // program may include cuda.h as well, before or after; what cuda.h makes a macro of has another
 // name here. driver_api_check.cpp compares all of it with cuda.h wherever a build finds one.
-namespace batchcast::inline v0_1::cuda {
+namespace batchcast::inline v0_1::detail::cuda {
 
 using CUdevice = int;
 using CUdeviceptr = unsigned long long;
@@ -147,7 +147,7 @@ struct CUDA_MEMCPY2D {
   std::size_t Height;
 };
 
-}  // namespace batchcast::inline v0_1::cuda
+}  // namespace batchcast::inline v0_1::detail::cuda
 
 // The functions that are called: FUNCTION(member of Driver, symbol of libcuda.so.1, arguments...).
 // All return a CUresult. A symbol is the exact version that the driver exports, with its _v2, since

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <memory>
 
-namespace batchcast::inline v0_1::cuda {
+namespace batchcast::inline v0_1::detail::cuda {
 
 /// Host memory of this process's own that is page-locked for all of its GPUs. Move-only.
 class HostBuffer : public OwnedMemory {
@@ -20,4 +20,4 @@ class HostBuffer : public OwnedMemory {
   HostBuffer& operator=(HostBuffer&&) noexcept = default;
 };
 
-}  // namespace batchcast::inline v0_1::cuda
+}  // namespace batchcast::inline v0_1::detail::cuda

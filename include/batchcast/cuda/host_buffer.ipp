@@ -11,7 +11,7 @@
 
 #include <string>
 
-namespace batchcast::inline v0_1::cuda {
+namespace batchcast::inline v0_1::detail::cuda {
 
 BATCHCAST_INLINE HostBuffer::HostBuffer(std::shared_ptr<Device> device, std::uint64_t bytes)
     : OwnedMemory(std::move(device), bytes) {
@@ -33,4 +33,4 @@ BATCHCAST_INLINE HostBuffer::~HostBuffer() {
   quietly(*device_, [this](const Driver& driver) { driver.mem_free_host(data_); });
 }
 
-}  // namespace batchcast::inline v0_1::cuda
+}  // namespace batchcast::inline v0_1::detail::cuda

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-namespace batchcast::inline v0_1::cuda {
+namespace batchcast::inline v0_1::detail::cuda {
 
 /// A driver registers this much at a time: a copy must not reach across two pieces.
 inline constexpr std::uint64_t pin_piece_bytes = std::uint64_t{64} << 20;
@@ -40,4 +40,4 @@ class HostPin {
   std::vector<std::byte*> pieces_;
 };
 
-}  // namespace batchcast::inline v0_1::cuda
+}  // namespace batchcast::inline v0_1::detail::cuda

@@ -12,7 +12,7 @@
 #include <algorithm>
 #include <string>
 
-namespace batchcast::inline v0_1::cuda {
+namespace batchcast::inline v0_1::detail::cuda {
 namespace pin_detail {
 
 // Where it can be known what stood in the way.
@@ -67,4 +67,4 @@ BATCHCAST_INLINE HostPin::~HostPin() {
   if (!pieces_.empty()) pin_detail::unregister(*device_, pieces_);
 }
 
-}  // namespace batchcast::inline v0_1::cuda
+}  // namespace batchcast::inline v0_1::detail::cuda

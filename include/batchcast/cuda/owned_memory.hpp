@@ -9,7 +9,7 @@
 #include <memory>
 #include <utility>
 
-namespace batchcast::inline v0_1::cuda {
+namespace batchcast::inline v0_1::detail::cuda {
 
 /// What buffers that the driver allocates have in common. Move-only; the class that derives frees.
 class OwnedMemory {
@@ -38,4 +38,4 @@ class OwnedMemory {
   std::uint64_t bytes_ = 0;
 };
 
-}  // namespace batchcast::inline v0_1::cuda
+}  // namespace batchcast::inline v0_1::detail::cuda

@@ -10,7 +10,7 @@
 #include <string>
 #include <utility>
 
-namespace batchcast::inline v0_1::cuda {
+namespace batchcast::inline v0_1::detail::cuda {
 
 /// What a stream or an event tells of what was enqueued.
 enum class Answer {
@@ -113,4 +113,4 @@ class Stream {
 void copy_on_device(const Device& device, void* stream, std::byte* device_to,
                     const std::byte* device_from, std::uint64_t bytes);
 
-}  // namespace batchcast::inline v0_1::cuda
+}  // namespace batchcast::inline v0_1::detail::cuda

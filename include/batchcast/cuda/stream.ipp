@@ -7,7 +7,7 @@
 #include <batchcast/core/inline.hpp>
 #include <batchcast/cuda/driver.hpp>
 
-namespace batchcast::inline v0_1::cuda {
+namespace batchcast::inline v0_1::detail::cuda {
 namespace stream_detail {
 
 inline CUstream stream_of(void* handle) { return static_cast<CUstream>(handle); }
@@ -125,7 +125,7 @@ BATCHCAST_INLINE void Stream::copy_to_host(std::byte* host_to, const std::byte* 
 
 BATCHCAST_INLINE void Stream::copy_on_device(std::byte* device_to, const std::byte* device_from,
                                              std::uint64_t bytes) {
-  cuda::copy_on_device(*device_, handle_, device_to, device_from, bytes);
+  detail::cuda::copy_on_device(*device_, handle_, device_to, device_from, bytes);
 }
 
 BATCHCAST_INLINE void Stream::copy_rows(const Rows& rows) {
@@ -190,4 +190,4 @@ BATCHCAST_INLINE void copy_on_device(const Device& device, void* stream, std::by
         "cuMemcpyDtoDAsync");
 }
 
-}  // namespace batchcast::inline v0_1::cuda
+}  // namespace batchcast::inline v0_1::detail::cuda

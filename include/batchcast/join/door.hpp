@@ -77,21 +77,21 @@ class DoorConnection {
   std::size_t receives_max_ = limits::producer_record_bytes_max;
 };
 
-enum class DoorKnock {
-  open,     ///< connected
-  absent,   ///< nothing there
-  nobody,   ///< a socket whose producer is gone
-  crowded,  ///< did not get in within the time-out
-  denied,   ///< no permission for the path
+enum class DoorAnswer {
+  open,      ///< connected
+  absent,    ///< nothing there
+  unserved,  ///< a socket whose producer is gone
+  crowded,   ///< did not get in within the time-out
+  denied,    ///< no permission for the path
 };
 
-struct DoorVisit {
-  DoorKnock knock = DoorKnock::absent;
+struct DoorAttempt {
+  DoorAnswer answer = DoorAnswer::absent;
   DoorConnection connection;  ///< for `open`
 };
 
 /// Throws InvalidArgument for a path above limits::socket_path_bytes_max, SystemError.
-[[nodiscard]] DoorVisit connect_door(const std::string& path, int timeout_ms = 1'000);
+[[nodiscard]] DoorAttempt connect_door(const std::string& path, int timeout_ms = 1'000);
 
 /// Where a peer's pidfd comes from. `from_hello` is for tests of what older kernels need.
 enum class PidfdSource { kernel_if_it_can, from_hello };

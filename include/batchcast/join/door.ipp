@@ -154,7 +154,7 @@ BATCHCAST_INLINE void DoorConnection::shutdown() noexcept {
   if (socket_) ::shutdown(socket_.get(), SHUT_RDWR);
 }
 
-BATCHCAST_INLINE DoorVisit connect_door(const std::string& path, int timeout_ms) {
+BATCHCAST_INLINE DoorAttempt connect_door(const std::string& path, int timeout_ms) {
   const sockaddr_un address = socket_address(path);
   FileDescriptor socket(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
   if (!socket) throw SystemError("batchcast: cannot make a socket", errno);
@@ -164,21 +164,21 @@ BATCHCAST_INLINE DoorVisit connect_door(const std::string& path, int timeout_ms)
   ::setsockopt(socket.get(), SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
   if (::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0) {
     ::fcntl(socket.get(), F_SETFL, O_NONBLOCK);
-    return {DoorKnock::open, DoorConnection(std::move(socket))};
+    return {DoorAnswer::open, DoorConnection(std::move(socket))};
   }
   switch (errno) {
     case ENOENT:
     case ENOTDIR:
-      return {DoorKnock::absent, {}};
+      return {DoorAnswer::absent, {}};
     case ECONNREFUSED:
     case EPROTOTYPE:
-      return {DoorKnock::nobody, {}};
+      return {DoorAnswer::unserved, {}};
     case EAGAIN:
     case EINTR:
-      return {DoorKnock::crowded, {}};
+      return {DoorAnswer::crowded, {}};
     case EACCES:
     case EPERM:
-      return {DoorKnock::denied, {}};
+      return {DoorAnswer::denied, {}};
     default:
       throw SystemError("batchcast: cannot connect to " + path, errno);
   }

@@ -52,7 +52,7 @@ enum class SegmentKind : std::uint8_t {
 struct Welcome {
   std::string stream = {};
   std::uint32_t consumer_index = 0;  ///< of the board's entry
-  std::uint64_t tenant = 0;
+  std::uint64_t consumer_id = 0;
   std::string name = {};  ///< made unique
   std::uint64_t position = 0;
   std::uint64_t epoch = 0;

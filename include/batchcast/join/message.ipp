@@ -166,7 +166,7 @@ inline Welcome welcome_from(const WelcomeRecord& record) {
   welcome.stream = name_in(record.stream, "stream", limits::stream_name_bytes_max);
   welcome.consumer_index =
       small_number(record.consumer_index, "consumer_index", limits::consumers_max - 1);
-  welcome.tenant = number(record.tenant, "tenant", 0, number_max);
+  welcome.consumer_id = number(record.consumer_id, "consumer_id", 0, number_max);
   welcome.name = name_in(record.name, "name", limits::consumer_name_bytes_max);
   welcome.position = number(record.position, "position", 0, number_max);
   welcome.epoch = number(record.epoch, "epoch", 0, number_max);

@@ -79,7 +79,7 @@ BATCHCAST_INLINE std::string encode(const Hello& hello) {
 
 BATCHCAST_INLINE std::string encode(const Welcome& welcome) {
   auto record = detail::message_encode::blank<WelcomeRecord>();
-  record.tenant = welcome.tenant;
+  record.consumer_id = welcome.consumer_id;
   record.position = welcome.position;
   record.epoch = welcome.epoch;
   record.epoch_start = welcome.epoch_start;

@@ -116,7 +116,7 @@ struct WelcomeRecord {
   using Note = std::array<char, 256>;
 
   RecordHead head;
-  std::uint64_t tenant;
+  std::uint64_t consumer_id;
   std::uint64_t position;
   std::uint64_t epoch;
   std::uint64_t epoch_start;

@@ -30,7 +30,7 @@ namespace batchcast::inline v0_1 {
   return kept > valid_from ? kept : valid_from;
 }
 
-namespace order {
+namespace ordered {
 
 #if defined(BATCHCAST_THREAD_SANITIZER)
 // g++ has no fences under TSan; a seq_cst RMW on one common word orders no less.
@@ -60,7 +60,7 @@ inline void publish(BoardProgress& board, std::uint64_t end) noexcept {
 /// After `publish`: does this consumer sleep until `published` or less?
 [[nodiscard]] inline bool consumer_waits_for(const Desk& desk, std::uint64_t published) noexcept {
   return desk.sleeping.load(std::memory_order_seq_cst) != 0 &&
-         desk.wanted.load(std::memory_order_seq_cst) <= published;
+         desk.wake_at.load(std::memory_order_seq_cst) <= published;
 }
 
 [[nodiscard]] inline bool consumer_sleeps(const Desk& desk) noexcept {
@@ -101,10 +101,10 @@ inline void announce(BoardProgress& board, std::uint64_t count) noexcept {
 }
 
 /// Announces the sleep; the caller looks again at the desk's word and the gate before it sleeps.
-inline void producer_sleeps(BoardProgress& board, std::uint64_t tenant,
+inline void producer_sleeps(BoardProgress& board, std::uint64_t consumer_id,
                             std::uint64_t wanted) noexcept {
-  board.wanted.store(wanted, std::memory_order_relaxed);
-  board.sleeping_on.store(tenant, std::memory_order_seq_cst);
+  board.wake_at.store(wanted, std::memory_order_relaxed);
+  board.sleeping_on.store(consumer_id, std::memory_order_seq_cst);
 }
 inline void producer_wakes(BoardProgress& board) noexcept {
   board.sleeping_on.store(0, std::memory_order_relaxed);
@@ -121,7 +121,7 @@ inline void producer_wakes(BoardProgress& board) noexcept {
 }
 
 inline void consumer_sleeps_until(Desk& desk, std::uint64_t wanted) noexcept {
-  desk.wanted.store(wanted, std::memory_order_seq_cst);
+  desk.wake_at.store(wanted, std::memory_order_seq_cst);
   desk.sleeping.store(1, std::memory_order_seq_cst);
 }
 inline void consumer_wakes(Desk& desk) noexcept {
@@ -137,11 +137,12 @@ inline void consumer_wakes(Desk& desk) noexcept {
   return board.claimed.load(std::memory_order_acquire);
 }
 
-/// After samples were read: whose desk this entry is. Anything but the caller's own tenant number
-/// means that it was evicted, and that what it read may be torn.
-[[nodiscard]] inline std::uint64_t load_tenant_after_reading(const ConsumerEntry& entry) noexcept {
+/// After samples were read: whose desk this entry is. Anything but the caller's own consumer_id
+/// number means that it was evicted, and that what it read may be torn.
+[[nodiscard]] inline std::uint64_t load_consumer_id_after_reading(
+    const ConsumerEntry& entry) noexcept {
   acquire_fence();
-  return entry.tenant.load(std::memory_order_seq_cst);
+  return entry.consumer_id.load(std::memory_order_seq_cst);
 }
 
 // ---- consumer: space
@@ -149,36 +150,36 @@ inline void consumer_wakes(Desk& desk) noexcept {
 /// Lets go of everything below `position`. Returns true if the producer sleeps for just that: wake
 /// it on the desk's word. The RMW is the store half of the handshake and changes the word in any
 /// case, so that a sleeper who is about to sleep on the old value does not.
-[[nodiscard]] inline bool release(Desk& desk, const BoardProgress& board, std::uint64_t tenant,
+[[nodiscard]] inline bool release(Desk& desk, const BoardProgress& board, std::uint64_t consumer_id,
                                   std::uint64_t position) noexcept {
   desk.released.store(position, std::memory_order_release);
-  desk.word.fetch_add(1, std::memory_order_seq_cst);
-  return board.sleeping_on.load(std::memory_order_seq_cst) == tenant &&
-         board.wanted.load(std::memory_order_seq_cst) <= position;
+  desk.release_sequence.fetch_add(1, std::memory_order_seq_cst);
+  return board.sleeping_on.load(std::memory_order_seq_cst) == consumer_id &&
+         board.wake_at.load(std::memory_order_seq_cst) <= position;
 }
 
 /// Lets go of the rest of an epoch whose end is not known yet (`released` stays where it is).
-[[nodiscard]] inline bool skip_epoch(Desk& desk, const BoardProgress& board, std::uint64_t tenant,
-                                     std::uint64_t epoch) noexcept {
+[[nodiscard]] inline bool skip_epoch(Desk& desk, const BoardProgress& board,
+                                     std::uint64_t consumer_id, std::uint64_t epoch) noexcept {
   desk.skipping.store(epoch + 1, std::memory_order_release);
-  desk.word.fetch_add(1, std::memory_order_seq_cst);
-  return board.sleeping_on.load(std::memory_order_seq_cst) == tenant;
+  desk.release_sequence.fetch_add(1, std::memory_order_seq_cst);
+  return board.sleeping_on.load(std::memory_order_seq_cst) == consumer_id;
 }
 
 /// Its end is known now: `released` first, so that nobody sees neither.
-[[nodiscard]] inline bool end_skip(Desk& desk, const BoardProgress& board, std::uint64_t tenant,
-                                   std::uint64_t end) noexcept {
+[[nodiscard]] inline bool end_skip(Desk& desk, const BoardProgress& board,
+                                   std::uint64_t consumer_id, std::uint64_t end) noexcept {
   desk.released.store(end, std::memory_order_release);
   desk.skipping.store(0, std::memory_order_release);
-  desk.word.fetch_add(1, std::memory_order_seq_cst);
-  return board.sleeping_on.load(std::memory_order_seq_cst) == tenant;
+  desk.release_sequence.fetch_add(1, std::memory_order_seq_cst);
+  return board.sleeping_on.load(std::memory_order_seq_cst) == consumer_id;
 }
 
 // ---- both: eviction, states, counters
 
 /// Takes the consumer's number away; only then may what it held be overwritten.
 inline void revoke(ConsumerEntry& entry) noexcept {
-  entry.tenant.store(0, std::memory_order_seq_cst);
+  entry.consumer_id.store(0, std::memory_order_seq_cst);
   release_fence();
 }
 
@@ -214,5 +215,5 @@ inline void set_release(Shared64& word, std::uint64_t value) noexcept {
   word.store(value, std::memory_order_release);
 }
 
-}  // namespace order
+}  // namespace ordered
 }  // namespace batchcast::inline v0_1

@@ -84,11 +84,11 @@ struct BoardProgress {
   alignas(cache_line_bytes) Shared64 epochs_announced;  ///< epochs 0 … n-1 have their ends known
   Shared64 valid_from;  ///< positions below it were jumped over at least in part: not in the ring
   alignas(cache_line_bytes) Shared64
-      sleeping_on;                           ///< 0: awake; else the tenant whose desk it waits for
-  Shared64 wanted;                           ///< wake me when that desk's `released` reaches it
-  alignas(cache_line_bytes) Shared32 state;  ///< StreamState
-  Shared32 outcome;                          ///< StreamState that draining will end in
-  Shared64 end_position;                     ///< of the stream, once draining
+      sleeping_on;   ///< 0: awake; else the consumer_id whose desk it waits for
+  Shared64 wake_at;  ///< wake me when that desk's `released` reaches it
+  alignas(cache_line_bytes) Shared32 state;        ///< StreamState
+  Shared32 outcome;                                ///< StreamState that draining will end in
+  Shared64 end_position;                           ///< of the stream, once draining
   alignas(cache_line_bytes) Shared64 space_waits;  ///< counters of the producer
   Shared64 space_wait_ns;
   Shared64 late_wakeups;
@@ -117,7 +117,8 @@ static_assert(sizeof(EpochEntry) == 64);
 
 /// One consumer, as the producer knows it.
 struct ConsumerEntry {
-  Shared64 tenant;  ///< unique number of the consumer here; 0: none. Changes when it is evicted.
+  Shared64
+      consumer_id;  ///< unique number of the consumer here; 0: none. Changes when it is evicted.
   Shared64 admitted_at;
   Shared32 pid;
   Shared32 pace;
@@ -128,10 +129,10 @@ struct ConsumerEntry {
   std::array<char, limits::consumer_name_bytes_max + 1> group;
   std::uint32_t rank, world, tail;
   std::uint32_t padding[5];
-  alignas(cache_line_bytes) Shared32 bell;  ///< bumped to wake it
+  alignas(cache_line_bytes) Shared32 wake_word;  ///< bumped to wake it
 };
 static_assert(offsetof(ConsumerEntry, name) == 32 && offsetof(ConsumerEntry, group) == 96 &&
-              offsetof(ConsumerEntry, rank) == 160 && offsetof(ConsumerEntry, bell) == 192 &&
+              offsetof(ConsumerEntry, rank) == 160 && offsetof(ConsumerEntry, wake_word) == 192 &&
               sizeof(ConsumerEntry) == 256);
 
 /// One consumer's desk: a memfd of its own.
@@ -139,12 +140,12 @@ struct Desk {
   std::array<char, 8> magic;
   std::uint32_t layout_version;
   std::uint32_t index;
-  std::uint64_t tenant;
+  std::uint64_t consumer_id;
   alignas(cache_line_bytes) Shared64 released;  ///< all below it may be overwritten
-  Shared32 word;                                ///< changes with every release
+  Shared32 release_sequence;                    ///< changes with every release
   alignas(cache_line_bytes) Shared32 sleeping;
   Shared32 batch_size;
-  Shared64 wanted;    ///< wake me when `published` reaches it
+  Shared64 wake_at;   ///< wake me when `published` reaches it
   Shared64 skipping;  ///< e + 1: lets go of epoch e up to its end, which is not known yet
   alignas(cache_line_bytes) Shared64 cursor;  ///< next position to deliver
   Shared64 samples;

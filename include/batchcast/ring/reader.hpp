@@ -154,7 +154,7 @@ class RingReader {
   BoardView board_;
   Desk& desk_;
   const ConsumerEntry& entry_;
-  const std::uint64_t tenant_;
+  const std::uint64_t consumer_id_;
   SampleIds sample_ids_;
   ReaderHost& host_;
   Options options_;

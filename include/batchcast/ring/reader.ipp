@@ -36,7 +36,7 @@ BATCHCAST_INLINE RingReader::RingReader(BoardView board, Desk& desk, SampleIds s
     : board_(board),
       desk_(desk),
       entry_(board.consumer(desk.index)),
-      tenant_(desk.tenant),
+      consumer_id_(desk.consumer_id),
       sample_ids_(sample_ids),
       host_(host),
       options_(std::move(options)),
@@ -44,21 +44,21 @@ BATCHCAST_INLINE RingReader::RingReader(BoardView board, Desk& desk, SampleIds s
       samples_per_epoch_(board.head().samples_per_epoch),
       leases_(64),
       spinner_(options_.spin_ns) {
-  move_to(order::load_released(desk));
+  move_to(ordered::load_released(desk));
 }
 
 BATCHCAST_INLINE void RingReader::move_to(std::uint64_t position) {
   std::lock_guard lock(mutex_);
   position_ = released_ = position;
-  order::set(desk_.cursor, position);
+  ordered::set(desk_.cursor, position);
   between_ = true;
-  const std::uint64_t skipping = order::load_skipping(desk_);
+  const std::uint64_t skipping = ordered::load_skipping(desk_);
   skip_wanted_ = skip_announced_ = skipping != 0;
   found_ = skipping == 0 && find_epoch();
   if (skipping != 0) {
     epoch_ = skipping - 1;
   } else if (!found_) {
-    epoch_ = order::load_announced(board_.progress());  // or a later one: `next` will see
+    epoch_ = ordered::load_announced(board_.progress());  // or a later one: `next` will see
   }
 }
 
@@ -68,7 +68,8 @@ BATCHCAST_INLINE Next RingReader::next(std::uint64_t samples, int timeout_ms, Ru
   throw_complaint();
   const std::uint64_t deadline_ns = detail::reader::deadline_after(timeout_ms);
   for (;;) {
-    const StreamState state = order::load_state(board_.progress());  // before what it is the end of
+    const StreamState state =
+        ordered::load_state(board_.progress());  // before what it is the end of
     if (!found_ && !between_ && missed_end()) return Next::end_of_epoch;
     if (skip_wanted_ ? !end_skip() : !found_ && !find_epoch()) {
       if (detail::reader::is_over(state) || producer_dead_) throw_over(state);
@@ -80,7 +81,7 @@ BATCHCAST_INLINE Next RingReader::next(std::uint64_t samples, int timeout_ms, Ru
     if (between_) begin_epoch();
     // First what is there, then whether an end is known: else an end and the next epoch's first
     // samples that come in between would make one batch of both.
-    const std::uint64_t published = order::load_published(board_.progress());
+    const std::uint64_t published = ordered::load_published(board_.progress());
     look_for_end();
     if (epoch_end_ && position_ >= *epoch_end_) {
       close_epoch();
@@ -88,8 +89,8 @@ BATCHCAST_INLINE Next RingReader::next(std::uint64_t samples, int timeout_ms, Ru
       return Next::end_of_epoch;
     }
     if (options_.pace == Pace::free) {
-      const std::uint64_t oldest = oldest_held(order::load_claimed(board_.progress()), capacity_,
-                                               order::get_acquire(board_.progress().valid_from));
+      const std::uint64_t oldest = oldest_held(ordered::load_claimed(board_.progress()), capacity_,
+                                               ordered::get_acquire(board_.progress().valid_from));
       if (position_ < oldest) {
         miss(oldest);
         continue;
@@ -128,10 +129,10 @@ BATCHCAST_INLINE std::optional<bool> RingReader::has_next_epoch(int timeout_ms) 
   const std::uint64_t deadline_ns = detail::reader::deadline_after(timeout_ms);
   const std::uint64_t epochs = board_.head().epochs;
   for (;;) {
-    const StreamState state = order::load_state(board_.progress());
+    const StreamState state = ordered::load_state(board_.progress());
     const bool stands = skip_wanted_ ? end_skip() : found_ || find_epoch();
     if (stands && samples_per_epoch_ != 0 && epochs != 0 && epoch_ >= epochs) return false;
-    if (stands && order::load_published(board_.progress()) > position_) return true;
+    if (stands && ordered::load_published(board_.progress()) > position_) return true;
     if (state == StreamState::draining || state == StreamState::finished) return false;
     if (detail::reader::is_over(state) || producer_dead_) throw_over(state);
     if (!sleep(stands ? position_ + 1 : detail::reader::endless, state, deadline_ns))
@@ -145,7 +146,7 @@ BATCHCAST_INLINE bool RingReader::find_epoch() {
     epoch_start_ = epoch_ * samples_per_epoch_;
     return found_ = true;
   }
-  const std::uint64_t announced = order::load_announced(board_.progress());
+  const std::uint64_t announced = ordered::load_announced(board_.progress());
   std::uint64_t epoch = announced;
   std::uint64_t start = board_.head().first_position;
   if (announced > 0) {
@@ -155,12 +156,12 @@ BATCHCAST_INLINE bool RingReader::find_epoch() {
   }
   while (epoch > 0 && start > position_) {
     --epoch;
-    start = order::get(board_.epoch(epoch).start);
-    if (order::get_acquire(board_.epoch(epoch).epoch_plus_one) != epoch + 1) return false;
+    start = ordered::get(board_.epoch(epoch).start);
+    if (ordered::get_acquire(board_.epoch(epoch).epoch_plus_one) != epoch + 1) return false;
   }
   const bool current = epoch == announced;
   // In the current epoch, whose end may come before this position is reached, time has to tell.
-  if (current && position_ != start && order::load_published(board_.progress()) <= position_) {
+  if (current && position_ != start && ordered::load_published(board_.progress()) <= position_) {
     return false;
   }
   epoch_ = epoch;
@@ -170,11 +171,11 @@ BATCHCAST_INLINE bool RingReader::find_epoch() {
 
 BATCHCAST_INLINE std::optional<std::uint64_t> RingReader::announced_end(
     std::uint64_t epoch) const noexcept {
-  if (order::load_announced(board_.progress()) <= epoch) return std::nullopt;
+  if (ordered::load_announced(board_.progress()) <= epoch) return std::nullopt;
   const EpochEntry& entry = board_.epoch(epoch);
-  if (order::get_acquire(entry.epoch_plus_one) != epoch + 1) return std::nullopt;
-  const std::uint64_t end = order::get_acquire(entry.end);
-  if (order::get(entry.epoch_plus_one) != epoch + 1) return std::nullopt;
+  if (ordered::get_acquire(entry.epoch_plus_one) != epoch + 1) return std::nullopt;
+  const std::uint64_t end = ordered::get_acquire(entry.end);
+  if (ordered::get(entry.epoch_plus_one) != epoch + 1) return std::nullopt;
   return end;
 }
 
@@ -197,19 +198,19 @@ BATCHCAST_INLINE void RingReader::begin_epoch() noexcept {
 BATCHCAST_INLINE void RingReader::close_epoch() noexcept {
   const EpochEntry& entry = board_.epoch(epoch_);
   Receipt theirs;
-  bool known = order::get_acquire(entry.epoch_plus_one) == epoch_ + 1;
+  bool known = ordered::get_acquire(entry.epoch_plus_one) == epoch_ + 1;
   if (known) {
-    theirs.count = order::get_acquire(entry.receipt_count);
-    theirs.hash = order::get_acquire(entry.receipt_hash);
-    known = order::get_acquire(entry.receipt_known) != 0 &&
-            order::get(entry.epoch_plus_one) == epoch_ + 1;
+    theirs.count = ordered::get_acquire(entry.receipt_count);
+    theirs.hash = ordered::get_acquire(entry.receipt_hash);
+    known = ordered::get_acquire(entry.receipt_known) != 0 &&
+            ordered::get(entry.epoch_plus_one) == epoch_ + 1;
   }
   if (!known || !whole_) {
-    order::count(desk_.epochs_unknown);
+    ordered::count(desk_.epochs_unknown);
   } else if (theirs == receipt_) {
-    order::count(desk_.epochs_matched);
+    ordered::count(desk_.epochs_matched);
   } else {
-    order::count(desk_.epochs_mismatched);
+    ordered::count(desk_.epochs_mismatched);
     complaint_ = "batchcast: epoch " + std::to_string(epoch_) + " of stream `" + options_.stream +
                  "` was not delivered as it was published: " + std::to_string(receipt_.count) +
                  " samples came, " + std::to_string(theirs.count) +
@@ -238,14 +239,14 @@ BATCHCAST_INLINE void RingReader::leave_epoch() noexcept {
     store_released();
     return;
   }
-  if (order::load_published(board_.progress()) <= epoch_start_) {
+  if (ordered::load_published(board_.progress()) <= epoch_start_) {
     between_ = true;  // nobody has a sample of it: there is nothing to let go of yet
     return;
   }
   const std::uint64_t end = *epoch_end_;
   // Of who was evicted nobody keeps the samples: the stream may be anywhere by now.
   const bool readable = options_.pace == Pace::lockstep && end - position_ <= capacity_ &&
-                        order::load_published(board_.progress()) >= end && !revoked();
+                        ordered::load_published(board_.progress()) >= end && !revoked();
   if (readable) {
     receipt_.add(sample_ids_.at(position_, end - position_));
   } else if (position_ < end) {
@@ -254,7 +255,7 @@ BATCHCAST_INLINE void RingReader::leave_epoch() noexcept {
   {
     std::lock_guard lock(mutex_);
     position_ = end;
-    order::set(desk_.cursor, position_);
+    ordered::set(desk_.cursor, position_);
     store_released();
   }
   close_epoch();
@@ -263,14 +264,15 @@ BATCHCAST_INLINE void RingReader::leave_epoch() noexcept {
 BATCHCAST_INLINE bool RingReader::end_skip() {
   const auto end = announced_end(epoch_);
   if (!end) return false;
-  order::count(desk_.epochs_unknown);
+  ordered::count(desk_.epochs_unknown);
   std::lock_guard lock(mutex_);
   position_ = *end;
-  order::set(desk_.cursor, position_);
+  ordered::set(desk_.cursor, position_);
   skip_wanted_ = false;
   if (std::exchange(skip_announced_, false)) {
     released_ = position_;
-    if (order::end_skip(desk_, board_.progress(), tenant_, position_)) futex_wake(desk_.word);
+    if (ordered::end_skip(desk_, board_.progress(), consumer_id_, position_))
+      futex_wake(desk_.release_sequence);
   } else {
     store_released();
   }
@@ -283,8 +285,8 @@ BATCHCAST_INLINE bool RingReader::end_skip() {
 
 BATCHCAST_INLINE void RingReader::miss(std::uint64_t oldest) {
   // Into the middle of what there is: at its very edge the next sample would be missed as well.
-  const std::uint64_t claimed = order::load_claimed(board_.progress());
-  const std::uint64_t published = order::load_published(board_.progress());
+  const std::uint64_t claimed = ordered::load_claimed(board_.progress());
+  const std::uint64_t published = ordered::load_published(board_.progress());
   std::uint64_t target = std::min(saturating_sub(claimed, capacity_ / 2), published);
   target = std::max({target, oldest, position_});
   if (epoch_end_) target = std::min(target, *epoch_end_);
@@ -296,10 +298,10 @@ BATCHCAST_INLINE void RingReader::miss(std::uint64_t oldest) {
   {
     std::lock_guard lock(mutex_);
     position_ = target;
-    order::set(desk_.cursor, position_);
+    ordered::set(desk_.cursor, position_);
     store_released();
   }
-  order::count(desk_.skipped, lost);
+  ordered::count(desk_.skipped, lost);
   if (options_.on_miss == OnMiss::error && lost > 0) {
     throw Missed(
         "batchcast: " + std::to_string(lost) + " samples of stream `" + options_.stream +
@@ -311,13 +313,13 @@ BATCHCAST_INLINE void RingReader::miss(std::uint64_t oldest) {
 }
 
 BATCHCAST_INLINE bool RingReader::missed_end() noexcept {
-  const bool announced = order::load_announced(board_.progress()) > epoch_;
+  const bool announced = ordered::load_announced(board_.progress()) > epoch_;
   const auto end = announced_end(epoch_);
   // Where it is announced and no longer on the board, as many epochs have passed as that holds.
   const bool passed = announced && !(end && *end > position_);
   found_ = !passed;
   between_ = passed;
-  if (passed) order::count(desk_.epochs_unknown);
+  if (passed) ordered::count(desk_.epochs_unknown);
   return passed;
 }
 

@@ -49,23 +49,23 @@ BATCHCAST_INLINE void RingReader::deliver(std::uint64_t size, Run& run) {
   }
   run.lease = next_lease_;
   lease(next_lease_) = {position_, now, false};
-  if (held_ == 0) order::set(desk_.oldest_lease_since_ns, now);
+  if (held_ == 0) ordered::set(desk_.oldest_lease_since_ns, now);
   ++next_lease_;
-  order::set(desk_.leases_held, ++held_);
+  ordered::set(desk_.leases_held, ++held_);
   position_ += size;
-  order::set(desk_.cursor, position_);
-  order::count(desk_.samples, size);
-  order::count(desk_.batches);
+  ordered::set(desk_.cursor, position_);
+  ordered::count(desk_.samples, size);
+  ordered::count(desk_.batches);
 }
 
 BATCHCAST_INLINE bool RingReader::give_back(std::uint64_t number) noexcept {
   std::lock_guard lock(mutex_);
   BATCHCAST_ASSERT(number >= first_lease_ && number < next_lease_ && !lease(number).returned);
   lease(number).returned = true;
-  order::set(desk_.leases_held, --held_);
+  ordered::set(desk_.leases_held, --held_);
   if (number == first_lease_) {
     while (first_lease_ < next_lease_ && lease(first_lease_).returned) ++first_lease_;
-    if (held_ != 0) order::set(desk_.oldest_lease_since_ns, lease(first_lease_).since_ns);
+    if (held_ != 0) ordered::set(desk_.oldest_lease_since_ns, lease(first_lease_).since_ns);
     store_released();
   }
   return held_ == 0;
@@ -76,27 +76,27 @@ BATCHCAST_INLINE void RingReader::store_released() noexcept {
   bool wakes = false;
   if (free_below > released_) {
     released_ = free_below;
-    wakes = order::release(desk_, board_.progress(), tenant_, free_below);
+    wakes = ordered::release(desk_, board_.progress(), consumer_id_, free_below);
   }
   if (skip_wanted_ && !skip_announced_ && held_ == 0) {
     skip_announced_ = true;
-    wakes |= order::skip_epoch(desk_, board_.progress(), tenant_, epoch_);
+    wakes |= ordered::skip_epoch(desk_, board_.progress(), consumer_id_, epoch_);
   }
-  if (wakes) futex_wake(desk_.word);
+  if (wakes) futex_wake(desk_.release_sequence);
 }
 
 BATCHCAST_INLINE bool RingReader::copied(const Run& run,
                                          std::span<const std::uint64_t> sample_ids) {
-  if (order::load_claimed_after_reading(board_.progress()) >
+  if (ordered::load_claimed_after_reading(board_.progress()) >
       saturating_add(run.position, capacity_)) {
     return false;
   }
   receipt_.add(sample_ids);
-  order::count(desk_.samples, run.size);
-  order::count(desk_.batches);
+  ordered::count(desk_.samples, run.size);
+  ordered::count(desk_.batches);
   std::lock_guard lock(mutex_);
   position_ = run.position + run.size;
-  order::set(desk_.cursor, position_);
+  ordered::set(desk_.cursor, position_);
   store_released();
   return true;
 }
@@ -107,7 +107,7 @@ BATCHCAST_INLINE bool RingReader::idle() const noexcept {
 }
 
 BATCHCAST_INLINE bool RingReader::revoked() const noexcept {
-  return order::load_tenant_after_reading(entry_) != tenant_;
+  return ordered::load_consumer_id_after_reading(entry_) != consumer_id_;
 }
 
 BATCHCAST_INLINE void RingReader::check() const {
@@ -120,16 +120,16 @@ BATCHCAST_INLINE void RingReader::check() const {
 
 BATCHCAST_INLINE ReaderStatus RingReader::status() const noexcept {
   ReaderStatus status;
-  status.samples = order::get(desk_.samples);
-  status.batches = order::get(desk_.batches);
-  status.skipped = order::get(desk_.skipped);
-  status.waits = order::get(desk_.waits);
-  status.wait_ns = order::get(desk_.wait_ns);
-  status.late_wakeups = order::get(desk_.late_wakeups);
-  status.epochs_matched = order::get(desk_.epochs_matched);
-  status.epochs_mismatched = order::get(desk_.epochs_mismatched);
-  status.epochs_unknown = order::get(desk_.epochs_unknown);
-  status.leases_held = order::get(desk_.leases_held);
+  status.samples = ordered::get(desk_.samples);
+  status.batches = ordered::get(desk_.batches);
+  status.skipped = ordered::get(desk_.skipped);
+  status.waits = ordered::get(desk_.waits);
+  status.wait_ns = ordered::get(desk_.wait_ns);
+  status.late_wakeups = ordered::get(desk_.late_wakeups);
+  status.epochs_matched = ordered::get(desk_.epochs_matched);
+  status.epochs_mismatched = ordered::get(desk_.epochs_mismatched);
+  status.epochs_unknown = ordered::get(desk_.epochs_unknown);
+  status.leases_held = ordered::get(desk_.leases_held);
   return status;
 }
 

@@ -28,44 +28,45 @@ BATCHCAST_INLINE bool RingReader::sleep(std::uint64_t wanted, StreamState seen,
     look_whether_alive(started);
     return false;
   }
-  const bool found =
-      spinner_.look([this, wanted] { return order::load_published(board_.progress()) >= wanted; });
+  const bool found = spinner_.look(
+      [this, wanted] { return ordered::load_published(board_.progress()) >= wanted; });
   if (!found) {
     const std::uint64_t left_ms = (deadline_ns - started + 999'999) / 1'000'000;
     doze(wanted, seen,
          static_cast<int>(std::min<std::uint64_t>(detail::reader_sleep::doze_ms_max, left_ms)));
   }
-  order::count(desk_.waits);
-  order::count(desk_.wait_ns, now_ns() - started);
+  ordered::count(desk_.waits);
+  ordered::count(desk_.wait_ns, now_ns() - started);
   check();
   return true;
 }
 
 BATCHCAST_INLINE void RingReader::doze(std::uint64_t wanted, StreamState seen, int timeout_ms) {
-  const std::uint64_t announced = order::load_announced(board_.progress());
-  const std::uint32_t bell = order::load_word(entry_.bell);
+  const std::uint64_t announced = ordered::load_announced(board_.progress());
+  const std::uint32_t slept_at = ordered::load_word(entry_.wake_word);
   const auto has_come = [&] {
-    return order::look_again_published(board_.progress()) >= wanted ||
-           order::load_state(board_.progress()) != seen ||
-           order::load_announced(board_.progress()) != announced || revoked();
+    return ordered::look_again_published(board_.progress()) >= wanted ||
+           ordered::load_state(board_.progress()) != seen ||
+           ordered::load_announced(board_.progress()) != announced || revoked();
   };
-  // A new announcement between the caller's look and this one would ring nobody's bell.
+  // A new announcement between the caller's look and this one would wake no one.
   if (samples_per_epoch_ == 0 && found_ && !skip_wanted_ && announced > epoch_) return;
   if (skip_wanted_ && announced > epoch_) return;
-  order::consumer_sleeps_until(desk_, wanted);
+  ordered::consumer_sleeps_until(desk_, wanted);
   if (!has_come()) {
     const auto in_vain = [&](Woken woken) {
-      return woken == Woken::timed_out && has_come() && order::load_word(entry_.bell) == bell;
+      return woken == Woken::timed_out && has_come() &&
+             ordered::load_word(entry_.wake_word) == slept_at;
     };
-    Woken woken = futex_wait(entry_.bell, bell, timeout_ms);
+    Woken woken = futex_wait(entry_.wake_word, slept_at, timeout_ms);
     // Whoever published may be between its store and its wake-up: give it one more round to come.
     if (in_vain(woken)) {
-      woken = futex_wait(entry_.bell, bell, detail::reader_sleep::doze_ms_max);
-      if (in_vain(woken)) order::count(desk_.late_wakeups);
+      woken = futex_wait(entry_.wake_word, slept_at, detail::reader_sleep::doze_ms_max);
+      if (in_vain(woken)) ordered::count(desk_.late_wakeups);
     }
     if (woken == Woken::timed_out) look_whether_alive(0);
   }
-  order::consumer_wakes(desk_);
+  ordered::consumer_wakes(desk_);
 }
 
 BATCHCAST_INLINE void RingReader::look_whether_alive(std::uint64_t now) noexcept {

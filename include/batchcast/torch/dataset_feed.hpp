@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#pragma once
+
+#include <batchcast/checkpoint.hpp>
+#include <batchcast/consumer.hpp>
+#include <batchcast/torch/attachment.hpp>
+#include <batchcast/torch/batch.hpp>
+
+#include <torch/types.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+#include <optional>
+#include <utility>
+
+namespace batchcast::inline v0_1::detail {
+
+/// What all handles to one SharedDataset have in common. Thread-safe: a worker waits for a batch
+/// with the first lock; whoever only asks where the dataset stands needs just the second.
+template <class UserBatch>
+class DatasetFeed {
+ public:
+  DatasetFeed(ConsumerOptions options, ExampleFields fields)
+      : attachment_(with_any_batch_size(std::move(options)), std::move(fields)) {}
+
+  [[nodiscard]] torch::optional<UserBatch> next(std::size_t batch_size) {
+    const std::lock_guard lock(fetching_);
+    if (epoch_is_over_) return {};
+    Consumer& consumer = attach();
+    if (consumer.batch_size() != batch_size) consumer.set_batch_size(batch_size);
+    in_epoch_ = false;  // what is thrown here leaves nothing
+    std::optional<Batch> batch = consumer.next();
+    note(consumer);
+    epoch_is_over_ = !batch;
+    in_epoch_ = batch.has_value();
+    if (!batch) return {};
+    return attachment_.make(*batch);
+  }
+
+  /// The next call of `next` begins an epoch, unless it goes on with one that a checkpoint or an
+  /// exception interrupted.
+  void begin_epoch() {
+    const std::lock_guard lock(fetching_);
+    Consumer& consumer = attach();
+    epoch_is_over_ = false;
+    if (!std::exchange(in_epoch_, false)) return;
+    consumer.leave_epoch();
+    note(consumer);
+  }
+
+  [[nodiscard]] bool has_next_epoch() {
+    const std::lock_guard lock(fetching_);
+    return attach().has_next_epoch();
+  }
+
+  /// Attaches if need be.
+  [[nodiscard]] Checkpoint checkpoint() {
+    {
+      const std::lock_guard lock(noting_);
+      if (noted_) return *noted_;
+    }
+    const std::lock_guard lock(fetching_);
+    static_cast<void>(attach());
+    const std::lock_guard note_lock(noting_);
+    return *noted_;
+  }
+
+  void go_to(const Checkpoint& saved) {
+    const std::lock_guard lock(fetching_);
+    // Looked at first: at a position that another stream does not have, the answer would be that.
+    ConsumerOptions looking = attachment_.options();
+    looking.observes = true;
+    looking.pin = false;  // it looks at no sample
+    {
+      const Consumer onlooker(looking);
+      check_same_samples(saved, checkpoint_of(onlooker, looking.stream));
+    }  // for which a stream would not go back
+    attachment_.move_to(saved.cursor);
+    forget();
+    note(attachment_.consumer());
+  }
+
+  void leave() noexcept {
+    const std::lock_guard lock(fetching_);
+    attachment_.leave();
+    forget();
+  }
+
+ private:
+  /// The one that counts comes with each request.
+  [[nodiscard]] static ConsumerOptions with_any_batch_size(ConsumerOptions options) {
+    options.batch_size = 1;
+    return options;
+  }
+
+  [[nodiscard]] Consumer& attach() {
+    const bool attaches = !attachment_.attached();
+    Consumer& consumer = attachment_.consumer();
+    if (attaches) note(consumer);
+    return consumer;
+  }
+
+  void note(const Consumer& consumer) {
+    const std::lock_guard lock(noting_);
+    if (noted_) {
+      noted_->cursor = consumer.cursor();
+    } else {
+      noted_ = checkpoint_of(consumer, attachment_.options().stream);
+    }
+  }
+
+  void forget() noexcept {
+    const std::lock_guard lock(noting_);
+    noted_.reset();
+    in_epoch_ = epoch_is_over_ = false;
+  }
+
+  std::mutex fetching_;
+  TorchConsumer<UserBatch> attachment_;
+  bool in_epoch_ = false;            ///< batches of an epoch that is not over were handed out
+  bool epoch_is_over_ = false;       ///< until the next one is begun
+  std::mutex noting_;                ///< taken after `fetching_`
+  std::optional<Checkpoint> noted_;  ///< while attached
+};
+
+}  // namespace batchcast::inline v0_1::detail

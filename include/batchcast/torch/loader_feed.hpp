@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#pragma once
+
+#include <batchcast/consumer.hpp>
+#include <batchcast/torch/attachment.hpp>
+#include <batchcast/torch/batch.hpp>
+
+#include <c10/util/Exception.h>
+#include <torch/data/dataloader_options.h>
+#include <torch/types.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <limits>
+#include <utility>
+
+namespace batchcast::inline v0_1::detail {
+
+/// How long to wait for a batch, as Consumer takes it.
+[[nodiscard]] inline int timeout_ms_of(const torch::data::FullDataLoaderOptions& options) {
+  if (!options.timeout) return -1;
+  constexpr std::int64_t longest_ms = std::numeric_limits<int>::max();
+  return static_cast<int>(std::clamp<std::int64_t>(options.timeout->count(), 0, longest_ms));
+}
+
+[[nodiscard]] inline ConsumerOptions with_options_of(
+    const torch::data::FullDataLoaderOptions& options, ConsumerOptions consumer) {
+  consumer.batch_size = options.batch_size;
+  consumer.tail = options.drop_last ? Tail::drop : Tail::keep;
+  return consumer;
+}
+
+/// What a data loader and its iterators share: the attachment and the loop that it is in. There is
+/// one loop at a time; those before it are over. Used from one thread at a time.
+template <class UserBatch>
+class LoaderFeed {
+ public:
+  LoaderFeed(ConsumerOptions consumer, torch::data::DataLoaderOptions options, ExampleFields fields)
+      : options_(options.drop_last(options.drop_last() || consumer.tail == Tail::drop)),
+        timeout_ms_(timeout_ms_of(options_)),
+        attachment_(with_options_of(options_, std::move(consumer)), std::move(fields)) {
+    static_cast<void>(this->consumer());
+  }
+
+  /// Attaches if it has left.
+  [[nodiscard]] Consumer& consumer() {
+    Consumer& consumer = attachment_.consumer();
+    samples_per_epoch_ = consumer.samples_per_epoch();
+    return consumer;
+  }
+
+  void leave() noexcept {
+    if (!attachment_.attached()) return;
+    left_ = {cursor(), epoch(), stats(), revocation()};
+    in_epoch_ = false;
+    ++loop_;
+    attachment_.leave();
+  }
+
+  /// Its number; the loop before it is over.
+  [[nodiscard]] std::uint64_t begin_loop() {
+    static_cast<void>(consumer());
+    leave_loop(loop_);
+    return ++loop_;
+  }
+
+  /// The next batch of that loop; nothing once it is over.
+  [[nodiscard]] torch::optional<UserBatch> next(std::uint64_t loop) {
+    if (loop != loop_) return {};
+    // What is thrown here leaves nothing: the cursor stays where a checkpoint needs it.
+    in_epoch_ = false;
+    NextBatch next;
+    do {
+      next = attachment_.consumer().try_next(timeout_ms_);
+    } while (next.outcome == Outcome::timed_out && timeout_ms_ < 0);
+    if (next.outcome == Outcome::timed_out) throw_timeout();
+    if (next.outcome == Outcome::end_of_epoch) {
+      ++loop_;
+      return {};
+    }
+    in_epoch_ = true;
+    return attachment_.make(next.batch);
+  }
+
+  /// Lets go of the rest of its epoch, if it is in one.
+  void leave_loop(std::uint64_t loop) noexcept {
+    if (loop != loop_ || !std::exchange(in_epoch_, false)) return;
+    attachment_.leave_epoch();
+  }
+
+  [[nodiscard]] const torch::data::FullDataLoaderOptions& options() const noexcept {
+    return options_;
+  }
+  [[nodiscard]] torch::optional<std::size_t> size() const noexcept {
+    return size_of_epoch(samples_per_epoch_);
+  }
+  [[nodiscard]] std::uint64_t cursor() const noexcept {
+    return attachment_.attached() ? attachment_.present().cursor() : left_.cursor;
+  }
+  [[nodiscard]] std::uint64_t epoch() const noexcept {
+    return attachment_.attached() ? attachment_.present().epoch() : left_.epoch;
+  }
+  [[nodiscard]] ConsumerStats stats() const noexcept {
+    return attachment_.attached() ? attachment_.present().stats() : left_.stats;
+  }
+  void check() const {
+    if (attachment_.attached()) {
+      attachment_.present().check();
+    } else if (left_.revocation) {
+      std::rethrow_exception(left_.revocation);
+    }
+  }
+
+ private:
+  struct Left {
+    std::uint64_t cursor = 0;
+    std::uint64_t epoch = 0;
+    ConsumerStats stats;
+    std::exception_ptr revocation;
+  };
+
+  [[nodiscard]] std::exception_ptr revocation() const noexcept {
+    try {
+      attachment_.present().check();
+    } catch (...) {
+      return std::current_exception();
+    }
+    return nullptr;
+  }
+
+  [[noreturn]] void throw_timeout() const {
+    TORCH_CHECK(false, "Timeout in SharedDataLoader while waiting for next batch of stream `",
+                attachment_.options().stream, "` (timeout was ", timeout_ms_, " ms)");
+  }
+
+  torch::data::FullDataLoaderOptions options_;
+  int timeout_ms_;
+  TorchConsumer<UserBatch> attachment_;
+  std::uint64_t samples_per_epoch_ = 0;
+  std::uint64_t loop_ = 0;
+  bool in_epoch_ = false;  ///< the current loop has had a batch of an epoch that is not over
+  Left left_;
+};
+
+}  // namespace batchcast::inline v0_1::detail

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#pragma once
+
+#include <batchcast/checkpoint.hpp>
+#include <batchcast/consumer.hpp>
+#include <batchcast/torch/batch.hpp>
+#include <batchcast/torch/dataset_feed.hpp>
+
+#include <ATen/core/ivalue.h>
+#include <torch/data/datasets/stateful.h>
+#include <torch/data/example.h>
+#include <torch/serialize/archive.h>
+
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+
+namespace batchcast::inline v0_1 {
+namespace detail {
+
+inline constexpr std::int64_t archive_version = 1;
+
+inline void write(torch::serialize::OutputArchive& archive, const Checkpoint& checkpoint) {
+  const auto number = [](std::uint64_t value) {
+    return c10::IValue(static_cast<std::int64_t>(value));
+  };
+  archive.write("batchcast_checkpoint", c10::IValue(archive_version));
+  archive.write("cursor", number(checkpoint.cursor));
+  archive.write("stream", c10::IValue(checkpoint.stream));
+  archive.write("recipe_json", c10::IValue(checkpoint.recipe_json));
+  archive.write("schema_json", c10::IValue(checkpoint.schema_json));
+  archive.write("samples_per_epoch", number(checkpoint.samples_per_epoch));
+  archive.write("identity", c10::IValue(checkpoint.identity));
+}
+
+[[nodiscard]] inline Checkpoint read_checkpoint(torch::serialize::InputArchive& archive) {
+  const auto refuse = [](const std::string& why) {
+    throw InvalidArgument("batchcast: this archive is no checkpoint of a SharedDataset: " + why +
+                          ". Load what torch::save(dataset, …) wrote.");
+  };
+  const auto value_of = [&](const char* key) {
+    c10::IValue value;
+    if (!archive.try_read(key, value)) refuse(std::string("it has no `") + key + "`");
+    return value;
+  };
+  const auto number = [&](const char* key) {
+    const c10::IValue value = value_of(key);
+    if (!value.isInt() || value.toInt() < 0) {
+      refuse(std::string("its `") + key + "` is no number of samples");
+    }
+    return static_cast<std::uint64_t>(value.toInt());
+  };
+  const auto text_of = [&](const char* key, const c10::IValue& value) {
+    if (!value.isString()) refuse(std::string("its `") + key + "` is no text");
+    return value.toStringRef();
+  };
+  const auto text = [&](const char* key) { return text_of(key, value_of(key)); };
+  const auto text_if_there = [&](const char* key) {
+    c10::IValue value;
+    return archive.try_read(key, value) ? text_of(key, value) : std::string();
+  };
+  const std::uint64_t version = number("batchcast_checkpoint");
+  if (version != archive_version) {
+    refuse("it is of version " + std::to_string(version) + ", and this library reads version " +
+           std::to_string(archive_version));
+  }
+  return {.cursor = number("cursor"),
+          .stream = text("stream"),
+          .recipe_json = text("recipe_json"),
+          .schema_json = text("schema_json"),
+          .samples_per_epoch = number("samples_per_epoch"),
+          .identity = text_if_there("identity")};
+}
+
+}  // namespace detail
+
+/// A stream as a dataset for torch::data::make_data_loader, with and without workers, also behind
+/// `map`. It is a handle: copies share one attachment, so keep one to save checkpoints with. It
+/// attaches on first use, and leaves with the last handle, or when told to.
+///
+/// `torch::save(dataset, file)` keeps where it stands, `torch::load(dataset, file)` goes on there:
+/// after the last batch that was handed to the loader. With workers that is up to `max_jobs`
+/// batches more than the loop has seen; without, it is exact. One of them fetches at a time, and
+/// with several the loader may see batches in another order.
+///
+/// Batches hold their place in the ring from when they are fetched: it has to have room for
+/// max_jobs + 2 of them. Thread-safe. Throws what Consumer throws; out of a worker, torch wraps it
+/// into WorkerException.
+template <class UserBatch = torch::data::Example<>>
+class SharedDataset final
+    : public torch::data::datasets::StatefulDataset<SharedDataset<UserBatch>, UserBatch> {
+ public:
+  /// The batch size is the loader's; the consumer's counts for nothing.
+  explicit SharedDataset(ConsumerOptions consumer, ExampleFields fields = {})
+      : feed_(std::make_shared<Feed>(std::move(consumer), std::move(fields))) {}
+  template <std::convertible_to<std::string> Name>
+  explicit SharedDataset(const Name& stream, ExampleFields fields = {})
+      : SharedDataset(named(stream), std::move(fields)) {}
+
+  /// The next batch of the epoch; nothing once it is over, until `reset`. Each may be of another
+  /// size. Throws InvalidArgument for 0, RingTooSmall for more than the ring spans.
+  torch::optional<UserBatch> get_batch(std::size_t batch_size) override {
+    return feed_->next(batch_size);
+  }
+  /// Begins the next epoch, as a loader does for each loop. What is left of one that was broken
+  /// off is let go; one that `load` or an exception interrupted goes on.
+  void reset() override { feed_->begin_epoch(); }
+
+  /// Samples an epoch; nothing where it is not known beforehand.
+  torch::optional<std::size_t> size() const override {
+    return detail::size_of_epoch(feed_->checkpoint().samples_per_epoch);
+  }
+  /// Whether another epoch follows; waits until that is known.
+  [[nodiscard]] bool has_next_epoch() { return feed_->has_next_epoch(); }
+  /// Position after the last sample handed out.
+  [[nodiscard]] std::uint64_t cursor() const { return feed_->checkpoint().cursor; }
+  /// Leaves the stream, for all handles. The next use attaches anew.
+  void leave() noexcept { feed_->leave(); }
+
+  /// From any thread; waits for no batch.
+  void save(torch::serialize::OutputArchive& archive) const override {
+    detail::write(archive, feed_->checkpoint());
+  }
+  /// Attaches at the position saved: do it between loops. Throws InvalidArgument if the archive is
+  /// not of a SharedDataset, RecipeMismatch if the stream's samples are not those of then, Refused
+  /// if the ring no longer has that position (with `let_go`, the next loop throws that).
+  void load(torch::serialize::InputArchive& archive) override {
+    feed_->go_to(detail::read_checkpoint(archive));
+  }
+
+ private:
+  using Feed = detail::DatasetFeed<UserBatch>;
+
+  [[nodiscard]] static ConsumerOptions named(const std::string& stream) {
+    ConsumerOptions options;
+    options.stream = stream;
+    return options;
+  }
+
+  std::shared_ptr<Feed> feed_;
+};
+
+}  // namespace batchcast::inline v0_1

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#include "cli/bench/measure.hpp"
+#include "cli/child_process.hpp"
+#include "cli/command.hpp"
+#include "cli/console.hpp"
+#include "cli/serve/dataset_options.hpp"
+
+#include <batchcast/batchcast.hpp>
+#include <batchcast/feeder.hpp>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+
+// How many samples a second a pipeline makes: read, decoded and written into a ring that a consumer
+// in the same process lets go of as they are published.
+namespace batchcast::cli {
+namespace {
+
+struct Options {
+  DatasetOptions dataset;
+  WorkersOption workers;
+  std::string memory = "256MiB";
+  std::uint64_t batch_size = 64;
+  double seconds = 10;
+  bool json = false;
+};
+
+struct Measured {
+  std::uint64_t samples = 0;
+  double seconds = 0;
+  double cpu = 0;
+  FeederStats before;
+  FeederStats after;
+};
+
+Measured measure(Consumer& consumer, const Feeder& feeder, double seconds) {
+  const auto take = [&consumer]() -> std::uint64_t {
+    const NextBatch next = consumer.try_next(100);
+    return next.outcome == Outcome::batch ? next.batch.size() : 0;
+  };
+  const WarmUp warm_up(consumer.samples_per_epoch());
+  for (std::uint64_t samples = 0; !warm_up.over(samples);) samples += take();
+  Measured measured;
+  measured.before = feeder.stats();
+  const double cpu_before = cpu_seconds();
+  const std::uint64_t began_ns = now_ns();
+  while (measured.seconds < seconds) {
+    measured.samples += take();
+    measured.seconds = seconds_from_ns(now_ns() - began_ns);
+  }
+  measured.cpu = cpu_seconds() - cpu_before;
+  measured.after = feeder.stats();
+  return measured;
+}
+
+void print_measured(const Options& options, const Measured& measured, std::uint64_t bad_samples) {
+  const double rate = static_cast<double>(measured.samples) / measured.seconds;
+  const double read = measured.after.reading_seconds - measured.before.reading_seconds;
+  const double make = measured.after.making_seconds - measured.before.making_seconds;
+  const double wait = measured.after.waiting_seconds - measured.before.waiting_seconds;
+  if (options.json) {
+    print_json({{"source", options.dataset.source},
+                {"workers", measured.after.workers},
+                {"samples_per_second", rate},
+                {"samples", measured.samples},
+                {"seconds", measured.seconds},
+                {"cpu_seconds", measured.cpu},
+                {"bad_samples", bad_samples},
+                {"stages", {{"read", read}, {"make", make}, {"wait", wait}}}});
+    return;
+  }
+  fmt::print("{} samples/s: {} in {:.1f} s with {}, {:.1f} s of processor time\n",
+             count_text(static_cast<std::uint64_t>(rate)), counted(measured.samples, "sample"),
+             measured.seconds, counted(measured.after.workers, "worker"), measured.cpu);
+  fmt::print("the workers read for {:.1f} s, made samples for {:.1f} s, waited for {:.1f} s\n",
+             read, make, wait);
+}
+
+int run(const Options& options) {
+  const FeederOptions feeding{.workers = options.workers.count()};
+  const TemporaryDirectory directory;
+  const Dataset dataset(options.dataset, console_log(false));
+  ProducerOptions serving = producer_options(dataset.maker(), "bench");
+  serving.memory = parse_bytes(options.memory);
+  serving.wait_for = 1;
+  serving.directory = directory.path();
+  Producer producer(serving);
+  const Feeder feeder(producer, dataset.maker(), feeding);
+  // More than a quarter of the ring in one batch would keep the workers waiting for it.
+  const std::uint64_t batch_max = std::max<std::uint64_t>(1, producer.capacity() / 4);
+  Consumer consumer({.stream = "bench",
+                     .batch_size = std::min(options.batch_size, batch_max),
+                     .directory = directory.path()});
+  const Measured measured = measure(consumer, feeder, options.seconds);
+  print_measured(options, measured, dataset.bad_samples());
+  return exit_ok;
+}
+
+}  // namespace
+
+void add_bench_pipeline(CLI::App& bench, Action& chosen) {
+  auto options = std::make_shared<Options>();
+  CLI::App* pipeline = bench.add_subcommand(
+      "pipeline", "Samples a second that a recipe makes into a ring that is let go of at once");
+  add_dataset_options(*pipeline, options->dataset);
+  add_workers_option(*pipeline, options->workers);
+  pipeline->add_option("--seconds", options->seconds, "How long, after a warm-up")
+      ->capture_default_str()
+      ->check(above_zero());
+  pipeline->add_option("--memory", options->memory, "Of the ring")->capture_default_str();
+  pipeline->add_option("--batch-size", options->batch_size, "That the ring is let go of with")
+      ->capture_default_str()
+      ->check(at_least(1));
+  pipeline->add_flag("--json", options->json, "Print one JSON object");
+  pipeline->callback([options, &chosen] { chosen = [options] { return run(*options); }; });
+}
+
+}  // namespace batchcast::cli

@@ -1,0 +1,370 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#include <batchcast/consumer/host_copy.hpp>
+#include "cli/command.hpp"
+#include "cli/console.hpp"
+#include "cli/consume/verification.hpp"
+#include "cli/interrupts.hpp"
+
+#include <batchcast/batchcast.hpp>
+#include <batchcast/core/clock.hpp>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <memory>
+#include <optional>
+
+namespace batchcast::cli {
+namespace {
+
+struct Options {
+  ConsumerOptions consumer;
+  std::string pace = "lockstep";
+  std::string join = "rewind";
+  std::optional<std::uint64_t> cursor;
+  std::string between_epochs = "hold";
+  std::string tail = "keep";
+  std::string access = "shared";
+  std::string on_miss = "skip";
+  std::string placement = "host";
+  double connect_timeout_s = 30;
+  std::uint64_t epochs = 0;
+  double seconds = 0;
+  bool verify = false;
+  bool digest = false;
+  bool json = false;
+  bool verbose = false;
+};
+
+struct Report {
+  std::uint64_t epochs = 0;
+  double seconds = 0;
+  double samples_per_second = 0;
+  nlohmann::json digests = nlohmann::json::array();
+  std::string error;
+  int exit = exit_ok;
+};
+
+std::string with_underscores(std::string text) {
+  std::replace(text.begin(), text.end(), '-', '_');
+  return text;
+}
+
+ConsumerOptions consumer_options(const Options& options) {
+  ConsumerOptions consumer = options.consumer;
+  consumer.pace = *parse_pace(options.pace);
+  consumer.join = *parse_join(with_underscores(options.join));
+  consumer.between_epochs = *parse_between_epochs(with_underscores(options.between_epochs));
+  if (options.cursor && consumer.join != Join::at) {
+    throw InvalidArgument("batchcast: --cursor says where `--join at` begins; with --join " +
+                          options.join + " it has no meaning.");
+  }
+  if (!options.cursor && consumer.join == Join::at) {
+    throw InvalidArgument(
+        "batchcast: --join at begins where --cursor says: write `--join at --cursor N`, with N a "
+        "position from 0.");
+  }
+  consumer.cursor = options.cursor.value_or(0);
+  consumer.tail = options.tail == "drop" ? Tail::drop : Tail::keep;
+  consumer.access = options.access == "private" ? Access::private_copy : Access::shared;
+  consumer.placement = Placement(options.placement);
+  consumer.on_miss = options.on_miss == "error" ? OnMiss::error : OnMiss::skip;
+  consumer.connect_timeout_ms = milliseconds(options.connect_timeout_s);
+  consumer.log = console_log(options.verbose);
+  return consumer;
+}
+
+std::unique_ptr<Recomputation> recomputation_for(const Options& options, const Consumer& consumer) {
+  if (!options.verify) return nullptr;
+  return Recomputation::of({options.consumer.stream, consumer.recipe_json(), consumer.schema()});
+}
+
+/// One run over the stream: the loop, and what is learnt in it.
+class Consumption {
+ public:
+  Consumption(const Options& options, Consumer& consumer)
+      : options_(options),
+        consumer_(consumer),
+        ledger_(recomputation_for(options, consumer)),
+        started_ns_(now_ns()) {
+    if (options.digest) digest_.emplace(consumer.schema().size() + 1);
+  }
+
+  void run(Interrupts& interrupts, Report& report) {
+    try {
+      loop(interrupts, report);
+    } catch (const StreamFinished&) {
+      // The end that was to come.
+    } catch (const StreamOver& error) {
+      report.error = error.what();
+      report.exit = exit_stream_ended;
+    } catch (const Revoked& error) {
+      report.error = error.what();
+      report.exit = exit_stream_ended;
+    } catch (const Missed& error) {
+      report.error = error.what();
+      report.exit = exit_not_held;
+    }
+    const std::uint64_t ended_ns = now_ns();
+    report.seconds = seconds_from_ns(ended_ns - started_ns_);
+    report.samples_per_second = rate(ended_ns);
+  }
+
+  [[nodiscard]] const Ledger& ledger() const noexcept { return ledger_; }
+
+ private:
+  void loop(Interrupts& interrupts, Report& report) {
+    constexpr int look_ms = 100;
+    constexpr std::uint64_t look_every_batches = 64;
+    ProgressLine progress;
+    for (std::uint64_t batches = 1; !done(report); ++batches) {
+      NextBatch next;
+      try {
+        next = consumer_.try_next(look_ms);
+      } catch (const ReceiptMismatch& error) {
+        report.error = error.what();
+        next.outcome = Outcome::end_of_epoch;
+      }
+      if (next.outcome == Outcome::batch) take(next.batch);
+      if (next.outcome == Outcome::end_of_epoch) end_epoch(report);
+      if (next.outcome == Outcome::batch && batches % look_every_batches != 0) continue;
+      if (interrupts.wait(0) != 0) return;
+      if (progress.due()) progress.show(progress_text(report));
+    }
+  }
+
+  [[nodiscard]] bool done(const Report& report) const noexcept {
+    if (options_.epochs != 0 && report.epochs >= options_.epochs) return true;
+    return options_.seconds > 0 && seconds_from_ns(now_ns() - started_ns_) >= options_.seconds;
+  }
+
+  void take(Batch& batch) {
+    if (first_batch_ns_ == 0) first_batch_ns_ = now_ns();
+    const std::uint64_t skipped = consumer_.stats().skipped;
+    const std::uint64_t given_up = skipped - std::exchange(skipped_, skipped);
+    if (looks_at_bytes() && !batch.placement().is_host()) {
+      look_at(detail::copy_to_host(batch), given_up);
+    } else {
+      look_at(batch, given_up);
+    }
+    batch.release();
+  }
+
+  [[nodiscard]] bool looks_at_bytes() const noexcept { return options_.verify || digest_; }
+
+  void look_at(const Batch& batch, std::uint64_t given_up) {
+    ledger_.add(batch, given_up);
+    if (digest_) digest_->add(batch);
+  }
+
+  void end_epoch(Report& report) {
+    ++report.epochs;
+    const std::uint64_t matched = consumer_.stats().epochs_matched;
+    const bool whole = matched != std::exchange(matched_, matched);
+    // A dropped tail, and epochs passed by while letting go, are no loss.
+    if (options_.between_epochs != "hold" || options_.tail == "drop") ledger_.forget_place();
+    if (!digest_) return;
+    const std::uint64_t n = consumer_.samples_per_epoch();
+    const bool all = n != 0 ? digest_->samples() == n : options_.tail == "keep";
+    const std::string digest = digest_->finish();
+    report.digests.push_back(whole && all ? nlohmann::json(digest) : nlohmann::json(nullptr));
+  }
+
+  [[nodiscard]] double rate(std::uint64_t until_ns) const noexcept {
+    if (first_batch_ns_ == 0 || until_ns <= first_batch_ns_) return 0;
+    return static_cast<double>(consumer_.stats().samples) /
+           seconds_from_ns(until_ns - first_batch_ns_);
+  }
+
+  [[nodiscard]] std::string progress_text(const Report& report) const {
+    const ConsumerStats stats = consumer_.stats();
+    const double a_second = rate(now_ns());
+    return fmt::format("{}: epoch {}  {}  {}  {}/s{}  waited {:.1f} s", consumer_.name(),
+                       report.epochs, counted(stats.samples, "sample"),
+                       counted(stats.batches, "batch", "batches"),
+                       counted(static_cast<std::uint64_t>(a_second), "sample"),
+                       left_text(seconds_left(report, a_second)), stats.wait_seconds);
+  }
+
+  /// Of as many epochs or seconds as were asked for; not finite where it is not known.
+  [[nodiscard]] double seconds_left(const Report& report, double a_second) const {
+    if (options_.seconds > 0) {
+      return std::max(0.0, options_.seconds - seconds_from_ns(now_ns() - started_ns_));
+    }
+    const std::uint64_t per_epoch = consumer_.samples_per_epoch();
+    if (per_epoch == 0) return std::numeric_limits<double>::infinity();
+    const std::uint64_t epochs =
+        options_.epochs > report.epochs ? options_.epochs - report.epochs : 1;
+    const std::uint64_t to_come = epochs * per_epoch - consumer_.cursor() % per_epoch;
+    return static_cast<double>(to_come) / a_second;
+  }
+
+  const Options& options_;
+  Consumer& consumer_;
+  Ledger ledger_;
+  std::optional<EpochDigest> digest_;
+  std::uint64_t started_ns_;
+  std::uint64_t first_batch_ns_ = 0;
+  std::uint64_t skipped_ = 0;
+  std::uint64_t matched_ = 0;
+};
+
+std::string receipts_text(const ConsumerStats& stats) {
+  if (stats.epochs_mismatched > 0) return "mismatch";
+  return stats.epochs_matched > 0 ? "match" : "unknown";
+}
+
+void print_report(const Options& options, const Consumer& consumer, const Ledger& ledger,
+                  const Report& report) {
+  const ConsumerStats stats = consumer.stats();
+  if (options.json) {
+    nlohmann::json object = {{"stream", options.consumer.stream},
+                             {"consumer", consumer.name()},
+                             {"placement", consumer.placement().text()},
+                             {"batch_size", options.consumer.batch_size},
+                             {"samples", stats.samples},
+                             {"batches", stats.batches},
+                             {"epochs", report.epochs},
+                             {"seconds", report.seconds},
+                             {"samples_per_second", report.samples_per_second},
+                             {"wait_seconds", stats.wait_seconds},
+                             {"attach_seconds", stats.attach_seconds},
+                             {"missing", ledger.missing()},
+                             {"duplicated", ledger.duplicated()},
+                             {"torn", ledger.torn()},
+                             {"skipped", stats.skipped},
+                             {"late_wakeups", stats.late_wakeups},
+                             {"verified_bytes", ledger.verified_bytes()},
+                             {"receipts", receipts_text(stats)},
+                             {"digests", report.digests}};
+    if (!report.error.empty()) object["error"] = report.error;
+    print_json(object);
+    return;
+  }
+  fmt::print("{}: {} in {}, {}, {:.1f} s, {}/s, waited {:.2f} s\n", printable(consumer.name()),
+             counted(stats.samples, "sample"), counted(stats.batches, "batch", "batches"),
+             counted(report.epochs, "epoch"), report.seconds,
+             counted(static_cast<std::uint64_t>(report.samples_per_second), "sample"),
+             stats.wait_seconds);
+  fmt::print("missing {}, duplicated {}, torn {}, skipped {}, receipts {}", ledger.missing(),
+             ledger.duplicated(), ledger.torn(), stats.skipped, receipts_text(stats));
+  if (options.verify) fmt::print(", {} verified", bytes_text(ledger.verified_bytes()));
+  fmt::print("\n");
+  for (std::size_t i = 0; i < report.digests.size(); ++i) {
+    fmt::print("digest of epoch {}: {}\n", i,
+               report.digests[i].is_null() ? "none, not delivered whole"
+                                           : report.digests[i].get<std::string>());
+  }
+}
+
+int run_attached(const Options& options, Consumer consumer) {
+  Interrupts interrupts;  // not before: who waits for a stream to come up can be interrupted
+  Consumption consumption(options, consumer);
+  Report report;
+  consumption.run(interrupts, report);
+  const Ledger& ledger = consumption.ledger();
+  if (!report.error.empty()) say(report.error + "\n");
+  print_report(options, consumer, ledger, report);
+  const bool held = ledger.missing() == 0 && ledger.duplicated() == 0 && ledger.torn() == 0 &&
+                    consumer.stats().epochs_mismatched == 0;
+  return held ? report.exit : exit_not_held;
+}
+
+int run(const Options& options) {
+  std::optional<Consumer> consumer;
+  try {
+    consumer.emplace(consumer_options(options));
+  } catch (const StreamOver& error) {
+    say(std::string(error.what()) + "\n");
+    return exit_stream_ended;
+  }
+  return run_attached(options, std::move(*consumer));
+}
+
+void add_what(CLI::App& consume, Options& options) {
+  ConsumerOptions& consumer = options.consumer;
+  consume.add_option("stream", consumer.stream, "Name of the stream")->required();
+  consume.add_option("--batch-size", consumer.batch_size, "Samples of a batch")
+      ->capture_default_str()
+      ->check(at_least(1));
+  consume
+      .add_option("--epochs", options.epochs, "Stop after so many epochs; 0: when the stream ends")
+      ->check(at_least(0));
+  consume.add_option("--seconds", options.seconds, "Stop after so many seconds")
+      ->check(above_zero());
+  consume.add_flag("--verify", options.verify,
+                   "Make every byte again from the recipe; refused where that cannot be");
+  consume.add_flag("--digest", options.digest, "Print a digest of every epoch's bytes");
+  consume.add_option("--name", consumer.name, "Shown wherever consumers are listed");
+  consume.add_flag("--json", options.json, "Print one JSON object at the end");
+  consume.add_flag("--verbose,-v", options.verbose, "Report more");
+}
+
+void add_how(CLI::App& consume, Options& options) {
+  ConsumerOptions& consumer = options.consumer;
+  consume
+      .add_option("--pace", options.pace,
+                  "lockstep: get every sample, and gate the producer; free: never gate")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"lockstep", "free"}));
+  consume
+      .add_option(
+          "--join", options.join,
+          "Where to begin: rewind (this epoch if the ring has it, else the next), next-epoch, "
+          "now, at (--cursor)")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"rewind", "next-epoch", "next_epoch", "now", "at"}));
+  consume.add_option("--cursor", options.cursor, "Position to begin at, with --join at")
+      ->check(at_least(0));
+  consume
+      .add_option("--between-epochs", options.between_epochs,
+                  "hold: keep the place and gate; let-go: gate only inside an epoch")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"hold", "let-go", "let_go"}));
+  consume.add_option("--tail", options.tail, "The last, shorter batch of an epoch: keep, drop")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"keep", "drop"}));
+  consume.add_option("--access", options.access, "Batches: shared (zero-copy), private (copied)")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"shared", "private"}));
+  consume
+      .add_option(
+          "--placement", options.placement,
+          "Where the batches are: host, or a GPU that the stream is served on: cuda:0 (cuda: "
+          "LOCAL_RANK's, else the first)")
+      ->capture_default_str();
+  consume.add_flag("--pin", consumer.pin,
+                   "Take batches in page-locked host memory, as trainers that copy to a GPU do");
+  consume.add_option("--on-miss", options.on_miss, "What free pace does when it was too slow")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"skip", "error"}));
+  consume
+      .add_option("--connect-timeout", options.connect_timeout_s,
+                  "Seconds to wait for the stream to come up; -1: for ever")
+      ->capture_default_str()
+      ->check(seconds_or_forever());
+  consume.add_option("--spin", consumer.spin_us, "Microseconds to look before sleeping, at most")
+      ->capture_default_str()
+      ->check(at_least(0));
+  consume.add_option("--allow-uid", consumer.allow_uids, "Another user whose producer is trusted")
+      ->allow_extra_args(false);
+}
+
+}  // namespace
+
+void add_consume(CLI::App& program, Action& chosen) {
+  auto options = std::make_shared<Options>();
+  CLI::App* consume =
+      program.add_subcommand("consume", "Take a stream as a trainer would, and report how it came");
+  consume->footer(
+      "Without --epochs and --seconds it runs until the stream ends. The exit code is\n"
+      "0 only if every promise held: nothing missing, nothing twice, nothing torn,\n"
+      "receipts as the producer's.");
+  add_what(*consume, *options);
+  add_how(*consume, *options);
+  consume->callback([options, &chosen] { chosen = [options] { return run(*options); }; });
+}
+
+}  // namespace batchcast::cli

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#include "cli/consume/recomputation.hpp"
+
+#include "data/reason.hpp"
+
+#include <batchcast/core/error.hpp>
+#include <batchcast/data/pipeline.hpp>
+#include <batchcast/data/synthetic.hpp>
+
+#include <nlohmann/json.hpp>
+
+#include <cstring>
+#include <utility>
+#include <vector>
+
+namespace batchcast::cli {
+namespace {
+
+using Json = nlohmann::json;
+
+/// A sample's place is taken from its id rather than from what the ring said.
+class SyntheticRecomputation final : public Recomputation {
+ public:
+  explicit SyntheticRecomputation(SyntheticRecipe recipe) : recipe_(std::move(recipe)) {}
+
+  void begin(const Batch& /*batch*/) override {}
+  [[nodiscard]] Verdict verify(const Batch& batch, std::size_t index) override {
+    const auto position = recipe_.position_of(batch.epoch(), batch.sample_ids()[index]);
+    if (!position) return {};
+    bool right = true;
+    for (const std::size_t field : {SyntheticRecipe::image_field, SyntheticRecipe::label_field}) {
+      right = right && recipe_.check(*position, field, batch.field<std::byte>(field)[index]);
+    }
+    return {position, right};
+  }
+
+ private:
+  SyntheticRecipe recipe_;
+};
+
+/// A sample that stands in for a bad one has that one's place, so that ids say nothing about
+/// places: position by position, all is made again.
+class PipelineRecomputation final : public Recomputation {
+ public:
+  explicit PipelineRecomputation(PipelineOptions options)
+      : pipeline_(std::move(options)), worker_(pipeline_.worker()) {
+    buffers_.resize(pipeline_.schema().size());
+  }
+  [[nodiscard]] const Pipeline& pipeline() const noexcept { return pipeline_; }
+
+  void begin(const Batch& batch) override {
+    slots_.clear();
+    for (std::size_t i = 0; i < buffers_.size(); ++i) {
+      const std::size_t bytes = pipeline_.schema()[i].byte_count();
+      if (buffers_[i].size() < bytes * batch.size()) buffers_[i].resize(bytes * batch.size());
+      slots_.push_back({buffers_[i].data(), bytes});
+    }
+    ids_.resize(batch.size());
+    const std::uint64_t samples = pipeline_.samples_per_epoch();
+    worker_->make({batch.position() / samples, batch.position() % samples, slots_, ids_});
+  }
+
+  [[nodiscard]] Verdict verify(const Batch& batch, std::size_t index) override {
+    bool right = batch.sample_ids()[index] == ids_[index] &&
+                 batch.epoch() == batch.position() / pipeline_.samples_per_epoch();
+    for (std::size_t i = 0; i < slots_.size(); ++i) {
+      const auto bytes = batch.field<std::byte>(i)[index];
+      right = right && std::memcmp(bytes.data(), slots_[i].data + index * slots_[i].stride_bytes,
+                                   bytes.size()) == 0;
+    }
+    return {batch.position() + index, right};
+  }
+
+ private:
+  Pipeline pipeline_;
+  std::unique_ptr<SampleWorker> worker_;
+  std::vector<std::vector<std::byte>> buffers_;
+  std::vector<FieldSlots> slots_;
+  std::vector<std::uint64_t> ids_;
+};
+
+PipelineOptions pipeline_options(const Json& board) {
+  PipelineOptions options;
+  options.location = board.at("source").at("location").get<std::string>();
+  options.recipe = Recipe::from_json(board.at("recipe").dump());
+  options.seed = board.at("seed").get<std::uint64_t>();
+  options.shard = {board.at("shard").at("index").get<std::uint64_t>(),
+                   board.at("shard").at("count").get<std::uint64_t>()};
+  if (board.value("on_bad_sample", "") == "substitute") {
+    options.on_bad_sample = OnBadSample::substitute;
+    options.bad_samples_max = ~std::uint64_t{0};
+  }
+  options.source = open_source(options.location);
+  return options;
+}
+
+std::unique_ptr<Recomputation> of_pipeline(const Json& board, const Schema& schema) {
+  auto again = std::make_unique<PipelineRecomputation>(pipeline_options(board));
+  if (again->pipeline().identity().to_hex() != board.at("identity").get<std::string>() ||
+      again->pipeline().schema() != schema) {
+    throw BadDataset("what is at " + board.at("source").at("location").get<std::string>() +
+                     " is another dataset than the stream was made of");
+  }
+  return again;
+}
+
+}  // namespace
+
+std::unique_ptr<Recomputation> Recomputation::of(const Stream& stream) {
+  std::string why = "it has no recipe";
+  if (!stream.recipe_json.empty()) {
+    const Json board = Json::parse(stream.recipe_json, nullptr, false);
+    try {
+      if (board.is_object() && board.contains("batchcast_recipe")) {
+        return of_pipeline(board, stream.schema);
+      }
+      return std::make_unique<SyntheticRecomputation>(
+          SyntheticRecipe::from_json(stream.recipe_json));
+    } catch (const std::exception& error) {
+      why = detail::as_reason(error.what());
+    }
+  }
+  throw InvalidArgument("batchcast: --verify cannot make the samples of stream `" + stream.name +
+                        "` again here: " + why +
+                        ". Leave --verify out; receipts are checked all the same, and --digest "
+                        "gives what `batchcast dump --digest` gives elsewhere.");
+}
+
+}  // namespace batchcast::cli

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#pragma once
+
+#include "cli/serve/dataset_options.hpp"
+
+#include <batchcast/data/maker.hpp>
+#include <batchcast/data/pipeline.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+// Samples made one by one without a stream.
+namespace batchcast::cli {
+
+/// Positions [begin, end).
+struct Positions {
+  std::uint64_t begin = 0;
+  std::uint64_t end = 0;
+
+  [[nodiscard]] std::uint64_t size() const noexcept { return end - begin; }
+  /// From `A:B`; throws InvalidArgument.
+  [[nodiscard]] static Positions parse(const std::string& text);
+};
+
+/// Makes the sample at any position into memory of its own.
+class SampleWindow {
+ public:
+  /// `dataset` must outlive it.
+  explicit SampleWindow(const Dataset& dataset);
+
+  /// Makes it; what the accessors show is that sample's until the next call. Throws BadSample.
+  void make(std::uint64_t position);
+
+  [[nodiscard]] std::size_t fields() const noexcept { return buffers_.size(); }
+  [[nodiscard]] std::span<const std::byte> field(std::size_t index) const noexcept {
+    return buffers_[index];
+  }
+  [[nodiscard]] std::uint64_t sample_id() const noexcept { return sample_id_; }
+  /// What was drawn; of a synthetic sample, nothing.
+  [[nodiscard]] const SampleTrace& trace() const noexcept { return trace_; }
+
+ private:
+  const Dataset& dataset_;
+  std::unique_ptr<SampleWorker> worker_;  // of what is no pipeline
+  std::vector<std::vector<std::byte>> buffers_;
+  std::vector<FieldSlots> slots_;
+  std::uint64_t sample_id_ = 0;
+  SampleTrace trace_;
+};
+
+}  // namespace batchcast::cli

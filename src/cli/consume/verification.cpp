@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#include "cli/consume/verification.hpp"
+
+#include <fmt/format.h>
+
+#include <vector>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+namespace batchcast::cli {
+namespace {
+
+std::uint64_t bytes_of_sample(const FieldTable& fields) noexcept {
+  std::uint64_t bytes = 0;
+  for (std::size_t i = 0; i < fields.size(); ++i) bytes += fields[i].sample_bytes;
+  return bytes;
+}
+
+}  // namespace
+
+void Ledger::add(const Batch& batch, std::uint64_t skipped) {
+  if (!again_) {
+    place(batch.position(), skipped);
+    expected_ = batch.position() + batch.size();
+    return;
+  }
+  again_->begin(batch);
+  const std::uint64_t sample_bytes = bytes_of_sample(batch.fields());
+  for (std::size_t i = 0; i < batch.size(); ++i) {
+    const Recomputation::Verdict verdict = again_->verify(batch, i);
+    if (!verdict.position) {
+      ++torn_;
+      continue;
+    }
+    place(*verdict.position, skipped);
+    skipped = 0;
+    expected_ = *verdict.position + 1;
+    verified_bytes_ += sample_bytes;
+    torn_ += verdict.right ? 0 : 1;
+  }
+}
+
+void Ledger::place(std::uint64_t position, std::uint64_t skipped) noexcept {
+  if (!expected_) return;
+  const std::uint64_t expected = *expected_ + skipped;
+  if (position > expected) missing_ += position - expected;
+  if (position < expected) ++duplicated_;
+}
+
+struct EpochDigest::State {
+  XXH3_state_t xxh;
+};
+
+EpochDigest::EpochDigest(std::size_t fields) : fields_(new State[fields]), field_count_(fields) {
+  for (std::size_t i = 0; i < fields; ++i) XXH3_128bits_reset(&fields_[i].xxh);
+}
+EpochDigest::~EpochDigest() = default;
+EpochDigest::EpochDigest(EpochDigest&&) noexcept = default;
+EpochDigest& EpochDigest::operator=(EpochDigest&&) noexcept = default;
+
+void EpochDigest::add(const Batch& batch) {
+  for (std::size_t i = 0; i < field_count_; ++i) {
+    const auto view = batch.field<std::byte>(i);
+    if (!view.padded()) {
+      add(i, view.span());
+      continue;
+    }
+    for (std::size_t j = 0; j < view.size(); ++j) add(i, view[j]);
+  }
+  add_samples(batch.size());
+}
+
+void EpochDigest::add(std::size_t field, std::span<const std::byte> bytes) noexcept {
+  XXH3_128bits_update(&fields_[field].xxh, bytes.data(), bytes.size());
+}
+
+std::string EpochDigest::finish() {
+  std::vector<XXH128_canonical_t> digests(field_count_);
+  for (std::size_t i = 0; i < field_count_; ++i) {
+    XXH128_canonicalFromHash(&digests[i], XXH3_128bits_digest(&fields_[i].xxh));
+    XXH3_128bits_reset(&fields_[i].xxh);
+  }
+  samples_ = 0;
+  XXH128_canonical_t all;
+  XXH128_canonicalFromHash(
+      &all, XXH3_128bits(digests.data(), digests.size() * sizeof(XXH128_canonical_t)));
+  std::string text;
+  for (const unsigned char byte : all.digest) text += fmt::format("{:02x}", byte);
+  return text;
+}
+
+}  // namespace batchcast::cli

@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#include "cli/command.hpp"
+#include "cli/console.hpp"
+#include "cli/consume/sample_window.hpp"
+#include "cli/consume/verification.hpp"
+#include "cli/peek/npy_file.hpp"
+#include "cli/serve/dataset_options.hpp"
+
+#include <batchcast/core/clock.hpp>
+#include <batchcast/core/error.hpp>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <optional>
+
+// Any window of a stream as files, made on its own: what tests and users compare with.
+namespace batchcast::cli {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::json;
+
+struct Options {
+  DatasetOptions dataset;
+  std::string positions;
+  std::string out;
+  bool force = false;
+  bool digest = false;
+  bool json = false;
+  bool verbose = false;
+};
+
+/// Takes {NAME_x, NAME_y, NAME_w, NAME_h} out of `object` as one list; nothing where it lacks one.
+void gather_box(Json& object, const std::string& name) {
+  Json box = Json::array();
+  for (const char* side : {"_x", "_y", "_w", "_h"}) {
+    const auto found = object.find(name + side);
+    if (found == object.end()) return;
+    box.push_back(*found);
+  }
+  for (const char* side : {"_x", "_y", "_w", "_h"}) object.erase(name + side);
+  object[name] = std::move(box);
+}
+
+Json number_of(double value) {
+  const auto whole = static_cast<std::int64_t>(value);
+  return static_cast<double>(whole) == value ? Json(whole) : Json(value);
+}
+
+bool is_choice(std::string_view key) {
+  return key == "flip" || key == "vertical_flip" || key == "grayscale";
+}
+
+Json json_of(const std::vector<Note>& notes) {
+  Json object = Json::object();
+  for (const Note& note : notes) {
+    const std::string key(note.key);
+    object[key] = is_choice(key) ? Json(note.value != 0) : number_of(note.value);
+  }
+  gather_box(object, "crop");
+  gather_box(object, "window");
+  gather_box(object, "erase");
+  if (const auto erase = object.find("erase"); erase != object.end() && !erase->is_array()) {
+    *erase = nullptr;  // it might have been, and was not
+  }
+  return object;
+}
+
+/// The draws of the first field that drew anything stand at the top, those of any other one below
+/// its name.
+Json draws_of(const SampleTrace& trace, std::uint64_t position) {
+  Json object = {{"position", position}, {"sample_id", trace.sample_id}, {"path", trace.path}};
+  bool first = true;
+  for (const SampleTrace::Field& field : trace.fields) {
+    if (field.notes.empty()) continue;
+    Json draws = json_of(field.notes);
+    if (std::exchange(first, false)) {
+      object["field"] = field.name;
+      object.update(draws);
+    } else {
+      object["fields"][field.name] = std::move(draws);
+    }
+  }
+  return object;
+}
+
+std::string file_name(std::string field) {
+  std::replace(field.begin(), field.end(), '/', '_');
+  if (field.front() == '.') field.front() = '_';
+  return field + ".npy";
+}
+
+void prepare_directory(const Options& options) {
+  std::error_code error;
+  const fs::path out(options.out);
+  if (fs::exists(out, error) && !fs::is_directory(out, error)) {
+    throw InvalidArgument("batchcast: --out " + options.out + " is a file, not a directory.");
+  }
+  if (fs::is_directory(out, error) && !fs::is_empty(out, error) && !options.force) {
+    throw InvalidArgument("batchcast: --out " + options.out +
+                          " is not empty. Name another directory, or add --force to write over "
+                          "what has the same names.");
+  }
+  if (!fs::create_directories(out, error) && error) {
+    throw SystemError("batchcast: cannot make the directory " + options.out, error.value());
+  }
+}
+
+/// The files of one dump, open.
+class Files {
+ public:
+  Files(const Options& options, const Schema& schema, std::uint64_t samples) {
+    const fs::path out(options.out);
+    const auto open = [&](const std::string& name, DType dtype, std::vector<std::int64_t> shape) {
+      shape.insert(shape.begin(), static_cast<std::int64_t>(samples));
+      arrays_.emplace_back((out / name).string(), NpyFile::Array{dtype, std::move(shape)});
+    };
+    for (const FieldSpec& field : schema) open(file_name(field.name), field.dtype, field.shape);
+    open(std::string(sample_id_name) + ".npy", DType::u64, {});
+    draws_path_ = (out / "draws.jsonl").string();
+    draws_.open(draws_path_, std::ios::binary | std::ios::trunc);
+  }
+
+  void add(const SampleWindow& sample, std::uint64_t position) {
+    const std::uint64_t id = sample.sample_id();
+    for (std::size_t i = 0; i < sample.fields(); ++i) arrays_[i].append(sample.field(i));
+    arrays_.back().append(std::as_bytes(std::span(&id, 1)));
+    draws_
+        << draws_of(sample.trace(), position).dump(-1, ' ', false, Json::error_handler_t::replace)
+        << '\n';
+    if (!draws_) throw SystemError("batchcast: cannot write " + draws_path_, errno);
+  }
+
+  void finish() {
+    for (NpyFile& array : arrays_) array.finish();
+    draws_.close();
+    if (!draws_) throw SystemError("batchcast: cannot write " + draws_path_, errno);
+  }
+
+ private:
+  std::vector<NpyFile> arrays_;
+  std::string draws_path_;
+  std::ofstream draws_;
+};
+
+/// Digests of the epochs that positions touch; null for those that they do not cover.
+class Digests {
+ public:
+  Digests(std::size_t fields, std::uint64_t samples_per_epoch)
+      : digest_(fields + 1), samples_per_epoch_(samples_per_epoch) {}
+
+  void add(const SampleWindow& sample, std::uint64_t position) {
+    const std::uint64_t id = sample.sample_id();
+    for (std::size_t i = 0; i < sample.fields(); ++i) digest_.add(i, sample.field(i));
+    digest_.add(sample.fields(), std::as_bytes(std::span(&id, 1)));
+    digest_.add_samples(1);
+    if ((position + 1) % samples_per_epoch_ == 0) end_epoch();
+  }
+  [[nodiscard]] Json finish() {
+    if (digest_.samples() != 0) end_epoch();
+    return std::move(digests_);
+  }
+
+ private:
+  void end_epoch() {
+    const bool whole = digest_.samples() == samples_per_epoch_;
+    const std::string text = digest_.finish();
+    digests_.push_back(whole ? Json(text) : Json(nullptr));
+  }
+
+  EpochDigest digest_;
+  std::uint64_t samples_per_epoch_;
+  Json digests_ = Json::array();
+};
+
+void print_summary(const Options& options, const Dataset& dataset, const Positions& positions,
+                   const Json& digests) {
+  const Schema& schema = dataset.maker().schema();
+  const std::uint64_t per_epoch = dataset.maker().samples_per_epoch();
+  if (options.json) {
+    Json fields = Json::array();
+    for (const FieldSpec& field : schema) {
+      fields.push_back(
+          {{"name", field.name}, {"dtype", name_of(field.dtype)}, {"shape", field.shape}});
+    }
+    print_json({{"source", options.dataset.source},
+                {"out", options.out},
+                {"samples", positions.size()},
+                {"positions", {positions.begin, positions.end}},
+                {"samples_per_epoch", per_epoch},
+                {"fields", std::move(fields)},
+                {"bad_samples", dataset.bad_samples()},
+                {"digests", digests}});
+    return;
+  }
+  fmt::print("{}, positions {} to {}, epochs of {}, in {}\n", counted(positions.size(), "sample"),
+             positions.begin, positions.end - 1, count_text(per_epoch), printable(options.out));
+  for (const FieldSpec& field : schema) {
+    fmt::print("  {}: {}{}\n", file_name(field.name), to_text(field),
+               field.dtype == DType::bf16 ? ", as its bits in uint16: NumPy has no bf16" : "");
+  }
+  fmt::print("  {}.npy, draws.jsonl\n", sample_id_name);
+  if (dataset.bad_samples() != 0) {
+    fmt::print("{}, for which the next ones stand in\n",
+               counted(dataset.bad_samples(), "bad sample"));
+  }
+  const std::uint64_t epoch = positions.begin / per_epoch;
+  for (std::size_t i = 0; i < digests.size(); ++i) {
+    fmt::print("digest of epoch {}: {}\n", epoch + i,
+               digests[i].is_null() ? "none, not dumped whole" : digests[i].get<std::string>());
+  }
+}
+
+int run(const Options& options) {
+  const Positions positions = Positions::parse(options.positions);
+  const Dataset dataset(options.dataset, console_log(options.verbose));
+  prepare_directory(options);
+  const Schema& schema = dataset.maker().schema();
+  Files files(options, schema, positions.size());
+  std::optional<Digests> digests;
+  if (options.digest) digests.emplace(schema.size(), dataset.maker().samples_per_epoch());
+  SampleWindow sample(dataset);
+  const std::uint64_t started_ns = now_ns();
+  ProgressLine progress;
+  for (std::uint64_t position = positions.begin; position < positions.end; ++position) {
+    sample.make(position);
+    files.add(sample, position);
+    if (digests) digests->add(sample, position);
+    if (!progress.due()) continue;
+    const std::uint64_t done = position + 1 - positions.begin;
+    const double seconds_each = seconds_from_ns(now_ns() - started_ns) / static_cast<double>(done);
+    progress.show(
+        fmt::format("{} {} of {}{}", bar_text(done, positions.size()), count_text(done),
+                    counted(positions.size(), "sample"),
+                    left_text(seconds_each * static_cast<double>(positions.size() - done))));
+  }
+  progress.finish();
+  files.finish();
+  print_summary(options, dataset, positions, digests ? digests->finish() : Json::array());
+  return exit_ok;
+}
+
+}  // namespace
+
+void add_dump(CLI::App& program, Action& chosen) {
+  auto options = std::make_shared<Options>();
+  CLI::App* dump = program.add_subcommand(
+      "dump", "Write any window of a stream as .npy files, made without a stream");
+  dump->footer(
+      "FIELD.npy for every field, sample_id.npy, and draws.jsonl: for each sample its\n"
+      "position, sample_id, path, crop (x, y, width, height in the decoded image),\n"
+      "flip, and whatever else was drawn.");
+  add_dataset_options(*dump, options->dataset);
+  dump->add_option("--positions", options->positions,
+                   "A:B, from A up to but not including B; may cross epochs")
+      ->required();
+  dump->add_option("--out", options->out, "Directory for the files")->required();
+  dump->add_flag("--force", options->force, "Also into a directory that is not empty");
+  dump->add_flag("--digest", options->digest,
+                 "Print a digest of every whole epoch, as `consume --digest` does");
+  dump->add_flag("--json", options->json, "Print one JSON object");
+  dump->add_flag("--verbose,-v", options->verbose, "Report more");
+  dump->callback([options, &chosen] { chosen = [options] { return run(*options); }; });
+}
+
+}  // namespace batchcast::cli

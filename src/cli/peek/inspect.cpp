@@ -1,0 +1,300 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#include "cli/command.hpp"
+#include "cli/console.hpp"
+#include "cli/recipe/board_recipe.hpp"
+#include "cli/serve/dataset_options.hpp"
+#include "data/program/field_program.hpp"
+#include "data/source/source_kinds.hpp"
+
+#include <batchcast/consumer.hpp>
+#include <batchcast/core/error.hpp>
+#include <batchcast/core/nearest_name.hpp>
+#include <batchcast/data/recipe.hpp>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+// What a source, a recipe or a stream consists of.
+namespace batchcast::cli {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr std::string_view stream_prefix = "stream:";
+constexpr int look_timeout_ms = 1'000;
+constexpr std::size_t class_names_shown_max = 20;
+
+struct Options {
+  DatasetOptions dataset;  // its source may be a recipe or a stream
+  bool json = false;
+};
+
+/// What is not known, since it differs from sample to sample or is the source's to say, is empty.
+struct Field {
+  std::string name;
+  std::string dtype;  ///< or the kind of an encoded part: image, bytes
+  std::optional<std::vector<std::int64_t>> shape = {};
+  std::optional<std::size_t> byte_count = {};
+  Json stages = Json::array();
+};
+
+struct Description {
+  std::string kind;
+  std::string name;
+  std::vector<Field> fields;
+  Json order;
+  std::optional<std::uint64_t> samples;  ///< of an epoch
+  std::vector<std::string> classes;
+  std::string identity;
+};
+
+Field field_of(const std::string& name, const TensorSpec& spec, Json stages) {
+  return {name, std::string(name_of(spec.dtype)), spec.shape, spec.byte_count(), std::move(stages)};
+}
+
+std::vector<Field> fields_of(const Schema& schema, const BoardRecipe& recipe) {
+  std::vector<Field> fields;
+  for (const FieldSpec& field : schema) {
+    fields.push_back(
+        field_of(field.name, {field.dtype, field.shape}, recipe.stages_of(field.name)));
+  }
+  return fields;
+}
+
+std::vector<std::string> strings(std::span<const std::string> names) {
+  return {names.begin(), names.end()};
+}
+
+/// As its parts stand, before any recipe.
+Description of_source(const std::string& spec) {
+  const std::unique_ptr<Source> source = open_source(spec);
+  for (const std::string& remark : source->remarks()) {
+    say(fmt::format("{}: {}\n", printable(spec), printable(remark)));
+  }
+  Description found{"source",
+                    spec,
+                    {},
+                    {},
+                    source->size(),
+                    strings(source->class_names()),
+                    source->fingerprint().to_hex()};
+  for (const PartSpec& part : source->parts()) {
+    if (part.kind == PartKind::tensor) {
+      found.fields.push_back(field_of(part.name, {part.dtype, part.shape}, Json::array()));
+    } else {
+      found.fields.push_back({part.name, part.kind == PartKind::image ? "image" : "bytes"});
+    }
+  }
+  return found;
+}
+
+/// As `serve` would make it with the same words.
+Description of_what_is_made(const DatasetOptions& options) {
+  const Dataset dataset(options, console_log(false));
+  const SampleMaker& maker = dataset.maker();
+  const BoardRecipe recipe(maker.recipe_json());
+  const Pipeline* const pipeline = dataset.pipeline();
+  return {
+      "source",
+      options.source,
+      fields_of(maker.schema(), recipe),
+      recipe.order(),
+      maker.samples_per_epoch(),
+      pipeline == nullptr ? std::vector<std::string>() : strings(pipeline->source().class_names()),
+      maker.identity().to_hex()};
+}
+
+/// Of a field of a recipe without a source. What begins with `decode` has an image before it.
+Field field_of(const FieldRecipe& field, Json stages) {
+  if (field.stages.empty() || field.stages.front()->kind() != StageKind::decode) {
+    return {field.name, "", {}, {}, std::move(stages)};
+  }
+  const PartSpec image{field.from.empty() ? field.name : field.from, PartKind::image};
+  return field_of(field.name, detail::compile_field(field, image)->output(), std::move(stages));
+}
+
+Description of_recipe(const std::string& name) {
+  const Recipe recipe = Recipe::load(name);
+  const Json text = Json::parse(recipe.to_json());
+  Description found{"recipe", name, {}, text.at("order"), {}, {}, {}};
+  for (std::size_t i = 0; i < recipe.fields.size(); ++i) {
+    found.fields.push_back(field_of(recipe.fields[i], text.at("fields").at(i).at("stages")));
+  }
+  return found;
+}
+
+Consumer observer_of(const std::string& stream) {
+  try {
+    return Consumer({.stream = stream,
+                     .batch_size = 1,
+                     .name = "inspect",
+                     .connect_timeout_ms = look_timeout_ms,
+                     .observes = true,
+                     .log = console_log(false)});
+  } catch (const StreamNotFound& error) {
+    const auto presets = Recipe::preset_names();
+    const std::vector<std::string> names(presets.begin(), presets.end());
+    const std::string meant = detail::nearest_name(stream, names);
+    if (meant.empty()) throw;
+    throw StreamNotFound(std::string(error.what()) + "\nOr is the preset `" + meant + "` meant?");
+  }
+}
+
+Description of_stream(const std::string& stream) {
+  const Consumer consumer = observer_of(stream);
+  const BoardRecipe recipe(consumer.recipe_json());
+  const std::uint64_t samples = consumer.samples_per_epoch();
+  return {"stream",
+          stream,
+          fields_of(consumer.schema(), recipe),
+          recipe.order(),
+          samples == 0 ? std::nullopt : std::optional(samples),
+          recipe.class_names(),
+          consumer.identity()};
+}
+
+bool is_source(const std::string& name) {
+  const std::vector<std::string> kinds = detail::source_kind_names();
+  return std::any_of(kinds.begin(), kinds.end(),
+                     [&name](const std::string& kind) { return name.starts_with(kind + ":"); });
+}
+
+bool is_recipe(const std::string& name) {
+  return (name.ends_with(".toml") && !name.starts_with("stream:")) || is_preset(name);
+}
+
+void refuse_dataset_options(const DatasetOptions& options, const char* what) {
+  if (!says_what_to_make(options)) return;
+  throw InvalidArgument("batchcast: inspect: `" + printable(options.source) + "` is " + what +
+                        ". --recipe, --seed and the like go with a source such as "
+                        "imagefolder:DIR.");
+}
+
+Description describe(const DatasetOptions& options) {
+  const std::string& name = options.source;
+  if (is_source(name)) {
+    return is_synthetic(name) || says_what_to_make(options) ? of_what_is_made(options)
+                                                            : of_source(name);
+  }
+  if (is_recipe(name)) {
+    refuse_dataset_options(options, "a recipe");
+    return of_recipe(name);
+  }
+  // No name of a stream has a slash: a path whose kind is missing, or mistyped.
+  if (name.find('/') != std::string::npos) return of_source(name);
+  refuse_dataset_options(options, "the name of a stream, which has a recipe already");
+  return of_stream(name.starts_with(stream_prefix) ? name.substr(stream_prefix.size()) : name);
+}
+
+Json json_of(const Description& found) {
+  Json fields = Json::array();
+  for (const Field& field : found.fields) {
+    fields.push_back({{"name", field.name},
+                      {"dtype", field.dtype.empty() ? Json() : Json(field.dtype)},
+                      {"shape", field.shape ? Json(*field.shape) : Json()},
+                      {"bytes", field.byte_count ? Json(*field.byte_count) : Json()},
+                      {"stages", field.stages}});
+  }
+  return {{"kind", found.kind},
+          {"name", found.name},
+          {"fields", std::move(fields)},
+          {"order", found.order},
+          {"samples", found.samples ? Json(*found.samples) : Json()},
+          {"classes", found.classes},
+          {"identity", found.identity.empty() ? Json() : Json(found.identity)}};
+}
+
+/// `size [224,224], antialias true`, of a stage or an order without what names it.
+std::string parameters_text(const Json& object, const char* name_key) {
+  std::string text;
+  for (auto item = object.begin(); item != object.end(); ++item) {
+    if (item.key() == name_key) continue;
+    text += (text.empty() ? "" : ", ") + item.key() + " " +
+            item.value().dump(-1, ' ', false, Json::error_handler_t::replace);
+  }
+  return text;
+}
+
+std::string named_text(const Json& object, const char* name_key) {
+  if (!object.is_object() || !object.contains(name_key) || !object[name_key].is_string()) return {};
+  const std::string parameters = parameters_text(object, name_key);
+  return object[name_key].get<std::string>() + (parameters.empty() ? "" : "  " + parameters);
+}
+
+std::string type_text(const Field& field) {
+  if (field.dtype.empty()) return "as the source has it";
+  if (!field.shape) {
+    return field.dtype == "image" ? "encoded images" : "bytes, differing in number";
+  }
+  std::string text = field.dtype + " [";
+  for (std::size_t i = 0; i < field.shape->size(); ++i) {
+    text += (i == 0 ? "" : ",") + std::to_string((*field.shape)[i]);
+  }
+  return text + "]  " + counted(*field.byte_count, "byte");
+}
+
+std::string classes_text(const std::vector<std::string>& classes) {
+  std::string text = count_text(classes.size()) + ":";
+  for (std::size_t i = 0; i < std::min(classes.size(), class_names_shown_max); ++i) {
+    text += (i == 0 ? " " : ", ") + classes[i];
+  }
+  const bool all = classes.size() <= class_names_shown_max;
+  return all ? text : text + " … (--json has all)";
+}
+
+void print(const Description& found) {
+  const auto line = [](const char* what, const std::string& text) {
+    if (!text.empty()) fmt::print("  {:<9} {}\n", what, printable(text));
+  };
+  fmt::print("{} {}\n", found.kind, printable(found.name));
+  line("samples", found.samples ? count_text(*found.samples) : "");
+  line("order", named_text(found.order, "mode"));
+  line("classes", found.classes.empty() ? "" : classes_text(found.classes));
+  line("identity", found.identity);
+  if (found.fields.empty()) line("fields", "every part of the source as it stands");
+  std::size_t width = 0;
+  for (const Field& field : found.fields) width = std::max(width, printable(field.name).size());
+  for (const Field& field : found.fields) {
+    fmt::print("{:<{}}  {}\n", printable(field.name), width, type_text(field));
+    for (const Json& stage : field.stages) {
+      fmt::print("{:<{}}    {}\n", "", width, printable(named_text(stage, "stage")));
+    }
+  }
+}
+
+int run(const Options& options) {
+  const Description found = describe(options.dataset);
+  if (options.json) {
+    print_json(json_of(found));
+  } else {
+    print(found);
+  }
+  return exit_ok;
+}
+
+}  // namespace
+
+void add_inspect(CLI::App& program, Action& chosen) {
+  auto options = std::make_shared<Options>();
+  CLI::App* inspect =
+      program.add_subcommand("inspect", "Say what a source, recipe or stream consists of");
+  inspect->footer(
+      "X is a source where it begins with a kind and a colon (idx:DIR), a recipe where\n"
+      "it is a preset or ends in .toml, and else the name of a stream, for which\n"
+      "stream:NAME stands too. Without --recipe a source is shown as its parts stand.\n"
+      "The exit code is 3 where there is no such source or stream.");
+  inspect->add_option("X", options->dataset.source, "A source, a recipe, or a stream's name")
+      ->required();
+  add_inspection_options(*inspect, options->dataset);
+  inspect->add_flag("--json", options->json, "Print one JSON object");
+  inspect->callback([options, &chosen] { chosen = [options] { return run(*options); }; });
+}
+
+}  // namespace batchcast::cli

@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#include "cli/command.hpp"
+#include "cli/console.hpp"
+#include "cli/consume/sample_window.hpp"
+#include "cli/peek/contact_sheet.hpp"
+#include "cli/peek/field_picture.hpp"
+#include "cli/recipe/board_recipe.hpp"
+#include "cli/serve/dataset_options.hpp"
+#include "data/image/png_writer.hpp"
+
+#include <batchcast/batchcast.hpp>
+#include <batchcast/core/clock.hpp>
+#include "stream/directory.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <chrono>
+#include <cstring>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <thread>
+
+// A contact sheet of samples: of what trainers see right now, or of what a recipe makes.
+namespace batchcast::cli {
+namespace {
+
+constexpr std::uint64_t samples_max = 64;
+
+struct Options {
+  DatasetOptions dataset;  // its source may be a stream
+  std::optional<std::string> positions;
+  std::optional<std::string> field;
+  std::uint64_t count = 32;
+  double wait_s = 5;
+  std::string out;
+  bool json = false;
+};
+
+bool is_integer(DType dtype) {
+  return dtype != DType::f16 && dtype != DType::bf16 && dtype != DType::f32 && dtype != DType::f64;
+}
+
+/// The field that is written below each picture: `label`, or the first integer.
+std::optional<std::size_t> label_field(const Schema& schema) {
+  std::optional<std::size_t> first;
+  for (std::size_t i = 0; i < schema.size(); ++i) {
+    if (schema[i].element_count() != 1 || !is_integer(schema[i].dtype)) continue;
+    if (schema[i].name == "label") return i;
+    if (!first) first = i;
+  }
+  return first;
+}
+
+std::string integer_text(std::span<const std::byte> bytes, DType dtype) {
+  std::uint64_t bits = 0;
+  std::memcpy(&bits, bytes.data(), bytes.size());
+  const bool is_signed =
+      dtype == DType::i8 || dtype == DType::i16 || dtype == DType::i32 || dtype == DType::i64;
+  if (!is_signed) return std::to_string(bits);
+  const std::size_t shift = 64 - 8 * bytes.size();
+  return std::to_string(static_cast<std::int64_t>(bits << shift) >> shift);
+}
+
+/// Collects samples of one schema on a sheet.
+class Sheet {
+ public:
+  Sheet(const Options& options, const Schema& schema, const BoardRecipe& recipe)
+      : schema_(schema),
+        picture_(schema, recipe, options.field),
+        label_(label_field(schema)),
+        out_(options.out) {
+    if (label_ && recipe.is_label(schema[*label_].name)) class_names_ = recipe.class_names();
+  }
+
+  void begin(std::size_t samples) {
+    sheet_.emplace(samples, picture_.width(), picture_.height());
+    samples_ = samples;
+  }
+  /// `bytes_of(i)`: those of field i.
+  template <class BytesOf>
+  void add(std::uint64_t sample_id, BytesOf bytes_of) {
+    const std::string label =
+        label_ ? label_text(schema_[*label_], bytes_of(*label_)) : std::string();
+    sheet_->add(picture_.of(bytes_of(picture_.field())), label, fmt::format("#{}", sample_id));
+    labels_.push_back(label);
+  }
+  int finish(const Options& options, std::uint64_t position) {
+    const Picture& all = sheet_->sheet();
+    detail::write_png(out_, {static_cast<std::uint32_t>(all.width),
+                             static_cast<std::uint32_t>(all.height), all.rgb});
+    if (options.json) {
+      print_json({{"out", out_},
+                  {"field", schema_[picture_.field()].name},
+                  {"position", position},
+                  {"samples", samples_},
+                  {"labels", labels_},
+                  {"width", all.width},
+                  {"height", all.height}});
+    } else {
+      fmt::print("{} from position {} in {} ({} x {} pixels)\n", counted(samples_, "sample"),
+                 position, printable(out_), all.width, all.height);
+    }
+    return exit_ok;
+  }
+
+ private:
+  /// `3 cat` where classes have names, else `label 3`.
+  [[nodiscard]] std::string label_text(const FieldSpec& field,
+                                       std::span<const std::byte> bytes) const {
+    const std::string number = integer_text(bytes, field.dtype);
+    for (std::size_t i = 0; i < class_names_.size(); ++i) {
+      if (std::to_string(i) == number) return number + " " + class_names_[i];
+    }
+    return field.name + " " + number;
+  }
+
+  const Schema& schema_;
+  FieldPicture picture_;
+  std::optional<std::size_t> label_;
+  std::vector<std::string> class_names_;
+  std::vector<std::string> labels_;
+  std::string out_;
+  std::optional<ContactSheet> sheet_;
+  std::size_t samples_ = 0;
+};
+
+int peek_source(const Options& options) {
+  const std::string text = options.positions.value_or("0:" + std::to_string(options.count));
+  const Positions positions = Positions::parse(text);
+  if (positions.size() > samples_max) {
+    throw InvalidArgument(
+        fmt::format("batchcast: a sheet takes {} samples at most, and "
+                    "--positions {} are {}.",
+                    samples_max, text, positions.size()));
+  }
+  const Dataset dataset(options.dataset, console_log(false));
+  Sheet sheet(options, dataset.maker().schema(), BoardRecipe(dataset.maker().recipe_json()));
+  SampleWindow sample(dataset);
+  sheet.begin(positions.size());
+  for (std::uint64_t position = positions.begin; position < positions.end; ++position) {
+    sample.make(position);
+    sheet.add(sample.sample_id(), [&](std::size_t i) { return sample.field(i); });
+  }
+  return sheet.finish(options, positions.begin);
+}
+
+Batch newest(Consumer& consumer, const Options& options) {
+  const std::uint64_t began_ns = now_ns();
+  for (;;) {
+    if (auto batch = consumer.newest(options.count)) return std::move(*batch);
+    if (seconds_from_ns(now_ns() - began_ns) >= options.wait_s) {
+      throw Error(
+          fmt::format("batchcast: stream `{}` holds no samples yet. Does it wait for "
+                      "consumers? `batchcast ls` shows it.",
+                      options.dataset.source));
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  }
+}
+
+void refuse_source_options(const Options& options) {
+  const DatasetOptions& dataset = options.dataset;
+  if (!options.positions && !says_what_to_make(dataset)) return;
+  throw InvalidArgument("batchcast: `" + dataset.source +
+                        "` is the name of a stream, which has a recipe and a position already. "
+                        "--recipe, --positions and the like go with a source such as "
+                        "imagefolder:DIR.");
+}
+
+int peek_stream(const Options& options) {
+  refuse_source_options(options);
+  Consumer consumer({.stream = options.dataset.source,
+                     .batch_size = 1,
+                     .name = "peek",
+                     .connect_timeout_ms = milliseconds(options.wait_s),
+                     .observes = true});
+  Sheet sheet(options, consumer.schema(), BoardRecipe(consumer.recipe_json()));
+  const Batch batch = newest(consumer, options);
+  sheet.begin(batch.size());
+  for (std::size_t i = 0; i < batch.size(); ++i) {
+    sheet.add(batch.sample_ids()[i],
+              [&](std::size_t field) { return batch.field<std::byte>(field)[i]; });
+  }
+  return sheet.finish(options, batch.position());
+}
+
+/// A stream's name may have a colon too. What cannot name a stream, such as `idx:DIR?split=test`,
+/// is a source.
+bool is_stream(const std::string& name) {
+  if (name.find(':') == std::string::npos) return name.find('/') == std::string::npos;
+  if (name.find('/') != std::string::npos || is_synthetic(name)) return false;
+  try {
+    return !find_stream(name).places.empty();
+  } catch (const InvalidArgument&) {
+    return false;
+  }
+}
+
+void check_out(const std::string& out) {
+  std::string ending = std::filesystem::path(out).extension().string();
+  std::transform(ending.begin(), ending.end(), ending.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  for (const char* other : {".jpg", ".jpeg", ".webp", ".gif", ".bmp", ".tif", ".tiff", ".pdf",
+                            ".svg", ".avif", ".ppm"}) {
+    if (ending != other) continue;
+    throw InvalidArgument("batchcast: peek writes a PNG file, and --out " + printable(out) +
+                          " would be taken for another kind: write --out " +
+                          printable(std::filesystem::path(out).replace_extension(".png").string()) +
+                          ".");
+  }
+}
+
+int run(const Options& options) {
+  check_out(options.out);
+  return is_stream(options.dataset.source) ? peek_stream(options) : peek_source(options);
+}
+
+}  // namespace
+
+void add_peek(CLI::App& program, Action& chosen) {
+  auto options = std::make_shared<Options>();
+  CLI::App* peek = program.add_subcommand(
+      "peek", "Draw a sheet of what trainers see now, or of what a recipe makes");
+  peek->footer(
+      "SOURCE is the name of a stream, whose newest samples are shown and which does\n"
+      "not notice, or a dataset, of which --recipe and --positions say what to make.\n"
+      "Below each picture stand its label, with the class's name where the source has\n"
+      "names, and its sample id.");
+  add_dataset_options(*peek, options->dataset);
+  peek->add_option("--out", options->out, "The picture, a PNG file")->required();
+  peek->add_option("--positions", options->positions,
+                   "Of a dataset: A:B, from A up to but not including B");
+  peek->add_option("--count", options->count, "How many samples, unless --positions says so")
+      ->capture_default_str()
+      ->check(CLI::Range(std::uint64_t{1}, samples_max));
+  peek->add_option("--field", options->field, "Which one to show (default: the first image)");
+  peek->add_option("--wait", options->wait_s, "Seconds to wait for a stream and its first samples")
+      ->capture_default_str()
+      ->check(above_zero());
+  peek->add_flag("--json", options->json, "Print one JSON object");
+  peek->callback([options, &chosen] { chosen = [options] { return run(*options); }; });
+}
+
+}  // namespace batchcast::cli

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#include "cli/recipe/board_recipe.hpp"
+
+namespace batchcast::cli {
+namespace {
+
+using Json = nlohmann::json;
+
+/// Null where there is no such member, or nothing that could have one.
+Json member(const Json& object, const char* key) {
+  return object.is_object() && object.contains(key) ? object[key] : Json();
+}
+
+bool says(const Json& object, const char* key, const std::string& text) {
+  const Json value = member(object, key);
+  return value.is_string() && value.get<std::string>() == text;
+}
+
+Json list(Json value) { return value.is_array() ? std::move(value) : Json::array(); }
+
+}  // namespace
+
+BoardRecipe::BoardRecipe(const std::string& recipe_json)
+    : all_(Json::parse(recipe_json, nullptr, false)) {}
+
+Json BoardRecipe::order() const {
+  // A synthetic recipe has the mode alone.
+  if (const Json mode = member(all_, "order"); mode.is_string()) return {{"mode", mode}};
+  return member(member(all_, "recipe"), "order");
+}
+
+Json BoardRecipe::field_of(const std::string& name) const {
+  for (const Json& field : list(member(member(all_, "recipe"), "fields"))) {
+    if (says(field, "name", name)) return field;
+  }
+  return {};
+}
+
+Json BoardRecipe::stages_of(const std::string& field) const {
+  return list(member(field_of(field), "stages"));
+}
+
+bool BoardRecipe::is_label(const std::string& field) const {
+  return says(field_of(field), "from", "label");
+}
+
+std::vector<std::string> BoardRecipe::class_names() const {
+  std::vector<std::string> names;
+  for (const Json& name : list(member(member(all_, "source"), "classes"))) {
+    names.push_back(name.is_string() ? name.get<std::string>() : std::string());
+  }
+  return names;
+}
+
+}  // namespace batchcast::cli

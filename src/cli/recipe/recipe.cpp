@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#include "cli/command.hpp"
+#include "cli/console.hpp"
+#include "cli/recipe/recipe_diff.hpp"
+#include "cli/serve/dataset_options.hpp"
+
+#include <batchcast/core/error.hpp>
+#include <batchcast/core/printable.hpp>
+#include <batchcast/data/recipe.hpp>
+
+#include <fmt/format.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace batchcast::cli {
+namespace {
+
+struct Options {
+  std::vector<std::string> recipes;
+  bool diff = false;
+  bool json = false;
+};
+
+int compare(const Options& options) {
+  if (options.recipes.size() != 2) {
+    throw InvalidArgument(
+        "batchcast: recipe --diff compares two of: a preset, a TOML file, "
+        "stream:NAME. It was given " +
+        counted(options.recipes.size(), "name") + ".");
+  }
+  return print_recipe_diff(options.recipes[0], options.recipes[1], options.json);
+}
+
+int print(const std::string& name, bool json) {
+  const Recipe recipe = Recipe::load(name);
+  if (json) {
+    fmt::print("{}\n", recipe.to_json());
+  } else if (is_preset(name)) {
+    fmt::print("{}", Recipe::preset_toml(name));
+  } else {
+    fmt::print("{} is a recipe; --json shows it with every parameter\n", printable(name));
+  }
+  return exit_ok;
+}
+
+int run(const Options& options) {
+  if (options.diff) return compare(options);
+  if (options.recipes.size() > 1) {
+    throw InvalidArgument("batchcast: recipe: `" + printable(options.recipes[1]) +
+                          "` is one argument too many. Two recipes are compared with --diff.");
+  }
+  if (!options.recipes.empty()) return print(options.recipes.front(), options.json);
+  for (const std::string_view name : Recipe::preset_names()) fmt::print("{}\n", name);
+  return exit_ok;
+}
+
+}  // namespace
+
+void add_recipe(CLI::App& program, Action& chosen) {
+  auto options = std::make_shared<Options>();
+  CLI::App* recipe =
+      program.add_subcommand("recipe", "Print a preset, check a recipe file, compare two");
+  recipe
+      ->add_option("recipe", options->recipes,
+                   "A preset's name or a TOML file; two of them, or stream:NAME, with --diff; "
+                   "without one the presets are listed")
+      ->expected(0, 2);
+  recipe->add_flag(
+      "--diff", options->diff,
+      "Say what differs between the two. Exit code 0: nothing does; 1: something does");
+  recipe->add_flag("--json", options->json,
+                   "Print it as it stands on the board, defaults too; of --diff, one object");
+  recipe->callback([options, &chosen] { chosen = [options] { return run(*options); }; });
+}
+
+}  // namespace batchcast::cli

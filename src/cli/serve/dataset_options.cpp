@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#include "cli/serve/dataset_options.hpp"
+
+#include "cli/console.hpp"
+
+#include <batchcast/core/error.hpp>
+#include <batchcast/data/synthetic_maker.hpp>
+#include <batchcast/finish_stage.hpp>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <cstdio>
+#include <vector>
+
+namespace batchcast::cli {
+namespace {
+
+constexpr unsigned workers_max = 256;
+
+[[noreturn]] void refuse(const std::string& why) { throw InvalidArgument("batchcast: " + why); }
+
+template <class T>
+bool read_number(std::string_view text, T& number) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return error == std::errc() && end == text.data() + text.size();
+}
+
+Shard parse_shard(const std::string& text) {
+  const std::size_t slash = text.find('/');
+  Shard shard;
+  if (slash == std::string::npos ||
+      !read_number(std::string_view(text).substr(0, slash), shard.index) ||
+      !read_number(std::string_view(text).substr(slash + 1), shard.count)) {
+    refuse("--shard `" + text + "` must be I/N, such as 0/4 for the first of four.");
+  }
+  if (shard.count == 0 || shard.index >= shard.count) {
+    refuse("--shard " + text + ": shards are numbered from 0, so I must be below N.");
+  }
+  return shard;
+}
+
+void refuse_given(bool given, const char* option, const char* why) {
+  if (given) refuse(std::string(option) + " " + why);
+}
+
+std::unique_ptr<SampleMaker> make_synthetic(const DatasetOptions& options) {
+  constexpr const char* why =
+      "does not go with a `synthetic:` source, whose samples are made as they are.";
+  refuse_given(options.recipe.has_value(), "--recipe", why);
+  refuse_given(options.shard.has_value(), "--shard", why);
+  refuse_given(options.on_bad_sample.has_value(), "--on-bad-sample", why);
+  refuse_given(options.bad_samples_max.has_value(), "--max-bad", why);
+  refuse_given(options.bad_list.has_value(), "--bad-list", why);
+  refuse_given(options.finish_on_gpu, "--finish-on-gpu", why);
+  SyntheticRecipe recipe = SyntheticRecipe::parse(options.source);
+  if (options.dtype) recipe.dtype = *parse_dtype(*options.dtype);
+  if (options.order) recipe.order = *parse_order_mode(*options.order);
+  if (options.samples) recipe.samples_per_epoch = *options.samples;
+  recipe.seed = options.seed;
+  recipe.epochs = options.epochs;
+  return std::make_unique<SyntheticMaker>(std::move(recipe));
+}
+
+/// Who hears of bad samples: the list if there is one, and the log. The pipeline calls one at a
+/// time.
+class BadSampleNotes {
+ public:
+  BadSampleNotes(const std::optional<std::string>& list, LogCallback log) : log_(std::move(log)) {
+    if (!list) return;
+    path_ = *list;
+    file_.reset(std::fopen(path_.c_str(), "we"));
+    if (!file_) throw SystemError("batchcast: the list of bad samples " + path_, errno);
+  }
+
+  void add(const BadSampleReport& bad) {
+    ++count_;
+    if (file_) {
+      fmt::print(file_.get(), "{}\t{}\t{}\n", bad.sample_id, printable(bad.name),
+                 printable(bad.reason));
+      std::fflush(file_.get());
+    }
+    if (!log_ || (file_ && count_ > logged_beside_list_max)) return;
+    std::string text = fmt::format("bad sample {}, `{}`: {}; the next one stands in for it",
+                                   bad.sample_id, printable(bad.name), printable(bad.reason));
+    if (file_ && count_ == logged_beside_list_max) text += "; further ones only in " + path_;
+    log_(LogLevel::warning, text);
+  }
+
+ private:
+  static constexpr std::uint64_t logged_beside_list_max = 5;
+  struct Close {
+    void operator()(std::FILE* file) const noexcept { std::fclose(file); }
+  };
+
+  std::unique_ptr<std::FILE, Close> file_;
+  std::string path_;
+  LogCallback log_;
+  std::uint64_t count_ = 0;
+};
+
+PipelineOptions pipeline_options(const DatasetOptions& options, const LogCallback& log) {
+  refuse_given(options.dtype.has_value(), "--dtype",
+               "is for `synthetic:` sources. The recipe says it, with the stage `to`.");
+  refuse_given(options.samples.has_value(), "--samples",
+               "is for `synthetic:` sources. A dataset has as many as it has.");
+  refuse_given(options.order.has_value(), "--order",
+               "is for `synthetic:` sources. The recipe says it, in its table `order`.");
+  const bool substitutes = options.on_bad_sample.value_or("error") == "substitute";
+  constexpr const char* only_substitute = "goes with --on-bad-sample substitute.";
+  refuse_given(options.bad_list && !substitutes, "--bad-list", only_substitute);
+  refuse_given(options.bad_samples_max && !substitutes, "--max-bad", only_substitute);
+
+  PipelineOptions pipeline;
+  if (options.shard) pipeline.shard = parse_shard(*options.shard);
+  if (options.recipe) pipeline.recipe = Recipe::load(*options.recipe);
+  pipeline.source = open_source(options.source);
+  for (const std::string& remark : pipeline.source->remarks()) {
+    say(fmt::format("{}: {}\n", printable(options.source), printable(remark)));
+  }
+  pipeline.location = options.source;
+  pipeline.seed = options.seed;
+  if (substitutes) {
+    pipeline.on_bad_sample = OnBadSample::substitute;
+    if (options.bad_samples_max) pipeline.bad_samples_max = *options.bad_samples_max;
+    auto notes = std::make_shared<BadSampleNotes>(options.bad_list, log);
+    pipeline.on_bad = [notes](const BadSampleReport& bad) { notes->add(bad); };
+  }
+  return pipeline;
+}
+
+/// Says who does what, since a consumer's placement now decides what an image is.
+void say_what_is_finished(const FinishOnGpu& divided) {
+  for (const FinishOnGpu::Field& field : divided.fields) {
+    if (field.why_not.empty()) {
+      say(fmt::format("field `{}` is finished on the GPU; in host memory it is u8 pixels\n",
+                      field.name));
+    } else {
+      say(fmt::format("field `{}` stays on the CPU: {}\n", field.name, field.why_not));
+    }
+  }
+}
+
+std::vector<std::string> strings(auto names) { return {names.begin(), names.end()}; }
+
+void add_bad_sample_options(CLI::App& command, DatasetOptions& options) {
+  command
+      .add_option("--on-bad-sample", options.on_bad_sample,
+                  "error: the stream fails (default); substitute: the next one stands in")
+      ->check(CLI::IsMember({"error", "substitute"}));
+  command
+      .add_option("--max-bad", options.bad_samples_max,
+                  "With substitute: so many different ones at most (default 1000)")
+      ->check(at_least(0));
+  command.add_option("--bad-list", options.bad_list,
+                     "With substitute: file that lists them, a line each: id, name, reason");
+}
+
+void add_synthetic_options(CLI::App& command, DatasetOptions& options) {
+  command.add_option("--dtype", options.dtype, "Of the synthetic image (default f32)")
+      ->check(CLI::IsMember(strings(dtype_names)));
+  command.add_option("--samples", options.samples, "Of a synthetic epoch (default 50000)")
+      ->check(at_least(1));
+  command
+      .add_option("--order", options.order,
+                  "Of a synthetic epoch: reshuffle (default): every epoch its own; fixed: one "
+                  "shuffle; sequential; blocks")
+      ->check(CLI::IsMember(strings(order_mode_names)));
+}
+
+std::string preset_list() {
+  std::string list;
+  for (const std::string_view name : Recipe::preset_names()) {
+    list += (list.empty() ? "" : ", ") + std::string(name);
+  }
+  return list;
+}
+
+void add_sample_options(CLI::App& command, DatasetOptions& options) {
+  command.add_option("--recipe", options.recipe,
+                     "What becomes of it: a TOML file, or a preset (" + preset_list() +
+                         "); without one every part is a field as it stands");
+  command.add_option("--seed", options.seed, "Of order and draws")
+      ->capture_default_str()
+      ->check(at_least(0));
+  command.add_option("--shard", options.shard,
+                     "I/N: the I-th (from 0) of N disjoint shares of every epoch");
+}
+
+}  // namespace
+
+bool is_synthetic(const std::string& source) noexcept { return source.starts_with("synthetic:"); }
+
+bool is_preset(const std::string& name) noexcept {
+  const auto names = Recipe::preset_names();
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+bool says_what_to_make(const DatasetOptions& options) noexcept {
+  return options.recipe || options.seed != 0 || options.shard || options.on_bad_sample ||
+         options.bad_samples_max || options.bad_list || options.dtype || options.samples ||
+         options.order;
+}
+
+Dataset::Dataset(const DatasetOptions& options, const LogCallback& log) {
+  if (is_synthetic(options.source)) {
+    maker_ = make_synthetic(options);
+    return;
+  }
+  PipelineOptions made = pipeline_options(options, log);
+  if (options.finish_on_gpu) {
+    FinishOnGpu divided = finish_on_gpu(std::move(made));
+    say_what_is_finished(divided);
+    device_stage_ = std::move(divided.stage);
+    made = std::move(divided.host);
+  }
+  auto pipeline = std::make_unique<Pipeline>(std::move(made));
+  pipeline_ = pipeline.get();
+  maker_ = std::move(pipeline);
+}
+
+void add_dataset_options(CLI::App& command, DatasetOptions& options) {
+  command
+      .add_option("source", options.source,
+                  "The dataset: imagefolder:DIR, webdataset:shard-{000..099}.tar, idx:DIR, "
+                  "cifar10:DIR, cifar100:DIR, npy:a.npy,b.npy, tokens:FILE, synthetic:SHAPE")
+      ->required();
+  add_sample_options(command, options);
+  add_bad_sample_options(command, options);
+  add_synthetic_options(command, options);
+}
+
+void add_inspection_options(CLI::App& command, DatasetOptions& options) {
+  add_sample_options(command, options);
+  add_synthetic_options(command, options);
+}
+
+unsigned WorkersOption::count() const {
+  if (text == "auto") return 0;
+  unsigned number = 0;
+  if (!read_number(std::string_view(text), number) || number == 0 || number > workers_max) {
+    refuse("--workers `" + text + "` must be auto or a number from 1 to " +
+           std::to_string(workers_max) + ".");
+  }
+  return number;
+}
+
+void add_workers_option(CLI::App& command, WorkersOption& workers) {
+  command
+      .add_option("--workers", workers.text,
+                  "Threads that make samples; auto: as many as it takes, at most the processors")
+      ->capture_default_str();
+}
+
+}  // namespace batchcast::cli

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#pragma once
+
+#include "cli/serve/dataset_options.hpp"
+
+#include <batchcast/core/limits.hpp>
+#include <batchcast/core/placement.hpp>
+#include <batchcast/producer.hpp>
+
+#include <CLI/CLI.hpp>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace batchcast::cli {
+
+/// What `serve` is told, whoever starts it.
+struct ServeOptions {
+  DatasetOptions dataset;
+  std::string stream;
+  std::string memory = "256MiB";
+  std::vector<std::string> places;
+  std::optional<std::string> device_memory;
+  std::vector<std::string> host_fields;
+  std::uint32_t wait_for = 0;
+  std::uint64_t epochs = 0;
+  std::uint64_t ahead = ProducerOptions().ahead;
+  WorkersOption workers;
+  std::uint32_t max_consumers = limits::consumers_default;
+  std::string on_stall = "report";
+  double stall_timeout_s = 60;
+  double linger_s = -1;
+  double idle_exit_s = -1;
+  std::string huge_pages = "auto";
+  std::vector<std::uint32_t> allow_uids;
+  bool free_running = false;
+  bool json = false;
+  bool verbose = false;
+};
+
+/// SOURCE and every option but the stream's name.
+void add_serve_options(CLI::App& command, ServeOptions& options);
+
+/// What can be refused without a look at the dataset, whose opening may take long, and is not when
+/// the options are read. Throws CLI::ValidationError, InvalidArgument.
+void check_serve_options(const ServeOptions& options);
+
+[[nodiscard]] std::vector<Placement> places_of(const ServeOptions& options);
+/// 0 where nothing is said.
+[[nodiscard]] std::uint64_t device_memory_of(const ServeOptions& options);
+
+}  // namespace batchcast::cli

@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#include "cli/serve/service.hpp"
+
+#include <batchcast/core/clock.hpp>
+#include "stream/directory.hpp"
+
+#include "stream/lock.hpp"
+
+#include <unistd.h>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+#include <cstring>
+#include <thread>
+
+namespace batchcast::cli {
+namespace {
+
+constexpr int look_ms = 100;
+constexpr int end_look_ms = 5;  // once it is told to end
+constexpr int farewell_ms = 500;
+// An end is to take less than a second, with what comes after this.
+constexpr double patience_s = 0.5;
+
+bool observes(const ConsumerInfo& consumer) { return consumer.state == "observing"; }
+
+std::size_t trainers_of(const ProducerStats& stream) {
+  return stream.consumers.size() - static_cast<std::size_t>(std::count_if(
+                                       stream.consumers.begin(), stream.consumers.end(), observes));
+}
+
+/// Of those who gate the producer, the one that is furthest behind; null if nobody does.
+const ConsumerInfo* slowest_of(const ProducerStats& stream) {
+  const ConsumerInfo* slowest = nullptr;
+  for (const ConsumerInfo& consumer : stream.consumers) {
+    if (consumer.pace != Pace::lockstep || consumer.state == "paused" || observes(consumer)) {
+      continue;
+    }
+    if (slowest == nullptr || consumer.lag > slowest->lag) slowest = &consumer;
+  }
+  return slowest;
+}
+
+std::string limit_text(const ProducerStats& stream, const FeederStats& feeder) {
+  const ConsumerInfo* slowest = slowest_of(stream);
+  switch (feeder.bottleneck) {
+    case Bottleneck::none:
+      return "";
+    case Bottleneck::reading:
+      return "  limited by reading";
+    case Bottleneck::making:
+      return "  limited by decoding";
+    case Bottleneck::consumers:
+      break;
+  }
+  if (slowest == nullptr) return trainers_of(stream) == 0 ? "" : "  nobody asks for more";
+  if (stream.waits_for == WaitsFor::demand) return "  as far ahead as it may be (--ahead)";
+  const bool moves = slowest->state != "stopped" && slowest->state != "stalled";
+  return fmt::format("  limited by {} ({} behind{})", slowest->name, count_text(slowest->lag),
+                     moves ? "" : ", " + slowest->state);
+}
+
+/// Of a stream at rest, which consumers it waits for; empty where it goes on.
+std::string waiting_text(const ProducerStats& stream, const FeederStats& feeder,
+                         std::uint32_t wait_for) {
+  if (stream.samples_per_second > 0) return {};
+  const std::size_t trainers = trainers_of(stream);
+  if (stream.state == "starting" && trainers < wait_for) {
+    return "  waits for " +
+           counted(wait_for - trainers, trainers == 0 ? "consumer" : "more consumer") +
+           fmt::format(" (--wait-for {})", wait_for);
+  }
+  // In its first second no rate is known yet.
+  const bool rests = feeder.workers == 0 || feeder.bottleneck == Bottleneck::consumers;
+  if (trainers != 0 || stream.published == 0 || !rests) return {};
+  const std::uint64_t ready = std::min(stream.published, stream.rings.front().capacity);
+  return "  waits for a consumer, " + counted(ready, "sample") + " made";
+}
+
+/// What it does, or what it waits for.
+std::string work_text(const ProducerStats& stream, const FeederStats& feeder,
+                      std::uint64_t left_in_epoch) {
+  std::string text =
+      "  " + counted(static_cast<std::uint64_t>(stream.samples_per_second), "sample") + "/s";
+  text += left_text(static_cast<double>(left_in_epoch) / stream.samples_per_second);
+  text += "  " + counted(trainers_of(stream), "consumer") + limit_text(stream, feeder);
+  if (feeder.workers != 0) text += "  " + counted(feeder.workers, "worker");
+  return text;
+}
+
+}  // namespace
+
+std::string progress_text(const ProducerStats& stream, const FeederStats& feeder,
+                          const Dataset& dataset, std::uint32_t wait_for) {
+  const std::uint64_t per_epoch = dataset.maker().samples_per_epoch();
+  std::uint64_t into_epoch = stream.published % per_epoch;
+  // Where nothing follows, the last epoch is whole rather than the next one empty.
+  if (into_epoch == 0 && stream.published != 0 && stream.epoch * per_epoch < stream.published) {
+    into_epoch = per_epoch;
+  }
+  std::string text =
+      fmt::format("{}  epoch {} {}", stream.state, stream.epoch, bar_text(into_epoch, per_epoch));
+  const std::string waiting = waiting_text(stream, feeder, wait_for);
+  text += waiting.empty() ? work_text(stream, feeder, per_epoch - into_epoch) : waiting;
+  if (dataset.bad_samples() != 0) text += "  " + counted(dataset.bad_samples(), "bad sample");
+  return text;
+}
+
+void remove_stream_files(const Producer& producer, bool failed) noexcept {
+  const StreamPaths paths = stream_paths(producer.directory(), producer.stream());
+  // Somebody may have removed the directory, and another producer made it again.
+  if (look_at_lock(paths.lock).pid != static_cast<std::int32_t>(::getpid())) return;
+  batchcast::remove_stream_files(paths, failed);
+}
+
+Service::Service(const Parts& parts)
+    : interrupts_(parts.interrupts),
+      producer_(parts.producer),
+      dataset_(parts.dataset),
+      wait_for_(parts.wait_for),
+      idle_exit_s_(parts.idle_exit_s) {}
+
+bool Service::produce(const FeederOptions& options) {
+  auto feeder = started_feeder(options);
+  std::uint64_t ended_ns = 0;
+  while (!ended(*feeder)) {
+    look();
+    show(feeder->stats());
+    if (!ended_in_vain(ended_ns)) continue;
+    progress_.finish();
+    if (const std::string failure = feeder->failure_text(); !failure.empty()) {
+      failed_ = true;
+      say(failure + "\n");
+    }
+    say("not waiting for a worker that is still at a sample\n");
+    static_cast<void>(feeder.release());  // it would wait
+    return false;
+  }
+  return true;
+}
+
+std::unique_ptr<Feeder> Service::started_feeder(const FeederOptions& options) const {
+  try {
+    return std::make_unique<Feeder>(producer_, dataset_.maker(), options);
+  } catch (...) {
+    // Where the samples were all made before it failed, consumers would be waited for.
+    producer_.stop("its workers could not be started");
+    throw;
+  }
+}
+
+bool Service::ended(Feeder& feeder) const {
+  try {
+    return feeder.wait(0);
+  } catch (...) {
+    // Consumers that are just coming are told why by the door, while there is one.
+    std::this_thread::sleep_for(std::chrono::milliseconds(farewell_ms));
+    throw;
+  }
+}
+
+bool Service::ended_in_vain(std::uint64_t& since_ns) const {
+  const std::uint64_t now = now_ns();
+  if (since_ns != 0) return seconds_from_ns(now - since_ns) > patience_s;
+  const std::string state = producer_.stats().state;
+  if (signal_ != 0 || state == "stopped" || state == "failed") since_ns = now;
+  return false;
+}
+
+bool Service::linger(double linger_s) {
+  std::uint64_t since_ns = now_ns();
+  const ProducerStats made = producer_.stats();
+  if (made.state != "stopped" && trainers_of(made) == 0 && linger_s != 0) {
+    progress_.finish();
+    say(fmt::format(
+        "every epoch is made and waits in memory for consumers (--linger, `batchcast stop {}`)\n",
+        producer_.stream()));
+  }
+  for (;;) {
+    const std::string state = producer_.stats().state;
+    if (state == "stopped" || state == "failed" || signal_ != 0) return false;
+    if (producer_.finish(look_ms)) return true;
+    look();
+    show({});
+    if (state == "starting") since_ns = now_ns();  // it waits for consumers before it begins
+    if (linger_s >= 0 && seconds_from_ns(now_ns() - since_ns) >= linger_s) return false;
+  }
+}
+
+void Service::look() {
+  if (signal_ != 0) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(end_look_ms));
+    return;
+  }
+  signal_ = interrupts_.wait(look_ms);
+  if (signal_ == 0) return end_if_idle();
+  producer_.stop(std::string("its producer got SIG") + ::sigabbrev_np(signal_));
+}
+
+void Service::end_if_idle() {
+  if (idle_exit_s_ < 0) return;
+  const std::string why = fmt::format("nobody was attached for {:g} s", idle_exit_s_);
+  if (!producer_.stop_if_unattended(idle_exit_s_, why + " (--idle-exit)")) return;
+  progress_.finish();
+  say(why + ": ending, as --idle-exit asks\n");
+}
+
+void Service::show(const FeederStats& stats) {
+  if (!progress_.due()) return;
+  progress_.show(progress_text(producer_.stats(), stats, dataset_, wait_for_));
+}
+
+}  // namespace batchcast::cli

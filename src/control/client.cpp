@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+
+#include "control/transport.hpp"
+
+#include <batchcast/core/error.hpp>
+#include <batchcast/core/limits.hpp>
+
+#include <batchcast/join/unix_socket.hpp>
+
+#include "control/zmq_threads.hpp"
+
+#include <sys/socket.h>
+
+#include <cerrno>
+#include <zmq.hpp>
+
+namespace batchcast::inline v0_1 {
+namespace {
+
+/// ZeroMQ alone would go on trying: somebody listens there, or nobody does.
+bool somebody_listens(const std::string& path) {
+  const sockaddr_un address = socket_address(path);
+  const FileDescriptor probe(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!probe) throw SystemError("batchcast: cannot make a socket", errno);
+  if (::connect(probe.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0) {
+    return true;
+  }
+  if (errno == EACCES) {
+    throw SystemError("batchcast: " + path + " belongs to another user's producer", errno);
+  }
+  return errno == EAGAIN;
+}
+
+zmq::socket_t connected(zmq::context_t& context, zmq::socket_type type, const std::string& path) {
+  check_socket_path(path);
+  zmq::socket_t socket(context, type);
+  socket.set(zmq::sockopt::linger, 0);
+  socket.set(zmq::sockopt::rcvhwm, 64);
+  if (type == zmq::socket_type::sub) socket.set(zmq::sockopt::subscribe, "");
+  socket.connect("ipc://" + path);
+  return socket;
+}
+
+zmq::socket_t subscribed(zmq::context_t& context, const std::string& path) {
+  check_zmq_can_start();
+  return connected(context, zmq::socket_type::sub, path);
+}
+
+std::optional<std::string> receive(zmq::socket_t& socket, int timeout_ms) {
+  socket.set(zmq::sockopt::rcvtimeo, timeout_ms);
+  zmq::message_t message;
+  if (!socket.recv(message)) return std::nullopt;
+  return message.to_string();
+}
+
+}  // namespace
+
+std::optional<std::string> ask_control(const std::string& control_path, std::string_view command,
+                                       int timeout_ms) {
+  if (!somebody_listens(control_path)) return std::nullopt;
+  check_zmq_can_start();
+  zmq::context_t context(1);
+  zmq::socket_t socket = connected(context, zmq::socket_type::dealer, control_path);
+  socket.set(zmq::sockopt::sndtimeo, timeout_ms);
+  if (!socket.send(zmq::buffer(command))) return std::nullopt;
+  return receive(socket, timeout_ms);
+}
+
+class EventListener::Impl {
+ public:
+  explicit Impl(const std::string& path) : context_(1), socket_(subscribed(context_, path)) {}
+  [[nodiscard]] zmq::socket_t& socket() noexcept { return socket_; }
+
+ private:
+  zmq::context_t context_;
+  zmq::socket_t socket_;
+};
+
+EventListener::EventListener(const std::string& events_path)
+    : impl_(std::make_unique<Impl>(events_path)) {}
+EventListener::~EventListener() = default;
+
+std::optional<std::string> EventListener::next(int timeout_ms) {
+  return receive(impl_->socket(), timeout_ms);
+}
+
+}  // namespace batchcast::inline v0_1

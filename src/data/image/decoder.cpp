@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#include "data/image/decoder.hpp"
+
+#include <batchcast/core/assert.hpp>
+#include <batchcast/core/error.hpp>
+
+#include <algorithm>
+#include <new>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "data/image/codec.hpp"
+#include "data/image/format.hpp"
+
+namespace batchcast::inline v0_1::detail {
+namespace {
+
+void require_pixels_within(const ImageSize& size, std::int64_t pixels_max) {
+  const std::int64_t pixels = std::int64_t{size.width} * size.height;
+  if (pixels <= pixels_max) return;
+  throw BadSample("its header says " + std::to_string(size.width) + " x " +
+                  std::to_string(size.height) + ", which is " + std::to_string(pixels) +
+                  " pixels; the limit is " + std::to_string(pixels_max));
+}
+
+bool is_inside(const Box& window, const ImageSize& size) noexcept {
+  return window.x >= 0 && window.y >= 0 && window.width > 0 && window.height > 0 &&
+         window.width <= size.width - window.x && window.height <= size.height - window.y;
+}
+
+/// What comes out of `step`, or a BadSample; `codec` is closed then.
+template <typename Step>
+auto closing_on_failure(ImageCodec& codec, Step step) {
+  try {
+    return step();
+  } catch (const std::bad_alloc&) {
+    codec.close();
+    throw BadSample("there is not enough memory to decode it");
+  } catch (...) {
+    codec.close();
+    throw;
+  }
+}
+
+}  // namespace
+
+ImageSize ImageCodec::scale_down(int /*scale*/) {
+  constexpr bool is_jpeg = false;
+  BATCHCAST_ASSERT(is_jpeg);
+  return {};
+}
+
+ImageDecoder::ImageDecoder() = default;
+ImageDecoder::~ImageDecoder() = default;
+
+ImageCodec& ImageDecoder::codec_for(ImageFormat format) {
+  constexpr std::array make = {&make_jpeg_codec, &make_png_codec, &make_webp_codec};
+  std::unique_ptr<ImageCodec>& codec = codecs_[static_cast<std::size_t>(format)];
+  if (!codec) codec = make[static_cast<std::size_t>(format)]();
+  return *codec;
+}
+
+ImageInfo ImageDecoder::open(std::span<const std::byte> encoded, const DecodeLimits& limits) {
+  close();
+  const std::optional<ImageFormat> format = image_format_of(encoded);
+  if (!format) {
+    throw BadSample("neither JPEG, PNG nor WebP, but " + describe_content(encoded));
+  }
+  ImageCodec& codec = codec_for(*format);
+  const ImageInfo info = closing_on_failure(codec, [&] {
+    const ImageInfo found = codec.open(encoded);
+    require_pixels_within(found.size, limits.pixels_max);
+    return found;
+  });
+  current_ = &codec;
+  size_ = info.size;
+  return info;
+}
+
+ImageSize ImageDecoder::scale_down(int scale) {
+  BATCHCAST_ASSERT(current_ != nullptr && rows_left_ == 0);
+  BATCHCAST_ASSERT(scale == 1 || scale == 2 || scale == 4 || scale == 8);
+  size_ = current_->scale_down(scale);
+  return size_;
+}
+
+RowLayout ImageDecoder::start(const Box& window) {
+  BATCHCAST_ASSERT(current_ != nullptr && rows_left_ == 0);
+  BATCHCAST_ASSERT(is_inside(window, size_));
+  ImageCodec& codec = *std::exchange(current_, nullptr);
+  const RowLayout layout = closing_on_failure(codec, [&] { return codec.start(window); });
+  current_ = &codec;
+  rows_left_ = static_cast<std::size_t>(window.height);
+  return layout;
+}
+
+std::size_t ImageDecoder::read(std::uint8_t* rows, std::size_t stride, std::size_t count) {
+  count = std::min(count, rows_left_);
+  if (count == 0) return 0;
+  ImageCodec& codec = *current_;
+  const std::size_t left = std::exchange(rows_left_, 0) - count;
+  current_ = nullptr;
+  closing_on_failure(codec, [&] { codec.read(rows, stride, count); });
+  if (left == 0) {
+    codec.close();
+  } else {
+    current_ = &codec;
+    rows_left_ = left;
+  }
+  return count;
+}
+
+void ImageDecoder::close() noexcept {
+  if (current_ != nullptr) current_->close();
+  current_ = nullptr;
+  rows_left_ = 0;
+}
+
+}  // namespace batchcast::inline v0_1::detail

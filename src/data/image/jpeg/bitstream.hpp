@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#pragma once
+
+#include <batchcast/data/geometry.hpp>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+// The bytes of a baseline JPEG file: its markers, and its scan freed of stuffing.
+namespace batchcast::inline v0_1::detail {
+
+struct JpegComponent {
+  std::uint8_t id = 0;
+  int across = 1;  ///< sampling factors: blocks in an MCU
+  int down = 1;
+  std::array<std::uint16_t, 64> quantizer{};  ///< in zigzag order
+  /// As in the file: how many codes of 1 to 16 bits there are, then their symbols.
+  std::span<const std::uint8_t> dc_codes;
+  std::span<const std::uint8_t> ac_codes;
+};
+
+/// One scan with all components in it, 8 bits, Huffman codes. Points into the file.
+struct JpegHeader {
+  ImageSize size;
+  int orientation = 1;
+  int component_count = 0;  ///< 1: gray; 3: YCbCr, luma of 1 or 2 x 1 or 2
+  std::array<JpegComponent, 3> components;
+  std::uint32_t restart_interval = 0;  ///< in MCUs; 0: no restart markers
+  std::span<const std::uint8_t> scan;  ///< up to the file's end
+};
+
+/// Fills `header` from a file of the kind that it describes, with nothing unusual up to its scan;
+/// false for every other file, good or bad.
+[[nodiscard]] bool read_jpeg_header(std::span<const std::byte> file, JpegHeader& header);
+
+/// A scan without stuffed zeros, segment by segment (what lies between restart markers), each a
+/// chunk at a time. After an MCU has been read, `settle` checks and refills.
+class JpegScanBytes {
+ public:
+  /// More than any MCU takes: six blocks, each of 64 coefficients of at most 31 bits.
+  static constexpr std::size_t mcu_bytes_max = 1536;
+
+  /// `scan` must stay. Returns where the first segment begins.
+  const std::uint8_t* open(std::span<const std::uint8_t> scan);
+
+  /// Up to here an MCU may be begun without a look at `settle`.
+  [[nodiscard]] const std::uint8_t* refill_limit() const noexcept { return refill_limit_; }
+
+  /// Makes room for the next MCU behind `next`, of which `ahead` bits before it are not used yet;
+  /// may move what lies there, and `next` with it. False where more was used than there is.
+  [[nodiscard]] bool settle(const std::uint8_t*& next, unsigned ahead);
+
+  /// Goes on to the segment after restart marker `index`, if the one before it is used up and the
+  /// marker comes next.
+  [[nodiscard]] bool restart(const std::uint8_t*& next, unsigned ahead, unsigned index);
+
+ private:
+  void fill(const std::uint8_t*& next);
+
+  std::span<const std::uint8_t> raw_;  // what is not copied yet
+  std::vector<std::uint8_t> clean_;
+  std::size_t clean_size_ = 0;
+  std::ptrdiff_t usable_size_ = 0;  // once the segment has ended
+  std::uint8_t marker_ = 0;         // that ended it
+  bool segment_ended_ = false;
+  const std::uint8_t* refill_limit_ = nullptr;
+};
+
+}  // namespace batchcast::inline v0_1::detail

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#include <batchcast/core/error.hpp>
+
+#include <spng.h>
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+#include <string>
+#include <vector>
+
+#include "data/image/codec.hpp"
+#include "data/image/exif.hpp"
+
+namespace batchcast::inline v0_1::detail {
+namespace {
+
+constexpr std::size_t signature_bytes = 8;
+constexpr std::size_t chunk_frame_bytes = 12;  // length and type before, checksum after
+
+void require(int status) {
+  if (status == SPNG_OK) return;
+  if (status == SPNG_EMEM) throw std::bad_alloc();
+  const bool truncated = status == SPNG_IO_EOF || status == SPNG_EIDAT_TOO_SHORT;
+  throw BadSample("the PNG cannot be decoded: " +
+                  std::string(truncated ? "it is truncated" : spng_strerror(status)));
+}
+
+std::size_t length_of_chunk(std::span<const std::byte> chunk) noexcept {
+  std::size_t length = 0;
+  for (std::size_t i = 0; i < 4; ++i) {
+    length = length << 8U | std::to_integer<std::size_t>(chunk[i]);
+  }
+  return length;
+}
+
+/// What is left of a PNG, without the chunks that do not make pixels: texts and colour profiles
+/// that a few bytes inflate to anything, and whatever else libspng would read, keep or refuse.
+class PixelChunks {
+ public:
+  PixelChunks() = default;
+  explicit PixelChunks(std::span<const std::byte> png) noexcept
+      : rest_(png), shown_(std::min(signature_bytes, png.size())) {}
+
+  /// False where fewer than `count` bytes are left.
+  bool read(std::byte* to, std::size_t count) noexcept {
+    while (count > 0) {
+      while (shown_ == 0) {
+        if (!next_chunk()) return false;
+      }
+      const std::size_t part = std::min(count, shown_);
+      std::memcpy(to, rest_.data(), part);
+      rest_ = rest_.subspan(part);
+      shown_ -= part;
+      to += part;
+      count -= part;
+    }
+    return true;
+  }
+
+ private:
+  bool next_chunk() noexcept {
+    if (rest_.size() < chunk_frame_bytes) return false;
+    const std::size_t bytes = std::min(chunk_frame_bytes + length_of_chunk(rest_), rest_.size());
+    const bool ancillary = (rest_[4] & std::byte{0x20}) != std::byte{};  // a small letter
+    if (ancillary) {
+      rest_ = rest_.subspan(bytes);
+    } else {
+      shown_ = bytes;
+    }
+    return true;
+  }
+
+  std::span<const std::byte> rest_;
+  std::size_t shown_ = 0;  // of the chunk that `rest_` begins with
+};
+
+int read_chunks(spng_ctx* /*png*/, void* chunks, void* to, std::size_t count) {
+  return static_cast<PixelChunks*>(chunks)->read(static_cast<std::byte*>(to), count) ? SPNG_OK
+                                                                                     : SPNG_IO_EOF;
+}
+
+int orientation_of(std::span<const std::byte> png) noexcept {
+  std::span<const std::byte> rest = png.subspan(signature_bytes);
+  while (rest.size() >= chunk_frame_bytes) {
+    const std::size_t length = length_of_chunk(rest);
+    if (length > rest.size() - chunk_frame_bytes) break;
+    if (std::memcmp(&rest[4], "eXIf", 4) == 0) return exif_orientation(rest.subspan(8, length));
+    rest = rest.subspan(chunk_frame_bytes + length);
+  }
+  return 1;
+}
+
+struct FreeContext {
+  void operator()(spng_ctx* context) const noexcept { spng_ctx_free(context); }
+};
+
+class PngCodec final : public ImageCodec {
+ public:
+  ImageInfo open(std::span<const std::byte> encoded) override {
+    context_.reset(spng_ctx_new(0));
+    if (!context_) throw std::bad_alloc();
+    chunks_ = PixelChunks(encoded);
+    require(spng_set_png_stream(context_.get(), &read_chunks, &chunks_));
+    require(spng_get_ihdr(context_.get(), &header_));
+    return {ImageFormat::png,
+            {static_cast<std::int32_t>(header_.width), static_cast<std::int32_t>(header_.height)},
+            orientation_of(encoded)};
+  }
+
+  RowLayout start(const Box& window) override {
+    window_ = window;
+    row_bytes_ = 3 * static_cast<std::size_t>(header_.width);
+    next_row_ = 0;
+    if (is_interlaced()) {
+      pixels_.resize(row_bytes_ * header_.height);
+      require(spng_decode_image(context_.get(), pixels_.data(), row_bytes_ * header_.height,
+                                SPNG_FMT_RGB8, 0));
+      require_last_checksum();
+      next_row_ = static_cast<std::size_t>(window.y);
+    } else {
+      pixels_.resize(row_bytes_);
+      require(
+          spng_decode_image(context_.get(), nullptr, 0, SPNG_FMT_RGB8, SPNG_DECODE_PROGRESSIVE));
+      while (next_row_ < static_cast<std::size_t>(window.y)) decode_row();
+    }
+    return {0, 3 * static_cast<std::size_t>(window.width)};
+  }
+
+  void read(std::uint8_t* rows, std::size_t stride, std::size_t count) override {
+    const std::size_t first = 3 * static_cast<std::size_t>(window_.x);
+    const std::size_t bytes = 3 * static_cast<std::size_t>(window_.width);
+    for (std::size_t i = 0; i < count; ++i) {
+      const std::uint8_t* row = pixels_.data();
+      if (is_interlaced()) {
+        row += next_row_++ * row_bytes_;
+      } else {
+        decode_row();
+      }
+      std::memcpy(rows + i * stride, row + first, bytes);
+    }
+  }
+
+  void close() noexcept override {
+    context_.reset();
+    shed_if_large(pixels_);
+  }
+
+ private:
+  [[nodiscard]] bool is_interlaced() const noexcept {
+    return header_.interlace_method != SPNG_INTERLACE_NONE;
+  }
+
+  void decode_row() {
+    const int status = spng_decode_row(context_.get(), pixels_.data(), row_bytes_);
+    ++next_row_;
+    if (status != SPNG_EOI || next_row_ != header_.height) require(status);
+    if (next_row_ == header_.height) require_last_checksum();
+  }
+
+  /// That of the pixels' last chunk, which is read only now; what else may be wrong behind the
+  /// pixels does not change them.
+  void require_last_checksum() {
+    if (spng_decode_chunks(context_.get()) == SPNG_ECHUNK_CRC) require(SPNG_ECHUNK_CRC);
+  }
+
+  std::unique_ptr<spng_ctx, FreeContext> context_;
+  PixelChunks chunks_;
+  spng_ihdr header_{};
+  Box window_;
+  std::size_t row_bytes_ = 0;
+  std::size_t next_row_ = 0;
+  std::vector<std::uint8_t> pixels_;  // one row; all of them where they are interlaced
+};
+
+}  // namespace
+
+std::unique_ptr<ImageCodec> make_png_codec() { return std::make_unique<PngCodec>(); }
+
+}  // namespace batchcast::inline v0_1::detail

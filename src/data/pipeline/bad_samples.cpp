@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#include "data/pipeline/bad_samples.hpp"
+
+#include <batchcast/core/error.hpp>
+#include <batchcast/core/printable.hpp>
+
+namespace batchcast::inline v0_1::detail {
+
+void BadSamples::add(const BadSampleReport& report) {
+  const std::string what = "sample " + std::to_string(report.sample_id) + ", `" +
+                           printable(report.name) +
+                           "`, cannot be made: " + printable(report.reason);
+  if (options_.on_bad_sample == OnBadSample::error) {
+    throw BadSample("batchcast: " + what +
+                    ". Repair or remove it, or serve with on_bad_sample = substitute "
+                    "(`--on-bad-sample substitute`).");
+  }
+  const std::lock_guard lock(mutex_);
+  if (!ids_.insert(report.sample_id).second) return;
+  if (ids_.size() > options_.samples_max) {
+    throw BadSample("batchcast: more than " + std::to_string(options_.samples_max) +
+                    " samples cannot be made, the last one is " + what +
+                    ". `batchcast check` lists all of them; --max-bad allows more.");
+  }
+  count_.store(ids_.size(), std::memory_order_relaxed);
+  if (options_.report) options_.report(report);
+}
+
+}  // namespace batchcast::inline v0_1::detail

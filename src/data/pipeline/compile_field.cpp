@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#include "data/image/program.hpp"
+#include "data/program/field_program.hpp"
+#include "data/program/tensor_program.hpp"
+#include "data/reason.hpp"
+
+#include <batchcast/core/error.hpp>
+
+#include <algorithm>
+
+namespace batchcast::inline v0_1::detail {
+
+void refuse_stage(const std::string& field, std::string_view stage, const std::string& why) {
+  throw InvalidArgument("batchcast: the stage `" + std::string(stage) + "` of the field `" + field +
+                        "` does not fit: " + as_reason(why) + ".");
+}
+
+bool is_image_field(const FieldRecipe& field, const PartSpec& part) {
+  const bool works_on_pixels = std::any_of(
+      field.stages.begin(), field.stages.end(), [](const std::shared_ptr<const Stage>& stage) {
+        return stage->kind() == StageKind::decode || stage->kind() == StageKind::geometry ||
+               stage->kind() == StageKind::pixel || stage->name() == "normalize";
+      });
+  const bool converts_image = std::any_of(
+      field.stages.begin(), field.stages.end(),
+      [](const auto& stage) { return dynamic_cast<const ToStage*>(stage.get()) != nullptr; });
+  return part.kind == PartKind::image ||
+         ((works_on_pixels || converts_image) && as_raw_image(part).has_value());
+}
+
+std::unique_ptr<FieldProgram> compile_field(const FieldRecipe& field, const PartSpec& part) {
+  for (const auto& stage : field.stages) {
+    if (!stage)
+      throw InvalidArgument("batchcast: field `" + field.name + "` has a stage that is null.");
+  }
+  return is_image_field(field, part) ? compile_image(field, part) : compile_tensor(field, part);
+}
+
+}  // namespace batchcast::inline v0_1::detail

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#include "data/pipeline/pipeline_core.hpp"
+#include "data/reason.hpp"
+
+#include <batchcast/core/clock.hpp>
+#include <batchcast/core/error.hpp>
+
+#include <cstring>
+#include <new>
+#include <string>
+
+namespace batchcast::inline v0_1::detail {
+
+PipelineWorker::PipelineWorker(const PipelineCore& pipeline) : pipeline_(pipeline) {
+  for (const auto& field : pipeline.fields) runners_.push_back(field.program->runner());
+}
+
+MakerTimes PipelineWorker::times() const noexcept {
+  return {read_ns_.load(std::memory_order_relaxed), make_ns_.load(std::memory_order_relaxed)};
+}
+
+void PipelineWorker::make(const SampleSlots& slots) {
+  const std::uint64_t began_ns = now_ns();
+  const std::uint64_t read_before_ns = read_ns_.load(std::memory_order_relaxed);
+  if (pipeline_.copies_only && pipeline_.options.source->in_memory()) {
+    copy_all(slots);
+  } else {
+    const auto order = pipeline_.order.epoch(slots.epoch);
+    for (std::size_t i = 0; i < slots.size(); ++i) {
+      const std::uint64_t index = slots.index_in_epoch + i;
+      slots.sample_ids[i] = make_one({slots.epoch, index, order.index_at(index)}, slots, i);
+    }
+  }
+  const std::uint64_t read_ns = read_ns_.load(std::memory_order_relaxed) - read_before_ns;
+  make_ns_.fetch_add(now_ns() - began_ns - read_ns, std::memory_order_relaxed);
+}
+
+std::uint64_t PipelineWorker::make_noted(const SampleSlots& slots,
+                                         std::vector<std::vector<Note>>& notes) {
+  notes_ = &notes;
+  const std::uint64_t id = pipeline_.order.sample_id_at(slots.epoch, slots.index_in_epoch);
+  const std::uint64_t made = make_one({slots.epoch, slots.index_in_epoch, id}, slots, 0);
+  slots.sample_ids[0] = made;
+  notes_ = nullptr;
+  return made;
+}
+
+// The sample, or the first one after it in the dataset that can be made. Whether one can be depends
+// on what is drawn for it: a crop may lie above the damage in a file. So what was bad in one epoch
+// is tried again in the next, and a restart there makes the same samples.
+std::uint64_t PipelineWorker::make_one(const Place& place, const SampleSlots& slots,
+                                       std::size_t slot) {
+  const std::uint64_t samples = pipeline_.options.source->size();
+  for (std::uint64_t step = 0; step < samples; ++step) {
+    const std::uint64_t id = (place.sample_id + step) % samples;
+    try {
+      read({place.epoch, place.index, id}, step == 0 && notes_ == nullptr);
+      attempt({place.epoch, place.index, id}, slots, slot);
+      return id;
+    } catch (const BadSample& bad) {
+      pipeline_.bad_samples.add({id, pipeline_.options.source->name_of(id), as_reason(bad.what())});
+    } catch (const std::bad_alloc&) {
+      throw OutOfMemory("batchcast: there is not enough memory to make sample " +
+                        std::to_string(id) + ", `" + pipeline_.options.source->name_of(id) +
+                        "`. Fewer workers need less.");
+    }
+  }
+  throw BadSample("batchcast: no sample of this dataset can be made. `batchcast check` says why.");
+}
+
+// Substitutes and single samples that somebody looks at are not what comes next in the stream.
+void PipelineWorker::read(const Place& place, bool in_order) {
+  const std::uint64_t began_ns = now_ns();
+  if (in_order) {
+    pipeline_.read_ahead.take(place.epoch, place.index, place.sample_id, parts_);
+  } else {
+    pipeline_.options.source->read(place.sample_id, parts_);
+  }
+  read_ns_.fetch_add(now_ns() - began_ns, std::memory_order_relaxed);
+}
+
+void PipelineWorker::attempt(const Place& place, const SampleSlots& slots, std::size_t slot) {
+  const SampleKey key{pipeline_.options.seed, place.epoch, place.sample_id};
+  for (std::size_t i = 0; i < runners_.size(); ++i) {
+    const PipelineCore::Field& field = pipeline_.fields[i];
+    PartInput input{part_of(field), key, nullptr};
+    if (notes_ != nullptr) {
+      input.notes = &(*notes_)[i];
+      input.notes->clear();
+    }
+    const FieldSlots& target = slots.fields[i];
+    runners_[i]->run(input, {target.data + slot * target.stride_bytes, field.byte_count});
+  }
+}
+
+// For samples of a few hundred bytes all that is not copying them is what costs.
+void PipelineWorker::copy_all(const SampleSlots& slots) {
+  const Source& source = *pipeline_.options.source;
+  const auto order = pipeline_.order.epoch(slots.epoch);
+  for (std::size_t i = 0; i < slots.size(); ++i) {
+    const std::uint64_t index = slots.index_in_epoch + i;
+    const std::uint64_t id = order.index_at(index);
+    try {
+      source.read(id, parts_);
+      for (std::size_t f = 0; f < pipeline_.fields.size(); ++f) {
+        const PipelineCore::Field& field = pipeline_.fields[f];
+        const FieldSlots& target = slots.fields[f];
+        std::memcpy(target.data + i * target.stride_bytes, part_of(field).data(), field.byte_count);
+      }
+      slots.sample_ids[i] = id;
+    } catch (const BadSample&) {
+      // Once more, by who knows what becomes of such a sample.
+      slots.sample_ids[i] = make_one({slots.epoch, index, id}, slots, i);
+    }
+  }
+}
+
+std::span<const std::byte> PipelineWorker::part_of(const PipelineCore::Field& field) const {
+  const std::span<const std::byte> bytes = parts_[field.part];
+  if (field.part_bytes && bytes.size() != *field.part_bytes) {
+    throw BadSample("its part `" + pipeline_.options.source->parts()[field.part].name + "` has " +
+                    std::to_string(bytes.size()) + " bytes, and the source says that it has " +
+                    std::to_string(*field.part_bytes));
+  }
+  return bytes;
+}
+
+}  // namespace batchcast::inline v0_1::detail

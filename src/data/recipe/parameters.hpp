@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#pragma once
+
+#include <batchcast/data/recipe.hpp>
+
+#include "data/recipe/value.hpp"
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace batchcast::inline v0_1::detail {
+
+/// A table of a recipe, asked for key by key. It remembers which keys were asked for.
+class TableParameters final : public StageParameters {
+ public:
+  /// `subject` says in messages whose table it is. Value and origin must outlive this object.
+  TableParameters(const RecipeValue& table, std::string_view origin, std::string subject);
+
+  [[nodiscard]] std::optional<bool> boolean(std::string_view key) override;
+  [[nodiscard]] std::optional<std::int64_t> integer(std::string_view key) override;
+  [[nodiscard]] std::optional<double> number(std::string_view key) override;
+  [[nodiscard]] std::optional<std::string> text(std::string_view key) override;
+  [[nodiscard]] std::optional<std::vector<double>> numbers(std::string_view key) override;
+  [[nodiscard]] bool is_text(std::string_view key) const override;
+  [[noreturn]] void refuse(std::string_view key, const std::string& why) override;
+
+  /// Null if there is none; else of that kind, which `expected` names in messages.
+  [[nodiscard]] const RecipeValue* value(std::string_view key, RecipeValue::Kind kind,
+                                         std::string_view expected);
+  /// Refuses the first key that nobody asked for.
+  void finish() const;
+
+ private:
+  [[nodiscard]] const RecipeValue* ask(std::string_view key);
+  [[nodiscard]] double finite(std::string_view key, const RecipeValue& value);
+  [[noreturn]] void refuse_kind(std::string_view key, std::string_view expected,
+                                const RecipeValue& found);
+
+  const RecipeValue& table_;
+  std::string_view origin_;
+  std::string subject_;
+  std::vector<std::string> asked_;
+};
+
+}  // namespace batchcast::inline v0_1::detail

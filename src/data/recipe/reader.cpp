@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#include "data/recipe/reader.hpp"
+
+#include "data/recipe/parameters.hpp"
+#include "data/stage/options.hpp"
+
+#include <batchcast/core/error.hpp>
+#include <batchcast/core/limits.hpp>
+#include <batchcast/core/nearest_name.hpp>
+#include <batchcast/core/schema.hpp>
+
+#include <algorithm>
+
+namespace batchcast::inline v0_1::detail {
+namespace {
+
+using Kind = RecipeValue::Kind;
+
+constexpr std::int64_t block_number_max = std::int64_t{1} << 32;
+
+class RecipeReader {
+ public:
+  RecipeReader(std::string_view origin, const StageCatalog& catalog)
+      : origin_(origin), catalog_(catalog) {}
+
+  [[nodiscard]] Recipe read(const RecipeValue& root, std::string_view fields_key) const {
+    if (!root.is(Kind::table)) refuse(root, "a recipe is a table, not " + root.describe() + ".");
+    Recipe recipe;
+    TableParameters top(root, origin_, "the recipe");
+    if (const RecipeValue* order = top.value("order", Kind::table, "a table")) {
+      read_order(*order, recipe);
+    }
+    if (const RecipeValue* fields = top.value(fields_key, Kind::list, "a list of tables")) {
+      for (const RecipeValue& field : fields->items) {
+        add_field(field, recipe.fields);
+      }
+    }
+    top.finish();
+    return recipe;
+  }
+
+ private:
+  void read_order(const RecipeValue& table, Recipe& recipe) const {
+    TableParameters order(table, origin_, "order");
+    recipe.order = static_cast<OrderMode>(choice(order, "mode", order_mode_names, 0));
+    const auto count = [&](std::string_view key, std::uint64_t otherwise) {
+      return static_cast<std::uint64_t>(
+          integer_in(order, key, static_cast<std::int64_t>(otherwise), 1, block_number_max));
+    };
+    if (recipe.order == OrderMode::blocks) {
+      recipe.blocks.block_samples = count("block_samples", recipe.blocks.block_samples);
+      recipe.blocks.window_blocks = count("window_blocks", recipe.blocks.window_blocks);
+    } else {
+      for (const std::string_view key : {"block_samples", "window_blocks"}) {
+        if (table.find(key) != nullptr) order.refuse(key, "is for the mode `blocks` only");
+      }
+    }
+    order.finish();
+  }
+
+  void add_field(const RecipeValue& value, std::vector<FieldRecipe>& fields) const {
+    if (!value.is(Kind::table)) refuse(value, "a field is a table, not " + value.describe() + ".");
+    TableParameters table(value, origin_, "field");
+    FieldRecipe field;
+    const auto name = table.text("name");
+    if (!name) table.refuse("name", "is missing");
+    check_name(table, *name, fields);
+    field.name = *name;
+    field.from = table.text("from").value_or("");
+    if (const RecipeValue* stages = table.value("stages", Kind::list, "a list of tables")) {
+      for (const RecipeValue& stage : stages->items) {
+        field.stages.push_back(read_stage(stage));
+      }
+    }
+    table.finish();
+    // A field from the part of its own name is the same recipe either way.
+    if (field.from == field.name) field.from.clear();
+    fields.push_back(std::move(field));
+    if (fields.size() + 1 > limits::fields_max) {
+      refuse(value, "a recipe has at most " + std::to_string(limits::fields_max - 1) + " fields.");
+    }
+  }
+
+  static void check_name(TableParameters& table, const std::string& name,
+                         const std::vector<FieldRecipe>& fields) {
+    if (name.empty()) table.refuse("name", "is empty");
+    if (name == sample_id_name) table.refuse("name", "`sample_id` is taken: it is always there");
+    const auto same = [&](const FieldRecipe& field) { return field.name == name; };
+    if (std::any_of(fields.begin(), fields.end(), same)) {
+      table.refuse("name", "`" + name + "` is taken by an earlier field");
+    }
+    if (name.size() > limits::field_name_bytes_max) {
+      table.refuse("name",
+                   "is longer than " + std::to_string(limits::field_name_bytes_max) + " bytes");
+    }
+    const auto unprintable = [](char c) {
+      return static_cast<unsigned char>(c) < 0x21 || c == 0x7f;
+    };
+    if (std::any_of(name.begin(), name.end(), unprintable)) {
+      table.refuse("name", "has a blank or unprintable character");
+    }
+  }
+
+  [[nodiscard]] std::shared_ptr<const Stage> read_stage(const RecipeValue& value) const {
+    if (!value.is(Kind::table)) {
+      refuse(value,
+             "a stage is a table, such as { stage = \"decode\" }, not " + value.describe() + ".");
+    }
+    const RecipeValue* named = value.find("stage");
+    const std::string name = named != nullptr && named->is(Kind::text) ? named->text : "a stage";
+    TableParameters parameters(value, origin_, name);
+    const auto wanted = parameters.text("stage");
+    if (!wanted) parameters.refuse("stage", "is missing: which stage it is");
+    const StageFactory* factory = catalog_.find(*wanted);
+    if (factory == nullptr) {
+      const std::vector<std::string> names = catalog_.names();
+      std::string nearest = did_you_mean(*wanted, names);
+      if (nearest.empty()) {
+        nearest = " There is";
+        for (const std::string& one : names) nearest += (&one == &names[0] ? " " : ", ") + one;
+        nearest += ".";
+      }
+      refuse(*named, "there is no stage " + named->describe() + "." + nearest);
+    }
+    std::shared_ptr<const Stage> stage = (*factory)(parameters);
+    if (!stage) refuse(value, "the factory of stage `" + *wanted + "` made nothing.");
+    parameters.finish();
+    return stage;
+  }
+
+  [[noreturn]] void refuse(const RecipeValue& value, const std::string& why) const {
+    throw InvalidArgument(recipe_place(origin_, value.line) + why);
+  }
+
+  std::string_view origin_;
+  const StageCatalog& catalog_;
+};
+
+}  // namespace
+
+Recipe read_recipe(const RecipeValue& root, std::string_view origin, const RecipeFormat& format,
+                   const StageCatalog& catalog) {
+  return RecipeReader(origin, catalog).read(root, format.fields_key);
+}
+
+}  // namespace batchcast::inline v0_1::detail

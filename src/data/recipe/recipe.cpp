@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#include <batchcast/data/recipe.hpp>
+
+#include "data/recipe/presets.hpp"
+#include "data/recipe/reader.hpp"
+
+#include <batchcast/core/error.hpp>
+#include <batchcast/core/nearest_name.hpp>
+
+#include <nlohmann/json.hpp>
+
+#include <filesystem>
+#include <fstream>
+
+namespace batchcast::inline v0_1 {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr std::size_t file_bytes_max = std::size_t{1} << 20;
+constexpr std::string_view json_origin = "the recipe's JSON";
+
+const detail::Preset* find_preset(std::string_view name) {
+  for (const detail::Preset& preset : detail::presets()) {
+    if (preset.name == name) return &preset;
+  }
+  return nullptr;
+}
+
+std::string about_presets(std::string_view wanted) {
+  std::vector<std::string> names;
+  std::string list;
+  for (const detail::Preset& preset : detail::presets()) {
+    names.emplace_back(preset.name);
+    list += (list.empty() ? "" : ", ") + names.back();
+  }
+  return detail::did_you_mean(wanted, names) + " The presets are " + list + ".";
+}
+
+std::string read_file(const std::string& path) {
+  std::error_code error;
+  const auto status = std::filesystem::status(path, error);
+  if (status.type() == std::filesystem::file_type::not_found) {
+    throw InvalidArgument("batchcast: " + path +
+                          ": there is neither a preset nor a recipe file of that name." +
+                          about_presets(path));
+  }
+  if (status.type() == std::filesystem::file_type::directory) {
+    throw InvalidArgument("batchcast: " + path +
+                          ": a recipe is a TOML file or a preset, and this is a directory." +
+                          about_presets(path));
+  }
+  std::ifstream file(path, std::ios::binary);
+  std::string text(file_bytes_max + 1, '\0');
+  if (file) file.read(text.data(), static_cast<std::streamsize>(text.size()));
+  if (!file && !file.eof()) {
+    throw InvalidArgument("batchcast: " + path +
+                          ": this recipe file cannot be read. Look at its permissions.");
+  }
+  text.resize(static_cast<std::size_t>(file.gcount()));
+  if (text.size() > file_bytes_max) {
+    throw InvalidArgument("batchcast: " + path +
+                          ": a recipe file has at most 1 MiB. Is this another file?");
+  }
+  return text;
+}
+
+Json stage_to_json(const std::shared_ptr<const Stage>& stage, const std::string& field) {
+  if (!stage) throw InvalidArgument("batchcast: field `" + field + "` has a stage that is null.");
+  const std::string name(stage->name());
+  Json object = Json::parse(stage->parameters_json(), nullptr, false);
+  if (!object.is_object() || object.contains("stage")) {
+    throw InvalidArgument("batchcast: the stage `" + name + "` of field `" + field +
+                          "` gives parameters that are not a JSON object without `stage`.");
+  }
+  object["stage"] = name;
+  return object;
+}
+
+Json field_to_json(const FieldRecipe& field) {
+  Json stages = Json::array();
+  for (const auto& stage : field.stages) stages.push_back(stage_to_json(stage, field.name));
+  return {{"name", field.name},
+          {"from", field.from.empty() ? field.name : field.from},
+          {"stages", std::move(stages)}};
+}
+
+}  // namespace
+
+Recipe Recipe::load(std::string_view name_or_path, const StageCatalog& catalog) {
+  if (const detail::Preset* preset = find_preset(name_or_path)) {
+    return from_toml(preset->toml, "preset " + std::string(name_or_path), catalog);
+  }
+  const std::string path(name_or_path);
+  return from_toml(read_file(path), path, catalog);
+}
+
+Recipe Recipe::from_toml(std::string_view text, std::string_view origin,
+                         const StageCatalog& catalog) {
+  return detail::read_recipe(detail::parse_recipe_toml(text, origin), origin, {"field"}, catalog);
+}
+
+Recipe Recipe::from_json(std::string_view json, const StageCatalog& catalog) {
+  return detail::read_recipe(detail::parse_recipe_json(json, json_origin), json_origin, {"fields"},
+                             catalog);
+}
+
+std::string Recipe::to_json() const {
+  Json visits = {{"mode", name_of(order)}};
+  if (order == OrderMode::blocks) {
+    visits["block_samples"] = blocks.block_samples;
+    visits["window_blocks"] = blocks.window_blocks;
+  }
+  Json all = Json::array();
+  for (const FieldRecipe& field : fields) all.push_back(field_to_json(field));
+  try {
+    return Json({{"order", std::move(visits)}, {"fields", std::move(all)}}).dump();
+  } catch (const Json::type_error&) {
+    throw InvalidArgument("batchcast: a name in the recipe is no valid UTF-8.");
+  }
+}
+
+std::span<const std::string_view> Recipe::preset_names() noexcept {
+  static const auto names = [] {
+    std::vector<std::string_view> made;
+    for (const detail::Preset& preset : detail::presets()) made.push_back(preset.name);
+    return made;
+  }();
+  return names;
+}
+
+std::string_view Recipe::preset_toml(std::string_view name) {
+  const detail::Preset* preset = find_preset(name);
+  if (preset == nullptr) {
+    throw InvalidArgument("batchcast: there is no preset `" + std::string(name) + "`." +
+                          about_presets(name));
+  }
+  return preset->toml;
+}
+
+}  // namespace batchcast::inline v0_1

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#include "data/source/image_folder/remarks.hpp"
+
+#include <batchcast/core/printable.hpp>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+#include <vector>
+
+namespace batchcast::inline v0_1::detail {
+
+std::string counted(std::uint64_t count, std::string_view what) {
+  return std::to_string(count) + " " + std::string(what) + (count == 1 ? "" : "s");
+}
+
+std::string few_of(std::span<const std::string> names) {
+  constexpr std::size_t shown = 10;
+  std::string text;
+  for (std::size_t i = 0; i < std::min(shown, names.size()); ++i) {
+    text += (i == 0 ? "" : ", ") + printable(names[i]);
+  }
+  if (names.size() > shown) text += " and " + std::to_string(names.size() - shown) + " more";
+  return text;
+}
+
+std::string describe_left_out(const std::map<std::string, std::uint64_t>& left_out) {
+  constexpr std::size_t shown = 6;
+  std::vector<std::pair<std::uint64_t, std::string>> commonest;
+  std::uint64_t rest = 0;
+  for (const auto& [extension, count] : left_out) {
+    rest += count;
+    if (!extension.empty()) commonest.emplace_back(count, extension);
+  }
+  std::string text = counted(rest, "file") + " left out, being no JPEG, PNG or WebP";
+  std::stable_sort(commonest.begin(), commonest.end(),
+                   [](const auto& a, const auto& b) { return a.first > b.first; });
+  commonest.resize(std::min(shown, commonest.size()));
+  std::string_view separator = ": ";
+  for (const auto& [count, extension] : commonest) {
+    text += std::string(separator) + std::to_string(count) + " " + printable(extension);
+    separator = ", ";
+    rest -= count;
+  }
+  if (!commonest.empty() && rest > 0) text += ", " + std::to_string(rest) + " of other kinds";
+  return text + ".";
+}
+
+bool are_splits(std::span<const std::string> classes) {
+  constexpr std::array<std::string_view, 6> splits = {"train",      "training", "val",
+                                                      "validation", "valid",    "test"};
+  return std::all_of(classes.begin(), classes.end(), [&](const std::string& name) {
+    return std::find(splits.begin(), splits.end(), name) != splits.end();
+  });
+}
+
+}  // namespace batchcast::inline v0_1::detail

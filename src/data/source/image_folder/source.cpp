@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <batchcast/core/error.hpp>
+#include <batchcast/core/file_descriptor.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <string>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "data/fingerprint_builder.hpp"
+#include "data/source/image_folder/class_folder.hpp"
+#include "data/source/image_folder/class_folder_reader.hpp"
+#include "data/source/image_folder/index.hpp"
+#include "data/source/image_folder/remarks.hpp"
+#include "data/source/source_kinds.hpp"
+
+namespace batchcast::inline v0_1::detail {
+namespace {
+
+// What is larger is no image, and a sparse file may claim any size.
+constexpr off_t file_bytes_max = 0xffff'ffff;
+
+std::string reason_of(int error) { return std::generic_category().message(error); }
+
+// What stands in the dataset's own folder.
+struct TopFolder {
+  std::vector<std::string> classes;  ///< sorted
+  std::uint64_t images = 0;          ///< that lie there, beside the classes
+};
+
+TopFolder read_top_folder(const std::string& path) {
+  TopFolder top;
+  std::error_code error;
+  for (std::filesystem::directory_iterator it(path, error), end; !error && it != end;
+       it.increment(error)) {
+    std::error_code dangling;
+    std::string name = it->path().filename().string();
+    if (it->is_directory(dangling)) {
+      top.classes.push_back(std::move(name));
+    } else if (is_image_name(name)) {
+      ++top.images;
+    }
+  }
+  if (error) throw BadDataset("batchcast: " + path + " cannot be read: " + error.message() + ".");
+  std::sort(top.classes.begin(), top.classes.end());
+  return top;
+}
+
+class ImageFolderSource final : public Source {
+ public:
+  ImageFolderSource(std::string path, bool allow_empty) : path_(std::move(path)) {
+    while (path_.size() > 1 && path_.ends_with('/')) path_.pop_back();
+    folder_ = FileDescriptor(::open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOCTTY));
+    if (!folder_) {
+      const int error = errno;
+      throw BadDataset("batchcast: " + path_ + " cannot be read: " + reason_of(error) +
+                       ". A folder with a folder of images for each class is expected.");
+    }
+    TopFolder top = read_top_folder(path_);
+    classes_ = std::move(top.classes);
+    if (classes_.empty()) refuse_without_classes(top.images);
+    read_classes(allow_empty);
+    if (top.images > 0) {
+      remarks_.push_back(counted(top.images, "image") + " beside the class folders left out.");
+    }
+    if (are_splits(classes_)) {
+      remarks_.push_back("The classes are named " + few_of(classes_) +
+                         ": should it be imagefolder:" + path_ + "/" + classes_.front() + "?");
+    }
+    labels_.resize(classes_.size());
+    for (std::size_t i = 0; i < labels_.size(); ++i) labels_[i] = static_cast<std::int64_t>(i);
+  }
+
+  [[nodiscard]] std::uint64_t size() const noexcept override { return index_.size(); }
+  [[nodiscard]] const std::vector<PartSpec>& parts() const noexcept override { return parts_; }
+  void read(std::uint64_t sample_id, SampleParts& parts) const override;
+  [[nodiscard]] std::string name_of(std::uint64_t sample_id) const override {
+    const ImageFolderIndex::File file = index_[sample_id];
+    return std::string(file.folder) + "/" + std::string(file.name);
+  }
+  [[nodiscard]] Fingerprint fingerprint() const override { return fingerprint_; }
+  [[nodiscard]] std::span<const std::string> class_names() const noexcept override {
+    return classes_;
+  }
+  [[nodiscard]] std::span<const std::string> remarks() const noexcept override { return remarks_; }
+
+ private:
+  [[noreturn]] void refuse_without_classes(std::uint64_t images) const {
+    const std::string found =
+        images == 0 ? path_ + " has no folders in it"
+                    : path_ + " has " + counted(images, "image") + " in it, but no folders";
+    throw BadDataset("batchcast: " + found +
+                     ". A folder with a folder of images for each class is expected: " + path_ +
+                     "/CLASS/NAME.jpg.");
+  }
+
+  void read_classes(bool allow_empty);
+  void add(const ClassFolder& content, std::uint32_t label, FingerprintBuilder& builder);
+  [[nodiscard]] FileDescriptor open_file(const ImageFolderIndex::File& file) const;
+
+  std::string path_;
+  FileDescriptor folder_;
+  std::vector<std::string> classes_;
+  std::vector<std::int64_t> labels_;
+  std::vector<PartSpec> parts_ = {{.name = "image", .kind = PartKind::image},
+                                  {.name = "label", .dtype = DType::i64}};
+  ImageFolderIndex index_;
+  Fingerprint fingerprint_;
+  std::vector<std::string> remarks_;
+};
+
+void ImageFolderSource::read_classes(bool allow_empty) {
+  std::vector<std::string> empty;
+  std::map<std::string, std::uint64_t> left_out;
+  FingerprintBuilder builder;
+  builder.add("imagefolder");
+  ClassFolderReader reader(folder_.get(), path_, classes_);
+  for (std::size_t label = 0; label < classes_.size(); ++label) {
+    const ClassFolder content = reader.next();
+    builder.add(classes_[label]);
+    add(content, static_cast<std::uint32_t>(label), builder);
+    if (content.folders.empty()) empty.push_back(classes_[label]);
+    for (const auto& [extension, count] : content.left_out) left_out[extension] += count;
+    remarks_.insert(remarks_.end(), content.remarks.begin(), content.remarks.end());
+  }
+  fingerprint_ = builder.finish();
+  if (!left_out.empty()) remarks_.push_back(describe_left_out(left_out));
+  if (empty.size() == classes_.size()) {
+    throw BadDataset("batchcast: " + path_ +
+                     " holds no images: no .jpg, .jpeg, .png or .webp file in " +
+                     counted(classes_.size(), "class folder") + " (" + few_of(classes_) + ").");
+  }
+  if (empty.empty()) return;
+  const std::string text =
+      std::to_string(empty.size()) + " of " + std::to_string(classes_.size()) +
+      (empty.size() == 1 ? " classes has no images: " : " classes have no images: ") +
+      few_of(empty) + ".";
+  if (!allow_empty) {
+    throw BadDataset("batchcast: " + path_ + ": " + text +
+                     " Remove the folders, or add ?allow_empty=true.");
+  }
+  remarks_.push_back(text);
+}
+
+void ImageFolderSource::add(const ClassFolder& content, std::uint32_t label,
+                            FingerprintBuilder& builder) {
+  for (const ImageFolder& folder : content.folders) {
+    builder.add(folder.path);
+    builder.add(folder.files.size());
+    index_.begin_folder(folder.path, label);
+    for (const ClassFile& file : folder.files) {
+      const std::string_view name = folder.name_of(file);
+      builder.add(name);
+      builder.add(file.bytes);
+      index_.add_file(name);
+    }
+  }
+}
+
+FileDescriptor ImageFolderSource::open_file(const ImageFolderIndex::File& file) const {
+  std::array<char, 4096> path;  // PATH_MAX: the kernel takes no longer ones
+  const std::size_t name_bytes = file.name.size() + 1;
+  if (file.folder.size() + 1 + name_bytes > path.size()) throw BadSample(reason_of(ENAMETOOLONG));
+  std::memcpy(path.data(), file.folder.data(), file.folder.size());
+  path[file.folder.size()] = '/';
+  std::memcpy(path.data() + file.folder.size() + 1, file.name.data(), name_bytes);
+  for (;;) {
+    // O_NONBLOCK: a pipe would have us wait for its other end.
+    FileDescriptor opened(
+        ::openat(folder_.get(), path.data(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
+    if (opened) return opened;
+    const int error = errno;
+    if (error == EINTR) continue;
+    if (error == EMFILE || error == ENFILE || error == ENOMEM) {
+      throw SystemError("batchcast: a file of the dataset cannot be opened", error);
+    }
+    throw BadSample(reason_of(error) + (error == ENOENT || error == ENOTDIR
+                                            ? "; it was there when the index was built"
+                                            : ""));
+  }
+}
+
+void ImageFolderSource::read(std::uint64_t sample_id, SampleParts& parts) const {
+  const ImageFolderIndex::File file = index_[sample_id];
+  const FileDescriptor opened = open_file(file);
+  struct stat status = {};
+  if (::fstat(opened.get(), &status) != 0) throw BadSample(reason_of(errno));
+  if (!S_ISREG(status.st_mode)) throw BadSample("it is not a regular file");
+  if (status.st_size == 0) throw BadSample("the file is empty");
+  if (status.st_size > file_bytes_max) throw BadSample("the file has 4 GiB or more");
+  parts.resize(2);
+  const std::span<std::byte> bytes = parts.make(0, static_cast<std::size_t>(status.st_size));
+  for (std::size_t filled = 0; filled < bytes.size();) {
+    const ssize_t got = ::read(opened.get(), bytes.data() + filled, bytes.size() - filled);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) throw BadSample(reason_of(errno));
+    if (got == 0) throw BadSample("the file was cut short while it was being read");
+    filled += static_cast<std::size_t>(got);
+  }
+  parts.set(1, std::as_bytes(std::span(labels_).subspan(file.label, 1)));
+}
+
+}  // namespace
+
+std::unique_ptr<Source> open_imagefolder(std::string_view rest, const SourceOptions& options) {
+  options.allow({"allow_empty"});
+  return std::make_unique<ImageFolderSource>(with_home(rest),
+                                             options.boolean("allow_empty", false));
+}
+
+}  // namespace batchcast::inline v0_1::detail

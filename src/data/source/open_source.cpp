@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#include <batchcast/core/error.hpp>
+#include <batchcast/core/nearest_name.hpp>
+#include <batchcast/data/source.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <filesystem>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "data/source/remote_place.hpp"
+#include "data/source/source_kinds.hpp"
+
+namespace batchcast::inline v0_1 {
+namespace {
+
+struct Kind {
+  std::string_view name;
+  std::unique_ptr<Source> (*open)(std::string_view rest, const detail::SourceOptions& options);
+  std::string_view example;
+};
+
+constexpr std::array kinds = {
+    Kind{"imagefolder", detail::open_imagefolder, "imagefolder:DIR"},
+    Kind{"webdataset", detail::open_webdataset, "webdataset:DIR/shard-{000..099}.tar"},
+    Kind{"idx", detail::open_idx, "idx:DIR"},
+    Kind{"cifar10", detail::open_cifar10, "cifar10:DIR"},
+    Kind{"cifar100", detail::open_cifar100, "cifar100:DIR"},
+    Kind{"npy", detail::open_npy, "npy:images.npy,labels.npy"},
+    Kind{"tokens", detail::open_tokens, "tokens:FILE?dtype=u16&length=1024"},
+};
+
+// What people call such data, and the kind that reads it.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 16> other_names = {{
+    {"mnist", "idx"},
+    {"fashion-mnist", "idx"},
+    {"fashion_mnist", "idx"},
+    {"fashionmnist", "idx"},
+    {"kmnist", "idx"},
+    {"emnist", "idx"},
+    {"imagenet", "imagefolder"},
+    {"images", "imagefolder"},
+    {"folder", "imagefolder"},
+    {"dir", "imagefolder"},
+    {"tar", "webdataset"},
+    {"wds", "webdataset"},
+    {"numpy", "npy"},
+    {"bin", "tokens"},
+    {"text", "tokens"},
+    {"fake", "synthetic"},
+}};
+
+bool is_word(std::string_view text) {
+  return !text.empty() && std::all_of(text.begin(), text.end(), [](unsigned char c) {
+    return std::isalnum(c) != 0 || c == '_' || c == '-';
+  });
+}
+
+// `?` is a character of file names and of patterns too: options are only what looks like them.
+std::pair<std::string_view, std::string_view> split_options(std::string_view rest) {
+  const std::size_t mark = rest.rfind('?');
+  if (mark == std::string_view::npos) return {rest, {}};
+  const std::string_view tail = rest.substr(mark + 1);
+  if (!is_word(tail.substr(0, tail.find('=')))) return {rest, {}};
+  return {rest.substr(0, mark), tail};
+}
+
+// How somebody who wrote just a path should have written it; empty where nothing is there.
+std::string spec_for(const std::string& path) {
+  std::error_code ignored;
+  const std::filesystem::path place(path);
+  if (!std::filesystem::is_directory(place, ignored)) {
+    if (path.ends_with(".npy")) return "npy:" + path;
+    if (path.ends_with(".bin")) return "tokens:" + path + "?dtype=u16&length=1024";
+    if (path.find(".tar") != std::string::npos) return "webdataset:" + path;
+    return {};
+  }
+  for (const auto& entry : std::filesystem::directory_iterator(place, ignored)) {
+    const std::string name = entry.path().filename();
+    if (name.find("-images") != std::string::npos && name.find("idx3") != std::string::npos) {
+      return "idx:" + path;
+    }
+    if (name == "data_batch_1.bin" || name == "cifar-10-batches-bin") return "cifar10:" + path;
+    if (name == "fine_label_names.txt" || name == "cifar-100-binary") return "cifar100:" + path;
+    if (name.ends_with(".tar")) return "webdataset:" + (place / "*.tar").string();
+  }
+  return "imagefolder:" + path;
+}
+
+[[noreturn]] void refuse_path(const std::string& spec) {
+  std::string hint = spec_for(spec);
+  if (spec.ends_with(".npz")) {
+    hint =
+        " An .npz is several arrays in one archive: save each with np.save and write "
+        "`npy:A.npy,B.npy`.";
+  } else if (!hint.empty()) {
+    hint = " Write `" + hint + "`.";
+  } else {
+    hint =
+        detail::is_there(spec) ? " Write KIND: before it, one of:" : " Write KIND:PATH, such as:";
+    for (const Kind& kind : kinds)
+      hint += (&kind == &kinds[0] ? " " : ", ") + std::string(kind.example);
+    hint += ".";
+  }
+  throw InvalidArgument("batchcast: `" + spec + "` does not say what kind of dataset it is." +
+                        hint);
+}
+
+[[noreturn]] void refuse_kind(const std::string& name, const std::string& rest) {
+  const std::vector<std::string> names = detail::source_kind_names();
+  const auto other = std::find_if(other_names.begin(), other_names.end(),
+                                  [&name](const auto& entry) { return entry.first == name; });
+  std::string hint = detail::did_you_mean(name, names);
+  if (other != other_names.end()) {
+    hint = " Such data is read as `" + std::string(other->second) + "`: write `" +
+           std::string(other->second) + ":" + rest + "`.";
+  }
+  std::string list;
+  for (const std::string& known : names) list += (list.empty() ? "" : ", ") + known;
+  throw InvalidArgument("batchcast: there is no kind of dataset `" + name + "`." + hint +
+                        " There are " + list + ".");
+}
+
+}  // namespace
+
+std::vector<std::string> detail::source_kind_names() {
+  std::vector<std::string> names;
+  for (const Kind& kind : kinds) names.emplace_back(kind.name);
+  names.emplace_back("synthetic");
+  return names;
+}
+
+std::unique_ptr<Source> open_source(std::string_view spec) {
+  const std::size_t colon = spec.find(':');
+  if (colon == std::string_view::npos || !is_word(spec.substr(0, colon))) {
+    refuse_path(std::string(spec));
+  }
+  const std::string_view name = spec.substr(0, colon);
+  if (name == "synthetic") {
+    throw InvalidArgument(
+        "batchcast: `synthetic:` is no dataset: its samples are made, not read. It can be served, "
+        "but not "
+        "opened, checked or given stages.");
+  }
+  const auto kind =
+      std::find_if(kinds.begin(), kinds.end(), [&](const Kind& k) { return k.name == name; });
+  if (kind == kinds.end()) {
+    detail::refuse_remote(spec, spec);
+    refuse_kind(std::string(name), std::string(spec.substr(colon + 1)));
+  }
+  detail::refuse_remote(spec, spec.substr(colon + 1));
+  const auto [rest, options] = split_options(spec.substr(colon + 1));
+  if (rest.empty()) {
+    throw InvalidArgument("batchcast: `" + std::string(spec) +
+                          "` does not say where the dataset is: write `" +
+                          std::string(kind->example) + "`.");
+  }
+  return kind->open(rest, detail::SourceOptions(name, options));
+}
+
+}  // namespace batchcast::inline v0_1

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#pragma once
+
+#include <batchcast/data/source.hpp>
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "data/source/source_options.hpp"
+
+// What open_source chooses from. `rest` is what stands between `KIND:` and the options; each throws
+// InvalidArgument for a spec that is wrong and BadDataset for a dataset that cannot be read.
+namespace batchcast::inline v0_1::detail {
+
+/// All that may stand before the colon, `synthetic` too, which is made and not opened.
+[[nodiscard]] std::vector<std::string> source_kind_names();
+
+[[nodiscard]] std::unique_ptr<Source> open_imagefolder(std::string_view rest,
+                                                       const SourceOptions& options);
+[[nodiscard]] std::unique_ptr<Source> open_webdataset(std::string_view rest,
+                                                      const SourceOptions& options);
+[[nodiscard]] std::unique_ptr<Source> open_idx(std::string_view rest, const SourceOptions& options);
+[[nodiscard]] std::unique_ptr<Source> open_cifar10(std::string_view rest,
+                                                   const SourceOptions& options);
+[[nodiscard]] std::unique_ptr<Source> open_cifar100(std::string_view rest,
+                                                    const SourceOptions& options);
+[[nodiscard]] std::unique_ptr<Source> open_npy(std::string_view rest, const SourceOptions& options);
+[[nodiscard]] std::unique_ptr<Source> open_tokens(std::string_view rest,
+                                                  const SourceOptions& options);
+
+}  // namespace batchcast::inline v0_1::detail

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "data/source/webdataset/index.hpp"
+
+namespace batchcast::inline v0_1::detail {
+
+/// Joins what the indexer took for several samples of the last shard because other members stood
+/// between: those of the same key that have no extension twice. A joined sample stands where its
+/// first member did. Takes 32 bytes for each sample of the shard meanwhile, and a copy of the
+/// shard's part of the index where there is something to join.
+class SampleJoiner {
+ public:
+  struct Joined {
+    std::uint64_t samples = 0;
+    std::string first_key;
+  };
+
+  /// `counts`: members of each sample. `first_member`: of the last shard.
+  SampleJoiner(WebdatasetIndex& index, std::vector<std::uint8_t>& counts, std::size_t first_member);
+
+  [[nodiscard]] Joined run();
+
+ private:
+  [[nodiscard]] std::string_view key(std::size_t piece) const noexcept {
+    return index_.key(first_sample_ + piece);
+  }
+  [[nodiscard]] std::vector<std::size_t> pieces_by_key() const;
+  [[nodiscard]] std::vector<ExtensionSet> extension_sets() const;
+  void rebuild();
+
+  WebdatasetIndex& index_;
+  std::vector<std::uint8_t>& counts_;
+  std::uint64_t first_sample_;
+  std::size_t first_member_;
+  std::vector<std::size_t> into_;  ///< of each piece: the first piece of its sample
+};
+
+}  // namespace batchcast::inline v0_1::detail

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#include "data/stage/standard_stages.hpp"
+
+#include <batchcast/core/error.hpp>
+#include <batchcast/data/recipe.hpp>
+
+namespace batchcast::inline v0_1 {
+
+const StageCatalog& StageCatalog::standard() {
+  static const StageCatalog catalog = [] {
+    StageCatalog made;
+    made.add("decode", detail::make_decode);
+    made.add("random_resized_crop", detail::make_random_resized_crop);
+    made.add("random_crop", detail::make_random_crop);
+    made.add("center_crop", detail::make_center_crop);
+    made.add("resize", detail::make_resize);
+    made.add("pad", detail::make_pad);
+    made.add("horizontal_flip", detail::make_horizontal_flip);
+    made.add("vertical_flip", detail::make_vertical_flip);
+    made.add("color_jitter", detail::make_color_jitter);
+    made.add("grayscale", detail::make_grayscale);
+    made.add("to", detail::make_to);
+    made.add("normalize", detail::make_normalize);
+    made.add("random_erasing", detail::make_random_erasing);
+    made.add("slice", detail::make_slice);
+    made.add("reshape", detail::make_reshape);
+    return made;
+  }();
+  return catalog;
+}
+
+void StageCatalog::add(std::string name, StageFactory factory) {
+  if (name.empty() || !factory) {
+    throw InvalidArgument("batchcast: a stage needs a name and a factory.");
+  }
+  if (const auto [place, added] = factories_.try_emplace(name, std::move(factory)); !added) {
+    throw InvalidArgument("batchcast: there is a stage `" + place->first +
+                          "` already. Give yours another name.");
+  }
+}
+
+const StageFactory* StageCatalog::find(std::string_view name) const {
+  const auto found = factories_.find(name);
+  return found == factories_.end() ? nullptr : &found->second;
+}
+
+std::vector<std::string> StageCatalog::names() const {
+  std::vector<std::string> result;
+  for (const auto& [name, factory] : factories_) result.push_back(name);
+  return result;
+}
+
+}  // namespace batchcast::inline v0_1

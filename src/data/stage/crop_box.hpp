@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#pragma once
+
+#include <batchcast/data/geometry.hpp>
+#include <batchcast/data/random.hpp>
+
+#include "data/stage/options.hpp"
+
+#include <optional>
+
+// Boxes of random area and aspect ratio, distributed as torchvision draws them.
+namespace batchcast::inline v0_1::detail {
+
+/// Which boxes: their share of the image's area, and width / height.
+class BoxRange {
+ public:
+  BoxRange(Range scale, Range ratio) noexcept;
+  [[nodiscard]] const Range& scale() const noexcept { return scale_; }
+  [[nodiscard]] const Range& ratio() const noexcept { return ratio_; }
+
+  /// Sides of one try, to the nearest whole number, which may lie outside any image: the area is
+  /// uniform, the logarithm of the ratio too.
+  struct Sides {
+    double width = 0;
+    double height = 0;
+  };
+  [[nodiscard]] Sides draw(double area, Draws& draws) const noexcept;
+
+ private:
+  Range scale_;
+  Range ratio_;
+  Range log_ratio_;
+};
+
+inline constexpr Range ratio_bounds{1e-6, 1e6};
+inline constexpr int box_tries = 10;
+
+/// As RandomResizedCrop.get_params: the first of ten tries that fits, at a uniform place; else the
+/// centre, as large as the range of ratios lets it be.
+[[nodiscard]] Box draw_crop_box(ImageSize image, const BoxRange& range, Draws& draws) noexcept;
+
+/// As RandomErasing.get_params, where the ratio is height / width: nothing if no try of ten fits.
+[[nodiscard]] std::optional<Box> draw_erase_box(ImageSize image, const BoxRange& range,
+                                                Draws& draws) noexcept;
+
+}  // namespace batchcast::inline v0_1::detail

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#include "data/stage/options.hpp"
+#include "data/stage/standard_stages.hpp"
+
+#include <nlohmann/json.hpp>
+
+namespace batchcast::inline v0_1 {
+
+using Json = nlohmann::json;
+
+std::string DecodeStage::parameters_json() const {
+  return Json({{"orient", parameters_.orient},
+               {"fast", parameters_.fast},
+               {"pixels_max", parameters_.pixels_max}})
+      .dump();
+}
+
+std::string ToStage::parameters_json() const {
+  return Json({{"dtype", name_of(parameters_.dtype)},
+               {"layout", detail::layout_names[static_cast<std::size_t>(parameters_.layout)]}})
+      .dump();
+}
+
+std::string NormalizeStage::parameters_json() const {
+  return Json({{"mean", parameters_.mean}, {"std", parameters_.std}}).dump();
+}
+
+namespace detail {
+namespace {
+
+std::vector<double> for_channels(StageParameters& parameters, std::string_view key) {
+  auto values = parameters.numbers(key);
+  if (!values) parameters.refuse(key, "is missing: one number for each channel");
+  if (values->size() != 1 && values->size() != 3) {
+    parameters.refuse(
+        key, "takes 1 or 3 numbers, one for each channel, not " + std::to_string(values->size()));
+  }
+  return *values;
+}
+
+}  // namespace
+
+StagePointer make_decode(StageParameters& parameters) {
+  DecodeStage::Parameters result;
+  result.orient = parameters.boolean("orient").value_or(result.orient);
+  result.fast = parameters.boolean("fast").value_or(result.fast);
+  // 2^40: what one may ask for on purpose; a side is at most 2^31 - 1 anyway.
+  result.pixels_max =
+      integer_in(parameters, "pixels_max", result.pixels_max, 1, std::int64_t{1} << 40);
+  return std::make_shared<DecodeStage>(result);
+}
+
+StagePointer make_to(StageParameters& parameters) {
+  ToStage::Parameters result;
+  result.dtype = static_cast<DType>(
+      choice(parameters, "dtype", dtype_names, static_cast<std::size_t>(result.dtype)));
+  result.layout = static_cast<ImageLayout>(
+      choice(parameters, "layout", layout_names, static_cast<std::size_t>(result.layout)));
+  return std::make_shared<ToStage>(result);
+}
+
+StagePointer make_normalize(StageParameters& parameters) {
+  NormalizeStage::Parameters result{for_channels(parameters, "mean"),
+                                    for_channels(parameters, "std")};
+  if (result.mean.size() != result.std.size()) {
+    parameters.refuse("std", "has " + std::to_string(result.std.size()) + " numbers and `mean` " +
+                                 std::to_string(result.mean.size()));
+  }
+  for (const double deviation : result.std) {
+    // Its inverse is multiplied with, as a float.
+    if (!(deviation >= 1e-30)) {
+      parameters.refuse("std", "must be above 0, not " + text_of(deviation));
+    }
+  }
+  return std::make_shared<NormalizeStage>(std::move(result));
+}
+
+}  // namespace detail
+}  // namespace batchcast::inline v0_1

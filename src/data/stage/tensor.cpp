@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#include "data/stage/options.hpp"
+#include "data/stage/standard_stages.hpp"
+
+#include <batchcast/core/error.hpp>
+#include <batchcast/core/limits.hpp>
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <cstring>
+
+namespace batchcast::inline v0_1::detail {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr std::int64_t extent_max = std::int64_t{1} << 48;
+
+std::string shape_text(const std::vector<std::int64_t>& shape) { return Json(shape).dump(); }
+
+/// Elements [start, stop) of the first axis; negative ones count from its end.
+class SliceStage final : public TensorStage {
+ public:
+  SliceStage(std::int64_t start, std::optional<std::int64_t> stop) : start_(start), stop_(stop) {}
+  [[nodiscard]] std::string_view name() const noexcept override { return "slice"; }
+  [[nodiscard]] std::string parameters_json() const override {
+    Json object = {{"start", start_}};
+    if (stop_) object["stop"] = *stop_;
+    return object.dump();
+  }
+  [[nodiscard]] TensorSpec output(const TensorSpec& in) const override {
+    if (in.shape.empty() || in.shape.front() < 1) {
+      throw InvalidArgument("slice takes a part of the first axis, and " + shape_text(in.shape) +
+                            " has none of known length.");
+    }
+    const std::int64_t extent = in.shape.front();
+    const auto [first, last] = ends(extent);
+    if (first < 0 || last > extent || first >= last) {
+      throw InvalidArgument("slice from " + std::to_string(start_) + " to " +
+                            (stop_ ? std::to_string(*stop_) : std::string("the end")) +
+                            " is no part of the " + std::to_string(extent) + " elements of " +
+                            shape_text(in.shape) + ".");
+    }
+    TensorSpec out = in;
+    out.shape.front() = last - first;
+    return out;
+  }
+  void run(std::span<const std::byte> in, std::span<std::byte> out,
+           StageContext& context) const override {
+    const std::int64_t extent = context.input().shape.front();
+    const std::size_t row_bytes = in.size() / static_cast<std::size_t>(extent);
+    const auto first = static_cast<std::size_t>(ends(extent).first);
+    std::memcpy(out.data(), in.data() + first * row_bytes, out.size());
+  }
+
+ private:
+  [[nodiscard]] std::pair<std::int64_t, std::int64_t> ends(std::int64_t extent) const noexcept {
+    const std::int64_t stop = stop_.value_or(extent);
+    return {start_ < 0 ? start_ + extent : start_, stop < 0 ? stop + extent : stop};
+  }
+  std::int64_t start_;
+  std::optional<std::int64_t> stop_;
+};
+
+class ReshapeStage final : public TensorStage {
+ public:
+  explicit ReshapeStage(std::vector<std::int64_t> shape) : shape_(std::move(shape)) {}
+  [[nodiscard]] std::string_view name() const noexcept override { return "reshape"; }
+  [[nodiscard]] std::string parameters_json() const override {
+    return Json({{"shape", shape_}}).dump();
+  }
+  [[nodiscard]] bool in_place() const noexcept override { return true; }
+  [[nodiscard]] TensorSpec output(const TensorSpec& in) const override {
+    std::uint64_t in_count = 1;
+    for (const std::int64_t extent : in.shape) {
+      if (extent < 1) {
+        throw InvalidArgument("reshape needs an input of known size, not " + shape_text(in.shape) +
+                              ".");
+      }
+      in_count *= static_cast<std::uint64_t>(extent);
+    }
+    std::uint64_t known = 1;
+    bool fits = true;
+    for (const std::int64_t extent : shape_) {
+      if (extent < 0) continue;
+      known *= static_cast<std::uint64_t>(extent);
+      if (known > in_count) {
+        fits = false;
+        break;
+      }
+    }
+    TensorSpec out{in.dtype, shape_};
+    const auto open = std::find(out.shape.begin(), out.shape.end(), -1);
+    fits = fits && (open == out.shape.end() ? known == in_count : in_count % known == 0);
+    if (!fits) {
+      throw InvalidArgument("reshape cannot make " + shape_text(shape_) + " of " +
+                            shape_text(in.shape) + ": the numbers of elements differ.");
+    }
+    if (open != out.shape.end()) *open = static_cast<std::int64_t>(in_count / known);
+    return out;
+  }
+  void run(std::span<const std::byte> /*in*/, std::span<std::byte> /*out*/,
+           StageContext& /*context*/) const override {}
+
+ private:
+  std::vector<std::int64_t> shape_;
+};
+
+}  // namespace
+
+StagePointer make_slice(StageParameters& parameters) {
+  const std::int64_t start = integer_in(parameters, "start", 0, -extent_max, extent_max);
+  auto stop = parameters.integer("stop");
+  if (stop) stop = integer_in(parameters, "stop", 0, -extent_max, extent_max);
+  if (stop && (start < 0) == (*stop < 0) && *stop <= start) {
+    parameters.refuse("stop", "must be above `start`, which is " + std::to_string(start) +
+                                  ", not " + std::to_string(*stop));
+  }
+  return std::make_shared<SliceStage>(start, stop);
+}
+
+StagePointer make_reshape(StageParameters& parameters) {
+  auto shape = integers_in(parameters, "shape", -1, extent_max);
+  if (!shape) parameters.refuse("shape", "is missing: a list of extents, of which one may be -1");
+  if (shape->size() > limits::dimensions_max) {
+    parameters.refuse("shape", "has " + std::to_string(shape->size()) +
+                                   " dimensions, and at most " +
+                                   std::to_string(limits::dimensions_max) + " can be");
+  }
+  if (std::count(shape->begin(), shape->end(), 0) != 0) {
+    parameters.refuse("shape", "must have extents above 0, of which one may be -1 for the rest");
+  }
+  if (std::count(shape->begin(), shape->end(), -1) > 1) {
+    parameters.refuse("shape", "may have one -1, for the rest");
+  }
+  return std::make_shared<ReshapeStage>(std::move(*shape));
+}
+
+}  // namespace batchcast::inline v0_1::detail

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#pragma once
+
+#include <batchcast/core/limits.hpp>
+#include <batchcast/core/log.hpp>
+#include <batchcast/join/door.hpp>
+#include <batchcast/join/message.hpp>
+#include "stream/directory.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+namespace batchcast::inline v0_1 {
+
+/// How the producer tells its consumers apart: a number of its choice (the consumer_id), never
+/// reused.
+using ConsumerKey = std::uint64_t;
+
+struct Admission {
+  ConsumerKey key = 0;
+  Welcome welcome = {};
+  std::vector<int> descriptors = {};      ///< borrowed; in the order that Welcome says
+  std::shared_ptr<const void> hold = {};  ///< kept until they are sent
+};
+using AdmissionReply = std::variant<Admission, Refusal>;
+
+enum class Leaving {
+  bye,         ///< said so
+  closed,      ///< its end of the connection is closed, its process lives
+  died,        ///< its process is dead
+  misbehaved,  ///< said something that nobody says
+  evicted,     ///< by DoorServer::evict
+};
+[[nodiscard]] std::string_view name_of(Leaving) noexcept;
+
+/// What the door asks of the producer. All of it is called on the door's thread, never with a lock
+/// of the door server held. Each must return soon: nobody is admitted or let go meanwhile.
+class DoorEvents {
+ public:
+  virtual ~DoorEvents() = default;
+  /// A consumer that may join by its user and its layout version. Once this returns an Admission,
+  /// exactly one `left` follows (unless the door server is stopped first).
+  [[nodiscard]] virtual AdmissionReply admit(const Hello& hello, const PeerIdentity& peer) = 0;
+  virtual void left(ConsumerKey key, Leaving how) = 0;
+  [[nodiscard]] virtual std::variant<Rejoined, Refusal> rejoin(ConsumerKey key,
+                                                               const Rejoin& rejoin) = 0;
+  virtual void paused(ConsumerKey key) = 0;
+  /// At least every `tick_ms`.
+  virtual void tick() = 0;
+};
+
+/// The producer's door: a thread that admits consumers and sees them leave or die. Whatever comes
+/// in is hostile until its user is checked, and may be malformed, mute or many after that: it costs
+/// only the connection that it came by.
+class DoorServer {
+ public:
+  struct Options {
+    std::uint32_t layout_version = 0;
+    int tick_ms = 100;
+    int hello_timeout_ms = limits::hello_timeout_ms;
+    std::size_t silent_connections_max = limits::silent_connections_max;
+    PidfdSource pidfd_source = PidfdSource::kernel_if_it_can;
+    LogCallback log = {};
+  };
+
+  /// Opens the door at once; `directory` and `events` must outlive this. Its sockets that vanish
+  /// are made again. Throws SystemError.
+  DoorServer(StreamDirectory& directory, DoorEvents& events, Options options);
+  /// Stops. In a forked child: leaves everything alone.
+  ~DoorServer();
+
+  DoorServer(const DoorServer&) = delete;
+  DoorServer& operator=(const DoorServer&) = delete;
+
+  /// Tells that consumer why, and closes its connection; `left(key, evicted)` follows on the door's
+  /// thread. From any thread, also from within an event. Nothing happens for an unknown key.
+  void evict(ConsumerKey key, std::string reason);
+
+  /// Closes all connections and ends the thread; no event is called afterwards. Not from an event.
+  void stop() noexcept;
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace batchcast::inline v0_1

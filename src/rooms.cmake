@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright 2026 the batchcast authors
+#
+# The rooms of the library, from the ground up. A room is the folder of this name here and below
+# include/batchcast, and may include what it names under DEPENDS, nothing else: tests/tidy reads it
+# here.
+
+# What everything stands on.
+batchcast_room(core
+  SOURCES cgroup.cpp named_thread.cpp usable_processors.cpp)
+
+# What a trainer and the door say to each other: headers.
+batchcast_room(join
+  DEPENDS core)
+
+# The shared memory: its layout, its writer.
+batchcast_room(ring
+  DEPENDS core
+  PACKAGES Boost::headers
+  SOURCES board.cpp memory_limit.cpp segment_creation.cpp writer/consumers.cpp writer/ends.cpp
+          writer/epoch_ledger.cpp writer/mirrors.cpp writer/status.cpp writer/writer.cpp)
+
+# The driver's layer, and the kernels.
+batchcast_room(cuda
+  DEPENDS core
+  SOURCES device_allocation.cpp finish_kernel.cpp probe.cpp)
+
+# All that a trainer runs: headers.
+batchcast_room(consumer
+  DEPENDS core ring join cuda
+  PACKAGES Boost::headers)
+
+# A stream on disk: its folder, its lock, the list.
+batchcast_room(stream
+  DEPENDS core join
+  SOURCES directory.cpp list.cpp lock.cpp place.cpp)
+
+# Answers about a stream: ls, stop, stats.
+batchcast_room(control
+  DEPENDS core join
+  PACKAGES cppzmq nlohmann_json::nlohmann_json
+  SOURCES client.cpp messenger.cpp own_descriptors.cpp server.cpp)
+
+# Admits consumers.
+batchcast_room(door
+  DEPENDS core join stream
+  SOURCES handshake.cpp listener.cpp server.cpp)
+
+# What sources, stages and pipelines share.
+batchcast_room(data
+  DEPENDS core
+  PACKAGES batchcast_xxhash
+  SOURCES fingerprint.cpp portable_math.cpp)
+
+# Images of another size, bit by bit as Pillow makes them.
+batchcast_room(data/resample
+  DEPENDS core data
+  PACKAGES PkgConfig::libhwy
+  SOURCES arrange.cpp axis.cpp coefficients.cpp elements.cpp horizontal.cpp resampler.cpp
+          vertical.cpp)
+
+# A field's stages, compiled.
+batchcast_room(data/program
+  DEPENDS core data
+  SOURCES tensor_program.cpp tensor_steps.cpp)
+
+# Decoding, and a stage after another over pixels.
+batchcast_room(data/image
+  DEPENDS core data data/resample data/program
+  PACKAGES PkgConfig::libhwy PkgConfig::libjpeg PkgConfig::libwebp PkgConfig::spng
+  SOURCES color_adjust.cpp decoder.cpp exif.cpp format.cpp geometry.cpp jpeg/bitstream.cpp
+          jpeg/color.cpp jpeg/decoder.cpp jpeg/entropy.cpp jpeg/fast_codec.cpp jpeg/fast_decoder.cpp
+          jpeg/header.cpp jpeg/huffman.cpp jpeg/inverse_dct.cpp jpeg/inverse_dct_block.cpp
+          jpeg/upsampling.cpp orientation.cpp plan.cpp png_decoder.cpp png_writer.cpp runner.cpp
+          webp_decoder.cpp)
+
+# Every stage of a recipe.
+batchcast_room(data/stage
+  DEPENDS core data data/resample data/program data/image
+  PACKAGES nlohmann_json::nlohmann_json
+  SOURCES cast_stage.cpp catalog.cpp color.cpp crop.cpp crop_box.cpp device_split.cpp erasing.cpp
+          finish.cpp geometry.cpp options.cpp tensor.cpp)
+
+# TOML and JSON, checked.
+batchcast_room(data/recipe
+  DEPENDS core data data/stage
+  PACKAGES batchcast_tomlplusplus nlohmann_json::nlohmann_json
+  SOURCES json.cpp parameters.cpp presets.cpp reader.cpp recipe.cpp toml.cpp value.cpp)
+
+# Where samples come from.
+batchcast_room(data/source
+  DEPENDS core data
+  PACKAGES PkgConfig::libarchive nlohmann_json::nlohmann_json
+  SOURCES cifar_source.cpp class_labels.cpp idx/file.cpp idx/source.cpp
+          image_folder/class_folder.cpp image_folder/class_folder_reader.cpp image_folder/index.cpp
+          image_folder/remarks.cpp image_folder/source.cpp json_parts.cpp known_format.cpp
+          mapped_file.cpp npy/header.cpp npy/source.cpp open_source.cpp remote_place.cpp
+          source_options.cpp tokens/token_file.cpp tokens/tokens_source.cpp webdataset/files.cpp
+          webdataset/index.cpp webdataset/joiner.cpp webdataset/parts.cpp webdataset/pattern.cpp
+          webdataset/tar.cpp webdataset/webdataset.cpp)
+
+# Samples without a dataset.
+batchcast_room(data/synthetic
+  DEPENDS core data
+  PACKAGES nlohmann_json::nlohmann_json
+  SOURCES maker.cpp recipe.cpp synthetic.cpp)
+
+# Positions in, samples out.
+batchcast_room(data/pipeline
+  DEPENDS core data data/program data/image data/source
+  PACKAGES nlohmann_json::nlohmann_json
+  SOURCES bad_samples.cpp compile_field.cpp order.cpp pipeline.cpp pipeline_worker.cpp
+          read_ahead.cpp)
+
+# A stream: its rings, admission, commands.
+batchcast_room(producer
+  DEPENDS core data ring join stream control door
+  PACKAGES cppzmq nlohmann_json::nlohmann_json
+  SOURCES admission.cpp commands.cpp core.cpp options.cpp producer.cpp rings.cpp)
+
+# Threads that fill it.
+batchcast_room(feeder
+  DEPENDS core data ring producer
+  SOURCES feeder.cpp worker_count.cpp worker_pool.cpp)
+
+# A stream that a trainer starts.
+batchcast_room(start
+  DEPENDS core data data/source join consumer stream
+  PACKAGES nlohmann_json::nlohmann_json
+  SOURCES answer.cpp detached_process.cpp ensure.cpp lock.cpp log.cpp recipe_check.cpp
+          recipe_difference.cpp)
+
+# Rings in GPU memory, the mirror that fills them.
+batchcast_room(gpu
+  DEPENDS core data data/stage ring join cuda producer
+  SOURCES finish/finish_stage.cpp mirror/mirror.cpp mirror/mirror_copier.cpp
+          mirror/mirror_demand.cpp mirror/mirror_pins.cpp mirror/mirror_source.cpp
+          ring/device_ring.cpp ring/device_ring_layout.cpp ring/device_ring_memory.cpp)
+
+# The definitions of a trainer's headers, once for the library.
+batchcast_room(compiled
+  DEPENDS core ring join cuda consumer
+  PACKAGES Boost::headers Threads::Threads
+  SOURCES consumer.cpp core.cpp cuda.cpp join.cpp ring.cpp)

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+
+#include "stream/directory.hpp"
+
+#include <batchcast/core/error.hpp>
+
+#include <batchcast/join/trust.hpp>
+#include <batchcast/join/unix_socket.hpp>
+#include "core/report.hpp"
+#include "stream/lock.hpp"
+#include "stream/place.hpp"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <filesystem>
+
+namespace batchcast::inline v0_1 {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string taken_text(const std::string& stream, const StreamPaths& paths) {
+  const std::int32_t pid = look_at_lock(paths.lock).pid;
+  std::string text = "batchcast: the stream " + stream + " is already served by ";
+  text += pid == 0 ? std::string("another process") : "process " + std::to_string(pid);
+  text += " (" + paths.directory + ").";
+  if (pid != 0 && ::kill(pid, 0) != 0 && errno == ESRCH) {
+    return text +
+           " That process cannot be seen from here: it runs in another container, or is dead "
+           "and a child that it forked holds " +
+           paths.lock + "; `fuser " + paths.lock + "` shows which.";
+  }
+  return text + " End that one with `batchcast stop " + stream + "`, or choose another name.";
+}
+
+}  // namespace
+
+StreamDirectory::StreamDirectory(Options options) : options_(std::move(options)) {
+  check_stream_name(options_.stream);
+  options_.base = options_.base.empty() ? producer_directory(!options_.allow_uids.empty())
+                                        : fs::absolute(options_.base).lexically_normal().string();
+  while (options_.base.size() > 1 && options_.base.back() == '/') options_.base.pop_back();
+  paths_ = stream_paths(options_.base, options_.stream);
+  check_socket_path(paths_.control);  // the longest
+  owner_pid_ = ::getpid();
+  make();
+}
+
+StreamDirectory::~StreamDirectory() {
+  if (::getpid() != owner_pid_ || !intact()) return;
+  remove_stream_files(paths_, keep_log_);
+}
+
+void remove_stream_files(const StreamPaths& paths, bool keep_log) noexcept {
+  const FileDescriptor start(
+      ::open(paths.start.c_str(), O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+  // Held by somebody: a producer is about to be started, and these two are that one's.
+  if (start && ::flock(start.get(), LOCK_EX | LOCK_NB) == 0) {
+    if (!keep_log) ::unlink(paths.log.c_str());
+    ::unlink(paths.start.c_str());
+  }
+  // The lock last: until then nobody else serves from here.
+  for (const std::string* path : {&paths.door, &paths.control, &paths.events, &paths.lock}) {
+    ::unlink(path->c_str());
+  }
+  ::rmdir(paths.directory.c_str());
+}
+
+void StreamDirectory::make() {
+  const Trust trust{.owners = options_.allow_uids};
+  const bool for_others = !options_.allow_uids.empty();
+  // Another producer's exit may remove the directory between any two of these steps.
+  for (int tries = 0; tries < 100; ++tries) {
+    const FileDescriptor directory =
+        open_stream_directory({options_.base, options_.stream, trust, for_others});
+    if (!directory) continue;
+    if (take_lock(directory.get())) {
+      if (for_others) let_others_pass(directory.get(), paths_.directory);
+      return;
+    }
+  }
+  throw Error("batchcast: " + paths_.directory +
+              " is removed as fast as it is made. Choose another directory with BATCHCAST_DIR.");
+}
+
+bool StreamDirectory::take_lock(int directory) {
+  bool vanished = false;
+  FileDescriptor lock = try_stream_lock(directory, paths_.lock, vanished);
+  if (!lock && !vanished) throw StreamTaken(taken_text(options_.stream, paths_));
+  if (!lock) return false;
+  lock_ = std::move(lock);
+  return true;
+}
+
+bool StreamDirectory::intact() const noexcept {
+  struct stat status;
+  if (::fstat(lock_.get(), &status) != 0) return false;
+  return identity_at(paths_.lock) == FileIdentity{status.st_dev, status.st_ino};
+}
+
+bool StreamDirectory::repair() noexcept {
+  if (intact()) return true;
+  try {
+    make();
+  } catch (const std::exception& error) {
+    warn_once("the directory of the stream " + options_.stream +
+              " is gone, and nobody can join until it is back: " + error.what());
+    return false;
+  }
+  warned_ = false;
+  report(options_.log, LogLevel::warning,
+         "the directory " + paths_.directory + " was removed by somebody; made it again");
+  return true;
+}
+
+void StreamDirectory::warn_once(const std::string& text) noexcept {
+  if (!std::exchange(warned_, true)) report(options_.log, LogLevel::warning, text);
+}
+
+}  // namespace batchcast::inline v0_1

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+
+#include "stream/directory.hpp"
+
+#include <batchcast/core/error.hpp>
+#include <batchcast/join/door.hpp>
+
+#include <batchcast/join/trust.hpp>
+#include "stream/lock.hpp"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <filesystem>
+#include <optional>
+#include <system_error>
+#include <tuple>
+
+namespace batchcast::inline v0_1 {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool trusted(const std::string& path, Trust trust) {
+  struct stat status;
+  return ::lstat(path.c_str(), &status) == 0 && distrust(path, status, trust).empty();
+}
+
+bool is_stream_name(const std::string& name) {
+  try {
+    check_stream_name(name);
+    return true;
+  } catch (const InvalidArgument&) {
+    return false;
+  }
+}
+
+Trust trust_of_user() { return {.any_owner = !environment("BATCHCAST_DIR").empty()}; }
+
+// A list shows many streams, and of each a door that is slow may be asked again.
+constexpr int connect_timeout_ms = 100;
+
+/// The lock is its owner's alone; a live producer's door can be connected to all the same.
+void look_at_door(ListedStream& stream) {
+  const DoorAttempt attempt = connect_door(stream.paths.door, connect_timeout_ms);
+  stream.served = attempt.answer == DoorAnswer::open || attempt.answer == DoorAnswer::crowded ||
+                  attempt.answer == DoorAnswer::denied;
+  if (attempt.answer == DoorAnswer::open) {
+    stream.pid = peer_identity(attempt.connection, PidfdSource::from_hello).pid;
+  }
+}
+
+/// Nothing where no stream of that name is, or a directory that cannot be trusted.
+std::optional<ListedStream> look_at_stream(const std::string& base, const std::string& name) {
+  ListedStream stream{.name = name, .paths = stream_paths(base, name)};
+  struct stat directory, lock_file;
+  if (::lstat(stream.paths.directory.c_str(), &directory) != 0 ||
+      !distrust(stream.paths.directory, directory, trust_of_user()).empty()) {
+    return std::nullopt;
+  }
+  stream.uid = directory.st_uid;
+  if (::lstat(stream.paths.lock.c_str(), &lock_file) != 0) {
+    stream.served = stream.foreign = errno == EACCES;
+    return stream.foreign ? std::optional(std::move(stream)) : std::nullopt;
+  }
+  if (!S_ISREG(lock_file.st_mode)) return std::nullopt;
+  const LockState lock = look_at_lock(stream.paths.lock);
+  stream.served = lock.held;
+  stream.pid = lock.pid;
+  stream.foreign = lock.unreadable;
+  try {
+    if (lock.unreadable) look_at_door(stream);
+  } catch (const Error&) {
+    // What another user has there is no producer's door; other streams are listed all the same.
+  }
+  return stream;
+}
+
+}  // namespace
+
+std::vector<ListedStream> list_streams() {
+  std::vector<ListedStream> result;
+  for (const std::string& base : candidate_directories()) {
+    if (!trusted(base, trust_of_user())) continue;
+    std::error_code error;
+    for (fs::directory_iterator it(base, error), end; !error && it != end; it.increment(error)) {
+      const std::string name = it->path().filename().string();
+      if (!is_stream_name(name)) continue;
+      if (auto stream = look_at_stream(base, name)) result.push_back(std::move(*stream));
+    }
+  }
+  std::sort(result.begin(), result.end(), [](const ListedStream& a, const ListedStream& b) {
+    return std::tie(a.name, a.paths.directory) < std::tie(b.name, b.paths.directory);
+  });
+  return result;
+}
+
+std::vector<ListedStream> list_streams(std::string_view name) {
+  check_stream_name(name);
+  std::vector<ListedStream> result;
+  for (const std::string& base : candidate_directories()) {
+    if (!trusted(base, trust_of_user())) continue;
+    if (auto stream = look_at_stream(base, std::string(name))) result.push_back(std::move(*stream));
+  }
+  return result;
+}
+
+std::vector<std::string> unlisted_directories() {
+  std::vector<std::string> result;
+  for (std::string& base : candidate_directories()) {
+    std::error_code error;
+    const fs::directory_iterator it(base, error);
+    if (error == std::errc::permission_denied) result.push_back(std::move(base));
+  }
+  return result;
+}
+
+}  // namespace batchcast::inline v0_1

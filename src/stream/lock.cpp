@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+
+#include "stream/lock.hpp"
+
+#include <batchcast/core/error.hpp>
+
+#include <batchcast/join/unix_socket.hpp>
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <charconv>
+
+namespace batchcast::inline v0_1 {
+namespace {
+
+std::int32_t pid_in(int lock) noexcept {
+  std::array<char, 16> text{};
+  const ssize_t bytes = ::pread(lock, text.data(), text.size(), 0);
+  std::int32_t pid = 0;
+  if (bytes > 0) std::from_chars(text.data(), text.data() + bytes, pid);
+  return pid > 0 ? pid : 0;
+}
+
+bool still_at(int lock, const std::string& path) noexcept {
+  struct stat status;
+  if (::fstat(lock, &status) != 0) return false;
+  return identity_at(path) == FileIdentity{status.st_dev, status.st_ino};
+}
+
+}  // namespace
+
+FileDescriptor try_stream_lock(int directory, const std::string& path, bool& vanished) {
+  vanished = false;
+  FileDescriptor lock(
+      ::openat(directory, "lock", O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600));
+  if (!lock) {
+    vanished = errno == ENOENT;
+    if (vanished) return {};
+    throw SystemError("batchcast: cannot open " + path +
+                          ". If another user's producer left it there, remove its directory",
+                      errno);
+  }
+  struct stat status;
+  if (::fstat(lock.get(), &status) != 0 || !S_ISREG(status.st_mode)) {
+    throw Error("batchcast: " + path + " is not a regular file. Remove it.");
+  }
+  // Who looks at the lock holds it for an instant (`look_at_lock`): that must not stop a producer.
+  for (int tries = 0; ::flock(lock.get(), LOCK_EX | LOCK_NB) != 0; ++tries) {
+    if (errno != EWOULDBLOCK && errno != EINTR) {
+      throw SystemError("batchcast: cannot lock " + path, errno);
+    }
+    if (tries == 20) return {};
+    ::usleep(2'000);
+  }
+  // The producer that held it may have removed it on its way out.
+  if (!still_at(lock.get(), path)) {
+    vanished = true;
+    return {};
+  }
+  const std::string pid = std::to_string(::getpid()) + '\n';
+  if (::ftruncate(lock.get(), 0) != 0 ||
+      ::pwrite(lock.get(), pid.data(), pid.size(), 0) != static_cast<ssize_t>(pid.size())) {
+    throw SystemError("batchcast: cannot write " + path, errno);
+  }
+  return lock;
+}
+
+LockState look_at_lock(const std::string& path) noexcept {
+  const FileDescriptor lock(::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+  if (!lock) return {.unreadable = errno == EACCES};
+  if (::flock(lock.get(), LOCK_SH | LOCK_NB) == 0) return {};
+  return {.held = errno == EWOULDBLOCK, .pid = pid_in(lock.get())};
+}
+
+}  // namespace batchcast::inline v0_1

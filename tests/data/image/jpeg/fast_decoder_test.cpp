@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#include <batchcast/core/error.hpp>
+
+#include <optional>
+
+#include "data/image/codec.hpp"
+#include "data/image/image_support.hpp"
+
+using namespace image_test;
+
+namespace {
+
+using bc::detail::ImageCodec;
+
+struct Codecs {
+  std::unique_ptr<ImageCodec> ours = bc::detail::make_jpeg_codec();
+  std::unique_ptr<ImageCodec> library = bc::detail::make_libjpeg_codec();
+};
+
+/// The pixels of `window`, or nothing where the codec refuses; in calls of `at_once` rows.
+std::optional<Bytes> outcome(ImageCodec& codec, const Bytes& file, const bc::Box& window,
+                             std::size_t at_once) {
+  std::optional<Bytes> pixels;
+  try {
+    const bc::detail::ImageInfo info = codec.open(as_bytes(file));
+    if (window.x + window.width <= info.size.width &&
+        window.y + window.height <= info.size.height) {
+      const bc::detail::RowLayout layout = codec.start(window);
+      const auto width = 3 * static_cast<std::size_t>(window.width);
+      const auto height = static_cast<std::size_t>(window.height);
+      Bytes rows(layout.byte_count * at_once);
+      Bytes rgb;
+      for (std::size_t done = 0; done < height; done += at_once) {
+        const std::size_t count = std::min(at_once, height - done);
+        codec.read(rows.data(), layout.byte_count, count);
+        for (std::size_t row = 0; row < count; ++row) {
+          const std::uint8_t* first = rows.data() + row * layout.byte_count + 3 * layout.skip;
+          rgb.insert(rgb.end(), first, first + width);
+        }
+      }
+      pixels = std::move(rgb);
+    }
+  } catch (const bc::BadSample&) {
+    pixels.reset();
+  }
+  codec.close();
+  return pixels;
+}
+
+void check_same(Codecs& codecs, const Bytes& file, const bc::Box& window, Random& random) {
+  const auto at_once = static_cast<std::size_t>(between(random, 1, 40));
+  CAPTURE(window.x, window.y, window.width, window.height, at_once);
+  const std::optional<Bytes> ours = outcome(*codecs.ours, file, window, at_once);
+  const std::optional<Bytes> theirs = outcome(*codecs.library, file, window, at_once);
+  REQUIRE(ours.has_value() == theirs.has_value());
+  // Not by REQUIRE: it would print them.
+  const bool same = ours == theirs;
+  REQUIRE(same);
+}
+
+using Sampling = std::vector<std::pair<int, int>>;
+
+const std::vector<Sampling>& samplings() {
+  static const std::vector<Sampling> all = {
+      {},
+      {{2, 2}, {1, 1}, {1, 1}},
+      {{2, 1}, {1, 1}, {1, 1}},
+      {{1, 2}, {1, 1}, {1, 1}},
+      {{1, 1}, {1, 1}, {1, 1}},
+      {{2, 2}, {1, 2}, {1, 2}},
+      {{4, 1}, {1, 1}, {1, 1}},
+  };
+  return all;
+}
+
+struct Made {
+  bc::ImageSize size;
+  Bytes file;
+};
+
+Made random_file(Random& random, int side) {
+  JpegOptions options;
+  Made made;
+  made.size = {between(random, 1, side), between(random, 1, side)};
+  options.quality = between(random, 0, 3) == 0 ? 100 : between(random, 1, 100);
+  options.own_codes = random() % 2 == 0;
+  if (random() % 3 == 0) {
+    options.restart_interval = static_cast<unsigned>(between(random, 1, 30));
+  }
+  const bool gray = random() % 6 == 0;
+  if (gray) {
+    options.in = options.stored = JCS_GRAYSCALE;
+    const int factor = between(random, 1, 2);
+    options.sampling = {{factor, factor}};
+  } else {
+    options.sampling = samplings()[random() % samplings().size()];
+  }
+  CAPTURE(made.size.width, made.size.height, options.quality, options.own_codes,
+          options.restart_interval, gray);
+  made.file = encode_jpeg(noise(random, made.size, gray ? 1 : 3), options);
+  return made;
+}
+
+bc::Box some_window(Random& random, const bc::ImageSize& size, int choice) {
+  bc::Box window = random_window(random, size);
+  if (choice % 4 == 0) window = {0, 0, size.width, size.height};
+  if (choice % 8 == 1) window.x = window.y = 0;
+  if (choice % 8 == 2) window.x = size.width - window.width;
+  if (choice % 8 == 3) window.width = window.height = 1;
+  return window;
+}
+
+std::size_t scan_of(const Bytes& file) {
+  const std::uint8_t marker[] = {0xFF, 0xDA};
+  const auto found = std::search(file.begin(), file.end(), std::begin(marker), std::end(marker));
+  REQUIRE(found != file.end());
+  return static_cast<std::size_t>(found - file.begin()) + 14;
+}
+
+}  // namespace
+
+TEST_CASE("Fast JPEG: pixels are libjpeg's, whatever the sampling, size, codes and window") {
+  const unsigned seed = std::random_device()();
+  CAPTURE(seed);
+  Random random(seed);
+  Codecs codecs;
+  for (int i = 0; i < 150; ++i) {
+    const Made made = random_file(random, i % 3 == 0 ? 20 : 200);
+    CAPTURE(i, made.size.width, made.size.height);
+    for (int choice = 0; choice < 9; ++choice) {
+      check_same(codecs, made.file, some_window(random, made.size, choice), random);
+    }
+  }
+}
+
+TEST_CASE("Fast JPEG: files cut short come out as from libjpeg") {
+  const unsigned seed = std::random_device()();
+  CAPTURE(seed);
+  Random random(seed);
+  Codecs codecs;
+  for (int i = 0; i < 60; ++i) {
+    const Made made = random_file(random, 120);
+    for (int cut = 0; cut < 12; ++cut) {
+      Bytes file = made.file;
+      // Every length around the end counts: there it is told apart whether libjpeg reads on.
+      const int size = static_cast<int>(file.size());
+      file.resize(static_cast<std::size_t>(
+          cut < 8 ? std::max(size - cut - between(random, 0, 20), 0) : between(random, 0, size)));
+      if (cut % 4 == 3) file.insert(file.end(), {0xFF, 0xD9});
+      CAPTURE(i, cut, made.size.width, made.size.height, made.file.size(), file.size());
+      check_same(codecs, file, some_window(random, made.size, cut), random);
+    }
+  }
+}
+
+TEST_CASE("Fast JPEG: damaged files come out as from libjpeg") {
+  const unsigned seed = std::random_device()();
+  CAPTURE(seed);
+  Random random(seed);
+  Codecs codecs;
+  for (int i = 0; i < 60; ++i) {
+    const Made made = random_file(random, 120);
+    const std::size_t scan = scan_of(made.file);
+    for (int damage = 0; damage < 14; ++damage) {
+      Bytes file = made.file;
+      const std::size_t begin = damage % 2 == 0 ? std::min(scan, file.size() - 1) : 0;
+      for (int change = between(random, 1, 3); change > 0; --change) {
+        const auto at = static_cast<std::size_t>(
+            between(random, static_cast<int>(begin), static_cast<int>(file.size()) - 1));
+        const auto place = file.begin() + static_cast<std::ptrdiff_t>(at);
+        switch (random() % 5) {
+          case 0:
+            file.insert(place, static_cast<std::uint8_t>(random()));
+            break;
+          case 1:
+            file.erase(place);
+            break;
+          case 2:
+            *place = 0xFF;
+            break;
+          default:
+            *place = static_cast<std::uint8_t>(*place ^ 1U << random() % 8);
+        }
+      }
+      CAPTURE(i, damage, made.size.width, made.size.height);
+      check_same(codecs, file, some_window(random, made.size, damage), random);
+    }
+  }
+}
+
+TEST_CASE("Fast JPEG: quantizers that no encoder writes") {
+  Random random(5);
+  Codecs codecs;
+  const bc::ImageSize size{90, 70};
+  for (const int dc : {1, 4, 16, 40, 255}) {
+    for (const int ac : {0, 1, 30, 255}) {
+      Bytes file = encode_jpeg(noise(random, size), {.quality = 100});
+      const std::uint8_t marker[] = {0xFF, 0xDB};
+      auto from = file.begin();
+      for (int table = 0; table < 2; ++table) {
+        from = std::search(from, file.end(), std::begin(marker), std::end(marker)) + 5;
+        REQUIRE(from < file.end());
+        *from = static_cast<std::uint8_t>(dc);
+        std::fill(from + 1, from + 64, static_cast<std::uint8_t>(ac));
+      }
+      CAPTURE(dc, ac);
+      check_same(codecs, file, {0, 0, size.width, size.height}, random);
+    }
+  }
+}
+
+TEST_CASE("Fast JPEG: scaled down by libjpeg") {
+  Random random(4);
+  Codecs codecs;
+  const Bytes file = encode_jpeg(noise(random, {100, 60}));
+  for (const auto& codec : {codecs.ours.get(), codecs.library.get()}) {
+    (void)codec->open(as_bytes(file));
+    CHECK(codec->scale_down(1) == bc::ImageSize{100, 60});
+    CHECK(codec->scale_down(4) == bc::ImageSize{25, 15});
+    codec->close();
+  }
+}

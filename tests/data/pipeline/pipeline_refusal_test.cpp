@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#include "data/source/fake_source.hpp"
+
+#include <batchcast/data/pipeline.hpp>
+
+#include "catch.hpp"
+
+#include <memory>
+#include <string>
+
+using namespace batchcast;
+using test::FakeSource;
+
+namespace {
+
+// What a source of an encoded image, a small raw one, numbers and text says to stages for a field.
+std::string refusal(const std::string& part, const std::string& stages) {
+  const auto source = std::make_shared<FakeSource>(
+      3,
+      std::vector<PartSpec>{{"image", PartKind::image, DType::u8, {}},
+                            {"raw", PartKind::tensor, DType::u8, {3, 32, 32}},
+                            {"numbers", PartKind::tensor, DType::i64, {5}},
+                            {"text", PartKind::bytes, DType::u8, {}}},
+      [](std::uint64_t, std::size_t, std::span<std::byte>) {});
+  const std::string toml =
+      "[[field]]\nname = \"x\"\nfrom = \"" + part + "\"\nstages = [" + stages + "]";
+  try {
+    const Pipeline pipeline({.source = source, .recipe = Recipe::from_toml(toml, "x.toml")});
+  } catch (const InvalidArgument& error) {
+    return error.what();
+  }
+  return "nothing";
+}
+
+bool says(const std::string& text, const std::string& what) {
+  INFO(text);
+  CHECK(text.find(what) != std::string::npos);
+  return text.find(what) != std::string::npos;
+}
+
+}  // namespace
+
+TEST_CASE("stages that do not fit are refused with field, stage and a way out") {
+  CHECK(says(refusal("imgae", ""), "Did you mean `image`?"));
+  CHECK(says(refusal("image", ""), "begin with { stage = \"decode\" }"));
+  CHECK(says(refusal("image", "{ stage = \"decode\" }"), "must have one"));
+  CHECK(says(refusal("image", "{ stage = \"decode\" }, { stage = \"resize\", size = 256 }"),
+             "must have one"));
+  CHECK(says(refusal("raw", "{ stage = \"decode\" }"), "decoded already"));
+  CHECK(says(refusal("raw", "{ stage = \"to\" }, { stage = \"horizontal_flip\" }"),
+             "must stand before `to`"));
+  CHECK(says(refusal("raw", "{ stage = \"normalize\", mean = [0.5], std = [0.5] }"),
+             "put { stage = \"to\", dtype = \"f32\" } before it"));
+  CHECK(says(refusal("raw", "{ stage = \"to\" }, { stage = \"to\" }"), "has it already"));
+  CHECK(says(refusal("raw", "{ stage = \"to\", dtype = \"i64\" }, { stage = \"vertical_flip\" }"),
+             "images become u8, f16, bf16 or f32"));
+  CHECK(says(refusal("raw",
+                     "{ stage = \"grayscale\" }, { stage = \"to\" }, "
+                     "{ stage = \"normalize\", mean = [1, 2, 3], std = [1, 1, 1] }"),
+             "1 channel"));
+  CHECK(says(refusal("numbers", "{ stage = \"horizontal_flip\" }"), "works on images"));
+  CHECK(says(refusal("text", ""), "a stage of your own"));
+}
+
+TEST_CASE("encoded images without a recipe are refused with the presets") {
+  const auto source = std::make_shared<FakeSource>(
+      3, std::vector<PartSpec>{{"image", PartKind::image, DType::u8, {}}},
+      [](std::uint64_t, std::size_t, std::span<std::byte>) {});
+  CHECK_THROWS_AS(Pipeline({.source = source}), InvalidArgument);
+  try {
+    const Pipeline pipeline({.source = source});
+  } catch (const InvalidArgument& error) {
+    CHECK(says(error.what(), "imagenet-train"));
+  }
+}
+
+TEST_CASE("layouts and shapes that come out") {
+  const auto shape = [](const std::vector<std::int64_t>& in, bool last, const std::string& stages) {
+    const auto source = std::make_shared<FakeSource>(
+        3, std::vector<PartSpec>{{"x", PartKind::tensor, DType::u8, in, last}},
+        [](std::uint64_t, std::size_t, std::span<std::byte>) {});
+    const Pipeline pipeline({.source = source,
+                             .recipe = Recipe::from_toml(
+                                 "[[field]]\nname = \"x\"\nstages = [" + stages + "]", "x.toml")});
+    return pipeline.schema()[0].shape;
+  };
+  using Shape = std::vector<std::int64_t>;
+  const std::string crop = "{ stage = \"center_crop\", size = 20 }";
+  const std::string to = "{ stage = \"to\" }";
+  CHECK(shape({28, 28}, false, "") == Shape{28, 28});
+  CHECK(shape({28, 28}, false, to) == Shape{1, 28, 28});
+  CHECK(shape({28, 28}, false, crop) == Shape{20, 20});
+  CHECK(shape({3, 32, 32}, false, crop) == Shape{3, 20, 20});
+  CHECK(shape({32, 30, 3}, true, crop) == Shape{20, 20, 3});
+  CHECK(shape({32, 30, 3}, true, to) == Shape{3, 32, 30});
+  CHECK(shape({32, 30, 3}, true, "{ stage = \"to\", layout = \"hwc\" }") == Shape{32, 30, 3});
+  CHECK(shape({32, 30, 3}, true, "{ stage = \"grayscale\" }") == Shape{32, 30, 1});
+}

@@ -1,0 +1,326 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+
+#include <batchcast/core/error.hpp>
+#include <batchcast/core/limits.hpp>
+#include <batchcast/join/message.hpp>
+#include <batchcast/join/records.hpp>
+
+#include <cstring>
+#include <random>
+
+#include "catch.hpp"
+
+using namespace batchcast;
+using Catch::Matchers::Contains;
+
+namespace {
+
+Hello sample_hello() {
+  return {.layout_version = 7,
+          .name = "lr-0.1",
+          .batch_size = 37,
+          .pace = Pace::free,
+          .join = Join::at,
+          .cursor = limits::position_max - 1,
+          .between_epochs = BetweenEpochs::let_go,
+          .pid = 4711,
+          .placement = "GPU-8f6c2a10",
+          .group = "pair",
+          .rank = 1,
+          .world = 2,
+          .tail = Tail::drop};
+}
+
+const std::string hex = std::string(64, 'a') + std::string(64, '0');
+
+/// What a ring on a GPU offers.
+Welcome device_welcome() {
+  return {.stream = "demo",
+          .name = "n",
+          .segment_bytes = {4096, 8192, 4096},
+          .segment_kinds = {SegmentKind::cuda_fd, SegmentKind::cuda_ipc, SegmentKind::memfd},
+          .segment_handles = {"", hex, ""},
+          .placement = "GPU-8f6c2a10"};
+}
+
+std::string refusal_text(const std::string& hello, std::uint32_t layout = 7) {
+  const auto result = decode_hello(hello, layout);
+  const auto* refusal = std::get_if<Refusal>(&result);
+  return refusal ? std::string(name_of(refusal->kind)) + ": " + refusal->text : "accepted";
+}
+
+/// The datagram with one field of its record set to something else.
+template <class Record, class Field>
+std::string with(const std::string& datagram, Field Record::*field, const Field& value) {
+  Record record{};
+  std::memcpy(static_cast<void*>(&record), datagram.data(), sizeof record);
+  record.*field = value;
+  return {reinterpret_cast<const char*>(&record), sizeof record};
+}
+
+/// Cut or lengthened, and saying so.
+std::string resized(std::string datagram, std::size_t bytes) {
+  datagram.resize(bytes, 'x');
+  const std::uint64_t says = bytes;
+  std::memcpy(datagram.data() + offsetof(RecordHead, bytes), &says, sizeof says);
+  return datagram;
+}
+
+template <std::size_t n>
+std::array<char, n> text_of(const std::string& text) {
+  std::array<char, n> result{};
+  std::copy_n(text.begin(), std::min(text.size(), n), result.begin());
+  return result;
+}
+NameText name(const std::string& text) { return text_of<sizeof(NameText)>(text); }
+
+/// What releases with layout version 1 said.
+constexpr const char* hello_of_version_1 =
+    R"({"batch_size":37,"between_epochs":"hold","join":"rewind","layout":1,"name":"lr-0.1",)"
+    R"("pace":"lockstep","pid":4711,"type":"hello"})";
+constexpr const char* refusal_of_version_1 =
+    R"({"kind":"bad_hello","text":"batchcast: the hello cannot be read: it is not a JSON object",)"
+    R"("type":"refusal"})";
+
+}  // namespace
+
+TEST_CASE("what is said at the door arrives as it was said") {
+  const auto hello = std::get<Hello>(decode_hello(encode(sample_hello()), 7));
+  CHECK(hello.layout_version == 7);
+  CHECK(hello.name == "lr-0.1");
+  CHECK(hello.batch_size == 37);
+  CHECK(hello.pace == Pace::free);
+  CHECK(hello.join == Join::at);
+  CHECK(hello.cursor == limits::position_max - 1);
+  CHECK(hello.between_epochs == BetweenEpochs::let_go);
+  CHECK(hello.pid == 4711);
+  CHECK(hello.placement == "GPU-8f6c2a10");
+  CHECK(hello.group == "pair");
+  CHECK((hello.rank == 1 && hello.world == 2 && hello.tail == Tail::drop));
+
+  const Welcome sent{.stream = "demo",
+                     .consumer_index = 5,
+                     .consumer_id = 99,
+                     .name = "lr-0.1-2",
+                     .position = 1'000'000'000'000,
+                     .epoch = 3,
+                     .epoch_start = 999,
+                     .samples_to_come = 12,
+                     .board_bytes = 4096,
+                     .desk_bytes = 8192,
+                     .segment_bytes = {1 << 30, 4096},
+                     .notes = {"a \"note\"\n", "ü"}};
+  const auto welcome = std::get<Welcome>(decode_from_producer(encode(sent)));
+  CHECK(welcome.stream == sent.stream);
+  CHECK(welcome.consumer_index == 5);
+  CHECK(welcome.consumer_id == 99);
+  CHECK(welcome.name == sent.name);
+  CHECK(welcome.position == sent.position);
+  CHECK(welcome.epoch == 3);
+  CHECK(welcome.epoch_start == 999);
+  CHECK(welcome.samples_to_come == 12);
+  CHECK(welcome.board_bytes == 4096);
+  CHECK(welcome.desk_bytes == 8192);
+  CHECK(welcome.segment_bytes == sent.segment_bytes);
+  CHECK(welcome.notes == sent.notes);
+  const auto on_device = std::get<Welcome>(decode_from_producer(encode(device_welcome())));
+  CHECK(on_device.placement == device_welcome().placement);
+  CHECK(on_device.segment_kinds == device_welcome().segment_kinds);
+  CHECK(on_device.segment_handles == device_welcome().segment_handles);
+
+  const auto refusal =
+      std::get<Refusal>(decode_from_producer(encode(Refusal{RefusalKind::busy, "later"})));
+  CHECK(refusal.kind == RefusalKind::busy);
+  CHECK(refusal.text == "later");
+  CHECK(std::get<Rejoined>(decode_from_producer(encode(Rejoined{1, 2, 3, 4}))).samples_to_come ==
+        4);
+  CHECK(std::get<Farewell>(decode_from_producer(encode(Farewell{"why"}))).reason == "why");
+  const auto rejoin = std::get<Rejoin>(decode_from_consumer(encode(Rejoin{Join::at, 6})));
+  CHECK((rejoin.join == Join::at && rejoin.cursor == 6));
+  CHECK(std::holds_alternative<Pause>(decode_from_consumer(encode(Pause{}))));
+  CHECK(std::holds_alternative<Bye>(decode_from_consumer(encode(Bye{}))));
+}
+
+TEST_CASE("another layout version is refused with both named, whatever else has changed") {
+  CHECK_THAT(refusal_text(encode(sample_hello()), 8),
+             Contains("layout:") && Contains("version 8") && Contains("version 7"));
+  std::string strange = resized(encode(sample_hello()), 100);
+  strange.replace(sizeof(RecordHead), std::string::npos, 76, '\xff');
+  CHECK_THAT(refusal_text(strange, 8), Contains("layout:") && Contains("version 7"));
+  std::string newer = encode(Bye{});
+  newer[offsetof(RecordHead, layout_version)] = 9;
+  const auto refusal = std::get<Refusal>(decode_from_producer(newer));
+  CHECK(refusal.kind == RefusalKind::layout);
+  CHECK_THAT(refusal.text, Contains("version 9") && Contains("version 2"));
+}
+
+TEST_CASE("layout version 1, which spoke JSON, is answered in its form and understood") {
+  CHECK_THAT(refusal_text(hello_of_version_1, layout_version),
+             Contains("layout:") && Contains("the producer speaks layout version 2") &&
+                 Contains("the consumer version 1"));
+  const auto refusal = std::get<Refusal>(decode_hello(hello_of_version_1, layout_version));
+  CHECK(encode_answer(hello_of_version_1, refusal) ==
+        R"({"kind":"layout","text":")" + refusal.text + R"(","type":"refusal"})");
+  CHECK(encode_answer(encode(sample_hello()), refusal) == encode(refusal));
+
+  const auto answer = decode_from_producer(refusal_of_version_1);
+  REQUIRE(std::holds_alternative<Refusal>(answer));
+  CHECK(std::get<Refusal>(answer).kind == RefusalKind::layout);
+  CHECK_THAT(std::get<Refusal>(answer).text, Contains("the producer speaks layout version 1") &&
+                                                 Contains("the consumer version 2") &&
+                                                 Contains("start the producer again"));
+  // What only looks like it is no hello of that version.
+  for (const std::string text :
+       {"{", R"({"type":"hello"})", R"({"type":"hello","layout":x})",
+        R"({"type":"bye","layout":1})", R"(["type":"hello","layout":1])"}) {
+    CHECK_THAT(refusal_text(text, layout_version), Contains("bad_hello:"));
+  }
+}
+
+TEST_CASE("a malformed hello is refused with what is wrong") {
+  const std::string good = encode(sample_hello());
+  CHECK(good.size() <= limits::consumer_record_bytes_max);
+  CHECK(refusal_text(good) == "accepted");
+  for (const std::string& bad :
+       {std::string(), std::string("x"), std::string("null"), std::string("\xff\xfe"),
+        encode(Bye{}), good + "x", good.substr(0, good.size() - 1), std::string(good.size(), '\0'),
+        std::string(64 * 1024, '[')}) {
+    CHECK_THAT(refusal_text(bad), Contains("bad_hello:"));
+  }
+  using R = HelloRecord;
+  CHECK_THAT(refusal_text(with<R>(good, &R::batch_size, std::uint64_t{0})), Contains("batch_size"));
+  CHECK_THAT(refusal_text(with<R>(good, &R::batch_size, ~std::uint64_t{0})),
+             Contains("batch_size"));
+  CHECK_THAT(refusal_text(with<R>(good, &R::pace, 2U)), Contains("pace") && Contains("2"));
+  CHECK_THAT(refusal_text(with<R>(good, &R::join, 4U)), Contains("join"));
+  CHECK_THAT(refusal_text(with<R>(good, &R::join, 0U)), Contains("cursor"));
+  CHECK_THAT(refusal_text(with<R>(good, &R::cursor, std::uint64_t{1} << 63)), Contains("cursor"));
+  CHECK_THAT(refusal_text(with<R>(good, &R::between_epochs, 2U)), Contains("between_epochs"));
+  CHECK_THAT(refusal_text(with<R>(good, &R::pid, ~0U)), Contains("pid"));
+  CHECK_THAT(refusal_text(with<R>(good, &R::observes, 2U)), Contains("observes"));
+  CHECK_THAT(refusal_text(with<R>(good, &R::name, name(std::string(64, 'n')))),
+             Contains("63 bytes"));
+  CHECK_THAT(refusal_text(with<R>(good, &R::name, name("a\nb"))), Contains("printable"));
+  CHECK_THAT(refusal_text(with<R>(good, &R::name, name(std::string("a\0b", 3)))),
+             Contains("behind its end"));
+  CHECK_THAT(refusal_text(with<R>(good, &R::placement, name(""))), Contains("placement"));
+  CHECK_THAT(refusal_text(with<R>(good, &R::placement, name("GPU\n"))), Contains("printable"));
+  CHECK_THAT(refusal_text(with<R>(good, &R::group, name(std::string(64, 'g')))), Contains("group"));
+  CHECK_THAT(refusal_text(with<R>(good, &R::rank, 2U)), Contains("rank"));
+  CHECK_THAT(refusal_text(with<R>(good, &R::world, 0U)), Contains("rank"));
+  CHECK_THAT(refusal_text(with<R>(good, &R::tail, 2U)), Contains("tail"));
+}
+
+TEST_CASE("records may be longer than known, and shorter by what may be missing") {
+  const std::string hello = encode(sample_hello());
+  CHECK(refusal_text(resized(hello, limits::consumer_record_bytes_max)) == "accepted");
+  const auto shortest = std::get<Hello>(decode_hello(resized(hello, HelloRecord::bytes_min), 7));
+  CHECK(shortest.placement == "GPU-8f6c2a10");
+  CHECK(shortest.group.empty());
+  CHECK(shortest.world == 0);
+  CHECK_THAT(refusal_text(resized(hello, HelloRecord::bytes_min - 1)),
+             Contains("bad_hello:") && Contains("192"));
+
+  const std::string welcome =
+      encode(Welcome{.stream = "s", .name = "n", .segment_bytes = {1}, .notes = {"a note"}});
+  const auto longer = std::get<Welcome>(decode_from_producer(resized(welcome, welcome.size() + 8)));
+  CHECK(longer.notes == std::vector<std::string>{"a note"});
+  const auto shorter =
+      std::get<Welcome>(decode_from_producer(resized(welcome, WelcomeRecord::bytes_min)));
+  CHECK(shorter.notes.empty());
+  CHECK(shorter.segment_bytes.size() == 1);
+  CHECK(std::holds_alternative<BadMessage>(
+      decode_from_producer(resized(welcome, WelcomeRecord::bytes_min - 1))));
+}
+
+TEST_CASE("malformed messages of either side are told from good ones") {
+  const std::string rejoin = encode(Rejoin{Join::at, 6});
+  for (const std::string& bad :
+       {std::string(), std::string("x"), std::string("{}"), rejoin.substr(0, 32),
+        resized(rejoin, 39), encode(sample_hello()), encode(Rejoined{}),
+        with<RejoinRecord>(rejoin, &RejoinRecord::join, 4U),
+        with<RejoinRecord>(rejoin, &RejoinRecord::cursor, ~std::uint64_t{0})}) {
+    CHECK(std::holds_alternative<BadMessage>(decode_from_consumer(bad)));
+  }
+  const auto is_bad = [](const std::string& datagram) {
+    return std::holds_alternative<BadMessage>(decode_from_producer(datagram));
+  };
+  Welcome welcome{.stream = "s", .name = "n", .segment_bytes = {1}};
+  CHECK_FALSE(is_bad(encode(welcome)));
+  welcome.segment_bytes = {};
+  CHECK(is_bad(encode(welcome)));
+  welcome.segment_bytes.assign(limits::fields_max + 1, 1);
+  CHECK(is_bad(encode(welcome)));
+
+  const std::string good = encode(device_welcome());
+  using R = WelcomeRecord;
+  CHECK_FALSE(is_bad(good));
+  R record{};
+  std::memcpy(static_cast<void*>(&record), good.data(), sizeof record);
+  auto segments = record.segments;
+  segments[1].kind = 3;
+  CHECK(is_bad(with<R>(good, &R::segments, segments)));
+  segments = record.segments;
+  segments[2].bytes = 0;
+  CHECK(is_bad(with<R>(good, &R::segments, segments)));
+  CHECK(is_bad(with<R>(good, &R::consumer_index, std::uint32_t{limits::consumers_max})));
+  CHECK(is_bad(with<R>(good, &R::position, ~std::uint64_t{0})));
+  CHECK(is_bad(with<R>(good, &R::note_count, std::uint32_t{R::notes_max + 1})));
+  CHECK(is_bad(with<R>(good, &R::stream, name(std::string(49, 's')))));
+  CHECK(is_bad(with<R>(good, &R::placement, name(""))));
+
+  const std::string refusal = encode(Refusal{RefusalKind::busy, "later"});
+  using F = RefusalRecord;
+  CHECK(is_bad(with<F>(refusal, &F::kind, 12U)));
+  LongText endless;
+  endless.fill('x');
+  CHECK(is_bad(with<F>(refusal, &F::text, endless)));
+  CHECK(is_bad(with<F>(refusal, &F::text, text_of<sizeof endless>("\xff"))));
+}
+
+TEST_CASE("whatever text has to be said, it fits into a datagram") {
+  const std::string text = "\xff" + std::string(200'000, '\1');
+  Welcome welcome{.stream = "s", .name = "n"};
+  welcome.segment_bytes.assign(limits::fields_max, limits::position_max - 1);
+  welcome.segment_kinds.assign(limits::fields_max, SegmentKind::cuda_ipc);
+  welcome.segment_handles.assign(limits::fields_max, std::string(128, 'f'));
+  welcome.notes.assign(100, text);
+  for (const std::string& message :
+       {encode(Refusal{RefusalKind::failed, text}), encode(Farewell{text}), encode(welcome)}) {
+    CHECK(message.size() <= limits::producer_record_bytes_max);
+    CHECK_FALSE(std::holds_alternative<BadMessage>(decode_from_producer(message)));
+  }
+}
+
+TEST_CASE("mutated messages are refused or read, and nothing else") {
+  const auto seed = std::random_device{}();
+  CAPTURE(seed);
+  std::mt19937 random(seed);
+  const std::vector<std::string> good = {encode(sample_hello()), encode(Rejoin{Join::at, 5}),
+                                         encode(Welcome{.segment_bytes = {1, 2}}),
+                                         encode(device_welcome())};
+  for (int i = 0; i < 20'000; ++i) {
+    std::string text = good[random() % good.size()];
+    for (unsigned n = random() % 4 + 1; n > 0; --n) {
+      text[random() % text.size()] = static_cast<char>(random());
+    }
+    if (random() % 8 == 0) text = resized(text, 24 + random() % text.size());
+    static_cast<void>(decode_hello(text, 7));
+    static_cast<void>(decode_from_consumer(text));
+    static_cast<void>(decode_from_producer(text));
+  }
+  SUCCEED();
+}
+
+TEST_CASE("each refusal is thrown as the exception that says most") {
+  CHECK_THROWS_AS(throw_refused({RefusalKind::ring_too_small, "x"}), RingTooSmall);
+  CHECK_THROWS_AS(throw_refused({RefusalKind::finished, "x"}), StreamFinished);
+  CHECK_THROWS_AS(throw_refused({RefusalKind::stopped, "x"}), Stopped);
+  CHECK_THROWS_AS(throw_refused({RefusalKind::failed, "x"}), StreamFailed);
+  for (const auto kind :
+       {RefusalKind::bad_hello, RefusalKind::layout, RefusalKind::uid, RefusalKind::full,
+        RefusalKind::cursor_gone, RefusalKind::placement, RefusalKind::busy, RefusalKind::group}) {
+    CHECK_THROWS_AS(throw_refused({kind, "x"}), Refused);
+  }
+}
