@@ -173,9 +173,10 @@ echo "== add_subdirectory"
 cmake -S "$here/add_subdirectory" -B "$work/add_subdirectory" -G Ninja -DBUILD_SHARED_LIBS=ON \
   -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG=-O0 >/dev/null
 cd "$work/add_subdirectory"
-objects=batchcast/CMakeFiles/batchcast.dir/src
-ninja user_object $objects/compiled/consumer.cpp.o $objects/control/messenger.cpp.o \
-  $objects/data/image_decoder.cpp.o
+rooms=batchcast/CMakeFiles/batchcast_room
+ninja user_object ${rooms}_compiled.dir/src/compiled/consumer.cpp.o \
+  ${rooms}_control.dir/src/control/messenger.cpp.o \
+  ${rooms}_data_image.dir/src/data/image/decoder.cpp.o
 # What users link would be made of these, as the shared library that they asked for.
 ninja -t inputs user | grep -qx 'batchcast/libbatchcast\.so.*'
-ninja -t inputs user | grep -qx $objects/compiled/consumer.cpp.o
+ninja -t inputs user | grep -qx ${rooms}_compiled.dir/src/compiled/consumer.cpp.o
