@@ -134,8 +134,9 @@ batchcast_room(start
 batchcast_room(gpu
   DEPENDS core data data/stage ring join cuda producer
   SOURCES finish/finish_stage.cpp mirror/mirror.cpp mirror/mirror_copier.cpp
-          mirror/mirror_demand.cpp mirror/mirror_pins.cpp mirror/mirror_source.cpp
-          ring/device_ring.cpp ring/device_ring_layout.cpp ring/device_ring_memory.cpp)
+          mirror/mirror_pins.cpp mirror/mirror_seat.cpp mirror/mirror_source.cpp
+          mirror/mirror_thread.cpp ring/device_ring.cpp ring/device_ring_layout.cpp
+          ring/device_ring_memory.cpp)
 
 # The definitions of a trainer's headers, once for the library.
 batchcast_room(compiled

@@ -4,15 +4,16 @@
 // The consumer's end of the ring.
 #include <batchcast/ring/board_check.ipp>
 #include <batchcast/ring/capacity.ipp>
+#include <batchcast/ring/epoch_receipt.ipp>
 #include <batchcast/ring/fault_message.ipp>
 #include <batchcast/ring/fork_guard.ipp>
 #include <batchcast/ring/futex.ipp>
+#include <batchcast/ring/lease_table.ipp>
 #include <batchcast/ring/mapping.ipp>
 #include <batchcast/ring/memory.ipp>
 #include <batchcast/ring/populator.ipp>
 #include <batchcast/ring/private_chunks.ipp>
+#include <batchcast/ring/read_cursor.ipp>
 #include <batchcast/ring/reader.ipp>
-#include <batchcast/ring/reader_leases.ipp>
-#include <batchcast/ring/reader_sleep.ipp>
 #include <batchcast/ring/spinner.ipp>
 #include <batchcast/ring/window.ipp>

@@ -92,7 +92,10 @@ TEST_CASE("private batches on the GPU are the consumer's own", "[gpu]") {
     std::optional<Batch> batch = consumer.next();
     REQUIRE(batch);
     REQUIRE(batch->writable());
-    CHECK(places.insert(batch->device_field<std::byte>("x").data()).second);
+    const std::byte* const place = batch->device_field<std::byte>("x").data();
+    CHECK(places.insert(place).second);
+    CHECK(batch->writable_device_field<std::byte>("x").data() == place);
+    CHECK_THROWS_AS(batch->writable_device_field<std::uint64_t>("sample_id"), InvalidArgument);
     held.push_back(std::move(*batch));
   }
   for (const Batch& batch : held) CHECK(fault_of(batch) == "");
@@ -135,6 +138,7 @@ TEST_CASE("a write into a host field of a batch on the GPU stays in that batch",
     const std::optional<Batch> batch = consumer.next();
     REQUIRE(batch);
     CHECK_FALSE(batch->writable());
+    CHECK_THROWS_AS(batch->writable_device_field<std::byte>("x"), InvalidArgument);
     CHECK(fault_of(*batch) == "");
     const_cast<std::uint64_t&>(batch->sample_ids()[0]) = 79;
   }

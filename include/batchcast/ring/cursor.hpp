@@ -8,9 +8,11 @@
 #include <atomic>
 #include <cstdint>
 
-// All memory orders of the ring, and the arithmetic of its window. Nothing else in the project
-// names a std::memory_order for shared bytes. docs/protocol.md explains each pair; tests/model
-// checks them.
+// The memory orders of the words on board and desks, and the arithmetic of the ring's window.
+// Nothing else in the project names a std::memory_order for these words. docs/protocol.md explains
+// each pair; tests/model checks them. Two fences for sample bytes stand elsewhere: a resampler ends
+// its non-temporal stores before the sample can be published (src/data/resample/vertical.cpp), and
+// a trainer's first write into a batch orders its own flag before its copy (private_chunks.ipp).
 namespace batchcast::inline v0_1 {
 
 /// a + b, at most limits::position_max: a hostile or saturated position cannot wrap the gate.
@@ -65,16 +67,6 @@ inline void publish(BoardProgress& board, std::uint64_t end) noexcept {
 
 [[nodiscard]] inline bool consumer_sleeps(const Desk& desk) noexcept {
   return desk.sleeping.load(std::memory_order_seq_cst) != 0;
-}
-
-/// Code that fills samples with non-temporal stores calls this before it publishes: an ordinary
-/// release does not order them.
-inline void non_temporal_stores_done() noexcept {
-#if defined(__x86_64__)
-  __builtin_ia32_sfence();
-#else
-  release_fence();
-#endif
 }
 
 /// Epochs below `count` have their ends on the board: complete before this, and before `published`
@@ -138,7 +130,7 @@ inline void consumer_wakes(Desk& desk) noexcept {
 }
 
 /// After samples were read: whose desk this entry is. Anything but the caller's own consumer_id
-/// number means that it was evicted, and that what it read may be torn.
+/// means that it was evicted, and that what it read may be torn.
 [[nodiscard]] inline std::uint64_t load_consumer_id_after_reading(
     const ConsumerEntry& entry) noexcept {
   acquire_fence();

@@ -4,18 +4,17 @@
 
 #include <batchcast/core/options.hpp>
 #include <batchcast/ring/board.hpp>
-#include <batchcast/ring/cursor.hpp>
-#include <batchcast/ring/receipt.hpp>
-#include <batchcast/ring/spinner.hpp>
+#include <batchcast/ring/epoch_receipt.hpp>
+#include <batchcast/ring/lease_table.hpp>
+#include <batchcast/ring/read_cursor.hpp>
+#include <batchcast/ring/reader_host.hpp>
 #include <batchcast/ring/window.hpp>
 
 #include <atomic>
 #include <cstdint>
-#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
-#include <vector>
 
 namespace batchcast::inline v0_1 {
 
@@ -28,19 +27,6 @@ struct Run {
 };
 
 enum class Next { batch, end_of_epoch, timed_out };
-
-/// What a reader asks of whoever attached it.
-class ReaderHost {
- public:
-  virtual ~ReaderHost() = default;
-  /// Is the producer's process dead? Asked at each time-out of a sleep.
-  [[nodiscard]] virtual bool producer_is_dead() noexcept = 0;
-  /// The producer's reason for the eviction, for the text of Revoked.
-  [[nodiscard]] virtual std::string why_revoked() = 0;
-  /// Whether leases will be given back without anybody's doing, so that too many of them are worth
-  /// waiting for. Asked before RingTooSmall is thrown, with the reader's mutex held.
-  [[nodiscard]] virtual bool leases_come_back() noexcept { return false; }
-};
 
 struct ReaderStatus {
   std::uint64_t samples = 0, batches = 0, skipped = 0;
@@ -68,11 +54,12 @@ struct SampleIds {
   }
 };
 
-/// A consumer's end of a ring: its cursor, its leases, its sleep. Works on a board, a desk and the
-/// sample ids; the other fields are none of its business.
+/// A consumer's end of a ring: which run comes next, when an epoch is over, and what is thrown.
+/// Where it stands is its ReadCursor's, what it still reads its LeaseTable's, and what it counts
+/// its EpochReceipt's. Works on a board, a desk and the sample ids, and reads no other field.
 ///
-/// One thread at a time calls `next`, `leave_epoch` and the like; `give_back` may come from any
-/// thread.
+/// One thread at a time calls `next`, `leave_epoch` and the like; `give_back` and `idle` may be
+/// called on any thread.
 class RingReader {
  public:
   struct Options {
@@ -109,79 +96,51 @@ class RingReader {
   /// `let_go`: the place that the producer gave for the next loop.
   void move_to(std::uint64_t position);
 
-  [[nodiscard]] bool between_epochs() const noexcept { return between_; }
+  [[nodiscard]] bool between_epochs() const noexcept { return cursor_.between_epochs(); }
   /// True if another epoch begins; waits until that is known. Nothing at the time-out.
   [[nodiscard]] std::optional<bool> has_next_epoch(int timeout_ms);
 
-  [[nodiscard]] bool revoked() const noexcept;
+  [[nodiscard]] bool revoked() const noexcept { return cursor_.revoked(); }
   void check() const;  ///< throws Revoked
 
-  [[nodiscard]] std::uint64_t position() const noexcept { return position_; }
+  [[nodiscard]] std::uint64_t position() const noexcept { return cursor_.position(); }
   /// Of the next sample: while the rest of an epoch is skipped, the one after it.
-  [[nodiscard]] std::uint64_t epoch() const noexcept { return epoch_ + (skip_wanted_ ? 1 : 0); }
-  [[nodiscard]] bool idle() const noexcept;
+  [[nodiscard]] std::uint64_t epoch() const noexcept {
+    return cursor_.epoch() + (cursor_.phase() == Phase::skipping ? 1 : 0);
+  }
+  /// No lease is held.
+  [[nodiscard]] bool idle() const noexcept { return leases_.none_held(); }
   [[nodiscard]] ReaderStatus status() const noexcept;
 
  private:
-  struct Lease {
-    std::uint64_t start;
-    std::uint64_t since_ns;
-    bool returned;
-  };
+  using Phase = ReadCursor::Phase;
 
-  [[nodiscard]] bool find_epoch();
-  void look_for_end() noexcept;
-  [[nodiscard]] std::optional<std::uint64_t> announced_end(std::uint64_t epoch) const noexcept;
+  /// Between epochs: whether it is known where the next one begins.
+  [[nodiscard]] bool find_next_epoch();
+  [[nodiscard]] bool missed_end();
   void begin_epoch() noexcept;
-  void close_epoch() noexcept;
+  void close_epoch();
   void throw_complaint();
-  [[nodiscard]] bool end_skip();
   void deliver(std::uint64_t size, Run& run);
   void miss(std::uint64_t oldest);
-  /// After a miss: whether the end of the epoch that was begun was among what was missed. Then it
-  /// is over, and what comes next belongs to a later one.
-  [[nodiscard]] bool missed_end() noexcept;
-  void check_room(std::uint64_t end) const;  // with the mutex
+  void check_room(std::uint64_t end);
+  [[nodiscard]] bool is_over(StreamState state) const noexcept;
   [[noreturn]] void throw_over(StreamState state) const;
   /// Until `published` reaches `wanted` or anything else changed. False once the deadline has
   /// passed.
   [[nodiscard]] bool sleep(std::uint64_t wanted, StreamState seen, std::uint64_t deadline_ns);
-  void doze(std::uint64_t wanted, StreamState seen, int timeout_ms);
   void look_whether_alive(std::uint64_t now) noexcept;
-  void store_released() noexcept;
-  [[nodiscard]] Lease& lease(std::uint64_t number) noexcept;
 
   BoardView board_;
   Desk& desk_;
-  const ConsumerEntry& entry_;
-  const std::uint64_t consumer_id_;
   SampleIds sample_ids_;
   ReaderHost& host_;
   Options options_;
   const std::uint64_t capacity_;
-  const std::uint64_t samples_per_epoch_;
-
-  // Written by the consuming thread under the mutex, since `give_back` reads the first two.
-  mutable std::mutex mutex_;
-  std::uint64_t position_;       ///< next to deliver
-  bool skip_announced_ = false;  ///< the desk says `skipping`
-  bool skip_wanted_ = false;     ///< it shall, once the last lease is back
-  std::uint64_t released_;
-  std::vector<Lease> leases_;  ///< circular; leases first_lease_ … next_lease_ - 1 are in it
-  std::uint64_t first_lease_ = 0;
-  std::uint64_t next_lease_ = 0;
-  std::uint64_t held_ = 0;
-
-  // The consuming thread's own.
-  bool found_ = false;  ///< the epoch of position_ is known
-  bool between_ = true;
-  std::uint64_t epoch_ = 0;
-  std::uint64_t epoch_start_ = 0;
-  std::optional<std::uint64_t> epoch_end_;
-  bool whole_ = false;  ///< every position of the epoch so far is in the receipt
-  Receipt receipt_;
+  ReadCursor cursor_;
+  LeaseTable leases_;
+  EpochReceipt receipt_;
   std::string complaint_;  ///< of a receipt that did not match, to be thrown
-  Spinner spinner_;
   bool producer_dead_ = false;
   std::uint64_t looked_alive_ns_ = 0;
 };

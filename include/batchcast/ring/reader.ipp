@@ -8,21 +8,19 @@
 #include <batchcast/core/clock.hpp>
 #include <batchcast/core/error.hpp>
 #include <batchcast/core/inline.hpp>
-#include <batchcast/ring/futex.hpp>
 
 #include <algorithm>
 #include <utility>
 
-// The cursor and its epochs. Leases and sleep are in reader_leases.ipp and reader_sleep.ipp.
 namespace batchcast::inline v0_1 {
 namespace detail::reader {
 
 inline constexpr std::uint64_t never_ns = ~std::uint64_t{0};
-inline constexpr std::uint64_t endless = limits::position_max;
-
-inline bool is_over(StreamState state) noexcept {
-  return state != StreamState::starting && state != StreamState::running;
-}
+// A consumer that polls with a time-out of zero never sleeps, so it has to look for itself.
+inline constexpr std::uint64_t look_alive_every_ns = 50'000'000;
+// A sleeper looks whether the producer lives each time it wakes by itself: twice as often as it
+// must know.
+inline constexpr std::uint64_t sleep_ms_max = limits::sleep_ms_max / 2;
 
 inline std::uint64_t deadline_after(int timeout_ms) noexcept {
   if (timeout_ms < 0) return never_ns;
@@ -35,31 +33,19 @@ BATCHCAST_INLINE RingReader::RingReader(BoardView board, Desk& desk, SampleIds s
                                         ReaderHost& host, Options options)
     : board_(board),
       desk_(desk),
-      entry_(board.consumer(desk.index)),
-      consumer_id_(desk.consumer_id),
       sample_ids_(sample_ids),
       host_(host),
       options_(std::move(options)),
       capacity_(board.head().capacity),
-      samples_per_epoch_(board.head().samples_per_epoch),
-      leases_(64),
-      spinner_(options_.spin_ns) {
+      cursor_(board, desk, options_.spin_ns),
+      leases_(board, desk) {
   move_to(ordered::load_released(desk));
 }
 
 BATCHCAST_INLINE void RingReader::move_to(std::uint64_t position) {
-  std::lock_guard lock(mutex_);
-  position_ = released_ = position;
-  ordered::set(desk_.cursor, position);
-  between_ = true;
   const std::uint64_t skipping = ordered::load_skipping(desk_);
-  skip_wanted_ = skip_announced_ = skipping != 0;
-  found_ = skipping == 0 && find_epoch();
-  if (skipping != 0) {
-    epoch_ = skipping - 1;
-  } else if (!found_) {
-    epoch_ = ordered::load_announced(board_.progress());  // or a later one: `next` will see
-  }
+  leases_.restart(position, skipping != 0);
+  cursor_.move_to(position, skipping);
 }
 
 BATCHCAST_INLINE Next RingReader::next(std::uint64_t samples, int timeout_ms, Run& run) {
@@ -68,22 +54,20 @@ BATCHCAST_INLINE Next RingReader::next(std::uint64_t samples, int timeout_ms, Ru
   throw_complaint();
   const std::uint64_t deadline_ns = detail::reader::deadline_after(timeout_ms);
   for (;;) {
-    const StreamState state =
-        ordered::load_state(board_.progress());  // before what it is the end of
-    if (!found_ && !between_ && missed_end()) return Next::end_of_epoch;
-    if (skip_wanted_ ? !end_skip() : !found_ && !find_epoch()) {
-      if (detail::reader::is_over(state) || producer_dead_) throw_over(state);
-      if (!sleep(skip_wanted_ ? detail::reader::endless : position_ + 1, state, deadline_ns)) {
-        return Next::timed_out;
+    const StreamState state = cursor_.state();  // before what it is the end of
+    if (cursor_.phase() == Phase::missed && missed_end()) return Next::end_of_epoch;
+    if (cursor_.phase() != Phase::reading) {
+      if (!find_next_epoch()) {
+        if (is_over(state)) throw_over(state);
+        const bool skips = cursor_.phase() == Phase::skipping;
+        const std::uint64_t wanted = skips ? ReadCursor::endless : cursor_.position() + 1;
+        if (!sleep(wanted, state, deadline_ns)) return Next::timed_out;
+        continue;
       }
-      continue;
+      begin_epoch();
     }
-    if (between_) begin_epoch();
-    // First what is there, then whether an end is known: else an end and the next epoch's first
-    // samples that come in between would make one batch of both.
-    const std::uint64_t published = ordered::load_published(board_.progress());
-    look_for_end();
-    if (epoch_end_ && position_ >= *epoch_end_) {
+    const std::uint64_t published = cursor_.look();
+    if (cursor_.at_epoch_end()) {
       close_epoch();
       throw_complaint();
       return Next::end_of_epoch;
@@ -91,29 +75,26 @@ BATCHCAST_INLINE Next RingReader::next(std::uint64_t samples, int timeout_ms, Ru
     if (options_.pace == Pace::free) {
       const std::uint64_t oldest = oldest_held(ordered::load_claimed(board_.progress()), capacity_,
                                                ordered::get_acquire(board_.progress().valid_from));
-      if (position_ < oldest) {
+      if (cursor_.position() < oldest) {
         miss(oldest);
         continue;
       }
     }
-    std::uint64_t end = position_ + samples;
-    if (epoch_end_) end = std::min(end, *epoch_end_);
-    if (published < end) {  // it would wait for itself for ever
-      const std::lock_guard lock(mutex_);
-      check_room(end);
-    }
+    std::uint64_t end = cursor_.position() + samples;
+    if (cursor_.epoch_end()) end = std::min(end, *cursor_.epoch_end());
     if (published >= end) {
-      if (end - position_ < samples && options_.tail == Tail::drop) {
+      if (end - cursor_.position() < samples && options_.tail == Tail::drop) {
         leave_epoch();
         throw_complaint();
         return Next::end_of_epoch;
       }
-      deliver(end - position_, run);
+      deliver(end - cursor_.position(), run);
       return Next::batch;
     }
-    if (detail::reader::is_over(state) || producer_dead_) {
-      if (published > position_ && options_.tail == Tail::keep) {
-        deliver(published - position_, run);
+    check_room(end);
+    if (is_over(state)) {
+      if (published > cursor_.position() && options_.tail == Tail::keep) {
+        deliver(published - cursor_.position(), run);
         return Next::batch;
       }
       throw_over(state);
@@ -125,182 +106,132 @@ BATCHCAST_INLINE Next RingReader::next(std::uint64_t samples, int timeout_ms, Ru
 BATCHCAST_INLINE std::optional<bool> RingReader::has_next_epoch(int timeout_ms) {
   check();
   throw_complaint();
-  if (!between_) return true;
+  if (!between_epochs()) return true;
   const std::uint64_t deadline_ns = detail::reader::deadline_after(timeout_ms);
   const std::uint64_t epochs = board_.head().epochs;
   for (;;) {
-    const StreamState state = ordered::load_state(board_.progress());
-    const bool stands = skip_wanted_ ? end_skip() : found_ || find_epoch();
-    if (stands && samples_per_epoch_ != 0 && epochs != 0 && epoch_ >= epochs) return false;
-    if (stands && ordered::load_published(board_.progress()) > position_) return true;
+    const StreamState state = cursor_.state();
+    const bool found = find_next_epoch();
+    if (found && cursor_.epochs_have_one_length() && epochs != 0 && cursor_.epoch() >= epochs) {
+      return false;
+    }
+    if (found && cursor_.published() > cursor_.position()) return true;
     if (state == StreamState::draining || state == StreamState::finished) return false;
-    if (detail::reader::is_over(state) || producer_dead_) throw_over(state);
-    if (!sleep(stands ? position_ + 1 : detail::reader::endless, state, deadline_ns))
-      return std::nullopt;
+    if (is_over(state)) throw_over(state);
+    const std::uint64_t wanted = found ? cursor_.position() + 1 : ReadCursor::endless;
+    if (!sleep(wanted, state, deadline_ns)) return std::nullopt;
   }
 }
 
-BATCHCAST_INLINE bool RingReader::find_epoch() {
-  if (samples_per_epoch_ != 0) {
-    epoch_ = position_ / samples_per_epoch_;
-    epoch_start_ = epoch_ * samples_per_epoch_;
-    return found_ = true;
-  }
-  const std::uint64_t announced = ordered::load_announced(board_.progress());
-  std::uint64_t epoch = announced;
-  std::uint64_t start = board_.head().first_position;
-  if (announced > 0) {
-    const auto end = announced_end(announced - 1);
-    if (!end) return false;  // it was just replaced: the next look finds a newer one
-    start = *end;
-  }
-  while (epoch > 0 && start > position_) {
-    --epoch;
-    start = ordered::get(board_.epoch(epoch).start);
-    if (ordered::get_acquire(board_.epoch(epoch).epoch_plus_one) != epoch + 1) return false;
-  }
-  const bool current = epoch == announced;
-  // In the current epoch, whose end may come before this position is reached, time has to tell.
-  if (current && position_ != start && ordered::load_published(board_.progress()) <= position_) {
-    return false;
-  }
-  epoch_ = epoch;
-  epoch_start_ = start;
-  return found_ = true;
+BATCHCAST_INLINE bool RingReader::find_next_epoch() {
+  if (cursor_.phase() == Phase::between) return true;
+  if (cursor_.phase() == Phase::unplaced) return cursor_.find_epoch();
+  if (!cursor_.end_skip()) return false;
+  ordered::count(desk_.epochs_unknown);
+  leases_.end_skip(cursor_.position());
+  return true;
 }
 
-BATCHCAST_INLINE std::optional<std::uint64_t> RingReader::announced_end(
-    std::uint64_t epoch) const noexcept {
-  if (ordered::load_announced(board_.progress()) <= epoch) return std::nullopt;
-  const EpochEntry& entry = board_.epoch(epoch);
-  if (ordered::get_acquire(entry.epoch_plus_one) != epoch + 1) return std::nullopt;
-  const std::uint64_t end = ordered::get_acquire(entry.end);
-  if (ordered::get(entry.epoch_plus_one) != epoch + 1) return std::nullopt;
-  return end;
-}
-
-BATCHCAST_INLINE void RingReader::look_for_end() noexcept {
-  if (epoch_end_) return;
-  if (samples_per_epoch_ != 0) {
-    epoch_end_ = epoch_start_ + samples_per_epoch_;
-  } else {
-    epoch_end_ = announced_end(epoch_);
-  }
+/// After a miss: whether the end of the epoch that was begun was among what was missed. Then that
+/// epoch is over, and what comes next belongs to a later one.
+BATCHCAST_INLINE bool RingReader::missed_end() {
+  if (!cursor_.find_missed_end()) return false;
+  ordered::count(desk_.epochs_unknown);
+  return true;
 }
 
 BATCHCAST_INLINE void RingReader::begin_epoch() noexcept {
-  between_ = false;
-  receipt_ = {};
-  whole_ = position_ == epoch_start_;
-  epoch_end_.reset();
+  cursor_.begin_epoch();
+  receipt_.begin(cursor_.position() == cursor_.epoch_start());
 }
 
-BATCHCAST_INLINE void RingReader::close_epoch() noexcept {
-  const EpochEntry& entry = board_.epoch(epoch_);
-  Receipt theirs;
-  bool known = ordered::get_acquire(entry.epoch_plus_one) == epoch_ + 1;
-  if (known) {
-    theirs.count = ordered::get_acquire(entry.receipt_count);
-    theirs.hash = ordered::get_acquire(entry.receipt_hash);
-    known = ordered::get_acquire(entry.receipt_known) != 0 &&
-            ordered::get(entry.epoch_plus_one) == epoch_ + 1;
+BATCHCAST_INLINE void RingReader::deliver(std::uint64_t size, Run& run) {
+  run.position = cursor_.position();
+  run.size = size;
+  run.epoch = cursor_.epoch();
+  run.lease = 0;
+  if (options_.pace == Pace::free) return;
+  run.lease = leases_.add(run.position, size);
+  receipt_.add(sample_ids_.at(run.position, size));
+  cursor_.take(size);
+}
+
+BATCHCAST_INLINE bool RingReader::copied(const Run& run,
+                                         std::span<const std::uint64_t> sample_ids) {
+  if (ordered::load_claimed_after_reading(board_.progress()) >
+      saturating_add(run.position, capacity_)) {
+    return false;
   }
-  if (!known || !whole_) {
-    ordered::count(desk_.epochs_unknown);
-  } else if (theirs == receipt_) {
-    ordered::count(desk_.epochs_matched);
-  } else {
-    ordered::count(desk_.epochs_mismatched);
-    complaint_ = "batchcast: epoch " + std::to_string(epoch_) + " of stream `" + options_.stream +
-                 "` was not delivered as it was published: " + std::to_string(receipt_.count) +
-                 " samples came, " + std::to_string(theirs.count) +
-                 " were published, and the hashes of their ids " +
-                 (theirs.hash == receipt_.hash ? "agree" : "differ") +
-                 ". Do not trust this epoch; please report this.";
+  receipt_.add(sample_ids);
+  cursor_.take(run.size);
+  leases_.pass(cursor_.position());
+  return true;
+}
+
+BATCHCAST_INLINE bool RingReader::give_back(std::uint64_t lease) noexcept {
+  return leases_.give_back(lease);
+}
+
+BATCHCAST_INLINE void RingReader::leave_epoch() noexcept {
+  if (between_epochs() || (cursor_.phase() == Phase::missed && missed_end())) return;
+  cursor_.look_for_end();
+  if (!cursor_.epoch_end()) {
+    cursor_.skip();
+    leases_.skip(cursor_.epoch());
+    return;
   }
-  ++epoch_;
-  epoch_start_ = position_;
-  epoch_end_.reset();
-  between_ = true;
+  if (cursor_.published() <= cursor_.epoch_start()) {
+    cursor_.leave_unbegun();  // no consumer has a sample of it: there is nothing to let go of yet
+    return;
+  }
+  const std::uint64_t position = cursor_.position();
+  const std::uint64_t end = *cursor_.epoch_end();
+  // The producer does not keep the samples of a consumer that it evicted.
+  const bool readable = options_.pace == Pace::lockstep && end - position <= capacity_ &&
+                        cursor_.published() >= end && !revoked();
+  if (readable) {
+    receipt_.add(sample_ids_.at(position, end - position));
+  } else if (position < end) {
+    receipt_.spoil();
+  }
+  cursor_.jump(end);
+  leases_.pass(end);
+  close_epoch();
+}
+
+BATCHCAST_INLINE void RingReader::close_epoch() {
+  const std::uint64_t epoch = cursor_.epoch();
+  switch (receipt_.compare(board_.epoch(epoch), epoch)) {
+    case EpochReceipt::Verdict::unknown:
+      ordered::count(desk_.epochs_unknown);
+      break;
+    case EpochReceipt::Verdict::matched:
+      ordered::count(desk_.epochs_matched);
+      break;
+    case EpochReceipt::Verdict::mismatched:
+      ordered::count(desk_.epochs_mismatched);
+      complaint_ = "batchcast: epoch " + std::to_string(epoch) + " of stream `" + options_.stream +
+                   "` was not delivered as it was published: " + receipt_.difference() +
+                   ". Do not trust this epoch; please report this.";
+      break;
+  }
+  cursor_.end_epoch();
 }
 
 BATCHCAST_INLINE void RingReader::throw_complaint() {
   if (!complaint_.empty()) throw ReceiptMismatch(std::exchange(complaint_, {}));
 }
 
-BATCHCAST_INLINE void RingReader::leave_epoch() noexcept {
-  if (between_ || (!found_ && missed_end())) return;
-  look_for_end();
-  if (!epoch_end_) {
-    std::lock_guard lock(mutex_);
-    whole_ = false;
-    between_ = true;
-    skip_wanted_ = true;
-    store_released();
-    return;
-  }
-  if (ordered::load_published(board_.progress()) <= epoch_start_) {
-    between_ = true;  // nobody has a sample of it: there is nothing to let go of yet
-    return;
-  }
-  const std::uint64_t end = *epoch_end_;
-  // Of who was evicted nobody keeps the samples: the stream may be anywhere by now.
-  const bool readable = options_.pace == Pace::lockstep && end - position_ <= capacity_ &&
-                        ordered::load_published(board_.progress()) >= end && !revoked();
-  if (readable) {
-    receipt_.add(sample_ids_.at(position_, end - position_));
-  } else if (position_ < end) {
-    whole_ = false;
-  }
-  {
-    std::lock_guard lock(mutex_);
-    position_ = end;
-    ordered::set(desk_.cursor, position_);
-    store_released();
-  }
-  close_epoch();
-}
-
-BATCHCAST_INLINE bool RingReader::end_skip() {
-  const auto end = announced_end(epoch_);
-  if (!end) return false;
-  ordered::count(desk_.epochs_unknown);
-  std::lock_guard lock(mutex_);
-  position_ = *end;
-  ordered::set(desk_.cursor, position_);
-  skip_wanted_ = false;
-  if (std::exchange(skip_announced_, false)) {
-    released_ = position_;
-    if (ordered::end_skip(desk_, board_.progress(), consumer_id_, position_))
-      futex_wake(desk_.release_sequence);
-  } else {
-    store_released();
-  }
-  ++epoch_;
-  epoch_start_ = position_;
-  epoch_end_.reset();
-  found_ = between_ = true;
-  return true;
-}
-
 BATCHCAST_INLINE void RingReader::miss(std::uint64_t oldest) {
   // Into the middle of what there is: at its very edge the next sample would be missed as well.
   const std::uint64_t claimed = ordered::load_claimed(board_.progress());
-  const std::uint64_t published = ordered::load_published(board_.progress());
-  std::uint64_t target = std::min(saturating_sub(claimed, capacity_ / 2), published);
-  target = std::max({target, oldest, position_});
-  if (epoch_end_) target = std::min(target, *epoch_end_);
-  const std::uint64_t lost = target - position_;
-  whole_ = false;
-  if (samples_per_epoch_ == 0 && !epoch_end_) {
-    found_ = false;  // its end may have passed by unseen: `missed_end` looks
-  }
-  {
-    std::lock_guard lock(mutex_);
-    position_ = target;
-    ordered::set(desk_.cursor, position_);
-    store_released();
-  }
+  std::uint64_t target = std::min(saturating_sub(claimed, capacity_ / 2), cursor_.published());
+  target = std::max({target, oldest, cursor_.position()});
+  if (cursor_.epoch_end()) target = std::min(target, *cursor_.epoch_end());
+  const std::uint64_t lost = target - cursor_.position();
+  receipt_.spoil();
+  cursor_.miss(target);
+  leases_.pass(target);
   ordered::count(desk_.skipped, lost);
   if (options_.on_miss == OnMiss::error && lost > 0) {
     throw Missed(
@@ -312,34 +243,63 @@ BATCHCAST_INLINE void RingReader::miss(std::uint64_t oldest) {
   }
 }
 
-BATCHCAST_INLINE bool RingReader::missed_end() noexcept {
-  const bool announced = ordered::load_announced(board_.progress()) > epoch_;
-  const auto end = announced_end(epoch_);
-  // Where it is announced and no longer on the board, as many epochs have passed as that holds.
-  const bool passed = announced && !(end && *end > position_);
-  found_ = !passed;
-  between_ = passed;
-  if (passed) ordered::count(desk_.epochs_unknown);
-  return passed;
+BATCHCAST_INLINE bool RingReader::sleep(std::uint64_t wanted, StreamState seen,
+                                        std::uint64_t deadline_ns) {
+  const std::uint64_t now = now_ns();
+  if (now >= deadline_ns) {
+    look_whether_alive(now);
+    return false;
+  }
+  const std::uint64_t left_ms = (deadline_ns - now + 999'999) / 1'000'000;
+  const auto most_ms = static_cast<int>(std::min(detail::reader::sleep_ms_max, left_ms));
+  if (cursor_.wait(wanted, seen, most_ms) == Woken::timed_out) look_whether_alive(0);
+  check();
+  return true;
+}
+
+/// `now`: not more often than is worth it. 0: in any case.
+BATCHCAST_INLINE void RingReader::look_whether_alive(std::uint64_t now) noexcept {
+  if (now != 0 && now - looked_alive_ns_ < detail::reader::look_alive_every_ns) return;
+  looked_alive_ns_ = now;
+  if (!producer_dead_) producer_dead_ = host_.producer_is_dead();
+}
+
+BATCHCAST_INLINE bool RingReader::is_over(StreamState state) const noexcept {
+  return has_ended(state) || producer_dead_;
+}
+
+BATCHCAST_INLINE void RingReader::check() const {
+  if (!revoked()) return;
+  throw Revoked("batchcast: stream `" + options_.stream +
+                "` went on without this consumer: " + host_.why_revoked() +
+                ". Samples of batches that it still held may have been overwritten: do not use "
+                "them. Attach again to go on.");
+}
+
+BATCHCAST_INLINE void RingReader::check_room(std::uint64_t end) {
+  const auto held = leases_.in_the_way_of(end, host_);
+  if (!held) return;
+  throw RingTooSmall("batchcast: this consumer holds " + std::to_string(held->leases) +
+                     " batches, the oldest from position " + std::to_string(held->oldest) +
+                     " on, and asks for samples up to " + std::to_string(end - 1) +
+                     "; the ring of stream `" + options_.stream + "` spans " +
+                     std::to_string(capacity_) +
+                     " samples. Drop batches sooner, give the stream more memory (" +
+                     options_.memory_option + "), or copy batches with access = private.");
 }
 
 BATCHCAST_INLINE void RingReader::throw_over(StreamState state) const {
-  const auto text = [this] {
-    const auto& bytes = board_.progress().state_text;
-    const auto length = std::find(bytes.begin(), bytes.end(), '\0') - bytes.begin();
-    return std::string(bytes.data(), static_cast<std::size_t>(length));
-  };
   const std::string stream = "batchcast: stream `" + options_.stream + "` ";
-  const std::string at = " at position " + std::to_string(position_);
+  const std::string at = " at position " + std::to_string(cursor_.position());
   switch (state) {
     case StreamState::draining:
     case StreamState::finished:
       throw StreamFinished(stream + "is finished: all of its epochs were made.");
     case StreamState::stopped:
-      throw Stopped(stream + "was stopped" + at + ": " + text());
+      throw Stopped(stream + "was stopped" + at + ": " + cursor_.state_text());
     case StreamState::failed:
       // What failed it is further on: its text says where.
-      throw StreamFailed(stream + "failed, with this consumer" + at + ": " + text());
+      throw StreamFailed(stream + "failed, with this consumer" + at + ": " + cursor_.state_text());
     case StreamState::starting:
     case StreamState::running:
       break;
@@ -348,6 +308,21 @@ BATCHCAST_INLINE void RingReader::throw_over(StreamState state) const {
                      std::to_string(board_.head().producer_pid) + " died)" + at +
                      ". Everything that it had published was delivered. Start it again, and join "
                      "with the cursor of this position to go on.");
+}
+
+BATCHCAST_INLINE ReaderStatus RingReader::status() const noexcept {
+  ReaderStatus status;
+  status.samples = ordered::get(desk_.samples);
+  status.batches = ordered::get(desk_.batches);
+  status.skipped = ordered::get(desk_.skipped);
+  status.waits = ordered::get(desk_.waits);
+  status.wait_ns = ordered::get(desk_.wait_ns);
+  status.late_wakeups = ordered::get(desk_.late_wakeups);
+  status.epochs_matched = ordered::get(desk_.epochs_matched);
+  status.epochs_mismatched = ordered::get(desk_.epochs_mismatched);
+  status.epochs_unknown = ordered::get(desk_.epochs_unknown);
+  status.leases_held = ordered::get(desk_.leases_held);
+  return status;
 }
 
 }  // namespace batchcast::inline v0_1

@@ -2,250 +2,194 @@
 // Copyright 2026 the batchcast authors
 #include "gpu/mirror/mirror.hpp"
 
-#include <batchcast/core/assert.hpp>
 #include <batchcast/core/clock.hpp>
-#include <batchcast/core/error.hpp>
+#include <batchcast/ring/cursor.hpp>
 #include <batchcast/ring/futex.hpp>
 
-#include <batchcast/core/named_thread.hpp>
-
-#include <sys/prctl.h>
-#include <time.h>
-
-#include <exception>
+#include <algorithm>
 #include <utility>
+#include <vector>
 
-// The mirror's thread. Who asks for its samples is seen to in mirror_demand.cpp.
 namespace batchcast::inline v0_1::detail {
 namespace {
 
-// While copies are on their way the thread looks this long without a break, and then this often:
-// what has arrived is published soon, and a long copy costs little.
-constexpr std::uint64_t look_without_break_ns = 20'000;
-constexpr long look_every_ns = 10'000;
-// A wait for space in the device ring looks at its orders this often.
-constexpr int wait_for_space_ms = 20;
+constexpr int look_ms = 10;
+// What is on its way when the last trainer leaves has arrived by then.
+constexpr std::uint64_t rests_within_ns = 100'000'000;
 
-void relax() noexcept {
-#if defined(__x86_64__)
-  __builtin_ia32_pause();
-#elif defined(__aarch64__)
-  asm volatile("yield");
-#endif
+bool asks(const AdmitRequest& request) noexcept {
+  return !request.observes && request.between_epochs != BetweenEpochs::let_go;
 }
+
+/// The seat rests again at its end, whatever is thrown before a trainer is let in.
+class AtRest {
+ public:
+  explicit AtRest(MirrorSeat& seat) noexcept : seat_(&seat) {}
+  ~AtRest() {
+    if (seat_ != nullptr) seat_->rest();
+  }
+  AtRest(const AtRest&) = delete;
+  AtRest& operator=(const AtRest&) = delete;
+  void end() noexcept { seat_ = nullptr; }
+
+ private:
+  MirrorSeat* seat_;
+};
 
 }  // namespace
 
 Mirror::Mirror(const Parts& parts)
-    : device_(parts.copies.device),
-      place_(parts.place),
-      host_writer_(parts.host_writer),
+    : host_writer_(parts.host_writer),
       board_(parts.board),
       writer_(parts.writer),
-      pins_(parts.pins),
-      log_(parts.log),
       copier_(parts.copies),
-      seat_(parts, copier_.samples_max(0)),
-      source_(parts.host_board, seat_.desk, seat_.admitted),
-      thread_(start_thread("bc-mirror", [this] { run(); })) {}
+      seat_(parts.host_writer, parts.place, copier_.samples_max(0)),
+      source_(parts.host_board, seat_.desk()),
+      thread_({parts.copies.device, parts.place, parts.writer, parts.pins, parts.log, copier_,
+               seat_, source_, orders_}) {}
 
-Mirror::~Mirror() {
-  {
-    const std::lock_guard lock(mutex_);
-    ending_ = true;
+std::uint64_t Mirror::oldest() const noexcept {
+  const BoardView& board = board_;
+  return oldest_held(ordered::load_claimed(board.progress()), board.head().capacity,
+                     ordered::get_acquire(board.progress().valid_from));
+}
+
+std::variant<MirrorStart, NotAdmitted> Mirror::begin(const MirrorRequest& request) {
+  auto reply = seat_.resume(request);
+  if (const auto* start = std::get_if<MirrorStart>(&reply)) {
+    writer_.restart_at(start->position, start->epoch, start->epoch_start);
   }
+  return reply;
+}
+
+void Mirror::go_on(const MirrorStart& start) {
+  orders_.start = start;
+  orders_.rest_wanted = false;
+  orders_.set_state(State::copying);
   source_.ring();
-  thread_.join();
 }
 
-void Mirror::run() noexcept {
-  // Else each short sleep takes the kernel's usual 50 microseconds longer.
-  ::prctl(PR_SET_TIMERSLACK, 1UL);
-  try {
-    const detail::cuda::Device::Current current(*device_);
-    pins_->pin(device_, copier_.copied_from(), log_);
-    while (work()) {
+/// Where the last trainer has just left: until the mirror rests, no ring begins anew.
+void Mirror::let_it_rest(std::unique_lock<std::mutex>& lock) {
+  const std::uint64_t started_ns = now_ns();
+  while (orders_.state == State::copying && orders_.rest_wanted &&
+         now_ns() - started_ns < rests_within_ns) {
+    const std::uint32_t value = ordered::load_word(orders_.changed);
+    lock.unlock();
+    futex_wait(orders_.changed, value, look_ms);
+    lock.lock();
+  }
+}
+
+std::variant<Admitted, NotAdmitted> Mirror::admit(const AdmitRequest& request,
+                                                  std::shared_ptr<Desk> desk) {
+  std::unique_lock lock(orders_.mutex);
+  const bool is_behind = request.join == Join::at && request.cursor < oldest();
+  if (is_behind && asks(request)) let_it_rest(lock);
+  if (orders_.state != State::resting || !asks(request)) {
+    auto reply = writer_.admit(request, std::move(desk));
+    if (asks(request) && std::holds_alternative<Admitted>(reply)) orders_.rest_wanted = false;
+    return reply;
+  }
+  // Before the ring begins anew for its sake: a window that was given up does not come back.
+  if (auto refusal = writer_.refusal_of_newcomers()) return std::move(*refusal);
+  MirrorRequest wanted{request.join, request.cursor};
+  const std::uint64_t next = ordered::load_published(board_.progress());
+  // A trainer may have wanted samples that were far from being made, and left: where the ring holds
+  // nothing, and no trainer is attached, it need not wait for them. Nor does it, while none is
+  // attached, keep a trainer from a cursor behind what it holds, or place one where the host ring
+  // went back from.
+  const bool elsewhere =
+      request.join == Join::at ? request.cursor < oldest() : next > host_writer_.status().published;
+  const bool begins_anew = oldest() == next || elsewhere;
+  const bool may_begin_anew =
+      writer_.samples_per_epoch() != 0 && writer_.status().consumers.empty();
+  if (!begins_anew || !may_begin_anew) wanted.oldest = oldest(), wanted.next = next;
+  AtRest at_rest(seat_);
+  auto begun = begin(wanted);
+  if (auto* refusal = std::get_if<NotAdmitted>(&begun)) return std::move(*refusal);
+  const MirrorStart& start = std::get<MirrorStart>(begun);
+  AdmitRequest placed = request;
+  if (start.trainer) {
+    placed.join = Join::at;
+    placed.cursor = *start.trainer;
+  }
+  auto reply = writer_.admit(placed, std::move(desk));
+  if (std::holds_alternative<Admitted>(reply)) {
+    at_rest.end();
+    go_on(start);
+  }
+  return reply;
+}
+
+std::variant<std::uint64_t, NotAdmitted> Mirror::resume(std::uint32_t index,
+                                                        std::uint64_t consumer_id, Join join,
+                                                        std::uint64_t cursor) {
+  const std::lock_guard lock(orders_.mutex);
+  if (orders_.state != State::resting) {
+    auto reply = writer_.resume(index, consumer_id, join, cursor);
+    if (std::holds_alternative<std::uint64_t>(reply)) orders_.rest_wanted = false;
+    return reply;
+  }
+  const std::vector<ConsumerStatus> rows = writer_.status().consumers;
+  const auto row = std::find_if(rows.begin(), rows.end(), [&](const ConsumerStatus& one) {
+    return one.index == index && one.consumer_id == consumer_id;
+  });
+  // A consumer that is not between loops is answered as it stands: for its sake the ring gives up
+  // nothing that it holds.
+  if (row == rows.end() || row->state != "paused") {
+    return writer_.resume(index, consumer_id, join, cursor);
+  }
+  // A consumer that has had samples does not go back behind where it stood, as the device ring's
+  // writer sees it: that writer must not refuse it once the ring has begun anew for its sake.
+  const std::uint64_t at_least = row->fresh ? oldest() : std::max(oldest(), row->position);
+  const std::uint64_t next = ordered::load_published(board_.progress());
+  AtRest at_rest(seat_);
+  auto begun = begin({join, cursor, at_least, next});
+  if (auto* refusal = std::get_if<NotAdmitted>(&begun)) return std::move(*refusal);
+  const MirrorStart& start = std::get<MirrorStart>(begun);
+  auto reply = writer_.resume(index, consumer_id, start.trainer ? Join::at : join,
+                              start.trainer.value_or(cursor));
+  if (std::holds_alternative<std::uint64_t>(reply)) {
+    at_rest.end();
+    go_on(start);
+  }
+  return reply;
+}
+
+void Mirror::look_for_demand() {
+  const std::lock_guard lock(orders_.mutex);
+  if (orders_.state != State::copying) return;
+  const bool asked = writer_.has_demand();
+  if (asked != orders_.rest_wanted) return;
+  orders_.rest_wanted = !asked;
+  if (orders_.rest_wanted) source_.ring();
+}
+
+bool Mirror::wait_drained(int timeout_ms) {
+  const std::uint64_t started_ns = now_ns();
+  for (;;) {
+    const std::uint32_t value = ordered::load_word(orders_.changed);
+    State state = State::over;
+    {
+      const std::lock_guard lock(orders_.mutex);
+      state = orders_.state;
     }
-  } catch (const std::exception& error) {
-    fail(error.what());
-  } catch (...) {
-    fail("its device stage threw what is no std::exception");
-  }
-}
-
-bool Mirror::work() {
-  publish_arrived();
-  const Orders orders = take_orders();
-  if (source_.revoked()) throw Error("it was evicted from the host ring");
-  if (orders.state == State::resting) return rest(orders.end);
-  bool goes_on = true;
-  if (orders.rest) {
-    if (copier_.in_flight() == 0) {
-      lie_down();
-      return true;
+    // A ring without a trainer that asks has nothing to drain. But once no consumer is let into the
+    // host ring, this ring ends as well.
+    if (state == State::resting) {
+      if (!source_.is_closed()) return true;
+      source_.ring();
     }
-  } else if (copier_.has_room() && copy_more(orders, goes_on)) {
-    return goes_on;
+    if (state == State::over && writer_.wait_drained(0)) return true;
+    // The host ring's stream may be stopped while it drains.
+    if (host_writer_.status().state == StreamState::stopped) return false;
+    if (timeout_ms >= 0 &&
+        now_ns() - started_ns >= static_cast<std::uint64_t>(timeout_ms) * 1'000'000) {
+      return false;
+    }
+    futex_wait(orders_.changed, value, look_ms);
   }
-  look_again_soon();
-  return true;
-}
-
-Mirror::Orders Mirror::take_orders() {
-  const std::lock_guard lock(mutex_);
-  if (start_) source_.start(*std::exchange(start_, std::nullopt));
-  return {state_, rest_wanted_, ending_};
-}
-
-void Mirror::publish_arrived() {
-  while (copier_.in_flight() > 0 && copier_.oldest_arrived()) {
-    const MirrorCopier::Piece piece = copier_.pop_oldest();
-    if (source_.revoked()) throw Error("it was evicted from the host ring");
-    writer_.publish(piece.ticket, piece.receipt);
-    source_.release(piece.ticket.position + piece.ticket.size);
-    progress_ns_ = now_ns();
-  }
-}
-
-/// False: there is nothing to do but wait for what is in flight.
-bool Mirror::copy_more(const Orders& orders, bool& goes_on) {
-  const bool idle = copier_.in_flight() == 0;
-  std::uint64_t samples = 0;
-  switch (source_.look(copier_.samples_max(source_.position()), samples)) {
-    case MirrorSource::Sight::samples:
-      return copy_piece(samples, orders.end, goes_on);
-    case MirrorSource::Sight::end_of_epoch:
-      if (!idle) return false;  // the writer ends an epoch once all of it is published
-      writer_.end_epoch();
-      source_.next_epoch();
-      return true;
-    case MirrorSource::Sight::over:
-      if (!idle) return false;
-      end_ring(true);
-      goes_on = false;
-      return true;
-    case MirrorSource::Sight::nothing:
-      break;
-  }
-  if (!idle) return false;
-  if (orders.end) {
-    end_ring(false);
-    goes_on = false;
-  } else {
-    source_.wait(limits::sleep_ms_max, false);
-  }
-  return true;
-}
-
-bool Mirror::copy_piece(std::uint64_t samples, bool ending, bool& goes_on) {
-  const bool idle = copier_.in_flight() == 0;
-  Ticket ticket;
-  switch (writer_.claim(samples, idle && !ending ? wait_for_space_ms : 0, ticket)) {
-    case Claim::granted:
-      BATCHCAST_ASSERT(ticket.position == source_.position());
-      copier_.enqueue(ticket);
-      source_.take(ticket.size);
-      progress_ns_ = now_ns();
-      return true;
-    case Claim::timed_out:
-      if (!idle || !ending) return idle;
-      end_ring(false);
-      break;
-    case Claim::ended:  // somebody ended the device ring alone
-      if (!idle) return false;
-      leave();
-      break;
-  }
-  goes_on = false;
-  return true;
-}
-
-void Mirror::look_again_soon() const {
-  if (now_ns() - progress_ns_ < look_without_break_ns) {
-    relax();
-  } else {
-    const timespec pause{0, look_every_ns};
-    ::nanosleep(&pause, nullptr);
-  }
-}
-
-void Mirror::lie_down() {
-  const std::lock_guard lock(mutex_);
-  if (!std::exchange(rest_wanted_, false)) return;  // somebody came meanwhile
-  seat_.rest();
-  state_ = State::resting;
-  ordered::bump(changed_);
-  futex_wake(changed_);
-}
-
-bool Mirror::rest(bool ending) {
-  const StreamState state = source_.see_state();
-  if (state == StreamState::finished) {
-    // For who waits between loops it is finished, too, however far the mirror had come.
-    if (!skip_to_end()) return true;
-    end_ring(true);
-    return false;
-  }
-  if (ending || state == StreamState::stopped || state == StreamState::failed) {
-    end_ring(false);
-    return false;
-  }
-  source_.wait(limits::sleep_ms_max, true);
-  return true;
-}
-
-/// False if somebody came meanwhile.
-bool Mirror::skip_to_end() {
-  const MirrorStart end = source_.end();
-  const std::lock_guard lock(mutex_);
-  if (state_ != State::resting) return false;
-  if (end.position >= ordered::load_published(board_.progress())) {
-    writer_.restart_at(end.position, end.epoch, end.epoch_start);
-  }
-  return true;
-}
-
-/// As the host ring's stream ended. `complete`: everything of it is in the device ring.
-void Mirror::end_ring(bool complete) {
-  const StreamState state = source_.see_state();
-  if (state == StreamState::failed) {
-    writer_.fail(source_.state_text());
-  } else if (state == StreamState::stopped) {
-    writer_.stop(source_.state_text());
-  } else if (!complete || !finish()) {
-    writer_.stop("its producer ended");
-  }
-  leave();
-}
-
-/// False for a ring that began at a position to come, in an epoch that never came.
-bool Mirror::finish() {
-  try {
-    writer_.finish();
-    return true;
-  } catch (const InvalidArgument&) {
-    return false;
-  }
-}
-
-void Mirror::fail(const std::string& what) noexcept {
-  const std::string text = "the mirror on " + place_ + " failed: " + what;
-  log(LogLevel::error, text + ". Consumers in host memory go on.");
-  writer_.fail(text);
-  copier_.give_up();  // before others may write where copies read
-  leave();
-}
-
-void Mirror::leave() noexcept {
-  seat_.leave();
-  const std::lock_guard lock(mutex_);
-  state_ = State::over;
-  ordered::bump(changed_);
-  futex_wake(changed_);
-}
-
-void Mirror::log(LogLevel level, const std::string& text) const {
-  if (log_) log_(level, text);
 }
 
 }  // namespace batchcast::inline v0_1::detail

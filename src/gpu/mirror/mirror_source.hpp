@@ -3,74 +3,71 @@
 #pragma once
 
 #include <batchcast/ring/board.hpp>
-#include <batchcast/ring/cursor.hpp>
-#include <batchcast/ring/spinner.hpp>
+#include <batchcast/ring/lease_table.hpp>
+#include <batchcast/ring/read_cursor.hpp>
 #include "ring/writer/writer.hpp"
 
 #include <atomic>
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <string>
 
 namespace batchcast::inline v0_1::detail {
 
-/// A mirror's end of the host ring: what is there to be copied, and the sleep until more is. Like a
-/// RingReader, but it takes what comes instead of batches, begins where the writer says, and is in
-/// the writer's own process. Belongs to the mirror's thread, but for `ring`.
+/// A mirror's end of the host ring: a ReadCursor and a LeaseTable, as a consumer has them, but it
+/// takes what is there instead of batches, and begins where the writer says. Belongs to the
+/// mirror's thread, but for `is_closed` and `ring`.
 class MirrorSource {
  public:
-  /// `desk` is the one that `writer` admitted.
-  MirrorSource(Board host, std::shared_ptr<Desk> desk, const Admitted& admitted);
+  /// `desk` is the one that the host's writer admitted.
+  MirrorSource(Board host, std::shared_ptr<Desk> desk);
 
-  /// The writer let the mirror in here.
+  /// The writer let the mirror in here. Nothing is taken then and not given back.
   void start(const MirrorStart& start) noexcept;
 
-  enum class Sight { samples, end_of_epoch, over, nothing };
-  /// What comes next. `samples`: so many of one epoch, at most `samples_max`. Where epochs have one
-  /// length, their ends are not mentioned.
-  [[nodiscard]] Sight look(std::uint64_t samples_max, std::uint64_t& samples) noexcept;
-  /// The position moves on.
-  void take(std::uint64_t samples) noexcept;
+  enum class Found { samples, end_of_epoch, end_of_stream, nothing };
+  struct Polled {
+    Found found;
+    std::uint64_t samples = 0;  ///< of one epoch, if `found` is `samples`
+  };
+  /// What comes next, at most `samples_max` samples. Where epochs have one length, their ends are
+  /// not mentioned. Never waits.
+  [[nodiscard]] Polled poll(std::uint64_t samples_max) noexcept;
+  /// A piece of so many samples is to be copied: the position moves on.
+  void take(std::uint64_t samples);
+  /// The oldest piece taken is copied: the host may write over it.
+  void give_back_oldest() noexcept;
   /// Goes on to the next epoch, after `end_of_epoch`.
   void next_epoch() noexcept;
-  /// All below `position` is copied: the host may write over it.
-  void release(std::uint64_t position) noexcept;
-  /// The writer took its place away: what was read may be torn.
-  [[nodiscard]] bool revoked() const noexcept;
+  /// The writer took the mirror's place away: what was read may be torn.
+  [[nodiscard]] bool revoked() const noexcept { return cursor_.revoked(); }
 
-  [[nodiscard]] std::uint64_t position() const noexcept { return position_; }
-  [[nodiscard]] std::uint64_t epoch() const noexcept { return epoch_; }
+  [[nodiscard]] std::uint64_t position() const noexcept { return cursor_.position(); }
   /// The stream's; `wait` returns when it is another.
-  [[nodiscard]] StreamState see_state() noexcept;
-  [[nodiscard]] std::string state_text() const;
+  [[nodiscard]] StreamState see_state() noexcept { return seen_state_ = cursor_.state(); }
+  [[nodiscard]] std::string state_text() const { return cursor_.state_text(); }
   /// Where the stream ended, as the mirror would begin there.
   [[nodiscard]] MirrorStart end() const noexcept;
-  /// From any thread: nobody is let into the host ring any more.
-  [[nodiscard]] bool is_closed() const noexcept;
+  /// From any thread: no consumer is let into the host ring any more.
+  [[nodiscard]] bool is_closed() const noexcept { return cursor_.state() == StreamState::finished; }
 
-  /// Until there is something new, or `ring` is called; at most so long. `resting`: new samples are
-  /// nothing new.
-  void wait(int timeout_ms, bool resting);
+  /// After a poll that found nothing: until there is something, or `ring` is called. For a time at
+  /// most.
+  void wait();
+  /// The same while the mirror rests, until `start`: new samples are nothing to wake for.
+  void rest();
   /// Wakes the mirror; from any thread.
   void ring() noexcept;
 
  private:
-  [[nodiscard]] std::optional<std::uint64_t> announced_end() const noexcept;
-  [[nodiscard]] bool is_new(std::uint64_t wanted) const noexcept;
-
-  Board host_;
+  BoardView board_;
   std::shared_ptr<Desk> desk_;
-  ConsumerEntry& entry_;
-  const std::uint64_t consumer_id_;
-  const std::uint64_t samples_per_epoch_;
-  std::uint64_t position_ = 0;
-  std::uint64_t epoch_ = 0;
-  std::optional<std::uint64_t> end_;  ///< of the epoch, once it is known
+  Shared32& wake_word_;
+  ReadCursor cursor_;
+  LeaseTable leases_;
+  std::uint64_t oldest_lease_ = 0;
   StreamState seen_state_ = StreamState::starting;
-  std::uint64_t seen_announced_ = 0;
   std::atomic<bool> rung_{false};
-  Spinner spinner_;
 };
 
 }  // namespace batchcast::inline v0_1::detail

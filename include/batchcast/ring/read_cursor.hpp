@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#pragma once
+
+#include <batchcast/ring/board.hpp>
+#include <batchcast/ring/cursor.hpp>
+#include <batchcast/ring/futex.hpp>
+#include <batchcast/ring/spinner.hpp>
+
+#include <atomic>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace batchcast::inline v0_1 {
+
+/// The stream ended, in whatever way. What is published may still be read.
+[[nodiscard]] constexpr bool has_ended(StreamState state) noexcept {
+  return state != StreamState::starting && state != StreamState::running;
+}
+
+/// Where a reader of a ring stands in the stream: its position, the epoch of that and its end, and
+/// the sleep until more has come. A consumer has one (RingReader), and so has a mirror
+/// (MirrorSource). Lets go of nothing: that is the LeaseTable's.
+///
+/// Belongs to the thread that reads. Board and desk outlive it.
+class ReadCursor {
+ public:
+  /// What holds of the position, and which call leaves it for which phase. From any phase,
+  /// `move_to` and `begin_at` go where the producer placed the reader.
+  enum class Phase {
+    /// Between epochs, and it is not known which epoch the position belongs to.
+    /// `find_epoch` leaves it for `between`, once the board tells.
+    unplaced,
+    /// Between epochs: the sample at the position will be the first one read of `epoch`.
+    /// `begin_epoch` leaves it for `reading`.
+    between,
+    /// Between epochs: the reader gave up the rest of `epoch`, whose end was not known then.
+    /// `end_skip` leaves it for `between` of the next epoch, once the producer announced that end.
+    skipping,
+    /// In `epoch`, and not beyond its end.
+    /// `end_epoch` and `leave_unbegun` leave it for `between`, `skip` for `skipping`, and `miss`
+    /// for `missed` where the epoch's end is not known.
+    reading,
+    /// In `epoch` or beyond it: samples were missed, and its end may have been one of them.
+    /// `find_missed_end` leaves it for `unplaced` if it was, else for `reading`.
+    missed,
+  };
+
+  /// As `wanted`: not before the stream is over or the awaited end is announced.
+  static constexpr std::uint64_t endless = limits::position_max;
+
+  /// `spin_ns`: looks at most this long before it sleeps.
+  ReadCursor(BoardView board, Desk& desk, std::uint64_t spin_ns);
+
+  [[nodiscard]] Phase phase() const noexcept { return phase_; }
+  [[nodiscard]] bool between_epochs() const noexcept {
+    return phase_ != Phase::reading && phase_ != Phase::missed;
+  }
+  /// Of the sample to be read next.
+  [[nodiscard]] std::uint64_t position() const noexcept { return position_; }
+  [[nodiscard]] std::uint64_t epoch() const noexcept { return epoch_; }
+  [[nodiscard]] std::uint64_t epoch_start() const noexcept { return epoch_start_; }
+  /// Of `epoch`, as far as the last look knows it.
+  [[nodiscard]] const std::optional<std::uint64_t>& epoch_end() const noexcept {
+    return epoch_end_;
+  }
+  [[nodiscard]] bool at_epoch_end() const noexcept {
+    return epoch_end_ && position_ >= *epoch_end_;
+  }
+  [[nodiscard]] bool epochs_have_one_length() const noexcept { return samples_per_epoch_ != 0; }
+
+  // ---- one look at the board
+
+  /// To be read before what it may be the end of.
+  [[nodiscard]] StreamState state() const noexcept {
+    return ordered::load_state(board_.progress());
+  }
+  /// Why the stream stopped or failed.
+  [[nodiscard]] std::string state_text() const;
+  [[nodiscard]] std::uint64_t published() const noexcept {
+    return ordered::load_published(board_.progress());
+  }
+  /// `reading`: what is published, and after that whether the epoch's end is known. In the other
+  /// order, an end and the next epoch's first samples that come in between would seem to be of one
+  /// epoch.
+  [[nodiscard]] std::uint64_t look() noexcept {
+    const std::uint64_t there = published();
+    look_for_end();
+    return there;
+  }
+  void look_for_end() noexcept;
+  /// Evicted: what was read before this call may be torn.
+  [[nodiscard]] bool revoked() const noexcept {
+    return ordered::load_consumer_id_after_reading(entry_) != consumer_id_;
+  }
+
+  // ---- moving on
+
+  /// Between epochs, from there on. `skipping`, if not 0: the epoch + 1 that is being skipped.
+  void move_to(std::uint64_t position, std::uint64_t skipping);
+  /// Into an epoch of which the caller knows where it starts.
+  void begin_at(std::uint64_t position, std::uint64_t epoch, std::uint64_t epoch_start) noexcept;
+  /// The caller will be told where it goes on: `begin_at`.
+  void unplace() noexcept { phase_ = Phase::unplaced; }
+  /// So many samples were read.
+  void take(std::uint64_t samples) noexcept {
+    position_ += samples;
+    ordered::set(desk_.cursor, position_);
+    ordered::count(desk_.samples, samples);
+    ordered::count(desk_.batches);
+  }
+  /// Without reading what lies in between. `phase` stays.
+  void jump(std::uint64_t position) noexcept;
+
+  [[nodiscard]] bool find_epoch();
+  void begin_epoch() noexcept;
+  void end_epoch() noexcept;
+  /// The position does not change: no sample of the epoch exists yet.
+  void leave_unbegun() noexcept { phase_ = Phase::between; }
+  void skip() noexcept { phase_ = Phase::skipping; }
+  /// True once the end is announced. Then the position is that end.
+  [[nodiscard]] bool end_skip() noexcept;
+  void miss(std::uint64_t position) noexcept;
+  /// Whether the end of the epoch was among what was missed.
+  [[nodiscard]] bool find_missed_end() noexcept;
+
+  // ---- waiting
+
+  /// Looks for a while and then sleeps, at most `timeout_ms`, until `published` is at least
+  /// `wanted`, the state is not `seen` any more, the awaited end of an epoch is announced, the
+  /// reader was evicted, or `rung`, if any, is set. Counts as a wait on the desk.
+  Woken wait(std::uint64_t wanted, StreamState seen, int timeout_ms,
+             const std::atomic<bool>* rung = nullptr);
+  /// The same without the look, and not counted.
+  Woken sleep(std::uint64_t wanted, StreamState seen, int timeout_ms,
+              const std::atomic<bool>* rung = nullptr);
+
+ private:
+  [[nodiscard]] std::optional<std::uint64_t> announced_end(std::uint64_t epoch) const noexcept;
+  [[nodiscard]] bool awaits_end() const noexcept;
+
+  BoardView board_;
+  Desk& desk_;
+  const ConsumerEntry& entry_;
+  const std::uint64_t consumer_id_;
+  const std::uint64_t samples_per_epoch_;
+  Phase phase_ = Phase::unplaced;
+  std::uint64_t position_ = 0;
+  std::uint64_t epoch_ = 0;
+  std::uint64_t epoch_start_ = 0;
+  std::optional<std::uint64_t> epoch_end_;
+  Spinner spinner_;
+};
+
+}  // namespace batchcast::inline v0_1
