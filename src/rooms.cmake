@@ -17,8 +17,11 @@ batchcast_room(join
 batchcast_room(ring
   DEPENDS core
   PACKAGES Boost::headers
-  SOURCES board.cpp memory_limit.cpp segment_creation.cpp writer/consumers.cpp writer/ends.cpp
-          writer/epoch_ledger.cpp writer/mirrors.cpp writer/status.cpp writer/writer.cpp)
+  SOURCES board.cpp memory_limit.cpp segment_creation.cpp writer/consumer_admission.cpp
+          writer/consumer_table.cpp writer/epoch_ledger.cpp writer/join_rules.cpp
+          writer/overwrite_gate.cpp writer/publisher.cpp writer/space_claimer.cpp
+          writer/stall_watch.cpp writer/status.cpp writer/stream_outcome.cpp
+          writer/ticket_queue.cpp writer/trainer_attendance.cpp writer/writer.cpp)
 
 # The driver's layer, and the kernels.
 batchcast_room(cuda

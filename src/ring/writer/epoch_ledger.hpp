@@ -37,8 +37,9 @@ class EpochLedger {
   [[nodiscard]] std::optional<std::uint64_t> first_start_from(
       std::uint64_t position) const noexcept;
 
-  /// End of the whole stream, where the number of epochs is given.
+  /// End of the whole stream: limits::position_max until the number of epochs is known.
   [[nodiscard]] std::uint64_t stream_end() const noexcept { return stream_end_; }
+  void end_stream_at(std::uint64_t position) noexcept { stream_end_ = position; }
 
   /// Highest position that may be handed out so that every announcement that a consumer at `lowest`
   /// may still read stays on the board.

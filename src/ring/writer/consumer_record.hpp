@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#pragma once
+
+#include <batchcast/core/options.hpp>
+#include <batchcast/ring/layout.hpp>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+namespace batchcast::inline v0_1 {
+
+/// One attached consumer or mirror, as the producer knows it.
+struct ConsumerRecord {
+  std::uint32_t index = 0;  ///< of its entry on the board
+  std::uint64_t consumer_id = 0;
+  std::shared_ptr<Desk> desk;
+  Pace pace = Pace::lockstep;
+  bool paused = false;    ///< does not gate
+  bool observes = false;  ///< paused for good
+  bool mirrors = false;
+  bool fresh = true;               ///< it had no batch when it last paused
+  std::uint64_t released_min = 0;  ///< the last `released` accepted from its desk
+  std::uint64_t released_max = 0;  ///< its desk may say this much, whatever is published
+  std::uint64_t skipping = 0;      ///< e + 1: it lets go of epoch e, whose end was not known
+  std::uint32_t pid = 0;
+  std::string name;
+
+  [[nodiscard]] bool is_trainer() const noexcept { return !observes && !mirrors; }
+  /// What reports call it.
+  [[nodiscard]] std::string title() const {
+    return "consumer `" + name + "` (pid " + std::to_string(pid) + ")";
+  }
+};
+
+/// Where a consumer begins.
+struct StartPoint {
+  std::uint64_t position = 0;
+  std::uint64_t skipping = 0;  ///< e + 1: at the end of epoch e, which is not known yet; else 0
+};
+
+}  // namespace batchcast::inline v0_1

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+
+#include "ring/writer/consumer_table.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+namespace batchcast::inline v0_1 {
+namespace {
+
+void format_desk(Desk& desk, std::uint32_t index, std::uint64_t consumer_id, StartPoint start,
+                 std::uint32_t batch_size) noexcept {
+  ordered::set_release(desk.skipping, start.skipping);
+  desk.magic = desk_magic;
+  desk.layout_version = layout_version;
+  desk.index = index;
+  desk.consumer_id = consumer_id;
+  ordered::set(desk.batch_size, batch_size);
+  ordered::set(desk.cursor, start.position);
+  ordered::set_release(desk.released, start.position);
+}
+
+}  // namespace
+
+ConsumerTable::ConsumerTable(Board board, const EpochLedger& ledger, const TicketQueue& tickets,
+                             std::uint64_t first_consumer_id) noexcept
+    : board_(board), ledger_(ledger), tickets_(tickets), next_consumer_id_(first_consumer_id) {}
+
+ConsumerRecord* ConsumerTable::find(std::uint32_t index, std::uint64_t consumer_id) noexcept {
+  for (ConsumerRecord& consumer : records_) {
+    if (consumer.index == index && consumer.consumer_id == consumer_id) return &consumer;
+  }
+  return nullptr;
+}
+
+std::uint32_t ConsumerTable::trainers() const noexcept {
+  return static_cast<std::uint32_t>(
+      std::count_if(records_.begin(), records_.end(),
+                    [](const ConsumerRecord& one) { return one.is_trainer(); }));
+}
+
+std::uint32_t ConsumerTable::entries() const noexcept {
+  const BoardView& board = board_;
+  return board.head().consumers_max;
+}
+
+std::optional<std::uint32_t> ConsumerTable::free_entry() const noexcept {
+  const BoardView& board = board_;
+  for (std::uint32_t index = 0; index < entries(); ++index) {
+    if (ordered::get(board.consumer(index).consumer_id) == 0) return index;
+  }
+  return std::nullopt;
+}
+
+const ConsumerRecord& ConsumerTable::add(const AdmitRequest& request, std::uint32_t index,
+                                         bool paused, StartPoint start,
+                                         std::shared_ptr<Desk> desk) {
+  ConsumerRecord consumer;
+  consumer.index = index;
+  consumer.consumer_id = next_consumer_id_++;
+  consumer.pace = request.pace;
+  consumer.paused = paused;
+  consumer.observes = request.observes;
+  consumer.mirrors = request.mirrors;
+  consumer.released_min = consumer.released_max = start.position;
+  consumer.skipping = start.skipping;
+  consumer.pid = request.pid;
+  consumer.name = unique_name(request.name);
+  format_desk(*desk, index, consumer.consumer_id, start, request.batch_size);
+  consumer.desk = std::move(desk);
+
+  ConsumerEntry& entry = board_.consumer(index);
+  ordered::set(entry.admitted_at, start.position);
+  ordered::set(entry.pid, request.pid);
+  ordered::set(entry.pace, static_cast<std::uint32_t>(request.pace));
+  ordered::set(entry.paused, paused ? 1 : 0);
+  entry.name.fill('\0');
+  std::memcpy(entry.name.data(), consumer.name.data(),
+              std::min(consumer.name.size(), entry.name.size() - 1));
+  ordered::set_release(entry.consumer_id, consumer.consumer_id);
+  return records_.emplace_back(std::move(consumer));
+}
+
+void ConsumerTable::remove(std::size_t at) noexcept {
+  ConsumerEntry& entry = board_.consumer(records_[at].index);
+  ordered::revoke(entry);
+  ordered::bump(entry.wake_word);
+  futex_wake(entry.wake_word);
+  records_.erase(records_.begin() + static_cast<std::ptrdiff_t>(at));
+}
+
+void ConsumerTable::pause(ConsumerRecord& consumer) noexcept {
+  // Those who join next are placed by where it stands now, which its desk changes no more.
+  if (const auto position = position_of(consumer)) consumer.released_min = *position;
+  consumer.fresh = ordered::get(consumer.desk->batches) == 0;
+  consumer.paused = true;
+  ordered::set(board_.consumer(consumer.index).paused, 1);
+}
+
+void ConsumerTable::resume(ConsumerRecord& consumer, StartPoint start) noexcept {
+  // The desk may say anything by now: it is written, and not read back.
+  ordered::set_release(consumer.desk->skipping, start.skipping);
+  consumer.released_min = consumer.released_max = start.position;
+  consumer.skipping = start.skipping;
+  consumer.paused = false;
+  ordered::set_release(consumer.desk->released, start.position);
+  ordered::set(board_.consumer(consumer.index).paused, 0);
+}
+
+std::string ConsumerTable::validate(ConsumerRecord& consumer) const {
+  // The consumer stores the end of an epoch that it skipped before it stores that it skips no more.
+  const std::uint64_t skipping = ordered::load_skipping(*consumer.desk);
+  const std::uint64_t released = ordered::load_released(*consumer.desk);
+  const std::uint64_t published = tickets_.published();
+  std::uint64_t most = std::max(consumer.released_max, published);
+  if (published > 0) {
+    if (const auto end = ledger_.end_of(ledger_.epoch_of(published - 1))) {
+      most = std::max(most, *end);
+    }
+  }
+  if (released < consumer.released_min || released > most) {
+    return "its desk said it had let go of everything below position " + std::to_string(released) +
+           ", which must lie between " + std::to_string(consumer.released_min) + " and " +
+           std::to_string(most);
+  }
+  const std::uint64_t epoch = ledger_.epoch_of(released);
+  if (skipping != 0 && (ledger_.length_known() || (skipping - 1 != epoch && skipping != epoch))) {
+    return "its desk said it skips epoch " + std::to_string(skipping - 1) +
+           ", in which it does not stand";
+  }
+  consumer.released_min = released;
+  consumer.skipping = skipping;
+  return {};
+}
+
+std::optional<std::uint64_t> ConsumerTable::position_of(
+    const ConsumerRecord& consumer) const noexcept {
+  if (consumer.skipping == 0) return consumer.released_min;
+  const auto end = ledger_.end_of(consumer.skipping - 1);
+  if (!end) return std::nullopt;
+  return std::max(consumer.released_min, *end);
+}
+
+bool ConsumerTable::has_demand() const noexcept {
+  return std::any_of(records_.begin(), records_.end(),
+                     [](const ConsumerRecord& one) { return !one.paused && !one.mirrors; });
+}
+
+bool ConsumerTable::all_have_read() const noexcept {
+  return std::all_of(records_.begin(), records_.end(), [this](const ConsumerRecord& one) {
+    if (one.paused) return true;
+    const auto position = position_of(one);
+    return position && *position >= tickets_.published();
+  });
+}
+
+void ConsumerTable::wake_reached(PendingWakes& wakes) noexcept {
+  const std::uint64_t published = tickets_.published();
+  for (const ConsumerRecord& consumer : records_) {
+    if (ordered::consumer_waits_for(*consumer.desk, published)) {
+      wakes.add(board_.consumer(consumer.index).wake_word);
+    }
+  }
+}
+
+void ConsumerTable::wake_all(PendingWakes& wakes) noexcept {
+  for (const ConsumerRecord& consumer : records_) {
+    if (ordered::consumer_sleeps(*consumer.desk)) {
+      wakes.add(board_.consumer(consumer.index).wake_word);
+    }
+  }
+}
+
+std::string ConsumerTable::unique_name(const std::string& wanted) const {
+  const auto taken = [this](const std::string& name) {
+    return std::any_of(records_.begin(), records_.end(),
+                       [&](const ConsumerRecord& consumer) { return consumer.name == name; });
+  };
+  if (!taken(wanted)) return wanted;
+  for (int number = 2;; ++number) {
+    const std::string suffix = "-" + std::to_string(number);
+    const std::string name =
+        wanted.substr(0, limits::consumer_name_bytes_max - suffix.size()) + suffix;
+    if (!taken(name)) return name;
+  }
+}
+
+}  // namespace batchcast::inline v0_1

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+
+#include "ring/writer/join_rules.hpp"
+
+#include <algorithm>
+
+namespace batchcast::inline v0_1 {
+
+JoinRules::Bounds JoinRules::bounds_here(std::uint64_t at_least) const noexcept {
+  return {std::max(state_.tickets.oldest_held(), at_least), at_least};
+}
+
+JoinRules::Bounds JoinRules::bounds_with(const MirrorRequest& request) const noexcept {
+  const std::uint64_t held = held_in_known_epochs();
+  const bool windows_meet = request.next >= held;
+  return {windows_meet ? request.oldest : std::max(held, request.oldest), request.oldest};
+}
+
+std::uint64_t JoinRules::held_in_known_epochs() const noexcept {
+  return std::max(state_.tickets.oldest_held(), state_.ledger.known_from());
+}
+
+std::variant<JoinRules::Start, NotAdmitted> JoinRules::start(Join join, std::uint64_t cursor,
+                                                             Bounds bounds,
+                                                             const char* ended) const {
+  Start start;
+  switch (join) {
+    case Join::now:
+      start = std::max(state_.tickets.published(), bounds.at_least);
+      break;
+    case Join::at:
+      if (std::string why_not = why_not_at(cursor, bounds.oldest); !why_not.empty()) {
+        return NotAdmitted{NotAdmitted::Reason::cursor_gone, std::move(why_not)};
+      }
+      start = cursor;
+      break;
+    case Join::next_epoch:
+      start = state_.ledger.first_start_from(std::max(state_.tickets.claimed(), bounds.at_least));
+      break;
+    case Join::rewind:
+      start = rewind(bounds);
+      break;
+  }
+  if (start && *start >= state_.ledger.stream_end()) {
+    return NotAdmitted{NotAdmitted::Reason::finished, ended};
+  }
+  return start;
+}
+
+JoinRules::Start JoinRules::rewind(Bounds bounds) const noexcept {
+  if (state_.attendance.is_deserted()) return state_.attendance.rewind_start(bounds.oldest);
+  std::uint64_t from = bounds.oldest;
+  if (const ConsumerRecord* slowest = state_.gate.slowest()) {
+    const auto position = state_.consumers.position_of(*slowest);
+    // A consumer at the very end asks for nothing more, and may be just leaving.
+    if (position && *position < state_.ledger.stream_end()) {
+      from = std::max(from, state_.ledger.start_of(state_.ledger.epoch_of(*position)));
+    }
+  }
+  return state_.ledger.first_start_from(from);
+}
+
+StartPoint JoinRules::start_point(Start start) const noexcept {
+  if (start) return {*start, 0};
+  const std::uint64_t epoch = state_.ledger.epoch_of(state_.tickets.next());
+  return {std::max(state_.tickets.published(), state_.ledger.start_of(epoch)), epoch + 1};
+}
+
+MirrorStart JoinRules::mirror_start(Start trainer, std::uint64_t next) const noexcept {
+  MirrorStart start;
+  start.trainer = trainer;
+  const std::uint64_t newest = std::max(state_.tickets.published(), next);
+  if (!trainer) {
+    start.position = newest;
+  } else if (*trainer <= next) {
+    start.position = next;
+  } else if (!state_.ledger.length_known()) {
+    // Which epoch a position to come belongs to is known once it is published, not before.
+    start.position = std::min(*trainer, newest);
+  } else if (state_.attendance.first_publication_waits()) {
+    // Other trainers that the stream waits for may begin before this one, by as much as they were
+    // apart when they read one ring.
+    const std::uint64_t behind = saturating_sub(*trainer, state_.tickets.capacity());
+    start.position = std::min(*trainer, std::max(newest, behind));
+  } else {
+    start.position = *trainer;
+  }
+  start.epoch = state_.ledger.epoch_of(start.position);
+  start.epoch_start = state_.ledger.start_of(start.epoch);
+  return start;
+}
+
+bool JoinRules::goes_back(Join join, std::uint64_t cursor,
+                          std::uint64_t consumer_id) const noexcept {
+  const WriterOptions& options = state_.options;
+  const bool is_behind = cursor < state_.tickets.oldest_held() && cursor >= options.start;
+  if (join != Join::at || !is_behind) return false;
+  if (!options.goes_back || !options.jumps || !state_.ledger.length_known()) return false;
+  if (state_.outcome.is_over() || state_.tickets.next() >= state_.ledger.stream_end()) return false;
+  const std::vector<ConsumerRecord>& records = state_.consumers.records();
+  const bool is_alone = std::all_of(records.begin(), records.end(), [&](const ConsumerRecord& one) {
+    return one.consumer_id == consumer_id || (one.mirrors && one.paused);
+  });
+  return is_alone && !state_.attendance.has_trainers_elsewhere();
+}
+
+bool JoinRules::goes_back(const MirrorRequest& request, std::uint64_t mirror_id) const noexcept {
+  // What the mirror's ring holds is had without going back, unless this ring has gone on from
+  // there: then the samples between the two have to be made again.
+  const bool is_held_there =
+      request.cursor < request.next && request.next >= held_in_known_epochs();
+  return request.cursor >= request.oldest && !is_held_there &&
+         goes_back(request.join, request.cursor, mirror_id);
+}
+
+std::string JoinRules::why_not_at(std::uint64_t cursor, std::uint64_t oldest) const {
+  const std::string position = "position " + std::to_string(cursor);
+  if (cursor < oldest) return position + why_gone(oldest);
+  const std::uint64_t stream_end = state_.ledger.stream_end();
+  const std::uint64_t claimed = state_.tickets.claimed();
+  const bool is_beyond = cursor > stream_end;  // at the end itself, the stream is finished
+  const bool is_too_far = cursor >= limits::cursor_limit && cursor > claimed;
+  if (!is_beyond && !is_too_far) return {};
+  const std::uint64_t end = std::min(std::max(limits::cursor_limit, claimed + 1), stream_end);
+  std::string possible = ". There is no position left to ask for";
+  if (oldest < end) {
+    possible = ". Ask for one from " + std::to_string(oldest) + " to " + std::to_string(end - 1) +
+               ", or join with `rewind`";
+  }
+  if (is_beyond) {
+    return position + " lies beyond the stream's end, which is " + std::to_string(stream_end) +
+           possible;
+  }
+  return position + " is too far away: no consumer can begin at positions from " +
+         std::to_string(limits::cursor_limit) + " (2^62) on" + possible;
+}
+
+std::string JoinRules::why_gone(std::uint64_t oldest) const {
+  const std::string gone =
+      " is no longer in the ring, whose oldest is " + std::to_string(oldest) + ". ";
+  if (!state_.options.goes_back || !state_.ledger.length_known()) {
+    return gone +
+           "Its samples cannot be made again: join with `rewind`, and next time serve the stream "
+           "with more memory, which holds them longer";
+  }
+  if (state_.tickets.next() >= state_.ledger.stream_end()) {
+    return gone +
+           "All of the stream is made, so it goes back no more: join with `rewind`, or serve it "
+           "again";
+  }
+  return gone +
+         "The stream goes back there once no other consumer is attached to it. Until then join "
+         "with "
+         "`rewind`, or serve what you resume as a stream of its own";
+}
+
+}  // namespace batchcast::inline v0_1

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#pragma once
+
+#include "ring/writer/consumer_table.hpp"
+#include "ring/writer/trainer_attendance.hpp"
+#include "ring/writer/writer_options.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+
+namespace batchcast::inline v0_1 {
+
+/// Up to where positions may be handed out: no sample is overwritten that a lockstep consumer may
+/// still read, and no more is made than consumers ask for. Remembers the limit until `refresh`
+/// finds another. Belongs to the RingWriter, under its admission lock.
+class OverwriteGate {
+ public:
+  /// All of these outlive the gate.
+  OverwriteGate(const WriterOptions& options, const EpochLedger& ledger, const TicketQueue& tickets,
+                const ConsumerTable& consumers, const TrainerAttendance& attendance) noexcept;
+
+  /// The next position may be handed out.
+  [[nodiscard]] bool is_open() const noexcept { return tickets_.next() < limit_; }
+  [[nodiscard]] std::uint64_t limit() const noexcept { return limit_; }
+  /// Finds the limit, and the consumer that sets it. Desks have been validated just before.
+  void refresh();
+  /// The limit has to be found anew before a position is handed out.
+  void close() noexcept { limit_ = 0; }
+  /// The same after a consumer was removed or paused.
+  void forget_consumers() noexcept;
+
+  /// What demand is counted from while no consumer is attached: at least this position, as far as
+  /// it is published.
+  void raise_demand_base(std::uint64_t position) noexcept;
+  /// The stream goes on at `position`.
+  void restart(std::uint64_t position) noexcept;
+
+  /// The slowest consumer in lockstep that is not paused; null without one.
+  [[nodiscard]] const ConsumerRecord* slowest() const noexcept { return record(slowest_); }
+  /// The consumer that sets the limit; null where no consumer does.
+  [[nodiscard]] const ConsumerRecord* waits_for() const noexcept { return record(waits_for_); }
+  /// Once the consumer of `waits_for` has let go of all below this position, there may be room for
+  /// another sample.
+  [[nodiscard]] std::uint64_t wake_at() const noexcept;
+  /// The limit lies so far beyond what the consumer of `waits_for` has let go of.
+  [[nodiscard]] std::uint64_t limit_distance() const noexcept { return limit_distance_; }
+  /// At the limit, consumers ask for no more; otherwise the ring is full there.
+  [[nodiscard]] bool is_limited_by_demand() const noexcept { return limited_by_demand_; }
+
+  /// If every consumer stands beyond what is claimed, the position of the lowest: the stream goes
+  /// on there, and leaves out the samples between. Judged by what the desks said when they were
+  /// validated last.
+  [[nodiscard]] std::optional<std::uint64_t> jump_target() const noexcept;
+
+ private:
+  static constexpr std::size_t none = ConsumerTable::none;
+
+  /// Where the consumers that are not paused stand. Indices are those of the table's records.
+  struct Positions {
+    std::size_t slowest = none;  ///< in lockstep
+    std::uint64_t slowest_position = limits::position_max;
+    std::size_t foremost_free = none;
+    std::uint64_t foremost_free_position = 0;
+    std::size_t foremost = none;          ///< of any pace
+    std::uint64_t foremost_received = 0;  ///< it has had the samples below this position
+    bool any_skips = false;               ///< to an epoch's end that is not known
+  };
+
+  [[nodiscard]] const ConsumerRecord* record(std::size_t at) const noexcept {
+    return at != none ? &consumers_.records()[at] : nullptr;
+  }
+  [[nodiscard]] Positions positions() const;
+  [[nodiscard]] std::uint64_t ring_limit(const Positions& all);
+  [[nodiscard]] std::uint64_t ahead_limit(const Positions& all) const;
+
+  const WriterOptions& options_;
+  const EpochLedger& ledger_;
+  const TicketQueue& tickets_;
+  const ConsumerTable& consumers_;
+  const TrainerAttendance& attendance_;
+  std::uint64_t limit_ = 0;  ///< below it positions may be handed out
+  std::uint64_t demand_base_;
+  std::size_t slowest_ = none;
+  std::size_t waits_for_ = none;
+  std::uint64_t limit_distance_ = 0;
+  bool limited_by_demand_ = false;
+};
+
+}  // namespace batchcast::inline v0_1

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#pragma once
+
+#include <batchcast/ring/spinner.hpp>
+#include "ring/writer/consumer_admission.hpp"
+#include "ring/writer/publisher.hpp"
+#include "ring/writer/stall_watch.hpp"
+#include "ring/writer/writer_state.hpp"
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+
+namespace batchcast::inline v0_1 {
+
+enum class Claim { granted, timed_out, ended };
+
+/// Hands out tickets, and waits where the gate is closed: it first looks for a while, then sleeps
+/// until the consumer that sets the limit has let go of samples, or until something else changed.
+class SpaceClaimer {
+ public:
+  /// All three outlive this.
+  SpaceClaimer(WriterState& state, ConsumerAdmission& admission, Publisher& publisher)
+      : state_(state),
+        admission_(admission),
+        publisher_(publisher),
+        stalls_(state),
+        spinner_(state.options.spin_ns) {}
+
+  /// `RingWriter::claim`. Takes the admission lock itself.
+  [[nodiscard]] Claim claim(std::uint64_t samples_max, int timeout_ms, Ticket& ticket);
+
+  /// Under the admission lock.
+  [[nodiscard]] const StallWatch& stalls() const noexcept { return stalls_; }
+
+ private:
+  using Lock = std::unique_lock<std::mutex>;
+
+  /// What a claimer sleeps on besides the producer's own word.
+  struct DeskWatch {
+    std::shared_ptr<Desk> desk;  ///< null where no consumer sets the limit
+    std::uint32_t release_sequence = 0;
+    std::uint64_t consumer_id = 0;
+    std::uint64_t wake_at = 0;
+  };
+
+  void wait_for_space(Lock& lock, int timeout_ms);
+  [[nodiscard]] bool space_came_while_looking(Lock& lock);
+  [[nodiscard]] DeskWatch announce_sleep();
+  [[nodiscard]] bool need_not_sleep(const DeskWatch& watch);
+  [[nodiscard]] int longest_sleep_ms(const DeskWatch& watch) const;
+  /// True if the time ran out although that consumer has let go of enough, and no word has changed.
+  [[nodiscard]] bool slept_in_vain(Lock& lock, const DeskWatch& watch, std::uint32_t own_value,
+                                   int timeout_ms);
+  void report_stall();
+  void tell_evictions(Lock& lock);
+
+  WriterState& state_;
+  ConsumerAdmission& admission_;
+  Publisher& publisher_;
+  StallWatch stalls_;
+  std::mutex turn_;  ///< one claimer at a time waits for space
+  Spinner spinner_;  ///< that claimer's
+};
+
+}  // namespace batchcast::inline v0_1

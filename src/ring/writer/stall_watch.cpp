@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+
+#include "ring/writer/stall_watch.hpp"
+
+#include <batchcast/core/clock.hpp>
+
+namespace batchcast::inline v0_1 {
+namespace {
+
+// Of the stall time-out: a consumer that has held the stream up for so long is shown as stalled.
+constexpr std::uint64_t shown_as_stalled_share = 12;
+
+std::string whole_seconds(std::uint64_t ns) {
+  return std::to_string(static_cast<std::uint64_t>(seconds_from_ns(ns))) + " s";
+}
+
+}  // namespace
+
+std::size_t StallWatch::slowest_trainer() const {
+  const std::vector<ConsumerRecord>& records = state_.consumers.records();
+  std::size_t slowest = ConsumerTable::none;
+  std::uint64_t lowest = limits::position_max;
+  for (std::size_t i = 0; i < records.size(); ++i) {
+    const ConsumerRecord& one = records[i];
+    if (one.paused || one.mirrors || one.pace != Pace::lockstep) continue;
+    const auto position = state_.consumers.position_of(one);
+    if (position && *position < lowest) lowest = *position, slowest = i;
+  }
+  return slowest;
+}
+
+std::optional<StallWatch::Stall> StallWatch::look() {
+  const std::size_t at = slowest_trainer();
+  const bool found = at != ConsumerTable::none && !state_.outcome.is_over();
+  const ConsumerRecord* consumer = found ? &state_.consumers.records()[at] : nullptr;
+  const std::uint64_t next = state_.tickets.next();
+  const bool ring_is_full =
+      found && saturating_add(consumer->released_min, state_.tickets.capacity()) <= next;
+  // Of several consumers, one that stands behind keeps no other from the samples that are made.
+  const bool is_alone_at_limit = found && state_.gate.is_limited_by_demand() &&
+                                 !state_.gate.is_open() && state_.consumers.trainers() == 1;
+  if (!ring_is_full && !is_alone_at_limit) {
+    consumer_id_ = progress_ = since_ns_ = reported_ns_ = 0;
+    return std::nullopt;
+  }
+  const std::uint64_t now = now_ns();
+  const std::uint64_t progress =
+      ring_is_full ? consumer->released_min : ordered::get(consumer->desk->cursor);
+  if (consumer_id_ != consumer->consumer_id || progress_ != progress) {
+    consumer_id_ = consumer->consumer_id;
+    progress_ = progress;
+    since_ns_ = reported_ns_ = now;
+    return std::nullopt;
+  }
+  if (now - reported_ns_ < state_.options.stall_timeout_ms * 1'000'000) return std::nullopt;
+  reported_ns_ = now;
+  return Stall{at, text_of(*consumer, now)};
+}
+
+std::string StallWatch::text_of(const ConsumerRecord& consumer, std::uint64_t now) const {
+  const Desk& desk = *consumer.desk;
+  const std::string position = std::to_string(consumer.released_min);
+  const std::string text =
+      consumer.title() + " has held the stream up for " + whole_seconds(now - since_ns_) + ": it ";
+  if (ordered::get(desk.leases_held) == 0) {
+    return text + "does not ask for its next batch, at position " + position;
+  }
+  const std::uint64_t since = ordered::get(desk.oldest_lease_since_ns);
+  return text + "holds a batch from position " + position + " since " +
+         whole_seconds(saturating_sub(now, since));
+}
+
+bool StallWatch::shows(const ConsumerRecord& consumer) const noexcept {
+  const std::uint64_t shown_after_ns =
+      state_.options.stall_timeout_ms * 1'000'000 / shown_as_stalled_share;
+  return consumer_id_ == consumer.consumer_id &&
+         (reported_ns_ != since_ns_ || saturating_sub(now_ns(), since_ns_) >= shown_after_ns);
+}
+
+}  // namespace batchcast::inline v0_1

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#pragma once
+
+#include <batchcast/core/options.hpp>
+#include <batchcast/ring/layout.hpp>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace batchcast::inline v0_1 {
+
+class StallWatch;
+struct WriterState;
+
+/// One consumer as the producer sees it now.
+struct ConsumerStatus {
+  std::string name;
+  std::uint32_t index = 0;
+  std::uint64_t consumer_id = 0;
+  std::uint32_t pid = 0;
+  std::uint32_t batch_size = 0;
+  Pace pace = Pace::lockstep;
+  bool mirrors = false;  ///< no consumer, but what fills another ring
+  bool fresh = true;     ///< it had no batch before its last pause, and may begin before `position`
+  std::string state;     ///< running, paused, skipping, stalled, observing; of mirrors also resting
+  std::uint64_t position = 0;
+  std::uint64_t lag = 0;  ///< samples published that it has not let go of yet
+  std::uint64_t samples = 0;
+  std::uint64_t wait_ns = 0;
+  std::uint64_t leases_held = 0;
+};
+
+struct WriterStatus {
+  StreamState state = StreamState::starting;
+  std::uint64_t epoch = 0;
+  std::uint64_t published = 0;
+  std::uint64_t claimed = 0;
+  std::uint64_t late_wakeups = 0;
+  std::uint64_t space_waits = 0;
+  std::uint64_t space_wait_ns = 0;
+  WaitsFor waits_for = WaitsFor::nothing;
+  std::vector<ConsumerStatus> consumers;
+};
+
+/// What `RingWriter::status` tells. With the admission lock held.
+[[nodiscard]] WriterStatus status_of(const WriterState& state, const StallWatch& stalls);
+
+}  // namespace batchcast::inline v0_1

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#pragma once
+
+#include <batchcast/ring/cursor.hpp>
+#include "ring/writer/epoch_ledger.hpp"
+
+#include <cstdint>
+#include <deque>
+#include <vector>
+
+namespace batchcast::inline v0_1 {
+
+/// A run of positions handed out to be filled, within one epoch.
+struct Ticket {
+  std::uint64_t position = 0;
+  std::uint64_t size = 0;
+  std::uint64_t epoch = 0;
+  std::uint64_t epoch_start = 0;
+};
+
+/// Which positions are handed out, filled and published. Tickets are granted in the order of their
+/// positions, filled in any order, and published in order. Writes `claimed`, `published` and
+/// `valid_from` on the board. Belongs to the RingWriter, under its admission lock.
+class TicketQueue {
+ public:
+  /// `ledger` outlives the queue.
+  TicketQueue(Board board, EpochLedger& ledger, std::uint64_t start) noexcept;
+
+  /// Next position to hand out.
+  [[nodiscard]] std::uint64_t next() const noexcept { return next_; }
+  [[nodiscard]] std::uint64_t claimed() const noexcept { return claimed_; }
+  [[nodiscard]] std::uint64_t published() const noexcept { return published_; }
+  [[nodiscard]] std::uint64_t capacity() const noexcept { return capacity_; }
+  /// Lowest position whose sample the ring still has.
+  [[nodiscard]] std::uint64_t oldest_held() const noexcept {
+    return batchcast::oldest_held(claimed_, capacity_, valid_from_);
+  }
+  /// Positions that were jumped over are not among them.
+  [[nodiscard]] std::uint64_t samples_published() const noexcept;
+
+  /// No sample that was granted and not given back is still to come.
+  [[nodiscard]] bool all_filled() const noexcept;
+  /// No ticket is granted or waits to be published.
+  [[nodiscard]] bool is_empty() const noexcept { return tickets_.empty(); }
+  /// The stream went back behind a ticket that is still out: its holder may write to the ring.
+  [[nodiscard]] bool has_abandoned() const noexcept { return !abandoned_.empty(); }
+
+  /// At least one position from `next` on, below `limit` and within one epoch. `limit` lies above
+  /// `next`.
+  [[nodiscard]] Ticket grant(std::uint64_t samples_max, std::uint64_t limit);
+  /// The ticket's samples are complete.
+  void fill(const Ticket& ticket, const Receipt& receipt) noexcept;
+  /// Hands the newest ticket's positions out again. False if it is not the newest.
+  [[nodiscard]] bool take_back(const Ticket& ticket) noexcept;
+
+  /// What `pass_filled` found.
+  struct Passed {
+    bool samples = false;    ///< `published` moved
+    bool epoch_end = false;  ///< an epoch's end was announced
+  };
+  /// Moves `published` over the oldest tickets as far as they are filled. `store_published` has to
+  /// follow.
+  [[nodiscard]] Passed pass_filled() noexcept;
+  /// Lets readers see what `pass_filled` passed.
+  void store_published() noexcept { ordered::publish(board_.progress(), published_); }
+
+  /// The stream goes back: samples of tickets that are out now will not be published.
+  void abandon_all();
+  /// True, once, for each ticket that `abandon_all` found unfilled.
+  [[nodiscard]] bool take_abandoned(const Ticket& ticket) noexcept;
+
+  /// Goes on at `target` and leaves out what lies between, forwards or back. No ticket is out.
+  void jump(std::uint64_t target) noexcept;
+  /// The same for a ring that is filled from another one, which knows the epoch of `position`.
+  void restart(std::uint64_t position, std::uint64_t epoch, std::uint64_t epoch_start) noexcept;
+
+ private:
+  struct Outstanding {
+    std::uint64_t start, end;
+    bool filled;
+    Receipt receipt;
+  };
+
+  void claim_from(std::uint64_t position) noexcept;
+
+  Board board_;
+  EpochLedger& ledger_;
+  const std::uint64_t start_;
+  const std::uint64_t capacity_;
+  std::deque<Outstanding> tickets_;       ///< granted and not published yet, by position
+  std::vector<std::uint64_t> abandoned_;  ///< starts of tickets that the stream went back behind
+  std::uint64_t next_;
+  std::uint64_t claimed_;       ///< all below it may be being written
+  std::uint64_t published_;     ///< all below it may be read
+  std::uint64_t valid_from_;    ///< positions below it were jumped over at least in part
+  std::uint64_t left_out_ = 0;  ///< samples jumped over, modulo 2^64 where the stream went back
+};
+
+}  // namespace batchcast::inline v0_1

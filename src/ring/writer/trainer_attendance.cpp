@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+
+#include "ring/writer/trainer_attendance.hpp"
+
+#include <batchcast/core/clock.hpp>
+
+#include <algorithm>
+#include <utility>
+
+namespace batchcast::inline v0_1 {
+
+TrainerAttendance::TrainerAttendance(const EpochLedger& ledger, const ConsumerTable& consumers,
+                                     const StreamOutcome& outcome, std::uint32_t wait_for) noexcept
+    : ledger_(ledger),
+      consumers_(consumers),
+      outcome_(outcome),
+      wait_for_(wait_for),
+      last_leave_ns_(now_ns()) {}
+
+bool TrainerAttendance::is_deserted() const noexcept {
+  return consumers_.trainers() == 0 && elsewhere_ == 0;
+}
+
+bool TrainerAttendance::is_deserted_for(std::uint64_t ns) const noexcept {
+  return is_deserted() && now_ns() - last_leave_ns_ >= ns;
+}
+
+bool TrainerAttendance::first_publication_waits() const noexcept {
+  return !outcome_.has_published() &&
+         std::uint64_t{consumers_.trainers()} + elsewhere_ < std::uint64_t{wait_for_};
+}
+
+void TrainerAttendance::trainer_left(std::optional<std::uint64_t> position) noexcept {
+  last_leave_ns_ = now_ns();
+  if (!position) return;
+  left_at_ = position;
+  left_anew_ = true;
+}
+
+void TrainerAttendance::set_trainers_elsewhere(std::uint32_t trainers) noexcept {
+  if (trainers < elsewhere_) last_leave_ns_ = now_ns();
+  elsewhere_ = trainers;
+  ever_had_trainer_ = ever_had_trainer_ || trainers != 0;
+}
+
+std::optional<std::uint64_t> TrainerAttendance::take_left_at() noexcept {
+  return std::exchange(left_anew_, false) ? left_at_ : std::nullopt;
+}
+
+std::optional<std::uint64_t> TrainerAttendance::rewind_start(std::uint64_t oldest) const noexcept {
+  std::uint64_t from = oldest;
+  // Behind the stream's end no epoch begins: the next trainer reads once more what is held.
+  if (is_deserted() && left_at_ && *left_at_ < ledger_.stream_end()) {
+    from = std::max(from, ledger_.start_of(ledger_.epoch_of(*left_at_)));
+  }
+  return ledger_.first_start_from(from);
+}
+
+}  // namespace batchcast::inline v0_1

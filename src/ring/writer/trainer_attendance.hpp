@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#pragma once
+
+#include "ring/writer/consumer_table.hpp"
+#include "ring/writer/stream_outcome.hpp"
+
+#include <cstdint>
+#include <optional>
+
+namespace batchcast::inline v0_1 {
+
+/// Which trainers the stream has at all its rings, whether it ever had one, and where the last one
+/// left. A trainer is a consumer that neither observes nor mirrors. Belongs to the RingWriter,
+/// under its admission lock.
+class TrainerAttendance {
+ public:
+  /// All three outlive this.
+  TrainerAttendance(const EpochLedger& ledger, const ConsumerTable& consumers,
+                    const StreamOutcome& outcome, std::uint32_t wait_for) noexcept;
+
+  /// No trainer is attached to any ring of the stream.
+  [[nodiscard]] bool is_deserted() const noexcept;
+  /// For so long, counted from the last trainer that left, or from the beginning.
+  [[nodiscard]] bool is_deserted_for(std::uint64_t ns) const noexcept;
+  [[nodiscard]] bool has_trainers_elsewhere() const noexcept { return elsewhere_ != 0; }
+  /// A trainer is attached, or one was.
+  [[nodiscard]] bool ever_had_trainer() const noexcept { return ever_had_trainer_; }
+  /// The stream publishes nothing until `wait_for` trainers are attached.
+  [[nodiscard]] bool first_publication_waits() const noexcept;
+
+  void trainer_came() noexcept { ever_had_trainer_ = true; }
+  /// `position`: where it stood, if it ever had a batch.
+  void trainer_left(std::optional<std::uint64_t> position) noexcept;
+  void set_trainers_elsewhere(std::uint32_t trainers) noexcept;
+
+  /// Where the last trainer stood that had a batch and left this ring. Nothing if none has since
+  /// this was asked last.
+  [[nodiscard]] std::optional<std::uint64_t> take_left_at() noexcept;
+  /// The same, where that trainer left another ring; nothing: forget it.
+  void set_left_at(std::optional<std::uint64_t> position) noexcept { left_at_ = position; }
+  /// Where `rewind` begins while no trainer is attached: at the start of the epoch that the last
+  /// trainer left, or where `oldest` is the lowest position held and lies behind that, at the first
+  /// start from there. Nothing where that start is not known yet.
+  [[nodiscard]] std::optional<std::uint64_t> rewind_start(std::uint64_t oldest) const noexcept;
+
+ private:
+  const EpochLedger& ledger_;
+  const ConsumerTable& consumers_;
+  const StreamOutcome& outcome_;
+  const std::uint32_t wait_for_;
+  std::uint32_t elsewhere_ = 0;
+  bool ever_had_trainer_ = false;
+  std::uint64_t last_leave_ns_;
+  std::optional<std::uint64_t> left_at_;
+  bool left_anew_ = false;  ///< `left_at_` is of this ring, and was not taken yet
+};
+
+}  // namespace batchcast::inline v0_1

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#pragma once
+
+#include "ring/writer/consumer_table.hpp"
+#include "ring/writer/epoch_ledger.hpp"
+#include "ring/writer/overwrite_gate.hpp"
+#include "ring/writer/producer_wake.hpp"
+#include "ring/writer/stream_outcome.hpp"
+#include "ring/writer/ticket_queue.hpp"
+#include "ring/writer/trainer_attendance.hpp"
+#include "ring/writer/writer_options.hpp"
+
+#include <mutex>
+#include <string>
+#include <utility>
+
+namespace batchcast::inline v0_1 {
+
+/// What a RingWriter is made of, and the lock that guards it. The classes that change it take the
+/// lock as held: Publisher, ConsumerAdmission, SpaceClaimer.
+struct WriterState {
+  WriterState(Board shared, WriterOptions chosen)
+      : board(shared),
+        options(std::move(chosen)),
+        ledger(board, options.samples_per_epoch, options.epochs, options.start),
+        tickets(board, ledger, options.start),
+        consumers(board, ledger, tickets, options.first_consumer_id),
+        outcome(board),
+        attendance(ledger, consumers, outcome, options.wait_for),
+        gate(options, ledger, tickets, consumers, attendance) {}
+  WriterState(const WriterState&) = delete;
+  WriterState& operator=(const WriterState&) = delete;
+
+  void log(LogLevel level, const std::string& text) const {
+    if (options.log) options.log(level, text);
+  }
+
+  mutable std::mutex mutex;  ///< the admission lock
+  Board board;
+  WriterOptions options;
+  EpochLedger ledger;
+  TicketQueue tickets;
+  ConsumerTable consumers;
+  StreamOutcome outcome;
+  TrainerAttendance attendance;
+  OverwriteGate gate;
+  ProducerWake wake;
+};
+
+}  // namespace batchcast::inline v0_1
