@@ -3,6 +3,7 @@
 #include "gpu/mirror/mirror.hpp"
 
 #include <batchcast/core/clock.hpp>
+#include <batchcast/core/deadline.hpp>
 #include <batchcast/core/error.hpp>
 #include <batchcast/ring/cursor.hpp>
 #include <batchcast/ring/futex.hpp>
@@ -132,7 +133,7 @@ std::variant<std::uint64_t, NotAdmitted> Mirror::resume(std::uint32_t index,
     return one.index == index && one.consumer_id == consumer_id;
   });
   // Who is not between loops is answered as it stands: nothing that is held goes for its sake.
-  if (row == rows.end() || row->state != "paused") {
+  if (row == rows.end() || row->state != ConsumerState::paused) {
     return writer_.resume(index, consumer_id, join, cursor);
   }
   // Who has had samples already does not go back behind where it stood, as its own writer sees it:
@@ -162,7 +163,7 @@ void Mirror::look_for_demand() {
 }
 
 bool Mirror::wait_drained(int timeout_ms) {
-  const std::uint64_t started_ns = now_ns();
+  const Deadline deadline(timeout_ms);
   for (;;) {
     const std::uint32_t value = ordered::load_word(changed_);
     State state = State::over;
@@ -178,10 +179,7 @@ bool Mirror::wait_drained(int timeout_ms) {
     if (state == State::over && writer_.wait_drained(0)) return true;
     // The host ring's stream may be stopped while it drains.
     if (host_writer_.status().state == StreamState::stopped) return false;
-    if (timeout_ms >= 0 &&
-        now_ns() - started_ns >= static_cast<std::uint64_t>(timeout_ms) * 1'000'000) {
-      return false;
-    }
+    if (deadline.over()) return false;
     futex_wait(changed_, value, look_ms);
   }
 }

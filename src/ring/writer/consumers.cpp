@@ -6,6 +6,7 @@
 #include <batchcast/core/assert.hpp>
 #include <batchcast/core/clock.hpp>
 
+#include "core/numbered_name.hpp"
 #include "ring/writer/pending_wakes.hpp"
 
 #include <algorithm>
@@ -238,17 +239,10 @@ std::string RingWriter::why_not_at(std::uint64_t cursor, std::uint64_t oldest) c
 }
 
 std::string RingWriter::unique_name(const std::string& wanted) const {
-  const auto taken = [this](const std::string& name) {
+  return numbered_name(wanted, [this](const std::string& name) {
     return std::any_of(attached_.begin(), attached_.end(),
                        [&](const Attached& consumer) { return consumer.name == name; });
-  };
-  if (!taken(wanted)) return wanted;
-  for (int number = 2;; ++number) {
-    const std::string suffix = "-" + std::to_string(number);
-    const std::string name =
-        wanted.substr(0, limits::consumer_name_bytes_max - suffix.size()) + suffix;
-    if (!taken(name)) return name;
-  }
+  });
 }
 
 std::string RingWriter::validate(Attached& consumer) const {

@@ -126,12 +126,12 @@ WriterStatus RingWriter::status() const {
                           saturating_sub(now, stall_.since_ns) >= shown_after_ns);
     row.mirrors = consumer.mirrors;
     row.fresh = consumer.fresh;
-    row.state = consumer.observes                     ? "observing"
-                : consumer.mirrors && consumer.paused ? "resting"
-                : consumer.paused                     ? "paused"
-                : ordered::load_skipping(desk) != 0   ? "skipping"
-                : stalled                             ? "stalled"
-                                                      : "running";
+    row.state = consumer.observes                     ? ConsumerState::observing
+                : consumer.mirrors && consumer.paused ? ConsumerState::resting
+                : consumer.paused                     ? ConsumerState::paused
+                : ordered::load_skipping(desk) != 0   ? ConsumerState::skipping
+                : stalled                             ? ConsumerState::stalled
+                                                      : ConsumerState::running;
     status.consumers.push_back(std::move(row));
   }
   return status;
