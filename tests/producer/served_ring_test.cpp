@@ -215,9 +215,9 @@ TEST_CASE("a consumer gets the ring that it names, and of a GPU without one is t
   CHECK(host.welcome.placement == "host");
   CHECK(device.welcome.placement == "GPU-3");
   CHECK(device.welcome.segment_kinds == std::vector{SegmentKind::cuda_fd});
-  CHECK(device.welcome.board_bytes == scene.rings[1]->board().bytes());
+  CHECK(device.welcome.board_bytes == scene.rings[1]->board_segment().bytes());
   REQUIRE(device.descriptors.size() == 4);
-  CHECK(device.descriptors[0] == scene.rings[1]->board().fd());
+  CHECK(device.descriptors[0] == scene.rings[1]->board_segment().fd());
   CHECK(device.descriptors[1] >= 0);
   CHECK(device.key >> 48 == 2);
   CHECK(host.key >> 48 == 0);
