@@ -47,7 +47,7 @@ batchcast_room(control
 # Admits consumers.
 batchcast_room(door
   DEPENDS core join stream
-  SOURCES handshake.cpp listener.cpp server.cpp)
+  SOURCES clients.cpp consumers.cpp entrance.cpp handshake.cpp listener.cpp server.cpp)
 
 # What sources, stages and pipelines share.
 batchcast_room(data
@@ -119,7 +119,8 @@ batchcast_room(data/pipeline
 batchcast_room(producer
   DEPENDS core data ring join stream control door
   PACKAGES cppzmq nlohmann_json::nlohmann_json
-  SOURCES admission.cpp commands.cpp core.cpp options.cpp producer.cpp rings.cpp)
+  SOURCES commands.cpp core.cpp host_ring.cpp options.cpp producer.cpp reception.cpp
+          served_rings.cpp statistics.cpp)
 
 # Threads that fill it.
 batchcast_room(feeder

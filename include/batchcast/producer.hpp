@@ -9,6 +9,7 @@
 #include <batchcast/core/options.hpp>
 #include <batchcast/core/placement.hpp>
 #include <batchcast/core/schema.hpp>
+#include <batchcast/core/states.hpp>
 #include <batchcast/device_stage.hpp>
 
 #include <cstdint>
@@ -147,7 +148,7 @@ struct ConsumerInfo {
   std::uint32_t pid = 0;
   std::uint32_t batch_size = 0;
   Pace pace = Pace::lockstep;
-  std::string state;  ///< running, paused, skipping, stalled, stopped (as by SIGSTOP), observing
+  ConsumerState state = ConsumerState::running;
   std::uint64_t position = 0;
   std::uint64_t lag = 0;  ///< samples published that it has not let go of
   std::uint64_t samples = 0;
@@ -161,11 +162,12 @@ struct RingInfo {
   std::uint64_t capacity = 0;
   std::uint64_t memory = 0;  ///< bytes of samples there
   std::uint64_t published = 0;
-  std::string state;  ///< the stream's, or resting: nobody there asks for samples
+  StreamState state = StreamState::starting;
+  bool rests = false;  ///< no consumer there asks for samples, so its mirror copies none
 };
 
 struct ProducerStats {
-  std::string state;
+  StreamState state = StreamState::starting;
   std::uint64_t epoch = 0;
   std::uint64_t published = 0;
   std::uint64_t late_wakeups = 0;

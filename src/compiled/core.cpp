@@ -3,6 +3,7 @@
 
 // Names, options, descriptors.
 #include <batchcast/core/file_descriptor.ipp>
+#include <batchcast/core/log.ipp>
 #include <batchcast/core/named_thread.ipp>
 #include <batchcast/core/nearest_name.ipp>
 #include <batchcast/core/options.ipp>

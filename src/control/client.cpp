@@ -18,8 +18,8 @@
 namespace batchcast::inline v0_1 {
 namespace {
 
-/// ZeroMQ alone would go on trying: somebody listens there, or nobody does.
-bool somebody_listens(const std::string& path) {
+/// Whether a producer listens at the path. ZeroMQ alone would go on trying to connect.
+bool is_listened_at(const std::string& path) {
   const sockaddr_un address = socket_address(path);
   const FileDescriptor probe(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!probe) throw SystemError("batchcast: cannot make a socket", errno);
@@ -58,7 +58,7 @@ std::optional<std::string> receive(zmq::socket_t& socket, int timeout_ms) {
 
 std::optional<std::string> ask_control(const std::string& control_path, std::string_view command,
                                        int timeout_ms) {
-  if (!somebody_listens(control_path)) return std::nullopt;
+  if (!is_listened_at(control_path)) return std::nullopt;
   check_zmq_can_start();
   zmq::context_t context(1);
   zmq::socket_t socket = connected(context, zmq::socket_type::dealer, control_path);

@@ -30,7 +30,7 @@ constexpr int commands_at_once = 32;
 // together with its connection.
 constexpr auto bytes_received_max = static_cast<std::int64_t>(4 * limits::message_bytes_max);
 
-/// A bound socket whose file is ours: ZeroMQ alone would not choose the mode, nor bind again.
+/// A bound socket. ZeroMQ alone would neither choose its file's mode nor bind it again.
 class Endpoint {
  public:
   Endpoint(zmq::context_t& context, zmq::socket_type type, std::string path)
@@ -86,7 +86,7 @@ struct Messenger::Sockets {
         callbacks.on_trouble("the socket " + endpoint->path() +
                              " was removed by somebody; made it again");
       } catch (const std::exception&) {
-        // Its directory is not there: the door complains about that, and makes it again.
+        // Its directory is not there: the door server reports that, and makes the directory again.
       }
     }
   }
@@ -182,7 +182,7 @@ void Messenger::send_all(Sockets& sockets) {
       if (sent)
         static_cast<void>(socket.send(zmq::buffer(message.text), zmq::send_flags::dontwait));
     } catch (const zmq::error_t&) {
-      // Whoever asked is gone (EHOSTUNREACH).
+      // The client that asked is gone (EHOSTUNREACH).
     }
   }
 }

@@ -21,7 +21,7 @@ namespace batchcast::inline v0_1 {
 /// which only queue.
 class Messenger {
  public:
-  /// Whom an answer goes to: the frames that came before the command.
+  /// Where an answer goes: the frames that came before the command.
   using Envelope = std::vector<std::string>;
   struct Callbacks {
     /// False: too many wait already.

@@ -8,7 +8,6 @@
 #include <batchcast/core/named_thread.hpp>
 #include <batchcast/join/unix_socket.hpp>
 #include "control/messenger.hpp"
-#include "core/report.hpp"
 
 #include <unistd.h>
 
@@ -25,7 +24,7 @@ namespace {
 
 constexpr std::size_t waiting_max = 64;
 
-/// Seen before it is parsed: what is nested deep costs a parser far more than its length.
+/// Asked before a command is parsed: deep nesting costs a parser far more than length does.
 bool nests_deeper(std::string_view json, std::size_t depth_max) noexcept {
   std::size_t depth = 0;
   bool in_string = false;
@@ -47,7 +46,7 @@ bool nests_deeper(std::string_view json, std::size_t depth_max) noexcept {
 
 }  // namespace
 
-/// Two threads: the messenger's does the talking, ours runs the program's callbacks.
+/// Two threads: the messenger's sends and receives, this one runs the program's callbacks.
 class ControlServer::Impl {
  public:
   explicit Impl(Options options)
@@ -118,7 +117,8 @@ class ControlServer::Impl {
       const std::deque<std::string> troubles = std::exchange(troubles_, {});
       if (stopping_) break;
       lock.unlock();
-      for (const std::string& text : troubles) report(options_.log, LogLevel::warning, text);
+      for (const std::string& text : troubles)
+        detail::report(options_.log, LogLevel::warning, text);
       for (Waiting& one : waiting) {
         messenger_.answer(std::move(one.envelope), answer_to(one.command));
       }
@@ -155,7 +155,7 @@ class ControlServer::Impl {
     try {
       messenger_.publish(options_.statistics());
     } catch (const std::exception& error) {
-      report(options_.log, LogLevel::debug, std::string("no statistics: ") + error.what());
+      detail::report(options_.log, LogLevel::debug, std::string("no statistics: ") + error.what());
     }
   }
 

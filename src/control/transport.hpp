@@ -39,7 +39,7 @@ class ControlServer {
   ControlServer(const ControlServer&) = delete;
   ControlServer& operator=(const ControlServer&) = delete;
 
-  /// From any thread; never waits. Nothing is kept for those who do not listen.
+  /// From any thread; never waits. Nothing is kept for clients that do not listen.
   void publish_event(std::string json);
 
   /// Ends the thread; neither callback is called afterwards. Not from a callback.

@@ -19,7 +19,7 @@
 namespace batchcast::inline v0_1 {
 namespace {
 
-/// Threads that do nothing until they are let go.
+/// Threads that do nothing until they are told to end.
 class IdleThreads {
  public:
   explicit IdleThreads(unsigned count) : ready_(count), ids_(count) {}

@@ -39,7 +39,7 @@ unsigned limit_in(const CgroupDirectory& directory) {
 }
 
 unsigned processors_of_affinity() {
-  // The kernel refuses a set smaller than its own, and tells nobody how large that is.
+  // The kernel refuses a set smaller than its own, and does not say how large that is.
   for (int processors = 1024; processors <= 1 << 20; processors *= 2) {
     const std::unique_ptr<cpu_set_t, void (*)(cpu_set_t*)> set(
         CPU_ALLOC(processors), [](cpu_set_t* allocated) { CPU_FREE(allocated); });

@@ -4,12 +4,13 @@
 
 #include <batchcast/join/door.hpp>
 #include "door/server.hpp"
+#include "door/watch_set.hpp"
 
+#include <cstddef>
 #include <cstdint>
-#include <map>
-#include <memory>
 #include <optional>
 #include <set>
+#include <string>
 #include <unordered_map>
 
 namespace batchcast::inline v0_1 {
@@ -24,47 +25,41 @@ struct DoorClient {
   bool closed = false;  ///< its end of the connection is; whether it died is about to be known
 };
 
-/// All connections, by the numbers that epoll events carry. Ids only grow, so that the first silent
-/// one is the oldest.
+/// All connections at the door, by their ids, and the two sets in which they are watched. Ids begin
+/// at 1 and only grow, so that the first silent one is the oldest. Belongs to the door's thread.
 class DoorClients {
  public:
-  DoorClient& add(DoorConnection connection, PeerIdentity peer, std::uint64_t hello_due_ns) {
-    const std::uint64_t id = next_id_++;
-    silent_.insert(id);
-    return all_
-        .emplace(id, DoorClient{id, std::move(connection), std::move(peer), hello_due_ns, {}})
-        .first->second;
-  }
-  void admitted(DoorClient& client, ConsumerKey key) {
-    client.key = key;
-    silent_.erase(client.id);
-    by_key_[key] = client.id;
-  }
-  /// The caller owns it from then on.
-  [[nodiscard]] DoorClient take(std::uint64_t id) {
-    auto node = all_.extract(id);
-    silent_.erase(id);
-    if (node.mapped().key) by_key_.erase(*node.mapped().key);
-    return std::move(node.mapped());
-  }
+  /// Events of a connection carry its id and this, those of a pidfd its id.
+  static constexpr std::uint64_t tokens_besides = 2;
 
-  [[nodiscard]] DoorClient* find(std::uint64_t id) noexcept {
-    const auto found = all_.find(id);
-    return found == all_.end() ? nullptr : &found->second;
-  }
-  [[nodiscard]] DoorClient* find_consumer(ConsumerKey key) noexcept {
-    const auto found = by_key_.find(key);
-    return found == by_key_.end() ? nullptr : find(found->second);
-  }
+  /// Both outlive it. `deaths` is for the pidfds of consumers.
+  DoorClients(const WatchSet& connections, const WatchSet& deaths) noexcept
+      : connections_(connections), deaths_(deaths) {}
+
+  /// It is silent, and not watched yet.
+  DoorClient& add(DoorConnection connection, PeerIdentity peer, std::uint64_t hello_due_ns);
+  // Throw SystemError.
+  void watch_connection(const DoorClient& client);
+  void watch_death(const DoorClient& client);
+  void forget_connection(const DoorClient& client) noexcept;
+  void admitted(DoorClient& client, ConsumerKey key);
+  /// The caller owns it from then on, and closes it.
+  [[nodiscard]] DoorClient take(std::uint64_t id);
+  void close(DoorClient client) noexcept;
+  /// Without waiting: a client that has not read what came before misses it.
+  static void say(DoorClient& client, const std::string& text) noexcept;
+
+  [[nodiscard]] DoorClient* find(std::uint64_t id) noexcept;
+  [[nodiscard]] DoorClient* find_consumer(ConsumerKey key) noexcept;
   [[nodiscard]] DoorClient* oldest_silent() noexcept {
     return silent_.empty() ? nullptr : find(*silent_.begin());
   }
   [[nodiscard]] std::size_t silent_count() const noexcept { return silent_.size(); }
-  [[nodiscard]] DoorClient* any() noexcept {
-    return all_.empty() ? nullptr : &all_.begin()->second;
-  }
+  void close_all() noexcept;
 
  private:
+  const WatchSet& connections_;
+  const WatchSet& deaths_;
   std::uint64_t next_id_ = 1;
   std::unordered_map<std::uint64_t, DoorClient> all_;
   std::set<std::uint64_t> silent_;

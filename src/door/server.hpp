@@ -34,18 +34,19 @@ enum class Leaving {
   bye,         ///< said so
   closed,      ///< its end of the connection is closed, its process lives
   died,        ///< its process is dead
-  misbehaved,  ///< said something that nobody says
+  misbehaved,  ///< said something that no consumer says
   evicted,     ///< by DoorServer::evict
 };
 [[nodiscard]] std::string_view name_of(Leaving) noexcept;
 
-/// What the door asks of the producer. All of it is called on the door's thread, never with a lock
-/// of the door server held. Each must return soon: nobody is admitted or let go meanwhile.
+/// What the door server asks of the producer. All of it is called on the door's thread, never with
+/// a lock of the door server held. Each must return soon: no other consumer is admitted or let go
+/// meanwhile.
 class DoorEvents {
  public:
   virtual ~DoorEvents() = default;
-  /// A consumer that may join by its user and its layout version. Once this returns an Admission,
-  /// exactly one `left` follows (unless the door server is stopped first).
+  /// Called for a consumer whose user and layout version let it join. Once this returns an
+  /// Admission, exactly one `left` follows (unless the door server is stopped first).
   [[nodiscard]] virtual AdmissionReply admit(const Hello& hello, const PeerIdentity& peer) = 0;
   virtual void left(ConsumerKey key, Leaving how) = 0;
   [[nodiscard]] virtual std::variant<Rejoined, Refusal> rejoin(ConsumerKey key,
@@ -55,9 +56,9 @@ class DoorEvents {
   virtual void tick() = 0;
 };
 
-/// The producer's door: a thread that admits consumers and sees them leave or die. Whatever comes
-/// in is hostile until its user is checked, and may be malformed, mute or many after that: it costs
-/// only the connection that it came by.
+/// Opens the producer's door: a thread that admits consumers and sees them leave or die. A client
+/// is hostile until its user is checked, and may be malformed, silent or one of many after that: it
+/// costs the producer no more than its connection.
 class DoorServer {
  public:
   struct Options {
@@ -69,8 +70,8 @@ class DoorServer {
     LogCallback log = {};
   };
 
-  /// Opens the door at once; `directory` and `events` must outlive this. Its sockets that vanish
-  /// are made again. Throws SystemError.
+  /// Opens the door at once; `directory` and `events` must outlive this. A socket that vanishes is
+  /// made again. Throws SystemError.
   DoorServer(StreamDirectory& directory, DoorEvents& events, Options options);
   /// Stops. In a forked child: leaves everything alone.
   ~DoorServer();

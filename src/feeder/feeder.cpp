@@ -43,13 +43,13 @@ void check_fits(const Producer& producer, const SampleMaker& maker) {
 
 double minus(std::uint64_t a, std::uint64_t b) { return a > b ? static_cast<double>(a - b) : 0; }
 
-/// Of the time between two looks; nothing if none passed.
+/// What workers did between two looks; nothing if no time passed.
 std::optional<WorkerShares> shares_between(const WorkerTimes& before, const WorkerTimes& after) {
   const double alive = minus(after.alive_ns, before.alive_ns);
   if (alive <= 0) return std::nullopt;
   WorkerShares shares;
   shares.waiting = std::min(1.0, minus(after.waiting_ns, before.waiting_ns) / alive);
-  // A maker tells about a sample once it is made: only the ratio of its times is of this stretch.
+  // A maker counts a sample's times once it is made: of these two only the ratio is used.
   const double read = minus(after.maker.read_ns, before.maker.read_ns);
   const double made = minus(after.maker.make_ns, before.maker.make_ns);
   shares.reading = read + made > 0 ? (1 - shares.waiting) * read / (read + made) : 0;
@@ -106,7 +106,7 @@ struct Feeder::Impl {
     try {
       pool.resize(wanted);
     } catch (const SystemError&) {
-      // No more threads to be had: those there are go on.
+      // The system has no more threads: the workers go on as many as they are.
     } catch (...) {
       pool.fail(std::current_exception());
     }
@@ -114,7 +114,7 @@ struct Feeder::Impl {
 
   Producer& producer;
   ForkGuard fork_guard;
-  std::optional<detail::WorkerCount> count;  ///< where nobody said how many
+  std::optional<detail::WorkerCount> count;  ///< where the options say no number
   detail::WorkerPool pool;
 
   mutable std::mutex mutex;
@@ -131,7 +131,8 @@ Feeder::Feeder(Producer& producer, const SampleMaker& maker, const FeederOptions
 }
 
 Feeder::~Feeder() {
-  if (impl_->fork_guard.in_child()) static_cast<void>(impl_.release());  // the threads are not ours
+  if (impl_->fork_guard.in_child())
+    static_cast<void>(impl_.release());  // the threads are the parent's
 }
 
 bool Feeder::running() const noexcept { return impl_->pool.running(); }

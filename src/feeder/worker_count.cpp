@@ -8,7 +8,7 @@
 namespace batchcast::inline v0_1::detail {
 namespace {
 
-// Whoever makes less than consumers ask for never waits for space, but for the ring's lock.
+// Workers that make less than consumers ask for never wait for space, but for the ring's lock.
 constexpr double waits_for_consumers = 0.1;
 constexpr double hardly_waits = 0.05;
 
@@ -29,7 +29,7 @@ Bottleneck bottleneck_of(const WorkerShares& shares) noexcept {
 unsigned WorkerCount::most(const WorkerShares& shares) const noexcept {
   const double busy = shares.reading + shares.making;
   const double reading = busy > 0 ? shares.reading / busy : 0;
-  // Who waits in reading leaves its processor to another.
+  // A worker that waits in reading leaves its processor to another.
   const double factor = reading > 0.5 ? std::min(reading_factor_max, 1 / (1 - reading)) : 1;
   return static_cast<unsigned>(std::ceil(processors_ * factor));
 }

@@ -15,7 +15,7 @@ struct WorkerShares {
 
 [[nodiscard]] Bottleneck bottleneck_of(const WorkerShares& shares) noexcept;
 
-/// Decides from look to look how many workers there should be, beginning with one.
+/// Decides how many workers there should be, anew each time that it is told what they did.
 class WorkerCount {
  public:
   /// `processors`: what this process may use, at least 1.

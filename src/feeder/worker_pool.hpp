@@ -22,11 +22,11 @@ namespace batchcast::inline v0_1::detail {
 /// Where the time of all workers together went since the first one began.
 struct WorkerTimes {
   std::uint64_t alive_ns = 0;
-  std::uint64_t waiting_ns = 0;  ///< in asking for a loan
+  std::uint64_t waiting_ns = 0;  ///< for loans
   MakerTimes maker;
 };
 
-/// A feeder's threads, more or fewer from time to time. `resize` and `times` belong to one thread;
+/// A feeder's threads, whose number may change. `resize` and `times` belong to one thread;
 /// everything else may be called from any.
 class WorkerPool {
  public:
@@ -37,17 +37,17 @@ class WorkerPool {
   WorkerPool(const WorkerPool&) = delete;
   WorkerPool& operator=(const WorkerPool&) = delete;
 
-  /// Those that are too many leave after the loan they are at. Once the stream is over, none is
-  /// added. Throws what starting one throws; those there are go on.
+  /// Workers beyond that number leave after the loan that they fill. Once the stream is over, none
+  /// is added. Throws what starting a thread throws; the workers that run go on.
   void resize(unsigned workers);
-  /// Parts with workers that left, too.
+  /// Also joins the threads of workers that left.
   [[nodiscard]] WorkerTimes times();
 
   [[nodiscard]] unsigned size() const noexcept { return size_.load(std::memory_order_relaxed); }
   [[nodiscard]] bool running() const;
-  /// Until none runs, at most that long (negative: for ever).
+  /// Waits until no worker runs, at most that long (negative: for ever). False at the time-out.
   bool wait(int timeout_ms);
-  /// The first of them fails the stream with its text.
+  /// The first failure fails the stream with its text; later ones are dropped.
   void fail(std::exception_ptr failure) noexcept;
   void rethrow_failure() const;
   [[nodiscard]] std::string failure_text() const;

@@ -70,7 +70,7 @@ void check_places(const ProducerOptions& options) {
   for (auto place = options.places.begin(); place != options.places.end(); ++place) {
     if (place->is_host()) {
       throw InvalidArgument(
-          "batchcast: a stream is always served in host memory; name only GPUs as further places.");
+          "batchcast: a stream is always served in host memory; name only GPUs as places.");
     }
     if (place->is_own_cuda()) {
       throw InvalidArgument(

@@ -39,7 +39,7 @@ bool Producer::over() const noexcept { return core_->over(); }
 
 void Producer::end_epoch() {
   core_->check_process();
-  core_->writer().end_epoch();
+  core_->rings().host().writer().end_epoch();
 }
 
 bool Producer::finish() { return core_->finish(core_->options().linger_ms); }
@@ -48,7 +48,9 @@ bool Producer::finish(int linger_ms) { return core_->finish(linger_ms); }
 
 void Producer::stop(const std::string& reason) noexcept { core_->stop(reason); }
 
-void Producer::fail(const std::string& reason) noexcept { core_->writer().fail(reason); }
+void Producer::fail(const std::string& reason) noexcept {
+  core_->rings().host().writer().fail(reason);
+}
 
 bool Producer::stop_if_unattended(double seconds, const std::string& reason) noexcept {
   return core_->stop_if_unattended(static_cast<std::uint64_t>(seconds * 1e9), reason);
@@ -70,23 +72,23 @@ std::uint64_t Producer::samples_per_epoch() const noexcept {
   return core_->options().samples_per_epoch;
 }
 
-std::uint64_t Producer::capacity() const noexcept { return core_->capacity(); }
+std::uint64_t Producer::capacity() const noexcept { return core_->rings().host().capacity(); }
 
-std::uint64_t Producer::memory() const noexcept { return core_->memory(); }
+std::uint64_t Producer::memory() const noexcept { return core_->rings().host().memory(); }
 
 void Loan::publish() {
   detail::ProducerCore* core = std::exchange(core_, nullptr);
   if (core == nullptr) throw InvalidArgument("batchcast: this loan was published already.");
-  core->publish(contents_);
+  core->rings().host().publish(contents_);
 }
 
 void Loan::give_back() noexcept {
-  if (core_ != nullptr && !core_->in_forked_child()) core_->give_back(contents_);
+  if (core_ != nullptr && !core_->in_forked_child()) core_->rings().host().give_back(contents_);
   core_ = nullptr;
 }
 
 std::byte* Loan::data(std::size_t index) const noexcept {
-  return core_->data(index, contents_.position);
+  return core_->rings().host().data(index, contents_.position);
 }
 
 }  // namespace batchcast::inline v0_1

@@ -7,7 +7,6 @@
 
 #include <batchcast/join/trust.hpp>
 #include <batchcast/join/unix_socket.hpp>
-#include "core/report.hpp"
 #include "stream/lock.hpp"
 #include "stream/place.hpp"
 
@@ -60,12 +59,12 @@ StreamDirectory::~StreamDirectory() {
 void remove_stream_files(const StreamPaths& paths, bool keep_log) noexcept {
   const FileDescriptor start(
       ::open(paths.start.c_str(), O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
-  // Held by somebody: a producer is about to be started, and these two are that one's.
+  // Where another process holds `start`, it is about to start a producer, and both files are its.
   if (start && ::flock(start.get(), LOCK_EX | LOCK_NB) == 0) {
     if (!keep_log) ::unlink(paths.log.c_str());
     ::unlink(paths.start.c_str());
   }
-  // The lock last: until then nobody else serves from here.
+  // The lock last: until then no other producer serves from here.
   for (const std::string* path : {&paths.door, &paths.control, &paths.events, &paths.lock}) {
     ::unlink(path->c_str());
   }
@@ -114,13 +113,13 @@ bool StreamDirectory::repair() noexcept {
     return false;
   }
   warned_ = false;
-  report(options_.log, LogLevel::warning,
-         "the directory " + paths_.directory + " was removed by somebody; made it again");
+  detail::report(options_.log, LogLevel::warning,
+                 "the directory " + paths_.directory + " was removed by somebody; made it again");
   return true;
 }
 
 void StreamDirectory::warn_once(const std::string& text) noexcept {
-  if (!std::exchange(warned_, true)) report(options_.log, LogLevel::warning, text);
+  if (!std::exchange(warned_, true)) detail::report(options_.log, LogLevel::warning, text);
 }
 
 }  // namespace batchcast::inline v0_1

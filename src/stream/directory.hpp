@@ -10,12 +10,12 @@
 #include <string>
 #include <vector>
 
-// A producer's hold on its stream's directory, and what `ls` finds there.
+// The directory of a stream, as its producer makes and locks it, and as `ls` finds it.
 namespace batchcast::inline v0_1 {
 
 /// Removes what lies in a stream's directory, and the directory. For a producer that holds the
-/// lock, as the last thing it does. What belongs to a start that is under way stays; so does the
-/// log where somebody is to read in it why a stream failed.
+/// lock, as the last thing it does. What belongs to a start that is under way stays. So does the
+/// log where `keep_log` says so, since it tells why a stream failed.
 void remove_stream_files(const StreamPaths& paths, bool keep_log) noexcept;
 
 /// A stream that `ls` shows.
@@ -38,7 +38,7 @@ struct ListedStream {
 /// Candidate directories that are there, and that this user may not list.
 [[nodiscard]] std::vector<std::string> unlisted_directories();
 
-/// A producer's hold on the name of its stream. Makes the directory, takes the lock, and removes
+/// What gives a producer the name of its stream. Makes the directory, takes the lock, and removes
 /// both (and the sockets in it) when destroyed, unless that happens in a forked child.
 ///
 /// `intact` and `repair` belong to one thread (the door's); the rest may be read from any.
@@ -47,8 +47,8 @@ class StreamDirectory {
   struct Options {
     std::string stream;
     std::string base = {};  ///< empty: producer_directory()
-    /// Other users who may join. The directories become 0711 and the door 0666; who comes is
-    /// checked at the door.
+    /// Other users who may join. The directories become 0711 and the door 0666; the door
+    /// server checks each client's user.
     std::vector<std::uint32_t> allow_uids = {};
     LogCallback log = {};
   };
@@ -74,7 +74,7 @@ class StreamDirectory {
   /// Makes them again. False, and a warning once, if that cannot be, or if another producer has
   /// taken the name meanwhile.
   [[nodiscard]] bool repair() noexcept;
-  /// The stream came to an end that nobody needs to look into: its log goes too.
+  /// The stream did not fail, so that its log is of no use: it goes with the directory.
   void forget_log() noexcept { keep_log_ = false; }
 
  private:

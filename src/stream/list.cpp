@@ -39,10 +39,10 @@ bool is_stream_name(const std::string& name) {
 
 Trust trust_of_user() { return {.any_owner = !environment("BATCHCAST_DIR").empty()}; }
 
-// A list shows many streams, and of each a door that is slow may be asked again.
+// For each stream of a list, which may hold many. A slow door can be asked again.
 constexpr int connect_timeout_ms = 100;
 
-/// The lock is its owner's alone; a live producer's door can be connected to all the same.
+/// Another user cannot read the lock, but can connect to a live producer's door.
 void look_at_door(ListedStream& stream) {
   const DoorAttempt attempt = connect_door(stream.paths.door, connect_timeout_ms);
   stream.served = attempt.answer == DoorAnswer::open || attempt.answer == DoorAnswer::crowded ||

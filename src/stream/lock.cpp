@@ -50,7 +50,7 @@ FileDescriptor try_stream_lock(int directory, const std::string& path, bool& van
   if (::fstat(lock.get(), &status) != 0 || !S_ISREG(status.st_mode)) {
     throw Error("batchcast: " + path + " is not a regular file. Remove it.");
   }
-  // Who looks at the lock holds it for an instant (`look_at_lock`): that must not stop a producer.
+  // `look_at_lock` in another process holds the lock for an instant: that must not stop a producer.
   for (int tries = 0; ::flock(lock.get(), LOCK_EX | LOCK_NB) != 0; ++tries) {
     if (errno != EWOULDBLOCK && errno != EINTR) {
       throw SystemError("batchcast: cannot lock " + path, errno);

@@ -7,9 +7,9 @@
 #include <cstdint>
 #include <string>
 
-// flock on <stream>/lock: whoever holds it serves the stream. The kernel lets go of it with the
-// process. It is never unlocked explicitly: that would also unlock it for the parent of a forked
-// child.
+// flock on <stream>/lock: the process that holds it serves the stream. The kernel releases it when
+// the process ends. It is never unlocked explicitly: that would also unlock it for the parent of a
+// forked child.
 namespace batchcast::inline v0_1 {
 
 struct LockState {
@@ -19,7 +19,8 @@ struct LockState {
 };
 
 /// Opens or makes the file in the directory `directory` and locks it. Empty if another process
-/// holds it, or if the directory was removed meanwhile (`vanished`). Throws Error, SystemError.
+/// holds the lock, or if the directory was removed meanwhile (`vanished`). Throws Error,
+/// SystemError.
 [[nodiscard]] FileDescriptor try_stream_lock(int directory, const std::string& path,
                                              bool& vanished);
 

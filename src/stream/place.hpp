@@ -19,7 +19,7 @@ struct StreamPlace {
 };
 
 /// Makes both directories where they are missing, and opens the stream's, without following a link
-/// and checked. Empty where somebody removed one of them meanwhile: try again. Throws Error for a
+/// and checked. Empty where one of them was removed meanwhile: try again. Throws Error for a
 /// directory that cannot be trusted, SystemError.
 [[nodiscard]] FileDescriptor open_stream_directory(const StreamPlace& place);
 

@@ -71,7 +71,7 @@ TEST_CASE("an observer sees the newest samples and moves nothing") {
     }
   }
   CHECK(produce(producer) == 0);
-  CHECK(producer.stats().consumers.at(0).state == "observing");
+  CHECK(producer.stats().consumers.at(0).state == ConsumerState::observing);
 
   // Whoever comes now still gets the stream from its start.
   Consumer trainer({.stream = "observed", .batch_size = 8, .directory = directory.path()});

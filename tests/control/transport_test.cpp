@@ -133,7 +133,7 @@ TEST_CASE("commands in any wrapping are answered or refused") {
   CHECK_THAT(echo.ask("{\"still\":1}"), Contains("still"));
 }
 
-TEST_CASE("asking where nobody answers ends in time") {
+TEST_CASE("asking where no producer answers ends in time") {
   const TemporaryDirectory base;
   CHECK(ask_control(base / "control", "{}", 10'000) == std::nullopt);
   { Echo echo; }
@@ -148,7 +148,7 @@ TEST_CASE("asking where nobody answers ends in time") {
   CHECK_THROWS_AS(EventListener("/" + std::string(107, 'x')), InvalidArgument);
 }
 
-TEST_CASE("events and statistics reach those who listen") {
+TEST_CASE("events and statistics reach the clients that listen") {
   Echo echo(20);
   EventListener listener(echo.base / "events");
   const auto first = listener.next(5'000);
@@ -235,6 +235,6 @@ TEST_CASE("the program's own descriptors are not kept open by the server") {
                                .handle = [](std::string_view) { return std::string("{}"); }});
   write.reset();
   char byte = 0;
-  CHECK(::read(read.get(), &byte, 1) == 0);  // the end of the file: nobody else holds the other end
+  CHECK(::read(read.get(), &byte, 1) == 0);  // no other process holds the other end
 }
 #endif

@@ -137,7 +137,7 @@ TEST_CASE("sockets and directories that vanish are made again within a second") 
   REQUIRE(guest.get<Welcome>());
   const auto back = [&] { return connect_door(house.door()).answer == DoorAnswer::open; };
   SECTION("the socket") { std::filesystem::remove(house.door()); }
-  SECTION("the socket, and somebody else's stands there") {
+  SECTION("the socket, and another one stands there") {
     std::filesystem::remove(house.door());
     const DoorListener squatter(house.door(), 0600);
   }
@@ -148,7 +148,7 @@ TEST_CASE("sockets and directories that vanish are made again within a second") 
   CHECK(holds_within(1'000, back));
   CHECK(join(house.door()).get<Welcome>());
   CHECK_THROWS_AS(StreamDirectory({.stream = "demo", .base = house.base.path()}), StreamTaken);
-  // Who was there before has noticed nothing.
+  // A consumer from before has noticed nothing.
   guest.read = guest.connection.ask(encode(Rejoin{}), {}, guest.message, 0, 5'000);
   CHECK(guest.get<Rejoined>());
   CHECK_FALSE(house.producer.wait_for_left(1, 0));

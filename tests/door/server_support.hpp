@@ -15,7 +15,7 @@
 
 namespace batchcast::test {
 
-/// A producer that admits everybody (or nobody) and writes down what it is told.
+/// A producer that admits all consumers (or none) and writes down what it is told.
 class FakeProducer : public DoorEvents {
  public:
   struct Left {

@@ -83,12 +83,12 @@ TEST_CASE("a consumer leaves with a word, without one, or by talking rubbish") {
     CHECK(guest.connection.send(encode(hello_of())) == DoorSend::sent);
     CHECK(house.producer.how_left(1) == "misbehaved");
   }
-  SECTION("descriptors that nobody asked for") {
+  SECTION("descriptors that the producer did not ask for") {
     const FileDescriptor self = own_pidfd();
     CHECK(guest.connection.send(encode(Pause{}), std::array{self.get()}) == DoorSend::sent);
     CHECK(house.producer.how_left(1) == "misbehaved");
   }
-  // None of this is the others' business, and nobody leaves twice.
+  // None of this reaches the other consumers, and none leaves twice.
   Visit other = join(house.door(), hello_of("other"));
   REQUIRE(other.get<Welcome>());
   other.connection = {};
@@ -199,7 +199,7 @@ TEST_CASE("a hello of layout version 1 is refused in the words of that version")
   CHECK(house.producer.last_key == 0);
 }
 
-TEST_CASE("consumers that close without a word keep nobody waiting for their death") {
+TEST_CASE("a consumer that closes without a word delays no other while its death is awaited") {
   House house({.tick_ms = 1'000});
   std::vector<Visit> guests;
   for (int i = 0; i < 200; ++i) guests.push_back(join(house.door()));
@@ -210,7 +210,7 @@ TEST_CASE("consumers that close without a word keep nobody waiting for their dea
   CHECK(house.producer.how_left(1) == "closed");
 }
 
-TEST_CASE("who says nothing is sent away after the hello's time") {
+TEST_CASE("a client that says nothing is refused after the hello's time") {
   House house({.tick_ms = 10, .hello_timeout_ms = 50});
   DoorAttempt mute = connect_door(house.door());
   DoorMessage message;
@@ -241,7 +241,7 @@ TEST_CASE("ticks come and nothing else happens to an idle door") {
   CHECK(holds_within(5'000, [&] { return house.producer.ticks >= 10; }));
 }
 
-TEST_CASE("stopping is quick and calls nobody") {
+TEST_CASE("stopping is quick and calls no event") {
   House house;
   Visit guest = join(house.door());
   const std::uint64_t before_ns = now_ns();

@@ -21,7 +21,7 @@ std::uint64_t leases(const Consumer& consumer) { return consumer.stats().leases_
 
 std::string state_of_first(Producer& producer) {
   const ProducerStats stats = producer.stats();
-  return stats.consumers.empty() ? "gone" : stats.consumers[0].state;
+  return std::string(stats.consumers.empty() ? "gone" : name_of(stats.consumers[0].state));
 }
 
 }  // namespace

@@ -7,7 +7,7 @@ using namespace batchcast::testing;
 
 TEST_CASE("a ring on a GPU is filled two epochs beyond its trainers, who want for nothing") {
   const FakeGpu fake("granularity=64K delay_us=50");
-  HostRing host(small_stream(10));  // without a bound of its own
+  KnownHostRing host(small_stream(10));  // without a bound of its own
   const auto ring = host.ring_on(0);
   REQUIRE(ring->capacity() > 100);
   DeviceTrainer trainer(*ring, joining(Join::rewind));
@@ -32,7 +32,7 @@ TEST_CASE("a ring on a GPU without trainers begins anew behind what it holds") {
   options.memory = 1 << 20;
   options.device_memory = 256 << 10;
   options.pure = true;
-  HostRing host(options);
+  KnownHostRing host(options);
   const auto ring = host.ring_on(0);
   REQUIRE(host.fill() > 700);
   REQUIRE(ring->capacity() < 500);
@@ -53,7 +53,8 @@ TEST_CASE("a ring on a GPU without trainers begins anew behind what it holds") {
   REQUIRE(late.refused);  // the other one reads on
   CHECK_THAT(late.refused->text, Catch::Contains("once no other consumer is attached"));
   first.leave();
-  REQUIRE(soon([&] { return host.writer->status().consumers.at(0).state == "resting"; }));
+  REQUIRE(
+      soon([&] { return host.writer->status().consumers.at(0).state == ConsumerState::resting; }));
   DeviceTrainer second(*ring, joining(Join::at, 103));
   INFO((second.refused ? second.refused->text : ""));
   REQUIRE_FALSE(second.refused);
@@ -70,7 +71,7 @@ TEST_CASE("a trainer on a GPU is not placed where the host ring went back from")
   const FakeGpu fake("granularity=64K delay_us=50");
   ProducerOptions options = small_stream(10);
   options.pure = true;
-  HostRing host(options);
+  KnownHostRing host(options);
   const auto ring = host.ring_on(0);
   REQUIRE(host.plan.capacity < 500);
   const Producing producing(host, [&] {
@@ -80,7 +81,8 @@ TEST_CASE("a trainer on a GPU is not placed where the host ring went back from")
   DeviceTrainer first(*ring, joining(Join::rewind));
   for (int i = 0; i < 60; ++i) first.take(10);
   first.leave();
-  REQUIRE(soon([&] { return host.writer->status().consumers.at(0).state == "resting"; }));
+  REQUIRE(
+      soon([&] { return host.writer->status().consumers.at(0).state == ConsumerState::resting; }));
   const auto on_host = host.writer->admit(joining(Join::at, 13), std::make_shared<Desk>());
   REQUIRE(std::holds_alternative<Admitted>(on_host));
   DeviceTrainer second(*ring, joining(Join::rewind));

@@ -15,7 +15,7 @@ namespace {
 /// Trainers of one ring on a GPU that come, begin, end and go with whatever cursor.
 class Crowd {
  public:
-  Crowd(std::uint64_t seed, HostRing& host, detail::ServedRing& ring)
+  Crowd(std::uint64_t seed, KnownHostRing& host, detail::ServedRing& ring)
       : random_(seed), host_(host), ring_(ring) {}
 
   void step() {
@@ -99,7 +99,7 @@ class Crowd {
   }
 
   std::mt19937_64 random_;
-  HostRing& host_;
+  KnownHostRing& host_;
   detail::ServedRing& ring_;
   std::vector<std::unique_ptr<DeviceTrainer>> trainers_;
 };
@@ -110,7 +110,7 @@ TEST_CASE("who is refused on a GPU leaves its ring what it holds") {
   const FakeGpu fake("granularity=64K delay_us=50");
   ProducerOptions options = small_stream(100);
   options.max_consumers = 2;
-  HostRing host(options);
+  KnownHostRing host(options);
   const auto ring = host.ring_on(0);
   AdmitRequest lets_go = joining(Join::rewind);
   lets_go.between_epochs = BetweenEpochs::let_go;
@@ -124,7 +124,7 @@ TEST_CASE("who is refused on a GPU leaves its ring what it holds") {
   const auto end = [&] {
     ring->writer().pause(trainer.admitted.index, trainer.admitted.consumer_id);
     ring->look_for_demand();
-    return soon([&] { return host.writer->status().consumers[0].state == "resting"; });
+    return soon([&] { return host.writer->status().consumers[0].state == ConsumerState::resting; });
   };
   REQUIRE(begin(Join::rewind, 0) == 0);
   REQUIRE(host.produce(50) == 50);
@@ -173,7 +173,7 @@ TEST_CASE("whoever comes to a GPU's ring with whatever cursor, the next one is s
   std::mt19937_64 random(seed);
   for (const std::uint64_t length :
        {std::uint64_t{100}, std::uint64_t{0}, std::uint64_t{1} << 40}) {
-    HostRing host(small_stream(length));
+    KnownHostRing host(small_stream(length));
     const auto ring = host.ring_on(0);
     Crowd crowd(random(), host, *ring);
     for (int i = 0; i < 2'000; ++i) crowd.step();

@@ -30,7 +30,7 @@ std::string told_at(DeviceTrainer& trainer, std::uint64_t end) {
 
 TEST_CASE("however the host ring's stream ends, the GPU's ends so, after its last sample") {
   const FakeGpu fake(small_granules);
-  HostRing host(small_stream(60, 2));
+  KnownHostRing host(small_stream(60, 2));
   auto ring = host.ring_on(0);
   DeviceTrainer trainer(*ring, joining(Join::rewind));
   SECTION("stopped") {
@@ -76,7 +76,7 @@ TEST_CASE("however the host ring's stream ends, the GPU's ends so, after its las
 
 TEST_CASE("the end of a stream that nobody on the GPU listens to") {
   const FakeGpu fake(small_granules);
-  HostRing host(small_stream(60, 1));
+  KnownHostRing host(small_stream(60, 1));
   const auto ring = host.ring_on(0);
   AdmitRequest lets_go = joining(Join::rewind);
   lets_go.between_epochs = BetweenEpochs::let_go;
@@ -106,7 +106,7 @@ TEST_CASE("the end of a stream that nobody on the GPU listens to") {
 
 TEST_CASE("a stream that is stopped while it rests is stopped for who waits between loops") {
   const FakeGpu fake(small_granules);
-  HostRing host(small_stream(60));
+  KnownHostRing host(small_stream(60));
   const auto ring = host.ring_on(0);
   AdmitRequest lets_go = joining(Join::rewind);
   lets_go.between_epochs = BetweenEpochs::let_go;
@@ -121,7 +121,7 @@ TEST_CASE("a stream that is stopped while it rests is stopped for who waits betw
 
 TEST_CASE("a wait for trainers to drain ends when the stream is stopped meanwhile") {
   const FakeGpu fake(small_granules);
-  HostRing host(small_stream(60, 1));
+  KnownHostRing host(small_stream(60, 1));
   const auto ring = host.ring_on(0);
   DeviceTrainer trainer(*ring, joining(Join::rewind));
   host.fill();
@@ -136,7 +136,7 @@ TEST_CASE("a ring goes while copies are on their way, and gives its memory back"
   const auto at_first = counted();
   const std::uint64_t used = used_bytes();
   {
-    HostRing host(small_stream(1000));
+    KnownHostRing host(small_stream(1000));
     auto ring = host.ring_on(0);
     CHECK(ring->memory() > 0);
     if (batchcast_fake_cuda_is_fake()) CHECK(used_bytes() == used + ring->memory());

@@ -12,7 +12,7 @@ namespace {
 template <class Thrown>
 std::string refusal_of(const ProducerOptions& options, unsigned device = 0) {
   const std::uint64_t before = used_bytes();
-  HostRing host(options);
+  KnownHostRing host(options);
   try {
     static_cast<void>(host.ring_on(device));
   } catch (const Thrown& error) {
@@ -41,7 +41,7 @@ TEST_CASE("a GPU that fails takes its own ring along, and no other") {
     reason = "CUDA_ERROR";
   }
   const FakeGpu fake(settings);
-  HostRing host(small_stream(100));
+  KnownHostRing host(small_stream(100));
   const auto ring = host.ring_on(0), other = host.ring_on(1);
   auto desk = std::make_shared<Desk>();
   const auto on_host = std::get<Admitted>(host.writer->admit(joining(Join::rewind), desk));
@@ -95,7 +95,7 @@ TEST_CASE("a GPU without virtual memory, or that exports none of it, shares its 
   const FakeGpu fake(settings);
   ProducerOptions options = small_stream(100);
   options.memory = 4 << 20;
-  HostRing host(options);
+  KnownHostRing host(options);
   const auto ring = host.ring_on(0);
   CHECK_THAT(host.log(), Catch::Contains("CUDA IPC"));
   Welcome welcome;
@@ -156,7 +156,7 @@ TEST_CASE("what cannot be served on a GPU is refused, with the reason") {
 
 TEST_CASE("a host ring that cannot be page-locked is copied all the same, and the log says so") {
   const FakeGpu fake("granularity=64K register_fails=1");
-  HostRing host(small_stream(1000));
+  KnownHostRing host(small_stream(1000));
   const auto ring = host.ring_on(0);
   DeviceTrainer trainer(*ring, joining(Join::rewind));
   host.fill();
@@ -175,7 +175,7 @@ TEST_CASE("copies end where page-locked pieces do") {
   SECTION("samples that lie apart, and differently on the GPU") {
     options.schema = {{"x", DType::u8, {(3 << 20) - 4099}}};
   }
-  HostRing host(options);
+  KnownHostRing host(options);
   const auto ring = host.ring_on(0);
   DeviceTrainer trainer(*ring, joining(Join::rewind));
   if (batchcast_fake_cuda_is_fake()) {

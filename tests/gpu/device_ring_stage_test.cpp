@@ -97,7 +97,7 @@ ProducerOptions staged(const std::shared_ptr<Twice>& stage) {
 TEST_CASE("a stage makes fields on the GPU once for all trainers, and others are copied") {
   const FakeGpu fake("granularity=64K delay_us=100");
   const auto stage = std::make_shared<Twice>();
-  HostRing host(staged(stage));
+  KnownHostRing host(staged(stage));
   host.ring_on(0).reset();
   CHECK(stage->ended == 1);
   CHECK(stage->ended_in_context == 1);
@@ -126,7 +126,7 @@ TEST_CASE("a stage that fails in the middle fails the ring on that GPU") {
   const FakeGpu fake("granularity=64K delay_us=50");
   const auto stage = std::make_shared<Twice>();
   stage->fails_at = 2;
-  HostRing host(staged(stage));
+  KnownHostRing host(staged(stage));
   const auto ring = host.ring_on(0);
   DeviceTrainer trainer(*ring, joining(Join::rewind));
   const Producing producing(host, [&] {
@@ -148,7 +148,7 @@ TEST_CASE("a field that a stage makes does not stay in host memory") {
   const FakeGpu fake("granularity=64K");
   ProducerOptions options = staged(std::make_shared<Twice>());
   options.host_fields = {"twice"};
-  HostRing host(options);
+  KnownHostRing host(options);
   CHECK_THROWS_AS(host.ring_on(0), InvalidArgument);
   host.options.host_fields = {"label"};
   const auto ring = host.ring_on(0);

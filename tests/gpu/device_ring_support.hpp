@@ -10,7 +10,8 @@
 #include "ring/writer/writer.hpp"
 
 #include <batchcast/cuda/device_memory.hpp>
-#include "producer/served_ring.hpp"
+#include "producer/device_rings.hpp"
+#include "producer/host_ring.hpp"
 
 #include <unistd.h>
 
@@ -58,44 +59,22 @@ template <class Condition>
   return static_cast<std::byte>(mixed >> 56);
 }
 
-/// The host ring as a producer has it, with samples whose bytes are known.
-class HostRing {
+/// A producer's host ring, with samples whose bytes are known.
+class KnownHostRing {
  public:
-  explicit HostRing(ProducerOptions wanted) : options(std::move(wanted)), fields(options.schema) {
-    fields.push_back({std::string(sample_id_name), DType::u64, {}});
-    MemoryChoice pages;
-    pages.granularity = page_bytes();
-    plan = plan_ring(fields, options.memory, pages.granularity);
-    for (std::size_t i = 0; i < fields.size(); ++i) {
-      segments_.push_back(*Segment::create(fields[i].name, plan.fields[i].segment_bytes(), pages));
-      mappings_.emplace_back(segments_[i], MapMode::read_write);
-      windows.push_back({mappings_[i].data(), plan.fields[i].capacity, plan.fields[i].stride_bytes,
-                         plan.fields[i].sample_bytes});
-    }
-    make_board();
-    RingWriter::Options writer_options;
-    writer_options.samples_per_epoch = options.samples_per_epoch;
-    writer_options.epochs = options.epochs;
-    writer_options.wait_for = options.wait_for;
-    writer_options.goes_back = options.pure;
-    writer.emplace(Board(board_->data()), std::move(writer_options));
-  }
+  explicit KnownHostRing(const ProducerOptions& wanted)
+      : options(wanted), host_options(unbounded(wanted)), ring({host_options}) {}
 
   [[nodiscard]] std::unique_ptr<detail::ServedRing> ring_on(unsigned device) {
-    return detail::make_device_ring({options,
-                                     Placement::on_cuda(device),
-                                     Board(board_->data()),
-                                     *writer,
-                                     fields,
-                                     plan,
-                                     windows,
-                                     (std::uint64_t{device} + 1) << 48 | 1,
-                                     &pins_,
-                                     [this](LogLevel, std::string_view text) {
+    return detail::make_device_ring({.options = options,
+                                     .placement = Placement::on_cuda(device),
+                                     .host = ring,
+                                     .first_consumer_id = (std::uint64_t{device} + 1) << 48 | 1,
+                                     .host_pins = &pins_,
+                                     .log = [this](LogLevel, std::string_view text) {
                                        const std::lock_guard lock(mutex_);
                                        lines_.emplace_back(text);
-                                     },
-                                     {}});
+                                     }});
   }
 
   /// Up to n samples, as many as there is room for; how many it were.
@@ -137,37 +116,20 @@ class HostRing {
   }
 
   ProducerOptions options;
-  Schema fields;
-  RingPlan plan;
-  std::vector<FieldWindow> windows;
-  std::optional<RingWriter> writer;
+  const ProducerOptions host_options;
+  detail::HostRing ring;
+  const Schema& fields = ring.fields();
+  const RingPlan& plan = ring.plan();
+  const std::vector<FieldWindow>& windows = ring.windows();
+  RingWriter* const writer = &ring.writer();
 
  private:
-  void make_board() {
-    std::vector<FieldEntry> entries;
-    for (const FieldPlan& field : plan.fields) {
-      FieldEntry entry{};
-      entry.capacity = field.capacity;
-      entry.stride_bytes = field.stride_bytes;
-      entry.sample_bytes = field.sample_bytes;
-      entry.segment_bytes = field.segment_bytes();
-      entries.push_back(entry);
-    }
-    BoardSpec spec;
-    spec.fields = entries;
-    spec.capacity = plan.capacity;
-    spec.samples_per_epoch = options.samples_per_epoch;
-    spec.epochs = options.epochs;
-    const std::uint64_t bytes = (board_bytes_for(spec) + page_bytes() - 1) & ~(page_bytes() - 1);
-    board_segment_.emplace(Segment::create_small("board", bytes));
-    board_.emplace(*board_segment_, MapMode::read_write);
-    format_board({board_->data(), bytes}, spec);
+  /// Only what is on GPUs bounds how far ahead the stream is made.
+  [[nodiscard]] static ProducerOptions unbounded(ProducerOptions options) {
+    options.ahead = 0;
+    return options;
   }
 
-  std::vector<Segment> segments_;
-  std::vector<DoubleMapping> mappings_;
-  std::optional<Segment> board_segment_;
-  std::optional<Mapping> board_;
   std::shared_ptr<detail::HostPins> pins_;
   std::mutex mutex_;
   std::vector<std::string> lines_;
@@ -177,7 +139,7 @@ class HostRing {
 class Producing {
  public:
   template <class Body>
-  Producing(HostRing& host, Body body) : host_(host), thread_(std::move(body)) {}
+  Producing(KnownHostRing& host, Body body) : host_(host), thread_(std::move(body)) {}
   ~Producing() {
     if (host_.writer->status().state == StreamState::running) host_.writer->stop("enough");
     thread_.join();
@@ -186,7 +148,7 @@ class Producing {
   Producing& operator=(const Producing&) = delete;
 
  private:
-  HostRing& host_;
+  KnownHostRing& host_;
   std::thread thread_;
 };
 
@@ -204,8 +166,8 @@ class DeviceTrainer final : public ReaderHost {
   DeviceTrainer(detail::ServedRing& ring, const AdmitRequest& request)
       : ring_(&ring),
         desk_(std::make_shared<Desk>()),
-        board_segment_(Segment::adopt("board", duplicate(ring.board().fd()), ring.board().bytes(),
-                                      Seals::future_write)),
+        board_segment_(Segment::adopt("board", duplicate(ring.board_segment().fd()),
+                                      ring.board_segment().bytes(), Seals::future_write)),
         board_(board_segment_, MapMode::read_only) {
     auto reply = ring.admit(request, desk_);
     if (auto* refusal = std::get_if<NotAdmitted>(&reply)) {

@@ -47,7 +47,7 @@ TEST_CASE("what trainers find on a GPU is what the host ring holds") {
     options.device_memory = field_granule() * (options.schema.size() + random() % 6);
     options.samples_per_epoch = 50 + random() % 500;
     if (options.schema.size() > 1 && random() % 2 == 0) options.host_fields = {"f0"};
-    HostRing host(options);
+    KnownHostRing host(options);
     const auto ring = host.ring_on(0);
     DeviceTrainer first(*ring, joining(Join::rewind)), second(*ring, joining(Join::rewind));
     const std::uint64_t until = 3 * std::max(host.plan.capacity, ring->capacity());
@@ -78,7 +78,7 @@ TEST_CASE("what trainers find on a GPU is what the host ring holds") {
 
 TEST_CASE("a sample is published on the GPU's ring once its copy is complete, and not before") {
   const FakeGpu fake(small_granules);
-  HostRing host(small_stream(1000));
+  KnownHostRing host(small_stream(1000));
   const auto ring = host.ring_on(0);
   DeviceTrainer trainer(*ring, joining(Join::rewind));
   const std::uint64_t before = batchcast_fake_cuda_count().copies;
@@ -96,10 +96,12 @@ TEST_CASE("a sample is published on the GPU's ring once its copy is complete, an
 
 TEST_CASE("a mirror that nobody asks holds nobody up") {
   const FakeGpu fake(small_granules);
-  HostRing host(small_stream(1000));
+  KnownHostRing host(small_stream(1000));
   const auto ring = host.ring_on(0);
   const std::uint64_t capacity = host.plan.capacity;
-  const auto is_resting = [&] { return host.writer->status().consumers[0].state == "resting"; };
+  const auto is_resting = [&] {
+    return host.writer->status().consumers[0].state == ConsumerState::resting;
+  };
   CHECK(host.fill() == capacity);
   CHECK(is_resting());
   CHECK(host.writer->status().consumers[0].mirrors);
@@ -163,7 +165,7 @@ TEST_CASE("a mirror that nobody asks holds nobody up") {
 TEST_CASE("where a trainer begins that comes while the mirror rests") {
   const FakeGpu fake(small_granules);
   ProducerOptions options = small_stream(100);
-  HostRing host(options);
+  KnownHostRing host(options);
   const auto ring = host.ring_on(0);
   auto desk = std::make_shared<Desk>();
   static_cast<void>(host.writer->admit(joining(Join::rewind), desk));
@@ -183,7 +185,7 @@ TEST_CASE("where a trainer begins that comes while the mirror rests") {
     trainer.leave();
     REQUIRE(soon([&] {
       const auto status = host.writer->status();
-      return status.consumers[0].state == "resting";
+      return status.consumers[0].state == ConsumerState::resting;
     }));
     return begun;
   };
@@ -203,7 +205,7 @@ TEST_CASE("where a trainer begins that comes while the mirror rests") {
 
 TEST_CASE("who wants samples that are far from being made leaves the GPU's ring to others") {
   const FakeGpu fake(small_granules);
-  HostRing host(small_stream(100));
+  KnownHostRing host(small_stream(100));
   const auto ring = host.ring_on(0);
   auto desk = std::make_shared<Desk>();
   static_cast<void>(host.writer->admit(joining(Join::rewind), desk));
@@ -211,7 +213,7 @@ TEST_CASE("who wants samples that are far from being made leaves the GPU's ring 
   std::optional<DeviceTrainer> far(std::in_place, *ring, joining(Join::at, 7'000'000));
   CHECK(far->admitted.position == 7'000'000);
   far.reset();
-  REQUIRE(soon([&] { return host.writer->status().consumers[0].state == "resting"; }));
+  REQUIRE(soon([&] { return host.writer->status().consumers[0].state == ConsumerState::resting; }));
   DeviceTrainer trainer(*ring, joining(Join::rewind));
   REQUIRE_FALSE(trainer.refused);
   CHECK(trainer.take(10) == 0);
@@ -221,7 +223,7 @@ TEST_CASE("trainers that are waited for resume on a GPU in any order") {
   const FakeGpu fake(small_granules);
   ProducerOptions options = small_stream(1000);
   options.wait_for = 2;
-  HostRing host(options);
+  KnownHostRing host(options);
   const auto ring = host.ring_on(0);
   DeviceTrainer ahead(*ring, joining(Join::at, 5'000));
   DeviceTrainer behind(*ring, joining(Join::at, 4'990));
@@ -238,7 +240,7 @@ TEST_CASE("trainers that are waited for resume on a GPU in any order") {
 TEST_CASE("epochs of unknown length end on the GPU where they end on the host") {
   const FakeGpu fake(small_granules);
   ProducerOptions options = small_stream(0);
-  HostRing host(options);
+  KnownHostRing host(options);
   const auto ring = host.ring_on(0);
   DeviceTrainer trainer(*ring, joining(Join::rewind));
   const auto seed = std::random_device{}();
@@ -281,14 +283,14 @@ TEST_CASE("epochs of unknown length end on the GPU where they end on the host") 
 
 TEST_CASE("an epoch of unknown length that ends while the mirror rests") {
   const FakeGpu fake(small_granules);
-  HostRing host(small_stream(0));
+  KnownHostRing host(small_stream(0));
   const auto ring = host.ring_on(0);
   {
     DeviceTrainer trainer(*ring, joining(Join::rewind));
     host.produce(30);
     CHECK(trainer.take(30) == 0);
   }
-  REQUIRE(soon([&] { return host.writer->status().consumers[0].state == "resting"; }));
+  REQUIRE(soon([&] { return host.writer->status().consumers[0].state == ConsumerState::resting; }));
   SECTION("where the mirror stands") { host.writer->end_epoch(); }
   SECTION("further on") {
     host.produce(20);
@@ -328,7 +330,7 @@ TEST_CASE("an epoch of unknown length that ends while the mirror rests") {
 
 TEST_CASE("rings on several GPUs show one stream, and page-lock the host ring once") {
   const FakeGpu fake("devices=2 granularity=64K delay_us=50");
-  HostRing host(small_stream(100, 4));
+  KnownHostRing host(small_stream(100, 4));
   const std::uint64_t pageable = counted().pageable_copies;
   auto first = host.ring_on(0), second = host.ring_on(1);
   CHECK(first->id() != second->id());

@@ -15,7 +15,7 @@ namespace {
 
 /// What a device ring is, without its mirror.
 struct Copies {
-  explicit Copies(HostRing& host)
+  explicit Copies(KnownHostRing& host)
       : device(detail::cuda::Device::open(0)),
         layout(detail::plan_device_ring(host.options, device->info())),
         memory({device, host.options, layout, {}}),
@@ -80,7 +80,7 @@ class Idle final : public DeviceStage {
 
 /// How many pieces are on their way before the first has to have arrived.
 std::size_t pieces_in_flight(const ProducerOptions& options) {
-  HostRing host(options);
+  KnownHostRing host(options);
   Copies copies(host);
   batchcast_fake_cuda_hold(nullptr);
   std::uint64_t position = 0;
@@ -116,7 +116,7 @@ TEST_CASE("what a mirror enqueues goes before what the process has on other stre
   const FakeGpu fake("granularity=64K");
   ProducerOptions options = small_stream(100);
   options.device_memory = 512 * 1024;
-  HostRing host(options);
+  KnownHostRing host(options);
   const auto before = batchcast_fake_cuda_count();
   const detail::cuda::Stream usual(detail::cuda::Device::open(0));
   const Copies copies(host);
@@ -145,7 +145,7 @@ TEST_CASE("pieces arrive whole, in order, wherever both rings wrap and however t
   options.device_memory = 6 << 20;
   if (std::string(settings).find("vmm") == std::string::npos)
     options.device_memory = ring_bytes(320 * 1024, 3);
-  HostRing host(options);
+  KnownHostRing host(options);
   Copies copies(host);
   MirrorCopier& copier = copies.copier;
   const std::uint64_t span = std::min(host.plan.capacity, copies.layout.capacity);

@@ -115,7 +115,7 @@ TEST_CASE("who wants another recipe is no consumer, not even for a moment", "[st
                    .arguments = {"--samples=10"},
                    .command = "/proc/self/exe"};
   CHECK_THROWS_AS(Consumer(options), RecipeMismatch);
-  CHECK(producer.stats().state == "starting");
+  CHECK(producer.stats().state == StreamState::starting);
   CHECK_FALSE(producer.finish(100));
   options.start.seed = 1;
   Consumer consumer(options);

@@ -47,7 +47,7 @@ TEST_CASE("a place that another thread's last batch gives up is taken again befo
       const std::optional<Batch> next = consumer.next();
       drops.join();
       CHECK(next);
-      CHECK(producer.stats().consumers.at(0).state == "running");
+      CHECK(producer.stats().consumers.at(0).state == ConsumerState::running);
       consumer.leave_epoch();
     }
     producer.stop("the test is over");

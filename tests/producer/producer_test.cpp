@@ -47,7 +47,7 @@ TEST_CASE("a producer that takes over another one's stream ends its own in order
   const Consumer consumer(taking(directory, "new"));
   Producer& same = producer;
   producer = std::move(same);
-  CHECK(producer.stats().state == "starting");
+  CHECK(producer.stats().state == StreamState::starting);
 }
 
 TEST_CASE("a far cursor is no sample that was made") {

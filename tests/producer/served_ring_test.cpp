@@ -27,12 +27,12 @@ namespace {
 
 using Directory = batchcast::testing::TemporaryFolder;
 
-/// A ring whose stream the tests fill themselves. Its mirror rests for ever.
+/// A device ring that the tests fill themselves. Its mirror rests for ever.
 class FakeRing final : public detail::ServedRing {
  public:
   static constexpr std::uint64_t samples = 100;
 
-  explicit FakeRing(const Parts& parts)
+  explicit FakeRing(const detail::DeviceRingParts& parts)
       : placement_(parts.placement),
         id_("GPU-" + std::to_string(parts.placement.device())),
         board_(Segment::create_small("board", bytes)),
@@ -43,11 +43,11 @@ class FakeRing final : public detail::ServedRing {
   [[nodiscard]] const std::string& id() const noexcept override { return id_; }
   [[nodiscard]] std::uint64_t capacity() const noexcept override { return samples; }
   [[nodiscard]] std::uint64_t memory() const noexcept override { return 12'345; }
-  [[nodiscard]] std::uint64_t memory_for_samples(std::uint64_t wanted) const override {
-    return wanted * 1'000;
+  [[nodiscard]] std::string memory_option_for(std::uint64_t wanted) const override {
+    return "--device-memory " + std::to_string(wanted * 1'000);
   }
   [[nodiscard]] RingWriter& writer() noexcept override { return writer_; }
-  [[nodiscard]] const Segment& board() const noexcept override { return board_; }
+  [[nodiscard]] const Segment& board_segment() const noexcept override { return board_; }
   void offer(Welcome& welcome, std::vector<int>& descriptors) override {
     welcome.placement = id_;
     welcome.segment_bytes = {64};
@@ -69,6 +69,7 @@ class FakeRing final : public detail::ServedRing {
     if (evicts_at_end) evicts_at_end(1, "its mirror failed");
   }
   void look_for_demand() override { asked = writer_.has_demand(); }
+  [[nodiscard]] bool rests() override { return !writer_.has_demand(); }
   [[nodiscard]] bool wait_drained(int timeout_ms) override {
     return writer_.wait_drained(timeout_ms);
   }
@@ -91,7 +92,7 @@ class FakeRing final : public detail::ServedRing {
     format_board({mapping_.data(), bytes}, spec);
     return Board(mapping_.data());
   }
-  static RingWriter::Options writer_options(const Parts& parts) {
+  static RingWriter::Options writer_options(const detail::DeviceRingParts& parts) {
     RingWriter::Options options;
     options.samples_per_epoch = parts.options.samples_per_epoch;
     options.epochs = parts.options.epochs;
@@ -107,7 +108,7 @@ class FakeRing final : public detail::ServedRing {
   RingWriter writer_;
 };
 
-detail::PlaceOutlook look_at_nothing(const ProducerOptions&, Placement) { return {}; }
+detail::DeviceRingOutlook look_at_nothing(const ProducerOptions&, Placement) { return {}; }
 
 /// A producer on the host and on two GPUs that are none. What its door asks, tests ask too.
 struct Scene {
@@ -117,7 +118,7 @@ struct Scene {
 
   explicit Scene(ProducerOptions options = {.stream = "served"})
       : core(completed(std::move(options), directory.path()),
-             {look_at_nothing, [this](detail::ServedRing::Parts parts) {
+             {look_at_nothing, [this](const detail::DeviceRingParts& parts) {
                 auto ring = std::make_unique<FakeRing>(parts);
                 rings.push_back(ring.get());
                 return ring;
@@ -140,7 +141,7 @@ struct Scene {
     said.batch_size = batch_size;
     said.placement = placement;
     said.observes = observes;
-    return core.admit(said, PeerIdentity{});
+    return core.reception().admit(said, PeerIdentity{});
   }
   [[nodiscard]] Admission come(const std::string& placement, const std::string& name,
                                bool observes = false) {
@@ -154,7 +155,7 @@ struct Scene {
     return std::get<Refusal>(reply);
   }
   void produce() {
-    while (const auto loan = core.loan(64, 0)) core.publish(*loan);
+    while (const auto loan = core.loan(64, 0)) core.rings().host().publish(*loan);
   }
   static void fill(RingWriter& writer) {
     Ticket ticket;
@@ -193,7 +194,7 @@ TEST_CASE("a producer that cannot be asked takes its mirrors down before its doo
   ProducerOptions options = Scene::completed({.stream = "served"}, directory.path());
   options.places = {"cuda:0"};
   int evicted = 0;
-  const auto make_ring = [&](detail::ServedRing::Parts parts) {
+  const auto make_ring = [&](const detail::DeviceRingParts& parts) {
     // In the place of the control socket, which the directory is there for by now.
     std::filesystem::create_directories(stream_paths(directory.path(), "served").control + "/x");
     auto ring = std::make_unique<FakeRing>(parts);
@@ -207,16 +208,16 @@ TEST_CASE("a producer that cannot be asked takes its mirrors down before its doo
   CHECK(evicted == 1);
 }
 
-TEST_CASE("who names a GPU gets its ring, and who names another one is told where to go") {
+TEST_CASE("a consumer gets the ring that it names, and of a GPU without one is told where to go") {
   Scene scene;
   const Admission host = scene.come("host", "h");
   const Admission device = scene.come("GPU-3", "d");
   CHECK(host.welcome.placement == "host");
   CHECK(device.welcome.placement == "GPU-3");
   CHECK(device.welcome.segment_kinds == std::vector{SegmentKind::cuda_fd});
-  CHECK(device.welcome.board_bytes == scene.rings[1]->board().bytes());
+  CHECK(device.welcome.board_bytes == scene.rings[1]->board_segment().bytes());
   REQUIRE(device.descriptors.size() == 4);
-  CHECK(device.descriptors[0] == scene.rings[1]->board().fd());
+  CHECK(device.descriptors[0] == scene.rings[1]->board_segment().fd());
   CHECK(device.descriptors[1] >= 0);
   CHECK(device.key >> 48 == 2);
   CHECK(host.key >> 48 == 0);
@@ -259,15 +260,16 @@ TEST_CASE("no hello and no command is too much for a producer") {
         hello.join = join;
         hello.cursor = most;
         hello.between_epochs = between;
-        const auto reply = scene.core.admit(hello, PeerIdentity{});
+        const auto reply = scene.core.reception().admit(hello, PeerIdentity{});
         const bool refused = join == Join::at && between == BetweenEpochs::hold;
         CHECK(std::holds_alternative<Refusal>(reply) == refused);
         if (refused) continue;
         const ConsumerKey key = std::get<Admission>(reply).key;
         CHECK(std::get<Admission>(reply).welcome.name.size() == limits::consumer_name_bytes_max);
-        scene.core.paused(key);
-        CHECK(std::holds_alternative<Refusal>(scene.core.rejoin(key, {Join::at, most})));
-        CHECK(std::holds_alternative<Rejoined>(scene.core.rejoin(key, {Join::now, 0})));
+        scene.core.reception().paused(key);
+        CHECK(
+            std::holds_alternative<Refusal>(scene.core.reception().rejoin(key, {Join::at, most})));
+        CHECK(std::holds_alternative<Rejoined>(scene.core.reception().rejoin(key, {Join::now, 0})));
       }
     }
   }
@@ -289,7 +291,7 @@ TEST_CASE("no hello and no command is too much for a producer") {
   CHECK_THAT(answer(R"({"command":"stats"})"), Contains("running"));
 }
 
-TEST_CASE("wait_for counts trainers on every ring, and nobody who looks on") {
+TEST_CASE("wait_for counts trainers on every ring, and no observer") {
   Scene scene({.stream = "served", .wait_for = 2});
   static_cast<void>(scene.come("host", "h"));
   static_cast<void>(scene.come("GPU-0", "looks", true));
@@ -303,25 +305,25 @@ TEST_CASE("a stream that is read on a GPU only is attended") {
   Scene scene;
   const Admission device = scene.come("GPU-0", "d");
   CHECK_FALSE(scene.core.stop_if_unattended(0, "nobody"));
-  scene.core.left(device.key, Leaving::died);
+  scene.core.reception().left(device.key, Leaving::died);
   CHECK(scene.core.stop_if_unattended(0, "nobody"));
   const Refusal late = scene.refused("GPU-0");
   CHECK(late.kind == RefusalKind::stopped);
   CHECK(scene.rings[0]->writer().status().consumers.empty());
 }
 
-TEST_CASE("who leaves, pauses or begins a loop is a matter of its own ring") {
+TEST_CASE("a consumer leaves, pauses and begins a loop at its own ring") {
   Scene scene;
   const Admission first = scene.come("GPU-0", "a");
   const Admission second = scene.come("GPU-3", "b");
   scene.rings[0]->look_for_demand();
   CHECK(scene.rings[0]->asked);
-  scene.core.paused(first.key);
+  scene.core.reception().paused(first.key);
   CHECK_FALSE(scene.rings[0]->asked);
-  CHECK(std::holds_alternative<Rejoined>(scene.core.rejoin(first.key, {Join::now, 0})));
+  CHECK(std::holds_alternative<Rejoined>(scene.core.reception().rejoin(first.key, {Join::now, 0})));
   CHECK(scene.rings[0]->resumed == 1);
   CHECK(scene.rings[1]->resumed == 0);
-  scene.core.left(second.key, Leaving::bye);
+  scene.core.reception().left(second.key, Leaving::bye);
   CHECK(scene.rings[1]->writer().status().consumers.empty());
   CHECK(scene.rings[0]->writer().status().consumers.size() == 1);
 }
@@ -331,14 +333,14 @@ TEST_CASE("the stream's end waits for every ring that is read") {
   const Admission device = scene.come("GPU-3", "d");
   scene.produce();
   Scene::fill(scene.rings[1]->writer());
-  Scene::fill(scene.rings[0]->writer());  // which nobody reads
+  Scene::fill(scene.rings[0]->writer());  // which no trainer reads
   CHECK_FALSE(scene.core.finish(0));
-  CHECK(scene.core.stats().state == "draining");
+  CHECK(scene.core.stats().state == StreamState::draining);
   SECTION("until it was read") {
-    std::thread leaves([&] { scene.core.left(device.key, Leaving::bye); });
+    std::thread leaves([&] { scene.core.reception().left(device.key, Leaving::bye); });
     CHECK(scene.core.finish(-1));
     leaves.join();
-    CHECK(scene.core.stats().state == "finished");
+    CHECK(scene.core.stats().state == StreamState::finished);
   }
   SECTION("but not for one that failed") {
     scene.rings[1]->writer().fail("too late to fail");
@@ -347,7 +349,7 @@ TEST_CASE("the stream's end waits for every ring that is read") {
   SECTION("until it is stopped") {
     scene.core.stop("enough");
     CHECK_FALSE(scene.core.finish(-1));
-    CHECK(scene.core.stats().state == "stopped");
+    CHECK(scene.core.stats().state == StreamState::stopped);
   }
 }
 
@@ -359,7 +361,7 @@ TEST_CASE("the stream's end does not wait for a ring that failed") {
   CHECK(scene.core.finish(0));
 }
 
-TEST_CASE("statistics say where everybody is, and what each ring holds") {
+TEST_CASE("statistics say where each consumer is, and what each ring holds") {
   Scene scene;
   static_cast<void>(scene.come("host", "h"));
   static_cast<void>(scene.come("GPU-3", "d"));

@@ -138,7 +138,7 @@ TEST_CASE("a stall is reported with what is held, and evicted if so chosen") {
     CHECK_THAT(lines[0],
                Catch::Contains("`c`") && Catch::Contains("holds a batch from position 0"));
     CHECK_NOTHROW(consumer.reader->check());
-    CHECK(ring.writer().status().consumers[0].state == "stalled");
+    CHECK(ring.writer().status().consumers[0].state == ConsumerState::stalled);
   }
   SECTION("of one that is alone where no more is made ahead of it") {
     options.ahead = 1;
@@ -157,10 +157,10 @@ TEST_CASE("a stall is reported with what is held, and evicted if so chosen") {
     HeapRing ring(10, options);
     HeapConsumer consumer(ring, joining(Join::rewind));
     ring.produce(10);
-    CHECK(ring.writer().status().consumers[0].state == "running");
+    CHECK(ring.writer().status().consumers[0].state == ConsumerState::running);
     Ticket ticket;
     CHECK(ring.writer().claim(1, 700, ticket) == Claim::timed_out);
-    CHECK(ring.writer().status().consumers[0].state == "stalled");
+    CHECK(ring.writer().status().consumers[0].state == ConsumerState::stalled);
     CHECK(lines.empty());
   }
   SECTION("evict") {

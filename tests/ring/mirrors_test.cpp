@@ -47,7 +47,7 @@ TEST_CASE("a mirror gates once it is let in, and as long as it does not rest") {
   take_and_return(trainer, 10);
   fill(ring);
   CHECK(ring.writer().status().published == 20);  // it rests: nothing waits for it
-  CHECK(ring.writer().status().consumers[0].state == "resting");
+  CHECK(ring.writer().status().consumers[0].state == ConsumerState::resting);
 
   CHECK(start_of(ring, mirror, {Join::now, 0, 0, 0}).position == 20);
   take_and_return(trainer, 10);
@@ -57,7 +57,7 @@ TEST_CASE("a mirror gates once it is let in, and as long as it does not rest") {
   CHECK(ring.produce(1) == 0);
   take_and_return(mirror, 4);
   CHECK(ring.produce(64) == 4);
-  CHECK(ring.writer().status().consumers[0].state == "running");
+  CHECK(ring.writer().status().consumers[0].state == ConsumerState::running);
   CHECK(ring.writer().status().consumers[0].mirrors);
   CHECK_FALSE(ring.writer().status().consumers[1].mirrors);
 
@@ -236,7 +236,7 @@ TEST_CASE("where a mirror and its trainer begin: epochs of one length") {
   CHECK(refusal({Join::at, 39, 0, 0}) == NotAdmitted::Reason::cursor_gone);
   CHECK(refusal({Join::at, 44, 45, 55}) == NotAdmitted::Reason::cursor_gone);
   CHECK(refusal({Join::at, 200, 0, 0}) == NotAdmitted::Reason::finished);
-  CHECK(ring.writer().status().consumers[0].state == "resting");
+  CHECK(ring.writer().status().consumers[0].state == ConsumerState::resting);
 }
 
 TEST_CASE("where a mirror and its trainer begin: epochs that end when they are told to") {

@@ -93,7 +93,7 @@ TEST_CASE("ensure says in a word what it found") {
     const EnsureAnswer answer = ensure(request_for(base, 1));
     CHECK(answer.word == ensure_word::served);
     CHECK(answer.recipe_json == recipe_of(1).to_json());
-    CHECK(producer.stats().state == "starting");
+    CHECK(producer.stats().state == StreamState::starting);
   }
   SECTION("mismatch, word for word") {
     const Producer producer(stream_with(base, 1));

@@ -242,7 +242,7 @@ TEST_CASE("a stream is stopped for want of consumers only when nobody was attach
   while (producer.stats().consumers.size() > 1) std::this_thread::yield();
   CHECK_FALSE(producer.stop_if_unattended(0.5, "idle"));  // it left just now
   CHECK(producer.stop_if_unattended(0, "idle"));
-  CHECK(producer.stats().state == "stopped");
+  CHECK(producer.stats().state == StreamState::stopped);
   CHECK_FALSE(producer.stop_if_unattended(0, "idle"));
   CHECK_THROWS_AS(Consumer(options), Stopped);
 }

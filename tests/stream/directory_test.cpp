@@ -286,7 +286,7 @@ TEST_CASE("a directory too long for a socket is refused with what to shorten") {
   CHECK_THROWS_AS(StreamDirectory({.stream = "demo1", .base = fits}), InvalidArgument);
 }
 
-TEST_CASE("a directory that vanished is made again, unless somebody else took the name") {
+TEST_CASE("a directory that vanished is made again, unless another producer took the name") {
   const TemporaryDirectory base;
   std::vector<std::string> log;
   auto options = in(base);

@@ -97,7 +97,7 @@ TEST_CASE("a served loader gives every consumer the loader's own bytes", "[torch
   const Taken others = other.get();
   const ProducerStats stats = served.get();
   CHECK(stats.published == 390);
-  CHECK(stats.state == "finished");
+  CHECK(stats.state == StreamState::finished);
   for (const Taken* taken : {&own, &others}) {
     CHECK(taken->finished);
     CHECK(taken->matched == 3);
@@ -319,7 +319,7 @@ TEST_CASE("batchcast stop ends a served loader", "[torch][serve]") {
   Consumer consumer({.stream = "mine", .batch_size = 16, .directory = folder.path()});
   CHECK(consumer.next().has_value());
   CHECK(stop_stream(folder.path()));
-  CHECK(served.get().state == "stopped");
+  CHECK(served.get().state == StreamState::stopped);
   CHECK_THROWS_AS(
       [&] {
         for (;;) static_cast<void>(consumer.next());
@@ -356,9 +356,9 @@ TEST_CASE("a served loader's batches come back from a shared one", "[torch][serv
     ids.push_back(batch.at("sample_id").clone());
   }
   again->join();
-  CHECK(mirror.get().state == "finished");
+  CHECK(mirror.get().state == StreamState::finished);
   loader->join();
-  CHECK(served.get().state == "finished");
+  CHECK(served.get().state == StreamState::finished);
   const torch::Tensor order = torch::cat(ids);
   REQUIRE(order.size(0) == 100);
   CHECK(torch::equal(torch::cat(target), order));

@@ -7,6 +7,7 @@
 #include <batchcast/core/clock.hpp>
 #include <batchcast/core/error.hpp>
 #include <batchcast/core/inline.hpp>
+#include <batchcast/core/log.hpp>
 #include <batchcast/core/printable.hpp>
 #include <batchcast/core/process_state.hpp>
 #include <batchcast/join/directory.hpp>
@@ -283,7 +284,7 @@ BATCHCAST_INLINE void Attachment::leave() noexcept {
 }
 
 BATCHCAST_INLINE void Attachment::log(LogLevel level, const std::string& text) const {
-  log_to(options_.log, level, text);
+  report(options_.log, level, text);
 }
 
 }  // namespace batchcast::inline v0_1::detail

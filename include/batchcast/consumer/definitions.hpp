@@ -18,6 +18,7 @@
 #include <batchcast/consumer/start_command.ipp>
 #include <batchcast/consumer/start_process.ipp>
 #include <batchcast/core/file_descriptor.ipp>
+#include <batchcast/core/log.ipp>
 #include <batchcast/core/named_thread.ipp>
 #include <batchcast/core/nearest_name.ipp>
 #include <batchcast/core/options.ipp>

@@ -98,7 +98,4 @@ class Delivery {
 /// CUDA.
 [[nodiscard]] std::unique_ptr<Delivery> make_delivery(unsigned device, LogCallback log = {});
 
-/// To that callback, or as LogCallback says where there is none.
-void log_to(const LogCallback& log, LogLevel level, const std::string& text);
-
 }  // namespace batchcast::inline v0_1::detail

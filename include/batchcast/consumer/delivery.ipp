@@ -12,10 +12,8 @@
 #include <batchcast/cuda/stream.hpp>
 
 #include <batchcast/core/error.hpp>
-#include <batchcast/core/printable.hpp>
 
 #include <algorithm>
-#include <cstdio>
 #include <mutex>
 #include <optional>
 #include <utility>
@@ -189,14 +187,6 @@ BATCHCAST_INLINE std::unique_ptr<Delivery> make_delivery(unsigned device, LogCal
   std::shared_ptr<detail::cuda::Device> opened = detail::cuda::Device::open(device);
   return std::make_unique<GpuDelivery>(std::move(opened), ReleasePoller::of_process(),
                                        std::move(log));
-}
-
-BATCHCAST_INLINE void log_to(const LogCallback& log, LogLevel level, const std::string& text) {
-  if (log) {
-    log(level, text);
-  } else if (level >= LogLevel::warning) {
-    std::fprintf(stderr, "batchcast: %s\n", printable_lines(text).c_str());
-  }
 }
 
 }  // namespace batchcast::inline v0_1::detail

@@ -6,6 +6,7 @@
 #include <batchcast/consumer/release_poller.hpp>
 
 #include <batchcast/core/inline.hpp>
+#include <batchcast/core/log.hpp>
 #include <batchcast/core/named_thread.hpp>
 
 #include <batchcast/core/clock.hpp>
@@ -166,7 +167,7 @@ BATCHCAST_INLINE void TicketPool::note(const detail::cuda::Reply& reply) noexcep
   const bool capture = reply.answer == detail::cuda::Answer::captured;
   if ((capture ? noted_capture_ : noted_refusal_).exchange(true)) return;
   try {
-    log_to(log_, LogLevel::warning,
+    report(log_, LogLevel::warning,
            capture
                ? "a batch was dropped while a CUDA graph was captured on a stream that reads it. "
                  "Its samples are kept until the capture has ended and the stream has come "

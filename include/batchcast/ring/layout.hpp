@@ -5,6 +5,7 @@
 #include <batchcast/core/identity.hpp>
 #include <batchcast/core/layout_version.hpp>
 #include <batchcast/core/limits.hpp>
+#include <batchcast/core/states.hpp>
 
 #include <array>
 #include <atomic>
@@ -26,15 +27,6 @@ using Shared64 = std::atomic<std::uint64_t>;
 using Shared32 = std::atomic<std::uint32_t>;
 static_assert(Shared64::is_always_lock_free && sizeof(Shared64) == 8);
 static_assert(Shared32::is_always_lock_free && sizeof(Shared32) == 4);
-
-enum class StreamState : std::uint32_t {
-  starting = 0,  ///< serving, but the first publication still waits for consumers
-  running = 1,
-  draining = 2,  ///< every sample of the last epoch is published; consumers may still read
-  finished = 3,  ///< and all of them have
-  stopped = 4,   ///< ended in mid-stream on request
-  failed = 5,    ///< gave up; the state text says why
-};
 
 /// One field: what it is, and how it lies in its segment.
 struct FieldEntry {

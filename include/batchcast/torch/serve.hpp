@@ -152,7 +152,7 @@ ProducerStats serve_indexed(Dataset& dataset, ProducerOptions options, const Ser
     fail_stream(producer, text_for_consumers(std::current_exception()), options);
     throw;
   }
-  if (producer.stats().state == "stopped") return producer.stats();
+  if (producer.stats().state == StreamState::stopped) return producer.stats();
   return finish_stream(producer);
 }
 

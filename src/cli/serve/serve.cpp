@@ -73,7 +73,7 @@ void print_report(const Options& options, const ProducerStats& stats, const Data
                   double seconds, bool drained) {
   if (options.json) {
     print_json({{"stream", options.stream},
-                {"state", stats.state},
+                {"state", name_of(stats.state)},
                 {"published", stats.published},
                 {"seconds", seconds},
                 {"space_wait_seconds", stats.space_wait_seconds},
@@ -83,7 +83,8 @@ void print_report(const Options& options, const ProducerStats& stats, const Data
     return;
   }
   fmt::print("stream `{}` {}: {} in {:.1f} s, waited {:.1f} s for space", options.stream,
-             stats.state, counted(stats.published, "sample"), seconds, stats.space_wait_seconds);
+             name_of(stats.state), counted(stats.published, "sample"), seconds,
+             stats.space_wait_seconds);
   if (dataset.bad_samples() != 0) fmt::print(", {}", counted(dataset.bad_samples(), "bad sample"));
   fmt::print("\n");
 }
@@ -153,7 +154,7 @@ bool serve_dataset(const Options& options, Interrupts& interrupts, const Dataset
   const ProducerStats stats = producer.stats();
   producer.stop("its producer ended");  // so that taking it down does not wait again
   print_report(options, stats, dataset, seconds(), drained);
-  return interrupts.wait(0) != 0 || stats.state == "stopped";
+  return interrupts.wait(0) != 0 || stats.state == StreamState::stopped;
 }
 
 int run(const Options& options) {

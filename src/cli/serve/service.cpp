@@ -21,23 +21,29 @@ namespace batchcast::cli {
 namespace {
 
 constexpr int look_ms = 100;
-constexpr int end_look_ms = 5;  // once it is told to end
+constexpr int end_look_ms = 5;  // once the command is told to end
 constexpr int farewell_ms = 500;
-// An end is to take less than a second, with what comes after this.
+// The whole end is to take less than a second.
 constexpr double patience_s = 0.5;
 
-bool observes(const ConsumerInfo& consumer) { return consumer.state == "observing"; }
+/// Before its last epoch was made.
+bool was_ended(StreamState state) {
+  return state == StreamState::stopped || state == StreamState::failed;
+}
+
+bool observes(const ConsumerInfo& consumer) { return consumer.state == ConsumerState::observing; }
 
 std::size_t trainers_of(const ProducerStats& stream) {
   return stream.consumers.size() - static_cast<std::size_t>(std::count_if(
                                        stream.consumers.begin(), stream.consumers.end(), observes));
 }
 
-/// Of those who gate the producer, the one that is furthest behind; null if nobody does.
+/// Of the consumers that gate the producer, the one furthest behind; null if none gates it.
 const ConsumerInfo* slowest_of(const ProducerStats& stream) {
   const ConsumerInfo* slowest = nullptr;
   for (const ConsumerInfo& consumer : stream.consumers) {
-    if (consumer.pace != Pace::lockstep || consumer.state == "paused" || observes(consumer)) {
+    if (consumer.pace != Pace::lockstep || consumer.state == ConsumerState::paused ||
+        observes(consumer)) {
       continue;
     }
     if (slowest == nullptr || consumer.lag > slowest->lag) slowest = &consumer;
@@ -59,9 +65,10 @@ std::string limit_text(const ProducerStats& stream, const FeederStats& feeder) {
   }
   if (slowest == nullptr) return trainers_of(stream) == 0 ? "" : "  nobody asks for more";
   if (stream.waits_for == WaitsFor::demand) return "  as far ahead as it may be (--ahead)";
-  const bool moves = slowest->state != "stopped" && slowest->state != "stalled";
+  const bool moves =
+      slowest->state != ConsumerState::stopped && slowest->state != ConsumerState::stalled;
   return fmt::format("  limited by {} ({} behind{})", slowest->name, count_text(slowest->lag),
-                     moves ? "" : ", " + slowest->state);
+                     moves ? "" : fmt::format(", {}", name_of(slowest->state)));
 }
 
 /// Of a stream at rest, which consumers it waits for; empty where it goes on.
@@ -69,7 +76,7 @@ std::string waiting_text(const ProducerStats& stream, const FeederStats& feeder,
                          std::uint32_t wait_for) {
   if (stream.samples_per_second > 0) return {};
   const std::size_t trainers = trainers_of(stream);
-  if (stream.state == "starting" && trainers < wait_for) {
+  if (stream.state == StreamState::starting && trainers < wait_for) {
     return "  waits for " +
            counted(wait_for - trainers, trainers == 0 ? "consumer" : "more consumer") +
            fmt::format(" (--wait-for {})", wait_for);
@@ -81,7 +88,7 @@ std::string waiting_text(const ProducerStats& stream, const FeederStats& feeder,
   return "  waits for a consumer, " + counted(ready, "sample") + " made";
 }
 
-/// What it does, or what it waits for.
+/// What the stream does, or what it waits for.
 std::string work_text(const ProducerStats& stream, const FeederStats& feeder,
                       std::uint64_t left_in_epoch) {
   std::string text =
@@ -102,8 +109,8 @@ std::string progress_text(const ProducerStats& stream, const FeederStats& feeder
   if (into_epoch == 0 && stream.published != 0 && stream.epoch * per_epoch < stream.published) {
     into_epoch = per_epoch;
   }
-  std::string text =
-      fmt::format("{}  epoch {} {}", stream.state, stream.epoch, bar_text(into_epoch, per_epoch));
+  std::string text = fmt::format("{}  epoch {} {}", name_of(stream.state), stream.epoch,
+                                 bar_text(into_epoch, per_epoch));
   const std::string waiting = waiting_text(stream, feeder, wait_for);
   text += waiting.empty() ? work_text(stream, feeder, per_epoch - into_epoch) : waiting;
   if (dataset.bad_samples() != 0) text += "  " + counted(dataset.bad_samples(), "bad sample");
@@ -112,7 +119,7 @@ std::string progress_text(const ProducerStats& stream, const FeederStats& feeder
 
 void remove_stream_files(const Producer& producer, bool failed) noexcept {
   const StreamPaths paths = stream_paths(producer.directory(), producer.stream());
-  // Somebody may have removed the directory, and another producer made it again.
+  // The directory may have been removed by hand, and made again by another producer.
   if (look_at_lock(paths.lock).pid != static_cast<std::int32_t>(::getpid())) return;
   batchcast::remove_stream_files(paths, failed);
 }
@@ -147,7 +154,7 @@ std::unique_ptr<Feeder> Service::started_feeder(const FeederOptions& options) co
   try {
     return std::make_unique<Feeder>(producer_, dataset_.maker(), options);
   } catch (...) {
-    // Where the samples were all made before it failed, consumers would be waited for.
+    // Else the producer's end would wait for consumers where all samples were made by then.
     producer_.stop("its workers could not be started");
     throw;
   }
@@ -157,7 +164,7 @@ bool Service::ended(Feeder& feeder) const {
   try {
     return feeder.wait(0);
   } catch (...) {
-    // Consumers that are just coming are told why by the door, while there is one.
+    // The door server tells consumers that are just coming why the stream failed.
     std::this_thread::sleep_for(std::chrono::milliseconds(farewell_ms));
     throw;
   }
@@ -166,27 +173,26 @@ bool Service::ended(Feeder& feeder) const {
 bool Service::ended_in_vain(std::uint64_t& since_ns) const {
   const std::uint64_t now = now_ns();
   if (since_ns != 0) return seconds_from_ns(now - since_ns) > patience_s;
-  const std::string state = producer_.stats().state;
-  if (signal_ != 0 || state == "stopped" || state == "failed") since_ns = now;
+  if (signal_ != 0 || was_ended(producer_.stats().state)) since_ns = now;
   return false;
 }
 
 bool Service::linger(double linger_s) {
   std::uint64_t since_ns = now_ns();
   const ProducerStats made = producer_.stats();
-  if (made.state != "stopped" && trainers_of(made) == 0 && linger_s != 0) {
+  if (made.state != StreamState::stopped && trainers_of(made) == 0 && linger_s != 0) {
     progress_.finish();
     say(fmt::format(
         "every epoch is made and waits in memory for consumers (--linger, `batchcast stop {}`)\n",
         producer_.stream()));
   }
   for (;;) {
-    const std::string state = producer_.stats().state;
-    if (state == "stopped" || state == "failed" || signal_ != 0) return false;
+    const StreamState state = producer_.stats().state;
+    if (was_ended(state) || signal_ != 0) return false;
     if (producer_.finish(look_ms)) return true;
     look();
     show({});
-    if (state == "starting") since_ns = now_ns();  // it waits for consumers before it begins
+    if (state == StreamState::starting) since_ns = now_ns();  // --wait-for is not reached yet
     if (linger_s >= 0 && seconds_from_ns(now_ns() - since_ns) >= linger_s) return false;
   }
 }

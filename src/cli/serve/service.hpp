@@ -15,7 +15,7 @@
 
 namespace batchcast::cli {
 
-/// What `serve` does from the first sample to the moment when nobody needs the producer any more.
+/// What `serve` does from the first sample until no consumer needs the producer any more.
 class Service {
  public:
   struct Parts {
@@ -27,16 +27,16 @@ class Service {
   };
   explicit Service(const Parts& parts);
 
-  /// Until the last epoch is made, or the stream is stopped. Throws what fails the stream. False
-  /// where a worker cannot be waited for: it sits in a sample that takes too long, and still uses
-  /// the producer. Then what failed the stream, if anything did, is printed, and the process is to
-  /// end without destroying anything.
+  /// Works until the last epoch is made, or the stream is stopped. Throws what fails the stream.
+  /// False where a worker cannot be waited for: its sample takes too long, and it still uses the
+  /// producer. Then what failed the stream, if anything did, is printed, and the process is to end
+  /// without destroying anything.
   [[nodiscard]] bool produce(const FeederOptions& options);
-  /// Of a stream whose workers could not be waited for.
+  /// After `produce` returned false: whether the stream failed.
   [[nodiscard]] bool failed() const noexcept { return failed_; }
 
-  /// The last epoch is made: stays for those who still read it, so many seconds at most (negative:
-  /// for ever). True if all of them have.
+  /// After the last epoch is made: stays for the consumers that still read it, so many seconds at
+  /// most (negative: for ever). True if all of them have read it.
   [[nodiscard]] bool linger(double linger_s);
 
  private:

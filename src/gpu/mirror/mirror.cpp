@@ -137,7 +137,7 @@ std::variant<std::uint64_t, NotAdmitted> Mirror::resume(std::uint32_t index,
   });
   // A consumer that is not between loops is answered as it stands: for its sake the ring gives up
   // nothing that it holds.
-  if (row == rows.end() || row->state != "paused") {
+  if (row == rows.end() || row->state != ConsumerState::paused) {
     return writer_.resume(index, consumer_id, join, cursor);
   }
   // A consumer that has had samples does not go back behind where it stood, as the device ring's
@@ -167,7 +167,7 @@ void Mirror::look_for_demand() {
 }
 
 bool Mirror::wait_drained(int timeout_ms) {
-  const std::uint64_t started_ns = now_ns();
+  const Deadline deadline(timeout_ms);
   for (;;) {
     const std::uint32_t value = ordered::load_word(orders_.changed);
     State state = State::over;
@@ -184,10 +184,7 @@ bool Mirror::wait_drained(int timeout_ms) {
     if (state == State::over && writer_.wait_drained(0)) return true;
     // The host ring's stream may be stopped while it drains.
     if (host_writer_.status().state == StreamState::stopped) return false;
-    if (timeout_ms >= 0 &&
-        now_ns() - started_ns >= static_cast<std::uint64_t>(timeout_ms) * 1'000'000) {
-      return false;
-    }
+    if (deadline.over()) return false;
     futex_wait(orders_.changed, value, look_ms);
   }
 }

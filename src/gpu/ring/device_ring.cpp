@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the batchcast authors
-#include "producer/served_ring.hpp"
+#include "producer/device_rings.hpp"
 
 #include "gpu/mirror/mirror.hpp"
 #include "gpu/ring/device_ring_layout.hpp"
@@ -13,15 +13,16 @@
 namespace batchcast::inline v0_1::detail {
 namespace {
 
-RingWriter::Options writer_options(const ServedRing::Parts& parts) {
+RingWriter::Options writer_options(const DeviceRingParts& parts) {
   RingWriter::Options options;
   options.samples_per_epoch = parts.options.samples_per_epoch;
   options.epochs = parts.options.epochs;
-  options.ahead = parts.options.ahead;  // else the mirror would fill it, and drain the host's
+  // Without this bound the mirror would fill the ring with all that the host ring makes.
+  options.ahead = parts.options.ahead;
   options.stall_timeout_ms = parts.options.stall_timeout_ms;
   options.on_stall = parts.options.on_stall;
   options.first_consumer_id = parts.first_consumer_id;
-  options.jumps = false;                   // it shows what the mirror brings
+  options.jumps = false;                   // the ring shows what the mirror brings
   options.goes_back = parts.options.pure;  // with the host ring
   options.log = parts.log;
   options.on_evicted = parts.on_evicted;
@@ -30,7 +31,7 @@ RingWriter::Options writer_options(const ServedRing::Parts& parts) {
 
 class DeviceRing final : public ServedRing {
  public:
-  explicit DeviceRing(const Parts& parts)
+  explicit DeviceRing(const DeviceRingParts& parts)
       : placement_(parts.placement),
         device_(detail::cuda::Device::open(parts.placement.device())),
         layout_(plan_device_ring(parts.options, device_->info())),
@@ -52,11 +53,14 @@ class DeviceRing final : public ServedRing {
   [[nodiscard]] const std::string& id() const noexcept override { return device_->info().uuid; }
   [[nodiscard]] std::uint64_t capacity() const noexcept override { return layout_.capacity; }
   [[nodiscard]] std::uint64_t memory() const noexcept override { return layout_.device_bytes(); }
-  [[nodiscard]] std::uint64_t memory_for_samples(std::uint64_t samples) const override {
-    return device_memory_for(layout_.on_device(), samples, layout_.granularity);
+  [[nodiscard]] std::string memory_option_for(std::uint64_t samples) const override {
+    return "--device-memory " +
+           std::to_string(device_memory_for(layout_.on_device(), samples, layout_.granularity));
   }
   [[nodiscard]] RingWriter& writer() noexcept override { return writer_; }
-  [[nodiscard]] const Segment& board() const noexcept override { return memory_.board_segment(); }
+  [[nodiscard]] const Segment& board_segment() const noexcept override {
+    return memory_.board_segment();
+  }
   void offer(Welcome& welcome, std::vector<int>& descriptors) override {
     welcome.placement = id();
     memory_.offer(welcome, descriptors);
@@ -73,20 +77,21 @@ class DeviceRing final : public ServedRing {
     return mirror_.resume(index, consumer_id, join, cursor);
   }
   void look_for_demand() override { mirror_.look_for_demand(); }
+  [[nodiscard]] bool rests() override { return !writer_.has_demand(); }
   [[nodiscard]] bool wait_drained(int timeout_ms) override {
     return mirror_.wait_drained(timeout_ms);
   }
 
  private:
-  [[nodiscard]] Mirror::Parts mirror_parts(const Parts& parts) {
+  [[nodiscard]] Mirror::Parts mirror_parts(const DeviceRingParts& parts) {
     std::shared_ptr<HostPins> own;
     std::shared_ptr<HostPins>& pins = parts.host_pins != nullptr ? *parts.host_pins : own;
     if (!pins) pins = std::make_shared<HostPins>();
     return {{device_, parts.options, layout_, memory_.windows(), memory_.mapped_twice(),
-             parts.host_windows, parts.host_plan.capacity},
+             parts.host.windows(), parts.host.capacity()},
             detail::cuda::name_of(device_->info()),
-            parts.host_board,
-            parts.host_writer,
+            parts.host.board(),
+            parts.host.writer(),
             memory_.board(),
             writer_,
             pins,
@@ -103,11 +108,11 @@ class DeviceRing final : public ServedRing {
 
 }  // namespace
 
-PlaceOutlook look_at_device(const ProducerOptions& options, Placement placement) {
+DeviceRingOutlook look_at_device(const ProducerOptions& options, Placement placement) {
   const auto device = detail::cuda::Device::open(placement.device());
   const DeviceRingLayout layout = plan_device_ring(options, device->info());
   DeviceRingMemory::check(*device, layout);
-  PlaceOutlook outlook{std::vector<std::uint64_t>(options.schema.size()), device};
+  DeviceRingOutlook outlook{std::vector<std::uint64_t>(options.schema.size()), device};
   for (const DeviceRingLayout::Field& field : layout.fields) {
     const bool copied = field.on_device && field.copy_of;
     if (copied) outlook.strides[*field.copy_of] = field.plan.stride_bytes;
@@ -115,7 +120,7 @@ PlaceOutlook look_at_device(const ProducerOptions& options, Placement placement)
   return outlook;
 }
 
-std::unique_ptr<ServedRing> make_device_ring(ServedRing::Parts parts) {
+std::unique_ptr<ServedRing> make_device_ring(const DeviceRingParts& parts) {
   return std::make_unique<DeviceRing>(parts);
 }
 

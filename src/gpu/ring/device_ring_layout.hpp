@@ -15,7 +15,7 @@
 
 namespace batchcast::inline v0_1::detail {
 
-/// The fields of a device ring: where each lies, how large it is, and what becomes it.
+/// The fields of a device ring: where each lies, how large it is, and what it is made from.
 struct DeviceRingLayout {
   struct Field {
     FieldSpec spec;

@@ -9,8 +9,6 @@
 namespace batchcast::inline v0_1::detail {
 namespace {
 
-constexpr Seals ring_seals = Seals::shrink | Seals::grow | Seals::future_write | Seals::seal;
-
 BoardSpec spec_of(const ProducerOptions& options) {
   BoardSpec spec;
   spec.samples_per_epoch = options.samples_per_epoch;
@@ -28,8 +26,7 @@ std::vector<FieldEntry> entries_of(const DeviceRingLayout& layout) {
   return entries;
 }
 
-Segment make_board_segment(const ProducerOptions& options, const DeviceRingLayout& layout,
-                           std::unique_ptr<Mapping>& mapping) {
+BoardMemory make_board(const ProducerOptions& options, const DeviceRingLayout& layout) {
   const std::vector<FieldEntry> entries = entries_of(layout);
   const std::string recipe = options.device_stage
                                  ? options.device_stage->recipe_json(options.recipe_json)
@@ -41,13 +38,7 @@ Segment make_board_segment(const ProducerOptions& options, const DeviceRingLayou
   if (spec.pure) spec.identity = identity;
   spec.fields = entries;
   spec.capacity = layout.capacity;
-  const std::uint64_t page = page_bytes();
-  const std::uint64_t bytes = (board_bytes_for(spec) + page - 1) / page * page;
-  Segment segment = Segment::create_small("board", bytes);
-  mapping = std::make_unique<Mapping>(segment, MapMode::read_write);
-  format_board({mapping->data(), bytes}, spec);
-  segment.seal(ring_seals);
-  return segment;
+  return BoardMemory(spec);
 }
 
 std::string why_not_shared(const detail::cuda::DeviceInfo& device) {
@@ -62,7 +53,7 @@ std::string why_not_shared(const detail::cuda::DeviceInfo& device) {
 }  // namespace
 
 DeviceRingMemory::DeviceRingMemory(const Parts& parts)
-    : board_segment_(make_board_segment(parts.options, parts.layout, board_)) {
+    : board_(make_board(parts.options, parts.layout)) {
   const DeviceRingLayout& layout = parts.layout;
   windows_.resize(layout.fields.size());
   sources_.resize(layout.fields.size());
@@ -147,9 +138,9 @@ void DeviceRingMemory::make_on_host(const DeviceRingLayout& layout) {
     if (layout.fields[i].on_device) continue;
     auto segment = Segment::create(layout.fields[i].spec.name, sources_[i].bytes, pages);
     if (!segment) throw OutOfMemory("batchcast: the ring's memory could not be made.");
-    // Both mappings come before the seal that forbids writable ones to everybody else.
+    // Both mappings come before the seal that forbids writable ones to all other processes.
     host_mappings_.emplace_back(*segment, MapMode::read_write);
-    segment->seal(ring_seals);
+    segment->seal(sealed_from_consumers);
     windows_[i].base = host_mappings_.back().data();
     sources_[i].descriptor = segment->fd();
     host_segments_.push_back(std::move(*segment));

@@ -11,6 +11,7 @@
 #include <batchcast/ring/board.hpp>
 #include <batchcast/ring/memory.hpp>
 #include <batchcast/ring/window.hpp>
+#include "producer/board_memory.hpp"
 
 #include <cstdint>
 #include <memory>
@@ -44,8 +45,8 @@ class DeviceRingMemory {
   [[nodiscard]] bool mapped_twice() const noexcept {
     return sharing_ == detail::cuda::Sharing::descriptor;
   }
-  [[nodiscard]] const Segment& board_segment() const noexcept { return board_segment_; }
-  [[nodiscard]] Board board() noexcept { return Board(board_->data()); }
+  [[nodiscard]] const Segment& board_segment() const noexcept { return board_.segment(); }
+  [[nodiscard]] Board board() noexcept { return board_.board(); }
   /// Adds one segment per field to a welcome, and their descriptors.
   void offer(Welcome& welcome, std::vector<int>& descriptors) const;
 
@@ -66,9 +67,8 @@ class DeviceRingMemory {
   std::vector<Segment> host_segments_;
   std::vector<DoubleMapping> host_mappings_;
   std::vector<FieldWindow> windows_;
-  std::vector<Source> sources_;     ///< one per field
-  std::unique_ptr<Mapping> board_;  ///< made along with its segment
-  Segment board_segment_;
+  std::vector<Source> sources_;  ///< one per field
+  BoardMemory board_;
 };
 
 }  // namespace batchcast::inline v0_1::detail

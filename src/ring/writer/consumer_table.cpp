@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the batchcast authors
 
+#include "core/numbered_name.hpp"
 #include "ring/writer/consumer_table.hpp"
 
 #include <algorithm>
@@ -174,17 +175,10 @@ void ConsumerTable::wake_all(PendingWakes& wakes) noexcept {
 }
 
 std::string ConsumerTable::unique_name(const std::string& wanted) const {
-  const auto taken = [this](const std::string& name) {
+  return numbered_name(wanted, [this](const std::string& name) {
     return std::any_of(records_.begin(), records_.end(),
                        [&](const ConsumerRecord& consumer) { return consumer.name == name; });
-  };
-  if (!taken(wanted)) return wanted;
-  for (int number = 2;; ++number) {
-    const std::string suffix = "-" + std::to_string(number);
-    const std::string name =
-        wanted.substr(0, limits::consumer_name_bytes_max - suffix.size()) + suffix;
-    if (!taken(name)) return name;
-  }
+  });
 }
 
 }  // namespace batchcast::inline v0_1

@@ -19,11 +19,11 @@ std::uint64_t position_shown(const ConsumerRecord& consumer, std::uint64_t publi
   return ordered::load_released(*consumer.desk);
 }
 
-const char* state_shown(const ConsumerRecord& consumer, const StallWatch& stalls) noexcept {
-  if (consumer.observes) return "observing";
-  if (consumer.paused) return consumer.mirrors ? "resting" : "paused";
-  if (ordered::load_skipping(*consumer.desk) != 0) return "skipping";
-  return stalls.shows(consumer) ? "stalled" : "running";
+ConsumerState state_shown(const ConsumerRecord& consumer, const StallWatch& stalls) noexcept {
+  if (consumer.observes) return ConsumerState::observing;
+  if (consumer.paused) return consumer.mirrors ? ConsumerState::resting : ConsumerState::paused;
+  if (ordered::load_skipping(*consumer.desk) != 0) return ConsumerState::skipping;
+  return stalls.shows(consumer) ? ConsumerState::stalled : ConsumerState::running;
 }
 
 ConsumerStatus row_of(const ConsumerRecord& consumer, std::uint64_t published,

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <batchcast/core/options.hpp>
+#include <batchcast/core/states.hpp>
 #include <batchcast/ring/layout.hpp>
 
 #include <cstdint>
@@ -24,7 +25,7 @@ struct ConsumerStatus {
   Pace pace = Pace::lockstep;
   bool mirrors = false;  ///< no consumer, but what fills another ring
   bool fresh = true;     ///< it had no batch before its last pause, and may begin before `position`
-  std::string state;     ///< running, paused, skipping, stalled, observing; of mirrors also resting
+  ConsumerState state = ConsumerState::running;  ///< never stopped: the writer looks at no process
   std::uint64_t position = 0;
   std::uint64_t lag = 0;  ///< samples published that it has not let go of yet
   std::uint64_t samples = 0;

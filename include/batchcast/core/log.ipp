@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#pragma once
+
+#include <batchcast/core/log.hpp>
+
+#include <batchcast/core/inline.hpp>
+#include <batchcast/core/printable.hpp>
+
+#include <cstdio>
+#include <string>
+
+namespace batchcast::inline v0_1::detail {
+
+BATCHCAST_INLINE void report(const LogCallback& log, LogLevel level, std::string_view text,
+                             std::string_view about) noexcept {
+  try {
+    if (log) {
+      log(level, text);
+    } else if (level >= LogLevel::warning) {
+      const std::string line = "batchcast: " + std::string(about) + printable_lines(text) + "\n";
+      std::fputs(line.c_str(), stderr);
+    }
+  } catch (...) {
+    // Nothing is left to report it to.
+  }
+}
+
+}  // namespace batchcast::inline v0_1::detail

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#include "door/consumers.hpp"
+
+#include <batchcast/core/clock.hpp>
+#include <batchcast/core/limits.hpp>
+
+#include <array>
+#include <exception>
+#include <utility>
+#include <variant>
+
+namespace batchcast::inline v0_1 {
+namespace {
+
+// A killed process closes its sockets a moment before its pidfd says so.
+constexpr std::uint64_t death_follows_ns = 2'000'000;
+
+template <class... F>
+struct Overloaded : F... {
+  using F::operator()...;
+};
+
+}  // namespace
+
+void DoorConsumers::hear(DoorClient& client) {
+  const std::uint64_t id = client.id;
+  const ConsumerKey key = *client.key;
+  try {
+    DoorMessage message;
+    switch (client.connection.receive(message, 0)) {
+      case DoorRead::timed_out:
+        return;
+      case DoorRead::closed:
+        return lose_closed(client);
+      case DoorRead::oversized:
+        return misbehaved(client, "a message above " +
+                                      std::to_string(limits::consumer_record_bytes_max) + " bytes");
+      case DoorRead::message:
+        break;
+    }
+    if (message.descriptors_lost) {
+      return misbehaved(client, "file descriptors that the producer did not ask for");
+    }
+    std::visit(Overloaded{[&](const Bye&) { lose(id, Leaving::bye); },
+                          [&](const Pause&) { parts_.events.paused(key); },
+                          [&](const Rejoin& request) { rejoin(client, request); },
+                          [&](const BadMessage& bad) { misbehaved(client, bad.text); }},
+               decode_from_consumer(message.text));
+  } catch (const std::exception& error) {
+    detail::report(parts_.log, LogLevel::warning,
+                   std::string("the connection to a consumer failed: ") + error.what());
+    if (parts_.clients.find(id)) lose(id, Leaving::closed);
+  }
+}
+
+void DoorConsumers::rejoin(DoorClient& client, const Rejoin& request) {
+  const auto reply = parts_.events.rejoin(*client.key, request);
+  const std::string text = std::visit([](const auto& answer) { return encode(answer); }, reply);
+  if (client.connection.send(text) != DoorSend::sent) lose_closed(client);
+}
+
+void DoorConsumers::misbehaved(DoorClient& client, const std::string& what) {
+  detail::report(parts_.log, LogLevel::warning, "a consumer was dropped: " + what);
+  DoorClients::say(client,
+                   encode(Farewell{"batchcast: the producer closed the connection: " + what}));
+  lose(client.id, Leaving::misbehaved);
+}
+
+void DoorConsumers::see_deaths() {
+  std::array<epoll_event, 64> dead;
+  std::size_t count = 0;
+  do {
+    count = parts_.deaths.wait(dead, 0);
+    for (std::size_t i = 0; i < count; ++i) {
+      const std::uint64_t id = dead[i].data.u64;
+      if (parts_.clients.find(id)) lose(id, Leaving::died);
+    }
+  } while (count == dead.size());
+}
+
+void DoorConsumers::evict(ConsumerKey key, const std::string& reason) {
+  DoorClient* client = parts_.clients.find_consumer(key);
+  if (!client) return;
+  DoorClients::say(*client, encode(Farewell{reason}));
+  lose(client->id, Leaving::evicted);
+}
+
+void DoorConsumers::lose(std::uint64_t id, Leaving how) {
+  DoorClient client = parts_.clients.take(id);
+  const auto key = client.key;
+  parts_.clients.close(std::move(client));
+  if (!key) return;
+  try {
+    parts_.events.left(*key, how);
+  } catch (const std::exception& error) {
+    detail::report(parts_.log, LogLevel::warning,
+                   std::string("the producer could not let a consumer go: ") + error.what());
+  }
+}
+
+// The wait delays no other consumer: a process that died is seen by its pidfd before it is over.
+void DoorConsumers::lose_closed(DoorClient& client) {
+  if (is_dead(client.peer.pidfd)) return lose(client.id, Leaving::died);
+  parts_.clients.forget_connection(client);
+  if (!std::exchange(client.closed, true)) {
+    closed_.push_back({client.id, now_ns() + death_follows_ns});
+  }
+}
+
+void DoorConsumers::lose_due(std::uint64_t now) {
+  while (!closed_.empty() && closed_.front().due_ns <= now) {
+    const std::uint64_t id = closed_.front().id;
+    closed_.pop_front();
+    if (parts_.clients.find(id)) lose(id, Leaving::closed);
+  }
+}
+
+std::optional<std::uint64_t> DoorConsumers::next_due_ns() const noexcept {
+  if (closed_.empty()) return std::nullopt;
+  return closed_.front().due_ns;
+}
+
+}  // namespace batchcast::inline v0_1

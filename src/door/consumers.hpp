@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#pragma once
+
+#include <batchcast/core/log.hpp>
+#include <batchcast/join/message.hpp>
+#include "door/clients.hpp"
+#include "door/server.hpp"
+#include "door/watch_set.hpp"
+
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <string>
+
+namespace batchcast::inline v0_1 {
+
+/// The consumers at the door, from their admission on: hears what they say, and sees them leave or
+/// die. Belongs to the door's thread.
+class DoorConsumers {
+ public:
+  /// All of them outlive it.
+  struct Parts {
+    DoorClients& clients;
+    const WatchSet& deaths;
+    DoorEvents& events;
+    const LogCallback& log;
+  };
+  explicit DoorConsumers(const Parts& parts) noexcept : parts_(parts) {}
+
+  /// Its connection is readable.
+  void hear(DoorClient& client);
+  /// Loses the consumers whose processes have died.
+  void see_deaths();
+  /// Tells that consumer why, and closes its connection. Nothing happens for an unknown key.
+  void evict(ConsumerKey key, const std::string& reason);
+  /// A client that is a consumer has gone, or has to go. `left` follows at once.
+  void lose(std::uint64_t id, Leaving how);
+  /// Its end of the connection is closed. Whether its process died is waited for first.
+  void lose_closed(DoorClient& client);
+  /// The closed ones that have been waited for long enough.
+  void lose_due(std::uint64_t now);
+  /// When `lose_due` has something to do next, if ever.
+  [[nodiscard]] std::optional<std::uint64_t> next_due_ns() const noexcept;
+
+ private:
+  struct Closed {
+    std::uint64_t id;
+    std::uint64_t due_ns;
+  };
+
+  void rejoin(DoorClient& client, const Rejoin& request);
+  void misbehaved(DoorClient& client, const std::string& what);
+
+  const Parts parts_;
+  std::deque<Closed> closed_;  ///< those that have not died by then will not have
+};
+
+}  // namespace batchcast::inline v0_1

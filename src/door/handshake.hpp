@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#pragma once
+
+#include <batchcast/join/message.hpp>
+#include "door/clients.hpp"
+#include "door/consumers.hpp"
+#include "door/server.hpp"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace batchcast::inline v0_1 {
+
+/// What a client is told where the producer has no place for one more connection.
+[[nodiscard]] Refusal too_many_connections();
+
+/// The silent clients at the door: takes each one's hello, and makes it a consumer or refuses it.
+/// Belongs to the door's thread.
+class DoorHandshake {
+ public:
+  /// All of them outlive it.
+  struct Parts {
+    DoorClients& clients;
+    DoorConsumers& consumers;
+    DoorEvents& events;
+    const DoorServer::Options& options;
+  };
+  explicit DoorHandshake(const Parts& parts) noexcept : parts_(parts) {}
+
+  /// Its connection is readable.
+  void hear(DoorClient& client);
+  /// What was read of it. The client may be gone afterwards.
+  void take_hello(DoorClient& client, DoorRead read, DoorMessage& message);
+  /// Tells the client why, and closes its connection. `hello` is what it said, if anything.
+  void refuse(std::uint64_t id, const Refusal& refusal, std::string_view hello = {});
+  /// The clients that have been silent for too long.
+  void refuse_late(std::uint64_t now);
+  /// The oldest silent clients, where there are more than the options allow.
+  void refuse_surplus();
+  /// The oldest silent client. False where there is none.
+  bool refuse_oldest();
+
+ private:
+  [[nodiscard]] std::optional<Refusal> identify(DoorClient& client, DoorMessage& message) const;
+  void admit(DoorClient& client, const Hello& hello);
+  void warn(const std::string& text) const noexcept;
+
+  const Parts parts_;
+};
+
+}  // namespace batchcast::inline v0_1

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#include "producer/host_ring.hpp"
+
+#include <batchcast/core/error.hpp>
+
+#include <algorithm>
+#include <cerrno>
+#include <numeric>
+#include <utility>
+
+namespace batchcast::inline v0_1::detail {
+namespace {
+
+Schema with_sample_id(Schema fields) {
+  fields.push_back({std::string(sample_id_name), DType::u64, {}});
+  return fields;
+}
+
+Schema spaced(Schema fields, const std::vector<std::uint64_t>& strides) {
+  for (std::size_t i = 0; i < strides.size(); ++i) {
+    if (strides[i] <= fields[i].byte_count()) continue;
+    fields[i] = {fields[i].name, DType::u8, {static_cast<std::int64_t>(strides[i])}};
+  }
+  return fields;
+}
+
+RingWriter::Options writer_options(const HostRing::Parts& parts) {
+  const ProducerOptions& options = parts.options;
+  RingWriter::Options writer;
+  writer.samples_per_epoch = options.samples_per_epoch;
+  writer.epochs = options.epochs;
+  writer.wait_for = options.wait_for;
+  writer.free_running = options.free_running;
+  writer.ahead = options.ahead;
+  writer.goes_back = options.pure;
+  writer.stall_timeout_ms = options.stall_timeout_ms;
+  writer.on_stall = options.on_stall;
+  writer.first_consumer_id = parts.first_consumer_id;
+  writer.log = parts.log;
+  writer.on_evicted = parts.on_evicted;
+  return writer;
+}
+
+}  // namespace
+
+HostRing::HostRing(const Parts& parts)
+    : id_(Placement().text()),
+      fields_(with_sample_id(parts.options.schema)),
+      spaced_fields_(spaced(fields_, parts.strides)) {
+  make_memory(parts);
+  show_fields(parts.log);
+  populator_ = std::make_unique<Populator>(mappings_, MapMode::read_write);
+  make_board(parts.options);
+  writer_ = std::make_unique<RingWriter>(board_->board(), writer_options(parts));
+}
+
+void HostRing::make_memory(const Parts& parts) {
+  const ProducerOptions& options = parts.options;
+  if (make_segments(parts, choose_pages(options.huge_pages, options.memory, parts.log))) return;
+  if (make_segments(parts, choose_pages(HugePages::off, options.memory, parts.log))) return;
+  throw OutOfMemory("batchcast: the ring's memory could not be made.");
+}
+
+bool HostRing::make_segments(const Parts& parts, const MemoryChoice& choice) {
+  segments_.clear();
+  mappings_.clear();
+  plan_ = plan_with(parts.options.memory, choice.granularity);
+  // Reserved huge pages are no part of what the machine has left.
+  if (!choice.huge) check_memory_exists(plan_.total_bytes());
+  for (std::size_t i = 0; i < fields_.size(); ++i) {
+    auto segment = Segment::create(fields_[i].name, plan_.fields[i].segment_bytes(), choice);
+    if (!segment) {
+      report(parts.log, LogLevel::warning, "huge pages ran out: the ring takes ordinary ones");
+      return false;
+    }
+    // Both mappings come before the seal that forbids writable ones to all other processes.
+    mappings_.emplace_back(*segment, MapMode::read_write);
+    segment->seal(sealed_from_consumers);
+    if (!writable_map_is_refused(*segment)) {
+      if (!choice.huge) {
+        throw SystemError(
+            "batchcast: this kernel lets others write to sealed memory (Linux 5.1 or later is "
+            "needed)",
+            EPERM);
+      }
+      report(parts.log, LogLevel::warning,
+             "this kernel does not seal huge pages: the ring takes ordinary ones");
+      return false;
+    }
+    segments_.push_back(std::move(*segment));
+  }
+  return true;
+}
+
+/// With samples as far apart as in device rings, if that costs this ring no more than padding may.
+RingPlan HostRing::plan_with(std::uint64_t memory, std::uint64_t granularity) const {
+  RingPlan close = plan_ring(fields_, memory, granularity);
+  if (spaced_fields_ == fields_) return close;
+  if (memory_for(spaced_fields_, 1, granularity) > memory) return close;
+  RingPlan spaced = plan_ring(spaced_fields_, memory, granularity);
+  if (spaced.capacity < close.capacity - close.capacity / lost_part) return close;
+  for (std::size_t i = 0; i < fields_.size(); ++i) {
+    spaced.fields[i].sample_bytes = fields_[i].byte_count();
+  }
+  return spaced;
+}
+
+void HostRing::show_fields(const LogCallback& log) {
+  std::vector<FieldInfo> infos;
+  for (std::size_t i = 0; i < fields_.size(); ++i) {
+    const FieldPlan& plan = plan_.fields[i];
+    windows_.push_back({mappings_[i].data(), plan.capacity, plan.stride_bytes, plan.sample_bytes});
+    infos.push_back({fields_[i], fields_[i].element_count(), plan.sample_bytes, plan.stride_bytes});
+    if (!plan.padded()) continue;
+    const bool as_on_device = plan.stride_bytes == spaced_fields_[i].byte_count();
+    report(log, LogLevel::info,
+           "samples of field " + to_text(fields_[i]) + " lie " + std::to_string(plan.stride_bytes) +
+               " bytes apart instead of " + std::to_string(plan.sample_bytes) +
+               (as_on_device ? ", as they do on the GPU"
+                             : ", since rounding to pages would have cost more than a tenth "
+                               "of the memory") +
+               "; batches have that stride");
+  }
+  field_table_ = FieldTable(std::move(infos));
+}
+
+void HostRing::make_board(const ProducerOptions& options) {
+  std::vector<FieldEntry> entries;
+  for (std::size_t i = 0; i < fields_.size(); ++i) {
+    entries.push_back(field_entry(fields_[i], plan_.fields[i]));
+  }
+  BoardSpec spec;
+  spec.recipe_json = options.recipe_json;
+  spec.identity = options.identity;
+  spec.fields = entries;
+  spec.capacity = plan_.capacity;
+  spec.samples_per_epoch = options.samples_per_epoch;
+  spec.epochs = options.epochs;
+  // Mirrors stand on this board too, and take no place from a consumer.
+  spec.consumers_max = options.max_consumers + static_cast<std::uint32_t>(options.places.size());
+  spec.pure = options.pure;
+  board_.emplace(spec);
+}
+
+std::string HostRing::memory_option_for(std::uint64_t samples) const {
+  return "--memory " +
+         std::to_string(std::max(memory_for(fields_, samples, plan_.granularity),
+                                 memory_for(spaced_fields_, samples, plan_.granularity)));
+}
+
+void HostRing::offer(Welcome& welcome, std::vector<int>& descriptors) {
+  for (const Segment& segment : segments_) {
+    welcome.segment_bytes.push_back(segment.bytes());
+    descriptors.push_back(segment.fd());
+  }
+}
+
+std::variant<Admitted, NotAdmitted> HostRing::admit(const AdmitRequest& request,
+                                                    std::shared_ptr<Desk> desk) {
+  return writer_->admit(request, std::move(desk));
+}
+
+std::variant<std::uint64_t, NotAdmitted> HostRing::resume(std::uint32_t index,
+                                                          std::uint64_t consumer_id, Join join,
+                                                          std::uint64_t cursor) {
+  return writer_->resume(index, consumer_id, join, cursor);
+}
+
+Claim HostRing::lend(std::uint64_t samples_max, int timeout_ms, LoanContents& loan) {
+  Ticket ticket;
+  const Claim claim = writer_->claim(samples_max, timeout_ms, ticket);
+  if (claim != Claim::granted) return claim;
+  loan.fields = &field_table_;
+  loan.position = ticket.position;
+  loan.size = ticket.size;
+  loan.epoch = ticket.epoch;
+  loan.index_in_epoch = ticket.position - ticket.epoch_start;
+  auto* ids = reinterpret_cast<std::uint64_t*>(windows_.back().at(ticket.position));
+  std::iota(ids, ids + ticket.size, loan.index_in_epoch);
+  return claim;
+}
+
+void HostRing::publish(const LoanContents& loan) {
+  Receipt receipt;
+  receipt.add(
+      {reinterpret_cast<const std::uint64_t*>(windows_.back().at(loan.position)), loan.size});
+  writer_->publish({loan.position, loan.size, loan.epoch}, receipt);
+}
+
+void HostRing::give_back(const LoanContents& loan) noexcept {
+  writer_->give_back({loan.position, loan.size, loan.epoch});
+}
+
+}  // namespace batchcast::inline v0_1::detail

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#pragma once
+
+#include <batchcast/core/field_table.hpp>
+#include <batchcast/core/log.hpp>
+#include <batchcast/producer.hpp>
+#include <batchcast/ring/capacity.hpp>
+#include <batchcast/ring/memory.hpp>
+#include <batchcast/ring/window.hpp>
+#include "producer/board_memory.hpp"
+#include "producer/served_ring.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace batchcast::inline v0_1::detail {
+
+/// A ring in host memory, which the producer's loans fill.
+class HostRing final : public ServedRing {
+ public:
+  struct Parts {
+    const ProducerOptions& options;  ///< checked; outlives the ring
+    /// For each field of the schema how far apart samples should lie so that a run of them is one
+    /// copy to a device ring; 0, or no entry: as the host ring likes it.
+    std::vector<std::uint64_t> strides = {};
+    std::uint64_t first_consumer_id = 1;
+    LogCallback log = {};
+    OnEvicted on_evicted = {};
+  };
+  /// Throws InvalidArgument where not one sample fits, OutOfMemory, SystemError.
+  explicit HostRing(const Parts& parts);
+
+  [[nodiscard]] Placement placement() const noexcept override { return {}; }
+  [[nodiscard]] const std::string& id() const noexcept override { return id_; }
+  [[nodiscard]] std::uint64_t capacity() const noexcept override { return plan_.capacity; }
+  [[nodiscard]] std::uint64_t memory() const noexcept override { return plan_.total_bytes(); }
+  [[nodiscard]] std::string memory_option_for(std::uint64_t samples) const override;
+  [[nodiscard]] RingWriter& writer() noexcept override { return *writer_; }
+  [[nodiscard]] const Segment& board_segment() const noexcept override { return board_->segment(); }
+  void offer(Welcome& welcome, std::vector<int>& descriptors) override;
+  [[nodiscard]] std::variant<Admitted, NotAdmitted> admit(const AdmitRequest& request,
+                                                          std::shared_ptr<Desk> desk) override;
+  [[nodiscard]] std::variant<std::uint64_t, NotAdmitted> resume(std::uint32_t index,
+                                                                std::uint64_t consumer_id,
+                                                                Join join,
+                                                                std::uint64_t cursor) override;
+  void look_for_demand() override {}
+  [[nodiscard]] bool rests() override { return false; }
+  [[nodiscard]] bool wait_drained(int timeout_ms) override {
+    return writer_->wait_drained(timeout_ms);
+  }
+
+  // Loans, from any thread. They last no longer than the ring.
+  [[nodiscard]] Claim lend(std::uint64_t samples_max, int timeout_ms, LoanContents& loan);
+  void publish(const LoanContents& loan);
+  void give_back(const LoanContents& loan) noexcept;
+  [[nodiscard]] std::byte* data(std::size_t field, std::uint64_t position) const noexcept {
+    return windows_[field].at(position);
+  }
+
+  // What a ring that is filled from this one copies.
+  [[nodiscard]] Board board() noexcept { return board_->board(); }
+  [[nodiscard]] const Schema& fields() const noexcept { return fields_; }  ///< sample_id last
+  [[nodiscard]] const RingPlan& plan() const noexcept { return plan_; }
+  /// Writable, sample_id last.
+  [[nodiscard]] const std::vector<FieldWindow>& windows() const noexcept { return windows_; }
+
+ private:
+  void make_memory(const Parts& parts);
+  [[nodiscard]] bool make_segments(const Parts& parts, const MemoryChoice& choice);
+  [[nodiscard]] RingPlan plan_with(std::uint64_t memory, std::uint64_t granularity) const;
+  void show_fields(const LogCallback& log);
+  void make_board(const ProducerOptions& options);
+
+  const std::string id_;
+  Schema fields_;         ///< sample_id last
+  Schema spaced_fields_;  ///< the same, each as long as device rings lay its samples apart
+  RingPlan plan_;
+  FieldTable field_table_;
+  std::vector<Segment> segments_;
+  std::vector<DoubleMapping> mappings_;
+  std::vector<FieldWindow> windows_;
+  std::optional<BoardMemory> board_;
+  std::unique_ptr<Populator> populator_;
+  std::unique_ptr<RingWriter> writer_;
+};
+
+}  // namespace batchcast::inline v0_1::detail

@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#include "producer/reception.hpp"
+
+#include <batchcast/core/error.hpp>
+#include "core/numbered_name.hpp"
+
+#include <algorithm>
+#include <unordered_set>
+#include <utility>
+
+namespace batchcast::inline v0_1::detail {
+namespace {
+
+/// A consumer's desk: its memory, and the producer's own mapping of it.
+struct DeskMemory {
+  Segment segment;
+  Mapping mapping;
+
+  explicit DeskMemory(Segment made)
+      : segment(std::move(made)), mapping(segment, MapMode::read_write) {
+    // Not against future writes: the consumer writes it.
+    segment.seal(Seals::shrink | Seals::grow | Seals::seal);
+  }
+  [[nodiscard]] Desk* desk() noexcept { return reinterpret_cast<Desk*>(mapping.data()); }
+};
+
+RefusalKind kind_of(NotAdmitted::Reason reason) noexcept {
+  switch (reason) {
+    case NotAdmitted::Reason::full:
+      return RefusalKind::full;
+    case NotAdmitted::Reason::finished:
+      return RefusalKind::finished;
+    case NotAdmitted::Reason::stopped:
+      return RefusalKind::stopped;
+    case NotAdmitted::Reason::failed:
+      return RefusalKind::failed;
+    case NotAdmitted::Reason::cursor_gone:
+      return RefusalKind::cursor_gone;
+  }
+  return RefusalKind::busy;
+}
+
+/// Empty for a ring in host memory.
+std::string on_device(const ServedRing& ring) {
+  return ring.placement().is_host() ? "" : " on " + ring.placement().text();
+}
+
+}  // namespace
+
+Reception::Reception(Parts parts) : parts_(std::move(parts)), pidfd_(own_pidfd()) {}
+
+std::string Reception::stream_text() const {
+  return "batchcast: stream `" + parts_.options.stream + "`: ";
+}
+
+Refusal Reception::not_served_at(const std::string& placement) const {
+  return {RefusalKind::placement,
+          "batchcast: stream `" + parts_.options.stream + "` is served " + parts_.rings.places() +
+              ", not on the GPU " + placement +
+              ". Start its producer with --place and the number that this GPU has there "
+              "(`batchcast doctor` lists them), or attach with placement `host`"};
+}
+
+Refusal Reception::too_large(std::uint64_t batch_size, const ServedRing& ring) const {
+  return {RefusalKind::ring_too_small, stream_text() + "a batch of " + std::to_string(batch_size) +
+                                           " samples does not fit into the ring" + on_device(ring) +
+                                           ", which spans " + std::to_string(ring.capacity()) +
+                                           ". Serve it with " + ring.memory_option_for(batch_size) +
+                                           " bytes or more, or ask for smaller batches"};
+}
+
+std::optional<Refusal> Reception::refusal_of(const Hello& hello) const {
+  if (hello.world != 0) {
+    return Refusal{RefusalKind::group,
+                   stream_text() + "its producer serves no groups of ranks yet (rank " +
+                       std::to_string(hello.rank) + " of " + std::to_string(hello.world) +
+                       " asked). Attach each rank as a consumer of its own, without a group"};
+  }
+  const ServedRing* const ring = parts_.rings.find(hello.placement);
+  if (ring == nullptr) return not_served_at(hello.placement);
+  if (hello.batch_size > ring->capacity()) return too_large(hello.batch_size, *ring);
+  return std::nullopt;
+}
+
+AdmitRequest Reception::request_of(const Hello& hello, const PeerIdentity& peer) const {
+  // Two consumers on different rings have different names as well: a name is evicted by itself.
+  const std::vector<std::string> names = parts_.rings.consumer_names();
+  const std::unordered_set<std::string> taken(names.begin(), names.end());
+  AdmitRequest request;
+  request.name = numbered_name(hello.name.empty() ? "consumer" : hello.name,
+                               [&](const std::string& name) { return taken.contains(name); });
+  request.pid = static_cast<std::uint32_t>(peer.pid != 0 ? peer.pid : hello.pid);
+  request.batch_size = static_cast<std::uint32_t>(hello.batch_size);
+  request.pace = hello.pace;
+  request.join = hello.join;
+  request.cursor = hello.cursor;
+  request.between_epochs = hello.between_epochs;
+  request.observes = hello.observes;
+  return request;
+}
+
+AdmissionReply Reception::admit(const Hello& hello, const PeerIdentity& peer) {
+  if (auto refusal = refusal_of(hello)) return std::move(*refusal);
+  ServedRing& ring = *parts_.rings.find(hello.placement);
+  std::shared_ptr<DeskMemory> memory;
+  try {
+    memory = std::make_shared<DeskMemory>(Segment::create_small("desk", page_bytes()));
+  } catch (const Error& error) {
+    return Refusal{RefusalKind::busy, stream_text() + "no desk could be made: " + error.what()};
+  }
+  const AdmitRequest request = request_of(hello, peer);
+  auto let = let_in(ring, request, std::shared_ptr<Desk>(memory, memory->desk()));
+  if (auto* refusal = std::get_if<Refusal>(&let)) return std::move(*refusal);
+  const Admitted& admitted = std::get<Admitted>(let);
+  parts_.log(LogLevel::info,
+             "`" + admitted.name + "` (pid " + std::to_string(request.pid) + ") " +
+                 (request.observes ? std::string("looks on")
+                                   : "joined at position " + std::to_string(admitted.position)) +
+                 on_device(ring));
+  Admission admission = welcomed(admitted, ring);
+  admission.welcome.desk_bytes = memory->segment.bytes();
+  admission.descriptors[1] = memory->segment.fd();
+  admission.hold = std::move(memory);
+  return admission;
+}
+
+std::variant<Admitted, Refusal> Reception::let_in(ServedRing& ring, const AdmitRequest& request,
+                                                  std::shared_ptr<Desk> desk) {
+  auto reply = ring.admit(request, std::move(desk));
+  if (const auto* refusal = std::get_if<NotAdmitted>(&reply)) {
+    return Refusal{kind_of(refusal->reason), stream_text() + refusal->text};
+  }
+  Admitted& admitted = std::get<Admitted>(reply);
+  const bool goes_on = parts_.rings.count_trainers();
+  // The host ring's writer admits under the lock under which it ends the stream. Another ring's
+  // consumer may come while the stream ends for want of consumers.
+  if (!goes_on && &ring != &parts_.rings.host()) {
+    ring.writer().remove(admitted.index, admitted.consumer_id);
+    ring.look_for_demand();
+    static_cast<void>(parts_.rings.count_trainers());
+    return Refusal{RefusalKind::stopped, stream_text() + "it has just ended"};
+  }
+  const std::lock_guard lock(mutex_);
+  seats_.insert({admitted.consumer_id, Seat{ring, admitted.index, admitted.name}});
+  return std::move(admitted);
+}
+
+Admission Reception::welcomed(const Admitted& admitted, ServedRing& ring) const {
+  Admission admission;
+  admission.key = admitted.consumer_id;
+  Welcome& welcome = admission.welcome;
+  welcome.stream = parts_.options.stream;
+  welcome.consumer_index = admitted.index;
+  welcome.consumer_id = admitted.consumer_id;
+  welcome.name = admitted.name;
+  welcome.position = admitted.position;
+  welcome.samples_to_come = admitted.samples_to_come;
+  welcome.board_bytes = ring.board_segment().bytes();
+  constexpr int desk = -1;  // put in by the caller, which owns it
+  admission.descriptors = {ring.board_segment().fd(), desk, pidfd_.get()};
+  ring.offer(welcome, admission.descriptors);
+  if (admitted.samples_to_come > 0) welcome.notes.push_back(note_of_wait(admitted));
+  return admission;
+}
+
+std::string Reception::note_of_wait(const Admitted& admitted) const {
+  std::string note = "joins at position " + std::to_string(admitted.position) + ", " +
+                     std::to_string(admitted.samples_to_come) + " samples from now";
+  const double rate = parts_.rate.per_second();
+  const double seconds = static_cast<double>(admitted.samples_to_come) / std::max(rate, 1e-9);
+  constexpr double worth_saying_s = 1e9;
+  if (rate > 0 && seconds < worth_saying_s) {
+    note += ": about " + std::to_string(static_cast<std::uint64_t>(seconds + 1)) +
+            " s at the present rate, or at once if no other consumer wants those before";
+  }
+  return note;
+}
+
+std::optional<Reception::Seat> Reception::seat_of(ConsumerKey key) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = seats_.find(key);
+  if (found == seats_.end()) return std::nullopt;
+  return found->second;
+}
+
+void Reception::left(ConsumerKey key, Leaving how) {
+  const auto seat = seat_of(key);
+  if (!seat) return;
+  seat->ring.writer().remove(seat->index, key);
+  parts_.rings.note_leave(seat->ring);
+  {
+    const std::lock_guard lock(mutex_);
+    seats_.erase(key);
+  }
+  seat->ring.look_for_demand();
+  static_cast<void>(parts_.rings.count_trainers());
+  parts_.log(how == Leaving::misbehaved ? LogLevel::warning : LogLevel::info,
+             "`" + seat->name + "` is gone (" + std::string(name_of(how)) + ")");
+}
+
+std::variant<Rejoined, Refusal> Reception::rejoin(ConsumerKey key, const Rejoin& rejoin) {
+  const auto seat = seat_of(key);
+  if (!seat) return Refusal{RefusalKind::busy, "batchcast: this consumer is not attached"};
+  const auto reply = seat->ring.resume(seat->index, key, rejoin.join, rejoin.cursor);
+  if (const auto* refusal = std::get_if<NotAdmitted>(&reply)) {
+    return Refusal{kind_of(refusal->reason), stream_text() + refusal->text};
+  }
+  Rejoined rejoined;
+  rejoined.position = std::get<std::uint64_t>(reply);
+  return rejoined;
+}
+
+void Reception::paused(ConsumerKey key) {
+  const auto seat = seat_of(key);
+  if (!seat) return;
+  seat->ring.writer().pause(seat->index, key);
+  seat->ring.look_for_demand();
+}
+
+void Reception::tick() {
+  for (ServedRing* const ring : parts_.rings.all()) ring->look_for_demand();
+  parts_.rate.note(parts_.rings.host().writer().samples_published());
+}
+
+}  // namespace batchcast::inline v0_1::detail

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#include "producer/served_rings.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <numeric>
+#include <utility>
+
+namespace batchcast::inline v0_1::detail {
+namespace {
+
+constexpr unsigned consumer_id_bits = 48;  // below the number of the ring
+// While a device ring drains, how often the producer looks whether the stream was stopped.
+constexpr int look_ms = 100;
+
+void allow_open_files(const ProducerOptions& options) {
+  // Of each consumer the producer holds the connection, the pidfd and the desk open.
+  constexpr std::uint64_t descriptors_each = 3;
+  constexpr std::uint64_t descriptors_besides = 64 + limits::fields_max;
+  const std::uint64_t rings = 1 + options.places.size();
+  raise_open_files_limit(rings * (options.max_consumers * descriptors_each + descriptors_besides));
+}
+
+bool drain_mirrored(ServedRing& ring, const Deadline& deadline, const std::atomic<bool>& stopped) {
+  for (;;) {
+    // What a failed ring has lost cannot be read. Nor is a ring without trainers waited for: no
+    // trainer comes to it any more, since the host ring's stream is over, or since it is closed.
+    const StreamState state = ring.writer().status().state;
+    if (state == StreamState::failed) return true;
+    if (ring.writer().trainers_here() == 0 && (!has_ended(state) || ring.writer().close())) {
+      return true;
+    }
+    if (stopped.load()) return false;
+    const int left_ms = deadline.left_ms();
+    const int wait_ms = left_ms < 0 ? look_ms : std::min(left_ms, look_ms);
+    if (ring.wait_drained(wait_ms) && ring.writer().close()) return true;
+    if (left_ms == 0) return false;
+  }
+}
+
+}  // namespace
+
+ServedRings::ServedRings(const ProducerOptions& options, LogCallback log, OnEvicted on_evicted,
+                         const DeviceRingMaker& devices) {
+  allow_open_files(options);
+  std::vector<DeviceRingOutlook> outlooks;  // kept until the device rings are made
+  for (const Placement& place : options.places) outlooks.push_back(devices.look_at(options, place));
+  HostRing::Parts host{.options = options, .log = log, .on_evicted = on_evicted};
+  // Where GPUs differ, copies to the others are made row by row.
+  if (!outlooks.empty()) host.strides = outlooks.front().strides;
+  host_ = std::make_unique<HostRing>(host);
+  all_.push_back(host_.get());
+  for (const Placement& place : options.places) {
+    const std::uint64_t number = all_.size();
+    mirrored_.push_back(devices.make({.options = options,
+                                      .placement = place,
+                                      .host = *host_,
+                                      .first_consumer_id = (number << consumer_id_bits) | 1,
+                                      .host_pins = &host_pins_,
+                                      .log = log,
+                                      .on_evicted = on_evicted}));
+    all_.push_back(mirrored_.back().get());
+  }
+}
+
+ServedRing* ServedRings::find(std::string_view id) const noexcept {
+  const auto found =
+      std::find_if(all_.begin(), all_.end(), [&](ServedRing* ring) { return ring->id() == id; });
+  return found == all_.end() ? nullptr : *found;
+}
+
+std::string ServedRings::places() const {
+  std::string text;
+  for (ServedRing* const ring : all_) {
+    if (!text.empty()) text += ring == all_.back() ? " and " : ", ";
+    const Placement place = ring->placement();
+    text += place.is_host() ? "in host memory" : "on " + place.text() + " (" + ring->id() + ")";
+  }
+  return text;
+}
+
+std::vector<std::string> ServedRings::consumer_names() const {
+  std::vector<std::string> names;
+  for (ServedRing* const ring : all_) {
+    for (ConsumerStatus& row : ring->writer().status().consumers) {
+      if (!row.mirrors) names.push_back(std::move(row.name));
+    }
+  }
+  return names;
+}
+
+bool ServedRings::count_trainers() {
+  std::vector<std::uint32_t> here;
+  for (ServedRing* const ring : all_) here.push_back(ring->writer().trainers_here());
+  const std::uint32_t everywhere = std::accumulate(here.begin(), here.end(), std::uint32_t{0});
+  bool goes_on = true;
+  // The host ring last: it may begin to publish now, and then the others know.
+  for (std::size_t i = all_.size(); i-- > 0;) {
+    goes_on = all_[i]->writer().set_trainers_elsewhere(everywhere - here[i]);
+  }
+  return goes_on;
+}
+
+void ServedRings::note_leave(ServedRing& ring) {
+  // `rewind` begins where the last trainer left, whichever ring it read.
+  if (&ring != host_.get()) host_->writer().set_left_at(ring.writer().take_left_at());
+}
+
+std::optional<std::uint64_t> ServedRings::evict(std::string_view consumer) {
+  for (ServedRing* const ring : all_) {
+    for (const ConsumerStatus& row : ring->writer().status().consumers) {
+      if (row.mirrors || row.name != consumer) continue;
+      if (ring->writer().evict(row.index, row.consumer_id)) return row.consumer_id;
+    }
+  }
+  return std::nullopt;
+}
+
+void ServedRings::set_stall_policy(std::uint64_t timeout_ms, OnStall on_stall) {
+  for (ServedRing* const ring : all_) ring->writer().set_stall_policy(timeout_ms, on_stall);
+}
+
+bool ServedRings::drain(const Deadline& deadline, const std::atomic<bool>& stopped) {
+  // The host ring first: it has drained once the mirrors have copied all that is asked for.
+  return drain_host(deadline) &&
+         std::all_of(mirrored_.begin(), mirrored_.end(),
+                     [&](const auto& ring) { return drain_mirrored(*ring, deadline, stopped); });
+}
+
+bool ServedRings::drain_host(const Deadline& deadline) {
+  for (;;) {
+    if (!host_->wait_drained(deadline.left_ms())) return false;
+    if (host_->writer().close()) return true;  // else a consumer came at the last moment
+  }
+}
+
+void ServedRings::end_mirrors() noexcept {
+  all_.resize(1);
+  mirrored_.clear();
+}
+
+}  // namespace batchcast::inline v0_1::detail

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#pragma once
+
+#include <batchcast/core/deadline.hpp>
+#include <batchcast/core/log.hpp>
+#include <batchcast/core/options.hpp>
+#include <batchcast/producer.hpp>
+#include "producer/device_rings.hpp"
+#include "producer/host_ring.hpp"
+#include "producer/served_ring.hpp"
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace batchcast::inline v0_1::detail {
+
+/// All rings of a producer: the host ring, which its loans fill, and the device rings that mirrors
+/// fill from it. They are the same from the beginning until `end_mirrors`. Any thread may call
+/// what is const, and `evict`, `set_stall_policy` and `drain`; the rest is the door's thread's.
+class ServedRings {
+ public:
+  /// Throws what making a HostRing or a device ring throws.
+  ServedRings(const ProducerOptions& options, LogCallback log, OnEvicted on_evicted,
+              const DeviceRingMaker& devices);
+
+  [[nodiscard]] HostRing& host() const noexcept { return *host_; }
+  /// The host ring first.
+  [[nodiscard]] const std::vector<ServedRing*>& all() const noexcept { return all_; }
+  /// The ring of that id; null where the stream is not served there.
+  [[nodiscard]] ServedRing* find(std::string_view id) const noexcept;
+  /// For messages: "in host memory and on cuda:0 (GPU-…)".
+  [[nodiscard]] std::string places() const;
+  /// Each consumer of each ring, in the order of the rings; mirrors are left out.
+  [[nodiscard]] std::vector<std::string> consumer_names() const;
+
+  /// Tells each ring how many trainers the other rings have. False if the stream was stopped or
+  /// failed meanwhile: a consumer that has just come to a device ring has to be sent away again.
+  bool count_trainers();
+  /// A consumer has left that ring.
+  void note_leave(ServedRing& ring);
+  /// Takes that consumer's place away. Returns its id; nothing if there is no such consumer.
+  [[nodiscard]] std::optional<std::uint64_t> evict(std::string_view consumer);
+  void set_stall_policy(std::uint64_t timeout_ms, OnStall on_stall);
+
+  /// Waits until the consumers of all rings have read a stream that has come to its end, and closes
+  /// the rings. False at the deadline, and once `stopped` is set.
+  [[nodiscard]] bool drain(const Deadline& deadline, const std::atomic<bool>& stopped);
+  /// Ends the device rings and their mirrors, which may evict consumers to the last.
+  void end_mirrors() noexcept;
+
+ private:
+  [[nodiscard]] bool drain_host(const Deadline& deadline);
+
+  std::unique_ptr<HostRing> host_;
+  std::shared_ptr<HostPins> host_pins_;
+  std::vector<std::unique_ptr<ServedRing>> mirrored_;  ///< on GPUs
+  std::vector<ServedRing*> all_;
+};
+
+}  // namespace batchcast::inline v0_1::detail

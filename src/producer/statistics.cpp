@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#include "producer/statistics.hpp"
+
+#include <batchcast/core/clock.hpp>
+#include <batchcast/core/process_state.hpp>
+
+namespace batchcast::inline v0_1::detail {
+namespace {
+
+/// A consumer that would go on if the kernel had not stopped its process is shown as stopped.
+ConsumerState state_of(const ConsumerStatus& row) {
+  const bool goes_on = row.state == ConsumerState::running ||
+                       row.state == ConsumerState::skipping || row.state == ConsumerState::stalled;
+  return goes_on && is_stopped(row.pid) ? ConsumerState::stopped : row.state;
+}
+
+ConsumerInfo info_of(const ConsumerStatus& row, const Placement& placement) {
+  return {row.name,      placement.text(), row.pid, row.batch_size, row.pace,
+          state_of(row), row.position,     row.lag, row.samples,    seconds_from_ns(row.wait_ns)};
+}
+
+RingInfo info_of(ServedRing& ring, const WriterStatus& status) {
+  return {ring.placement().text(),
+          ring.id(),
+          ring.capacity(),
+          ring.memory(),
+          status.published,
+          status.state,
+          !has_ended(status.state) && ring.rests()};
+}
+
+/// The host ring may have drained while a trainer still reads another ring.
+bool is_read(ServedRing& ring, const WriterStatus& status) {
+  const bool ended = has_ended(status.state) && status.state != StreamState::draining;
+  return !ended && ring.writer().trainers_here() != 0;
+}
+
+}  // namespace
+
+ProducerStats statistics_of(const ServedRings& rings, double samples_per_second, bool stopped) {
+  ProducerStats stats;
+  stats.samples_per_second = samples_per_second;
+  for (ServedRing* const ring : rings.all()) {
+    const WriterStatus status = ring->writer().status();
+    if (ring == &rings.host()) {
+      stats.state = status.state;
+      stats.epoch = status.epoch;
+      stats.published = status.published;
+      stats.late_wakeups = status.late_wakeups;
+      stats.space_waits = status.space_waits;
+      stats.space_wait_seconds = seconds_from_ns(status.space_wait_ns);
+      stats.waits_for = status.waits_for;
+    } else if (stats.state == StreamState::finished && is_read(*ring, status)) {
+      stats.state = stopped ? StreamState::stopped : StreamState::draining;
+    }
+    stats.rings.push_back(info_of(*ring, status));
+    for (const ConsumerStatus& row : status.consumers) {
+      if (!row.mirrors) stats.consumers.push_back(info_of(row, ring->placement()));
+    }
+  }
+  return stats;
+}
+
+}  // namespace batchcast::inline v0_1::detail

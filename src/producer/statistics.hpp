@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#pragma once
+
+#include <batchcast/producer.hpp>
+#include "producer/served_rings.hpp"
+
+namespace batchcast::inline v0_1::detail {
+
+/// What a producer tells of its stream, rings and consumers. `stopped`: the
+/// producer waits no longer for consumers that still drain.
+[[nodiscard]] ProducerStats statistics_of(const ServedRings& rings, double samples_per_second,
+                                          bool stopped);
+
+}  // namespace batchcast::inline v0_1::detail
