@@ -15,4 +15,5 @@
 #include <batchcast/ring/reader_leases.ipp>
 #include <batchcast/ring/reader_sleep.ipp>
 #include <batchcast/ring/spinner.ipp>
+#include <batchcast/ring/stream_over.ipp>
 #include <batchcast/ring/window.ipp>

@@ -9,6 +9,7 @@
 #include <batchcast/core/error.hpp>
 #include <batchcast/core/inline.hpp>
 #include <batchcast/ring/futex.hpp>
+#include <batchcast/ring/stream_over.hpp>
 
 #include <algorithm>
 #include <utility>
@@ -324,30 +325,7 @@ BATCHCAST_INLINE bool RingReader::missed_end() noexcept {
 }
 
 BATCHCAST_INLINE void RingReader::throw_over(StreamState state) const {
-  const auto text = [this] {
-    const auto& bytes = board_.progress().state_text;
-    const auto length = std::find(bytes.begin(), bytes.end(), '\0') - bytes.begin();
-    return std::string(bytes.data(), static_cast<std::size_t>(length));
-  };
-  const std::string stream = "batchcast: stream `" + options_.stream + "` ";
-  const std::string at = " at position " + std::to_string(position_);
-  switch (state) {
-    case StreamState::draining:
-    case StreamState::finished:
-      throw StreamFinished(stream + "is finished: all of its epochs were made.");
-    case StreamState::stopped:
-      throw Stopped(stream + "was stopped" + at + ": " + text());
-    case StreamState::failed:
-      // What failed it is further on: its text says where.
-      throw StreamFailed(stream + "failed, with this consumer" + at + ": " + text());
-    case StreamState::starting:
-    case StreamState::running:
-      break;
-  }
-  throw ProducerGone(stream + "lost its producer (pid " +
-                     std::to_string(board_.head().producer_pid) + " died)" + at +
-                     ". Everything that it had published was delivered. Start it again, and join "
-                     "with the cursor of this position to go on.");
+  throw_stream_over(board_, state, options_.stream, position_);
 }
 
 }  // namespace batchcast::inline v0_1
