@@ -20,7 +20,7 @@
 
 namespace batchcast::inline v0_1 {
 namespace detail {
-class Attachment;
+class ConsumerCore;
 }
 
 struct ConsumerOptions {
@@ -72,8 +72,8 @@ struct ConsumerOptions {
   /// Without, a write ends the process, or copies first where libtorch can do that.
   bool explain_faults = true;
   LogCallback log = {};
-  /// With a source: `batchcast serve` is started where nobody serves the stream, and a stream of
-  /// another recipe is refused. The connect time-out then holds for opening the dataset too.
+  /// With a source: `batchcast serve` is started where no producer serves the stream, and a stream
+  /// of another recipe is refused. The connect time-out then holds for opening the dataset too.
   StartOptions start = {};
 };
 
@@ -98,9 +98,8 @@ struct NextBatch {
   Batch batch;
 };
 
-/// One trainer's attachment to a stream. Every call throws, when it comes to that: StreamFinished,
-/// Stopped, StreamFailed, ProducerGone (all of kind StreamOver), Revoked, RingTooSmall, Missed,
-/// ReceiptMismatch, Forked.
+/// One trainer's part in a stream. Every call may throw StreamFinished, Stopped, StreamFailed,
+/// ProducerGone (all of kind StreamOver), Revoked, RingTooSmall, Missed, ReceiptMismatch, Forked.
 ///
 /// Use it from one thread at a time; several consumers in a process are fine. After fork() the
 /// child cannot use it, and its destructor does nothing there. Batches may outlive it: the producer
@@ -176,7 +175,7 @@ class Consumer {
   [[nodiscard]] ConsumerStats stats() const noexcept;
 
  private:
-  std::shared_ptr<detail::Attachment> attachment_;
+  std::shared_ptr<detail::ConsumerCore> core_;
   std::uint64_t batch_size_;
 };
 

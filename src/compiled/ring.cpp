@@ -16,4 +16,5 @@
 #include <batchcast/ring/read_cursor.ipp>
 #include <batchcast/ring/reader.ipp>
 #include <batchcast/ring/spinner.ipp>
+#include <batchcast/ring/stream_over.ipp>
 #include <batchcast/ring/window.ipp>

@@ -7,24 +7,24 @@
 #include <batchcast/core/clock.hpp>
 #include <batchcast/core/inline.hpp>
 
-#include <batchcast/consumer/attachment.hpp>
+#include <batchcast/consumer/consumer_core.hpp>
 #include <batchcast/consumer/start_attach.hpp>
 
 namespace batchcast::inline v0_1 {
 
 BATCHCAST_INLINE Consumer::Consumer(ConsumerOptions options)
-    : attachment_(detail::attach_to_stream(options)), batch_size_(options.batch_size) {}
+    : core_(detail::attach_to_stream(options)), batch_size_(options.batch_size) {}
 
 BATCHCAST_INLINE Consumer::~Consumer() {
-  if (attachment_ && !attachment_->in_forked_child()) attachment_->abandon();
+  if (core_) core_->abandon();
 }
 
 BATCHCAST_INLINE Consumer::Consumer(Consumer&&) noexcept = default;
 
 BATCHCAST_INLINE Consumer& Consumer::operator=(Consumer&& other) noexcept {
   if (this != &other) {
-    if (attachment_ && !attachment_->in_forked_child()) attachment_->abandon();
-    attachment_ = std::move(other.attachment_);
+    if (core_) core_->abandon();
+    core_ = std::move(other.core_);
     batch_size_ = other.batch_size_;
   }
   return *this;
@@ -32,79 +32,72 @@ BATCHCAST_INLINE Consumer& Consumer::operator=(Consumer&& other) noexcept {
 
 BATCHCAST_INLINE std::optional<Batch> Consumer::next() {
   for (;;) {
-    NextBatch next = attachment_->next(batch_size_, -1);
+    NextBatch next = core_->next(batch_size_, -1);
     if (next.outcome == Outcome::batch) return std::move(next.batch);
     if (next.outcome == Outcome::end_of_epoch) return std::nullopt;
   }
 }
 
 BATCHCAST_INLINE NextBatch Consumer::try_next(int timeout_ms) {
-  return attachment_->next(batch_size_, timeout_ms);
+  return core_->next(batch_size_, timeout_ms);
 }
 
-BATCHCAST_INLINE bool Consumer::has_next_epoch() { return attachment_->has_next_epoch(); }
+BATCHCAST_INLINE bool Consumer::has_next_epoch() { return core_->has_next_epoch(); }
 
 BATCHCAST_INLINE std::optional<Batch> Consumer::newest(std::uint64_t samples_max) {
-  return attachment_->newest(samples_max);
+  return core_->newest(samples_max);
 }
 
-BATCHCAST_INLINE void Consumer::leave_epoch() noexcept { attachment_->leave_epoch(); }
+BATCHCAST_INLINE void Consumer::leave_epoch() noexcept { core_->leave_epoch(); }
 
 BATCHCAST_INLINE void Consumer::set_batch_size(std::uint64_t batch_size) {
-  attachment_->check_batch_size(batch_size);
-  attachment_->set_batch_size(batch_size);
+  core_->set_batch_size(batch_size);
   batch_size_ = batch_size;
 }
 
-BATCHCAST_INLINE std::uint64_t Consumer::cursor() const noexcept { return attachment_->cursor(); }
+BATCHCAST_INLINE std::uint64_t Consumer::cursor() const noexcept { return core_->cursor(); }
 
-BATCHCAST_INLINE std::uint64_t Consumer::epoch() const noexcept {
-  return attachment_->reader().epoch();
-}
+BATCHCAST_INLINE std::uint64_t Consumer::epoch() const noexcept { return core_->reader().epoch(); }
 
-BATCHCAST_INLINE void Consumer::check() const { attachment_->check(); }
+BATCHCAST_INLINE void Consumer::check() const { core_->check(); }
 
-BATCHCAST_INLINE const std::string& Consumer::name() const noexcept { return attachment_->name(); }
-BATCHCAST_INLINE Placement Consumer::placement() const noexcept { return attachment_->placement(); }
+BATCHCAST_INLINE const std::string& Consumer::name() const noexcept { return core_->name(); }
+BATCHCAST_INLINE Placement Consumer::placement() const noexcept { return core_->placement(); }
 BATCHCAST_INLINE void Consumer::set_cuda_stream(void* stream) noexcept {
-  attachment_->set_cuda_stream(stream);
+  core_->set_cuda_stream(stream);
 }
 
-BATCHCAST_INLINE const Schema& Consumer::schema() const noexcept { return attachment_->schema(); }
+BATCHCAST_INLINE const Schema& Consumer::schema() const noexcept { return core_->schema(); }
 
 BATCHCAST_INLINE std::string Consumer::recipe_json() const {
-  return std::string(attachment_->board().recipe_json());
+  return std::string(core_->board().recipe_json());
 }
 
-BATCHCAST_INLINE bool Consumer::pure() const noexcept {
-  return attachment_->board().head().pure != 0;
-}
+BATCHCAST_INLINE bool Consumer::pure() const noexcept { return core_->board().head().pure != 0; }
 
 BATCHCAST_INLINE std::string Consumer::identity() const {
-  return detail::text_of(attachment_->board().head().identity);
+  return detail::text_of(core_->board().head().identity);
 }
 
 BATCHCAST_INLINE std::uint64_t Consumer::samples_per_epoch() const noexcept {
-  return attachment_->board().head().samples_per_epoch;
+  return core_->board().head().samples_per_epoch;
 }
 
 BATCHCAST_INLINE std::uint64_t Consumer::capacity() const noexcept {
-  return attachment_->board().head().capacity;
+  return core_->board().head().capacity;
 }
 
-BATCHCAST_INLINE const std::string& Consumer::notes() const noexcept {
-  return attachment_->notes();
-}
+BATCHCAST_INLINE const std::string& Consumer::notes() const noexcept { return core_->notes(); }
 
 BATCHCAST_INLINE ConsumerStats Consumer::stats() const noexcept {
-  const ReaderStatus status = attachment_->reader().status();
+  const ReaderStatus status = core_->reader().status();
   ConsumerStats stats;
   stats.samples = status.samples;
   stats.batches = status.batches;
   stats.skipped = status.skipped;
   stats.waits = status.waits;
   stats.wait_seconds = seconds_from_ns(status.wait_ns);
-  stats.attach_seconds = attachment_->attach_seconds();
+  stats.attach_seconds = core_->attach_seconds();
   stats.late_wakeups = status.late_wakeups;
   stats.epochs_matched = status.epochs_matched;
   stats.epochs_mismatched = status.epochs_mismatched;

@@ -5,18 +5,23 @@
 // The definitions of all that a trainer runs (core/inline.hpp). consumer.hpp ends with this one,
 // and but for checkpoint.hpp no other header includes a `.ipp` file: each of these may need the
 // declarations of any other.
-#include <batchcast/consumer/attachment.ipp>
-#include <batchcast/consumer/attachment_batches.ipp>
-#include <batchcast/consumer/attachment_fields.ipp>
-#include <batchcast/consumer/attachment_newest.ipp>
-#include <batchcast/consumer/attachment_release.ipp>
+#include <batchcast/consumer/attached_process.ipp>
+#include <batchcast/consumer/batch_filler.ipp>
+#include <batchcast/consumer/batch_pool.ipp>
 #include <batchcast/consumer/consumer.ipp>
+#include <batchcast/consumer/consumer_core.ipp>
 #include <batchcast/consumer/delivery.ipp>
+#include <batchcast/consumer/mapped_ring.ipp>
+#include <batchcast/consumer/membership.ipp>
+#include <batchcast/consumer/observer.ipp>
+#include <batchcast/consumer/private_writes.ipp>
+#include <batchcast/consumer/producer_link.ipp>
 #include <batchcast/consumer/release_poller.ipp>
 #include <batchcast/consumer/start.ipp>
 #include <batchcast/consumer/start_attach.ipp>
 #include <batchcast/consumer/start_command.ipp>
 #include <batchcast/consumer/start_process.ipp>
+#include <batchcast/consumer/stream_joiner.ipp>
 #include <batchcast/core/file_descriptor.ipp>
 #include <batchcast/core/log.ipp>
 #include <batchcast/core/named_thread.ipp>
@@ -55,4 +60,5 @@
 #include <batchcast/ring/read_cursor.ipp>
 #include <batchcast/ring/reader.ipp>
 #include <batchcast/ring/spinner.ipp>
+#include <batchcast/ring/stream_over.ipp>
 #include <batchcast/ring/window.ipp>

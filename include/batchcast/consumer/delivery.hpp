@@ -14,13 +14,17 @@
 #include <span>
 #include <string>
 
-namespace batchcast::inline v0_1::detail {
+namespace batchcast::inline v0_1 {
 
-/// What an attachment has to do with a GPU: where its device segments are mapped, copies there, and
-/// when a batch that streams still read may be released. One for each attachment that is placed on
-/// a GPU or pinned; it outlives that attachment's batches. Calls are the consuming thread's, except
-/// `copy_to_host` and what follows it. In a forked child nothing of it may be
-/// called, nor may it be destroyed.
+struct ConsumerOptions;
+
+namespace detail {
+
+/// What a consumer has to do with a GPU: where its device segments are mapped, copies there, and
+/// when a batch that CUDA streams still read may be released. A consumer that is placed on a GPU or
+/// pinned has one, which outlives its batches. Calls are the consuming thread's, except
+/// `copy_to_host` and what follows it. In a forked child nothing of it may be called, nor may it be
+/// destroyed.
 class Delivery {
  public:
   Delivery() = default;
@@ -97,5 +101,8 @@ class Delivery {
 /// On that GPU. Throws GpuUnavailable, GpuError, and Forked in a child of a process that has used
 /// CUDA.
 [[nodiscard]] std::unique_ptr<Delivery> make_delivery(unsigned device, LogCallback log = {});
+/// What these options need of a GPU; null where they need nothing. Throws GpuUnavailable, GpuError,
+/// InvalidArgument.
+[[nodiscard]] std::unique_ptr<Delivery> delivery_for(const ConsumerOptions& options);
 
 }  // namespace batchcast::inline v0_1::detail

@@ -4,6 +4,7 @@
 
 #include <batchcast/consumer/delivery.hpp>
 
+#include <batchcast/consumer.hpp>
 #include <batchcast/consumer/release_poller.hpp>
 #include <batchcast/core/inline.hpp>
 #include <batchcast/cuda/device_memory.hpp>
@@ -90,7 +91,7 @@ class GpuDelivery final : public Delivery {
   }
 
  private:
-  /// Most attachments never copy.
+  /// Most consumers never copy.
   detail::cuda::Stream& copies() {
     std::call_once(copies_once_, [this] { copies_.emplace(device_); });
     return *copies_;
@@ -187,6 +188,18 @@ BATCHCAST_INLINE std::unique_ptr<Delivery> make_delivery(unsigned device, LogCal
   std::shared_ptr<detail::cuda::Device> opened = detail::cuda::Device::open(device);
   return std::make_unique<GpuDelivery>(std::move(opened), ReleasePoller::of_process(),
                                        std::move(log));
+}
+
+BATCHCAST_INLINE std::unique_ptr<Delivery> delivery_for(const ConsumerOptions& options) {
+  if (!options.placement.is_host()) {
+    if (options.pin) {
+      throw InvalidArgument(
+          "batchcast: `pin` is for consumers in host memory: batches with placement " +
+          options.placement.text() + " are on the GPU already. Leave it out.");
+    }
+    return make_delivery(settled(options.placement).device(), options.log);
+  }
+  return options.pin ? make_delivery(options.pin_device, options.log) : nullptr;
 }
 
 }  // namespace batchcast::inline v0_1::detail

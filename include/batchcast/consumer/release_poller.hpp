@@ -34,7 +34,7 @@ class Ticket {
   void add(void* stream) noexcept;
   /// Whether all of them have. A lost context counts as passed, any other error as not.
   [[nodiscard]] bool passed() noexcept;
-  /// Returns to the pool, then calls: the call may be the end of the pool and of whoever owns it.
+  /// Returns to the pool, then calls: the call may be the end of the pool and of its owner.
   void finish() noexcept;
 
  private:
@@ -84,8 +84,8 @@ class TicketPool {
 
 /// The process's polling thread: looks at the tickets that are pending until they have passed. It
 /// looks without a break for a moment after something has changed, then at intervals that grow with
-/// how long nothing has; with nothing pending it sleeps. There is one of it, which ends before the
-/// process's static objects go: what comes later is never called, nor is what is still pending a
+/// how long nothing has; with nothing pending it sleeps. A process has one, which ends before its
+/// static objects go: a ticket that comes later is never called, nor is one that is still pending a
 /// tenth of a second after that.
 class ReleasePoller {
  public:

@@ -28,7 +28,7 @@ inline constexpr std::size_t points_at_first = 2;
 
 // A stream that works on small batches passes the next within this time.
 inline constexpr std::uint64_t spin_ns = 20'000;
-// Who has waited long can wait a little longer: a sixteenth of it, within these bounds.
+// A ticket that has waited long can wait a little longer: a sixteenth of it, within these bounds.
 inline constexpr std::uint64_t sleep_ns_min = 20'000;
 inline constexpr std::uint64_t sleep_ns_max = 500'000;
 inline constexpr std::uint64_t share_of_quiet = 16;
@@ -148,7 +148,7 @@ BATCHCAST_INLINE TicketPool::TicketPool(std::shared_ptr<detail::cuda::Device> de
 BATCHCAST_INLINE Ticket& TicketPool::take() {
   const std::lock_guard lock(mutex_);
   if (idle_.empty()) {
-    // Its events come with its streams: where the GPU gives none any more, nobody here may throw.
+    // Events come with the streams. Where the GPU gives none any more, this thread must not throw.
     tickets_.push_back(std::make_unique<Ticket>(*this, device_));
     idle_.reserve(tickets_.size());  // so that putting one back cannot throw
     return *tickets_.back();

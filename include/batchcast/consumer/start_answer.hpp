@@ -11,7 +11,7 @@ namespace batchcast::inline v0_1::detail::ensure_word {
 
 inline constexpr std::string_view served = "served";      ///< with what was asked for
 inline constexpr std::string_view mismatch = "mismatch";  ///< with something else; the text has it
-inline constexpr std::string_view refused = "refused";    ///< its producer lets nobody in
+inline constexpr std::string_view refused = "refused";    ///< its producer refuses consumers
 inline constexpr std::string_view failed = "failed";      ///< `serve` did, or it cannot be run
 inline constexpr std::string_view timeout = "timeout";    ///< what was started goes on
 inline constexpr std::string_view invalid = "invalid";    ///< what was asked for cannot be

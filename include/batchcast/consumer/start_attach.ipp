@@ -21,17 +21,17 @@ namespace batchcast::inline v0_1::detail {
 namespace start_attach {
 
 inline constexpr int look_again_ms = 20;
-// Who answered the door a moment ago may be gone; then another one has to be started.
+// The producer that answered the door a moment ago may be gone; then another one is started.
 inline constexpr int attach_within_ms = 1'000;
-// A stream whose consumers have all it has ends within that time.
+// A stream ends within that time once its consumers have read all of it.
 inline constexpr int finished_stream_ends_ms = 1'000;
 
-inline std::shared_ptr<Attachment> attach_once(const ConsumerOptions& options,
-                                               const Deadline& deadline) {
+inline std::shared_ptr<ConsumerCore> attach_once(const ConsumerOptions& options,
+                                                 const Deadline& deadline) {
   ConsumerOptions once = options;
   const int left_ms = deadline.left_ms();
   once.connect_timeout_ms = left_ms < 0 ? attach_within_ms : std::min(left_ms, attach_within_ms);
-  return Attachment::attach(once);
+  return ConsumerCore::attach(once);
 }
 
 /// A stream that is started for a trainer on a GPU is served there.
@@ -52,23 +52,23 @@ inline StartOptions with_placement(const ConsumerOptions& options) {
 
 }  // namespace start_attach
 
-BATCHCAST_INLINE std::shared_ptr<Attachment> attach_to_stream(const ConsumerOptions& options) {
-  if (options.start.source.empty()) return Attachment::attach(options);
+BATCHCAST_INLINE std::shared_ptr<ConsumerCore> attach_to_stream(const ConsumerOptions& options) {
+  if (options.start.source.empty()) return ConsumerCore::attach(options);
   // Before anything is started, and kept until it is attached: a GPU's context is costly to make.
   const std::unique_ptr<Delivery> gpu = delivery_for(options);
   const Deadline deadline(options.connect_timeout_ms);
   const StartOptions start = start_attach::with_placement(options);
   std::optional<Deadline> finished;
   for (;;) {
-    // It compares before this trainer is a consumer: one that wants something else must not count
-    // for wait_for, nor hold up anybody while the source is opened.
+    // The command compares before this trainer is a consumer: a trainer that wants something else
+    // must not count for wait_for, nor hold up the others while the source is opened.
     const Ensured ensured = ensure_stream(
         {options.stream, options.directory, deadline.left_ms(), options.log, options.allow_uids},
         start);
     try {
-      auto attachment = start_attach::attach_once(options, deadline);
+      auto consumer = start_attach::attach_once(options, deadline);
       const bool compared = ensured.refusal.empty();
-      if (compared && attachment->board().recipe_json() == ensured.recipe_json) return attachment;
+      if (compared && consumer->board().recipe_json() == ensured.recipe_json) return consumer;
       // Another producer took over in between.
     } catch (const StreamFinished& refused) {
       if (!finished) finished.emplace(start_attach::finished_stream_ends_ms);

@@ -26,7 +26,8 @@ namespace fs = std::filesystem;
 inline constexpr const char* env_command = "BATCHCAST_COMMAND";
 inline constexpr const char* usual_name = "batchcast";
 
-inline std::atomic<const char*> installed_command = nullptr;  // a literal of whoever said it
+inline std::atomic<const char*> installed_command =
+    nullptr;  // a literal of the program that said it
 
 inline bool can_run(const fs::path& path) {
   std::error_code ignored;
@@ -60,7 +61,8 @@ inline std::string number_text(double number) {
   return {text.data(), end};
 }
 
-/// What the options say themselves would be there twice, and unknown to who compares recipes.
+/// What the options say themselves would be there twice, and the comparison of recipes would not
+/// know it.
 inline void check_further_arguments(const StartOptions& options) {
   for (const char* own :
        {"--stream", "--recipe", "--seed", "--memory", "--epochs", "--wait-for", "--idle-exit",

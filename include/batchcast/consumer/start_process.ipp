@@ -73,7 +73,8 @@ class SpawnPlan {
   posix_spawnattr_t attributes_;
 };
 
-/// A child that is known by its pidfd: its pid is another's as soon as somebody else has reaped it.
+/// A child that is known by its pidfd: another process may have its pid as soon as another thread
+/// of this process has reaped it.
 class Child {
  public:
   /// One that has ended may be gone already, where others reap this process's children. Throws
@@ -103,7 +104,7 @@ class Child {
     gone_ = true;
     siginfo_t how{};
     while (::waitid(by_pidfd, static_cast<id_t>(pidfd_.get()), &how, WEXITED) != 0) {
-      if (errno != EINTR) return "ended";  // nobody is told, or somebody else was
+      if (errno != EINTR) return "ended";  // SIGCHLD is ignored, or another thread was told
     }
     return text_of_end(how.si_code == CLD_EXITED, how.si_status);
   }
@@ -143,7 +144,7 @@ inline void read_into(FileDescriptor& pipe, std::string& text) {
   }
 }
 
-/// What a child writes to stderr: line by line for whoever listens, and the end of it for a
+/// What a child writes to stderr: line by line for the caller, and the end of it for a
 /// message.
 class ErrorLines {
  public:

@@ -8,6 +8,7 @@
 #include <batchcast/core/clock.hpp>
 #include <batchcast/core/error.hpp>
 #include <batchcast/core/inline.hpp>
+#include <batchcast/ring/stream_over.hpp>
 
 #include <algorithm>
 #include <utility>
@@ -289,25 +290,7 @@ BATCHCAST_INLINE void RingReader::check_room(std::uint64_t end) {
 }
 
 BATCHCAST_INLINE void RingReader::throw_over(StreamState state) const {
-  const std::string stream = "batchcast: stream `" + options_.stream + "` ";
-  const std::string at = " at position " + std::to_string(cursor_.position());
-  switch (state) {
-    case StreamState::draining:
-    case StreamState::finished:
-      throw StreamFinished(stream + "is finished: all of its epochs were made.");
-    case StreamState::stopped:
-      throw Stopped(stream + "was stopped" + at + ": " + cursor_.state_text());
-    case StreamState::failed:
-      // What failed it is further on: its text says where.
-      throw StreamFailed(stream + "failed, with this consumer" + at + ": " + cursor_.state_text());
-    case StreamState::starting:
-    case StreamState::running:
-      break;
-  }
-  throw ProducerGone(stream + "lost its producer (pid " +
-                     std::to_string(board_.head().producer_pid) + " died)" + at +
-                     ". Everything that it had published was delivered. Start it again, and join "
-                     "with the cursor of this position to go on.");
+  throw_stream_over(board_, state, options_.stream, cursor_.position());
 }
 
 BATCHCAST_INLINE ReaderStatus RingReader::status() const noexcept {

@@ -41,7 +41,7 @@ namespace batchcast::inline v0_1::detail {
 
 using CowContext = c10::impl::cow::COWDeleterContext;
 
-/// Foreign bytes, and what has to be called once nobody looks at them any more.
+/// Foreign bytes, and what has to be called once no storage shows them any more.
 struct ForeignBytes {
   void* data = nullptr;
   void* context = nullptr;
@@ -54,7 +54,7 @@ struct CopyPlace {
   c10::Allocator* allocator = c10::GetCPUAllocator();
 };
 
-/// A storage that can tell whose bytes it was made over.
+/// A storage that can tell which bytes it was made over.
 class ForeignStorage : public c10::StorageImpl {
  public:
   /// That of the bytes; as good as they are for as long as the storage lives.
@@ -153,7 +153,7 @@ class PinnedStorage final : public ForeignStorage {
 
 /// A storage over `bytes` whose writers get a copy. `bytes.let_go` is called once, when the storage
 /// and all lazy clones of it are gone or have copies of their own; with lazy clones that are left,
-/// when `lingering_pins` are swept after that, as whoever makes the next storage does.
+/// when `lingering_pins` are swept after that, as the next call of this does.
 inline c10::Storage copy_on_write_storage(ForeignBytes bytes, std::size_t size,
                                           CopyPlace place = {}) {
   lingering_pins().sweep();
@@ -204,3 +204,14 @@ inline bool copies_on_write() {
 }  // namespace batchcast::inline v0_1::detail
 
 #endif
+
+namespace batchcast::inline v0_1::detail {
+
+/// Lets go of batches that only lazy clones had kept, which are gone by now.
+inline void sweep_released_clones() {
+#if BATCHCAST_TORCH_HAS_COW
+  lingering_pins().sweep();
+#endif
+}
+
+}  // namespace batchcast::inline v0_1::detail

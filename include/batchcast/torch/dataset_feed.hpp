@@ -4,8 +4,8 @@
 
 #include <batchcast/checkpoint.hpp>
 #include <batchcast/consumer.hpp>
-#include <batchcast/torch/attachment.hpp>
 #include <batchcast/torch/batch.hpp>
+#include <batchcast/torch/torch_consumer.hpp>
 
 #include <torch/types.h>
 
@@ -18,12 +18,12 @@
 namespace batchcast::inline v0_1::detail {
 
 /// What all handles to one SharedDataset have in common. Thread-safe: a worker waits for a batch
-/// with the first lock; whoever only asks where the dataset stands needs just the second.
+/// with the first lock; a thread that only asks where the dataset stands takes just the second.
 template <class UserBatch>
 class DatasetFeed {
  public:
   DatasetFeed(ConsumerOptions options, ExampleFields fields)
-      : attachment_(with_any_batch_size(std::move(options)), std::move(fields)) {}
+      : consumer_(with_any_batch_size(std::move(options)), std::move(fields)) {}
 
   [[nodiscard]] torch::optional<UserBatch> next(std::size_t batch_size) {
     const std::lock_guard lock(fetching_);
@@ -36,7 +36,7 @@ class DatasetFeed {
     epoch_is_over_ = !batch;
     in_epoch_ = batch.has_value();
     if (!batch) return {};
-    return attachment_.make(*batch);
+    return consumer_.make(*batch);
   }
 
   /// The next call of `next` begins an epoch, unless it goes on with one that a checkpoint or an
@@ -70,21 +70,21 @@ class DatasetFeed {
   void go_to(const Checkpoint& saved) {
     const std::lock_guard lock(fetching_);
     // Looked at first: at a position that another stream does not have, the answer would be that.
-    ConsumerOptions looking = attachment_.options();
+    ConsumerOptions looking = consumer_.options();
     looking.observes = true;
     looking.pin = false;  // it looks at no sample
     {
       const Consumer onlooker(looking);
       check_same_samples(saved, checkpoint_of(onlooker, looking.stream));
-    }  // for which a stream would not go back
-    attachment_.move_to(saved.cursor);
+    }  // while it is attached, the stream would not go back
+    consumer_.move_to(saved.cursor);
     forget();
-    note(attachment_.consumer());
+    note(consumer_.get());
   }
 
   void leave() noexcept {
     const std::lock_guard lock(fetching_);
-    attachment_.leave();
+    consumer_.leave();
     forget();
   }
 
@@ -96,8 +96,8 @@ class DatasetFeed {
   }
 
   [[nodiscard]] Consumer& attach() {
-    const bool attaches = !attachment_.attached();
-    Consumer& consumer = attachment_.consumer();
+    const bool attaches = !consumer_.attached();
+    Consumer& consumer = consumer_.get();
     if (attaches) note(consumer);
     return consumer;
   }
@@ -107,7 +107,7 @@ class DatasetFeed {
     if (noted_) {
       noted_->cursor = consumer.cursor();
     } else {
-      noted_ = checkpoint_of(consumer, attachment_.options().stream);
+      noted_ = checkpoint_of(consumer, consumer_.options().stream);
     }
   }
 
@@ -118,7 +118,7 @@ class DatasetFeed {
   }
 
   std::mutex fetching_;
-  TorchConsumer<UserBatch> attachment_;
+  TorchConsumer<UserBatch> consumer_;
   bool in_epoch_ = false;            ///< batches of an epoch that is not over were handed out
   bool epoch_is_over_ = false;       ///< until the next one is begun
   std::mutex noting_;                ///< taken after `fetching_`

@@ -5,6 +5,7 @@
 #include <batchcast/batch.hpp>
 #include <batchcast/core/placement.hpp>
 #include <batchcast/torch/cow_storage.hpp>
+#include <batchcast/torch/lease.hpp>
 #include <batchcast/torch/stream.hpp>
 
 #include <ATen/core/LegacyTypeDispatch.h>
@@ -19,8 +20,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <memory>
 #include <mutex>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 // Storages over a GPU's memory. Trainers have it mapped read-only: a write into it would end the
@@ -33,7 +36,7 @@ namespace batchcast::inline v0_1::detail {
   return *c10::GetAllocator(c10::kCUDA);
 }
 
-/// Bytes on a GPU as torch's kernels take them; somebody else's.
+/// Bytes on a GPU as torch's kernels take them; it does not own them.
 [[nodiscard]] inline at::Tensor bytes_on_gpu(void* data, std::size_t size, c10::Device device) {
   const auto elements = static_cast<std::int64_t>(size);
   at::Tensor bytes = at::detail::make_tensor<at::TensorImpl>(
@@ -74,6 +77,23 @@ class ShownOnGpus {
 [[nodiscard]] inline ShownOnGpus& shown_on_gpus() {
   static auto* const shown = new ShownOnGpus();
   return *shown;
+}
+
+/// The lease of a tensor on a GPU, whose batch is found by its address as long as it may be copied
+/// from.
+struct ShownLease final : Batch {
+  ShownLease(Batch batch, const void* shown) : Batch(std::move(batch)), data(shown) {
+    shown_on_gpus().add(data, *this);
+  }
+  ~ShownLease() { shown_on_gpus().remove(data, *this); }
+  const void* data;
+};
+inline void* new_shown_lease(const Batch& batch, FieldBytes bytes) {
+  Batch* const lease = std::make_unique<ShownLease>(batch.share(), bytes.data).release();
+  return lease;
+}
+inline void delete_shown_lease(void* lease) {
+  delete static_cast<ShownLease*>(static_cast<Batch*>(lease));
 }
 
 /// Copies of what lies on one GPU, in torch's memory there, whichever device is current. torch's
@@ -194,5 +214,28 @@ inline bool copies_on_write_on_gpus() {
 inline bool copies_on_write_on_gpus() noexcept { return false; }
 
 #endif
+
+/// Whether a tensor of this batch on a GPU has to be a copy, since nothing else keeps writes off
+/// the ring: there is no copy-on-write in 1.x and the oldest 2.x.
+[[nodiscard]] inline bool has_to_copy_on_gpu(const Batch& batch) {
+  return !batch.writable() && !copies_on_write_on_gpus();
+}
+
+/// What a tensor of a field on a GPU stands on. Names the stream that is current there to the
+/// batch. Where `has_to_copy_on_gpu` says so the tensor is copied before the trainer gets it.
+inline c10::Storage storage_on_gpu(const Batch& batch, FieldBytes bytes) {
+  batch.use(current_stream_on(batch.placement()));
+  const c10::Device device = torch_device(batch.placement());
+#if BATCHCAST_TORCH_HAS_COW
+  c10::Allocator& allocator = copies_on_gpu(device);
+  if (!batch.writable() && copies_on_write_on_gpus()) {
+    return storage_of_copies({bytes.data, new_shown_lease(batch, bytes), delete_shown_lease},
+                             bytes.size, {device, &allocator});
+  }
+#else
+  c10::Allocator& allocator = torchs_gpu_allocator();
+#endif
+  return plain_storage(batch, bytes, device, allocator);
+}
 
 }  // namespace batchcast::inline v0_1::detail

@@ -3,8 +3,8 @@
 #pragma once
 
 #include <batchcast/consumer.hpp>
-#include <batchcast/torch/attachment.hpp>
 #include <batchcast/torch/batch.hpp>
+#include <batchcast/torch/torch_consumer.hpp>
 
 #include <c10/util/Exception.h>
 #include <torch/data/dataloader_options.h>
@@ -34,31 +34,31 @@ namespace batchcast::inline v0_1::detail {
   return consumer;
 }
 
-/// What a data loader and its iterators share: the attachment and the loop that it is in. There is
-/// one loop at a time; those before it are over. Used from one thread at a time.
+/// What a data loader and its iterators share: the consumer and the loop that it is in. There is
+/// one loop at a time; those before it are over. One thread at a time uses it.
 template <class UserBatch>
 class LoaderFeed {
  public:
   LoaderFeed(ConsumerOptions consumer, torch::data::DataLoaderOptions options, ExampleFields fields)
       : options_(options.drop_last(options.drop_last() || consumer.tail == Tail::drop)),
         timeout_ms_(timeout_ms_of(options_)),
-        attachment_(with_options_of(options_, std::move(consumer)), std::move(fields)) {
+        consumer_(with_options_of(options_, std::move(consumer)), std::move(fields)) {
     static_cast<void>(this->consumer());
   }
 
   /// Attaches if it has left.
   [[nodiscard]] Consumer& consumer() {
-    Consumer& consumer = attachment_.consumer();
+    Consumer& consumer = consumer_.get();
     samples_per_epoch_ = consumer.samples_per_epoch();
     return consumer;
   }
 
   void leave() noexcept {
-    if (!attachment_.attached()) return;
+    if (!consumer_.attached()) return;
     left_ = {cursor(), epoch(), stats(), revocation()};
     in_epoch_ = false;
     ++loop_;
-    attachment_.leave();
+    consumer_.leave();
   }
 
   /// Its number; the loop before it is over.
@@ -75,7 +75,7 @@ class LoaderFeed {
     in_epoch_ = false;
     NextBatch next;
     do {
-      next = attachment_.consumer().try_next(timeout_ms_);
+      next = consumer_.get().try_next(timeout_ms_);
     } while (next.outcome == Outcome::timed_out && timeout_ms_ < 0);
     if (next.outcome == Outcome::timed_out) throw_timeout();
     if (next.outcome == Outcome::end_of_epoch) {
@@ -83,13 +83,13 @@ class LoaderFeed {
       return {};
     }
     in_epoch_ = true;
-    return attachment_.make(next.batch);
+    return consumer_.make(next.batch);
   }
 
   /// Lets go of the rest of its epoch, if it is in one.
   void leave_loop(std::uint64_t loop) noexcept {
     if (loop != loop_ || !std::exchange(in_epoch_, false)) return;
-    attachment_.leave_epoch();
+    consumer_.leave_epoch();
   }
 
   [[nodiscard]] const torch::data::FullDataLoaderOptions& options() const noexcept {
@@ -99,17 +99,17 @@ class LoaderFeed {
     return size_of_epoch(samples_per_epoch_);
   }
   [[nodiscard]] std::uint64_t cursor() const noexcept {
-    return attachment_.attached() ? attachment_.present().cursor() : left_.cursor;
+    return consumer_.attached() ? consumer_.present().cursor() : left_.cursor;
   }
   [[nodiscard]] std::uint64_t epoch() const noexcept {
-    return attachment_.attached() ? attachment_.present().epoch() : left_.epoch;
+    return consumer_.attached() ? consumer_.present().epoch() : left_.epoch;
   }
   [[nodiscard]] ConsumerStats stats() const noexcept {
-    return attachment_.attached() ? attachment_.present().stats() : left_.stats;
+    return consumer_.attached() ? consumer_.present().stats() : left_.stats;
   }
   void check() const {
-    if (attachment_.attached()) {
-      attachment_.present().check();
+    if (consumer_.attached()) {
+      consumer_.present().check();
     } else if (left_.revocation) {
       std::rethrow_exception(left_.revocation);
     }
@@ -125,7 +125,7 @@ class LoaderFeed {
 
   [[nodiscard]] std::exception_ptr revocation() const noexcept {
     try {
-      attachment_.present().check();
+      consumer_.present().check();
     } catch (...) {
       return std::current_exception();
     }
@@ -134,12 +134,12 @@ class LoaderFeed {
 
   [[noreturn]] void throw_timeout() const {
     TORCH_CHECK(false, "Timeout in SharedDataLoader while waiting for next batch of stream `",
-                attachment_.options().stream, "` (timeout was ", timeout_ms_, " ms)");
+                consumer_.options().stream, "` (timeout was ", timeout_ms_, " ms)");
   }
 
   torch::data::FullDataLoaderOptions options_;
   int timeout_ms_;
-  TorchConsumer<UserBatch> attachment_;
+  TorchConsumer<UserBatch> consumer_;
   std::uint64_t samples_per_epoch_ = 0;
   std::uint64_t loop_ = 0;
   bool in_epoch_ = false;  ///< the current loop has had a batch of an epoch that is not over

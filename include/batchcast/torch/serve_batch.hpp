@@ -48,7 +48,7 @@ concept TensorDict = requires(const T& dict) {
   requires TorchTensor<decltype(dict.begin()->value())>;
 };
 
-/// std::vector of examples that nobody stacked.
+/// std::vector of examples that were not stacked.
 template <class T>
 concept ExampleList = requires {
   typename T::value_type;

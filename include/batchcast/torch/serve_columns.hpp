@@ -19,7 +19,7 @@
 #include <string_view>
 #include <vector>
 
-// Tensors of somebody's loader as the fields of a stream: what they are, and how they get there.
+// The tensors of a torch loader as the fields of a stream: what they are, and how they get there.
 namespace batchcast::inline v0_1::detail {
 
 /// One field of a batch: a tensor [samples, shape...] of all, or a tensor [shape...] of each.

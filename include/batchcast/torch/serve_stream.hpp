@@ -63,7 +63,7 @@ inline void check_same_schema(const Schema& expected, const Schema& found) {
                         "`, and this one has " + (less ? "none." : "one.") + cure);
 }
 
-/// The text of an exception, for whom a backtrace of this process tells nothing.
+/// The text of an exception for trainers, to whom a backtrace of this process tells nothing.
 [[nodiscard]] inline std::string text_for_consumers(const std::exception_ptr& failure) {
   try {
     std::rethrow_exception(failure);
@@ -82,7 +82,7 @@ inline void fail_stream(Producer& producer, const std::string& text,
   constexpr int farewell_ms = 500;
   producer.fail(text);
   if (producer.stats().consumers.size() >= std::max<std::size_t>(options.wait_for, 1)) return;
-  // Nobody wakes it: those who come are told by the door's own thread.
+  // Only waits: the thread of the door tells consumers that come meanwhile.
   const std::atomic<std::uint32_t> nothing = 0;
   futex_wait(nothing, 0,
              options.linger_ms < 0 ? farewell_ms : std::min(options.linger_ms, farewell_ms));
@@ -94,8 +94,8 @@ inline ProducerStats finish_stream(Producer& producer) {
   return producer.stats();
 }
 
-/// A stream whose samples come batch by batch, and whose epochs end when they say so. The producer
-/// comes up with the first batch, which tells the schema. For one thread.
+/// A stream whose samples come batch by batch, and whose epochs end when its caller says so. The
+/// producer comes up with the first batch, which tells the schema. For one thread.
 class TorchStream {
  public:
   /// `what` is served, in words. Throws InvalidArgument.

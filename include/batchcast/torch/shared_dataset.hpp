@@ -79,7 +79,7 @@ inline void write(torch::serialize::OutputArchive& archive, const Checkpoint& ch
 }  // namespace detail
 
 /// A stream as a dataset for torch::data::make_data_loader, with and without workers, also behind
-/// `map`. It is a handle: copies share one attachment, so keep one to save checkpoints with. It
+/// `map`. It is a handle: copies share one consumer, so keep one to save checkpoints with. It
 /// attaches on first use, and leaves with the last handle, or when told to.
 ///
 /// `torch::save(dataset, file)` keeps where it stands, `torch::load(dataset, file)` goes on there:

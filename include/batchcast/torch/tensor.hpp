@@ -7,6 +7,8 @@
 #include <batchcast/core/field_table.hpp>
 #include <batchcast/core/limits.hpp>
 #include <batchcast/core/view.hpp>
+#include <batchcast/torch/device_storage.hpp>
+#include <batchcast/torch/host_storage.hpp>
 #include <batchcast/torch/storage.hpp>
 #include <batchcast/torch/stream.hpp>
 
@@ -82,22 +84,15 @@ inline void set_geometry(const at::Tensor& tensor, const FieldSpec& spec,
   return at::DispatchKeySet(device.is_cuda() ? at::DispatchKey::CUDA : at::DispatchKey::CPU);
 }
 
-/// Of a field on a GPU. The stream that is current there is named to the batch.
-[[nodiscard]] inline c10::Storage storage_on_gpu(const Batch& batch, FieldBytes bytes) {
-  batch.use(current_stream_on(batch.placement()));
-  return gpu_lease_storage(batch, bytes, torch_device(batch.placement()));
-}
-
 }  // namespace detail
 
 /// One field of all samples as a tensor [samples, shape...] over the batch's own memory, without a
 /// copy. The lease is held while any view of the tensor lives, or whatever autograd keeps of it;
 /// the batch itself may go. From any thread.
 ///
-/// Writing to it is seen in the batch and by nobody else, where the batch `keeps_writes`. Elsewhere
-/// it copies first with libtorch 2.x, and ends the process with the ring's message with 1.x.
-/// `sample_id` comes as int64. Throws InvalidArgument for a
-/// dtype without a torch twin.
+/// Where the batch `keeps_writes`, a write to it is seen in the batch and in no other process.
+/// Elsewhere a write copies first with libtorch 2.x, and ends the process with the ring's message
+/// with 1.x. `sample_id` comes as int64. Throws InvalidArgument for a dtype without a torch twin.
 ///
 /// Of a batch on a GPU it is a tensor there, `is_cuda()`, `sample_id` and the producer's
 /// `host_fields` apart; with libtorch 1.x, which could not keep writes off the ring, it is a copy.
@@ -113,7 +108,7 @@ inline void set_geometry(const at::Tensor& tensor, const FieldSpec& spec,
   auto* const data = const_cast<std::byte*>(view.data());
   const std::size_t size = (view.size() - 1) * view.sample_stride_bytes() + field.sample_bytes;
   c10::Storage storage = field.on_device ? detail::storage_on_gpu(batch, {data, size})
-                                         : detail::lease_storage(batch, {data, size});
+                                         : detail::storage_on_host(batch, {data, size});
   const at::DispatchKeySet keys = detail::dispatch_keys_of(storage.device());
   at::Tensor tensor = at::detail::make_tensor<at::TensorImpl>(std::move(storage), keys, type);
   detail::set_geometry(tensor, field.spec, view);

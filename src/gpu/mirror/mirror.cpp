@@ -3,6 +3,7 @@
 #include "gpu/mirror/mirror.hpp"
 
 #include <batchcast/core/clock.hpp>
+#include <batchcast/core/deadline.hpp>
 #include <batchcast/ring/cursor.hpp>
 #include <batchcast/ring/futex.hpp>
 

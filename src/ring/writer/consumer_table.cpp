@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the batchcast authors
 
-#include "core/numbered_name.hpp"
 #include "ring/writer/consumer_table.hpp"
+
+#include "core/numbered_name.hpp"
 
 #include <algorithm>
 #include <cstring>

@@ -5,7 +5,7 @@
 #include <batchcast/consumer.hpp>
 #include <batchcast/core/placement.hpp>
 #include <batchcast/torch/batch.hpp>
-#include <batchcast/torch/storage.hpp>
+#include <batchcast/torch/cow_storage.hpp>
 #include <batchcast/torch/stream.hpp>
 
 #include <torch/types.h>
@@ -18,9 +18,9 @@
 
 namespace batchcast::inline v0_1::detail {
 
-/// A consumer and how its batches become a UserBatch's. Can leave, and attaches anew when it is
-/// needed again. On a GPU, or pinned, its batches are used on the stream that is current on the
-/// thread that asks for them.
+/// A loader's or dataset's consumer, and how its batches become a UserBatch's. It can leave, and
+/// attaches anew when it is needed again. On a GPU, or pinned, its batches are used on the stream
+/// that is current on the thread that asks for them. One thread at a time uses it.
 template <class UserBatch>
 class TorchConsumer {
  public:
@@ -29,7 +29,7 @@ class TorchConsumer {
 
   [[nodiscard]] bool attached() const noexcept { return consumer_.has_value(); }
   /// Attaches if need be.
-  [[nodiscard]] Consumer& consumer() {
+  [[nodiscard]] Consumer& get() {
     sweep_released_clones();  // what is asked of it next may need their places
     if (!consumer_) attach(options_);
     if (uses_a_gpu()) consumer_->set_cuda_stream(current_stream());
@@ -57,7 +57,7 @@ class TorchConsumer {
   [[nodiscard]] bool uses_a_gpu() const noexcept {
     return !options_.placement.is_host() || options_.pin;
   }
-  /// Where libtorch has no CUDA whoever pins copies without it, on a stream of their own.
+  /// A trainer that pins with a libtorch without CUDA copies on a stream of its own.
   [[nodiscard]] void* current_stream() const {
     if (!options_.placement.is_host()) return current_stream_on(options_.placement);
     if (!torch_has_cuda()) return nullptr;
@@ -69,7 +69,7 @@ class TorchConsumer {
     if (!options.placement.is_host()) use_cuda_of_torch(options.placement);
     Consumer consumer(options);
     BatchMaker<UserBatch> make(field_table_of(consumer), fields_);
-    // A cursor is where the first loop begins; who attaches anew follows the stream.
+    // A cursor is where the first loop begins; a consumer that attaches anew follows the stream.
     if (options_.join == Join::at) options_.join = Join::rewind;
     make_.emplace(std::move(make));
     consumer_.emplace(std::move(consumer));

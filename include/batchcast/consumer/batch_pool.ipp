@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#pragma once
+
+#include <batchcast/consumer/batch_pool.hpp>
+
+#include <batchcast/consumer/host_copy.hpp>
+#include <batchcast/core/deadline.hpp>
+#include <batchcast/core/inline.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+namespace batchcast::inline v0_1::detail {
+namespace batch_pool {
+
+inline constexpr std::size_t streams_at_first = 8;
+
+}  // namespace batch_pool
+
+// ---- out
+
+BATCHCAST_INLINE BatchPool::FreshRecord BatchPool::take(std::shared_ptr<BatchPool> owner,
+                                                        bool may_be_shown) {
+  const std::lock_guard lock(mutex_);
+  if (idle_.empty()) add_record();
+  BatchRecord& record = *idle_.back();
+  idle_.pop_back();
+  record.owner = std::move(owner);
+  record.uses = 1;
+  record.copied = false;
+  record.leased = false;
+  record.own = true;
+  record.in_place = may_be_shown && ring_.writes().keeps();
+  if (record.in_place) ++in_place_;  // before it is looked for a write
+  return FreshRecord(&record);
+}
+
+BATCHCAST_INLINE void BatchPool::add_record() {
+  auto record = std::make_unique<BatchRecord>();
+  record->data.resize(ring_.fields().size());
+  record->strides.resize(ring_.fields().size());
+  record->number = records_.size();
+  if (ring_.delivery() != nullptr) record->streams.reserve(batch_pool::streams_at_first);
+  idle_.reserve(records_.size() + 1);  // so that taking one back cannot throw
+  idle_.push_back(record.get());
+  records_.push_back(std::move(record));
+}
+
+BATCHCAST_INLINE void BatchPool::leave_place(BatchRecord& record) noexcept {
+  const std::lock_guard lock(mutex_);
+  leave_place_locked(record);
+}
+
+BATCHCAST_INLINE void BatchPool::leave_place_locked(BatchRecord& record) noexcept {
+  if (!std::exchange(record.in_place, false)) return;
+  // A batch that is counted after this one has left is looked for a write after the mutex was ours.
+  // So the write is found as well, and that batch is not shown in place.
+  if (--in_place_ != 0 || !ring_.writes().written()) return;
+  if (!std::exchange(memory_given_back_, true)) ring_.writes().give_memory_back();
+}
+
+BATCHCAST_INLINE void BatchPool::Recycle::operator()(BatchRecord* record) const noexcept {
+  const std::shared_ptr<BatchPool> pool = std::move(record->owner);
+  pool->recycle(*record);
+}
+
+BATCHCAST_INLINE void BatchPool::recycle(BatchRecord& record) noexcept {
+  const std::lock_guard lock(mutex_);
+  leave_place_locked(record);
+  idle_.push_back(&record);
+}
+
+BATCHCAST_INLINE void BatchPool::give_back_when_copied(BatchRecord& record,
+                                                       std::uint64_t lease) noexcept {
+  if (!ring_.on_device()) {  // the copy is made
+    static_cast<void>(reader_.give_back(lease));
+    return;
+  }
+  {
+    const std::lock_guard lock(mutex_);
+    ++waiting_;
+    ++record.uses;
+  }
+  record.copied_lease = lease;
+  record.copier = record.owner;
+  ring_.delivery()->when_copied(&record, &copies_made);
+}
+
+BATCHCAST_INLINE Batch BatchPool::hand_out(FreshRecord record, const Run& run) {
+  return hand_out(std::move(record), run, ring_.fields(), ring_.placement());
+}
+
+BATCHCAST_INLINE Batch BatchPool::hand_out(FreshRecord fresh, const Run& run,
+                                           const FieldTable& fields, Placement placement) {
+  BatchRecord& record = *fresh.release();
+  record.run = run;
+  record.references.store(1, std::memory_order_relaxed);
+  BatchContents contents;
+  contents.fields = &fields;
+  contents.data = record.data.data();
+  contents.strides = record.strides.data();
+  contents.position = run.position;
+  contents.size = run.size;
+  contents.epoch = run.epoch;
+  contents.writable = record.own;
+  contents.keeps_writes = record.own || ring_.writes().keeps();
+  contents.placement = placement;
+  return BatchRecord::handle(record, contents);
+}
+
+BATCHCAST_INLINE Batch BatchPool::copy_to_host(const BatchRecord& record,
+                                               const BatchContents& contents) {
+  FreshRecord copy = take(record.owner, false);
+  filler_.copy_to_host(*copy, contents);
+  Run run;
+  run.position = contents.position;
+  run.size = contents.size;
+  run.epoch = contents.epoch;
+  return hand_out(std::move(copy), run, ring_.host_fields(), Placement());
+}
+
+// ---- while it is out
+
+BATCHCAST_INLINE void BatchPool::check() const {
+  process_.check();
+  reader_.check();
+}
+
+BATCHCAST_INLINE void BatchPool::use(BatchRecord& record, void* cuda_stream) {
+  if (ring_.delivery() == nullptr || in_forked_child()) return;
+  const std::lock_guard lock(mutex_);
+  const auto known = std::find(record.streams.begin(), record.streams.end(), cuda_stream);
+  if (known != record.streams.end()) return;
+  if (record.copied) ring_.delivery()->order_copies(cuda_stream);
+  record.streams.push_back(cuda_stream);
+}
+
+// ---- back
+
+BATCHCAST_INLINE void BatchPool::take_back(BatchRecord& record) noexcept {
+  if (ring_.delivery() == nullptr) {
+    streams_passed(&record);
+    return;
+  }
+  {
+    const std::lock_guard lock(mutex_);
+    ++waiting_;
+  }
+  const std::shared_ptr<BatchPool> self = record.owner;  // `streams_passed` may be its end
+  ring_.delivery()->when_passed(record.streams, &record, &streams_passed);
+}
+
+BATCHCAST_INLINE void BatchPool::streams_passed(void* record) noexcept {
+  auto& passed = *static_cast<BatchRecord*>(record);
+  const std::shared_ptr<BatchPool> pool = std::move(passed.owner);
+  if (passed.leased && pool->reader_.give_back(passed.run.lease)) {
+    pool->membership_.leases_are_back();
+  }
+  pool->end_use(passed);
+}
+
+BATCHCAST_INLINE void BatchPool::copies_made(void* record) noexcept {
+  auto& copied = *static_cast<BatchRecord*>(record);
+  const std::shared_ptr<BatchPool> pool = std::move(copied.copier);
+  if (pool->reader_.give_back(copied.copied_lease)) pool->membership_.leases_are_back();
+  pool->end_use(copied);
+}
+
+/// After its lease was given back: once no batch waits for streams, a consumer that lets go has
+/// paused.
+BATCHCAST_INLINE void BatchPool::end_use(BatchRecord& record) noexcept {
+  const std::lock_guard lock(mutex_);
+  if (--record.uses == 0) {
+    leave_place_locked(record);
+    idle_.push_back(&record);
+  }
+  if (ring_.delivery() == nullptr) return;
+  --waiting_;
+  passed_.notify_all();
+}
+
+BATCHCAST_INLINE bool BatchPool::wait_for_streams(std::size_t most, int& timeout_ms) {
+  if (waiting_ <= most) return true;
+  const Deadline deadline(timeout_ms);
+  std::unique_lock lock(mutex_);
+  const auto enough = [this, most] { return waiting_ <= most; };
+  if (timeout_ms < 0) {
+    passed_.wait(lock, enough);
+  } else if (!passed_.wait_for(lock, std::chrono::milliseconds(timeout_ms), enough)) {
+    return false;
+  }
+  timeout_ms = deadline.left_ms();
+  return true;
+}
+
+// ---- what Batch calls
+
+BATCHCAST_INLINE void retain(BatchRecord& record) noexcept {
+  record.references.fetch_add(1, std::memory_order_relaxed);
+}
+
+BATCHCAST_INLINE void drop(BatchRecord& record) noexcept {
+  BatchPool& pool = *record.owner;
+  if (pool.in_forked_child()) return;
+  if (record.references.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+  pool.take_back(record);
+}
+
+BATCHCAST_INLINE void check(const BatchRecord& record) { record.owner->check(); }
+
+BATCHCAST_INLINE void use(BatchRecord& record, void* cuda_stream) {
+  record.owner->use(record, cuda_stream);
+}
+
+BATCHCAST_INLINE Batch copy_to_host(const Batch& batch) {
+  const BatchRecord& record = BatchRecord::of(batch);
+  return record.owner->copy_to_host(record, BatchRecord::contents(batch));
+}
+
+}  // namespace batchcast::inline v0_1::detail

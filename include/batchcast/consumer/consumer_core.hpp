@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#pragma once
+
+#include <batchcast/consumer.hpp>
+#include <batchcast/consumer/attached_process.hpp>
+#include <batchcast/consumer/batch_filler.hpp>
+#include <batchcast/consumer/batch_pool.hpp>
+#include <batchcast/consumer/delivery.hpp>
+#include <batchcast/consumer/mapped_ring.hpp>
+#include <batchcast/consumer/membership.hpp>
+#include <batchcast/consumer/observer.hpp>
+#include <batchcast/consumer/producer_link.hpp>
+#include <batchcast/consumer/stream_joiner.hpp>
+#include <batchcast/core/inline.hpp>
+#include <batchcast/ring/reader.hpp>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+namespace batchcast::inline v0_1::detail {
+
+/// What is behind a Consumer: it joins a stream and gives the trainer its batches, until the stream
+/// is over or the consumer leaves. It lives until the Consumer and the last of its batches are gone
+/// and every CUDA stream has passed these. Calls are the consuming thread's.
+class ConsumerCore final : private ReaderHost, public std::enable_shared_from_this<ConsumerCore> {
+ public:
+  /// Waits for the stream and joins it. Throws what Consumer's constructor throws, but for a start.
+  [[nodiscard]] static std::shared_ptr<ConsumerCore> attach(const ConsumerOptions& options);
+  // Inline where the definitions are: else every file that includes them would emit the class.
+  BATCHCAST_INLINE ~ConsumerCore() override;
+
+  [[nodiscard]] NextBatch next(std::uint64_t batch_size, int timeout_ms);
+  [[nodiscard]] bool has_next_epoch();
+  [[nodiscard]] std::optional<Batch> newest(std::uint64_t samples_max);
+  void leave_epoch() noexcept;
+  void check() const { pool_.check(); }
+  /// Position after the last sample that was handed out.
+  [[nodiscard]] std::uint64_t cursor() const noexcept {
+    return undelivered_ ? undelivered_->position : reader_.position();
+  }
+  void set_batch_size(std::uint64_t batch_size);
+  void set_cuda_stream(void* stream) noexcept { filler_.set_cuda_stream(stream); }
+  /// The Consumer is gone: leaves as soon as no lease is held. Nothing in a forked child.
+  void abandon() noexcept;
+
+  [[nodiscard]] const RingReader& reader() const noexcept { return reader_; }
+  [[nodiscard]] BoardView board() const noexcept { return ring_.board(); }
+  [[nodiscard]] const Schema& schema() const noexcept { return ring_.schema(); }
+  [[nodiscard]] Placement placement() const noexcept { return options_.placement; }
+  [[nodiscard]] const std::string& name() const noexcept { return name_; }
+  [[nodiscard]] const std::string& notes() const noexcept { return notes_; }
+  [[nodiscard]] double attach_seconds() const noexcept { return attach_seconds_; }
+
+ private:
+  ConsumerCore(const ConsumerOptions& options, std::unique_ptr<Delivery> delivery, Joined joined,
+               std::uint64_t started_ns);
+  static void destroy(ConsumerCore* core) noexcept;
+
+  [[nodiscard]] bool wait_for_streams(int& timeout_ms);
+  [[nodiscard]] Next next_run(std::uint64_t batch_size, int timeout_ms, Run& run);
+  [[nodiscard]] bool fill(BatchRecord& record, const Run& run);
+  [[nodiscard]] bool fill_with_copies(BatchRecord& record, const Run& run);
+  void note_first_batch(const Run& run);
+  void note_first_write(const Run& run);
+  void check_takes_part() const;
+  void check_batch_size(std::uint64_t batch_size) const;
+  [[nodiscard]] std::shared_ptr<BatchPool> pool() { return {shared_from_this(), &pool_}; }
+
+  // What the reader asks.
+  [[nodiscard]] BATCHCAST_INLINE bool producer_is_dead() noexcept override;
+  [[nodiscard]] BATCHCAST_INLINE std::string why_revoked() override;
+  [[nodiscard]] bool leases_come_back() noexcept override { return pool_.waits_for_streams(); }
+
+  const ConsumerOptions options_;  ///< with the GPU's number where `placement` was "cuda"
+  const std::uint64_t started_ns_;
+  const std::string name_;
+  AttachedProcess process_;
+  ProducerLink link_;
+  MappedRing ring_;
+  RingReader reader_;
+  Membership membership_;
+  BatchFiller filler_;
+  BatchPool pool_;
+  Observer observer_;
+  std::string notes_;
+  double attach_seconds_ = 0;  ///< until the first batch
+  bool first_write_noted_ = false;
+  /// `lockstep`: a run that the reader gave and that is not handed out, since its copy failed.
+  std::optional<Run> undelivered_;
+};
+
+}  // namespace batchcast::inline v0_1::detail

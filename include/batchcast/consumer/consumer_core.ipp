@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#pragma once
+
+#include <batchcast/consumer/consumer_core.hpp>
+
+#include <batchcast/core/clock.hpp>
+#include <batchcast/core/deadline.hpp>
+#include <batchcast/core/error.hpp>
+#include <batchcast/ring/capacity.hpp>
+#include <batchcast/ring/stream_over.hpp>
+
+#include <algorithm>
+#include <span>
+#include <utility>
+
+namespace batchcast::inline v0_1::detail {
+namespace consumer_core {
+
+inline ConsumerOptions with_placement(ConsumerOptions options) {
+  options.placement = settled(options.placement);
+  return options;
+}
+
+inline RingReader::Options reader_options(const ConsumerOptions& options) {
+  RingReader::Options reader;
+  reader.pace = options.pace;
+  reader.tail = options.tail;
+  reader.on_miss = options.on_miss;
+  reader.spin_ns = options.spin_us * 1000;
+  reader.stream = options.stream;
+  if (!options.placement.is_host()) reader.memory_option = "--device-memory";
+  return reader;
+}
+
+[[noreturn]] inline void throw_no_samples() {
+  throw InvalidArgument("batchcast: batch_size is 0. A batch has at least one sample.");
+}
+
+}  // namespace consumer_core
+
+// ---- a batch
+
+BATCHCAST_INLINE NextBatch ConsumerCore::next(std::uint64_t batch_size, int timeout_ms) {
+  process_.check();
+  check_takes_part();
+  if (!wait_for_streams(timeout_ms)) return {Outcome::timed_out, {}};
+  if (membership_.has_let_go()) {
+    switch (membership_.begin_loop(timeout_ms)) {
+      case Membership::Loop::timed_out:
+        return {Outcome::timed_out, {}};
+      case Membership::Loop::stream_is_over:
+        throw_stream_over(board(), StreamState::finished, options_.stream, std::nullopt);
+      case Membership::Loop::joined:
+        break;
+    }
+  }
+  for (;;) {
+    Run run;
+    switch (next_run(batch_size, timeout_ms, run)) {
+      case Next::timed_out:
+        return {Outcome::timed_out, {}};
+      case Next::end_of_epoch:
+        membership_.end_loop();
+        return {Outcome::end_of_epoch, {}};
+      case Next::batch:
+        break;
+    }
+    BatchPool::FreshRecord record = pool_.take(pool(), true);
+    if (!fill(*record, run)) continue;
+    if (attach_seconds_ == 0) note_first_batch(run);
+    undelivered_.reset();
+    return {Outcome::batch, pool_.hand_out(std::move(record), run)};
+  }
+}
+
+/// Where it matters which batches the CUDA streams have passed. Takes its time off the time-out.
+BATCHCAST_INLINE bool ConsumerCore::wait_for_streams(int& timeout_ms) {
+  if (ring_.delivery() == nullptr) return true;
+  // Whether a loop joins anew must not depend on how far the GPU has come.
+  const std::size_t most = membership_.has_let_go() ? 0
+                           : ring_.copies()         ? BatchPool::waiting_copies_max
+                                                    : ~std::size_t{0};
+  return pool_.wait_for_streams(most, timeout_ms);
+}
+
+/// The run that could not be delivered the last time, whatever the batch size is now, or the next.
+BATCHCAST_INLINE Next ConsumerCore::next_run(std::uint64_t batch_size, int timeout_ms, Run& run) {
+  if (undelivered_) {
+    check();
+    run = *undelivered_;
+    return Next::batch;
+  }
+  const Next next = reader_.next(batch_size, timeout_ms, run);
+  // At `free` pace the reader itself stays where it is until the copy is whole.
+  if (next == Next::batch && options_.pace == Pace::lockstep) undelivered_ = run;
+  return next;
+}
+
+/// False if the producer wrote over the run before its copy was whole.
+BATCHCAST_INLINE bool ConsumerCore::fill(BatchRecord& record, const Run& run) {
+  const bool written = ring_.writes().written();
+  if (written) {
+    pool_.leave_place(record);
+    if (!std::exchange(first_write_noted_, true)) note_first_write(run);
+  }
+  record.own = ring_.copies() || (written && !ring_.on_device());
+  if (record.own) return fill_with_copies(record, run);
+  record.leased = true;
+  ring_.writes().note_shown();
+  filler_.show(record, run, written);
+  return true;
+}
+
+BATCHCAST_INLINE bool ConsumerCore::fill_with_copies(BatchRecord& record, const Run& run) {
+  filler_.copy(record, run);
+  if (options_.pace == Pace::free) {
+    // Whether the copies are good is known only once they are made.
+    if (ring_.on_device()) ring_.delivery()->wait_for_copies();
+    const auto* ids = reinterpret_cast<const std::uint64_t*>(record.data.back());
+    return reader_.copied(run, {ids, run.size});
+  }
+  check();  // what was copied after an eviction is not what was published
+  pool_.give_back_when_copied(record, run.lease);
+  return true;
+}
+
+BATCHCAST_INLINE void ConsumerCore::note_first_batch(const Run& run) {
+  attach_seconds_ = seconds_from_ns(now_ns() - started_ns_);
+  ring_.populate_shown(run.position);
+}
+
+BATCHCAST_INLINE void ConsumerCore::note_first_write(const Run& run) {
+  log_to(options_.log, LogLevel::warning,
+         "`" + name_ + "` wrote into a batch of stream `" + options_.stream +
+             "`, whose memory all trainers read. The write stays its own; from now on its batches "
+             "are copies. Attaching with access = private makes them copies from the start, which "
+             "is cheaper; clone() leaves them in place.");
+  ring_.populate_windows(run.position);
+}
+
+// ---- between batches
+
+BATCHCAST_INLINE bool ConsumerCore::has_next_epoch() {
+  process_.check();
+  check_takes_part();
+  int for_ever = -1;
+  static_cast<void>(wait_for_streams(for_ever));
+  if (membership_.has_let_go() &&
+      membership_.begin_loop(for_ever) == Membership::Loop::stream_is_over) {
+    return false;
+  }
+  for (;;) {
+    if (const auto known = reader_.has_next_epoch(-1)) return *known;
+  }
+}
+
+BATCHCAST_INLINE void ConsumerCore::leave_epoch() noexcept {
+  if (process_.in_forked_child()) return;
+  membership_.give_up_loop();
+  if (reader_.between_epochs()) return;
+  if (undelivered_) {
+    static_cast<void>(reader_.give_back(std::exchange(undelivered_, std::nullopt)->lease));
+  }
+  reader_.leave_epoch();
+  membership_.end_loop();
+}
+
+BATCHCAST_INLINE std::optional<Batch> ConsumerCore::newest(std::uint64_t samples_max) {
+  process_.check();
+  return observer_.newest(samples_max, pool());
+}
+
+BATCHCAST_INLINE void ConsumerCore::check_takes_part() const {
+  if (!options_.observes) return;
+  throw InvalidArgument("batchcast: this consumer only observes stream `" + options_.stream +
+                        "`: it has no batches but `newest`. Attach without `observes`.");
+}
+
+BATCHCAST_INLINE void ConsumerCore::set_batch_size(std::uint64_t batch_size) {
+  check_batch_size(batch_size);
+  ordered::set(ring_.desk().batch_size, static_cast<std::uint32_t>(batch_size));
+}
+
+BATCHCAST_INLINE void ConsumerCore::check_batch_size(std::uint64_t batch_size) const {
+  if (batch_size == 0) consumer_core::throw_no_samples();
+  const std::uint64_t capacity = board().head().capacity;
+  if (batch_size <= capacity) return;
+  const bool on_device = ring_.on_device();
+  Schema there;
+  for (std::size_t i = 0; i < ring_.fields().size(); ++i) {
+    const FieldInfo& field = ring_.fields()[i];
+    if (field.on_device == on_device) there.push_back(field.spec);
+  }
+  const std::uint64_t granularity = on_device ? ring_.delivery()->granularity() : page_bytes();
+  const std::uint64_t enough = std::max(
+      memory_for(there, batch_size, granularity),
+      memory_for(there, batch_size, granularity, on_device ? lost_part_on_device : lost_part));
+  throw RingTooSmall("batchcast: a batch of " + std::to_string(batch_size) +
+                     " samples does not fit into the ring of stream `" + options_.stream +
+                     "`, which spans " + std::to_string(capacity) + ". It would take " +
+                     (on_device ? "--device-memory " : "--memory ") + std::to_string(enough) +
+                     " bytes.");
+}
+
+// ---- from joining to leaving
+
+BATCHCAST_INLINE std::shared_ptr<ConsumerCore> ConsumerCore::attach(
+    const ConsumerOptions& options) {
+  check_stream_name(options.stream);
+  if (options.batch_size == 0) consumer_core::throw_no_samples();
+  const std::uint64_t started_ns = now_ns();
+  const Deadline deadline(options.connect_timeout_ms);
+  const ConsumerOptions placed = consumer_core::with_placement(options);
+  // First: no trainer has to wait for a stream that it cannot use.
+  std::unique_ptr<Delivery> delivery = delivery_for(placed);
+  const std::string placement = placed.placement.is_host() ? "host" : delivery->id();
+  Joined joined = StreamJoiner(placed, placement, deadline).join();
+  return {new ConsumerCore(placed, std::move(delivery), std::move(joined), started_ns), destroy};
+}
+
+BATCHCAST_INLINE ConsumerCore::ConsumerCore(const ConsumerOptions& options,
+                                            std::unique_ptr<Delivery> delivery, Joined joined,
+                                            std::uint64_t started_ns)
+    : options_(options),
+      started_ns_(started_ns),
+      name_(joined.welcome.name),
+      process_(options.stream),
+      link_(process_, std::move(joined.door)),
+      ring_(options_, process_, std::move(delivery), joined.welcome, joined.descriptors),
+      reader_(ring_.board(), ring_.desk(), ring_.sample_ids(), *this,
+              consumer_core::reader_options(options_)),
+      membership_(options_, link_, ring_.board(), reader_),
+      filler_(ring_),
+      pool_(ring_, reader_, membership_, filler_, process_),
+      observer_(ring_, filler_) {
+  link_.watch(std::move(joined.descriptors[2]));
+  for (const std::string& note : joined.welcome.notes) {
+    notes_ += notes_.empty() ? "" : "; ";
+    notes_ += note;
+  }
+  if (!notes_.empty()) log_to(options_.log, LogLevel::info, "`" + name_ + "`: " + notes_);
+}
+
+BATCHCAST_INLINE bool ConsumerCore::producer_is_dead() noexcept { return link_.producer_is_dead(); }
+BATCHCAST_INLINE std::string ConsumerCore::why_revoked() { return link_.why_revoked(); }
+
+BATCHCAST_INLINE void ConsumerCore::abandon() noexcept {
+  if (process_.in_forked_child()) return;
+  leave_epoch();
+  membership_.leave();
+}
+
+BATCHCAST_INLINE ConsumerCore::~ConsumerCore() {
+  if (!process_.in_forked_child()) link_.leave();  // before what takes longer
+}
+
+/// On a thread that may wait for a GPU.
+BATCHCAST_INLINE void ConsumerCore::destroy(ConsumerCore* core) noexcept {
+  const auto end = [](void* it) noexcept { delete static_cast<ConsumerCore*>(it); };
+  Delivery* const delivery = core->ring_.delivery();
+  if (delivery == nullptr || core->process_.in_forked_child()) return end(core);
+  delivery->end_apart(core, end);
+}
+
+}  // namespace batchcast::inline v0_1::detail

@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#pragma once
+
+#include <batchcast/consumer/mapped_ring.hpp>
+
+#include <batchcast/core/error.hpp>
+#include <batchcast/core/inline.hpp>
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+namespace batchcast::inline v0_1::detail {
+namespace mapped_ring {
+
+[[noreturn]] inline void refuse(const std::string& stream, const std::string& why) {
+  throw Refused("batchcast: the welcome of stream `" + stream + "` " + why);
+}
+
+inline bool is_memfd(const Welcome& welcome, std::size_t index) noexcept {
+  return welcome.segment_kinds.empty() || welcome.segment_kinds[index] == SegmentKind::memfd;
+}
+
+inline bool is_cuda_ipc(const Welcome& welcome, std::size_t index) noexcept {
+  return !is_memfd(welcome, index) && welcome.segment_kinds[index] == SegmentKind::cuda_ipc;
+}
+
+inline std::size_t segment_descriptors(const Welcome& welcome) noexcept {
+  return welcome.segment_bytes.size() -
+         static_cast<std::size_t>(std::count(welcome.segment_kinds.begin(),
+                                             welcome.segment_kinds.end(), SegmentKind::cuda_ipc));
+}
+
+inline bool asks_for_copies(const ConsumerOptions& options) noexcept {
+  return options.access == Access::private_copy || options.pace == Pace::free;
+}
+
+/// Memory that is page-locked cannot be replaced: the GPU would go on reading what was there. A
+/// consumer that copies from the start gives the trainer no pointers into the ring.
+inline bool wants_private_writes(const ConsumerOptions& options, bool copies) noexcept {
+  return options.explain_faults && !options.pin && !options.observes && !copies;
+}
+
+}  // namespace mapped_ring
+
+BATCHCAST_INLINE MappedRing::MappedRing(const ConsumerOptions& options,
+                                        const AttachedProcess& process,
+                                        std::unique_ptr<Delivery> delivery, Welcome& welcome,
+                                        std::vector<FileDescriptor>& descriptors)
+    : options_(options),
+      process_(process),
+      pins_copies_(options.pin && (mapped_ring::asks_for_copies(options) || options.observes ||
+                                   !delivery->pins_in_place())),
+      copies_(mapped_ring::asks_for_copies(options) || pins_copies_),
+      writes_(mapped_ring::wants_private_writes(options, copies_)),
+      delivery_(std::move(delivery)) {
+  check_offer(welcome, descriptors.size());
+  map_control(welcome, descriptors);
+  map_fields(welcome, descriptors);
+}
+
+BATCHCAST_INLINE MappedRing::~MappedRing() {
+  if (!process_.in_forked_child()) return;
+  if (populator_) populator_->abandon();
+  static_cast<void>(delivery_.release());  // its calls of the driver would be the parent's
+  // The kernel left a hole here where the desk was, and something else may lie there by now.
+  static_cast<void>(desk_.release());
+}
+
+BATCHCAST_INLINE void MappedRing::check_offer(const Welcome& welcome,
+                                              std::size_t descriptors) const {
+  const std::string wanted = on_device() ? delivery_->id() : "host";
+  if (welcome.placement != wanted) {
+    throw Refused(
+        "batchcast: the producer of stream `" + options_.stream + "` offers its samples in " +
+        (welcome.placement == "host" ? "host memory" : welcome.placement) + ", not on " +
+        (on_device() ? delivery_->device_name() : "the host") + " as this consumer asked" +
+        (on_device() ? ": it is of a version that knows no GPUs. Start it again with this "
+                       "one, or attach with placement = \"host\"."
+                     : ". It contradicts the protocol."));
+  }
+  const std::size_t segments = welcome.segment_bytes.size();
+  const std::size_t kinds = welcome.segment_kinds.size();
+  const std::size_t handles = welcome.segment_handles.size();
+  if ((kinds != 0 && kinds != segments) || (handles != 0 && handles != segments)) {
+    mapped_ring::refuse(options_.stream, "has not one kind for each segment.");
+  }
+  const std::size_t expected =
+      welcome_descriptors_before_segments + mapped_ring::segment_descriptors(welcome);
+  if (descriptors != expected) {
+    mapped_ring::refuse(options_.stream, "carried " + std::to_string(descriptors) +
+                                             " file descriptors instead of " +
+                                             std::to_string(expected) + ".");
+  }
+  for (std::size_t i = 0; i < segments; ++i) {
+    if (mapped_ring::is_memfd(welcome, i)) continue;
+    if (!on_device() || i + 1 == segments) {  // sample ids are always in host memory
+      mapped_ring::refuse(options_.stream, "offers memory of a GPU where host memory is due.");
+    }
+    if (mapped_ring::is_cuda_ipc(welcome, i) && handles == 0) {
+      mapped_ring::refuse(options_.stream, "lacks the handle of a segment.");
+    }
+  }
+}
+
+BATCHCAST_INLINE void MappedRing::map_control(const Welcome& welcome,
+                                              std::vector<FileDescriptor>& descriptors) {
+  const Seals fixed_size = Seals::shrink | Seals::grow;
+  const Segment board = Segment::adopt("board", std::move(descriptors[0]), welcome.board_bytes,
+                                       fixed_size | Seals::future_write);
+  board_ = std::make_unique<Mapping>(board, MapMode::read_only);
+  check_board({board_->data(), welcome.board_bytes});
+  const Segment desk =
+      Segment::adopt("desk", std::move(descriptors[1]), welcome.desk_bytes, fixed_size);
+  if (welcome.desk_bytes < sizeof(Desk) ||
+      welcome.consumer_index >= this->board().head().consumers_max) {
+    mapped_ring::refuse(options_.stream, "describes a desk that cannot be.");
+  }
+  desk_ = std::make_unique<Mapping>(desk, MapMode::read_write);
+  // In a forked child the desk is not there: nothing it does can reach the producer.
+  ::madvise(desk_->data(), desk_->bytes(), MADV_DONTFORK);
+}
+
+BATCHCAST_INLINE void MappedRing::map_fields(Welcome& welcome,
+                                             std::vector<FileDescriptor>& descriptors) {
+  schema_ = board().schema();
+  Schema all = schema_;
+  all.push_back({std::string(sample_id_name), DType::u64, {}});
+  if (all.size() != board().head().field_count || all.size() != welcome.segment_bytes.size()) {
+    throw Refused("batchcast: the schema of stream `" + options_.stream +
+                  "` does not fit its fields.");
+  }
+  std::vector<FieldInfo> infos;
+  std::size_t next = welcome_descriptors_before_segments;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const FieldEntry& entry = board().field(i);
+    if (entry.segment_bytes != welcome.segment_bytes[i] ||
+        entry.sample_bytes != all[i].byte_count()) {
+      throw Refused("batchcast: field `" + all[i].name + "` of stream `" + options_.stream +
+                    "` has another size than its schema says.");
+    }
+    FileDescriptor descriptor =
+        mapped_ring::is_cuda_ipc(welcome, i) ? FileDescriptor() : std::move(descriptors[next++]);
+    infos.push_back({all[i], all[i].element_count(), entry.sample_bytes, entry.stride_bytes});
+    infos.back().on_device = !mapped_ring::is_memfd(welcome, i);
+    shown_.push_back({nullptr, entry.capacity, entry.stride_bytes, entry.sample_bytes});
+    windows_.push_back(shown_.back());
+    mapped_once_.push_back(false);
+    if (infos.back().on_device) {
+      map_on_device(i, welcome, std::move(descriptor));
+    } else {
+      map_on_host(i, std::move(descriptor));
+    }
+  }
+  fields_ = FieldTable(infos);
+  for (FieldInfo& info : infos) info.on_device = false;
+  host_fields_ = FieldTable(std::move(infos));
+  if (options_.pin && !pins_copies_) {
+    // Both halves as one: a copy may lie anywhere in what is registered, but not across two of
+    // them.
+    for (const DoubleMapping& mapping : mappings_) {
+      delivery_->pin(mapping.data(), 2 * mapping.bytes());
+    }
+  }
+  if (options_.explain_faults) writes_.guard(mappings_, options_.stream, options_.log);
+  if (options_.pin && !delivery_->pins_in_place()) {
+    welcome.notes.push_back("its batches are copies in page-locked memory: the driver of " +
+                            delivery_->device_name() +
+                            " cannot page-lock a ring that is mapped for reading only");
+  }
+  const bool once = std::find(mapped_once_.begin(), mapped_once_.end(), true) != mapped_once_.end();
+  has_gaps_ = once || options_.pin;
+  if (!once) return;
+  welcome.notes.push_back("the ring on " + delivery_->device_name() +
+                          " cannot be mapped twice: batches that cross its end are copied");
+}
+
+BATCHCAST_INLINE void MappedRing::map_on_host(std::size_t index, FileDescriptor descriptor) {
+  const FieldEntry& entry = board().field(index);
+  const bool is_id = index == schema_.size();
+  const std::string name = is_id ? std::string(sample_id_name) : schema_[index].name;
+  const Segment segment = Segment::adopt(name, std::move(descriptor), entry.segment_bytes,
+                                         Seals::shrink | Seals::grow | Seals::future_write);
+  mappings_.emplace_back(segment, MapMode::read_only);
+  mapped_fields_.push_back(index);
+  shown_[index].base = windows_[index].base = mappings_.back().data();
+  if (std::byte* const apart = writes_.map_apart(segment)) windows_[index].base = apart;
+}
+
+BATCHCAST_INLINE void MappedRing::map_on_device(std::size_t index, const Welcome& welcome,
+                                                FileDescriptor descriptor) {
+  Delivery::Offer offer;
+  offer.field = schema_[index].name;
+  offer.stream = options_.stream;
+  offer.bytes = welcome.segment_bytes[index];
+  offer.kind = welcome.segment_kinds[index];
+  offer.descriptor = std::move(descriptor);
+  if (!welcome.segment_handles.empty()) offer.handle = welcome.segment_handles[index];
+  const Delivery::Mapped mapped = delivery_->map(std::move(offer));
+  shown_[index].base = windows_[index].base = mapped.data;
+  mapped_once_[index] = !mapped.twice;
+}
+
+BATCHCAST_INLINE bool MappedRing::has_gap(std::size_t field, std::uint64_t position,
+                                          std::uint64_t samples) const {
+  const FieldWindow& window = shown_[field];
+  const std::uint64_t place = position % window.capacity;
+  if (mapped_once_[field] && place + samples > window.capacity) return true;
+  return options_.pin &&
+         !delivery_->in_one_pin(place * window.stride_bytes, samples * window.stride_bytes);
+}
+
+BATCHCAST_INLINE void MappedRing::populate(const std::vector<DoubleMapping>& mappings,
+                                           std::uint64_t position) {
+  if (options_.pin && !pins_copies_) return;  // every page is there
+  std::vector<std::uint64_t> start_bytes;
+  for (const std::size_t field : mapped_fields_) {
+    const FieldWindow& window = windows_[field];
+    start_bytes.push_back(static_cast<std::uint64_t>(window.at(position) - window.base));
+  }
+  populator_ = std::make_unique<Populator>(mappings, MapMode::read_only, start_bytes);
+}
+
+}  // namespace batchcast::inline v0_1::detail

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#pragma once
+
+#include <batchcast/consumer/private_writes.hpp>
+
+#include <batchcast/consumer/delivery.hpp>
+#include <batchcast/core/error.hpp>
+#include <batchcast/core/inline.hpp>
+#include <batchcast/core/log.hpp>
+#include <batchcast/core/limits.hpp>
+
+namespace batchcast::inline v0_1::detail {
+namespace private_writes {
+
+// At the first batches that are shown in place, and then at one of so many, it is looked whether
+// another handler of faults was put before ours: a system call.
+inline constexpr std::uint64_t handler_looked_for_at_first = 4;
+inline constexpr std::uint64_t handler_looked_for_every = 1024;
+
+}  // namespace private_writes
+
+BATCHCAST_INLINE std::byte* PrivateWrites::map_apart(const Segment& segment) {
+  if (!keeps_) return nullptr;
+  try {
+    if (tried_page_bytes_ != segment.granularity()) keeps_ = PrivateChunks::possible(segment);
+    if (!keeps_) return nullptr;
+    tried_page_bytes_ = segment.granularity();
+    apart_.emplace_back(segment, MapMode::read_only);
+    return apart_.back().data();
+  } catch (const SystemError&) {
+    keeps_ = false;
+    return nullptr;
+  }
+}
+
+BATCHCAST_INLINE void PrivateWrites::guard(const std::vector<DoubleMapping>& shown,
+                                           const std::string& stream, const LogCallback& log) {
+  if (keeps_) {
+    for (const DoubleMapping& mapping : shown) {
+      chunks_.push_back(
+          std::make_unique<PrivateChunks>(mapping.data(), 2 * mapping.bytes(), written_));
+    }
+    if (guard_all(shown, stream)) return;
+    fault_ranges_.clear();
+    keeps_ = false;
+  }
+  if (guard_all(shown, stream)) return;
+  report(log, LogLevel::warning,
+         "a write into a batch of stream `" + stream +
+             "` will end this process: its consumers have more than the " +
+             std::to_string(limits::fault_ranges_max) +
+             " fields that are guarded, or it let no handler of SIGSEGV be "
+             "installed. Do not write, or "
+             "attach with access = private.");
+}
+
+BATCHCAST_INLINE bool PrivateWrites::guard_all(const std::vector<DoubleMapping>& shown,
+                                               const std::string& stream) {
+  for (std::size_t i = 0; i < shown.size(); ++i) {
+    fault_ranges_.emplace_back(shown[i].data(), 2 * shown[i].bytes(), stream,
+                               keeps_ ? chunks_[i].get() : nullptr);
+    if (!fault_ranges_.back().in_effect()) return false;
+  }
+  return true;
+}
+
+BATCHCAST_INLINE void PrivateWrites::note_shown() noexcept {
+  const std::uint64_t shown = shown_++;
+  if (keeps_ && (shown < private_writes::handler_looked_for_at_first ||
+                 shown % private_writes::handler_looked_for_every == 0)) {
+    FaultRange::come_first();
+  }
+}
+
+BATCHCAST_INLINE void PrivateWrites::give_memory_back() noexcept {
+  // But the ids, which are last: the reader may be adding up those of a run whose batch is not made
+  // yet, and may have looked for a write before there was one.
+  for (std::size_t i = 0; i + 1 < chunks_.size(); ++i) chunks_[i]->give_back();
+}
+
+}  // namespace batchcast::inline v0_1::detail

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#pragma once
+
+#include <batchcast/consumer.hpp>
+#include <batchcast/core/deadline.hpp>
+#include <batchcast/core/file_descriptor.hpp>
+#include <batchcast/join/directory.hpp>
+#include <batchcast/join/door.hpp>
+#include <batchcast/join/message.hpp>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace batchcast::inline v0_1::detail {
+
+/// What a consumer has once the producer let it in.
+struct Joined {
+  DoorConnection door;
+  Welcome welcome;
+  std::vector<FileDescriptor> descriptors;
+};
+
+/// Finds a stream, connects to its door and says hello, until a producer answers with a welcome or
+/// a refusal. One thread uses it; nothing of it is needed once it has joined.
+class StreamJoiner {
+ public:
+  /// `placement`: what the hello asks for, `host` or a GPU's UUID. The options must outlive this.
+  StreamJoiner(const ConsumerOptions& options, const std::string& placement, Deadline deadline);
+
+  /// Waits for the stream until the deadline. Throws StreamNotFound at the deadline, Refused and
+  /// what else a refusal stands for.
+  [[nodiscard]] Joined join();
+
+ private:
+  /// What kept the consumer out, over all places where the stream may be.
+  struct Obstacles {
+    std::vector<std::string> lines;
+    std::string silent;  ///< the process that holds the stream and does not answer
+  };
+
+  [[nodiscard]] std::optional<Joined> join_at(const StreamPaths& place, Obstacles& obstacles) const;
+  [[nodiscard]] bool trusts(const PeerIdentity& producer) const noexcept;
+  [[nodiscard]] int answer_timeout_ms() const noexcept;
+  [[noreturn]] void throw_not_found(const Obstacles& obstacles) const;
+
+  const ConsumerOptions& options_;
+  const Hello hello_;
+  const Deadline deadline_;
+};
+
+}  // namespace batchcast::inline v0_1::detail

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#pragma once
+
+#include <batchcast/consumer/stream_joiner.hpp>
+
+#include <batchcast/consumer/delivery.hpp>
+#include <batchcast/core/error.hpp>
+#include <batchcast/core/inline.hpp>
+#include <batchcast/core/log.hpp>
+#include <batchcast/core/process_state.hpp>
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+#include <utility>
+#include <variant>
+
+namespace batchcast::inline v0_1::detail {
+namespace stream_joiner {
+
+// A waiting consumer notices a new stream within this time and a little.
+inline constexpr int look_for_stream_every_ms = 20;
+inline constexpr int notice_after_ms = 200;
+inline constexpr int answer_timeout_max_ms = 5'000;
+inline constexpr int answer_timeout_min_ms = 200;  // a producer that is not busy answers within it
+
+inline Hello hello_of(const ConsumerOptions& options, const std::string& placement) {
+  Hello hello;
+  hello.layout_version = layout_version;
+  hello.name = options.name;
+  if (hello.name.empty()) hello.name = ::program_invocation_short_name;
+  hello.name.resize(std::min(hello.name.size(), limits::consumer_name_bytes_max));
+  hello.batch_size = options.batch_size;
+  hello.pace = options.pace;
+  hello.join = options.join;
+  hello.cursor = options.cursor;
+  hello.between_epochs = options.between_epochs;
+  hello.pid = ::getpid();
+  hello.observes = options.observes;
+  hello.placement = placement;
+  return hello;
+}
+
+inline StreamPlaces places_of(const ConsumerOptions& options) {
+  if (options.directory.empty()) return find_stream(options.stream);
+  return {{stream_paths(options.directory, options.stream)}, {}};
+}
+
+inline constexpr const char* no_permission = ": no permission";
+
+inline std::string what_stood_in_the_way(const std::string& stream,
+                                         const std::vector<std::string>& obstacles) {
+  const bool denied = std::any_of(obstacles.begin(), obstacles.end(), [](const std::string& text) {
+    return text.ends_with(no_permission);
+  });
+  if (!denied) return "batchcast: no producer serves a stream `" + stream + "`";
+  const std::string uid = std::to_string(::geteuid());
+  return "batchcast: this user (" + uid + ") has no permission to reach the stream `" + stream +
+         "`: another user's producer must admit it with `serve --allow-uid " + uid + "`";
+}
+
+/// The process behind a door that opens and says nothing.
+inline std::string silent_process(std::int32_t pid) {
+  if (pid <= 0) return "a process that this one cannot see";
+  const std::string text = "process " + std::to_string(pid);
+  return is_stopped(static_cast<std::uint32_t>(pid))
+             ? text + ", which is stopped (`kill -CONT " + std::to_string(pid) + "` lets it go on),"
+             : text;
+}
+
+inline std::string join_lines(const std::vector<std::string>& lines) {
+  std::string text;
+  for (const std::string& line : lines) text += "\n  " + line;
+  return text;
+}
+
+}  // namespace stream_joiner
+
+BATCHCAST_INLINE StreamJoiner::StreamJoiner(const ConsumerOptions& options,
+                                            const std::string& placement, Deadline deadline)
+    : options_(options), hello_(stream_joiner::hello_of(options, placement)), deadline_(deadline) {}
+
+BATCHCAST_INLINE Joined StreamJoiner::join() {
+  for (bool noticed = false;;) {
+    const StreamPlaces places = stream_joiner::places_of(options_);
+    Obstacles obstacles{places.distrusted, {}};
+    obstacles.lines.insert(obstacles.lines.end(), places.denied.begin(), places.denied.end());
+    for (const StreamPaths& place : places.places) {
+      if (std::optional<Joined> joined = join_at(place, obstacles)) return std::move(*joined);
+    }
+    if (deadline_.over()) throw_not_found(obstacles);
+    if (!noticed && deadline_.waited_ms() >= stream_joiner::notice_after_ms) {
+      noticed = true;
+      report(options_.log, LogLevel::info,
+             "waiting for a producer to serve stream `" + options_.stream + "`" +
+                 stream_joiner::join_lines(obstacles.lines));
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(stream_joiner::look_for_stream_every_ms));
+  }
+}
+
+/// Nothing where the consumer has to try again.
+BATCHCAST_INLINE std::optional<Joined> StreamJoiner::join_at(const StreamPaths& place,
+                                                             Obstacles& obstacles) const {
+  DoorAttempt attempt = connect_door(place.door);
+  if (attempt.answer == DoorAnswer::denied) {
+    obstacles.lines.push_back(place.door + stream_joiner::no_permission);
+  }
+  if (attempt.answer == DoorAnswer::crowded) {
+    obstacles.lines.push_back(place.door + ": so many wait there that no other gets in");
+    obstacles.silent = "its producer";
+  }
+  if (attempt.answer != DoorAnswer::open) return std::nullopt;
+  const PeerIdentity producer = peer_identity(attempt.connection);
+  if (!trusts(producer)) {
+    obstacles.lines.push_back(place.door + ": served by user " + std::to_string(producer.uid) +
+                              ", which this consumer does not trust (allow_uids)");
+    return std::nullopt;
+  }
+  DoorMessage answer;
+  const FileDescriptor pidfd = own_pidfd();
+  const int descriptors[] = {pidfd.get()};
+  const DoorRead read = attempt.connection.ask(
+      encode(hello_), descriptors, answer, welcome_descriptors_before_segments + limits::fields_max,
+      answer_timeout_ms());
+  if (read == DoorRead::timed_out) {
+    obstacles.silent = stream_joiner::silent_process(producer.pid);
+    obstacles.lines.push_back(place.door + ": " + obstacles.silent + " does not answer");
+  }
+  if (read != DoorRead::message) return std::nullopt;  // the producer left, or is overrun
+  ProducerMessage message = decode_from_producer(answer.text);
+  if (const auto* refusal = std::get_if<Refusal>(&message)) {
+    if (refusal->kind == RefusalKind::busy) return std::nullopt;
+    throw_refused(*refusal);
+  }
+  auto* welcome = std::get_if<Welcome>(&message);
+  if (welcome == nullptr) {
+    throw Refused("batchcast: the producer of stream `" + options_.stream +
+                  "` answered something that is neither a welcome nor a refusal.");
+  }
+  if (answer.descriptors_lost) {
+    throw Refused("batchcast: the file descriptors of stream `" + options_.stream +
+                  "` did not arrive: this process has too many files open. Raise the limit "
+                  "(`ulimit -n`).");
+  }
+  return Joined{std::move(attempt.connection), std::move(*welcome), std::move(answer.descriptors)};
+}
+
+BATCHCAST_INLINE bool StreamJoiner::trusts(const PeerIdentity& producer) const noexcept {
+  return producer.uid == ::geteuid() || producer.uid == 0 ||
+         std::find(options_.allow_uids.begin(), options_.allow_uids.end(), producer.uid) !=
+             options_.allow_uids.end();
+}
+
+BATCHCAST_INLINE int StreamJoiner::answer_timeout_ms() const noexcept {
+  const int left_ms = deadline_.left_ms();
+  if (left_ms < 0) return stream_joiner::answer_timeout_max_ms;
+  return std::clamp(left_ms, stream_joiner::answer_timeout_min_ms,
+                    stream_joiner::answer_timeout_max_ms);
+}
+
+BATCHCAST_INLINE void StreamJoiner::throw_not_found(const Obstacles& obstacles) const {
+  const std::string waited = " (waited " + std::to_string(deadline_.waited_ms() / 1000) + " s).";
+  if (!obstacles.silent.empty()) {
+    throw StreamNotFound("batchcast: " + obstacles.silent + " holds stream `" + options_.stream +
+                         "` and does not answer" + waited +
+                         stream_joiner::join_lines(obstacles.lines) +
+                         "\nWait longer where it is only busy, or end it with `kill`; `batchcast "
+                         "ls` calls it silent until it answers.");
+  }
+  const auto searched =
+      options_.directory.empty() ? candidate_directories() : std::vector{options_.directory};
+  throw StreamNotFound(
+      stream_joiner::what_stood_in_the_way(options_.stream, obstacles.lines) + waited +
+      " Looked in" + stream_joiner::join_lines(searched) +
+      (obstacles.lines.empty() ? "" : "\nand met" + stream_joiner::join_lines(obstacles.lines)) +
+      "\nStart one with `batchcast serve … --stream " + options_.stream +
+      "`, see what there is with `batchcast ls`, or set BATCHCAST_DIR to "
+      "the directory that `serve` prints.");
+}
+
+}  // namespace batchcast::inline v0_1::detail
