@@ -2,6 +2,7 @@
 // Copyright 2026 the batchcast authors
 #include "producer/core.hpp"
 
+#include <batchcast/core/bytes_text.hpp>
 #include <batchcast/core/clock.hpp>
 #include <batchcast/core/error.hpp>
 
@@ -72,13 +73,13 @@ std::optional<Refusal> ProducerCore::refusal_of_size(std::uint64_t batch_size,
   const std::string which =
       ring != nullptr ? "the ring on " + ring->placement().text() : std::string("the ring");
   const std::string cure =
-      ring != nullptr ? "--device-memory " + std::to_string(ring->memory_for_samples(batch_size))
-                      : "--memory " + std::to_string(memory_for_samples(batch_size));
+      ring != nullptr ? "--device-memory " + memory_argument(ring->memory_for_samples(batch_size))
+                      : "--memory " + memory_argument(memory_for_samples(batch_size));
   return Refusal{RefusalKind::ring_too_small,
                  "batchcast: stream `" + options_.stream + "`: a batch of " +
                      std::to_string(batch_size) + " samples does not fit into " + which +
                      ", which spans " + std::to_string(capacity) + ". Serve it with " + cure +
-                     " bytes or more, or ask for smaller batches"};
+                     " or more, or ask for smaller batches"};
 }
 
 AdmissionReply ProducerCore::admit(const Hello& hello, const PeerIdentity& peer) {

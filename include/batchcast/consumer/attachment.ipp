@@ -9,6 +9,7 @@
 #include <batchcast/core/inline.hpp>
 #include <batchcast/core/printable.hpp>
 #include <batchcast/core/process_state.hpp>
+#include <batchcast/join/absent_stream.hpp>
 #include <batchcast/join/directory.hpp>
 #include <batchcast/ring/capacity.hpp>
 
@@ -35,7 +36,10 @@ inline Hello hello_of(const ConsumerOptions& options, const Delivery* delivery) 
   Hello hello;
   hello.layout_version = layout_version;
   hello.name = options.name;
-  if (hello.name.empty()) hello.name = ::program_invocation_short_name;
+  if (hello.name.empty()) {
+    hello.name = ::program_invocation_short_name;
+    for (char& c : hello.name) c = c >= ' ' && c <= '~' ? c : '?';
+  }
   hello.name.resize(std::min(hello.name.size(), limits::consumer_name_bytes_max));
   hello.batch_size = options.batch_size;
   hello.pace = options.pace;
@@ -81,6 +85,14 @@ inline std::string join_lines(const std::vector<std::string>& lines) {
   return text;
 }
 
+inline std::vector<std::string> searched_by(const ConsumerOptions& options) {
+  return options.directory.empty() ? candidate_directories() : std::vector{options.directory};
+}
+
+inline std::string hints_of(const ConsumerOptions& options) {
+  return why_absent(options.stream, searched_by(options));
+}
+
 [[noreturn]] inline void say_not_found(const ConsumerOptions& options,
                                        const std::vector<std::string>& obstacles,
                                        const std::string& silent, std::int64_t waited_ms) {
@@ -91,10 +103,8 @@ inline std::string join_lines(const std::vector<std::string>& lines) {
                          "\nWait longer where it is only busy, or end it with `kill`; `batchcast "
                          "ls` calls it silent until it answers.");
   }
-  const auto searched =
-      options.directory.empty() ? candidate_directories() : std::vector{options.directory};
-  throw StreamNotFound(what_stood_in_the_way(options.stream, obstacles) + waited + " Looked in" +
-                       join_lines(searched) +
+  throw StreamNotFound(what_stood_in_the_way(options.stream, obstacles) + waited +
+                       hints_of(options) + " Looked in" + join_lines(searched_by(options)) +
                        (obstacles.empty() ? "" : "\nand met" + join_lines(obstacles)) +
                        "\nStart one with `batchcast serve … --stream " + options.stream +
                        "`, see what there is with `batchcast ls`, or set BATCHCAST_DIR to "
@@ -122,6 +132,7 @@ BATCHCAST_INLINE Attachment::Attachment(const ConsumerOptions& options, std::uin
 
 BATCHCAST_INLINE std::shared_ptr<Attachment> Attachment::attach(const ConsumerOptions& options) {
   check_stream_name(options.stream);
+  check_consumer_name(options.name);
   if (options.batch_size == 0) {
     throw InvalidArgument("batchcast: batch_size is 0. A batch has at least one sample.");
   }
@@ -150,7 +161,8 @@ BATCHCAST_INLINE std::shared_ptr<Attachment> Attachment::attach(const ConsumerOp
     if (!noticed && waited_ms >= attachment::notice_after_ms) {
       noticed = true;
       attachment->log(LogLevel::info, "waiting for a producer to serve stream `" + options.stream +
-                                          "`" + attachment::join_lines(obstacles));
+                                          "`." + attachment::hints_of(options) +
+                                          attachment::join_lines(obstacles));
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(attachment::look_for_stream_every_ms));
   }

@@ -4,6 +4,7 @@
 
 #include <batchcast/consumer/attachment.hpp>
 
+#include <batchcast/core/bytes_text.hpp>
 #include <batchcast/core/clock.hpp>
 #include <batchcast/core/error.hpp>
 #include <batchcast/core/inline.hpp>
@@ -354,8 +355,8 @@ BATCHCAST_INLINE void Attachment::check_batch_size(std::uint64_t batch_size) con
   throw RingTooSmall("batchcast: a batch of " + std::to_string(batch_size) +
                      " samples does not fit into the ring of stream `" + options_.stream +
                      "`, which spans " + std::to_string(capacity) + ". It would take " +
-                     (on_device() ? "--device-memory " : "--memory ") + std::to_string(enough) +
-                     " bytes.");
+                     (on_device() ? "--device-memory " : "--memory ") + memory_argument(enough) +
+                     ".");
 }
 
 BATCHCAST_INLINE void Attachment::set_batch_size(std::uint64_t batch_size) noexcept {
