@@ -31,7 +31,7 @@ common_option() {
   esac
 }
 
-# Builds the release binaries, unless --batchcast named one that stands. Sets `batchcast`. A script may set
+# Builds the release binaries, unless --batchcast names one that is there. Sets `batchcast`. A script may set
 # `cmake_option` and `target`. With --bundle nothing is installed: what cmake/bundle.sh took along is used.
 build() {
   if [ -z "$batchcast" ]; then

@@ -121,13 +121,13 @@ Producer make_producer(const Options& options, const detail::cuda::Device& devic
   return Producer({.stream = stream_name,
                    .schema = Untouched::host_schema(),
                    .memory = memory_for(host, samples, page_bytes()),
+                   .samples_per_epoch = options.batches * samples_per_batch,
+                   .epochs = 1,
+                   .wait_for = options.consumers,
                    .places = {Placement::on_cuda(device.info().number)},
                    .device_memory = memory_for(on_device, samples, device.info().granularity),
                    .host_fields = {"sent_ns"},
                    .device_stage = std::make_shared<Untouched>(sample_bytes),
-                   .samples_per_epoch = options.batches * samples_per_batch,
-                   .epochs = 1,
-                   .wait_for = options.consumers,
                    .directory = options.directory});
 }
 

@@ -95,7 +95,7 @@ class Launcher {
     stream_.wait();
   }
   [[nodiscard]] void* stream() const noexcept { return stream_.handle(); }
-  /// "kernel"; "copy" where there is nobody to compile one, as with the tests' own driver.
+  /// "kernel"; "copy" where nothing can compile one, as with the tests' own driver.
   [[nodiscard]] const char* what() const noexcept {
     return nothing_ != nullptr ? "kernel" : "copy";
   }

@@ -132,7 +132,7 @@ int run(char** arguments) {
   }
   torch::cuda::synchronize();
   if (Clock::now() > begin) throw std::runtime_error("BEGIN_AT was over before all was warm");
-  // A second between turns: nobody's last step reaches into the next.
+  // A second between turns: no trainer's last step reaches into the next turn.
   const auto turn = std::chrono::duration_cast<Clock::duration>(Seconds(seconds + 1));
   std::string resident, streamed;
   for (int round = 0; round < rounds; ++round) {

@@ -163,7 +163,7 @@ def main():
     }
     done = read_stamp(options.dir)
     if done is not None and {**done, "bytes": None} == {**stamp, "bytes": None} and done.get("bytes"):
-        print(f"{options.dir} stands", file=sys.stderr)
+        print(f"{options.dir} is already there", file=sys.stderr)
         return
     clear(options.dir)
     write_stamp(options.dir, stamp)  # without its size: begun, not done

@@ -186,7 +186,7 @@ void print_us(const Case& of, const char* what, std::vector<double>& taken_ns) {
   std::printf("%s_%s_p99_us %.4f\n", of.name, what, quantile(taken_ns, 0.99) / 1e3);
 }
 
-/// A stream whose samples are all there; nobody writes anything into them.
+/// A stream whose samples are all there; the producer writes nothing into them any more.
 class Stream {
  public:
   Stream(const Folder& folder, const Case& of)
@@ -221,7 +221,7 @@ auto shared_loader(const Folder& folder) {
                                      torch::data::DataLoaderOptions(batch_size));
 }
 
-/// With every sample there beforehand, and nobody at work on the next ones.
+/// With every sample there beforehand, and no worker making the next ones.
 void measure_filled(const Case& of, std::size_t batches) {
   const Folder folder;
   Stream stream(folder, of);
@@ -269,7 +269,7 @@ void measure_torch(const Case& of, std::size_t batches, std::size_t workers, std
   print_us(of, name, taken);
 }
 
-/// The median of many short runs, which nobody else interrupts.
+/// The median of many short runs that no other process interrupts.
 double ns_each(const auto& action) {
   constexpr int times = 500;
   std::vector<double> runs;

@@ -23,6 +23,7 @@ void consume(const char* name, std::uint64_t size) {
   bc::Consumer consumer({.stream = name, .batch_size = size, .name = "lr-0.1"});
   while (consumer.has_next_epoch()) {
     for (const bc::Batch& batch : consumer)  // one epoch, zero-copy
+      // field<T>(name) is a view of all the batch's samples; T must fit the field's dtype
       train(batch.field<float>("image"), batch.field<std::int64_t>("label"));
     std::printf("epoch %lu is done\n", consumer.epoch() - 1);
   }

@@ -50,13 +50,13 @@ Options options_of(sweep::Arguments arguments) {
 /// Returns the accuracy after the last epoch.
 double run(const Options& options) {
   // [snippet streams]
-  // A process that serves each, started by whoever comes first; rings of a fraction of an epoch do.
+  // A process that serves each, which the first trainer starts; rings of a fraction of an epoch do.
   auto train = bc::make_shared_data_loader(
       {.stream = options.train,
        .batch_size = options.batch_size,
        .start = {
            .source = "idx:" + options.dataset, .recipe = options.recipe, .memory = 16 << 20}});
-  // Trainers test at different times: between its loops each lets go of the stream.
+  // Trainers test at different times: between its loops none of them holds the stream up.
   auto test =
       bc::make_shared_data_loader({.stream = options.test,
                                    .batch_size = 500,

@@ -29,7 +29,7 @@ void on_the_gpu(const char* name, void* compute_stream, void* metrics_stream) {
     step(compute_stream, batch.device_field<float>("image"));  // addresses of the GPU
     batch.use(metrics_stream);  // this stream reads the batch as well
     step(metrics_stream, batch.device_field<float>("image"));
-  }  // samples go back once both streams have come so far; nobody waits here
+  }  // samples go back once both streams have come so far; this thread does not wait
   // [snippet end]
 }
 

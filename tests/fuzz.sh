@@ -6,7 +6,7 @@
 # clang and runs each for 60 seconds, or SECONDS. What they find interesting stays in
 # build/fuzz/corpus-TARGET and is where the next run starts, beside tests/fuzz/seeds/TARGET. An
 # input that breaks something is kept, named, and fails the run once all targets have had their time.
-# CXX chooses another clang; BATCHCAST_FUZZ_JOBS how many targets run at a time; BATCHCAST_FUZZ_SANITIZERS what looks on
+# CXX chooses another clang; BATCHCAST_FUZZ_JOBS how many targets run at a time; BATCHCAST_FUZZ_SANITIZERS the checks
 # (address,undefined).
 set -u
 cd "$(dirname "$0")/.." || exit 1

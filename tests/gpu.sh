@@ -7,7 +7,7 @@
 # this machine's driver, what only hardware can answer, libtorch's trainers and compute-sanitizer. Takes a few minutes
 # on 16 cores. Each line says how one of them came out; what does not run says why. Fails if any failed.
 #   sh tests/gpu.sh [--bundle FOLDER] [--build-dir FOLDER] [--torch FOLDER] [--seconds S] [--mps] [--fake] [--no-build]
-# --bundle   build/bundle if that stands; otherwise what is installed here
+# --bundle   build/bundle if there is one; otherwise what is installed here
 # --torch    FOLDER of TorchConfig.cmake, if not the active python3's
 # --seconds  for all of it (540): what has not begun by then does not run, and fails
 # --mps      asks the questions again under an MPS daemon of this script's own, but for the one that provokes a fault
@@ -104,7 +104,7 @@ mkdir -p "$logs"
 sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1
 echo "$(nproc) cores, Linux $(uname -r), $(c++ --version | head -n 1)"
 if [ -n "$fake" ]; then
-  echo "no GPU: the fake driver of the tests stands in for one"
+  echo "no GPU: the fake driver of the tests replaces one"
 elif command -v nvidia-smi >/dev/null; then
   nvidia-smi --query-gpu=name,driver_version,memory.total,mig.mode.current --format=csv,noheader
 else
@@ -147,7 +147,7 @@ if [ -z "$mps" ]; then
 elif ! command -v nvidia-cuda-mps-control >/dev/null; then
   not_run "questions under MPS" "there is no nvidia-cuda-mps-control"
 else
-  # A daemon of our own: nobody else's programs meet it.
+  # A daemon of our own, which no other programs use.
   CUDA_MPS_PIPE_DIRECTORY=$build/mps CUDA_MPS_LOG_DIRECTORY=$build/mps
   export CUDA_MPS_PIPE_DIRECTORY CUDA_MPS_LOG_DIRECTORY
   mkdir -p "$build/mps"

@@ -112,7 +112,7 @@ stage "release: a libtorch of the old C++ ABI"
 must sh tests/package/old_torch.sh build/release
 passed=$((passed + 1))
 
-# UBSan takes a quarter of the compiler's time here, and looks on in the units below.
+# UBSan takes a quarter of the compiler's time here, and is used in the units below.
 stage "fuzz: a few seconds for each target"
 must env BATCHCAST_FUZZ_SANITIZERS=address sh tests/fuzz.sh 2
 

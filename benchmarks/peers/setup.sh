@@ -21,7 +21,7 @@ done
 sh "$root/cmake/bootstrap.sh" peers
 stamp=$dir/venv/requirements.txt
 if cmp -s "$root/benchmarks/peers/requirements.txt" "$stamp"; then
-  echo "$dir/venv stands" >&2
+  echo "$dir/venv is already there" >&2
   exit 0
 fi
 mkdir -p "$dir"

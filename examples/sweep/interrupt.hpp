@@ -14,7 +14,7 @@ struct Interrupted {
 };
 
 namespace detail {
-// A signal handler can tell nobody anything but through a global.
+// A signal handler can only pass a message on through a global.
 inline volatile sig_atomic_t signal_seen = 0;
 }  // namespace detail
 

@@ -33,8 +33,8 @@ class Trainer {
       : train_(batchcast::make_shared_data_loader({.stream = options.train_stream,
                                                    .batch_size = options.batch_size,
                                                    .name = options.name})),
-        // Trainers come to their tests at different times: whoever is not testing lets go of the
-        // test stream, so that nobody waits for it there.
+        // Trainers test at different times: one that is not testing lets go of the test stream, so
+        // that the others do not wait for it there.
         test_(batchcast::make_shared_data_loader(
             {.stream = options.test_stream,
              .batch_size = 500,

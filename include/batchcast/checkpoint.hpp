@@ -9,8 +9,8 @@
 
 namespace batchcast::inline v0_1 {
 
-/// Where a trainer stands in which stream: what its checkpoint keeps of the data, for join = at. A
-/// value; write its members wherever the model goes.
+/// A trainer's position in a stream, for its checkpoint: join = at begins there again. A plain
+/// value: store its members beside the model.
 struct Checkpoint {
   std::uint64_t cursor = 0;
   std::string stream = {};

@@ -26,13 +26,13 @@ namespace batchcast::inline v0_1 {
 }
 
 struct FeederOptions {
-  /// Threads that make samples; 0: as many as it takes for the pipeline not to be what limits, at
-  /// most the processors that this process may use, and up to four times as many while they mostly
-  /// wait in reading.
+  /// Threads that make samples. 0, the default: the feeder adds threads until the pipeline no
+  /// longer limits the stream. It takes at most as many as this process may use processors, and up
+  /// to four times as many while the threads mostly wait for the source.
   unsigned workers = 0;
 };
 
-/// What holds a stream back at present.
+/// What limits a stream's speed at present.
 enum class Bottleneck : std::uint8_t { none, reading, making, consumers };
 
 struct FeederStats {
@@ -42,7 +42,8 @@ struct FeederStats {
   double reading = 0;
   double making = 0;
   double waiting = 0;  ///< for space in the ring
-  /// The same of all workers together since the feeder began; a fifth of a second late.
+  /// The same in seconds, of all workers together, since the feeder began. Updated five times a
+  /// second.
   double reading_seconds = 0;
   double making_seconds = 0;
   double waiting_seconds = 0;
@@ -61,10 +62,10 @@ class Feeder {
   Feeder& operator=(const Feeder&) = delete;
 
   [[nodiscard]] bool running() const noexcept;
-  /// Until no worker runs, at most that long (negative: for ever); true if none does. Throws what
-  /// failed the stream.
+  /// Waits until no worker runs, but no longer than that (negative: for ever). True if none runs.
+  /// Throws the exception that failed the stream.
   bool wait(int timeout_ms = -1);
-  /// What failed the stream, as soon as something did; empty before.
+  /// Text of the exception that failed the stream; empty as long as none did.
   [[nodiscard]] std::string failure_text() const;
   [[nodiscard]] FeederStats stats() const;
 

@@ -27,49 +27,70 @@ class ProducerCore;
 }
 
 struct ProducerOptions {
-  /// Name of the stream: one producer has it at a time.
+  // ---- The stream. Every producer says these.
+
+  /// Name of the stream. Only one producer at a time can serve a name.
   std::string stream;
-  /// Fields of a sample; `sample_id` is added.
+  /// Fields of a sample. The producer adds `sample_id` itself.
   Schema schema = {};
-  /// Bytes for samples, at most.
+  /// Upper limit for the samples in host memory, in bytes. Default: 256 MiB.
   std::uint64_t memory = std::uint64_t{256} << 20;
-  /// GPUs that the stream is served on as well: each gets a ring of its own, filled from the host
-  /// ring by one copy for all trainers there. Throws GpuUnavailable, GpuError, OutOfMemory.
-  std::vector<Placement> places = {};
-  /// Bytes for samples on each of them, at most; 0: as many as in host memory.
-  std::uint64_t device_memory = 0;
-  /// Fields that stay in host memory for consumers on GPUs too, as `sample_id` does.
-  std::vector<std::string> host_fields = {};
-  /// What is done to the samples on each GPU before trainers there get them; null: nothing.
-  std::shared_ptr<const DeviceStage> device_stage = nullptr;
-  /// N; 0 where epochs end when `end_epoch` says so.
+  /// Samples of an epoch. 0, the default: each epoch ends with a call of `end_epoch`.
   std::uint64_t samples_per_epoch = 0;
-  /// 0: endless.
+  /// Epochs to make. 0, the default: endless.
   std::uint64_t epochs = 0;
-  /// Consumers that the first publication waits for.
+  /// The first publication waits for this many consumers. Default: 0, it waits for none.
   std::uint32_t wait_for = 0;
+
+  // ---- GPUs. Without `places` the stream is served in host memory only.
+
+  /// GPUs that the stream is served on as well. Each gets a ring of its own, which one copy from
+  /// the host ring fills for all trainers there. Throws GpuUnavailable, GpuError, OutOfMemory.
+  std::vector<Placement> places = {};
+  /// Upper limit for the samples on each of these GPUs, in bytes. 0, the default: as in host
+  /// memory.
+  std::uint64_t device_memory = 0;
+  /// Fields that stay in host memory for consumers on GPUs too. `sample_id` always does.
+  std::vector<std::string> host_fields = {};
+  /// Work on the samples on each GPU before trainers there get them. Null, the default: none.
+  std::shared_ptr<const DeviceStage> device_stage = nullptr;
+
+  // ---- Pace. Most users leave these alone.
+
+  /// Consumers that can be attached at a time. At most limits::consumers_max, 1,024.
   std::uint32_t max_consumers = 64;
-  /// Epochs that are made beyond the foremost consumer, or while none is attached, beyond where
-  /// the next consumer would begin. Never more than the ring holds; 0: as many as that.
+  /// Epochs to make beyond the foremost consumer; while none is attached, beyond the place where
+  /// the next consumer would begin. Never more than the ring holds. 0: as many as the ring holds.
   std::uint64_t ahead = 2;
-  /// Produce also without demand, and without that bound.
+  /// Make samples although no consumer asks for them, and without the limit of `ahead`.
   bool free_running = false;
-  /// A consumer that has kept the producer from writing for so long is reported, or evicted.
+  /// A consumer that has kept the producer from writing for this long is reported, or evicted.
+  /// Default: one minute.
   std::uint64_t stall_timeout_ms = 60'000;
   OnStall on_stall = OnStall::report;
-  /// How long the end of the stream waits for consumers to drain. Negative: for ever.
+  /// How long the end of the stream waits for consumers to read the rest. Negative, the default:
+  /// as long as it takes.
   int linger_ms = -1;
   HugePages huge_pages = HugePages::automatic;
-  /// JSON of whatever determines the samples; `pure` says that it determines every byte.
+
+  // ---- What determines the samples. `producer_options` (feeder.hpp) fills these in.
+
+  /// JSON text of the recipe, for the board.
   std::string recipe_json = {};
+  /// The recipe determines every byte of the stream.
   bool pure = false;
-  /// Of a pure stream: 32 hexadecimal digits that two streams have in common only if they have the
-  /// same sample at each position. Empty: the one in the recipe, else a fingerprint of its text.
+  /// For a pure stream: 32 hexadecimal digits. Two streams have the same digits only if they have
+  /// the same sample at each position. Empty, the default: the digits in the recipe, else a
+  /// fingerprint of its text.
   std::string identity = {};
-  /// Users besides this one who may attach.
+
+  // ---- Surroundings. Most users leave these alone.
+
+  /// User ids, besides this process's own, whose consumers may attach.
   std::vector<std::uint32_t> allow_uids = {};
-  /// Where the stream's files go, instead of the usual place.
+  /// Directory for the stream's files. Empty, the default: the usual place (join/directory.hpp).
   std::string directory = {};
+  /// Takes the producer's messages. Empty, the default: warnings and errors go to stderr.
   LogCallback log = {};
 };
 
@@ -103,9 +124,9 @@ class Loan {
 
   /// Number of samples; at least one, at most what was asked for, all of one epoch.
   [[nodiscard]] std::size_t size() const noexcept { return contents_.size; }
-  /// Of the first one. It need not follow the last loan's: where nobody wants the samples between,
-  /// the stream jumps; and a pure one goes back for a checkpoint where no other consumer is
-  /// attached.
+  /// Of the first one. It need not follow the last loan's. The stream skips samples that no
+  /// consumer wants; and a pure stream goes back to a checkpoint's position where no other consumer
+  /// is attached.
   [[nodiscard]] std::uint64_t position() const noexcept { return contents_.position; }
   [[nodiscard]] std::uint64_t epoch() const noexcept { return contents_.epoch; }
   /// Of the first one, counted from its epoch's start.
@@ -150,7 +171,7 @@ struct ConsumerInfo {
   Pace pace = Pace::lockstep;
   ConsumerState state = ConsumerState::running;
   std::uint64_t position = 0;
-  std::uint64_t lag = 0;  ///< samples published that it has not let go of
+  std::uint64_t lag = 0;  ///< published samples that it has not released yet
   std::uint64_t samples = 0;
   double wait_seconds = 0;
 };
@@ -195,7 +216,7 @@ class Producer {
   [[nodiscard]] std::optional<Loan> loan(std::uint64_t samples_max);
   /// The same, waiting at most that long; `over()` tells the two kinds of nothing apart.
   [[nodiscard]] std::optional<Loan> try_loan(std::uint64_t samples_max, int timeout_ms);
-  /// No loan will come any more.
+  /// No further loan will be granted.
   [[nodiscard]] bool over() const noexcept;
 
   /// Streams of unknown epoch length: the epoch ends after the last sample published. No loan may
@@ -211,8 +232,8 @@ class Producer {
   void stop(const std::string& reason) noexcept;
   void fail(const std::string& reason) noexcept;
   /// Stops it if no consumer but observers has been attached for so long, counted from the last
-  /// that left, or from the beginning. False, and nothing happens, otherwise. Who comes at the same
-  /// moment is either attached, or refused.
+  /// that left, or from the beginning. False, and nothing happens, otherwise. A consumer that joins
+  /// at the same moment is either attached or refused.
   [[nodiscard]] bool stop_if_unattended(double seconds, const std::string& reason) noexcept;
 
   /// Takes a consumer's place away although it lives: it gets Revoked. False if there is none.

@@ -12,58 +12,70 @@
 
 namespace batchcast::inline v0_1 {
 
-/// What `batchcast serve` is to be started with where nobody serves a stream yet. Its working
-/// directory, environment, user, limits and processors are those of the process that starts it.
+/// The arguments of the `batchcast serve` that a trainer starts for a stream without a producer.
+/// The new process has the working directory, environment, user, limits and processors of the
+/// process that starts it.
 struct StartOptions {
-  /// As on the command line: `imagefolder:train`. Empty: nothing is started.
+  // ---- The samples. Every trainer of the stream says these, and gets RecipeMismatch where the
+  // stream is served with others.
+
+  /// The dataset, as on the command line: `imagefolder:train`. Empty, the default: nothing is
+  /// started.
   std::string source = {};
-  /// A preset's name or the path of a TOML file; empty: every part as it stands.
+  /// A preset's name or the path of a TOML file. Empty, the default: each part of the source is a
+  /// field, unchanged.
   std::string recipe = {};
   std::uint64_t seed = 0;
-  /// Bytes for samples, at most. This and what follows is the first trainer's to say: a stream that
-  /// is served already keeps its own.
+
+  // ---- The process. The trainer that starts it chooses; a stream that is already served keeps its
+  // own values.
+
+  /// Upper limit for the samples in host memory, in bytes. Default: 256 MiB.
   std::uint64_t memory = std::uint64_t{256} << 20;
-  /// 0: endless.
+  /// Epochs to make. 0, the default: endless.
   std::uint64_t epochs = 0;
-  /// Consumers that the first publication waits for.
+  /// The first publication waits for this many consumers. Default: 0, it waits for none.
   std::uint32_t wait_for = 0;
-  /// It ends when nobody has been attached for so long: above 0, and at most
+  /// The producer ends once no consumer has been attached for this long: above 0, and at most
   /// limits::waiting_seconds_max (2,000,000). Negative: never.
   double idle_exit_s = 30;
-  /// Further arguments of `batchcast serve`, each a word. Those that change the samples (--shard,
+
+  // ---- Most users leave these alone.
+
+  /// Further arguments of `batchcast serve`, one word each. Those that change the samples (--shard,
   /// --on-bad-sample; --dtype, --samples and --order of `synthetic:`) are compared as well.
   std::vector<std::string> arguments = {};
-  /// The command. Empty: $BATCHCAST_COMMAND, else `batchcast` beside the running program, in `bin`
-  /// beside its folder or in the folder above it, else where the CMake package is installed that
-  /// the program was built with, else on the PATH.
+  /// The file to run. Empty, the default, is the first of these that is there: $BATCHCAST_COMMAND;
+  /// `batchcast` beside the running program, in `bin` beside its folder, or in the folder above it;
+  /// the one installed with the CMake package that the program was built with; the one on the PATH.
   std::string command = {};
 };
 
-/// Which stream, and who tells about it.
+/// Which stream, and how to look for it.
 struct StartTarget {
   std::string stream;
-  /// Where to look for the stream, instead of the usual places.
+  /// Where to look for the stream. Empty, the default: the usual places (join/directory.hpp).
   std::string directory = {};
-  /// How long to wait until it is served, its dataset opened. Negative: for ever.
+  /// How long to wait until the stream is served; opening its dataset counts. Negative: for ever.
   int timeout_ms = 30'000;
   LogCallback log = {};
-  /// Users besides this one and root whose producers are trusted.
+  /// User ids, besides this process's own and root, whose producers are trusted.
   std::vector<std::uint32_t> allow_uids = {};
 };
 
-/// Sees to it that the stream is served with what the options ask for: source, recipe, seed and the
-/// arguments above. It runs `batchcast ensure`, which starts `batchcast serve` where nobody serves
-/// the stream, as a process that outlives both; of all that ask at the same time one starts it, and
-/// the others wait for that one. Then it compares the recipes; the source is opened only where its
-/// path does not say that it is the same data, or where no recipe says which fields it has.
+/// Makes sure that the stream is served with the source, recipe, seed and arguments of `options`.
+/// It runs `batchcast ensure`. Where no producer serves the stream, that starts `batchcast serve`,
+/// which outlives both processes. Of several callers at the same time one starts it, and the others
+/// wait for that producer. Then the recipes are compared. The source is opened only where its path
+/// does not show that it is the same data, or where no recipe says which fields it has.
 ///
-/// Throws StartFailed with the text of a `batchcast serve` that failed, to each that waited for it,
-/// or where there is no such command; RecipeMismatch with what differs; StreamNotFound when time is
-/// up, which leaves what was started to come up; Refused where the stream is served but finished,
-/// failed, or lets nobody in; InvalidArgument; SystemError.
+/// Throws StartFailed where there is no such command or the started `batchcast serve` failed: with
+/// its text, in each caller that waited for it. RecipeMismatch with what differs. StreamNotFound
+/// when time is up; the producer that was started goes on. Refused where the stream is served but
+/// finished or failed, or its producer admits no consumer. InvalidArgument; SystemError.
 ///
-/// From any thread; several may ask at once. Of this process it leaves no child, whatever the
-/// program does with SIGCHLD and its own children.
+/// May be called from any thread, and from several at once. It leaves no child of this process,
+/// whatever the program does with SIGCHLD and its own children.
 void ensure_served(const StartTarget& target, const StartOptions& options);
 
 namespace detail {

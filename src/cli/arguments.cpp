@@ -2,6 +2,9 @@
 // Copyright 2026 the batchcast authors
 #include "cli/arguments.hpp"
 
+#include "cli/command.hpp"
+#include "cli/console.hpp"
+
 #include <batchcast/core/nearest_name.hpp>
 #include <batchcast/core/printable.hpp>
 
@@ -16,6 +19,14 @@ bool is_option(const std::string& word) { return word.size() > 1 && word.front()
 std::string full_name(const CLI::App& app) {
   const CLI::App* parent = app.get_parent();
   return parent == nullptr ? app.get_name() : full_name(*parent) + " " + app.get_name();
+}
+
+/// `batchcast: bench ring: `
+std::string message_of(const CLI::App& app) {
+  std::string text = full_name(app);
+  const std::size_t blank = text.find(' ');
+  if (blank != std::string::npos) text.replace(blank, 1, ": ");
+  return text + ": ";
 }
 
 std::vector<std::string> commands_of(const CLI::App& app) {
@@ -69,12 +80,20 @@ std::string unknown_command(const CLI::App& program, const std::vector<std::stri
     const std::vector<const CLI::App*> found = app->get_subcommands(has_name);
     if (found.empty()) {
       const std::vector<std::string> names = commands_of(*app);
-      return full_name(*app) + ": there is no command `" + printable(word) + "`." +
+      return message_of(*app) + "there is no command `" + printable(word) + "`." +
              detail::did_you_mean(word, names) + " There are " + list_of(names) + ".";
     }
     app = found.front();
   }
   return {};
+}
+
+int exit_of(const CLI::App& program, const CLI::ParseError& error) {
+  if (error.get_exit_code() == 0) return program.exit(error) == 0 ? exit_ok : exit_usage;
+  const CLI::App& app = chosen_in(program);
+  say("batchcast: " + std::string(error.what()) + "\nRun `" + full_name(app) +
+      " --help` for its options.\n");
+  return exit_usage;
 }
 
 std::string unknown_argument(const CLI::App& program) {
@@ -89,9 +108,9 @@ std::string unknown_argument(const CLI::App& program) {
                printable(name) + "`." + detail::did_you_mean(name, options_of(app));
   }
   if (unknown.empty()) {
-    return full_name(app) + ": `" + printable(left.front()) + "` is one argument too many.";
+    return message_of(app) + "`" + printable(left.front()) + "` is one argument too many.";
   }
-  return full_name(app) + ": " + unknown + " `" + full_name(app) + " --help` lists them.";
+  return message_of(app) + unknown + " `" + full_name(app) + " --help` lists them.";
 }
 
 }  // namespace batchcast::cli

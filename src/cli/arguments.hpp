@@ -7,17 +7,21 @@
 #include <string>
 #include <vector>
 
-// What somebody most likely meant who mistyped a command or an option.
+// What the parser of the command line says, with the prefix of all messages and with suggestions
+// for mistyped commands and options.
 namespace batchcast::cli {
 
 /// The words after the program's name, with `help serve` written as `serve --help`.
 [[nodiscard]] std::vector<std::string> command_words(int argc, char** argv);
 
-/// What is wrong with a word that stands where a command is expected; empty if nothing is.
+/// What is wrong with a word in the place of a command; empty if nothing is.
 [[nodiscard]] std::string unknown_command(const CLI::App& program,
                                           const std::vector<std::string>& words);
 
 /// The same of what the parser could do nothing with; empty if that is not what it failed for.
 [[nodiscard]] std::string unknown_argument(const CLI::App& program);
+/// Ends a parse that threw: prints the help or version that was asked for, or what is wrong with
+/// the arguments. Returns the exit code.
+[[nodiscard]] int exit_of(const CLI::App& program, const CLI::ParseError& error);
 
 }  // namespace batchcast::cli

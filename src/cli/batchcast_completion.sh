@@ -26,7 +26,7 @@ _batchcast_consumers() {
 }
 
 # Offers those lines of its input that begin as what is completed, each so that the shell takes it for one word.
-# `compgen -W` would run what stands in them: a consumer may be called `$(command)`.
+# `compgen -W` would run commands in them: a consumer may be called `$(command)`.
 _batchcast_offer() {
   local word
   while IFS= read -r word; do
@@ -48,7 +48,7 @@ _batchcast() {
     _batchcast_commands "${command[@]}" | grep -qxF -- "${COMP_WORDS[i]}" || break
     command+=("${COMP_WORDS[i]}")
   done
-  # What stands behind it and is neither option nor an option's value.
+  # The words after it that are neither options nor values of options.
   for (( ; i < COMP_CWORD; ++i)); do
     case ${COMP_WORDS[i]} in
       =) i=$((i + 1)) ;;

@@ -193,14 +193,6 @@ int milliseconds(double seconds) noexcept {
   return static_cast<int>(std::ceil(seconds * 1000));
 }
 
-std::string bytes_text(std::uint64_t bytes) {
-  const auto value = static_cast<double>(bytes);
-  if (bytes >= std::uint64_t{1} << 30) return fmt::format("{:.2f} GiB", value / (1 << 30));
-  if (bytes >= 1 << 20) return fmt::format("{:.1f} MiB", value / (1 << 20));
-  if (bytes >= 1 << 10) return fmt::format("{:.1f} KiB", value / (1 << 10));
-  return fmt::format("{} bytes", bytes);
-}
-
 std::string counted(std::uint64_t count, std::string_view one, std::string_view many) {
   if (count == 1) return fmt::format("1 {}", one);
   return many.empty() ? fmt::format("{} {}s", count_text(count), one)
@@ -264,7 +256,7 @@ void take_output_for_a_log() noexcept { output_is_a_log = true; }
 int finish_output(int code) noexcept {
   flush_output();
   if (output_is_a_log || (output_error == 0 && std::ferror(stdout) == 0)) return code;
-  // Of what filled the buffer before, nobody kept the reason.
+  // The reason of an earlier failure, of the call that filled the buffer, is not known any more.
   const std::string reason =
       output_error == 0 ? std::string() : std::string(": ") + std::strerror(output_error);
   say("batchcast: the report could not be written to stdout" + reason + "\n");

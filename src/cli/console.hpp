@@ -2,6 +2,7 @@
 // Copyright 2026 the batchcast authors
 #pragma once
 
+#include <batchcast/core/bytes_text.hpp>
 #include <batchcast/core/log.hpp>
 #include <batchcast/core/printable.hpp>
 
@@ -28,8 +29,6 @@ namespace batchcast::cli {
 [[nodiscard]] CLI::Validator any_seconds_or_forever();
 /// Seconds as given, in whole milliseconds and at least one; -1 where they are negative.
 [[nodiscard]] int milliseconds(double seconds) noexcept;
-/// `1.5 GiB`
-[[nodiscard]] std::string bytes_text(std::uint64_t bytes);
 /// `1,234,567`
 [[nodiscard]] std::string count_text(std::uint64_t count);
 /// `1 epoch`, `2,000 epochs`; `many` where it does not end in s alone.
@@ -46,15 +45,15 @@ void print_json(const nlohmann::json& value);
 /// Rows as wide as their widest cell; the first row is the head.
 void print_table(std::vector<std::vector<std::string>> rows);
 
-/// What this command prints is a log, not a report: that it cannot be written is no failure.
+/// The output of this command is a log, not a report: a failure to write it is no failure.
 void take_output_for_a_log() noexcept;
 
 /// To be called once a command has printed its report: `code`, but where the report could not be
 /// written, says so and returns exit_environment for exit_ok and exit_not_held.
 [[nodiscard]] int finish_output(int code) noexcept;
 
-/// Onto stderr, as `printable_lines` has it. That nobody reads it any more, or that the disk of a
-/// log is full, is no reason to end what others use.
+/// Onto stderr, as `printable_lines` has it. A closed pipe or a full disk is ignored: it is no
+/// reason to end a stream that trainers use.
 void say(std::string_view text) noexcept;
 
 /// The library's and the command's own reports, on stderr.
@@ -72,7 +71,7 @@ class ProgressLine {
   /// True when the next `show` is due: asking is cheap.
   [[nodiscard]] bool due() noexcept;
   void show(std::string_view text);
-  /// Leaves what was last shown standing.
+  /// Leaves the line that was shown last on the terminal.
   void finish() noexcept;
 
  private:

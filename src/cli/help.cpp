@@ -19,7 +19,7 @@ std::size_t columns_of(const std::string& text) {
   }));
 }
 
-/// Appends `text` behind what stands in the last line of `page`, broken into lines that begin at
+/// Appends `text` to the last line of `page`, broken into lines that begin at
 /// `column`.
 void append_filled(std::string& page, const std::string& text, std::size_t column) {
   std::size_t at = columns_of(page.substr(page.rfind('\n') + 1));
@@ -69,7 +69,7 @@ Value value_of(const CLI::Option& option) {
   return {name.substr(0, colon), name.substr(colon + 1)};
 }
 
-/// What stands for the option's value; empty for a flag.
+/// The placeholder for the option's value; empty for a flag.
 std::string value_text(const CLI::Option& option) {
   if (option.get_items_expected_max() == 0) return {};
   const Value value = value_of(option);

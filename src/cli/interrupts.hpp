@@ -22,7 +22,7 @@ class Interrupts {
 };
 
 /// While it lives, an interrupt ends the process at once with that exit code: for what may take
-/// long, does not ask, and leaves nothing behind, such as opening a dataset. Nobody else may ask
+/// long, does not ask, and leaves nothing behind, such as opening a dataset. No other code may ask
 /// meanwhile.
 class EndsAtOnce {
  public:

@@ -50,7 +50,7 @@ int parse_and_run(CLI::App& program, std::vector<std::string> words, const cli::
     if (const std::string text = cli::unknown_argument(program); failed && !text.empty()) {
       return fail(text, cli::exit_usage);
     }
-    return program.exit(error) == 0 ? cli::exit_ok : cli::exit_usage;
+    return cli::exit_of(program, error);
   }
   return chosen();
 }

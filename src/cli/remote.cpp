@@ -11,7 +11,7 @@
 
 #include <memory>
 
-// What is asked of running producers: ls, stop, evict.
+// The commands that ask running producers: ls, stop, evict.
 namespace batchcast::cli {
 namespace {
 
@@ -100,7 +100,7 @@ void print_streams(const nlohmann::json& rows) {
   };
   explain("dead", "the producer was killed; `serve` takes the name over");
   explain("silent", "the producer lives, and did not answer within a second");
-  explain("foreign", "another user's producer, which tells this user no more than its door does");
+  explain("foreign", "another user's producer; it answers no questions of this user");
   explain_consumer("stalled", "it has held the stream up for seconds; `evict` lets others go on");
   explain_consumer("stopped", "it does not run, as after SIGSTOP; `kill -CONT PID` lets it go on");
 }
@@ -165,7 +165,7 @@ int ask(const RemoteOptions& options, const nlohmann::json& command, const std::
 
 void add_list(CLI::App& program, Action& chosen) {
   auto options = std::make_shared<RemoteOptions>();
-  CLI::App* ls = program.add_subcommand("ls", "List streams and who consumes them");
+  CLI::App* ls = program.add_subcommand("ls", "List streams and their consumers");
   ls->add_flag("--json", options->json, "Print one JSON array");
   ls->callback([options, &chosen] { chosen = [options] { return list(*options); }; });
 }

@@ -2,6 +2,7 @@
 // Copyright 2026 the batchcast authors
 #include "producer/host_ring.hpp"
 
+#include <batchcast/core/bytes_text.hpp>
 #include <batchcast/core/error.hpp>
 
 #include <algorithm>
@@ -145,8 +146,8 @@ void HostRing::make_board(const ProducerOptions& options) {
 
 std::string HostRing::memory_option_for(std::uint64_t samples) const {
   return "--memory " +
-         std::to_string(std::max(memory_for(fields_, samples, plan_.granularity),
-                                 memory_for(spaced_fields_, samples, plan_.granularity)));
+         memory_argument(std::max(memory_for(fields_, samples, plan_.granularity),
+                                  memory_for(spaced_fields_, samples, plan_.granularity)));
 }
 
 void HostRing::offer(Welcome& welcome, std::vector<int>& descriptors) {

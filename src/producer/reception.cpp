@@ -67,7 +67,7 @@ Refusal Reception::too_large(std::uint64_t batch_size, const ServedRing& ring) c
                                            " samples does not fit into the ring" + on_device(ring) +
                                            ", which spans " + std::to_string(ring.capacity()) +
                                            ". Serve it with " + ring.memory_option_for(batch_size) +
-                                           " bytes or more, or ask for smaller batches"};
+                                           " or more, or ask for smaller batches"};
 }
 
 std::optional<Refusal> Reception::refusal_of(const Hello& hello) const {

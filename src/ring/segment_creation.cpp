@@ -2,6 +2,7 @@
 // Copyright 2026 the batchcast authors
 #include <batchcast/ring/memory.hpp>
 
+#include <batchcast/core/bytes_text.hpp>
 #include <batchcast/core/error.hpp>
 
 #include <fcntl.h>
@@ -68,9 +69,8 @@ void check_file_size_limit(const std::string& name, std::uint64_t bytes) {
   rlimit limit{};
   if (::getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return;
   if (bytes <= limit.rlim_cur) return;
-  throw OutOfMemory("batchcast: segment `" + name + "` takes " + std::to_string(bytes) +
-                    " bytes, and this process may make files of at most " +
-                    std::to_string(limit.rlim_cur) +
+  throw OutOfMemory("batchcast: segment `" + name + "` takes " + bytes_text(bytes) +
+                    ", and this process may make files of at most " + bytes_text(limit.rlim_cur) +
                     ", as which shared memory counts. Raise the limit (`ulimit -f unlimited`), or "
                     "give the stream less (--memory).");
 }
@@ -79,7 +79,7 @@ void check_file_size_limit(const std::string& name, std::uint64_t bytes) {
 
 std::optional<Segment> Segment::create(const std::string& name, std::uint64_t bytes,
                                        const MemoryChoice& choice) {
-  // The kernel would not say no: it would take what there is, and kill others for the rest.
+  // The kernel would not refuse: it would kill other processes for the memory that is missing.
   if (!choice.huge) check_memory_exists(bytes);
   check_file_size_limit(name, bytes);
   unsigned flags = MFD_CLOEXEC | MFD_ALLOW_SEALING;
@@ -89,7 +89,7 @@ std::optional<Segment> Segment::create(const std::string& name, std::uint64_t by
     if (choice.huge) return std::nullopt;
     throw SystemError("batchcast: memfd_create for `" + name + "`", errno);
   }
-  // Everything now: a page that cannot be had later would be a SIGBUS in somebody's training loop.
+  // All pages now: one that the kernel cannot give later would be a SIGBUS in a training loop.
   int failed = 0;
   do {
     failed = ::fallocate(fd.get(), 0, 0, static_cast<off_t>(bytes)) == 0 ? 0 : errno;
@@ -97,12 +97,11 @@ std::optional<Segment> Segment::create(const std::string& name, std::uint64_t by
   if (failed != 0) {
     if (choice.huge) return std::nullopt;
     if (failed == ENOSPC || failed == ENOMEM) {
-      throw OutOfMemory("batchcast: the machine has no " + std::to_string(bytes) +
-                        " bytes of memory left for segment `" + name +
+      throw OutOfMemory("batchcast: the machine has no " + bytes_text(bytes) +
+                        " of memory left for segment `" + name +
                         "`. Give the stream less (--memory), or end what else takes it.");
     }
-    throw SystemError(
-        "batchcast: allocating " + std::to_string(bytes) + " bytes for `" + name + "`", failed);
+    throw SystemError("batchcast: allocating " + bytes_text(bytes) + " for `" + name + "`", failed);
   }
   Segment segment(std::move(fd), bytes);
   segment.granularity_ = choice.granularity;

@@ -74,7 +74,7 @@ bool is_ready(int fd, short events, int timeout_ms) noexcept {
   return ::poll(&entry, 1, timeout_ms) > 0;
 }
 
-/// Ends the process when nobody waits for the answer, or time is up.
+/// Ends the process when the trainer no longer waits for the answer, or time is up.
 class Watch {
  public:
   explicit Watch(const EnsureRequest& request) : request_(request), deadline_(request.timeout_ms) {
@@ -110,7 +110,7 @@ class Watch {
   void end_in_time() {
     const std::unique_lock lock(mutex_, std::try_to_lock);
     if (!lock || given_) {
-      // An answer is on its way; whoever waits for it may have stopped reading.
+      // An answer is being written; the trainer may have stopped reading.
       if (is_ready(answered_.get(), POLLIN, farewell_ms)) return;
       ::_exit(exit_environment);
     }

@@ -85,7 +85,7 @@ void report(Report::Kind kind, int value) noexcept {
   std::array<pollfd, 2> events{{{pidfd, POLLIN, 0}, {report_fd, 0, 0}}};
   for (;;) {
     ::poll(events.data(), events.size(), pidfd < 0 ? look_ms : -1);
-    if (events[1].revents != 0) ::_exit(0);  // nobody reads reports any more
+    if (events[1].revents != 0) ::_exit(0);  // the reader of the reports is gone
     int status = 0;
     if (::waitpid(program, &status, WNOHANG) != program) continue;
     report(Report::Kind::ended, status);
@@ -102,7 +102,7 @@ void report(Report::Kind kind, int value) noexcept {
   ::dup2(plan.report, report_fd);
   ::fcntl(report_fd, F_SETFD, FD_CLOEXEC);
   close_from(report_fd + 1);
-  // Whoever ignores this one has no children to wait for.
+  // A process that ignores this signal gets no status of its children.
   struct sigaction by_default {};
   by_default.sa_handler = SIG_DFL;
   ::sigaction(SIGCHLD, &by_default, nullptr);

@@ -16,8 +16,9 @@ namespace batchcast::inline v0_1::detail {
 /// /dev/null and a log as its only descriptors, and with every signal as it is by default. It has
 /// this process's working directory, user, limits and processors.
 ///
-/// This object watches it. Between the two stands a process that does nothing but wait for either;
-/// when the object or its process is gone that one goes, and the program is left to init.
+/// This object watches it through a process in between, which only waits for the end of either.
+/// When the object or its process is gone, the process in between ends, and the program is left to
+/// init.
 class DetachedProcess {
  public:
   struct Program {

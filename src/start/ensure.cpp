@@ -60,7 +60,7 @@ bool door_answers(const EnsureRequest& target) {
   });
 }
 
-/// A full disk takes along what would have been said.
+/// On a full disk the log stays empty.
 std::string why_silent(const std::string& directory) {
   std::error_code error;
   const bool full = std::filesystem::space(directory, error).available == 0 && !error;
@@ -96,8 +96,8 @@ class Starter {
   }
 
  private:
-  /// A producer that is about to come up, or to end: its starter may be dead, or it was started by
-  /// hand. Waits until it does either. True: it serves.
+  /// Waits for an earlier producer that is starting or ending: one whose starter is dead, or one
+  /// that was started by hand. True: it serves.
   [[nodiscard]] bool earlier_one_answers() {
     while (look_at_lock(paths().log).held || look_at_lock(paths().lock).held) {
       if (door_answers(target_)) return true;
@@ -107,8 +107,8 @@ class Starter {
     return door_answers(target_);
   }
 
-  /// True: it serves. False: another one was faster, or it has served already and found nobody, on
-  /// a machine too busy for so short an idle_exit_s.
+  /// True: it serves. False: another producer was faster, or this one has already ended without a
+  /// consumer, because the machine is too busy for so short an idle_exit_s.
   [[nodiscard]] bool start() {
     DetachedProcess::Program program{words_, {}, lock_.make_log()};
     if (!target_.directory.empty()) {
@@ -172,9 +172,9 @@ void see_it_served(const EnsureRequest& request, const Deadline& deadline) {
   if (!door_answers(request)) Starter(request, deadline).run();
 }
 
-/// The trainer may want something else. It must not count for wait_for then, nor hold up others
-/// while the source is opened; so `ensure` looks as an observer, and the trainer attaches
-/// afterwards.
+/// The trainer may ask for another recipe. It must not count for wait_for then, nor delay other
+/// trainers while the source is opened. So `ensure` reads the board as an observer, and the trainer
+/// attaches afterwards.
 std::string look_at(const EnsureRequest& request, const Deadline& deadline) {
   ConsumerOptions options;
   options.stream = request.stream;

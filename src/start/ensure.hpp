@@ -33,9 +33,9 @@ struct EnsureAnswer {
   std::string recipe_json = {};  ///< of a stream that is served with what was asked for
 };
 
-/// Sees to it that the stream is served with what was asked for: what `batchcast ensure` does. Of
-/// all who ask at the same time one starts `serve`; it goes on without this process. Opening a
-/// source to compare it is not bound by the time-out.
+/// Makes sure that the stream is served with what was asked for: the work of `batchcast ensure`. Of
+/// several callers at the same time one starts `serve`, which goes on without this process. Opening
+/// a source to compare it is not bound by the time-out.
 [[nodiscard]] EnsureAnswer ensure(const EnsureRequest& request);
 
 /// Prints the answer to the request on stdout for the program that runs this process. Returns the
@@ -43,10 +43,10 @@ struct EnsureAnswer {
 /// answer cannot be printed, which the request's log is told.
 [[nodiscard]] int give_answer(const EnsureAnswer& answer, const EnsureRequest& request);
 
-/// Ensures, and gives the answer: one, whose exit code it returns. Ends the process with 3 when
-/// nobody reads stdout any more, and when time is up whatever it is doing, be it that stdout is
-/// full. `with_parent`: also when the process that started it dies, should others have its end of
-/// stdout open.
+/// Ensures, gives one answer, and returns its exit code. Ends the process with 3 when the reader of
+/// stdout is gone, and when time is up, whatever the process does then, even if stdout is full.
+/// `with_parent`: also when the process that started it dies, although others may still have that
+/// end of stdout open.
 [[nodiscard]] int answer(const EnsureRequest& request, bool with_parent);
 
 }  // namespace batchcast::inline v0_1::detail

@@ -86,7 +86,8 @@ bool StartLock::try_take() {
       held_by_ = ::getpid();
       return true;
     }
-    // Its producer may have removed it on its way out; those who come now queue at another.
+    // The stream's producer may have removed the file while it ended. Later callers wait for
+    // another.
     if (free) ::flock(file_.get(), LOCK_UN);
     if (!still_there) {
       file_.reset();
@@ -119,7 +120,7 @@ std::optional<FailedStart> StartLock::failed_meanwhile() const {
     failure.words = json.at("words").get<std::vector<std::string>>();
     failure.text = json.at("text").get<std::string>();
   } catch (const Json::exception&) {
-    return std::nullopt;  // whoever wrote it was killed over it
+    return std::nullopt;  // the process that wrote it was killed before it was done
   }
   return failure;
 }
@@ -128,7 +129,7 @@ void StartLock::tell_failure(const FailedStart& failure) noexcept {
   try {
     const std::string text = Json{{"words", failure.words}, {"text", failure.text}}.dump(
         -1, ' ', false, Json::error_handler_t::replace);
-    if (text.size() > failure_bytes_max) return;  // each then finds out by itself
+    if (text.size() > failure_bytes_max) return;  // each caller then meets the failure itself
     std::array<char, head_bytes + 1> head{};
     std::snprintf(head.data(), head.size(), "%020llu\n",
                   static_cast<unsigned long long>(generation() + 1));

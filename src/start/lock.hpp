@@ -10,11 +10,11 @@
 #include <string>
 #include <vector>
 
-// flock on <stream>/start: of all who want a stream to be started, one holds it and starts it. The
-// kernel lets go of it with that process.
+// flock on <stream>/start: of all processes that want a stream to be started, the one that holds
+// the lock starts it. The kernel releases the lock when that process ends.
 namespace batchcast::inline v0_1::detail {
 
-/// What the holder of the lock leaves for those who wait for it.
+/// What the holder of the lock leaves for the processes that wait for it.
 struct FailedStart {
   std::vector<std::string> words;  ///< what it ran
   std::string text;
@@ -31,12 +31,12 @@ class StartLock {
   /// Queues at the first call, making the stream's directory where there is none. Never waits.
   /// True: it is held from here on. Throws Error, SystemError.
   [[nodiscard]] bool try_take();
-  /// While it is held: what one failed with who held it since this one queued.
+  /// While it is held: the failure of a process that held it after this one began to wait.
   [[nodiscard]] std::optional<FailedStart> failed_meanwhile() const;
-  /// While it is held: those who wait for it, but none who come later, are told this.
+  /// While it is held: leaves this for the processes that already wait for it, not for later ones.
   void tell_failure(const FailedStart& failure) noexcept;
   /// While it is held: an empty file for the log of a producer to be started, in place of an
-  /// earlier one's, and locked as long as somebody has it open.
+  /// earlier one's. It is locked as long as a process has it open.
   [[nodiscard]] FileDescriptor make_log() const;
 
   [[nodiscard]] const StreamPaths& paths() const noexcept { return paths_; }

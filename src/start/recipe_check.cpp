@@ -82,7 +82,7 @@ bool same_place(const Json& source, const std::string& asked) {
   return text_at(source, "directory") == std::filesystem::current_path(ignored).string();
 }
 
-/// The parts that a recipe without fields stands for are the source's to say.
+/// A recipe without fields means all parts of the source, which only the source knows.
 Json with_all_parts(Json asked, const std::shared_ptr<const Source>& source, Recipe recipe) {
   PipelineOptions pipeline;
   pipeline.source = source;
@@ -100,13 +100,13 @@ bool takes_parts_as_they_stand(const Json& recipe) {
   });
 }
 
-/// How a stream's recipe differs from one that gives every part as it stands.
+/// How a stream's recipe differs from one that makes each part a field, unchanged.
 Lines stages_differ(const Json& recipe) {
   return {"recipe.fields: the stream has " +
           recipe.value("fields", Json::array())
               .dump(-1, ' ', false, Json::error_handler_t::replace)
               .substr(0, 200) +
-          "…, asked for every part of the source as it stands (no recipe)"};
+          "…, asked for each part of the source, unchanged (no recipe)"};
 }
 
 Lines data_differ(const Json& source, const std::string& asked, const Source& opened) {

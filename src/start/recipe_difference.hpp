@@ -17,7 +17,7 @@ struct ComparedNames {
 
 /// What differs between a stream's recipe and the one asked for, key by key in the order of keys:
 /// `recipe.fields[0].stages[1].size: the stream has 224, asked for 192`. Empty where they are
-/// equal. Both may be anybody's; how deep they are is limited by who parsed them.
+/// equal. Both may be hostile; their parsers limit how deep they are.
 [[nodiscard]] std::vector<std::string> recipe_differences(const nlohmann::json& stream,
                                                           const nlohmann::json& asked,
                                                           const ComparedNames& names = {});

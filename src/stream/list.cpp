@@ -28,15 +28,6 @@ bool trusted(const std::string& path, Trust trust) {
   return ::lstat(path.c_str(), &status) == 0 && distrust(path, status, trust).empty();
 }
 
-bool is_stream_name(const std::string& name) {
-  try {
-    check_stream_name(name);
-    return true;
-  } catch (const InvalidArgument&) {
-    return false;
-  }
-}
-
 Trust trust_of_user() { return {.any_owner = !environment("BATCHCAST_DIR").empty()}; }
 
 // For each stream of a list, which may hold many. A slow door can be asked again.

@@ -12,20 +12,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <array>
 #include <cerrno>
-#include <charconv>
 
 namespace batchcast::inline v0_1 {
 namespace {
-
-std::int32_t pid_in(int lock) noexcept {
-  std::array<char, 16> text{};
-  const ssize_t bytes = ::pread(lock, text.data(), text.size(), 0);
-  std::int32_t pid = 0;
-  if (bytes > 0) std::from_chars(text.data(), text.data() + bytes, pid);
-  return pid > 0 ? pid : 0;
-}
 
 bool still_at(int lock, const std::string& path) noexcept {
   struct stat status;
@@ -69,13 +59,6 @@ FileDescriptor try_stream_lock(int directory, const std::string& path, bool& van
     throw SystemError("batchcast: cannot write " + path, errno);
   }
   return lock;
-}
-
-LockState look_at_lock(const std::string& path) noexcept {
-  const FileDescriptor lock(::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
-  if (!lock) return {.unreadable = errno == EACCES};
-  if (::flock(lock.get(), LOCK_SH | LOCK_NB) == 0) return {};
-  return {.held = errno == EWOULDBLOCK, .pid = pid_in(lock.get())};
 }
 
 }  // namespace batchcast::inline v0_1

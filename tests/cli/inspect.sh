@@ -63,7 +63,7 @@ expect 0 '^label  as the source has it$' inspect imagenet-train
 expect 0 'random_resized_crop  .*scale \[0.08' inspect imagenet-train
 printf '[order]\nmode = "blocks"\n' >"$work/blocks.toml"
 expect 0 'order +blocks  block_samples 256' inspect "$work/blocks.toml"
-expect 0 'fields +every part' inspect "$work/blocks.toml"
+expect 0 'fields +each part' inspect "$work/blocks.toml"
 expect 2 'recipe.*source' inspect mnist --seed 3
 expect 2 'neither a preset' inspect no-such.toml
 
@@ -80,6 +80,8 @@ for name in looked stream:looked; do
   holds "a stream" 'it["classes"] == ["cat", "dog", "\u00fcnusual name"] and it["order"] == {"mode": "reshuffle"}'
   same "identity of a stream and of what makes it" "$identity" "$(value identity "$work/out")"
 done
+expect 3 'Did you mean `looked`, which is served' inspect loked
+expect 3 'waiting for .*`loked`. Did you mean `looked`' peek loked --wait 0.5 --out "$work/sheet.png"
 expect 2 'stream.*recipe already' inspect looked --seed 3
 expect 0 'is stopped' stop looked
 wait $producer

@@ -35,8 +35,16 @@ b'
 expect 2 '"a\\nb" cannot name a stream' ensure "$newline" synthetic:8
 expect 2 '"a\\nb" cannot name a stream' consume "$newline"
 expect 2 'batch-size.*1 or more' consume s --batch-size 0
+expect 2 '^batchcast: .*--epochs' consume s --epochs many
+expect 2 '^batchcast: .*required' consume
+expect 2 '^batchcast: consume: there is no option' consume s --no-such-option
+expect 2 '"a\\nb" cannot name a consumer: .*printable ASCII' consume s --name "$newline" --connect-timeout 60
 expect 3 '[Rr]un|left|memory' serve synthetic:3x8x8 --stream s --memory 900TiB
 expect 3 'no producer serves' consume nobody --connect-timeout 0.2
+mkdir -m 700 "$work/streams/killed"
+echo 4711 >"$work/streams/killed/lock"
+expect 3 'no producer serves.* Its producer \(pid 4711\) is gone\.' consume killed --connect-timeout 0.2
+rm -r "$work/streams/killed"
 expect 3 'no stream' stop nobody
 expect 3 'no stream' evict nobody somebody
 expect 0 'no streams' ls

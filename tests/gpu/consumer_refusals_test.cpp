@@ -5,6 +5,7 @@
 #include "consumer_scene.hpp"
 #include "door/listener.hpp"
 
+#include <batchcast/core/bytes_text.hpp>
 #include <batchcast/join/door.hpp>
 #include <batchcast/join/message.hpp>
 #include <batchcast/ring/layout.hpp>
@@ -159,7 +160,7 @@ TEST_CASE("a batch larger than the ring on the GPU says what memory that would t
   CHECK_THROWS_AS(consumer.set_batch_size(consumer.capacity() + 1), RingTooSmall);
   const std::uint64_t half = consumer.capacity();  // the memory is full of samples of 256 bytes
   CHECK_THAT(message_of([&] { consumer.set_batch_size(2 * half); }),
-             Contains("--device-memory " + std::to_string(2 * half * 256)));
+             Contains("--device-memory " + memory_argument(2 * half * 256)));
 }
 
 TEST_CASE("a field on the GPU cannot be looked at from the host by mistake", "[gpu]") {

@@ -228,7 +228,7 @@ TEST_CASE("a consumer gets the ring that it names, and of a GPU without one is t
                                Contains("in host memory, on cuda:0 (GPU-0) and on cuda:3 (GPU-3)"));
   const Refusal large = scene.refused("GPU-0", 101);
   CHECK(large.kind == RefusalKind::ring_too_small);
-  CHECK_THAT(large.text, Contains("on cuda:0") && Contains("--device-memory 101000 bytes"));
+  CHECK_THAT(large.text, Contains("on cuda:0") && Contains("--device-memory 99KiB or more"));
   CHECK_THAT(scene.refused("host", 1'000'000).text, Contains("--memory"));
 }
 

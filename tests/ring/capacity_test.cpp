@@ -239,12 +239,15 @@ TEST_CASE("memory for not even one sample is refused with what one takes") {
     } catch (const InvalidArgument& error) {
       text = error.what();
     }
-    const std::string before = "takes a ring of ";
+    const std::string before = "--memory ";
     const auto at = text.find(before);
     RC_ASSERT(at != std::string::npos);
-    const std::uint64_t least = std::stoull(text.substr(at + before.size()));
-    RC_ASSERT(plan_ring(schema, least, granularity).capacity >= 1u);
-    RC_ASSERT_THROWS_AS(plan_ring(schema, least - 1, granularity), InvalidArgument);
+    std::size_t digits = 0;
+    const std::string amount = text.substr(at + before.size());
+    const std::uint64_t units = std::stoull(amount, &digits);
+    const std::uint64_t unit = amount.substr(digits).starts_with("KiB") ? KiB : MiB;
+    RC_ASSERT(plan_ring(schema, units * unit, granularity).capacity >= 1u);
+    RC_ASSERT_THROWS_AS(plan_ring(schema, (units - 1) * unit, granularity), InvalidArgument);
   }));
 }
 

@@ -160,7 +160,7 @@ TEST_CASE("a dataset's stream is compared by recipe, draws and data") {
   CHECK_THAT(refusal_of(board, asked), Contains("recipe.fields[0].stages"));
   const std::string of_recipe = board_of(asked);
   CHECK(refusal_of(of_recipe, asked) == "");
-  CHECK_THAT(refusal_of(of_recipe, served), Contains("as it stands (no recipe)"));
+  CHECK_THAT(refusal_of(of_recipe, served), Contains("unchanged (no recipe)"));
 }
 
 TEST_CASE("class names out of JSON are the same data at another place") {

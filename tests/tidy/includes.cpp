@@ -12,7 +12,7 @@ namespace {
 
 using Rooms = std::map<std::string, std::set<std::string>>;
 
-// What may include what, besides the rooms of the library: those stand in src/rooms.cmake.
+// What may include what, besides the rooms of the library, which are listed in src/rooms.cmake.
 // `consumer` is all that a trainer runs; `torch` is its face for libtorch, and `torch_serve` the
 // one part of that which is a producer; `batchcast` is batchcast.hpp, which includes all but torch.
 const Rooms beyond_the_library = {
@@ -144,7 +144,7 @@ std::string border_broken(const File& file, const std::string& header) {
   if (in_folder && !in_system)
     return "is not a header that tests/tidy/includes.cpp knows a place for";
   const bool of_system = header.ends_with(".h");
-  // What users read includes none; how it is done needs them, and stands in folders.
+  // The headers that users read include none; the definitions in the folders below need them.
   const bool read_by_users =
       is_below(file, "include/") && file.path.find('/', 18) == std::string::npos;
   if (of_system && read_by_users) {

@@ -2,6 +2,7 @@
 // Copyright 2026 the batchcast authors
 //
 // batchcast_tidy ROOT                   checks a tree; prints each place that breaks a rule
+// batchcast_tidy --classes ROOT         prints the largest classes of a tree
 // batchcast_tidy --selftest FIXTURES    checks that every planted violation is found, and no other:
 //                                       each folder of FIXTURES is a tree with a file `expected`
 
@@ -18,8 +19,11 @@ namespace {
 using tidy::Violation;
 using tidy::Violations;
 
-Violations check(const std::string& root) {
-  const tidy::Files files = tidy::read_files(root);
+constexpr std::size_t lines_max = 600;  // of a class, and of a file before it is remarked upon
+constexpr std::size_t planted_lines_max = 20;
+constexpr std::size_t classes_shown = 5;
+
+Violations check(const tidy::Files& files, const std::string& root, std::size_t class_lines_max) {
   Violations found;
   tidy::check_includes(files, found);
   tidy::check_text(files, found);
@@ -27,6 +31,7 @@ Violations check(const std::string& root) {
   tidy::check_namespaces(files, found);
   tidy::check_snippets(files, found);
   tidy::check_pages(root, files, found);
+  tidy::check_classes(files, class_lines_max, found);
   return found;
 }
 
@@ -64,7 +69,8 @@ int selftest(const std::string& fixtures) {
     if (!std::filesystem::exists(entry.path() / "expected")) continue;
     ++checked;
     const auto expected = expected_places(entry.path());
-    const auto found = places(check(entry.path().string()));
+    const std::string root = entry.path().string();
+    const auto found = places(check(tidy::read_files(root), root, planted_lines_max));
     if (found == expected) continue;
     ++failed;
     std::printf("%s:\n", entry.path().filename().c_str());
@@ -75,15 +81,29 @@ int selftest(const std::string& fixtures) {
   return failed == 0 && checked > 0 ? 0 : 1;
 }
 
+int print_classes(const std::string& root) {
+  const std::vector<tidy::ClassSize> sizes = tidy::class_sizes(tidy::read_files(root));
+  for (std::size_t i = 0; i < std::min(classes_shown, sizes.size()); ++i) {
+    std::printf("%5zu lines  %s (%s:%zu)\n", sizes[i].lines, sizes[i].name.c_str(),
+                sizes[i].path.c_str(), sizes[i].line);
+  }
+  return 0;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   if (argc == 3 && std::strcmp(argv[1], "--selftest") == 0) return selftest(argv[2]);
+  if (argc == 3 && std::strcmp(argv[1], "--classes") == 0) return print_classes(argv[2]);
   if (argc != 2) {
-    std::fprintf(stderr, "usage: batchcast_tidy ROOT | --selftest FIXTURES\n");
+    std::fprintf(stderr, "usage: batchcast_tidy ROOT | --classes ROOT | --selftest FIXTURES\n");
     return 2;
   }
-  const Violations found = check(argv[1]);
+  const tidy::Files files = tidy::read_files(argv[1]);
+  for (const Violation& v : tidy::large_files(files, lines_max)) {
+    std::printf("warning: %s: %s\n", place(v).c_str(), v.text.c_str());
+  }
+  const Violations found = check(files, argv[1], lines_max);
   for (const Violation& v : found) std::printf("%s: %s\n", place(v).c_str(), v.text.c_str());
   std::printf("%zu violations\n", found.size());
   return found.empty() ? 0 : 1;

@@ -92,7 +92,7 @@ std::string joined_literals(const File& file) {
   return text;
 }
 
-/// The constant parts of a quoted message: … stands for what differs from case to case.
+/// The constant parts of a quoted message; … replaces the parts that differ from case to case.
 std::vector<std::string> parts_of(const std::string& quote) {
   static const std::regex gap(R"( *… *)");
   std::vector<std::string> parts;

@@ -44,7 +44,7 @@ const std::vector<Forbidden>& forbidden() {
        "std::atomic waits on a futex private to the process: use ring/futex.hpp"},
       {std::regex(R"(\b(sleep_for|sleep_until|usleep|nanosleep|clock_nanosleep)\b)"),
        {"include/batchcast/ring/", "src/ring/"},
-       "sleep on a futex, so that whoever has the answer can wake you"},
+       "sleep on a futex, so that the other side can wake the sleeper"},
       {std::regex(R"(^\s*#\s*define\s+(?!BATCHCAST_))"),
        {"include/"},
        "macros reach every program that includes this: use a constant, or begin with BATCHCAST_"},

@@ -45,6 +45,19 @@ void check_forbidden(const Files& files, Violations& found);
 void check_namespaces(const Files& files, Violations& found);
 /// Rule: snippet.
 void check_snippets(const Files& files, Violations& found);
+/// A class, with all of its members.
+struct ClassSize {
+  std::string name;
+  std::string path;  ///< of its declaration
+  std::size_t line = 0;
+  std::size_t lines = 0;  ///< of its declaration and of its members' definitions, in every file
+};
+/// All classes of the library that are declared at namespace scope, the largest first.
+[[nodiscard]] std::vector<ClassSize> class_sizes(const Files& files);
+/// Rule: class (none takes more lines than this).
+void check_classes(const Files& files, std::size_t lines_max, Violations& found);
+/// Files of the library with more lines than this. A remark, no violation.
+[[nodiscard]] Violations large_files(const Files& files, std::size_t lines_max);
 /// Rules: link (of every page, to a file or a heading that is there), readme (it stays short),
 /// quote (docs/troubleshooting.md shows what the software prints).
 void check_pages(const std::string& root, const Files& files, Violations& found);

@@ -53,9 +53,9 @@ class FilledStream {
       : producer_({.stream = "filled",
                    .schema = std::move(schema),
                    .memory = memory,
-                   .places = std::move(places),
                    .samples_per_epoch = samples,
                    .epochs = 1,
+                   .places = std::move(places),
                    .linger_ms = 0,
                    .directory = folder_.path()}) {
     for (std::uint64_t made = 0; made < samples;) {

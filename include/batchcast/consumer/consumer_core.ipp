@@ -4,9 +4,11 @@
 
 #include <batchcast/consumer/consumer_core.hpp>
 
+#include <batchcast/core/bytes_text.hpp>
 #include <batchcast/core/clock.hpp>
 #include <batchcast/core/deadline.hpp>
 #include <batchcast/core/error.hpp>
+#include <batchcast/core/log.hpp>
 #include <batchcast/ring/capacity.hpp>
 #include <batchcast/ring/stream_over.hpp>
 
@@ -131,7 +133,7 @@ BATCHCAST_INLINE void ConsumerCore::note_first_batch(const Run& run) {
 }
 
 BATCHCAST_INLINE void ConsumerCore::note_first_write(const Run& run) {
-  log_to(options_.log, LogLevel::warning,
+  report(options_.log, LogLevel::warning,
          "`" + name_ + "` wrote into a batch of stream `" + options_.stream +
              "`, whose memory all trainers read. The write stays its own; from now on its batches "
              "are copies. Attaching with access = private makes them copies from the start, which "
@@ -199,8 +201,8 @@ BATCHCAST_INLINE void ConsumerCore::check_batch_size(std::uint64_t batch_size) c
   throw RingTooSmall("batchcast: a batch of " + std::to_string(batch_size) +
                      " samples does not fit into the ring of stream `" + options_.stream +
                      "`, which spans " + std::to_string(capacity) + ". It would take " +
-                     (on_device ? "--device-memory " : "--memory ") + std::to_string(enough) +
-                     " bytes.");
+                     (on_device ? "--device-memory " : "--memory ") + memory_argument(enough) +
+                     ".");
 }
 
 // ---- from joining to leaving
@@ -208,6 +210,7 @@ BATCHCAST_INLINE void ConsumerCore::check_batch_size(std::uint64_t batch_size) c
 BATCHCAST_INLINE std::shared_ptr<ConsumerCore> ConsumerCore::attach(
     const ConsumerOptions& options) {
   check_stream_name(options.stream);
+  check_consumer_name(options.name);
   if (options.batch_size == 0) consumer_core::throw_no_samples();
   const std::uint64_t started_ns = now_ns();
   const Deadline deadline(options.connect_timeout_ms);
@@ -239,7 +242,7 @@ BATCHCAST_INLINE ConsumerCore::ConsumerCore(const ConsumerOptions& options,
     notes_ += notes_.empty() ? "" : "; ";
     notes_ += note;
   }
-  if (!notes_.empty()) log_to(options_.log, LogLevel::info, "`" + name_ + "`: " + notes_);
+  if (!notes_.empty()) report(options_.log, LogLevel::info, "`" + name_ + "`: " + notes_);
 }
 
 BATCHCAST_INLINE bool ConsumerCore::producer_is_dead() noexcept { return link_.producer_is_dead(); }

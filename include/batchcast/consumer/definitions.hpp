@@ -38,12 +38,14 @@
 #include <batchcast/cuda/host_buffer.ipp>
 #include <batchcast/cuda/host_pin.ipp>
 #include <batchcast/cuda/stream.ipp>
+#include <batchcast/join/absent_stream.ipp>
 #include <batchcast/join/directory.ipp>
 #include <batchcast/join/door.ipp>
 #include <batchcast/join/message.ipp>
 #include <batchcast/join/message_encode.ipp>
 #include <batchcast/join/peer_identity.ipp>
 #include <batchcast/join/refusal.ipp>
+#include <batchcast/join/stream_lock.ipp>
 #include <batchcast/join/trust.ipp>
 #include <batchcast/join/unix_socket.ipp>
 #include <batchcast/ring/board_check.ipp>

@@ -9,6 +9,7 @@
 #include <batchcast/core/inline.hpp>
 #include <batchcast/core/log.hpp>
 #include <batchcast/core/process_state.hpp>
+#include <batchcast/join/absent_stream.hpp>
 
 #include <unistd.h>
 
@@ -31,7 +32,10 @@ inline Hello hello_of(const ConsumerOptions& options, const std::string& placeme
   Hello hello;
   hello.layout_version = layout_version;
   hello.name = options.name;
-  if (hello.name.empty()) hello.name = ::program_invocation_short_name;
+  if (hello.name.empty()) {
+    hello.name = ::program_invocation_short_name;
+    for (char& c : hello.name) c = c >= ' ' && c <= '~' ? c : '?';
+  }
   hello.name.resize(std::min(hello.name.size(), limits::consumer_name_bytes_max));
   hello.batch_size = options.batch_size;
   hello.pace = options.pace;
@@ -77,6 +81,14 @@ inline std::string join_lines(const std::vector<std::string>& lines) {
   return text;
 }
 
+inline std::vector<std::string> searched_by(const ConsumerOptions& options) {
+  return options.directory.empty() ? candidate_directories() : std::vector{options.directory};
+}
+
+inline std::string hints_of(const ConsumerOptions& options) {
+  return why_absent(options.stream, searched_by(options));
+}
+
 }  // namespace stream_joiner
 
 BATCHCAST_INLINE StreamJoiner::StreamJoiner(const ConsumerOptions& options,
@@ -95,8 +107,8 @@ BATCHCAST_INLINE Joined StreamJoiner::join() {
     if (!noticed && deadline_.waited_ms() >= stream_joiner::notice_after_ms) {
       noticed = true;
       report(options_.log, LogLevel::info,
-             "waiting for a producer to serve stream `" + options_.stream + "`" +
-                 stream_joiner::join_lines(obstacles.lines));
+             "waiting for a producer to serve stream `" + options_.stream + "`." +
+                 stream_joiner::hints_of(options_) + stream_joiner::join_lines(obstacles.lines));
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(stream_joiner::look_for_stream_every_ms));
   }
@@ -171,11 +183,10 @@ BATCHCAST_INLINE void StreamJoiner::throw_not_found(const Obstacles& obstacles) 
                          "\nWait longer where it is only busy, or end it with `kill`; `batchcast "
                          "ls` calls it silent until it answers.");
   }
-  const auto searched =
-      options_.directory.empty() ? candidate_directories() : std::vector{options_.directory};
   throw StreamNotFound(
       stream_joiner::what_stood_in_the_way(options_.stream, obstacles.lines) + waited +
-      " Looked in" + stream_joiner::join_lines(searched) +
+      stream_joiner::hints_of(options_) + " Looked in" +
+      stream_joiner::join_lines(stream_joiner::searched_by(options_)) +
       (obstacles.lines.empty() ? "" : "\nand met" + stream_joiner::join_lines(obstacles.lines)) +
       "\nStart one with `batchcast serve … --stream " + options_.stream +
       "`, see what there is with `batchcast ls`, or set BATCHCAST_DIR to "

@@ -6,8 +6,9 @@
 #include <string>
 #include <system_error>
 
-// What the environment or a peer can do to us, by type. The text of each says what happened, where,
-// and what to do. Expected outcomes (time-out, end of epoch, ring full) are values instead.
+// The failures that the environment or a peer can cause, by type. The text of each says what
+// happened, where, and what to do. Expected outcomes (time-out, end of epoch, ring full) are values
+// instead.
 namespace batchcast::inline v0_1 {
 
 /// Base of everything that this library throws on purpose.
@@ -51,8 +52,8 @@ struct StreamNotFound : Error {
   using Error::Error;
 };
 
-/// A `batchcast serve` that was to be started failed, or there is no such command; the text has
-/// what it said.
+/// A trainer could not start `batchcast serve`: there is no such command, or the command failed.
+/// The text has what it printed.
 struct StartFailed : Error {
   using Error::Error;
 };
@@ -67,7 +68,7 @@ struct StreamTaken : Error {
   using Error::Error;
 };
 
-/// The producer's door said no; the text is the producer's.
+/// The producer did not admit the consumer; the text is the producer's.
 struct Refused : Error {
   using Error::Error;
 };
@@ -77,12 +78,12 @@ struct RingTooSmall : Error {
   using Error::Error;
 };
 
-/// The producer evicted this consumer: what the last batch showed may have been overwritten.
+/// The producer evicted this consumer. The samples of its last batch may have been overwritten.
 struct Revoked : Error {
   using Error::Error;
 };
 
-/// A consumer of `free` pace fell behind the ring and chose to be told.
+/// A consumer of `free` pace missed samples, and its options say on_miss = error.
 struct Missed : Error {
   using Error::Error;
 };

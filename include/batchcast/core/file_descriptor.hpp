@@ -11,7 +11,7 @@ namespace batchcast::inline v0_1 {
 /// errno set, if no number is free.
 [[nodiscard]] int moved_above_standard_streams(int fd) noexcept;
 
-/// Owns one file descriptor, closed when destroyed. Whoever opens one opens it CLOEXEC.
+/// Owns one file descriptor and closes it when destroyed. Open them with O_CLOEXEC.
 class FileDescriptor {
  public:
   FileDescriptor() noexcept = default;

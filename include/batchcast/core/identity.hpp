@@ -12,8 +12,9 @@
 #include <string>
 #include <string_view>
 
-// What two streams have in common that have the same sample at each position: 16 bytes of a
-// fingerprint, written as 32 hexadecimal digits. Zeros, and the empty text, are none.
+// A stream's identity: 16 bytes of a fingerprint, written as 32 hexadecimal digits. Two streams
+// have the same identity only if they have the same sample at each position. Zeros, and the empty
+// text, are no identity.
 namespace batchcast::inline v0_1::detail {
 
 using Identity = std::array<std::uint8_t, 16>;

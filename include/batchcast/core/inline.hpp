@@ -2,10 +2,10 @@
 // Copyright 2026 the batchcast authors
 #pragma once
 
-// What a trainer runs is written once, in `.ipp` files beside the headers, and built in two ways.
-// As headers: consumer.hpp ends with all of them, inline, and nothing is linked. Compiled: for
-// programs that link the library BATCHCAST_COMPILED is defined, and the definitions are there;
-// `src/compiled/` makes them.
+// The code that a trainer runs is written once, in `.ipp` files beside the headers, and built in
+// two ways. As headers: consumer.hpp includes all of them at its end, inline, and nothing is
+// linked. Compiled: programs that link the library have BATCHCAST_COMPILED defined, and find the
+// definitions in the library, which compiles them in `src/compiled/`.
 #if defined(BATCHCAST_COMPILED)
 #define BATCHCAST_INLINE
 #else

@@ -8,7 +8,7 @@
 
 namespace batchcast::inline v0_1::detail {
 
-/// Where a member stands in the text of a JSON object.
+/// The place of a member in the text of a JSON object.
 struct JsonMember {
   std::size_t begin = 0;  ///< its key's first quote
   std::size_t value = 0;
@@ -46,8 +46,9 @@ struct JsonMember {
   return json.size();
 }
 
-/// A member of the object itself, not of one inside it. For compact text, as JSON libraries write
-/// it; trainers have none to parse it with. Of any other text it gives nothing, or some part.
+/// A member of the object itself, not of an object inside it. For compact text as JSON libraries
+/// write it, because a trainer has no JSON library. For any other text the result is nothing, or
+/// some part of the text.
 [[nodiscard]] constexpr std::optional<JsonMember> json_member(std::string_view json,
                                                               std::string_view key) noexcept {
   for (std::size_t at = 1; !json.empty() && json[0] == '{' && at < json.size();) {

@@ -5,8 +5,8 @@
 #include <cstddef>
 #include <cstdint>
 
-// Every bound of the project, in one place. Each is the sum or the reason that its comment gives;
-// none is silent: whatever meets one is refused with a message that names it.
+// Every limit of the project, with the reason for its value. No limit is silent: a request that
+// exceeds one is refused with a message that names it.
 namespace batchcast::inline v0_1::limits {
 
 // Fields of one stream, `sample_id` included: one file descriptor each travels in the welcome,
@@ -45,19 +45,19 @@ inline constexpr std::size_t message_depth_max = 16;
 inline constexpr std::size_t consumer_record_bytes_max = 1024;
 inline constexpr std::size_t producer_record_bytes_max = 16 * 1024;
 
-// Connections that have not said hello yet; the oldest gives way to the newest.
+// Connections that have not sent a hello yet. For one more the producer closes the oldest.
 inline constexpr std::size_t silent_connections_max = 64;
 inline constexpr int hello_timeout_ms = 2'000;
 
-// Of a consumer that keeps the stream waiting: about three weeks, so that any sum of nanoseconds
-// fits.
+// The longest stall time-out: about three weeks, so that sums in nanoseconds fit into 64 bits.
 inline constexpr std::uint64_t stall_timeout_ms_max = 2'000'000'000;
 
-// Seconds that somebody may ask the command to wait: about three weeks, so that in milliseconds
-// they fit into an int.
+// The longest time-out of the command, in seconds: about three weeks, which in milliseconds fits
+// into an int.
 inline constexpr double waiting_seconds_max = 2e6;
 
-// A sleeper looks again at least this often: a lost wake-up or a death costs no more.
+// A sleeping consumer or producer looks again at least this often. A lost wake-up or the death of
+// the other side costs no more than that.
 inline constexpr int sleep_ms_max = 100;
 
 // Texts on the board (the producer's reason for stopping or failing).

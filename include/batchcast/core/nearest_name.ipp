@@ -56,7 +56,7 @@ inline bool is_part_of(std::string_view a, std::string_view b) {
 
 BATCHCAST_INLINE std::string nearest_name(std::string_view wanted,
                                           std::span<const std::string> names) {
-  constexpr std::size_t longest = 64;  // nobody types more by mistake, and the work is quadratic
+  constexpr std::size_t longest = 64;  // the work is quadratic, and no name that is meant is longer
   if (wanted.empty() || wanted.size() > longest) return {};
   std::string_view nearest;
   std::string_view related;

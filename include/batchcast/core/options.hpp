@@ -7,54 +7,62 @@
 #include <string>
 #include <string_view>
 
-// What a trainer and a producer choose between. Shared by ring, control, both ends and the command
-// line.
+// The choices that options of trainers, of producers and of the command line offer. Their defaults
+// are in ConsumerOptions and ProducerOptions, and here in brackets.
 namespace batchcast::inline v0_1 {
 
-/// How a consumer and the producer pace each other.
+// ---- Chosen by a trainer.
+
+/// Whether the producer waits for a consumer. [lockstep]
 enum class Pace : std::uint8_t {
-  lockstep,  ///< gates the producer: gets every sample, without a copy
-  free,      ///< never gates: its batches are copied, and what the ring no longer has is missed
+  lockstep,  ///< the producer waits: the consumer gets every sample, without a copy
+  free,      ///< it does not: batches are copies, and the consumer misses overwritten samples
 };
 
-/// Where a consumer begins.
+/// Where a consumer begins. [rewind]
 enum class Join : std::uint8_t {
   rewind,      ///< start of the current epoch if the ring still holds it, else of the next one
-  next_epoch,  ///< the first epoch of which nothing was made yet
+  next_epoch,  ///< the first epoch of which no sample was made yet
   now,         ///< the newest position: a partial first epoch
   at,          ///< a cursor from a checkpoint
 };
 
-/// What a consumer does to the producer between its loops.
+/// Whether the producer waits for a consumer between its loops too. [hold]
 enum class BetweenEpochs : std::uint8_t {
-  hold,    ///< keeps its place and gates
-  let_go,  ///< gates only inside a loop; every loop joins anew (test and validation streams)
+  hold,    ///< it waits: the consumer keeps its place
+  let_go,  ///< only inside a loop: every loop joins anew (test and validation streams)
 };
 
-/// The samples at an epoch's end that do not fill a batch.
+/// What happens to the samples at an epoch's end that do not fill a batch. [keep]
 enum class Tail : std::uint8_t { keep, drop };
 
-/// Whose memory a batch shows.
+/// Which memory a batch shows. [shared]
 enum class Access : std::uint8_t {
   shared,        ///< the ring's own, read-only, no copy
   private_copy,  ///< a copy of this consumer's own, writable
 };
 
-/// What a `free` consumer does about samples that the ring no longer has.
+/// What a `free` consumer does about samples that the ring no longer has. [skip]
 enum class OnMiss : std::uint8_t { skip, error };
 
-/// What the producer does about a consumer that makes no progress for its stall time-out.
+// ---- Chosen for a producer.
+
+/// What the producer does about a consumer that makes no progress for `stall_timeout_ms`. [report]
 enum class OnStall : std::uint8_t { report, evict };
 
-/// What a producer waits for that makes no samples at present.
+/// Whether a ring lies in huge pages. [automatic: above 4 GiB, where the system has them]
+enum class HugePages : std::uint8_t { automatic, off, transparent, explicit_pages };
+
+// ---- Told by a producer.
+
+/// Why a producer makes no samples at present.
 enum class WaitsFor : std::uint8_t {
-  nothing,  ///< it does not wait
-  space,    ///< the ring is full: its slowest consumer has to let go of samples
+  nothing,  ///< it does make samples
+  space,    ///< the ring is full: its slowest consumer has to release samples
   demand,   ///< it is as far ahead of its consumers as it may be, or no consumer asks for samples
 };
 
-/// Whether a ring lies in huge pages. `automatic`: above 4 GiB, where the system has them.
-enum class HugePages : std::uint8_t { automatic, off, transparent, explicit_pages };
+// ---- Names, as the command line and messages write them.
 
 [[nodiscard]] std::string_view name_of(Pace) noexcept;
 [[nodiscard]] std::string_view name_of(Join) noexcept;

@@ -25,7 +25,7 @@ class Placement {
     return placement;
   }
   /// "cuda": the GPU that is current on the thread that attaches, else the one of LOCAL_RANK, else
-  /// the first. Whoever attaches there is then told the number.
+  /// the first. `Consumer::placement` then says its number.
   [[nodiscard]] static constexpr Placement on_own_cuda() noexcept {
     Placement placement;
     placement.device_ = own_device;

@@ -2,8 +2,8 @@
 // Copyright 2026 the batchcast authors
 #pragma once
 
-// BATCHCAST_THREAD_SANITIZER is defined where ThreadSanitizer looks on: g++ says so by one macro,
-// clang by another, and older ones of clang by that alone.
+// BATCHCAST_THREAD_SANITIZER is defined in builds with ThreadSanitizer. g++ and newer versions of
+// clang define a macro for it; older versions of clang only have __has_feature.
 #if defined(__SANITIZE_THREAD__)
 #define BATCHCAST_THREAD_SANITIZER
 #elif defined(__has_feature)

@@ -9,23 +9,34 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace batchcast::inline v0_1 {
 
-/// One named tensor of a sample. `shape` is that of one sample: empty for a scalar.
-struct FieldSpec {
-  std::string name;
+/// Type and shape of a tensor, row-major. An empty shape is a scalar's.
+struct TensorSpec {
   DType dtype = DType::u8;
   std::vector<std::int64_t> shape = {};
 
-  /// Elements of one sample; valid after `check_schema`.
+  /// Valid for a shape that `check_schema` would accept.
   [[nodiscard]] std::size_t element_count() const noexcept {
     std::size_t count = 1;
     for (const std::int64_t extent : shape) count *= static_cast<std::size_t>(extent);
     return count;
   }
   [[nodiscard]] std::size_t byte_count() const noexcept { return element_count() * size_of(dtype); }
+
+  friend bool operator==(const TensorSpec&, const TensorSpec&) = default;
+};
+
+/// One named tensor of a sample. `shape` is that of one sample.
+struct FieldSpec : TensorSpec {
+  FieldSpec() = default;
+  FieldSpec(std::string field_name, DType field_dtype, std::vector<std::int64_t> field_shape = {})
+      : TensorSpec{field_dtype, std::move(field_shape)}, name(std::move(field_name)) {}
+
+  std::string name;
 
   friend bool operator==(const FieldSpec&, const FieldSpec&) = default;
 };

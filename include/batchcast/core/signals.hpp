@@ -11,12 +11,12 @@
 
 namespace batchcast::inline v0_1 {
 
-/// What an instruction raises by itself. The kernel ends a process whose thread blocks one of them
-/// when it comes, and asks no handler.
+/// The signals that a faulty instruction raises. Where the thread blocks the one that its
+/// instruction raises, the kernel ends the process without calling a handler.
 inline constexpr std::array fault_signals = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP};
 
-/// While it lives, signals other than faults wait, for this thread. May be used in a signal
-/// handler: it makes system calls, without what sanitizers put around them.
+/// While it lives, this thread blocks all signals but faults. May be used in a signal handler: it
+/// makes the system calls directly, past the sanitizers' wrappers.
 class SignalsBlocked {
  public:
   SignalsBlocked() noexcept {

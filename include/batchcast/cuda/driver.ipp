@@ -4,14 +4,13 @@
 
 #include <batchcast/cuda/driver.hpp>
 
+#include <batchcast/core/bytes_text.hpp>
 #include <batchcast/core/error.hpp>
 #include <batchcast/core/inline.hpp>
 
 #include <dlfcn.h>
 #include <unistd.h>
 
-#include <array>
-#include <cstdio>
 #include <optional>
 #include <type_traits>
 
@@ -91,12 +90,6 @@ inline const Loaded& loaded() {
   return once;
 }
 
-inline std::string amount(std::uint64_t bytes) {
-  std::array<char, 32> text{};
-  std::snprintf(text.data(), text.size(), "%.1f MiB", static_cast<double>(bytes) / (1 << 20));
-  return text.data();
-}
-
 }  // namespace driver_detail
 
 BATCHCAST_INLINE bool Driver::of_this_process() const noexcept { return getpid() == process; }
@@ -173,9 +166,8 @@ BATCHCAST_INLINE void check_memory(const Device& device, CUresult result, const 
     return;
   }
   throw OutOfMemory("batchcast: " + name_of(device.info()) + " has no room for " + what + ", " +
-                    driver_detail::amount(bytes) + ": " +
-                    driver_detail::amount(device.free_bytes()) + " of its " +
-                    driver_detail::amount(device.info().memory_bytes) +
+                    bytes_text(bytes) + ": " + bytes_text(device.free_bytes()) + " of its " +
+                    bytes_text(device.info().memory_bytes) +
                     " are free; give the ring less memory there, or end what else uses it");
 }
 

@@ -4,6 +4,7 @@
 
 #include <batchcast/cuda/host_buffer.hpp>
 
+#include <batchcast/core/bytes_text.hpp>
 #include <batchcast/core/inline.hpp>
 #include <batchcast/cuda/driver.hpp>
 
@@ -20,8 +21,8 @@ BATCHCAST_INLINE HostBuffer::HostBuffer(std::shared_ptr<Device> device, std::uin
   const CUresult result = device_->driver().mem_host_alloc(&data, bytes, mem_host_alloc_portable);
   if (result == CUDA_ERROR_OUT_OF_MEMORY) {
     throw OutOfMemory("batchcast: the driver of " + name_of(device_->info()) + " could not have " +
-                      std::to_string(bytes) +
-                      " bytes of host memory page-locked for a batch: hold fewer or smaller "
+                      bytes_text(bytes) +
+                      " of host memory page-locked for a batch: hold fewer or smaller "
                       "batches, or do without pin");
   }
   check(*device_, result, "cuMemHostAlloc");

@@ -96,8 +96,8 @@ class Source {
   /// Reads sample `sample_id`, which is below size(): all parts, in the order of parts(). Tensors
   /// have the size that their spec says. Throws BadSample; its text is the reason alone.
   virtual void read(std::uint64_t sample_id, SampleParts& parts) const = 0;
-  /// Reads so much of a sample that parts[part] is there; what the other parts are then is
-  /// unspecified. For whoever looks at one part of all samples.
+  /// Reads so much of a sample that parts[part] is there; the other parts are then unspecified. For
+  /// callers that need one part of every sample.
   virtual void read_part(std::uint64_t sample_id, [[maybe_unused]] std::size_t part,
                          SampleParts& parts) const {
     read(sample_id, parts);

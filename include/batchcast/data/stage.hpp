@@ -3,7 +3,7 @@
 #pragma once
 
 #include <batchcast/core/assert.hpp>
-#include <batchcast/core/dtype.hpp>
+#include <batchcast/core/schema.hpp>
 #include <batchcast/data/geometry.hpp>
 #include <batchcast/data/random.hpp>
 
@@ -20,20 +20,6 @@
 // state: the same input and the same draws give the same output, in any thread and any process.
 // Derive from GeometryStage, PixelStage or TensorStage for one of your own.
 namespace batchcast::inline v0_1 {
-
-/// Type and shape of a tensor, row-major.
-struct TensorSpec {
-  DType dtype = DType::u8;
-  std::vector<std::int64_t> shape = {};
-
-  [[nodiscard]] std::size_t element_count() const noexcept {
-    std::size_t count = 1;
-    for (const std::int64_t extent : shape) count *= static_cast<std::size_t>(extent);
-    return count;
-  }
-  [[nodiscard]] std::size_t byte_count() const noexcept { return element_count() * size_of(dtype); }
-  friend bool operator==(const TensorSpec&, const TensorSpec&) = default;
-};
 
 /// One thing that a stage drew, for who wants to know (`batchcast dump`).
 struct Note {

@@ -17,7 +17,7 @@
 #include <vector>
 
 // The synthetic source: samples whose bytes are a pure function of (seed, epoch, sample id), so
-// that anybody who knows the recipe can check every byte of every batch. The bytes are the same on
+// that a consumer can check every byte of every batch from the recipe. The bytes are the same on
 // every machine and at every SIMD level. All functions here are pure and may be called from any
 // thread.
 namespace batchcast::inline v0_1 {
@@ -76,7 +76,7 @@ struct SyntheticRecipe {
 
   [[nodiscard]] std::uint64_t sample_id_at(std::uint64_t position) const;
 
-  /// Where a sample stands in the stream; nothing if the dataset has no such sample (a torn id).
+  /// The sample's position in the stream; nothing if the dataset has no such sample (a torn id).
   [[nodiscard]] std::optional<std::uint64_t> position_of(std::uint64_t epoch,
                                                          std::uint64_t sample_id) const;
 

@@ -10,14 +10,15 @@
 #include <string_view>
 #include <vector>
 
-// Where a stream lives: <base>/<stream>/{lock,door,control,events}. Whoever holds the lock serves
-// it. A stream that trainers start has {start,serve.log} there too (start.hpp).
+// Where a stream lives: <base>/<stream>/{lock,door,control,events}. The process with the lock
+// serves it. A stream that trainers start has {start,serve.log} there too (start.hpp).
 namespace batchcast::inline v0_1 {
 
 /// Throws InvalidArgument unless `name` can name a stream: 1 to limits::stream_name_bytes_max
 /// letters, digits and `- _ . : , + = @ % ~ # ^`, which a shell takes as they are; the first is
 /// none of `- . = ~ # ^`.
 void check_stream_name(std::string_view name);
+[[nodiscard]] bool is_stream_name(std::string_view name);
 
 /// The base directories in which streams are looked for: $BATCHCAST_DIR alone if it is set, else
 /// $XDG_RUNTIME_DIR/batchcast, /run/user/<uid>/batchcast and /tmp/batchcast-<uid>. Absolute, each
@@ -36,16 +37,16 @@ struct StreamPaths {
   std::string door;
   std::string control;
   std::string events;
-  std::string start;  ///< whoever holds it may start a producer
-  std::string log;    ///< of a producer that was started so, locked while it lives
+  std::string start;  ///< the `ensure` that has it locked may start a producer
+  std::string log;  ///< of a producer that an `ensure` started, which has it locked while it lives
 };
 [[nodiscard]] StreamPaths stream_paths(std::string_view base, std::string_view stream);
 
 /// What a consumer finds of a stream in all candidate directories, best first.
 struct StreamPlaces {
-  std::vector<StreamPaths> places;       ///< where a door stands; somebody may answer or not
-  std::vector<std::string> distrusted;   ///< why a directory that has that name was passed over
-  std::vector<std::string> denied = {};  ///< where this user may not even look
+  std::vector<StreamPaths> places;       ///< directories with a door; its producer may be dead
+  std::vector<std::string> distrusted;   ///< why a directory of that name was not used
+  std::vector<std::string> denied = {};  ///< directories that this user has no permission to read
 };
 /// Cheap enough to be asked every few milliseconds while waiting for a stream. Throws
 /// InvalidArgument for a bad name.

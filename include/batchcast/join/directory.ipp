@@ -103,6 +103,15 @@ BATCHCAST_INLINE void check_stream_name(std::string_view name) {
   }
 }
 
+BATCHCAST_INLINE bool is_stream_name(std::string_view name) {
+  try {
+    check_stream_name(name);
+    return true;
+  } catch (const InvalidArgument&) {
+    return false;
+  }
+}
+
 BATCHCAST_INLINE std::vector<std::string> candidate_directories() {
   std::vector<std::string> result;
   for (detail::directory::Candidate& candidate : detail::directory::candidates())

@@ -27,14 +27,14 @@ struct DoorMessage {
 enum class DoorRead {
   message,
   timed_out,
-  closed,     ///< the other side left, and all that it said has been read
+  closed,     ///< the other side left, and all that it sent has been read
   oversized,  ///< a datagram above the limit of its direction; its descriptors are closed again
 };
 
 enum class DoorSend {
   sent,
   timed_out,  ///< the other side does not read
-  closed,     ///< the other side left; what it said before can still be received
+  closed,     ///< the other side left; what it sent before can still be received
 };
 
 /// One end of a connection. Move-only; one thread at a time. Never blocks longer than it is told.
@@ -63,13 +63,13 @@ class DoorConnection {
   [[nodiscard]] DoorRead ask(std::string_view text, std::span<const int> descriptors,
                              DoorMessage& answer, std::size_t descriptors_max, int timeout_ms);
 
-  /// The other side closed its end. What it said before can still be received.
+  /// The other side closed its end. What it sent before can still be received.
   [[nodiscard]] bool is_left() const noexcept;
 
   /// Ends the connection for the other side at once, also while a forked child still holds the
   /// socket.
   void shutdown() noexcept;
-  /// Takes the socket away: for a forked child, which must leave it alone (a mere close does).
+  /// Gives up the socket: for a forked child, which may only close it.
   [[nodiscard]] FileDescriptor release() noexcept { return std::move(socket_); }
 
  private:
@@ -81,7 +81,7 @@ enum class DoorAnswer {
   open,      ///< connected
   absent,    ///< nothing there
   unserved,  ///< a socket whose producer is gone
-  crowded,   ///< did not get in within the time-out
+  crowded,   ///< too many connections wait there: none accepted within the time-out
   denied,    ///< no permission for the path
 };
 
@@ -96,7 +96,7 @@ struct DoorAttempt {
 /// Where a peer's pidfd comes from. `from_hello` is for tests of what older kernels need.
 enum class PidfdSource { kernel_if_it_can, from_hello };
 
-/// Who is at the other end, as the kernel says.
+/// The process at the other end of a connection, as the kernel says.
 struct PeerIdentity {
   std::uint32_t uid = 0;
   std::int32_t pid = 0;  ///< 0 where it is not visible from our pid namespace
@@ -113,7 +113,7 @@ struct PeerIdentity {
 
 /// A pidfd of this process. Throws SystemError (Linux before 5.3).
 [[nodiscard]] FileDescriptor own_pidfd();
-/// Has that process ended? Zombies have.
+/// Whether that process has ended; a zombie has.
 [[nodiscard]] bool is_dead(const FileDescriptor& pidfd) noexcept;
 
 }  // namespace batchcast::inline v0_1

@@ -115,7 +115,8 @@ BATCHCAST_INLINE DoorRead DoorConnection::receive(DoorMessage& message, std::siz
     if (bytes < 0) {
       const int error = errno;
       if (error == EINTR) continue;
-      // The other side left without reading all that we said. What it said itself comes after this.
+      // The other side left without reading all that we sent. What it sent itself can still be
+      // read.
       if (error == ECONNRESET && !std::exchange(reset, true)) continue;
       if (error == ECONNRESET || error == ENOTCONN) return DoorRead::closed;
       if (error != EAGAIN) throw SystemError("batchcast: cannot receive at the door", error);
@@ -128,7 +129,7 @@ BATCHCAST_INLINE DoorRead DoorConnection::receive(DoorMessage& message, std::siz
       message = {};
       return DoorRead::oversized;
     }
-    if (bytes == 0) {  // nobody says nothing: an empty datagram is as good as leaving
+    if (bytes == 0) {  // no message is empty: the kernel says 0 when the other side has left
       message = {};
       return DoorRead::closed;
     }

@@ -11,10 +11,10 @@
 #include <variant>
 #include <vector>
 
-// What is said at the door, as both ends handle it; records.hpp says what the datagrams are.
-// Encoding never fails: names and texts that are too long are cut. Decoding is total and strict: an
-// out-of-range number, an unknown choice or a text without an end is a BadMessage that says which.
-// It costs microseconds whatever the datagram holds.
+// The messages of the door as values; records.hpp has their bytes. Encoding never fails: names and
+// texts that are too long are cut. Decoding accepts any bytes and is strict: an out-of-range
+// number, an unknown choice or a text without an end gives a BadMessage that says which. It costs
+// microseconds whatever the datagram holds.
 namespace batchcast::inline v0_1 {
 
 /// Consumer to producer, first. Carries the consumer's own pidfd as its only file descriptor (used
@@ -39,10 +39,13 @@ struct Hello {
   Tail tail = Tail::keep;
 };
 
+/// Throws InvalidArgument unless a consumer can have that name: printable ASCII.
+void check_consumer_name(std::string_view name);
+
 /// What a field's samples lie in.
 enum class SegmentKind : std::uint8_t {
-  memfd,     ///< sealed host memory; a descriptor comes along
-  cuda_fd,   ///< an exported allocation of a GPU; a descriptor comes along
+  memfd,     ///< sealed host memory, sent as a descriptor
+  cuda_fd,   ///< an exported allocation of a GPU, sent as a descriptor
   cuda_ipc,  ///< a legacy IPC handle, in the welcome; no descriptor
 };
 
@@ -133,7 +136,8 @@ using ProducerMessage = std::variant<Welcome, Refusal, Rejoined, Farewell, BadMe
 /// wrong.
 [[nodiscard]] std::variant<Hello, Refusal> decode_hello(std::string_view datagram,
                                                         std::uint32_t our_layout_version);
-/// The refusal as whoever sent that hello can read it: as JSON, if it was of layout version 1.
+/// The refusal in the form that the sender of `hello` can read: JSON, if that is of layout
+/// version 1.
 [[nodiscard]] std::string encode_answer(std::string_view hello, const Refusal& refusal);
 /// What an admitted consumer says.
 [[nodiscard]] ConsumerMessage decode_from_consumer(std::string_view datagram);

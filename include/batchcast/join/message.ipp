@@ -4,9 +4,11 @@
 
 #include <batchcast/join/message.hpp>
 
+#include <batchcast/core/error.hpp>
 #include <batchcast/core/hex.hpp>
 #include <batchcast/core/inline.hpp>
 #include <batchcast/core/limits.hpp>
+#include <batchcast/core/printable.hpp>
 #include <batchcast/core/utf8.hpp>
 #include <batchcast/join/records.hpp>
 
@@ -98,6 +100,8 @@ std::string text_in(const std::array<char, n>& text, const char* key) {
   return result;
 }
 
+inline bool is_in_names(char c) noexcept { return c >= ' ' && c <= '~'; }
+
 inline std::string name_in(const NameText& text, const char* key, std::size_t bytes_max) {
   const auto end = std::find(text.begin(), text.end(), '\0');
   const auto bytes = static_cast<std::size_t>(end - text.begin());
@@ -108,7 +112,7 @@ inline std::string name_in(const NameText& text, const char* key, std::size_t by
   if (std::any_of(end, text.end(), [](char c) { return c != '\0'; })) {
     throw Malformed{'"' + std::string(key) + "\" goes on behind its end"};
   }
-  if (!std::all_of(text.begin(), end, [](char c) { return c >= ' ' && c <= '~'; })) {
+  if (!std::all_of(text.begin(), end, is_in_names)) {
     throw Malformed{'"' + std::string(key) + "\" has characters that are not printable ASCII"};
   }
   return {text.begin(), end};
@@ -231,6 +235,14 @@ inline std::optional<std::uint32_t> version_in_json_hello(std::string_view datag
 }
 
 }  // namespace detail::message
+
+BATCHCAST_INLINE void check_consumer_name(std::string_view name) {
+  if (std::all_of(name.begin(), name.end(), detail::message::is_in_names)) return;
+  throw InvalidArgument("batchcast: \"" + printable(name.substr(0, 80)) +
+                        "\" cannot name a consumer: it has characters other than printable ASCII. "
+                        "Use letters, digits, blanks and signs such as '-', '_' and '.', as in "
+                        "lr-0.1.");
+}
 
 BATCHCAST_INLINE std::string_view name_of(RefusalKind kind) noexcept {
   const auto index = static_cast<std::size_t>(kind);

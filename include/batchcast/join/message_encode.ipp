@@ -14,7 +14,7 @@
 #include <algorithm>
 #include <array>
 
-// What is said at the door, into records; message.ipp reads them.
+// Writes the messages of the door into records; message.ipp reads them.
 namespace batchcast::inline v0_1 {
 namespace detail::message_encode {
 

@@ -49,7 +49,7 @@ BATCHCAST_INLINE PeerIdentity peer_identity(const DoorConnection& connection, Pi
   socklen_t bytes = sizeof credentials;
   if (::getsockopt(connection.native_handle(), SOL_SOCKET, SO_PEERCRED, &credentials, &bytes) !=
       0) {
-    throw SystemError("batchcast: cannot tell who is at the door", errno);
+    throw SystemError("batchcast: cannot tell which process is at the door", errno);
   }
   PeerIdentity peer{credentials.uid, credentials.pid, {}};
   if (source == PidfdSource::from_hello) return peer;

@@ -10,12 +10,13 @@
 #include <cstdint>
 #include <type_traits>
 
-// What is said at the door, byte by byte: one record per datagram. docs/ring-format.md is their
+// The messages of the door, byte by byte: one record per datagram. docs/ring-format.md is their
 // spec, message.hpp reads and writes them. Texts end with a NUL and are filled up with NULs.
 //
-// A field may be appended to a record without a new layout version: a reader ignores what a longer
-// record has besides, and takes as zero what a shorter one lacks, down to `bytes_min` of its type.
-// Everything else is a new version. The head stays as it is in every version.
+// A field may be appended to a record without a new layout version. A reader ignores the end of a
+// record that is longer than it knows, and takes the fields that a shorter one lacks as zero, down
+// to `bytes_min` of its type. Every other change needs a new version. The head is the same in every
+// version.
 namespace batchcast::inline v0_1 {
 
 inline constexpr std::array<char, 8> record_magic = {'b', 'c', 'r', 'e', 'c', 'o', 'r', 'd'};
@@ -167,7 +168,7 @@ struct RejoinedRecord {
 static_assert(sizeof(RejoinedRecord) == RejoinedRecord::bytes_min &&
               std::has_unique_object_representations_v<RejoinedRecord>);
 
-/// Producer to consumer, the last thing said.
+/// Producer to consumer, the last message.
 struct FarewellRecord {
   static constexpr RecordType type = RecordType::farewell;
   RecordHead head;

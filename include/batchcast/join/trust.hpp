@@ -8,7 +8,8 @@
 #include <span>
 #include <string>
 
-// Whether a directory can be trusted with a stream: whoever can write it can pose as the producer.
+// Whether a directory can be trusted with a stream. A process that can write there can pose as the
+// producer.
 namespace batchcast::inline v0_1 {
 
 struct Trust {

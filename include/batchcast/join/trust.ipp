@@ -47,7 +47,7 @@ BATCHCAST_INLINE std::string distrust(const std::string& path, const struct stat
            ", not to you (user " + std::to_string(self) + ")." + cure;
   }
   const unsigned mode = status.st_mode & 07777U;
-  if ((mode & 0022U) != 0 && (mode & S_ISVTX) != 0) {  // everybody's, as /tmp is
+  if ((mode & 0022U) != 0 && (mode & S_ISVTX) != 0) {  // shared by all users, as /tmp is
     return "batchcast: " + path + " can be written by others (mode " + detail::trust::octal(mode) +
            "). Set BATCHCAST_DIR to a directory of your own, such as " + path + "/batchcast-" +
            std::to_string(self) + ".";

@@ -53,8 +53,8 @@ BATCHCAST_INLINE BoundSocket listen_at(const std::string& path, int type, unsign
     fail("cannot bind");
   }
   if (::chmod(path.c_str(), mode) != 0) fail("cannot set the mode of");
-  // Who comes waits for all who stand before: many more than come at a time would let a flood of
-  // connections keep others waiting for longer.
+  // A connection waits for all that came before it. A longer queue would let a flood of connections
+  // delay the consumers for longer.
   constexpr int waiting_max = 256;
   if (::listen(socket.get(), waiting_max) != 0) fail("cannot listen on");
   const FileIdentity identity = identity_at(path);

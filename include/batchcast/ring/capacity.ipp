@@ -5,6 +5,7 @@
 #include <batchcast/ring/capacity.hpp>
 
 #include <batchcast/core/assert.hpp>
+#include <batchcast/core/bytes_text.hpp>
 #include <batchcast/core/error.hpp>
 #include <batchcast/core/inline.hpp>
 #include <batchcast/core/limits.hpp>
@@ -143,12 +144,12 @@ BATCHCAST_INLINE RingPlan plan_ring(const Schema& schema, std::uint64_t memory_b
     lost = detail::capacity::lost_bytes(candidate, memory, capacity);
   }
   if (plan.capacity == 0) {
+    const std::uint64_t least =
+        detail::capacity::smallest_bytes(detail::capacity::unpadded(schema), 1, granularity);
     throw InvalidArgument("batchcast: one sample of this schema takes a ring of " +
-                          std::to_string(detail::capacity::smallest_bytes(
-                              detail::capacity::unpadded(schema), 1, granularity)) +
-                          " bytes (whole pages of " + std::to_string(granularity) +
-                          " for each field), and memory is " + std::to_string(memory_bytes) +
-                          ". Raise it (--memory).");
+                          bytes_text(least) + " (whole pages of " + bytes_text(granularity) +
+                          " for each field), and memory is " + bytes_text(memory_bytes) +
+                          ". Give it more: --memory " + memory_argument(least) + ".");
   }
   detail::capacity::pad_less(plan, memory, std::max(lost, memory / lost_parts));
   for (FieldPlan& field : plan.fields) {

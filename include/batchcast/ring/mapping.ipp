@@ -4,6 +4,7 @@
 
 #include <batchcast/ring/memory.hpp>
 
+#include <batchcast/core/bytes_text.hpp>
 #include <batchcast/core/error.hpp>
 #include <batchcast/core/inline.hpp>
 
@@ -36,8 +37,8 @@ inline ip::mapped_region map(const Segment& segment, MapMode mode, void* at) {
     if (at == nullptr) return {mappable, mappable.mode, 0, segment.bytes()};
     return {mappable, mappable.mode, 0, segment.bytes(), at, MAP_SHARED | MAP_FIXED};
   } catch (const ip::interprocess_exception& error) {
-    throw SystemError("batchcast: mapping " + std::to_string(segment.bytes()) +
-                          " bytes of shared memory (see `ulimit -v` and vm.max_map_count)",
+    throw SystemError("batchcast: mapping " + bytes_text(segment.bytes()) +
+                          " of shared memory (see `ulimit -v` and vm.max_map_count)",
                       error.get_native_error());
   }
 }
@@ -80,9 +81,9 @@ BATCHCAST_INLINE DoubleMapping::DoubleMapping(const Segment& segment, MapMode mo
   void* reservation =
       ::mmap(nullptr, reserved, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (reservation == MAP_FAILED) {
-    throw SystemError("batchcast: reserving " + std::to_string(reserved) +
-                          " bytes of address space (see `ulimit -v`)",
-                      errno);
+    throw SystemError(
+        "batchcast: reserving " + bytes_text(reserved) + " of address space (see `ulimit -v`)",
+        errno);
   }
   auto* const begin = static_cast<std::byte*>(reservation);
   const auto misaligned = reinterpret_cast<std::uintptr_t>(begin) % alignment;

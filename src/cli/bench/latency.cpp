@@ -35,7 +35,7 @@ struct Options {
   bool spin = false;
 };
 
-// Longer than any hand-off takes, so that the one before is over and who sleeps is asleep.
+// Longer than any hand-off takes: the one before is over, and the consumer that waits is asleep.
 constexpr auto spinning_gap = std::chrono::microseconds(50);
 constexpr auto sleeping_gap = std::chrono::microseconds(500);
 

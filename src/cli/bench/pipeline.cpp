@@ -15,7 +15,7 @@
 #include <memory>
 
 // How many samples a second a pipeline makes: read, decoded and written into a ring that a consumer
-// in the same process lets go of as they are published.
+// in the same process releases as they are published.
 namespace batchcast::cli {
 namespace {
 
@@ -104,14 +104,15 @@ int run(const Options& options) {
 void add_bench_pipeline(CLI::App& bench, Action& chosen) {
   auto options = std::make_shared<Options>();
   CLI::App* pipeline = bench.add_subcommand(
-      "pipeline", "Samples a second that a recipe makes into a ring that is let go of at once");
+      "pipeline",
+      "Samples a second that a recipe makes into a ring whose samples are released at once");
   add_dataset_options(*pipeline, options->dataset);
   add_workers_option(*pipeline, options->workers);
   pipeline->add_option("--seconds", options->seconds, "How long, after a warm-up")
       ->capture_default_str()
       ->check(above_zero());
   pipeline->add_option("--memory", options->memory, "Of the ring")->capture_default_str();
-  pipeline->add_option("--batch-size", options->batch_size, "That the ring is let go of with")
+  pipeline->add_option("--batch-size", options->batch_size, "Samples that are released at a time")
       ->capture_default_str()
       ->check(at_least(1));
   pipeline->add_flag("--json", options->json, "Print one JSON object");

@@ -91,7 +91,7 @@ int run_consumer(const Options& options) {
   }
   const double cpu = cpu_seconds() - cpu_before;
   const std::uint64_t ended_ns = now_ns();
-  // Nobody is to measure a stream that has one consumer less.
+  // Goes on for a moment, so that no other trainer measures a stream with one consumer less.
   while (seconds_from_ns(now_ns() - ended_ns) < 0.3) static_cast<void>(trainer.take());
   print_json({{"samples_per_second", static_cast<double>(samples) / seconds},
               {"cpu_seconds", cpu},

@@ -81,7 +81,7 @@ std::unique_ptr<Recomputation> recomputation_for(const Options& options, const C
   return Recomputation::of({options.consumer.stream, consumer.recipe_json(), consumer.schema()});
 }
 
-/// One run over the stream: the loop, and what is learnt in it.
+/// One run over the stream: its loop and its counts.
 class Consumption {
  public:
   Consumption(const Options& options, Consumer& consumer)
@@ -96,7 +96,7 @@ class Consumption {
     try {
       loop(interrupts, report);
     } catch (const StreamFinished&) {
-      // The end that was to come.
+      // The stream's regular end.
     } catch (const StreamOver& error) {
       report.error = error.what();
       report.exit = exit_stream_ended;
@@ -163,7 +163,7 @@ class Consumption {
     ++report.epochs;
     const std::uint64_t matched = consumer_.stats().epochs_matched;
     const bool whole = matched != std::exchange(matched_, matched);
-    // A dropped tail, and epochs passed by while letting go, are no loss.
+    // A dropped tail is no loss, nor are epochs that pass between two loops of `let-go`.
     if (options_.between_epochs != "hold" || options_.tail == "drop") ledger_.forget_place();
     if (!digest_) return;
     const std::uint64_t n = consumer_.samples_per_epoch();
@@ -216,6 +216,12 @@ std::string receipts_text(const ConsumerStats& stats) {
   return stats.epochs_matched > 0 ? "match" : "unknown";
 }
 
+/// Why receipts are unknown, for the line that says so.
+std::string why_unknown(const ConsumerStats& stats) {
+  if (stats.epochs_mismatched > 0 || stats.epochs_matched > 0) return {};
+  return " (no epoch was read from its first sample to its last)";
+}
+
 void print_report(const Options& options, const Consumer& consumer, const Ledger& ledger,
                   const Report& report) {
   const ConsumerStats stats = consumer.stats();
@@ -248,8 +254,9 @@ void print_report(const Options& options, const Consumer& consumer, const Ledger
              counted(report.epochs, "epoch"), report.seconds,
              counted(static_cast<std::uint64_t>(report.samples_per_second), "sample"),
              stats.wait_seconds);
-  fmt::print("missing {}, duplicated {}, torn {}, skipped {}, receipts {}", ledger.missing(),
-             ledger.duplicated(), ledger.torn(), stats.skipped, receipts_text(stats));
+  fmt::print("missing {}, duplicated {}, torn {}, skipped {}, receipts {}{}", ledger.missing(),
+             ledger.duplicated(), ledger.torn(), stats.skipped, receipts_text(stats),
+             why_unknown(stats));
   if (options.verify) fmt::print(", {} verified", bytes_text(ledger.verified_bytes()));
   fmt::print("\n");
   for (std::size_t i = 0; i < report.digests.size(); ++i) {
@@ -260,7 +267,7 @@ void print_report(const Options& options, const Consumer& consumer, const Ledger
 }
 
 int run_attached(const Options& options, Consumer consumer) {
-  Interrupts interrupts;  // not before: who waits for a stream to come up can be interrupted
+  Interrupts interrupts;  // not before: SIGINT ends a process that still waits for the stream
   Consumption consumption(options, consumer);
   Report report;
   consumption.run(interrupts, report);

@@ -39,7 +39,7 @@ class SyntheticRecomputation final : public Recomputation {
   SyntheticRecipe recipe_;
 };
 
-/// A sample that stands in for a bad one has that one's place, so that ids say nothing about
+/// A sample that replaces a bad one has the position of the bad one, so that ids say nothing about
 /// places: position by position, all is made again.
 class PipelineRecomputation final : public Recomputation {
  public:

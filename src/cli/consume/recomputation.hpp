@@ -17,7 +17,7 @@ namespace batchcast::cli {
 class Recomputation {
  public:
   struct Verdict {
-    /// Where the sample stands in the stream; nothing if there is no such sample.
+    /// The sample's position in the stream; nothing if there is no such sample.
     std::optional<std::uint64_t> position;
     bool right = false;  ///< its id and every byte
   };

@@ -25,7 +25,7 @@ class Ledger {
 
   /// `skipped` of the positions since the last batch were given up on purpose.
   void add(const Batch& batch, std::uint64_t skipped);
-  /// The next batch may begin anywhere: what lies between was let go of.
+  /// The next batch may begin anywhere: the consumer skipped the samples between on purpose.
   void forget_place() noexcept { expected_.reset(); }
 
   [[nodiscard]] std::uint64_t missing() const noexcept { return missing_; }

@@ -17,7 +17,7 @@
 #include <fstream>
 #include <sstream>
 
-// The driver, its devices, and what stands between them and a ring.
+// The driver, its devices, and what may prevent a ring on them.
 namespace batchcast::cli {
 namespace {
 

@@ -95,16 +95,16 @@ void examine_kernel(Findings& findings) {
        "Linux 5.4 is the oldest that can be used; what it has and is allowed to follows."});
   findings.add(
       needed(about("sealed memory", sealing_fails(),
-                   "Trainers map a ring that nobody but its producer can write or shrink.",
+                   "Only the producer can write or shrink the ring that trainers map.",
                    "No stream can be served or joined: rings are sealed memfds (Linux 5.1; "
                    "a sandbox may forbid them).")));
   findings.add(needed(about("process descriptors", pidfd_fails(),
                             "A killed producer or trainer is noticed at once.",
-                            "No stream can be served or joined: who has died could not be known "
+                            "No stream can be served or joined: no death would be noticed "
                             "(Linux 5.4; a sandbox may forbid it).")));
   findings.add(
-      about("futex_waitv", waitv_fails(), "Who waits for samples is woken at once.",
-            "Who waits for samples looks every 10 ms as well: trainers may get a batch "
+      about("futex_waitv", waitv_fails(), "A trainer that waits for samples is woken at once.",
+            "A trainer that waits for samples also looks every 10 ms: it may get a batch "
             "that much later (Linux 5.16, and a container runtime that allows the call)."));
   findings.add(about("peer descriptors", peer_pidfd_fails(),
                      "The kernel itself says which process has joined.",

@@ -36,7 +36,7 @@ struct Options {
   bool json = false;
 };
 
-/// What is not known, since it differs from sample to sample or is the source's to say, is empty.
+/// Members that are not known are empty: they differ between samples, or depend on the source.
 struct Field {
   std::string name;
   std::string dtype;  ///< or the kind of an encoded part: image, bytes
@@ -62,8 +62,7 @@ Field field_of(const std::string& name, const TensorSpec& spec, Json stages) {
 std::vector<Field> fields_of(const Schema& schema, const BoardRecipe& recipe) {
   std::vector<Field> fields;
   for (const FieldSpec& field : schema) {
-    fields.push_back(
-        field_of(field.name, {field.dtype, field.shape}, recipe.stages_of(field.name)));
+    fields.push_back(field_of(field.name, field, recipe.stages_of(field.name)));
   }
   return fields;
 }
@@ -72,7 +71,7 @@ std::vector<std::string> strings(std::span<const std::string> names) {
   return {names.begin(), names.end()};
 }
 
-/// As its parts stand, before any recipe.
+/// The parts of a source, without a recipe.
 Description of_source(const std::string& spec) {
   const std::unique_ptr<Source> source = open_source(spec);
   for (const std::string& remark : source->remarks()) {
@@ -258,7 +257,7 @@ void print(const Description& found) {
   line("order", named_text(found.order, "mode"));
   line("classes", found.classes.empty() ? "" : classes_text(found.classes));
   line("identity", found.identity);
-  if (found.fields.empty()) line("fields", "every part of the source as it stands");
+  if (found.fields.empty()) line("fields", "each part of the source, unchanged");
   std::size_t width = 0;
   for (const Field& field : found.fields) width = std::max(width, printable(field.name).size());
   for (const Field& field : found.fields) {
@@ -287,8 +286,8 @@ void add_inspect(CLI::App& program, Action& chosen) {
       program.add_subcommand("inspect", "Say what a source, recipe or stream consists of");
   inspect->footer(
       "X is a source where it begins with a kind and a colon (idx:DIR), a recipe where\n"
-      "it is a preset or ends in .toml, and else the name of a stream, for which\n"
-      "stream:NAME stands too. Without --recipe a source is shown as its parts stand.\n"
+      "it is a preset or ends in .toml, and else the name of a stream (stream:NAME says\n"
+      "the same). Without --recipe the parts of a source are shown unchanged.\n"
       "The exit code is 3 where there is no such source or stream.");
   inspect->add_option("X", options->dataset.source, "A source, a recipe, or a stream's name")
       ->required();

@@ -177,7 +177,8 @@ int peek_stream(const Options& options) {
                      .batch_size = 1,
                      .name = "peek",
                      .connect_timeout_ms = milliseconds(options.wait_s),
-                     .observes = true});
+                     .observes = true,
+                     .log = console_log(false)});
   Sheet sheet(options, consumer.schema(), BoardRecipe(consumer.recipe_json()));
   const Batch batch = newest(consumer, options);
   sheet.begin(batch.size());

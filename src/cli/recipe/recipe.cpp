@@ -72,7 +72,7 @@ void add_recipe(CLI::App& program, Action& chosen) {
       "--diff", options->diff,
       "Say what differs between the two. Exit code 0: nothing does; 1: something does");
   recipe->add_flag("--json", options->json,
-                   "Print it as it stands on the board, defaults too; of --diff, one object");
+                   "Print the JSON of the board, defaults too; of --diff, one object");
   recipe->callback([options, &chosen] { chosen = [options] { return run(*options); }; });
 }
 

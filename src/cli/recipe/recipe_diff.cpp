@@ -26,7 +26,7 @@ constexpr int look_timeout_ms = 1'000;
 struct Side {
   std::string name;
   bool is_stream = false;
-  Json recipe;  ///< of a stream: all that stands on its board
+  Json recipe;  ///< of a stream: the whole recipe on its board
 };
 
 Json board_of(const std::string& stream) {

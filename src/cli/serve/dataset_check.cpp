@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::size_t rows_at_once = 16;
 
-/// Only where the recipe says otherwise does a part have another limit than everybody's.
+/// A part has the limit of all parts, unless the recipe says otherwise.
 std::int64_t pixels_max_of(const std::string& part, const std::optional<Recipe>& recipe) {
   if (!recipe) return DecodeStage::Parameters{}.pixels_max;
   for (const FieldRecipe& field : recipe->fields) {

@@ -65,8 +65,8 @@ std::unique_ptr<SampleMaker> make_synthetic(const DatasetOptions& options) {
   return std::make_unique<SyntheticMaker>(std::move(recipe));
 }
 
-/// Who hears of bad samples: the list if there is one, and the log. The pipeline calls one at a
-/// time.
+/// Writes bad samples into the list, if there is one, and into the log. The pipeline makes one call
+/// at a time.
 class BadSampleNotes {
  public:
   BadSampleNotes(const std::optional<std::string>& list, LogCallback log) : log_(std::move(log)) {
@@ -84,7 +84,7 @@ class BadSampleNotes {
       std::fflush(file_.get());
     }
     if (!log_ || (file_ && count_ > logged_beside_list_max)) return;
-    std::string text = fmt::format("bad sample {}, `{}`: {}; the next one stands in for it",
+    std::string text = fmt::format("bad sample {}, `{}`: {}; the next one replaces it",
                                    bad.sample_id, printable(bad.name), printable(bad.reason));
     if (file_ && count_ == logged_beside_list_max) text += "; further ones only in " + path_;
     log_(LogLevel::warning, text);
@@ -132,7 +132,7 @@ PipelineOptions pipeline_options(const DatasetOptions& options, const LogCallbac
   return pipeline;
 }
 
-/// Says who does what, since a consumer's placement now decides what an image is.
+/// Says which images the GPU finishes: their type then depends on a consumer's placement.
 void say_what_is_finished(const FinishOnGpu& divided) {
   for (const FinishOnGpu::Field& field : divided.fields) {
     if (field.why_not.empty()) {
@@ -149,7 +149,7 @@ std::vector<std::string> strings(auto names) { return {names.begin(), names.end(
 void add_bad_sample_options(CLI::App& command, DatasetOptions& options) {
   command
       .add_option("--on-bad-sample", options.on_bad_sample,
-                  "error: the stream fails (default); substitute: the next one stands in")
+                  "error: the stream fails (default); substitute: the next one replaces it")
       ->check(CLI::IsMember({"error", "substitute"}));
   command
       .add_option("--max-bad", options.bad_samples_max,
@@ -181,8 +181,8 @@ std::string preset_list() {
 
 void add_sample_options(CLI::App& command, DatasetOptions& options) {
   command.add_option("--recipe", options.recipe,
-                     "What becomes of it: a TOML file, or a preset (" + preset_list() +
-                         "); without one every part is a field as it stands");
+                     "What to do with the samples: a TOML file, or a preset (" + preset_list() +
+                         "); without one each part is a field, unchanged");
   command.add_option("--seed", options.seed, "Of order and draws")
       ->capture_default_str()
       ->check(at_least(0));

@@ -27,8 +27,8 @@ struct Options {
 };
 
 /// What of a command line is `serve`'s, as `serve` takes it; what has a default and was not given
-/// is left to it. In the order in which the options are declared, so that two who ask for the same
-/// ask with the same words.
+/// is left to it. In the order in which the options are declared, so that two trainers that ask for
+/// the same ask with the same words.
 std::vector<std::string> words_given(const CLI::App& ensure, const std::vector<std::string>& own) {
   std::vector<std::string> words;
   for (const CLI::Option* option : ensure.get_options()) {

@@ -59,7 +59,7 @@ void add_how(CLI::App& serve, ServeOptions& options) {
       ->check(CLI::Range(std::uint32_t{1}, static_cast<std::uint32_t>(limits::consumers_max)));
   serve
       .add_option("--on-stall", options.on_stall,
-                  "What becomes of a consumer that keeps the stream waiting: report, evict")
+                  "What to do about a consumer that keeps the stream waiting: report, evict")
       ->capture_default_str()
       ->check(CLI::IsMember({"report", "evict"}));
   serve.add_option("--stall-timeout", options.stall_timeout_s, "After so many seconds of it")
@@ -74,8 +74,8 @@ void add_how(CLI::App& serve, ServeOptions& options) {
   serve
       .add_option(
           "--idle-exit", options.idle_exit_s,
-          "End when no consumer has been attached for so many seconds (who only looks, such "
-          "as `peek`, is none)")
+          "End when no consumer has been attached for so many seconds (an observer such as `peek` "
+          "does not count)")
       ->check(above_zero());
   serve.add_option("--huge-pages", options.huge_pages, "auto: above 4 GiB, where there are any")
       ->capture_default_str()
@@ -85,7 +85,7 @@ void add_how(CLI::App& serve, ServeOptions& options) {
                   "Another user who may attach, where producer and trainers run as different users")
       ->allow_extra_args(false);
   serve.add_flag("--free-running", options.free_running,
-                 "Produce also while nobody consumes in lockstep");
+                 "Produce also while no consumer in lockstep is attached");
   serve.add_flag("--json", options.json, "Print one JSON object at the end");
   serve.add_flag("--verbose,-v", options.verbose, "Report more");
 }

@@ -17,7 +17,7 @@
 
 namespace batchcast::cli {
 
-/// What `serve` is told, whoever starts it.
+/// The options of `serve`, which `ensure` has as well.
 struct ServeOptions {
   DatasetOptions dataset;
   std::string stream;
@@ -44,8 +44,8 @@ struct ServeOptions {
 /// SOURCE and every option but the stream's name.
 void add_serve_options(CLI::App& command, ServeOptions& options);
 
-/// What can be refused without a look at the dataset, whose opening may take long, and is not when
-/// the options are read. Throws CLI::ValidationError, InvalidArgument.
+/// Checks the options that the parser does not check and that need no dataset, because opening that
+/// may take long. Throws CLI::ValidationError, InvalidArgument.
 void check_serve_options(const ServeOptions& options);
 
 [[nodiscard]] std::vector<Placement> places_of(const ServeOptions& options);

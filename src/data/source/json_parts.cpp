@@ -241,7 +241,7 @@ std::optional<JsonPart> json_part(const Source& source, const std::string& from)
                     Json::json_pointer(from.substr(colon + 1))};
   } catch (const Json::exception&) {
     throw InvalidArgument("batchcast: `" + from +
-                          "`: behind the colon stands a JSON pointer, such as `json:/label` or "
+                          "`: behind the colon comes a JSON pointer, such as `json:/label` or "
                           "`json:/objects/0/id`; `~` is written `~0` and `/` in a name `~1`.");
   }
 }

@@ -29,7 +29,7 @@ enum class KnownFormat : std::uint8_t {
 /// these. Two bytes alone never decide, so that a file of small numbers is not taken for one.
 [[nodiscard]] std::optional<KnownFormat> known_format(std::span<const std::byte> file) noexcept;
 
-/// `compressed with xz`, `a zip archive`: what stands behind `is`.
+/// `compressed with xz`, `a zip archive`: the end of a sentence that begins `The file is`.
 [[nodiscard]] std::string_view description_of(KnownFormat format) noexcept;
 
 /// The command that unpacks the file and keeps it; empty where the format is not a compressed file.

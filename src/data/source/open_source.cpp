@@ -69,7 +69,7 @@ std::pair<std::string_view, std::string_view> split_options(std::string_view res
   return {rest.substr(0, mark), tail};
 }
 
-// How somebody who wrote just a path should have written it; empty where nothing is there.
+// How to write the source that is at a mere path; empty where nothing is there.
 std::string spec_for(const std::string& path) {
   std::error_code ignored;
   const std::filesystem::path place(path);

@@ -11,7 +11,7 @@
 
 #include "data/source/source_options.hpp"
 
-// What open_source chooses from. `rest` is what stands between `KIND:` and the options; each throws
+// What open_source chooses from. `rest` is the text between `KIND:` and the options; each throws
 // InvalidArgument for a spec that is wrong and BadDataset for a dataset that cannot be read.
 namespace batchcast::inline v0_1::detail {
 

@@ -46,7 +46,7 @@ std::int64_t parse_extent(std::string_view text, std::string_view source) {
   }
   if (error != std::errc() || end != text.data() + text.size()) {
     fail(in_quotes(text) + " in " + in_quotes(source) +
-         " is not an extent. After `synthetic:` stands only the shape, numbers joined by x; dtype, "
+         " is not an extent. After `synthetic:` comes only the shape, numbers joined by x; dtype, "
          "number of samples and seed are options of their own. " +
          std::string(example));
   }
@@ -117,7 +117,7 @@ class Reader {
 
  private:
   [[noreturn]] static void wrong(const char* key, std::string_view wanted, const Json& value) {
-    // Writing a value out recurses into it, and whoever wrote the recipe chose how deep it is.
+    // Writing a value out recurses into it, and the recipe may nest it as deep as it likes.
     const std::string found =
         value.is_structured()
             ? std::string(value.is_array() ? "a list" : "an object")

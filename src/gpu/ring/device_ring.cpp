@@ -6,6 +6,7 @@
 #include "gpu/ring/device_ring_layout.hpp"
 #include "gpu/ring/device_ring_memory.hpp"
 
+#include <batchcast/core/bytes_text.hpp>
 #include <batchcast/core/error.hpp>
 
 #include <utility>
@@ -42,7 +43,7 @@ class DeviceRing final : public ServedRing {
     parts.log(LogLevel::info,
               "a ring of " + std::to_string(layout_.capacity) + " samples lies on " +
                   detail::cuda::name_of(device_->info()) + ": " +
-                  std::to_string(layout_.device_bytes()) + " bytes there" +
+                  bytes_text(layout_.device_bytes()) + " there" +
                   (layout_.host_limits ? ", and no more since its fields in host memory "
                                          "(--host-field) take as much of that as the host ring "
                                          "(--memory)"
@@ -55,7 +56,7 @@ class DeviceRing final : public ServedRing {
   [[nodiscard]] std::uint64_t memory() const noexcept override { return layout_.device_bytes(); }
   [[nodiscard]] std::string memory_option_for(std::uint64_t samples) const override {
     return "--device-memory " +
-           std::to_string(device_memory_for(layout_.on_device(), samples, layout_.granularity));
+           memory_argument(device_memory_for(layout_.on_device(), samples, layout_.granularity));
   }
   [[nodiscard]] RingWriter& writer() noexcept override { return writer_; }
   [[nodiscard]] const Segment& board_segment() const noexcept override {

@@ -2,6 +2,7 @@
 // Copyright 2026 the batchcast authors
 #include "gpu/ring/device_ring_layout.hpp"
 
+#include <batchcast/core/bytes_text.hpp>
 #include <batchcast/core/error.hpp>
 #include <batchcast/ring/memory.hpp>
 
@@ -136,10 +137,10 @@ DeviceRingLayout plan_device_ring(const ProducerOptions& options,
   const std::uint64_t least = memory_for(on_device, 1, layout.granularity);
   if (least > memory) {
     throw InvalidArgument("batchcast: one sample of this schema takes a ring of " +
-                          std::to_string(least) + " bytes on " + detail::cuda::name_of(device) +
-                          " (whole granules of " + std::to_string(layout.granularity) +
-                          " for each field there), and its memory is " + std::to_string(memory) +
-                          ". Raise it (--device-memory).");
+                          bytes_text(least) + " on " + detail::cuda::name_of(device) +
+                          " (whole granules of " + bytes_text(layout.granularity) +
+                          " for each field there), and its memory is " + bytes_text(memory) +
+                          ". Give it more: --device-memory " + memory_argument(least) + ".");
   }
   RingPlan plan = plan_on_device(on_device, memory, layout.granularity);
   layout.capacity = plan.capacity;

@@ -2,6 +2,7 @@
 // Copyright 2026 the batchcast authors
 #include "gpu/ring/device_ring_memory.hpp"
 
+#include <batchcast/core/bytes_text.hpp>
 #include <batchcast/core/error.hpp>
 
 #include <utility>
@@ -76,8 +77,8 @@ void DeviceRingMemory::check(const detail::cuda::Device& device, const DeviceRin
   const std::uint64_t free = device.free_bytes();
   if (wanted <= free) return;
   throw OutOfMemory("batchcast: the ring on " + detail::cuda::name_of(info) + " takes " +
-                    std::to_string(wanted) + " bytes, and " + std::to_string(free) + " of its " +
-                    std::to_string(info.memory_bytes) +
+                    bytes_text(wanted) + ", and " + bytes_text(free) + " of its " +
+                    bytes_text(info.memory_bytes) +
                     " are free. Give it less (--device-memory), or end what else uses that GPU.");
 }
 

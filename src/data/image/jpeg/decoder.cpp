@@ -55,7 +55,7 @@ void on_message(j_common_ptr jpeg, int level) {
 
 void on_output(j_common_ptr /*jpeg*/) {}
 
-// The whole file is in memory: who asks for more has met its end too early.
+// The whole file is in memory: a call for more bytes means that the file ends too early.
 boolean on_end_of_input(j_decompress_ptr jpeg) {
   fail(*static_cast<State*>(jpeg->client_data), "it is truncated");
 }

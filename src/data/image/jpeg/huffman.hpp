@@ -11,29 +11,46 @@
 
 namespace batchcast::inline v0_1::detail {
 
-/// One of a JPEG's Huffman codes, laid out for JpegEntropyDecoder. A symbol stands for a run of
-/// zeros and for how many bits of value follow it.
+/// One of a JPEG's Huffman codes, laid out for JpegEntropyDecoder.
+///
+/// A symbol is a byte. Of an AC code its upper half is a run of zero coefficients and its lower
+/// half the number of value bits that follow the code; the value is the coefficient after the run.
+/// Of a DC code the whole symbol is the number of value bits.
 struct JpegHuffmanTable {
   static constexpr unsigned look_bits = 10;
   static constexpr unsigned skip_bits = 10;
 
-  /// What the next look_bits bits begin with. From the low end, a byte each: bits of code and
-  /// value; bits of code; run; how far to shift 64 bits right to keep the value, of which DC
-  /// symbols have one less. Where the last is 0, there is no value and `run` tells why.
+  /// Indexed by the next look_bits bits of the scan: the symbol that they begin with. One look-up
+  /// gives all that is needed to take code and value out of a 64-bit window whose top bit is the
+  /// next of the scan. An entry has four bytes:
+  ///
+  ///   bits 0-7    bits of code and value together: how far to move on in the scan
+  ///   bits 8-15   bits of the code: window << n has the value at its top
+  ///   bits 16-23  the run of zeros before the value; where there is no value, one of end_of_block,
+  ///               sixteen_zeros and long_code
+  ///   bits 24-31  64 less the bits of the value: (window << n) >> this is the value alone. Of DC
+  ///               symbols 63 less them, since their value may have 0 bits and a shift by 64 is
+  ///               undefined: shift by one first, and then by this. 0: there is no value
+  ///
+  /// n is at most 16, or 0 where the entry is no code. `entry >> 8U & 63U` reads it: to the six
+  /// bits that a 64-bit shift uses, so that the compiler needs no instruction for the mask.
   std::array<std::uint32_t, std::size_t{1} << look_bits> look;
-  static constexpr std::uint32_t valued = 1U << 24U;  ///< from here on there is a value
+  static constexpr std::uint32_t valued = 1U << 24U;  ///< entries from here on have a value
   static constexpr std::uint32_t end_of_block = 0;
   static constexpr std::uint32_t sixteen_zeros = 16;
-  static constexpr std::uint32_t long_code = 255;  ///< or none at all; length is 0
+  static constexpr std::uint32_t long_code = 255;  ///< more than look_bits bits, or no code at all
 
-  /// AC only: all the symbols whose codes lie within the next skip_bits bits, together. Bits 0 to
-  /// 5: their bits; from bit 8 on: coefficients that they stand for, an end of block being one;
-  /// bit 7: the last is an end of block. 0: the first code is longer.
+  /// AC only, to pass over coefficients that no pixel needs. Indexed by the next skip_bits bits:
+  /// all the symbols whose codes lie within them, together. 0: the first code is longer.
+  ///
+  ///   bits 0-5   bits of all their codes and values (the last value may end beyond skip_bits)
+  ///   bit 7      the last one is an end of block
+  ///   bits 8-15  coefficients, zeros included; an end of block counts as one
   std::array<std::uint16_t, std::size_t{1} << skip_bits> skip;
   static constexpr std::uint32_t ends_block = 0x80;
 
-  /// By length: the first 16 bits that are past codes of that length; what to add to a code to have
-  /// its symbol's place.
+  /// By length of code. The next 16 bits begin with a code of at most that length if they are below
+  /// the limit. A code plus the offset is the place of its symbol in `symbols`.
   std::array<std::uint32_t, 17> limits;
   std::array<std::int32_t, 17> offsets;
   std::array<std::uint8_t, 256> symbols;

@@ -13,7 +13,7 @@ namespace batchcast::inline v0_1::detail {
 
 /// One file of a class.
 struct ClassFile {
-  std::uint32_t name = 0;   ///< where its name stands among its folder's
+  std::uint32_t name = 0;   ///< place of its name among its folder's
   std::uint64_t bytes = 0;  ///< `unknown_bytes` where it could not be looked at
 };
 

@@ -31,7 +31,7 @@ class ImageFolderIndex {
 
  private:
   struct Folder {
-    std::uint64_t text;  // where its path stands; its files' names follow
+    std::uint64_t text;  // place of its path; its files' names follow
     std::uint64_t first_file;
     std::uint32_t path_bytes;
     std::uint32_t label;
@@ -39,7 +39,7 @@ class ImageFolderIndex {
 
   std::vector<char> text_;
   std::vector<Folder> folders_;
-  std::vector<std::uint32_t> names_;  // by file: where its name stands, from its folder's text on
+  std::vector<std::uint32_t> names_;  // by file: place of its name, from its folder's text on
 };
 
 }  // namespace batchcast::inline v0_1::detail

@@ -34,7 +34,7 @@ constexpr off_t file_bytes_max = 0xffff'ffff;
 
 std::string reason_of(int error) { return std::generic_category().message(error); }
 
-// What stands in the dataset's own folder.
+// The contents of the dataset's own folder.
 struct TopFolder {
   std::vector<std::string> classes;  ///< sorted
   std::uint64_t images = 0;          ///< that lie there, beside the classes

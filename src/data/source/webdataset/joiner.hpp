@@ -12,8 +12,8 @@
 namespace batchcast::inline v0_1::detail {
 
 /// Joins what the indexer took for several samples of the last shard because other members stood
-/// between: those of the same key that have no extension twice. A joined sample stands where its
-/// first member did. Takes 32 bytes for each sample of the shard meanwhile, and a copy of the
+/// between: those of the same key that have no extension twice. A joined sample has the place of
+/// its first member did. Takes 32 bytes for each sample of the shard meanwhile, and a copy of the
 /// shard's part of the index where there is something to join.
 class SampleJoiner {
  public:

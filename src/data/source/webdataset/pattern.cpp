@@ -80,7 +80,7 @@ void expand(std::string_view pattern, const std::string& before, std::string_vie
   const std::size_t open = text.find('{');
   if (open == std::string_view::npos) {
     if (text.find('}') != std::string_view::npos) refuse(pattern, "`}` without `{`");
-    if (found.size() >= shards_max) refuse(pattern, "it stands for too many shards");
+    if (found.size() >= shards_max) refuse(pattern, "it names too many shards");
     found.push_back(before + std::string(text));
     return;
   }
@@ -180,7 +180,7 @@ std::vector<std::string> find_shards(std::string_view patterns) {
     // Not as the user's locale sorts: the order of samples must be the same everywhere.
     std::sort(several.begin(), several.end());
     std::move(several.begin(), several.end(), std::back_inserter(shards));
-    if (shards.size() > shards_max) refuse(patterns, "it stands for too many shards");
+    if (shards.size() > shards_max) refuse(patterns, "it names too many shards");
   }
   return shards;
 }
