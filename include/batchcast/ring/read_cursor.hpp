@@ -23,7 +23,8 @@ namespace batchcast::inline v0_1 {
 /// the sleep until more has come. A consumer has one (RingReader), and so has a mirror
 /// (MirrorSource). Lets go of nothing: that is the LeaseTable's.
 ///
-/// Belongs to the thread that reads. Board and desk outlive it.
+/// Belongs to the thread that reads; `state` and `revoked` may be called on any. Board and desk
+/// outlive it.
 class ReadCursor {
  public:
   /// What holds of the position, and which call leaves it for which phase. From any phase,
