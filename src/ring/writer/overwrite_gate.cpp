@@ -122,9 +122,9 @@ std::uint64_t OverwriteGate::wake_at() const noexcept {
                   saturating_sub(tickets_.next() + 1, limit_distance_));
 }
 
-std::optional<std::uint64_t> OverwriteGate::jump_target() const noexcept {
+std::uint64_t OverwriteGate::jump_target() const noexcept {
   if (!options_.jumps || !ledger_.length_known() || attendance_.first_publication_waits()) {
-    return std::nullopt;
+    return no_jump;
   }
   std::uint64_t lowest = limits::position_max;  // without a consumer: beyond every stream's end
   for (const ConsumerRecord& consumer : consumers_.records()) {
@@ -132,7 +132,7 @@ std::optional<std::uint64_t> OverwriteGate::jump_target() const noexcept {
     if (!consumer.paused) lowest = std::min(lowest, consumer.released_min);
   }
   const bool is_due = lowest > tickets_.claimed() && lowest < ledger_.stream_end();
-  return is_due ? std::optional(lowest) : std::nullopt;
+  return is_due ? lowest : no_jump;
 }
 
 }  // namespace batchcast::inline v0_1

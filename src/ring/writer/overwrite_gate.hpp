@@ -52,7 +52,8 @@ class OverwriteGate {
   /// If every consumer stands beyond what is claimed, the position of the lowest: the stream goes
   /// on there, and leaves out the samples between. Judged by what the desks said when they were
   /// validated last.
-  [[nodiscard]] std::optional<std::uint64_t> jump_target() const noexcept;
+  [[nodiscard]] std::uint64_t jump_target() const noexcept;
+  static constexpr std::uint64_t no_jump = limits::position_max;
 
  private:
   static constexpr std::size_t none = ConsumerTable::none;

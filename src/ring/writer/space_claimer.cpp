@@ -29,13 +29,14 @@ Claim SpaceClaimer::claim(std::uint64_t samples_max, int timeout_ms, Ticket& tic
       tell_evictions(lock);
       continue;
     }
-    const auto jump_target = state_.gate.jump_target();
-    if (jump_target && tickets.is_empty() && !tickets.has_abandoned()) {
-      publisher_.jump(*jump_target);
+    const std::uint64_t jump_target = state_.gate.jump_target();
+    const bool jumps = jump_target != OverwriteGate::no_jump;
+    if (jumps && tickets.is_empty() && !tickets.has_abandoned()) {
+      publisher_.jump(jump_target);
       continue;
     }
-    if (!jump_target && state_.gate.is_open() && !tickets.has_abandoned()) {
-      ticket = tickets.grant(samples_max, std::min(state_.gate.limit(), stream_end));
+    if (!jumps && state_.gate.is_open() && !tickets.has_abandoned()) {
+      tickets.grant(samples_max, std::min(state_.gate.limit(), stream_end), ticket);
       if (started_ns != 0) {
         ordered::count(state_.board.progress().space_waits);
         ordered::count(state_.board.progress().space_wait_ns, now_ns() - started_ns);
@@ -127,7 +128,8 @@ bool SpaceClaimer::need_not_sleep(const DeskWatch& watch) {
   const std::uint64_t consumer_id = waits_for != nullptr ? waits_for->consumer_id : 0;
   if (consumer_id != watch.consumer_id || admission_.has_evictions()) return true;
   if (state_.tickets.has_abandoned()) return false;
-  return state_.gate.jump_target() ? state_.tickets.is_empty() : state_.gate.is_open();
+  const bool jumps = state_.gate.jump_target() != OverwriteGate::no_jump;
+  return jumps ? state_.tickets.is_empty() : state_.gate.is_open();
 }
 
 bool SpaceClaimer::slept_in_vain(Lock& lock, const DeskWatch& watch, std::uint32_t own_value,

@@ -32,8 +32,7 @@ bool TicketQueue::all_filled() const noexcept {
                      [](const Outstanding& one) { return one.filled; });
 }
 
-Ticket TicketQueue::grant(std::uint64_t samples_max, std::uint64_t limit) {
-  Ticket ticket;
+void TicketQueue::grant(std::uint64_t samples_max, std::uint64_t limit, Ticket& ticket) {
   ticket.position = next_;
   ticket.epoch = ledger_.epoch_of(next_);
   ticket.epoch_start = ledger_.start_of(ticket.epoch);
@@ -41,9 +40,10 @@ Ticket TicketQueue::grant(std::uint64_t samples_max, std::uint64_t limit) {
   ticket.size = std::min(samples_max, limit - next_);
   next_ += ticket.size;
   claimed_ = std::max(claimed_, next_);
-  tickets_.push_back({ticket.position, next_, false, {}});
+  Outstanding& one = tickets_.emplace_back();  // written in place: a copy would wait for its stores
+  one.start = ticket.position;
+  one.end = next_;
   ordered::claim(board_.progress(), claimed_);
-  return ticket;
 }
 
 void TicketQueue::fill(const Ticket& ticket, const Receipt& receipt) noexcept {

@@ -48,7 +48,7 @@ class TicketQueue {
 
   /// At least one position from `next` on, below `limit` and within one epoch. `limit` lies above
   /// `next`.
-  [[nodiscard]] Ticket grant(std::uint64_t samples_max, std::uint64_t limit);
+  void grant(std::uint64_t samples_max, std::uint64_t limit, Ticket& ticket);
   /// The ticket's samples are complete.
   void fill(const Ticket& ticket, const Receipt& receipt) noexcept;
   /// Hands the newest ticket's positions out again. False if it is not the newest.
@@ -77,8 +77,9 @@ class TicketQueue {
 
  private:
   struct Outstanding {
-    std::uint64_t start, end;
-    bool filled;
+    std::uint64_t start = 0;
+    std::uint64_t end = 0;
+    bool filled = false;
     Receipt receipt;
   };
 
