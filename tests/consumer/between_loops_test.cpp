@@ -23,7 +23,7 @@ struct LettingGo {
   std::optional<Producer> producer;
   std::optional<Consumer> consumer;
 
-  LettingGo() {
+  explicit LettingGo(Access access = Access::shared) {
     producer.emplace(ProducerOptions{.stream = "let-go",
                                      .schema = {{"value", DType::u64}},
                                      .memory = 64 << 10,
@@ -33,6 +33,7 @@ struct LettingGo {
     consumer.emplace(ConsumerOptions{.stream = "let-go",
                                      .batch_size = 4,
                                      .between_epochs = BetweenEpochs::let_go,
+                                     .access = access,
                                      .directory = folder.path()});
   }
 
@@ -83,6 +84,14 @@ TEST_CASE("a consumer that is gone leaves once its last batch is dropped, on any
   shared->check();
   std::thread([&] { shared.reset(); }).join();
   CHECK(scene.comes_to_be("gone"));
+}
+
+TEST_CASE("a consumer that is gone leaves at once where its batches are copies") {
+  LettingGo scene(Access::private_copy);
+  const Batch batch = scene.loop();
+  scene.consumer.reset();
+  CHECK(scene.comes_to_be("gone"));
+  CHECK(batch.size() == 4);
 }
 
 TEST_CASE("between two loops a consumer is told how its stream ended") {

@@ -13,6 +13,11 @@
 
 namespace bc = batchcast;
 
+// A trainer's own short names, which must not be batchcast's as well.
+namespace cuda = torch::cuda;
+namespace data = torch::data;
+using namespace batchcast;
+
 int main() {
   constexpr std::uint64_t samples = 4;
   bc::Producer producer(
@@ -24,7 +29,7 @@ int main() {
        .wait_for = 1});
   float sum = 0;
   std::thread trainer([&sum] {
-    auto loader = bc::make_shared_data_loader("package-test", torch::data::DataLoaderOptions(3));
+    auto loader = make_shared_data_loader("package-test", data::DataLoaderOptions(3));
     for (auto& batch : *loader) {
       sum += batch.data.sum().item<float>() + batch.target.to(torch::kFloat).sum().item<float>();
     }
@@ -38,6 +43,7 @@ int main() {
     loan->publish();
   }
   trainer.join();
-  std::printf("libtorch %s: %.1f\n", TORCH_VERSION, static_cast<double>(sum));
+  std::printf("libtorch %s %s CUDA: %.1f\n", TORCH_VERSION,
+              cuda::is_available() ? "with" : "without", static_cast<double>(sum));
   return sum == 14.0F ? 0 : 1;
 }

@@ -15,20 +15,20 @@
 
 namespace {
 
-// What a trainer says that names neither namespace. A name that is in both does not compile.
-bool trains_on_a_gpu() {
+// What a trainer says that names neither namespace. A name that is in both does not compile. (Names
+// that libtorch has twice itself, `cuda` and `ones` among them, need its own in any case.)
+bool can_be_said() {
   using namespace torch;
   using namespace batchcast;
   const nn::Linear layer(2, 1);
   const optim::SGDOptions rate(0.1);
   const data::DataLoaderOptions options(64);
+  const serialize::OutputArchive archive;
   using Loader = SharedDataLoader<data::Example<>>;
   static_assert(std::is_same_v<Loader::BatchType, data::Example<>>);
   const ConsumerOptions consumer{.stream = "names", .placement = "host"};
-  const Tensor sum = layer->weight.detach().to(kFloat) + ones({1, 2}, TensorOptions(kCPU));
-  static_cast<void>(serialize::OutputArchive());
-  static_cast<void>(rate);
-  return cuda::is_available() && consumer.batch_size == options.batch_size() && sum.defined();
+  const Tensor weight = layer->weight.detach().to(kFloat);
+  return weight.defined() && rate.lr() > 0 && consumer.batch_size == options.batch_size();
 }
 
 }  // namespace
@@ -40,5 +40,5 @@ TEST_CASE("the headers and the library are of one version of libtorch", "[torch]
 }
 
 TEST_CASE("a program may use both namespaces, torch's and batchcast's", "[torch]") {
-  CHECK(trains_on_a_gpu() == torch::cuda::is_available());
+  CHECK(can_be_said());
 }
