@@ -77,8 +77,10 @@ draws = [json.loads(line) for line in open(folder / "draws.jsonl")]
 assert [draw["position"] for draw in draws] == list(range(samples + 5))
 assert [draw["sample_id"] for draw in draws] == ids.tolist()
 assert len({draw["path"] for draw in draws}) == samples
-assert {draw["flip"] for draw in draws} == {True, False}
-assert all(len(draw["crop"]) == 4 and min(draw["crop"][2:]) > 0 for draw in draws)
+views = [draw["fields"]["image"]["views"] for draw in draws]
+assert all(len(view) == 1 for view in views)
+assert {view[0]["flip"] for view in views} == {True, False}
+assert all(len(view[0]["crop"]) == 4 and min(view[0]["crop"][2:]) > 0 for view in views)
 CHECK
 expect 0 '^1 sample,' dump "$images" --recipe "$work/recipe.toml" --positions 0:1 --out "$work/dump" --force
 expect 0 'digest of epoch 1: [0-9a-f]{32}' dump synthetic:3x8x8 --samples 100 --positions 100:200 \
