@@ -68,7 +68,8 @@ std::shared_ptr<FakeSource> source(ImageSize mask_size = size) {
 const std::string image_and_mask = R"(
 [[field]]
 name = "image"
-stages = [{ stage = "decode" }, { stage = "color_jitter" }, { stage = "to", dtype = "u8", layout = "hwc" }]
+stages = [{ stage = "decode" }, { stage = "color_jitter" },
+          { stage = "to", dtype = "u8", layout = "hwc" }]
 [[field]]
 name = "mask"
 stages = [{ stage = "decode", mode = "index" }, { stage = "to", dtype = "i64", layout = "hw" }]
@@ -153,7 +154,8 @@ TEST_CASE("views of a tensor that is an image") {
   const Pipeline pipeline({.source = raw, .recipe = recipe(R"([[field]]
 name = "image"
 views = 4
-stages = [{ stage = "random_crop", size = 4 }, { stage = "to" }, { stage = "random_erasing", p = 1 }])")});
+stages = [{ stage = "random_crop", size = 4 }, { stage = "to" }, 
+          { stage = "random_erasing", p = 1 }])")});
   REQUIRE(pipeline.schema()[0].shape == std::vector<std::int64_t>{4, 1, 4, 4});
   std::vector<std::byte> bytes(256);
   std::uint64_t id = 0;

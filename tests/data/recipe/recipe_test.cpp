@@ -177,23 +177,23 @@ TEST_CASE("presets are what their documentation says") {
   CHECK(std::vector<std::string_view>(names.begin(), names.end()) ==
         std::vector<std::string_view>{"imagenet-train", "imagenet-eval", "cifar-train",
                                       "cifar-eval", "mnist", "tokens"});
-  CHECK(
-      Recipe::load("imagenet-train").to_json() ==
-      R"({"fields":[{"draws":"sample","from":"image","name":"image","stages":[)"
-      R"({"fast":false,"mode":"rgb","orient":false,"pixels_max":178956970,"stage":"decode"},)"
-      R"({"ratio":[0.75,1.3333333333333333],"scale":[0.08,1.0],"size":[224,224],)"
-      R"("stage":"random_resized_crop"},{"p":0.5,"stage":"horizontal_flip"},)"
-      R"({"dtype":"f32","layout":"chw","stage":"to"},)"
-      R"({"mean":[0.485,0.456,0.406],"stage":"normalize","std":[0.229,0.224,0.225]}]},)"
-      R"({"draws":"sample","from":"label","name":"label","stages":[]}],"order":{"mode":"reshuffle"}})");
-  CHECK(
-      Recipe::load("imagenet-eval").to_json() ==
-      R"({"fields":[{"draws":"sample","from":"image","name":"image","stages":[)"
-      R"({"fast":false,"mode":"rgb","orient":false,"pixels_max":178956970,"stage":"decode"},)"
-      R"({"size":256,"stage":"resize"},{"size":[224,224],"stage":"center_crop"},)"
-      R"({"dtype":"f32","layout":"chw","stage":"to"},)"
-      R"({"mean":[0.485,0.456,0.406],"stage":"normalize","std":[0.229,0.224,0.225]}]},)"
-      R"({"draws":"sample","from":"label","name":"label","stages":[]}],"order":{"mode":"sequential"}})");
+  CHECK(Recipe::load("imagenet-train").to_json() ==
+        R"({"fields":[{"draws":"sample","from":"image","name":"image","stages":[)"
+        R"({"fast":false,"mode":"rgb","orient":false,"pixels_max":178956970,"stage":"decode"},)"
+        R"({"ratio":[0.75,1.3333333333333333],"scale":[0.08,1.0],"size":[224,224],)"
+        R"("stage":"random_resized_crop"},{"p":0.5,"stage":"horizontal_flip"},)"
+        R"({"dtype":"f32","layout":"chw","stage":"to"},)"
+        R"({"mean":[0.485,0.456,0.406],"stage":"normalize","std":[0.229,0.224,0.225]}]},)"
+        R"({"draws":"sample","from":"label","name":"label","stages":[]}],)"
+        R"("order":{"mode":"reshuffle"}})");
+  CHECK(Recipe::load("imagenet-eval").to_json() ==
+        R"({"fields":[{"draws":"sample","from":"image","name":"image","stages":[)"
+        R"({"fast":false,"mode":"rgb","orient":false,"pixels_max":178956970,"stage":"decode"},)"
+        R"({"size":256,"stage":"resize"},{"size":[224,224],"stage":"center_crop"},)"
+        R"({"dtype":"f32","layout":"chw","stage":"to"},)"
+        R"({"mean":[0.485,0.456,0.406],"stage":"normalize","std":[0.229,0.224,0.225]}]},)"
+        R"({"draws":"sample","from":"label","name":"label","stages":[]}],)"
+        R"("order":{"mode":"sequential"}})");
   CHECK(Recipe::load("cifar-train")
             .to_json()
             .find(R"("padding":[4,4,4,4],"padding_mode":"constant","size":[32,32])") !=
