@@ -65,7 +65,7 @@ batchcast_room(data/resample
 # A field's stages, compiled.
 batchcast_room(data/program
   DEPENDS core data
-  SOURCES tensor_program.cpp tensor_steps.cpp)
+  SOURCES resolve.cpp tensor_program.cpp tensor_steps.cpp)
 
 # Decoding, and a stage after another over pixels.
 batchcast_room(data/image

@@ -49,4 +49,18 @@ double portable_exp(double x) noexcept {
   return result * std::bit_cast<double>(exponent << 52);
 }
 
+double portable_sin(double x) noexcept {
+  // Pi in two parts, of which the first times a small whole number is exact.
+  constexpr double pi_high = 0x1.921fb544p1;
+  constexpr double pi_low = 0x1.0b4611a626331p-33;
+  const double turns = round_half_even(x / portable_pi);
+  const double r = (x - turns * pi_high) - turns * pi_low;
+  const double square = r * r;
+  // Taylor's series as far as it counts for |r| <= pi / 2.
+  double sum = 0;
+  for (double n = 22; n >= 2; n -= 2) sum = (1 + sum) * -square / (n * (n + 1));
+  const double sine = r + r * sum;
+  return static_cast<std::int64_t>(turns) % 2 == 0 ? sine : -sine;
+}
+
 }  // namespace batchcast::inline v0_1::detail

@@ -12,6 +12,11 @@ namespace batchcast::inline v0_1::detail {
 /// e to the power of `x` within one unit of the last place. `x` lies from -700 to 700.
 [[nodiscard]] double portable_exp(double x) noexcept;
 
+inline constexpr double portable_pi = 0x1.921fb54442d18p1;
+
+/// Sine within two units of the last place, or 2^-53 where it is nearly 0. |x| is at most 100.
+[[nodiscard]] double portable_sin(double x) noexcept;
+
 /// To the nearest whole number, ties to even, as Python's round(). |x| is below 2^51.
 [[nodiscard]] inline double round_half_even(double x) noexcept {
   // At this size the unit of the last place is 1, and adding rounds to it.

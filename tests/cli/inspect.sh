@@ -64,6 +64,23 @@ expect 0 'random_resized_crop  .*scale \[0.08' inspect imagenet-train
 printf '[order]\nmode = "blocks"\n' >"$work/blocks.toml"
 expect 0 'order +blocks  block_samples 256' inspect "$work/blocks.toml"
 expect 0 'fields +each part' inspect "$work/blocks.toml"
+cat >"$work/pair.toml" <<'RECIPE'
+[[field]]
+name = "image"
+stages = [{ stage = "decode" }, { stage = "to" }]
+[[field]]
+name = "mask"
+stages = [{ stage = "decode", mode = "index" }, { stage = "to", dtype = "i64", layout = "hw" }]
+[[joint]]
+fields = ["image", "mask"]
+views = 2
+stages = [{ stage = "random_crop", size = 8 }]
+RECIPE
+expect 0 '"kind":"recipe"' inspect "$work/pair.toml" --json
+holds "the stages of a joint" 'field["image"]["shape"] == [2, 3, 8, 8] and field["mask"]["shape"] == [2, 8, 8]'
+holds "the stages of a joint" '[s["stage"] for s in field["mask"]["stages"]] == ["decode", "random_crop", "to"]'
+sed 's/"image", "mask"/"image", "masc"/' "$work/pair.toml" >"$work/wrong.toml"
+expect 2 'wrong.toml:8: joint: `fields` names `masc`.*Did you mean `mask`' inspect "$work/wrong.toml"
 expect 2 'recipe.*source' inspect mnist --seed 3
 expect 2 'neither a preset' inspect no-such.toml
 

@@ -77,10 +77,23 @@ draws = [json.loads(line) for line in open(folder / "draws.jsonl")]
 assert [draw["position"] for draw in draws] == list(range(samples + 5))
 assert [draw["sample_id"] for draw in draws] == ids.tolist()
 assert len({draw["path"] for draw in draws}) == samples
-assert {draw["flip"] for draw in draws} == {True, False}
-assert all(len(draw["crop"]) == 4 and min(draw["crop"][2:]) > 0 for draw in draws)
+views = [draw["fields"]["image"]["views"] for draw in draws]
+assert all(len(view) == 1 for view in views)
+assert {view[0]["flip"] for view in views} == {True, False}
+assert all(len(view[0]["crop"]) == 4 and min(view[0]["crop"][2:]) > 0 for view in views)
 CHECK
 expect 0 '^1 sample,' dump "$images" --recipe "$work/recipe.toml" --positions 0:1 --out "$work/dump" --force
+sed 's/^name = "image"/&\nviews = 2/' "$work/recipe.toml" >"$work/views.toml"
+expect 0 '^5 samples,' dump "$images" --recipe "$work/views.toml" --positions 0:5 --out "$work/dump" --force
+checks=$((checks + 1))
+$python - "$work/dump" >"$work/out" 2>"$work/err" <<'CHECK' || fail "what dump wrote of two views"
+import json, pathlib, sys
+import numpy
+folder = pathlib.Path(sys.argv[1])
+assert numpy.load(folder / "image.npy").shape == (5, 2, 3, 32, 32)
+draws = [json.loads(line)["fields"]["image"]["views"] for line in open(folder / "draws.jsonl")]
+assert all(len(views) == 2 and views[0]["crop"] != views[1]["crop"] for views in draws)
+CHECK
 expect 0 'digest of epoch 1: [0-9a-f]{32}' dump synthetic:3x8x8 --samples 100 --positions 100:200 \
   --out "$work/dump-synthetic" --digest
 

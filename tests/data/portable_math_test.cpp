@@ -11,6 +11,7 @@
 namespace bc = batchcast;
 using bc::detail::portable_exp;
 using bc::detail::portable_log;
+using bc::detail::portable_sin;
 using bc::detail::round_half_even;
 
 namespace {
@@ -45,6 +46,20 @@ TEST_CASE("logarithm and exponential are within one unit of the last place") {
   CHECK(exp_worst < 1);
   CHECK(portable_log(1) == 0);
   CHECK(portable_exp(0) == 1);
+}
+
+TEST_CASE("sine is within two units of the last place, or 2^-53 near its zeros") {
+  bc::Draws draws({.seed = 4}, 0);
+  double worst = 0;
+  for (int i = 0; i < 200'000; ++i) {
+    const double x = (draws.unit_f64() - 0.5) * (i % 2 == 0 ? 200 : 20);
+    const long double truth = std::sin((long double)x);
+    if (std::abs(portable_sin(x) - static_cast<double>(truth)) <= 0x1p-53) continue;
+    worst = std::max(worst, error_in_ulps(portable_sin(x), truth));
+  }
+  INFO("sine " << worst);
+  CHECK(worst < 2);
+  CHECK(portable_sin(0) == 0);
 }
 
 TEST_CASE("logarithm and exponential are pinned: other bits here change every stream") {

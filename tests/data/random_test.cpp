@@ -29,6 +29,26 @@ TEST_CASE("draws are pinned: another value here changes every stream") {
   CHECK(draws.below(1000) == 925);
   CHECK(draws.below(std::uint64_t{1} << 40) == 510383744571U);
   CHECK(draws.unit_f32() == 0x1.7aa1f4p-2F);
+
+  const bc::DrawName name = bc::draw_name("sample", "horizontal_flip#0");
+  CHECK(name.hash == 0xa52e49e5dafcc188);
+  CHECK(bc::Draws({.seed = 1, .epoch = 2, .sample_id = 3}, name.in_view(0)).next_u64() ==
+        0xdc1adb677a7cd378);
+  CHECK(bc::Draws({.seed = 1, .epoch = 2, .sample_id = 3}, name.in_view(1)).next_u64() ==
+        0x7da8f3b63595a731);
+}
+
+TEST_CASE("names of draws differ in every part of them") {
+  std::set<std::uint64_t> names;
+  for (const char* group : {"sample", "own image", "own images", ""}) {
+    for (const char* path : {"flip#0", "flip#1", "flip#10", "0", ""}) {
+      for (std::uint32_t view = 0; view < 64; ++view) {
+        names.insert(bc::draw_name(group, path).in_view(view).hash);
+      }
+    }
+  }
+  CHECK(names.size() == 4 * 5 * 64);
+  CHECK(bc::draw_name("ab", "c").hash != bc::draw_name("a", "bc").hash);
 }
 
 TEST_CASE("draws start over with the same key and differ in every part of it") {

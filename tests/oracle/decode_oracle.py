@@ -161,15 +161,27 @@ def damaged(rng):
         yield f"cut-webp-{size}", whole[:size]
 
 
+def ids_of(image, data):
+    """What stands in a PNG of one channel and at most 8 bits; of gray with fewer, PIL has scaled it."""
+    if image.mode == "P":
+        return image.tobytes()
+    if image.format != "PNG" or data[25] != 0 or data[24] == 16:
+        return None
+    levels = numpy.asarray(image.convert("L"))
+    return (levels // (255 // (2**data[24] - 1))).astype(numpy.uint8).tobytes()
+
+
 def by_pil(data):
-    """(size, orientation, RGB), or None where PIL refuses."""
+    """(size, orientation, RGB, gray, ids or None), or None where PIL refuses."""
     try:
         image = Image.open(io.BytesIO(data))
         orientation = image.getexif().get(ORIENTATION, 1)
         rgb = image.convert("RGB")
+        ids = ids_of(image, data)
     except (OSError, SyntaxError, EOFError, ValueError, struct.error):
         return None
-    return rgb.size, orientation, rgb.tobytes()
+    # Of a palette `convert("L")` takes the palette's colours, as of RGB.
+    return rgb.size, orientation, rgb.tobytes(), rgb.convert("L").tobytes(), ids
 
 
 def write(folder, manifest, name, data, expected):
@@ -178,9 +190,11 @@ def write(folder, manifest, name, data, expected):
     if expected is None:
         manifest.append(f"{name} refused")
         return
-    (width, height), orientation, rgb = expected
-    with open(os.path.join(folder, name + ".rgb"), "wb") as file:
-        file.write(rgb)
+    (width, height), orientation, rgb, gray, ids = expected
+    for mode, pixels in (("rgb", rgb), ("gray", gray), ("ids", ids)):
+        if pixels is not None:
+            with open(os.path.join(folder, f"{name}.{mode}"), "wb") as file:
+                file.write(pixels)
     manifest.append(f"{name} {width} {height} {orientation}")
 
 
@@ -203,7 +217,7 @@ def fill(folder, seed):
     high = numpy.repeat((samples >> 8).astype(numpy.uint8), 3, axis=2)
     for interlaced in (False, True):
         write(folder, manifest, f"png-gray-16-{interlaced}", png(samples, 16, 0, interlaced),
-              ((30, 20), 1, high.tobytes()))
+              ((30, 20), 1, high.tobytes(), high[:, :, 0].tobytes(), None))
     # Animations are refused rather than read as their first frame.
     frames = [Image.fromarray(noise(rng, 30, 20, 3)) for _ in range(2)]
     write(folder, manifest, "webp-animation",

@@ -9,8 +9,8 @@
 #include <vector>
 
 // What resample_oracle.py asks. Each case: a line of width, height, channels, box (x y w h), size,
-// padding (left top right bottom), its mode and flips, and then the image's pixels. `pillow-13` as
-// the only argument: in that release's order of passes.
+// padding (left top right bottom), its mode, flips and interpolation, and then the image's pixels.
+// `pillow-13` as the only argument: in that release's order of passes.
 int main(int argc, char** argv) {
   using namespace batchcast;
   std::ios::sync_with_stdio(false);
@@ -25,8 +25,10 @@ int main(int argc, char** argv) {
     ImageSize resized;
     std::int32_t left = 0, top = 0, right = 0, bottom = 0, mode = 0;
     bool flip_x = false, flip_y = false;
+    std::int32_t interpolation = 0;
     std::cin >> channels >> box.x >> box.y >> box.width >> box.height >> resized.width >>
-        resized.height >> left >> top >> right >> bottom >> mode >> flip_x >> flip_y;
+        resized.height >> left >> top >> right >> bottom >> mode >> flip_x >> flip_y >>
+        interpolation;
     std::cin.get();
     const auto stride = static_cast<std::size_t>(size.width) * static_cast<std::size_t>(channels);
     pixels.resize(stride * static_cast<std::size_t>(size.height));
@@ -37,6 +39,7 @@ int main(int argc, char** argv) {
     geometry.crop(box);
     geometry.resize(resized);
     geometry.as_pillow_13 = as_pillow_13;
+    geometry.interpolation = static_cast<Interpolation>(interpolation);
     geometry.pad(left, top, right, bottom, static_cast<PaddingMode>(mode), 0);
     if (flip_x) geometry.flip_horizontally();
     if (flip_y) geometry.flip_vertically();

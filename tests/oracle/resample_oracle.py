@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
 # Copyright 2026 the batchcast authors
-"""Compares the resampler with PIL, byte for byte: crops resized to random sizes, and padding as
+"""Compares the resampler with PIL, byte for byte: crops resized to random sizes with every filter, and padding as
 numpy's modes define it. The test program reads one line for each case and the image's bytes from its standard
 input, and writes the output's. It is told to resize as Pillow 13 where the Pillow that is installed is that or
 later; releases before 13 were compared down to 9.4.
@@ -17,6 +17,7 @@ import PIL
 from PIL import Image
 
 PILLOW = tuple(int(part) for part in PIL.__version__.split(".")[:2])
+FILTERS = [Image.NEAREST, Image.BILINEAR, Image.BICUBIC, Image.LANCZOS, Image.BOX]
 NUMPY_MODES = ["constant", "edge", "reflect", "symmetric"]
 
 
@@ -39,7 +40,8 @@ def random_case(rng):
     padding = tuple(rng.randint(0, 9) for _ in range(4)) if rng.random() < 0.3 else (0, 0, 0, 0)
     mode = rng.randrange(4)
     flips = (rng.randrange(2), rng.randrange(2))
-    return pixels, box, size, padding, mode, flips
+    interpolation = rng.choice([0, 1, 1, 2, 3, 4])
+    return pixels, box, size, padding, mode, flips, interpolation
 
 
 def takes_another_order(box, size):
@@ -66,10 +68,10 @@ def pad(image, padding, mode):
     return numpy.pad(image, ((top, bottom), (left, right), (0, 0)), mode=NUMPY_MODES[mode])
 
 
-def by_pil(pixels, box, size, padding, mode, flips):
+def by_pil(pixels, box, size, padding, mode, flips, interpolation):
     x, y, width, height = box
     image = Image.fromarray(pixels[:, :, 0] if pixels.shape[2] == 1 else pixels)
-    image = image.crop((x, y, x + width, y + height)).resize(size, Image.BILINEAR)
+    image = image.crop((x, y, x + width, y + height)).resize(size, FILTERS[interpolation])
     out = numpy.asarray(image).reshape(size[1], size[0], pixels.shape[2])
     if any(padding):
         out = pad(out, padding, mode)
@@ -89,11 +91,11 @@ def main():
             if not takes_another_order(case[1], case[2])]
     request = b""
     expected = []
-    for pixels, box, size, padding, mode, flips in made:
+    for pixels, box, size, padding, mode, flips, interpolation in made:
         height, width, channels = pixels.shape
-        numbers = (width, height, channels, *box, *size, *padding, mode, *flips)
+        numbers = (width, height, channels, *box, *size, *padding, mode, *flips, interpolation)
         request += " ".join(map(str, numbers)).encode() + b"\n" + pixels.tobytes()
-        expected.append(by_pil(pixels, box, size, padding, mode, flips))
+        expected.append(by_pil(pixels, box, size, padding, mode, flips, interpolation))
     command = [program, "pillow-13"] if PILLOW >= (13, 0) else [program]
     answer = subprocess.run(command, input=request, stdout=subprocess.PIPE, check=True).stdout
     if len(answer) != sum(map(len, expected)):

@@ -51,7 +51,8 @@ int paint(bc::ImageSize size, std::uint64_t sample_id, const std::string& stage_
   if (std::fread(pixels.data(), 1, pixels.size(), stdin) != pixels.size()) return 1;
   bc::ImageView image{pixels.data(), size, 3};
   std::vector<bc::Note> notes;
-  bc::StageContext context({.seed = 8, .epoch = 0, .sample_id = sample_id}, 1, {}, &notes);
+  bc::StageContext context({.seed = 8, .epoch = 0, .sample_id = sample_id}, bc::DrawName{1}, {},
+                           &notes);
   stage->run(image, context);
   image.channels = stage->output_channels(3);
   for (const bc::Note& note : notes) {

@@ -27,8 +27,12 @@ struct Box {
 /// What lies beyond an image's edge; as torchvision's padding_mode.
 enum class PaddingMode : std::uint8_t { constant, edge, reflect, symmetric };
 
+/// How pixels are made of others where the size changes, as PIL does it: all but `nearest` with a
+/// filter that widens where it shrinks.
+enum class Interpolation : std::uint8_t { nearest, bilinear, bicubic, lanczos, box };
+
 /// Which pixels of an image become which of a new one, in one pass: a box of the image is resized
-/// (PIL's antialiased bilinear, which sees nothing outside the box), a window is taken of the
+/// (as PIL does it, which sees nothing outside the box), a window is taken of the
 /// result, and that is mirrored. The window may reach beyond the resized box: padding, whose pixels
 /// come from the resized box by `padding`. Stages change it in the coordinates of what came out so
 /// far; which of them fit into one pass, GeometryTraits say.
@@ -41,6 +45,7 @@ struct Geometry {
   bool flip_y = false;
   PaddingMode padding = PaddingMode::constant;
   std::uint8_t fill = 0;
+  Interpolation interpolation = Interpolation::bilinear;
   /// Resized in the order of passes of Pillow 13, not of those before it.
   bool as_pillow_13 = false;
 
@@ -58,7 +63,7 @@ struct Geometry {
   /// between them is rounded to u8. It is the horizontal one, but in Pillow 13 where the height
   /// shrinks, and by more than twice as many pixels as the width.
   [[nodiscard]] bool vertical_pass_first() const noexcept {
-    return as_pillow_13 && box.height > resized.height &&
+    return as_pillow_13 && interpolation != Interpolation::nearest && box.height > resized.height &&
            box.height - resized.height > 2 * (box.width - resized.width);
   }
 

@@ -49,7 +49,7 @@ struct PipelineOptions {
 struct SampleTrace {
   struct Field {
     std::string name;
-    std::vector<Note> notes;
+    std::vector<std::vector<Note>> views;  ///< one list for each; of a field without views, one
   };
   std::uint64_t sample_id = 0;
   std::string path;

@@ -7,10 +7,12 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 
 // All randomness of a stream is counter-based: a draw is a pure function of (seed, epoch, sample
-// id, stage, number of the draw). Nothing here has state that threads or processes could share, and
-// only integers and exact float operations are used, so every machine draws the same.
+// id, name of what draws, number of the draw). Nothing here has state that threads or processes
+// could share, and only integers and exact float operations are used, so every machine draws the
+// same.
 namespace batchcast::inline v0_1 {
 
 namespace detail {
@@ -70,27 +72,55 @@ struct SampleKey {
   friend bool operator==(const SampleKey&, const SampleKey&) = default;
 };
 
-/// Numbers that say what draws are for. The stages of a pipeline count from 0; these are the
-/// library's own. Renumbering changes streams.
+/// What draws are for: a random stage, by its draw group, its path in the recipe and the view of
+/// its field, as a hash. Equal names draw the same.
+struct DrawName {
+  std::uint64_t hash = 0;
+
+  /// The same stage's draws for another view; view 0 is the name itself.
+  [[nodiscard]] constexpr DrawName in_view(std::uint32_t view) const noexcept {
+    return {hash ^ detail::mix64(view)};
+  }
+  friend bool operator==(const DrawName&, const DrawName&) = default;
+};
+
+namespace detail {
+/// Each byte goes through a bijection of what came before it; the length is hashed first, so that
+/// no text's hash goes on as another's.
+[[nodiscard]] constexpr std::uint64_t hash_text(std::uint64_t before,
+                                                std::string_view text) noexcept {
+  std::uint64_t hash = mix64(before + golden_ratio * (text.size() + 1));
+  for (const char c : text) hash = mix64((hash ^ static_cast<unsigned char>(c)) + golden_ratio);
+  return hash;
+}
+}  // namespace detail
+
+/// Of view 0.
+[[nodiscard]] constexpr DrawName draw_name(std::string_view group, std::string_view path) noexcept {
+  return {detail::hash_text(detail::hash_text(0, group), path)};
+}
+
+/// Numbers that say what draws are for that no recipe's stage makes. Renumbering changes streams.
 namespace draw_stage {
 inline constexpr std::uint32_t synthetic_bytes = 0xffff'ff01;
 inline constexpr std::uint32_t synthetic_label = 0xffff'ff02;
 }  // namespace draw_stage
 
 /// The draws of one stage for one sample, in order. A value: copies continue independently, and
-/// making one again starts over. Seed and epoch make Philox's 64-bit key; sample id, stage and the
-/// number of the draw are its counter as they are, so no two samples of an epoch share a block.
+/// making one again starts over. Seed, epoch and name make Philox's 64-bit key; sample id and the
+/// number of the draw are its counter as they are, so no two samples share a block.
 class Draws {
  public:
-  Draws(const SampleKey& key, std::uint32_t stage) noexcept
-      : sample_id_(key.sample_id), stage_(stage) {
-    const std::uint64_t folded = detail::fold_key(key.seed, key.epoch);
-    key_ = {static_cast<std::uint32_t>(folded), static_cast<std::uint32_t>(folded >> 32)};
-  }
+  Draws(const SampleKey& key, DrawName name) noexcept
+      : Draws(detail::fold_key(detail::fold_key(key.seed, key.epoch), name.hash), key.sample_id,
+              0) {}
+  /// Of what is no stage of a recipe: `number` is a draw_stage.
+  Draws(const SampleKey& key, std::uint32_t number) noexcept
+      : Draws(detail::fold_key(key.seed, key.epoch), key.sample_id, number) {}
 
   [[nodiscard]] std::uint32_t next_u32() noexcept {
     if (used_ == block_.size()) {
-      block_ = philox4x32({next_block_++, stage_, static_cast<std::uint32_t>(sample_id_),
+      block_ = philox4x32({next_block_++, number_, static_cast<std::uint32_t>(sample_id_),
                            static_cast<std::uint32_t>(sample_id_ >> 32)},
                           key_);
       used_ = 0;
@@ -118,6 +148,11 @@ class Draws {
   }
 
  private:
+  Draws(std::uint64_t key, std::uint64_t sample_id, std::uint32_t number) noexcept
+      : sample_id_(sample_id),
+        key_{static_cast<std::uint32_t>(key), static_cast<std::uint32_t>(key >> 32)},
+        number_(number) {}
+
   // A product whose low half is below 2^bits mod n belongs to a result that would come once too
   // often.
   [[nodiscard]] std::uint32_t below_u32(std::uint32_t n) noexcept {
@@ -144,7 +179,7 @@ class Draws {
 
   std::uint64_t sample_id_;
   PhiloxKey key_;
-  std::uint32_t stage_;
+  std::uint32_t number_;
   std::uint32_t next_block_ = 0;
   PhiloxCounter block_{};
   std::size_t used_ = 4;

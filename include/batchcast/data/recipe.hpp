@@ -5,6 +5,7 @@
 #include <batchcast/data/order.hpp>
 #include <batchcast/data/stage.hpp>
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -13,6 +14,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace batchcast::inline v0_1 {
@@ -54,11 +56,54 @@ class StageCatalog {
   std::map<std::string, StageFactory, std::less<>> factories_;
 };
 
+/// A stage as it stands in a recipe.
+struct RecipeStage {
+  std::shared_ptr<const Stage> stage;
+  /// What its draws are named by instead of its own name and number; letters, digits, `_`, `-`
+  /// and `.`.
+  std::string id = {};
+
+  template <class S>
+  RecipeStage(std::shared_ptr<S> of, std::string named = {})  // NOLINT: a stage stands for itself
+      : stage(std::move(of)), id(std::move(named)) {}
+  RecipeStage(std::nullptr_t) {}  // NOLINT: refused where it is compiled
+  [[nodiscard]] const Stage* operator->() const noexcept { return stage.get(); }
+  [[nodiscard]] const Stage* get() const noexcept { return stage.get(); }
+};
+
+/// The draw group of all fields that do not say otherwise.
+inline constexpr std::string_view sample_draws = "sample";
+/// As a field's or a joint's draws: a group of its own.
+inline constexpr std::string_view own_draws = "own";
+
+inline constexpr std::int32_t views_max = 64;
+
+/// What the pixels of an image field mean, and so what may be done to them.
+enum class FieldKind : std::uint8_t {
+  image,
+  mask,  ///< ids: resized to the nearest, and never mixed
+};
+
 /// How one field is made: a part of the source and what happens to it, in that order.
 struct FieldRecipe {
   std::string name;
   std::string from = {};  ///< the source's part; the field's own name if empty
-  std::vector<std::shared_ptr<const Stage>> stages = {};
+  std::vector<RecipeStage> stages = {};
+  /// Its draw group: fields of one group draw alike where their random stages have the same path.
+  std::string draws = std::string(sample_draws);
+  /// How many times each sample is made, with draws of its own each time; 0: once, without a
+  /// dimension for it.
+  std::int32_t views = 0;
+  /// Nothing: a mask where it is decoded as `index`.
+  std::optional<FieldKind> kind = std::nullopt;
+};
+
+/// Stages that several image fields share, after each one's own `decode` and before its others.
+struct JointRecipe {
+  std::vector<std::string> fields;
+  std::vector<RecipeStage> stages = {};
+  std::string draws = std::string(sample_draws);
+  std::int32_t views = 0;  ///< of each of its fields; 0: what each one says
 };
 
 /// Order and stages: what a recipe file says. With source, seed and shard it determines a stream.
@@ -67,6 +112,7 @@ struct Recipe {
   BlockOptions blocks = {};  ///< where the order is `blocks`
   /// Empty: every part of the source as it stands.
   std::vector<FieldRecipe> fields = {};
+  std::vector<JointRecipe> joints = {};
 
   /// A preset's name (`imagenet-train`), or else the path of a TOML file. Throws InvalidArgument
   /// with file, line and the nearest right name.

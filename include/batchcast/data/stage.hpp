@@ -30,9 +30,9 @@ struct Note {
 /// What a stage may use besides its input.
 class StageContext {
  public:
-  StageContext(const SampleKey& key, std::uint32_t stage, std::span<std::byte> scratch,
+  StageContext(const SampleKey& key, DrawName name, std::span<std::byte> scratch,
                std::vector<Note>* notes, const TensorSpec* input = nullptr) noexcept
-      : draws_(key, stage), scratch_(scratch), notes_(notes), input_(input) {}
+      : draws_(key, name), scratch_(scratch), notes_(notes), input_(input) {}
 
   /// This stage's own randomness for this sample.
   [[nodiscard]] Draws& draws() noexcept { return draws_; }
@@ -69,6 +69,9 @@ class Stage {
   /// All parameters, defaults too, as one JSON object with sorted keys. With the name it stands for
   /// the stage in the stream's identity: two stages that may differ in any byte differ here.
   [[nodiscard]] virtual std::string parameters_json() const = 0;
+  /// Whether its draws decide what comes out. Fields that draw alike must have such stages at paths
+  /// that match; let one of your own that draws nothing say so.
+  [[nodiscard]] virtual bool is_random() const noexcept { return true; }
 };
 
 /// What a geometry stage may do; decides which of them share one pass over the pixels.
@@ -83,6 +86,10 @@ class GeometryStage : public Stage {
  public:
   [[nodiscard]] StageKind kind() const noexcept final { return StageKind::geometry; }
   [[nodiscard]] virtual GeometryTraits traits() const noexcept = 0;
+  /// What its parameters say about resizing; nothing: what suits the field.
+  [[nodiscard]] virtual std::optional<Interpolation> interpolation() const noexcept {
+    return std::nullopt;
+  }
   /// What comes out, where that is known before an image is seen; `in` likewise. Throws
   /// InvalidArgument for an input that it cannot take.
   [[nodiscard]] virtual std::optional<ImageSize> output(std::optional<ImageSize> in) const = 0;
@@ -131,10 +138,18 @@ class TensorStage : public Stage {
                    StageContext& context) const = 0;
 };
 
+/// What the pixels of an encoded image become.
+enum class PixelMode : std::uint8_t {
+  rgb,
+  gray,   ///< PIL's mode L
+  index,  ///< of a PNG: its palette's ids, or its gray values, as they stand in the file
+};
+
 /// How an image part becomes pixels.
 class DecodeStage final : public Stage {
  public:
   struct Parameters {
+    PixelMode mode = PixelMode::rgb;
     /// Apply EXIF orientation; torchvision does not.
     bool orient = false;
     /// Let the JPEG decoder scale down by 2, 4 or 8 where the crop stays at least as large as what
@@ -142,20 +157,24 @@ class DecodeStage final : public Stage {
     bool fast = false;
     /// Images with more are refused: a few kilobytes of file could ask for any amount of memory.
     std::int64_t pixels_max = 178'956'970;
+
+    friend bool operator==(const Parameters&, const Parameters&) = default;
   };
   explicit DecodeStage(const Parameters& parameters) : parameters_(parameters) {}
   [[nodiscard]] const Parameters& parameters() const noexcept { return parameters_; }
   [[nodiscard]] StageKind kind() const noexcept override { return StageKind::decode; }
   [[nodiscard]] std::string_view name() const noexcept override { return "decode"; }
+  [[nodiscard]] bool is_random() const noexcept override { return false; }
   [[nodiscard]] std::string parameters_json() const override;
 
  private:
   Parameters parameters_;
 };
 
-enum class ImageLayout : std::uint8_t { chw, hwc };
+enum class ImageLayout : std::uint8_t { chw, hwc, hw };
 
-/// Element type and order of dimensions (`to`). Of an image: floats are 0 to 1, u8 is 0 to 255. Of
+/// Element type and order of dimensions (`to`). Of an image: floats are 0 to 1, u8 is 0 to 255; of
+/// one channel it may be any integer type, and without a dimension for the channel (`hw`). Of
 /// another tensor: its values as they are; the layout does not matter.
 class ToStage final : public Stage {
  public:
@@ -167,6 +186,7 @@ class ToStage final : public Stage {
   [[nodiscard]] const Parameters& parameters() const noexcept { return parameters_; }
   [[nodiscard]] StageKind kind() const noexcept override { return StageKind::finish; }
   [[nodiscard]] std::string_view name() const noexcept override { return "to"; }
+  [[nodiscard]] bool is_random() const noexcept override { return false; }
   [[nodiscard]] std::string parameters_json() const override;
 
  private:
@@ -184,6 +204,7 @@ class NormalizeStage final : public Stage {
   [[nodiscard]] const Parameters& parameters() const noexcept { return parameters_; }
   [[nodiscard]] StageKind kind() const noexcept override { return StageKind::finish; }
   [[nodiscard]] std::string_view name() const noexcept override { return "normalize"; }
+  [[nodiscard]] bool is_random() const noexcept override { return false; }
   [[nodiscard]] std::string parameters_json() const override;
 
  private:

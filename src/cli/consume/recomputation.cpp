@@ -97,6 +97,12 @@ PipelineOptions pipeline_options(const Json& board) {
 
 std::unique_ptr<Recomputation> of_pipeline(const Json& board, const Schema& schema) {
   auto again = std::make_unique<PipelineRecomputation>(pipeline_options(board));
+  const Json own = Json::parse(again->pipeline().recipe_json());
+  if (own.at("batchcast_recipe") != board.at("batchcast_recipe")) {
+    throw BadDataset("its recipe has the format " + board.at("batchcast_recipe").dump() +
+                     ", and this batchcast draws as the format " +
+                     own.at("batchcast_recipe").dump() + " says");
+  }
   if (again->pipeline().identity().to_hex() != board.at("identity").get<std::string>() ||
       again->pipeline().schema() != schema) {
     throw BadDataset("what is at " + board.at("source").at("location").get<std::string>() +

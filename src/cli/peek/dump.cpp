@@ -72,21 +72,19 @@ Json json_of(const std::vector<Note>& notes) {
   return object;
 }
 
-/// The draws of the first field that drew anything stand at the top, those of any other one below
-/// its name.
+/// What was drawn for each view of each field that drew anything.
 Json draws_of(const SampleTrace& trace, std::uint64_t position) {
   Json object = {{"position", position}, {"sample_id", trace.sample_id}, {"path", trace.path}};
-  bool first = true;
+  Json fields = Json::object();
   for (const SampleTrace::Field& field : trace.fields) {
-    if (field.notes.empty()) continue;
-    Json draws = json_of(field.notes);
-    if (std::exchange(first, false)) {
-      object["field"] = field.name;
-      object.update(draws);
-    } else {
-      object["fields"][field.name] = std::move(draws);
-    }
+    const bool drew = std::any_of(field.views.begin(), field.views.end(),
+                                  [](const std::vector<Note>& notes) { return !notes.empty(); });
+    if (!drew) continue;
+    Json views = Json::array();
+    for (const std::vector<Note>& notes : field.views) views.push_back(json_of(notes));
+    fields[field.name]["views"] = std::move(views);
   }
+  object["fields"] = std::move(fields);
   return object;
 }
 
@@ -254,8 +252,8 @@ void add_dump(CLI::App& program, Action& chosen) {
       "dump", "Write any window of a stream as .npy files, made without a stream");
   dump->footer(
       "FIELD.npy for every field, sample_id.npy, and draws.jsonl: for each sample its\n"
-      "position, sample_id, path, crop (x, y, width, height in the decoded image),\n"
-      "flip, and whatever else was drawn.");
+      "position, sample_id, path, and in fields.FIELD.views for each view its crop (x,\n"
+      "y, width, height in the decoded image), flip, and whatever else was drawn.");
   add_dataset_options(*dump, options->dataset);
   dump->add_option("--positions", options->positions,
                    "A:B, from A up to but not including B; may cross epochs")

@@ -67,7 +67,10 @@ FieldPicture::FieldPicture(const Schema& schema, const BoardRecipe& recipe,
       list_of(schema) + ".");
 }
 
-bool FieldPicture::adopt(const FieldSpec& field) {
+bool FieldPicture::adopt(const FieldSpec& given) {
+  FieldSpec field = given;
+  // Of views, which stand in front, the first is shown.
+  if (field.shape.size() == 4) field.shape.erase(field.shape.begin());
   if (!is_pixel_type(field.dtype)) return false;
   const auto extent = [&](std::size_t i) { return static_cast<std::size_t>(field.shape[i]); };
   dtype_ = field.dtype;

@@ -111,20 +111,22 @@ Description of_what_is_made(const DatasetOptions& options) {
 }
 
 /// Of a field of a recipe without a source. What begins with `decode` has an image before it.
-Field field_of(const FieldRecipe& field, Json stages) {
-  if (field.stages.empty() || field.stages.front()->kind() != StageKind::decode) {
+Field field_of(const detail::ResolvedField& field, Json stages) {
+  if (field.stages.empty() || field.stages.front().stage->kind() != StageKind::decode) {
     return {field.name, "", {}, {}, std::move(stages)};
   }
-  const PartSpec image{field.from.empty() ? field.name : field.from, PartKind::image};
+  const PartSpec image{field.from, PartKind::image};
   return field_of(field.name, detail::compile_field(field, image)->output(), std::move(stages));
 }
 
 Description of_recipe(const std::string& name) {
   const Recipe recipe = Recipe::load(name);
-  const Json text = Json::parse(recipe.to_json());
-  Description found{"recipe", name, {}, text.at("order"), {}, {}, {}};
-  for (std::size_t i = 0; i < recipe.fields.size(); ++i) {
-    found.fields.push_back(field_of(recipe.fields[i], text.at("fields").at(i).at("stages")));
+  const detail::ResolvedRecipe resolved = detail::resolve(recipe);
+  const Json text = {{"recipe", Json::parse(recipe.to_json())}};
+  const BoardRecipe board(text.dump());
+  Description found{"recipe", name, {}, board.order(), {}, {}, {}};
+  for (const detail::ResolvedField& field : resolved.fields) {
+    found.fields.push_back(field_of(field, board.stages_of(field.name)));
   }
   return found;
 }

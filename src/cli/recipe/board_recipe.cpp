@@ -2,6 +2,8 @@
 // Copyright 2026 the batchcast authors
 #include "cli/recipe/board_recipe.hpp"
 
+#include <algorithm>
+
 namespace batchcast::cli {
 namespace {
 
@@ -38,7 +40,16 @@ Json BoardRecipe::field_of(const std::string& name) const {
 }
 
 Json BoardRecipe::stages_of(const std::string& field) const {
-  return list(member(field_of(field), "stages"));
+  Json stages = list(member(field_of(field), "stages"));
+  // Those of joints stand after the field's own decoding.
+  const bool decodes = !stages.empty() && says(stages.front(), "stage", "decode");
+  auto place = stages.begin() + (decodes ? 1 : 0);
+  for (const Json& joint : list(member(member(all_, "recipe"), "joints"))) {
+    const Json names = list(member(joint, "fields"));
+    if (std::find(names.begin(), names.end(), Json(field)) == names.end()) continue;
+    for (const Json& stage : list(member(joint, "stages"))) place = stages.insert(place, stage) + 1;
+  }
+  return stages;
 }
 
 bool BoardRecipe::is_label(const std::string& field) const {

@@ -21,6 +21,9 @@ class ImageCodec {
   /// Reads no more than the header, and allocates nothing that the header's size decides.
   [[nodiscard]] virtual ImageInfo open(std::span<const std::byte> encoded) = 0;
   virtual ImageSize scale_down(int scale);
+  /// Between `open` and `start`: from here on rows are ids, one byte each. Throws BadSample where
+  /// the image has none.
+  virtual void want_ids();
   [[nodiscard]] virtual RowLayout start(const Box& window) = 0;
   /// `count` is at most the rows left. All of them are filled.
   virtual void read(std::uint8_t* rows, std::size_t stride, std::size_t count) = 0;

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "data/image/codec.hpp"
+#include "data/image/color_adjust.hpp"
 #include "data/image/format.hpp"
 
 namespace batchcast::inline v0_1::detail {
@@ -52,6 +53,13 @@ ImageSize ImageCodec::scale_down(int /*scale*/) {
   return {};
 }
 
+void ImageCodec::want_ids() {
+  throw BadSample(
+      "its pixels are colours and no ids: a field with decode mode `index` takes PNG with a "
+      "palette "
+      "or of gray. Take mode `rgb` or `gray` if colours are what is meant");
+}
+
 ImageDecoder::ImageDecoder() = default;
 ImageDecoder::~ImageDecoder() = default;
 
@@ -72,9 +80,11 @@ ImageInfo ImageDecoder::open(std::span<const std::byte> encoded, const DecodeLim
   const ImageInfo info = closing_on_failure(codec, [&] {
     const ImageInfo found = codec.open(encoded);
     require_pixels_within(found.size, limits.pixels_max);
+    if (limits.mode == PixelMode::index) codec.want_ids();
     return found;
   });
   current_ = &codec;
+  turns_gray_ = limits.mode == PixelMode::gray;
   size_ = info.size;
   return info;
 }
@@ -93,6 +103,7 @@ RowLayout ImageDecoder::start(const Box& window) {
   const RowLayout layout = closing_on_failure(codec, [&] { return codec.start(window); });
   current_ = &codec;
   rows_left_ = static_cast<std::size_t>(window.height);
+  gray_pixels_ = turns_gray_ ? static_cast<std::size_t>(layout.skip + window.width) : 0;
   return layout;
 }
 
@@ -103,6 +114,11 @@ std::size_t ImageDecoder::read(std::uint8_t* rows, std::size_t stride, std::size
   const std::size_t left = std::exchange(rows_left_, 0) - count;
   current_ = nullptr;
   closing_on_failure(codec, [&] { codec.read(rows, stride, count); });
+  for (std::size_t r = 0; r < count; ++r) {
+    // In place: no pixel is written before it is read.
+    std::uint8_t* const row = rows + r * stride;
+    for (std::size_t x = 0; x < gray_pixels_; ++x) row[x] = luma(row + 3 * x);
+  }
   if (left == 0) {
     codec.close();
   } else {

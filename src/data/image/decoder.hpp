@@ -3,6 +3,7 @@
 #pragma once
 
 #include <batchcast/data/geometry.hpp>
+#include <batchcast/data/stage.hpp>
 
 #include <array>
 #include <cstddef>
@@ -25,20 +26,26 @@ struct ImageInfo {
 
 struct DecodeLimits {
   std::int64_t pixels_max = 0;
+  /// Not a limit, but what is asked for.
+  PixelMode mode = PixelMode::rgb;
 };
 
 /// How `read` fills rows.
 struct RowLayout {
   /// Pixels at a row's start that are left of the window.
   std::int32_t skip = 0;
-  /// Bytes that a row takes, RGB; at least 3 × (skip + window.width).
+  /// Bytes that a row takes while it is decoded; at least 3 × (skip + window.width) of RGB, and as
+  /// much of what becomes gray.
   std::size_t byte_count = 0;
 };
 
 /// Decodes image after image; one for each thread. What comes out is RGB u8 and equals that part of
-/// what PIL's `Image.open(…).convert("RGB")` gives, for JPEG bit for bit what libjpeg-turbo makes
-/// of the whole image. As there, alpha is dropped rather than blended. Gray PNG of 16 bits is the
-/// exception: it keeps its high byte, where PIL's `convert` makes everything above 255 white.
+/// what PIL's `Image.open(…).convert("RGB")` gives, or `convert("L")` where gray is asked for, for
+/// JPEG bit for bit what libjpeg-turbo makes of the whole image. As there, alpha is dropped rather
+/// than blended. Gray PNG of 16 bits is the exception: it keeps its high byte, where PIL's
+/// `convert` makes everything above 255 white. With PixelMode::index it is what stands in a PNG of
+/// one channel and at most 8 bits, be that a palette's ids or levels of gray; anything else is
+/// refused.
 ///
 /// What PIL refuses is refused: truncated files, broken streams, 12 bits, more than `pixels_max`;
 /// so are checksums of PNG that do not match, and animated WebP. Nothing below the window's last
@@ -62,9 +69,9 @@ class ImageDecoder {
   /// Prepares to decode `window`, inside the (scaled) image.
   [[nodiscard]] RowLayout start(const Box& window);
 
-  /// The window's next rows, `stride` bytes apart, as many as there are up to `count`; how many.
-  /// Let no row begin at a multiple of 16: libjpeg-turbo stores pixels past the caches there, and
-  /// who reads them next waits for memory.
+  /// The window's next rows, of three channels or one, `stride` bytes apart, as many as there are
+  /// up to `count`; how many. Let no row begin at a multiple of 16: libjpeg-turbo stores pixels
+  /// past the caches there, and who reads them next waits for memory.
   [[nodiscard]] std::size_t read(std::uint8_t* rows, std::size_t stride, std::size_t count);
 
  private:
@@ -75,6 +82,8 @@ class ImageDecoder {
   ImageCodec* current_ = nullptr;                      // has an image open
   ImageSize size_;
   std::size_t rows_left_ = 0;  // once started
+  bool turns_gray_ = false;
+  std::size_t gray_pixels_ = 0;  // of a row that becomes gray; 0: none does
 };
 
 }  // namespace batchcast::inline v0_1::detail

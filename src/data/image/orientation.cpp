@@ -55,9 +55,9 @@ void turn_upright(const RowsView& stored, int orientation, std::uint8_t* out) no
       if (turn.from_bottom) from_y = stored.size.height - 1 - from_y;
       std::memcpy(out,
                   stored.data + static_cast<std::size_t>(from_y) * stored.stride +
-                      3 * static_cast<std::size_t>(from_x),
-                  3);
-      out += 3;
+                      stored.channels * static_cast<std::size_t>(from_x),
+                  stored.channels);
+      out += stored.channels;
     }
   }
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the batchcast authors
 #include "data/image/program.hpp"
+#include "data/program/tensor_program.hpp"
 
 #include <batchcast/core/error.hpp>
 
@@ -18,7 +19,9 @@ std::string text(ImageSize size) {
 /// Stages are taken in the recipe's order; each kind knows what may have come before it.
 class ImageCompiler {
  public:
-  ImageCompiler(const FieldRecipe& field, const PartSpec& part) : field_(field), part_(part) {
+  ImageCompiler(const ResolvedField& field, const PartSpec& part) : field_(field), part_(part) {
+    plan_.is_mask = field.kind == FieldKind::mask;
+    plan_.views = field.views == 0 ? 1 : static_cast<std::uint32_t>(field.views);
     if (part.kind == PartKind::image) {
       channels_ = 3;
       // Pixels of a decoded image have no layout of their own; trainers want planes.
@@ -34,10 +37,10 @@ class ImageCompiler {
   }
 
   ImagePlan compile() {
-    for (std::size_t i = 0; i < field_.stages.size(); ++i) {
-      number_ = static_cast<std::uint32_t>(i);
-      stage_ = field_.stages[i].get();
-      plan_.owners.push_back(field_.stages[i]);
+    for (const NamedStage& named : field_.stages) {
+      named_ = &named;
+      stage_ = named.stage.get();
+      plan_.owners.push_back(named.stage);
       take(*stage_);
     }
     if (part_.kind == PartKind::image && !plan_.decode) {
@@ -65,7 +68,7 @@ class ImageCompiler {
       case StageKind::finish:
         return take_finish(stage);
       case StageKind::tensor:
-        tensor_stages_.push_back({field_.stages[number_], number_});
+        tensor_stages_.push_back(*named_);
         return;
     }
   }
@@ -74,8 +77,9 @@ class ImageCompiler {
     if (part_.kind != PartKind::image) {
       refuse("the part `" + part_.name + "` is decoded already. Leave the stage out");
     }
-    if (number_ != 0) refuse("it must be the field's first stage");
+    if (named_ != &field_.stages.front()) refuse("it must be the field's first stage");
     plan_.decode = decode.parameters();
+    channels_ = plan_.decoded_channels();
   }
 
   void needs_pixels() const {
@@ -95,6 +99,13 @@ class ImageCompiler {
 
   void take_geometry(const GeometryStage& stage) {
     needs_pixels();
+    // In a joint it is what the images of the joint are resized with.
+    if (plan_.is_mask && !named_->is_joint &&
+        stage.interpolation().value_or(Interpolation::nearest) != Interpolation::nearest) {
+      refuse(
+          "the field is a mask, and its interpolation would mix ids: leave `interpolation` out, "
+          "or say kind = \"image\"");
+    }
     const GeometryTraits traits = stage.traits();
     if (!fits(traits)) {
       plan_.passes.emplace_back();
@@ -109,14 +120,19 @@ class ImageCompiler {
     } catch (const InvalidArgument& error) {
       refuse(error.what());
     }
-    plan_.passes.back().geometry.push_back({&stage, number_});
+    plan_.passes.back().geometry.push_back({&stage, named_->draws});
     two_dimensional_ = two_dimensional_ && channels_ == 1;
   }
 
   void take_pixels(const PixelStage& stage) {
     needs_pixels();
+    if (plan_.is_mask) {
+      refuse(std::string("it changes colours, and the field is a mask, whose pixels are ids") +
+             (named_->is_joint ? ": move it out of the joint, to the stages of the image's field"
+                               : ": leave it out, or say kind = \"image\""));
+    }
     channels_ = stage.output_channels(channels_);
-    plan_.passes.back().pixels.push_back({&stage, number_});
+    plan_.passes.back().pixels.push_back({&stage, named_->draws});
   }
 
   void take_finish(const Stage& stage) {
@@ -127,18 +143,43 @@ class ImageCompiler {
 
   void take_to(const ToStage::Parameters& to) {
     if (formatted_) refuse("the field has it already, or `normalize` stands before it");
-    const bool known = to.dtype == DType::u8 || to.dtype == DType::f16 || to.dtype == DType::bf16 ||
-                       to.dtype == DType::f32;
-    if (!known) refuse("images become u8, f16, bf16 or f32");
-    plan_.format.dtype = to.dtype;
-    plan_.format.layout = to.layout;
-    two_dimensional_ = false;
-    if (to.dtype != DType::u8) plan_.format.scale.fill(static_cast<float>(1.0 / 255.0));
+    const bool is_float =
+        to.dtype == DType::f16 || to.dtype == DType::bf16 || to.dtype == DType::f32;
+    if (!is_float && to.dtype != DType::u8) take_integers(to.dtype);
+    if (is_float && plan_.is_mask) {
+      refuse(
+          "the field is a mask, whose pixels are ids: let it become an integer type, such as u8 or "
+          "i64, or say kind = \"image\"");
+    }
+    if (to.layout == ImageLayout::hw && channels_ != 1) {
+      refuse("the layout `hw` is for one channel, and the image has " + std::to_string(channels_) +
+             ": decode it with mode = \"gray\" or \"index\", or take `chw`");
+    }
+    plan_.format.dtype = is_float ? to.dtype : DType::u8;
+    plan_.format.layout = to.layout == ImageLayout::hw ? ImageLayout::hwc : to.layout;
+    two_dimensional_ = to.layout == ImageLayout::hw;
+    if (is_float) plan_.format.scale.fill(static_cast<float>(1.0 / 255.0));
     formatted_ = true;
+  }
+
+  // Of one channel: what is ids, or levels, and no colour.
+  void take_integers(DType dtype) {
+    const bool is_integer = dtype != DType::f64 && dtype != DType::boolean;
+    if (!is_integer || channels_ != 1) {
+      refuse(
+          "images become u8, f16, bf16 or f32, and those of one channel (decode with mode = "
+          "\"gray\" or \"index\") any integer type");
+    }
+    NamedStage cast = *named_;
+    cast.stage = cast_stage(DType::u8, dtype);
+    integers_ = std::move(cast);
   }
 
   void take_normalize(const NormalizeStage::Parameters& normal) {
     if (normalized_) refuse("the field has it already");
+    if (plan_.is_mask) {
+      refuse("the field is a mask, whose pixels are ids: leave it out, or say kind = \"image\"");
+    }
     if (plan_.format.dtype == DType::u8) {
       refuse("it makes floats: put { stage = \"to\", dtype = \"f32\" } before it");
     }
@@ -180,28 +221,43 @@ class ImageCompiler {
     } else {
       spec.shape = {height, width, channels_};
     }
+    if (integers_) tensor_stages_.insert(tensor_stages_.begin(), *integers_);
     plan_.steps.emplace(field_.name, std::move(spec), tensor_stages_);
+    plan_.output = plan_.steps->output();
+    if (field_.views != 0) plan_.output.shape.insert(plan_.output.shape.begin(), field_.views);
   }
 
-  const FieldRecipe& field_;
+  const ResolvedField& field_;
   const PartSpec& part_;
   ImagePlan plan_;
   const Stage* stage_ = nullptr;
-  std::uint32_t number_ = 0;
+  const NamedStage* named_ = nullptr;
   std::int32_t channels_ = 3;
   std::optional<ImageSize> size_;
   GeometryTraits done_;
   bool two_dimensional_ = false;
   bool formatted_ = false;
   bool normalized_ = false;
-  std::vector<NumberedStage> tensor_stages_;
+  std::optional<NamedStage> integers_;
+  std::vector<NamedStage> tensor_stages_;
 };
 
 class ImageProgram final : public FieldProgram {
  public:
   explicit ImageProgram(ImagePlan plan) : plan_(std::move(plan)) {}
-  [[nodiscard]] const TensorSpec& output() const noexcept override { return plan_.steps->output(); }
-  [[nodiscard]] std::unique_ptr<FieldRunner> runner() const override { return image_runner(plan_); }
+  [[nodiscard]] const TensorSpec& output() const noexcept override { return plan_.output; }
+  [[nodiscard]] bool shares_decoding(const FieldProgram& other) const noexcept override {
+    const auto* image = dynamic_cast<const ImageProgram*>(&other);
+    return image != nullptr && plan_.decode && plan_.decode == image->plan_.decode;
+  }
+  [[nodiscard]] std::unique_ptr<FieldRunner> runner(
+      std::span<const FieldProgram* const> others) const override {
+    std::vector<const ImagePlan*> plans = {&plan_};
+    for (const FieldProgram* other : others) {
+      plans.push_back(&dynamic_cast<const ImageProgram&>(*other).plan_);
+    }
+    return image_runner(plans);
+  }
 
  private:
   ImagePlan plan_;
@@ -225,11 +281,11 @@ std::optional<RawImage> as_raw_image(const PartSpec& part) {
   return RawImage{{extent(2), extent(1)}, channels, false, false};
 }
 
-ImagePlan plan_image(const FieldRecipe& field, const PartSpec& part) {
+ImagePlan plan_image(const ResolvedField& field, const PartSpec& part) {
   return ImageCompiler(field, part).compile();
 }
 
-std::unique_ptr<FieldProgram> compile_image(const FieldRecipe& field, const PartSpec& part) {
+std::unique_ptr<FieldProgram> compile_image(const ResolvedField& field, const PartSpec& part) {
   return std::make_unique<ImageProgram>(plan_image(field, part));
 }
 

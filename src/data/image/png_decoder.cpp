@@ -104,28 +104,42 @@ class PngCodec final : public ImageCodec {
     chunks_ = PixelChunks(encoded);
     require(spng_set_png_stream(context_.get(), &read_chunks, &chunks_));
     require(spng_get_ihdr(context_.get(), &header_));
+    ids_ = false;
     return {ImageFormat::png,
             {static_cast<std::int32_t>(header_.width), static_cast<std::int32_t>(header_.height)},
             orientation_of(encoded)};
   }
 
+  void want_ids() override {
+    const bool one_channel = header_.color_type == SPNG_COLOR_TYPE_INDEXED ||
+                             header_.color_type == SPNG_COLOR_TYPE_GRAYSCALE;
+    if (!one_channel) ImageCodec::want_ids();
+    if (header_.bit_depth > 8) {
+      throw BadSample("it is a PNG of 16 bits, and ids are read from one of at most 8");
+    }
+    ids_ = true;
+  }
+
   RowLayout start(const Box& window) override {
     window_ = window;
-    row_bytes_ = 3 * static_cast<std::size_t>(header_.width);
+    const auto width = static_cast<std::size_t>(header_.width);
+    row_bytes_ = ids_ ? (width * header_.bit_depth + 7) / 8 : 3 * width;
+    const auto format = ids_ ? SPNG_FMT_RAW : SPNG_FMT_RGB8;
     next_row_ = 0;
     if (is_interlaced()) {
       pixels_.resize(row_bytes_ * header_.height);
-      require(spng_decode_image(context_.get(), pixels_.data(), row_bytes_ * header_.height,
-                                SPNG_FMT_RGB8, 0));
+      // Several ids of a byte come in several passes, and libspng only sets bits.
+      if (ids_) std::fill(pixels_.begin(), pixels_.end(), std::uint8_t{0});
+      require(spng_decode_image(context_.get(), pixels_.data(), row_bytes_ * header_.height, format,
+                                0));
       require_last_checksum();
       next_row_ = static_cast<std::size_t>(window.y);
     } else {
       pixels_.resize(row_bytes_);
-      require(
-          spng_decode_image(context_.get(), nullptr, 0, SPNG_FMT_RGB8, SPNG_DECODE_PROGRESSIVE));
+      require(spng_decode_image(context_.get(), nullptr, 0, format, SPNG_DECODE_PROGRESSIVE));
       while (next_row_ < static_cast<std::size_t>(window.y)) decode_row();
     }
-    return {0, 3 * static_cast<std::size_t>(window.width)};
+    return {0, (ids_ ? 1 : 3) * static_cast<std::size_t>(window.width)};
   }
 
   void read(std::uint8_t* rows, std::size_t stride, std::size_t count) override {
@@ -138,7 +152,11 @@ class PngCodec final : public ImageCodec {
       } else {
         decode_row();
       }
-      std::memcpy(rows + i * stride, row + first, bytes);
+      if (ids_) {
+        unpack_ids(row, rows + i * stride);
+      } else {
+        std::memcpy(rows + i * stride, row + first, bytes);
+      }
     }
   }
 
@@ -150,6 +168,22 @@ class PngCodec final : public ImageCodec {
  private:
   [[nodiscard]] bool is_interlaced() const noexcept {
     return header_.interlace_method != SPNG_INTERLACE_NONE;
+  }
+
+  /// The window's part of a row whose ids lie side by side in its bytes, from the highest bit.
+  void unpack_ids(const std::uint8_t* row, std::uint8_t* out) const noexcept {
+    const std::size_t depth = header_.bit_depth;
+    const auto first = static_cast<std::size_t>(window_.x);
+    const auto count = static_cast<std::size_t>(window_.width);
+    if (depth == 8) {
+      std::memcpy(out, row + first, count);
+      return;
+    }
+    const std::uint32_t mask = (1U << depth) - 1U;
+    for (std::size_t i = 0; i < count; ++i) {
+      const std::size_t bit = (first + i) * depth;
+      out[i] = static_cast<std::uint8_t>((row[bit / 8] >> (8 - depth - bit % 8)) & mask);
+    }
   }
 
   void decode_row() {
@@ -169,6 +203,7 @@ class PngCodec final : public ImageCodec {
   PixelChunks chunks_;
   spng_ihdr header_{};
   Box window_;
+  bool ids_ = false;
   std::size_t row_bytes_ = 0;
   std::size_t next_row_ = 0;
   std::vector<std::uint8_t> pixels_;  // one row; all of them where they are interlaced

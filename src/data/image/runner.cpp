@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <array>
 #include <string>
+#include <vector>
 
 namespace batchcast::inline v0_1::detail {
 namespace {
@@ -55,110 +56,77 @@ Geometry scaled(const Geometry& geometry, ImageSize image, int scale) noexcept {
   return result;
 }
 
-class ImageRunner final : public FieldRunner {
- public:
-  explicit ImageRunner(const ImagePlan& plan) : plan_(plan), steps_(*plan.steps) {}
+std::uint8_t* bytes_of(Scratch& memory, std::size_t byte_count) {
+  return reinterpret_cast<std::uint8_t*>(memory.of(byte_count).data());
+}
 
-  void run(const PartInput& input, std::span<std::byte> out) override {
-    input_ = &input;
+/// One view of one field on its way: passes, format and tensor stages, from where the pixels are.
+class Lane {
+ public:
+  Lane(const ImagePlan& plan, std::uint32_t view) : plan_(plan), view_(view), steps_(*plan.steps) {}
+
+  void begin(const SampleKey& key, std::span<std::byte> out, std::vector<Note>* notes) {
+    input_ = {key, view_, notes};
+    out_ = out;
     target_ = steps_.input_place(out);
-    const std::size_t first_from_memory = begin(input.bytes);
-    for (std::size_t i = first_from_memory; i < plan_.passes.size(); ++i) {
-      const Geometry geometry = place(plan_.passes[i], image_.size);
-      walk_image(geometry, plan_.passes[i], i);
-    }
-    steps_.finish(input, out);
+  }
+
+  /// What the first pass does to an image of that size.
+  [[nodiscard]] const Geometry& place_first(ImageSize size) {
+    first_ = place(plan_.passes.front(), size);
+    return first_;
+  }
+  void shrink_first(ImageSize image, int scale) { first_ = scaled(first_, image, scale); }
+  /// The part of the image whose rows it wants; `push_first` gets them from the top.
+  [[nodiscard]] const Box& begin_first() {
+    const std::int32_t channels = plan_.decoded_channels();
+    const Goal goal = goal_of(plan_.passes.front(), 0, first_.output(), channels);
+    part_ = resampler_.begin(first_, channels, goal.format, goal.out);
+    return part_;
+  }
+  /// Rows [y, y + count) of the image, whose pixels begin at the column x: takes what it wants.
+  void push_first(const std::uint8_t* rows, std::size_t stride, const Box& at) {
+    const std::int32_t from = std::max(at.y, part_.y);
+    const std::int32_t to = std::min(at.y + at.height, part_.y + part_.height);
+    if (from >= to) return;
+    const auto channels = static_cast<std::size_t>(plan_.decoded_channels());
+    resampler_.push(rows + static_cast<std::size_t>(from - at.y) * stride +
+                        static_cast<std::size_t>(part_.x - at.x) * channels,
+                    stride, static_cast<std::size_t>(to - from));
+  }
+  void finish_from_first() {
+    paint(plan_.passes.front(), 0, first_.output(), plan_.decoded_channels());
+    go_on(1);
+  }
+
+  void run_from(const ImageView& image) {
+    image_ = image;
+    go_on(0);
   }
 
  private:
-  // Brings pixels into memory or, better, through the first pass; says which pass comes next.
-  std::size_t begin(std::span<const std::byte> bytes) {
-    if (!plan_.decode) {
-      take_raw(bytes);
-      return 0;
+  void go_on(std::size_t first) {
+    for (std::size_t i = first; i < plan_.passes.size(); ++i) {
+      const Geometry geometry = place(plan_.passes[i], image_.size);
+      walk_image(geometry, plan_.passes[i], i);
     }
-    const ImageInfo info = decoder_.open(bytes, {plan_.decode->pixels_max});
-    if (plan_.decode->orient && info.orientation != 1) {
-      decode_upright(info);
-      return 0;
-    }
-    decode_first_pass(info);
-    return 1;
-  }
-
-  void take_raw(std::span<const std::byte> bytes) {
-    const RawImage& raw = plan_.raw;
-    image_ = {nullptr, raw.size, raw.channels};
-    if (raw.channels_last || raw.channels == 1) {
-      // Only read: pixel stages run on what the pass before them made.
-      image_.data = const_cast<std::uint8_t*>(reinterpret_cast<const std::uint8_t*>(bytes.data()));
-      return;
-    }
-    image_.data = reinterpret_cast<std::uint8_t*>(images_[1].of(bytes.size()).data());
-    const auto area =
-        static_cast<std::size_t>(raw.size.width) * static_cast<std::size_t>(raw.size.height);
-    const auto* planes = reinterpret_cast<const std::uint8_t*>(bytes.data());
-    for (std::size_t i = 0; i < area; ++i) {
-      for (std::size_t c = 0; c < 3; ++c) image_.data[3 * i + c] = planes[c * area + i];
-    }
-  }
-
-  void decode_first_pass(const ImageInfo& info) {
-    const ImagePass& pass = plan_.passes.front();
-    Geometry geometry = place(pass, info.size);
-    if (plan_.decode->fast && info.format == ImageFormat::jpeg) {
-      if (const int scale = scale_for(geometry); scale > 1) {
-        geometry = scaled(geometry, decoder_.scale_down(scale), scale);
-      }
-    }
-    const Goal goal = goal_of(pass, 0, geometry.output(), 3);
-    const Box part = resampler_.begin(geometry, 3, goal.format, goal.out);
-    const RowLayout layout = decoder_.start(part);
-    const std::size_t stride = row_stride(layout.byte_count);
-    std::uint8_t* rows = rows_for(rows_, stride * rows_at_once);
-    const std::uint8_t* first = rows + 3 * static_cast<std::size_t>(layout.skip);
-    std::size_t left = static_cast<std::size_t>(part.height);
-    while (left > 0) {
-      const std::size_t count = decoder_.read(rows, stride, std::min(left, rows_at_once));
-      BATCHCAST_ASSERT(count > 0);
-      resampler_.push(first, stride, count);
-      left -= count;
-    }
-    paint(pass, 0, geometry.output(), 3);
-  }
-
-  void decode_upright(const ImageInfo& info) {
-    const Box all{0, 0, info.size.width, info.size.height};
-    const RowLayout layout = decoder_.start(all);
-    const auto height = static_cast<std::size_t>(info.size.height);
-    const std::size_t stride = row_stride(layout.byte_count);
-    std::uint8_t* rows = rows_for(images_[0], stride * height);
-    for (std::size_t done = 0; done < height;) {
-      done += decoder_.read(rows + done * stride, stride, std::min(height - done, rows_at_once));
-    }
-    const auto* first = rows + 3 * static_cast<std::size_t>(layout.skip);
-    image_ = {nullptr, upright_size(info.size, info.orientation), 3};
-    image_.data = reinterpret_cast<std::uint8_t*>(images_[1].of(image_.byte_count()).data());
-    turn_upright({first, stride, info.size}, info.orientation, image_.data);
-  }
-
-  static std::uint8_t* rows_for(Scratch& memory, std::size_t byte_count) {
-    return reinterpret_cast<std::uint8_t*>(memory.of(row_offset + byte_count).data()) + row_offset;
+    steps_.finish(input_, out_);
   }
 
   Geometry place(const ImagePass& pass, ImageSize size) {
     Geometry geometry = Geometry::of(size);
     for (const ImagePass::Placing& placing : pass.geometry) {
-      StageContext context(input_->key, placing.number, {}, input_->notes);
+      StageContext context(input_.key, placing.draws.in_view(view_), {}, input_.notes);
       placing.stage->place(geometry, context);
     }
-    if (input_->notes != nullptr && &pass == &plan_.passes.front()) note(geometry);
+    if (plan_.is_mask) geometry.interpolation = Interpolation::nearest;
+    if (input_.notes != nullptr && &pass == &plan_.passes.front()) note(geometry);
     return geometry;
   }
 
   void note(const Geometry& geometry) const {
     const auto add = [&](std::string_view key, std::int32_t value) {
-      input_->notes->push_back({key, static_cast<double>(value)});
+      input_.notes->push_back({key, static_cast<double>(value)});
     };
     add("crop_x", geometry.box.x);
     add("crop_y", geometry.box.y);
@@ -221,7 +189,8 @@ class ImageRunner final : public FieldRunner {
     image_ = {reinterpret_cast<std::uint8_t*>(own.of(0).data()), size, channels};
     for (const ImagePass::Painting& painting : pass.pixels) {
       const std::size_t bytes = painting.stage->scratch_bytes(image_.size, image_.channels);
-      StageContext context(input_->key, painting.number, scratch_.of(bytes), input_->notes);
+      StageContext context(input_.key, painting.draws.in_view(view_), scratch_.of(bytes),
+                           input_.notes);
       painting.stage->run(image_, context);
       image_.channels = painting.stage->output_channels(image_.channels);
     }
@@ -229,24 +198,159 @@ class ImageRunner final : public FieldRunner {
   }
 
   const ImagePlan& plan_;
+  const std::uint32_t view_;
   TensorSteps::Run steps_;
-  ImageDecoder decoder_;
   Resampler resampler_;
-  Scratch rows_;
   // What a pass makes for the next one: even passes the first, odd ones the second, so that none
-  // writes what it reads. What comes before all passes lies in the second.
+  // writes what it reads.
   Scratch images_[2];
   Scratch scratch_;
 
-  const PartInput* input_ = nullptr;
+  ViewInput input_;
+  std::span<std::byte> out_;
   std::span<std::byte> target_;
+  Geometry first_;
+  Box part_;
   ImageView image_;
+};
+
+/// The smallest box that holds both.
+Box around(const Box& a, const Box& b) noexcept {
+  const std::int32_t x = std::min(a.x, b.x);
+  const std::int32_t y = std::min(a.y, b.y);
+  return {x, y, std::max(a.x + a.width, b.x + b.width) - x,
+          std::max(a.y + a.height, b.y + b.height) - y};
+}
+
+/// All views of fields that are made of the same pixels.
+class ImageRunner final : public FieldRunner {
+ public:
+  explicit ImageRunner(std::span<const ImagePlan* const> plans)
+      : plan_(*plans.front()), plans_(plans.begin(), plans.end()) {
+    for (const ImagePlan* plan : plans) {
+      for (std::uint32_t view = 0; view < plan->views; ++view) {
+        lanes_.push_back(std::make_unique<Lane>(*plan, view));
+      }
+    }
+  }
+
+  void run(const PartInput& input, std::span<FieldTarget> targets) override {
+    begin_lanes(input, targets);
+    const ImageSize size = plan_.decode ? run_encoded(input.bytes) : run_raw(input.bytes);
+    for (FieldTarget& target : targets) target.size = size;
+  }
+
+ private:
+  void begin_lanes(const PartInput& input, std::span<FieldTarget> targets) {
+    BATCHCAST_ASSERT(targets.size() == plans_.size());
+    std::size_t lane = 0;
+    for (std::size_t i = 0; i < targets.size(); ++i) {
+      const FieldTarget& target = targets[i];
+      const std::size_t byte_count = target.out.size() / plans_[i]->views;
+      for (std::uint32_t view = 0; view < plans_[i]->views; ++view) {
+        lanes_[lane++]->begin(input.key, target.out.subspan(view * byte_count, byte_count),
+                              target.notes != nullptr ? &(*target.notes)[view] : nullptr);
+      }
+    }
+  }
+
+  void run_all_from(const ImageView& image) {
+    for (const auto& lane : lanes_) lane->run_from(image);
+  }
+
+  ImageSize run_raw(std::span<const std::byte> bytes) {
+    const RawImage& raw = plan_.raw;
+    ImageView image{nullptr, raw.size, raw.channels};
+    if (raw.channels_last || raw.channels == 1) {
+      // Only read: pixel stages run on what the pass before them made.
+      image.data = const_cast<std::uint8_t*>(reinterpret_cast<const std::uint8_t*>(bytes.data()));
+      run_all_from(image);
+      return raw.size;
+    }
+    image.data = bytes_of(whole_, bytes.size());
+    const auto area =
+        static_cast<std::size_t>(raw.size.width) * static_cast<std::size_t>(raw.size.height);
+    const auto* planes = reinterpret_cast<const std::uint8_t*>(bytes.data());
+    for (std::size_t i = 0; i < area; ++i) {
+      for (std::size_t c = 0; c < 3; ++c) image.data[3 * i + c] = planes[c * area + i];
+    }
+    run_all_from(image);
+    return raw.size;
+  }
+
+  ImageSize run_encoded(std::span<const std::byte> bytes) {
+    const ImageInfo info =
+        decoder_.open(bytes, {.pixels_max = plan_.decode->pixels_max, .mode = plan_.decode->mode});
+    if (plan_.decode->orient && info.orientation != 1) return decode_upright(info);
+    decode_once(info);
+    return info.size;
+  }
+
+  // Rows go through the first pass of every lane as they are decoded, without an image between.
+  void decode_once(const ImageInfo& info) {
+    int scale = plan_.decode->fast && info.format == ImageFormat::jpeg ? 8 : 1;
+    for (const auto& lane : lanes_)
+      scale = std::min(scale, scale_for(lane->place_first(info.size)));
+    if (scale > 1) {
+      const ImageSize smaller = decoder_.scale_down(scale);
+      for (const auto& lane : lanes_) lane->shrink_first(smaller, scale);
+    }
+    Box part = lanes_.front()->begin_first();
+    for (std::size_t i = 1; i < lanes_.size(); ++i) part = around(part, lanes_[i]->begin_first());
+    const RowLayout layout = decoder_.start(part);
+    const std::size_t stride = row_stride(layout.byte_count);
+    std::uint8_t* rows = rows_for(rows_, stride * rows_at_once);
+    const std::uint8_t* first = rows + channels() * static_cast<std::size_t>(layout.skip);
+    Box at = part;
+    while (at.y < part.y + part.height) {
+      const auto left = static_cast<std::size_t>(part.y + part.height - at.y);
+      const std::size_t count = decoder_.read(rows, stride, std::min(left, rows_at_once));
+      BATCHCAST_ASSERT(count > 0);
+      at.height = static_cast<std::int32_t>(count);
+      for (const auto& lane : lanes_) lane->push_first(first, stride, at);
+      at.y += at.height;
+    }
+    for (const auto& lane : lanes_) lane->finish_from_first();
+  }
+
+  ImageSize decode_upright(const ImageInfo& info) {
+    const Box all{0, 0, info.size.width, info.size.height};
+    const RowLayout layout = decoder_.start(all);
+    const auto height = static_cast<std::size_t>(info.size.height);
+    const std::size_t stride = row_stride(layout.byte_count);
+    std::uint8_t* rows = rows_for(stored_, stride * height);
+    for (std::size_t done = 0; done < height;) {
+      done += decoder_.read(rows + done * stride, stride, std::min(height - done, rows_at_once));
+    }
+    const auto* first = rows + channels() * static_cast<std::size_t>(layout.skip);
+    ImageView image{nullptr, upright_size(info.size, info.orientation), plan_.decoded_channels()};
+    image.data = bytes_of(whole_, image.byte_count());
+    turn_upright({first, stride, info.size, channels()}, info.orientation, image.data);
+    run_all_from(image);
+    return image.size;
+  }
+
+  [[nodiscard]] std::size_t channels() const noexcept {
+    return static_cast<std::size_t>(plan_.decoded_channels());
+  }
+
+  static std::uint8_t* rows_for(Scratch& memory, std::size_t byte_count) {
+    return bytes_of(memory, row_offset + byte_count) + row_offset;
+  }
+
+  const ImagePlan& plan_;  ///< the first: what all of them have in common
+  std::vector<const ImagePlan*> plans_;
+  std::vector<std::unique_ptr<Lane>> lanes_;
+  ImageDecoder decoder_;
+  Scratch rows_;
+  Scratch stored_;  ///< a whole image, before it is turned
+  Scratch whole_;
 };
 
 }  // namespace
 
-std::unique_ptr<FieldRunner> image_runner(const ImagePlan& plan) {
-  return std::make_unique<ImageRunner>(plan);
+std::unique_ptr<FieldRunner> image_runner(std::span<const ImagePlan* const> plans) {
+  return std::make_unique<ImageRunner>(plans);
 }
 
 }  // namespace batchcast::inline v0_1::detail

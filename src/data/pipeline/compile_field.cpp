@@ -16,24 +16,23 @@ void refuse_stage(const std::string& field, std::string_view stage, const std::s
                         "` does not fit: " + as_reason(why) + ".");
 }
 
-bool is_image_field(const FieldRecipe& field, const PartSpec& part) {
-  const bool works_on_pixels = std::any_of(
-      field.stages.begin(), field.stages.end(), [](const std::shared_ptr<const Stage>& stage) {
-        return stage->kind() == StageKind::decode || stage->kind() == StageKind::geometry ||
-               stage->kind() == StageKind::pixel || stage->name() == "normalize";
-      });
-  const bool converts_image = std::any_of(
-      field.stages.begin(), field.stages.end(),
-      [](const auto& stage) { return dynamic_cast<const ToStage*>(stage.get()) != nullptr; });
+bool is_image_field(const ResolvedField& field, const PartSpec& part) {
+  const auto any = [&](auto says) {
+    return std::any_of(field.stages.begin(), field.stages.end(),
+                       [&](const NamedStage& named) { return says(*named.stage); });
+  };
+  const bool works_on_pixels = any([](const Stage& stage) {
+    return stage.kind() == StageKind::decode || stage.kind() == StageKind::geometry ||
+           stage.kind() == StageKind::pixel || stage.name() == "normalize";
+  });
+  const bool converts_image =
+      any([](const Stage& stage) { return dynamic_cast<const ToStage*>(&stage) != nullptr; });
+  const bool says_so = field.views != 0 || field.kind == FieldKind::mask;
   return part.kind == PartKind::image ||
-         ((works_on_pixels || converts_image) && as_raw_image(part).has_value());
+         ((works_on_pixels || converts_image || says_so) && as_raw_image(part).has_value());
 }
 
-std::unique_ptr<FieldProgram> compile_field(const FieldRecipe& field, const PartSpec& part) {
-  for (const auto& stage : field.stages) {
-    if (!stage)
-      throw InvalidArgument("batchcast: field `" + field.name + "` has a stage that is null.");
-  }
+std::unique_ptr<FieldProgram> compile_field(const ResolvedField& field, const PartSpec& part) {
   return is_image_field(field, part) ? compile_image(field, part) : compile_tensor(field, part);
 }
 

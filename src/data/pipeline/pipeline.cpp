@@ -17,7 +17,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr int recipe_version = 1;
+constexpr int recipe_version = 2;
 constexpr std::size_t class_names_bytes_max = std::size_t{64} << 10;  // on a board
 
 PipelineOptions with_values_of_json(PipelineOptions options) {
@@ -83,14 +83,17 @@ void PipelineCore::compile() {
   if (options.recipe.fields.empty()) options.recipe.fields = all_parts(*options.source);
   for (FieldRecipe& field : options.recipe.fields) {
     if (field.from.empty()) field.from = field.name;
-    compile(field);
   }
+  ResolvedRecipe resolved = resolve(options.recipe);
+  for (const ResolvedField& field : resolved.fields) compile(field);
+  same_sizes = std::move(resolved.same_sizes);
+  join_units();
   check_schema(schema);
   copies_only = std::all_of(fields.begin(), fields.end(),
                             [](const Field& field) { return field.program->copies(); });
 }
 
-void PipelineCore::compile(const FieldRecipe& field) {
+void PipelineCore::compile(const ResolvedField& field) {
   const std::vector<PartSpec>& parts = options.source->parts();
   const auto part = std::find_if(parts.begin(), parts.end(), [&](const PartSpec& candidate) {
     return candidate.name == field.from;
@@ -114,8 +117,22 @@ void PipelineCore::compile(const FieldRecipe& field) {
   std::optional<std::size_t> part_bytes;
   if (part->kind == PartKind::tensor)
     part_bytes = TensorSpec{part->dtype, part->shape}.byte_count();
-  fields.push_back(
-      {static_cast<std::size_t>(part - parts.begin()), std::move(program), byte_count, part_bytes});
+  fields.push_back({static_cast<std::size_t>(part - parts.begin()), std::move(program), byte_count,
+                    part_bytes, static_cast<std::size_t>(std::max(field.views, 1))});
+}
+
+void PipelineCore::join_units() {
+  for (std::size_t i = 0; i < fields.size(); ++i) {
+    const auto unit = std::find_if(units.begin(), units.end(), [&](const Unit& other) {
+      return other.part == fields[i].part &&
+             fields[i].program->shares_decoding(*fields[other.fields.front()].program);
+    });
+    if (unit != units.end()) {
+      unit->fields.push_back(i);
+    } else {
+      units.push_back({fields[i].part, {i}});
+    }
+  }
 }
 
 void PipelineCore::describe() {
@@ -163,7 +180,8 @@ std::uint64_t Pipeline::bad_samples() const noexcept { return core_->bad_samples
 
 SampleTrace Pipeline::trace(const SampleSlots& one_sample) const {
   detail::PipelineWorker worker(*core_);
-  std::vector<std::vector<Note>> notes(core_->fields.size());
+  std::vector<std::vector<std::vector<Note>>> notes;
+  for (const auto& field : core_->fields) notes.emplace_back(field.views);
   SampleTrace trace;
   trace.sample_id = worker.make_noted(one_sample, notes);
   trace.path = source().name_of(trace.sample_id);

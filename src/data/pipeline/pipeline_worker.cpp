@@ -13,7 +13,17 @@
 namespace batchcast::inline v0_1::detail {
 
 PipelineWorker::PipelineWorker(const PipelineCore& pipeline) : pipeline_(pipeline) {
-  for (const auto& field : pipeline.fields) runners_.push_back(field.program->runner());
+  for (const PipelineCore::Unit& unit : pipeline.units) {
+    std::vector<const FieldProgram*> others;
+    for (const std::size_t field : unit.fields) {
+      others.push_back(pipeline.fields[field].program.get());
+    }
+    const FieldProgram* const first = others.front();
+    others.erase(others.begin());
+    runners_.push_back(first->runner(others));
+    targets_.emplace_back(unit.fields.size());
+  }
+  sizes_.resize(pipeline.fields.size());
 }
 
 MakerTimes PipelineWorker::times() const noexcept {
@@ -37,7 +47,7 @@ void PipelineWorker::make(const SampleSlots& slots) {
 }
 
 std::uint64_t PipelineWorker::make_noted(const SampleSlots& slots,
-                                         std::vector<std::vector<Note>>& notes) {
+                                         std::vector<std::vector<std::vector<Note>>>& notes) {
   notes_ = &notes;
   const std::uint64_t id = pipeline_.order.sample_id_at(slots.epoch, slots.index_in_epoch);
   const std::uint64_t made = make_one({slots.epoch, slots.index_in_epoch, id}, slots, 0);
@@ -82,15 +92,33 @@ void PipelineWorker::read(const Place& place, bool in_order) {
 
 void PipelineWorker::attempt(const Place& place, const SampleSlots& slots, std::size_t slot) {
   const SampleKey key{pipeline_.options.seed, place.epoch, place.sample_id};
-  for (std::size_t i = 0; i < runners_.size(); ++i) {
-    const PipelineCore::Field& field = pipeline_.fields[i];
-    PartInput input{part_of(field), key, nullptr};
-    if (notes_ != nullptr) {
-      input.notes = &(*notes_)[i];
-      input.notes->clear();
+  for (std::size_t u = 0; u < runners_.size(); ++u) {
+    const PipelineCore::Unit& unit = pipeline_.units[u];
+    std::vector<FieldTarget>& targets = targets_[u];
+    for (std::size_t i = 0; i < targets.size(); ++i) {
+      const std::size_t field = unit.fields[i];
+      const FieldSlots& to = slots.fields[field];
+      targets[i] = {{to.data + slot * to.stride_bytes, pipeline_.fields[field].byte_count}};
+      if (notes_ == nullptr) continue;
+      targets[i].notes = &(*notes_)[field];
+      for (std::vector<Note>& view : *targets[i].notes) view.clear();
     }
-    const FieldSlots& target = slots.fields[i];
-    runners_[i]->run(input, {target.data + slot * target.stride_bytes, field.byte_count});
+    runners_[u]->run({part_of(pipeline_.fields[unit.fields.front()]), key}, targets);
+    for (std::size_t i = 0; i < targets.size(); ++i) sizes_[unit.fields[i]] = targets[i].size;
+  }
+  check_sizes();
+}
+
+void PipelineWorker::check_sizes() const {
+  const auto text = [&](std::size_t field) {
+    return "`" + pipeline_.schema[field].name + "` of " + std::to_string(sizes_[field].width) +
+           " x " + std::to_string(sizes_[field].height);
+  };
+  for (const auto& [first, second] : pipeline_.same_sizes) {
+    if (sizes_[first] == sizes_[second]) continue;
+    throw BadSample("what is drawn for the image is done to its mask, and they differ in size: " +
+                    text(first) + " and " + text(second) +
+                    " pixels. Store them in one size, or let their fields draw on their own");
   }
 }
 

@@ -2,8 +2,9 @@
 // Copyright 2026 the batchcast authors
 #pragma once
 
+#include "data/program/resolve.hpp"
+
 #include <batchcast/core/schema.hpp>
-#include <batchcast/data/recipe.hpp>
 #include <batchcast/data/source.hpp>
 
 #include <cstddef>
@@ -16,11 +17,19 @@
 // A field's stages, compiled: what is known before the first sample is worked out here, once.
 namespace batchcast::inline v0_1::detail {
 
-/// One part of one sample on its way to a field.
+/// One part of one sample on its way to its fields.
 struct PartInput {
   std::span<const std::byte> bytes;
   SampleKey key;
-  std::vector<Note>* notes = nullptr;  ///< null: nobody wants to know
+};
+
+/// Where one field of the sample goes.
+struct FieldTarget {
+  std::span<std::byte> out;  ///< as large as the field, all its views
+  /// A list for each view; null: nobody wants to know.
+  std::vector<std::vector<Note>>* notes = nullptr;
+  /// Set by an image's runner: the image's, before any stage.
+  ImageSize size = {};
 };
 
 /// Runs a program; one for each thread, with that thread's buffers.
@@ -30,8 +39,9 @@ class FieldRunner {
   FieldRunner(const FieldRunner&) = delete;
   FieldRunner& operator=(const FieldRunner&) = delete;
   virtual ~FieldRunner() = default;
-  /// Writes the whole of `out`, which is as large as the field. Throws BadSample.
-  virtual void run(const PartInput& input, std::span<std::byte> out) = 0;
+  /// Writes the whole of every target, one for each field that the runner was made for. Throws
+  /// BadSample.
+  virtual void run(const PartInput& input, std::span<FieldTarget> targets) = 0;
 };
 
 class FieldProgram {
@@ -40,26 +50,25 @@ class FieldProgram {
   FieldProgram(const FieldProgram&) = delete;
   FieldProgram& operator=(const FieldProgram&) = delete;
   virtual ~FieldProgram() = default;
-  /// What one sample of the field is.
+  /// What one sample of the field is, all its views.
   [[nodiscard]] virtual const TensorSpec& output() const noexcept = 0;
   /// True where the field is its part, byte for byte.
   [[nodiscard]] virtual bool copies() const noexcept { return false; }
-  /// The program must outlive it.
-  [[nodiscard]] virtual std::unique_ptr<FieldRunner> runner() const = 0;
-};
-
-/// A stage and its place in the recipe, which is the number that its draws have.
-struct NumberedStage {
-  std::shared_ptr<const Stage> stage;
-  std::uint32_t number = 0;
+  /// Whether one decoding of a part does for both.
+  [[nodiscard]] virtual bool shares_decoding(const FieldProgram& /*other*/) const noexcept {
+    return false;
+  }
+  /// Makes this field and then `others`, which share its decoding. The programs must outlive it.
+  [[nodiscard]] virtual std::unique_ptr<FieldRunner> runner(
+      std::span<const FieldProgram* const> others) const = 0;
 };
 
 /// Throws InvalidArgument, naming field and stage, where stages do not fit.
-[[nodiscard]] std::unique_ptr<FieldProgram> compile_field(const FieldRecipe& field,
+[[nodiscard]] std::unique_ptr<FieldProgram> compile_field(const ResolvedField& field,
                                                           const PartSpec& part);
 
-/// Whether the field's stages, none of which is null, see its part as an image.
-[[nodiscard]] bool is_image_field(const FieldRecipe& field, const PartSpec& part);
+/// Whether the field's stages see its part as an image.
+[[nodiscard]] bool is_image_field(const ResolvedField& field, const PartSpec& part);
 
 [[noreturn]] void refuse_stage(const std::string& field, std::string_view stage,
                                const std::string& why);

@@ -13,7 +13,8 @@ namespace {
 
 class CopyRunner final : public FieldRunner {
  public:
-  void run(const PartInput& input, std::span<std::byte> out) override {
+  void run(const PartInput& input, std::span<FieldTarget> targets) override {
+    const std::span<std::byte> out = targets.front().out;
     std::memcpy(out.data(), input.bytes.data(), out.size());
   }
 };
@@ -21,8 +22,10 @@ class CopyRunner final : public FieldRunner {
 class StepsRunner final : public FieldRunner {
  public:
   explicit StepsRunner(const TensorSteps& steps) : run_(steps) {}
-  void run(const PartInput& input, std::span<std::byte> out) override {
-    run_.finish_from(input.bytes, input, out);
+  void run(const PartInput& input, std::span<FieldTarget> targets) override {
+    const FieldTarget& target = targets.front();
+    std::vector<Note>* const notes = target.notes != nullptr ? &target.notes->front() : nullptr;
+    run_.finish_from(input.bytes, {input.key, 0, notes}, target.out);
   }
 
  private:
@@ -35,7 +38,8 @@ class TensorProgram final : public FieldProgram {
       : steps_(std::move(steps)), copies_(copies) {}
   [[nodiscard]] const TensorSpec& output() const noexcept override { return steps_.output(); }
   [[nodiscard]] bool copies() const noexcept override { return copies_; }
-  [[nodiscard]] std::unique_ptr<FieldRunner> runner() const override {
+  [[nodiscard]] std::unique_ptr<FieldRunner> runner(
+      std::span<const FieldProgram* const> /*others*/) const override {
     if (copies_) return std::make_unique<CopyRunner>();
     return std::make_unique<StepsRunner>(steps_);
   }
@@ -50,9 +54,32 @@ TensorSpec input_of(const PartSpec& part) {
   return {part.dtype, part.shape};
 }
 
+void refuse_what_images_have(const ResolvedField& field, const PartSpec& part) {
+  const auto refuse = [&](const std::string& what, const std::string& cure) {
+    throw InvalidArgument("batchcast: the field `" + field.name + "` " + what + ", and its part `" +
+                          part.name + "` is no image. " + cure);
+  };
+  if (field.views != 0) {
+    refuse("has views",
+           "Leave `views` to fields that are made of images; a trainer may take this "
+           "one once for all of them.");
+  }
+  if (field.kind == FieldKind::mask) {
+    refuse("is a mask",
+           "A mask is an encoded image, or u8 of the shape [height, width]; leave "
+           "`kind` out.");
+  }
+  for (const NamedStage& stage : field.stages) {
+    if (!stage.is_joint) continue;
+    refuse("is in a joint, whose `" + std::string(stage.stage->name()) + "` works on images",
+           "Take the field out of the joint.");
+  }
+}
+
 }  // namespace
 
-std::unique_ptr<FieldProgram> compile_tensor(const FieldRecipe& field, const PartSpec& part) {
+std::unique_ptr<FieldProgram> compile_tensor(const ResolvedField& field, const PartSpec& part) {
+  refuse_what_images_have(field, part);
   const TensorSpec input = input_of(part);
   if (part.kind == PartKind::bytes && field.stages.empty()) {
     throw InvalidArgument(
@@ -61,10 +88,10 @@ std::unique_ptr<FieldProgram> compile_tensor(const FieldRecipe& field, const Par
         "recipe, or give the field `" +
         field.name + "` a stage of your own that makes a tensor of it.");
   }
-  std::vector<NumberedStage> steps;
+  std::vector<NamedStage> steps;
   TensorSpec spec = input;
-  for (std::size_t i = 0; i < field.stages.size(); ++i) {
-    std::shared_ptr<const Stage> stage = field.stages[i];
+  for (const NamedStage& named : field.stages) {
+    std::shared_ptr<const Stage> stage = named.stage;
     if (const auto* to = dynamic_cast<const ToStage*>(stage.get())) {
       stage = cast_stage(spec.dtype, to->parameters().dtype);
     } else if (stage->kind() != StageKind::tensor) {
@@ -76,7 +103,7 @@ std::unique_ptr<FieldProgram> compile_tensor(const FieldRecipe& field, const Par
     } catch (const InvalidArgument& error) {
       refuse_stage(field.name, stage->name(), error.what());
     }
-    steps.push_back({std::move(stage), static_cast<std::uint32_t>(i)});
+    steps.push_back({std::move(stage), named.draws});
   }
   return std::make_unique<TensorProgram>(TensorSteps(field.name, input, steps), steps.empty());
 }

@@ -7,7 +7,7 @@
 namespace batchcast::inline v0_1::detail {
 
 /// A field whose part is a tensor or bytes and whose stages are tensor stages and `to`.
-[[nodiscard]] std::unique_ptr<FieldProgram> compile_tensor(const FieldRecipe& field,
+[[nodiscard]] std::unique_ptr<FieldProgram> compile_tensor(const ResolvedField& field,
                                                            const PartSpec& part);
 
 /// `to` for tensors that are not images: each value as it is, converted as C++ does; what does not

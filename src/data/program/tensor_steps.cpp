@@ -31,14 +31,14 @@ std::span<std::byte> Scratch::of(std::size_t byte_count) {
 }
 
 TensorSteps::TensorSteps(const std::string& field, TensorSpec input,
-                         std::span<const NumberedStage> stages)
+                         std::span<const NamedStage> stages)
     : input_(std::move(input)) {
   output_ = input_;
   std::size_t buffer = 0;
-  for (const NumberedStage& numbered : stages) {
-    const auto* stage = dynamic_cast<const TensorStage*>(numbered.stage.get());
+  for (const NamedStage& named : stages) {
+    const auto* stage = dynamic_cast<const TensorStage*>(named.stage.get());
     BATCHCAST_ASSERT(stage != nullptr);
-    Step step{numbered.stage, stage, numbered.number, output_, {}, 0, stage->in_place(), 0};
+    Step step{named.stage, stage, named.draws, output_, {}, 0, stage->in_place(), 0};
     try {
       step.out = stage->output(step.in);
       step.scratch_bytes = stage->scratch_bytes(step.in);
@@ -63,11 +63,11 @@ std::span<std::byte> TensorSteps::Run::input_place(std::span<std::byte> out) {
   return steps_.last_moving_ == 0 ? out : buffers_[0].of(steps_.input_.byte_count());
 }
 
-void TensorSteps::Run::finish(const PartInput& sample, std::span<std::byte> out) {
+void TensorSteps::Run::finish(const ViewInput& sample, std::span<std::byte> out) {
   go_on(0, input_place(out), sample, out);
 }
 
-void TensorSteps::Run::finish_from(std::span<const std::byte> input, const PartInput& sample,
+void TensorSteps::Run::finish_from(std::span<const std::byte> input, const ViewInput& sample,
                                    std::span<std::byte> out) {
   if (steps_.steps_.empty() || steps_.steps_.front().in_place) {
     std::memcpy(input_place(out).data(), input.data(), input.size());
@@ -81,7 +81,7 @@ void TensorSteps::Run::finish_from(std::span<const std::byte> input, const PartI
 }
 
 void TensorSteps::Run::go_on(std::size_t first, std::span<std::byte> current,
-                             const PartInput& sample, std::span<std::byte> out) {
+                             const ViewInput& sample, std::span<std::byte> out) {
   for (std::size_t i = first; i < steps_.steps_.size(); ++i) {
     const std::span<std::byte> next = steps_.steps_[i].in_place ? current : place_of(i, out);
     run(i, current, next, sample);
@@ -96,10 +96,10 @@ std::span<std::byte> TensorSteps::Run::place_of(std::size_t step, std::span<std:
 }
 
 void TensorSteps::Run::run(std::size_t index, std::span<const std::byte> in,
-                           std::span<std::byte> out, const PartInput& sample) {
+                           std::span<std::byte> out, const ViewInput& sample) {
   const Step& step = steps_.steps_[index];
-  StageContext context(sample.key, step.number, scratch_.of(step.scratch_bytes), sample.notes,
-                       &step.in);
+  StageContext context(sample.key, step.draws.in_view(sample.view), scratch_.of(step.scratch_bytes),
+                       sample.notes, &step.in);
   step.stage->run(in, out, context);
 }
 

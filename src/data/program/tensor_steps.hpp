@@ -23,11 +23,18 @@ class Scratch {
   std::size_t capacity_ = 0;
 };
 
+/// One view of one sample.
+struct ViewInput {
+  SampleKey key;
+  std::uint32_t view = 0;
+  std::vector<Note>* notes = nullptr;  ///< null: nobody wants to know
+};
+
 /// The tensor stages at a field's end.
 class TensorSteps {
  public:
   /// Throws InvalidArgument, naming the field, where a stage refuses its input.
-  TensorSteps(const std::string& field, TensorSpec input, std::span<const NumberedStage> stages);
+  TensorSteps(const std::string& field, TensorSpec input, std::span<const NamedStage> stages);
 
   [[nodiscard]] const TensorSpec& output() const noexcept { return output_; }
   [[nodiscard]] const TensorSpec& input() const noexcept { return input_; }
@@ -40,19 +47,19 @@ class TensorSteps {
     /// every step works in place.
     [[nodiscard]] std::span<std::byte> input_place(std::span<std::byte> out);
     /// Runs all steps over what was written there; the last one's output is in `out`.
-    void finish(const PartInput& sample, std::span<std::byte> out);
+    void finish(const ViewInput& sample, std::span<std::byte> out);
     /// The same from bytes of somebody else's, which stay as they are.
-    void finish_from(std::span<const std::byte> input, const PartInput& sample,
+    void finish_from(std::span<const std::byte> input, const ViewInput& sample,
                      std::span<std::byte> out);
 
    private:
     /// The steps from `first` on, over `current`.
-    void go_on(std::size_t first, std::span<std::byte> current, const PartInput& sample,
+    void go_on(std::size_t first, std::span<std::byte> current, const ViewInput& sample,
                std::span<std::byte> out);
     /// Where a step that is not in place writes.
     [[nodiscard]] std::span<std::byte> place_of(std::size_t step, std::span<std::byte> out);
     void run(std::size_t step, std::span<const std::byte> in, std::span<std::byte> out,
-             const PartInput& sample);
+             const ViewInput& sample);
 
     const TensorSteps& steps_;
     Scratch buffers_[2];
@@ -63,7 +70,7 @@ class TensorSteps {
   struct Step {
     std::shared_ptr<const Stage> owner;
     const TensorStage* stage = nullptr;
-    std::uint32_t number = 0;
+    DrawName draws;
     TensorSpec in;
     TensorSpec out;
     std::size_t scratch_bytes = 0;

@@ -49,6 +49,17 @@ std::optional<std::vector<double>> TableParameters::numbers(std::string_view key
   return result;
 }
 
+std::optional<std::vector<std::string>> TableParameters::texts(std::string_view key) {
+  const RecipeValue* found = value(key, Kind::list, "a list of texts in quotes");
+  if (found == nullptr) return std::nullopt;
+  std::vector<std::string> result;
+  for (const RecipeValue& item : found->items) {
+    if (!item.is(Kind::text)) refuse_kind(key, "a list of texts in quotes", item);
+    result.push_back(item.text);
+  }
+  return result;
+}
+
 bool TableParameters::is_text(std::string_view key) const {
   const RecipeValue* found = table_.find(key);
   return found != nullptr && found->is(Kind::text);

@@ -24,6 +24,8 @@ class TableParameters final : public StageParameters {
   [[nodiscard]] std::optional<std::string> text(std::string_view key) override;
   [[nodiscard]] std::optional<std::vector<double>> numbers(std::string_view key) override;
   [[nodiscard]] bool is_text(std::string_view key) const override;
+  /// A list of texts in quotes.
+  [[nodiscard]] std::optional<std::vector<std::string>> texts(std::string_view key);
   [[noreturn]] void refuse(std::string_view key, const std::string& why) override;
 
   /// Null if there is none; else of that kind, which `expected` names in messages.

@@ -2,6 +2,7 @@
 // Copyright 2026 the batchcast authors
 #include "data/recipe/reader.hpp"
 
+#include "data/draw_word.hpp"
 #include "data/recipe/parameters.hpp"
 #include "data/stage/options.hpp"
 
@@ -24,17 +25,20 @@ class RecipeReader {
   RecipeReader(std::string_view origin, const StageCatalog& catalog)
       : origin_(origin), catalog_(catalog) {}
 
-  [[nodiscard]] Recipe read(const RecipeValue& root, std::string_view fields_key) const {
+  [[nodiscard]] Recipe read(const RecipeValue& root, const RecipeFormat& format) const {
     if (!root.is(Kind::table)) refuse(root, "a recipe is a table, not " + root.describe() + ".");
     Recipe recipe;
     TableParameters top(root, origin_, "the recipe");
     if (const RecipeValue* order = top.value("order", Kind::table, "a table")) {
       read_order(*order, recipe);
     }
-    if (const RecipeValue* fields = top.value(fields_key, Kind::list, "a list of tables")) {
+    if (const RecipeValue* fields = top.value(format.fields_key, Kind::list, "a list of tables")) {
       for (const RecipeValue& field : fields->items) {
         add_field(field, recipe.fields);
       }
+    }
+    if (const RecipeValue* joints = top.value(format.joints_key, Kind::list, "a list of tables")) {
+      for (const RecipeValue& joint : joints->items) add_joint(joint, recipe);
     }
     top.finish();
     return recipe;
@@ -68,10 +72,11 @@ class RecipeReader {
     check_name(table, *name, fields);
     field.name = *name;
     field.from = table.text("from").value_or("");
-    if (const RecipeValue* stages = table.value("stages", Kind::list, "a list of tables")) {
-      for (const RecipeValue& stage : stages->items) {
-        field.stages.push_back(read_stage(stage));
-      }
+    field.stages = read_stages(table);
+    field.draws = read_draws(table);
+    field.views = read_views(table);
+    if (table.text("kind")) {
+      field.kind = static_cast<FieldKind>(choice(table, "kind", field_kind_names, 0));
     }
     table.finish();
     // A field from the part of its own name is the same recipe either way.
@@ -80,6 +85,58 @@ class RecipeReader {
     if (fields.size() + 1 > limits::fields_max) {
       refuse(value, "a recipe has at most " + std::to_string(limits::fields_max - 1) + " fields.");
     }
+  }
+
+  void add_joint(const RecipeValue& value, Recipe& recipe) const {
+    if (!value.is(Kind::table)) refuse(value, "a joint is a table, not " + value.describe() + ".");
+    TableParameters table(value, origin_, "joint");
+    JointRecipe joint;
+    const auto fields = table.texts("fields");
+    if (!fields || fields->empty()) {
+      table.refuse("fields", "is missing: the names of the fields that share these stages");
+    }
+    for (const std::string& name : *fields) check_joint_field(table, name, recipe.fields);
+    joint.fields = *fields;
+    joint.stages = read_stages(table);
+    joint.draws = read_draws(table);
+    joint.views = read_views(table);
+    table.finish();
+    recipe.joints.push_back(std::move(joint));
+  }
+
+  static void check_joint_field(TableParameters& table, const std::string& name,
+                                const std::vector<FieldRecipe>& fields) {
+    std::vector<std::string> names;
+    std::string list;
+    for (const FieldRecipe& field : fields) {
+      names.push_back(field.name);
+      list += (list.empty() ? "`" : ", `") + field.name + "`";
+    }
+    if (std::find(names.begin(), names.end(), name) != names.end()) return;
+    table.refuse("fields", "names `" + name + "`, and the recipe's fields are " + list + "." +
+                               did_you_mean(name, names));
+  }
+
+  [[nodiscard]] std::vector<RecipeStage> read_stages(TableParameters& table) const {
+    std::vector<RecipeStage> stages;
+    if (const RecipeValue* list = table.value("stages", Kind::list, "a list of tables")) {
+      for (const RecipeValue& stage : list->items) stages.push_back(read_stage(stage));
+    }
+    return stages;
+  }
+
+  [[nodiscard]] static std::string read_draws(TableParameters& table) {
+    std::string draws = table.text("draws").value_or(std::string(sample_draws));
+    if (!is_draw_word(draws)) {
+      table.refuse("draws", "must be \"sample\", \"own\" or the name of a group, with " +
+                                std::string(draw_word_rule));
+    }
+    return draws;
+  }
+
+  [[nodiscard]] static std::int32_t read_views(TableParameters& table) {
+    if (!table.integer("views")) return 0;
+    return static_cast<std::int32_t>(integer_in(table, "views", 1, 1, views_max));
   }
 
   static void check_name(TableParameters& table, const std::string& name,
@@ -102,7 +159,7 @@ class RecipeReader {
     }
   }
 
-  [[nodiscard]] std::shared_ptr<const Stage> read_stage(const RecipeValue& value) const {
+  [[nodiscard]] RecipeStage read_stage(const RecipeValue& value) const {
     if (!value.is(Kind::table)) {
       refuse(value,
              "a stage is a table, such as { stage = \"decode\" }, not " + value.describe() + ".");
@@ -125,8 +182,12 @@ class RecipeReader {
     }
     std::shared_ptr<const Stage> stage = (*factory)(parameters);
     if (!stage) refuse(value, "the factory of stage `" + *wanted + "` made nothing.");
+    std::string id = parameters.text("id").value_or("");
+    if (value.find("id") != nullptr && !is_draw_word(id)) {
+      parameters.refuse("id", "must be a name with " + std::string(draw_word_rule));
+    }
     parameters.finish();
-    return stage;
+    return {std::move(stage), std::move(id)};
   }
 
   [[noreturn]] void refuse(const RecipeValue& value, const std::string& why) const {
@@ -141,7 +202,7 @@ class RecipeReader {
 
 Recipe read_recipe(const RecipeValue& root, std::string_view origin, const RecipeFormat& format,
                    const StageCatalog& catalog) {
-  return RecipeReader(origin, catalog).read(root, format.fields_key);
+  return RecipeReader(origin, catalog).read(root, format);
 }
 
 }  // namespace batchcast::inline v0_1::detail

@@ -14,6 +14,7 @@ namespace batchcast::inline v0_1::detail {
 /// How the formats differ: TOML's tables are singular, `[[field]]`.
 struct RecipeFormat {
   std::string_view fields_key;
+  std::string_view joints_key;
 };
 
 /// Throws InvalidArgument for whatever is not a recipe, with `origin` and line.

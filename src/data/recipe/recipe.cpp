@@ -4,6 +4,7 @@
 
 #include "data/recipe/presets.hpp"
 #include "data/recipe/reader.hpp"
+#include "data/stage/options.hpp"
 
 #include <batchcast/core/error.hpp>
 #include <batchcast/core/nearest_name.hpp>
@@ -66,24 +67,42 @@ std::string read_file(const std::string& path) {
   return text;
 }
 
-Json stage_to_json(const std::shared_ptr<const Stage>& stage, const std::string& field) {
-  if (!stage) throw InvalidArgument("batchcast: field `" + field + "` has a stage that is null.");
+/// `owner` is a field or a joint, in words.
+Json stage_to_json(const RecipeStage& stage, const std::string& owner) {
+  if (!stage.stage) throw InvalidArgument("batchcast: " + owner + " has a stage that is null.");
   const std::string name(stage->name());
   Json object = Json::parse(stage->parameters_json(), nullptr, false);
-  if (!object.is_object() || object.contains("stage")) {
-    throw InvalidArgument("batchcast: the stage `" + name + "` of field `" + field +
-                          "` gives parameters that are not a JSON object without `stage`.");
+  if (!object.is_object() || object.contains("stage") || object.contains("id")) {
+    throw InvalidArgument("batchcast: the stage `" + name + "` of " + owner +
+                          " gives parameters that are not a JSON object without `stage` and `id`.");
   }
   object["stage"] = name;
+  if (!stage.id.empty()) object["id"] = stage.id;
   return object;
 }
 
+Json stages_to_json(const std::vector<RecipeStage>& stages, const std::string& owner) {
+  Json list = Json::array();
+  for (const RecipeStage& stage : stages) list.push_back(stage_to_json(stage, owner));
+  return list;
+}
+
 Json field_to_json(const FieldRecipe& field) {
-  Json stages = Json::array();
-  for (const auto& stage : field.stages) stages.push_back(stage_to_json(stage, field.name));
-  return {{"name", field.name},
-          {"from", field.from.empty() ? field.name : field.from},
-          {"stages", std::move(stages)}};
+  Json object = {{"name", field.name},
+                 {"from", field.from.empty() ? field.name : field.from},
+                 {"stages", stages_to_json(field.stages, "field `" + field.name + "`")},
+                 {"draws", field.draws}};
+  if (field.views != 0) object["views"] = field.views;
+  if (field.kind) object["kind"] = detail::field_kind_names[static_cast<std::size_t>(*field.kind)];
+  return object;
+}
+
+Json joint_to_json(const JointRecipe& joint) {
+  Json object = {{"fields", joint.fields},
+                 {"stages", stages_to_json(joint.stages, "a joint")},
+                 {"draws", joint.draws}};
+  if (joint.views != 0) object["views"] = joint.views;
+  return object;
 }
 
 }  // namespace
@@ -98,12 +117,13 @@ Recipe Recipe::load(std::string_view name_or_path, const StageCatalog& catalog) 
 
 Recipe Recipe::from_toml(std::string_view text, std::string_view origin,
                          const StageCatalog& catalog) {
-  return detail::read_recipe(detail::parse_recipe_toml(text, origin), origin, {"field"}, catalog);
+  return detail::read_recipe(detail::parse_recipe_toml(text, origin), origin, {"field", "joint"},
+                             catalog);
 }
 
 Recipe Recipe::from_json(std::string_view json, const StageCatalog& catalog) {
-  return detail::read_recipe(detail::parse_recipe_json(json, json_origin), json_origin, {"fields"},
-                             catalog);
+  return detail::read_recipe(detail::parse_recipe_json(json, json_origin), json_origin,
+                             {"fields", "joints"}, catalog);
 }
 
 std::string Recipe::to_json() const {
@@ -114,8 +134,10 @@ std::string Recipe::to_json() const {
   }
   Json all = Json::array();
   for (const FieldRecipe& field : fields) all.push_back(field_to_json(field));
+  Json whole = {{"order", std::move(visits)}, {"fields", std::move(all)}};
+  for (const JointRecipe& joint : joints) whole["joints"].push_back(joint_to_json(joint));
   try {
-    return Json({{"order", std::move(visits)}, {"fields", std::move(all)}}).dump();
+    return whole.dump();
   } catch (const Json::type_error&) {
     throw InvalidArgument("batchcast: a name in the recipe is no valid UTF-8.");
   }

@@ -21,7 +21,8 @@ void AxisPlan::begin(const AxisRequest& request, AxisTapsCache& cache) {
   pads = count != window_count;
   if (pads) want_padding();
 
-  taps = request.in == out || count == 0 ? nullptr : &cache.of(request.in, out);
+  taps =
+      request.in == out || count == 0 ? nullptr : &cache.of(request.in, out, request.interpolation);
   if (count == 0) {
     in_first = 0;
     in_count = 1;

@@ -20,6 +20,7 @@ struct AxisRequest {
   std::int32_t window_count = 0;
   bool flip = false;
   PaddingMode padding = PaddingMode::constant;
+  Interpolation interpolation = Interpolation::bilinear;
 };
 
 /// Which pixels of the resized box, and of the image for them, one axis of an output shows. Places

@@ -2,6 +2,8 @@
 // Copyright 2026 the batchcast authors
 #pragma once
 
+#include <batchcast/data/geometry.hpp>
+
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -22,21 +24,27 @@ struct Taps {
   std::size_t weights = 0;
 };
 
-/// One axis of a resize: the triangle filter, widened by the scale where it shrinks, as PIL
-/// computes it. Weights of zero at either end are left out.
+/// One axis of a resize: a filter, widened by the scale where it shrinks, as PIL computes it; or
+/// the nearest input alone. Weights of zero at either end are left out.
 struct AxisTaps {
   std::int32_t in = 0;
   std::int32_t out = 0;
+  Interpolation interpolation = Interpolation::bilinear;
+  /// Some weights are below zero, so that a sum may be: it is clipped at both ends.
+  bool overshoots = false;
   std::vector<Taps> taps;  ///< one for each output
   std::vector<std::int32_t> weights;
   std::int32_t taps_max = 0;
 
-  void compute(std::int32_t in_size, std::int32_t out_size);
+  void compute(std::int32_t in_size, std::int32_t out_size,
+               Interpolation by = Interpolation::bilinear);
   [[nodiscard]] const std::int32_t* weights_of(const Taps& t) const noexcept {
     return weights.data() + t.weights;
   }
 
  private:
+  void compute_nearest();
+  void compute_filter();
   std::vector<double> raw_;
 };
 
@@ -44,7 +52,7 @@ struct AxisTaps {
 class AxisTapsCache {
  public:
   /// Valid until the second next call.
-  [[nodiscard]] const AxisTaps& of(std::int32_t in, std::int32_t out);
+  [[nodiscard]] const AxisTaps& of(std::int32_t in, std::int32_t out, Interpolation by);
 
  private:
   struct Entry {

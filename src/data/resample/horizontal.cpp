@@ -36,7 +36,7 @@ void horizontal(const HorizontalTile& tile) {
         std::int32_t sum = 1 << (weight_bits - 1);
         for (std::int32_t t = 0; t < taps.count; ++t, in += tile.channels) sum += *in * weights[t];
         tile.out[r][c * tile.output_count + to] =
-            static_cast<std::uint8_t>(std::min(sum >> weight_bits, 255));
+            static_cast<std::uint8_t>(std::clamp(sum >> weight_bits, 0, 255));
       }
     }
   }
@@ -121,10 +121,12 @@ HWY_INLINE void weigh(const std::uint8_t* in, const std::int32_t* weights, std::
     }
     in += channels * tile_rows;
   }
-  // Only the rounding of very many weights can add up to more than white.
+  // Only the rounding of very many weights, or weights below zero, can add up to more than white
+  // or less than black.
   if constexpr (fixed == 0) {
     for (std::size_t c = 0; c < channels; ++c) {
-      sums[c] = hn::Min(sums[c], hn::Set(d32, (1 << (weight_bits + 8)) - 1));
+      sums[c] =
+          hn::Max(hn::Min(sums[c], hn::Set(d32, (1 << (weight_bits + 8)) - 1)), hn::Zero(d32));
     }
   }
 }
@@ -196,7 +198,7 @@ void weigh_tile(const HorizontalTile& tile) {
 
 template <std::size_t channels>
 HWY_INLINE void weigh_tile_of(const HorizontalTile& tile) {
-  switch (tile.axis->taps_max) {
+  switch (tile.axis->overshoots ? 0 : tile.axis->taps_max) {
     case 2:
       weigh_tile<channels, 2>(tile);
       break;

@@ -51,7 +51,8 @@ struct VerticalRow {
   const std::uint8_t* const* rows = nullptr;  ///< as many as taps; nothing beyond is read
   const std::int32_t* weights = nullptr;
   std::size_t tap_count = 0;
-  std::size_t first = 0;  ///< byte of each row
+  bool overshoots = false;  ///< as of AxisTaps
+  std::size_t first = 0;    ///< byte of each row
   std::size_t count = 0;
 };
 /// Touches nothing beyond, as all below.

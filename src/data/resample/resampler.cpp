@@ -106,14 +106,16 @@ Box Resampler::begin(const Geometry& geometry, std::int32_t channels, const Pixe
              .window_first = geometry.window.x,
              .window_count = geometry.window.width,
              .flip = geometry.flip_x,
-             .padding = geometry.padding},
+             .padding = geometry.padding,
+             .interpolation = geometry.interpolation},
             s.cache);
   s.y.begin({.in = geometry.box.height,
              .out = geometry.resized.height,
              .window_first = geometry.window.y,
              .window_count = geometry.window.height,
              .flip = geometry.flip_y,
-             .padding = geometry.padding},
+             .padding = geometry.padding,
+             .interpolation = geometry.interpolation},
             s.cache);
   if (s.x.count == 0) s.y.want_nothing();
   if (s.y.count == 0) s.x.want_nothing();
@@ -300,6 +302,7 @@ void Resampler::State::finish_complete_rows() {
     const VerticalRow row{.rows = ring_rows.data(),
                           .weights = y.taps->weights_of(taps),
                           .tap_count = count,
+                          .overshoots = y.taps->overshoots,
                           .count = vertical_first ? row_bytes : middle_bytes};
     if (vertical_first) {
       finish_vertical_first(row);

@@ -27,10 +27,10 @@ struct PixelFormat {
 };
 
 /// Makes image after image; one for each thread. Rows are pushed as they are decoded, and what is
-/// complete is written to `out`: no intermediate image. Resizing is PIL's antialiased bilinear:
-/// triangle filter, coefficients of 22 bits, u8 between the horizontal and the vertical pass in the
-/// order that the geometry says, so every SIMD level gives the same bytes. Allocates only while
-/// sizes grow.
+/// complete is written to `out`: no intermediate image. Resizing is PIL's, with the filter
+/// that the geometry says: coefficients of 22 bits, u8 between the horizontal and the vertical pass
+/// in the order that the geometry says, so every SIMD level gives the same bytes. Allocates only
+/// while sizes grow.
 class Resampler {
  public:
   Resampler();

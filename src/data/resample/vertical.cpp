@@ -58,9 +58,10 @@ HWY_INLINE void make_part(const VerticalRow& row, std::size_t x, const Sink& sin
     }
   }
   for (std::size_t p = 0; p < parts; ++p) {
-    // Only the rounding of very many weights can add up to more than white.
+    // Only the rounding of very many weights, or weights below zero, can add up to more than white
+    // or less than black.
     if constexpr (fixed == 0) {
-      sums[p] = hn::Min(sums[p], hn::Set(di, (1 << (weight_bits + 8)) - 1));
+      sums[p] = hn::Max(hn::Min(sums[p], hn::Set(di, (1 << (weight_bits + 8)) - 1)), hn::Zero(di));
     }
     sink(sums[p], out + x + p * lanes);
   }
@@ -87,7 +88,8 @@ HWY_INLINE void make_row(const VerticalRow& row, const Sink& sink, typename Sink
     for (std::size_t t = 0; t < row.tap_count; ++t) {
       sum += std::int64_t{row.weights[t]} * row.rows[t][row.first + x];
     }
-    sums[x] = static_cast<std::int32_t>(std::min<std::int64_t>(sum, (1 << (weight_bits + 8)) - 1));
+    sums[x] =
+        static_cast<std::int32_t>(std::clamp<std::int64_t>(sum, 0, (1 << (weight_bits + 8)) - 1));
   }
   sink(hn::Load(DI(), sums), made);
   std::memcpy(out, made, row.count * sizeof(made[0]));
@@ -95,7 +97,7 @@ HWY_INLINE void make_row(const VerticalRow& row, const Sink& sink, typename Sink
 
 template <class Sink>
 HWY_INLINE void make_row_of(const VerticalRow& row, const Sink& sink, typename Sink::Element* out) {
-  switch (row.tap_count) {
+  switch (row.overshoots && row.tap_count > 1 ? 0 : row.tap_count) {
     case 1:
       make_row<1>(row, sink, out);
       break;

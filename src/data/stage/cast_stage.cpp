@@ -128,6 +128,7 @@ class CastStage final : public TensorStage {
  public:
   CastStage(DType from, DType to) : to_(to), convert_(converter(from, to)) {}
   [[nodiscard]] std::string_view name() const noexcept override { return "to"; }
+  [[nodiscard]] bool is_random() const noexcept override { return false; }
   [[nodiscard]] std::string parameters_json() const override { return "{}"; }
   [[nodiscard]] TensorSpec output(const TensorSpec& in) const override { return {to_, in.shape}; }
   void run(std::span<const std::byte> in, std::span<std::byte> out,

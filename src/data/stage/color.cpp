@@ -37,6 +37,9 @@ using JitterRanges = std::array<Range, adjustments.size()>;
 class ColorJitterStage final : public PixelStage {
  public:
   explicit ColorJitterStage(const JitterRanges& ranges) : ranges_(ranges) {}
+  [[nodiscard]] bool is_random() const noexcept override {
+    return active(0) || active(1) || active(2) || active(3);
+  }
   [[nodiscard]] std::string_view name() const noexcept override { return "color_jitter"; }
   [[nodiscard]] std::string parameters_json() const override {
     Json object = Json::object();
@@ -90,6 +93,7 @@ Range jitter_range(StageParameters& parameters, const Adjustment& adjustment) {
 class GrayscaleStage final : public PixelStage {
  public:
   GrayscaleStage(double p, std::int32_t channels) : p_(p), channels_(channels) {}
+  [[nodiscard]] bool is_random() const noexcept override { return p_ > 0 && p_ < 1; }
   [[nodiscard]] std::string_view name() const noexcept override { return "grayscale"; }
   [[nodiscard]] std::string parameters_json() const override {
     return Json({{"p", p_}, {"channels", channels_}}).dump();

@@ -23,8 +23,12 @@ std::string words(ImageSize size) {
 
 class RandomResizedCropStage final : public GeometryStage {
  public:
-  RandomResizedCropStage(ImageSize size, BoxRange range, bool as_pillow_13)
-      : size_(size), range_(range), as_pillow_13_(as_pillow_13) {}
+  RandomResizedCropStage(ImageSize size, BoxRange range, std::optional<Interpolation> interpolation,
+                         bool as_pillow_13)
+      : size_(size), range_(range), interpolation_(interpolation), as_pillow_13_(as_pillow_13) {}
+  [[nodiscard]] std::optional<Interpolation> interpolation() const noexcept override {
+    return interpolation_;
+  }
   [[nodiscard]] std::string_view name() const noexcept override { return "random_resized_crop"; }
   [[nodiscard]] GeometryTraits traits() const noexcept override {
     return {.crops = true, .resizes = true};
@@ -33,6 +37,9 @@ class RandomResizedCropStage final : public GeometryStage {
     Json object = {{"size", sides_of(size_)},
                    {"scale", list_of(range_.scale())},
                    {"ratio", list_of(range_.ratio())}};
+    if (interpolation_) {
+      object["interpolation"] = interpolation_names[static_cast<std::size_t>(*interpolation_)];
+    }
     if (as_pillow_13_) object["pillow"] = 13;
     return object.dump();
   }
@@ -42,12 +49,14 @@ class RandomResizedCropStage final : public GeometryStage {
   void place(Geometry& geometry, StageContext& context) const override {
     geometry.crop(draw_crop_box(geometry.output(), range_, context.draws()));
     geometry.resize(size_);
+    geometry.interpolation = interpolation_.value_or(geometry.interpolation);
     geometry.as_pillow_13 = as_pillow_13_;
   }
 
  private:
   ImageSize size_;
   BoxRange range_;
+  std::optional<Interpolation> interpolation_;
   bool as_pillow_13_;
 };
 
@@ -55,6 +64,7 @@ class CenterCropStage final : public GeometryStage {
  public:
   explicit CenterCropStage(ImageSize size) : size_(size) {}
   [[nodiscard]] std::string_view name() const noexcept override { return "center_crop"; }
+  [[nodiscard]] bool is_random() const noexcept override { return false; }
   [[nodiscard]] GeometryTraits traits() const noexcept override {
     return {.crops = true, .pads = true};
   }
@@ -157,8 +167,8 @@ StagePointer make_random_resized_crop(StageParameters& parameters) {
   const ImageSize size = image_size(parameters);
   const Range scale = range_in(parameters, "scale", {0.08, 1.0}, {0, 1});
   const Range ratio = range_in(parameters, "ratio", {3.0 / 4.0, 4.0 / 3.0}, ratio_bounds);
-  return std::make_shared<RandomResizedCropStage>(size, BoxRange(scale, ratio),
-                                                  as_pillow_13(parameters));
+  return std::make_shared<RandomResizedCropStage>(
+      size, BoxRange(scale, ratio), interpolation_of(parameters), as_pillow_13(parameters));
 }
 
 StagePointer make_center_crop(StageParameters& parameters) {

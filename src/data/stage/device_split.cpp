@@ -13,33 +13,59 @@
 namespace batchcast::inline v0_1::detail {
 namespace {
 
-const PartSpec& part_of(const FieldRecipe& field, std::span<const PartSpec> parts) {
-  const std::string& name = field.from.empty() ? field.name : field.from;
+const PartSpec& part_of(const ResolvedField& field, std::span<const PartSpec> parts) {
   const auto part = std::find_if(parts.begin(), parts.end(),
-                                 [&](const PartSpec& other) { return other.name == name; });
+                                 [&](const PartSpec& other) { return other.name == field.from; });
   if (part == parts.end()) {
     throw InvalidArgument("batchcast: the field `" + field.name +
-                          "` is to be made from the part `" + name +
+                          "` is to be made from the part `" + field.from +
                           "`, which this source does not have.");
   }
   return *part;
 }
 
 /// Why the CPU must do all of it; empty where it need not.
-std::string why_kept(const FieldRecipe& field, const ImagePlan& plan) {
-  for (const auto& stage : field.stages) {
-    if (stage->kind() == StageKind::tensor) {
-      return "`" + std::string(stage->name()) + "` works on the finished image";
+std::string why_kept(const ResolvedField& field, const ImagePlan& plan) {
+  if (field.views != 0) return "it has views, and a GPU finishes fields of one image each";
+  for (const NamedStage& named : field.stages) {
+    if (named.stage->kind() == StageKind::tensor) {
+      return "`" + std::string(named.stage->name()) + "` works on the finished image";
     }
+  }
+  if (plan.steps->output().dtype != plan.format.dtype) {
+    return "its elements become integers, so nothing is left to do";
   }
   if (plan.format.dtype == DType::u8) return "its elements stay u8, so nothing is left to do";
   return {};
 }
 
+bool has_flips(const ResolvedField& field, const NamedStage& flip) {
+  return std::any_of(field.stages.begin(), field.stages.end(), [&](const NamedStage& other) {
+    return other.group == flip.group && other.stage->name() == flip.stage->name() &&
+           other.stage->is_random();
+  });
+}
+
+/// The flip that `to` follows, if the GPU can do it. Where other fields flip alike and this one has
+/// several flips, what stayed would no longer match theirs.
+const NamedStage* last_flip(const std::vector<ResolvedField>& fields, std::size_t index) {
+  const std::vector<NamedStage>& stages = fields[index].stages;
+  const auto end = std::find_if(stages.rbegin(), stages.rend(), [](const NamedStage& named) {
+    return named.stage->kind() != StageKind::finish;
+  });
+  if (end == stages.rend() || end->is_joint || !is_horizontal_flip(*end->stage)) return nullptr;
+  const auto flips = std::count_if(stages.begin(), stages.end(), [&](const NamedStage& other) {
+    return other.stage->name() == end->stage->name();
+  });
+  for (std::size_t i = 0; flips > 1 && i < fields.size(); ++i) {
+    if (i != index && has_flips(fields[i], *end)) return nullptr;
+  }
+  return &*end;
+}
+
 /// Takes the end off `field`, which keeps what comes before.
-FieldFinish take_finish(FieldRecipe& field, std::size_t index, const ImagePlan& plan) {
+FieldFinish take_finish(FieldRecipe& field, const NamedStage* flip, const ImagePlan& plan) {
   FieldFinish finish;
-  finish.field = index;
   finish.format = plan.format;
   finish.channels = plan.channels_out;
   const std::vector<std::int64_t>& shape = plan.steps->input().shape;
@@ -49,9 +75,9 @@ FieldFinish take_finish(FieldRecipe& field, std::size_t index, const ImagePlan& 
 
   auto& stages = field.stages;
   while (!stages.empty() && stages.back()->kind() == StageKind::finish) stages.pop_back();
-  if (!stages.empty() && is_horizontal_flip(*stages.back())) {
-    finish.flip = std::dynamic_pointer_cast<const GeometryStage>(stages.back());
-    finish.flip_number = static_cast<std::uint32_t>(stages.size() - 1);
+  if (flip != nullptr) {
+    finish.flip = std::dynamic_pointer_cast<const GeometryStage>(flip->stage);
+    finish.flip_draws = flip->draws;
     stages.pop_back();
   }
   stages.push_back(std::make_shared<ToStage>(
@@ -65,7 +91,7 @@ bool FieldFinish::flips(const SampleKey& key) const {
   if (!flip) return false;
   // The stage itself draws, so that there is one place that says how.
   Geometry geometry = Geometry::of({1, 1});
-  StageContext context(key, flip_number, {}, nullptr);
+  StageContext context(key, flip_draws, {}, nullptr);
   flip->place(geometry, context);
   return geometry.flip_x;
 }
@@ -73,16 +99,17 @@ bool FieldFinish::flips(const SampleKey& key) const {
 DeviceSplit split_for_device(const Recipe& recipe, std::span<const PartSpec> parts) {
   DeviceSplit split;
   split.host = recipe;
-  for (std::size_t i = 0; i < split.host.fields.size(); ++i) {
-    FieldRecipe& field = split.host.fields[i];
-    const PartSpec& part = part_of(field, parts);
-    if (!is_image_field(field, part)) continue;
-    const ImagePlan plan = plan_image(field, part);
-    if (std::string reason = why_kept(field, plan); !reason.empty()) {
+  const std::vector<ResolvedField> fields = resolve(recipe).fields;
+  for (std::size_t i = 0; i < fields.size(); ++i) {
+    const PartSpec& part = part_of(fields[i], parts);
+    if (!is_image_field(fields[i], part)) continue;
+    const ImagePlan plan = plan_image(fields[i], part);
+    if (std::string reason = why_kept(fields[i], plan); !reason.empty()) {
       split.kept.push_back({i, std::move(reason)});
-    } else {
-      split.finishes.push_back(take_finish(field, i, plan));
+      continue;
     }
+    split.finishes.push_back(take_finish(split.host.fields[i], last_flip(fields, i), plan));
+    split.finishes.back().field = i;
   }
   return split;
 }

@@ -22,10 +22,10 @@ namespace batchcast::inline v0_1::detail {
 /// The end of one image field: [horizontal_flip] to [normalize], of u8 pixels with channels last.
 struct FieldFinish {
   std::size_t field = 0;  ///< index in the recipe, and in the schema
-  /// Mirrors some samples; null where the field does not end so. Its number in the whole recipe is
+  /// Mirrors some samples; null where the field does not end so. Its name in the whole recipe is
   /// what its draws depend on.
   std::shared_ptr<const GeometryStage> flip = nullptr;
-  std::uint32_t flip_number = 0;
+  DrawName flip_draws = {};
   /// As the CPU would do it; never u8.
   PixelFormat format;
   ImageSize size;
@@ -37,7 +37,7 @@ struct FieldFinish {
 
 struct DeviceSplit {
   /// With u8 pixels, channels last, in the place of what is finished. Stages that stay keep their
-  /// numbers, and so their draws.
+  /// paths, and so their draws.
   Recipe host;
   std::vector<FieldFinish> finishes;  ///< by field
   /// Image fields that stay whole on the CPU.

@@ -90,6 +90,7 @@ class RandomErasingStage final : public TensorStage {
  public:
   explicit RandomErasingStage(ErasingParameters parameters) : parameters_(std::move(parameters)) {}
   [[nodiscard]] std::string_view name() const noexcept override { return "random_erasing"; }
+  [[nodiscard]] bool is_random() const noexcept override { return parameters_.p > 0; }
   [[nodiscard]] std::string parameters_json() const override {
     const Range& scale = parameters_.range.scale();
     const Range& ratio = parameters_.range.ratio();

@@ -10,7 +10,8 @@ namespace batchcast::inline v0_1 {
 using Json = nlohmann::json;
 
 std::string DecodeStage::parameters_json() const {
-  return Json({{"orient", parameters_.orient},
+  return Json({{"mode", detail::pixel_mode_names[static_cast<std::size_t>(parameters_.mode)]},
+               {"orient", parameters_.orient},
                {"fast", parameters_.fast},
                {"pixels_max", parameters_.pixels_max}})
       .dump();
@@ -43,6 +44,8 @@ std::vector<double> for_channels(StageParameters& parameters, std::string_view k
 
 StagePointer make_decode(StageParameters& parameters) {
   DecodeStage::Parameters result;
+  result.mode = static_cast<PixelMode>(
+      choice(parameters, "mode", pixel_mode_names, static_cast<std::size_t>(result.mode)));
   result.orient = parameters.boolean("orient").value_or(result.orient);
   result.fast = parameters.boolean("fast").value_or(result.fast);
   // 2^40: what one may ask for on purpose; a side is at most 2^31 - 1 anyway.

@@ -19,6 +19,7 @@ struct ResizeParameters {
   std::optional<ImageSize> exact;
   std::int64_t shorter = 0;
   std::optional<std::int64_t> max_size;
+  std::optional<Interpolation> interpolation;
   bool as_pillow_13 = false;
 };
 
@@ -26,6 +27,10 @@ class ResizeStage final : public GeometryStage {
  public:
   explicit ResizeStage(const ResizeParameters& parameters) : parameters_(parameters) {}
   [[nodiscard]] std::string_view name() const noexcept override { return "resize"; }
+  [[nodiscard]] bool is_random() const noexcept override { return false; }
+  [[nodiscard]] std::optional<Interpolation> interpolation() const noexcept override {
+    return parameters_.interpolation;
+  }
   [[nodiscard]] GeometryTraits traits() const noexcept override { return {.resizes = true}; }
   [[nodiscard]] std::string parameters_json() const override {
     Json object;
@@ -35,6 +40,10 @@ class ResizeStage final : public GeometryStage {
       object["size"] = parameters_.shorter;
     }
     if (parameters_.max_size) object["max_size"] = *parameters_.max_size;
+    if (parameters_.interpolation) {
+      object["interpolation"] =
+          interpolation_names[static_cast<std::size_t>(*parameters_.interpolation)];
+    }
     if (parameters_.as_pillow_13) object["pillow"] = 13;
     return object.dump();
   }
@@ -49,6 +58,7 @@ class ResizeStage final : public GeometryStage {
     const auto size = size_for(geometry.output());
     if (!size) throw BadSample(why_too_long(geometry.output()));
     geometry.resize(*size);
+    geometry.interpolation = parameters_.interpolation.value_or(geometry.interpolation);
     geometry.as_pillow_13 = parameters_.as_pillow_13;
   }
 
@@ -83,6 +93,7 @@ class PadStage final : public GeometryStage {
  public:
   explicit PadStage(const Padding& padding) : padding_(padding) {}
   [[nodiscard]] std::string_view name() const noexcept override { return "pad"; }
+  [[nodiscard]] bool is_random() const noexcept override { return false; }
   [[nodiscard]] GeometryTraits traits() const noexcept override { return {.pads = true}; }
   [[nodiscard]] std::string parameters_json() const override {
     return Json({{"padding", {padding_.left, padding_.top, padding_.right, padding_.bottom}},
@@ -108,6 +119,7 @@ class FlipStage final : public GeometryStage {
  public:
   enum class Axis : std::uint8_t { horizontal, vertical };
   FlipStage(Axis axis, double p) : axis_(axis), p_(p) {}
+  [[nodiscard]] bool is_random() const noexcept override { return p_ > 0 && p_ < 1; }
   [[nodiscard]] Axis axis() const noexcept { return axis_; }
   [[nodiscard]] std::string_view name() const noexcept override {
     return axis_ == Axis::horizontal ? "horizontal_flip" : "vertical_flip";
@@ -153,6 +165,7 @@ StagePointer make_resize(StageParameters& parameters) {
     }
     result.max_size = max_size;
   }
+  result.interpolation = interpolation_of(parameters);
   result.as_pillow_13 = as_pillow_13(parameters);
   return std::make_shared<ResizeStage>(result);
 }

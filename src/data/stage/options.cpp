@@ -104,6 +104,11 @@ std::size_t choice(StageParameters& parameters, std::string_view key,
   return static_cast<std::size_t>(found - names.begin());
 }
 
+std::optional<Interpolation> interpolation_of(StageParameters& parameters) {
+  if (!parameters.text("interpolation")) return std::nullopt;
+  return static_cast<Interpolation>(choice(parameters, "interpolation", interpolation_names, 0));
+}
+
 Padding padding(StageParameters& parameters) {
   Padding result;
   if (const auto sides = integers_in(parameters, "padding", 0, side_max)) {

@@ -62,7 +62,16 @@ struct Padding {
 
 inline constexpr std::array<std::string_view, 4> padding_mode_names = {"constant", "edge",
                                                                        "reflect", "symmetric"};
-inline constexpr std::array<std::string_view, 2> layout_names = {"chw", "hwc"};
+inline constexpr std::array<std::string_view, 3> layout_names = {"chw", "hwc", "hw"};
+
+inline constexpr std::array<std::string_view, 3> pixel_mode_names = {"rgb", "gray", "index"};
+inline constexpr std::array<std::string_view, 5> interpolation_names = {
+    "nearest", "bilinear", "bicubic", "lanczos", "box"};
+
+inline constexpr std::array<std::string_view, 2> field_kind_names = {"image", "mask"};
+
+/// `interpolation`; nothing where it is left to the field.
+[[nodiscard]] std::optional<Interpolation> interpolation_of(StageParameters& parameters);
 
 /// `padding` (one number; [left and right, top and bottom]; [left, top, right, bottom]), `fill` and
 /// `padding_mode`.

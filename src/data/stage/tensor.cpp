@@ -25,6 +25,7 @@ class SliceStage final : public TensorStage {
  public:
   SliceStage(std::int64_t start, std::optional<std::int64_t> stop) : start_(start), stop_(stop) {}
   [[nodiscard]] std::string_view name() const noexcept override { return "slice"; }
+  [[nodiscard]] bool is_random() const noexcept override { return false; }
   [[nodiscard]] std::string parameters_json() const override {
     Json object = {{"start", start_}};
     if (stop_) object["stop"] = *stop_;
@@ -68,6 +69,7 @@ class ReshapeStage final : public TensorStage {
  public:
   explicit ReshapeStage(std::vector<std::int64_t> shape) : shape_(std::move(shape)) {}
   [[nodiscard]] std::string_view name() const noexcept override { return "reshape"; }
+  [[nodiscard]] bool is_random() const noexcept override { return false; }
   [[nodiscard]] std::string parameters_json() const override {
     return Json({{"shape", shape_}}).dump();
   }

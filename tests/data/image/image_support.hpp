@@ -216,6 +216,23 @@ inline Bytes read_window(ImageDecoder& decoder, const bc::Box& window) {
   return rgb;
 }
 
+/// All of an image in a mode of one byte a pixel; or a window of it.
+inline Bytes read_one_channel(ImageDecoder& decoder, const Bytes& file, bc::PixelMode mode,
+                              const bc::Box& window) {
+  static_cast<void>(decoder.open(as_bytes(file), {.pixels_max = 1 << 24, .mode = mode}));
+  const bc::detail::RowLayout layout = decoder.start(window);
+  Bytes rows(layout.byte_count * 7);
+  Bytes all;
+  while (const std::size_t count = decoder.read(rows.data(), layout.byte_count, 7)) {
+    for (std::size_t r = 0; r < count; ++r) {
+      const auto first =
+          rows.begin() + static_cast<std::ptrdiff_t>(r * layout.byte_count) + layout.skip;
+      all.insert(all.end(), first, first + window.width);
+    }
+  }
+  return all;
+}
+
 inline Picture decode(ImageDecoder& decoder, std::span<const std::byte> file) {
   const bc::detail::ImageInfo info = decoder.open(file, limits);
   return {info.size, 3, read_window(decoder, {0, 0, info.size.width, info.size.height})};

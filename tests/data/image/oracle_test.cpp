@@ -43,6 +43,14 @@ void compare(ImageDecoder& decoder, const std::filesystem::path& folder, const s
     const bool equal = decode(decoder, as_bytes(file)).pixels == whole.pixels;
     CHECK(equal);
     if (equal) check_windows(decoder, file, whole, random, 2);
+    const bc::Box all{0, 0, size.width, size.height};
+    CHECK((read_one_channel(decoder, file, bc::PixelMode::gray, all) ==
+           contents(folder / (name + ".gray"))));
+    if (const auto ids = folder / (name + ".ids"); std::filesystem::exists(ids)) {
+      CHECK((read_one_channel(decoder, file, bc::PixelMode::index, all) == contents(ids)));
+    } else {
+      CHECK_THROWS_AS(read_one_channel(decoder, file, bc::PixelMode::index, all), bc::BadSample);
+    }
   } catch (const bc::BadSample& error) {
     FAIL_CHECK("refused: " << error.what());
   }

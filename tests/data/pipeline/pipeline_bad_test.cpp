@@ -155,7 +155,7 @@ TEST_CASE("bytes of any length go through several stages") {
       [](std::uint64_t id, std::size_t, std::span<std::byte> out) {
         std::fill(out.begin(), out.end(), static_cast<std::byte>(id));
       });
-  const auto with = [&](std::vector<std::shared_ptr<const Stage>> stages) {
+  const auto with = [&](std::vector<RecipeStage> stages) {
     return Pipeline({.source = source,
                      .recipe = {.order = OrderMode::sequential,
                                 .fields = {{.name = "text", .stages = std::move(stages)}}}});
@@ -177,7 +177,7 @@ TEST_CASE("a stage that makes another image than it said writes nothing beyond i
       [](std::uint64_t, std::size_t, std::span<std::byte>) {});
   const auto jitter =
       recipe("[[field]]\nname = \"x\"\nstages = [{ stage = \"color_jitter\", brightness = 0.5 }]");
-  const auto with = [&](std::vector<std::shared_ptr<const Stage>> stages) {
+  const auto with = [&](std::vector<RecipeStage> stages) {
     return Pipeline(
         {.source = source, .recipe = {.fields = {{.name = "image", .stages = std::move(stages)}}}});
   };

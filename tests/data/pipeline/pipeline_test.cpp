@@ -171,7 +171,7 @@ stages = [{ stage = "random_crop", size = 8 }, { stage = "horizontal_flip", p = 
     CHECK(trace.sample_id == made.ids[0]);
     CHECK(trace.path == "fake/" + std::to_string(id));
     const auto note = [&](std::string_view key) {
-      for (const Note& each : trace.fields[0].notes) {
+      for (const Note& each : trace.fields[0].views.at(0)) {
         if (each.key == key) return each.value;
       }
       FAIL("no note " << key);

@@ -98,6 +98,36 @@ TEST_CASE("fields are refused that cannot be") {
   CHECK(toml_refusal(many).find("at most 63 fields") != std::string::npos);
 }
 
+TEST_CASE("draws, views, ids and joints are refused that cannot be") {
+  const std::string x = "[[field]]\nname = \"x\"\n";
+  CHECK(toml_refusal(x + "draws = \"a b\"") ==
+        "batchcast: r.toml:3: field: `draws` must be \"sample\", \"own\" or the name of a group, "
+        "with letters, digits, `_`, `-` and `.`.");
+  CHECK(toml_refusal(x + "view = 2") ==
+        "batchcast: r.toml:3: field: there is no `view` here. Did you mean `views`?");
+  CHECK(toml_refusal(x + "views = 65") ==
+        "batchcast: r.toml:3: field: `views` must be from 1 to 64, not 65.");
+  CHECK(toml_refusal(x + "kind = \"maks\"") ==
+        "batchcast: r.toml:3: field: `kind` must be one of image, mask, not `maks`. Did you mean "
+        "`mask`?");
+  CHECK(toml_refusal(x + "stages = [{ stage = \"horizontal_flip\", id = \"a#1\" }]")
+            .find("`id` must be a name") != std::string::npos);
+  CHECK(toml_refusal(x + "stages = [{ stage = \"resize\", size = 3, interpolation = \"cubic\" }]")
+            .ends_with("Did you mean `bicubic`?"));
+  CHECK(toml_refusal(x + "stages = [{ stage = \"decode\", mode = \"keep\" }]")
+            .find("must be one of rgb, gray, index") != std::string::npos);
+  CHECK(toml_refusal(x + "[[joint]]\nstages = []") ==
+        "batchcast: r.toml:3: joint: `fields` is missing: the names of the fields that share these "
+        "stages.");
+  CHECK(toml_refusal(x + "[[joint]]\nfields = [\"y\"]")
+            .find("r.toml:4: joint: `fields` names `y`, and the recipe's fields are `x`.") !=
+        std::string::npos);
+  CHECK(toml_refusal(x + "[[joint]]\nfields = [3]") ==
+        "batchcast: r.toml:4: joint: `fields` must be a list of texts in quotes, not 3.");
+  CHECK(toml_refusal(x + "[[joint]]\nfields = [\"x\"]\ndraw = \"own\"")
+            .ends_with("Did you mean `draws`?"));
+}
+
 TEST_CASE("an order is refused that cannot be") {
   CHECK(toml_refusal("[order]\nmode = \"fixed\"\nwindow_blocks = 3") ==
         "batchcast: r.toml:3: order: `window_blocks` is for the mode `blocks` only.");

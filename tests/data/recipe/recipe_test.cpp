@@ -27,7 +27,7 @@ window_blocks = 8
 name = "photo"
 from = "image"
 stages = [
-  { stage = "decode", orient = true, fast = true, pixels_max = 1000000 },
+  { stage = "decode", mode = "rgb", orient = true, fast = true, pixels_max = 1000000 },
   { stage = "resize", size = 300, max_size = 500 },
   { stage = "pad", padding = [1, 2, 3, 4], padding_mode = "symmetric" },
   { stage = "random_crop", size = [200, 210], padding = [5, 6], pad_if_needed = true },
@@ -126,6 +126,40 @@ TEST_CASE("JSON says all of a recipe, and gives it back the same") {
   }
 }
 
+TEST_CASE("draws, views, kinds, ids and joints are read, written and read again") {
+  const Recipe recipe = Recipe::from_toml(R"(
+[[field]]
+name = "image"
+draws = "own"
+stages = [{ stage = "decode" }, { stage = "color_jitter", hue = 0.1, id = "tint" }]
+[[field]]
+name = "mask"
+kind = "mask"
+views = 2
+stages = [{ stage = "decode", mode = "index" }, { stage = "to", dtype = "i64", layout = "hw" }]
+[[joint]]
+fields = ["image", "mask"]
+views = 2
+stages = [
+  { stage = "random_resized_crop", size = 8, interpolation = "bicubic" },
+  { stage = "resize", size = 8, interpolation = "lanczos" },
+]
+)",
+                                          "r.toml");
+  REQUIRE(recipe.joints.size() == 1);
+  CHECK(recipe.joints[0].fields == std::vector<std::string>{"image", "mask"});
+  CHECK(recipe.joints[0].views == 2);
+  CHECK(recipe.joints[0].draws == "sample");
+  CHECK(recipe.fields[0].draws == "own");
+  CHECK(recipe.fields[0].stages[1].id == "tint");
+  CHECK(recipe.fields[1].kind == bc::FieldKind::mask);
+  const std::string json = recipe.to_json();
+  CHECK(json.find(R"("id":"tint")") != std::string::npos);
+  CHECK(json.find(R"("interpolation":"bicubic")") != std::string::npos);
+  CHECK(json.find(R"("mode":"index")") != std::string::npos);
+  CHECK(Recipe::from_json(json).to_json() == json);
+}
+
 TEST_CASE("JSON names defaults, so that equal recipes have equal texts") {
   CHECK(recipe_with(R"(stage = "random_resized_crop", size = 224)").to_json() ==
         recipe_with(R"(ratio = [0.75, 1.3333333333333333], scale = [0.08, 1], )"
@@ -144,20 +178,22 @@ TEST_CASE("presets are what their documentation says") {
         std::vector<std::string_view>{"imagenet-train", "imagenet-eval", "cifar-train",
                                       "cifar-eval", "mnist", "tokens"});
   CHECK(Recipe::load("imagenet-train").to_json() ==
-        R"({"fields":[{"from":"image","name":"image","stages":[)"
-        R"({"fast":false,"orient":false,"pixels_max":178956970,"stage":"decode"},)"
+        R"({"fields":[{"draws":"sample","from":"image","name":"image","stages":[)"
+        R"({"fast":false,"mode":"rgb","orient":false,"pixels_max":178956970,"stage":"decode"},)"
         R"({"ratio":[0.75,1.3333333333333333],"scale":[0.08,1.0],"size":[224,224],)"
         R"("stage":"random_resized_crop"},{"p":0.5,"stage":"horizontal_flip"},)"
         R"({"dtype":"f32","layout":"chw","stage":"to"},)"
         R"({"mean":[0.485,0.456,0.406],"stage":"normalize","std":[0.229,0.224,0.225]}]},)"
-        R"({"from":"label","name":"label","stages":[]}],"order":{"mode":"reshuffle"}})");
+        R"({"draws":"sample","from":"label","name":"label","stages":[]}],)"
+        R"("order":{"mode":"reshuffle"}})");
   CHECK(Recipe::load("imagenet-eval").to_json() ==
-        R"({"fields":[{"from":"image","name":"image","stages":[)"
-        R"({"fast":false,"orient":false,"pixels_max":178956970,"stage":"decode"},)"
+        R"({"fields":[{"draws":"sample","from":"image","name":"image","stages":[)"
+        R"({"fast":false,"mode":"rgb","orient":false,"pixels_max":178956970,"stage":"decode"},)"
         R"({"size":256,"stage":"resize"},{"size":[224,224],"stage":"center_crop"},)"
         R"({"dtype":"f32","layout":"chw","stage":"to"},)"
         R"({"mean":[0.485,0.456,0.406],"stage":"normalize","std":[0.229,0.224,0.225]}]},)"
-        R"({"from":"label","name":"label","stages":[]}],"order":{"mode":"sequential"}})");
+        R"({"draws":"sample","from":"label","name":"label","stages":[]}],)"
+        R"("order":{"mode":"sequential"}})");
   CHECK(Recipe::load("cifar-train")
             .to_json()
             .find(R"("padding":[4,4,4,4],"padding_mode":"constant","size":[32,32])") !=

@@ -58,26 +58,59 @@ inline Image flipped(const Image& in, bool flip_x, bool flip_y) {
   });
 }
 
+/// How much an input counts at a distance, in units of the filter.
+inline double filter(Interpolation by, double x) {
+  const double distance = std::fabs(x);
+  switch (by) {
+    case Interpolation::box:
+      return x > -0.5 && x <= 0.5 ? 1.0 : 0.0;
+    case Interpolation::bicubic:
+      if (distance < 1) return (1.5 * distance - 2.5) * distance * distance + 1;
+      return distance < 2 ? (((distance - 5) * distance + 8) * distance - 4) * -0.5 : 0.0;
+    case Interpolation::lanczos: {
+      const auto sinc = [](double at) { return at == 0 ? 1.0 : std::sin(at * M_PI) / (at * M_PI); };
+      return x >= -3 && x < 3 ? sinc(x) * sinc(x / 3) : 0.0;
+    }
+    default:
+      return distance < 1.0 ? 1.0 - distance : 0.0;
+  }
+}
+
+inline double support_of(Interpolation by) {
+  return by == Interpolation::box       ? 0.5
+         : by == Interpolation::bicubic ? 2.0
+         : by == Interpolation::lanczos ? 3.0
+                                        : 1.0;
+}
+
 /// One output pixel's weights, all of them.
 struct Weights {
   std::int32_t first = 0;
   std::vector<std::int64_t> values = {};
 
-  Weights(std::int32_t in, std::int32_t out, std::int32_t index) {
+  Weights(std::int32_t in, std::int32_t out, std::int32_t index, Interpolation by) {
     const double scale = static_cast<double>(in) / out;
-    const double support = scale < 1.0 ? 1.0 : scale;
+    if (by == Interpolation::nearest) {
+      double place = scale * 0.5;
+      for (std::int32_t i = 0; i < index; ++i) place += scale;
+      first = static_cast<int>(place);
+      values = {1 << 22};
+      return;
+    }
+    const double widened = scale < 1.0 ? 1.0 : scale;
+    const double support = support_of(by) * widened;
     const double center = (index + 0.5) * scale;
     first = std::max(0, static_cast<int>(center - support + 0.5));
     const int end = std::min(in, static_cast<int>(center + support + 0.5));
     double sum = 0;
     std::vector<double> raw;
     for (int i = first; i < end; ++i) {
-      const double distance = std::fabs((i - center + 0.5) * (1.0 / support));
-      raw.push_back(distance < 1.0 ? 1.0 - distance : 0.0);
+      raw.push_back(filter(by, (i - center + 0.5) * (1.0 / widened)));
       sum += raw.back();
     }
     for (const double w : raw) {
-      values.push_back(static_cast<std::int64_t>(0.5 + w / sum * 4194304.0));
+      const double exact = w / sum * 4194304.0;
+      values.push_back(static_cast<std::int64_t>(exact < 0 ? exact - 0.5 : exact + 0.5));
     }
   }
 
@@ -91,35 +124,37 @@ struct Weights {
   }
 };
 
-inline std::vector<Weights> all_weights(std::int32_t in, std::int32_t out) {
+inline std::vector<Weights> all_weights(std::int32_t in, std::int32_t out, Interpolation by) {
   std::vector<Weights> weights;
-  for (std::int32_t i = 0; i < out; ++i) weights.emplace_back(in, out, i);
+  for (std::int32_t i = 0; i < out; ++i) weights.emplace_back(in, out, i, by);
   return weights;
 }
 
-inline Image resized_horizontally(const Image& in, std::int32_t width) {
+inline Image resized_horizontally(const Image& in, std::int32_t width, Interpolation by) {
   if (width == in.size.width) return in;
-  const std::vector<Weights> weights = all_weights(in.size.width, width);
+  const std::vector<Weights> weights = all_weights(in.size.width, width, by);
   return make_image({width, in.size.height}, in.channels, [&](auto x, auto y, auto c) {
     return weights[static_cast<std::size_t>(x)].apply([&](auto i) { return in.at(i, y, c); });
   });
 }
 
-inline Image resized_vertically(const Image& in, std::int32_t height) {
+inline Image resized_vertically(const Image& in, std::int32_t height, Interpolation by) {
   if (height == in.size.height) return in;
-  const std::vector<Weights> weights = all_weights(in.size.height, height);
+  const std::vector<Weights> weights = all_weights(in.size.height, height, by);
   return make_image({in.size.width, height}, in.channels, [&](auto x, auto y, auto c) {
     return weights[static_cast<std::size_t>(y)].apply([&](auto i) { return in.at(x, i, c); });
   });
 }
 
 /// The order is written out here once more, as libImaging/Resample.c of Pillow 13 has it.
-inline Image resized(const Image& in, ImageSize size, bool as_pillow_13 = false) {
+inline Image resized(const Image& in, ImageSize size, bool as_pillow_13 = false,
+                     Interpolation by = Interpolation::bilinear) {
   const std::int32_t less_height = in.size.height - size.height;
   const bool vertical_first =
       as_pillow_13 && less_height > 0 && less_height > (in.size.width - size.width) * 2;
-  if (vertical_first) return resized_horizontally(resized_vertically(in, size.height), size.width);
-  return resized_vertically(resized_horizontally(in, size.width), size.height);
+  if (vertical_first)
+    return resized_horizontally(resized_vertically(in, size.height, by), size.width, by);
+  return resized_vertically(resized_horizontally(in, size.width, by), size.height, by);
 }
 
 /// As numpy.pad: one step after the other, so that nothing is computed modulo.
@@ -153,7 +188,7 @@ inline Image windowed(const Image& in, const Box& window, PaddingMode mode, std:
 }
 
 inline Image shown(const Image& in, const Geometry& g) {
-  const Image all = resized(cropped(in, g.box), g.resized, g.as_pillow_13);
+  const Image all = resized(cropped(in, g.box), g.resized, g.as_pillow_13, g.interpolation);
   return flipped(windowed(all, g.window, g.padding, g.fill), g.flip_x, g.flip_y);
 }
 

@@ -97,6 +97,9 @@ Geometry random_geometry(Dice& dice, ImageSize image, std::int32_t size_max) {
       {PaddingMode::constant, PaddingMode::edge, PaddingMode::reflect, PaddingMode::symmetric});
   g.fill = static_cast<std::uint8_t>(dice.from_to(0, 255));
   g.as_pillow_13 = dice.one_in(3);
+  g.interpolation =
+      dice.one_of({Interpolation::bilinear, Interpolation::bilinear, Interpolation::nearest,
+                   Interpolation::bicubic, Interpolation::lanczos, Interpolation::box});
   return g;
 }
 
@@ -106,11 +109,11 @@ std::string described(const Geometry& g, std::int32_t channels, const PixelForma
            "+" + std::to_string(b.y);
   };
   return "box " + box(g.box) + " resized " + std::to_string(g.resized.width) + "x" +
-         std::to_string(g.resized.height) + (g.as_pillow_13 ? " as Pillow 13" : "") + " window " +
-         box(g.window) + " flips " + std::to_string(g.flip_x) + std::to_string(g.flip_y) +
-         " padding " + std::to_string(static_cast<int>(g.padding)) + " channels " +
-         std::to_string(channels) + " " + std::string(name_of(f.dtype)) +
-         (f.layout == ImageLayout::chw ? " chw" : " hwc");
+         std::to_string(g.resized.height) + (g.as_pillow_13 ? " as Pillow 13" : "") + " by " +
+         std::to_string(static_cast<int>(g.interpolation)) + " window " + box(g.window) +
+         " flips " + std::to_string(g.flip_x) + std::to_string(g.flip_y) + " padding " +
+         std::to_string(static_cast<int>(g.padding)) + " channels " + std::to_string(channels) +
+         " " + std::string(name_of(f.dtype)) + (f.layout == ImageLayout::chw ? " chw" : " hwc");
 }
 
 /// What the resampler makes of `image`, whose rows come `at_once`. Rows and output end where

@@ -69,11 +69,11 @@ TEST_CASE("Split: the ImageNet preset leaves flip, type and normalising to the G
   const FieldFinish& finish = parts.finishes[0];
   CHECK(finish.field == 0);
   REQUIRE(finish.flip);
-  CHECK(finish.flip_number == 2);
+  CHECK(finish.flip_draws == draw_name("sample", "horizontal_flip#0"));
   CHECK(finish.size == ImageSize{224, 224});
   CHECK(finish.channels == 3);
   // As the CPU has it: the very same floats.
-  CHECK(finish.format == detail::plan_image(whole.fields[0], photos[0]).format);
+  CHECK(finish.format == detail::plan_image(detail::resolve(whole).fields[0], photos[0]).format);
   CHECK(finish.format.scale[1] == static_cast<float>(1.0 / (255.0 * 0.224)));
 }
 
@@ -87,7 +87,7 @@ TEST_CASE("Split: presets of all kinds of images", "[device-split]") {
   const DeviceSplit cifar = split_for_device(
       Recipe::load("cifar-train"), std::vector<PartSpec>{raw_image({3, 32, 32}, false), label});
   REQUIRE(cifar.finishes.size() == 1);
-  CHECK(cifar.finishes[0].flip_number == 1);
+  CHECK(cifar.finishes[0].flip_draws == draw_name("sample", "horizontal_flip#0"));
   CHECK(stages_of(cifar.host.fields[0]) == std::vector<std::string>{"random_crop", to_pixels});
 
   const DeviceSplit mnist =
@@ -113,11 +113,11 @@ TEST_CASE("Split: only a flip that nothing but `to` follows is taken", "[device-
 
   const DeviceSplit after_pixels = split(jitter + flip + to_f32);
   REQUIRE(after_pixels.finishes.at(0).flip);
-  CHECK(after_pixels.finishes[0].flip_number == 3);
+  CHECK(after_pixels.finishes[0].flip_draws == draw_name("sample", "horizontal_flip#0"));
 
   const DeviceSplit two = split(flip + flip + to_f32);
   REQUIRE(two.finishes.at(0).flip);
-  CHECK(two.finishes[0].flip_number == 3);
+  CHECK(two.finishes[0].flip_draws == draw_name("sample", "horizontal_flip#1"));
   CHECK(stages_of(two.host.fields[0]) ==
         std::vector<std::string>{"decode", "resize", "horizontal_flip", to_pixels});
 
@@ -163,6 +163,42 @@ TEST_CASE("Split: what the GPU cannot do stays whole, and says why", "[device-sp
   }
   CHECK_THROWS_AS(split_for_device(recipe("[[field]]\nname = \"nothing\""), photos),
                   InvalidArgument);
+
+  const DeviceSplit views = split_for_device(recipe(R"([[field]]
+name = "image"
+views = 2
+stages = [{ stage = "decode" }, { stage = "resize", size = [6, 8] }, { stage = "to" }])"),
+                                             photos);
+  REQUIRE(views.kept.size() == 1);
+  CHECK(views.kept[0].reason.find("views") != std::string::npos);
+  const DeviceSplit ids = split_for_device(recipe(R"([[field]]
+name = "image"
+stages = [{ stage = "decode", mode = "index" }, { stage = "resize", size = [6, 8] },
+          { stage = "to", dtype = "i64" }])"),
+                                           photos);
+  REQUIRE(ids.kept.size() == 1);
+  CHECK(ids.kept[0].reason.find("integers") != std::string::npos);
+}
+
+TEST_CASE("Split: a flip that another field makes too stays where it would no longer match",
+          "[device-split]") {
+  const auto with = [](const std::string& first_flip) {
+    return split_for_device(recipe(R"([[field]]
+name = "image"
+stages = [{ stage = "decode" }, { stage = "resize", size = [6, 8] }, )" +
+                                   first_flip + R"({ stage = "horizontal_flip" }, { stage = "to" }]
+[[field]]
+name = "mask"
+from = "image"
+kind = "mask"
+stages = [{ stage = "decode", mode = "gray" }, { stage = "resize", size = [6, 8] }, )" +
+                                   first_flip + R"({ stage = "horizontal_flip" }])"),
+                            photos);
+  };
+  CHECK(with("").finishes.at(0).flip);
+  const DeviceSplit two = with(flip);
+  CHECK_FALSE(two.finishes.at(0).flip);
+  CHECK_NOTHROW(detail::resolve(two.host));
 }
 
 TEST_CASE("Split: a flip is drawn as the CPU draws it, anew in each epoch", "[device-split]") {

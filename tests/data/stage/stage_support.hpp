@@ -22,7 +22,7 @@ inline Recipe recipe_with(std::string_view stage) {
 
 /// `parameters` is the inside of an inline table: stage = "resize", size = 8.
 inline std::shared_ptr<const Stage> stage_of(std::string_view parameters) {
-  return recipe_with(parameters).fields.at(0).stages.at(0);
+  return recipe_with(parameters).fields.at(0).stages.at(0).stage;
 }
 
 template <class Kind>
@@ -45,7 +45,7 @@ inline std::string refusal_of(std::string_view parameters) {
 inline Geometry placed(const GeometryStage& stage, ImageSize image, std::uint64_t sample_id = 0,
                        std::vector<Note>* notes = nullptr) {
   Geometry geometry = Geometry::of(image);
-  StageContext context({.seed = 5, .epoch = 1, .sample_id = sample_id}, 2, {}, notes);
+  StageContext context({.seed = 5, .epoch = 1, .sample_id = sample_id}, DrawName{2}, {}, notes);
   stage.place(geometry, context);
   return geometry;
 }
@@ -55,7 +55,8 @@ std::vector<T> run_tensor(const TensorStage& stage, const TensorSpec& spec, std:
                           std::uint64_t sample_id = 0, std::vector<Note>* notes = nullptr) {
   const TensorSpec made = stage.output(spec);
   std::vector<T> out(made.byte_count() / sizeof(T));
-  StageContext context({.seed = 5, .epoch = 1, .sample_id = sample_id}, 2, {}, notes, &spec);
+  StageContext context({.seed = 5, .epoch = 1, .sample_id = sample_id}, DrawName{2}, {}, notes,
+                       &spec);
   if (stage.in_place()) {
     stage.run(std::as_bytes(std::span(in)), std::as_writable_bytes(std::span(in)), context);
     return in;

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#include "data/program/resolve.hpp"
+#include "pipeline_support.hpp"
+
+#include "catch.hpp"
+
+#include <batchcast/core/error.hpp>
+
+#include <cmath>
+#include <string>
+#include <vector>
+
+// What draws by what name, and that names are all that draws have in common.
+using namespace batchcast;
+using namespace batchcast::test;
+using Catch::Matchers::Contains;
+
+namespace {
+
+std::vector<std::string> paths_of(const detail::ResolvedField& field) {
+  std::vector<std::string> paths;
+  for (const detail::NamedStage& stage : field.stages) {
+    paths.push_back(stage.group + " " + stage.path);
+  }
+  return paths;
+}
+
+std::string refusal(const std::string& toml) {
+  try {
+    static_cast<void>(detail::resolve(recipe(toml)));
+  } catch (const InvalidArgument& error) {
+    return error.what();
+  }
+  return "nothing";
+}
+
+std::string field(const std::string& name, const std::string& stages,
+                  const std::string& more = "") {
+  return "[[field]]\nname = \"" + name + "\"\n" + more + "\nstages = [" + stages + "]\n";
+}
+
+const std::string flip = R"({ stage = "horizontal_flip" }, )";
+const std::string crop = R"({ stage = "random_crop", size = 8 }, )";
+const std::string jitter = R"({ stage = "color_jitter", hue = 0.1 }, )";
+
+// Every random stage, in two groups beside the common one, and in a joint.
+const std::string everything = [] {
+  const std::string all =
+      R"({ stage = "decode" }, { stage = "random_resized_crop", size = 64 }, )"
+      R"({ stage = "random_crop", size = 32 }, { stage = "horizontal_flip" }, )"
+      R"({ stage = "horizontal_flip", id = "again" }, { stage = "vertical_flip", p = 0.5 }, )"
+      R"({ stage = "color_jitter", hue = 0.1 }, { stage = "grayscale", p = 0.2 }, )"
+      R"({ stage = "to" }, { stage = "random_erasing" })";
+  return field("a", all, "views = 2") + field("b", all, "views = 2\ndraws = \"own\"") +
+         field("c", all, "draws = \"own\"");
+}();
+
+/// The x beyond which a standard normal number lies with that probability, on either side.
+double beyond(double probability) {
+  double low = 0;
+  double high = 40;
+  for (int i = 0; i < 200; ++i) {
+    const double middle = (low + high) / 2;
+    (std::erfc(middle / std::sqrt(2.0)) > probability ? low : high) = middle;
+  }
+  return high;
+}
+
+/// Numbers of one draw, with the mean 0 and the sum of squares 1.
+std::vector<float> standardized(std::vector<float> numbers) {
+  double sum = 0;
+  double squares = 0;
+  for (const float number : numbers) sum += static_cast<double>(number);
+  const double mean = sum / static_cast<double>(numbers.size());
+  for (float& number : numbers) {
+    number = static_cast<float>(static_cast<double>(number) - mean);
+    squares += static_cast<double>(number) * static_cast<double>(number);
+  }
+  for (float& number : numbers) {
+    number = static_cast<float>(static_cast<double>(number) / std::sqrt(squares));
+  }
+  return numbers;
+}
+
+double correlation(const std::vector<float>& a, const std::vector<float>& b) {
+  double sum = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) sum += static_cast<double>(a[i] * b[i]);
+  return sum;
+}
+
+}  // namespace
+
+TEST_CASE("draws of all random stages are independent, in groups and views and between them") {
+  constexpr std::uint64_t samples = 100'000;
+  std::vector<DrawName> names;
+  for (const detail::ResolvedField& one : detail::resolve(recipe(everything)).fields) {
+    for (const detail::NamedStage& stage : one.stages) {
+      if (!stage.stage->is_random()) continue;
+      for (std::int32_t view = 0; view < std::max(one.views, 1); ++view) {
+        names.push_back(stage.draws.in_view(static_cast<std::uint32_t>(view)));
+      }
+    }
+  }
+  REQUIRE(names.size() == 5 * 8);
+  std::vector<std::vector<float>> draws;
+  for (const DrawName name : names) {
+    std::vector<float> first;
+    std::vector<float> second;
+    for (std::uint64_t id = 0; id < samples; ++id) {
+      Draws of_sample({.seed = 1, .epoch = 3, .sample_id = id}, name);
+      first.push_back(of_sample.unit_f32());
+      second.push_back(of_sample.unit_f32());
+    }
+    draws.push_back(standardized(std::move(first)));
+    draws.push_back(standardized(std::move(second)));
+  }
+  const std::size_t pairs = draws.size() * (draws.size() - 1) / 2;
+  const double bound = beyond(0.001 / static_cast<double>(pairs)) / std::sqrt(double{samples});
+  double worst = 0;
+  for (std::size_t i = 0; i < draws.size(); ++i) {
+    for (std::size_t k = 0; k < i; ++k) {
+      worst = std::max(worst, std::abs(correlation(draws[i], draws[k])));
+    }
+  }
+  INFO("worst " << worst << " of " << pairs << " pairs, bound " << bound);
+  CHECK(worst < bound);
+}
+
+TEST_CASE("a stage draws by its name and number or its id, and not by its place") {
+  const auto fields = detail::resolve(recipe(field("image", jitter + crop + flip + flip) +
+                                             field("mask", crop + flip + flip)))
+                          .fields;
+  CHECK(paths_of(fields[0]) ==
+        std::vector<std::string>{"sample color_jitter#0", "sample random_crop#0",
+                                 "sample horizontal_flip#0", "sample horizontal_flip#1"});
+  CHECK(fields[0].stages[1].draws == fields[1].stages[0].draws);
+  CHECK(fields[0].stages[3].draws == fields[1].stages[2].draws);
+  CHECK(fields[0].stages[2].draws != fields[0].stages[3].draws);
+
+  const auto own = detail::resolve(recipe(field("a", crop) + field("b", crop, "draws = \"own\"") +
+                                          field("c", crop, "draws = \"both\"") +
+                                          field("d", crop, "draws = \"both\"")))
+                       .fields;
+  CHECK(own[0].stages[0].draws != own[1].stages[0].draws);
+  CHECK(own[0].stages[0].draws != own[2].stages[0].draws);
+  CHECK(own[2].stages[0].draws == own[3].stages[0].draws);
+
+  const std::string named = R"({ stage = "horizontal_flip", id = "way" }, )";
+  const auto ids =
+      detail::resolve(
+          recipe(field("a", R"({ stage = "horizontal_flip", id = "other" }, )" + named) +
+                 field("b", named)))
+          .fields;
+  CHECK(ids[0].stages[1].draws == ids[1].stages[0].draws);
+}
+
+TEST_CASE("stages that would draw alike and do not match are refused with ways out") {
+  CHECK_THAT(refusal(field("image", flip + crop + flip) + field("mask", crop + flip)),
+             Contains("`image` and `mask`") &&
+                 Contains("`horizontal_flip#0`, `horizontal_flip#1`") && Contains("[[joint]]") &&
+                 Contains("`id`") && Contains("draws = \"own\""));
+  CHECK(refusal(field("image", flip + crop + flip) +
+                field("mask", crop + flip, "draws = \"own\"")) == "nothing");
+  CHECK(refusal(field("image", flip + crop + flip) + field("mask", crop)) == "nothing");
+  CHECK(refusal(field("image", flip) +
+                field("mask", R"({ stage = "horizontal_flip", p = 1 }, )" + flip)) != "nothing");
+  const std::string named = R"({ stage = "horizontal_flip", id = "way" }, )";
+  CHECK_THAT(refusal(field("image", named + named)), Contains("id `way`"));
+  CHECK_THAT(refusal(field("image", flip, "draws = \"smaple\"")),
+             Contains("nothing else draws") && Contains("Did you mean `sample`?"));
+}
+
+TEST_CASE("a joint stands after its fields' decoding and before their own stages") {
+  const std::string joint =
+      "[[joint]]\nfields = [\"image\", \"mask\"]\nstages = [" + crop + flip + "]\nviews = 2\n";
+  const std::string decode = R"({ stage = "decode" }, )";
+  const auto resolved =
+      detail::resolve(recipe(field("image", decode + jitter + flip, "draws = \"own\"") +
+                             field("mask", R"({ stage = "decode", mode = "index" }, )") + joint));
+  const auto& fields = resolved.fields;
+  CHECK(paths_of(fields[0]) ==
+        std::vector<std::string>{"own decode#0", "sample random_crop#0", "sample horizontal_flip#0",
+                                 "own image color_jitter#0", "own image horizontal_flip#1"});
+  CHECK(fields[1].stages.size() == 3);
+  CHECK(fields[0].stages[1].draws == fields[1].stages[1].draws);
+  CHECK(fields[0].views == 2);
+  CHECK(fields[1].views == 2);
+  CHECK(fields[0].kind == FieldKind::image);
+  CHECK(fields[1].kind == FieldKind::mask);
+  CHECK_FALSE(resolved.same_sizes.empty());
+
+  const std::string both = field("image", decode) + field("mask", decode, "views = 3");
+  CHECK_THAT(refusal(both + joint), Contains("3 views") && Contains("in one place"));
+  CHECK_THAT(refusal(field("image", decode) + field("mask", decode) +
+                     "[[joint]]\nfields = [\"image\"]\nstages = [{ stage = \"to\" }]"),
+             Contains("`to`") && Contains("cannot stand in a joint"));
+  CHECK_THAT(
+      refusal(field("image", decode) + "[[joint]]\nfields = [\"image\", \"image\"]\nstages = []"),
+      Contains("twice"));
+  Recipe own = recipe(field("image", decode));
+  own.joints.push_back({.fields = {"imgae"}});
+  CHECK_THROWS_WITH(detail::resolve(own), Contains("Did you mean `image`?"));
+}
