@@ -105,4 +105,5 @@ class Delivery {
 /// InvalidArgument.
 [[nodiscard]] std::unique_ptr<Delivery> delivery_for(const ConsumerOptions& options);
 
-}  // namespace batchcast::inline v0_1::detail
+}  // namespace detail
+}  // namespace batchcast::inline v0_1

@@ -14,11 +14,6 @@
 
 namespace batchcast::inline v0_1 {
 
-/// The stream ended, in whatever way. What is published may still be read.
-[[nodiscard]] constexpr bool has_ended(StreamState state) noexcept {
-  return state != StreamState::starting && state != StreamState::running;
-}
-
 /// Where a reader of a ring stands in the stream: its position, the epoch of that and its end, and
 /// the sleep until more has come. A consumer has one (RingReader), and so has a mirror
 /// (MirrorSource). Lets go of nothing: that is the LeaseTable's.

@@ -266,7 +266,7 @@ BATCHCAST_INLINE void RingReader::look_whether_alive(std::uint64_t now) noexcept
 }
 
 BATCHCAST_INLINE bool RingReader::is_over(StreamState state) const noexcept {
-  return has_ended(state) || producer_dead_;
+  return detail::has_ended(state) || producer_dead_;
 }
 
 BATCHCAST_INLINE void RingReader::check() const {
