@@ -50,7 +50,7 @@ struct LettingGo {
   /// Of the consumer at its producer; `gone` without one.
   [[nodiscard]] std::string state() const {
     const ProducerStats stats = producer->stats();
-    return stats.consumers.empty() ? "gone" : stats.consumers.front().state;
+    return stats.consumers.empty() ? "gone" : std::string(name_of(stats.consumers.front().state));
   }
   [[nodiscard]] bool comes_to_be(const std::string& wanted) const {
     const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(5);

@@ -7,8 +7,8 @@
 #include <batchcast/consumer/delivery.hpp>
 #include <batchcast/core/error.hpp>
 #include <batchcast/core/inline.hpp>
-#include <batchcast/core/log.hpp>
 #include <batchcast/core/limits.hpp>
+#include <batchcast/core/log.hpp>
 
 namespace batchcast::inline v0_1::detail {
 namespace private_writes {
