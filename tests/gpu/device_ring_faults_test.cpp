@@ -131,7 +131,7 @@ TEST_CASE("what cannot be served on a GPU is refused, with the reason") {
     options.device_memory = 64 << 20;
     CHECK_THAT(refusal_of<OutOfMemory>(options), Catch::Contains("--device-memory") &&
                                                      Catch::Contains("cuda:0") &&
-                                                     Catch::Contains("16777216"));
+                                                     Catch::Contains("16.0 MiB"));
   }
   SECTION("an allocation that fails") {
     const FakeGpu fake("granularity=64K alloc_fails=2");
@@ -142,7 +142,7 @@ TEST_CASE("what cannot be served on a GPU is refused, with the reason") {
     ProducerOptions options = small_stream(10);
     options.device_memory = 3 << 20;
     CHECK_THAT(refusal_of<InvalidArgument>(options),
-               Catch::Contains("4194304 bytes on cuda:0") && Catch::Contains("--device-memory"));
+               Catch::Contains("4.0 MiB on cuda:0") && Catch::Contains("--device-memory"));
   }
   SECTION("nothing that would lie there, or a field that there is not") {
     const FakeGpu fake("granularity=64K");

@@ -4,6 +4,8 @@
 
 #include "producer/host_ring.hpp"
 
+#include <batchcast/core/bytes_text.hpp>
+
 #include <cstring>
 #include <memory>
 #include <variant>
@@ -69,6 +71,6 @@ TEST_CASE("a host ring offers its segments, and lays samples no further apart th
   // 24 bytes for each 8 would cost the ring more than the tenth that padding may.
   CHECK(ring.windows()[0].stride_bytes == 8);
   CHECK(ring.memory_option_for(1) ==
-        "--memory " + std::to_string(memory_for({{"value", DType::u8, {24}}, ring.fields()[1]}, 1,
-                                                ring.plan().granularity)));
+        "--memory " + memory_argument(memory_for({{"value", DType::u8, {24}}, ring.fields()[1]}, 1,
+                                                 ring.plan().granularity)));
 }

@@ -5,6 +5,7 @@
 
 #include "producer/core.hpp"
 
+#include <batchcast/core/bytes_text.hpp>
 #include <batchcast/core/error.hpp>
 
 #include <nlohmann/json.hpp>
@@ -44,7 +45,7 @@ class FakeRing final : public detail::ServedRing {
   [[nodiscard]] std::uint64_t capacity() const noexcept override { return samples; }
   [[nodiscard]] std::uint64_t memory() const noexcept override { return 12'345; }
   [[nodiscard]] std::string memory_option_for(std::uint64_t wanted) const override {
-    return "--device-memory " + std::to_string(wanted * 1'000);
+    return "--device-memory " + memory_argument(wanted * 1'000);
   }
   [[nodiscard]] RingWriter& writer() noexcept override { return writer_; }
   [[nodiscard]] const Segment& board_segment() const noexcept override { return board_; }

@@ -2,6 +2,7 @@
 // Copyright 2026 the batchcast authors
 #include "child.hpp"
 
+#include <batchcast/core/bytes_text.hpp>
 #include <batchcast/core/error.hpp>
 #include <batchcast/ring/memory.hpp>
 
@@ -290,7 +291,7 @@ TEST_CASE("a mapping that fails leaves nothing behind, not even its reservation"
   }
   CHECK(maps_of_this_process() < before + 50);
   CHECK(contains(text_of([&] { Mapping(segment, MapMode::read_write); }),
-                 std::to_string(segment.bytes())));
+                 bytes_text(segment.bytes())));
 }
 
 TEST_CASE("mappings begin where the granularity says") {
