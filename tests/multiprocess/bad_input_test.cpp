@@ -160,7 +160,10 @@ TEST_CASE("what a stream refuses its consumers", "[input][short]") {
   CHECK(says(too_large, {"RingTooSmall", std::to_string(capacity), "--memory"}));
   // The memory that it names must do.
   const auto at = too_large.find("--memory ") + std::string("--memory ").size();
-  ProducerOptions larger = producer_options("mixed", 1'009, std::stoull(too_large.substr(at)));
+  std::size_t digits = 0;
+  const std::uint64_t kib = std::stoull(too_large.substr(at), &digits);
+  REQUIRE(too_large.substr(at + digits).starts_with("KiB"));
+  ProducerOptions larger = producer_options("mixed", 1'009, kib << 10);
   larger.stream = "larger";
   CHECK(Producer(std::move(larger)).capacity() >= capacity + 1);
   CHECK(says(refusal_of(mine(0)), {"InvalidArgument", "batch_size"}));
