@@ -91,7 +91,7 @@ class RingWriter {
   /// taken.
   [[nodiscard]] std::optional<NotAdmitted> refusal_of_newcomers() const;
 
-  // ---- further rings of the same stream
+  // ---- other rings of the same stream
 
   /// Trainers that are attached to the stream's other rings. They count as this ring's own in
   /// `wait_for`, in having had a consumer, and against `stop_if_unattended`. False if the stream

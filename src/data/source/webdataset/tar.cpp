@@ -88,9 +88,9 @@ struct FreeReader {
 
 class Walk {
  public:
-  Walk(const TarShard& shard, TarVisitor& client, UnpackedFile& unpacked)
+  Walk(const TarShard& shard, TarVisitor& visitor, UnpackedFile& unpacked)
       : shard_(shard),
-        client_(client),
+        visitor_(visitor),
         unpacked_(unpacked),
         input_{shard.fd, shard.byte_count},
         reader_(archive_read_new()) {
@@ -189,12 +189,12 @@ class Walk {
     const auto type = archive_entry_filetype(entry);
     const char* const target = archive_entry_hardlink(entry);
     if (type == AE_IFREG && (target == nullptr || size > 0)) {
-      if (!client_.wants(name)) return;
-      client_.visit({name, facts_.compressed ? unpack(size) : offset, size});
+      if (!visitor_.wants(name)) return;
+      visitor_.visit({name, facts_.compressed ? unpack(size) : offset, size});
     } else if (target != nullptr) {
-      if (client_.wants(name)) client_.link(name, without_dot(target));
+      if (visitor_.wants(name)) visitor_.link(name, without_dot(target));
     } else if (type == AE_IFLNK) {
-      client_.pass_symbolic_link(name);
+      visitor_.pass_symbolic_link(name);
     }
   }
 
@@ -252,7 +252,7 @@ class Walk {
   }
 
   const TarShard& shard_;
-  TarVisitor& client_;
+  TarVisitor& visitor_;
   UnpackedFile& unpacked_;
   Input input_;
   std::unique_ptr<archive, FreeReader> reader_;
@@ -262,9 +262,9 @@ class Walk {
 
 }  // namespace
 
-TarFacts walk_tar(const TarShard& shard, TarVisitor& client, UnpackedFile& unpacked) {
+TarFacts walk_tar(const TarShard& shard, TarVisitor& visitor, UnpackedFile& unpacked) {
   const PlainLocale plain;
-  return Walk(shard, client, unpacked).run();
+  return Walk(shard, visitor, unpacked).run();
 }
 
 }  // namespace batchcast::inline v0_1::detail

@@ -45,6 +45,6 @@ struct TarFacts {
 /// what is compressed (gzip, Zstandard) is unpacked into `unpacked`. Throws BadDataset that names
 /// shard and byte for whatever is broken, cut off (the end mark missing, too), sparse, or
 /// compressed otherwise.
-TarFacts walk_tar(const TarShard& shard, TarVisitor& client, UnpackedFile& unpacked);
+TarFacts walk_tar(const TarShard& shard, TarVisitor& visitor, UnpackedFile& unpacked);
 
 }  // namespace batchcast::inline v0_1::detail
