@@ -6,6 +6,8 @@
 #include <batchcast/ring/read_cursor.hpp>
 
 #include <atomic>
+#include <chrono>
+#include <thread>
 
 using namespace batchcast;
 using namespace batchcast::testing;
@@ -60,6 +62,24 @@ TEST_CASE("ends that are not awaited end no sleep") {
   }
   SECTION("a mirror rests") { scene.cursor.unplace(); }
   CHECK(scene.sleep(ReadCursor::endless, 1) == Woken::timed_out);
+}
+
+TEST_CASE("where epochs have one length, an end that passes owes a sleeper no wake-up") {
+  HeapRing ring{10, epochs_of(4)};
+  HeapConsumer consumer{ring, joining(Join::rewind)};
+  ReadCursor cursor{ring.board(), consumer.desk(), 0};
+  cursor.begin_at(0, 0, 0);
+  REQUIRE(ring.produce(4) == 4);
+  cursor.unplace();  // as a mirror that rests
+  std::uint64_t made = 0;
+  std::thread producer([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    made = ring.produce(4);
+  });
+  CHECK(cursor.sleep(ReadCursor::endless, cursor.state(), 60) == Woken::timed_out);
+  producer.join();
+  CHECK(made == 4);
+  CHECK(ordered::get(consumer.desk().late_wakeups) == 0);
 }
 
 TEST_CASE("what has come before the sleep is not slept through") {

@@ -153,11 +153,12 @@ BATCHCAST_INLINE Woken ReadCursor::sleep(std::uint64_t wanted, StreamState seen,
   const BoardProgress& progress = board_.progress();
   const std::uint64_t announced = ordered::load_announced(progress);
   const std::uint32_t slept_at = ordered::load_word(entry_.wake_word);
+  // Where epochs have one length, the writer wakes no sleeper for an end that it announces.
   const auto has_come = [&] {
     return ordered::look_again_published(progress) >= wanted ||
            ordered::load_state(progress) != seen ||
-           ordered::load_announced(progress) != announced || (rung != nullptr && rung->load()) ||
-           revoked();
+           (samples_per_epoch_ == 0 && ordered::load_announced(progress) != announced) ||
+           (rung != nullptr && rung->load()) || revoked();
   };
   // An end that was announced after the caller's look and before this one would wake no sleeper.
   if (awaits_end() && announced > epoch_) return Woken::value_changed;
