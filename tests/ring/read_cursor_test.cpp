@@ -64,21 +64,28 @@ TEST_CASE("ends that are not awaited end no sleep") {
   CHECK(scene.sleep(ReadCursor::endless, 1) == Woken::timed_out);
 }
 
-TEST_CASE("where epochs have one length, an end that passes owes a sleeper no wake-up") {
+TEST_CASE("what no sleeper awaits owes none a wake-up") {
   HeapRing ring{10, epochs_of(4)};
   HeapConsumer consumer{ring, joining(Join::rewind)};
   ReadCursor cursor{ring.board(), consumer.desk(), 0};
   cursor.begin_at(0, 0, 0);
-  REQUIRE(ring.produce(4) == 4);
-  cursor.unplace();  // as a mirror that rests
+  std::uint64_t wanted = 4;
+  std::uint64_t makes = 1;
+  SECTION("the stream begins, with fewer samples than are wanted") {}
+  SECTION("an epoch ends, and all have one length") {
+    REQUIRE(ring.produce(4) == 4);
+    cursor.unplace();  // as a mirror that rests
+    wanted = ReadCursor::endless;
+    makes = 4;
+  }
   std::uint64_t made = 0;
   std::thread producer([&] {
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    made = ring.produce(4);
+    made = ring.produce(makes);
   });
-  CHECK(cursor.sleep(ReadCursor::endless, cursor.state(), 60) == Woken::timed_out);
+  CHECK(cursor.sleep(wanted, cursor.state(), 60) == Woken::timed_out);
   producer.join();
-  CHECK(made == 4);
+  CHECK(made == makes);
   CHECK(ordered::get(consumer.desk().late_wakeups) == 0);
 }
 
