@@ -6,6 +6,8 @@
 #include <batchcast/ring/read_cursor.hpp>
 
 #include <atomic>
+#include <chrono>
+#include <thread>
 
 using namespace batchcast;
 using namespace batchcast::testing;
@@ -60,6 +62,31 @@ TEST_CASE("ends that are not awaited end no sleep") {
   }
   SECTION("a mirror rests") { scene.cursor.unplace(); }
   CHECK(scene.sleep(ReadCursor::endless, 1) == Woken::timed_out);
+}
+
+TEST_CASE("what no sleeper awaits owes none a wake-up") {
+  HeapRing ring{10, epochs_of(4)};
+  HeapConsumer consumer{ring, joining(Join::rewind)};
+  ReadCursor cursor{ring.board(), consumer.desk(), 0};
+  cursor.begin_at(0, 0, 0);
+  std::uint64_t wanted = 4;
+  std::uint64_t makes = 1;
+  SECTION("the stream begins, with fewer samples than are wanted") {}
+  SECTION("an epoch ends, and all have one length") {
+    REQUIRE(ring.produce(4) == 4);
+    cursor.unplace();  // as a mirror that rests
+    wanted = ReadCursor::endless;
+    makes = 4;
+  }
+  std::uint64_t made = 0;
+  std::thread producer([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    made = ring.produce(makes);
+  });
+  CHECK(cursor.sleep(wanted, cursor.state(), 60) == Woken::timed_out);
+  producer.join();
+  CHECK(made == makes);
+  CHECK(ordered::get(consumer.desk().late_wakeups) == 0);
 }
 
 TEST_CASE("what has come before the sleep is not slept through") {

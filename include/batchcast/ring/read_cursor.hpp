@@ -124,8 +124,8 @@ class ReadCursor {
   // ---- waiting
 
   /// Looks for a while and then sleeps, at most `timeout_ms`, until `published` is at least
-  /// `wanted`, the state is not `seen` any more, the awaited end of an epoch is announced, the
-  /// reader was evicted, or `rung`, if any, is set. Counts as a wait on the desk.
+  /// `wanted`, the stream has ended, in another state than `seen`, the awaited end of an epoch is
+  /// announced, the reader was evicted, or `rung`, if any, is set. Counts as a wait on the desk.
   Woken wait(std::uint64_t wanted, StreamState seen, int timeout_ms,
              const std::atomic<bool>* rung = nullptr);
   /// The same without the look, and not counted.

@@ -153,11 +153,13 @@ BATCHCAST_INLINE Woken ReadCursor::sleep(std::uint64_t wanted, StreamState seen,
   const BoardProgress& progress = board_.progress();
   const std::uint64_t announced = ordered::load_announced(progress);
   const std::uint32_t slept_at = ordered::load_word(entry_.wake_word);
+  // The writer wakes no sleeper when the stream begins, nor for the ends of epochs of one length.
   const auto has_come = [&] {
+    const StreamState state = ordered::load_state(progress);
     return ordered::look_again_published(progress) >= wanted ||
-           ordered::load_state(progress) != seen ||
-           ordered::load_announced(progress) != announced || (rung != nullptr && rung->load()) ||
-           revoked();
+           (state != seen && detail::has_ended(state)) ||
+           (samples_per_epoch_ == 0 && ordered::load_announced(progress) != announced) ||
+           (rung != nullptr && rung->load()) || revoked();
   };
   // An end that was announced after the caller's look and before this one would wake no sleeper.
   if (awaits_end() && announced > epoch_) return Woken::value_changed;

@@ -113,6 +113,7 @@ BATCHCAST_INLINE std::optional<bool> RingReader::has_next_epoch(int timeout_ms) 
   for (;;) {
     const StreamState state = cursor_.state();
     const bool found = find_next_epoch();
+    if (found) cursor_.look_for_end();  // one that is known already is not awaited in `sleep`
     if (found && cursor_.epochs_have_one_length() && epochs != 0 && cursor_.epoch() >= epochs) {
       return false;
     }

@@ -43,7 +43,7 @@ class MirrorSource {
   [[nodiscard]] bool revoked() const noexcept { return cursor_.revoked(); }
 
   [[nodiscard]] std::uint64_t position() const noexcept { return cursor_.position(); }
-  /// The stream's; `wait` returns when it is another.
+  /// The stream's; `wait` returns once it has ended in another.
   [[nodiscard]] StreamState see_state() noexcept { return seen_state_ = cursor_.state(); }
   [[nodiscard]] std::string state_text() const { return cursor_.state_text(); }
   /// Where the stream ended, as the mirror would begin there.
