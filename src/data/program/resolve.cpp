@@ -117,6 +117,7 @@ class Resolver {
       }
       take_views(field, joint.views);
     }
+    if (joint.stages.empty()) return;  // it shares views alone
     for (const std::size_t place : fields) {
       if (place != *fields.begin()) made_.same_sizes.push_back({*fields.begin(), place});
     }
@@ -192,7 +193,7 @@ class Resolver {
   void compare(std::size_t first, std::size_t second) {
     const ResolvedField& a = made_.fields[first];
     const ResolvedField& b = made_.fields[second];
-    bool share_geometry = false;
+    bool cuts_both = false;
     for (const NamedStage& stage : a.stages) {
       if (!stage.stage->is_random()) continue;
       const std::string_view name = stage.stage->name();
@@ -200,10 +201,18 @@ class Resolver {
       const Paths in_b = paths_of(b, name, stage.group);
       if (in_b.paths.empty()) continue;
       if (!agree(in_a, in_b)) refuse_paths(a, b, stage);
-      share_geometry = share_geometry || stage.stage->kind() == StageKind::geometry;
+      cuts_both = cuts_both || places_by_size(*stage.stage);
     }
     const bool has_mask = a.kind == FieldKind::mask || b.kind == FieldKind::mask;
-    if (share_geometry && has_mask) made_.same_sizes.push_back({first, second});
+    if (cuts_both && has_mask) made_.same_sizes.push_back({first, second});
+  }
+
+  /// A flip is the same for an image of any size; a crop is drawn for one.
+  static bool places_by_size(const Stage& stage) {
+    const auto* geometry = dynamic_cast<const GeometryStage*>(&stage);
+    if (geometry == nullptr) return false;
+    const GeometryTraits traits = geometry->traits();
+    return traits.crops || traits.resizes || traits.pads;
   }
 
   static bool agree(const Paths& a, const Paths& b) {
