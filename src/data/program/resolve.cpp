@@ -196,6 +196,7 @@ class Resolver {
     bool cuts_both = false;
     for (const NamedStage& stage : a.stages) {
       if (!stage.stage->is_random()) continue;
+      check_namesakes(a, b, stage);
       const std::string_view name = stage.stage->name();
       const Paths in_a = paths_of(a, name, stage.group);
       const Paths in_b = paths_of(b, name, stage.group);
@@ -213,6 +214,22 @@ class Resolver {
     if (geometry == nullptr) return false;
     const GeometryTraits traits = geometry->traits();
     return traits.crops || traits.resizes || traits.pads;
+  }
+
+  /// Stages of different names with one id would draw the same numbers for different things.
+  static void check_namesakes(const ResolvedField& a, const ResolvedField& b,
+                              const NamedStage& stage) {
+    for (const NamedStage& other : b.stages) {
+      if (other.group != stage.group || other.path != stage.path || !other.stage->is_random() ||
+          other.stage->name() == stage.stage->name()) {
+        continue;
+      }
+      refuse("the fields `" + a.name + "` and `" + b.name + "` draw alike (draws = \"" +
+             stage.group + "\"), and the id `" + stage.path + "` is of a `" +
+             std::string(stage.stage->name()) + "` of the one and of a `" +
+             std::string(other.stage->name()) +
+             "` of the other, which would draw the same. Give one of them another id, or none.");
+    }
   }
 
   static bool agree(const Paths& a, const Paths& b) {

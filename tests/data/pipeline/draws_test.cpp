@@ -167,6 +167,12 @@ TEST_CASE("stages that would draw alike and do not match are refused with ways o
                 field("mask", R"({ stage = "horizontal_flip", p = 1 }, )" + flip)) != "nothing");
   const std::string named = R"({ stage = "horizontal_flip", id = "way" }, )";
   CHECK_THAT(refusal(field("image", named + named)), Contains("id `way`"));
+  const std::string namesake = R"({ stage = "grayscale", p = 0.2, id = "way" }, )";
+  CHECK_THAT(refusal(field("a", named) + field("b", namesake)),
+             Contains("the id `way` is of a `horizontal_flip`") && Contains("`grayscale`"));
+  CHECK(refusal(field("a", named) + field("b", namesake, "draws = \"own\"")) == "nothing");
+  CHECK_THAT(refusal(field("image", flip, "draws = \"smaple\"")),
+             Contains("nothing else draws") && Contains("Did you mean `sample`?"));
 }
 
 TEST_CASE("a joint stands after its fields' decoding and before their own stages") {
