@@ -7,6 +7,8 @@
 #include <batchcast/core/error.hpp>
 #include <batchcast/core/nearest_name.hpp>
 
+#include <nlohmann/json.hpp>
+
 #include <algorithm>
 #include <set>
 
@@ -205,7 +207,9 @@ class Resolver {
       cuts_both = cuts_both || places_by_size(*stage.stage);
     }
     const bool has_mask = a.kind == FieldKind::mask || b.kind == FieldKind::mask;
-    if (cuts_both && has_mask) made_.same_sizes.push_back({first, second});
+    if (!cuts_both || !has_mask) return;
+    check_cuts(a, b);
+    made_.same_sizes.push_back({first, second});
   }
 
   /// A flip is the same for an image of any size; a crop is drawn for one.
@@ -214,6 +218,51 @@ class Resolver {
     if (geometry == nullptr) return false;
     const GeometryTraits traits = geometry->traits();
     return traits.crops || traits.resizes || traits.pads;
+  }
+
+  /// What says which pixels are taken, but not how they are mixed or what lies beyond the edge:
+  /// masks are often padded with an id of their own. The size of what a random_resized_crop makes
+  /// changes nothing before the next stage.
+  static std::string placing_of(const NamedStage& named, bool with_size) {
+    nlohmann::json parameters =
+        nlohmann::json::parse(named.stage->parameters_json(), nullptr, false);
+    if (parameters.is_object()) {
+      for (const char* key : {"interpolation", "pillow", "fill", "padding_mode"}) {
+        parameters.erase(key);
+      }
+      if (!with_size && named.stage->name() == "random_resized_crop") parameters.erase("size");
+    }
+    return std::string(named.stage->name()) + " " +
+           parameters.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  }
+
+  static void check_cuts(const ResolvedField& a, const ResolvedField& b) {
+    std::vector<std::string> before_in_a;
+    for (const NamedStage& stage : a.stages) {
+      if (stage.stage->kind() != StageKind::geometry) continue;
+      check_cut(a, b, stage, before_in_a);
+      before_in_a.push_back(placing_of(stage, true));
+    }
+  }
+
+  /// A crop that both draw is of the same pixels only where both have come to it the same way.
+  static void check_cut(const ResolvedField& a, const ResolvedField& b, const NamedStage& cut,
+                        const std::vector<std::string>& before_in_a) {
+    if (!cut.stage->is_random() || !places_by_size(*cut.stage)) return;
+    std::vector<std::string> before_in_b;
+    for (const NamedStage& stage : b.stages) {
+      if (stage.stage->kind() != StageKind::geometry) continue;
+      if (stage.group == cut.group && stage.path == cut.path) {
+        if (before_in_a == before_in_b && placing_of(cut, false) == placing_of(stage, false))
+          return;
+        refuse("the fields `" + a.name + "` and `" + b.name + "` are cut alike by `" +
+               std::string(cut.stage->name()) +
+               "`, but it or a stage before it that crops, resizes, pads or turns pixels is not "
+               "the same in both, so image and mask would show different places. Put these stages "
+               "into a [[joint]], or give one of the fields draws = \"own\".");
+      }
+      before_in_b.push_back(placing_of(stage, true));
+    }
   }
 
   /// Stages of different names with one id would draw the same numbers for different things.

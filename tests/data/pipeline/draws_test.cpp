@@ -175,6 +175,28 @@ TEST_CASE("stages that would draw alike and do not match are refused with ways o
              Contains("nothing else draws") && Contains("Did you mean `sample`?"));
 }
 
+TEST_CASE("an image and a mask that a random crop would cut differently are refused") {
+  const auto pair = [](const std::string& image, const std::string& mask) {
+    return refusal(field("image", image) + field("mask", mask, "kind = \"mask\""));
+  };
+  const std::string resize = R"({ stage = "resize", size = [16, 16] }, )";
+  const std::string bicubic =
+      R"({ stage = "resize", size = [16, 16], interpolation = "bicubic" }, )";
+  CHECK_THAT(pair(resize + crop, crop), Contains("cut alike by `random_crop`"));
+  CHECK(pair(crop, resize + crop) != "nothing");
+  CHECK(pair(crop + flip, flip + crop) != "nothing");
+  CHECK(pair(crop, R"({ stage = "random_crop", size = 4 }, )") != "nothing");
+  CHECK(pair(bicubic + jitter + crop + resize, resize + crop) == "nothing");
+  CHECK(pair(R"({ stage = "random_crop", size = 8, padding = 2 }, )",
+             R"({ stage = "random_crop", size = 8, padding = 2, fill = 255 }, )") == "nothing");
+  const auto resized = [](int size) {
+    return R"({ stage = "random_resized_crop", size = )" + std::to_string(size) + " }, ";
+  };
+  CHECK(pair(resized(8), resized(4)) == "nothing");
+  CHECK(pair(resized(8) + crop, resized(16) + crop) != "nothing");
+  CHECK(refusal(field("a", resize + crop) + field("b", crop)) == "nothing");
+}
+
 TEST_CASE("a joint stands after its fields' decoding and before their own stages") {
   const std::string joint =
       "[[joint]]\nfields = [\"image\", \"mask\"]\nstages = [" + crop + flip + "]\nviews = 2\n";
