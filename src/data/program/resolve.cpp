@@ -11,6 +11,8 @@
 
 #include <algorithm>
 #include <set>
+#include <string_view>
+#include <utility>
 
 namespace batchcast::inline v0_1::detail {
 namespace {
@@ -174,6 +176,8 @@ class Resolver {
     field.stages.push_back(std::move(named));
   }
 
+  static bool has_id(const NamedStage& stage) { return stage.path.find('#') == std::string::npos; }
+
   struct Paths {
     std::set<std::string> paths;
     bool all_have_ids = true;
@@ -187,7 +191,7 @@ class Resolver {
         continue;
       }
       found.paths.insert(stage.path);
-      found.all_have_ids = found.all_have_ids && stage.path.find('#') == std::string::npos;
+      found.all_have_ids = found.all_have_ids && has_id(stage);
     }
     return found;
   }
@@ -196,10 +200,13 @@ class Resolver {
     const ResolvedField& a = made_.fields[first];
     const ResolvedField& b = made_.fields[second];
     bool cuts_both = false;
+    // Of each group and name one look at all stages: a recipe of a mebibyte has thousands of them.
+    std::set<std::pair<std::string_view, std::string_view>> compared;
     for (const NamedStage& stage : a.stages) {
       if (!stage.stage->is_random()) continue;
-      check_namesakes(a, b, stage);
+      if (has_id(stage)) check_namesakes(a, b, stage);
       const std::string_view name = stage.stage->name();
+      if (!compared.emplace(stage.group, name).second) continue;
       const Paths in_a = paths_of(a, name, stage.group);
       const Paths in_b = paths_of(b, name, stage.group);
       if (in_b.paths.empty()) continue;
