@@ -54,7 +54,7 @@ FieldPicture::FieldPicture(const Schema& schema, const BoardRecipe& recipe,
                            const std::optional<std::string>& name) {
   for (field_ = 0; field_ < schema.size(); ++field_) {
     if (name && schema[field_].name != *name) continue;
-    if (!adopt(schema[field_])) continue;
+    if (!adopt(schema[field_], recipe.has_views(schema[field_].name))) continue;
     read_recipe(recipe.stages_of(schema[field_].name));
     return;
   }
@@ -67,10 +67,10 @@ FieldPicture::FieldPicture(const Schema& schema, const BoardRecipe& recipe,
       list_of(schema) + ".");
 }
 
-bool FieldPicture::adopt(const FieldSpec& given) {
+bool FieldPicture::adopt(const FieldSpec& given, bool has_views) {
   FieldSpec field = given;
   // Of views, which stand in front, the first is shown.
-  if (field.shape.size() == 4) field.shape.erase(field.shape.begin());
+  if (has_views && !field.shape.empty()) field.shape.erase(field.shape.begin());
   if (!is_pixel_type(field.dtype)) return false;
   const auto extent = [&](std::size_t i) { return static_cast<std::size_t>(field.shape[i]); };
   dtype_ = field.dtype;

@@ -33,7 +33,7 @@ class FieldPicture {
     double factor = 255;
     double offset = 0;
   };
-  [[nodiscard]] bool adopt(const FieldSpec& field);
+  [[nodiscard]] bool adopt(const FieldSpec& field, bool has_views);
   void read_recipe(const nlohmann::json& stages);
   [[nodiscard]] double value(const std::byte* sample, std::size_t element) const;
   [[nodiscard]] std::size_t element(std::size_t channel, std::size_t y,

@@ -21,6 +21,11 @@ bool says(const Json& object, const char* key, const std::string& text) {
 
 Json list(Json value) { return value.is_array() ? std::move(value) : Json::array(); }
 
+bool is_of(const Json& joint, const std::string& field) {
+  const Json names = list(member(joint, "fields"));
+  return std::find(names.begin(), names.end(), Json(field)) != names.end();
+}
+
 }  // namespace
 
 BoardRecipe::BoardRecipe(const std::string& recipe_json)
@@ -45,11 +50,18 @@ Json BoardRecipe::stages_of(const std::string& field) const {
   const bool decodes = !stages.empty() && says(stages.front(), "stage", "decode");
   auto place = stages.begin() + (decodes ? 1 : 0);
   for (const Json& joint : list(member(member(all_, "recipe"), "joints"))) {
-    const Json names = list(member(joint, "fields"));
-    if (std::find(names.begin(), names.end(), Json(field)) == names.end()) continue;
+    if (!is_of(joint, field)) continue;
     for (const Json& stage : list(member(joint, "stages"))) place = stages.insert(place, stage) + 1;
   }
   return stages;
+}
+
+bool BoardRecipe::has_views(const std::string& field) const {
+  if (!member(field_of(field), "views").is_null()) return true;
+  const Json joints = list(member(member(all_, "recipe"), "joints"));
+  return std::any_of(joints.begin(), joints.end(), [&](const Json& joint) {
+    return is_of(joint, field) && !member(joint, "views").is_null();
+  });
 }
 
 bool BoardRecipe::is_label(const std::string& field) const {

@@ -19,6 +19,8 @@ class BoardRecipe {
   [[nodiscard]] nlohmann::json order() const;
   /// Of that field, each with all its parameters.
   [[nodiscard]] nlohmann::json stages_of(const std::string& field) const;
+  /// Whether that field has views, whose number is the first of its extents.
+  [[nodiscard]] bool has_views(const std::string& field) const;
   /// Whether that field has the source's labels, of which class_names() speaks.
   [[nodiscard]] bool is_label(const std::string& field) const;
   /// Of the labels from 0.

@@ -7,8 +7,12 @@
 #include <batchcast/core/error.hpp>
 #include <batchcast/core/nearest_name.hpp>
 
+#include <nlohmann/json.hpp>
+
 #include <algorithm>
 #include <set>
+#include <string_view>
+#include <utility>
 
 namespace batchcast::inline v0_1::detail {
 namespace {
@@ -117,6 +121,7 @@ class Resolver {
       }
       take_views(field, joint.views);
     }
+    if (joint.stages.empty()) return;  // it shares views alone
     for (const std::size_t place : fields) {
       if (place != *fields.begin()) made_.same_sizes.push_back({*fields.begin(), place});
     }
@@ -171,6 +176,8 @@ class Resolver {
     field.stages.push_back(std::move(named));
   }
 
+  static bool has_id(const NamedStage& stage) { return stage.path.find('#') == std::string::npos; }
+
   struct Paths {
     std::set<std::string> paths;
     bool all_have_ids = true;
@@ -184,7 +191,7 @@ class Resolver {
         continue;
       }
       found.paths.insert(stage.path);
-      found.all_have_ids = found.all_have_ids && stage.path.find('#') == std::string::npos;
+      found.all_have_ids = found.all_have_ids && has_id(stage);
     }
     return found;
   }
@@ -192,18 +199,93 @@ class Resolver {
   void compare(std::size_t first, std::size_t second) {
     const ResolvedField& a = made_.fields[first];
     const ResolvedField& b = made_.fields[second];
-    bool share_geometry = false;
+    bool cuts_both = false;
+    // Of each group and name one look at all stages: a recipe of a mebibyte has thousands of them.
+    std::set<std::pair<std::string_view, std::string_view>> compared;
     for (const NamedStage& stage : a.stages) {
       if (!stage.stage->is_random()) continue;
+      if (has_id(stage)) check_namesakes(a, b, stage);
       const std::string_view name = stage.stage->name();
+      if (!compared.emplace(stage.group, name).second) continue;
       const Paths in_a = paths_of(a, name, stage.group);
       const Paths in_b = paths_of(b, name, stage.group);
       if (in_b.paths.empty()) continue;
       if (!agree(in_a, in_b)) refuse_paths(a, b, stage);
-      share_geometry = share_geometry || stage.stage->kind() == StageKind::geometry;
+      cuts_both = cuts_both || places_by_size(*stage.stage);
     }
     const bool has_mask = a.kind == FieldKind::mask || b.kind == FieldKind::mask;
-    if (share_geometry && has_mask) made_.same_sizes.push_back({first, second});
+    if (!cuts_both || !has_mask) return;
+    check_cuts(a, b);
+    made_.same_sizes.push_back({first, second});
+  }
+
+  /// A flip is the same for an image of any size; a crop is drawn for one.
+  static bool places_by_size(const Stage& stage) {
+    const auto* geometry = dynamic_cast<const GeometryStage*>(&stage);
+    if (geometry == nullptr) return false;
+    const GeometryTraits traits = geometry->traits();
+    return traits.crops || traits.resizes || traits.pads;
+  }
+
+  /// What says which pixels are taken, but not how they are mixed or what lies beyond the edge:
+  /// masks are often padded with an id of their own. The size of what a random_resized_crop makes
+  /// changes nothing before the next stage.
+  static std::string placing_of(const NamedStage& named, bool with_size) {
+    nlohmann::json parameters =
+        nlohmann::json::parse(named.stage->parameters_json(), nullptr, false);
+    if (parameters.is_object()) {
+      for (const char* key : {"interpolation", "pillow", "fill", "padding_mode"}) {
+        parameters.erase(key);
+      }
+      if (!with_size && named.stage->name() == "random_resized_crop") parameters.erase("size");
+    }
+    return std::string(named.stage->name()) + " " +
+           parameters.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  }
+
+  static void check_cuts(const ResolvedField& a, const ResolvedField& b) {
+    std::vector<std::string> before_in_a;
+    for (const NamedStage& stage : a.stages) {
+      if (stage.stage->kind() != StageKind::geometry) continue;
+      check_cut(a, b, stage, before_in_a);
+      before_in_a.push_back(placing_of(stage, true));
+    }
+  }
+
+  /// A crop that both draw is of the same pixels only where both have come to it the same way.
+  static void check_cut(const ResolvedField& a, const ResolvedField& b, const NamedStage& cut,
+                        const std::vector<std::string>& before_in_a) {
+    if (!cut.stage->is_random() || !places_by_size(*cut.stage)) return;
+    std::vector<std::string> before_in_b;
+    for (const NamedStage& stage : b.stages) {
+      if (stage.stage->kind() != StageKind::geometry) continue;
+      if (stage.group == cut.group && stage.path == cut.path) {
+        if (before_in_a == before_in_b && placing_of(cut, false) == placing_of(stage, false))
+          return;
+        refuse("the fields `" + a.name + "` and `" + b.name + "` are cut alike by `" +
+               std::string(cut.stage->name()) +
+               "`, but it or a stage before it that crops, resizes, pads or turns pixels is not "
+               "the same in both, so image and mask would show different places. Put these stages "
+               "into a [[joint]], or give one of the fields draws = \"own\".");
+      }
+      before_in_b.push_back(placing_of(stage, true));
+    }
+  }
+
+  /// Stages of different names with one id would draw the same numbers for different things.
+  static void check_namesakes(const ResolvedField& a, const ResolvedField& b,
+                              const NamedStage& stage) {
+    for (const NamedStage& other : b.stages) {
+      if (other.group != stage.group || other.path != stage.path || !other.stage->is_random() ||
+          other.stage->name() == stage.stage->name()) {
+        continue;
+      }
+      refuse("the fields `" + a.name + "` and `" + b.name + "` draw alike (draws = \"" +
+             stage.group + "\"), and the id `" + stage.path + "` is of a `" +
+             std::string(stage.stage->name()) + "` of the one and of a `" +
+             std::string(other.stage->name()) +
+             "` of the other, which would draw the same. Give one of them another id, or none.");
+    }
   }
 
   static bool agree(const Paths& a, const Paths& b) {

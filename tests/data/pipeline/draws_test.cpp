@@ -167,8 +167,34 @@ TEST_CASE("stages that would draw alike and do not match are refused with ways o
                 field("mask", R"({ stage = "horizontal_flip", p = 1 }, )" + flip)) != "nothing");
   const std::string named = R"({ stage = "horizontal_flip", id = "way" }, )";
   CHECK_THAT(refusal(field("image", named + named)), Contains("id `way`"));
+  const std::string namesake = R"({ stage = "grayscale", p = 0.2, id = "way" }, )";
+  CHECK_THAT(refusal(field("a", named) + field("b", namesake)),
+             Contains("the id `way` is of a `horizontal_flip`") && Contains("`grayscale`"));
+  CHECK(refusal(field("a", named) + field("b", namesake, "draws = \"own\"")) == "nothing");
   CHECK_THAT(refusal(field("image", flip, "draws = \"smaple\"")),
              Contains("nothing else draws") && Contains("Did you mean `sample`?"));
+}
+
+TEST_CASE("an image and a mask that a random crop would cut differently are refused") {
+  const auto pair = [](const std::string& image, const std::string& mask) {
+    return refusal(field("image", image) + field("mask", mask, "kind = \"mask\""));
+  };
+  const std::string resize = R"({ stage = "resize", size = [16, 16] }, )";
+  const std::string bicubic =
+      R"({ stage = "resize", size = [16, 16], interpolation = "bicubic" }, )";
+  CHECK_THAT(pair(resize + crop, crop), Contains("cut alike by `random_crop`"));
+  CHECK(pair(crop, resize + crop) != "nothing");
+  CHECK(pair(crop + flip, flip + crop) != "nothing");
+  CHECK(pair(crop, R"({ stage = "random_crop", size = 4 }, )") != "nothing");
+  CHECK(pair(bicubic + jitter + crop + resize, resize + crop) == "nothing");
+  CHECK(pair(R"({ stage = "random_crop", size = 8, padding = 2 }, )",
+             R"({ stage = "random_crop", size = 8, padding = 2, fill = 255 }, )") == "nothing");
+  const auto resized = [](int size) {
+    return R"({ stage = "random_resized_crop", size = )" + std::to_string(size) + " }, ";
+  };
+  CHECK(pair(resized(8), resized(4)) == "nothing");
+  CHECK(pair(resized(8) + crop, resized(16) + crop) != "nothing");
+  CHECK(refusal(field("a", resize + crop) + field("b", crop)) == "nothing");
 }
 
 TEST_CASE("a joint stands after its fields' decoding and before their own stages") {
@@ -189,6 +215,13 @@ TEST_CASE("a joint stands after its fields' decoding and before their own stages
   CHECK(fields[0].kind == FieldKind::image);
   CHECK(fields[1].kind == FieldKind::mask);
   CHECK_FALSE(resolved.same_sizes.empty());
+
+  const std::string image = field("image", decode + flip, "kind = \"image\"");
+  const std::string mask = field("mask", decode + flip, "kind = \"mask\"");
+  CHECK(detail::resolve(recipe(image + mask)).same_sizes.empty());
+  CHECK(
+      detail::resolve(recipe(image + mask + "[[joint]]\nfields = [\"image\", \"mask\"]\nviews = 2"))
+          .same_sizes.empty());
 
   const std::string both = field("image", decode) + field("mask", decode, "views = 3");
   CHECK_THAT(refusal(both + joint), Contains("3 views") && Contains("in one place"));
