@@ -122,7 +122,7 @@ BATCHCAST_INLINE bool ConsumerCore::fill_with_copies(BatchRecord& record, const 
     const auto* ids = reinterpret_cast<const std::uint64_t*>(record.data.back());
     return reader_.copied(run, {ids, run.size});
   }
-  check();  // what was copied after an eviction is not what was published
+  check();               // what was copied after an eviction is not what was published
   undelivered_.reset();  // the lease goes back now, and only once
   pool_.give_back_when_copied(record, run.lease);
   return true;
