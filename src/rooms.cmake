@@ -53,7 +53,7 @@ batchcast_room(door
 batchcast_room(data
   DEPENDS core
   PACKAGES batchcast_xxhash
-  SOURCES fingerprint.cpp portable_math.cpp)
+  SOURCES fingerprint.cpp order.cpp portable_math.cpp)
 
 # Images of another size, bit by bit as Pillow makes them.
 batchcast_room(data/resample
@@ -112,7 +112,7 @@ batchcast_room(data/synthetic
 batchcast_room(data/pipeline
   DEPENDS core data data/program data/image data/source
   PACKAGES nlohmann_json::nlohmann_json
-  SOURCES bad_samples.cpp compile_field.cpp order.cpp pipeline.cpp pipeline_worker.cpp
+  SOURCES bad_samples.cpp compile_field.cpp pipeline.cpp pipeline_worker.cpp
           read_ahead.cpp)
 
 # A stream: its rings, admission, commands.
