@@ -3,7 +3,7 @@
 # Copyright 2026 the batchcast authors
 #
 # sh run.sh        installs what is missing, builds, and runs every test of the release build by rising
-#                  cost: what a newcomer runs, 15 minutes on two cores.
+#                  cost: what a newcomer runs.
 # sh run.sh all    also the fuzz targets for a few seconds each, an old libtorch, which is large to
 #                  load, units and tests with libtorch under AddressSanitizer with UBSan, units and
 #                  processes under ThreadSanitizer, and storms of processes that last longer.
@@ -86,7 +86,7 @@ build() {
   preset=$1
   shift
   must cmake --preset "$preset" -DBATCHCAST_BUILD_TESTS=ON
-  must cmake --build --preset "$preset" -j "$jobs" "$@"
+  must cmake --build --preset "$preset" -j $((jobs + 1)) "$@"  # one reads while the others compile
 }
 
 stage "bootstrap"
