@@ -63,7 +63,7 @@ inline void check_same_schema(const Schema& expected, const Schema& found) {
                         "`, and this one has " + (less ? "none." : "one.") + cure);
 }
 
-/// The text of an exception for trainers, to whom a backtrace of this process tells nothing.
+/// The text of an exception for trainers, without the backtrace of the producer.
 [[nodiscard]] inline std::string text_for_consumers(const std::exception_ptr& failure) {
   try {
     std::rethrow_exception(failure);

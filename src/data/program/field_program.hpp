@@ -26,7 +26,7 @@ struct PartInput {
 /// Where one field of the sample goes.
 struct FieldTarget {
   std::span<std::byte> out;  ///< as large as the field, all its views
-  /// A list for each view; null: nobody wants to know.
+  /// A list for each view; null: the caller wants none.
   std::vector<std::vector<Note>>* notes = nullptr;
   /// Set by an image's runner: the image's, before any stage.
   ImageSize size = {};

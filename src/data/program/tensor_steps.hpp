@@ -27,7 +27,7 @@ class Scratch {
 struct ViewInput {
   SampleKey key;
   std::uint32_t view = 0;
-  std::vector<Note>* notes = nullptr;  ///< null: nobody wants to know
+  std::vector<Note>* notes = nullptr;  ///< null: the caller wants none
 };
 
 /// The tensor stages at a field's end.
