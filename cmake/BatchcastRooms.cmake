@@ -16,6 +16,21 @@ target_link_libraries(batchcast_sources INTERFACE Threads::Threads)
 
 set(batchcast_rooms "")
 
+# A room's files as one: what they have in common is read and instrumented once, in half the time.
+# The release build compiles file by file, and shows what includes too little.
+function(batchcast_compile_together target)
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 12)
+  # Types of unnamed namespaces are one file's own here too.
+  target_compile_options(${target} PRIVATE -Wno-subobject-linkage)
+  # Vector code includes itself again for each instruction set.
+  foreach(source IN LISTS ARGN)
+    file(STRINGS ${source} again REGEX "hwy/foreach_target\\.h")
+    if(again)
+      set_source_files_properties(${source} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+    endif()
+  endforeach()
+endfunction()
+
 function(batchcast_room name)
   cmake_parse_arguments(PARSE_ARGV 1 room "" "" "DEPENDS;PACKAGES;SOURCES")
   string(REPLACE "/" "_" target batchcast_room_${name})
@@ -33,16 +48,7 @@ function(batchcast_room name)
   target_link_libraries(${target}
     PUBLIC batchcast_sources ${room_DEPENDS} PRIVATE ${room_PACKAGES})
   if(BATCHCAST_SANITIZE)
-    # A quarter of the time goes into reading these. The release build reads them file by file, and
-    # shows what includes too little.
-    if(NOT batchcast_rooms)
-      target_precompile_headers(${target} PRIVATE
-        <algorithm> <array> <atomic> <chrono> <functional> <map> <memory> <mutex> <optional> <set>
-        <span> <string> <thread> <variant> <vector>)
-    else()
-      list(GET batchcast_rooms 0 first)
-      target_precompile_headers(${target} REUSE_FROM ${first})
-    endif()
+    batchcast_compile_together(${target} ${room_SOURCES})
   endif()
   list(APPEND batchcast_rooms ${target})
   set(batchcast_rooms ${batchcast_rooms} PARENT_SCOPE)

@@ -14,9 +14,8 @@
 namespace batchcast::inline v0_1 {
 namespace {
 
-constexpr std::uint64_t ms = 1'000'000;
-constexpr std::uint64_t look_every_ns = 500 * ms;
-constexpr std::uint64_t rest_when_exhausted_ns = 100 * ms;
+constexpr std::uint64_t look_every_ns = 500 * ns_per_ms;
+constexpr std::uint64_t rest_when_exhausted_ns = 100 * ns_per_ms;
 // So that a storm of connections does not keep a death from being seen.
 constexpr int accepts_at_once = 16;
 
@@ -117,7 +116,7 @@ void DoorEntrance::let_in(DoorConnection connection) {
     return rest();
   }
   told_exhausted_ = false;
-  const auto timeout_ns = static_cast<std::uint64_t>(parts_.options.hello_timeout_ms) * ms;
+  const auto timeout_ns = static_cast<std::uint64_t>(parts_.options.hello_timeout_ms) * ns_per_ms;
   DoorClient& client =
       parts_.clients.add(std::move(connection), std::move(*peer), now_ns() + timeout_ns);
   if (!may_enter(client.peer.uid)) {

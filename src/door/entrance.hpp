@@ -15,6 +15,9 @@
 
 namespace batchcast::inline v0_1 {
 
+/// The door counts in nanoseconds; its options are in milliseconds.
+inline constexpr std::uint64_t ns_per_ms = 1'000'000;
+
 /// The socket at the door, through which clients come: keeps it there, and accepts connections
 /// while the producer has file descriptors for them. Belongs to the door's thread.
 class DoorEntrance {

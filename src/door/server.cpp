@@ -24,7 +24,6 @@
 namespace batchcast::inline v0_1 {
 namespace {
 
-constexpr std::uint64_t ms = 1'000'000;
 // So that a storm of what clients say does not keep a death from being seen.
 constexpr std::size_t events_at_once = 16;
 
@@ -145,14 +144,14 @@ void DoorServer::Impl::evict_queued() {
 int DoorServer::Impl::wait_ms(std::uint64_t now) const noexcept {
   std::uint64_t due = std::min(next_tick_ns_, entrance_.next_due_ns());
   if (const auto consumer_due = consumers_.next_due_ns()) due = std::min(due, *consumer_due);
-  return due <= now ? 0 : static_cast<int>((due - now + ms - 1) / ms);
+  return due <= now ? 0 : static_cast<int>((due - now + ns_per_ms - 1) / ns_per_ms);
 }
 
 void DoorServer::Impl::do_what_is_due(std::uint64_t now) {
   consumers_.lose_due(now);
   // Silent clients are looked at with the tick: their time need not be exact.
   if (now >= next_tick_ns_) {
-    next_tick_ns_ = now + static_cast<std::uint64_t>(std::max(options_.tick_ms, 1)) * ms;
+    next_tick_ns_ = now + static_cast<std::uint64_t>(std::max(options_.tick_ms, 1)) * ns_per_ms;
     handshake_.refuse_late(now);
     try {
       events_.tick();

@@ -2,8 +2,6 @@
 // Copyright 2026 the batchcast authors
 #include <batchcast/core/error.hpp>
 
-#include <spng.h>
-
 #include <algorithm>
 #include <cstring>
 #include <new>
@@ -12,6 +10,7 @@
 
 #include "data/image/codec.hpp"
 #include "data/image/exif.hpp"
+#include "data/image/png_context.hpp"
 
 namespace batchcast::inline v0_1::detail {
 namespace {
@@ -81,7 +80,7 @@ int read_chunks(spng_ctx* /*png*/, void* chunks, void* to, std::size_t count) {
                                                                                      : SPNG_IO_EOF;
 }
 
-int orientation_of(std::span<const std::byte> png) noexcept {
+int orientation_in_png(std::span<const std::byte> png) noexcept {
   std::span<const std::byte> rest = png.subspan(signature_bytes);
   while (rest.size() >= chunk_frame_bytes) {
     const std::size_t length = length_of_chunk(rest);
@@ -91,10 +90,6 @@ int orientation_of(std::span<const std::byte> png) noexcept {
   }
   return 1;
 }
-
-struct FreeContext {
-  void operator()(spng_ctx* context) const noexcept { spng_ctx_free(context); }
-};
 
 class PngCodec final : public ImageCodec {
  public:
@@ -107,7 +102,7 @@ class PngCodec final : public ImageCodec {
     ids_ = false;
     return {ImageFormat::png,
             {static_cast<std::int32_t>(header_.width), static_cast<std::int32_t>(header_.height)},
-            orientation_of(encoded)};
+            orientation_in_png(encoded)};
   }
 
   void want_ids() override {
@@ -199,7 +194,7 @@ class PngCodec final : public ImageCodec {
     if (spng_decode_chunks(context_.get()) == SPNG_ECHUNK_CRC) require(SPNG_ECHUNK_CRC);
   }
 
-  std::unique_ptr<spng_ctx, FreeContext> context_;
+  PngContext context_;
   PixelChunks chunks_;
   spng_ihdr header_{};
   Box window_;

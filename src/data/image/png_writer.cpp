@@ -4,8 +4,7 @@
 
 #include <batchcast/core/assert.hpp>
 #include <batchcast/core/error.hpp>
-
-#include <spng.h>
+#include "data/image/png_context.hpp"
 
 #include <cerrno>
 #include <cstdio>
@@ -16,9 +15,6 @@ namespace {
 
 constexpr std::uint8_t bits_per_channel = 8;
 
-struct FreeContext {
-  void operator()(spng_ctx* context) const noexcept { spng_ctx_free(context); }
-};
 struct CloseFile {
   void operator()(std::FILE* file) const noexcept { std::fclose(file); }
 };
@@ -34,7 +30,7 @@ void write_png(const std::string& path, const RgbPixels& pixels) {
   BATCHCAST_ASSERT(pixels.bytes.size() == std::size_t{3} * pixels.width * pixels.height);
   std::unique_ptr<std::FILE, CloseFile> file(std::fopen(path.c_str(), "wbe"));
   if (!file) throw SystemError("batchcast: cannot write " + path, errno);
-  const std::unique_ptr<spng_ctx, FreeContext> context(spng_ctx_new(SPNG_CTX_ENCODER));
+  const PngContext context(spng_ctx_new(SPNG_CTX_ENCODER));
   if (!context) throw std::bad_alloc();
   require(spng_set_png_file(context.get(), file.get()), path);
   spng_ihdr header{};

@@ -43,7 +43,7 @@ void require(VP8StatusCode status) {
   throw BadSample("the WebP cannot be decoded: " + std::string(reason));
 }
 
-int orientation_of(std::span<const std::byte> webp) noexcept {
+int orientation_in_webp(std::span<const std::byte> webp) noexcept {
   std::span<const std::byte> rest = webp.subspan(riff_header_bytes);
   while (rest.size() >= chunk_header_bytes) {
     std::size_t length = 0;
@@ -77,7 +77,7 @@ class WebpCodec final : public ImageCodec {
       throw BadSample("the WebP is an animation, which is not read");
     }
     size_ = {features.width, features.height};
-    return {ImageFormat::webp, size_, orientation_of(encoded)};
+    return {ImageFormat::webp, size_, orientation_in_webp(encoded)};
   }
 
   RowLayout start(const Box& window) override {

@@ -38,7 +38,7 @@ bool is_address(std::string_view text) {
          });
 }
 
-[[noreturn]] void refuse(std::string_view spec, std::string_view cure) {
+[[noreturn]] void refuse_remote(std::string_view spec, std::string_view cure) {
   throw InvalidArgument("batchcast: `" + std::string(spec) +
                         "` is no file of this machine, and sources read files. " +
                         std::string(cure));
@@ -46,9 +46,9 @@ bool is_address(std::string_view text) {
 
 void refuse_where_remote(std::string_view spec, std::string_view place) {
   for (const Scheme& scheme : schemes) {
-    if (place.starts_with(scheme.begin)) refuse(spec, scheme.cure);
+    if (place.starts_with(scheme.begin)) refuse_remote(spec, scheme.cure);
   }
-  if (is_address(place)) refuse(spec, "Copy it here first.");
+  if (is_address(place)) refuse_remote(spec, "Copy it here first.");
 }
 
 }  // namespace

@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::size_t header_bytes_max = 4 + 255 * 4;
 
-[[noreturn]] void refuse(std::string_view name, const std::string& why) {
+[[noreturn]] void refuse_idx(std::string_view name, const std::string& why) {
   throw BadDataset("batchcast: " + std::string(name) + ": " + why + ".");
 }
 
@@ -33,7 +33,7 @@ using Archive = std::unique_ptr<archive, CloseArchive>;
 
 [[noreturn]] void refuse_packed(archive* reader, std::string_view name) {
   const char* const why = reader == nullptr ? nullptr : archive_error_string(reader);
-  refuse(name, "it cannot be unpacked: " + std::string(why == nullptr ? "it is broken" : why));
+  refuse_idx(name, "it cannot be unpacked: " + std::string(why == nullptr ? "it is broken" : why));
 }
 
 // Fills `to` as far as there is anything; returns how far.
@@ -68,24 +68,24 @@ std::size_t size_of(IdxType type) noexcept {
 
 IdxHeader parse_idx_header(std::span<const std::byte> start, std::string_view name) {
   if (start.size() < 4 || start[0] != std::byte{0} || start[1] != std::byte{0}) {
-    refuse(name, start.empty() ? "the file is empty" : "it is no file of the IDX format");
+    refuse_idx(name, start.empty() ? "the file is empty" : "it is no file of the IDX format");
   }
   IdxHeader header;
   header.type = static_cast<IdxType>(start[2]);
   const std::size_t element_bytes = size_of(header.type);
   if (element_bytes == 0) {
-    refuse(name, "its element type " + std::to_string(std::to_integer<int>(start[2])) +
-                     " is none of the IDX format");
+    refuse_idx(name, "its element type " + std::to_string(std::to_integer<int>(start[2])) +
+                         " is none of the IDX format");
   }
   const auto dimensions = std::to_integer<std::size_t>(start[3]);
   header.data_offset = 4 + 4 * dimensions;
-  if (start.size() < header.data_offset) refuse(name, "it ends within its header");
+  if (start.size() < header.data_offset) refuse_idx(name, "it ends within its header");
   header.data_bytes = element_bytes;
   for (std::size_t i = 0; i < dimensions; ++i) {
     const std::uint64_t extent = big_endian(start.subspan(4 + 4 * i, 4));
     constexpr auto most = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
     if (extent != 0 && header.data_bytes > (most - header_bytes_max) / extent) {
-      refuse(name, "its header speaks of more bytes than can be counted");
+      refuse_idx(name, "its header speaks of more bytes than can be counted");
     }
     header.data_bytes *= extent;
     header.shape.push_back(static_cast<std::int64_t>(extent));
@@ -109,14 +109,15 @@ UnpackedIdx unpack_idx(std::span<const std::byte> packed, std::string_view name)
   // A hostile header does not choose how much memory is taken: no byte of gzip makes more.
   constexpr std::uint64_t deflate_ratio_max = 1032;
   if (expected / deflate_ratio_max > packed.size()) {
-    refuse(name, "its header speaks of " + std::to_string(expected) +
-                     " bytes, more than can be packed in it: it was cut short");
+    refuse_idx(name, "its header speaks of " + std::to_string(expected) +
+                         " bytes, more than can be packed in it: it was cut short");
   }
   UnpackedIdx result;
   try {
     result.bytes = std::make_unique_for_overwrite<std::byte[]>(expected);
   } catch (const std::bad_alloc&) {
-    refuse(name, "it unpacks to " + std::to_string(expected) + " bytes, more memory than there is");
+    refuse_idx(name,
+               "it unpacks to " + std::to_string(expected) + " bytes, more memory than there is");
   }
   result.size = expected;
   const std::span<std::byte> bytes(result.bytes.get(), expected);
@@ -125,8 +126,8 @@ UnpackedIdx unpack_idx(std::span<const std::byte> packed, std::string_view name)
   if (filled < expected) filled += read_fully(reader.get(), bytes.subspan(begun), name);
   std::byte beyond{};
   if (filled != expected || read_fully(reader.get(), {&beyond, 1}, name) != 0) {
-    refuse(name, "its header speaks of " + std::to_string(expected) + " bytes, and it holds " +
-                     (filled < expected ? std::to_string(filled) : std::string("more")));
+    refuse_idx(name, "its header speaks of " + std::to_string(expected) + " bytes, and it holds " +
+                         (filled < expected ? std::to_string(filled) : std::string("more")));
   }
   return result;
 }
@@ -144,16 +145,16 @@ IdxFile::IdxFile(const std::string& path) : path_(path) {
   }
   header_ = parse_idx_header(all, path);
   if (all.size() - header_.data_offset != header_.data_bytes) {
-    refuse(path, "its header speaks of " +
-                     std::to_string(header_.data_offset + header_.data_bytes) +
-                     " bytes, and it holds " + std::to_string(all.size()));
+    refuse_idx(path, "its header speaks of " +
+                         std::to_string(header_.data_offset + header_.data_bytes) +
+                         " bytes, and it holds " + std::to_string(all.size()));
   }
   data_ = all.subspan(header_.data_offset);
 }
 
 std::vector<std::int64_t> IdxFile::integers() const {
   if (header_.type == IdxType::f32 || header_.type == IdxType::f64) {
-    refuse(path_, "its numbers are not whole");
+    refuse_idx(path_, "its numbers are not whole");
   }
   const std::size_t width = size_of(header_.type);
   std::vector<std::int64_t> values(data_.size() / width);

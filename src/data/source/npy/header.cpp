@@ -25,7 +25,7 @@ std::string_view as_text(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-[[noreturn]] void refuse(std::string_view name, const std::string& why) {
+[[noreturn]] void refuse_npy(std::string_view name, const std::string& why) {
   throw BadDataset("batchcast: " + std::string(name) + ": " + why + ".");
 }
 
@@ -84,7 +84,8 @@ class Literal {
     std::vector<std::int64_t> shape;
     need('(');
     while (!take(')')) {
-      if (shape.size() == dimensions_max) refuse(name_, "its array has more than 32 dimensions");
+      if (shape.size() == dimensions_max)
+        refuse_npy(name_, "its array has more than 32 dimensions");
       shape.push_back(extent());
       if (take(',')) continue;
       need(')');
@@ -93,7 +94,7 @@ class Literal {
     return shape;
   }
   [[noreturn]] void broken() const {
-    refuse(name_, "its header is not one of a .npy file at " + quoted(left_));
+    refuse_npy(name_, "its header is not one of a .npy file at " + quoted(left_));
   }
 
  private:
@@ -102,7 +103,7 @@ class Literal {
     std::int64_t value = 0;
     const auto [stop, error] = std::from_chars(left_.data(), left_.data() + left_.size(), value);
     if (error != std::errc()) broken();
-    if (value < 0) refuse(name_, "its array has a negative extent");
+    if (value < 0) refuse_npy(name_, "its array has a negative extent");
     left_.remove_prefix(static_cast<std::size_t>(stop - left_.data()));
     if (left_.starts_with('L')) left_.remove_prefix(1);  // as Python 2 wrote it
     return value;
@@ -132,20 +133,20 @@ DType dtype_of(std::string_view descr, std::string_view name) {
   const std::string_view order = descr.substr(0, 1);
   const std::string_view type = descr.substr(std::min<std::size_t>(1, descr.size()));
   if (type.starts_with('O')) {
-    refuse(name,
-           "it holds Python objects, which cannot be read without Python. Save an array of "
-           "numbers");
+    refuse_npy(name,
+               "it holds Python objects, which cannot be read without Python. Save an array of "
+               "numbers");
   }
   for (const auto& [known, dtype] : types) {
     if (type != known) continue;
     if (size_of(dtype) > 1 && order == ">") {
-      refuse(name, "its numbers are big-endian (" + quoted(descr) +
-                       "). Save it again with a.astype(a.dtype.newbyteorder('<'))");
+      refuse_npy(name, "its numbers are big-endian (" + quoted(descr) +
+                           "). Save it again with a.astype(a.dtype.newbyteorder('<'))");
     }
     if (order == "<" || order == "=" || order == "|" || order == ">") return dtype;
   }
-  refuse(name, "its element type " + quoted(descr) +
-                   " is none that can be served (integers and floats of up to 8 bytes, bool)");
+  refuse_npy(name, "its element type " + quoted(descr) +
+                       " is none that can be served (integers and floats of up to 8 bytes, bool)");
 }
 
 NpyHeader parse_dictionary(std::string_view text, std::string_view name) {
@@ -160,8 +161,8 @@ NpyHeader parse_dictionary(std::string_view text, std::string_view name) {
     literal.need(':');
     if (key == "descr" && !has_dtype) {
       if (literal.at('[')) {
-        refuse(name,
-               "it holds records with several columns. Save each column as an array of its own");
+        refuse_npy(
+            name, "it holds records with several columns. Save each column as an array of its own");
       }
       header.dtype = dtype_of(literal.text(), name);
       has_dtype = true;
@@ -171,7 +172,7 @@ NpyHeader parse_dictionary(std::string_view text, std::string_view name) {
       header.shape = literal.extents();
       has_shape = true;
     } else {
-      refuse(name, "its header has an unexpected entry " + quoted(key));
+      refuse_npy(name, "its header has an unexpected entry " + quoted(key));
     }
     if (literal.take(',')) continue;
     literal.need('}');
@@ -179,19 +180,19 @@ NpyHeader parse_dictionary(std::string_view text, std::string_view name) {
   }
   if (!literal.ended()) literal.broken();
   if (!has_dtype || !has_shape || !fortran) {
-    refuse(name, "its header lacks `descr`, `fortran_order` or `shape`");
+    refuse_npy(name, "its header lacks `descr`, `fortran_order` or `shape`");
   }
   if (*fortran && header.shape.size() > 1) {
-    refuse(name,
-           "its array is in Fortran order, so that no sample lies in one piece. Save it again "
-           "with np.ascontiguousarray(a)");
+    refuse_npy(name,
+               "its array is in Fortran order, so that no sample lies in one piece. Save it again "
+               "with np.ascontiguousarray(a)");
   }
   return header;
 }
 
 [[noreturn]] void refuse_other(std::span<const std::byte> file, std::string_view name) {
   const std::optional<KnownFormat> format = known_format(file);
-  if (!format) refuse(name, file.empty() ? "the file is empty" : "it is no .npy file");
+  if (!format) refuse_npy(name, file.empty() ? "the file is empty" : "it is no .npy file");
   const std::string unpack = unpacking_command(*format, name);
   std::string cure = "Unpack it: " + unpack;
   if (unpack.empty()) {
@@ -202,7 +203,7 @@ NpyHeader parse_dictionary(std::string_view text, std::string_view name) {
           "np.load(FILE).items(): np.save(name + '.npy', array)";
     }
   }
-  refuse(name, "it is no .npy file but " + std::string(description_of(*format)) + ". " + cure);
+  refuse_npy(name, "it is no .npy file but " + std::string(description_of(*format)) + ". " + cure);
 }
 
 }  // namespace
@@ -214,24 +215,25 @@ NpyHeader parse_npy_header(std::span<const std::byte> file, std::string_view nam
   if (file.size() < version_end || !is_npy(file)) refuse_other(file, name);
   const auto major = std::to_integer<unsigned>(file[6]);
   if (major < 1 || major > 3) {
-    refuse(name, "it is of version " + std::to_string(major) + " of the .npy format, not 1 to 3");
+    refuse_npy(name,
+               "it is of version " + std::to_string(major) + " of the .npy format, not 1 to 3");
   }
   const std::size_t length_bytes = major == 1 ? 2 : 4;
   const std::size_t start = version_end + length_bytes;
   std::uint32_t length = 0;
   if (file.size() >= start) std::memcpy(&length, file.data() + version_end, length_bytes);
   if (file.size() < start || file.size() - start < length) {
-    refuse(name, "it ends within its header: it was cut short, or its header is broken");
+    refuse_npy(name, "it ends within its header: it was cut short, or its header is broken");
   }
   NpyHeader header = parse_dictionary(as_text(file.subspan(start, length)), name);
   header.data_offset = start + length;
   const std::optional<std::uint64_t> bytes = byte_count_of(header.dtype, header.shape);
-  if (!bytes) refuse(name, "its header speaks of more bytes than can be counted");
+  if (!bytes) refuse_npy(name, "its header speaks of more bytes than can be counted");
   header.data_bytes = *bytes;
   if (file.size() - header.data_offset < *bytes) {
-    refuse(name, "it is cut short: its header speaks of " + std::to_string(*bytes) +
-                     " bytes, of which " + std::to_string(file.size() - header.data_offset) +
-                     " are there");
+    refuse_npy(name, "it is cut short: its header speaks of " + std::to_string(*bytes) +
+                         " bytes, of which " + std::to_string(file.size() - header.data_offset) +
+                         " are there");
   }
   return header;
 }

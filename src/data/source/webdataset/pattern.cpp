@@ -22,7 +22,7 @@ namespace {
 
 constexpr std::size_t alternatives_deep_max = 32;
 
-[[noreturn]] void refuse(std::string_view pattern, const std::string& why) {
+[[noreturn]] void refuse_pattern(std::string_view pattern, const std::string& why) {
   throw InvalidArgument("batchcast: `webdataset:" + std::string(pattern) + "`: " + why);
 }
 
@@ -58,10 +58,11 @@ std::vector<std::string> count(std::string_view pattern, std::string_view range,
   const std::optional<std::uint64_t> first = number(first_digits);
   const std::optional<std::uint64_t> last = number(last_digits);
   if (!first || !last || first_digits.size() > 20 || last_digits.size() > 20) {
-    refuse(pattern, "`{" + std::string(range) + "}` is no range such as {000..099}");
+    refuse_pattern(pattern, "`{" + std::string(range) + "}` is no range such as {000..099}");
   }
   const std::uint64_t steps = *first < *last ? *last - *first : *first - *last;
-  if (steps >= shards_max) refuse(pattern, "`{" + std::string(range) + "}` has too many shards");
+  if (steps >= shards_max)
+    refuse_pattern(pattern, "`{" + std::string(range) + "}` has too many shards");
   const std::size_t width = padded(first_digits) || padded(last_digits)
                                 ? std::max(first_digits.size(), last_digits.size())
                                 : 0;
@@ -76,11 +77,11 @@ std::vector<std::string> count(std::string_view pattern, std::string_view range,
 
 void expand(std::string_view pattern, const std::string& before, std::string_view text,
             std::size_t depth, std::vector<std::string>& found) {
-  if (depth > alternatives_deep_max) refuse(pattern, "more braces than make sense");
+  if (depth > alternatives_deep_max) refuse_pattern(pattern, "more braces than make sense");
   const std::size_t open = text.find('{');
   if (open == std::string_view::npos) {
-    if (text.find('}') != std::string_view::npos) refuse(pattern, "`}` without `{`");
-    if (found.size() >= shards_max) refuse(pattern, "it names too many shards");
+    if (text.find('}') != std::string_view::npos) refuse_pattern(pattern, "`}` without `{`");
+    if (found.size() >= shards_max) refuse_pattern(pattern, "it names too many shards");
     found.push_back(before + std::string(text));
     return;
   }
@@ -89,7 +90,7 @@ void expand(std::string_view pattern, const std::string& before, std::string_vie
     if (text[close] == '{') ++nested;
     if (text[close] == '}' && --nested == 0) break;
   }
-  if (close == text.size()) refuse(pattern, "`{` without `}`");
+  if (close == text.size()) refuse_pattern(pattern, "`{` without `}`");
   const std::string start = before + std::string(text.substr(0, open));
   const std::string_view inside = text.substr(open + 1, close - open - 1);
   const std::string_view rest = text.substr(close + 1);
@@ -104,7 +105,7 @@ void expand(std::string_view pattern, const std::string& before, std::string_vie
       expand(pattern, start + piece, rest, depth + 1, found);
     }
   } else {
-    refuse(pattern, "`{" + std::string(inside) + "}` is neither a range nor a list");
+    refuse_pattern(pattern, "`{" + std::string(inside) + "}` is neither a range nor a list");
   }
 }
 
@@ -154,10 +155,12 @@ std::vector<std::string> matches(const std::string& pattern) {
 }  // namespace
 
 std::vector<std::string> expand_braces(std::string_view patterns) {
-  if (patterns.find('\0') != std::string_view::npos) refuse(patterns, "a name with a zero byte");
+  if (patterns.find('\0') != std::string_view::npos)
+    refuse_pattern(patterns, "a name with a zero byte");
   std::vector<std::string> found;
   for (const std::string_view pattern : split(patterns)) {
-    if (pattern.empty()) refuse(patterns, "an empty name; write webdataset:shard-{000..099}.tar");
+    if (pattern.empty())
+      refuse_pattern(patterns, "an empty name; write webdataset:shard-{000..099}.tar");
     expand(pattern, {}, pattern, 0, found);
   }
   return found;
@@ -180,7 +183,7 @@ std::vector<std::string> find_shards(std::string_view patterns) {
     // Not as the user's locale sorts: the order of samples must be the same everywhere.
     std::sort(several.begin(), several.end());
     std::move(several.begin(), several.end(), std::back_inserter(shards));
-    if (shards.size() > shards_max) refuse(patterns, "it names too many shards");
+    if (shards.size() > shards_max) refuse_pattern(patterns, "it names too many shards");
   }
   return shards;
 }
