@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright 2026 the batchcast authors
 """Makes of the images that make_images.py drew others of the same content: progressive JPEGs, PNGs, WebPs,
-or JPEGs of 12 megapixels.
+or JPEGs of 12 megapixels; or puts beside each a mask of its size, as of a segmentation.
 
-Usage: make_variants.py FROM DIR FORM [--images N], where FORM is progressive, png, webp or large.
+Usage: make_variants.py FROM DIR FORM [--images N], where FORM is progressive, png, webp, large or masks.
 """
 
 import argparse
@@ -20,6 +20,8 @@ from PIL import Image
 
 VERSION = 1  # of what is made: a change of it changes this
 LARGE = (4000, 3000)
+BORDER = 5  # pixels
+VOID = 255
 GRAIN = 3  # levels: what enlarging has smoothed, a camera's sensor would not have
 
 
@@ -29,9 +31,29 @@ def enlarged(image, seed):
     return Image.fromarray(numpy.clip(pixels + GRAIN * grain + 0.5, 0, 255).astype(numpy.uint8))
 
 
+def segmented(image, seed):
+    """Twelve areas of 21 classes, of a palette, with borders of void as in Pascal VOC."""
+    random = numpy.random.default_rng(seed)
+    centres = random.uniform(0, 1, (12, 2)) * image.size
+    classes = random.integers(0, 21, len(centres))
+    y, x = numpy.mgrid[0 : image.height, 0 : image.width]
+    far = numpy.stack([numpy.hypot(x - cx, y - cy) for cx, cy in centres])
+    nearest = numpy.sort(far, axis=0)
+    ids = classes[far.argmin(axis=0)].astype(numpy.uint8)
+    ids[nearest[1] - nearest[0] < BORDER] = VOID
+    mask = Image.fromarray(ids, "P")
+    mask.putpalette([(37 * i) % 256 for i in range(768)])
+    return mask
+
+
 def make(task):
     source, target, form, seed = task
     image = Image.open(source).convert("RGB")
+    if form == "masks":
+        target.write_bytes(source.read_bytes())
+        mask = target.with_suffix(".png")
+        segmented(image, seed).save(mask, "PNG")
+        return target.stat().st_size + mask.stat().st_size
     if form == "progressive":
         image.save(target, "JPEG", quality=make_images.QUALITY, progressive=True)
     elif form == "large":
@@ -47,7 +69,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("source", type=pathlib.Path)
     parser.add_argument("dir", type=pathlib.Path)
-    parser.add_argument("form", choices=["progressive", "png", "webp", "large"])
+    parser.add_argument("form", choices=["progressive", "png", "webp", "large", "masks"])
     parser.add_argument("--images", type=int, default=400)
     options = parser.parse_args()
     found = sorted(options.source.glob("*/*.jpg"))

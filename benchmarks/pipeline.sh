@@ -3,7 +3,8 @@
 # Copyright 2026 the batchcast authors
 #
 # Images per second on one core, from files to normalised crops: batchcast, libjpeg-turbo alone and the
-# peers, in turns; and per CPU second other formats and recipes, against DALI. See README.md in this folder.
+# peers, in turns; and per CPU second other formats and recipes, against DALI and torchvision. See README.md in this
+# folder.
 # Usage: pipeline.sh [--quick] [--rounds N] [--seconds S] [--images DIR] [--peers DIR]
 #                    [--cases all|crops|others] [--build-dir DIR] [--batchcast P]
 set -u
@@ -87,58 +88,73 @@ run_crops() {
   peer_run spdl spdl_pipeline.py --warm-up 6
 }
 
-# each_other COMMAND: calls it for each other case, with its name, folder of images, recipe, what DALI does, and
-# the seconds in which DALI's first batch is there.
+# each_other COMMAND: calls it for each other case, with its name, source, recipe, what torchvision does, what
+# DALI does (or -), and the seconds in which the first batch of both is there.
 each_other() {
-  "$1" progressive "$build_dir/images-progressive" imagenet-train train 8
-  "$1" png "$build_dir/images-png" imagenet-train train 8
-  "$1" webp "$build_dir/images-webp" imagenet-train train 8
-  "$1" jitter_erasing "$images" "$root/benchmarks/imagenet-jitter-erasing.toml" jitter 8
-  "$1" eval_12_megapixels "$build_dir/images-large" imagenet-eval eval 30
-  "$1" eval_256_224 "$images" imagenet-eval eval 8
+  "$1" progressive "imagefolder:$build_dir/images-progressive" imagenet-train train train 8
+  "$1" png "imagefolder:$build_dir/images-png" imagenet-train train train 8
+  "$1" webp "imagefolder:$build_dir/images-webp" imagenet-train train train 8
+  "$1" jitter_erasing "imagefolder:$images" "$root/benchmarks/imagenet-jitter-erasing.toml" jitter_erasing jitter 8
+  "$1" rand_augment "imagefolder:$images" "$root/benchmarks/imagenet-rand-augment.toml" rand_augment rand-augment 10
+  "$1" trivial_augment_wide "imagefolder:$images" "$root/benchmarks/imagenet-trivial-augment.toml" \
+    trivial_augment_wide trivial-augment 10
+  "$1" simclr_two_views "imagefolder:$images" simclr simclr - 20
+  "$1" deit "imagefolder:$images" deit deit - 10
+  "$1" segmentation "webdataset:$build_dir/images-masks.tar" "$root/benchmarks/segmentation.toml" segmentation - 15
+  "$1" eval_12_megapixels "imagefolder:$build_dir/images-large" imagenet-eval eval eval 30
+  "$1" eval_256_224 "imagefolder:$images" imagenet-eval eval eval 8
 }
 
 prepare_others() {
-  for form in progressive png webp large; do
+  for form in progressive png webp large masks; do
     count=400
     [ $form = large ] && count=48
     "$drawer" "$root/benchmarks/make_variants.py" "$images" "$build_dir/images-$form" $form \
       --images $count >&2 || die "make_variants.py failed"
     find "$build_dir/images-$form" -type f -exec cat {} + >/dev/null
   done
+  tar -C "$build_dir/images-masks" --exclude=.batchcast-images.json --sort=name -cf "$build_dir/images-masks.tar" . ||
+    die "the masks cannot be packed"
 }
 
 # Per CPU second: DALI has threads of its own beside its workers, and so has batchcast.
 run_other() {
-  other=$1 work=$4 warm_up=$5
-  measure "$other.batchcast" samples/cpu_seconds "$batchcast" bench pipeline "imagefolder:$2" \
+  other=$1 source=$2 torchvision=$4 dali=$5 warm_up=$6
+  measure "$other.batchcast" samples/cpu_seconds "$batchcast" bench pipeline "$source" \
     --recipe "$3" --workers 1 --seconds "$seconds" --json
-  [ -z "$python" ] || measure "$other.dali" images/cpu_seconds "$python" \
-    "$root/benchmarks/peers/dali_pipeline.py" "$2" --workers 1 --seconds "$seconds" --warm-up "$warm_up" \
-    --"$work"
+  [ -n "$python" ] || return 0
+  folder=${source#*:}
+  measure "$other.torchvision" images/cpu_seconds "$python" "$root/benchmarks/peers/torchvision_recipes.py" \
+    "${folder%.tar}" --workers 1 --seconds "$seconds" --warm-up "$warm_up" --recipe "$torchvision"
+  [ "$dali" = - ] || measure "$other.dali" images/cpu_seconds "$python" \
+    "$root/benchmarks/peers/dali_pipeline.py" "$folder" --workers 1 --seconds "$seconds" --warm-up "$warm_up" \
+    --"$dali"
 }
 
-# One row per case: name, then median min max of batchcast's images a CPU second, of DALI's, and of the ratios.
+# One row per case: name, then median min max of batchcast's images a CPU second, of DALI's, of the ratios to it,
+# of torchvision's, and of the ratios to that.
 other_row() {
-  echo "$1 $(rates "$1.batchcast") $(rates "$1.dali") $(ratios "$1.batchcast" "$1.dali")"
+  echo "$1 $(rates "$1.batchcast") $(rates "$1.dali") $(ratios "$1.batchcast" "$1.dali")" \
+    "$(rates "$1.torchvision") $(ratios "$1.batchcast" "$1.torchvision")"
 }
 
 other_table() {
   awk '
     BEGIN {
-      f = "%-18s %10s %10s | %6s %13s\n"
-      printf "\n" f, "per CPU second", "batchcast", "DALI", "ratio", "min-max"
+      f = "%-22s %10s | %10s %6s %13s | %12s %6s %13s\n"
+      printf "\n" f, "per CPU second", "batchcast", "DALI", "ratio", "min-max", "torchvision", "ratio", "min-max"
     }
     function number(v, digits) { return v == "-" ? v : sprintf("%." digits "f", v) }
-    { printf f, $1, number($2, 0), number($5, 0), number($8, 2), number($9, 2) "-" number($10, 2) }' \
-    "$scratch/other_rows"
+    { printf f, $1, number($2, 0), number($5, 0), number($8, 2), number($9, 2) "-" number($10, 2),
+        number($11, 0), number($14, 2), number($15, 2) "-" number($16, 2) }' "$scratch/other_rows"
 }
 
 other_json() {
   awk '
     function number(v) { return v == "-" ? "null" : v }
-    { printf "%s{\"name\":\"%s\",\"images_per_cpu_second\":%s,\"dali\":%s,\"ratio\":%s}",
-        (NR > 1 ? "," : ""), $1, number($2), number($5), number($8) }' "$scratch/other_rows"
+    { printf "%s{\"name\":\"%s\",\"images_per_cpu_second\":%s,\"dali\":%s,\"ratio\":%s",
+        (NR > 1 ? "," : ""), $1, number($2), number($5), number($8)
+      printf ",\"torchvision\":%s,\"torchvision_ratio\":%s}", number($11), number($14) }' "$scratch/other_rows"
 }
 
 # One row per case: name, median min max, then what batchcast has of it as f32 and as u8.

@@ -3,7 +3,8 @@
 """DALI's CPU operators, put together as in its own ImageNet training example, without a GPU. The batch
 is taken as DALI has it: the copy that its PyTorch iterator would add is left out. With --jitter colours change
 and a rectangle is erased, as torchvision's ColorJitter(0.4, 0.4, 0.4, 0.1) and RandomErasing(0.25) do; with
---eval the shorter side becomes 256 and the centre is taken."""
+--eval the shorter side becomes 256 and the centre is taken; with --rand-augment and --trivial-augment DALI's own of
+these names come after the flip."""
 
 import math
 
@@ -11,6 +12,7 @@ import nvidia.dali
 import peer
 from nvidia.dali import fn, types
 from nvidia.dali import math as dali_math
+from nvidia.dali.auto_aug import rand_augment, trivial_augment
 from nvidia.dali.pipeline import pipeline_def
 
 RESIZED = 256
@@ -70,6 +72,23 @@ def training(folder, antialias, jitter):
     return erased(pixels) if jitter else pixels, labels
 
 
+@pipeline_def(batch_size=peer.BATCH, device_id=None, enable_conditionals=True)
+def augmented(folder, antialias, trivial):
+    encoded, labels = fn.readers.file(file_root=folder, random_shuffle=True, name="reader")
+    pixels = fn.decoders.image_random_crop(
+        encoded, random_area=peer.AREA, random_aspect_ratio=peer.ASPECT, num_attempts=10
+    )
+    pixels = fn.resize(
+        pixels, size=(peer.SIZE, peer.SIZE), interp_type=types.INTERP_LINEAR, antialias=antialias
+    )
+    pixels = fn.flip(pixels, horizontal=fn.random.coin_flip(probability=peer.FLIP))
+    if trivial:
+        pixels = trivial_augment.trivial_augment_wide(pixels, shape=(peer.SIZE, peer.SIZE))
+    else:
+        pixels = rand_augment.rand_augment(pixels, n=2, m=9, shape=(peer.SIZE, peer.SIZE))
+    return normalised(pixels), labels
+
+
 @pipeline_def(batch_size=peer.BATCH, device_id=None)
 def evaluation(folder, antialias):
     encoded, labels = fn.readers.file(file_root=folder, name="reader")
@@ -87,6 +106,8 @@ def batches(chosen):
     folder, antialias = str(chosen.dir), not chosen.no_antialias
     if chosen.eval:
         pipeline = evaluation(folder, antialias, **settings)
+    elif chosen.rand_augment or chosen.trivial_augment:
+        pipeline = augmented(folder, antialias, chosen.trivial_augment, **settings)
     else:
         pipeline = training(folder, antialias, chosen.jitter, **settings)
     pipeline.build()
@@ -104,6 +125,8 @@ if __name__ == "__main__":
             ("--train", "random resized crops and flips: the default"),
             ("--jitter", "those, with other colours and a rectangle erased"),
             ("--eval", "the centre of the whole image"),
+            ("--rand-augment", "those of --train, and two of rand_augment's operations"),
+            ("--trivial-augment", "those of --train, and one of trivial_augment_wide's operations"),
         ],
     )
     peer.measure("dali", f"DALI {nvidia.dali.__version__}", options, batches(options))

@@ -22,7 +22,7 @@ ASPECT = (3 / 4, 4 / 3)
 FLIP = 0.5
 
 
-def options(description, switches=()):
+def options(description, switches=(), values=()):
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("dir", type=pathlib.Path, help="an image folder: one folder for each class")
     parser.add_argument("--seconds", type=float, default=10)
@@ -32,6 +32,8 @@ def options(description, switches=()):
     parser.add_argument("--seed", type=int, default=int.from_bytes(os.urandom(4), "little") >> 1)
     for switch, meaning in switches:
         parser.add_argument(switch, action="store_true", help=meaning)
+    for option, choices in values:
+        parser.add_argument(option, choices=choices, default=choices[0])
     return parser.parse_args()
 
 
