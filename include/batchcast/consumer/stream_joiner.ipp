@@ -46,6 +46,7 @@ inline Hello hello_of(const ConsumerOptions& options, const std::string& placeme
   hello.pid = ::getpid();
   hello.observes = options.observes;
   hello.placement = placement;
+  if (options.group.world == 0) return hello;
   hello.group = options.group.name;
   hello.rank = options.group.rank;
   hello.world = options.group.world;
