@@ -28,7 +28,7 @@ inline constexpr std::array<std::string_view, 12> refusal_names = {
 inline constexpr std::array<std::string_view, 3> segment_kind_names = {"memfd", "cuda_fd",
                                                                        "cuda_ipc"};
 
-inline constexpr std::uint32_t paces = 2, joins = 4, betweens = 2, tails = 2;
+inline constexpr std::uint32_t paces = 2, joins = 4, betweens = 2, tails = 3;
 inline constexpr std::uint64_t number_max = limits::position_max - 1;
 
 /// What is wrong with a message. Never leaves this file.
