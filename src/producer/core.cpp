@@ -96,7 +96,9 @@ bool ProducerCore::evict(std::string_view consumer, const std::string& reason) {
 }
 
 ProducerStats ProducerCore::stats() const {
-  return statistics_of(rings_, rate_.per_second(), stopped_.load());
+  ProducerStats stats = statistics_of(rings_, rate_.per_second(), stopped_.load());
+  stats.forming = reception_.forming();
+  return stats;
 }
 
 std::optional<LoanContents> ProducerCore::loan(std::uint64_t samples_max, int timeout_ms) {

@@ -92,12 +92,17 @@ std::vector<std::string> ServedRings::consumer_names() const {
 
 bool ServedRings::count_trainers() {
   std::vector<std::uint32_t> here;
-  for (ServedRing* const ring : all_) here.push_back(ring->writer().trainers_here());
+  std::vector<std::uint32_t> jobs;
+  for (ServedRing* const ring : all_) {
+    here.push_back(ring->writer().trainers_here());
+    jobs.push_back(ring->writer().jobs_here());
+  }
   const std::uint32_t everywhere = std::accumulate(here.begin(), here.end(), std::uint32_t{0});
+  const std::uint32_t all_jobs = std::accumulate(jobs.begin(), jobs.end(), std::uint32_t{0});
   bool goes_on = true;
   // The host ring last: it may begin to publish now, and then the others know.
   for (std::size_t i = all_.size(); i-- > 0;) {
-    goes_on = all_[i]->writer().set_trainers_elsewhere(everywhere - here[i]);
+    goes_on = all_[i]->writer().set_trainers_elsewhere(everywhere - here[i], all_jobs - jobs[i]);
   }
   return goes_on;
 }

@@ -129,7 +129,7 @@ TEST_CASE("a lease table skips an epoch once the last lease is back") {
   Scene scene;
   LeaseTable leases(scene.ring.board(), scene.consumer.desk());
   const Desk& desk = scene.consumer.desk();
-  const std::uint64_t first = leases.add(0, 2), second = leases.add(2, 2);
+  const std::uint64_t first = leases.add(0, 2), second = leases.add(2, 4);
   leases.skip(0);
   CHECK_FALSE(leases.give_back(second));
   CHECK(ordered::load_released(desk) == 0);

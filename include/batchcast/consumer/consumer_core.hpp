@@ -73,6 +73,9 @@ class ConsumerCore final : private ReaderHost, public std::enable_shared_from_th
   // What the reader asks.
   [[nodiscard]] BATCHCAST_INLINE bool producer_is_dead() noexcept override;
   [[nodiscard]] BATCHCAST_INLINE std::string why_revoked() override;
+  [[nodiscard]] bool group_broke() noexcept override { return link_.group_broke(); }
+  BATCHCAST_INLINE void tell_epoch_end(const RankEpoch& epoch) noexcept override;
+  void give_up_place() noexcept override { membership_.leave(); }
   [[nodiscard]] bool leases_come_back() noexcept override { return pool_.waits_for_streams(); }
 
   const ConsumerOptions options_;  ///< with the GPU's number where `placement` was "cuda"

@@ -36,4 +36,32 @@ struct Group {
   friend bool operator==(const Group&, const Group&) = default;
 };
 
+namespace detail {
+
+/// Why a rank is no longer in its group.
+enum class RankLoss : std::uint8_t { left = 1, died, evicted };
+
+/// The first rank that a group lost. The board has it as one word, which is 0 while all are there.
+struct LostRank {
+  std::uint32_t rank = 0;  ///< below 2^24
+  std::uint32_t pid = 0;
+  RankLoss how = RankLoss::left;
+
+  [[nodiscard]] std::uint64_t word() const noexcept {
+    return std::uint64_t{static_cast<std::uint8_t>(how)} << 56 | std::uint64_t{rank} << 32 | pid;
+  }
+  [[nodiscard]] static LostRank of(std::uint64_t word) noexcept {
+    return {static_cast<std::uint32_t>(word >> 32) & 0xffffffU, static_cast<std::uint32_t>(word),
+            static_cast<RankLoss>(word >> 56)};
+  }
+  [[nodiscard]] std::string text() const {
+    const char* const did = how == RankLoss::died      ? ") died"
+                            : how == RankLoss::evicted ? ") was evicted"
+                                                       : ") left";
+    return "rank " + std::to_string(rank) + " (pid " + std::to_string(pid) + did;
+  }
+};
+
+}  // namespace detail
+
 }  // namespace batchcast::inline v0_1
