@@ -15,7 +15,9 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <stdexcept>
 #include <string>
+#include <vector>
 
 namespace bc = batchcast;
 
@@ -61,7 +63,7 @@ void train(const std::string& folder) {
     const torch::Tensor scores = network->forward(batch.data);
     optimizer.zero_grad();
     torch::nn::functional::cross_entropy(scores, batch.target).backward();
-    for (torch::Tensor& parameter : network->parameters()) {
+    for (const torch::Tensor& parameter : network->parameters()) {
       std::vector<torch::Tensor> gradient = {parameter.mutable_grad()};
       ranks->allreduce(gradient)->wait();
       gradient[0].div_(ranks->getSize());

@@ -38,24 +38,25 @@ std::string asked_of_rank(const char* variable) {
 /// The same small model in every process.
 class Model {
  public:
-  Model() : optimizer_({torch::zeros({})}, 0.1) {
-    torch::manual_seed(1);
-    network_ = torch::nn::Sequential(torch::nn::Flatten(), torch::nn::Linear(pixels, 8),
-                                     torch::nn::Tanh(), torch::nn::Linear(8, 10));
-    optimizer_ = torch::optim::SGD(network_->parameters(), 0.1);
-  }
+  Model() : network_(seeded()), optimizer_(network_->parameters(), 0.1) {}
   /// The gradients are of the mean over this batch, then of what `average` makes of them.
   template <class Average>
   void step(const torch::data::Example<>& batch, Average&& average) {
     optimizer_.zero_grad();
     const at::Tensor scores = network_->forward(batch.data / 16);
     torch::nn::functional::cross_entropy(scores, batch.target).backward();
-    for (at::Tensor& parameter : network_->parameters()) average(parameter.mutable_grad());
+    for (const at::Tensor& parameter : network_->parameters()) average(parameter.mutable_grad());
     optimizer_.step();
   }
   [[nodiscard]] Parameters parameters() const { return network_->parameters(); }
 
  private:
+  [[nodiscard]] static torch::nn::Sequential seeded() {
+    torch::manual_seed(1);
+    return torch::nn::Sequential(torch::nn::Flatten(), torch::nn::Linear(pixels, 8),
+                                 torch::nn::Tanh(), torch::nn::Linear(8, 10));
+  }
+
   torch::nn::Sequential network_;
   torch::optim::SGD optimizer_;
 };
