@@ -49,14 +49,17 @@ expect 0 'is stopped' stop nodes
 until_true test ! -e "$work/streams/nodes"
 
 echo "-- a job on several nodes whose stream is no shard"
-lone() { GROUP_RANK=1 GROUP_WORLD_SIZE=3 "$batchcast" consume nodes --group "lone:0/1" --epochs 1 2>"$work/lone"; }
+lone() {
+  GROUP_RANK=1 GROUP_WORLD_SIZE=3 timeout 60 "$batchcast" consume nodes --group lone:0/1 --batch-size 4 --epochs 1 \
+    >"$work/out" 2>"$work/lone"
+}
 expect 0 '^served$' ensure nodes "$data"
-lone >/dev/null
+lone
 same "warnings" 1 "$(grep -cE 'warning: .*group `lone` is of a job on several nodes.*--shard auto' "$work/lone")"
 expect 0 'is stopped' stop nodes
 until_true test ! -e "$work/streams/nodes"
 expect 0 '^served$' ensure nodes "$data" --shard 1/3
-lone >/dev/null
+lone
 same "warnings where it is one" 0 "$(grep -c 'several nodes' "$work/lone")"
 expect 0 'is stopped' stop nodes
 export JOB_COMPLETION_INDEX=0

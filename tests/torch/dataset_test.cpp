@@ -65,7 +65,7 @@ TEST_CASE("Ranks of a group get all of each batch between them", "[dataset]") {
       bc::ConsumerOptions options = stream.options();
       // [snippet ranks]
       options.group = {"resnet", rank, world};  // "auto" under torchrun, mpirun and srun
-      options.batch_size = 2;  // of each rank: world * 2 are one batch of the model
+      options.batch_size = 2;                   // of each rank
       auto loader = bc::make_shared_data_loader(options);
       for (auto& batch : *loader) train(batch);
       // [snippet end]
