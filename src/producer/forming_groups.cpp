@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <numeric>
 #include <string_view>
 #include <utility>
 
@@ -122,6 +123,13 @@ std::vector<RankNews> FormingGroups::take_news() {
   }
   changed_.clear();
   return news;
+}
+
+std::size_t FormingGroups::count() const {
+  const std::lock_guard lock(mutex_);
+  return std::accumulate(
+      groups_.begin(), groups_.end(), std::size_t{0},
+      [](std::size_t sum, const auto& group) { return sum + group.second.size(); });
 }
 
 std::vector<FormingGroup> FormingGroups::list() const {

@@ -6,6 +6,7 @@
 #include <batchcast/producer.hpp>
 #include "door/server.hpp"
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <mutex>
@@ -37,6 +38,8 @@ class FormingGroups {
   [[nodiscard]] std::optional<std::vector<WaitingRank>> take_complete();
   /// For the ranks of groups that have changed: which ones are missing.
   [[nodiscard]] std::vector<RankNews> take_news();
+  /// Ranks that wait.
+  [[nodiscard]] std::size_t count() const;
   /// From any thread.
   [[nodiscard]] std::vector<FormingGroup> list() const;
 

@@ -57,6 +57,12 @@ std::optional<Refusal> Reception::refusal_of_rank(const Hello& hello,
                    ". Ask for smaller batches, or fewer ranks");
   }
   if (auto taken = groups_.refusal_of(hello.group)) return refused(taken->text, taken->kind);
+  if (forming_.count() >= places) {
+    return refused("as many ranks of groups wait as there are places for consumers (" +
+                       std::to_string(places) +
+                       "). Start the producer with a larger --max-consumers",
+                   RefusalKind::full);
+  }
   if (auto conflict = forming_.conflict(hello)) return refused(std::move(*conflict));
   return std::nullopt;
 }

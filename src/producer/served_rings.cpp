@@ -15,8 +15,9 @@ constexpr unsigned consumer_id_bits = 48;  // below the number of the ring
 constexpr int look_ms = 100;
 
 void allow_open_files(const ProducerOptions& options) {
-  // Of each consumer the producer holds the connection, the pidfd and the desk open.
-  constexpr std::uint64_t descriptors_each = 3;
+  // Of each consumer the producer holds the connection, the pidfd and the desk open, of as many
+  // ranks that wait for their groups the first two.
+  constexpr std::uint64_t descriptors_each = 5;
   constexpr std::uint64_t descriptors_besides = 64 + limits::fields_max;
   const std::uint64_t rings = 1 + options.places.size();
   raise_open_files_limit(rings * (options.max_consumers * descriptors_each + descriptors_besides));

@@ -95,7 +95,7 @@ BATCHCAST_INLINE void BatchFiller::copy_field(std::byte* to, std::size_t field,
   const FieldWindow& window = ring_.windows()[field];
   std::uint64_t position = run.position;
   for (std::uint64_t left = run.size; left != 0;) {
-    const std::uint64_t to_end = run.tail_start + run.tail_size - position;
+    const std::uint64_t to_end = run.batch_start + run.batch_size - position;
     const std::uint64_t samples = run.padding == 0 ? left : std::min(left, to_end);
     if (ring_.fields()[field].on_device) {
       ring_.delivery()->copy_out(to, window, position, samples);
@@ -104,7 +104,7 @@ BATCHCAST_INLINE void BatchFiller::copy_field(std::byte* to, std::size_t field,
     }
     to += samples * window.sample_bytes;
     left -= samples;
-    position = run.tail_start;
+    position = run.batch_start;
   }
 }
 

@@ -39,7 +39,7 @@ class ConsumerCore final : private ReaderHost, public std::enable_shared_from_th
   void check() const { pool_.check(); }
   /// Position after the last sample that was handed out.
   [[nodiscard]] std::uint64_t cursor() const noexcept {
-    return undelivered_ ? undelivered_->position : reader_.position();
+    return undelivered_ ? undelivered_->batch_start : reader_.position();
   }
   void set_batch_size(std::uint64_t batch_size);
   void set_cuda_stream(void* stream) noexcept { filler_.set_cuda_stream(stream); }

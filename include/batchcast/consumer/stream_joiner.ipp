@@ -46,6 +46,7 @@ inline Hello hello_of(const ConsumerOptions& options, const std::string& placeme
   hello.pid = ::getpid();
   hello.observes = options.observes;
   hello.placement = placement;
+  if (options.group.world == 0) return hello;
   hello.group = options.group.name;
   hello.rank = options.group.rank;
   hello.world = options.group.world;
@@ -196,6 +197,7 @@ BATCHCAST_INLINE bool StreamJoiner::wait_for_group(DoorConnection& connection,
     }
     if (producer.pidfd && is_dead(producer.pidfd)) return false;
     if (deadline_.over()) {
+      static_cast<void>(connection.send(encode(Bye{})));  // its rank is free at once
       throw Refused("batchcast: " + group + " is not complete after " +
                     std::to_string(deadline_.waited_ms() / 1000) + " s: " + missing +
                     ". Start these ranks, or all with a smaller world, or wait longer for them "

@@ -26,11 +26,12 @@ struct Run {
   std::uint64_t size = 0;
   std::uint64_t epoch = 0;
   std::uint64_t lease = 0;  ///< to be given back; meaningless for `free` pace
-  /// So many at its end repeat others: behind position tail_start + tail_size − 1 the samples begin
-  /// again at `tail_start`. Such a run has to be copied.
+  /// So many at its end repeat others: behind position batch_start + batch_size − 1 the samples
+  /// begin again at `batch_start`. Such a run has to be copied.
   std::uint64_t padding = 0;
-  std::uint64_t tail_start = 0;
-  std::uint64_t tail_size = 0;
+  /// The samples that were at the cursor: of a group, those of all ranks together.
+  std::uint64_t batch_start = 0;
+  std::uint64_t batch_size = 0;
 
   /// Samples that are no padding.
   [[nodiscard]] std::uint64_t own() const noexcept { return size - padding; }

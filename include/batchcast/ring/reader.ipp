@@ -202,7 +202,7 @@ BATCHCAST_INLINE bool RingReader::find_next_epoch() {
   if (cursor_.phase() == Phase::between) return true;
   if (cursor_.phase() == Phase::unplaced) return cursor_.find_epoch();
   if (!cursor_.end_skip()) return false;
-  ordered::count(desk_.epochs_unknown);
+  if (!share_.is_group()) ordered::count(desk_.epochs_unknown);  // else once all ranks have met
   leases_.end_skip(cursor_.position());
   return true;
 }
@@ -231,8 +231,8 @@ BATCHCAST_INLINE bool RingReader::deliver(std::uint64_t samples, std::uint64_t t
   run.epoch = cursor_.epoch();
   run.lease = 0;
   run.padding = part->padding;
-  run.tail_start = start;
-  run.tail_size = there;
+  run.batch_start = start;
+  run.batch_size = there;
   if (options_.pace == Pace::free) return true;
   run.lease = leases_.add(run.padding == 0 ? run.position : start, start + there);
   if (run.own() != 0) receipt_.add(sample_ids_.at(run.position, run.own()));
@@ -246,11 +246,11 @@ BATCHCAST_INLINE bool RingReader::deliver(std::uint64_t samples, std::uint64_t t
 BATCHCAST_INLINE bool RingReader::copied(const Run& run,
                                          std::span<const std::uint64_t> sample_ids) {
   if (ordered::load_claimed_after_reading(board_.progress()) >
-      saturating_add(run.tail_start, capacity_)) {
+      saturating_add(run.batch_start, capacity_)) {
     return false;
   }
   receipt_.add(sample_ids.first(run.own()));
-  cursor_.take(run.size, run.tail_size);
+  cursor_.take(run.size, run.batch_size);
   leases_.pass(cursor_.position());
   return true;
 }
