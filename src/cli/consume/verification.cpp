@@ -23,6 +23,7 @@ std::uint64_t bytes_of_sample(const FieldTable& fields) noexcept {
 void Ledger::add(const Batch& batch, std::uint64_t skipped) {
   if (again_) verify(batch, skipped);
   if (group_.world != 0) {
+    if (batch.padding() != 0) return;  // an epoch's last, which may begin with what others have
     const std::uint64_t begin = batch.position() - group_.rank * batch.size();
     place(begin, skipped);
     expected_ = begin + group_.world * batch.size();
