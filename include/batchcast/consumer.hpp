@@ -168,6 +168,8 @@ class Consumer {
 
   [[nodiscard]] const std::string& name() const noexcept;
   [[nodiscard]] Placement placement() const noexcept;
+  /// The one that it is a rank of, by its numbers where "auto" was asked for; world 0 without one.
+  [[nodiscard]] const Group& group() const noexcept;
   [[nodiscard]] const Schema& schema() const noexcept;
   /// What the producer put on the board as its recipe; empty without one.
   [[nodiscard]] std::string recipe_json() const;

@@ -50,6 +50,7 @@ class ConsumerCore final : private ReaderHost, public std::enable_shared_from_th
   [[nodiscard]] BoardView board() const noexcept { return ring_.board(); }
   [[nodiscard]] const Schema& schema() const noexcept { return ring_.schema(); }
   [[nodiscard]] Placement placement() const noexcept { return options_.placement; }
+  [[nodiscard]] const Group& group() const noexcept { return options_.group; }
   [[nodiscard]] const std::string& name() const noexcept { return name_; }
   [[nodiscard]] const std::string& notes() const noexcept { return notes_; }
   [[nodiscard]] double attach_seconds() const noexcept { return attach_seconds_; }
