@@ -197,7 +197,7 @@ TEST_CASE("a rank that is evicted breaks its group", "[groups][short]") {
     CHECK(done.text("over") == (rank == 1 ? "Revoked" : "GroupBroken"));
     CHECK_THAT(done.line(), Contains(rank == 1 ? "for a test" : "was evicted"));
   }
-  CHECK(group_is_gone(server, "ddp"));
+  CHECK(eventually([&] { return group_is_gone(server, "ddp"); }));
 }
 
 TEST_CASE("the producer's death ends a group like any trainer", "[groups][short]") {
