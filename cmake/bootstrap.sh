@@ -32,7 +32,7 @@ for group in "$@"; do
       tests=yes
       packages="$packages catch2 librapidcheck-dev spin clang-format-14 clang-14 libclang-rt-14-dev
                 dataset-fashion-mnist python3-numpy python3-pil python3-torchvision zstd
-                libtorch-dev python3-venv"
+                libtorch-dev libgloo-dev python3-venv"
       ;;
     benchmarks)
       packages="$packages libiceoryx-posh-dev iceoryx libopencv-dev libbenchmark-dev

@@ -30,6 +30,7 @@ struct BatchContents {
   std::uint64_t position = 0;
   std::uint64_t size = 0;
   std::uint64_t epoch = 0;
+  std::uint64_t padding = 0;  ///< samples at its end that repeat others
   bool writable = false;
   bool keeps_writes = false;
   Placement placement = {};  ///< of the fields that are `on_device`
@@ -71,6 +72,8 @@ class Batch {
   [[nodiscard]] std::size_t size() const noexcept { return contents_.size; }
   [[nodiscard]] std::uint64_t position() const noexcept { return contents_.position; }
   [[nodiscard]] std::uint64_t epoch() const noexcept { return contents_.epoch; }
+  /// With tail = pad: how many of its samples, the last ones, repeat others of the epoch's tail.
+  [[nodiscard]] std::size_t padding() const noexcept { return contents_.padding; }
   [[nodiscard]] const FieldTable& fields() const noexcept { return *contents_.fields; }
 
   /// Whether its memory is this consumer's own: with access = private, at `free` pace, and once

@@ -5,6 +5,7 @@
 #include <batchcast/core/language.hpp>
 
 #include <batchcast/batch.hpp>
+#include <batchcast/core/group.hpp>
 #include <batchcast/core/log.hpp>
 #include <batchcast/core/options.hpp>
 #include <batchcast/core/placement.hpp>
@@ -37,6 +38,12 @@ struct ConsumerOptions {
   std::uint64_t cursor = 0;
   BetweenEpochs between_epochs = BetweenEpochs::hold;
   Tail tail = Tail::keep;
+  /// The job of several ranks that shares each batch (world 0: none). Attaching waits until the
+  /// last of its ranks has come; all begin at one position, and get the same number of batches of
+  /// the same sizes. They have to agree in `batch_size` (each rank's own part), `join`, `cursor`
+  /// and `tail`; only `lockstep` and `hold` can be had. Leaving a loop early ends that epoch for
+  /// all ranks; a rank that leaves or dies ends the group for all (GroupBroken).
+  Group group = {};
   Access access = Access::shared;
   /// Where its batches are: "host", or a GPU that the producer serves the stream on: "cuda:0", by
   /// this process's numbering, or "cuda", the one that is current on this thread, else LOCAL_RANK's
@@ -99,7 +106,8 @@ struct NextBatch {
 };
 
 /// One trainer's part in a stream. Every call may throw StreamFinished, Stopped, StreamFailed,
-/// ProducerGone (all of kind StreamOver), Revoked, RingTooSmall, Missed, ReceiptMismatch, Forked.
+/// ProducerGone (all of kind StreamOver), Revoked, GroupBroken, RingTooSmall, Missed,
+/// ReceiptMismatch, Forked.
 ///
 /// Use it from one thread at a time; several consumers in a process are fine. After fork() the
 /// child cannot use it, and its destructor does nothing there. Batches may outlive it: the producer
@@ -145,11 +153,13 @@ class Consumer {
   /// legacy default stream at first. Without meaning unless batches are on a GPU or pinned. It has
   /// to exist until the last of these batches is dropped.
   void set_cuda_stream(void* stream) noexcept;
-  /// From the next batch on.
+  /// From the next batch on. Throws InvalidArgument in a group, whose ranks have one size.
   void set_batch_size(std::uint64_t batch_size);
   [[nodiscard]] std::uint64_t batch_size() const noexcept { return batch_size_; }
 
-  /// Position after the last sample delivered: what to save in a checkpoint, for join = at.
+  /// Position after the last sample delivered: what to save in a checkpoint, for join = at. Of a
+  /// group, after the last sample delivered to any rank: the same on each of them, and good for a
+  /// group of another size.
   [[nodiscard]] std::uint64_t cursor() const noexcept;
   /// The epoch that the next batch belongs to.
   [[nodiscard]] std::uint64_t epoch() const noexcept;
@@ -158,6 +168,8 @@ class Consumer {
 
   [[nodiscard]] const std::string& name() const noexcept;
   [[nodiscard]] Placement placement() const noexcept;
+  /// The one that it is a rank of, by its numbers where "auto" was asked for; world 0 without one.
+  [[nodiscard]] const Group& group() const noexcept;
   [[nodiscard]] const Schema& schema() const noexcept;
   /// What the producer put on the board as its recipe; empty without one.
   [[nodiscard]] std::string recipe_json() const;

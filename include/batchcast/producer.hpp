@@ -5,6 +5,7 @@
 #include <batchcast/core/language.hpp>
 
 #include <batchcast/core/field_table.hpp>
+#include <batchcast/core/group.hpp>
 #include <batchcast/core/log.hpp>
 #include <batchcast/core/options.hpp>
 #include <batchcast/core/placement.hpp>
@@ -174,6 +175,14 @@ struct ConsumerInfo {
   std::uint64_t lag = 0;  ///< published samples that it has not released yet
   std::uint64_t samples = 0;
   double wait_seconds = 0;
+  Group group = {};  ///< world 0: none
+};
+
+/// A group of ranks of which some have not come yet: those that have wait at the door.
+struct FormingGroup {
+  std::string name;
+  std::uint32_t world = 0;
+  std::vector<std::uint32_t> missing;  ///< ranks
 };
 
 /// One of the rings that show a stream.
@@ -198,6 +207,7 @@ struct ProducerStats {
   WaitsFor waits_for = WaitsFor::nothing;
   std::vector<RingInfo> rings;  ///< the one in host memory first
   std::vector<ConsumerInfo> consumers;
+  std::vector<FormingGroup> forming;
 };
 
 /// Serves one stream. Thread-safe: loans may be taken from any number of threads. After fork() the

@@ -9,7 +9,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <map>
 #include <memory>
+#include <set>
 
 // The commands that ask running producers: ls, stop, evict.
 namespace batchcast::cli {
@@ -24,9 +27,43 @@ struct RemoteOptions {
   bool json = false;
 };
 
+nlohmann::json ranks_without(const std::set<std::uint32_t>& present, std::uint32_t world) {
+  nlohmann::json missing = nlohmann::json::array();
+  for (std::uint32_t rank = 0; rank < world; ++rank) {
+    if (!present.contains(rank)) missing.push_back(rank);
+  }
+  return missing;
+}
+
 const char* state_of(const ListedStream& listed) noexcept {
   if (!listed.served) return "dead";
   return listed.foreign ? "foreign" : "silent";
+}
+
+/// The groups that a stream's statistics tell of, each with the ranks that it has and lacks. One
+/// that is not whole is forming while ranks wait at the door for the others, and broken afterwards.
+nlohmann::json groups_of(const nlohmann::json& stats) {
+  std::map<std::string, nlohmann::json> groups;
+  for (const auto& group : stats.value("forming", nlohmann::json::array())) {
+    groups[group["group"]] = {{"group", group["group"]},
+                              {"world", group["world"]},
+                              {"state", "forming"},
+                              {"missing", group["missing"]}};
+  }
+  std::map<std::string, std::set<std::uint32_t>> present;
+  for (const auto& consumer : stats.value("consumers", nlohmann::json::array())) {
+    if (!consumer.contains("group")) continue;
+    const std::string name = consumer["group"];
+    present[name].insert(consumer["rank"].get<std::uint32_t>());
+    groups.try_emplace(name, nlohmann::json{{"group", name}, {"world", consumer["world"]}});
+  }
+  nlohmann::json rows = nlohmann::json::array();
+  for (auto& [name, group] : groups) {
+    if (!group.contains("missing")) group["missing"] = ranks_without(present[name], group["world"]);
+    if (!group.contains("state")) group["state"] = group["missing"].empty() ? "running" : "broken";
+    rows.push_back(std::move(group));
+  }
+  return rows;
 }
 
 nlohmann::json row_of(const ListedStream& listed) {
@@ -38,6 +75,7 @@ nlohmann::json row_of(const ListedStream& listed) {
                         {"published", 0},
                         {"samples_per_second", 0.0},
                         {"consumers", nlohmann::json::array()},
+                        {"groups", nlohmann::json::array()},
                         {"directory", listed.paths.directory}};
   if (!listed.served || listed.foreign) return row;
   const auto answer =
@@ -49,6 +87,7 @@ nlohmann::json row_of(const ListedStream& listed) {
                           "consumers", "capacity", "memory", "placement", "rings", "waits_for"}) {
     if (stats.contains(key)) row[key] = stats[key];
   }
+  row["groups"] = groups_of(stats);
   return row;
 }
 
@@ -56,8 +95,29 @@ std::string number_text(const nlohmann::json& row, const char* key) {
   return count_text(static_cast<std::uint64_t>(row.at(key).get<double>()));
 }
 
+/// `resnet: 3 of 4 ranks, without 2`
+std::string group_text(const nlohmann::json& group) {
+  constexpr std::size_t named_max = 4;
+  const std::size_t missing = group["missing"].size();
+  std::string text = fmt::format("{}: {} of {}", group["group"].get<std::string>(),
+                                 group["world"].get<std::size_t>() - missing,
+                                 counted(group["world"].get<std::uint64_t>(), "rank"));
+  for (std::size_t i = 0; i < std::min(missing, named_max); ++i) {
+    text += fmt::format("{} {}", i == 0 ? ", without" : ",", group["missing"][i].get<unsigned>());
+  }
+  return text + (missing > named_max ? ", …" : "");
+}
+
+std::vector<std::string> group_row(const nlohmann::json& group) {
+  return {"  " + group_text(group), "", group["state"], "", "", "", "", "", "", ""};
+}
+
+/// Below the line of its group, if it is a rank of one.
 std::vector<std::string> consumer_row(const nlohmann::json& consumer) {
-  return {"  " + consumer["name"].get<std::string>(),
+  const bool is_rank = consumer.contains("group");
+  const std::string place =
+      is_rank ? fmt::format("    {}: ", consumer["rank"].get<unsigned>()) : "  ";
+  return {place + consumer["name"].get<std::string>(),
           std::to_string(consumer["pid"].get<long>()),
           consumer["state"],
           consumer.value("placement", "host"),
@@ -67,6 +127,22 @@ std::vector<std::string> consumer_row(const nlohmann::json& consumer) {
           number_text(consumer, "batch_size"),
           consumer["pace"],
           number_text(consumer, "lag")};
+}
+
+/// Those without a group first, then each group with its ranks in their order.
+void add_consumers(const nlohmann::json& row, std::vector<std::vector<std::string>>& table) {
+  for (const auto& consumer : row["consumers"]) {
+    if (!consumer.contains("group")) table.push_back(consumer_row(consumer));
+  }
+  for (const auto& group : row.value("groups", nlohmann::json::array())) {
+    table.push_back(group_row(group));
+    std::map<std::uint32_t, std::vector<std::string>> ranks;
+    for (const auto& consumer : row["consumers"]) {
+      if (consumer.value("group", "") != group["group"]) continue;
+      ranks[consumer["rank"].get<std::uint32_t>()] = consumer_row(consumer);
+    }
+    for (auto& [rank, cells] : ranks) table.push_back(std::move(cells));
+  }
 }
 
 void print_streams(const nlohmann::json& rows) {
@@ -83,7 +159,7 @@ void print_streams(const nlohmann::json& rows) {
       table.push_back({"  (ring)", "", ring["state"], ring["placement"], "",
                        number_text(ring, "published"), "", "", "", ""});
     }
-    for (const auto& consumer : row["consumers"]) table.push_back(consumer_row(consumer));
+    add_consumers(row, table);
   }
   print_table(std::move(table));
   const auto explain = [&rows](const char* state, const char* meaning) {
@@ -102,6 +178,15 @@ void print_streams(const nlohmann::json& rows) {
   explain("silent", "the producer lives, and did not answer within a second");
   explain("foreign", "another user's producer; it answers no questions of this user");
   explain_consumer("stalled", "it has held the stream up for seconds; `evict` lets others go on");
+  const auto explain_group = [&rows](const char* state, const char* meaning) {
+    for (const auto& row : rows) {
+      for (const auto& group : row.value("groups", nlohmann::json::array())) {
+        if (group["state"] == state) return fmt::print("{}: {}\n", state, meaning);
+      }
+    }
+  };
+  explain_group("forming", "its ranks begin once the last of them has come");
+  explain_group("broken", "a rank left or died; the others are told so at their next batch");
   explain_consumer("stopped", "it does not run, as after SIGSTOP; `kill -CONT PID` lets it go on");
 }
 

@@ -9,6 +9,7 @@
 #include <batchcast/consumer/consumer.ipp>
 #include <batchcast/consumer/consumer_core.ipp>
 #include <batchcast/consumer/delivery.ipp>
+#include <batchcast/consumer/launched_group.ipp>
 #include <batchcast/consumer/mapped_ring.ipp>
 #include <batchcast/consumer/membership.ipp>
 #include <batchcast/consumer/observer.ipp>

@@ -3,6 +3,8 @@
 
 // Names, options, descriptors.
 #include <batchcast/core/file_descriptor.ipp>
+#include <batchcast/core/group.ipp>
+#include <batchcast/core/launcher.ipp>
 #include <batchcast/core/log.ipp>
 #include <batchcast/core/named_thread.ipp>
 #include <batchcast/core/nearest_name.ipp>

@@ -28,6 +28,7 @@ void DoorClients::forget_connection(const DoorClient& client) noexcept {
 }
 
 void DoorClients::admitted(DoorClient& client, ConsumerKey key) {
+  if (client.key) by_key_.erase(*client.key);
   client.key = key;
   silent_.erase(client.id);
   by_key_[key] = client.id;

@@ -42,6 +42,7 @@ class DoorClients {
   void watch_connection(const DoorClient& client);
   void watch_death(const DoorClient& client);
   void forget_connection(const DoorClient& client) noexcept;
+  /// Also for one that has waited with another key.
   void admitted(DoorClient& client, ConsumerKey key);
   /// The caller owns it from then on, and closes it.
   [[nodiscard]] DoorClient take(std::uint64_t id);

@@ -45,6 +45,7 @@ void DoorConsumers::hear(DoorClient& client) {
     std::visit(Overloaded{[&](const Bye&) { lose(id, Leaving::bye); },
                           [&](const Pause&) { parts_.events.paused(key); },
                           [&](const Rejoin& request) { rejoin(client, request); },
+                          [&](const EpochEnd& end) { parts_.events.epoch_ended(key, end); },
                           [&](const BadMessage& bad) { misbehaved(client, bad.text); }},
                decode_from_consumer(message.text));
   } catch (const std::exception& error) {
@@ -80,10 +81,50 @@ void DoorConsumers::see_deaths() {
 }
 
 void DoorConsumers::evict(ConsumerKey key, const std::string& reason) {
+  dismiss(key, Farewell{reason});
+}
+
+void DoorConsumers::dismiss(ConsumerKey key, const Farewell& farewell) {
   DoorClient* client = parts_.clients.find_consumer(key);
   if (!client) return;
-  DoorClients::say(*client, encode(Farewell{reason}));
+  DoorClients::say(*client, encode(farewell));
   lose(client->id, Leaving::evicted);
+}
+
+void DoorConsumers::tell_news() {
+  if (std::exchange(tells_news_, true)) return;
+  try {
+    for (auto all = parts_.events.take_news(); !all.empty(); all = parts_.events.take_news()) {
+      for (const RankNews& news : all) tell(news);
+    }
+  } catch (const std::exception& error) {
+    detail::report(parts_.log, LogLevel::warning,
+                   std::string("the ranks of a group could not be told of it: ") + error.what());
+  }
+  tells_news_ = false;
+}
+
+void DoorConsumers::tell(const RankNews& news) {
+  if (const auto* farewell = std::get_if<Farewell>(&news.said)) return dismiss(news.key, *farewell);
+  DoorClient* const client = parts_.clients.find_consumer(news.key);
+  if (client == nullptr) {
+    // It has gone with its old key, and takes the place of the new one along.
+    const auto* admission = std::get_if<Admission>(&news.said);
+    if (admission != nullptr) parts_.events.left(admission->key, Leaving::closed);
+    return;
+  }
+  if (const auto* forming = std::get_if<Forming>(&news.said)) {
+    DoorClients::say(*client, encode(*forming));
+  } else if (const auto* refusal = std::get_if<Refusal>(&news.said)) {
+    DoorClient refused = parts_.clients.take(client->id);
+    DoorClients::say(refused, encode(*refusal));
+    parts_.clients.close(std::move(refused));
+  } else {
+    const auto& admission = std::get<Admission>(news.said);
+    parts_.clients.admitted(*client, admission.key);
+    const DoorSend sent = client->connection.send(encode(admission.welcome), admission.descriptors);
+    if (sent != DoorSend::sent) lose_closed(*client);
+  }
 }
 
 void DoorConsumers::lose(std::uint64_t id, Leaving how) {
@@ -97,6 +138,7 @@ void DoorConsumers::lose(std::uint64_t id, Leaving how) {
     detail::report(parts_.log, LogLevel::warning,
                    std::string("the producer could not let a consumer go: ") + error.what());
   }
+  tell_news();
 }
 
 // The wait delays no other consumer: a process that died is seen by its pidfd before it is over.

@@ -40,6 +40,8 @@ class DoorConsumers {
   void lose_closed(DoorClient& client);
   /// The closed ones that have been waited for long enough.
   void lose_due(std::uint64_t now);
+  /// What ranks are to be told because of others.
+  void tell_news();
   /// When `lose_due` has something to do next, if ever.
   [[nodiscard]] std::optional<std::uint64_t> next_due_ns() const noexcept;
 
@@ -51,9 +53,12 @@ class DoorConsumers {
 
   void rejoin(DoorClient& client, const Rejoin& request);
   void misbehaved(DoorClient& client, const std::string& what);
+  void dismiss(ConsumerKey key, const Farewell& farewell);
+  void tell(const RankNews& news);
 
   const Parts parts_;
   std::deque<Closed> closed_;  ///< those that have not died by then will not have
+  bool tells_news_ = false;    ///< while it does, there may come more
 };
 
 }  // namespace batchcast::inline v0_1

@@ -82,6 +82,10 @@ void DoorHandshake::admit(DoorClient& client, const Hello& hello) {
   parts_.clients.watch_death(client);
   AdmissionReply reply = parts_.events.admit(hello, client.peer);
   if (const auto* refusal = std::get_if<Refusal>(&reply)) return refuse(client.id, *refusal);
+  if (const auto* waiting = std::get_if<Waiting>(&reply)) {
+    parts_.clients.admitted(client, waiting->key);
+    return parts_.consumers.tell_news();
+  }
   const auto& admission = std::get<Admission>(reply);
   parts_.clients.admitted(client, admission.key);
   if (client.connection.send(encode(admission.welcome), admission.descriptors) != DoorSend::sent) {

@@ -28,7 +28,18 @@ struct Admission {
   std::vector<int> descriptors = {};      ///< borrowed; in the order that Welcome says
   std::shared_ptr<const void> hold = {};  ///< kept until they are sent
 };
-using AdmissionReply = std::variant<Admission, Refusal>;
+/// A rank whose group is not complete: it is a consumer of the door's, that has no place yet.
+struct Waiting {
+  ConsumerKey key = 0;
+};
+using AdmissionReply = std::variant<Admission, Refusal, Waiting>;
+
+/// What a rank is told because of another one. A welcome gives it the key that stands there; after
+/// a refusal it is no consumer any more; a farewell evicts it.
+struct RankNews {
+  ConsumerKey key = 0;
+  std::variant<Forming, Admission, Refusal, Farewell> said;
+};
 
 enum class Leaving {
   bye,         ///< said so
@@ -45,13 +56,18 @@ enum class Leaving {
 class DoorEvents {
  public:
   virtual ~DoorEvents() = default;
-  /// Called for a consumer whose user and layout version let it join. Once this returns an
-  /// Admission, exactly one `left` follows (unless the door server is stopped first).
+  /// Called for a consumer whose user and layout version let it join. Once this returns a key,
+  /// exactly one `left` follows for the key that it has by then, unless it is refused as news, or
+  /// the door server is stopped first.
   [[nodiscard]] virtual AdmissionReply admit(const Hello& hello, const PeerIdentity& peer) = 0;
   virtual void left(ConsumerKey key, Leaving how) = 0;
   [[nodiscard]] virtual std::variant<Rejoined, Refusal> rejoin(ConsumerKey key,
                                                                const Rejoin& rejoin) = 0;
   virtual void paused(ConsumerKey key) = 0;
+  /// A rank has ended an epoch.
+  virtual void epoch_ended(ConsumerKey, const EpochEnd&) {}
+  /// Called after each of the above that may have news for other ranks, until there is none.
+  [[nodiscard]] virtual std::vector<RankNews> take_news() { return {}; }
   /// At least every `tick_ms`.
   virtual void tick() = 0;
 };

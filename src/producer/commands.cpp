@@ -19,16 +19,26 @@ namespace {
 using nlohmann::json;
 
 json consumer_json(const ConsumerInfo& consumer) {
-  return {{"name", consumer.name},
-          {"placement", consumer.placement},
-          {"pid", consumer.pid},
-          {"batch_size", consumer.batch_size},
-          {"pace", std::string(name_of(consumer.pace))},
-          {"lag", consumer.lag},
-          {"state", std::string(name_of(consumer.state))},
-          {"position", consumer.position},
-          {"samples", consumer.samples},
-          {"wait_seconds", consumer.wait_seconds}};
+  json row = {{"name", consumer.name},
+              {"placement", consumer.placement},
+              {"pid", consumer.pid},
+              {"batch_size", consumer.batch_size},
+              {"pace", std::string(name_of(consumer.pace))},
+              {"lag", consumer.lag},
+              {"state", std::string(name_of(consumer.state))},
+              {"position", consumer.position},
+              {"samples", consumer.samples},
+              {"wait_seconds", consumer.wait_seconds}};
+  if (consumer.group.world != 0) {
+    row["group"] = consumer.group.name;
+    row["rank"] = consumer.group.rank;
+    row["world"] = consumer.group.world;
+  }
+  return row;
+}
+
+json forming_json(const FormingGroup& group) {
+  return {{"group", group.name}, {"world", group.world}, {"missing", group.missing}};
 }
 
 json ring_json(const RingInfo& ring) {
@@ -111,6 +121,8 @@ std::string ProducerCommands::statistics() const {
   const HostRing& host = core_.rings().host();
   json consumers = json::array();
   for (const ConsumerInfo& consumer : now.consumers) consumers.push_back(consumer_json(consumer));
+  json forming = json::array();
+  for (const FormingGroup& group : now.forming) forming.push_back(forming_json(group));
   json rings = json::array();
   for (const RingInfo& ring : now.rings) rings.push_back(ring_json(ring));
   return json{{"event", "statistics"},
@@ -129,7 +141,8 @@ std::string ProducerCommands::statistics() const {
               {"space_wait_seconds", now.space_wait_seconds},
               {"waits_for", std::string(name_of(now.waits_for))},
               {"rings", std::move(rings)},
-              {"consumers", std::move(consumers)}}
+              {"consumers", std::move(consumers)},
+              {"forming", std::move(forming)}}
       .dump();
 }
 

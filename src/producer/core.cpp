@@ -96,7 +96,9 @@ bool ProducerCore::evict(std::string_view consumer, const std::string& reason) {
 }
 
 ProducerStats ProducerCore::stats() const {
-  return statistics_of(rings_, rate_.per_second(), stopped_.load());
+  ProducerStats stats = statistics_of(rings_, rate_.per_second(), stopped_.load());
+  stats.forming = reception_.forming();
+  return stats;
 }
 
 std::optional<LoanContents> ProducerCore::loan(std::uint64_t samples_max, int timeout_ms) {
@@ -135,6 +137,7 @@ void ProducerCore::stop(const std::string& reason) noexcept {
 }
 
 bool ProducerCore::stop_if_unattended(std::uint64_t for_ns, const std::string& reason) noexcept {
+  if (reception_.has_waiting_ranks()) return false;
   if (!rings_.host().writer().stop_if_unattended(for_ns, reason)) return false;
   stopped_.store(true);
   return true;

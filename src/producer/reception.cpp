@@ -25,7 +25,14 @@ struct DeskMemory {
   [[nodiscard]] Desk* desk() noexcept { return reinterpret_cast<Desk*>(mapping.data()); }
 };
 
-RefusalKind kind_of(NotAdmitted::Reason reason) noexcept {
+/// Empty for a ring in host memory.
+std::string on_device(const ServedRing& ring) {
+  return ring.placement().is_host() ? "" : " on " + ring.placement().text();
+}
+
+}  // namespace
+
+RefusalKind refusal_kind_of(NotAdmitted::Reason reason) noexcept {
   switch (reason) {
     case NotAdmitted::Reason::full:
       return RefusalKind::full;
@@ -40,13 +47,6 @@ RefusalKind kind_of(NotAdmitted::Reason reason) noexcept {
   }
   return RefusalKind::busy;
 }
-
-/// Empty for a ring in host memory.
-std::string on_device(const ServedRing& ring) {
-  return ring.placement().is_host() ? "" : " on " + ring.placement().text();
-}
-
-}  // namespace
 
 Reception::Reception(Parts parts) : parts_(std::move(parts)), pidfd_(own_pidfd()) {}
 
@@ -71,45 +71,48 @@ Refusal Reception::too_large(std::uint64_t batch_size, const ServedRing& ring) c
 }
 
 std::optional<Refusal> Reception::refusal_of(const Hello& hello) const {
-  if (hello.world != 0) {
-    return Refusal{RefusalKind::group,
-                   stream_text() + "its producer serves no groups of ranks yet (rank " +
-                       std::to_string(hello.rank) + " of " + std::to_string(hello.world) +
-                       " asked). Attach each rank as a consumer of its own, without a group"};
-  }
-  const ServedRing* const ring = parts_.rings.find(hello.placement);
+  ServedRing* const ring = parts_.rings.find(hello.placement);
   if (ring == nullptr) return not_served_at(hello.placement);
   if (hello.batch_size > ring->capacity()) return too_large(hello.batch_size, *ring);
-  return std::nullopt;
+  return hello.world == 0 ? std::nullopt : refusal_of_rank(hello, *ring);
 }
 
-AdmitRequest Reception::request_of(const Hello& hello, const PeerIdentity& peer) const {
+AdmitRequest Reception::request_of(const Hello& hello, std::uint32_t pid) const {
   // Two consumers on different rings have different names as well: a name is evicted by itself.
   const std::vector<std::string> names = parts_.rings.consumer_names();
   const std::unordered_set<std::string> taken(names.begin(), names.end());
   AdmitRequest request;
   request.name = numbered_name(hello.name.empty() ? "consumer" : hello.name,
                                [&](const std::string& name) { return taken.contains(name); });
-  request.pid = static_cast<std::uint32_t>(peer.pid != 0 ? peer.pid : hello.pid);
+  request.pid = pid;
   request.batch_size = static_cast<std::uint32_t>(hello.batch_size);
   request.pace = hello.pace;
   request.join = hello.join;
   request.cursor = hello.cursor;
   request.between_epochs = hello.between_epochs;
   request.observes = hello.observes;
+  request.group = {hello.group, hello.rank, hello.world};
+  request.tail = hello.tail;
   return request;
 }
 
 AdmissionReply Reception::admit(const Hello& hello, const PeerIdentity& peer) {
   if (auto refusal = refusal_of(hello)) return std::move(*refusal);
-  ServedRing& ring = *parts_.rings.find(hello.placement);
+  const auto pid = static_cast<std::uint32_t>(peer.pid != 0 ? peer.pid : hello.pid);
+  if (hello.world != 0) return Waiting{forming_.add(hello, pid)};
+  auto seated = seat(*parts_.rings.find(hello.placement), request_of(hello, pid));
+  if (auto* refusal = std::get_if<Refusal>(&seated)) return std::move(*refusal);
+  return std::move(std::get<Seated>(seated).admission);
+}
+
+std::variant<Reception::Seated, Refusal> Reception::seat(ServedRing& ring,
+                                                         const AdmitRequest& request) {
   std::shared_ptr<DeskMemory> memory;
   try {
     memory = std::make_shared<DeskMemory>(Segment::create_small("desk", page_bytes()));
   } catch (const Error& error) {
     return Refusal{RefusalKind::busy, stream_text() + "no desk could be made: " + error.what()};
   }
-  const AdmitRequest request = request_of(hello, peer);
   auto let = let_in(ring, request, std::shared_ptr<Desk>(memory, memory->desk()));
   if (auto* refusal = std::get_if<Refusal>(&let)) return std::move(*refusal);
   const Admitted& admitted = std::get<Admitted>(let);
@@ -118,18 +121,18 @@ AdmissionReply Reception::admit(const Hello& hello, const PeerIdentity& peer) {
                  (request.observes ? std::string("looks on")
                                    : "joined at position " + std::to_string(admitted.position)) +
                  on_device(ring));
-  Admission admission = welcomed(admitted, ring);
-  admission.welcome.desk_bytes = memory->segment.bytes();
-  admission.descriptors[1] = memory->segment.fd();
-  admission.hold = std::move(memory);
-  return admission;
+  Seated seated{&ring, admitted, welcomed(admitted, ring)};
+  seated.admission.welcome.desk_bytes = memory->segment.bytes();
+  seated.admission.descriptors[1] = memory->segment.fd();
+  seated.admission.hold = std::move(memory);
+  return seated;
 }
 
 std::variant<Admitted, Refusal> Reception::let_in(ServedRing& ring, const AdmitRequest& request,
                                                   std::shared_ptr<Desk> desk) {
   auto reply = ring.admit(request, std::move(desk));
   if (const auto* refusal = std::get_if<NotAdmitted>(&reply)) {
-    return Refusal{kind_of(refusal->reason), stream_text() + refusal->text};
+    return Refusal{refusal_kind_of(refusal->reason), stream_text() + refusal->text};
   }
   Admitted& admitted = std::get<Admitted>(reply);
   const bool goes_on = parts_.rings.count_trainers();
@@ -185,6 +188,7 @@ std::optional<Reception::Seat> Reception::seat_of(ConsumerKey key) const {
 }
 
 void Reception::left(ConsumerKey key, Leaving how) {
+  if (forming_.remove(key)) return;
   const auto seat = seat_of(key);
   if (!seat) return;
   seat->ring.writer().remove(seat->index, key);
@@ -197,6 +201,7 @@ void Reception::left(ConsumerKey key, Leaving how) {
   static_cast<void>(parts_.rings.count_trainers());
   parts_.log(how == Leaving::misbehaved ? LogLevel::warning : LogLevel::info,
              "`" + seat->name + "` is gone (" + std::string(name_of(how)) + ")");
+  groups_.gone(key, how);
 }
 
 std::variant<Rejoined, Refusal> Reception::rejoin(ConsumerKey key, const Rejoin& rejoin) {
@@ -204,7 +209,7 @@ std::variant<Rejoined, Refusal> Reception::rejoin(ConsumerKey key, const Rejoin&
   if (!seat) return Refusal{RefusalKind::busy, "batchcast: this consumer is not attached"};
   const auto reply = seat->ring.resume(seat->index, key, rejoin.join, rejoin.cursor);
   if (const auto* refusal = std::get_if<NotAdmitted>(&reply)) {
-    return Refusal{kind_of(refusal->reason), stream_text() + refusal->text};
+    return Refusal{refusal_kind_of(refusal->reason), stream_text() + refusal->text};
   }
   Rejoined rejoined;
   rejoined.position = std::get<std::uint64_t>(reply);

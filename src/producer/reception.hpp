@@ -7,9 +7,12 @@
 #include <batchcast/join/message.hpp>
 #include <batchcast/producer.hpp>
 #include "door/server.hpp"
+#include "producer/forming_groups.hpp"
 #include "producer/sample_rate.hpp"
+#include "producer/seated_groups.hpp"
 #include "producer/served_rings.hpp"
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -17,8 +20,11 @@
 #include <optional>
 #include <string>
 #include <variant>
+#include <vector>
 
 namespace batchcast::inline v0_1::detail {
+
+[[nodiscard]] RefusalKind refusal_kind_of(NotAdmitted::Reason reason) noexcept;
 
 /// What the door server asks of a producer: admits consumers to the ring that they name, and takes
 /// note of their pauses and of their end.
@@ -38,7 +44,13 @@ class Reception final : public DoorEvents {
   [[nodiscard]] std::variant<Rejoined, Refusal> rejoin(ConsumerKey key,
                                                        const Rejoin& rejoin) override;
   void paused(ConsumerKey key) override;
+  void epoch_ended(ConsumerKey key, const EpochEnd& end) override;
+  [[nodiscard]] std::vector<RankNews> take_news() override;
   void tick() override;
+
+  /// From any thread.
+  [[nodiscard]] std::vector<FormingGroup> forming() const { return forming_.list(); }
+  [[nodiscard]] bool has_waiting_ranks() const { return forming_.count() != 0; }
 
  private:
   /// Where a consumer stands.
@@ -48,13 +60,32 @@ class Reception final : public DoorEvents {
     std::string name;  ///< the consumer's
   };
 
+  /// A consumer that was let in, and what it is told.
+  struct Seated {
+    ServedRing* ring = nullptr;
+    Admitted admitted = {};
+    Admission admission = {};
+  };
+  /// Where the ranks of a group begin: as the first of them does.
+  struct GroupStart {
+    std::size_t first = 0;  ///< of the ranks
+    Join join = Join::rewind;
+  };
+
   [[nodiscard]] std::optional<Refusal> refusal_of(const Hello& hello) const;
+  [[nodiscard]] std::optional<Refusal> refusal_of_rank(const Hello& hello, ServedRing& ring) const;
   [[nodiscard]] Refusal not_served_at(const std::string& placement) const;
   [[nodiscard]] Refusal too_large(std::uint64_t batch_size, const ServedRing& ring) const;
-  [[nodiscard]] AdmitRequest request_of(const Hello& hello, const PeerIdentity& peer) const;
+  [[nodiscard]] AdmitRequest request_of(const Hello& hello, std::uint32_t pid) const;
+  [[nodiscard]] std::variant<Seated, Refusal> seat(ServedRing& ring, const AdmitRequest& request);
   [[nodiscard]] std::variant<Admitted, Refusal> let_in(ServedRing& ring,
                                                        const AdmitRequest& request,
                                                        std::shared_ptr<Desk> desk);
+  void take_out(const Seated& seated);
+  void admit_group(const std::vector<WaitingRank>& ranks, std::vector<RankNews>& news);
+  [[nodiscard]] std::optional<Refusal> seat_group(const std::vector<WaitingRank>& ranks,
+                                                  const GroupStart& start,
+                                                  std::vector<Seated>& seats);
   [[nodiscard]] Admission welcomed(const Admitted& admitted, ServedRing& ring) const;
   [[nodiscard]] std::string note_of_wait(const Admitted& admitted) const;
   [[nodiscard]] std::optional<Seat> seat_of(ConsumerKey key) const;
@@ -66,6 +97,9 @@ class Reception final : public DoorEvents {
 
   mutable std::mutex mutex_;  ///< of the next one
   std::map<ConsumerKey, Seat> seats_;
+
+  FormingGroups forming_;
+  SeatedGroups groups_;
 };
 
 }  // namespace batchcast::inline v0_1::detail

@@ -15,8 +15,9 @@ constexpr unsigned consumer_id_bits = 48;  // below the number of the ring
 constexpr int look_ms = 100;
 
 void allow_open_files(const ProducerOptions& options) {
-  // Of each consumer the producer holds the connection, the pidfd and the desk open.
-  constexpr std::uint64_t descriptors_each = 3;
+  // Of each consumer the producer holds the connection, the pidfd and the desk open, of as many
+  // ranks that wait for their groups the first two.
+  constexpr std::uint64_t descriptors_each = 5;
   constexpr std::uint64_t descriptors_besides = 64 + limits::fields_max;
   const std::uint64_t rings = 1 + options.places.size();
   raise_open_files_limit(rings * (options.max_consumers * descriptors_each + descriptors_besides));
@@ -92,12 +93,17 @@ std::vector<std::string> ServedRings::consumer_names() const {
 
 bool ServedRings::count_trainers() {
   std::vector<std::uint32_t> here;
-  for (ServedRing* const ring : all_) here.push_back(ring->writer().trainers_here());
+  std::vector<std::uint32_t> jobs;
+  for (ServedRing* const ring : all_) {
+    here.push_back(ring->writer().trainers_here());
+    jobs.push_back(ring->writer().jobs_here());
+  }
   const std::uint32_t everywhere = std::accumulate(here.begin(), here.end(), std::uint32_t{0});
+  const std::uint32_t all_jobs = std::accumulate(jobs.begin(), jobs.end(), std::uint32_t{0});
   bool goes_on = true;
   // The host ring last: it may begin to publish now, and then the others know.
   for (std::size_t i = all_.size(); i-- > 0;) {
-    goes_on = all_[i]->writer().set_trainers_elsewhere(everywhere - here[i]);
+    goes_on = all_[i]->writer().set_trainers_elsewhere(everywhere - here[i], all_jobs - jobs[i]);
   }
   return goes_on;
 }

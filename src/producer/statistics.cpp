@@ -17,7 +17,8 @@ ConsumerState state_of(const ConsumerStatus& row) {
 
 ConsumerInfo info_of(const ConsumerStatus& row, const Placement& placement) {
   return {row.name,      placement.text(), row.pid, row.batch_size, row.pace,
-          state_of(row), row.position,     row.lag, row.samples,    seconds_from_ns(row.wait_ns)};
+          state_of(row), row.position,     row.lag, row.samples,    seconds_from_ns(row.wait_ns),
+          row.group};
 }
 
 RingInfo info_of(ServedRing& ring, const WriterStatus& status) {

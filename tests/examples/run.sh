@@ -14,7 +14,7 @@ other=""
 end_all() {
   # shellcheck disable=SC2086
   kill $producer $other 2>/dev/null || true
-  for stream in mnist fashion-train fashion-test; do
+  for stream in mnist mnist-ddp fashion-train fashion-test; do
     [ ! -e "$work/streams/$stream" ] || "$bin/../batchcast" stop "$stream" >/dev/null 2>&1 || true
   done
 }
@@ -82,6 +82,28 @@ cat "$work/own"
 awk '/^on the (GPU|host): / { right = $4 + 0 } END { exit right >= 60 ? 0 : 1 }' "$work/own" ||
   wrong "10 learned nothing"
 "$bin/../batchcast" stop mnist-gpu || wrong "10: the stream that it started is gone"
+
+# Two ranks of one model, started as torchrun would: each gets half of every batch, and both end with the same.
+if [ -x "$bin/example_11_ddp" ]; then
+  port=$(/usr/bin/python3 -c 'import socket
+with socket.socket() as free:
+    free.bind(("127.0.0.1", 0))
+    print(free.getsockname()[1])')
+  export MASTER_ADDR=127.0.0.1 MASTER_PORT="$port" WORLD_SIZE=2 LOCAL_WORLD_SIZE=2
+  RANK=1 LOCAL_RANK=1 timeout 120 "$bin/example_11_ddp" "$work/unpacked" >"$work/other" 2>&1 &
+  other=$!
+  RANK=0 LOCAL_RANK=0 timeout 120 "$bin/example_11_ddp" "$work/unpacked" >"$work/own" 2>&1 || wrong "11 failed"
+  wait "$other" || wrong "11: the other rank failed: $(cat "$work/other")"
+  other=""
+  unset MASTER_ADDR MASTER_PORT WORLD_SIZE LOCAL_WORLD_SIZE
+  cat "$work/own" "$work/other"
+  awk '/^rank 0 of 2: 29984 samples/ { right = $7 + 0 } END { exit right >= 60 ? 0 : 1 }' "$work/own" ||
+    wrong "11 learned nothing"
+  sum=$(sed -n 's/^rank 0 .* add up to //p' "$work/own")
+  [ -n "$sum" ] && [ "$sum" = "$(sed -n 's/^rank 1 .* add up to //p' "$work/other")" ] ||
+    wrong "11: the ranks have different models"
+  "$bin/../batchcast" stop mnist-ddp || wrong "11: the stream that it started is gone"
+fi
 
 timeout 300 "$bin/example_06_fashion_mnist" "$fashion" --accuracy 0.88 >"$work/own" 2>&1 || wrong "06 failed"
 cat "$work/own"

@@ -140,6 +140,19 @@ TEST_CASE("what is said at the door arrives as it was said") {
   CHECK((rejoin.join == Join::at && rejoin.cursor == 6));
   CHECK(std::holds_alternative<Pause>(decode_from_consumer(encode(Pause{}))));
   CHECK(std::holds_alternative<Bye>(decode_from_consumer(encode(Bye{}))));
+
+  const EpochEnd epoch{
+      .epoch = 3, .position = 77, .early = true, .known = false, .count = 5, .hash = ~0ULL};
+  const auto ended = std::get<EpochEnd>(decode_from_consumer(encode(epoch)));
+  CHECK((ended.epoch == 3 && ended.position == 77 && ended.early && !ended.known));
+  CHECK((ended.count == 5 && ended.hash == ~0ULL));
+  CHECK(std::get<Forming>(decode_from_producer(encode(Forming{"rank 1"}))).missing == "rank 1");
+  const std::string farewell = encode(Farewell{"rank 1 died", true});
+  CHECK(std::get<Farewell>(decode_from_producer(farewell)).group_broke);
+  CHECK_FALSE(std::get<Farewell>(decode_from_producer(encode(Farewell{"why"}))).group_broke);
+  // As an earlier producer says it.
+  const std::string shorter = resized(farewell, FarewellRecord::bytes_min);
+  CHECK_FALSE(std::get<Farewell>(decode_from_producer(shorter)).group_broke);
 }
 
 TEST_CASE("another layout version is refused with both named, whatever else has changed") {
@@ -196,7 +209,7 @@ TEST_CASE("a malformed hello is refused with what is wrong") {
   CHECK_THAT(refusal_text(with<R>(good, &R::join, 4U)), Contains("join"));
   CHECK_THAT(refusal_text(with<R>(good, &R::join, 0U)), Contains("cursor"));
   CHECK_THAT(refusal_text(with<R>(good, &R::cursor, std::uint64_t{1} << 63)), Contains("cursor"));
-  CHECK_THAT(refusal_text(with<R>(good, &R::between_epochs, 2U)), Contains("between_epochs"));
+  CHECK_THAT(refusal_text(with<R>(good, &R::between_epochs, 3U)), Contains("between_epochs"));
   CHECK_THAT(refusal_text(with<R>(good, &R::pid, ~0U)), Contains("pid"));
   CHECK_THAT(refusal_text(with<R>(good, &R::observes, 2U)), Contains("observes"));
   CHECK_THAT(refusal_text(with<R>(good, &R::name, name(std::string(64, 'n')))),
@@ -209,7 +222,7 @@ TEST_CASE("a malformed hello is refused with what is wrong") {
   CHECK_THAT(refusal_text(with<R>(good, &R::group, name(std::string(64, 'g')))), Contains("group"));
   CHECK_THAT(refusal_text(with<R>(good, &R::rank, 2U)), Contains("rank"));
   CHECK_THAT(refusal_text(with<R>(good, &R::world, 0U)), Contains("rank"));
-  CHECK_THAT(refusal_text(with<R>(good, &R::tail, 2U)), Contains("tail"));
+  CHECK_THAT(refusal_text(with<R>(good, &R::tail, 3U)), Contains("tail"));
 }
 
 TEST_CASE("records may be longer than known, and shorter by what may be missing") {
@@ -240,7 +253,10 @@ TEST_CASE("malformed messages of either side are told from good ones") {
        {std::string(), std::string("x"), std::string("{}"), rejoin.substr(0, 32),
         resized(rejoin, 39), encode(sample_hello()), encode(Rejoined{}),
         with<RejoinRecord>(rejoin, &RejoinRecord::join, 4U),
-        with<RejoinRecord>(rejoin, &RejoinRecord::cursor, ~std::uint64_t{0})}) {
+        with<RejoinRecord>(rejoin, &RejoinRecord::cursor, ~std::uint64_t{0}),
+        with<EpochEndRecord>(encode(EpochEnd{}), &EpochEndRecord::epoch, ~std::uint64_t{0}),
+        with<EpochEndRecord>(encode(EpochEnd{}), &EpochEndRecord::early, 2U),
+        encode(Forming{"missing"})}) {
     CHECK(std::holds_alternative<BadMessage>(decode_from_consumer(bad)));
   }
   const auto is_bad = [](const std::string& datagram) {
@@ -297,9 +313,13 @@ TEST_CASE("mutated messages are refused or read, and nothing else") {
   const auto seed = std::random_device{}();
   CAPTURE(seed);
   std::mt19937 random(seed);
-  const std::vector<std::string> good = {encode(sample_hello()), encode(Rejoin{Join::at, 5}),
+  const std::vector<std::string> good = {encode(sample_hello()),
+                                         encode(Rejoin{Join::at, 5}),
                                          encode(Welcome{.segment_bytes = {1, 2}}),
-                                         encode(device_welcome())};
+                                         encode(device_welcome()),
+                                         encode(EpochEnd{.epoch = 1}),
+                                         encode(Forming{"rank 1"}),
+                                         encode(Farewell{"why", true})};
   for (int i = 0; i < 20'000; ++i) {
     std::string text = good[random() % good.size()];
     for (unsigned n = random() % 4 + 1; n > 0; --n) {

@@ -100,6 +100,7 @@ std::string kind_of(const std::exception& error) {
   if (is<StreamFailed>(error)) return "StreamFailed";
   if (is<ProducerGone>(error)) return "ProducerGone";
   if (is<Revoked>(error)) return "Revoked";
+  if (is<GroupBroken>(error)) return "GroupBroken";
   if (is<RingTooSmall>(error)) return "RingTooSmall";
   if (is<Missed>(error)) return "Missed";
   if (is<GpuUnavailable>(error)) return "GpuUnavailable";
@@ -187,7 +188,9 @@ ConsumerOptions consumer_options(const Words& words) {
   options.join = parse_join(words.text("join", "rewind")).value();
   options.cursor = size("cursor", 0);
   options.between_epochs = parse_between_epochs(words.text("between", "hold")).value();
-  options.tail = words.text("tail") == "drop" ? Tail::drop : Tail::keep;
+  options.tail = words.text("tail") == "drop"  ? Tail::drop
+                 : words.text("tail") == "pad" ? Tail::pad
+                                               : Tail::keep;
   options.access = words.text("access") == "private" ? Access::private_copy : Access::shared;
   options.on_miss = words.text("on_miss") == "error" ? OnMiss::error : OnMiss::skip;
   options.connect_timeout_ms = static_cast<int>(words.number("connect_ms", 20'000));

@@ -10,6 +10,7 @@
 #include "../fake_cuda/control.hpp"
 #include "consume.hpp"
 #include "process.hpp"
+#include "rank.hpp"
 #include "serve.hpp"
 #include "start_support.hpp"
 
@@ -164,4 +165,52 @@ TEST_CASE("a stream that a trainer on a GPU starts is served there", "[gpu][star
   ledger.end_all();
   CHECK(ledger.all_gone());
   CHECK(ledger.runs() == 1);
+}
+
+TEST_CASE("the ranks of a group may be on GPUs of their own", "[gpu][groups][short]") {
+  const Gpus gpus("granularity=4K devices=2");
+  const OwnDirectory directory;
+  ProducerOptions options = producer_options("small", 500, 64 << 10);
+  options.places = {"cuda:0", "cuda:1"};
+  options.wait_for = 2;  // the group is one
+  Server server(std::move(options), {.threads = 2});
+  const auto send = [](std::vector<std::string> words) {
+    std::vector<Process> ranks;
+    for (const char* place : {"cuda:0", "cuda:1", "host"}) {
+      words.resize(2);
+      words.push_back(std::string("placement=") + place);
+      words.push_back("rank=" + std::to_string(ranks.size()));
+      words.push_back("world=3");
+      ranks.emplace_back("rank", words);
+    }
+    return ranks;
+  };
+  std::vector<Process> ranks = send({"batch=20", "epochs=3"});
+  for (Process& rank : ranks) CHECK(rank.expect("attached").number("cursor") == 0);
+  CHECK(server.producer().stats().published == 0);
+  Process single("consume", {"batch=37", "placement=host"});
+  for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
+    ConsumerOptions own = rank_options(static_cast<std::uint32_t>(rank), 3, 20);
+    for (std::uint64_t epoch = 0; epoch < 3; ++epoch) {
+      std::string parts;
+      for (const Part& part : parts_of(own, epoch * 500, (epoch + 1) * 500)) {
+        parts += std::to_string(part.position) + ":" + std::to_string(part.size) + ",";
+      }
+      CHECK(ranks[rank].expect("loop").text("parts") == parts);
+    }
+    const Words done = ranks[rank].expect("done");
+    INFO(done.line());
+    CHECK((done.text("sound") == "yes" && done.text("over") == "left"));
+  }
+  // What happens to one of them is told on every ring.
+  std::vector<Process> again = send({"batch=10", "join=next_epoch"});
+  for (Process& rank : again) static_cast<void>(rank.expect("attached"));
+  again[1].kill();
+  for (const std::size_t rank : {0, 2}) {
+    const Words done = again[rank].expect("done");
+    INFO(done.line());
+    CHECK((done.text("sound") == "yes" && done.text("over") == "GroupBroken"));
+  }
+  server.stop();
+  static_cast<void>(expect_sound(single, "Stopped"));
 }

@@ -50,7 +50,8 @@ class Storm {
       case 5:
         return end_epoch();
       case 6:
-        return take();
+        take();
+        return end_of_rank();
       default:
         scribble();
         static_cast<void>(ring_.produce(1 + random_() % 16));
@@ -113,6 +114,10 @@ class Storm {
     request.cursor = any_number();
     request.between_epochs = random_() % 2 == 0 ? BetweenEpochs::hold : BetweenEpochs::let_go;
     request.observes = random_() % 8 == 0;
+    if (random_() % 2 == 0) request.group = {"g", static_cast<std::uint32_t>(random_() % 2), 2};
+    if (const Rogue* first = any_rogue(); first != nullptr && random_() % 4 == 0) {
+      request.place = StartPoint{first->admitted.position, first->admitted.skipping};
+    }
     auto desk = std::make_shared<Desk>();
     const auto reply = ring_.writer().admit(request, desk);
     if (const auto* admitted = std::get_if<Admitted>(&reply)) rogues_.push_back({*admitted, desk});
@@ -129,6 +134,17 @@ class Storm {
     const auto [index, consumer_id] = std::pair(rogue->admitted.index, rogue->admitted.consumer_id);
     if (random_() % 2 == 0) return ring_.writer().pause(index, consumer_id);
     static_cast<void>(ring_.writer().resume(index, consumer_id, any_join(), any_number()));
+  }
+  void end_of_rank() {
+    const Rogue* rogue = any_rogue();
+    if (rogue == nullptr) return;
+    const auto [index, consumer_id] = std::pair(rogue->admitted.index, rogue->admitted.consumer_id);
+    const GroupNews news{.lost = GroupNews::Lost{{1, 2, detail::RankLoss::died}, any_number()},
+                         .met = GroupNews::Met{any_number(), GroupReceipt::matched},
+                         .ends = GroupNews::Ends{any_number(), any_number()}};
+    static_cast<void>(ring_.writer().tell_rank(index, consumer_id, news));
+    ring_.writer().rank_ended(index, consumer_id, any_number());
+    static_cast<void>(ring_.writer().receipt_of(any_number()));
   }
   void use_mirror() {
     const auto [index, consumer_id] =

@@ -36,7 +36,7 @@ TEST_CASE("an epoch's end that is announced between look and sleep is not slept 
   Scene scene;
   REQUIRE(scene.ring.produce(4) == 4);
   CHECK(scene.cursor.look() == 4);
-  scene.cursor.take(4);
+  scene.cursor.take(4, 4);
   SECTION("in the epoch") {}
   SECTION("that is skipped") { scene.cursor.skip(); }
   const bool skips = scene.cursor.phase() == Phase::skipping;
@@ -129,7 +129,7 @@ TEST_CASE("a lease table skips an epoch once the last lease is back") {
   Scene scene;
   LeaseTable leases(scene.ring.board(), scene.consumer.desk());
   const Desk& desk = scene.consumer.desk();
-  const std::uint64_t first = leases.add(0, 2), second = leases.add(2, 2);
+  const std::uint64_t first = leases.add(0, 2), second = leases.add(2, 4);
   leases.skip(0);
   CHECK_FALSE(leases.give_back(second));
   CHECK(ordered::load_released(desk) == 0);

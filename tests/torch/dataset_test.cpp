@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <sstream>
 #include <string>
 #include <thread>
 #include <vector>
@@ -44,31 +45,59 @@ TEST_CASE("torch's loader over the dataset gives the stream's batches", "[datase
   }
 }
 
-TEST_CASE("Ranks that share each batch get all of it between them", "[dataset]") {
-  const ServedStream stream;
-  constexpr std::int64_t world = 2;
-  std::vector<std::vector<Seen>> of_ranks(world);
+/// One thread for each rank of a group of two.
+template <class Train>
+void on_two_ranks(Train&& train) {
   std::vector<std::thread> ranks;
-  for (std::int64_t rank = 0; rank < world; ++rank) {
-    ranks.emplace_back([&stream, &of_ranks, rank] {
+  for (std::uint32_t rank = 0; rank < 2; ++rank)
+    ranks.emplace_back([&train, rank] { train(rank); });
+  for (std::thread& rank : ranks) rank.join();
+}
+
+TEST_CASE("Ranks of a group get all of each batch between them", "[dataset]") {
+  const ServedStream stream;
+  constexpr std::uint32_t world = 2;
+  std::vector<std::vector<Seen>> of_ranks(world);
+  SECTION("with the shared loader") {
+    on_two_ranks([&](std::uint32_t rank) {
       namespace bc = batchcast;
-      const auto train = [&](const at::Tensor& data, const at::Tensor& target) {
-        of_ranks[static_cast<std::size_t>(rank)].push_back(see(data, target));
-      };
+      const auto train = [&](const Example<>& batch) { of_ranks[rank].push_back(see(batch)); };
       bc::ConsumerOptions options = stream.options();
       // [snippet ranks]
-      options.tail = bc::Tail::drop;  // every rank gets as much as the others
-      bc::SharedDataset<> dataset(options);
-      auto loader = torch::data::make_data_loader(dataset, 2 * world);  // 2 for each rank
-      for (auto& batch : *loader) {
-        train(batch.data.chunk(world)[rank], batch.target.chunk(world)[rank]);
-      }
+      options.group = {"resnet", rank, world};  // "auto" under torchrun, mpirun and srun
+      options.batch_size = 2;                   // of each rank
+      auto loader = bc::make_shared_data_loader(options);
+      for (auto& batch : *loader) train(batch);
       // [snippet end]
     });
   }
-  for (std::thread& rank : ranks) rank.join();
-  CHECK(of_ranks[0] == std::vector<Seen>{expected(0, 2), expected(4, 2)});
-  CHECK(of_ranks[1] == std::vector<Seen>{expected(2, 2), expected(6, 2)});
+  SECTION("with torch's") {
+    on_two_ranks([&](std::uint32_t rank) {
+      ConsumerOptions options = stream.options();
+      options.group = {"resnet", rank, world};
+      options.batch_size = 2;
+      SharedDataset<> dataset(options);
+      of_ranks[rank] = epoch_through(*torch::data::make_data_loader(dataset, 2));
+      CHECK(dataset.cursor() == 10);
+    });
+  }
+  CHECK(of_ranks[0] == std::vector<Seen>{expected(0, 2), expected(4, 2), expected(8, 1)});
+  CHECK(of_ranks[1] == std::vector<Seen>{expected(2, 2), expected(6, 2), expected(9, 1)});
+}
+
+TEST_CASE("A rank's dataset and its loader have one batch size, and one beginning", "[dataset]") {
+  const ServedStream stream;
+  ConsumerOptions options = stream.options();
+  options.group = {"alone", 0, 1};
+  options.batch_size = 4;
+  SharedDataset<> dataset(options);
+  dataset.reset();
+  CHECK(see(*dataset.get_batch(4)) == expected(0, 4));
+  CHECK_THROWS_WITH(dataset.get_batch(2), Contains("batches of 2") && Contains("batches of 4") &&
+                                              Contains("ConsumerOptions::batch_size"));
+  std::stringstream checkpoint;
+  torch::save(dataset, checkpoint);
+  CHECK_THROWS_WITH(torch::load(dataset, checkpoint), Contains("`alone` has begun"));
 }
 
 TEST_CASE("Several workers give every batch once, in whatever order", "[dataset]") {

@@ -35,6 +35,7 @@ class BatchFiller {
  private:
   void copy_some(BatchRecord& record, const Run& run, bool written);
   void copy_fields(BatchRecord& record, const Run& run, const std::vector<bool>& wanted);
+  void copy_field(std::byte* to, std::size_t field, const Run& run) const;
   [[nodiscard]] std::byte* host_room(BatchRecord& record, std::uint64_t bytes) const;
   void name_stream(BatchRecord& record) const { record.streams.assign(1, cuda_stream_); }
 

@@ -81,16 +81,31 @@ BATCHCAST_INLINE void BatchFiller::copy_fields(BatchRecord& record, const Run& r
     std::byte*& at = fields[i].on_device ? device_at : host_at;
     record.data[i] = at;
     record.strides[i] = windows[i].sample_bytes;
-    if (fields[i].on_device) {
-      ring_.delivery()->copy_out(at, windows[i], run.position, run.size);
-    } else {
-      copy_from_ring(at, windows[i], run.position, run.size);
-    }
+    copy_field(at, i, run);
     at += bytes_of(i);
   }
   if (on_device == 0) return;
   record.copied = true;
   ring_.delivery()->order_copies(cuda_stream_);
+}
+
+/// A run with padding goes round its epoch's tail.
+BATCHCAST_INLINE void BatchFiller::copy_field(std::byte* to, std::size_t field,
+                                              const Run& run) const {
+  const FieldWindow& window = ring_.windows()[field];
+  std::uint64_t position = run.position;
+  for (std::uint64_t left = run.size; left != 0;) {
+    const std::uint64_t to_end = run.batch_start + run.batch_size - position;
+    const std::uint64_t samples = run.padding == 0 ? left : std::min(left, to_end);
+    if (ring_.fields()[field].on_device) {
+      ring_.delivery()->copy_out(to, window, position, samples);
+    } else {
+      copy_from_ring(to, window, position, samples);
+    }
+    to += samples * window.sample_bytes;
+    left -= samples;
+    position = run.batch_start;
+  }
 }
 
 /// For so many bytes of a record's copies in host memory.

@@ -104,6 +104,7 @@ BATCHCAST_INLINE Batch BatchPool::hand_out(FreshRecord fresh, const Run& run,
   contents.position = run.position;
   contents.size = run.size;
   contents.epoch = run.epoch;
+  contents.padding = run.padding;
   contents.writable = record.own;
   contents.keeps_writes = record.own || ring_.writes().keeps();
   contents.placement = placement;
@@ -118,6 +119,7 @@ BATCHCAST_INLINE Batch BatchPool::copy_to_host(const BatchRecord& record,
   run.position = contents.position;
   run.size = contents.size;
   run.epoch = contents.epoch;
+  run.padding = contents.padding;
   return hand_out(std::move(copy), run, ring_.host_fields(), Placement());
 }
 

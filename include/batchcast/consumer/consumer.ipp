@@ -63,6 +63,7 @@ BATCHCAST_INLINE void Consumer::check() const { core_->check(); }
 
 BATCHCAST_INLINE const std::string& Consumer::name() const noexcept { return core_->name(); }
 BATCHCAST_INLINE Placement Consumer::placement() const noexcept { return core_->placement(); }
+BATCHCAST_INLINE const Group& Consumer::group() const noexcept { return core_->group(); }
 BATCHCAST_INLINE void Consumer::set_cuda_stream(void* stream) noexcept {
   core_->set_cuda_stream(stream);
 }

@@ -39,7 +39,7 @@ class ConsumerCore final : private ReaderHost, public std::enable_shared_from_th
   void check() const { pool_.check(); }
   /// Position after the last sample that was handed out.
   [[nodiscard]] std::uint64_t cursor() const noexcept {
-    return undelivered_ ? undelivered_->position : reader_.position();
+    return undelivered_ ? undelivered_->batch_start : reader_.position();
   }
   void set_batch_size(std::uint64_t batch_size);
   void set_cuda_stream(void* stream) noexcept { filler_.set_cuda_stream(stream); }
@@ -50,6 +50,7 @@ class ConsumerCore final : private ReaderHost, public std::enable_shared_from_th
   [[nodiscard]] BoardView board() const noexcept { return ring_.board(); }
   [[nodiscard]] const Schema& schema() const noexcept { return ring_.schema(); }
   [[nodiscard]] Placement placement() const noexcept { return options_.placement; }
+  [[nodiscard]] const Group& group() const noexcept { return options_.group; }
   [[nodiscard]] const std::string& name() const noexcept { return name_; }
   [[nodiscard]] const std::string& notes() const noexcept { return notes_; }
   [[nodiscard]] double attach_seconds() const noexcept { return attach_seconds_; }
@@ -72,6 +73,9 @@ class ConsumerCore final : private ReaderHost, public std::enable_shared_from_th
   // What the reader asks.
   [[nodiscard]] BATCHCAST_INLINE bool producer_is_dead() noexcept override;
   [[nodiscard]] BATCHCAST_INLINE std::string why_revoked() override;
+  [[nodiscard]] bool group_broke() noexcept override { return link_.group_broke(); }
+  BATCHCAST_INLINE void tell_epoch_end(const RankEpoch& epoch) noexcept override;
+  void give_up_place() noexcept override { membership_.leave(); }
   [[nodiscard]] bool leases_come_back() noexcept override { return pool_.waits_for_streams(); }
 
   const ConsumerOptions options_;  ///< with the GPU's number where `placement` was "cuda"

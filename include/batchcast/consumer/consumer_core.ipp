@@ -28,11 +28,39 @@ inline RingReader::Options reader_options(const ConsumerOptions& options) {
   RingReader::Options reader;
   reader.pace = options.pace;
   reader.tail = options.tail;
+  reader.group = options.group;
   reader.on_miss = options.on_miss;
   reader.spin_ns = options.spin_us * 1000;
   reader.stream = options.stream;
   if (!options.placement.is_host()) reader.memory_option = "--device-memory";
   return reader;
+}
+
+inline void check_group(const ConsumerOptions& options) {
+  const Group& group = options.group;
+  const std::string rank =
+      "batchcast: rank " + std::to_string(group.rank) + " of " + std::to_string(group.world);
+  if (group.world == 0) {
+    if (group.name.empty() && group.rank == 0) return;
+    throw InvalidArgument(rank + " in group `" + group.name +
+                          "`: a group has a world of at least one rank.");
+  }
+  if (group.name.empty()) throw InvalidArgument(rank + ": its group has no name.");
+  if (group.name.size() > limits::consumer_name_bytes_max) {
+    throw InvalidArgument("batchcast: the name of group `" + group.name + "` takes more than " +
+                          std::to_string(limits::consumer_name_bytes_max) + " bytes.");
+  }
+  check_consumer_name(group.name);
+  if (group.rank >= group.world) {
+    throw InvalidArgument(rank + " in group `" + group.name + "`: ranks are counted from 0.");
+  }
+  if (options.pace != Pace::lockstep || options.between_epochs != BetweenEpochs::hold ||
+      options.observes) {
+    throw InvalidArgument(
+        "batchcast: group `" + group.name +
+        "` is to have pace `free`, between_epochs `let_go` or an observer. The ranks of a group "
+        "get parts of the same batches, so all take part in lockstep and hold their places.");
+  }
 }
 
 [[noreturn]] inline void throw_no_samples() {
@@ -106,7 +134,9 @@ BATCHCAST_INLINE bool ConsumerCore::fill(BatchRecord& record, const Run& run) {
     pool_.leave_place(record);
     if (!std::exchange(first_write_noted_, true)) note_first_write(run);
   }
-  record.own = ring_.copies() || (written && !ring_.on_device());
+  const bool is_padded = run.padding != 0;
+  if (is_padded) pool_.leave_place(record);
+  record.own = ring_.copies() || is_padded || (written && !ring_.on_device());
   if (record.own) return fill_with_copies(record, run);
   record.leased = true;
   ring_.writes().note_shown();
@@ -120,7 +150,7 @@ BATCHCAST_INLINE bool ConsumerCore::fill_with_copies(BatchRecord& record, const 
     // Whether the copies are good is known only once they are made.
     if (ring_.on_device()) ring_.delivery()->wait_for_copies();
     const auto* ids = reinterpret_cast<const std::uint64_t*>(record.data.back());
-    return reader_.copied(run, {ids, run.size});
+    return reader_.copied(run, {ids, run.size});  // with the padding
   }
   check();               // what was copied after an eviction is not what was published
   undelivered_.reset();  // the lease goes back now, and only once
@@ -181,6 +211,12 @@ BATCHCAST_INLINE void ConsumerCore::check_takes_part() const {
 }
 
 BATCHCAST_INLINE void ConsumerCore::set_batch_size(std::uint64_t batch_size) {
+  if (options_.group.world != 0 && batch_size != options_.batch_size) {
+    throw InvalidArgument("batchcast: rank " + std::to_string(options_.group.rank) + " of group `" +
+                          options_.group.name + "` has batches of " +
+                          std::to_string(options_.batch_size) +
+                          " samples, as all its ranks have, and cannot change that alone.");
+  }
   check_batch_size(batch_size);
   ordered::set(ring_.desk().batch_size, static_cast<std::uint32_t>(batch_size));
 }
@@ -212,6 +248,7 @@ BATCHCAST_INLINE std::shared_ptr<ConsumerCore> ConsumerCore::attach(
     const ConsumerOptions& options) {
   check_stream_name(options.stream);
   check_consumer_name(options.name);
+  consumer_core::check_group(options);
   if (options.batch_size == 0) consumer_core::throw_no_samples();
   const std::uint64_t started_ns = now_ns();
   const Deadline deadline(options.connect_timeout_ms);
@@ -249,9 +286,25 @@ BATCHCAST_INLINE ConsumerCore::ConsumerCore(const ConsumerOptions& options,
 BATCHCAST_INLINE bool ConsumerCore::producer_is_dead() noexcept { return link_.producer_is_dead(); }
 BATCHCAST_INLINE std::string ConsumerCore::why_revoked() { return link_.why_revoked(); }
 
+BATCHCAST_INLINE void ConsumerCore::tell_epoch_end(const RankEpoch& epoch) noexcept {
+  constexpr int patience_ms = 1'000;  // with a producer that does not read
+  try {
+    static_cast<void>(link_.ask(encode(EpochEnd{.epoch = epoch.epoch,
+                                                .position = epoch.position,
+                                                .early = epoch.early,
+                                                .known = epoch.known,
+                                                .count = epoch.receipt.count,
+                                                .hash = epoch.receipt.hash}),
+                                patience_ms));
+  } catch (const std::exception&) {
+    // The next call meets the same door.
+  }
+}
+
 BATCHCAST_INLINE void ConsumerCore::abandon() noexcept {
   if (process_.in_forked_child()) return;
-  leave_epoch();
+  // A rank that goes in the middle of an epoch breaks its group: it ends no epoch for the others.
+  if (options_.group.world == 0) leave_epoch();
   membership_.leave();
 }
 

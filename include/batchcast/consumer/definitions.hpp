@@ -11,6 +11,7 @@
 #include <batchcast/consumer/consumer.ipp>
 #include <batchcast/consumer/consumer_core.ipp>
 #include <batchcast/consumer/delivery.ipp>
+#include <batchcast/consumer/launched_group.ipp>
 #include <batchcast/consumer/mapped_ring.ipp>
 #include <batchcast/consumer/membership.ipp>
 #include <batchcast/consumer/observer.ipp>
@@ -23,6 +24,8 @@
 #include <batchcast/consumer/start_process.ipp>
 #include <batchcast/consumer/stream_joiner.ipp>
 #include <batchcast/core/file_descriptor.ipp>
+#include <batchcast/core/group.ipp>
+#include <batchcast/core/launcher.ipp>
 #include <batchcast/core/log.ipp>
 #include <batchcast/core/named_thread.ipp>
 #include <batchcast/core/nearest_name.ipp>
@@ -54,6 +57,7 @@
 #include <batchcast/ring/fault_message.ipp>
 #include <batchcast/ring/fork_guard.ipp>
 #include <batchcast/ring/futex.ipp>
+#include <batchcast/ring/group_share.ipp>
 #include <batchcast/ring/lease_table.ipp>
 #include <batchcast/ring/mapping.ipp>
 #include <batchcast/ring/memory.ipp>

@@ -43,6 +43,8 @@ class ProducerLink {
   [[nodiscard]] DoorRead hear(DoorMessage& message, int timeout_ms);
   /// The producer's reason for an eviction, as far as it was said.
   [[nodiscard]] std::string why_revoked();
+  /// That reason is another rank of the consumer's group.
+  [[nodiscard]] bool group_broke() const noexcept { return group_broke_; }
   /// Says bye, once, and closes the door for the producer too.
   void leave() noexcept;
 
@@ -51,6 +53,7 @@ class ProducerLink {
   DoorConnection door_;
   FileDescriptor producer_pidfd_;
   bool left_ = false;
+  bool group_broke_ = false;
 };
 
 }  // namespace batchcast::inline v0_1::detail

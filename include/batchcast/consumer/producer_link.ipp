@@ -58,7 +58,10 @@ BATCHCAST_INLINE std::string ProducerLink::why_revoked() {
     while (door_ &&
            door_.receive(message, 0, producer_link::farewell_timeout_ms) == DoorRead::message) {
       const ProducerMessage said = decode_from_producer(message.text);
-      if (const auto* farewell = std::get_if<Farewell>(&said)) return farewell->reason;
+      if (const auto* farewell = std::get_if<Farewell>(&said)) {
+        group_broke_ = farewell->group_broke;
+        return farewell->reason;
+      }
     }
   } catch (const std::exception&) {
     // Only the reason is lost.

@@ -5,6 +5,7 @@
 #include <batchcast/consumer/start_attach.hpp>
 
 #include <batchcast/consumer/ensured.hpp>
+#include <batchcast/consumer/launched_group.hpp>
 #include <batchcast/consumer/start_command.hpp>
 #include <batchcast/core/deadline.hpp>
 #include <batchcast/core/inline.hpp>
@@ -30,7 +31,9 @@ inline std::shared_ptr<ConsumerCore> attach_once(const ConsumerOptions& options,
                                                  const Deadline& deadline) {
   ConsumerOptions once = options;
   const int left_ms = deadline.left_ms();
-  once.connect_timeout_ms = left_ms < 0 ? attach_within_ms : std::min(left_ms, attach_within_ms);
+  const int within_ms = left_ms < 0 ? attach_within_ms : std::min(left_ms, attach_within_ms);
+  // The ranks of a group wait there for each other.
+  once.connect_timeout_ms = options.group.world == 0 ? within_ms : left_ms;
   return ConsumerCore::attach(once);
 }
 
@@ -50,14 +53,11 @@ inline StartOptions with_placement(const ConsumerOptions& options) {
                        "stream has no last epoch.");
 }
 
-}  // namespace start_attach
-
-BATCHCAST_INLINE std::shared_ptr<ConsumerCore> attach_to_stream(const ConsumerOptions& options) {
-  if (options.start.source.empty()) return ConsumerCore::attach(options);
+inline std::shared_ptr<ConsumerCore> attach_to_started(const ConsumerOptions& options) {
   // Before anything is started, and kept until it is attached: a GPU's context is costly to make.
   const std::unique_ptr<Delivery> gpu = delivery_for(options);
   const Deadline deadline(options.connect_timeout_ms);
-  const StartOptions start = start_attach::with_placement(options);
+  const StartOptions start = with_placement(options);
   std::optional<Deadline> finished;
   for (;;) {
     // The command compares before this trainer is a consumer: a trainer that wants something else
@@ -66,13 +66,13 @@ BATCHCAST_INLINE std::shared_ptr<ConsumerCore> attach_to_stream(const ConsumerOp
         {options.stream, options.directory, deadline.left_ms(), options.log, options.allow_uids},
         start);
     try {
-      auto consumer = start_attach::attach_once(options, deadline);
+      auto consumer = attach_once(options, deadline);
       const bool compared = ensured.refusal.empty();
       if (compared && consumer->board().recipe_json() == ensured.recipe_json) return consumer;
       // Another producer took over in between.
     } catch (const StreamFinished& refused) {
-      if (!finished) finished.emplace(start_attach::finished_stream_ends_ms);
-      if (finished->over() || deadline.over()) start_attach::say_finished(refused);
+      if (!finished) finished.emplace(finished_stream_ends_ms);
+      if (finished->over() || deadline.over()) say_finished(refused);
     } catch (const StreamFailed&) {
       throw;
     } catch (const StreamOver&) {  // it is just ending
@@ -84,8 +84,20 @@ BATCHCAST_INLINE std::shared_ptr<ConsumerCore> attach_to_stream(const ConsumerOp
       throw StreamNotFound("batchcast: stream `" + options.stream +
                            "` changes its producer faster than it can be joined.");
     }
-    std::this_thread::sleep_for(std::chrono::milliseconds(start_attach::look_again_ms));
+    std::this_thread::sleep_for(std::chrono::milliseconds(look_again_ms));
   }
+}
+
+}  // namespace start_attach
+
+BATCHCAST_INLINE std::shared_ptr<ConsumerCore> attach_to_stream(const ConsumerOptions& asked) {
+  ConsumerOptions options = asked;
+  options.group = settled(options.group, options.log);
+  const bool starts = !options.start.source.empty();
+  std::shared_ptr<ConsumerCore> consumer =
+      starts ? start_attach::attach_to_started(options) : ConsumerCore::attach(options);
+  warn_of_other_nodes(options, consumer->board().recipe_json());
+  return consumer;
 }
 
 }  // namespace batchcast::inline v0_1::detail

@@ -37,10 +37,13 @@ class StreamJoiner {
   /// What kept the consumer out, over all places where the stream may be.
   struct Obstacles {
     std::vector<std::string> lines;
-    std::string silent;  ///< the process that holds the stream and does not answer
+    std::string silent;     ///< the process that holds the stream and does not answer
+    std::string busy = {};  ///< what a producer said that was to be asked again
   };
 
   [[nodiscard]] std::optional<Joined> join_at(const StreamPaths& place, Obstacles& obstacles) const;
+  [[nodiscard]] bool wait_for_group(DoorConnection& connection, const PeerIdentity& producer,
+                                    DoorMessage& answer, ProducerMessage& message) const;
   [[nodiscard]] bool trusts(const PeerIdentity& producer) const noexcept;
   [[nodiscard]] int answer_timeout_ms() const noexcept;
   [[noreturn]] void throw_not_found(const Obstacles& obstacles) const;

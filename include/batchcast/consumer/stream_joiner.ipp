@@ -24,6 +24,7 @@ namespace stream_joiner {
 
 // A waiting consumer notices a new stream within this time and a little.
 inline constexpr int look_for_stream_every_ms = 20;
+inline constexpr int look_for_group_every_ms = 100;
 inline constexpr int notice_after_ms = 200;
 inline constexpr int answer_timeout_max_ms = 5'000;
 inline constexpr int answer_timeout_min_ms = 200;  // a producer that is not busy answers within it
@@ -45,6 +46,11 @@ inline Hello hello_of(const ConsumerOptions& options, const std::string& placeme
   hello.pid = ::getpid();
   hello.observes = options.observes;
   hello.placement = placement;
+  if (options.group.world == 0) return hello;
+  hello.group = options.group.name;
+  hello.rank = options.group.rank;
+  hello.world = options.group.world;
+  hello.tail = options.tail;
   return hello;
 }
 
@@ -144,9 +150,15 @@ BATCHCAST_INLINE std::optional<Joined> StreamJoiner::join_at(const StreamPaths& 
   }
   if (read != DoorRead::message) return std::nullopt;  // the producer left, or is overrun
   ProducerMessage message = decode_from_producer(answer.text);
+  if (std::holds_alternative<Forming>(message) &&
+      !wait_for_group(attempt.connection, producer, answer, message)) {
+    return std::nullopt;
+  }
   if (const auto* refusal = std::get_if<Refusal>(&message)) {
-    if (refusal->kind == RefusalKind::busy) return std::nullopt;
-    throw_refused(*refusal);
+    if (refusal->kind != RefusalKind::busy) throw_refused(*refusal);
+    obstacles.lines.push_back(place.door + ": " + refusal->text);
+    obstacles.busy = refusal->text;
+    return std::nullopt;
   }
   auto* welcome = std::get_if<Welcome>(&message);
   if (welcome == nullptr) {
@@ -159,6 +171,43 @@ BATCHCAST_INLINE std::optional<Joined> StreamJoiner::join_at(const StreamPaths& 
                   "(`ulimit -n`).");
   }
   return Joined{std::move(attempt.connection), std::move(*welcome), std::move(answer.descriptors)};
+}
+
+/// Until the producer has an answer for this rank; false where the producer is gone.
+BATCHCAST_INLINE bool StreamJoiner::wait_for_group(DoorConnection& connection,
+                                                   const PeerIdentity& producer,
+                                                   DoorMessage& answer,
+                                                   ProducerMessage& message) const {
+  const std::string group =
+      "group `" + options_.group.name + "` of stream `" + options_.stream + "`";
+  std::string missing;
+  for (bool noticed = false;;) {
+    const auto* forming = std::get_if<Forming>(&message);
+    if (forming == nullptr) return true;
+    missing = forming->missing;
+    const int left_ms = deadline_.left_ms();
+    const int look_ms = stream_joiner::look_for_group_every_ms;
+    const DoorRead read =
+        connection.receive(answer, welcome_descriptors_before_segments + limits::fields_max,
+                           left_ms < 0 ? look_ms : std::min(left_ms, look_ms));
+    if (read == DoorRead::closed || read == DoorRead::oversized) return false;
+    if (read == DoorRead::message) {
+      message = decode_from_producer(answer.text);
+      continue;
+    }
+    if (producer.pidfd && is_dead(producer.pidfd)) return false;
+    if (deadline_.over()) {
+      static_cast<void>(connection.send(encode(Bye{})));  // its rank is free at once
+      throw Refused("batchcast: " + group + " is not complete after " +
+                    std::to_string(deadline_.waited_ms() / 1000) + " s: " + missing +
+                    ". Start these ranks, or all with a smaller world, or wait longer for them "
+                    "(connect_timeout_ms).");
+    }
+    if (!noticed && deadline_.waited_ms() >= stream_joiner::notice_after_ms) {
+      noticed = true;
+      report(options_.log, LogLevel::info, "waiting for the ranks of " + group + ": " + missing);
+    }
+  }
 }
 
 BATCHCAST_INLINE bool StreamJoiner::trusts(const PeerIdentity& producer) const noexcept {
@@ -175,6 +224,7 @@ BATCHCAST_INLINE int StreamJoiner::answer_timeout_ms() const noexcept {
 }
 
 BATCHCAST_INLINE void StreamJoiner::throw_not_found(const Obstacles& obstacles) const {
+  if (!obstacles.busy.empty()) throw Refused(obstacles.busy);
   const std::string waited = " (waited " + std::to_string(deadline_.waited_ms() / 1000) + " s).";
   if (!obstacles.silent.empty()) {
     throw StreamNotFound("batchcast: " + obstacles.silent + " holds stream `" + options_.stream +

@@ -83,6 +83,12 @@ struct Revoked : Error {
   using Error::Error;
 };
 
+/// A rank of this consumer's group left or died, so the group gets no further batch; the text says
+/// which rank, and why. The samples of the last batch may have been overwritten.
+struct GroupBroken : Error {
+  using Error::Error;
+};
+
 /// A consumer of `free` pace missed samples, and its options say on_miss = error.
 struct Missed : Error {
   using Error::Error;

@@ -4,18 +4,64 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
+#include <utility>
 
 namespace batchcast::inline v0_1 {
 
-/// The ranks of one data-parallel job, which share each batch of a stream: batch k is world times
-/// batch_size samples that follow each other, and this rank gets the rank-th part of them.
+/// The ranks of one data-parallel job on this machine, which share each batch of a stream: batch k
+/// is world times batch_size samples that follow each other, and this rank gets the rank-th part of
+/// them. Written "NAME:RANK/WORLD" ("resnet:0/4" is the first of four), or "auto": what the
+/// launcher of this process says, torchrun, mpirun or srun.
 struct Group {
-  /// Of the job; the same in all its ranks.
+  /// Of the job; the same in all its ranks. Printable ASCII, at most 63 bytes.
   std::string name = {};
   std::uint32_t rank = 0;   ///< below world
   std::uint32_t world = 0;  ///< 0: no group
+  /// "auto": name, rank and world are taken from the launcher's environment on attaching. Nothing
+  /// else is said until then.
+  bool automatic = false;
+
+  Group() = default;
+  Group(std::string its_name, std::uint32_t its_rank, std::uint32_t its_world)
+      : name(std::move(its_name)), rank(its_rank), world(its_world) {}
+  /// Throws InvalidArgument for a text that is neither; an empty one is no group.
+  Group(std::string_view text);  // NOLINT: `.group = "auto"` is how it is written
+  Group(const char* text) : Group(std::string_view(text)) {}
+  Group(const std::string& text) : Group(std::string_view(text)) {}
+
+  /// As it is written; empty without a group.
+  [[nodiscard]] std::string text() const;
 
   friend bool operator==(const Group&, const Group&) = default;
 };
+
+namespace detail {
+
+/// Why a rank is no longer in its group.
+enum class RankLoss : std::uint8_t { left = 1, died, evicted };
+
+/// The first rank that a group lost. The board has it as one word, which is 0 while all are there.
+struct LostRank {
+  std::uint32_t rank = 0;  ///< below 2^24
+  std::uint32_t pid = 0;
+  RankLoss how = RankLoss::left;
+
+  [[nodiscard]] std::uint64_t word() const noexcept {
+    return std::uint64_t{static_cast<std::uint8_t>(how)} << 56 | std::uint64_t{rank} << 32 | pid;
+  }
+  [[nodiscard]] static LostRank of(std::uint64_t word) noexcept {
+    return {static_cast<std::uint32_t>(word >> 32) & 0xffffffU, static_cast<std::uint32_t>(word),
+            static_cast<RankLoss>(word >> 56)};
+  }
+  [[nodiscard]] std::string text() const {
+    const char* const did = how == RankLoss::died      ? ") died"
+                            : how == RankLoss::evicted ? ") was evicted"
+                                                       : ") left";
+    return "rank " + std::to_string(rank) + " (pid " + std::to_string(pid) + did;
+  }
+};
+
+}  // namespace detail
 
 }  // namespace batchcast::inline v0_1

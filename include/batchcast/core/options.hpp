@@ -33,8 +33,13 @@ enum class BetweenEpochs : std::uint8_t {
   let_go,  ///< only inside a loop: every loop joins anew (test and validation streams)
 };
 
-/// What happens to the samples at an epoch's end that do not fill a batch. [keep]
-enum class Tail : std::uint8_t { keep, drop };
+/// What happens to the samples at an epoch's end that do not fill a batch; of a group of ranks, the
+/// batch of all its ranks together. [keep]
+enum class Tail : std::uint8_t {
+  keep,  ///< a short batch; each rank gets as many as the others, the few left over are dropped
+  drop,  ///< no batch
+  pad,   ///< a full batch, a copy: the samples are repeated from their first on (Batch::padding)
+};
 
 /// Which memory a batch shows. [shared]
 enum class Access : std::uint8_t {

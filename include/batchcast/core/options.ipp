@@ -14,7 +14,7 @@ namespace detail::options {
 inline constexpr std::array<std::string_view, 2> pace_names = {"lockstep", "free"};
 inline constexpr std::array<std::string_view, 4> join_names = {"rewind", "next_epoch", "now", "at"};
 inline constexpr std::array<std::string_view, 2> between_names = {"hold", "let_go"};
-inline constexpr std::array<std::string_view, 2> tail_names = {"keep", "drop"};
+inline constexpr std::array<std::string_view, 3> tail_names = {"keep", "drop", "pad"};
 inline constexpr std::array<std::string_view, 2> access_names = {"shared", "private"};
 inline constexpr std::array<std::string_view, 2> miss_names = {"skip", "error"};
 inline constexpr std::array<std::string_view, 2> stall_names = {"report", "evict"};

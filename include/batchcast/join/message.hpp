@@ -32,7 +32,7 @@ struct Hello {
   bool observes = false;
   /// `host`, or the GPU whose ring it wants, by its UUID: numbers differ between processes.
   std::string placement = "host";
-  // Places for groups of ranks that share batches, which no producer serves yet.
+  /// Of a rank: its group.
   std::string group = {};
   std::uint32_t rank = 0;
   std::uint32_t world = 0;  ///< 0: no group
@@ -86,7 +86,7 @@ enum class RefusalKind : std::uint8_t {
   cursor_gone,  ///< the position asked for is not in the ring any more
   placement,    ///< the stream is not served on that GPU
   busy,         ///< try again
-  group,        ///< ranks of a group are not served
+  group,        ///< what this rank asks for does not fit its group
 };
 
 /// Producer to consumer: not admitted, or a rejoin that cannot be.
@@ -113,6 +113,21 @@ struct Bye {};
 /// Producer to consumer, the last thing said: evicted, and why.
 struct Farewell {
   std::string reason = {};
+  bool group_broke = false;  ///< the reason is another rank of its group
+};
+/// Consumer to producer, from a rank of a group: what it took of an epoch. No answer.
+struct EpochEnd {
+  std::uint64_t epoch = 0;
+  std::uint64_t position = 0;  ///< behind the last batch that it took
+  bool early = false;          ///< it left the epoch before its end
+  bool known = false;          ///< the receipt has every sample that is the rank's
+  std::uint64_t count = 0;     ///< the receipt
+  std::uint64_t hash = 0;
+};
+/// Producer to consumer, after its hello and each time that this changes: which ranks of its group
+/// have not come, in words. The welcome, or a refusal, follows.
+struct Forming {
+  std::string missing = {};
 };
 
 /// What a datagram is that is none of the above.
@@ -120,8 +135,8 @@ struct BadMessage {
   std::string text = {};
 };
 
-using ConsumerMessage = std::variant<Rejoin, Pause, Bye, BadMessage>;
-using ProducerMessage = std::variant<Welcome, Refusal, Rejoined, Farewell, BadMessage>;
+using ConsumerMessage = std::variant<Rejoin, Pause, Bye, EpochEnd, BadMessage>;
+using ProducerMessage = std::variant<Welcome, Refusal, Rejoined, Farewell, Forming, BadMessage>;
 
 [[nodiscard]] std::string encode(const Hello& hello);
 [[nodiscard]] std::string encode(const Welcome& welcome);
@@ -131,6 +146,8 @@ using ProducerMessage = std::variant<Welcome, Refusal, Rejoined, Farewell, BadMe
 [[nodiscard]] std::string encode(const Rejoined& rejoined);
 [[nodiscard]] std::string encode(const Bye& bye);
 [[nodiscard]] std::string encode(const Farewell& farewell);
+[[nodiscard]] std::string encode(const EpochEnd& end);
+[[nodiscard]] std::string encode(const Forming& forming);
 
 /// The refusal of another layout version names both; the one of a malformed hello says what is
 /// wrong.

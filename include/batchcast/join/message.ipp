@@ -28,7 +28,7 @@ inline constexpr std::array<std::string_view, 12> refusal_names = {
 inline constexpr std::array<std::string_view, 3> segment_kind_names = {"memfd", "cuda_fd",
                                                                        "cuda_ipc"};
 
-inline constexpr std::uint32_t paces = 2, joins = 4, betweens = 2, tails = 2;
+inline constexpr std::uint32_t paces = 2, joins = 4, betweens = 2, tails = 3;
 inline constexpr std::uint64_t number_max = limits::position_max - 1;
 
 /// What is wrong with a message. Never leaves this file.
@@ -199,6 +199,20 @@ inline Rejoin rejoin_from(const RejoinRecord& record) {
   return {join, cursor_in(record.cursor, join)};
 }
 
+inline EpochEnd epoch_end_from(const EpochEndRecord& record) {
+  return {.epoch = number(record.epoch, "epoch", 0, number_max),
+          .position = number(record.position, "position", 0, number_max),
+          .early = small_number(record.early, "early", 1) != 0,
+          .known = small_number(record.known, "known", 1) != 0,
+          .count = record.count,
+          .hash = record.hash};
+}
+
+inline Farewell farewell_from(const FarewellRecord& record) {
+  return {text_in(record.reason, "reason"),
+          small_number(record.group_broke, "group_broke", 1) != 0};
+}
+
 inline Rejoined rejoined_from(const RejoinedRecord& record) {
   return {.position = number(record.position, "position", 0, number_max),
           .epoch = number(record.epoch, "epoch", 0, number_max),
@@ -296,6 +310,8 @@ BATCHCAST_INLINE ConsumerMessage decode_from_consumer(std::string_view datagram)
     if (detail::message::is(head, RecordType::pause)) return Pause{};
     if (detail::message::is(head, RecordType::rejoin))
       return detail::message::rejoin_from(detail::message::record_in<RejoinRecord>(datagram));
+    if (detail::message::is(head, RecordType::epoch_end))
+      return detail::message::epoch_end_from(detail::message::record_in<EpochEndRecord>(datagram));
     throw detail::message::of_unknown_type(head);
   } catch (const detail::message::Malformed& wrong) {
     return BadMessage{"a consumer's message cannot be read: " + wrong.text};
@@ -316,9 +332,11 @@ BATCHCAST_INLINE ProducerMessage decode_from_producer(std::string_view datagram)
       return detail::message::rejoined_from(detail::message::record_in<RejoinedRecord>(datagram));
     if (detail::message::is(head, RecordType::refusal))
       return detail::message::refusal_from(detail::message::record_in<RefusalRecord>(datagram));
-    if (detail::message::is(head, RecordType::farewell)) {
-      return Farewell{detail::message::text_in(
-          detail::message::record_in<FarewellRecord>(datagram).reason, "reason")};
+    if (detail::message::is(head, RecordType::farewell))
+      return detail::message::farewell_from(detail::message::record_in<FarewellRecord>(datagram));
+    if (detail::message::is(head, RecordType::forming)) {
+      return Forming{detail::message::text_in(
+          detail::message::record_in<FormingRecord>(datagram).missing, "missing")};
     }
     throw detail::message::of_unknown_type(head);
   } catch (const detail::message::Malformed& wrong) {

@@ -142,6 +142,24 @@ BATCHCAST_INLINE std::string encode(const Bye&) {
 BATCHCAST_INLINE std::string encode(const Farewell& farewell) {
   auto record = detail::message_encode::blank<FarewellRecord>();
   detail::message_encode::put_text(record.reason, farewell.reason);
+  record.group_broke = farewell.group_broke ? 1 : 0;
+  return detail::message_encode::to_datagram(record);
+}
+
+BATCHCAST_INLINE std::string encode(const EpochEnd& end) {
+  auto record = detail::message_encode::blank<EpochEndRecord>();
+  record.epoch = end.epoch;
+  record.position = end.position;
+  record.count = end.count;
+  record.hash = end.hash;
+  record.known = end.known ? 1 : 0;
+  record.early = end.early ? 1 : 0;
+  return detail::message_encode::to_datagram(record);
+}
+
+BATCHCAST_INLINE std::string encode(const Forming& forming) {
+  auto record = detail::message_encode::blank<FormingRecord>();
+  detail::message_encode::put_text(record.missing, forming.missing);
   return detail::message_encode::to_datagram(record);
 }
 

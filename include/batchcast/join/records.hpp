@@ -26,10 +26,12 @@ enum class RecordType : std::uint32_t {
   pause = 2,
   rejoin = 3,
   bye = 4,
+  epoch_end = 5,
   welcome = 101,
   refusal = 102,
   rejoined = 103,
   farewell = 104,
+  forming = 105,
 };
 
 struct RecordHead {
@@ -98,6 +100,21 @@ struct RejoinRecord {
 };
 static_assert(sizeof(RejoinRecord) == RejoinRecord::bytes_min &&
               std::has_unique_object_representations_v<RejoinRecord>);
+
+/// Consumer to producer, from a rank of a group.
+struct EpochEndRecord {
+  static constexpr RecordType type = RecordType::epoch_end;
+  RecordHead head;
+  std::uint64_t epoch;
+  std::uint64_t position;  ///< behind the last batch that the rank took of it
+  std::uint64_t count;     ///< the rank's receipt
+  std::uint64_t hash;
+  std::uint32_t known;  ///< 1: the receipt has every sample that is the rank's
+  std::uint32_t early;  ///< 1: the rank left the epoch before its end
+  static constexpr std::size_t bytes_min = 64;
+};
+static_assert(sizeof(EpochEndRecord) == EpochEndRecord::bytes_min &&
+              std::has_unique_object_representations_v<EpochEndRecord>);
 
 inline constexpr std::size_t segment_handle_bytes = 64;  // of cuIpcGetMemHandle
 
@@ -173,10 +190,24 @@ struct FarewellRecord {
   static constexpr RecordType type = RecordType::farewell;
   RecordHead head;
   LongText reason;
+  // From here on a farewell may end.
+  std::uint32_t group_broke;  ///< 1: its group has lost another rank
+  std::uint32_t reserved;
   static constexpr std::size_t bytes_min = 2'072;
 };
-static_assert(sizeof(FarewellRecord) == FarewellRecord::bytes_min &&
-              std::has_unique_object_representations_v<FarewellRecord>);
+static_assert(sizeof(FarewellRecord) == 2'080 &&
+              std::has_unique_object_representations_v<FarewellRecord> &&
+              offsetof(FarewellRecord, group_broke) == FarewellRecord::bytes_min);
+
+/// Producer to consumer: its group is not complete. The welcome, or a refusal, follows.
+struct FormingRecord {
+  static constexpr RecordType type = RecordType::forming;
+  RecordHead head;
+  LongText missing;  ///< for messages
+  static constexpr std::size_t bytes_min = 2'072;
+};
+static_assert(sizeof(FormingRecord) == FormingRecord::bytes_min &&
+              std::has_unique_object_representations_v<FormingRecord>);
 
 static_assert(sizeof(HelloRecord) <= limits::consumer_record_bytes_max &&
               sizeof(WelcomeRecord) <= limits::producer_record_bytes_max);

@@ -167,6 +167,25 @@ inline void consumer_wakes(Desk& desk) noexcept {
   return board.sleeping_on.load(std::memory_order_seq_cst) == consumer_id;
 }
 
+// ---- groups of ranks
+
+/// Producer: a rank is gone, so its group gets no batch of epochs from `from` on. Stored before the
+/// other ranks' `begun` is looked at: of a rank that begins an epoch meanwhile, one sees the other.
+inline void lose_rank(ConsumerEntry& entry, std::uint64_t lost, std::uint64_t from) noexcept {
+  entry.lost_from.store(from, std::memory_order_relaxed);
+  entry.group_lost.store(lost, std::memory_order_seq_cst);
+}
+[[nodiscard]] inline std::uint64_t load_reading(const Desk& desk) noexcept {
+  return desk.reading.load(std::memory_order_seq_cst);
+}
+/// Consumer: stored before it looks again at what its group has come to.
+inline void set_reading(Desk& desk, std::uint64_t epoch_plus_one) noexcept {
+  desk.reading.store(epoch_plus_one, std::memory_order_seq_cst);
+}
+[[nodiscard]] inline std::uint64_t load_lost(const ConsumerEntry& entry) noexcept {
+  return entry.group_lost.load(std::memory_order_seq_cst);
+}
+
 // ---- both: eviction, states, counters
 
 /// Takes the consumer's number away; only then may what it held be overwritten.

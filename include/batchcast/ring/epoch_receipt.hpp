@@ -21,6 +21,8 @@ class EpochReceipt {
   void add(std::span<const std::uint64_t> sample_ids) noexcept { ours_.add(sample_ids); }
   /// Samples of the epoch passed that are not in the receipt.
   void spoil() noexcept { whole_ = false; }
+  [[nodiscard]] bool is_whole() const noexcept { return whole_; }
+  [[nodiscard]] const Receipt& sum() const noexcept { return ours_; }
 
   /// `entry`: where the board has that epoch. `unknown` if either receipt lacks samples, or if the
   /// board has forgotten the epoch.

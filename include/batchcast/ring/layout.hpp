@@ -117,15 +117,29 @@ struct ConsumerEntry {
   Shared32 paused;  ///< between epochs with `let_go`: does not gate
   Shared32 reserved;
   std::array<char, limits::consumer_name_bytes_max + 1> name;
-  // For groups of ranks that share batches; 0 until they come.
-  std::array<char, limits::consumer_name_bytes_max + 1> group;
-  std::uint32_t rank, world, tail;
+  std::array<char, limits::consumer_name_bytes_max + 1> group;  ///< of ranks; empty: none
+  std::uint32_t rank;                                           ///< below world
+  std::uint32_t world;                                          ///< 0: no group
+  std::uint32_t tail;                                           ///< Tail; of a rank
   std::uint32_t padding[5];
   alignas(cache_line_bytes) Shared32 wake_word;  ///< bumped to wake it
+  // Of a rank: what its group has come to.
+  Shared32 group_sequence;  ///< changes with each of the following
+  Shared64 group_lost;      ///< 0, or a rank that is gone: LostRank::word
+  Shared64 lost_from;       ///< the first epoch that is no longer to be had because of that
+  Shared64 epochs_met;      ///< each rank has ended all epochs below this one
+  Shared64 group_receipt;   ///< GroupReceipt of the last epoch below `epochs_met`
+  Shared64 ends_epoch;      ///< epoch + 1 of one that a rank left early; 0: none
+  Shared64 ends_at;         ///< where it left: no rank begins a batch of that epoch here or beyond
 };
 static_assert(offsetof(ConsumerEntry, name) == 32 && offsetof(ConsumerEntry, group) == 96 &&
               offsetof(ConsumerEntry, rank) == 160 && offsetof(ConsumerEntry, wake_word) == 192 &&
-              sizeof(ConsumerEntry) == 256);
+              offsetof(ConsumerEntry, group_lost) == 200 &&
+              offsetof(ConsumerEntry, epochs_met) == 216 &&
+              offsetof(ConsumerEntry, ends_at) == 240 && sizeof(ConsumerEntry) == 256);
+
+/// What the producer says to the receipts of all ranks of a group together.
+enum class GroupReceipt : std::uint8_t { unknown, matched, mismatched };
 
 /// One consumer's desk: a memfd of its own.
 struct Desk {
@@ -151,13 +165,12 @@ struct Desk {
   Shared64 epochs_mismatched;
   Shared64 epochs_unknown;
   Shared64 skipped;  ///< samples that `free` pace lost to the producer
-  // For groups of ranks that share batches; 0 until they come.
-  std::uint32_t group, rank, world, tail;
-  std::uint32_t reserved[4];
+  Shared64 reading;  ///< of a rank: epoch + 1 that it has begun, 0 between epochs
+  std::uint32_t reserved[6];
 };
 static_assert(offsetof(Desk, released) == 64 && offsetof(Desk, sleeping) == 128 &&
               offsetof(Desk, cursor) == 192 && offsetof(Desk, epochs_matched) == 256 &&
-              sizeof(Desk) == 320);
+              offsetof(Desk, reading) == 288 && sizeof(Desk) == 320);
 
 inline constexpr std::size_t progress_offset = 256;
 inline constexpr std::size_t fields_offset = progress_offset + sizeof(BoardProgress) +

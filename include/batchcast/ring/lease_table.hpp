@@ -30,8 +30,9 @@ class LeaseTable {
   /// so.
   void restart(std::uint64_t position, bool skipping) noexcept;
 
-  /// Leases so many samples from `position` on. Returns the lease's number.
-  [[nodiscard]] std::uint64_t add(std::uint64_t position, std::uint64_t size);
+  /// Leases the samples from `position` on; the reader stands at `passed` then. Returns the lease's
+  /// number.
+  [[nodiscard]] std::uint64_t add(std::uint64_t position, std::uint64_t passed);
   /// True if none is held any more.
   bool give_back(std::uint64_t number) noexcept;
   /// The reader stands at `position` now: it needs nothing below it but what is leased.

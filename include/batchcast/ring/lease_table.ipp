@@ -26,14 +26,14 @@ BATCHCAST_INLINE void LeaseTable::restart(std::uint64_t position, bool skipping)
   skip_ = skipping ? Skip::announced : Skip::none;
 }
 
-BATCHCAST_INLINE std::uint64_t LeaseTable::add(std::uint64_t position, std::uint64_t size) {
+BATCHCAST_INLINE std::uint64_t LeaseTable::add(std::uint64_t position, std::uint64_t passed) {
   const std::uint64_t now = now_ns();
   const std::lock_guard lock(mutex_);
   if (next_ - first_ == leases_.size()) grow();
   lease(next_) = {position, now, false};
   if (held_ == 0) ordered::set(desk_.oldest_lease_since_ns, now);
   ordered::set(desk_.leases_held, ++held_);
-  passed_ = position + size;
+  passed_ = passed;
   return next_++;
 }
 

@@ -91,6 +91,10 @@ class ReadCursor {
     return ordered::load_consumer_id_after_reading(entry_) != consumer_id_;
   }
 
+  /// Of a rank: what its entry tells of its group is looked at after this. A later change ends the
+  /// next sleep.
+  void note_group() noexcept { group_seen_ = ordered::load_word(entry_.group_sequence); }
+
   // ---- moving on
 
   /// Between epochs, from there on. `skipping`, if not 0: the epoch + 1 that is being skipped.
@@ -99,9 +103,9 @@ class ReadCursor {
   void begin_at(std::uint64_t position, std::uint64_t epoch, std::uint64_t epoch_start) noexcept;
   /// The caller will be told where it goes on: `begin_at`.
   void unplace() noexcept { phase_ = Phase::unplaced; }
-  /// So many samples were read.
-  void take(std::uint64_t samples) noexcept {
-    position_ += samples;
+  /// A batch of so many samples was read. `passed`: by a rank of a group with those of the others.
+  void take(std::uint64_t samples, std::uint64_t passed) noexcept {
+    position_ += passed;
     ordered::set(desk_.cursor, position_);
     ordered::count(desk_.samples, samples);
     ordered::count(desk_.batches);
@@ -125,7 +129,8 @@ class ReadCursor {
 
   /// Looks for a while and then sleeps, at most `timeout_ms`, until `published` is at least
   /// `wanted`, the stream has ended, in another state than `seen`, the awaited end of an epoch is
-  /// announced, the reader was evicted, or `rung`, if any, is set. Counts as a wait on the desk.
+  /// announced, the reader was evicted, its group has news, or `rung`, if any, is set. Counts as a
+  /// wait on the desk.
   Woken wait(std::uint64_t wanted, StreamState seen, int timeout_ms,
              const std::atomic<bool>* rung = nullptr);
   /// The same without the look, and not counted.
@@ -135,6 +140,9 @@ class ReadCursor {
  private:
   [[nodiscard]] std::optional<std::uint64_t> announced_end(std::uint64_t epoch) const noexcept;
   [[nodiscard]] bool awaits_end() const noexcept;
+  [[nodiscard]] bool group_has_news() const noexcept {
+    return ordered::load_word(entry_.group_sequence) != group_seen_;
+  }
 
   BoardView board_;
   Desk& desk_;
@@ -146,6 +154,7 @@ class ReadCursor {
   std::uint64_t epoch_ = 0;
   std::uint64_t epoch_start_ = 0;
   std::optional<std::uint64_t> epoch_end_;
+  std::uint32_t group_seen_ = 0;
   Spinner spinner_;
 };
 

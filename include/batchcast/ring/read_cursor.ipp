@@ -140,8 +140,9 @@ BATCHCAST_INLINE bool ReadCursor::awaits_end() const noexcept {
 BATCHCAST_INLINE Woken ReadCursor::wait(std::uint64_t wanted, StreamState seen, int timeout_ms,
                                         const std::atomic<bool>* rung) {
   const std::uint64_t started_ns = now_ns();
-  const bool found =
-      spinner_.look([&] { return published() >= wanted || (rung != nullptr && rung->load()); });
+  const bool found = spinner_.look([&] {
+    return published() >= wanted || group_has_news() || (rung != nullptr && rung->load());
+  });
   const Woken woken = found ? Woken::value_changed : sleep(wanted, seen, timeout_ms, rung);
   ordered::count(desk_.waits);
   ordered::count(desk_.wait_ns, now_ns() - started_ns);
@@ -159,7 +160,7 @@ BATCHCAST_INLINE Woken ReadCursor::sleep(std::uint64_t wanted, StreamState seen,
     return ordered::look_again_published(progress) >= wanted ||
            (state != seen && detail::has_ended(state)) ||
            (samples_per_epoch_ == 0 && ordered::load_announced(progress) != announced) ||
-           (rung != nullptr && rung->load()) || revoked();
+           group_has_news() || (rung != nullptr && rung->load()) || revoked();
   };
   // An end that was announced after the caller's look and before this one would wake no sleeper.
   if (awaits_end() && announced > epoch_) return Woken::value_changed;

@@ -5,6 +5,7 @@
 #include <batchcast/core/options.hpp>
 #include <batchcast/ring/board.hpp>
 #include <batchcast/ring/epoch_receipt.hpp>
+#include <batchcast/ring/group_share.hpp>
 #include <batchcast/ring/lease_table.hpp>
 #include <batchcast/ring/read_cursor.hpp>
 #include <batchcast/ring/reader_host.hpp>
@@ -12,6 +13,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
@@ -24,6 +26,15 @@ struct Run {
   std::uint64_t size = 0;
   std::uint64_t epoch = 0;
   std::uint64_t lease = 0;  ///< to be given back; meaningless for `free` pace
+  /// So many at its end repeat others: behind position batch_start + batch_size − 1 the samples
+  /// begin again at `batch_start`. Such a run has to be copied.
+  std::uint64_t padding = 0;
+  /// The samples that were at the cursor: of a group, those of all ranks together.
+  std::uint64_t batch_start = 0;
+  std::uint64_t batch_size = 0;
+
+  /// Samples that are no padding.
+  [[nodiscard]] std::uint64_t own() const noexcept { return size - padding; }
 };
 
 enum class Next { batch, end_of_epoch, timed_out };
@@ -65,6 +76,7 @@ class RingReader {
   struct Options {
     Pace pace = Pace::lockstep;
     Tail tail = Tail::keep;
+    Group group = {};
     OnMiss on_miss = OnMiss::skip;
     std::uint64_t spin_ns = 0;               ///< look at most this long before sleeping
     std::string stream;                      ///< for messages
@@ -76,9 +88,10 @@ class RingReader {
   RingReader(const RingReader&) = delete;
   RingReader& operator=(const RingReader&) = delete;
 
-  /// The next `samples` samples, fewer at an epoch's end. A negative time-out waits for ever. After
-  /// `end_of_epoch` the next call begins the following epoch. Throws StreamOver's kinds, Revoked,
-  /// RingTooSmall, Missed, ReceiptMismatch. `lockstep`: the run is leased until it is given back.
+  /// The next `samples` samples, fewer at an epoch's end; of a group, this rank's part of so many
+  /// for each rank. A negative time-out waits for ever. After `end_of_epoch` the next call begins
+  /// the following epoch. Throws StreamOver's kinds, Revoked, GroupBroken, RingTooSmall, Missed,
+  /// ReceiptMismatch. `lockstep`: the run is leased until it is given back.
   /// `free`: copy it, then ask `copied`.
   [[nodiscard]] Next next(std::uint64_t samples, int timeout_ms, Run& run);
 
@@ -101,7 +114,7 @@ class RingReader {
   [[nodiscard]] std::optional<bool> has_next_epoch(int timeout_ms);
 
   [[nodiscard]] bool revoked() const noexcept { return cursor_.revoked(); }
-  void check() const;  ///< throws Revoked
+  void check() const;  ///< throws Revoked, GroupBroken
 
   [[nodiscard]] std::uint64_t position() const noexcept { return cursor_.position(); }
   /// Of the next sample: while the rest of an epoch is skipped, the one after it.
@@ -118,14 +131,23 @@ class RingReader {
   /// Between epochs: whether it is known where the next one begins.
   [[nodiscard]] bool find_next_epoch();
   [[nodiscard]] bool missed_end();
+  [[nodiscard]] bool may_begin(StreamState state);
+  [[nodiscard]] bool has_met(StreamState state);
+  [[nodiscard]] bool group_ends_here();
+  void check_group(std::uint64_t epoch);
   void begin_epoch() noexcept;
+  void pass_rest(bool early) noexcept;
   void close_epoch();
+  void end_epoch_of_rank(std::uint64_t position, bool early) noexcept;
+  void count_receipt(EpochReceipt::Verdict verdict, const std::string& difference);
   void throw_complaint();
-  void deliver(std::uint64_t size, Run& run);
+  [[nodiscard]] bool deliver(std::uint64_t samples, std::uint64_t there, Run& run);
   void miss(std::uint64_t oldest);
   void check_room(std::uint64_t end);
   [[nodiscard]] bool is_over(StreamState state) const noexcept;
   [[noreturn]] void throw_over(StreamState state) const;
+  [[nodiscard]] std::string why_revoked() const;
+  [[noreturn]] void throw_broken() const;
   /// Until `published` reaches `wanted` or anything else changed. False once the deadline has
   /// passed.
   [[nodiscard]] bool sleep(std::uint64_t wanted, StreamState seen, std::uint64_t deadline_ns);
@@ -139,8 +161,11 @@ class RingReader {
   const std::uint64_t capacity_;
   ReadCursor cursor_;
   LeaseTable leases_;
+  GroupShare share_;
   EpochReceipt receipt_;
   std::string complaint_;  ///< of a receipt that did not match, to be thrown
+  mutable std::mutex broken_mutex_;
+  mutable std::string broken_;  ///< with its mutex: how the group broke, once that is known
   bool producer_dead_ = false;
   std::uint64_t looked_alive_ns_ = 0;
 };

@@ -39,7 +39,8 @@ BATCHCAST_INLINE RingReader::RingReader(BoardView board, Desk& desk, SampleIds s
       options_(std::move(options)),
       capacity_(board.head().capacity),
       cursor_(board, desk, options_.spin_ns),
-      leases_(board, desk) {
+      leases_(board, desk),
+      share_(board, desk, options_.group, options_.tail) {
   move_to(ordered::load_released(desk));
 }
 
@@ -58,18 +59,21 @@ BATCHCAST_INLINE Next RingReader::next(std::uint64_t samples, int timeout_ms, Ru
     const StreamState state = cursor_.state();  // before what it is the end of
     if (cursor_.phase() == Phase::missed && missed_end()) return Next::end_of_epoch;
     if (cursor_.phase() != Phase::reading) {
-      if (!find_next_epoch()) {
-        if (is_over(state)) throw_over(state);
-        const bool skips = cursor_.phase() == Phase::skipping;
-        const std::uint64_t wanted = skips ? ReadCursor::endless : cursor_.position() + 1;
+      const bool is_placed = find_next_epoch();
+      if (!is_placed && is_over(state)) throw_over(state);
+      if (!may_begin(state) || !is_placed) {
+        const bool waits = is_placed || cursor_.phase() == Phase::skipping;
+        const std::uint64_t wanted = waits ? ReadCursor::endless : cursor_.position() + 1;
         if (!sleep(wanted, state, deadline_ns)) return Next::timed_out;
         continue;
       }
+      throw_complaint();
       begin_epoch();
     }
     const std::uint64_t published = cursor_.look();
-    if (cursor_.at_epoch_end()) {
-      close_epoch();
+    const bool is_at_end = cursor_.at_epoch_end();
+    if (is_at_end) close_epoch();
+    if (is_at_end || group_ends_here()) {
       throw_complaint();
       return Next::end_of_epoch;
     }
@@ -81,23 +85,18 @@ BATCHCAST_INLINE Next RingReader::next(std::uint64_t samples, int timeout_ms, Ru
         continue;
       }
     }
-    std::uint64_t end = cursor_.position() + samples;
+    std::uint64_t end = saturating_add(cursor_.position(), share_.whole(samples));
     if (cursor_.epoch_end()) end = std::min(end, *cursor_.epoch_end());
     if (published >= end) {
-      if (end - cursor_.position() < samples && options_.tail == Tail::drop) {
-        leave_epoch();
-        throw_complaint();
-        return Next::end_of_epoch;
-      }
-      deliver(end - cursor_.position(), run);
-      return Next::batch;
+      if (deliver(samples, end - cursor_.position(), run)) return Next::batch;
+      pass_rest(false);
+      throw_complaint();
+      return Next::end_of_epoch;
     }
     check_room(end);
     if (is_over(state)) {
-      if (published > cursor_.position() && options_.tail == Tail::keep) {
-        deliver(published - cursor_.position(), run);
-        return Next::batch;
-      }
+      const bool some_left = published > cursor_.position() && options_.tail == Tail::keep;
+      if (some_left && deliver(samples, published - cursor_.position(), run)) return Next::batch;
       throw_over(state);
     }
     if (!sleep(end, state, deadline_ns)) return Next::timed_out;
@@ -114,22 +113,96 @@ BATCHCAST_INLINE std::optional<bool> RingReader::has_next_epoch(int timeout_ms) 
     const StreamState state = cursor_.state();
     const bool found = find_next_epoch();
     if (found) cursor_.look_for_end();  // one that is known already is not awaited in `sleep`
-    if (found && cursor_.epochs_have_one_length() && epochs != 0 && cursor_.epoch() >= epochs) {
-      return false;
+    const bool met = has_met(state);
+    if (met) {
+      throw_complaint();
+      if (found && cursor_.epochs_have_one_length() && epochs != 0 && cursor_.epoch() >= epochs) {
+        return false;
+      }
+      const bool more = found && cursor_.published() > cursor_.position();
+      if (!more && (state == StreamState::draining || state == StreamState::finished)) return false;
+      if (!more && is_over(state)) throw_over(state);
+      check_group(share_.next_epoch().value_or(cursor_.epoch()));
+      if (more) return true;
     }
-    if (found && cursor_.published() > cursor_.position()) return true;
-    if (state == StreamState::draining || state == StreamState::finished) return false;
-    if (is_over(state)) throw_over(state);
-    const std::uint64_t wanted = found ? cursor_.position() + 1 : ReadCursor::endless;
+    const std::uint64_t wanted = found && met ? cursor_.position() + 1 : ReadCursor::endless;
     if (!sleep(wanted, state, deadline_ns)) return std::nullopt;
   }
+}
+
+/// Between epochs: whether the next one may be begun, as far as the group is concerned.
+BATCHCAST_INLINE bool RingReader::may_begin(StreamState state) {
+  if (!share_.is_group()) return true;
+  const bool has = has_met(state);
+  if (!has) cursor_.look_for_end();  // one that is known already is not awaited in `sleep`
+  const std::uint64_t epoch = share_.next_epoch().value_or(cursor_.epoch());
+  const std::uint64_t epochs = board_.head().epochs;
+  const bool exists = !cursor_.epochs_have_one_length() || epochs == 0 || epoch < epochs;
+  if (exists) check_group(epoch);
+  return has;
+}
+
+/// Between epochs: all ranks have ended the last one, or it is known that not all will.
+BATCHCAST_INLINE bool RingReader::has_met(StreamState state) {
+  if (!share_.is_group()) return true;
+  cursor_.note_group();
+  if (!share_.awaits_receipt()) return true;
+  const auto receipt = share_.receipt();
+  // While a finished stream drains, its producer still tells.
+  const bool told_no_more =
+      producer_dead_ || (detail::has_ended(state) && state != StreamState::draining);
+  if (!receipt && !told_no_more && !share_.will_not_meet()) return false;
+  check();  // the entry may be another consumer's by now
+  share_.count_receipt();
+  switch (receipt.value_or(GroupReceipt::unknown)) {
+    case GroupReceipt::unknown:
+      count_receipt(EpochReceipt::Verdict::unknown, {});
+      break;
+    case GroupReceipt::matched:
+      count_receipt(EpochReceipt::Verdict::matched, {});
+      break;
+    case GroupReceipt::mismatched:
+      count_receipt(EpochReceipt::Verdict::mismatched,
+                    "the samples of all ranks of group `" + share_.group().name +
+                        "` together are others than were published");
+      break;
+  }
+  return true;
+}
+
+/// In an epoch of a group: whether a rank left it here or before. Then it is over for this one too.
+BATCHCAST_INLINE bool RingReader::group_ends_here() {
+  if (!share_.is_group()) return false;
+  cursor_.note_group();
+  check_group(cursor_.epoch());
+  if (!share_.ends_here(cursor_.epoch(), cursor_.position())) return false;
+  check();  // the entry may be another consumer's by now
+  pass_rest(true);
+  return true;
+}
+
+/// Throws GroupBroken if a rank is gone without which that epoch cannot be had.
+BATCHCAST_INLINE void RingReader::check_group(std::uint64_t epoch) {
+  if (!share_.is_group()) return;
+  const auto lost = share_.lost_for(epoch);
+  if (!lost) return;
+  check();  // the entry may be another consumer's by now
+  // That rank may have gone because the stream is over, which this one is to be told as well.
+  const StreamState state = cursor_.state();
+  if (is_over(state) && cursor_.published() <= cursor_.position()) throw_over(state);
+  {
+    const std::lock_guard lock(broken_mutex_);
+    broken_ = lost->text();
+  }
+  host_.give_up_place();
+  throw_broken();
 }
 
 BATCHCAST_INLINE bool RingReader::find_next_epoch() {
   if (cursor_.phase() == Phase::between) return true;
   if (cursor_.phase() == Phase::unplaced) return cursor_.find_epoch();
   if (!cursor_.end_skip()) return false;
-  ordered::count(desk_.epochs_unknown);
+  if (!share_.is_group()) ordered::count(desk_.epochs_unknown);  // else once all ranks have met
   leases_.end_skip(cursor_.position());
   return true;
 }
@@ -145,27 +218,39 @@ BATCHCAST_INLINE bool RingReader::missed_end() {
 BATCHCAST_INLINE void RingReader::begin_epoch() noexcept {
   cursor_.begin_epoch();
   receipt_.begin(cursor_.position() == cursor_.epoch_start());
+  share_.begin_epoch(cursor_.epoch());
 }
 
-BATCHCAST_INLINE void RingReader::deliver(std::uint64_t size, Run& run) {
-  run.position = cursor_.position();
-  run.size = size;
+/// Of the `there` samples at the cursor, what is this consumer's. False if it gets none.
+BATCHCAST_INLINE bool RingReader::deliver(std::uint64_t samples, std::uint64_t there, Run& run) {
+  const auto part = share_.part_of(samples, there);
+  if (!part) return false;
+  const std::uint64_t start = cursor_.position();
+  run.position = start + part->offset;
+  run.size = part->size;
   run.epoch = cursor_.epoch();
   run.lease = 0;
-  if (options_.pace == Pace::free) return;
-  run.lease = leases_.add(run.position, size);
-  receipt_.add(sample_ids_.at(run.position, size));
-  cursor_.take(size);
+  run.padding = part->padding;
+  run.batch_start = start;
+  run.batch_size = there;
+  if (options_.pace == Pace::free) return true;
+  run.lease = leases_.add(run.padding == 0 ? run.position : start, start + there);
+  if (run.own() != 0) receipt_.add(sample_ids_.at(run.position, run.own()));
+  if (part->dropped != 0 && share_.group().rank == 0) {
+    receipt_.add(sample_ids_.at(start + there - part->dropped, part->dropped));
+  }
+  cursor_.take(run.size, there);
+  return true;
 }
 
 BATCHCAST_INLINE bool RingReader::copied(const Run& run,
                                          std::span<const std::uint64_t> sample_ids) {
   if (ordered::load_claimed_after_reading(board_.progress()) >
-      saturating_add(run.position, capacity_)) {
+      saturating_add(run.batch_start, capacity_)) {
     return false;
   }
-  receipt_.add(sample_ids);
-  cursor_.take(run.size);
+  receipt_.add(sample_ids.first(run.own()));
+  cursor_.take(run.size, run.batch_size);
   leases_.pass(cursor_.position());
   return true;
 }
@@ -174,36 +259,69 @@ BATCHCAST_INLINE bool RingReader::give_back(std::uint64_t lease) noexcept {
   return leases_.give_back(lease);
 }
 
-BATCHCAST_INLINE void RingReader::leave_epoch() noexcept {
+BATCHCAST_INLINE void RingReader::leave_epoch() noexcept { pass_rest(share_.is_group()); }
+
+/// Lets go of what is left of the epoch. `early`: the other ranks of the group will, too.
+BATCHCAST_INLINE void RingReader::pass_rest(bool early) noexcept {
   if (between_epochs() || (cursor_.phase() == Phase::missed && missed_end())) return;
+  const std::uint64_t position = cursor_.position();
   cursor_.look_for_end();
   if (!cursor_.epoch_end()) {
     cursor_.skip();
     leases_.skip(cursor_.epoch());
+    receipt_.spoil();
+    if (share_.is_group()) end_epoch_of_rank(position, early);
     return;
   }
   if (cursor_.published() <= cursor_.epoch_start()) {
     cursor_.leave_unbegun();  // no consumer has a sample of it: there is nothing to let go of yet
+    share_.leave_unbegun();
     return;
   }
-  const std::uint64_t position = cursor_.position();
   const std::uint64_t end = *cursor_.epoch_end();
   // The producer does not keep the samples of a consumer that it evicted.
   const bool readable = options_.pace == Pace::lockstep && end - position <= capacity_ &&
                         cursor_.published() >= end && !revoked();
-  if (readable) {
+  // Of what no rank of a group gets, the first one has the receipt.
+  const bool counts = readable && !early;
+  if (counts && (!share_.is_group() || share_.group().rank == 0)) {
     receipt_.add(sample_ids_.at(position, end - position));
-  } else if (position < end) {
+  } else if (position < end && !counts) {
     receipt_.spoil();
   }
   cursor_.jump(end);
   leases_.pass(end);
-  close_epoch();
+  if (share_.is_group()) {
+    end_epoch_of_rank(position, early);
+    cursor_.end_epoch();
+  } else {
+    close_epoch();
+  }
 }
 
 BATCHCAST_INLINE void RingReader::close_epoch() {
+  if (share_.is_group()) {
+    end_epoch_of_rank(cursor_.position(), false);
+  } else {
+    const std::uint64_t epoch = cursor_.epoch();
+    const EpochReceipt::Verdict verdict = receipt_.compare(board_.epoch(epoch), epoch);
+    const bool differs = verdict == EpochReceipt::Verdict::mismatched;
+    count_receipt(verdict, differs ? receipt_.difference() : std::string());
+  }
+  cursor_.end_epoch();
+}
+
+/// Tells the producer, which compares the receipts of all ranks.
+BATCHCAST_INLINE void RingReader::end_epoch_of_rank(std::uint64_t position, bool early) noexcept {
   const std::uint64_t epoch = cursor_.epoch();
-  switch (receipt_.compare(board_.epoch(epoch), epoch)) {
+  share_.end_epoch(epoch);
+  host_.tell_epoch_end({epoch, position, early, receipt_.is_whole(), receipt_.sum()});
+}
+
+/// Of the epoch that ended last.
+BATCHCAST_INLINE void RingReader::count_receipt(EpochReceipt::Verdict verdict,
+                                                const std::string& difference) {
+  switch (verdict) {
     case EpochReceipt::Verdict::unknown:
       ordered::count(desk_.epochs_unknown);
       break;
@@ -212,12 +330,13 @@ BATCHCAST_INLINE void RingReader::close_epoch() {
       break;
     case EpochReceipt::Verdict::mismatched:
       ordered::count(desk_.epochs_mismatched);
-      complaint_ = "batchcast: epoch " + std::to_string(epoch) + " of stream `" + options_.stream +
-                   "` was not delivered as it was published: " + receipt_.difference() +
+      complaint_ = "batchcast: epoch " +
+                   std::to_string(share_.next_epoch().value_or(cursor_.epoch() + 1) - 1) +
+                   " of stream `" + options_.stream +
+                   "` was not delivered as it was published: " + difference +
                    ". Do not trust this epoch; please report this.";
       break;
   }
-  cursor_.end_epoch();
 }
 
 BATCHCAST_INLINE void RingReader::throw_complaint() {
@@ -272,10 +391,33 @@ BATCHCAST_INLINE bool RingReader::is_over(StreamState state) const noexcept {
 
 BATCHCAST_INLINE void RingReader::check() const {
   if (!revoked()) return;
+  const std::string why = why_revoked();
   throw Revoked("batchcast: stream `" + options_.stream +
-                "` went on without this consumer: " + host_.why_revoked() +
+                "` went on without this consumer: " + why +
                 ". Samples of batches that it still held may have been overwritten: do not use "
                 "them. Attach again to go on.");
+}
+
+/// Throws GroupBroken where that is the reason.
+BATCHCAST_INLINE std::string RingReader::why_revoked() const {
+  std::string why;
+  {
+    const std::lock_guard lock(broken_mutex_);
+    if (broken_.empty()) {
+      why = host_.why_revoked();
+      if (host_.group_broke()) broken_ = why;
+    }
+    if (broken_.empty()) return why;
+  }
+  throw_broken();
+}
+
+BATCHCAST_INLINE void RingReader::throw_broken() const {
+  const std::lock_guard lock(broken_mutex_);
+  throw GroupBroken("batchcast: group `" + share_.group().name + "` of stream `" + options_.stream +
+                    "` is broken: " + broken_ +
+                    ". Samples of batches that this rank still held may have been overwritten: do "
+                    "not use them. Attach all ranks again to go on.");
 }
 
 BATCHCAST_INLINE void RingReader::check_room(std::uint64_t end) {
@@ -306,6 +448,11 @@ BATCHCAST_INLINE ReaderStatus RingReader::status() const noexcept {
   status.epochs_mismatched = ordered::get(desk_.epochs_mismatched);
   status.epochs_unknown = ordered::get(desk_.epochs_unknown);
   status.leases_held = ordered::get(desk_.leases_held);
+  if (const auto receipt = share_.receipt()) {  // of the last epoch, counted by the next call
+    status.epochs_matched += *receipt == GroupReceipt::matched ? 1 : 0;
+    status.epochs_mismatched += *receipt == GroupReceipt::mismatched ? 1 : 0;
+    status.epochs_unknown += *receipt == GroupReceipt::unknown ? 1 : 0;
+  }
   return status;
 }
 

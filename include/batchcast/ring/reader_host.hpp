@@ -2,9 +2,21 @@
 // Copyright 2026 the batchcast authors
 #pragma once
 
+#include <batchcast/ring/receipt.hpp>
+
+#include <cstdint>
 #include <string>
 
 namespace batchcast::inline v0_1 {
+
+/// What a rank of a group took of an epoch.
+struct RankEpoch {
+  std::uint64_t epoch = 0;
+  std::uint64_t position = 0;  ///< behind the last batch that it took
+  bool early = false;          ///< it left the epoch before its end
+  bool known = false;          ///< the receipt has every sample that is the rank's
+  Receipt receipt;
+};
 
 /// What a reader asks the object that attached it.
 class ReaderHost {
@@ -14,6 +26,13 @@ class ReaderHost {
   [[nodiscard]] virtual bool producer_is_dead() noexcept = 0;
   /// The producer's reason for the eviction, for the text of Revoked.
   [[nodiscard]] virtual std::string why_revoked() = 0;
+  /// Whether that reason is another rank of its group, which has then got GroupBroken. Asked after
+  /// `why_revoked`.
+  [[nodiscard]] virtual bool group_broke() noexcept { return false; }
+  /// A rank of a group has ended an epoch: the producer is to be told.
+  virtual void tell_epoch_end(const RankEpoch&) noexcept {}
+  /// Its group is broken: the stream's other consumers need not wait for this one any more.
+  virtual void give_up_place() noexcept {}
   /// Whether leases will be given back without the consumer's doing, so that too many of them are
   /// worth waiting for. Asked before RingTooSmall is thrown, with the mutex of the leases held.
   [[nodiscard]] virtual bool leases_come_back() noexcept { return false; }

@@ -29,7 +29,7 @@ class DatasetFeed {
     const std::lock_guard lock(fetching_);
     if (epoch_is_over_) return {};
     Consumer& consumer = attach();
-    if (consumer.batch_size() != batch_size) consumer.set_batch_size(batch_size);
+    if (consumer.batch_size() != batch_size) change_batch_size(consumer, batch_size);
     in_epoch_ = false;  // what is thrown here leaves nothing
     std::optional<Batch> batch = consumer.next();
     note(consumer);
@@ -69,9 +69,16 @@ class DatasetFeed {
 
   void go_to(const Checkpoint& saved) {
     const std::lock_guard lock(fetching_);
+    if (is_rank() && consumer_.attached()) {
+      throw InvalidArgument(
+          "batchcast: a rank of a group loads a checkpoint before it is first "
+          "used: the ranks begin together, and " +
+          name_of_group() + " has begun. Call leave() on all ranks before.");
+    }
     // Looked at first: at a position that another stream does not have, the answer would be that.
     ConsumerOptions looking = consumer_.options();
     looking.observes = true;
+    looking.group = {};
     looking.pin = false;  // it looks at no sample
     {
       const Consumer onlooker(looking);
@@ -89,10 +96,28 @@ class DatasetFeed {
   }
 
  private:
-  /// The one that counts comes with each request.
+  /// The one that counts comes with each request, but to a rank of a group, whose ranks agree in it
+  /// when they attach.
   [[nodiscard]] static ConsumerOptions with_any_batch_size(ConsumerOptions options) {
-    options.batch_size = 1;
+    if (options.group.world == 0 && !options.group.automatic) options.batch_size = 1;
     return options;
+  }
+
+  [[nodiscard]] bool is_rank() const noexcept {
+    const Group& group = consumer_.options().group;
+    return group.world != 0 || group.automatic;
+  }
+  [[nodiscard]] std::string name_of_group() const {
+    return "`" + consumer_.present().group().name + "`";
+  }
+
+  void change_batch_size(Consumer& consumer, std::size_t batch_size) const {
+    if (!is_rank() || batch_size == 0) return consumer.set_batch_size(batch_size);
+    throw InvalidArgument("batchcast: the loader asks for batches of " +
+                          std::to_string(batch_size) + ", and this rank of " + name_of_group() +
+                          " attached for batches of " + std::to_string(consumer.batch_size()) +
+                          ". Give ConsumerOptions::batch_size and the loader the same number: that "
+                          "of one rank's part.");
   }
 
   [[nodiscard]] Consumer& attach() {

@@ -94,7 +94,8 @@ template <class UserBatch = torch::data::Example<>>
 class SharedDataset final
     : public torch::data::datasets::StatefulDataset<SharedDataset<UserBatch>, UserBatch> {
  public:
-  /// The batch size is the loader's; the consumer's counts for nothing.
+  /// The batch size is the loader's; the consumer's counts for nothing, but in a group, where the
+  /// two have to be the same.
   explicit SharedDataset(ConsumerOptions consumer, ExampleFields fields = {})
       : feed_(std::make_shared<Feed>(std::move(consumer), std::move(fields))) {}
   template <std::convertible_to<std::string> Name>
@@ -125,7 +126,8 @@ class SharedDataset final
   void save(torch::serialize::OutputArchive& archive) const override {
     detail::write(archive, feed_->checkpoint());
   }
-  /// Attaches at the position saved: do it between loops. Throws InvalidArgument if the archive is
+  /// Attaches at the position saved: do it between loops, and as a rank of a group on each rank
+  /// before its first loop. Throws InvalidArgument if the archive is
   /// not of a SharedDataset, RecipeMismatch if the stream's samples are not those of then, Refused
   /// if the ring no longer has that position (with `let_go`, the next loop throws that).
   void load(torch::serialize::InputArchive& archive) override {

@@ -26,6 +26,7 @@ struct Options {
   std::optional<std::uint64_t> cursor;
   std::string between_epochs = "hold";
   std::string tail = "keep";
+  std::string group;
   std::string access = "shared";
   std::string on_miss = "skip";
   std::string placement = "host";
@@ -52,6 +53,11 @@ std::string with_underscores(std::string text) {
   return text;
 }
 
+Tail tail_of(const std::string& name) {
+  if (name == "drop") return Tail::drop;
+  return name == "pad" ? Tail::pad : Tail::keep;
+}
+
 ConsumerOptions consumer_options(const Options& options) {
   ConsumerOptions consumer = options.consumer;
   consumer.pace = *parse_pace(options.pace);
@@ -66,8 +72,14 @@ ConsumerOptions consumer_options(const Options& options) {
         "batchcast: --join at begins where --cursor says: write `--join at --cursor N`, with N a "
         "position from 0.");
   }
+  if (options.digest && !options.group.empty()) {
+    throw InvalidArgument(
+        "batchcast: --digest is of whole epochs, and a rank of a group (--group) gets a part of "
+        "each.");
+  }
   consumer.cursor = options.cursor.value_or(0);
-  consumer.tail = options.tail == "drop" ? Tail::drop : Tail::keep;
+  consumer.tail = tail_of(options.tail);
+  consumer.group = Group(options.group);
   consumer.access = options.access == "private" ? Access::private_copy : Access::shared;
   consumer.placement = Placement(options.placement);
   consumer.on_miss = options.on_miss == "error" ? OnMiss::error : OnMiss::skip;
@@ -87,7 +99,7 @@ class Consumption {
   Consumption(const Options& options, Consumer& consumer)
       : options_(options),
         consumer_(consumer),
-        ledger_(recomputation_for(options, consumer)),
+        ledger_(recomputation_for(options, consumer), consumer.group()),
         started_ns_(now_ns()) {
     if (options.digest) digest_.emplace(consumer.schema().size() + 1);
   }
@@ -98,6 +110,9 @@ class Consumption {
     } catch (const StreamFinished&) {
       // The stream's regular end.
     } catch (const StreamOver& error) {
+      report.error = error.what();
+      report.exit = exit_stream_ended;
+    } catch (const GroupBroken& error) {
       report.error = error.what();
       report.exit = exit_stream_ended;
     } catch (const Revoked& error) {
@@ -163,8 +178,10 @@ class Consumption {
     ++report.epochs;
     const std::uint64_t matched = consumer_.stats().epochs_matched;
     const bool whole = matched != std::exchange(matched_, matched);
-    // A dropped tail is no loss, nor are epochs that pass between two loops of `let-go`.
-    if (options_.between_epochs != "hold" || options_.tail == "drop") ledger_.forget_place();
+    // What is dropped or repeated at an epoch's end is no loss, nor are epochs that pass between
+    // two loops of `let-go`.
+    const bool follows = options_.tail == "keep" && consumer_.group().world == 0;
+    if (options_.between_epochs != "hold" || !follows) ledger_.forget_place();
     if (!digest_) return;
     const std::uint64_t n = consumer_.samples_per_epoch();
     const bool all = n != 0 ? digest_->samples() == n : options_.tail == "keep";
@@ -245,6 +262,11 @@ void print_report(const Options& options, const Consumer& consumer, const Ledger
                              {"verified_bytes", ledger.verified_bytes()},
                              {"receipts", receipts_text(stats)},
                              {"digests", report.digests}};
+    if (const Group& group = consumer.group(); group.world != 0) {
+      object["group"] = group.name;
+      object["rank"] = group.rank;
+      object["world"] = group.world;
+    }
     if (!report.error.empty()) object["error"] = report.error;
     print_json(object);
     return;
@@ -330,9 +352,14 @@ void add_how(CLI::App& consume, Options& options) {
                   "hold: keep the place and gate; let-go: gate only inside an epoch")
       ->capture_default_str()
       ->check(CLI::IsMember({"hold", "let-go", "let_go"}));
-  consume.add_option("--tail", options.tail, "The last, shorter batch of an epoch: keep, drop")
+  consume
+      .add_option("--tail", options.tail,
+                  "The last, shorter batch of an epoch: keep, drop, pad (its samples repeated)")
       ->capture_default_str()
-      ->check(CLI::IsMember({"keep", "drop"}));
+      ->check(CLI::IsMember({"keep", "drop", "pad"}));
+  consume.add_option("--group", options.group,
+                     "Take one rank's part of the batches of a group, begun once the last rank has "
+                     "come: NAME:RANK/WORLD; auto: what torchrun, mpirun or srun say");
   consume.add_option("--access", options.access, "Batches: shared (zero-copy), private (copied)")
       ->capture_default_str()
       ->check(CLI::IsMember({"shared", "private"}));

@@ -24,7 +24,7 @@ class SyntheticRecomputation final : public Recomputation {
  public:
   explicit SyntheticRecomputation(SyntheticRecipe recipe) : recipe_(std::move(recipe)) {}
 
-  void begin(const Batch& /*batch*/) override {}
+  void begin(const Batch& /*batch*/, std::size_t /*samples*/) override {}
   [[nodiscard]] Verdict verify(const Batch& batch, std::size_t index) override {
     const auto position = recipe_.position_of(batch.epoch(), batch.sample_ids()[index]);
     if (!position) return {};
@@ -49,16 +49,17 @@ class PipelineRecomputation final : public Recomputation {
   }
   [[nodiscard]] const Pipeline& pipeline() const noexcept { return pipeline_; }
 
-  void begin(const Batch& batch) override {
+  void begin(const Batch& batch, std::size_t samples) override {
     slots_.clear();
     for (std::size_t i = 0; i < buffers_.size(); ++i) {
       const std::size_t bytes = pipeline_.schema()[i].byte_count();
-      if (buffers_[i].size() < bytes * batch.size()) buffers_[i].resize(bytes * batch.size());
+      if (buffers_[i].size() < bytes * samples) buffers_[i].resize(bytes * samples);
       slots_.push_back({buffers_[i].data(), bytes});
     }
-    ids_.resize(batch.size());
-    const std::uint64_t samples = pipeline_.samples_per_epoch();
-    worker_->make({batch.position() / samples, batch.position() % samples, slots_, ids_});
+    ids_.resize(samples);
+    if (samples == 0) return;
+    const std::uint64_t n = pipeline_.samples_per_epoch();
+    worker_->make({batch.position() / n, batch.position() % n, slots_, ids_});
   }
 
   [[nodiscard]] Verdict verify(const Batch& batch, std::size_t index) override {

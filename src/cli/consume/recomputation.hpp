@@ -31,8 +31,8 @@ class Recomputation {
   [[nodiscard]] static std::unique_ptr<Recomputation> of(const Stream& stream);
 
   virtual ~Recomputation() = default;
-  /// The samples that `verify` is asked about next.
-  virtual void begin(const Batch& batch) = 0;
+  /// `verify` is asked next about the first `samples` of this batch.
+  virtual void begin(const Batch& batch, std::size_t samples) = 0;
   [[nodiscard]] virtual Verdict verify(const Batch& batch, std::size_t index) = 0;
 };
 

@@ -21,24 +21,38 @@ std::uint64_t bytes_of_sample(const FieldTable& fields) noexcept {
 }  // namespace
 
 void Ledger::add(const Batch& batch, std::uint64_t skipped) {
-  if (!again_) {
+  if (again_) verify(batch, skipped);
+  if (group_.world != 0) {
+    if (batch.padding() != 0) return;  // an epoch's last, which may begin with what others have
+    const std::uint64_t begin = batch.position() - group_.rank * batch.size();
+    place(begin, skipped);
+    expected_ = begin + group_.world * batch.size();
+  } else if (!again_) {
     place(batch.position(), skipped);
     expected_ = batch.position() + batch.size();
-    return;
   }
-  again_->begin(batch);
+}
+
+void Ledger::verify(const Batch& batch, std::uint64_t skipped) {
+  const std::size_t samples = batch.size() - batch.padding();
+  again_->begin(batch, samples);
   const std::uint64_t sample_bytes = bytes_of_sample(batch.fields());
-  for (std::size_t i = 0; i < batch.size(); ++i) {
+  for (std::size_t i = 0; i < samples; ++i) {
     const Recomputation::Verdict verdict = again_->verify(batch, i);
     if (!verdict.position) {
       ++torn_;
       continue;
     }
-    place(*verdict.position, skipped);
-    skipped = 0;
-    expected_ = *verdict.position + 1;
+    bool right = verdict.right;
+    if (group_.world != 0) {
+      right = right && *verdict.position == batch.position() + i;
+    } else {
+      place(*verdict.position, skipped);
+      skipped = 0;
+      expected_ = *verdict.position + 1;
+    }
     verified_bytes_ += sample_bytes;
-    torn_ += verdict.right ? 0 : 1;
+    torn_ += right ? 0 : 1;
   }
 }
 

@@ -5,6 +5,7 @@
 #include "cli/consume/recomputation.hpp"
 
 #include <batchcast/batch.hpp>
+#include <batchcast/core/group.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -20,8 +21,9 @@ namespace batchcast::cli {
 /// and bytes only where they can be made again.
 class Ledger {
  public:
-  /// `again` may be null.
-  explicit Ledger(std::unique_ptr<Recomputation> again) : again_(std::move(again)) {}
+  /// `again` may be null. Of a group, each batch is the rank's part of a larger one.
+  Ledger(std::unique_ptr<Recomputation> again, Group group)
+      : again_(std::move(again)), group_(std::move(group)) {}
 
   /// `skipped` of the positions since the last batch were given up on purpose.
   void add(const Batch& batch, std::uint64_t skipped);
@@ -34,9 +36,11 @@ class Ledger {
   [[nodiscard]] std::uint64_t verified_bytes() const noexcept { return verified_bytes_; }
 
  private:
+  void verify(const Batch& batch, std::uint64_t skipped);
   void place(std::uint64_t position, std::uint64_t skipped) noexcept;
 
   std::unique_ptr<Recomputation> again_;
+  Group group_;
   std::optional<std::uint64_t> expected_;  ///< next position
   std::uint64_t missing_ = 0;
   std::uint64_t duplicated_ = 0;

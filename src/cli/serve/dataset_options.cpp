@@ -5,6 +5,7 @@
 #include "cli/console.hpp"
 
 #include <batchcast/core/error.hpp>
+#include <batchcast/core/launcher.hpp>
 #include <batchcast/data/synthetic_maker.hpp>
 #include <batchcast/finish_stage.hpp>
 
@@ -14,12 +15,14 @@
 #include <cerrno>
 #include <charconv>
 #include <cstdio>
+#include <cstdlib>
 #include <vector>
 
 namespace batchcast::cli {
 namespace {
 
 constexpr unsigned workers_max = 256;
+constexpr const char* automatic = "auto";
 
 [[noreturn]] void refuse(const std::string& why) { throw InvalidArgument("batchcast: " + why); }
 
@@ -29,13 +32,22 @@ bool read_number(std::string_view text, T& number) {
   return error == std::errc() && end == text.data() + text.size();
 }
 
+Shard launched_shard() {
+  const detail::LaunchedNode node = detail::launched_node(std::getenv);
+  say(fmt::format("--shard auto is {}/{}: {}\n", node.rank, node.nodes, node.origin));
+  return {node.rank, node.nodes};
+}
+
 Shard parse_shard(const std::string& text) {
+  if (text == automatic) return launched_shard();
   const std::size_t slash = text.find('/');
   Shard shard;
   if (slash == std::string::npos ||
       !read_number(std::string_view(text).substr(0, slash), shard.index) ||
       !read_number(std::string_view(text).substr(slash + 1), shard.count)) {
-    refuse("--shard `" + text + "` must be I/N, such as 0/4 for the first of four.");
+    refuse("--shard `" + text +
+           "` must be I/N, such as 0/4 for the first of four, or auto under torchrun, srun or "
+           "Kubernetes.");
   }
   if (shard.count == 0 || shard.index >= shard.count) {
     refuse("--shard " + text + ": shards are numbered from 0, so I must be below N.");
@@ -187,7 +199,8 @@ void add_sample_options(CLI::App& command, DatasetOptions& options) {
       ->capture_default_str()
       ->check(at_least(0));
   command.add_option("--shard", options.shard,
-                     "I/N: the I-th (from 0) of N disjoint shares of every epoch");
+                     "I/N: the I-th (from 0) of N disjoint shares of every epoch; auto: of the "
+                     "nodes of a job, as torchrun, srun or Kubernetes number them");
 }
 
 }  // namespace
@@ -197,6 +210,12 @@ bool is_synthetic(const std::string& source) noexcept { return source.starts_wit
 bool is_preset(const std::string& name) noexcept {
   const auto names = Recipe::preset_names();
   return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+void settle_shard(DatasetOptions& options) {
+  if (options.shard != automatic) return;
+  const Shard shard = launched_shard();
+  options.shard = fmt::format("{}/{}", shard.index, shard.count);
 }
 
 bool says_what_to_make(const DatasetOptions& options) noexcept {
@@ -239,7 +258,7 @@ void add_inspection_options(CLI::App& command, DatasetOptions& options) {
 }
 
 unsigned WorkersOption::count() const {
-  if (text == "auto") return 0;
+  if (text == automatic) return 0;
   unsigned number = 0;
   if (!read_number(std::string_view(text), number) || number == 0 || number > workers_max) {
     refuse("--workers `" + text + "` must be auto or a number from 1 to " +

@@ -37,6 +37,9 @@ struct DatasetOptions {
 void add_dataset_options(CLI::App& command, DatasetOptions& options);
 /// Those of them that say what samples are, without SOURCE.
 void add_inspection_options(CLI::App& command, DatasetOptions& options);
+/// Puts the number of this node in the place of `--shard auto`, and says so on stderr. Throws
+/// InvalidArgument where no launcher tells it.
+void settle_shard(DatasetOptions& options);
 /// Whether any of them was given, and is not its default.
 [[nodiscard]] bool says_what_to_make(const DatasetOptions& options) noexcept;
 

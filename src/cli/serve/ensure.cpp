@@ -86,10 +86,22 @@ void add_own_options(CLI::App& ensure, Options& options) {
                   "End when the process that started this command dies; what was started stays");
 }
 
+/// A shard is compared by its number, and the producer's environment need not be this one's.
+void settle_shard(const Options& options, detail::EnsureRequest& request) {
+  DatasetOptions dataset = options.serve.dataset;
+  if (!dataset.shard) return;
+  cli::settle_shard(dataset);
+  const std::string word = "--shard=" + *options.serve.dataset.shard;
+  const std::string settled = "--shard=" + *dataset.shard;
+  std::replace(request.serve.begin(), request.serve.end(), word, settled);
+  std::replace(request.asked.arguments.begin(), request.asked.arguments.end(), word, settled);
+}
+
 int run(const Options& options, const CLI::App& ensure) {
-  const detail::EnsureRequest request = request_of(options, ensure);
+  detail::EnsureRequest request = request_of(options, ensure);
   try {
     check_serve_options(options.serve);
+    settle_shard(options, request);
   } catch (const CLI::Error& invalid) {
     const std::string text = std::string("batchcast: ") + invalid.what();
     return detail::give_answer({detail::ensure_word::invalid, text}, request);

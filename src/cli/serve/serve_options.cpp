@@ -50,7 +50,9 @@ void add_gpus(CLI::App& serve, ServeOptions& options) {
 }
 
 void add_how(CLI::App& serve, ServeOptions& options) {
-  serve.add_option("--wait-for", options.wait_for, "Begin when so many consumers are attached")
+  serve
+      .add_option("--wait-for", options.wait_for,
+                  "Begin when so many consumers are attached; the ranks of a group are one")
       ->capture_default_str()
       ->check(at_least(0));
   add_workers_option(serve, options.workers);

@@ -15,6 +15,8 @@
 #include <chrono>
 #include <csignal>
 #include <cstring>
+#include <set>
+#include <string>
 #include <thread>
 
 namespace batchcast::cli {
@@ -33,9 +35,28 @@ bool was_ended(StreamState state) {
 
 bool observes(const ConsumerInfo& consumer) { return consumer.state == ConsumerState::observing; }
 
+/// The ranks of a group are one trainer.
 std::size_t trainers_of(const ProducerStats& stream) {
-  return stream.consumers.size() - static_cast<std::size_t>(std::count_if(
-                                       stream.consumers.begin(), stream.consumers.end(), observes));
+  std::size_t trainers = 0;
+  std::set<std::string> groups;
+  for (const ConsumerInfo& consumer : stream.consumers) {
+    if (observes(consumer)) continue;
+    if (consumer.group.world == 0 || groups.insert(consumer.group.name).second) ++trainers;
+  }
+  return trainers;
+}
+
+/// "  ranks 1, 3 of `resnet` are missing"; empty where no group waits for any.
+std::string forming_text(const ProducerStats& stream) {
+  constexpr std::size_t named_max = 4;
+  if (stream.forming.empty()) return {};
+  const FormingGroup& group = stream.forming.front();
+  std::string text = group.missing.size() == 1 ? "  rank" : "  ranks";
+  for (std::size_t i = 0; i < std::min(group.missing.size(), named_max); ++i) {
+    text += fmt::format("{} {}", i == 0 ? "" : ",", group.missing[i]);
+  }
+  return text + fmt::format("{} of `{}` {} missing", group.missing.size() > named_max ? ", …" : "",
+                            printable(group.name), group.missing.size() == 1 ? "is" : "are");
 }
 
 /// Of the consumers that gate the producer, the one furthest behind; null if none gates it.
@@ -113,6 +134,7 @@ std::string progress_text(const ProducerStats& stream, const FeederStats& feeder
                                  bar_text(into_epoch, per_epoch));
   const std::string waiting = waiting_text(stream, feeder, wait_for);
   text += waiting.empty() ? work_text(stream, feeder, per_epoch - into_epoch) : waiting;
+  text += forming_text(stream);
   if (dataset.bad_samples() != 0) text += "  " + counted(dataset.bad_samples(), "bad sample");
   return text;
 }

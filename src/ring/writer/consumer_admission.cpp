@@ -25,7 +25,10 @@ std::variant<Admitted, NotAdmitted> ConsumerAdmission::admit(const AdmitRequest&
   const bool begins_paused =
       request.observes || request.mirrors || request.between_epochs == BetweenEpochs::let_go;
   StartPoint begins{state_.tickets.published(), 0};
-  if (!begins_paused) {
+  if (request.place) {
+    begins = *request.place;
+    if (auto refusal = refusal_of_place(begins)) return *refusal;
+  } else if (!begins_paused) {
     if (rules_.goes_back(request.join, request.cursor, 0)) publisher_.go_back(request.cursor);
     const auto found = start(request.join, request.cursor, rules_.bounds_here(0), no_epoch_held);
     if (const auto* refusal = std::get_if<NotAdmitted>(&found)) return *refusal;
@@ -40,6 +43,7 @@ std::variant<Admitted, NotAdmitted> ConsumerAdmission::admit(const AdmitRequest&
   admitted.position = begins.position;
   admitted.samples_to_come = saturating_sub(begins.position, state_.tickets.published());
   admitted.name = consumer.name;
+  admitted.skipping = begins.skipping;
   state_.gate.close();
   publisher_.advance(wakes);  // the stream may have waited for this one
   state_.wake.wake();
@@ -60,6 +64,19 @@ std::variant<std::uint32_t, NotAdmitted> ConsumerAdmission::free_entry() const {
                          " places for consumers are taken. Start the producer with a larger "
                          "--max-consumers (up to " +
                          std::to_string(limits::consumers_max) + ")"};
+}
+
+/// The rank that stands there may have left, or say on its desk what is not so.
+std::optional<NotAdmitted> ConsumerAdmission::refusal_of_place(StartPoint place) const {
+  std::uint64_t position = place.position;
+  if (place.skipping != 0) {
+    const auto end = state_.ledger.end_of(place.skipping - 1);
+    position = end.value_or(state_.tickets.oldest_held());
+  }
+  if (position >= state_.tickets.oldest_held()) return std::nullopt;
+  return NotAdmitted{NotAdmitted::Reason::cursor_gone,
+                     "position " + std::to_string(position) +
+                         ", where the group's first rank began, is no longer in the ring"};
 }
 
 std::variant<JoinRules::Start, NotAdmitted> ConsumerAdmission::start(Join join,

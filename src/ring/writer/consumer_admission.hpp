@@ -58,6 +58,7 @@ class ConsumerAdmission {
 
  private:
   [[nodiscard]] std::variant<std::uint32_t, NotAdmitted> free_entry() const;
+  [[nodiscard]] std::optional<NotAdmitted> refusal_of_place(StartPoint place) const;
   [[nodiscard]] std::variant<JoinRules::Start, NotAdmitted> start(Join join, std::uint64_t cursor,
                                                                   JoinRules::Bounds bounds,
                                                                   const char* ended);

@@ -4,6 +4,7 @@
 
 #include <batchcast/core/options.hpp>
 #include <batchcast/ring/layout.hpp>
+#include "ring/writer/joining.hpp"
 
 #include <cstdint>
 #include <memory>
@@ -26,18 +27,17 @@ struct ConsumerRecord {
   std::uint64_t skipping = 0;      ///< e + 1: it lets go of epoch e, whose end was not known
   std::uint32_t pid = 0;
   std::string name;
+  Group group;
+  std::uint64_t epochs_ended = 0;  ///< of a rank: it has told of the end of all below
+  std::uint64_t admitted_at = 0;
 
   [[nodiscard]] bool is_trainer() const noexcept { return !observes && !mirrors; }
+  /// In `wait_for` a group counts as one trainer: the one of rank 0.
+  [[nodiscard]] bool is_job() const noexcept { return is_trainer() && group.rank == 0; }
   /// What reports call it.
   [[nodiscard]] std::string title() const {
     return "consumer `" + name + "` (pid " + std::to_string(pid) + ")";
   }
-};
-
-/// Where a consumer begins.
-struct StartPoint {
-  std::uint64_t position = 0;
-  std::uint64_t skipping = 0;  ///< e + 1: at the end of epoch e, which is not known yet; else 0
 };
 
 }  // namespace batchcast::inline v0_1

@@ -24,6 +24,25 @@ void format_desk(Desk& desk, std::uint32_t index, std::uint64_t consumer_id, Sta
   ordered::set_release(desk.released, start.position);
 }
 
+template <std::size_t n>
+void put_name(std::array<char, n>& to, const std::string& name) noexcept {
+  to.fill('\0');
+  std::memcpy(to.data(), name.data(), std::min(name.size(), n - 1));
+}
+
+/// Nothing has come to the group yet. What an earlier consumer was told here goes.
+void put_group(ConsumerEntry& entry, const AdmitRequest& request) noexcept {
+  put_name(entry.group, request.group.name);
+  entry.rank = request.group.rank;
+  entry.world = request.group.world;
+  entry.tail = static_cast<std::uint32_t>(request.tail);
+  ordered::set(entry.group_sequence, 0);
+  for (Shared64* word : {&entry.group_lost, &entry.lost_from, &entry.epochs_met,
+                         &entry.group_receipt, &entry.ends_epoch, &entry.ends_at}) {
+    ordered::set(*word, 0);
+  }
+}
+
 }  // namespace
 
 ConsumerTable::ConsumerTable(Board board, const EpochLedger& ledger, const TicketQueue& tickets,
@@ -41,6 +60,11 @@ std::uint32_t ConsumerTable::trainers() const noexcept {
   return static_cast<std::uint32_t>(
       std::count_if(records_.begin(), records_.end(),
                     [](const ConsumerRecord& one) { return one.is_trainer(); }));
+}
+
+std::uint32_t ConsumerTable::jobs() const noexcept {
+  return static_cast<std::uint32_t>(std::count_if(
+      records_.begin(), records_.end(), [](const ConsumerRecord& one) { return one.is_job(); }));
 }
 
 std::uint32_t ConsumerTable::entries() const noexcept {
@@ -70,6 +94,8 @@ const ConsumerRecord& ConsumerTable::add(const AdmitRequest& request, std::uint3
   consumer.skipping = start.skipping;
   consumer.pid = request.pid;
   consumer.name = unique_name(request.name);
+  consumer.group = request.group;
+  consumer.admitted_at = start.position;
   format_desk(*desk, index, consumer.consumer_id, start, request.batch_size);
   consumer.desk = std::move(desk);
 
@@ -78,9 +104,8 @@ const ConsumerRecord& ConsumerTable::add(const AdmitRequest& request, std::uint3
   ordered::set(entry.pid, request.pid);
   ordered::set(entry.pace, static_cast<std::uint32_t>(request.pace));
   ordered::set(entry.paused, paused ? 1 : 0);
-  entry.name.fill('\0');
-  std::memcpy(entry.name.data(), consumer.name.data(),
-              std::min(consumer.name.size(), entry.name.size() - 1));
+  put_name(entry.name, consumer.name);
+  put_group(entry, request);
   ordered::set_release(entry.consumer_id, consumer.consumer_id);
   return records_.emplace_back(std::move(consumer));
 }
@@ -145,16 +170,36 @@ std::optional<std::uint64_t> ConsumerTable::position_of(
   return std::max(consumer.released_min, *end);
 }
 
+void ConsumerTable::tell(const ConsumerRecord& consumer, const GroupNews& news) noexcept {
+  ConsumerEntry& entry = board_.consumer(consumer.index);
+  if (news.ends) {
+    ordered::set(entry.ends_at, news.ends->position);
+    ordered::set_release(entry.ends_epoch, news.ends->epoch + 1);
+  }
+  if (news.met) {
+    ordered::set(entry.group_receipt, static_cast<std::uint64_t>(news.met->receipt));
+    ordered::set_release(entry.epochs_met, news.met->epochs);
+  }
+  if (news.lost) ordered::lose_rank(entry, news.lost->rank.word(), news.lost->from);
+  ordered::bump(entry.group_sequence);
+  ordered::bump(entry.wake_word);
+  futex_wake(entry.wake_word);
+}
+
 bool ConsumerTable::has_demand() const noexcept {
   return std::any_of(records_.begin(), records_.end(),
                      [](const ConsumerRecord& one) { return !one.paused && !one.mirrors; });
 }
 
-bool ConsumerTable::all_have_read() const noexcept {
-  return std::all_of(records_.begin(), records_.end(), [this](const ConsumerRecord& one) {
+bool ConsumerTable::all_have_read(bool to_the_end) const noexcept {
+  const std::uint64_t published = tickets_.published();
+  return std::all_of(records_.begin(), records_.end(), [&](const ConsumerRecord& one) {
     if (one.paused) return true;
     const auto position = position_of(one);
-    return position && *position >= tickets_.published();
+    if (!position || *position < published) return false;
+    // The ranks of a group are told what their receipts say together.
+    const bool tells = to_the_end && one.group.world != 0 && one.admitted_at < published;
+    return !tells || one.epochs_ended > ledger_.epoch_of(published - 1);
   });
 }
 

@@ -35,6 +35,8 @@ class ConsumerTable {
   [[nodiscard]] ConsumerRecord* find(std::uint32_t index, std::uint64_t consumer_id) noexcept;
   /// Consumers but observers and mirrors, paused ones too.
   [[nodiscard]] std::uint32_t trainers() const noexcept;
+  /// The same, with each group of ranks as one.
+  [[nodiscard]] std::uint32_t jobs() const noexcept;
 
   /// The first entry of the board that is free.
   [[nodiscard]] std::optional<std::uint32_t> free_entry() const noexcept;
@@ -55,10 +57,14 @@ class ConsumerTable {
   [[nodiscard]] std::optional<std::uint64_t> position_of(
       const ConsumerRecord& consumer) const noexcept;
 
+  /// Puts that on the rank's entry, and wakes it.
+  void tell(const ConsumerRecord& consumer, const GroupNews& news) noexcept;
+
   /// A consumer that is not paused, and no mirror, is attached.
   [[nodiscard]] bool has_demand() const noexcept;
-  /// Each consumer that is not paused stands at what is published, or beyond.
-  [[nodiscard]] bool all_have_read() const noexcept;
+  /// Each consumer that is not paused stands at what is published, or beyond. `to_the_end`: and
+  /// each rank of a group has told of the end of the last epoch, which is published.
+  [[nodiscard]] bool all_have_read(bool to_the_end) const noexcept;
 
   /// Bumps the wake words of the consumers that sleep for a position that is published now.
   void wake_reached(PendingWakes& wakes) noexcept;

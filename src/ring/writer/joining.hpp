@@ -2,7 +2,9 @@
 // Copyright 2026 the batchcast authors
 #pragma once
 
+#include <batchcast/core/group.hpp>
 #include <batchcast/core/options.hpp>
+#include <batchcast/ring/layout.hpp>
 
 #include <cstdint>
 #include <optional>
@@ -10,6 +12,12 @@
 
 // What callers of RingWriter say of a consumer that joins, and what they are told.
 namespace batchcast::inline v0_1 {
+
+/// Where a consumer begins.
+struct StartPoint {
+  std::uint64_t position = 0;
+  std::uint64_t skipping = 0;  ///< e + 1: at the end of epoch e, which is not known yet; else 0
+};
 
 struct AdmitRequest {
   std::string name;
@@ -24,6 +32,10 @@ struct AdmitRequest {
   /// consumer, and is a consumer in no other respect. It begins paused; only `resume_mirror` lets
   /// it in.
   bool mirrors = false;
+  Group group = {};  ///< of a rank
+  Tail tail = Tail::keep;
+  /// Where another rank of its group stands, and gates: it begins there too, whatever `join` says.
+  std::optional<StartPoint> place = {};
 };
 
 struct Admitted {
@@ -32,6 +44,26 @@ struct Admitted {
   std::uint64_t position = 0;
   std::uint64_t samples_to_come = 0;  ///< before the first one that it gets
   std::string name;                   ///< made unique
+  std::uint64_t skipping = 0;         ///< as in StartPoint
+};
+
+/// What a rank of a group is told of the others; what is not set stays as it was.
+struct GroupNews {
+  struct Lost {
+    detail::LostRank rank;
+    std::uint64_t from = 0;  ///< first epoch that is no longer to be had
+  };
+  struct Met {
+    std::uint64_t epochs = 0;  ///< all ranks have ended those below
+    GroupReceipt receipt = GroupReceipt::unknown;
+  };
+  struct Ends {
+    std::uint64_t epoch = 0;
+    std::uint64_t position = 0;  ///< no rank begins a batch of that epoch here or beyond
+  };
+  std::optional<Lost> lost = {};
+  std::optional<Met> met = {};
+  std::optional<Ends> ends = {};
 };
 
 struct NotAdmitted {

@@ -44,6 +44,7 @@ ConsumerStatus row_of(const ConsumerRecord& consumer, std::uint64_t published,
   row.samples = ordered::get(desk.samples);
   row.wait_ns = ordered::get(desk.wait_ns);
   row.leases_held = ordered::get(desk.leases_held);
+  row.group = consumer.group;
   return row;
 }
 

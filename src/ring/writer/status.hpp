@@ -2,6 +2,7 @@
 // Copyright 2026 the batchcast authors
 #pragma once
 
+#include <batchcast/core/group.hpp>
 #include <batchcast/core/options.hpp>
 #include <batchcast/core/states.hpp>
 #include <batchcast/ring/layout.hpp>
@@ -31,6 +32,7 @@ struct ConsumerStatus {
   std::uint64_t samples = 0;
   std::uint64_t wait_ns = 0;
   std::uint64_t leases_held = 0;
+  Group group = {};
 };
 
 struct WriterStatus {

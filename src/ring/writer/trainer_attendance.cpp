@@ -28,7 +28,7 @@ bool TrainerAttendance::is_deserted_for(std::uint64_t ns) const noexcept {
 
 bool TrainerAttendance::first_publication_waits() const noexcept {
   return !outcome_.has_published() &&
-         std::uint64_t{consumers_.trainers()} + elsewhere_ < std::uint64_t{wait_for_};
+         std::uint64_t{consumers_.jobs()} + jobs_elsewhere_ < std::uint64_t{wait_for_};
 }
 
 void TrainerAttendance::trainer_left(std::optional<std::uint64_t> position) noexcept {
@@ -38,7 +38,9 @@ void TrainerAttendance::trainer_left(std::optional<std::uint64_t> position) noex
   left_anew_ = true;
 }
 
-void TrainerAttendance::set_trainers_elsewhere(std::uint32_t trainers) noexcept {
+void TrainerAttendance::set_trainers_elsewhere(std::uint32_t trainers,
+                                               std::uint32_t jobs) noexcept {
+  jobs_elsewhere_ = jobs;
   if (trainers < elsewhere_) last_leave_ns_ = now_ns();
   elsewhere_ = trainers;
   ever_had_trainer_ = ever_had_trainer_ || trainers != 0;

@@ -26,13 +26,14 @@ class TrainerAttendance {
   [[nodiscard]] bool has_trainers_elsewhere() const noexcept { return elsewhere_ != 0; }
   /// A trainer is attached, or one was.
   [[nodiscard]] bool ever_had_trainer() const noexcept { return ever_had_trainer_; }
-  /// The stream publishes nothing until `wait_for` trainers are attached.
+  /// The stream publishes nothing until `wait_for` trainers are attached, a group being one.
   [[nodiscard]] bool first_publication_waits() const noexcept;
 
   void trainer_came() noexcept { ever_had_trainer_ = true; }
   /// `position`: where it stood, if it ever had a batch.
   void trainer_left(std::optional<std::uint64_t> position) noexcept;
-  void set_trainers_elsewhere(std::uint32_t trainers) noexcept;
+  /// `jobs`: with each group of ranks as one.
+  void set_trainers_elsewhere(std::uint32_t trainers, std::uint32_t jobs) noexcept;
 
   /// Where the last trainer stood that had a batch and left this ring. Nothing if none has since
   /// this was asked last.
@@ -50,6 +51,7 @@ class TrainerAttendance {
   const StreamOutcome& outcome_;
   const std::uint32_t wait_for_;
   std::uint32_t elsewhere_ = 0;
+  std::uint32_t jobs_elsewhere_ = 0;
   bool ever_had_trainer_ = false;
   std::uint64_t last_leave_ns_;
   std::optional<std::uint64_t> left_at_;

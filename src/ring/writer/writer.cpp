@@ -107,7 +107,7 @@ bool RingWriter::is_drained() {
   // A stream that came to its end waits for its first trainer, which may be slow to start.
   if (!state_.attendance.ever_had_trainer() && outcome.is_finished()) return false;
   admission_.evict_offenders();
-  return state_.consumers.all_have_read();
+  return state_.consumers.all_have_read(outcome.is_finished());
 }
 
 bool RingWriter::close() {
@@ -161,10 +161,10 @@ std::optional<NotAdmitted> RingWriter::refusal_of_newcomers() const {
   return admission_.refusal_of_newcomers();
 }
 
-bool RingWriter::set_trainers_elsewhere(std::uint32_t trainers) {
+bool RingWriter::set_trainers_elsewhere(std::uint32_t trainers, std::uint32_t jobs) {
   PendingWakes wakes;
   Lock lock(state_.mutex);
-  state_.attendance.set_trainers_elsewhere(trainers);
+  state_.attendance.set_trainers_elsewhere(trainers, jobs);
   const auto refusal = state_.outcome.refusal();
   publisher_.advance(wakes);  // the stream may have waited for these
   state_.wake.wake();
@@ -174,6 +174,40 @@ bool RingWriter::set_trainers_elsewhere(std::uint32_t trainers) {
 std::uint32_t RingWriter::trainers_here() const {
   Lock lock(state_.mutex);
   return state_.consumers.trainers();
+}
+
+std::uint32_t RingWriter::jobs_here() const {
+  Lock lock(state_.mutex);
+  return state_.consumers.jobs();
+}
+
+std::optional<std::uint64_t> RingWriter::tell_rank(std::uint32_t index, std::uint64_t consumer_id,
+                                                   const GroupNews& news) noexcept {
+  Lock lock(state_.mutex);
+  const ConsumerRecord* const rank = state_.consumers.find(index, consumer_id);
+  if (rank == nullptr) return std::nullopt;
+  state_.consumers.tell(*rank, news);
+  const std::uint64_t reading = ordered::load_reading(*rank->desk);
+  return reading == 0 ? std::nullopt : std::optional(reading - 1);
+}
+
+void RingWriter::rank_ended(std::uint32_t index, std::uint64_t consumer_id,
+                            std::uint64_t epochs) noexcept {
+  Lock lock(state_.mutex);
+  ConsumerRecord* const rank = state_.consumers.find(index, consumer_id);
+  if (rank == nullptr) return;
+  rank->epochs_ended = epochs;
+  state_.wake.wake();  // the stream may have drained
+}
+
+std::optional<Receipt> RingWriter::receipt_of(std::uint64_t epoch) const {
+  Lock lock(state_.mutex);
+  const BoardView& board = state_.board;
+  const EpochEntry& entry = board.epoch(epoch);
+  const bool known =
+      ordered::get(entry.epoch_plus_one) == epoch + 1 && ordered::get(entry.receipt_known) != 0;
+  if (!known) return std::nullopt;
+  return Receipt{ordered::get(entry.receipt_count), ordered::get(entry.receipt_hash)};
 }
 
 std::optional<std::uint64_t> RingWriter::take_left_at() {

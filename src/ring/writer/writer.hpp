@@ -91,14 +91,31 @@ class RingWriter {
   /// taken.
   [[nodiscard]] std::optional<NotAdmitted> refusal_of_newcomers() const;
 
+  // ---- ranks of groups
+
+  /// Returns the epoch that the rank is in, as its desk says; nothing between epochs, and where
+  /// there is no such consumer. Of a rank that begins an epoch meanwhile, either this tells, or the
+  /// rank sees the news.
+  std::optional<std::uint64_t> tell_rank(std::uint32_t index, std::uint64_t consumer_id,
+                                         const GroupNews& news) noexcept;
+  /// It told of the end of all epochs below, and was told what its group has come to.
+  void rank_ended(std::uint32_t index, std::uint64_t consumer_id, std::uint64_t epochs) noexcept;
+  /// What was published of that epoch; nothing where that is not known.
+  [[nodiscard]] std::optional<Receipt> receipt_of(std::uint64_t epoch) const;
+
   // ---- other rings of the same stream
 
   /// Trainers that are attached to the stream's other rings. They count as this ring's own in
   /// `wait_for`, in having had a consumer, and against `stop_if_unattended`. False if the stream
   /// was stopped or failed: a trainer that just came there has to be sent away again.
-  bool set_trainers_elsewhere(std::uint32_t trainers);
+  /// `jobs`: the same, with each group of ranks as one, as `wait_for` counts them.
+  bool set_trainers_elsewhere(std::uint32_t trainers, std::uint32_t jobs);
+  bool set_trainers_elsewhere(std::uint32_t trainers) {
+    return set_trainers_elsewhere(trainers, trainers);
+  }
   /// Consumers but observers and mirrors that are attached, paused ones too.
   [[nodiscard]] std::uint32_t trainers_here() const;
+  [[nodiscard]] std::uint32_t jobs_here() const;
   /// Where the last trainer stood that has left, if it ever had a batch; nothing if none has left
   /// since this was asked last.
   [[nodiscard]] std::optional<std::uint64_t> take_left_at();

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#pragma once
+
+#include <batchcast/consumer.hpp>
+#include <batchcast/core/group.hpp>
+#include <batchcast/core/log.hpp>
+
+#include <string_view>
+
+namespace batchcast::inline v0_1::detail {
+
+/// The group itself; of "auto" the one that the launcher of this process tells, which is reported
+/// with the variables that it was taken from. Throws InvalidArgument where no launcher tells it.
+[[nodiscard]] Group settled(const Group& group, const LogCallback& log);
+
+/// Warns in the first rank of a group whose job has other nodes where the stream is no shard: all
+/// nodes would train on the same samples.
+void warn_of_other_nodes(const ConsumerOptions& options, std::string_view recipe_json);
+
+}  // namespace batchcast::inline v0_1::detail

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#pragma once
+
+#include <batchcast/consumer/launched_group.hpp>
+
+#include <batchcast/core/inline.hpp>
+#include <batchcast/core/json_member.hpp>
+#include <batchcast/core/launcher.hpp>
+
+#include <cstdlib>
+
+namespace batchcast::inline v0_1::detail {
+
+BATCHCAST_INLINE Group settled(const Group& group, const LogCallback& log) {
+  if (!group.automatic) return group;
+  const LaunchedRank launched = launched_rank(std::getenv);
+  report(log, LogLevel::info, "group `auto` is " + launched.group.text() + ": " + launched.origin);
+  return launched.group;
+}
+
+BATCHCAST_INLINE void warn_of_other_nodes(const ConsumerOptions& options,
+                                          std::string_view recipe_json) {
+  if (options.group.world == 0 || options.group.rank != 0) return;
+  const auto shard = json_member(recipe_json, "shard");
+  if (!shard) return;  // not of a dataset
+  const std::string_view numbers = recipe_json.substr(shard->value, shard->end - shard->value);
+  const auto count = json_member(numbers, "count");
+  if (!count || numbers.substr(count->value, count->end - count->value) != "1") return;
+  if (!has_other_nodes(std::getenv)) return;
+  report(options.log, LogLevel::warning,
+         "group `" + options.group.name +
+             "` is of a job on several nodes, and this stream has all of the dataset: each node "
+             "trains on the same samples. Serve it with `--shard auto` on every node.",
+         "stream `" + options.stream + "`: ");
+}
+
+}  // namespace batchcast::inline v0_1::detail

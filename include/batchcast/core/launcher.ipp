@@ -1,0 +1,380 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#pragma once
+
+#include <batchcast/core/launcher.hpp>
+
+#include <batchcast/core/error.hpp>
+#include <batchcast/core/inline.hpp>
+#include <batchcast/core/limits.hpp>
+#include <batchcast/core/printable.hpp>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <initializer_list>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+namespace batchcast::inline v0_1::detail {
+namespace launcher {
+
+inline constexpr const char* name_the_group = " Or name the group: NAME:RANK/WORLD.";
+inline constexpr const char* name_the_shard = " Or say which shard it is: --shard I/N.";
+
+[[noreturn]] inline void refuse(const std::string& why) {
+  throw InvalidArgument("batchcast: " + why);
+}
+
+/// A variable that is set and not empty.
+struct Variable {
+  std::string name;
+  std::string value;
+  [[nodiscard]] std::string text() const { return name + "=" + printable(value); }
+};
+
+/// The first of these that is set.
+inline std::optional<Variable> find(const Environment& environment,
+                                    std::initializer_list<const char*> names) {
+  for (const char* const name : names) {
+    const char* const value = environment(name);
+    if (value != nullptr && *value != '\0') return Variable{name, value};
+  }
+  return std::nullopt;
+}
+
+inline std::string list_of(const std::vector<std::string>& texts) {
+  std::string list;
+  for (const std::string& text : texts) list += (list.empty() ? "" : ", ") + text;
+  return list;
+}
+
+inline std::optional<std::uint32_t> read_number(std::string_view text) noexcept {
+  std::uint32_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return number;
+}
+
+inline std::uint32_t number_of(const Variable& variable) {
+  if (const auto number = read_number(variable.value)) return *number;
+  refuse(variable.text() + " is not a number.");
+}
+
+/// Of Slurm's list "5,4(x3)", one number for each node and runs of equal ones shortened, the one at
+/// that index.
+inline std::optional<std::uint32_t> number_at(std::string_view list, std::uint64_t index) noexcept {
+  while (!list.empty()) {
+    const std::size_t comma = std::min(list.find(','), list.size());
+    const std::string_view run = list.substr(0, comma);
+    const std::size_t open = std::min(run.find("(x"), run.size());
+    std::optional<std::uint32_t> times = 1;
+    if (open != run.size()) {
+      if (run.back() != ')') return std::nullopt;
+      times = read_number(run.substr(open + 2, run.size() - open - 3));
+    }
+    if (!times) return std::nullopt;
+    if (index < *times) return read_number(run.substr(0, open));
+    index -= *times;
+    list.remove_prefix(std::min(comma + 1, list.size()));
+  }
+  return std::nullopt;
+}
+
+/// Collects what one launcher says: which variables it has set, which it lacks.
+class Reading {
+ public:
+  Reading(const Environment& environment, const char* launcher)
+      : environment_(environment), launcher_(launcher) {}
+
+  /// The first of these that is set.
+  std::optional<Variable> optional(std::initializer_list<const char*> names) {
+    auto found = find(environment_, names);
+    if (found) set_.push_back(found->text());
+    return found;
+  }
+  std::optional<Variable> needed(std::initializer_list<const char*> names) {
+    auto found = optional(names);
+    if (!found) missing_.push_back(std::string(*names.begin()));
+    return found;
+  }
+  std::optional<std::uint32_t> number(std::initializer_list<const char*> names) {
+    const auto found = needed(names);
+    return found ? std::optional(number_of(*found)) : std::nullopt;
+  }
+
+  [[nodiscard]] const char* launcher() const noexcept { return launcher_; }
+  [[nodiscard]] bool whole() const noexcept { return missing_.empty(); }
+  /// "torchrun (LOCAL_RANK=0, LOCAL_WORLD_SIZE=2)"
+  [[nodiscard]] std::string origin() const {
+    return std::string(launcher_) + " (" + list_of(set_) + ")";
+  }
+  [[noreturn]] void refuse_half(const char* instead) const {
+    refuse("of what " + std::string(launcher_) + " sets, " + list_of(set_) + " is there and " +
+           list_of(missing_) + " is not. Start the process with " + launcher_ +
+           ", or set what is missing." + instead);
+  }
+
+ private:
+  const Environment& environment_;
+  const char* launcher_;
+  std::vector<std::string> set_;
+  std::vector<std::string> missing_;
+};
+
+/// What one launcher says of a process's place on its node.
+struct Place {
+  Reading reading;
+  std::optional<std::uint32_t> rank;
+  std::optional<std::uint32_t> world;
+  std::string job;
+
+  [[nodiscard]] bool whole() const noexcept { return reading.whole(); }
+};
+
+inline void check(const Place& place) {
+  if (!place.rank || !place.world || *place.rank < *place.world) return;
+  refuse(place.reading.origin() + " makes no sense: ranks are numbered from 0, and rank " +
+         std::to_string(*place.rank) + " is none of " + std::to_string(*place.world) + ".");
+}
+
+inline std::optional<Place> torchrun_place(const Environment& environment) {
+  if (!find(environment, {"LOCAL_RANK", "LOCAL_WORLD_SIZE"})) return std::nullopt;
+  Place place{Reading(environment, "torchrun"), {}, {}, {}};
+  place.rank = place.reading.number({"LOCAL_RANK"});
+  place.world = place.reading.number({"LOCAL_WORLD_SIZE"});
+  const auto address = place.reading.needed({"MASTER_ADDR"});
+  const auto port = place.reading.needed({"MASTER_PORT"});
+  // Often `none`, and other launchers that set torchrun's variables have no such thing.
+  const auto run = place.reading.optional({"TORCHELASTIC_RUN_ID"});
+  if (run) place.job = run->value + "@";
+  if (address && port) place.job += address->value + ":" + port->value;
+  return place;
+}
+
+inline std::optional<Place> open_mpi_place(const Environment& environment) {
+  if (!find(environment, {"OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE"})) {
+    return std::nullopt;
+  }
+  Place place{Reading(environment, "mpirun"), {}, {}, {}};
+  place.rank = place.reading.number({"OMPI_COMM_WORLD_LOCAL_RANK"});
+  place.world = place.reading.number({"OMPI_COMM_WORLD_LOCAL_SIZE"});
+  const auto job = place.reading.needed({"PMIX_NAMESPACE", "OMPI_MCA_ess_base_jobid"});
+  if (job) place.job = "mpi-" + job->value;
+  return place;
+}
+
+/// Of the tasks of a step, those on this node.
+inline std::optional<std::uint32_t> slurm_world(Reading& reading) {
+  const auto tasks = reading.needed(
+      {"SLURM_STEP_TASKS_PER_NODE", "SLURM_TASKS_PER_NODE", "SLURM_NTASKS_PER_NODE"});
+  if (!tasks) return std::nullopt;
+  if (const auto all = read_number(tasks->value)) return all;
+  const auto node = reading.number({"SLURM_NODEID"});
+  if (!node) return std::nullopt;
+  if (const auto world = number_at(tasks->value, *node)) return world;
+  refuse(tasks->text() + " does not say how many tasks node " + std::to_string(*node) + " has.");
+}
+
+/// Outside of a step these variables are those of the batch script, which runs once.
+inline bool is_slurm_step(const Environment& environment) {
+  return find(environment, {"SLURM_STEP_ID", "SLURM_STEPID"}).has_value();
+}
+
+inline std::optional<Place> slurm_place(const Environment& environment) {
+  if (!is_slurm_step(environment)) return std::nullopt;
+  Place place{Reading(environment, "srun"), {}, {}, {}};
+  place.rank = place.reading.number({"SLURM_LOCALID"});
+  place.world = slurm_world(place.reading);
+  const auto job = place.reading.needed({"SLURM_JOB_ID", "SLURM_JOBID"});
+  const auto step = place.reading.needed({"SLURM_STEP_ID", "SLURM_STEPID"});
+  if (job && step) place.job = "slurm-" + job->value + "." + step->value;
+  return place;
+}
+
+/// Whether `other` may be what started the launcher that says `place`, once on each node, or says
+/// the same.
+inline bool agree(const Place& place, const Place& other) {
+  if (other.whole() && *other.world == 1) return true;
+  return (!other.rank || other.rank == place.rank) && (!other.world || other.world == place.world);
+}
+
+[[noreturn]] inline void refuse_without_launcher(const Environment& environment) {
+  std::string text =
+      "`auto` takes rank and world from what started this process, and no launcher did: of "
+      "LOCAL_RANK and LOCAL_WORLD_SIZE (torchrun), OMPI_COMM_WORLD_LOCAL_RANK (mpirun) and "
+      "SLURM_STEP_ID (srun) none is set.";
+  if (find(environment, {"SLURM_JOB_ID"})) {
+    text += " In a Slurm job, it is `srun` that starts several ranks; the batch script runs once.";
+  }
+  refuse(text + " Start it with one of these." + name_the_group);
+}
+
+// ---- nodes
+
+inline std::optional<LaunchedNode> node_in(const Reading& reading,
+                                           std::optional<std::uint32_t> rank,
+                                           std::optional<std::uint32_t> nodes) {
+  if (!reading.whole()) reading.refuse_half(name_the_shard);
+  if (*rank >= *nodes) {
+    refuse(reading.origin() + " makes no sense: nodes are numbered from 0, and " +
+           std::to_string(*rank) + " is none of " + std::to_string(*nodes) + ".");
+  }
+  return LaunchedNode{*rank, *nodes, reading.origin()};
+}
+
+inline std::optional<LaunchedNode> torchrun_node(const Environment& environment) {
+  if (!find(environment, {"GROUP_RANK", "GROUP_WORLD_SIZE", "LOCAL_WORLD_SIZE"})) {
+    return std::nullopt;
+  }
+  Reading reading(environment, "torchrun");
+  const auto rank = reading.number({"GROUP_RANK"});
+  if (find(environment, {"GROUP_WORLD_SIZE"})) {
+    return node_in(reading, rank, reading.number({"GROUP_WORLD_SIZE"}));
+  }
+  const auto world = reading.number({"WORLD_SIZE"});
+  const auto local = reading.number({"LOCAL_WORLD_SIZE"});
+  if (world && local && (*local == 0 || *world % *local != 0)) {
+    refuse(reading.origin() + " makes no sense: nodes have unlike numbers of processes." +
+           name_the_shard);
+  }
+  return node_in(reading, rank, world && local ? std::optional(*world / *local) : std::nullopt);
+}
+
+inline std::optional<LaunchedNode> open_mpi_node(const Environment& environment) {
+  if (!find(environment, {"OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE"})) {
+    return std::nullopt;
+  }
+  Reading reading(environment, "mpirun");
+  const auto all = reading.number({"OMPI_COMM_WORLD_SIZE"});
+  const auto local = reading.number({"OMPI_COMM_WORLD_LOCAL_SIZE"});
+  if (reading.whole() && *all != *local) {
+    refuse(reading.origin() +
+           ": the job has several nodes, and mpirun does not tell which of "
+           "them this is." +
+           name_the_shard);
+  }
+  return node_in(reading, 0, 1);
+}
+
+inline std::optional<LaunchedNode> slurm_node(const Environment& environment) {
+  if (!is_slurm_step(environment)) return std::nullopt;
+  Reading reading(environment, "srun");
+  const auto rank = reading.number({"SLURM_NODEID"});
+  return node_in(reading, rank, reading.number({"SLURM_STEP_NUM_NODES", "SLURM_NNODES"}));
+}
+
+/// The number in PET_NNODES, which may be a range as torchrun's --nnodes may: "2", "2:2".
+inline std::optional<std::uint32_t> pod_count(const Variable& nodes) {
+  const std::string_view text = nodes.value;
+  const std::size_t colon = text.find(':');
+  if (colon == std::string_view::npos) return number_of(nodes);
+  const auto fewest = read_number(text.substr(0, colon));
+  if (fewest && fewest == read_number(text.substr(colon + 1))) return fewest;
+  refuse(nodes.text() + " does not say how many nodes there are." + name_the_shard);
+}
+
+/// The Pods of an indexed Job. Kubernetes tells none of them how many they are; Kubeflow does, in
+/// torchrun's variables, and so can the Job's template.
+inline std::optional<LaunchedNode> kubernetes_node(const Environment& environment) {
+  const auto pod = find(environment, {"JOB_COMPLETION_INDEX"});
+  const auto node = find(environment, {"PET_NODE_RANK"});
+  if (!pod && !node) return std::nullopt;
+  if (pod && node && number_of(*pod) != number_of(*node)) {
+    refuse(pod->text() + " and " + node->text() + " contradict each other." + name_the_shard);
+  }
+  Reading reading(environment, "Kubernetes");
+  const auto rank = reading.number({"PET_NODE_RANK", "JOB_COMPLETION_INDEX"});
+  const auto nodes = reading.needed({"PET_NNODES"});
+  if (nodes) return node_in(reading, rank, pod_count(*nodes));
+  refuse(reading.origin() +
+         " says which Pod of the Job this is, and nothing says how many there "
+         "are. Set PET_NNODES to the Job's `completions` in its template." +
+         name_the_shard);
+}
+
+/// Of a batch script or of salloc's shell, outside of every step.
+inline std::optional<LaunchedNode> slurm_job(const Environment& environment) {
+  const auto nodes = find(environment, {"SLURM_NNODES", "SLURM_JOB_NUM_NODES"});
+  if (!nodes || !find(environment, {"SLURM_JOB_ID", "SLURM_JOBID"})) return std::nullopt;
+  if (number_of(*nodes) == 1) return LaunchedNode{0, 1, "Slurm (" + nodes->text() + ")"};
+  refuse(nodes->text() +
+         ", but this process runs on one of these nodes, outside of a step: start "
+         "it on each of them with `srun --ntasks-per-node=1`." +
+         name_the_shard);
+}
+
+}  // namespace launcher
+
+BATCHCAST_INLINE std::string group_name_of(std::string_view text) {
+  constexpr std::string_view signs = "-_.:@+";
+  constexpr std::size_t digits = 16;
+  std::string name(text);
+  std::uint64_t hash = 0xcbf29ce484222325;  // FNV-1a
+  bool odd = name.size() > limits::consumer_name_bytes_max || name.empty();
+  for (char& c : name) {
+    hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
+    const bool kept = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                      signs.find(c) != std::string_view::npos;
+    if (kept) continue;
+    c = '-';
+    odd = true;
+  }
+  if (!odd) return name;
+  name.resize(std::min(name.size(), limits::consumer_name_bytes_max - digits - 1));
+  std::array<char, digits> text_of_hash;
+  for (std::size_t i = digits; i-- > 0; hash >>= 4U) {
+    text_of_hash[i] = "0123456789abcdef"[hash & 15U];
+  }
+  return name + "-" + std::string(text_of_hash.data(), digits);
+}
+
+BATCHCAST_INLINE LaunchedRank launched_rank(const Environment& environment) {
+  std::vector<launcher::Place> places;  // the innermost first
+  for (const auto look :
+       {launcher::torchrun_place, launcher::open_mpi_place, launcher::slurm_place}) {
+    if (auto place = look(environment)) {
+      launcher::check(*place);
+      places.push_back(std::move(*place));
+    }
+  }
+  if (places.empty()) launcher::refuse_without_launcher(environment);
+  const auto taken = std::find_if(places.begin(), places.end(),
+                                  [](const launcher::Place& place) { return place.whole(); });
+  if (taken == places.end()) places.front().reading.refuse_half(launcher::name_the_group);
+  for (const launcher::Place& other : places) {
+    if (launcher::agree(*taken, other)) continue;
+    launcher::refuse(taken->reading.origin() + " and " + other.reading.origin() +
+                     " contradict each other. Unset the variables of the one that did not start "
+                     "this process." +
+                     launcher::name_the_group);
+  }
+  return {Group(group_name_of(taken->job), *taken->rank, *taken->world), taken->reading.origin()};
+}
+
+BATCHCAST_INLINE LaunchedNode launched_node(const Environment& environment) {
+  for (const auto look : {launcher::torchrun_node, launcher::open_mpi_node, launcher::slurm_node,
+                          launcher::kubernetes_node, launcher::slurm_job}) {
+    if (auto node = look(environment)) return std::move(*node);
+  }
+  launcher::refuse(
+      "`--shard auto` takes the number of this node from what started the process, and no launcher "
+      "did: of GROUP_RANK (torchrun), OMPI_COMM_WORLD_SIZE (mpirun), SLURM_NODEID in a step (srun) "
+      "and JOB_COMPLETION_INDEX (Kubernetes) none is set. Start it with one of these." +
+      std::string(launcher::name_the_shard));
+}
+
+BATCHCAST_INLINE bool has_other_nodes(const Environment& environment) noexcept {
+  try {
+    const auto all = launcher::find(environment, {"OMPI_COMM_WORLD_SIZE"});
+    const auto local = launcher::find(environment, {"OMPI_COMM_WORLD_LOCAL_SIZE"});
+    const bool torchrun = launcher::find(environment, {"LOCAL_WORLD_SIZE"}).has_value();
+    if (!torchrun && all && local) return launcher::number_of(*all) > launcher::number_of(*local);
+    return launched_node(environment).nodes > 1;
+  } catch (const std::exception&) {
+    return false;  // it does not say so
+  }
+}
+
+}  // namespace batchcast::inline v0_1::detail

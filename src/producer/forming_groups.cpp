@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#include "producer/forming_groups.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <numeric>
+#include <string_view>
+#include <utility>
+
+namespace batchcast::inline v0_1::detail {
+namespace {
+
+// Consumer ids lie below.
+constexpr ConsumerKey waiting_bit = ConsumerKey{1} << 63;
+
+std::string samples(const Hello& hello) { return std::to_string(hello.batch_size); }
+
+std::string join_text(const Hello& hello) {
+  const std::string name(name_of(hello.join));
+  return hello.join == Join::at ? name + " " + std::to_string(hello.cursor) : name;
+}
+
+/// What the two ask for differently, with both values; empty where they agree.
+std::string difference(const Hello& one, const Hello& other) {
+  struct Choice {
+    const char* what;
+    std::string value;
+    std::string others;
+  };
+  const Choice choices[] = {
+      {"world", std::to_string(one.world), std::to_string(other.world)},
+      {"batch_size", samples(one), samples(other)},
+      {"tail", std::string(name_of(one.tail)), std::string(name_of(other.tail))},
+      {"join", join_text(one), join_text(other)},
+  };
+  for (const Choice& choice : choices) {
+    if (choice.value != choice.others) {
+      return std::string("has ") + choice.what + " = " + choice.value + ", and rank " +
+             std::to_string(other.rank) + ", which came before, has " + choice.others;
+    }
+  }
+  return {};
+}
+
+/// "ranks 1, 2 and 7 of 8 have not come".
+std::string missing_text(const std::vector<std::uint32_t>& missing, std::uint32_t world) {
+  constexpr std::size_t named_max = 32;
+  const std::size_t named = std::min(missing.size(), named_max);
+  std::string text = missing.size() == 1 ? "rank " : "ranks ";
+  for (std::size_t i = 0; i < named; ++i) {
+    const std::string_view before = i == 0 ? "" : i + 1 == missing.size() ? " and " : ", ";
+    text += std::string(before) + std::to_string(missing[i]);
+  }
+  if (named < missing.size()) text += " and " + std::to_string(missing.size() - named) + " others";
+  return text + " of " + std::to_string(world) +
+         (missing.size() == 1 ? " has not come" : " have not come");
+}
+
+}  // namespace
+
+std::optional<std::string> FormingGroups::conflict(const Hello& hello) const {
+  const std::lock_guard lock(mutex_);
+  const auto group = groups_.find(hello.group);
+  if (group == groups_.end()) return std::nullopt;
+  const Ranks& ranks = group->second;
+  const std::string rank =
+      "rank " + std::to_string(hello.rank) + " of group `" + hello.group + "` ";
+  const std::string differs = difference(hello, ranks.begin()->second.hello);
+  if (!differs.empty()) {
+    return rank + differs + ". All ranks of a group must agree in world, batch_size, tail and join";
+  }
+  const auto same = ranks.find(hello.rank);
+  if (same == ranks.end()) return std::nullopt;
+  return rank + "waits already, as process " + std::to_string(same->second.pid) +
+         ". Give each process of a group a rank of its own";
+}
+
+ConsumerKey FormingGroups::add(const Hello& hello, std::uint32_t pid) {
+  const std::lock_guard lock(mutex_);
+  const ConsumerKey key = waiting_bit | ++keys_;
+  groups_[hello.group].insert({hello.rank, WaitingRank{key, hello, pid}});
+  changed_.insert(hello.group);
+  return key;
+}
+
+bool FormingGroups::remove(ConsumerKey key) {
+  if ((key & waiting_bit) == 0) return false;
+  const std::lock_guard lock(mutex_);
+  for (auto group = groups_.begin(); group != groups_.end(); ++group) {
+    const std::size_t gone =
+        std::erase_if(group->second, [&](const auto& one) { return one.second.key == key; });
+    if (gone == 0) continue;
+    changed_.insert(group->first);
+    if (group->second.empty()) groups_.erase(group);
+    break;
+  }
+  return true;
+}
+
+std::optional<std::vector<WaitingRank>> FormingGroups::take_complete() {
+  const std::lock_guard lock(mutex_);
+  for (auto group = groups_.begin(); group != groups_.end(); ++group) {
+    Ranks& ranks = group->second;
+    if (ranks.size() != ranks.begin()->second.hello.world) continue;
+    std::vector<WaitingRank> complete;
+    for (auto& [rank, waiting] : ranks) complete.push_back(std::move(waiting));
+    groups_.erase(group);
+    return complete;
+  }
+  return std::nullopt;
+}
+
+std::vector<RankNews> FormingGroups::take_news() {
+  std::vector<RankNews> news;
+  for (const FormingGroup& group : list()) {
+    if (!changed_.contains(group.name)) continue;
+    const std::string text = missing_text(group.missing, group.world);
+    const std::lock_guard lock(mutex_);
+    for (const auto& [rank, waiting] : groups_[group.name]) {
+      news.push_back({waiting.key, Forming{text}});
+    }
+  }
+  changed_.clear();
+  return news;
+}
+
+std::size_t FormingGroups::count() const {
+  const std::lock_guard lock(mutex_);
+  return std::accumulate(
+      groups_.begin(), groups_.end(), std::size_t{0},
+      [](std::size_t sum, const auto& group) { return sum + group.second.size(); });
+}
+
+std::vector<FormingGroup> FormingGroups::list() const {
+  const std::lock_guard lock(mutex_);
+  std::vector<FormingGroup> all;
+  for (const auto& [name, ranks] : groups_) {
+    FormingGroup group{name, ranks.begin()->second.hello.world, {}};
+    for (std::uint32_t rank = 0; rank < group.world; ++rank) {
+      if (!ranks.contains(rank)) group.missing.push_back(rank);
+    }
+    all.push_back(std::move(group));
+  }
+  return all;
+}
+
+}  // namespace batchcast::inline v0_1::detail

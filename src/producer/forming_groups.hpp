@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#pragma once
+
+#include <batchcast/join/message.hpp>
+#include <batchcast/producer.hpp>
+#include "door/server.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace batchcast::inline v0_1::detail {
+
+/// A rank that waits at the door for the others of its group.
+struct WaitingRank {
+  ConsumerKey key = 0;
+  Hello hello;
+  std::uint32_t pid = 0;
+};
+
+/// The groups of which some ranks have come, and not all. None of these ranks has a place yet.
+/// Belongs to the door's thread, but for `count` and `list`.
+class FormingGroups {
+ public:
+  /// In what that rank does not fit to those of its group that wait; nothing where it does.
+  [[nodiscard]] std::optional<std::string> conflict(const Hello& hello) const;
+  /// Returns a key that no consumer has.
+  [[nodiscard]] ConsumerKey add(const Hello& hello, std::uint32_t pid);
+  /// A waiting rank has gone. The others of its group wait on. False if no rank waits by that key.
+  bool remove(ConsumerKey key);
+  /// The ranks of a group that is complete, in their order, if there is one. They wait no more.
+  [[nodiscard]] std::optional<std::vector<WaitingRank>> take_complete();
+  /// For the ranks of groups that have changed: which ones are missing.
+  [[nodiscard]] std::vector<RankNews> take_news();
+  // From any thread.
+  /// Ranks that wait.
+  [[nodiscard]] std::size_t count() const;
+  [[nodiscard]] std::vector<FormingGroup> list() const;
+
+ private:
+  using Ranks = std::map<std::uint32_t, WaitingRank>;
+
+  mutable std::mutex mutex_;  ///< of the next one
+  std::map<std::string, Ranks> groups_;
+  std::set<std::string> changed_;
+  std::uint64_t keys_ = 0;  ///< given out so far
+};
+
+}  // namespace batchcast::inline v0_1::detail

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+
+// What of a Reception is about groups of ranks: whom it refuses, and how a group that is complete
+// gets its places.
+#include "producer/reception.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace batchcast::inline v0_1::detail {
+namespace {
+
+/// The ranks in the order in which they get their places.
+std::vector<std::size_t> order_of(std::size_t ranks, std::size_t first) {
+  std::vector<std::size_t> order{first};
+  for (std::size_t i = 0; i < ranks; ++i) {
+    if (i != first) order.push_back(i);
+  }
+  return order;
+}
+
+}  // namespace
+
+std::optional<Refusal> Reception::refusal_of_rank(const Hello& hello, ServedRing& ring) const {
+  const std::string whole_text = std::to_string(hello.world) + " ranks with batches of " +
+                                 std::to_string(hello.batch_size) + " samples";
+  const auto refused = [&](std::string why, RefusalKind kind = RefusalKind::group) {
+    return Refusal{kind, stream_text() + std::move(why)};
+  };
+  // A rank does not wait for others where none would be let in.
+  if (const auto none = ring.writer().refusal_of_newcomers()) {
+    return refused(none->text, refusal_kind_of(none->reason));
+  }
+  if (hello.group.empty()) return refused("a group of ranks has a name");
+  if (hello.pace != Pace::lockstep || hello.between_epochs != BetweenEpochs::hold ||
+      hello.observes) {
+    return refused("the ranks of group `" + hello.group +
+                   "` get parts of the same batches, so they take part in `lockstep` and `hold` "
+                   "their places between epochs");
+  }
+  const std::uint64_t places = parts_.options.max_consumers;
+  if (hello.world > places) {
+    return refused("group `" + hello.group + "` has " + std::to_string(hello.world) +
+                   " ranks, and the stream " + std::to_string(places) +
+                   " places for consumers. Start the producer with a larger --max-consumers");
+  }
+  const std::uint64_t whole = hello.batch_size * hello.world;
+  if (whole > ring.capacity()) {
+    return refused(whole_text + " take " + std::to_string(whole) +
+                       " at a time, which do not fit into the ring: it spans " +
+                       std::to_string(ring.capacity()) + ". Serve it with " +
+                       ring.memory_option_for(whole) + " or more, or ask for smaller batches",
+                   RefusalKind::ring_too_small);
+  }
+  const std::uint64_t epoch = parts_.options.samples_per_epoch;
+  if (epoch != 0 && whole > epoch) {
+    return refused(whole_text + " take " + std::to_string(whole) +
+                   " at a time, and an epoch has only " + std::to_string(epoch) +
+                   ". Ask for smaller batches, or fewer ranks");
+  }
+  if (auto taken = groups_.refusal_of(hello.group)) return refused(taken->text, taken->kind);
+  if (forming_.count() >= places) {
+    return refused("as many ranks of groups wait as there are places for consumers (" +
+                       std::to_string(places) +
+                       "). Start the producer with a larger --max-consumers",
+                   RefusalKind::full);
+  }
+  if (auto conflict = forming_.conflict(hello)) return refused(std::move(*conflict));
+  return std::nullopt;
+}
+
+std::vector<RankNews> Reception::take_news() {
+  std::vector<RankNews> news = groups_.take_news();
+  while (const auto ranks = forming_.take_complete()) admit_group(*ranks, news);
+  std::vector<RankNews> forming = forming_.take_news();
+  std::move(forming.begin(), forming.end(), std::back_inserter(news));
+  return news;
+}
+
+/// The first rank begins where its `join` says, and gates from then on, so the others can begin
+/// there too. Only another ring may have lost that place: then its rank goes first.
+void Reception::admit_group(const std::vector<WaitingRank>& ranks, std::vector<RankNews>& news) {
+  GroupStart start{0, ranks.front().hello.join};
+  std::vector<Seated> seats;  // in the order of the ranks
+  std::optional<Refusal> refusal;
+  for (std::size_t tries = 0; tries <= parts_.rings.all().size(); ++tries) {
+    seats.assign(ranks.size(), {});
+    refusal = seat_group(ranks, start, seats);
+    if (!refusal) break;
+    const auto failed = std::find_if(seats.begin(), seats.end(),
+                                     [](const Seated& one) { return one.ring == nullptr; });
+    for (const Seated& seated : seats) {
+      if (seated.ring != nullptr) take_out(seated);
+    }
+    const auto at = static_cast<std::size_t>(failed - seats.begin());
+    const bool elsewhere =
+        refusal->kind == RefusalKind::cursor_gone && start.join != Join::at && at != start.first;
+    if (!elsewhere) break;
+    start = {at, Join::next_epoch};
+  }
+  const std::string& name = ranks.front().hello.group;
+  if (refusal) {
+    const std::string text = refusal->text + " (group `" + name + "`)";
+    for (const WaitingRank& rank : ranks) news.push_back({rank.key, Refusal{refusal->kind, text}});
+    return;
+  }
+  parts_.log(LogLevel::info, "group `" + name + "` is complete: its " +
+                                 std::to_string(ranks.size()) + " ranks begin at position " +
+                                 std::to_string(seats[start.first].admitted.position));
+  std::vector<SeatedRank> seated;
+  for (std::size_t i = 0; i < ranks.size(); ++i) {
+    seated.push_back({.rank = ranks[i].hello.rank,
+                      .pid = ranks[i].pid,
+                      .ring = seats[i].ring,
+                      .index = seats[i].admitted.index,
+                      .key = seats[i].admitted.consumer_id});
+    news.push_back({ranks[i].key, std::move(seats[i].admission)});
+  }
+  groups_.add(name, std::move(seated));
+}
+
+/// Says why a rank has got no place; those before it have theirs then.
+std::optional<Refusal> Reception::seat_group(const std::vector<WaitingRank>& ranks,
+                                             const GroupStart& start, std::vector<Seated>& seats) {
+  const Seated& first = seats[start.first];
+  for (const std::size_t i : order_of(ranks.size(), start.first)) {
+    ServedRing& ring = *parts_.rings.find(ranks[i].hello.placement);
+    AdmitRequest request = request_of(ranks[i].hello, ranks[i].pid);
+    request.join = start.join;
+    const bool another_is_there = std::any_of(seats.begin(), seats.end(),
+                                              [&](const Seated& one) { return one.ring == &ring; });
+    if (another_is_there) {
+      request.place = StartPoint{first.admitted.position, first.admitted.skipping};
+    } else if (first.ring != nullptr) {
+      if (first.admitted.skipping != 0) {
+        return Refusal{RefusalKind::group,
+                       stream_text() +
+                           "ranks of one group that read different rings begin together only where "
+                           "the length of epochs is known"};
+      }
+      request.join = Join::at;
+      request.cursor = first.admitted.position;
+    }
+    auto reply = seat(ring, request);
+    if (auto* refusal = std::get_if<Refusal>(&reply)) return std::move(*refusal);
+    seats[i] = std::move(std::get<Seated>(reply));
+  }
+  return std::nullopt;
+}
+
+void Reception::take_out(const Seated& seated) {
+  seated.ring->writer().remove(seated.admitted.index, seated.admitted.consumer_id);
+  {
+    const std::lock_guard lock(mutex_);
+    seats_.erase(seated.admitted.consumer_id);
+  }
+  seated.ring->look_for_demand();
+  static_cast<void>(parts_.rings.count_trainers());
+}
+
+void Reception::epoch_ended(ConsumerKey key, const EpochEnd& end) { groups_.ended(key, end); }
+
+}  // namespace batchcast::inline v0_1::detail

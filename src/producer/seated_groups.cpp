@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#include "producer/seated_groups.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace batchcast::inline v0_1::detail {
+namespace {
+
+RankLoss loss_of(Leaving how) noexcept {
+  switch (how) {
+    case Leaving::died:
+    case Leaving::closed:  // who lives says bye: its process is just ending
+      return RankLoss::died;
+    case Leaving::misbehaved:
+    case Leaving::evicted:
+      return RankLoss::evicted;
+    case Leaving::bye:
+      break;
+  }
+  return RankLoss::left;
+}
+
+/// What all ranks together took of the epoch that is the last of `epochs`.
+GroupReceipt receipt_of(const std::vector<SeatedRank>& ranks, std::uint64_t epochs) {
+  Receipt sum;
+  for (const SeatedRank& rank : ranks) {
+    const bool whole = rank.last.epoch + 1 == epochs && rank.last.known && !rank.last.early;
+    if (!whole) return GroupReceipt::unknown;
+    sum.add(Receipt{rank.last.count, rank.last.hash});
+  }
+  const auto published = ranks.front().ring->writer().receipt_of(epochs - 1);
+  if (!published) return GroupReceipt::unknown;
+  return *published == sum ? GroupReceipt::matched : GroupReceipt::mismatched;
+}
+
+std::optional<std::uint64_t> tell(const SeatedRank& rank, const GroupNews& news) {
+  return rank.ring->writer().tell_rank(rank.index, rank.key, news);
+}
+
+}  // namespace
+
+std::optional<Refusal> SeatedGroups::refusal_of(const std::string& name) const {
+  const auto group = groups_.find(name);
+  if (group == groups_.end()) return std::nullopt;
+  std::string attached;
+  for (const SeatedRank& rank : group->second.ranks) {
+    if (rank.is_gone) continue;
+    attached += (attached.empty() ? "rank " : ", rank ") + std::to_string(rank.rank) + " (pid " +
+                std::to_string(rank.pid) + ")";
+  }
+  if (group->second.lost) {
+    return Refusal{RefusalKind::busy, "group `" + name + "` is broken, since " +
+                                          group->second.lost->rank.text() +
+                                          ", and another one of its name can form once all of its "
+                                          "ranks have left. Still attached: " +
+                                          attached};
+  }
+  return Refusal{RefusalKind::group, "group `" + name + "` is complete: " + attached +
+                                         ". Give another job another name"};
+}
+
+void SeatedGroups::add(const std::string& name, std::vector<SeatedRank> ranks) {
+  groups_.insert({name, Seated{std::move(ranks)}});
+}
+
+std::optional<SeatedGroups::Found> SeatedGroups::find(ConsumerKey key) {
+  for (auto group = groups_.begin(); group != groups_.end(); ++group) {
+    for (SeatedRank& rank : group->second.ranks) {
+      if (rank.key == key && !rank.is_gone) return Found{group, &rank};
+    }
+  }
+  return std::nullopt;
+}
+
+void SeatedGroups::ended(ConsumerKey key, const EpochEnd& end) {
+  const auto found = find(key);
+  if (!found || end.epoch < found->rank->epochs_ended) return;
+  SeatedRank& rank = *found->rank;
+  rank.epochs_ended = end.epoch + 1;
+  rank.last = end;
+  if (end.early) end_for_all(found->group->second, end);
+  meet(found->group->second);
+  // After the others were told: once all ranks are here, the stream may be closed.
+  rank.ring->writer().rank_ended(rank.index, rank.key, rank.epochs_ended);
+}
+
+void SeatedGroups::end_for_all(Seated& group, const EpochEnd& end) {
+  const bool is_known = group.ends && group.ends->epoch == end.epoch;
+  if (is_known && group.ends->position <= end.position) return;
+  group.ends = GroupNews::Ends{end.epoch, end.position};
+  for (const SeatedRank& rank : group.ranks) {
+    if (!rank.is_gone && rank.epochs_ended <= end.epoch) tell(rank, {.ends = group.ends});
+  }
+}
+
+void SeatedGroups::meet(Seated& group) {
+  const auto slowest = std::min_element(
+      group.ranks.begin(), group.ranks.end(),
+      [](const auto& a, const auto& b) { return a.epochs_ended < b.epochs_ended; });
+  if (slowest->epochs_ended <= group.epochs_met) return;
+  group.epochs_met = slowest->epochs_ended;
+  const GroupNews news{
+      .met = GroupNews::Met{group.epochs_met, receipt_of(group.ranks, group.epochs_met)}};
+  for (const SeatedRank& rank : group.ranks) {
+    if (!rank.is_gone) tell(rank, news);
+  }
+}
+
+void SeatedGroups::gone(ConsumerKey key, Leaving how) {
+  const auto found = find(key);
+  if (!found) return;
+  SeatedRank& rank = *found->rank;
+  Seated& group = found->group->second;
+  rank.is_gone = true;
+  const bool all_gone = std::all_of(group.ranks.begin(), group.ranks.end(),
+                                    [](const SeatedRank& one) { return one.is_gone; });
+  if (all_gone) {
+    groups_.erase(found->group);
+    return;
+  }
+  // Where the stream was stopped or has failed, each rank sees that for itself.
+  const StreamState state = rank.ring->writer().status().state;
+  if (state == StreamState::stopped || state == StreamState::failed) return;
+  lose(group, {{rank.rank, rank.pid, loss_of(how)}, rank.epochs_ended});
+}
+
+void SeatedGroups::lose(Seated& group, const GroupNews::Lost& lost) {
+  if (group.lost && group.lost->from <= lost.from) return;
+  group.lost = lost;
+  for (const SeatedRank& rank : group.ranks) {
+    if (rank.is_gone) continue;
+    const auto reading = tell(rank, {.lost = lost});
+    if (!reading || *reading < lost.from) continue;
+    // It may hang where it waits for the lost one: what it holds must not hold up other trainers.
+    if (rank.ring->writer().evict(rank.index, rank.key)) {
+      news_.push_back({rank.key, Farewell{lost.rank.text(), true}});
+    }
+  }
+}
+
+std::vector<RankNews> SeatedGroups::take_news() { return std::exchange(news_, {}); }
+
+}  // namespace batchcast::inline v0_1::detail

@@ -1,0 +1,122 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Copyright 2026 the batchcast authors
+#
+# sh groups.sh BATCHCAST    ranks of a group, and nodes that serve shards, as their launchers name them.
+set -u
+batchcast=$1
+
+here=$(cd "$(dirname "$0")" && pwd)
+. "$here/support.sh"
+
+# Whatever started these tests is no launcher of theirs.
+unset LOCAL_RANK LOCAL_WORLD_SIZE GROUP_RANK GROUP_WORLD_SIZE WORLD_SIZE JOB_COMPLETION_INDEX PET_NODE_RANK \
+  PET_NNODES OMPI_COMM_WORLD_SIZE OMPI_COMM_WORLD_LOCAL_RANK OMPI_COMM_WORLD_LOCAL_SIZE SLURM_JOB_ID SLURM_JOBID \
+  SLURM_STEP_ID SLURM_STEPID SLURM_NNODES
+
+# as_rank RANK WORLD COMMAND... &    as torchrun starts it
+as_rank() {
+  rank=$1
+  world=$2
+  shift 2
+  exec env LOCAL_RANK="$rank" LOCAL_WORLD_SIZE="$world" MASTER_ADDR=localhost MASTER_PORT=29500 TORCHELASTIC_RUN_ID=none \
+    "$@"
+}
+
+echo "-- what is no group"
+expect 2 '`ranks` is no group: it has no rank and world\. It is NAME:RANK/WORLD' consume s --group ranks
+expect 2 'is no group: ranks are numbered from 0' consume s --group ranks:2/2
+expect 2 'no launcher did: of LOCAL_RANK .*NAME:RANK/WORLD' consume s --group auto
+expect 2 'a rank of a group' consume s --group ranks:0/2 --digest
+export LOCAL_RANK=1
+expect 2 'LOCAL_RANK=1 is there and LOCAL_WORLD_SIZE, MASTER_ADDR, MASTER_PORT is not' consume s --group auto
+unset LOCAL_RANK
+
+echo "-- the shard of a node"
+"$batchcast" dump synthetic:2x8 --dtype u8 --samples 50 --positions 0:50 --out "$work/data" >"$work/out" 2>&1 ||
+  fail "dump failed"
+data=npy:$work/data/image.npy
+export GROUP_RANK=1 GROUP_WORLD_SIZE=3
+expect 0 '^--shard auto is 1/3: torchrun \(GROUP_RANK=1, GROUP_WORLD_SIZE=3\)$' \
+  ensure nodes "$data" --shard auto --idle-exit 20
+expect 0 '^served$' ensure nodes "$data" --shard auto
+expect 0 '^served$' ensure nodes "$data" --shard 1/3
+export GROUP_RANK=2
+expect 1 'shard.index: the stream has 1, asked for 2' ensure nodes "$data" --shard auto
+unset GROUP_RANK GROUP_WORLD_SIZE
+expect 2 'JOB_COMPLETION_INDEX .Kubernetes. none is set.*--shard I/N' ensure nodes "$data" --shard auto
+expect 0 'is stopped' stop nodes
+until_true test ! -e "$work/streams/nodes"
+
+echo "-- a job on several nodes whose stream is no shard"
+lone() {
+  GROUP_RANK=1 GROUP_WORLD_SIZE=3 timeout 60 "$batchcast" consume nodes --group lone:0/1 --batch-size 4 --epochs 1 \
+    >"$work/out" 2>"$work/lone"
+}
+expect 0 '^served$' ensure nodes "$data"
+lone
+same "warnings" 1 "$(grep -cE 'warning: .*group `lone` is of a job on several nodes.*--shard auto' "$work/lone")"
+expect 0 'is stopped' stop nodes
+until_true test ! -e "$work/streams/nodes"
+expect 0 '^served$' ensure nodes "$data" --shard 1/3
+lone
+same "warnings where it is one" 0 "$(grep -c 'several nodes' "$work/lone")"
+expect 0 'is stopped' stop nodes
+export JOB_COMPLETION_INDEX=0
+expect 2 'PET_NNODES.*`completions`' serve "$data" --stream nodes --shard auto
+unset JOB_COMPLETION_INDEX
+
+echo "-- two ranks, every byte, and one consumer beside them"
+serve synthetic:3x8x8 --stream pair --samples 1003 --epochs 2 --memory 1MiB --wait-for 2 --json
+consume() { timeout 60 "$batchcast" consume pair --json "$@"; }
+consume --group ranks:0/2 --batch-size 16 --name first --verify >"$work/rank.0" 2>"$work/rank.0.err" &
+until_true lists '"group":"ranks","missing":\[1\],"state":"forming","world":2'
+expect 0 '^  ranks: 1 of 2 ranks, without 1 +forming' ls
+expect 0 '^forming: its ranks begin once the last of them has come' ls
+consume --group ranks:1/2 --batch-size 16 --name second --verify >"$work/rank.1" 2>"$work/rank.1.err" &
+until_true lists '"group":"ranks","missing":\[\],"state":"running","world":2'
+expect 0 '^pair .* starting ' ls  # a group is one of the two
+expect 0 '^  ranks: 2 of 2 ranks +running' ls
+expect 0 '^    1: second .* lockstep' ls
+consume --batch-size 37 --name beside >"$work/beside" 2>"$work/beside.err"
+wait
+for rank in 0 1; do
+  out="$work/rank.$rank"
+  has_keys "$out" group rank world
+  # Of 1,003 samples, 31 batches of 32 and one of 5 each: 10 of the last 11, and one is left out.
+  same "samples of rank $rank" 1002 "$(value samples "$out")"
+  same "batches of rank $rank" 64 "$(value batches "$out")"
+  for count in missing duplicated torn; do same "$count of rank $rank" 0 "$(value $count "$out")"; done
+  same "verified bytes of rank $rank" $((1002 * (3 * 8 * 8 * 4 + 16))) "$(value verified_bytes "$out")"
+done
+same "samples of who is beside them" 2006 "$(value samples "$work/beside")"
+same "what is left of it" "" "$(ls "$work/streams")"
+
+echo "-- whole last batches"
+serve synthetic:3x8x8 --stream pair --samples 1003 --epochs 1 --memory 1MiB --json
+consume --group ranks:0/2 --batch-size 16 --tail pad --verify >"$work/rank.0" 2>"$work/rank.0.err" &
+consume --group ranks:1/2 --batch-size 16 --tail pad --verify >"$work/rank.1" 2>"$work/rank.1.err" &
+wait
+for rank in 0 1; do
+  same "samples of padded rank $rank" 512 "$(value samples "$work/rank.$rank")"
+  for count in missing duplicated torn; do same "$count of padded $rank" 0 "$(value $count "$work/rank.$rank")"; done
+done
+
+echo "-- a rank is killed"
+serve synthetic:8 --stream pair --dtype u8 --samples 1000000000 --memory 1MiB
+as_rank 0 2 timeout 60 "$batchcast" consume pair --group auto --json >"$work/rank.0" 2>"$work/rank.0.err" &
+first=$!
+as_rank 1 2 "$batchcast" consume pair --group auto >"$work/rank.1" 2>"$work/rank.1.err" &
+second=$!
+until_true lists '"group":"none@localhost:29500","missing":\[\],"state":"running"'
+kill -KILL $second
+wait $first
+same "exit code of the rank that is left" 4 $?
+checks=$((checks + 1))
+grep -qE 'info: group `auto` is none@localhost:29500:0/2: torchrun \(LOCAL_RANK=0, ' "$work/rank.0.err" ||
+  fail "it does not say where its rank comes from: $(cat "$work/rank.0.err")"
+grep -q '"error":.*rank 1' "$work/rank.0" || fail "it does not say who broke the group: $(cat "$work/rank.0")"
+expect 0 'is stopped' stop pair
+wait
+
+finish

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#include "../catch.hpp"
+
+#include <batchcast/core/error.hpp>
+#include <batchcast/core/group.hpp>
+
+#include <string>
+
+using namespace batchcast;
+using Catch::Contains;
+
+TEST_CASE("a group is read as it is written") {
+  CHECK(Group("resnet:1/4") == Group("resnet", 1, 4));
+  CHECK(Group("none@host:29500:0/1") == Group("none@host:29500", 0, 1));
+  CHECK(Group("a/b:c:3/4") == Group("a/b:c", 3, 4));
+  CHECK(Group(std::string(63, 'x') + ":0/2").name == std::string(63, 'x'));
+  for (const char* text : {"resnet:1/4", "auto", "a b:0/1", ""}) CHECK(Group(text).text() == text);
+
+  CHECK(Group("auto").automatic);
+  CHECK(Group("auto").world == 0);
+  CHECK(Group("") == Group());
+  CHECK(Group("auto:0/2") == Group("auto", 0, 2));
+}
+
+TEST_CASE("what is no group is refused, with what one is") {
+  struct Case {
+    std::string text;
+    const char* why;
+  };
+  const std::vector<Case> cases = {
+      {"resnet", "it has no rank and world"},
+      {"resnet:1", "it has no rank and world"},
+      {"1/4", "it has no rank and world"},
+      {"Auto", "it has no rank and world"},
+      {":1/4", "it has no name"},
+      {"resnet:4/4", "ranks are numbered from 0, so that RANK is below WORLD"},
+      {"resnet:0/0", "RANK is below WORLD"},
+      {"resnet:-1/4", "its rank is `-1`, not a number"},
+      {"resnet:/4", "its rank is ``, not a number"},
+      {"resnet:0/", "its world is ``, not a number"},
+      {"resnet:0/4 ", "its world is `4 `, not a number"},
+      {"resnet:0/99999999999", "its world is `99999999999`, not a number"},
+      {"res\tnet:0/4", "characters other than printable ASCII"},
+      {"résnet:0/4", "characters other than printable ASCII"},
+      {std::string(64, 'x') + ":0/4", "its name takes 64 bytes, more than 63"},
+  };
+  for (const Case& one : cases) {
+    INFO(one.text);
+    CHECK_THROWS_AS(Group(one.text), InvalidArgument);
+    CHECK_THROWS_WITH(Group(one.text), Contains("is no group: ") && Contains(one.why) &&
+                                           Contains("It is NAME:RANK/WORLD") &&
+                                           Contains("`auto` under torchrun, mpirun or srun"));
+  }
+}

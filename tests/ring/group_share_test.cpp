@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#include "../catch.hpp"
+#include "heap_ring.hpp"
+
+#include <batchcast/core/error.hpp>
+
+#include <atomic>
+#include <optional>
+#include <random>
+#include <vector>
+
+using namespace batchcast;
+using namespace batchcast::testing;
+
+namespace {
+
+RingReader::Options rank_of(std::uint32_t rank, std::uint32_t world, Tail tail = Tail::keep) {
+  RingReader::Options options;
+  options.group = {"ddp", rank, world};
+  options.tail = tail;
+  return options;
+}
+
+AdmitRequest request_of(std::uint32_t rank, std::uint32_t world) {
+  AdmitRequest request = joining(Join::rewind);
+  request.group = {"ddp", rank, world};
+  return request;
+}
+
+}  // namespace
+
+TEST_CASE("the parts of the ranks are a batch, each sample once") {
+  const auto seed = std::random_device{}();
+  CAPTURE(seed);
+  std::mt19937_64 random(seed);
+  HeapRing ring(16, epochs_of(10));
+  HeapConsumer consumer(ring, joining(Join::rewind));
+  for (int round = 0; round < 2'000; ++round) {
+    const auto world = static_cast<std::uint32_t>(1 + random() % 9);
+    const std::uint64_t samples = 1 + random() % 12;
+    const std::uint64_t there = 1 + random() % (world * samples);
+    const Tail tail = static_cast<Tail>(random() % 3);
+    CAPTURE(world, samples, there, name_of(tail));
+    std::vector<int> seen(there);
+    std::optional<std::uint64_t> size;
+    std::uint64_t padding = 0;
+    std::uint64_t dropped = 0;
+    for (std::uint32_t rank = 0; rank < world; ++rank) {
+      const GroupShare share(ring.board(), consumer.desk(), {"ddp", rank, world}, tail);
+      const auto part = share.part_of(samples, there);
+      const std::uint64_t own_size = part ? part->size : 0;
+      CHECK(size.value_or(own_size) == own_size);  // the same for all
+      size = own_size;
+      if (!part) continue;
+      for (std::uint64_t i = 0; i < part->size; ++i) {
+        const bool repeats = i >= part->size - part->padding;
+        seen[(part->offset + i) % there] += repeats ? 0 : 1;
+        padding += repeats ? 1 : 0;
+      }
+      dropped = part->dropped;
+    }
+    const bool whole = there == world * samples;
+    std::uint64_t left_out = 0;
+    for (const int times : seen) {
+      CHECK(times <= 1);
+      left_out += times == 0 ? 1 : 0;
+    }
+    if (whole || tail == Tail::pad) CHECK((left_out == 0 && *size == samples));
+    CHECK(padding == (!whole && tail == Tail::pad ? world * samples - there : 0));
+    if (!whole && tail == Tail::drop) CHECK(*size == 0);
+    if (!whole && tail == Tail::keep) {
+      CHECK(*size == there / world);
+      CHECK(left_out == there % world);
+      CHECK((dropped == left_out || *size == 0));
+    }
+  }
+}
+
+TEST_CASE("the slowest rank gates, and a rank waits for the batch of all") {
+  HeapRing ring(16, epochs_of(100));
+  HeapConsumer first(ring, request_of(0, 2), rank_of(0, 2));
+  HeapConsumer second(ring, request_of(1, 2), rank_of(1, 2));
+  Run run;
+  CHECK(ring.produce(7) == 7);
+  CHECK(first.reader->next(4, 0, run) == Next::timed_out);  // its own four are there
+  CHECK(ring.produce(9) == 9);
+  CHECK(ring.produce(1) == 0);
+  for (int batch = 0; batch < 2; ++batch) take_and_return(first, 4);
+  CHECK(first.reader->position() == 16);
+  CHECK(ring.produce(1) == 0);
+  const Run held = take(second, 4);
+  CHECK((held.position == 4 && held.size == 4));
+  CHECK(ring.produce(16) == 0);
+  second.reader->give_back(held.lease);
+  CHECK(ring.produce(16) == 8);
+  const Run tail = take(first, 4);
+  take_and_return(second, 4);
+  take_and_return(second, 4);
+  CHECK(ring.produce(16) == 8);  // up to what the first one holds
+  first.reader->give_back(tail.lease);
+}
+
+TEST_CASE("between epochs a rank waits for the others, as its entry tells") {
+  HeapRing ring(64, epochs_of(8));
+  HeapConsumer rank(ring, request_of(0, 2), rank_of(0, 2));
+  RingWriter& writer = ring.writer();
+  while (ring.produce(8) != 0) continue;
+  const auto tell = [&](const GroupNews& news) {
+    return writer.tell_rank(rank.admitted.index, rank.admitted.consumer_id, news);
+  };
+  Run run;
+  take_and_return(rank, 4);
+  CHECK(tell({}) == 0U);  // it is in epoch 0
+  CHECK(rank.reader->next(4, 0, run) == Next::end_of_epoch);
+  CHECK_FALSE(tell({}));
+  CHECK(rank.reader->next(4, 0, run) == Next::timed_out);
+  CHECK(rank.reader->has_next_epoch(0) == std::nullopt);
+  tell({.met = GroupNews::Met{1, GroupReceipt::matched}});
+  CHECK(rank.reader->status().epochs_matched == 1);
+  CHECK(rank.reader->has_next_epoch(0) == true);
+  CHECK(rank.reader->status().epochs_matched == 1);
+  CHECK(take(rank, 4).position == 8);
+  CHECK(rank.reader->next(4, 0, run) == Next::end_of_epoch);
+  tell({.met = GroupNews::Met{2, GroupReceipt::mismatched}});
+  CHECK_THROWS_AS(rank.reader->next(4, 0, run), ReceiptMismatch);
+  CHECK(rank.reader->status().epochs_mismatched == 1);
+}
+
+TEST_CASE("a rank gets what another that is gone has had, and no more") {
+  HeapRing ring(64, epochs_of(8));
+  HeapConsumer rank(ring, request_of(0, 2), rank_of(0, 2));
+  while (ring.produce(8) != 0) continue;
+  Run run;
+  take_and_return(rank, 2);
+  ring.writer().tell_rank(rank.admitted.index, rank.admitted.consumer_id,
+                          {.lost = GroupNews::Lost{{1, 77, detail::RankLoss::died}, 1}});
+  take_and_return(rank, 2);
+  CHECK(rank.reader->next(2, 0, run) == Next::end_of_epoch);
+  CHECK_THROWS_WITH(rank.reader->next(2, 0, run),
+                    Catch::Matchers::Contains("rank 1 (pid 77) died"));
+}
+
+TEST_CASE("an entry with any words in it makes no rank hang or crash") {
+  const auto seed = std::random_device{}();
+  CAPTURE(seed);
+  std::mt19937_64 random(seed);
+  for (int round = 0; round < 200; ++round) {
+    HeapRing ring(64, epochs_of(round % 2 == 0 ? 24 : 0));
+    const Tail tail = static_cast<Tail>(random() % 3);
+    HeapConsumer rank(ring, request_of(1, 3), rank_of(1, 3, tail));
+    auto* words = reinterpret_cast<std::atomic<std::uint64_t>*>(
+        const_cast<ConsumerEntry*>(&ring.board().consumer(rank.admitted.index)));
+    constexpr std::size_t first = offsetof(ConsumerEntry, group_lost) / 8;
+    for (int step = 0; step < 100; ++step) {
+      const std::uint64_t near = random() % 8;
+      const std::uint64_t numbers[] = {0, near, ring.writer().status().published + near, ~near};
+      words[first + random() % 6] = numbers[random() % 4];
+      static_cast<void>(ring.produce(1 + random() % 16));
+      if (round % 2 != 0 && random() % 8 == 0) {
+        try {
+          ring.writer().end_epoch();
+        } catch (const InvalidArgument&) {
+          // It has no sample yet.
+        }
+      }
+      try {
+        Run run;
+        if (rank.reader->next(1 + random() % 8, 0, run) == Next::batch) {
+          rank.reader->give_back(run.lease);
+        }
+        if (random() % 8 == 0) rank.reader->leave_epoch();
+        static_cast<void>(rank.reader->status());
+      } catch (const Error&) {
+        // GroupBroken, ReceiptMismatch: what the words say.
+      }
+    }
+  }
+}
