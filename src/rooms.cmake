@@ -81,7 +81,7 @@ batchcast_room(data/image
 batchcast_room(data/stage
   DEPENDS core data data/resample data/program data/image
   PACKAGES nlohmann_json::nlohmann_json
-  SOURCES cast_stage.cpp catalog.cpp color.cpp crop.cpp crop_box.cpp device_split.cpp erasing.cpp
+  SOURCES cast_stage.cpp catalog.cpp color.cpp container.cpp crop.cpp crop_box.cpp device_split.cpp erasing.cpp
           finish.cpp geometry.cpp options.cpp tensor.cpp)
 
 # TOML and JSON, checked.

@@ -23,8 +23,9 @@ namespace batchcast::inline v0_1 {
 
 /// One thing that a stage drew, for who wants to know (`batchcast dump`).
 struct Note {
-  std::string_view key;  ///< of static lifetime
+  std::string_view key;  ///< of static lifetime; of a container's choice, of its pipeline's
   double value = 0;
+  std::string_view text = {};  ///< instead of the value, if not empty; of static lifetime
 };
 
 /// What a stage may use besides its input.
@@ -46,6 +47,9 @@ class StageContext {
   void note(std::string_view key, double value) {
     if (notes_ != nullptr) notes_->push_back({key, value});
   }
+  void note(std::string_view key, std::string_view text) {
+    if (notes_ != nullptr) notes_->push_back({key, 0, text});
+  }
 
  private:
   Draws draws_;
@@ -54,7 +58,7 @@ class StageContext {
   const TensorSpec* input_;
 };
 
-enum class StageKind : std::uint8_t { decode, geometry, pixel, finish, tensor };
+enum class StageKind : std::uint8_t { decode, geometry, pixel, finish, tensor, container };
 
 class Stage {
  public:
@@ -73,6 +77,49 @@ class Stage {
   /// that match; let one of your own that draws nothing say so.
   [[nodiscard]] virtual bool is_random() const noexcept { return true; }
 };
+
+/// A stage as it stands in a recipe.
+struct RecipeStage {
+  std::shared_ptr<const Stage> stage;
+  /// What its draws are named by instead of its own name and number; letters, digits, `_`, `-`
+  /// and `.`.
+  std::string id = {};
+  /// Where it stands, for messages: `recipe.toml:9`. Empty where it was made in code.
+  std::string where = {};
+
+  template <class S>
+  RecipeStage(std::shared_ptr<S> of, std::string named = {})  // NOLINT: a stage stands for itself
+      : stage(std::move(of)), id(std::move(named)) {}
+  RecipeStage(std::nullptr_t) {}  // NOLINT: refused where it is compiled
+  [[nodiscard]] const Stage* operator->() const noexcept { return stage.get(); }
+  [[nodiscard]] const Stage* get() const noexcept { return stage.get(); }
+};
+
+/// Which of its stages a container may run for a sample.
+enum class Branching : std::uint8_t {
+  all,          ///< every one, in their order
+  all_or_none,  ///< every one in their order, or none
+  one,          ///< exactly one
+  any,          ///< any of them in any order: each must leave the image's size as it is
+};
+
+/// Holds other stages, and draws for each sample which of them run, in which order. They work on
+/// images: those that crop, resize, pad, turn or change pixels, and containers.
+class ContainerStage : public Stage {
+ public:
+  [[nodiscard]] StageKind kind() const noexcept final { return StageKind::container; }
+  [[nodiscard]] virtual std::span<const RecipeStage> stages() const noexcept = 0;
+  [[nodiscard]] virtual Branching branching() const noexcept { return Branching::any; }
+  /// Appends the places in stages() of those that run, each at most once, in the order in which
+  /// they run. `chosen` comes empty.
+  virtual void choose(std::vector<std::size_t>& chosen, StageContext& context) const = 0;
+  /// All parameters but the stages that it holds, which have the key `stages`.
+  [[nodiscard]] virtual std::string own_parameters_json() const = 0;
+  [[nodiscard]] std::string parameters_json() const final;
+};
+
+/// Containers in containers at most; deeper recipes are refused.
+inline constexpr int nesting_max = 4;
 
 /// What a geometry stage may do; decides which of them share one pass over the pixels.
 struct GeometryTraits {

@@ -16,6 +16,25 @@ std::string text(ImageSize size) {
   return std::to_string(size.width) + " by " + std::to_string(size.height);
 }
 
+/// What is known of the image between two stages. Sizes that are not known are equal where their
+/// number is.
+struct PixelShape {
+  std::optional<ImageSize> size;
+  int unknown = 0;
+  std::int32_t channels = 3;
+
+  [[nodiscard]] bool is_same(const PixelShape& other) const noexcept {
+    if (channels != other.channels) return false;
+    return size && other.size ? *size == *other.size
+                              : !size && !other.size && unknown == other.unknown;
+  }
+};
+
+std::string text(const PixelShape& shape) {
+  return (shape.size ? text(*shape.size) + " pixels" : "pixels of no known size") + " with " +
+         std::to_string(shape.channels) + (shape.channels == 1 ? " channel" : " channels");
+}
+
 /// Stages are taken in the recipe's order; each kind knows what may have come before it.
 class ImageCompiler {
  public:
@@ -23,17 +42,14 @@ class ImageCompiler {
     plan_.is_mask = field.kind == FieldKind::mask;
     plan_.views = field.views == 0 ? 1 : static_cast<std::uint32_t>(field.views);
     if (part.kind == PartKind::image) {
-      channels_ = 3;
       // Pixels of a decoded image have no layout of their own; trainers want planes.
       plan_.format.layout = ImageLayout::chw;
     } else {
       plan_.raw = *as_raw_image(part);
-      channels_ = plan_.raw.channels;
-      size_ = plan_.raw.size;
+      shape_ = {plan_.raw.size, 0, plan_.raw.channels};
       plan_.format.layout = plan_.raw.channels_last ? ImageLayout::hwc : ImageLayout::chw;
       two_dimensional_ = plan_.raw.two_dimensional;
     }
-    plan_.passes.emplace_back();
   }
 
   ImagePlan compile() {
@@ -49,12 +65,17 @@ class ImageCompiler {
                             "` begin with { stage = \"decode\" }.");
     }
     finish();
+    for (const ImageStep& step : plan_.image_steps) {
+      if (step.container != nullptr) plan_.branches = true;
+    }
+    if (plan_.branches) return std::move(plan_);
+    for (const ImageStep& step : plan_.image_steps) plan_.passes.add(step);
     return std::move(plan_);
   }
 
  private:
   [[noreturn]] void refuse(const std::string& why) const {
-    refuse_stage(field_.name, stage_->name(), why);
+    refuse_stage(field_.name, stage_->name(), why, named_->where);
   }
 
   void take(const Stage& stage) {
@@ -62,9 +83,11 @@ class ImageCompiler {
       case StageKind::decode:
         return take_decode(dynamic_cast<const DecodeStage&>(stage));
       case StageKind::geometry:
-        return take_geometry(dynamic_cast<const GeometryStage&>(stage));
       case StageKind::pixel:
-        return take_pixels(dynamic_cast<const PixelStage&>(stage));
+      case StageKind::container:
+        needs_pixels();
+        plan_.image_steps.push_back(take_step(*named_));
+        return;
       case StageKind::finish:
         return take_finish(stage);
       case StageKind::tensor:
@@ -79,7 +102,7 @@ class ImageCompiler {
     }
     if (named_ != &field_.stages.front()) refuse("it must be the field's first stage");
     plan_.decode = decode.parameters();
-    channels_ = plan_.decoded_channels();
+    shape_.channels = plan_.decoded_channels();
   }
 
   void needs_pixels() const {
@@ -88,17 +111,56 @@ class ImageCompiler {
     }
   }
 
-  // One pass crops, resizes, and then crops or pads. What is padded must be the whole of what was
-  // resized: beyond a cropped edge lies the rest of the image, not padding.
-  [[nodiscard]] bool fits(const GeometryTraits& traits) const {
-    if (!plan_.passes.back().pixels.empty()) return false;
-    if (traits.resizes && (done_.resizes || done_.pads)) return false;
-    if (traits.pads && (done_.pads || done_.crops)) return false;
-    return true;
+  /// Also of a stage in a container.
+  ImageStep take_step(const NamedStage& named) {
+    const NamedStage* const before = std::exchange(named_, &named);
+    stage_ = named.stage.get();
+    ImageStep step;
+    step.draws = named.draws;
+    step.path = named.path;
+    if (const auto* geometry = dynamic_cast<const GeometryStage*>(stage_)) {
+      step.geometry = geometry;
+      take_geometry(*geometry);
+    } else if (const auto* pixels = dynamic_cast<const PixelStage*>(stage_)) {
+      step.pixels = pixels;
+      take_pixels(*pixels);
+    } else {
+      step.container = &dynamic_cast<const ContainerStage&>(*stage_);
+      take_container(named, step);
+    }
+    named_ = before;
+    stage_ = before->stage.get();
+    return step;
+  }
+
+  // Whatever is chosen, one shape comes out.
+  void take_container(const NamedStage& named, ImageStep& step) {
+    const PixelShape in = shape_;
+    const Branching branching = step.container->branching();
+    const bool one_after_another =
+        branching == Branching::all || branching == Branching::all_or_none;
+    std::optional<PixelShape> out;
+    if (branching != Branching::all && branching != Branching::one) out = in;
+    for (const NamedStage& inner : named.stages) {
+      if (!one_after_another) shape_ = in;
+      step.inner.push_back(take_step(inner));
+      if (one_after_another) continue;
+      if (!out) out = shape_;
+      if (!shape_.is_same(*out)) refuse_shapes(inner, shape_, *out);
+    }
+    if (out && !shape_.is_same(*out)) refuse_shapes(named.stages.back(), shape_, *out);
+    if (out) shape_ = *out;
+  }
+
+  [[noreturn]] void refuse_shapes(const NamedStage& inner, const PixelShape& one,
+                                  const PixelShape& other) const {
+    refuse("with its `" + std::string(inner.stage->name()) + "` come out " + text(one) +
+           ", and otherwise " + text(other) +
+           ", so samples would differ in shape: let all that may be chosen give one shape, with "
+           "resize or a crop to [height, width] in each of them or before this stage");
   }
 
   void take_geometry(const GeometryStage& stage) {
-    needs_pixels();
     // In a joint it is what the images of the joint are resized with.
     if (plan_.is_mask && !named_->is_joint &&
         stage.interpolation().value_or(Interpolation::nearest) != Interpolation::nearest) {
@@ -107,32 +169,23 @@ class ImageCompiler {
           "or say kind = \"image\"");
     }
     const GeometryTraits traits = stage.traits();
-    if (!fits(traits)) {
-      plan_.passes.emplace_back();
-      done_ = {};
-    }
-    // RandomResizedCrop crops what it then resizes: nothing is cropped of what comes out.
-    done_.crops = traits.resizes ? false : done_.crops || traits.crops;
-    done_.resizes = done_.resizes || traits.resizes;
-    done_.pads = done_.pads || traits.pads;
     try {
-      size_ = stage.output(size_);
+      shape_.size = stage.output(shape_.size);
     } catch (const InvalidArgument& error) {
       refuse(error.what());
     }
-    plan_.passes.back().geometry.push_back({&stage, named_->draws});
-    two_dimensional_ = two_dimensional_ && channels_ == 1;
+    if (!shape_.size && (traits.crops || traits.resizes || traits.pads)) {
+      shape_.unknown = ++unknown_sizes_;
+    }
   }
 
   void take_pixels(const PixelStage& stage) {
-    needs_pixels();
     if (plan_.is_mask) {
       refuse(std::string("it changes colours, and the field is a mask, whose pixels are ids") +
              (named_->is_joint ? ": move it out of the joint, to the stages of the image's field"
                                : ": leave it out, or say kind = \"image\""));
     }
-    channels_ = stage.output_channels(channels_);
-    plan_.passes.back().pixels.push_back({&stage, named_->draws});
+    shape_.channels = stage.output_channels(shape_.channels);
   }
 
   void take_finish(const Stage& stage) {
@@ -151,8 +204,9 @@ class ImageCompiler {
           "the field is a mask, whose pixels are ids: let it become an integer type, such as u8 or "
           "i64, or say kind = \"image\"");
     }
-    if (to.layout == ImageLayout::hw && channels_ != 1) {
-      refuse("the layout `hw` is for one channel, and the image has " + std::to_string(channels_) +
+    if (to.layout == ImageLayout::hw && shape_.channels != 1) {
+      refuse("the layout `hw` is for one channel, and the image has " +
+             std::to_string(shape_.channels) +
              ": decode it with mode = \"gray\" or \"index\", or take `chw`");
     }
     plan_.format.dtype = is_float ? to.dtype : DType::u8;
@@ -165,7 +219,7 @@ class ImageCompiler {
   // Of one channel: what is ids, or levels, and no colour.
   void take_integers(DType dtype) {
     const bool is_integer = dtype != DType::f64 && dtype != DType::boolean;
-    if (!is_integer || channels_ != 1) {
+    if (!is_integer || shape_.channels != 1) {
       refuse(
           "images become u8, f16, bf16 or f32, and those of one channel (decode with mode = "
           "\"gray\" or \"index\") any integer type");
@@ -183,7 +237,7 @@ class ImageCompiler {
     if (plan_.format.dtype == DType::u8) {
       refuse("it makes floats: put { stage = \"to\", dtype = \"f32\" } before it");
     }
-    const auto count = static_cast<std::size_t>(channels_);
+    const auto count = static_cast<std::size_t>(shape_.channels);
     const auto fits_channels = [count](std::size_t n) { return n == 1 || n == count; };
     if (!fits_channels(normal.mean.size()) || !fits_channels(normal.std.size())) {
       refuse("the image has " + std::to_string(count) + " channel" + (count == 1 ? "" : "s") +
@@ -199,27 +253,27 @@ class ImageCompiler {
   }
 
   void finish() {
-    if (!size_ || size_->width <= 0 || size_->height <= 0) {
+    if (!shape_.size || shape_.size->width <= 0 || shape_.size->height <= 0) {
       throw InvalidArgument(
           "batchcast: images have sizes of their own and the samples of the field `" + field_.name +
           "` must have one. Add random_resized_crop, center_crop or random_crop, or "
           "resize with [height, width].");
     }
-    const auto area = static_cast<std::int64_t>(size_->width) * size_->height;
+    const auto area = static_cast<std::int64_t>(shape_.size->width) * shape_.size->height;
     if (area > (std::int64_t{1} << 28)) {
-      throw InvalidArgument("batchcast: the field `" + field_.name + "` of " + text(*size_) +
+      throw InvalidArgument("batchcast: the field `" + field_.name + "` of " + text(*shape_.size) +
                             " pixels is too large. Ask for at most 2^28 pixels.");
     }
-    plan_.channels_out = channels_;
+    plan_.channels_out = shape_.channels;
     TensorSpec spec{plan_.format.dtype, {}};
-    const std::int64_t height = size_->height;
-    const std::int64_t width = size_->width;
+    const std::int64_t height = shape_.size->height;
+    const std::int64_t width = shape_.size->width;
     if (two_dimensional_) {
       spec.shape = {height, width};
     } else if (plan_.format.layout == ImageLayout::chw) {
-      spec.shape = {channels_, height, width};
+      spec.shape = {shape_.channels, height, width};
     } else {
-      spec.shape = {height, width, channels_};
+      spec.shape = {height, width, shape_.channels};
     }
     if (integers_) tensor_stages_.insert(tensor_stages_.begin(), *integers_);
     plan_.steps.emplace(field_.name, std::move(spec), tensor_stages_);
@@ -232,9 +286,8 @@ class ImageCompiler {
   ImagePlan plan_;
   const Stage* stage_ = nullptr;
   const NamedStage* named_ = nullptr;
-  std::int32_t channels_ = 3;
-  std::optional<ImageSize> size_;
-  GeometryTraits done_;
+  PixelShape shape_;
+  int unknown_sizes_ = 0;
   bool two_dimensional_ = false;
   bool formatted_ = false;
   bool normalized_ = false;
@@ -264,6 +317,42 @@ class ImageProgram final : public FieldProgram {
 };
 
 }  // namespace
+
+void PassList::clear() {
+  count_ = 0;
+  begin_pass();
+}
+
+void PassList::begin_pass() {
+  if (count_ == passes_.size()) passes_.emplace_back();
+  passes_[count_].geometry.clear();
+  passes_[count_].pixels.clear();
+  ++count_;
+  done_ = {};
+}
+
+// One pass crops, resizes, and then crops or pads. What is padded must be the whole of what was
+// resized: beyond a cropped edge lies the rest of the image, not padding.
+bool PassList::fits(const GeometryTraits& traits) const {
+  if (!passes_[count_ - 1].pixels.empty()) return false;
+  if (traits.resizes && (done_.resizes || done_.pads)) return false;
+  if (traits.pads && (done_.pads || done_.crops)) return false;
+  return true;
+}
+
+void PassList::add(const ImageStep& step) {
+  if (step.pixels != nullptr) {
+    passes_[count_ - 1].pixels.push_back({step.pixels, step.draws});
+    return;
+  }
+  const GeometryTraits traits = step.geometry->traits();
+  if (!fits(traits)) begin_pass();
+  // RandomResizedCrop crops what it then resizes: nothing is cropped of what comes out.
+  done_.crops = traits.resizes ? false : done_.crops || traits.crops;
+  done_.resizes = done_.resizes || traits.resizes;
+  done_.pads = done_.pads || traits.pads;
+  passes_[count_ - 1].geometry.push_back({step.geometry, step.draws});
+}
 
 std::optional<RawImage> as_raw_image(const PartSpec& part) {
   if (part.kind != PartKind::tensor || part.dtype != DType::u8) return std::nullopt;

@@ -12,6 +12,22 @@
 
 namespace batchcast::inline v0_1::detail {
 
+/// A stage that works on pixels; one of the pointers says which kind it is.
+struct ImageStep {
+  const GeometryStage* geometry = nullptr;
+  const PixelStage* pixels = nullptr;
+  const ContainerStage* container = nullptr;
+  DrawName draws;
+  std::string path;
+  std::vector<ImageStep> inner;  ///< of a container
+
+  [[nodiscard]] const Stage& stage() const noexcept {
+    if (geometry != nullptr) return *geometry;
+    if (pixels != nullptr) return *pixels;
+    return *container;
+  }
+};
+
 /// Geometry that one walk over the pixels does, and then pixel stages over what came out.
 struct ImagePass {
   struct Placing {
@@ -24,6 +40,27 @@ struct ImagePass {
   };
   std::vector<Placing> geometry;
   std::vector<Painting> pixels;
+};
+
+/// Sorts steps that are no containers into passes, in their order. Used again it allocates only
+/// where it has more to hold than ever.
+class PassList {
+ public:
+  PassList() { clear(); }
+  void clear();
+  void add(const ImageStep& step);
+  /// At least one.
+  [[nodiscard]] std::span<const ImagePass> passes() const noexcept {
+    return {passes_.data(), count_};
+  }
+
+ private:
+  void begin_pass();
+  [[nodiscard]] bool fits(const GeometryTraits& traits) const;
+
+  std::vector<ImagePass> passes_;
+  std::size_t count_ = 0;
+  GeometryTraits done_;  ///< in the last pass
 };
 
 /// A tensor part as an image.
@@ -45,7 +82,9 @@ struct ImagePlan {
   std::optional<DecodeStage::Parameters> decode;  ///< nothing: the part is a RawImage
   RawImage raw;
   bool is_mask = false;
-  std::vector<ImagePass> passes;  ///< at least one
+  std::vector<ImageStep> image_steps;
+  bool branches = false;  ///< holds a container: its steps are chosen for each sample
+  PassList passes;        ///< of the steps, where it does not branch
   PixelFormat format;
   std::int32_t channels_out = 3;
   std::optional<TensorSteps> steps;  ///< of one view

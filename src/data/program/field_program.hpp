@@ -71,6 +71,6 @@ class FieldProgram {
 [[nodiscard]] bool is_image_field(const ResolvedField& field, const PartSpec& part);
 
 [[noreturn]] void refuse_stage(const std::string& field, std::string_view stage,
-                               const std::string& why);
+                               const std::string& why, const std::string& where = {});
 
 }  // namespace batchcast::inline v0_1::detail

@@ -25,6 +25,9 @@ const StageCatalog& StageCatalog::standard() {
     made.add("random_erasing", detail::make_random_erasing);
     made.add("slice", detail::make_slice);
     made.add("reshape", detail::make_reshape);
+    made.add("random_apply", detail::make_random_apply);
+    made.add("random_choice", detail::make_random_choice);
+    made.add("random_order", detail::make_random_order);
     return made;
   }();
   return catalog;

@@ -28,6 +28,10 @@ using StagePointer = std::shared_ptr<const Stage>;
 [[nodiscard]] StagePointer make_color_jitter(StageParameters& parameters);
 [[nodiscard]] StagePointer make_grayscale(StageParameters& parameters);
 
+[[nodiscard]] StagePointer make_random_apply(StageParameters& parameters);
+[[nodiscard]] StagePointer make_random_choice(StageParameters& parameters);
+[[nodiscard]] StagePointer make_random_order(StageParameters& parameters);
+
 [[nodiscard]] StagePointer make_random_erasing(StageParameters& parameters);
 [[nodiscard]] StagePointer make_slice(StageParameters& parameters);
 [[nodiscard]] StagePointer make_reshape(StageParameters& parameters);
