@@ -65,11 +65,12 @@ class ImageCompiler {
         return take_geometry(dynamic_cast<const GeometryStage&>(stage));
       case StageKind::pixel:
         return take_pixels(dynamic_cast<const PixelStage&>(stage));
+      case StageKind::warp:
+        return take_warp(dynamic_cast<const WarpStage&>(stage));
       case StageKind::finish:
         return take_finish(stage);
       case StageKind::tensor:
-        tensor_stages_.push_back(*named_);
-        return;
+        return take_tensor(dynamic_cast<const TensorStage&>(stage));
     }
   }
 
@@ -97,15 +98,19 @@ class ImageCompiler {
     return true;
   }
 
-  void take_geometry(const GeometryStage& stage) {
-    needs_pixels();
+  void check_interpolation(std::optional<Interpolation> interpolation) const {
     // In a joint it is what the images of the joint are resized with.
     if (plan_.is_mask && !named_->is_joint &&
-        stage.interpolation().value_or(Interpolation::nearest) != Interpolation::nearest) {
+        interpolation.value_or(Interpolation::nearest) != Interpolation::nearest) {
       refuse(
           "the field is a mask, and its interpolation would mix ids: leave `interpolation` out, "
           "or say kind = \"image\"");
     }
+  }
+
+  void take_geometry(const GeometryStage& stage) {
+    needs_pixels();
+    check_interpolation(stage.interpolation());
     const GeometryTraits traits = stage.traits();
     if (!fits(traits)) {
       plan_.passes.emplace_back();
@@ -120,7 +125,7 @@ class ImageCompiler {
     } catch (const InvalidArgument& error) {
       refuse(error.what());
     }
-    plan_.passes.back().geometry.push_back({&stage, named_->draws});
+    plan_.passes.back().geometry.push_back({&stage, named_->draws, named_->is_joint});
     two_dimensional_ = two_dimensional_ && channels_ == 1;
   }
 
@@ -132,7 +137,22 @@ class ImageCompiler {
                                : ": leave it out, or say kind = \"image\""));
     }
     channels_ = stage.output_channels(channels_);
-    plan_.passes.back().pixels.push_back({&stage, named_->draws});
+    plan_.passes.back().pixels.push_back({&stage, nullptr, named_->draws});
+  }
+
+  void take_warp(const WarpStage& stage) {
+    needs_pixels();
+    check_interpolation(stage.interpolation());
+    plan_.passes.back().pixels.push_back({nullptr, &stage, named_->draws});
+  }
+
+  void take_tensor(const TensorStage& stage) {
+    if (plan_.is_mask && !stage.takes_masks()) {
+      refuse(
+          "it makes other values, and the field is a mask, whose pixels are ids: leave it out, or "
+          "say kind = \"image\"");
+    }
+    tensor_stages_.push_back(*named_);
   }
 
   void take_finish(const Stage& stage) {

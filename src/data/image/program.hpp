@@ -12,14 +12,17 @@
 
 namespace batchcast::inline v0_1::detail {
 
-/// Geometry that one walk over the pixels does, and then pixel stages over what came out.
+/// Geometry that one walk over the pixels does, and then pixel stages and warps over what came out.
 struct ImagePass {
   struct Placing {
     const GeometryStage* stage = nullptr;
     DrawName draws;
+    bool is_joint = false;
   };
+  /// A pixel stage, or else a warp.
   struct Painting {
     const PixelStage* stage = nullptr;
+    const WarpStage* warp = nullptr;
     DrawName draws;
   };
   std::vector<Placing> geometry;

@@ -69,6 +69,7 @@ class Lane {
     input_ = {key, view_, notes};
     out_ = out;
     target_ = steps_.input_place(out);
+    filled_ = 1;
   }
 
   /// What the first pass does to an image of that size.
@@ -118,6 +119,9 @@ class Lane {
     for (const ImagePass::Placing& placing : pass.geometry) {
       StageContext context(input_.key, placing.draws.in_view(view_), {}, input_.notes);
       placing.stage->place(geometry, context);
+      if (plan_.is_mask) {
+        geometry.fill = geometry.mask_fill.value_or(placing.is_joint ? 0 : geometry.fill);
+      }
     }
     if (plan_.is_mask) geometry.interpolation = Interpolation::nearest;
     if (input_.notes != nullptr && &pass == &plan_.passes.front()) note(geometry);
@@ -148,7 +152,7 @@ class Lane {
     const bool last = index + 1 == plan_.passes.size() && pass.pixels.empty();
     if (last) return {plan_.format, target_for(size, channels)};
     const ImageView made{nullptr, size, channels};
-    return {plain_pixels, images_[index % 2].of(made.byte_count()).data()};
+    return {plain_pixels, images_[1 - filled_].of(made.byte_count()).data()};
   }
 
   // A stage that gives another image than it said would have the sample written beyond its end.
@@ -181,13 +185,18 @@ class Lane {
     resampler_.push(first, stride, static_cast<std::size_t>(part.height));
   }
 
-  // Pixel stages, over what the pass left in its image; and the format, if none comes after.
+  // Pixel stages and warps, over what the pass left in its image; and the format, if none comes
+  // after.
   void paint(const ImagePass& pass, std::size_t index, ImageSize size, std::int32_t channels) {
     const bool last = index + 1 == plan_.passes.size();
     if (last && pass.pixels.empty()) return;
-    Scratch& own = images_[index % 2];
-    image_ = {reinterpret_cast<std::uint8_t*>(own.of(0).data()), size, channels};
+    filled_ = 1 - filled_;
+    image_ = {bytes_of(images_[filled_], 0), size, channels};
     for (const ImagePass::Painting& painting : pass.pixels) {
+      if (painting.warp != nullptr) {
+        warp(painting);
+        continue;
+      }
       const std::size_t bytes = painting.stage->scratch_bytes(image_.size, image_.channels);
       StageContext context(input_.key, painting.draws.in_view(view_), scratch_.of(bytes),
                            input_.notes);
@@ -197,13 +206,24 @@ class Lane {
     if (last) walk(image_, Geometry::of(size), {plan_.format, target_for(size, image_.channels)});
   }
 
+  void warp(const ImagePass::Painting& painting) {
+    const std::size_t bytes = painting.warp->scratch_bytes(image_.size, image_.channels);
+    StageContext context(input_.key, painting.draws.in_view(view_), scratch_.of(bytes),
+                         input_.notes);
+    ImageView out = image_;
+    out.data = bytes_of(images_[1 - filled_], image_.byte_count());
+    if (!painting.warp->run(image_, out, plan_.is_mask, context)) return;
+    image_ = out;
+    filled_ = 1 - filled_;
+  }
+
   const ImagePlan& plan_;
   const std::uint32_t view_;
   TensorSteps::Run steps_;
   Resampler resampler_;
-  // What a pass makes for the next one: even passes the first, odd ones the second, so that none
-  // writes what it reads.
+  // What a pass or a warp makes for the next one, which writes the other of the two.
   Scratch images_[2];
+  std::size_t filled_ = 1;
   Scratch scratch_;
 
   ViewInput input_;

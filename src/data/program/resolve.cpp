@@ -128,10 +128,13 @@ class Resolver {
   }
 
   static void check_joint_stage(const Stage& stage, const ResolvedField& field) {
-    if (stage.kind() == StageKind::geometry || stage.kind() == StageKind::pixel) return;
+    if (stage.kind() == StageKind::geometry || stage.kind() == StageKind::pixel ||
+        stage.kind() == StageKind::warp) {
+      return;
+    }
     refuse("the stage `" + std::string(stage.name()) +
-           "` cannot stand in a joint, which has stages that crop, resize, pad, turn or colour "
-           "pixels: give it to the field `" +
+           "` cannot stand in a joint, which has stages that crop, resize, pad, turn, warp or "
+           "colour pixels: give it to the field `" +
            field.name + "` itself.");
   }
 
@@ -221,10 +224,15 @@ class Resolver {
 
   /// A flip is the same for an image of any size; a crop is drawn for one.
   static bool places_by_size(const Stage& stage) {
+    if (stage.kind() == StageKind::warp) return true;
     const auto* geometry = dynamic_cast<const GeometryStage*>(&stage);
     if (geometry == nullptr) return false;
     const GeometryTraits traits = geometry->traits();
     return traits.crops || traits.resizes || traits.pads;
+  }
+
+  static bool places(const Stage& stage) {
+    return stage.kind() == StageKind::geometry || stage.kind() == StageKind::warp;
   }
 
   /// What says which pixels are taken, but not how they are mixed or what lies beyond the edge:
@@ -234,7 +242,7 @@ class Resolver {
     nlohmann::json parameters =
         nlohmann::json::parse(named.stage->parameters_json(), nullptr, false);
     if (parameters.is_object()) {
-      for (const char* key : {"interpolation", "pillow", "fill", "padding_mode"}) {
+      for (const char* key : {"interpolation", "pillow", "fill", "mask_fill", "padding_mode"}) {
         parameters.erase(key);
       }
       if (!with_size && named.stage->name() == "random_resized_crop") parameters.erase("size");
@@ -246,7 +254,7 @@ class Resolver {
   static void check_cuts(const ResolvedField& a, const ResolvedField& b) {
     std::vector<std::string> before_in_a;
     for (const NamedStage& stage : a.stages) {
-      if (stage.stage->kind() != StageKind::geometry) continue;
+      if (!places(*stage.stage)) continue;
       check_cut(a, b, stage, before_in_a);
       before_in_a.push_back(placing_of(stage, true));
     }
@@ -258,13 +266,14 @@ class Resolver {
     if (!cut.stage->is_random() || !places_by_size(*cut.stage)) return;
     std::vector<std::string> before_in_b;
     for (const NamedStage& stage : b.stages) {
-      if (stage.stage->kind() != StageKind::geometry) continue;
+      if (!places(*stage.stage)) continue;
       if (stage.group == cut.group && stage.path == cut.path) {
         if (before_in_a == before_in_b && placing_of(cut, false) == placing_of(stage, false))
           return;
         refuse("the fields `" + a.name + "` and `" + b.name + "` are cut alike by `" +
                std::string(cut.stage->name()) +
-               "`, but it or a stage before it that crops, resizes, pads or turns pixels is not "
+               "`, but it or a stage before it that crops, resizes, pads, turns or warps pixels is "
+               "not "
                "the same in both, so image and mask would show different places. Put these stages "
                "into a [[joint]], or give one of the fields draws = \"own\".");
       }
