@@ -18,7 +18,8 @@
 
 // What happens to a part of a sample on its way to a field. A stage has parameters and no other
 // state: the same input and the same draws give the same output, in any thread and any process.
-// Derive from GeometryStage, PixelStage or TensorStage for one of your own.
+// Derive from GeometryStage, PixelStage, WarpStage, TensorStage or ContainerStage for one of your
+// own.
 namespace batchcast::inline v0_1 {
 
 /// One thing that a stage drew, for who wants to know (`batchcast dump`).
@@ -58,7 +59,7 @@ class StageContext {
   const TensorSpec* input_;
 };
 
-enum class StageKind : std::uint8_t { decode, geometry, pixel, finish, tensor, container };
+enum class StageKind : std::uint8_t { decode, geometry, pixel, warp, finish, tensor, container };
 
 class Stage {
  public:
@@ -170,6 +171,25 @@ class PixelStage : public Stage {
   virtual void run(const ImageView& image, StageContext& context) const = 0;
 };
 
+/// Moves pixels to other places of an image of the same size, in a way that is no pass of geometry:
+/// rotates, shears, bends. Of a mask it takes pixels and makes none.
+class WarpStage : public Stage {
+ public:
+  [[nodiscard]] StageKind kind() const noexcept final { return StageKind::warp; }
+  /// What its parameters say about pixels that lie between others; nothing: what suits the field.
+  [[nodiscard]] virtual std::optional<Interpolation> interpolation() const noexcept {
+    return std::nullopt;
+  }
+  [[nodiscard]] virtual std::size_t scratch_bytes(ImageSize, std::int32_t /*channels*/) const {
+    return 0;
+  }
+  /// `out` is other memory, of the size and channels of `in`. Whether it was written: if not, the
+  /// image stays as it is. What is drawn depends on the size alone. Throws BadSample for an image
+  /// that it cannot take.
+  [[nodiscard]] virtual bool run(const ImageView& in, const ImageView& out, bool is_mask,
+                                 StageContext& context) const = 0;
+};
+
 /// Makes one tensor of another.
 class TensorStage : public Stage {
  public:
@@ -177,6 +197,8 @@ class TensorStage : public Stage {
   /// What comes out. Throws InvalidArgument for an input that it cannot take. A part of
   /// PartKind::bytes comes as u8 with the shape [-1].
   [[nodiscard]] virtual TensorSpec output(const TensorSpec& in) const = 0;
+  /// Whether ids are ids afterwards; if not, the field of a mask is refused.
+  [[nodiscard]] virtual bool takes_masks() const noexcept { return true; }
   /// Input and output are the same bytes.
   [[nodiscard]] virtual bool in_place() const noexcept { return false; }
   [[nodiscard]] virtual std::size_t scratch_bytes(const TensorSpec& /*in*/) const { return 0; }

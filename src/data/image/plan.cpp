@@ -84,6 +84,7 @@ class ImageCompiler {
         return take_decode(dynamic_cast<const DecodeStage&>(stage));
       case StageKind::geometry:
       case StageKind::pixel:
+      case StageKind::warp:
       case StageKind::container:
         needs_pixels();
         plan_.image_steps.push_back(take_step(*named_));
@@ -91,8 +92,7 @@ class ImageCompiler {
       case StageKind::finish:
         return take_finish(stage);
       case StageKind::tensor:
-        tensor_stages_.push_back(*named_);
-        return;
+        return take_tensor(dynamic_cast<const TensorStage&>(stage));
     }
   }
 
@@ -118,12 +118,16 @@ class ImageCompiler {
     ImageStep step;
     step.draws = named.draws;
     step.path = named.path;
+    step.is_joint = named.is_joint;
     if (const auto* geometry = dynamic_cast<const GeometryStage*>(stage_)) {
       step.geometry = geometry;
       take_geometry(*geometry);
     } else if (const auto* pixels = dynamic_cast<const PixelStage*>(stage_)) {
       step.pixels = pixels;
       take_pixels(*pixels);
+    } else if (const auto* warp = dynamic_cast<const WarpStage*>(stage_)) {
+      step.warp = warp;
+      check_interpolation(warp->interpolation());
     } else {
       step.container = &dynamic_cast<const ContainerStage&>(*stage_);
       take_container(named, step);
@@ -160,14 +164,18 @@ class ImageCompiler {
            "resize or a crop to [height, width] in each of them or before this stage");
   }
 
-  void take_geometry(const GeometryStage& stage) {
+  void check_interpolation(std::optional<Interpolation> interpolation) const {
     // In a joint it is what the images of the joint are resized with.
     if (plan_.is_mask && !named_->is_joint &&
-        stage.interpolation().value_or(Interpolation::nearest) != Interpolation::nearest) {
+        interpolation.value_or(Interpolation::nearest) != Interpolation::nearest) {
       refuse(
           "the field is a mask, and its interpolation would mix ids: leave `interpolation` out, "
           "or say kind = \"image\"");
     }
+  }
+
+  void take_geometry(const GeometryStage& stage) {
+    check_interpolation(stage.interpolation());
     const GeometryTraits traits = stage.traits();
     try {
       shape_.size = stage.output(shape_.size);
@@ -186,6 +194,15 @@ class ImageCompiler {
                                : ": leave it out, or say kind = \"image\""));
     }
     shape_.channels = stage.output_channels(shape_.channels);
+  }
+
+  void take_tensor(const TensorStage& stage) {
+    if (plan_.is_mask && !stage.takes_masks()) {
+      refuse(
+          "it makes other values, and the field is a mask, whose pixels are ids: leave it out, or "
+          "say kind = \"image\"");
+    }
+    tensor_stages_.push_back(*named_);
   }
 
   void take_finish(const Stage& stage) {
@@ -341,8 +358,8 @@ bool PassList::fits(const GeometryTraits& traits) const {
 }
 
 void PassList::add(const ImageStep& step) {
-  if (step.pixels != nullptr) {
-    passes_[count_ - 1].pixels.push_back({step.pixels, step.draws});
+  if (step.geometry == nullptr) {
+    passes_[count_ - 1].pixels.push_back({step.pixels, step.warp, step.draws});
     return;
   }
   const GeometryTraits traits = step.geometry->traits();
@@ -351,7 +368,7 @@ void PassList::add(const ImageStep& step) {
   done_.crops = traits.resizes ? false : done_.crops || traits.crops;
   done_.resizes = done_.resizes || traits.resizes;
   done_.pads = done_.pads || traits.pads;
-  passes_[count_ - 1].geometry.push_back({step.geometry, step.draws});
+  passes_[count_ - 1].geometry.push_back({step.geometry, step.draws, step.is_joint});
 }
 
 std::optional<RawImage> as_raw_image(const PartSpec& part) {

@@ -16,26 +16,32 @@ namespace batchcast::inline v0_1::detail {
 struct ImageStep {
   const GeometryStage* geometry = nullptr;
   const PixelStage* pixels = nullptr;
+  const WarpStage* warp = nullptr;
   const ContainerStage* container = nullptr;
   DrawName draws;
+  bool is_joint = false;
   std::string path;
   std::vector<ImageStep> inner;  ///< of a container
 
   [[nodiscard]] const Stage& stage() const noexcept {
     if (geometry != nullptr) return *geometry;
     if (pixels != nullptr) return *pixels;
+    if (warp != nullptr) return *warp;
     return *container;
   }
 };
 
-/// Geometry that one walk over the pixels does, and then pixel stages over what came out.
+/// Geometry that one walk over the pixels does, and then pixel stages and warps over what came out.
 struct ImagePass {
   struct Placing {
     const GeometryStage* stage = nullptr;
     DrawName draws;
+    bool is_joint = false;
   };
+  /// A pixel stage, or else a warp.
   struct Painting {
     const PixelStage* stage = nullptr;
+    const WarpStage* warp = nullptr;
     DrawName draws;
   };
   std::vector<Placing> geometry;

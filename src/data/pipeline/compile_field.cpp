@@ -25,8 +25,8 @@ bool is_image_field(const ResolvedField& field, const PartSpec& part) {
   };
   const bool works_on_pixels = any([](const Stage& stage) {
     return stage.kind() == StageKind::decode || stage.kind() == StageKind::geometry ||
-           stage.kind() == StageKind::pixel || stage.kind() == StageKind::container ||
-           stage.name() == "normalize";
+           stage.kind() == StageKind::pixel || stage.kind() == StageKind::warp ||
+           stage.kind() == StageKind::container || stage.name() == "normalize";
   });
   const bool converts_image =
       any([](const Stage& stage) { return dynamic_cast<const ToStage*>(&stage) != nullptr; });
