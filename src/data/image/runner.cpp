@@ -62,8 +62,7 @@ std::uint8_t* bytes_of(Scratch& memory, std::size_t byte_count) {
 
 /// What lanes need one after another, and so have together.
 struct LaneMemory {
-  // What a pass makes for the next one: even passes the first, odd ones the second, so that none
-  // writes what it reads.
+  // What a pass or a warp makes for the next one, which writes the other of the two.
   Scratch images[2];
   Scratch stage;
 };
@@ -139,6 +138,7 @@ class Lane {
     out_ = out;
     target_ = steps_.input_place(out);
     chooser_.begin(key, notes);
+    filled_ = nullptr;
   }
 
   /// What the first pass does to an image of that size.
@@ -156,8 +156,7 @@ class Lane {
   /// no other lane is begun before this one is finished.
   [[nodiscard]] const Box& begin_first(bool alone) {
     const std::int32_t channels = plan_.decoded_channels();
-    first_image_ = alone ? &memory_.images[0] : &own_;
-    const Goal goal = goal_of(0, first_.output(), channels);
+    const Goal goal = goal_of(0, alone ? free_image() : own_, first_.output(), channels);
     part_ = resampler_.begin(first_, channels, goal.format, goal.out);
     return part_;
   }
@@ -177,7 +176,6 @@ class Lane {
   }
 
   void run_from(const ImageView& image) {
-    first_image_ = &memory_.images[0];
     image_ = image;
     go_on(0);
   }
@@ -201,6 +199,9 @@ class Lane {
     for (const ImagePass::Placing& placing : passes()[index].geometry) {
       StageContext context(input_.key, placing.draws.in_view(view_), {}, input_.notes);
       placing.stage->place(geometry, context);
+      if (plan_.is_mask) {
+        geometry.fill = geometry.mask_fill.value_or(placing.is_joint ? 0 : geometry.fill);
+      }
     }
     if (plan_.is_mask) geometry.interpolation = Interpolation::nearest;
     if (input_.notes != nullptr && index == 0) note(geometry);
@@ -227,14 +228,16 @@ class Lane {
     PixelFormat format;
     std::byte* out = nullptr;
   };
-  Goal goal_of(std::size_t index, ImageSize size, std::int32_t channels) {
+  Goal goal_of(std::size_t index, Scratch& made_in, ImageSize size, std::int32_t channels) {
     if (writes_elements(index)) return {plan_.format, target_for(size, channels)};
     const ImageView made{nullptr, size, channels};
-    return {plain_pixels, image_of(index).of(made.byte_count()).data()};
+    made_in_ = &made_in;
+    return {plain_pixels, made_in.of(made.byte_count()).data()};
   }
 
-  [[nodiscard]] Scratch& image_of(std::size_t index) noexcept {
-    return index == 0 ? *first_image_ : memory_.images[index % 2];
+  /// Memory for an image, other than that of the last one.
+  [[nodiscard]] Scratch& free_image() noexcept {
+    return memory_.images[filled_ == &memory_.images[0] ? 1 : 0];
   }
 
   // A stage that gives another image than it said would have the sample written beyond its end.
@@ -253,7 +256,7 @@ class Lane {
 
   void walk_image(const Geometry& geometry, std::size_t index) {
     const ImageView from = image_;
-    const Goal goal = goal_of(index, geometry.output(), from.channels);
+    const Goal goal = goal_of(index, free_image(), geometry.output(), from.channels);
     walk(from, geometry, goal);
     paint(index, geometry.output(), from.channels);
   }
@@ -267,11 +270,17 @@ class Lane {
     resampler_.push(first, stride, static_cast<std::size_t>(part.height));
   }
 
-  // Pixel stages, over what the pass left in its image; and the format, if none comes after.
+  // Pixel stages and warps, over what the pass left in its image; and the format, if none comes
+  // after.
   void paint(std::size_t index, ImageSize size, std::int32_t channels) {
     if (writes_elements(index)) return;
-    image_ = {reinterpret_cast<std::uint8_t*>(image_of(index).of(0).data()), size, channels};
+    filled_ = made_in_;
+    image_ = {bytes_of(*filled_, 0), size, channels};
     for (const ImagePass::Painting& painting : passes()[index].pixels) {
+      if (painting.warp != nullptr) {
+        warp(painting);
+        continue;
+      }
       const std::size_t bytes = painting.stage->scratch_bytes(image_.size, image_.channels);
       StageContext context(input_.key, painting.draws.in_view(view_), memory_.stage.of(bytes),
                            input_.notes);
@@ -282,14 +291,27 @@ class Lane {
     walk(image_, Geometry::of(size), {plan_.format, target_for(size, image_.channels)});
   }
 
+  void warp(const ImagePass::Painting& painting) {
+    const std::size_t bytes = painting.warp->scratch_bytes(image_.size, image_.channels);
+    StageContext context(input_.key, painting.draws.in_view(view_), memory_.stage.of(bytes),
+                         input_.notes);
+    Scratch& free = free_image();
+    ImageView out = image_;
+    out.data = bytes_of(free, image_.byte_count());
+    if (!painting.warp->run(image_, out, plan_.is_mask, context)) return;
+    image_ = out;
+    filled_ = &free;
+  }
+
   const ImagePlan& plan_;
   const std::uint32_t view_;
   LaneMemory& memory_;
   StepChooser chooser_;
   TensorSteps::Run steps_;
   Resampler resampler_;
-  Scratch own_;  ///< what the first pass makes while other lanes are begun
-  Scratch* first_image_ = &own_;
+  Scratch own_;                 ///< what the first pass makes while other lanes are begun
+  Scratch* filled_ = nullptr;   ///< has the image
+  Scratch* made_in_ = nullptr;  ///< has what the last pass makes
 
   ViewInput input_;
   std::span<std::byte> out_;

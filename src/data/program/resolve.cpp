@@ -122,10 +122,11 @@ class Naming {
   static void check_inner(const RecipeStage& inner, const ContainerStage& container) {
     const StageKind kind = inner->kind();
     if (kind != StageKind::decode && kind != StageKind::finish && kind != StageKind::tensor) return;
-    refuse(inner.where, "the stage `" + std::string(inner->name()) + "` cannot stand in `" +
-                            std::string(container.name()) +
-                            "`, which holds stages that crop, resize, pad, turn or change pixels: "
-                            "move it out, to the stages of the field.");
+    refuse(inner.where,
+           "the stage `" + std::string(inner->name()) + "` cannot stand in `" +
+               std::string(container.name()) +
+               "`, which holds stages that crop, resize, pad, turn, warp or colour pixels: "
+               "move it out, to the stages of the field.");
   }
 
   void check_id(const RecipeStage& stage) const {
@@ -237,11 +238,11 @@ class Resolver {
   static void check_joint_stage(const RecipeStage& stage, const ResolvedField& field) {
     const StageKind kind = stage->kind();
     if (kind != StageKind::decode && kind != StageKind::finish && kind != StageKind::tensor) return;
-    refuse(stage.where,
-           "the stage `" + std::string(stage->name()) +
-               "` cannot stand in a joint, which has stages that crop, resize, pad, turn or colour "
-               "pixels: give it to the field `" +
-               field.name + "` itself.");
+    refuse(stage.where, "the stage `" + std::string(stage->name()) +
+                            "` cannot stand in a joint, which has stages that crop, resize, pad, "
+                            "turn, warp or colour "
+                            "pixels: give it to the field `" +
+                            field.name + "` itself.");
   }
 
   /// The last stage of `field` was taken from the joint, and so was one of the joint's first field:
@@ -340,6 +341,7 @@ class Resolver {
   /// A flip is the same for an image of any size; a crop is drawn for one.
   static bool places_by_size(const NamedStage& stage) {
     return any_stage(stage, [](const NamedStage& one) {
+      if (one.stage->kind() == StageKind::warp) return true;
       const auto* geometry = dynamic_cast<const GeometryStage*>(one.stage.get());
       if (geometry == nullptr) return false;
       const GeometryTraits traits = geometry->traits();
@@ -348,8 +350,9 @@ class Resolver {
   }
 
   static bool moves_pixels(const NamedStage& stage) {
-    return any_stage(
-        stage, [](const NamedStage& one) { return one.stage->kind() == StageKind::geometry; });
+    return any_stage(stage, [](const NamedStage& one) {
+      return one.stage->kind() == StageKind::geometry || one.stage->kind() == StageKind::warp;
+    });
   }
 
   static void erase_mixing(nlohmann::json& parameters) {
@@ -417,7 +420,8 @@ class Resolver {
         refuse(stage.where,
                "the fields `" + a.name + "` and `" + b.name + "` are cut alike by `" +
                    std::string(cut.stage->name()) +
-                   "`, but it or a stage before it that crops, resizes, pads or turns pixels is "
+                   "`, but it or a stage before it that crops, resizes, pads, turns or warps "
+                   "pixels is "
                    "not the same in both, so image and mask would show different places. Put these "
                    "stages into a [[joint]], or give one of the fields draws = \"own\".");
       }
