@@ -65,6 +65,7 @@ class ImageCompiler {
                             "` begin with { stage = \"decode\" }.");
     }
     finish();
+    list_walks();
     for (const ImageStep& step : plan_.image_steps) {
       if (step.container != nullptr) plan_.branches = true;
     }
@@ -269,6 +270,30 @@ class ImageCompiler {
     normalized_ = true;
   }
 
+  void list_walks() {
+    std::vector<std::string> walk;
+    const auto end_walk = [&] {
+      if (!walk.empty()) plan_.walks.push_back(std::exchange(walk, {}));
+    };
+    if (plan_.decode) walk.emplace_back("decode");
+    PassList passes;
+    for (const ImageStep& step : plan_.image_steps) {
+      const std::size_t before = passes.passes().size();
+      if (step.container == nullptr) passes.add(step);
+      if (step.geometry == nullptr || passes.passes().size() != before) end_walk();
+      walk.emplace_back(step.stage().name());
+      if (step.geometry == nullptr) end_walk();
+      if (step.container != nullptr) passes.clear();
+    }
+    for (const NamedStage& named : field_.stages) {
+      if (named.stage->kind() == StageKind::tensor) end_walk();
+      const bool is_last =
+          named.stage->kind() == StageKind::finish || named.stage->kind() == StageKind::tensor;
+      if (is_last) walk.emplace_back(named.stage->name());
+    }
+    end_walk();
+  }
+
   void finish() {
     if (!shape_.size || shape_.size->width <= 0 || shape_.size->height <= 0) {
       throw InvalidArgument(
@@ -320,6 +345,7 @@ class ImageProgram final : public FieldProgram {
     const auto* image = dynamic_cast<const ImageProgram*>(&other);
     return image != nullptr && plan_.decode && plan_.decode == image->plan_.decode;
   }
+  [[nodiscard]] std::vector<std::vector<std::string>> walks() const override { return plan_.walks; }
   [[nodiscard]] std::unique_ptr<FieldRunner> runner(
       std::span<const FieldProgram* const> others) const override {
     std::vector<const ImagePlan*> plans = {&plan_};

@@ -91,6 +91,7 @@ struct ImagePlan {
   std::vector<ImageStep> image_steps;
   bool branches = false;  ///< holds a container: its steps are chosen for each sample
   PassList passes;        ///< of the steps, where it does not branch
+  std::vector<std::vector<std::string>> walks;
   PixelFormat format;
   std::int32_t channels_out = 3;
   std::optional<TensorSteps> steps;  ///< of one view

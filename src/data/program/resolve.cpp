@@ -446,13 +446,11 @@ class Resolver {
     }
   }
 
+  /// Ids say which stages belong together; where none is in both fields, one is mistyped.
   static bool agree(const Paths& a, const Paths& b) {
     if (a.paths == b.paths) return true;
-    const bool a_is_larger = a.paths.size() > b.paths.size();
-    const std::set<std::string>& more = a_is_larger ? a.paths : b.paths;
-    const std::set<std::string>& fewer = a_is_larger ? b.paths : a.paths;
-    return a.all_have_ids && b.all_have_ids &&
-           std::includes(more.begin(), more.end(), fewer.begin(), fewer.end());
+    const auto in_b = [&](const std::string& path) { return b.paths.count(path) != 0; };
+    return a.all_have_ids && b.all_have_ids && std::any_of(a.paths.begin(), a.paths.end(), in_b);
   }
 
   [[noreturn]] static void refuse_paths(const ResolvedField& a, const ResolvedField& b,
