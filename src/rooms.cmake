@@ -75,7 +75,7 @@ batchcast_room(data/image
           jpeg/color.cpp jpeg/decoder.cpp jpeg/entropy.cpp jpeg/fast_codec.cpp jpeg/fast_decoder.cpp
           jpeg/header.cpp jpeg/huffman.cpp jpeg/inverse_dct.cpp jpeg/inverse_dct_block.cpp
           jpeg/upsampling.cpp orientation.cpp plan.cpp png_decoder.cpp png_writer.cpp runner.cpp
-          webp_decoder.cpp)
+          tone.cpp warp.cpp warp_matrix.cpp webp_decoder.cpp)
 
 # Every stage of a recipe.
 batchcast_room(data/stage
