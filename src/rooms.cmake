@@ -82,13 +82,14 @@ batchcast_room(data/stage
   DEPENDS core data data/resample data/program data/image
   PACKAGES nlohmann_json::nlohmann_json
   SOURCES cast_stage.cpp catalog.cpp color.cpp container.cpp crop.cpp crop_box.cpp device_split.cpp erasing.cpp
-          finish.cpp geometry.cpp options.cpp tensor.cpp)
+          finish.cpp geometry.cpp options.cpp policy.cpp policy_space.cpp random_resize.cpp
+          tensor.cpp)
 
 # TOML and JSON, checked.
 batchcast_room(data/recipe
   DEPENDS core data data/stage
   PACKAGES batchcast_tomlplusplus nlohmann_json::nlohmann_json
-  SOURCES json.cpp parameters.cpp presets.cpp reader.cpp recipe.cpp toml.cpp value.cpp)
+  SOURCES json.cpp paper_presets.cpp parameters.cpp presets.cpp reader.cpp recipe.cpp toml.cpp value.cpp)
 
 # Where samples come from.
 batchcast_room(data/source

@@ -194,7 +194,11 @@ class ImageCompiler {
              (named_->is_joint ? ": move it out of the joint, to the stages of the image's field"
                                : ": leave it out, or say kind = \"image\""));
     }
-    shape_.channels = stage.output_channels(shape_.channels);
+    try {
+      shape_.channels = stage.output_channels(shape_.channels);
+    } catch (const InvalidArgument& error) {
+      refuse(error.what());
+    }
   }
 
   void take_tensor(const TensorStage& stage) {

@@ -28,6 +28,11 @@ const StageCatalog& StageCatalog::standard() {
     made.add("random_apply", detail::make_random_apply);
     made.add("random_choice", detail::make_random_choice);
     made.add("random_order", detail::make_random_order);
+    made.add("random_resize", detail::make_random_resize);
+    made.add("rand_augment", detail::make_rand_augment);
+    made.add("trivial_augment_wide", detail::make_trivial_augment_wide);
+    made.add("auto_augment", detail::make_auto_augment);
+    made.add("aug_mix", detail::make_aug_mix);
     return made;
   }();
   return catalog;

@@ -32,6 +32,13 @@ using StagePointer = std::shared_ptr<const Stage>;
 [[nodiscard]] StagePointer make_random_choice(StageParameters& parameters);
 [[nodiscard]] StagePointer make_random_order(StageParameters& parameters);
 
+[[nodiscard]] StagePointer make_random_resize(StageParameters& parameters);
+
+[[nodiscard]] StagePointer make_rand_augment(StageParameters& parameters);
+[[nodiscard]] StagePointer make_trivial_augment_wide(StageParameters& parameters);
+[[nodiscard]] StagePointer make_auto_augment(StageParameters& parameters);
+[[nodiscard]] StagePointer make_aug_mix(StageParameters& parameters);
+
 [[nodiscard]] StagePointer make_random_erasing(StageParameters& parameters);
 [[nodiscard]] StagePointer make_slice(StageParameters& parameters);
 [[nodiscard]] StagePointer make_reshape(StageParameters& parameters);

@@ -53,7 +53,7 @@ TEST_CASE("what is unknown is refused with its line and the nearest right name")
   CHECK(toml_refusal("[[field]]\nname = \"x\"\nstages = [{ stage = \"to\", dtype = \"f23\" }]")
             .ends_with("Did you mean `f32`?"));
   CHECK(toml_refusal("[[field]]\nname = \"x\"\nstages = [{ stage = \"zzzzzz\" }]")
-            .find("There is center_crop, color_jitter, decode") != std::string::npos);
+            .find(" center_crop, color_jitter, decode") != std::string::npos);
 }
 
 TEST_CASE("what has the wrong type is refused with its line") {
