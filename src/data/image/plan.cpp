@@ -143,6 +143,11 @@ class ImageCompiler {
   void take_warp(const WarpStage& stage) {
     needs_pixels();
     check_interpolation(stage.interpolation());
+    try {
+      if (!plan_.is_mask) stage.check_channels(channels_);
+    } catch (const InvalidArgument& error) {
+      refuse(error.what());
+    }
     plan_.passes.back().pixels.push_back({nullptr, &stage, named_->draws});
   }
 
