@@ -31,6 +31,11 @@ class Probe:
         """What a stage makes of it, flat, and its notes."""
         return self._ask(f"stage {_shape(pixels)} {int(is_mask)} {sample_id} {stage}", pixels)
 
+    def draws(self, sample_id, count):
+        """What unit_f32() gives a stage."""
+        made, _ = self._ask(f"draws {sample_id} {count}", numpy.empty(0, numpy.uint8))
+        return made.view(numpy.float32)
+
 
 def _shape(pixels):
     height, width = pixels.shape[:2]

@@ -7,7 +7,6 @@
 
 #include <cstdint>
 #include <cstdio>
-#include <memory>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -17,6 +16,12 @@ namespace {
 
 using namespace detail;
 using Numbers = std::vector<double>;
+
+constexpr DrawName stage_name{1};
+
+constexpr SampleKey key_of(std::uint64_t sample_id) {
+  return {.seed = 8, .epoch = 0, .sample_id = sample_id};
+}
 
 /// An image and another of its size.
 struct Images {
@@ -130,13 +135,8 @@ bool run_stage(std::istream& line) {
   std::getline(line, text);
   std::vector<Note> notes;
   const auto run = [&](std::size_t scratch_bytes, auto with) {
-    // Beyond a cache line's beginning, as the runner has it.
-    std::vector<std::byte> memory(scratch_bytes + 64);
-    void* aligned = memory.data();
-    std::size_t space = memory.size();
-    std::align(64, scratch_bytes, aligned, space);
-    StageContext context({.seed = 8, .epoch = 0, .sample_id = sample_id}, DrawName{1},
-                         {static_cast<std::byte*>(aligned), scratch_bytes}, &notes);
+    StageScratch scratch(scratch_bytes);
+    StageContext context(key_of(sample_id), stage_name, scratch.span(), &notes);
     with(context);
   };
   const auto stage = stage_of(text);
@@ -152,6 +152,18 @@ bool run_stage(std::istream& line) {
     });
   }
   return answer(result, notes);
+}
+
+bool run_draws(std::istream& line) {
+  std::uint64_t sample_id = 0;
+  std::size_t count = 0;
+  line >> sample_id >> count;
+  Draws draws(key_of(sample_id), stage_name);
+  std::vector<float> made(count);
+  for (float& number : made) number = draws.unit_f32();
+  std::printf("%zu\n", count * sizeof(float));
+  const bool written = std::fwrite(made.data(), sizeof(float), count, stdout) == count;
+  return std::fflush(stdout) == 0 && written;
 }
 
 bool read_line(std::string& line) {
@@ -171,7 +183,9 @@ int serve_oracle() {
     std::istringstream line(text);
     std::string what;
     line >> what;
-    const bool done = what == "operation" ? run_operation(line) : run_stage(line);
+    const bool done = what == "operation" ? run_operation(line)
+                      : what == "draws"   ? run_draws(line)
+                                          : run_stage(line);
     if (!done) {
       std::fprintf(stderr, "stage_probe: cannot do: %s\n", text.c_str());
       return 1;

@@ -180,6 +180,9 @@ class WarpStage : public Stage {
   [[nodiscard]] virtual std::optional<Interpolation> interpolation() const noexcept {
     return std::nullopt;
   }
+  /// Throws InvalidArgument for an image of so many channels (1 or 3), which it cannot take; masks
+  /// are not asked about.
+  virtual void check_channels(std::int32_t /*channels*/) const {}
   [[nodiscard]] virtual std::size_t scratch_bytes(ImageSize, std::int32_t /*channels*/) const {
     return 0;
   }

@@ -45,7 +45,11 @@ Json number_of(double value) {
 }
 
 bool is_choice(std::string_view key) {
-  return key == "flip" || key == "vertical_flip" || key == "grayscale";
+  constexpr std::array<std::string_view, 14> choices = {
+      "flip",   "vertical_flip", "grayscale", "solarize",  "posterize",
+      "invert", "autocontrast",  "equalize",  "sharpness", "contrast_first",
+      "affine", "perspective",   "elastic",   "noise"};
+  return std::find(choices.begin(), choices.end(), key) != choices.end();
 }
 
 Json value_of(const Note& note) {

@@ -128,7 +128,7 @@ class ImageCompiler {
       take_pixels(*pixels);
     } else if (const auto* warp = dynamic_cast<const WarpStage*>(stage_)) {
       step.warp = warp;
-      check_interpolation(warp->interpolation());
+      take_warp(*warp);
     } else {
       step.container = &dynamic_cast<const ContainerStage&>(*stage_);
       take_container(named, step);
@@ -196,6 +196,15 @@ class ImageCompiler {
     }
     try {
       shape_.channels = stage.output_channels(shape_.channels);
+    } catch (const InvalidArgument& error) {
+      refuse(error.what());
+    }
+  }
+
+  void take_warp(const WarpStage& stage) {
+    check_interpolation(stage.interpolation());
+    try {
+      if (!plan_.is_mask) stage.check_channels(shape_.channels);
     } catch (const InvalidArgument& error) {
       refuse(error.what());
     }

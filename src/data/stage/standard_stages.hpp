@@ -39,6 +39,28 @@ using StagePointer = std::shared_ptr<const Stage>;
 [[nodiscard]] StagePointer make_auto_augment(StageParameters& parameters);
 [[nodiscard]] StagePointer make_aug_mix(StageParameters& parameters);
 
+[[nodiscard]] StagePointer make_solarize(StageParameters& parameters);
+[[nodiscard]] StagePointer make_posterize(StageParameters& parameters);
+[[nodiscard]] StagePointer make_autocontrast(StageParameters& parameters);
+[[nodiscard]] StagePointer make_equalize(StageParameters& parameters);
+[[nodiscard]] StagePointer make_sharpness(StageParameters& parameters);
+[[nodiscard]] StagePointer make_invert(StageParameters& parameters);
+[[nodiscard]] StagePointer make_random_photometric_distort(StageParameters& parameters);
+[[nodiscard]] StagePointer make_random_channel_permutation(StageParameters& parameters);
+[[nodiscard]] StagePointer make_gaussian_blur(StageParameters& parameters);
+
+[[nodiscard]] StagePointer make_affine(StageParameters& parameters);
+[[nodiscard]] StagePointer make_rotate(StageParameters& parameters);
+[[nodiscard]] StagePointer make_random_affine(StageParameters& parameters);
+[[nodiscard]] StagePointer make_random_rotation(StageParameters& parameters);
+[[nodiscard]] StagePointer make_random_perspective(StageParameters& parameters);
+[[nodiscard]] StagePointer make_elastic(StageParameters& parameters);
+
+[[nodiscard]] StagePointer make_random_short_side(StageParameters& parameters);
+[[nodiscard]] StagePointer make_scale_jitter(StageParameters& parameters);
+[[nodiscard]] StagePointer make_resized_crop(StageParameters& parameters);
+
+[[nodiscard]] StagePointer make_gaussian_noise(StageParameters& parameters);
 [[nodiscard]] StagePointer make_random_erasing(StageParameters& parameters);
 [[nodiscard]] StagePointer make_slice(StageParameters& parameters);
 [[nodiscard]] StagePointer make_reshape(StageParameters& parameters);
