@@ -33,8 +33,9 @@ struct Note {
 class StageContext {
  public:
   StageContext(const SampleKey& key, DrawName name, std::span<std::byte> scratch,
-               std::vector<Note>* notes, const TensorSpec* input = nullptr) noexcept
-      : draws_(key, name), scratch_(scratch), notes_(notes), input_(input) {}
+               std::vector<Note>* notes, const TensorSpec* input = nullptr,
+               std::int32_t part = 0) noexcept
+      : draws_(key, name), scratch_(scratch), notes_(notes), input_(input), part_(part) {}
 
   /// This stage's own randomness for this sample.
   [[nodiscard]] Draws& draws() noexcept { return draws_; }
@@ -45,6 +46,8 @@ class StageContext {
     BATCHCAST_ASSERT(input_ != nullptr);
     return *input_;
   }
+  /// Of a GeometryStage: which of its count() images is placed.
+  [[nodiscard]] std::int32_t part() const noexcept { return part_; }
   void note(std::string_view key, double value) {
     if (notes_ != nullptr) notes_->push_back({key, value});
   }
@@ -57,6 +60,7 @@ class StageContext {
   std::span<std::byte> scratch_;
   std::vector<Note>* notes_;
   const TensorSpec* input_;
+  std::int32_t part_;
 };
 
 enum class StageKind : std::uint8_t { decode, geometry, pixel, warp, finish, tensor, container };
@@ -138,6 +142,9 @@ class GeometryStage : public Stage {
   [[nodiscard]] virtual std::optional<Interpolation> interpolation() const noexcept {
     return std::nullopt;
   }
+  /// How many images it makes of one, all of one size: place() is asked for each of them, and the
+  /// field has an extent for them in front. Above 1 only for one stage of a field, in no container.
+  [[nodiscard]] virtual std::int32_t count() const noexcept { return 1; }
   /// What comes out, where that is known before an image is seen; `in` likewise. Throws
   /// InvalidArgument for an input that it cannot take.
   [[nodiscard]] virtual std::optional<ImageSize> output(std::optional<ImageSize> in) const = 0;
@@ -215,6 +222,7 @@ enum class PixelMode : std::uint8_t {
   rgb,
   gray,   ///< PIL's mode L
   index,  ///< of a PNG: its palette's ids, or its gray values, as they stand in the file
+  keep,   ///< what stands in the file: of so many channels and bits, which the field names
 };
 
 /// How an image part becomes pixels.
@@ -229,6 +237,9 @@ class DecodeStage final : public Stage {
     bool fast = false;
     /// Images with more are refused: a few kilobytes of file could ask for any amount of memory.
     std::int64_t pixels_max = 178'956'970;
+    /// Of PixelMode::keep: what an image must have, 1 to 4 channels of 8 or 16 bits.
+    std::int32_t channels = 3;
+    std::int32_t bits = 8;
 
     friend bool operator==(const Parameters&, const Parameters&) = default;
   };

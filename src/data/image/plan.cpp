@@ -104,6 +104,7 @@ class ImageCompiler {
     if (named_ != &field_.stages.front()) refuse("it must be the field's first stage");
     plan_.decode = decode.parameters();
     shape_.channels = plan_.decoded_channels();
+    if (plan_.keeps() && plan_.decode->bits == 16) plan_.format.dtype = DType::u16;
   }
 
   void needs_pixels() const {
@@ -140,6 +141,7 @@ class ImageCompiler {
 
   // Whatever is chosen, one shape comes out.
   void take_container(const NamedStage& named, ImageStep& step) {
+    ++depth_;
     const PixelShape in = shape_;
     const Branching branching = step.container->branching();
     const bool one_after_another =
@@ -155,6 +157,7 @@ class ImageCompiler {
     }
     if (out && !shape_.is_same(*out)) refuse_shapes(named.stages.back(), shape_, *out);
     if (out) shape_ = *out;
+    --depth_;
   }
 
   [[noreturn]] void refuse_shapes(const NamedStage& inner, const PixelShape& one,
@@ -178,6 +181,8 @@ class ImageCompiler {
   void take_geometry(const GeometryStage& stage) {
     check_interpolation(stage.interpolation());
     const GeometryTraits traits = stage.traits();
+    check_kept(stage, traits);
+    check_count(stage);
     try {
       shape_.size = stage.output(shape_.size);
     } catch (const InvalidArgument& error) {
@@ -188,7 +193,33 @@ class ImageCompiler {
     }
   }
 
+  // A mask is resized to the nearest whatever the stage says.
+  void check_kept(const GeometryStage& stage, const GeometryTraits& traits) const {
+    if (!plan_.keeps() || plan_.is_mask || !traits.resizes) return;
+    if (stage.interpolation() == Interpolation::nearest) return;
+    refuse(
+        "the field keeps its pixels as they are, and resizing them would mix them: say "
+        "interpolation = \"nearest\", or decode with mode = \"rgb\" or \"gray\"");
+  }
+
+  void check_not_kept() const {
+    if (!plan_.keeps()) return;
+    refuse(
+        "it takes gray or RGB of 8 bits, and the field keeps its pixels as they are: leave it out, "
+        "or decode with mode = \"rgb\" or \"gray\"");
+  }
+
+  void check_count(const GeometryStage& stage) {
+    if (stage.count() == 1) return;
+    if (depth_ != 0) {
+      refuse("it makes several images of one, and may not be chosen: give it to the field itself");
+    }
+    if (plan_.crops != 1) refuse("the field has a stage that makes several images of one already");
+    plan_.crops = static_cast<std::uint32_t>(stage.count());
+  }
+
   void take_pixels(const PixelStage& stage) {
+    check_not_kept();
     if (plan_.is_mask) {
       refuse(std::string("it changes colours, and the field is a mask, whose pixels are ids") +
              (named_->is_joint ? ": move it out of the joint, to the stages of the image's field"
@@ -202,6 +233,7 @@ class ImageCompiler {
   }
 
   void take_warp(const WarpStage& stage) {
+    check_not_kept();
     check_interpolation(stage.interpolation());
     try {
       if (!plan_.is_mask) stage.check_channels(shape_.channels);
@@ -227,24 +259,60 @@ class ImageCompiler {
 
   void take_to(const ToStage::Parameters& to) {
     if (formatted_) refuse("the field has it already, or `normalize` stands before it");
+    if (plan_.keeps()) return take_to_of_kept(to);
     const bool is_float =
         to.dtype == DType::f16 || to.dtype == DType::bf16 || to.dtype == DType::f32;
     if (!is_float && to.dtype != DType::u8) take_integers(to.dtype);
-    if (is_float && plan_.is_mask) {
-      refuse(
-          "the field is a mask, whose pixels are ids: let it become an integer type, such as u8 or "
-          "i64, or say kind = \"image\"");
-    }
-    if (to.layout == ImageLayout::hw && shape_.channels != 1) {
-      refuse("the layout `hw` is for one channel, and the image has " +
-             std::to_string(shape_.channels) +
-             ": decode it with mode = \"gray\" or \"index\", or take `chw`");
-    }
+    if (is_float && plan_.is_mask) refuse_float_ids();
+    check_hw(to.layout);
     plan_.format.dtype = is_float ? to.dtype : DType::u8;
-    plan_.format.layout = to.layout == ImageLayout::hw ? ImageLayout::hwc : to.layout;
-    two_dimensional_ = to.layout == ImageLayout::hw;
+    take_layout(to.layout);
     if (is_float) plan_.format.scale.fill(static_cast<float>(1.0 / 255.0));
     formatted_ = true;
+  }
+
+  void take_to_of_kept(const ToStage::Parameters& to) {
+    const bool is_wide = plan_.decode->bits == 16;
+    const bool is_float = to.dtype == DType::f32;
+    const bool is_narrow = to.dtype == DType::u8 || to.dtype == DType::i8 || to.dtype == DType::i16;
+    const bool is_other = to.dtype == DType::f16 || to.dtype == DType::bf16 ||
+                          to.dtype == DType::f64 || to.dtype == DType::boolean;
+    if (is_other || (is_wide && is_narrow) || to.dtype == DType::i8) {
+      refuse("kept pixels of " + std::to_string(plan_.decode->bits) + " bits become u" +
+             std::to_string(plan_.decode->bits) + ", a wider integer type or f32");
+    }
+    if (is_float && plan_.is_mask) refuse_float_ids();
+    check_hw(to.layout);
+    take_layout(to.layout);
+    if (is_float) {
+      plan_.format.dtype = DType::f32;
+      plan_.kept_scale.fill(static_cast<float>(1.0 / kept_most()));
+    } else if (to.dtype != plan_.format.dtype) {
+      NamedStage cast = *named_;
+      cast.stage = cast_stage(plan_.format.dtype, to.dtype);
+      integers_ = std::move(cast);
+    }
+    formatted_ = true;
+  }
+
+  [[nodiscard]] double kept_most() const { return plan_.decode->bits == 16 ? 65535 : 255; }
+
+  [[noreturn]] void refuse_float_ids() const {
+    refuse(
+        "the field is a mask, whose pixels are ids: let it become an integer type, such as u8 or "
+        "i64, or say kind = \"image\"");
+  }
+
+  void check_hw(ImageLayout layout) const {
+    if (layout != ImageLayout::hw || shape_.channels == 1) return;
+    refuse("the layout `hw` is for one channel, and the image has " +
+           std::to_string(shape_.channels) +
+           ": decode it with mode = \"gray\" or \"index\", or take `chw`");
+  }
+
+  void take_layout(ImageLayout layout) {
+    plan_.format.layout = layout == ImageLayout::hw ? ImageLayout::hwc : layout;
+    two_dimensional_ = layout == ImageLayout::hw;
   }
 
   // Of one channel: what is ids, or levels, and no colour.
@@ -265,7 +333,7 @@ class ImageCompiler {
     if (plan_.is_mask) {
       refuse("the field is a mask, whose pixels are ids: leave it out, or say kind = \"image\"");
     }
-    if (plan_.format.dtype == DType::u8) {
+    if (plan_.format.dtype == DType::u8 || plan_.format.dtype == DType::u16 || integers_) {
       refuse("it makes floats: put { stage = \"to\", dtype = \"f32\" } before it");
     }
     const auto count = static_cast<std::size_t>(shape_.channels);
@@ -277,8 +345,13 @@ class ImageCompiler {
     for (std::size_t i = 0; i < count; ++i) {
       const double mean = normal.mean[normal.mean.size() == 1 ? 0 : i];
       const double std = normal.std[normal.std.size() == 1 ? 0 : i];
-      plan_.format.scale[i] = static_cast<float>(1.0 / (255.0 * std));
-      plan_.format.bias[i] = static_cast<float>(-mean / std);
+      if (plan_.keeps()) {
+        plan_.kept_scale[i] = static_cast<float>(1.0 / (kept_most() * std));
+        plan_.kept_bias[i] = static_cast<float>(-mean / std);
+      } else {
+        plan_.format.scale[i] = static_cast<float>(1.0 / (255.0 * std));
+        plan_.format.bias[i] = static_cast<float>(-mean / std);
+      }
     }
     normalized_ = true;
   }
@@ -333,6 +406,9 @@ class ImageCompiler {
     if (integers_) tensor_stages_.insert(tensor_stages_.begin(), *integers_);
     plan_.steps.emplace(field_.name, std::move(spec), tensor_stages_);
     plan_.output = plan_.steps->output();
+    if (plan_.crops != 1) {
+      plan_.output.shape.insert(plan_.output.shape.begin(), plan_.crops);
+    }
     if (field_.views != 0) plan_.output.shape.insert(plan_.output.shape.begin(), field_.views);
   }
 
@@ -343,6 +419,7 @@ class ImageCompiler {
   const NamedStage* named_ = nullptr;
   PixelShape shape_;
   int unknown_sizes_ = 0;
+  int depth_ = 0;  ///< containers around the stage
   bool two_dimensional_ = false;
   bool formatted_ = false;
   bool normalized_ = false;

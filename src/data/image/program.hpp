@@ -6,6 +6,7 @@
 #include "data/program/tensor_steps.hpp"
 #include "data/resample/resampler.hpp"
 
+#include <array>
 #include <optional>
 #include <span>
 #include <vector>
@@ -81,8 +82,13 @@ struct RawImage {
 struct ImagePlan {
   /// Channels that decoding gives.
   [[nodiscard]] std::int32_t decoded_channels() const noexcept {
+    if (decode->mode == PixelMode::keep) return decode->channels;
     return decode->mode == PixelMode::rgb ? 3 : 1;
   }
+  /// Whether pixels are moved, and never mixed or changed, in the type that the file has.
+  [[nodiscard]] bool keeps() const noexcept { return decode && decode->mode == PixelMode::keep; }
+  /// Of one sample.
+  [[nodiscard]] std::uint32_t images() const noexcept { return views * crops; }
 
   std::vector<std::shared_ptr<const Stage>> owners;
   std::optional<DecodeStage::Parameters> decode;  ///< nothing: the part is a RawImage
@@ -93,10 +99,13 @@ struct ImagePlan {
   PassList passes;        ///< of the steps, where it does not branch
   std::vector<std::vector<std::string>> walks;
   PixelFormat format;
+  std::array<float, 4> kept_scale{1, 1, 1, 1};  ///< where it keeps(), and makes floats
+  std::array<float, 4> kept_bias{};
   std::int32_t channels_out = 3;
   std::optional<TensorSteps> steps;  ///< of one view
   std::uint32_t views = 1;
-  TensorSpec output;  ///< all views
+  std::uint32_t crops = 1;  ///< that a stage makes of each view
+  TensorSpec output;        ///< all views
 };
 
 /// Throws InvalidArgument, naming field and stage, where stages do not fit.
@@ -109,6 +118,9 @@ struct ImagePlan {
 /// That tensor as an image; nothing if it is none: u8, two dimensions or three, one or three
 /// channels.
 [[nodiscard]] std::optional<RawImage> as_raw_image(const PartSpec& part);
+
+/// Of plans that keep pixels as they are.
+[[nodiscard]] std::unique_ptr<FieldRunner> kept_runner(std::span<const ImagePlan* const> plans);
 
 /// Runs plans, which share a decoding where there is more than one; one for each thread.
 [[nodiscard]] std::unique_ptr<FieldRunner> image_runner(std::span<const ImagePlan* const> plans);

@@ -3,6 +3,7 @@
 #include "data/image/decoder.hpp"
 #include "data/image/orientation.hpp"
 #include "data/image/program.hpp"
+#include "data/image/step_chooser.hpp"
 
 #include <batchcast/core/assert.hpp>
 #include <batchcast/core/error.hpp>
@@ -67,71 +68,16 @@ struct LaneMemory {
   Scratch stage;
 };
 
-/// Which of a plan's stages run for one sample.
-class StepChooser {
- public:
-  StepChooser(const ImagePlan& plan, std::uint32_t view) : plan_(plan), view_(view) {}
-
-  void begin(const SampleKey& key, std::vector<Note>* notes) {
-    if (!plan_.branches) return;
-    key_ = key;
-    notes_ = notes;
-    own_.clear();
-    for (const ImageStep& step : plan_.image_steps) add(step, 0);
-  }
-  [[nodiscard]] std::span<const ImagePass> passes() const noexcept {
-    return plan_.branches ? own_.passes() : plan_.passes.passes();
-  }
-
- private:
-  void add(const ImageStep& step, std::size_t depth) {
-    if (step.container == nullptr) return own_.add(step);
-    std::vector<std::size_t>& chosen = chosen_[depth];
-    chosen.clear();
-    StageContext context(key_, step.draws.in_view(view_), {}, notes_);
-    step.container->choose(chosen, context);
-    check(step, chosen);
-    note(step, chosen);
-    for (const std::size_t place : chosen) add(step.inner[place], depth + 1);
-  }
-
-  static void check(const ImageStep& step, std::span<const std::size_t> chosen) {
-    for (const std::size_t place : chosen) {
-      if (place < step.inner.size() && std::count(chosen.begin(), chosen.end(), place) == 1) {
-        continue;
-      }
-      throw InvalidArgument("batchcast: the stage `" + std::string(step.container->name()) +
-                            "` chose its stage " + std::to_string(place) + " of " +
-                            std::to_string(step.inner.size()) +
-                            ". Let choose() of a stage of your own give each place once at most.");
-    }
-  }
-
-  void note(const ImageStep& step, std::span<const std::size_t> chosen) const {
-    if (notes_ == nullptr || !step.container->is_random()) return;
-    if (step.container->branching() == Branching::all_or_none) {
-      notes_->push_back({step.path, 0, chosen.empty() ? "skipped" : "applied"});
-      return;
-    }
-    for (const std::size_t place : chosen) {
-      notes_->push_back({step.path, 0, step.inner[place].path});
-    }
-  }
-
-  const ImagePlan& plan_;
-  const std::uint32_t view_;
-  SampleKey key_;
-  std::vector<Note>* notes_ = nullptr;
-  PassList own_;
-  std::array<std::vector<std::size_t>, nesting_max> chosen_;
-};
-
-/// One view of one field on its way: passes, format and tensor stages, from where the pixels are.
+/// One image of one field on its way: passes, format and tensor stages, from where the pixels are.
 class Lane {
  public:
   /// The memory is of all lanes of a runner.
-  Lane(const ImagePlan& plan, std::uint32_t view, LaneMemory& memory)
-      : plan_(plan), view_(view), memory_(memory), chooser_(plan, view), steps_(*plan.steps) {}
+  Lane(const ImagePlan& plan, std::uint32_t number, LaneMemory& memory)
+      : plan_(plan),
+        view_(number / plan.crops),
+        memory_(memory),
+        chooser_(plan, number),
+        steps_(*plan.steps) {}
 
   void begin(const SampleKey& key, std::span<std::byte> out, std::vector<Note>* notes) {
     input_ = {key, view_, notes};
@@ -143,7 +89,7 @@ class Lane {
 
   /// What the first pass does to an image of that size.
   [[nodiscard]] const Geometry& place_first(ImageSize size) {
-    first_ = place(0, size);
+    first_ = chooser_.place(0, size);
     return first_;
   }
   /// What the first pass makes for what comes after it; 0 where it writes elements.
@@ -183,7 +129,7 @@ class Lane {
  private:
   void go_on(std::size_t first) {
     for (std::size_t i = first; i < passes().size(); ++i) {
-      walk_image(place(i, image_.size), i);
+      walk_image(chooser_.place(i, image_.size), i);
     }
     steps_.finish(input_, out_);
   }
@@ -192,35 +138,6 @@ class Lane {
 
   [[nodiscard]] bool writes_elements(std::size_t index) const {
     return index + 1 == passes().size() && passes()[index].pixels.empty();
-  }
-
-  Geometry place(std::size_t index, ImageSize size) {
-    Geometry geometry = Geometry::of(size);
-    for (const ImagePass::Placing& placing : passes()[index].geometry) {
-      StageContext context(input_.key, placing.draws.in_view(view_), {}, input_.notes);
-      placing.stage->place(geometry, context);
-      if (plan_.is_mask) {
-        geometry.fill = geometry.mask_fill.value_or(placing.is_joint ? 0 : geometry.fill);
-      }
-    }
-    if (plan_.is_mask) geometry.interpolation = Interpolation::nearest;
-    if (input_.notes != nullptr && index == 0) note(geometry);
-    return geometry;
-  }
-
-  void note(const Geometry& geometry) const {
-    const auto add = [&](std::string_view key, std::int32_t value) {
-      input_.notes->push_back({key, static_cast<double>(value)});
-    };
-    add("crop_x", geometry.box.x);
-    add("crop_y", geometry.box.y);
-    add("crop_w", geometry.box.width);
-    add("crop_h", geometry.box.height);
-    if (geometry.window == Box{0, 0, geometry.resized.width, geometry.resized.height}) return;
-    add("window_x", geometry.window.x);
-    add("window_y", geometry.window.y);
-    add("window_w", geometry.window.width);
-    add("window_h", geometry.window.height);
   }
 
   // The last pass writes elements where they belong, unless pixel stages are still to come.
@@ -335,8 +252,8 @@ class ImageRunner final : public FieldRunner {
   explicit ImageRunner(std::span<const ImagePlan* const> plans)
       : plan_(*plans.front()), plans_(plans.begin(), plans.end()) {
     for (const ImagePlan* plan : plans) {
-      for (std::uint32_t view = 0; view < plan->views; ++view) {
-        lanes_.push_back(std::make_unique<Lane>(*plan, view, memory_));
+      for (std::uint32_t number = 0; number < plan->images(); ++number) {
+        lanes_.push_back(std::make_unique<Lane>(*plan, number, memory_));
       }
     }
   }
@@ -352,11 +269,9 @@ class ImageRunner final : public FieldRunner {
     BATCHCAST_ASSERT(targets.size() == plans_.size());
     std::size_t lane = 0;
     for (std::size_t i = 0; i < targets.size(); ++i) {
-      const FieldTarget& target = targets[i];
-      const std::size_t byte_count = target.out.size() / plans_[i]->views;
-      for (std::uint32_t view = 0; view < plans_[i]->views; ++view) {
-        lanes_[lane++]->begin(input.key, target.out.subspan(view * byte_count, byte_count),
-                              target.notes != nullptr ? &(*target.notes)[view] : nullptr);
+      for (std::uint32_t number = 0; number < plans_[i]->images(); ++number) {
+        const auto [out, notes] = image_target(targets[i], *plans_[i], number);
+        lanes_[lane++]->begin(input.key, out, notes);
       }
     }
   }
@@ -493,6 +408,7 @@ class ImageRunner final : public FieldRunner {
 }  // namespace
 
 std::unique_ptr<FieldRunner> image_runner(std::span<const ImagePlan* const> plans) {
+  if (plans.front()->keeps()) return kept_runner(plans);
   return std::make_unique<ImageRunner>(plans);
 }
 

@@ -47,6 +47,8 @@ const StageCatalog& StageCatalog::standard() {
     made.add("random_apply", detail::make_random_apply);
     made.add("random_choice", detail::make_random_choice);
     made.add("random_order", detail::make_random_order);
+    made.add("five_crop", detail::make_five_crop);
+    made.add("ten_crop", detail::make_ten_crop);
     made.add("random_resize", detail::make_random_resize);
     made.add("rand_augment", detail::make_rand_augment);
     made.add("trivial_augment_wide", detail::make_trivial_augment_wide);

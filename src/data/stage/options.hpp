@@ -73,7 +73,8 @@ inline constexpr std::array<std::string_view, 4> padding_mode_names = {"constant
                                                                        "reflect", "symmetric"};
 inline constexpr std::array<std::string_view, 3> layout_names = {"chw", "hwc", "hw"};
 
-inline constexpr std::array<std::string_view, 3> pixel_mode_names = {"rgb", "gray", "index"};
+inline constexpr std::array<std::string_view, 4> pixel_mode_names = {"rgb", "gray", "index",
+                                                                     "keep"};
 inline constexpr std::array<std::string_view, 5> interpolation_names = {
     "nearest", "bilinear", "bicubic", "lanczos", "box"};
 

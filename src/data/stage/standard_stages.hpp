@@ -15,6 +15,8 @@ using StagePointer = std::shared_ptr<const Stage>;
 [[nodiscard]] StagePointer make_to(StageParameters& parameters);
 [[nodiscard]] StagePointer make_normalize(StageParameters& parameters);
 
+[[nodiscard]] StagePointer make_five_crop(StageParameters& parameters);
+[[nodiscard]] StagePointer make_ten_crop(StageParameters& parameters);
 [[nodiscard]] StagePointer make_random_resized_crop(StageParameters& parameters);
 [[nodiscard]] StagePointer make_random_crop(StageParameters& parameters);
 [[nodiscard]] StagePointer make_center_crop(StageParameters& parameters);
