@@ -114,7 +114,7 @@ TEST_CASE("draws, views, ids and joints are refused that cannot be") {
             .find("`id` must be a name") != std::string::npos);
   CHECK(toml_refusal(x + "stages = [{ stage = \"resize\", size = 3, interpolation = \"cubic\" }]")
             .ends_with("Did you mean `bicubic`?"));
-  CHECK(toml_refusal(x + "stages = [{ stage = \"decode\", mode = \"keep\" }]")
+  CHECK(toml_refusal(x + "stages = [{ stage = \"decode\", mode = \"kept\" }]")
             .find("must be one of rgb, gray, index") != std::string::npos);
   CHECK(toml_refusal(x + "[[joint]]\nstages = []") ==
         "batchcast: r.toml:3: joint: `fields` is missing: the names of the fields that share these "
