@@ -2,7 +2,9 @@
 # Copyright 2026 the batchcast authors
 """What torchvision's augmentation policies do where their choices are forced, as a C++ table.
 
-  python3 policy_table.py > ../data/stage/policy_table.hpp    with torchvision 0.26 and Pillow
+  python3 policy_table.py > ../data/stage/policy_table.hpp
+
+with torchvision 0.26, timm 1.0 and Pillow.
 """
 
 import itertools
@@ -11,7 +13,9 @@ import numpy
 import PIL
 import PIL.Image
 import torch
+import timm
 import torchvision
+from timm.data import auto_augment as timm_augment
 from torchvision.transforms import AutoAugmentPolicy, InterpolationMode, v2
 
 NAMES = {
@@ -76,6 +80,22 @@ def print_operations():
     print("};\n")
 
 
+def print_timm():
+    """Each operation at three levels, to both sides where it has them."""
+    print("inline const std::vector<TimmRow> timm_rows = {")
+    names = {"SolarizeAdd": "solarize_add"}
+    names |= {f"{name}Increasing": twin for name, twin in NAMES.items()}
+    names |= {f"{name}Rel": twin for name, twin in NAMES.items()} | NAMES
+    hparams = {"img_mean": tuple(FILL), "interpolation": PIL.Image.BICUBIC}
+    for name, level, side in itertools.product(
+            timm_augment._RAND_INCREASING_TRANSFORMS, (1.7, 8.6, 9.9), (0.9, 0.1)):
+        timm_augment.random.random = lambda side=side: side  # above a half: to the other side
+        operation = timm_augment.AugmentOp(name, prob=1, magnitude=level, hparams=hparams)
+        print(f"    {{Operation::{names[name]}, {level.hex()}, "
+              f"{'true' if side > 0.5 else 'false'}, 0x{digest(operation(image())):016x}}},")
+    print("};\n")
+
+
 def print_pairs(policy):
     """Each pair in turn: what has a probability above 1/4 happens, and goes the other way."""
     transform = v2.AutoAugment(policy, fill=FILL)
@@ -97,7 +117,8 @@ print(f"""// SPDX-License-Identifier: Apache-2.0
 #include <vector>
 
 // Made by tests/oracle/policy_table.py with torchvision {torchvision.__version__.split("+")[0]}"""
-      f""" and Pillow {PIL.__version__}.
+      f""", timm {timm.__version__}
+// and Pillow {PIL.__version__}.
 // clang-format off
 namespace batchcast::test {{
 
@@ -115,6 +136,13 @@ struct OperationRow {{
   bool has_fill;
   std::uint64_t digest;
 }};
+
+struct TimmRow {{
+  Operation operation;
+  double level;
+  bool negates;
+  std::uint64_t digest;
+}};
 """)
 print_magnitudes("auto_augment_10", v2.AutoAugment._AUGMENTATION_SPACE, 10)
 print_magnitudes("rand_augment_31", v2.RandAugment._AUGMENTATION_SPACE, 31)
@@ -122,6 +150,7 @@ print_magnitudes("rand_augment_11", v2.RandAugment._AUGMENTATION_SPACE, 11)
 print_magnitudes("trivial_augment_31", v2.TrivialAugmentWide._AUGMENTATION_SPACE, 31)
 print_magnitudes("aug_mix_10", v2.AugMix._AUGMENTATION_SPACE, 10)
 print_operations()
+print_timm()
 for each in AutoAugmentPolicy:
     print_pairs(each)
 print("}  // namespace batchcast::test")

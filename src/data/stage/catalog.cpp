@@ -51,6 +51,7 @@ const StageCatalog& StageCatalog::standard() {
     made.add("ten_crop", detail::make_ten_crop);
     made.add("random_resize", detail::make_random_resize);
     made.add("rand_augment", detail::make_rand_augment);
+    made.add("timm_rand_augment", detail::make_timm_rand_augment);
     made.add("trivial_augment_wide", detail::make_trivial_augment_wide);
     made.add("auto_augment", detail::make_auto_augment);
     made.add("aug_mix", detail::make_aug_mix);

@@ -26,6 +26,12 @@ constexpr std::array<Operation, 14> all_operations = {
     Operation::contrast,     Operation::sharpness, Operation::posterize,  Operation::solarize,
     Operation::autocontrast, Operation::equalize};
 
+constexpr std::array<Operation, 15> timm_operations = {
+    Operation::autocontrast, Operation::equalize,    Operation::invert,       Operation::rotate,
+    Operation::posterize,    Operation::solarize,    Operation::solarize_add, Operation::color,
+    Operation::contrast,     Operation::brightness,  Operation::sharpness,    Operation::shear_x,
+    Operation::shear_y,      Operation::translate_x, Operation::translate_y};
+
 // Those that the corruptions of the paper's test sets do not have come last.
 constexpr std::array<Operation, 13> mix_operations = {
     Operation::shear_x,  Operation::shear_y,    Operation::translate_x, Operation::translate_y,
@@ -89,6 +95,7 @@ class PolicyStage : public PixelStage {
  protected:
   [[nodiscard]] virtual Json own_parameters() const = 0;
 
+  [[nodiscard]] WarpOptions warps() const noexcept { return filling_.options(); }
   /// Of what has no strength: 0.
   static double draw_sign(Operation operation, std::optional<double> magnitude, Draws& draws) {
     if (!magnitude) return 0;
@@ -131,6 +138,47 @@ class RandAugmentStage final : public PolicyStage {
     return {{"num_ops", parameters_.num_ops},
             {"magnitude", parameters_.magnitude},
             {"num_magnitude_bins", parameters_.bins}};
+  }
+
+ private:
+  Parameters parameters_;
+};
+
+/// timm's RandAugment of increasing strength: rand-m9-mstd0.5-inc1 and the like.
+class TimmRandAugmentStage final : public PolicyStage {
+ public:
+  struct Parameters {
+    int num_ops = 2;
+    double magnitude = 9;
+    double magnitude_std = 0.5;
+    double p = 0.5;  ///< of each operation
+  };
+  TimmRandAugmentStage(const Parameters& parameters, Filling filling)
+      : PolicyStage(std::move(filling)), parameters_(parameters) {}
+  [[nodiscard]] bool is_random() const noexcept override { return parameters_.num_ops > 0; }
+  [[nodiscard]] std::string_view name() const noexcept override { return "timm_rand_augment"; }
+  void run(const ImageView& image, StageContext& context) const override {
+    constexpr double most = 10;
+    Draws& draws = context.draws();
+    NormalDraws normal(draws);
+    for (int i = 0; i < parameters_.num_ops; ++i) {
+      TimmOperation drawn{timm_operations[draws.below(timm_operations.size())]};
+      if (!(draws.unit_f64() < parameters_.p)) continue;
+      const double deviation = parameters_.magnitude_std * static_cast<double>(normal.next());
+      drawn.level = std::clamp(parameters_.magnitude + deviation, 0.0, most);
+      drawn.negates = is_signed(drawn.operation) && draws.unit_f64() < 0.5;
+      context.note("operation", name_of(drawn.operation));
+      context.note("magnitude", drawn.negates ? -drawn.level : drawn.level);
+      apply_timm_operation(image, drawn, warps(), context.scratch());
+    }
+  }
+
+ protected:
+  [[nodiscard]] Json own_parameters() const override {
+    return {{"num_ops", parameters_.num_ops},
+            {"magnitude", parameters_.magnitude},
+            {"magnitude_std", parameters_.magnitude_std},
+            {"p", parameters_.p}};
   }
 
  private:
@@ -316,6 +364,23 @@ StagePointer make_rand_augment(StageParameters& parameters) {
                                        std::to_string(result.magnitude));
   }
   return std::make_shared<RandAugmentStage>(result, filling_of(parameters, Interpolation::nearest));
+}
+
+StagePointer make_timm_rand_augment(StageParameters& parameters) {
+  TimmRandAugmentStage::Parameters result;
+  result.num_ops = small_integer(parameters, "num_ops", result.num_ops, 0, operations_max);
+  const auto number = [&](std::string_view key, double otherwise) {
+    const double value = parameters.number(key).value_or(otherwise);
+    if (!(value >= 0 && value <= 10)) {
+      parameters.refuse(key, "must be from 0 to 10, not " + text_of(value));
+    }
+    return value;
+  };
+  result.magnitude = number("magnitude", result.magnitude);
+  result.magnitude_std = number("magnitude_std", result.magnitude_std);
+  result.p = probability(parameters, result.p);
+  return std::make_shared<TimmRandAugmentStage>(result,
+                                                filling_of(parameters, Interpolation::bicubic));
 }
 
 StagePointer make_trivial_augment_wide(StageParameters& parameters) {

@@ -30,12 +30,13 @@ enum class Operation : std::uint8_t {
   autocontrast,
   equalize,
   invert,
+  solarize_add,
 };
 
-inline constexpr std::array<std::string_view, 15> operation_names = {
-    "identity",  "shear_x",    "shear_y",      "translate_x", "translate_y",
-    "rotate",    "brightness", "color",        "contrast",    "sharpness",
-    "posterize", "solarize",   "autocontrast", "equalize",    "invert"};
+inline constexpr std::array<std::string_view, 16> operation_names = {
+    "identity",     "shear_x",  "shear_y",  "translate_x", "translate_y", "rotate",
+    "brightness",   "color",    "contrast", "sharpness",   "posterize",   "solarize",
+    "autocontrast", "equalize", "invert",   "solarize_add"};
 
 [[nodiscard]] constexpr std::string_view name_of(Operation operation) noexcept {
   return operation_names[static_cast<std::size_t>(operation)];
@@ -72,6 +73,17 @@ inline constexpr PolicySpace aug_mix_space{0.3F, 30, 0.9F, 1.0 / 3.0, true, 4, 4
 /// In place. `scratch` is aligned, of at least operation_scratch_bytes().
 void apply_operation(const ImageView& image, Operation operation, double magnitude,
                      const WarpOptions& options, std::span<std::byte> scratch) noexcept;
+
+/// An operation as timm's policies of increasing strength do it, at a level from 0 to 10 and to one
+/// side or the other.
+struct TimmOperation {
+  Operation operation = Operation::identity;
+  double level = 0;
+  bool negates = false;  ///< of what is_signed()
+};
+/// As apply_operation().
+void apply_timm_operation(const ImageView& image, const TimmOperation& what,
+                          const WarpOptions& options, std::span<std::byte> scratch) noexcept;
 
 struct AutoAugmentStep {
   Operation operation;

@@ -37,6 +37,7 @@ using StagePointer = std::shared_ptr<const Stage>;
 [[nodiscard]] StagePointer make_random_resize(StageParameters& parameters);
 
 [[nodiscard]] StagePointer make_rand_augment(StageParameters& parameters);
+[[nodiscard]] StagePointer make_timm_rand_augment(StageParameters& parameters);
 [[nodiscard]] StagePointer make_trivial_augment_wide(StageParameters& parameters);
 [[nodiscard]] StagePointer make_auto_augment(StageParameters& parameters);
 [[nodiscard]] StagePointer make_aug_mix(StageParameters& parameters);

@@ -77,7 +77,7 @@ TEST_CASE("presets of papers do the papers' stages") {
         "decode random_resized_crop horizontal_flip trivial_augment_wide to normalize "
         "random_erasing");
   CHECK(names_of("deit", 0) ==
-        "decode random_resized_crop horizontal_flip rand_augment to normalize random_erasing");
+        "decode random_resized_crop horizontal_flip timm_rand_augment to normalize random_erasing");
   CHECK(names_of("simclr", 0) ==
         "decode random_resized_crop horizontal_flip random_apply grayscale gaussian_blur to");
   CHECK(names_of("dino", 1) ==

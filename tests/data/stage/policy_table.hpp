@@ -1,3 +1,4 @@
+Error importing huggingface_hub.hf_api: No module named 'httpcore2'
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the batchcast authors
 #pragma once
@@ -7,7 +8,8 @@
 #include <cstdint>
 #include <vector>
 
-// Made by tests/oracle/policy_table.py with torchvision 0.26.0 and Pillow 13.0.0.
+// Made by tests/oracle/policy_table.py with torchvision 0.26.0, timm 1.0.19
+// and Pillow 13.0.0.
 // clang-format off
 namespace batchcast::test {
 
@@ -23,6 +25,13 @@ struct OperationRow {
   double magnitude;
   Interpolation interpolation;
   bool has_fill;
+  std::uint64_t digest;
+};
+
+struct TimmRow {
+  Operation operation;
+  double level;
+  bool negates;
   std::uint64_t digest;
 };
 
@@ -441,6 +450,99 @@ inline const std::vector<OperationRow> operation_rows = {
     {Operation::sharpness, -0x1.9581060000000p-4, Interpolation::bicubic, true, 0x0cedcd6408f9a0fc},
     {Operation::sharpness, -0x1.51eb860000000p-1, Interpolation::bicubic, true, 0xe45ec1f6695b6f97},
     {Operation::sharpness, -0x1.fae1480000000p-1, Interpolation::bicubic, true, 0x29501f56ee286d87},
+};
+
+inline const std::vector<TimmRow> timm_rows = {
+    {Operation::autocontrast, 0x1.b333333333333p+0, true, 0xa0373ce0c928bbd1},
+    {Operation::autocontrast, 0x1.b333333333333p+0, false, 0xa0373ce0c928bbd1},
+    {Operation::autocontrast, 0x1.1333333333333p+3, true, 0xa0373ce0c928bbd1},
+    {Operation::autocontrast, 0x1.1333333333333p+3, false, 0xa0373ce0c928bbd1},
+    {Operation::autocontrast, 0x1.3cccccccccccdp+3, true, 0xa0373ce0c928bbd1},
+    {Operation::autocontrast, 0x1.3cccccccccccdp+3, false, 0xa0373ce0c928bbd1},
+    {Operation::equalize, 0x1.b333333333333p+0, true, 0x2974ca3cfe31d34d},
+    {Operation::equalize, 0x1.b333333333333p+0, false, 0x2974ca3cfe31d34d},
+    {Operation::equalize, 0x1.1333333333333p+3, true, 0x2974ca3cfe31d34d},
+    {Operation::equalize, 0x1.1333333333333p+3, false, 0x2974ca3cfe31d34d},
+    {Operation::equalize, 0x1.3cccccccccccdp+3, true, 0x2974ca3cfe31d34d},
+    {Operation::equalize, 0x1.3cccccccccccdp+3, false, 0x2974ca3cfe31d34d},
+    {Operation::invert, 0x1.b333333333333p+0, true, 0x86bb8bdd6602cf29},
+    {Operation::invert, 0x1.b333333333333p+0, false, 0x86bb8bdd6602cf29},
+    {Operation::invert, 0x1.1333333333333p+3, true, 0x86bb8bdd6602cf29},
+    {Operation::invert, 0x1.1333333333333p+3, false, 0x86bb8bdd6602cf29},
+    {Operation::invert, 0x1.3cccccccccccdp+3, true, 0x86bb8bdd6602cf29},
+    {Operation::invert, 0x1.3cccccccccccdp+3, false, 0x86bb8bdd6602cf29},
+    {Operation::rotate, 0x1.b333333333333p+0, true, 0x58db925381d41fb2},
+    {Operation::rotate, 0x1.b333333333333p+0, false, 0xdec6caafbcc32742},
+    {Operation::rotate, 0x1.1333333333333p+3, true, 0xc11ffedbba08314b},
+    {Operation::rotate, 0x1.1333333333333p+3, false, 0x8662aa414fb14920},
+    {Operation::rotate, 0x1.3cccccccccccdp+3, true, 0x6ed0abdb78be83b9},
+    {Operation::rotate, 0x1.3cccccccccccdp+3, false, 0x6583ac6c843b6893},
+    {Operation::posterize, 0x1.b333333333333p+0, true, 0xc6b57a0378b7fe07},
+    {Operation::posterize, 0x1.b333333333333p+0, false, 0xc6b57a0378b7fe07},
+    {Operation::posterize, 0x1.1333333333333p+3, true, 0x5d61b18f90b15ed7},
+    {Operation::posterize, 0x1.1333333333333p+3, false, 0x5d61b18f90b15ed7},
+    {Operation::posterize, 0x1.3cccccccccccdp+3, true, 0x5d61b18f90b15ed7},
+    {Operation::posterize, 0x1.3cccccccccccdp+3, false, 0x5d61b18f90b15ed7},
+    {Operation::solarize, 0x1.b333333333333p+0, true, 0xc29e657a1c5c5bab},
+    {Operation::solarize, 0x1.b333333333333p+0, false, 0xc29e657a1c5c5bab},
+    {Operation::solarize, 0x1.1333333333333p+3, true, 0xf3c5e8c287c0a6d6},
+    {Operation::solarize, 0x1.1333333333333p+3, false, 0xf3c5e8c287c0a6d6},
+    {Operation::solarize, 0x1.3cccccccccccdp+3, true, 0x3e3ffdd4fa52fb4e},
+    {Operation::solarize, 0x1.3cccccccccccdp+3, false, 0x3e3ffdd4fa52fb4e},
+    {Operation::solarize_add, 0x1.b333333333333p+0, true, 0x88eb0f5f71e445be},
+    {Operation::solarize_add, 0x1.b333333333333p+0, false, 0x88eb0f5f71e445be},
+    {Operation::solarize_add, 0x1.1333333333333p+3, true, 0x2a2ed17d38476fc6},
+    {Operation::solarize_add, 0x1.1333333333333p+3, false, 0x2a2ed17d38476fc6},
+    {Operation::solarize_add, 0x1.3cccccccccccdp+3, true, 0x268ee3d903ec2972},
+    {Operation::solarize_add, 0x1.3cccccccccccdp+3, false, 0x268ee3d903ec2972},
+    {Operation::color, 0x1.b333333333333p+0, true, 0x1a905aa1531d38bc},
+    {Operation::color, 0x1.b333333333333p+0, false, 0xe17bb20604e8345b},
+    {Operation::color, 0x1.1333333333333p+3, true, 0x5eefe2b0cdcc7a11},
+    {Operation::color, 0x1.1333333333333p+3, false, 0x956a8f2d05f719e1},
+    {Operation::color, 0x1.3cccccccccccdp+3, true, 0xc0ed7cfa3dcabce9},
+    {Operation::color, 0x1.3cccccccccccdp+3, false, 0xe6fde7b5c6c6a3b7},
+    {Operation::contrast, 0x1.b333333333333p+0, true, 0xd5826a17af35ad54},
+    {Operation::contrast, 0x1.b333333333333p+0, false, 0x75c9a24563ac2a25},
+    {Operation::contrast, 0x1.1333333333333p+3, true, 0x89e8a2917acc9f82},
+    {Operation::contrast, 0x1.1333333333333p+3, false, 0xe2d8946e69f52319},
+    {Operation::contrast, 0x1.3cccccccccccdp+3, true, 0x4ac38218d2b180ad},
+    {Operation::contrast, 0x1.3cccccccccccdp+3, false, 0x2caf4959edd3711b},
+    {Operation::brightness, 0x1.b333333333333p+0, true, 0x8de6c31bdafd2e27},
+    {Operation::brightness, 0x1.b333333333333p+0, false, 0x981e45bd3b63c667},
+    {Operation::brightness, 0x1.1333333333333p+3, true, 0xa77790cef0108127},
+    {Operation::brightness, 0x1.1333333333333p+3, false, 0xaa7344c5f0c3b8fb},
+    {Operation::brightness, 0x1.3cccccccccccdp+3, true, 0xbd512f1d6a64ddf2},
+    {Operation::brightness, 0x1.3cccccccccccdp+3, false, 0x5054b30d66a7427d},
+    {Operation::sharpness, 0x1.b333333333333p+0, true, 0x458b5e784573de96},
+    {Operation::sharpness, 0x1.b333333333333p+0, false, 0xfb4b56be970d1422},
+    {Operation::sharpness, 0x1.1333333333333p+3, true, 0xe7d0906ee1fd746e},
+    {Operation::sharpness, 0x1.1333333333333p+3, false, 0xa1d1b5415a9e3a40},
+    {Operation::sharpness, 0x1.3cccccccccccdp+3, true, 0xbc5b14c6120f987d},
+    {Operation::sharpness, 0x1.3cccccccccccdp+3, false, 0xa0b3ddffc189d736},
+    {Operation::shear_x, 0x1.b333333333333p+0, true, 0xaee980fc819c6574},
+    {Operation::shear_x, 0x1.b333333333333p+0, false, 0x1fc049498e284aed},
+    {Operation::shear_x, 0x1.1333333333333p+3, true, 0x3b081847cfd016bc},
+    {Operation::shear_x, 0x1.1333333333333p+3, false, 0x46d5a2c43f0789b0},
+    {Operation::shear_x, 0x1.3cccccccccccdp+3, true, 0xa9f11034dbc2a1cd},
+    {Operation::shear_x, 0x1.3cccccccccccdp+3, false, 0x51d2fd1a7f00e1c9},
+    {Operation::shear_y, 0x1.b333333333333p+0, true, 0xfd048c47a49a91d0},
+    {Operation::shear_y, 0x1.b333333333333p+0, false, 0xec7ee4346a97069f},
+    {Operation::shear_y, 0x1.1333333333333p+3, true, 0x74452b4d3a2b2d29},
+    {Operation::shear_y, 0x1.1333333333333p+3, false, 0xdddc5991d26d6b56},
+    {Operation::shear_y, 0x1.3cccccccccccdp+3, true, 0xab89710e0dedcaf5},
+    {Operation::shear_y, 0x1.3cccccccccccdp+3, false, 0x83473df263bfd739},
+    {Operation::translate_x, 0x1.b333333333333p+0, true, 0xce9e50d9df07beb8},
+    {Operation::translate_x, 0x1.b333333333333p+0, false, 0xdef0a8edc2f6d704},
+    {Operation::translate_x, 0x1.1333333333333p+3, true, 0xecb3e6edc827bf49},
+    {Operation::translate_x, 0x1.1333333333333p+3, false, 0x7e6917d3f98e11bc},
+    {Operation::translate_x, 0x1.3cccccccccccdp+3, true, 0x32e8c4d494d4d276},
+    {Operation::translate_x, 0x1.3cccccccccccdp+3, false, 0x8a82d06f7ad56730},
+    {Operation::translate_y, 0x1.b333333333333p+0, true, 0x5650f43fd7dd37f2},
+    {Operation::translate_y, 0x1.b333333333333p+0, false, 0xc57caa57d0d6afc0},
+    {Operation::translate_y, 0x1.1333333333333p+3, true, 0x2ee875769995c7b3},
+    {Operation::translate_y, 0x1.1333333333333p+3, false, 0x3a8efd9e303d9ef5},
+    {Operation::translate_y, 0x1.3cccccccccccdp+3, true, 0x466318a23611771c},
+    {Operation::translate_y, 0x1.3cccccccccccdp+3, false, 0xa4570bd3e5fb06cd},
 };
 
 inline const std::vector<std::uint64_t> imagenet_digests = {

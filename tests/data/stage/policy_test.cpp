@@ -49,13 +49,19 @@ std::uint64_t digest(const Pixels& pixels) {
 
 constexpr std::array<std::uint8_t, 3> fill = {10, 200, 90};
 
-void apply(Pixels& pixels, Operation operation, double magnitude, const WarpOptions& options) {
+template <class Function>
+void apply(Pixels& pixels, const Function& function) {
   std::vector<std::byte> scratch(operation_scratch_bytes(size, 3) + 64);
   void* start = scratch.data();
   std::size_t space = scratch.size();
   std::align(64, scratch.size() - 64, start, space);
-  apply_operation({pixels.data(), size, 3}, operation, magnitude, options,
-                  {static_cast<std::byte*>(start), space});
+  function(ImageView{pixels.data(), size, 3}, std::span(static_cast<std::byte*>(start), space));
+}
+
+void apply(Pixels& pixels, Operation operation, double magnitude, const WarpOptions& options) {
+  apply(pixels, [&](const ImageView& image, std::span<std::byte> scratch) {
+    apply_operation(image, operation, magnitude, options, scratch);
+  });
 }
 
 /// Runs a stage over the picture.
@@ -131,6 +137,18 @@ TEST_CASE("the operations of policies make torchvision's pixels") {
   }
 }
 
+TEST_CASE("the operations of timm's policy make timm's pixels") {
+  for (const TimmRow& row : timm_rows) {
+    Pixels pixels = picture();
+    apply(pixels, [&](const ImageView& image, std::span<std::byte> scratch) {
+      apply_timm_operation(image, {row.operation, row.level, row.negates},
+                           {Interpolation::bicubic, fill}, scratch);
+    });
+    INFO(name_of(row.operation) << " at " << row.level << ", negated " << row.negates);
+    CHECK(digest(pixels) == row.digest);
+  }
+}
+
 TEST_CASE("auto_augment's pairs make torchvision's pixels") {
   const auto check = [](AutoAugmentPolicy policy, const std::vector<std::uint64_t>& digests) {
     REQUIRE(digests.size() == 25);
@@ -179,6 +197,31 @@ TEST_CASE("policies choose as often as torchvision, and do what they say") {
   count(R"(stage = "rand_augment")", 2);
   count(R"(stage = "rand_augment", num_ops = 1, magnitude = 3, num_magnitude_bins = 7)", 1);
   count(R"(stage = "trivial_augment_wide")", 1);
+
+  const auto timm = stage_as<PixelStage>(R"(stage = "timm_rand_augment", fill = [10, 200, 90])");
+  std::map<Operation, std::size_t> of_timm;
+  double level_sum = 0;
+  std::size_t done = 0;
+  for (std::uint64_t id = 0; id < runs; ++id) {
+    const Run run(*timm, id);
+    Pixels expected = picture();
+    for (const auto& [operation, magnitude] : run.applied()) {
+      ++of_timm[operation];
+      ++done;
+      level_sum += std::abs(magnitude);
+      const TimmOperation what{operation, std::abs(magnitude), magnitude < 0};
+      if (id >= 100) continue;
+      apply(expected, [&what = what](const ImageView& image, std::span<std::byte> scratch) {
+        apply_timm_operation(image, what, {Interpolation::bicubic, fill}, scratch);
+      });
+    }
+    if (id < 100) REQUIRE(run.pixels == expected);
+  }
+  check_share(done, 2 * runs, 0.5);
+  REQUIRE(of_timm.size() == 15);
+  for (const auto& [operation, times] : of_timm) check_share(times, 2 * runs, 1.0 / 30);
+  // Normal about 9 with 0.5, and cut off at 10, which takes 0.0085 × 0.5 off the mean.
+  CHECK(std::abs(level_sum / static_cast<double>(done) - 8.996) < 5 * 0.5 / std::sqrt(3000.0));
 
   const auto stage = stage_as<PixelStage>(R"(stage = "auto_augment", policy = "cifar10")");
   std::array<std::size_t, 25> pairs{};
