@@ -52,6 +52,8 @@ def pictures(rng):
     yield "square", rng.integers(0, 256, (33, 33, 3)).astype(numpy.uint8)
     yield "one pixel", numpy.array([[[200, 17, 90]]], numpy.uint8)
     yield "two rows", rng.integers(0, 256, (2, 9, 3)).astype(numpy.uint8)
+    # So long that PIL's fixed point strays from its sums.
+    yield "wide", rng.integers(0, 256, (3, 1500, 3)).astype(numpy.uint8)
     yield "one level", numpy.full((12, 17, 3), 99, numpy.uint8)
     yield "extremes", rng.choice([0, 1, 254, 255], (30, 50, 3)).astype(numpy.uint8)
     yield "gray", rng.integers(0, 256, (41, 37)).astype(numpy.uint8)

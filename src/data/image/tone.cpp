@@ -2,6 +2,8 @@
 // Copyright 2026 the batchcast authors
 #include "data/image/operations.hpp"
 
+#include "data/image/level_rows.hpp"
+
 #include <algorithm>
 #include <cstring>
 
@@ -11,7 +13,11 @@ namespace {
 using Levels = std::array<std::uint8_t, 256>;
 using Histogram = std::array<std::uint64_t, 256>;
 
-std::uint8_t* end_of(const ImageView& image) noexcept { return image.data + image.byte_count(); }
+template <class Change>
+void change_levels(const ImageView& image, Change change) noexcept {
+  std::uint8_t* const end = image.data + image.byte_count();
+  for (std::uint8_t* at = image.data; at != end; ++at) *at = change(*at);
+}
 
 template <class Level>
 void map_levels(const ImageView& image, Level level) noexcept {
@@ -19,7 +25,7 @@ void map_levels(const ImageView& image, Level level) noexcept {
   for (int i = 0; i < 256; ++i) {
     table[static_cast<std::size_t>(i)] = static_cast<std::uint8_t>(level(i));
   }
-  for (std::uint8_t* at = image.data; at != end_of(image); ++at) *at = table[*at];
+  change_levels(image, [&](std::uint8_t value) { return table[value]; });
 }
 
 Levels unchanged() noexcept {
@@ -32,11 +38,12 @@ Levels unchanged() noexcept {
 template <class LevelsOf>
 void map_channels(const ImageView& image, LevelsOf levels_of) noexcept {
   const auto channels = static_cast<std::size_t>(image.channels);
+  std::uint8_t* const end = image.data + image.byte_count();
   for (std::size_t c = 0; c < channels; ++c) {
     Histogram histogram{};
-    for (std::uint8_t* at = image.data + c; at < end_of(image); at += channels) ++histogram[*at];
+    for (std::uint8_t* at = image.data + c; at < end; at += channels) ++histogram[*at];
     const Levels levels = levels_of(histogram);
-    for (std::uint8_t* at = image.data + c; at < end_of(image); at += channels) *at = levels[*at];
+    for (std::uint8_t* at = image.data + c; at < end; at += channels) *at = levels[*at];
   }
 }
 
@@ -75,34 +82,6 @@ Levels equalized(const Histogram& histogram) noexcept {
   return levels;
 }
 
-// PIL's filter: nine products in single precision, row by row from the last, each row's sum added
-// to what was there.
-struct SmoothRows {
-  const std::uint8_t* above = nullptr;
-  const std::uint8_t* row = nullptr;
-  const std::uint8_t* below = nullptr;
-};
-
-void sharpen_row(const SmoothRows& rows, std::size_t first, std::size_t last, std::size_t step,
-                 float factor, std::uint8_t* out) noexcept {
-  constexpr float weight = 1.0F / 13.0F;
-  constexpr float middle = 5.0F / 13.0F;
-  for (std::size_t i = first; i < last; ++i) {
-    const auto sum = [&](const std::uint8_t* row, float centre) {
-      return static_cast<float>(row[i - step]) * weight + static_cast<float>(row[i]) * centre +
-             static_cast<float>(row[i + step]) * weight;
-    };
-    float smooth = 0.5F;
-    smooth += sum(rows.below, weight);
-    smooth += sum(rows.row, middle);
-    smooth += sum(rows.above, weight);
-    const int from = static_cast<int>(std::min(smooth, 255.0F));
-    const float product = factor * static_cast<float>(rows.row[i] - from);
-    const float blended = static_cast<float>(from) + product;
-    out[i] = static_cast<std::uint8_t>(static_cast<int>(std::min(std::max(blended, 0.0F), 255.0F)));
-  }
-}
-
 std::size_t row_bytes_of(ImageSize size, std::int32_t channels) noexcept {
   return static_cast<std::size_t>(size.width) * static_cast<std::size_t>(channels);
 }
@@ -111,7 +90,8 @@ std::size_t row_bytes_of(ImageSize size, std::int32_t channels) noexcept {
 
 void posterize(const ImageView& image, int bits) noexcept {
   const auto mask = static_cast<std::uint8_t>(0xFF00U >> static_cast<unsigned>(bits));
-  for (std::uint8_t* at = image.data; at != end_of(image); ++at) *at &= mask;
+  change_levels(image,
+                [mask](std::uint8_t value) { return static_cast<std::uint8_t>(value & mask); });
 }
 
 void solarize(const ImageView& image, double threshold) noexcept {
@@ -129,20 +109,19 @@ void autocontrast(const ImageView& image) noexcept { map_channels(image, stretch
 void equalize(const ImageView& image) noexcept { map_channels(image, equalized); }
 
 void invert(const ImageView& image) noexcept {
-  for (std::uint8_t* at = image.data; at != end_of(image); ++at) {
-    *at = static_cast<std::uint8_t>(255 - *at);
-  }
+  change_levels(image, [](std::uint8_t value) { return static_cast<std::uint8_t>(255 - value); });
 }
 
 void permute_channels(const ImageView& image, const std::array<std::uint8_t, 3>& order) noexcept {
-  for (std::uint8_t* at = image.data; at != end_of(image); at += 3) {
+  std::uint8_t* const end = image.data + image.byte_count();
+  for (std::uint8_t* at = image.data; at != end; at += 3) {
     const std::array<std::uint8_t, 3> pixel = {at[order[0]], at[order[1]], at[order[2]]};
     std::memcpy(at, pixel.data(), pixel.size());
   }
 }
 
 std::size_t sharpness_scratch_bytes(ImageSize size, std::int32_t channels) noexcept {
-  return 2 * row_bytes_of(size, channels);
+  return 3 * row_bytes_of(size, channels);
 }
 
 void adjust_sharpness(const ImageView& image, double factor,
@@ -153,12 +132,14 @@ void adjust_sharpness(const ImageView& image, double factor,
   const auto step = static_cast<std::size_t>(image.channels);
   auto* above = reinterpret_cast<std::uint8_t*>(scratch.data());
   std::uint8_t* row = above + bytes;
+  std::uint8_t* const smooth = row + bytes;
   std::memcpy(above, image.data, bytes);
   for (std::size_t y = 1; y + 1 < static_cast<std::size_t>(image.size.height); ++y) {
     std::uint8_t* const out = image.data + y * bytes;
     std::memcpy(row, out, bytes);
-    sharpen_row({above, row, out + bytes}, step, bytes - step, step, static_cast<float>(factor),
-                out);
+    const std::size_t count = bytes - 2 * step;
+    smooth_row({above, row, out + bytes, step}, count, smooth);
+    blend_rows(smooth, row + step, count, static_cast<float>(factor), out + step);
     std::swap(above, row);
   }
 }

@@ -87,7 +87,9 @@ struct Bilinear {
 };
 
 struct Bicubic {
-  static double cubic(double v1, double v2, double v3, double v4, double d) noexcept {
+  // Levels are whole numbers, whose sums are exact.
+  template <class Value>
+  static double cubic(Value v1, Value v2, Value v3, Value v4, double d) noexcept {
     const double p2 = -v1 + v3;
     const double p3 = 2 * (v1 - v2) + v3 - v4;
     const double p4 = -v1 + v2 - v3 + v4;
@@ -106,8 +108,8 @@ struct Bicubic {
     }
     for (std::size_t c = 0; c < channels; ++c) {
       const auto along = [&](const std::uint8_t* row) {
-        return cubic(row[columns[0] + c], row[columns[1] + c], row[columns[2] + c],
-                     row[columns[3] + c], at.dx);
+        const auto level = [&](std::size_t i) { return int{row[columns[i] + c]}; };
+        return cubic(level(0), level(1), level(2), level(3), at.dx);
       };
       const double value =
           cubic(along(rows[0]), along(rows[1]), along(rows[2]), along(rows[3]), at.dy);

@@ -23,6 +23,7 @@ std::string words(ImageSize size) {
 struct Resizing {
   std::optional<Interpolation> interpolation;
   bool as_pillow_13 = false;
+  double p = 1;  ///< of those that draw
 
   void apply(Geometry& geometry, ImageSize size) const noexcept {
     geometry.resize(size);
@@ -39,6 +40,12 @@ struct Resizing {
 
 Resizing resizing_of(StageParameters& parameters) {
   return {interpolation_of(parameters), as_pillow_13(parameters)};
+}
+
+Resizing random_resizing_of(StageParameters& parameters) {
+  Resizing result = resizing_of(parameters);
+  result.p = probability(parameters, 1);
+  return result;
 }
 
 // Cut off; sides that come to 0 are 1.
@@ -78,14 +85,17 @@ class RandomShortSideStage final : public ScalingStage {
                        const Resizing& resizing)
       : ScalingStage(resizing), sides_(std::move(sides)), max_size_(max_size) {}
   [[nodiscard]] std::string_view name() const noexcept override { return "random_short_side"; }
-  [[nodiscard]] bool is_random() const noexcept override { return sides_.size() > 1; }
+  [[nodiscard]] bool is_random() const noexcept override {
+    return is_open(resizing().p) || (resizing().p > 0 && sides_.size() > 1);
+  }
   [[nodiscard]] std::string parameters_json() const override {
-    Json object = {{"min_size", sides_}};
+    Json object = {{"min_size", sides_}, {"p", resizing().p}};
     if (max_size_) object["max_size"] = *max_size_;
     resizing().add_to(object);
     return object.dump();
   }
   void place(Geometry& geometry, StageContext& context) const override {
+    if (!happens(resizing().p, context)) return;
     const ImageSize in = geometry.output();
     const auto side = static_cast<double>(sides_[context.draws().below(sides_.size())]);
     context.note("short_side", side);
@@ -106,14 +116,18 @@ class ScaleJitterStage final : public ScalingStage {
   ScaleJitterStage(ImageSize target, Range range, const Resizing& resizing)
       : ScalingStage(resizing), target_(target), range_(range) {}
   [[nodiscard]] std::string_view name() const noexcept override { return "scale_jitter"; }
-  [[nodiscard]] bool is_random() const noexcept override { return range_.low < range_.high; }
+  [[nodiscard]] bool is_random() const noexcept override {
+    return is_open(resizing().p) || (resizing().p > 0 && range_.low < range_.high);
+  }
   [[nodiscard]] std::string parameters_json() const override {
     Json object = {{"target_size", {target_.height, target_.width}},
-                   {"scale_range", {range_.low, range_.high}}};
+                   {"scale_range", {range_.low, range_.high}},
+                   {"p", resizing().p}};
     resizing().add_to(object);
     return object.dump();
   }
   void place(Geometry& geometry, StageContext& context) const override {
+    if (!happens(resizing().p, context)) return;
     const ImageSize in = geometry.output();
     const double scale = draw_between(range_, context.draws());
     context.note("jitter_scale", scale);
@@ -191,7 +205,7 @@ StagePointer make_random_short_side(StageParameters& parameters) {
     max_size = integer_in(parameters, "max_size", 1, 1, side_max);
   }
   return std::make_shared<RandomShortSideStage>(std::move(*sides), max_size,
-                                                resizing_of(parameters));
+                                                random_resizing_of(parameters));
 }
 
 StagePointer make_scale_jitter(StageParameters& parameters) {
@@ -206,7 +220,7 @@ StagePointer make_scale_jitter(StageParameters& parameters) {
   const ImageSize size = {static_cast<std::int32_t>(target->back()),
                           static_cast<std::int32_t>(target->front())};
   const Range range = range_in(parameters, "scale_range", {0.1, 2}, {1e-3, 1000});
-  return std::make_shared<ScaleJitterStage>(size, range, resizing_of(parameters));
+  return std::make_shared<ScaleJitterStage>(size, range, random_resizing_of(parameters));
 }
 
 StagePointer make_resized_crop(StageParameters& parameters) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the batchcast authors
 #include "data/image/blur.hpp"
-#include "data/resample/kernels.hpp"
+#include "data/resample/forced_level.hpp"
 #include "data/stage/stage_support.hpp"
 
 #include <cmath>
@@ -49,14 +49,6 @@ std::vector<std::uint8_t> run(std::vector<std::uint8_t> pixels, ImageSize size,
   detail::gaussian_blur({pixels.data(), size, channels}, blur, scratch.span());
   return pixels;
 }
-
-/// Puts the best level back.
-struct ForcedLevel {
-  explicit ForcedLevel(std::int64_t level) { detail::force_simd_level(level); }
-  ~ForcedLevel() { detail::force_simd_level(0); }
-  ForcedLevel(const ForcedLevel&) = delete;
-  ForcedLevel& operator=(const ForcedLevel&) = delete;
-};
 
 }  // namespace
 

@@ -161,6 +161,15 @@ TEST_CASE("stages that scale resize as torchvision counts") {
   CHECK_FALSE(
       stage_as<bc::GeometryStage>(R"(stage = "random_short_side", min_size = 9)")->is_random());
 
+  const auto at_times = stage_as<bc::GeometryStage>(
+      R"(stage = "scale_jitter", target_size = 50, scale_range = [1, 1], p = 0.25)");
+  CHECK(at_times->is_random());
+  int scaled = 0;
+  for (std::uint64_t id = 0; id < 2000; ++id) {
+    scaled += placed(*at_times, {100, 100}, id).resized == bc::ImageSize{50, 50} ? 1 : 0;
+  }
+  CHECK(std::abs(scaled - 500) < 100);
+
   const auto jitter = stage_as<bc::GeometryStage>(
       R"(stage = "scale_jitter", target_size = [200, 100], scale_range = [0.5, 1.5])");
   double least = 2;

@@ -50,7 +50,7 @@ std::uint64_t digest(const Pixels& pixels) {
 constexpr std::array<std::uint8_t, 3> fill = {10, 200, 90};
 
 template <class Function>
-void apply(Pixels& pixels, const Function& function) {
+void with_scratch(Pixels& pixels, const Function& function) {
   std::vector<std::byte> scratch(operation_scratch_bytes(size, 3) + 64);
   void* start = scratch.data();
   std::size_t space = scratch.size();
@@ -59,7 +59,7 @@ void apply(Pixels& pixels, const Function& function) {
 }
 
 void apply(Pixels& pixels, Operation operation, double magnitude, const WarpOptions& options) {
-  apply(pixels, [&](const ImageView& image, std::span<std::byte> scratch) {
+  with_scratch(pixels, [&](const ImageView& image, std::span<std::byte> scratch) {
     apply_operation(image, operation, magnitude, options, scratch);
   });
 }
@@ -140,7 +140,7 @@ TEST_CASE("the operations of policies make torchvision's pixels") {
 TEST_CASE("the operations of timm's policy make timm's pixels") {
   for (const TimmRow& row : timm_rows) {
     Pixels pixels = picture();
-    apply(pixels, [&](const ImageView& image, std::span<std::byte> scratch) {
+    with_scratch(pixels, [&](const ImageView& image, std::span<std::byte> scratch) {
       apply_timm_operation(image, {row.operation, row.level, row.negates},
                            {Interpolation::bicubic, fill}, scratch);
     });
@@ -211,7 +211,7 @@ TEST_CASE("policies choose as often as torchvision, and do what they say") {
       level_sum += std::abs(magnitude);
       const TimmOperation what{operation, std::abs(magnitude), magnitude < 0};
       if (id >= 100) continue;
-      apply(expected, [&what = what](const ImageView& image, std::span<std::byte> scratch) {
+      with_scratch(expected, [&what = what](const ImageView& image, std::span<std::byte> scratch) {
         apply_timm_operation(image, what, {Interpolation::bicubic, fill}, scratch);
       });
     }
