@@ -91,8 +91,11 @@ stages = [
   { stage = "timm_rand_augment", magnitude = 9, magnitude_std = 0.5, fill = [124, 116, 104] },
   { stage = "to", dtype = "f32", layout = "chw" },
   { stage = "normalize", mean = [0.485, 0.456, 0.406], std = [0.229, 0.224, 0.225] },
-  { stage = "random_erasing", p = 0.25, ratio = [0.3, 3.3333333333333335], value = "random",
-    scale = [0.02, 0.3333333333333333] },
+  { stage = "random_erasing", p = 0.25, value = "random", scale = [
+    0.02, 0.3333333333333333,
+  ], ratio = [
+    0.3, 3.3333333333333335,
+  ] },
 ]
 
 [[field]]
@@ -207,8 +210,9 @@ stages = [
   { stage = "decode" },
   { stage = "random_resized_crop", size = 224, scale = [0.9, 1], interpolation = "bicubic" },
   { stage = "to", dtype = "f32", layout = "chw" },
-  { stage = "normalize", mean = [0.48145466, 0.4578275, 0.40821073],
-    std = [0.26862954, 0.26130258, 0.27577711] },
+  { stage = "normalize", mean = [0.48145466, 0.4578275, 0.40821073], std = [
+    0.26862954, 0.26130258, 0.27577711,
+  ] },
 ]
 )";
 
@@ -222,8 +226,9 @@ stages = [
   { stage = "resize", size = 224, interpolation = "bicubic" },
   { stage = "center_crop", size = 224 },
   { stage = "to", dtype = "f32", layout = "chw" },
-  { stage = "normalize", mean = [0.48145466, 0.4578275, 0.40821073],
-    std = [0.26862954, 0.26130258, 0.27577711] },
+  { stage = "normalize", mean = [0.48145466, 0.4578275, 0.40821073], std = [
+    0.26862954, 0.26130258, 0.27577711,
+  ] },
 ]
 )";
 

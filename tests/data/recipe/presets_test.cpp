@@ -35,14 +35,16 @@ Shapes shapes_of(std::string_view preset) {
 
 std::string names_of(std::string_view preset, std::size_t field) {
   std::string names;
-  for (const RecipeStage& stage : Recipe::load(preset).fields.at(field).stages) {
+  const Recipe recipe = Recipe::load(preset);
+  for (const RecipeStage& stage : recipe.fields.at(field).stages) {
     names += (names.empty() ? "" : " ") + std::string(stage->name());
   }
   return names;
 }
 
 std::string normalizing_of(std::string_view preset) {
-  for (const RecipeStage& stage : Recipe::load(preset).fields.at(0).stages) {
+  const Recipe recipe = Recipe::load(preset);
+  for (const RecipeStage& stage : recipe.fields.at(0).stages) {
     if (stage->name() == "normalize") return stage->parameters_json();
   }
   return {};

@@ -1,4 +1,3 @@
-Error importing huggingface_hub.hf_api: No module named 'httpcore2'
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the batchcast authors
 #pragma once
