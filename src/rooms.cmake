@@ -71,24 +71,27 @@ batchcast_room(data/program
 batchcast_room(data/image
   DEPENDS core data data/resample data/program
   PACKAGES PkgConfig::libhwy PkgConfig::libjpeg PkgConfig::libwebp PkgConfig::spng
-  SOURCES color_adjust.cpp decoder.cpp exif.cpp format.cpp geometry.cpp jpeg/bitstream.cpp
-          jpeg/color.cpp jpeg/decoder.cpp jpeg/entropy.cpp jpeg/fast_codec.cpp jpeg/fast_decoder.cpp
-          jpeg/header.cpp jpeg/huffman.cpp jpeg/inverse_dct.cpp jpeg/inverse_dct_block.cpp
-          jpeg/upsampling.cpp orientation.cpp plan.cpp png_decoder.cpp png_writer.cpp runner.cpp
-          webp_decoder.cpp)
+  SOURCES blur.cpp color_adjust.cpp decoder.cpp elastic.cpp exif.cpp format.cpp geometry.cpp
+          jpeg/bitstream.cpp jpeg/color.cpp jpeg/decoder.cpp jpeg/entropy.cpp jpeg/fast_codec.cpp
+          jpeg/fast_decoder.cpp jpeg/header.cpp jpeg/huffman.cpp jpeg/inverse_dct.cpp
+          jpeg/inverse_dct_block.cpp jpeg/upsampling.cpp kept_runner.cpp level_rows.cpp
+          orientation.cpp plan.cpp png_decoder.cpp png_writer.cpp runner.cpp step_chooser.cpp
+          tone.cpp warp.cpp warp_matrix.cpp webp_decoder.cpp weigh_rows.cpp)
 
 # Every stage of a recipe.
 batchcast_room(data/stage
   DEPENDS core data data/resample data/program data/image
   PACKAGES nlohmann_json::nlohmann_json
-  SOURCES cast_stage.cpp catalog.cpp color.cpp crop.cpp crop_box.cpp device_split.cpp erasing.cpp
-          finish.cpp geometry.cpp options.cpp tensor.cpp)
+  SOURCES affine.cpp blur.cpp cast_stage.cpp catalog.cpp color.cpp container.cpp crop.cpp
+          crop_box.cpp device_split.cpp elastic.cpp erasing.cpp finish.cpp geometry.cpp noise.cpp
+          options.cpp perspective.cpp photometric.cpp policy.cpp policy_space.cpp random_resize.cpp
+          scaling.cpp several_crops.cpp tensor.cpp tone.cpp warp_options.cpp)
 
 # TOML and JSON, checked.
 batchcast_room(data/recipe
   DEPENDS core data data/stage
   PACKAGES batchcast_tomlplusplus nlohmann_json::nlohmann_json
-  SOURCES json.cpp parameters.cpp presets.cpp reader.cpp recipe.cpp toml.cpp value.cpp)
+  SOURCES json.cpp paper_presets.cpp parameters.cpp presets.cpp reader.cpp recipe.cpp toml.cpp value.cpp)
 
 # Where samples come from.
 batchcast_room(data/source

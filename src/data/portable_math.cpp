@@ -14,6 +14,78 @@ namespace {
 constexpr double ln2_high = 0x1.62e42feep-1;
 constexpr double ln2_low = 0x1.a39ef35793c76p-33;
 
+/// The sum of two doubles, of which the second is at most half a unit of the first's last place.
+struct Twice {
+  double high = 0;
+  double low = 0;
+};
+
+Twice ordered_sum(double larger, double smaller) noexcept {
+  const double high = larger + smaller;
+  return {high, smaller - (high - larger)};
+}
+
+Twice exact_sum(double a, double b) noexcept {
+  const double high = a + b;
+  const double part = high - a;
+  return {high, (a - (high - part)) + (b - part)};
+}
+
+// Dekker's product, whose halves of 26 bits have exact products.
+Twice exact_product(double a, double b) noexcept {
+  const auto upper = [](double x) {
+    const double shifted = 0x1.0000002p27 * x;
+    return shifted - (shifted - x);
+  };
+  const double high = a * b;
+  const double a_high = upper(a);
+  const double a_low = a - a_high;
+  const double b_high = upper(b);
+  const double b_low = b - b_high;
+  return {high, ((a_high * b_high - high) + a_high * b_low + a_low * b_high) + a_low * b_low};
+}
+
+Twice operator-(Twice a) noexcept { return {-a.high, -a.low}; }
+
+Twice operator+(Twice a, Twice b) noexcept {
+  const Twice high = exact_sum(a.high, b.high);
+  const Twice low = exact_sum(a.low, b.low);
+  const Twice sum = ordered_sum(high.high, high.low + low.high);
+  return ordered_sum(sum.high, sum.low + low.low);
+}
+
+Twice operator*(Twice a, Twice b) noexcept {
+  const Twice product = exact_product(a.high, b.high);
+  return ordered_sum(product.high, product.low + (a.high * b.low + a.low * b.high));
+}
+
+Twice operator/(Twice a, Twice b) noexcept {
+  const double first = a.high / b.high;
+  const Twice rest = a + -(Twice{first, 0} * b);
+  const double second = rest.high / b.high;
+  const Twice rest2 = rest + -(Twice{second, 0} * b);
+  return ordered_sum(first, second) + Twice{rest2.high / b.high, 0};
+}
+
+struct SineCosine {
+  Twice sine;
+  Twice cosine;
+};
+
+// Taylor's series; |r| is below 2.
+SineCosine series(Twice r) noexcept {
+  const Twice square = r * r;
+  // By Horner, from terms on that are below 2^-100.
+  const auto sum = [&](int last) {
+    Twice total{1, 0};
+    for (int n = last; n >= 1; n -= 2) {
+      total = Twice{1, 0} + -(square * total / Twice{static_cast<double>(n) * (n + 1), 0});
+    }
+    return total;
+  };
+  return {r * sum(30), sum(29)};
+}
+
 }  // namespace
 
 double portable_log(double x) noexcept {
@@ -61,6 +133,48 @@ double portable_sin(double x) noexcept {
   for (double n = 22; n >= 2; n -= 2) sum = (1 + sum) * -square / (n * (n + 1));
   const double sine = r + r * sum;
   return static_cast<std::int64_t>(turns) % 2 == 0 ? sine : -sine;
+}
+
+AngleFunctions angle_functions(double x) noexcept {
+  BATCHCAST_ASSERT(x >= -1e5 && x <= 1e5);
+  // Half of pi in three parts, of which the first two times a whole number below 2^20 are exact.
+  constexpr double part1 = 0x1.921fb544p0;
+  constexpr double part2 = 0x1.0b4611a6p-34;
+  constexpr double part3 = 0x1.3198a2e037073p-69;
+  const double quarters = round_half_even(x / (portable_pi / 2));
+  const Twice r =
+      exact_sum(x, -quarters * part1) + Twice{-quarters * part2, 0} + Twice{-quarters * part3, 0};
+  const SineCosine reduced = series(r);
+  const auto quarter = static_cast<std::uint64_t>(static_cast<std::int64_t>(quarters)) % 4;
+  const Twice sine = quarter % 2 == 0 ? reduced.sine : reduced.cosine;
+  const Twice cosine = quarter % 2 == 0 ? reduced.cosine : reduced.sine;
+  const Twice signed_sine = quarter < 2 ? sine : -sine;
+  const Twice signed_cosine = quarter == 0 || quarter == 3 ? cosine : -cosine;
+  return {signed_sine.high, signed_cosine.high, (signed_sine / signed_cosine).high};
+}
+
+double portable_atan(double x) noexcept {
+  if (x < 0) return -portable_atan(-x);
+  if (x == 0) return x;
+  // Newton's steps double the digits; the first guess is within 0.01.
+  const double guess = x <= 1 ? x / (1 + 0.28 * x * x) : portable_pi / 2 - x / (x * x + 0.28);
+  Twice y{guess, 0};
+  for (int i = 0; i < 6; ++i) {
+    const auto [sine, cosine] = series(y);
+    y = y + (Twice{x, 0} * cosine + -sine) * cosine;
+  }
+  return y.high;
+}
+
+double round_to_15_digits(double x) noexcept {
+  BATCHCAST_ASSERT(x >= -1 && x <= 1);
+  constexpr double digits = 1e15;
+  const Twice scaled = exact_product(x, digits);
+  double whole = round_half_even(scaled.high);
+  const double rest = (scaled.high - whole) + scaled.low;
+  if (rest > 0.5) whole += 1;
+  if (rest < -0.5) whole -= 1;
+  return whole / digits;
 }
 
 }  // namespace batchcast::inline v0_1::detail

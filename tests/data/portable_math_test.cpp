@@ -4,6 +4,7 @@
 
 #include <batchcast/data/random.hpp>
 
+#include <algorithm>
 #include <cmath>
 
 #include "catch.hpp"
@@ -60,6 +61,34 @@ TEST_CASE("sine is within two units of the last place, or 2^-53 near its zeros")
   INFO("sine " << worst);
   CHECK(worst < 2);
   CHECK(portable_sin(0) == 0);
+}
+
+TEST_CASE("functions of angles are the nearest doubles, those of right angles too") {
+  bc::Draws draws({.seed = 5}, 0);
+  double worst = 0;
+  for (int i = 0; i < 20'000; ++i) {
+    double x = (draws.unit_f64() - 0.5) * 130;
+    if (i % 4 == 0) x = std::round(x) * 15 * (bc::detail::portable_pi / 180);
+    const auto found = bc::detail::angle_functions(x);
+    const auto exact = static_cast<long double>(x);
+    worst = std::max({worst, error_in_ulps(found.sine, std::sin(exact)),
+                      error_in_ulps(found.cosine, std::cos(exact)),
+                      error_in_ulps(found.tangent, std::tan(exact)),
+                      error_in_ulps(bc::detail::portable_atan(x), std::atan(exact))});
+  }
+  INFO("worst " << worst);
+  CHECK(worst < 0.501);  // what long double adds
+  CHECK(bc::detail::angle_functions(0).cosine == 1);
+  CHECK(bc::detail::portable_atan(0) == 0);
+}
+
+TEST_CASE("rounding to 15 digits is Python's") {
+  using bc::detail::round_to_15_digits;
+  CHECK(round_to_15_digits(6.123233995736766e-17) == 0);
+  CHECK(round_to_15_digits(0.49999999999999994) == 0.5);
+  CHECK(round_to_15_digits(0.7071067811865476) == 0.707106781186548);
+  CHECK(round_to_15_digits(-0.8660254037844386) == -0.866025403784439);
+  CHECK(round_to_15_digits(1) == 1);
 }
 
 TEST_CASE("logarithm and exponential are pinned: other bits here change every stream") {

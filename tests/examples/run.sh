@@ -75,6 +75,8 @@ for how in "" shared; do
   awk '/^epoch 2: 60000 samples/ { right = $5 + 0 } END { exit right >= 80 ? 0 : 1 }' "$work/own" ||
     wrong "05 $how learned nothing"
 done
+timeout 120 "$bin/example_12_mixup_cutmix" "$work/unpacked" >"$work/own" 2>&1 || wrong "11 failed: $(cat "$work/own")"
+grep -q '^938 batches, mean loss [012]\.' "$work/own" || wrong "11: $(cat "$work/own")"
 "$bin/../batchcast" stop mnist || wrong "05: the stream that it started is gone"
 
 timeout 120 "$bin/example_10_libtorch_on_a_gpu" "$work/unpacked" >"$work/own" 2>&1 || wrong "10 failed"

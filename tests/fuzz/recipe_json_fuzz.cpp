@@ -4,12 +4,15 @@
 #include <batchcast/data/recipe.hpp>
 
 #include "fuzz.hpp"
+#include "recipe_names.hpp"
 
 // A recipe as it stands on the board.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   std::string json;
   try {
-    json = batchcast::Recipe::from_json(fuzz::text_of(data, size)).to_json();
+    const batchcast::Recipe recipe = batchcast::Recipe::from_json(fuzz::text_of(data, size));
+    json = recipe.to_json();
+    fuzz::check_names(recipe);
   } catch (const batchcast::InvalidArgument&) {
     return 0;
   }

@@ -4,12 +4,16 @@
 #include <batchcast/data/recipe.hpp>
 
 #include "fuzz.hpp"
+#include "recipe_names.hpp"
 
 // A recipe as its user writes it: what is accepted goes to JSON and back as it is.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   std::string json;
   try {
-    json = batchcast::Recipe::from_toml(fuzz::text_of(data, size), "input.toml").to_json();
+    const batchcast::Recipe recipe =
+        batchcast::Recipe::from_toml(fuzz::text_of(data, size), "input.toml");
+    json = recipe.to_json();
+    fuzz::check_names(recipe);
   } catch (const batchcast::InvalidArgument&) {
     return 0;
   }

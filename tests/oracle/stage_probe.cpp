@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the batchcast authors
 #include "data/stage/stage_support.hpp"
+#include "serve.hpp"
 
 #include <cstdio>
 #include <cstdlib>
 #include <string>
 #include <vector>
 
-// Runs one stage for the oracles and prints what it did:
+// Runs stages for the oracles and prints what they did:
 //   stage_probe place W H COUNT STAGE        geometry of the samples 0 to COUNT - 1, one a line
 //   stage_probe erase C H W COUNT STAGE      boxes of random_erasing; nothing erased: an empty line
 //   stage_probe paint W H SAMPLE_ID STAGE    RGB from stdin, changed to stdout, notes to stderr
+//   stage_probe serve                        requests from stdin, until its end (serve.hpp)
 namespace {
 
 namespace bc = batchcast;
@@ -66,6 +68,7 @@ int paint(bc::ImageSize size, std::uint64_t sample_id, const std::string& stage_
 
 int main(int argc, char** argv) {
   const std::string mode = argc > 1 ? argv[1] : "";
+  if (mode == "serve" && argc == 2) return batchcast::test::serve_oracle();
   if (mode == "place" && argc == 6) {
     place({number(argv[2]), number(argv[3])}, number(argv[4]), argv[5]);
     return 0;

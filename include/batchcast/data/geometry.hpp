@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 namespace batchcast::inline v0_1 {
 
@@ -45,6 +46,8 @@ struct Geometry {
   bool flip_y = false;
   PaddingMode padding = PaddingMode::constant;
   std::uint8_t fill = 0;
+  /// What masks are padded with; nothing: 0 in a joint, and `fill` by a mask's own stage.
+  std::optional<std::uint8_t> mask_fill = std::nullopt;
   Interpolation interpolation = Interpolation::bilinear;
   /// Resized in the order of passes of Pillow 13, not of those before it.
   bool as_pillow_13 = false;

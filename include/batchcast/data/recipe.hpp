@@ -33,6 +33,8 @@ class StageParameters {
   [[nodiscard]] virtual std::optional<std::vector<double>> numbers(std::string_view key) = 0;
   /// For what may be a text or else numbers.
   [[nodiscard]] virtual bool is_text(std::string_view key) const = 0;
+  /// The stages that a container holds.
+  [[nodiscard]] virtual std::optional<std::vector<RecipeStage>> stages(std::string_view key) = 0;
   /// Throws InvalidArgument: file, line, stage and key, then `why`, such as `must be above 0`.
   [[noreturn]] virtual void refuse(std::string_view key, const std::string& why) = 0;
 };
@@ -54,21 +56,6 @@ class StageCatalog {
 
  private:
   std::map<std::string, StageFactory, std::less<>> factories_;
-};
-
-/// A stage as it stands in a recipe.
-struct RecipeStage {
-  std::shared_ptr<const Stage> stage;
-  /// What its draws are named by instead of its own name and number; letters, digits, `_`, `-`
-  /// and `.`.
-  std::string id = {};
-
-  template <class S>
-  RecipeStage(std::shared_ptr<S> of, std::string named = {})  // NOLINT: a stage stands for itself
-      : stage(std::move(of)), id(std::move(named)) {}
-  RecipeStage(std::nullptr_t) {}  // NOLINT: refused where it is compiled
-  [[nodiscard]] const Stage* operator->() const noexcept { return stage.get(); }
-  [[nodiscard]] const Stage* get() const noexcept { return stage.get(); }
 };
 
 /// The draw group of all fields that do not say otherwise.
@@ -96,6 +83,8 @@ struct FieldRecipe {
   std::int32_t views = 0;
   /// Nothing: a mask where it is decoded as `index`.
   std::optional<FieldKind> kind = std::nullopt;
+  /// Where it stands, for messages: `recipe.toml:9`. Empty where it was made in code.
+  std::string where = {};
 };
 
 /// Stages that several image fields share, after each one's own `decode` and before its others.
@@ -104,6 +93,7 @@ struct JointRecipe {
   std::vector<RecipeStage> stages = {};
   std::string draws = std::string(sample_draws);
   std::int32_t views = 0;  ///< of each of its fields; 0: what each one says
+  std::string where = {};  ///< as a field's
 };
 
 /// Order and stages: what a recipe file says. With source, seed and shard it determines a stream.

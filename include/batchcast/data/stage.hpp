@@ -18,21 +18,24 @@
 
 // What happens to a part of a sample on its way to a field. A stage has parameters and no other
 // state: the same input and the same draws give the same output, in any thread and any process.
-// Derive from GeometryStage, PixelStage or TensorStage for one of your own.
+// Derive from GeometryStage, PixelStage, WarpStage, TensorStage or ContainerStage for one of your
+// own.
 namespace batchcast::inline v0_1 {
 
 /// One thing that a stage drew, for who wants to know (`batchcast dump`).
 struct Note {
-  std::string_view key;  ///< of static lifetime
+  std::string_view key;  ///< of static lifetime; of a container's choice, of its pipeline's
   double value = 0;
+  std::string_view text = {};  ///< instead of the value, if not empty; of static lifetime
 };
 
 /// What a stage may use besides its input.
 class StageContext {
  public:
   StageContext(const SampleKey& key, DrawName name, std::span<std::byte> scratch,
-               std::vector<Note>* notes, const TensorSpec* input = nullptr) noexcept
-      : draws_(key, name), scratch_(scratch), notes_(notes), input_(input) {}
+               std::vector<Note>* notes, const TensorSpec* input = nullptr,
+               std::int32_t part = 0) noexcept
+      : draws_(key, name), scratch_(scratch), notes_(notes), input_(input), part_(part) {}
 
   /// This stage's own randomness for this sample.
   [[nodiscard]] Draws& draws() noexcept { return draws_; }
@@ -43,8 +46,13 @@ class StageContext {
     BATCHCAST_ASSERT(input_ != nullptr);
     return *input_;
   }
+  /// Of a GeometryStage: which of its count() images is placed.
+  [[nodiscard]] std::int32_t part() const noexcept { return part_; }
   void note(std::string_view key, double value) {
     if (notes_ != nullptr) notes_->push_back({key, value});
+  }
+  void note(std::string_view key, std::string_view text) {
+    if (notes_ != nullptr) notes_->push_back({key, 0, text});
   }
 
  private:
@@ -52,9 +60,10 @@ class StageContext {
   std::span<std::byte> scratch_;
   std::vector<Note>* notes_;
   const TensorSpec* input_;
+  std::int32_t part_;
 };
 
-enum class StageKind : std::uint8_t { decode, geometry, pixel, finish, tensor };
+enum class StageKind : std::uint8_t { decode, geometry, pixel, warp, finish, tensor, container };
 
 class Stage {
  public:
@@ -74,6 +83,49 @@ class Stage {
   [[nodiscard]] virtual bool is_random() const noexcept { return true; }
 };
 
+/// A stage as it stands in a recipe.
+struct RecipeStage {
+  std::shared_ptr<const Stage> stage;
+  /// What its draws are named by instead of its own name and number; letters, digits, `_`, `-`
+  /// and `.`.
+  std::string id = {};
+  /// Where it stands, for messages: `recipe.toml:9`. Empty where it was made in code.
+  std::string where = {};
+
+  template <class S>
+  RecipeStage(std::shared_ptr<S> of, std::string named = {})  // NOLINT: a stage stands for itself
+      : stage(std::move(of)), id(std::move(named)) {}
+  RecipeStage(std::nullptr_t) {}  // NOLINT: refused where it is compiled
+  [[nodiscard]] const Stage* operator->() const noexcept { return stage.get(); }
+  [[nodiscard]] const Stage* get() const noexcept { return stage.get(); }
+};
+
+/// Which of its stages a container may run for a sample.
+enum class Branching : std::uint8_t {
+  all,          ///< every one, in their order
+  all_or_none,  ///< every one in their order, or none
+  one,          ///< exactly one
+  any,          ///< any of them in any order: each must leave the image's size as it is
+};
+
+/// Holds other stages, and draws for each sample which of them run, in which order. They work on
+/// images: those that crop, resize, pad, turn or change pixels, and containers.
+class ContainerStage : public Stage {
+ public:
+  [[nodiscard]] StageKind kind() const noexcept final { return StageKind::container; }
+  [[nodiscard]] virtual std::span<const RecipeStage> stages() const noexcept = 0;
+  [[nodiscard]] virtual Branching branching() const noexcept { return Branching::any; }
+  /// Appends the places in stages() of those that run, each at most once, in the order in which
+  /// they run. `chosen` comes empty.
+  virtual void choose(std::vector<std::size_t>& chosen, StageContext& context) const = 0;
+  /// All parameters but the stages that it holds, which have the key `stages`.
+  [[nodiscard]] virtual std::string own_parameters_json() const = 0;
+  [[nodiscard]] std::string parameters_json() const final;
+};
+
+/// Containers in containers at most; deeper recipes are refused.
+inline constexpr int nesting_max = 4;
+
 /// What a geometry stage may do; decides which of them share one pass over the pixels.
 struct GeometryTraits {
   bool crops = false;
@@ -90,6 +142,9 @@ class GeometryStage : public Stage {
   [[nodiscard]] virtual std::optional<Interpolation> interpolation() const noexcept {
     return std::nullopt;
   }
+  /// How many images it makes of one, all of one size: place() is asked for each of them, and the
+  /// field has an extent for them in front. Above 1 only for one stage of a field, in no container.
+  [[nodiscard]] virtual std::int32_t count() const noexcept { return 1; }
   /// What comes out, where that is known before an image is seen; `in` likewise. Throws
   /// InvalidArgument for an input that it cannot take.
   [[nodiscard]] virtual std::optional<ImageSize> output(std::optional<ImageSize> in) const = 0;
@@ -123,6 +178,28 @@ class PixelStage : public Stage {
   virtual void run(const ImageView& image, StageContext& context) const = 0;
 };
 
+/// Moves pixels to other places of an image of the same size, in a way that is no pass of geometry:
+/// rotates, shears, bends. Of a mask it takes pixels and makes none.
+class WarpStage : public Stage {
+ public:
+  [[nodiscard]] StageKind kind() const noexcept final { return StageKind::warp; }
+  /// What its parameters say about pixels that lie between others; nothing: what suits the field.
+  [[nodiscard]] virtual std::optional<Interpolation> interpolation() const noexcept {
+    return std::nullopt;
+  }
+  /// Throws InvalidArgument for an image of so many channels (1 or 3), which it cannot take; masks
+  /// are not asked about.
+  virtual void check_channels(std::int32_t /*channels*/) const {}
+  [[nodiscard]] virtual std::size_t scratch_bytes(ImageSize, std::int32_t /*channels*/) const {
+    return 0;
+  }
+  /// `out` is other memory, of the size and channels of `in`. Whether it was written: if not, the
+  /// image stays as it is. What is drawn depends on the size alone. Throws BadSample for an image
+  /// that it cannot take.
+  [[nodiscard]] virtual bool run(const ImageView& in, const ImageView& out, bool is_mask,
+                                 StageContext& context) const = 0;
+};
+
 /// Makes one tensor of another.
 class TensorStage : public Stage {
  public:
@@ -130,6 +207,8 @@ class TensorStage : public Stage {
   /// What comes out. Throws InvalidArgument for an input that it cannot take. A part of
   /// PartKind::bytes comes as u8 with the shape [-1].
   [[nodiscard]] virtual TensorSpec output(const TensorSpec& in) const = 0;
+  /// Whether ids are ids afterwards; if not, the field of a mask is refused.
+  [[nodiscard]] virtual bool takes_masks() const noexcept { return true; }
   /// Input and output are the same bytes.
   [[nodiscard]] virtual bool in_place() const noexcept { return false; }
   [[nodiscard]] virtual std::size_t scratch_bytes(const TensorSpec& /*in*/) const { return 0; }
@@ -143,6 +222,7 @@ enum class PixelMode : std::uint8_t {
   rgb,
   gray,   ///< PIL's mode L
   index,  ///< of a PNG: its palette's ids, or its gray values, as they stand in the file
+  keep,   ///< what stands in the file: of so many channels and bits, which the field names
 };
 
 /// How an image part becomes pixels.
@@ -157,6 +237,9 @@ class DecodeStage final : public Stage {
     bool fast = false;
     /// Images with more are refused: a few kilobytes of file could ask for any amount of memory.
     std::int64_t pixels_max = 178'956'970;
+    /// Of PixelMode::keep: what an image must have, 1 to 4 channels of 8 or 16 bits.
+    std::int32_t channels = 3;
+    std::int32_t bits = 8;
 
     friend bool operator==(const Parameters&, const Parameters&) = default;
   };

@@ -13,11 +13,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <memory>
 #include <optional>
+#include <span>
 
 // Any window of a stream as files, made on its own: what tests and users compare with.
 namespace batchcast::cli {
@@ -36,40 +39,70 @@ struct Options {
   bool verbose = false;
 };
 
-/// Takes {NAME_x, NAME_y, NAME_w, NAME_h} out of `object` as one list; nothing where it lacks one.
-void gather_box(Json& object, const std::string& name) {
-  Json box = Json::array();
-  for (const char* side : {"_x", "_y", "_w", "_h"}) {
-    const auto found = object.find(name + side);
-    if (found == object.end()) return;
-    box.push_back(*found);
-  }
-  for (const char* side : {"_x", "_y", "_w", "_h"}) object.erase(name + side);
-  object[name] = std::move(box);
-}
-
 Json number_of(double value) {
   const auto whole = static_cast<std::int64_t>(value);
   return static_cast<double>(whole) == value ? Json(whole) : Json(value);
 }
 
 bool is_choice(std::string_view key) {
-  return key == "flip" || key == "vertical_flip" || key == "grayscale";
+  constexpr std::array<std::string_view, 14> choices = {
+      "flip",   "vertical_flip", "grayscale", "solarize",  "posterize",
+      "invert", "autocontrast",  "equalize",  "sharpness", "contrast_first",
+      "affine", "perspective",   "elastic",   "noise"};
+  return std::find(choices.begin(), choices.end(), key) != choices.end();
 }
 
-Json json_of(const std::vector<Note>& notes) {
-  Json object = Json::object();
-  for (const Note& note : notes) {
-    const std::string key(note.key);
-    object[key] = is_choice(key) ? Json(note.value != 0) : number_of(note.value);
+Json value_of(const Note& note) {
+  if (!note.text.empty()) return note.text;
+  return is_choice(note.key) ? Json(note.value != 0) : number_of(note.value);
+}
+
+/// What one object says of what was drawn; a key that several stages note has a list.
+class NotesObject {
+ public:
+  void add(const std::string& key, Json value) {
+    std::vector<Json>& values = values_[key];
+    values.push_back(std::move(value));
   }
-  gather_box(object, "crop");
-  gather_box(object, "window");
-  gather_box(object, "erase");
-  if (const auto erase = object.find("erase"); erase != object.end() && !erase->is_array()) {
-    *erase = nullptr;  // it might have been, and was not
+  [[nodiscard]] Json take() {
+    Json object = Json::object();
+    for (auto& [key, values] : values_) {
+      object[key] = values.size() == 1 ? std::move(values.front()) : Json(std::move(values));
+    }
+    return object;
   }
-  return object;
+
+ private:
+  std::map<std::string, std::vector<Json>> values_;
+};
+
+/// NAME where the notes from `first` on are NAME_x, NAME_y, NAME_w and NAME_h; else empty.
+std::string box_name(std::span<const Note> notes) {
+  constexpr std::array<std::string_view, 4> sides = {"_x", "_y", "_w", "_h"};
+  if (notes.size() < sides.size() || !notes[0].key.ends_with(sides[0])) return {};
+  const std::string name(notes[0].key.substr(0, notes[0].key.size() - sides[0].size()));
+  for (std::size_t i = 0; i < sides.size(); ++i) {
+    if (notes[i].key != name + std::string(sides[i])) return {};
+  }
+  return name;
+}
+
+Json json_of(const std::vector<Note>& all) {
+  NotesObject object;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const std::span<const Note> rest = std::span(all).subspan(i);
+    if (const std::string box = box_name(rest); !box.empty()) {
+      object.add(box, {number_of(rest[0].value), number_of(rest[1].value), number_of(rest[2].value),
+                       number_of(rest[3].value)});
+      i += 3;
+    } else if (all[i].key == "erase") {
+      // It might have been, and was not; else its box follows.
+      if (all[i].value == 0) object.add("erase", nullptr);
+    } else {
+      object.add(std::string(all[i].key), value_of(all[i]));
+    }
+  }
+  return object.take();
 }
 
 /// What was drawn for each view of each field that drew anything.

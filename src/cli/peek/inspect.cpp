@@ -13,6 +13,7 @@
 #include <batchcast/data/recipe.hpp>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <memory>
@@ -43,6 +44,7 @@ struct Field {
   std::optional<std::vector<std::int64_t>> shape = {};
   std::optional<std::size_t> byte_count = {};
   Json stages = Json::array();
+  std::vector<std::vector<std::string>> walks = {};  ///< stages done in one pass over the pixels
 };
 
 struct Description {
@@ -94,16 +96,32 @@ Description of_source(const std::string& spec) {
   return found;
 }
 
+/// Of each field's stages those together that are done in one pass.
+void add_walks(const Pipeline& pipeline, const Json& recipe, std::vector<Field>& fields) {
+  const std::vector<PartSpec>& parts = pipeline.source().parts();
+  const auto resolved = detail::resolve(Recipe::from_json(recipe.dump())).fields;
+  for (std::size_t i = 0; i < std::min(fields.size(), resolved.size()); ++i) {
+    const auto part = std::find_if(parts.begin(), parts.end(), [&](const PartSpec& candidate) {
+      return candidate.name == resolved[i].from;
+    });
+    if (part != parts.end()) fields[i].walks = detail::compile_field(resolved[i], *part)->walks();
+  }
+}
+
 /// As `serve` would make it with the same words.
 Description of_what_is_made(const DatasetOptions& options) {
   const Dataset dataset(options, console_log(false));
   const SampleMaker& maker = dataset.maker();
   const BoardRecipe recipe(maker.recipe_json());
   const Pipeline* const pipeline = dataset.pipeline();
+  std::vector<Field> fields = fields_of(maker.schema(), recipe);
+  if (pipeline != nullptr) {
+    add_walks(*pipeline, Json::parse(maker.recipe_json()).at("recipe"), fields);
+  }
   return {
       "source",
       options.source,
-      fields_of(maker.schema(), recipe),
+      std::move(fields),
       recipe.order(),
       maker.samples_per_epoch(),
       pipeline == nullptr ? std::vector<std::string>() : strings(pipeline->source().class_names()),
@@ -116,7 +134,10 @@ Field field_of(const detail::ResolvedField& field, Json stages) {
     return {field.name, "", {}, {}, std::move(stages)};
   }
   const PartSpec image{field.from, PartKind::image};
-  return field_of(field.name, detail::compile_field(field, image)->output(), std::move(stages));
+  const auto program = detail::compile_field(field, image);
+  Field made = field_of(field.name, program->output(), std::move(stages));
+  made.walks = program->walks();
+  return made;
 }
 
 Description of_recipe(const std::string& name) {
@@ -201,7 +222,8 @@ Json json_of(const Description& found) {
                       {"dtype", field.dtype.empty() ? Json() : Json(field.dtype)},
                       {"shape", field.shape ? Json(*field.shape) : Json()},
                       {"bytes", field.byte_count ? Json(*field.byte_count) : Json()},
-                      {"stages", field.stages}});
+                      {"stages", field.stages},
+                      {"passes", field.walks}});
   }
   return {{"kind", found.kind},
           {"name", found.name},
@@ -266,6 +288,11 @@ void print(const Description& found) {
     fmt::print("{:<{}}  {}\n", printable(field.name), width, type_text(field));
     for (const Json& stage : field.stages) {
       fmt::print("{:<{}}    {}\n", "", width, printable(named_text(stage, "stage")));
+    }
+    for (const std::vector<std::string>& walk : field.walks) {
+      if (walk.size() < 2) continue;
+      fmt::print("{:<{}}    in one pass: {}\n", "", width,
+                 printable(fmt::format("{}", fmt::join(walk, ", "))));
     }
   }
 }

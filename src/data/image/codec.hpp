@@ -24,6 +24,9 @@ class ImageCodec {
   /// Between `open` and `start`: from here on rows are ids, one byte each. Throws BadSample where
   /// the image has none.
   virtual void want_ids();
+  /// Between `open` and `start`: from here on rows are what stands in the file, alpha and 16 bits
+  /// too. What is RGB of 8 bits anyway, or is gray and comes as RGB, may stay as it is.
+  virtual void want_stored() {}
   [[nodiscard]] virtual RowLayout start(const Box& window) = 0;
   /// `count` is at most the rows left. All of them are filled.
   virtual void read(std::uint8_t* rows, std::size_t stride, std::size_t count) = 0;

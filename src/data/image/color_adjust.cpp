@@ -2,6 +2,9 @@
 // Copyright 2026 the batchcast authors
 #include "data/image/color_adjust.hpp"
 
+#include "data/image/level_rows.hpp"
+#include "data/resample/kernels.hpp"
+
 #include <algorithm>
 #include <array>
 
@@ -138,11 +141,22 @@ void adjust_contrast(const ImageView& image, double factor) noexcept {
 
 void adjust_saturation(const ImageView& image, double factor) noexcept {
   if (image.channels != 3) return;
-  const auto narrow = static_cast<float>(factor);
-  std::uint8_t* const end = image.data + image.byte_count();
-  for (std::uint8_t* rgb = image.data; rgb != end; rgb += 3) {
-    const int gray = luma(rgb);
-    for (int c = 0; c < 3; ++c) rgb[c] = blend(gray, rgb[c], narrow);
+  constexpr std::size_t block = 512;
+  std::array<std::uint8_t, 3 * block> planes;
+  std::array<std::uint8_t, block> gray;
+  const std::array<const std::uint8_t*, 3> colours = {planes.data(), planes.data() + block,
+                                                      planes.data() + 2 * block};
+  const std::size_t pixels = pixel_count(image);
+  for (std::size_t at = 0; at < pixels; at += block) {
+    const std::size_t count = std::min(block, pixels - at);
+    std::uint8_t* const rgb = image.data + 3 * at;
+    deinterleave(rgb, count, planes.data(), block);
+    luma_of_planes(colours.data(), count, gray.data());
+    for (std::size_t c = 0; c < 3; ++c) {
+      std::uint8_t* const plane = planes.data() + c * block;
+      blend_rows(gray.data(), plane, count, static_cast<float>(factor), plane);
+    }
+    interleave(planes.data(), block, count, rgb);
   }
 }
 

@@ -31,6 +31,17 @@ bool is_inside(const Box& window, const ImageSize& size) noexcept {
          window.width <= size.width - window.x && window.height <= size.height - window.y;
 }
 
+void require_kept(const ImageInfo& found, const DecodeLimits& limits) {
+  if (found.channels == limits.channels && found.bits == limits.bits) return;
+  const std::string has = found.channels == 0
+                              ? "has a palette, or colours that are not RGB"
+                              : "has " + std::to_string(found.channels) + " channels of " +
+                                    std::to_string(found.bits) + " bits";
+  throw BadSample("it " + has + ", and its field keeps images of " +
+                  std::to_string(limits.channels) + " channels of " + std::to_string(limits.bits) +
+                  " bits");
+}
+
 /// What comes out of `step`, or a BadSample; `codec` is closed then.
 template <typename Step>
 auto closing_on_failure(ImageCodec& codec, Step step) {
@@ -81,10 +92,16 @@ ImageInfo ImageDecoder::open(std::span<const std::byte> encoded, const DecodeLim
     const ImageInfo found = codec.open(encoded);
     require_pixels_within(found.size, limits.pixels_max);
     if (limits.mode == PixelMode::index) codec.want_ids();
+    if (limits.mode == PixelMode::keep) {
+      require_kept(found, limits);
+      codec.want_stored();
+    }
     return found;
   });
   current_ = &codec;
-  turns_gray_ = limits.mode == PixelMode::gray;
+  // What is gray comes as RGB of equal levels from all but PNG.
+  const bool keeps_gray = limits.mode == PixelMode::keep && limits.channels == 1;
+  turns_gray_ = limits.mode == PixelMode::gray || (keeps_gray && info.format != ImageFormat::png);
   size_ = info.size;
   return info;
 }

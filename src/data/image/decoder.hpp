@@ -22,12 +22,17 @@ struct ImageInfo {
   ImageFormat format = ImageFormat::jpeg;
   ImageSize size;       ///< as stored: before orientation
   int orientation = 1;  ///< EXIF's 1 to 8; 1 where there is none
+  /// What stands in the file, alpha too; 0: what is no gray and no RGB, such as a palette.
+  std::int32_t channels = 3;
+  std::int32_t bits = 8;
 };
 
 struct DecodeLimits {
   std::int64_t pixels_max = 0;
   /// Not a limit, but what is asked for.
   PixelMode mode = PixelMode::rgb;
+  std::int32_t channels = 3;  ///< of PixelMode::keep
+  std::int32_t bits = 8;
 };
 
 /// How `read` fills rows.
@@ -45,7 +50,8 @@ struct RowLayout {
 /// than blended. Gray PNG of 16 bits is the exception: it keeps its high byte, where PIL's
 /// `convert` makes everything above 255 white. With PixelMode::index it is what stands in a PNG of
 /// one channel and at most 8 bits, be that a palette's ids or levels of gray; anything else is
-/// refused.
+/// refused. With PixelMode::keep it is what stands in the file, 16 bits as the machine has them, if
+/// that is as many channels and bits as were asked for.
 ///
 /// What PIL refuses is refused: truncated files, broken streams, 12 bits, more than `pixels_max`;
 /// so are checksums of PNG that do not match, and animated WebP. Nothing below the window's last

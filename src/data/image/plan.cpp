@@ -16,6 +16,25 @@ std::string text(ImageSize size) {
   return std::to_string(size.width) + " by " + std::to_string(size.height);
 }
 
+/// What is known of the image between two stages. Sizes that are not known are equal where their
+/// number is.
+struct PixelShape {
+  std::optional<ImageSize> size;
+  int unknown = 0;
+  std::int32_t channels = 3;
+
+  [[nodiscard]] bool is_same(const PixelShape& other) const noexcept {
+    if (channels != other.channels) return false;
+    return size && other.size ? *size == *other.size
+                              : !size && !other.size && unknown == other.unknown;
+  }
+};
+
+std::string text(const PixelShape& shape) {
+  return (shape.size ? text(*shape.size) + " pixels" : "pixels of no known size") + " with " +
+         std::to_string(shape.channels) + (shape.channels == 1 ? " channel" : " channels");
+}
+
 /// Stages are taken in the recipe's order; each kind knows what may have come before it.
 class ImageCompiler {
  public:
@@ -23,17 +42,14 @@ class ImageCompiler {
     plan_.is_mask = field.kind == FieldKind::mask;
     plan_.views = field.views == 0 ? 1 : static_cast<std::uint32_t>(field.views);
     if (part.kind == PartKind::image) {
-      channels_ = 3;
       // Pixels of a decoded image have no layout of their own; trainers want planes.
       plan_.format.layout = ImageLayout::chw;
     } else {
       plan_.raw = *as_raw_image(part);
-      channels_ = plan_.raw.channels;
-      size_ = plan_.raw.size;
+      shape_ = {plan_.raw.size, 0, plan_.raw.channels};
       plan_.format.layout = plan_.raw.channels_last ? ImageLayout::hwc : ImageLayout::chw;
       two_dimensional_ = plan_.raw.two_dimensional;
     }
-    plan_.passes.emplace_back();
   }
 
   ImagePlan compile() {
@@ -49,12 +65,18 @@ class ImageCompiler {
                             "` begin with { stage = \"decode\" }.");
     }
     finish();
+    list_walks();
+    for (const ImageStep& step : plan_.image_steps) {
+      if (step.container != nullptr) plan_.branches = true;
+    }
+    if (plan_.branches) return std::move(plan_);
+    for (const ImageStep& step : plan_.image_steps) plan_.passes.add(step);
     return std::move(plan_);
   }
 
  private:
   [[noreturn]] void refuse(const std::string& why) const {
-    refuse_stage(field_.name, stage_->name(), why);
+    refuse_stage(field_.name, stage_->name(), why, named_->where);
   }
 
   void take(const Stage& stage) {
@@ -62,14 +84,16 @@ class ImageCompiler {
       case StageKind::decode:
         return take_decode(dynamic_cast<const DecodeStage&>(stage));
       case StageKind::geometry:
-        return take_geometry(dynamic_cast<const GeometryStage&>(stage));
       case StageKind::pixel:
-        return take_pixels(dynamic_cast<const PixelStage&>(stage));
+      case StageKind::warp:
+      case StageKind::container:
+        needs_pixels();
+        plan_.image_steps.push_back(take_step(*named_));
+        return;
       case StageKind::finish:
         return take_finish(stage);
       case StageKind::tensor:
-        tensor_stages_.push_back(*named_);
-        return;
+        return take_tensor(dynamic_cast<const TensorStage&>(stage));
     }
   }
 
@@ -79,7 +103,8 @@ class ImageCompiler {
     }
     if (named_ != &field_.stages.front()) refuse("it must be the field's first stage");
     plan_.decode = decode.parameters();
-    channels_ = plan_.decoded_channels();
+    shape_.channels = plan_.decoded_channels();
+    if (plan_.keeps() && plan_.decode->bits == 16) plan_.format.dtype = DType::u16;
   }
 
   void needs_pixels() const {
@@ -88,51 +113,142 @@ class ImageCompiler {
     }
   }
 
-  // One pass crops, resizes, and then crops or pads. What is padded must be the whole of what was
-  // resized: beyond a cropped edge lies the rest of the image, not padding.
-  [[nodiscard]] bool fits(const GeometryTraits& traits) const {
-    if (!plan_.passes.back().pixels.empty()) return false;
-    if (traits.resizes && (done_.resizes || done_.pads)) return false;
-    if (traits.pads && (done_.pads || done_.crops)) return false;
-    return true;
+  /// Also of a stage in a container.
+  ImageStep take_step(const NamedStage& named) {
+    const NamedStage* const before = std::exchange(named_, &named);
+    stage_ = named.stage.get();
+    ImageStep step;
+    step.draws = named.draws;
+    step.path = named.path;
+    step.is_joint = named.is_joint;
+    if (const auto* geometry = dynamic_cast<const GeometryStage*>(stage_)) {
+      step.geometry = geometry;
+      take_geometry(*geometry);
+    } else if (const auto* pixels = dynamic_cast<const PixelStage*>(stage_)) {
+      step.pixels = pixels;
+      take_pixels(*pixels);
+    } else if (const auto* warp = dynamic_cast<const WarpStage*>(stage_)) {
+      step.warp = warp;
+      take_warp(*warp);
+    } else {
+      step.container = &dynamic_cast<const ContainerStage&>(*stage_);
+      take_container(named, step);
+    }
+    named_ = before;
+    stage_ = before->stage.get();
+    return step;
   }
 
-  void take_geometry(const GeometryStage& stage) {
-    needs_pixels();
+  // Whatever is chosen, one shape comes out.
+  void take_container(const NamedStage& named, ImageStep& step) {
+    ++depth_;
+    const PixelShape in = shape_;
+    const Branching branching = step.container->branching();
+    const bool one_after_another =
+        branching == Branching::all || branching == Branching::all_or_none;
+    std::optional<PixelShape> out;
+    if (branching != Branching::all && branching != Branching::one) out = in;
+    for (const NamedStage& inner : named.stages) {
+      if (!one_after_another) shape_ = in;
+      step.inner.push_back(take_step(inner));
+      if (one_after_another) continue;
+      if (!out) out = shape_;
+      if (!shape_.is_same(*out)) refuse_shapes(inner, shape_, *out);
+    }
+    if (out && !shape_.is_same(*out)) refuse_shapes(named.stages.back(), shape_, *out);
+    if (out) shape_ = *out;
+    --depth_;
+  }
+
+  [[noreturn]] void refuse_shapes(const NamedStage& inner, const PixelShape& one,
+                                  const PixelShape& other) const {
+    refuse("with its `" + std::string(inner.stage->name()) + "` come out " + text(one) +
+           ", and otherwise " + text(other) +
+           ", so samples would differ in shape: let all that may be chosen give one shape, with "
+           "resize or a crop to [height, width] in each of them or before this stage");
+  }
+
+  void check_interpolation(std::optional<Interpolation> interpolation) const {
     // In a joint it is what the images of the joint are resized with.
     if (plan_.is_mask && !named_->is_joint &&
-        stage.interpolation().value_or(Interpolation::nearest) != Interpolation::nearest) {
+        interpolation.value_or(Interpolation::nearest) != Interpolation::nearest) {
       refuse(
           "the field is a mask, and its interpolation would mix ids: leave `interpolation` out, "
           "or say kind = \"image\"");
     }
+  }
+
+  void take_geometry(const GeometryStage& stage) {
+    check_interpolation(stage.interpolation());
     const GeometryTraits traits = stage.traits();
-    if (!fits(traits)) {
-      plan_.passes.emplace_back();
-      done_ = {};
-    }
-    // RandomResizedCrop crops what it then resizes: nothing is cropped of what comes out.
-    done_.crops = traits.resizes ? false : done_.crops || traits.crops;
-    done_.resizes = done_.resizes || traits.resizes;
-    done_.pads = done_.pads || traits.pads;
+    check_kept(stage, traits);
+    check_count(stage);
     try {
-      size_ = stage.output(size_);
+      shape_.size = stage.output(shape_.size);
     } catch (const InvalidArgument& error) {
       refuse(error.what());
     }
-    plan_.passes.back().geometry.push_back({&stage, named_->draws});
-    two_dimensional_ = two_dimensional_ && channels_ == 1;
+    if (!shape_.size && (traits.crops || traits.resizes || traits.pads)) {
+      shape_.unknown = ++unknown_sizes_;
+    }
+  }
+
+  // A mask is resized to the nearest whatever the stage says.
+  void check_kept(const GeometryStage& stage, const GeometryTraits& traits) const {
+    if (!plan_.keeps() || plan_.is_mask || !traits.resizes) return;
+    if (stage.interpolation() == Interpolation::nearest) return;
+    refuse(
+        "the field keeps its pixels as they are, and resizing them would mix them: say "
+        "interpolation = \"nearest\", or decode with mode = \"rgb\" or \"gray\"");
+  }
+
+  void check_not_kept() const {
+    if (!plan_.keeps()) return;
+    refuse(
+        "it takes gray or RGB of 8 bits, and the field keeps its pixels as they are: leave it out, "
+        "or decode with mode = \"rgb\" or \"gray\"");
+  }
+
+  void check_count(const GeometryStage& stage) {
+    if (stage.count() == 1) return;
+    if (depth_ != 0) {
+      refuse("it makes several images of one, and may not be chosen: give it to the field itself");
+    }
+    if (plan_.crops != 1) refuse("the field has a stage that makes several images of one already");
+    plan_.crops = static_cast<std::uint32_t>(stage.count());
   }
 
   void take_pixels(const PixelStage& stage) {
-    needs_pixels();
+    check_not_kept();
     if (plan_.is_mask) {
       refuse(std::string("it changes colours, and the field is a mask, whose pixels are ids") +
              (named_->is_joint ? ": move it out of the joint, to the stages of the image's field"
                                : ": leave it out, or say kind = \"image\""));
     }
-    channels_ = stage.output_channels(channels_);
-    plan_.passes.back().pixels.push_back({&stage, named_->draws});
+    try {
+      shape_.channels = stage.output_channels(shape_.channels);
+    } catch (const InvalidArgument& error) {
+      refuse(error.what());
+    }
+  }
+
+  void take_warp(const WarpStage& stage) {
+    check_not_kept();
+    check_interpolation(stage.interpolation());
+    try {
+      if (!plan_.is_mask) stage.check_channels(shape_.channels);
+    } catch (const InvalidArgument& error) {
+      refuse(error.what());
+    }
+  }
+
+  void take_tensor(const TensorStage& stage) {
+    if (plan_.is_mask && !stage.takes_masks()) {
+      refuse(
+          "it makes other values, and the field is a mask, whose pixels are ids: leave it out, or "
+          "say kind = \"image\"");
+    }
+    tensor_stages_.push_back(*named_);
   }
 
   void take_finish(const Stage& stage) {
@@ -143,29 +259,66 @@ class ImageCompiler {
 
   void take_to(const ToStage::Parameters& to) {
     if (formatted_) refuse("the field has it already, or `normalize` stands before it");
+    if (plan_.keeps()) return take_to_of_kept(to);
     const bool is_float =
         to.dtype == DType::f16 || to.dtype == DType::bf16 || to.dtype == DType::f32;
     if (!is_float && to.dtype != DType::u8) take_integers(to.dtype);
-    if (is_float && plan_.is_mask) {
-      refuse(
-          "the field is a mask, whose pixels are ids: let it become an integer type, such as u8 or "
-          "i64, or say kind = \"image\"");
-    }
-    if (to.layout == ImageLayout::hw && channels_ != 1) {
-      refuse("the layout `hw` is for one channel, and the image has " + std::to_string(channels_) +
-             ": decode it with mode = \"gray\" or \"index\", or take `chw`");
-    }
+    if (is_float && plan_.is_mask) refuse_float_ids();
+    check_hw(to.layout);
     plan_.format.dtype = is_float ? to.dtype : DType::u8;
-    plan_.format.layout = to.layout == ImageLayout::hw ? ImageLayout::hwc : to.layout;
-    two_dimensional_ = to.layout == ImageLayout::hw;
+    take_layout(to.layout);
     if (is_float) plan_.format.scale.fill(static_cast<float>(1.0 / 255.0));
     formatted_ = true;
+  }
+
+  void take_to_of_kept(const ToStage::Parameters& to) {
+    const bool is_wide = plan_.decode->bits == 16;
+    const bool is_float = to.dtype == DType::f32;
+    const bool is_narrow = to.dtype == DType::u8 || to.dtype == DType::i8 || to.dtype == DType::i16;
+    const bool is_other = to.dtype == DType::f16 || to.dtype == DType::bf16 ||
+                          to.dtype == DType::f64 || to.dtype == DType::boolean;
+    if (is_other || (is_wide && is_narrow) || to.dtype == DType::i8) {
+      refuse("kept pixels of " + std::to_string(plan_.decode->bits) + " bits become u" +
+             std::to_string(plan_.decode->bits) + ", a wider integer type or f32");
+    }
+    if (is_float && plan_.is_mask) refuse_float_ids();
+    check_hw(to.layout);
+    take_layout(to.layout);
+    if (is_float) {
+      plan_.format.dtype = DType::f32;
+      plan_.kept_scale.fill(static_cast<float>(1.0 / kept_most()));
+    } else if (to.dtype != plan_.format.dtype) {
+      NamedStage cast = *named_;
+      cast.stage = cast_stage(plan_.format.dtype, to.dtype);
+      integers_ = std::move(cast);
+    }
+    formatted_ = true;
+  }
+
+  [[nodiscard]] double kept_most() const { return plan_.decode->bits == 16 ? 65535 : 255; }
+
+  [[noreturn]] void refuse_float_ids() const {
+    refuse(
+        "the field is a mask, whose pixels are ids: let it become an integer type, such as u8 or "
+        "i64, or say kind = \"image\"");
+  }
+
+  void check_hw(ImageLayout layout) const {
+    if (layout != ImageLayout::hw || shape_.channels == 1) return;
+    refuse("the layout `hw` is for one channel, and the image has " +
+           std::to_string(shape_.channels) +
+           ": decode it with mode = \"gray\" or \"index\", or take `chw`");
+  }
+
+  void take_layout(ImageLayout layout) {
+    plan_.format.layout = layout == ImageLayout::hw ? ImageLayout::hwc : layout;
+    two_dimensional_ = layout == ImageLayout::hw;
   }
 
   // Of one channel: what is ids, or levels, and no colour.
   void take_integers(DType dtype) {
     const bool is_integer = dtype != DType::f64 && dtype != DType::boolean;
-    if (!is_integer || channels_ != 1) {
+    if (!is_integer || shape_.channels != 1) {
       refuse(
           "images become u8, f16, bf16 or f32, and those of one channel (decode with mode = "
           "\"gray\" or \"index\") any integer type");
@@ -180,10 +333,10 @@ class ImageCompiler {
     if (plan_.is_mask) {
       refuse("the field is a mask, whose pixels are ids: leave it out, or say kind = \"image\"");
     }
-    if (plan_.format.dtype == DType::u8) {
+    if (plan_.format.dtype == DType::u8 || plan_.format.dtype == DType::u16 || integers_) {
       refuse("it makes floats: put { stage = \"to\", dtype = \"f32\" } before it");
     }
-    const auto count = static_cast<std::size_t>(channels_);
+    const auto count = static_cast<std::size_t>(shape_.channels);
     const auto fits_channels = [count](std::size_t n) { return n == 1 || n == count; };
     if (!fits_channels(normal.mean.size()) || !fits_channels(normal.std.size())) {
       refuse("the image has " + std::to_string(count) + " channel" + (count == 1 ? "" : "s") +
@@ -192,38 +345,70 @@ class ImageCompiler {
     for (std::size_t i = 0; i < count; ++i) {
       const double mean = normal.mean[normal.mean.size() == 1 ? 0 : i];
       const double std = normal.std[normal.std.size() == 1 ? 0 : i];
-      plan_.format.scale[i] = static_cast<float>(1.0 / (255.0 * std));
-      plan_.format.bias[i] = static_cast<float>(-mean / std);
+      if (plan_.keeps()) {
+        plan_.kept_scale[i] = static_cast<float>(1.0 / (kept_most() * std));
+        plan_.kept_bias[i] = static_cast<float>(-mean / std);
+      } else {
+        plan_.format.scale[i] = static_cast<float>(1.0 / (255.0 * std));
+        plan_.format.bias[i] = static_cast<float>(-mean / std);
+      }
     }
     normalized_ = true;
   }
 
+  void list_walks() {
+    std::vector<std::string> walk;
+    const auto end_walk = [&] {
+      if (!walk.empty()) plan_.walks.push_back(std::exchange(walk, {}));
+    };
+    if (plan_.decode) walk.emplace_back("decode");
+    PassList passes;
+    for (const ImageStep& step : plan_.image_steps) {
+      const std::size_t before = passes.passes().size();
+      if (step.container == nullptr) passes.add(step);
+      if (step.geometry == nullptr || passes.passes().size() != before) end_walk();
+      walk.emplace_back(step.stage().name());
+      if (step.geometry == nullptr) end_walk();
+      if (step.container != nullptr) passes.clear();
+    }
+    for (const NamedStage& named : field_.stages) {
+      if (named.stage->kind() == StageKind::tensor) end_walk();
+      const bool is_last =
+          named.stage->kind() == StageKind::finish || named.stage->kind() == StageKind::tensor;
+      if (is_last) walk.emplace_back(named.stage->name());
+    }
+    end_walk();
+  }
+
   void finish() {
-    if (!size_ || size_->width <= 0 || size_->height <= 0) {
+    if (!shape_.size || shape_.size->width <= 0 || shape_.size->height <= 0) {
       throw InvalidArgument(
           "batchcast: images have sizes of their own and the samples of the field `" + field_.name +
           "` must have one. Add random_resized_crop, center_crop or random_crop, or "
           "resize with [height, width].");
     }
-    const auto area = static_cast<std::int64_t>(size_->width) * size_->height;
+    const auto area = static_cast<std::int64_t>(shape_.size->width) * shape_.size->height;
     if (area > (std::int64_t{1} << 28)) {
-      throw InvalidArgument("batchcast: the field `" + field_.name + "` of " + text(*size_) +
+      throw InvalidArgument("batchcast: the field `" + field_.name + "` of " + text(*shape_.size) +
                             " pixels is too large. Ask for at most 2^28 pixels.");
     }
-    plan_.channels_out = channels_;
+    plan_.channels_out = shape_.channels;
     TensorSpec spec{plan_.format.dtype, {}};
-    const std::int64_t height = size_->height;
-    const std::int64_t width = size_->width;
+    const std::int64_t height = shape_.size->height;
+    const std::int64_t width = shape_.size->width;
     if (two_dimensional_) {
       spec.shape = {height, width};
     } else if (plan_.format.layout == ImageLayout::chw) {
-      spec.shape = {channels_, height, width};
+      spec.shape = {shape_.channels, height, width};
     } else {
-      spec.shape = {height, width, channels_};
+      spec.shape = {height, width, shape_.channels};
     }
     if (integers_) tensor_stages_.insert(tensor_stages_.begin(), *integers_);
     plan_.steps.emplace(field_.name, std::move(spec), tensor_stages_);
     plan_.output = plan_.steps->output();
+    if (plan_.crops != 1) {
+      plan_.output.shape.insert(plan_.output.shape.begin(), plan_.crops);
+    }
     if (field_.views != 0) plan_.output.shape.insert(plan_.output.shape.begin(), field_.views);
   }
 
@@ -232,9 +417,9 @@ class ImageCompiler {
   ImagePlan plan_;
   const Stage* stage_ = nullptr;
   const NamedStage* named_ = nullptr;
-  std::int32_t channels_ = 3;
-  std::optional<ImageSize> size_;
-  GeometryTraits done_;
+  PixelShape shape_;
+  int unknown_sizes_ = 0;
+  int depth_ = 0;  ///< containers around the stage
   bool two_dimensional_ = false;
   bool formatted_ = false;
   bool normalized_ = false;
@@ -250,6 +435,7 @@ class ImageProgram final : public FieldProgram {
     const auto* image = dynamic_cast<const ImageProgram*>(&other);
     return image != nullptr && plan_.decode && plan_.decode == image->plan_.decode;
   }
+  [[nodiscard]] std::vector<std::vector<std::string>> walks() const override { return plan_.walks; }
   [[nodiscard]] std::unique_ptr<FieldRunner> runner(
       std::span<const FieldProgram* const> others) const override {
     std::vector<const ImagePlan*> plans = {&plan_};
@@ -264,6 +450,42 @@ class ImageProgram final : public FieldProgram {
 };
 
 }  // namespace
+
+void PassList::clear() {
+  count_ = 0;
+  begin_pass();
+}
+
+void PassList::begin_pass() {
+  if (count_ == passes_.size()) passes_.emplace_back();
+  passes_[count_].geometry.clear();
+  passes_[count_].pixels.clear();
+  ++count_;
+  done_ = {};
+}
+
+// One pass crops, resizes, and then crops or pads. What is padded must be the whole of what was
+// resized: beyond a cropped edge lies the rest of the image, not padding.
+bool PassList::fits(const GeometryTraits& traits) const {
+  if (!passes_[count_ - 1].pixels.empty()) return false;
+  if (traits.resizes && (done_.resizes || done_.pads)) return false;
+  if (traits.pads && (done_.pads || done_.crops)) return false;
+  return true;
+}
+
+void PassList::add(const ImageStep& step) {
+  if (step.geometry == nullptr) {
+    passes_[count_ - 1].pixels.push_back({step.pixels, step.warp, step.draws});
+    return;
+  }
+  const GeometryTraits traits = step.geometry->traits();
+  if (!fits(traits)) begin_pass();
+  // RandomResizedCrop crops what it then resizes: nothing is cropped of what comes out.
+  done_.crops = traits.resizes ? false : done_.crops || traits.crops;
+  done_.resizes = done_.resizes || traits.resizes;
+  done_.pads = done_.pads || traits.pads;
+  passes_[count_ - 1].geometry.push_back({step.geometry, step.draws, step.is_joint});
+}
 
 std::optional<RawImage> as_raw_image(const PartSpec& part) {
   if (part.kind != PartKind::tensor || part.dtype != DType::u8) return std::nullopt;

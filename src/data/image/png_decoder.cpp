@@ -99,10 +99,19 @@ class PngCodec final : public ImageCodec {
     chunks_ = PixelChunks(encoded);
     require(spng_set_png_stream(context_.get(), &read_chunks, &chunks_));
     require(spng_get_ihdr(context_.get(), &header_));
+    pixel_bytes_ = 3;
     ids_ = false;
+    stored_ = false;
     return {ImageFormat::png,
             {static_cast<std::int32_t>(header_.width), static_cast<std::int32_t>(header_.height)},
-            orientation_in_png(encoded)};
+            orientation_in_png(encoded),
+            channels(),
+            header_.bit_depth};
+  }
+
+  void want_stored() override {
+    stored_ = true;
+    pixel_bytes_ = static_cast<std::size_t>(channels()) * header_.bit_depth / 8;
   }
 
   void want_ids() override {
@@ -113,13 +122,15 @@ class PngCodec final : public ImageCodec {
       throw BadSample("it is a PNG of 16 bits, and ids are read from one of at most 8");
     }
     ids_ = true;
+    pixel_bytes_ = 1;
   }
 
   RowLayout start(const Box& window) override {
     window_ = window;
     const auto width = static_cast<std::size_t>(header_.width);
-    row_bytes_ = ids_ ? (width * header_.bit_depth + 7) / 8 : 3 * width;
-    const auto format = ids_ ? SPNG_FMT_RAW : SPNG_FMT_RGB8;
+    row_bytes_ = ids_ ? (width * header_.bit_depth + 7) / 8 : pixel_bytes_ * width;
+    // Stored samples of 16 bits in the machine's order, which is not PNG's.
+    const auto format = ids_ ? SPNG_FMT_RAW : stored_ ? SPNG_FMT_PNG : SPNG_FMT_RGB8;
     next_row_ = 0;
     if (is_interlaced()) {
       pixels_.resize(row_bytes_ * header_.height);
@@ -134,12 +145,12 @@ class PngCodec final : public ImageCodec {
       require(spng_decode_image(context_.get(), nullptr, 0, format, SPNG_DECODE_PROGRESSIVE));
       while (next_row_ < static_cast<std::size_t>(window.y)) decode_row();
     }
-    return {0, (ids_ ? 1 : 3) * static_cast<std::size_t>(window.width)};
+    return {0, pixel_bytes_ * static_cast<std::size_t>(window.width)};
   }
 
   void read(std::uint8_t* rows, std::size_t stride, std::size_t count) override {
-    const std::size_t first = 3 * static_cast<std::size_t>(window_.x);
-    const std::size_t bytes = 3 * static_cast<std::size_t>(window_.width);
+    const std::size_t first = pixel_bytes_ * static_cast<std::size_t>(window_.x);
+    const std::size_t bytes = pixel_bytes_ * static_cast<std::size_t>(window_.width);
     for (std::size_t i = 0; i < count; ++i) {
       const std::uint8_t* row = pixels_.data();
       if (is_interlaced()) {
@@ -161,6 +172,21 @@ class PngCodec final : public ImageCodec {
   }
 
  private:
+  [[nodiscard]] std::int32_t channels() const noexcept {
+    switch (header_.color_type) {
+      case SPNG_COLOR_TYPE_GRAYSCALE:
+        return 1;
+      case SPNG_COLOR_TYPE_GRAYSCALE_ALPHA:
+        return 2;
+      case SPNG_COLOR_TYPE_TRUECOLOR:
+        return 3;
+      case SPNG_COLOR_TYPE_TRUECOLOR_ALPHA:
+        return 4;
+      default:
+        return 0;
+    }
+  }
+
   [[nodiscard]] bool is_interlaced() const noexcept {
     return header_.interlace_method != SPNG_INTERLACE_NONE;
   }
@@ -199,6 +225,8 @@ class PngCodec final : public ImageCodec {
   spng_ihdr header_{};
   Box window_;
   bool ids_ = false;
+  bool stored_ = false;
+  std::size_t pixel_bytes_ = 3;
   std::size_t row_bytes_ = 0;
   std::size_t next_row_ = 0;
   std::vector<std::uint8_t> pixels_;  // one row; all of them where they are interlaced

@@ -6,24 +6,68 @@
 #include "data/program/tensor_steps.hpp"
 #include "data/resample/resampler.hpp"
 
+#include <array>
 #include <optional>
 #include <span>
 #include <vector>
 
 namespace batchcast::inline v0_1::detail {
 
-/// Geometry that one walk over the pixels does, and then pixel stages over what came out.
+/// A stage that works on pixels; one of the pointers says which kind it is.
+struct ImageStep {
+  const GeometryStage* geometry = nullptr;
+  const PixelStage* pixels = nullptr;
+  const WarpStage* warp = nullptr;
+  const ContainerStage* container = nullptr;
+  DrawName draws;
+  bool is_joint = false;
+  std::string path;
+  std::vector<ImageStep> inner;  ///< of a container
+
+  [[nodiscard]] const Stage& stage() const noexcept {
+    if (geometry != nullptr) return *geometry;
+    if (pixels != nullptr) return *pixels;
+    if (warp != nullptr) return *warp;
+    return *container;
+  }
+};
+
+/// Geometry that one walk over the pixels does, and then pixel stages and warps over what came out.
 struct ImagePass {
   struct Placing {
     const GeometryStage* stage = nullptr;
     DrawName draws;
+    bool is_joint = false;
   };
+  /// A pixel stage, or else a warp.
   struct Painting {
     const PixelStage* stage = nullptr;
+    const WarpStage* warp = nullptr;
     DrawName draws;
   };
   std::vector<Placing> geometry;
   std::vector<Painting> pixels;
+};
+
+/// Sorts steps that are no containers into passes, in their order. Used again it allocates only
+/// where it has more to hold than ever.
+class PassList {
+ public:
+  PassList() { clear(); }
+  void clear();
+  void add(const ImageStep& step);
+  /// At least one.
+  [[nodiscard]] std::span<const ImagePass> passes() const noexcept {
+    return {passes_.data(), count_};
+  }
+
+ private:
+  void begin_pass();
+  [[nodiscard]] bool fits(const GeometryTraits& traits) const;
+
+  std::vector<ImagePass> passes_;
+  std::size_t count_ = 0;
+  GeometryTraits done_;  ///< in the last pass
 };
 
 /// A tensor part as an image.
@@ -38,19 +82,30 @@ struct RawImage {
 struct ImagePlan {
   /// Channels that decoding gives.
   [[nodiscard]] std::int32_t decoded_channels() const noexcept {
+    if (decode->mode == PixelMode::keep) return decode->channels;
     return decode->mode == PixelMode::rgb ? 3 : 1;
   }
+  /// Whether pixels are moved, and never mixed or changed, in the type that the file has.
+  [[nodiscard]] bool keeps() const noexcept { return decode && decode->mode == PixelMode::keep; }
+  /// Of one sample.
+  [[nodiscard]] std::uint32_t images() const noexcept { return views * crops; }
 
   std::vector<std::shared_ptr<const Stage>> owners;
   std::optional<DecodeStage::Parameters> decode;  ///< nothing: the part is a RawImage
   RawImage raw;
   bool is_mask = false;
-  std::vector<ImagePass> passes;  ///< at least one
+  std::vector<ImageStep> image_steps;
+  bool branches = false;  ///< holds a container: its steps are chosen for each sample
+  PassList passes;        ///< of the steps, where it does not branch
+  std::vector<std::vector<std::string>> walks;
   PixelFormat format;
+  std::array<float, 4> kept_scale{1, 1, 1, 1};  ///< where it keeps(), and makes floats
+  std::array<float, 4> kept_bias{};
   std::int32_t channels_out = 3;
   std::optional<TensorSteps> steps;  ///< of one view
   std::uint32_t views = 1;
-  TensorSpec output;  ///< all views
+  std::uint32_t crops = 1;  ///< that a stage makes of each view
+  TensorSpec output;        ///< all views
 };
 
 /// Throws InvalidArgument, naming field and stage, where stages do not fit.
@@ -63,6 +118,9 @@ struct ImagePlan {
 /// That tensor as an image; nothing if it is none: u8, two dimensions or three, one or three
 /// channels.
 [[nodiscard]] std::optional<RawImage> as_raw_image(const PartSpec& part);
+
+/// Of plans that keep pixels as they are.
+[[nodiscard]] std::unique_ptr<FieldRunner> kept_runner(std::span<const ImagePlan* const> plans);
 
 /// Runs plans, which share a decoding where there is more than one; one for each thread.
 [[nodiscard]] std::unique_ptr<FieldRunner> image_runner(std::span<const ImagePlan* const> plans);

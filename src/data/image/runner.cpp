@@ -3,6 +3,7 @@
 #include "data/image/decoder.hpp"
 #include "data/image/orientation.hpp"
 #include "data/image/program.hpp"
+#include "data/image/step_chooser.hpp"
 
 #include <batchcast/core/assert.hpp>
 #include <batchcast/core/error.hpp>
@@ -60,27 +61,48 @@ std::uint8_t* bytes_of(Scratch& memory, std::size_t byte_count) {
   return reinterpret_cast<std::uint8_t*>(memory.of(byte_count).data());
 }
 
-/// One view of one field on its way: passes, format and tensor stages, from where the pixels are.
+/// What lanes need one after another, and so have together.
+struct LaneMemory {
+  // What a pass or a warp makes for the next one, which writes the other of the two.
+  Scratch images[2];
+  Scratch stage;
+};
+
+/// One image of one field on its way: passes, format and tensor stages, from where the pixels are.
 class Lane {
  public:
-  Lane(const ImagePlan& plan, std::uint32_t view) : plan_(plan), view_(view), steps_(*plan.steps) {}
+  /// The memory is of all lanes of a runner.
+  Lane(const ImagePlan& plan, std::uint32_t number, LaneMemory& memory)
+      : plan_(plan),
+        view_(number / plan.crops),
+        memory_(memory),
+        chooser_(plan, number),
+        steps_(*plan.steps) {}
 
   void begin(const SampleKey& key, std::span<std::byte> out, std::vector<Note>* notes) {
     input_ = {key, view_, notes};
     out_ = out;
     target_ = steps_.input_place(out);
+    chooser_.begin(key, notes);
+    filled_ = nullptr;
   }
 
   /// What the first pass does to an image of that size.
   [[nodiscard]] const Geometry& place_first(ImageSize size) {
-    first_ = place(plan_.passes.front(), size);
+    first_ = chooser_.place(0, size);
     return first_;
   }
+  /// What the first pass makes for what comes after it; 0 where it writes elements.
+  [[nodiscard]] std::size_t first_byte_count() const {
+    if (writes_elements(0)) return 0;
+    return ImageView{nullptr, first_.output(), plan_.decoded_channels()}.byte_count();
+  }
   void shrink_first(ImageSize image, int scale) { first_ = scaled(first_, image, scale); }
-  /// The part of the image whose rows it wants; `push_first` gets them from the top.
-  [[nodiscard]] const Box& begin_first() {
+  /// The part of the image whose rows it wants; `push_first` gets them from the top. With `alone`
+  /// no other lane is begun before this one is finished.
+  [[nodiscard]] const Box& begin_first(bool alone) {
     const std::int32_t channels = plan_.decoded_channels();
-    const Goal goal = goal_of(plan_.passes.front(), 0, first_.output(), channels);
+    const Goal goal = goal_of(0, alone ? free_image() : own_, first_.output(), channels);
     part_ = resampler_.begin(first_, channels, goal.format, goal.out);
     return part_;
   }
@@ -95,7 +117,7 @@ class Lane {
                     stride, static_cast<std::size_t>(to - from));
   }
   void finish_from_first() {
-    paint(plan_.passes.front(), 0, first_.output(), plan_.decoded_channels());
+    paint(0, first_.output(), plan_.decoded_channels());
     go_on(1);
   }
 
@@ -106,37 +128,16 @@ class Lane {
 
  private:
   void go_on(std::size_t first) {
-    for (std::size_t i = first; i < plan_.passes.size(); ++i) {
-      const Geometry geometry = place(plan_.passes[i], image_.size);
-      walk_image(geometry, plan_.passes[i], i);
+    for (std::size_t i = first; i < passes().size(); ++i) {
+      walk_image(chooser_.place(i, image_.size), i);
     }
     steps_.finish(input_, out_);
   }
 
-  Geometry place(const ImagePass& pass, ImageSize size) {
-    Geometry geometry = Geometry::of(size);
-    for (const ImagePass::Placing& placing : pass.geometry) {
-      StageContext context(input_.key, placing.draws.in_view(view_), {}, input_.notes);
-      placing.stage->place(geometry, context);
-    }
-    if (plan_.is_mask) geometry.interpolation = Interpolation::nearest;
-    if (input_.notes != nullptr && &pass == &plan_.passes.front()) note(geometry);
-    return geometry;
-  }
+  [[nodiscard]] std::span<const ImagePass> passes() const noexcept { return chooser_.passes(); }
 
-  void note(const Geometry& geometry) const {
-    const auto add = [&](std::string_view key, std::int32_t value) {
-      input_.notes->push_back({key, static_cast<double>(value)});
-    };
-    add("crop_x", geometry.box.x);
-    add("crop_y", geometry.box.y);
-    add("crop_w", geometry.box.width);
-    add("crop_h", geometry.box.height);
-    if (geometry.window == Box{0, 0, geometry.resized.width, geometry.resized.height}) return;
-    add("window_x", geometry.window.x);
-    add("window_y", geometry.window.y);
-    add("window_w", geometry.window.width);
-    add("window_h", geometry.window.height);
+  [[nodiscard]] bool writes_elements(std::size_t index) const {
+    return index + 1 == passes().size() && passes()[index].pixels.empty();
   }
 
   // The last pass writes elements where they belong, unless pixel stages are still to come.
@@ -144,11 +145,16 @@ class Lane {
     PixelFormat format;
     std::byte* out = nullptr;
   };
-  Goal goal_of(const ImagePass& pass, std::size_t index, ImageSize size, std::int32_t channels) {
-    const bool last = index + 1 == plan_.passes.size() && pass.pixels.empty();
-    if (last) return {plan_.format, target_for(size, channels)};
+  Goal goal_of(std::size_t index, Scratch& made_in, ImageSize size, std::int32_t channels) {
+    if (writes_elements(index)) return {plan_.format, target_for(size, channels)};
     const ImageView made{nullptr, size, channels};
-    return {plain_pixels, images_[index % 2].of(made.byte_count()).data()};
+    made_in_ = &made_in;
+    return {plain_pixels, made_in.of(made.byte_count()).data()};
+  }
+
+  /// Memory for an image, other than that of the last one.
+  [[nodiscard]] Scratch& free_image() noexcept {
+    return memory_.images[filled_ == &memory_.images[0] ? 1 : 0];
   }
 
   // A stage that gives another image than it said would have the sample written beyond its end.
@@ -165,11 +171,11 @@ class Lane {
     return target_.data();
   }
 
-  void walk_image(const Geometry& geometry, const ImagePass& pass, std::size_t index) {
+  void walk_image(const Geometry& geometry, std::size_t index) {
     const ImageView from = image_;
-    const Goal goal = goal_of(pass, index, geometry.output(), from.channels);
+    const Goal goal = goal_of(index, free_image(), geometry.output(), from.channels);
     walk(from, geometry, goal);
-    paint(pass, index, geometry.output(), from.channels);
+    paint(index, geometry.output(), from.channels);
   }
 
   void walk(const ImageView& from, const Geometry& geometry, const Goal& goal) {
@@ -181,30 +187,48 @@ class Lane {
     resampler_.push(first, stride, static_cast<std::size_t>(part.height));
   }
 
-  // Pixel stages, over what the pass left in its image; and the format, if none comes after.
-  void paint(const ImagePass& pass, std::size_t index, ImageSize size, std::int32_t channels) {
-    const bool last = index + 1 == plan_.passes.size();
-    if (last && pass.pixels.empty()) return;
-    Scratch& own = images_[index % 2];
-    image_ = {reinterpret_cast<std::uint8_t*>(own.of(0).data()), size, channels};
-    for (const ImagePass::Painting& painting : pass.pixels) {
+  // Pixel stages and warps, over what the pass left in its image; and the format, if none comes
+  // after.
+  void paint(std::size_t index, ImageSize size, std::int32_t channels) {
+    if (writes_elements(index)) return;
+    filled_ = made_in_;
+    image_ = {bytes_of(*filled_, 0), size, channels};
+    for (const ImagePass::Painting& painting : passes()[index].pixels) {
+      if (painting.warp != nullptr) {
+        warp(painting);
+        continue;
+      }
       const std::size_t bytes = painting.stage->scratch_bytes(image_.size, image_.channels);
-      StageContext context(input_.key, painting.draws.in_view(view_), scratch_.of(bytes),
+      StageContext context(input_.key, painting.draws.in_view(view_), memory_.stage.of(bytes),
                            input_.notes);
       painting.stage->run(image_, context);
       image_.channels = painting.stage->output_channels(image_.channels);
     }
-    if (last) walk(image_, Geometry::of(size), {plan_.format, target_for(size, image_.channels)});
+    if (index + 1 != passes().size()) return;
+    walk(image_, Geometry::of(size), {plan_.format, target_for(size, image_.channels)});
+  }
+
+  void warp(const ImagePass::Painting& painting) {
+    const std::size_t bytes = painting.warp->scratch_bytes(image_.size, image_.channels);
+    StageContext context(input_.key, painting.draws.in_view(view_), memory_.stage.of(bytes),
+                         input_.notes);
+    Scratch& free = free_image();
+    ImageView out = image_;
+    out.data = bytes_of(free, image_.byte_count());
+    if (!painting.warp->run(image_, out, plan_.is_mask, context)) return;
+    image_ = out;
+    filled_ = &free;
   }
 
   const ImagePlan& plan_;
   const std::uint32_t view_;
+  LaneMemory& memory_;
+  StepChooser chooser_;
   TensorSteps::Run steps_;
   Resampler resampler_;
-  // What a pass makes for the next one: even passes the first, odd ones the second, so that none
-  // writes what it reads.
-  Scratch images_[2];
-  Scratch scratch_;
+  Scratch own_;                 ///< what the first pass makes while other lanes are begun
+  Scratch* filled_ = nullptr;   ///< has the image
+  Scratch* made_in_ = nullptr;  ///< has what the last pass makes
 
   ViewInput input_;
   std::span<std::byte> out_;
@@ -228,8 +252,8 @@ class ImageRunner final : public FieldRunner {
   explicit ImageRunner(std::span<const ImagePlan* const> plans)
       : plan_(*plans.front()), plans_(plans.begin(), plans.end()) {
     for (const ImagePlan* plan : plans) {
-      for (std::uint32_t view = 0; view < plan->views; ++view) {
-        lanes_.push_back(std::make_unique<Lane>(*plan, view));
+      for (std::uint32_t number = 0; number < plan->images(); ++number) {
+        lanes_.push_back(std::make_unique<Lane>(*plan, number, memory_));
       }
     }
   }
@@ -245,11 +269,9 @@ class ImageRunner final : public FieldRunner {
     BATCHCAST_ASSERT(targets.size() == plans_.size());
     std::size_t lane = 0;
     for (std::size_t i = 0; i < targets.size(); ++i) {
-      const FieldTarget& target = targets[i];
-      const std::size_t byte_count = target.out.size() / plans_[i]->views;
-      for (std::uint32_t view = 0; view < plans_[i]->views; ++view) {
-        lanes_[lane++]->begin(input.key, target.out.subspan(view * byte_count, byte_count),
-                              target.notes != nullptr ? &(*target.notes)[view] : nullptr);
+      for (std::uint32_t number = 0; number < plans_[i]->images(); ++number) {
+        const auto [out, notes] = image_target(targets[i], *plans_[i], number);
+        lanes_[lane++]->begin(input.key, out, notes);
       }
     }
   }
@@ -292,11 +314,16 @@ class ImageRunner final : public FieldRunner {
     for (const auto& lane : lanes_)
       scale = std::min(scale, scale_for(lane->place_first(info.size)));
     if (scale > 1) {
-      const ImageSize smaller = decoder_.scale_down(scale);
-      for (const auto& lane : lanes_) lane->shrink_first(smaller, scale);
+      smaller_ = decoder_.scale_down(scale);
+      for (const auto& lane : lanes_) lane->shrink_first(smaller_, scale);
     }
-    Box part = lanes_.front()->begin_first();
-    for (std::size_t i = 1; i < lanes_.size(); ++i) part = around(part, lanes_[i]->begin_first());
+    const ImageSize size = scale > 1 ? smaller_ : info.size;
+    const bool alone = takes_turns(size);
+    Box part = lanes_.front()->begin_first(alone);
+    for (std::size_t i = 1; i < lanes_.size(); ++i) {
+      part = around(part, lanes_[i]->begin_first(alone));
+    }
+    if (alone) return decode_for_turns(part);
     const RowLayout layout = decoder_.start(part);
     const std::size_t stride = row_stride(layout.byte_count);
     std::uint8_t* rows = rows_for(rows_, stride * rows_at_once);
@@ -311,6 +338,35 @@ class ImageRunner final : public FieldRunner {
       at.y += at.height;
     }
     for (const auto& lane : lanes_) lane->finish_from_first();
+  }
+
+  // Whether less memory is needed where one lane after another takes its rows from the whole image
+  // than where all take them at once and each keeps what its first pass makes.
+  [[nodiscard]] bool takes_turns(ImageSize image) const {
+    std::size_t sum = 0;
+    std::size_t largest = 0;
+    for (const auto& lane : lanes_) {
+      const std::size_t byte_count = lane->first_byte_count();
+      sum += byte_count;
+      largest = std::max(largest, byte_count);
+    }
+    return sum > largest + ImageView{nullptr, image, plan_.decoded_channels()}.byte_count();
+  }
+
+  void decode_for_turns(const Box& part) {
+    const RowLayout layout = decoder_.start(part);
+    const auto height = static_cast<std::size_t>(part.height);
+    const std::size_t stride = row_stride(layout.byte_count);
+    std::uint8_t* rows = rows_for(stored_, stride * height);
+    for (std::size_t done = 0; done < height;) {
+      done += decoder_.read(rows + done * stride, stride, std::min(height - done, rows_at_once));
+    }
+    const std::uint8_t* first = rows + channels() * static_cast<std::size_t>(layout.skip);
+    for (const auto& lane : lanes_) {
+      static_cast<void>(lane->begin_first(true));
+      lane->push_first(first, stride, part);
+      lane->finish_from_first();
+    }
   }
 
   ImageSize decode_upright(const ImageInfo& info) {
@@ -340,8 +396,10 @@ class ImageRunner final : public FieldRunner {
 
   const ImagePlan& plan_;  ///< the first: what all of them have in common
   std::vector<const ImagePlan*> plans_;
+  LaneMemory memory_;
   std::vector<std::unique_ptr<Lane>> lanes_;
   ImageDecoder decoder_;
+  ImageSize smaller_;  ///< of an image that the decoder scales down
   Scratch rows_;
   Scratch stored_;  ///< a whole image, before it is turned
   Scratch whole_;
@@ -350,6 +408,7 @@ class ImageRunner final : public FieldRunner {
 }  // namespace
 
 std::unique_ptr<FieldRunner> image_runner(std::span<const ImagePlan* const> plans) {
+  if (plans.front()->keeps()) return kept_runner(plans);
   return std::make_unique<ImageRunner>(plans);
 }
 

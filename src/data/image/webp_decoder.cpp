@@ -77,17 +77,21 @@ class WebpCodec final : public ImageCodec {
       throw BadSample("the WebP is an animation, which is not read");
     }
     size_ = {features.width, features.height};
-    return {ImageFormat::webp, size_, orientation_in_webp(encoded)};
+    pixel_bytes_ = 3;
+    has_alpha_ = features.has_alpha != 0;
+    return {ImageFormat::webp, size_, orientation_in_webp(encoded), has_alpha_ ? 4 : 3, 8};
   }
+
+  void want_stored() override { pixel_bytes_ = has_alpha_ ? 4 : 3; }
 
   RowLayout start(const Box& window) override {
     const Box part = with_margin(window, size_);
-    row_bytes_ = 3 * static_cast<std::size_t>(part.width);
+    row_bytes_ = pixel_bytes_ * static_cast<std::size_t>(part.width);
     pixels_.resize(row_bytes_ * static_cast<std::size_t>(part.height));
     decode(part);
     next_ = pixels_.data() + static_cast<std::size_t>(window.y - part.y) * row_bytes_ +
-            3 * static_cast<std::size_t>(window.x - part.x);
-    window_bytes_ = 3 * static_cast<std::size_t>(window.width);
+            pixel_bytes_ * static_cast<std::size_t>(window.x - part.x);
+    window_bytes_ = pixel_bytes_ * static_cast<std::size_t>(window.width);
     return {0, window_bytes_};
   }
 
@@ -111,7 +115,7 @@ class WebpCodec final : public ImageCodec {
     config.options.crop_top = part.y;
     config.options.crop_width = part.width;
     config.options.crop_height = part.height;
-    config.output.colorspace = MODE_RGB;
+    config.output.colorspace = pixel_bytes_ == 4 ? MODE_RGBA : MODE_RGB;
     config.output.is_external_memory = 1;
     config.output.u.RGBA.rgba = pixels_.data();
     config.output.u.RGBA.stride = static_cast<int>(row_bytes_);
@@ -123,6 +127,8 @@ class WebpCodec final : public ImageCodec {
 
   std::span<const std::byte> encoded_;
   ImageSize size_;
+  bool has_alpha_ = false;
+  std::size_t pixel_bytes_ = 3;
   std::vector<std::uint8_t> pixels_;  // the window and its margin: libwebp hands out no rows
   std::size_t row_bytes_ = 0;
   const std::uint8_t* next_ = nullptr;

@@ -11,8 +11,10 @@
 
 namespace batchcast::inline v0_1::detail {
 
-void refuse_stage(const std::string& field, std::string_view stage, const std::string& why) {
-  throw InvalidArgument("batchcast: the stage `" + std::string(stage) + "` of the field `" + field +
+void refuse_stage(const std::string& field, std::string_view stage, const std::string& why,
+                  const std::string& where) {
+  throw InvalidArgument("batchcast: " + (where.empty() ? "" : where + ": ") + "the stage `" +
+                        std::string(stage) + "` of the field `" + field +
                         "` does not fit: " + as_reason(why) + ".");
 }
 
@@ -23,7 +25,8 @@ bool is_image_field(const ResolvedField& field, const PartSpec& part) {
   };
   const bool works_on_pixels = any([](const Stage& stage) {
     return stage.kind() == StageKind::decode || stage.kind() == StageKind::geometry ||
-           stage.kind() == StageKind::pixel || stage.name() == "normalize";
+           stage.kind() == StageKind::pixel || stage.kind() == StageKind::warp ||
+           stage.kind() == StageKind::container || stage.name() == "normalize";
   });
   const bool converts_image =
       any([](const Stage& stage) { return dynamic_cast<const ToStage*>(&stage) != nullptr; });

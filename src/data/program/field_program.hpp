@@ -58,6 +58,9 @@ class FieldProgram {
   [[nodiscard]] virtual bool shares_decoding(const FieldProgram& /*other*/) const noexcept {
     return false;
   }
+  /// The names of its stages, those together that one walk over the elements does; empty where
+  /// there are none.
+  [[nodiscard]] virtual std::vector<std::vector<std::string>> walks() const { return {}; }
   /// Makes this field and then `others`, which share its decoding. The programs must outlive it.
   [[nodiscard]] virtual std::unique_ptr<FieldRunner> runner(
       std::span<const FieldProgram* const> others) const = 0;
@@ -71,6 +74,6 @@ class FieldProgram {
 [[nodiscard]] bool is_image_field(const ResolvedField& field, const PartSpec& part);
 
 [[noreturn]] void refuse_stage(const std::string& field, std::string_view stage,
-                               const std::string& why);
+                               const std::string& why, const std::string& where = {});
 
 }  // namespace batchcast::inline v0_1::detail

@@ -18,10 +18,29 @@ struct NamedStage {
   DrawName draws;
   std::string group = {};
   /// The stage's id; or else its name and how-manieth of that name it is in its field, from 0:
-  /// `horizontal_flip#0`.
+  /// `horizontal_flip#0`; in a container after that one's path and a slash.
   std::string path = {};
   bool is_joint = false;
+  std::vector<NamedStage> stages = {};  ///< of a container
+  std::string where = {};               ///< in a file: `recipe.toml:9`
 };
+
+/// The stage, and those that it holds, theirs and so on.
+template <class Function>
+void for_each_stage(const NamedStage& stage, const Function& function) {
+  function(stage);
+  for (const NamedStage& inner : stage.stages) for_each_stage(inner, function);
+}
+
+/// Whether `says` holds for the stage or any that it holds.
+template <class Predicate>
+[[nodiscard]] bool any_stage(const NamedStage& stage, const Predicate& says) {
+  if (says(stage)) return true;
+  for (const NamedStage& inner : stage.stages) {
+    if (any_stage(inner, says)) return true;
+  }
+  return false;
+}
 
 /// A field with all its stages, in the order in which they are done.
 struct ResolvedField {
@@ -30,6 +49,7 @@ struct ResolvedField {
   std::vector<NamedStage> stages = {};
   std::int32_t views = 0;  ///< 0: one, without a dimension for it
   FieldKind kind = FieldKind::image;
+  std::string where = {};  ///< in a file
 };
 
 /// Fields whose images must have one size in every sample, since what is drawn for one of them is

@@ -96,12 +96,12 @@ std::unique_ptr<FieldProgram> compile_tensor(const ResolvedField& field, const P
       stage = cast_stage(spec.dtype, to->parameters().dtype);
     } else if (stage->kind() != StageKind::tensor) {
       refuse_stage(field.name, stage->name(),
-                   "it works on images, and the part `" + part.name + "` is not one");
+                   "it works on images, and the part `" + part.name + "` is not one", named.where);
     }
     try {
       spec = dynamic_cast<const TensorStage&>(*stage).output(spec);
     } catch (const InvalidArgument& error) {
-      refuse_stage(field.name, stage->name(), error.what());
+      refuse_stage(field.name, stage->name(), error.what(), named.where);
     }
     steps.push_back({std::move(stage), named.draws});
   }

@@ -12,8 +12,11 @@ namespace batchcast::inline v0_1::detail {
 using Kind = RecipeValue::Kind;
 
 TableParameters::TableParameters(const RecipeValue& table, std::string_view origin,
-                                 std::string subject)
-    : table_(table), origin_(origin), subject_(std::move(subject)) {}
+                                 std::string subject, StageReader read_stages)
+    : table_(table),
+      origin_(origin),
+      subject_(std::move(subject)),
+      read_stages_(std::move(read_stages)) {}
 
 std::optional<bool> TableParameters::boolean(std::string_view key) {
   const RecipeValue* found = value(key, Kind::boolean, "true or false");
@@ -58,6 +61,12 @@ std::optional<std::vector<std::string>> TableParameters::texts(std::string_view 
     result.push_back(item.text);
   }
   return result;
+}
+
+std::optional<std::vector<RecipeStage>> TableParameters::stages(std::string_view key) {
+  const RecipeValue* found = value(key, Kind::list, "a list of tables");
+  if (found == nullptr || !read_stages_) return std::nullopt;
+  return read_stages_(*found);
 }
 
 bool TableParameters::is_text(std::string_view key) const {

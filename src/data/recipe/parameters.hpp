@@ -6,17 +6,22 @@
 
 #include "data/recipe/value.hpp"
 
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace batchcast::inline v0_1::detail {
 
+using StageReader = std::function<std::vector<RecipeStage>(const RecipeValue& list)>;
+
 /// A table of a recipe, asked for key by key. It remembers which keys were asked for.
 class TableParameters final : public StageParameters {
  public:
   /// `subject` says in messages whose table it is. Value and origin must outlive this object.
-  TableParameters(const RecipeValue& table, std::string_view origin, std::string subject);
+  /// Without a reader of stages there are none in it.
+  TableParameters(const RecipeValue& table, std::string_view origin, std::string subject,
+                  StageReader read_stages = {});
 
   [[nodiscard]] std::optional<bool> boolean(std::string_view key) override;
   [[nodiscard]] std::optional<std::int64_t> integer(std::string_view key) override;
@@ -26,6 +31,7 @@ class TableParameters final : public StageParameters {
   [[nodiscard]] bool is_text(std::string_view key) const override;
   /// A list of texts in quotes.
   [[nodiscard]] std::optional<std::vector<std::string>> texts(std::string_view key);
+  [[nodiscard]] std::optional<std::vector<RecipeStage>> stages(std::string_view key) override;
   [[noreturn]] void refuse(std::string_view key, const std::string& why) override;
 
   /// Null if there is none; else of that kind, which `expected` names in messages.
@@ -43,6 +49,7 @@ class TableParameters final : public StageParameters {
   const RecipeValue& table_;
   std::string_view origin_;
   std::string subject_;
+  StageReader read_stages_;
   std::vector<std::string> asked_;
 };
 

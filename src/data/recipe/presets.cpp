@@ -3,6 +3,7 @@
 #include "data/recipe/presets.hpp"
 
 #include <array>
+#include <vector>
 
 namespace batchcast::inline v0_1::detail {
 namespace {
@@ -105,7 +106,7 @@ stages = [
 ]
 )";
 
-constexpr std::array<Preset, 6> all = {{
+constexpr std::array<Preset, 6> plain = {{
     {"imagenet-train", imagenet_train},
     {"imagenet-eval", imagenet_eval},
     {"cifar-train", cifar_train},
@@ -116,6 +117,13 @@ constexpr std::array<Preset, 6> all = {{
 
 }  // namespace
 
-std::span<const Preset> presets() noexcept { return all; }
+std::span<const Preset> presets() noexcept {
+  static const std::vector<Preset> all = [] {
+    std::vector<Preset> made(plain.begin(), plain.end());
+    made.insert(made.end(), paper_presets().begin(), paper_presets().end());
+    return made;
+  }();
+  return all;
+}
 
 }  // namespace batchcast::inline v0_1::detail

@@ -13,5 +13,7 @@ struct Preset {
 };
 
 [[nodiscard]] std::span<const Preset> presets() noexcept;
+/// Those of them that papers and their published code have.
+[[nodiscard]] std::span<const Preset> paper_presets() noexcept;
 
 }  // namespace batchcast::inline v0_1::detail

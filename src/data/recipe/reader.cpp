@@ -65,14 +65,15 @@ class RecipeReader {
 
   void add_field(const RecipeValue& value, std::vector<FieldRecipe>& fields) const {
     if (!value.is(Kind::table)) refuse(value, "a field is a table, not " + value.describe() + ".");
-    TableParameters table(value, origin_, "field");
+    TableParameters table(value, origin_, "field", reader(0));
     FieldRecipe field;
+    field.where = where(value);
     const auto name = table.text("name");
     if (!name) table.refuse("name", "is missing");
     check_name(table, *name, fields);
     field.name = *name;
     field.from = table.text("from").value_or("");
-    field.stages = read_stages(table);
+    field.stages = table.stages("stages").value_or(std::vector<RecipeStage>());
     field.draws = read_draws(table);
     field.views = read_views(table);
     if (table.text("kind")) {
@@ -89,15 +90,16 @@ class RecipeReader {
 
   void add_joint(const RecipeValue& value, Recipe& recipe) const {
     if (!value.is(Kind::table)) refuse(value, "a joint is a table, not " + value.describe() + ".");
-    TableParameters table(value, origin_, "joint");
+    TableParameters table(value, origin_, "joint", reader(0));
     JointRecipe joint;
+    joint.where = where(value);
     const auto fields = table.texts("fields");
     if (!fields || fields->empty()) {
       table.refuse("fields", "is missing: the names of the fields that share these stages");
     }
     for (const std::string& name : *fields) check_joint_field(table, name, recipe.fields);
     joint.fields = *fields;
-    joint.stages = read_stages(table);
+    joint.stages = table.stages("stages").value_or(std::vector<RecipeStage>());
     joint.draws = read_draws(table);
     joint.views = read_views(table);
     table.finish();
@@ -117,12 +119,17 @@ class RecipeReader {
                                did_you_mean(name, names));
   }
 
-  [[nodiscard]] std::vector<RecipeStage> read_stages(TableParameters& table) const {
-    std::vector<RecipeStage> stages;
-    if (const RecipeValue* list = table.value("stages", Kind::list, "a list of tables")) {
-      for (const RecipeValue& stage : list->items) stages.push_back(read_stage(stage));
-    }
-    return stages;
+  /// Of stages that stand in that many containers.
+  [[nodiscard]] StageReader reader(int depth) const {
+    return [this, depth](const RecipeValue& list) {
+      if (depth > nesting_max) {
+        refuse(list, "stages stand in more than " + std::to_string(nesting_max) +
+                         " others. Take one of those that hold them away.");
+      }
+      std::vector<RecipeStage> stages;
+      for (const RecipeValue& stage : list.items) stages.push_back(read_stage(stage, depth));
+      return stages;
+    };
   }
 
   [[nodiscard]] static std::string read_draws(TableParameters& table) {
@@ -159,14 +166,14 @@ class RecipeReader {
     }
   }
 
-  [[nodiscard]] RecipeStage read_stage(const RecipeValue& value) const {
+  [[nodiscard]] RecipeStage read_stage(const RecipeValue& value, int depth) const {
     if (!value.is(Kind::table)) {
       refuse(value,
              "a stage is a table, such as { stage = \"decode\" }, not " + value.describe() + ".");
     }
     const RecipeValue* named = value.find("stage");
     const std::string name = named != nullptr && named->is(Kind::text) ? named->text : "a stage";
-    TableParameters parameters(value, origin_, name);
+    TableParameters parameters(value, origin_, name, reader(depth + 1));
     const auto wanted = parameters.text("stage");
     if (!wanted) parameters.refuse("stage", "is missing: which stage it is");
     const StageFactory* factory = catalog_.find(*wanted);
@@ -187,7 +194,14 @@ class RecipeReader {
       parameters.refuse("id", "must be a name with " + std::string(draw_word_rule));
     }
     parameters.finish();
-    return {std::move(stage), std::move(id)};
+    RecipeStage made(std::move(stage), std::move(id));
+    made.where = where(value);
+    return made;
+  }
+
+  [[nodiscard]] std::string where(const RecipeValue& value) const {
+    if (value.line == 0) return {};
+    return std::string(origin_) + ":" + std::to_string(value.line);
   }
 
   [[noreturn]] void refuse(const RecipeValue& value, const std::string& why) const {

@@ -4,6 +4,7 @@
 
 #include "data/recipe/presets.hpp"
 #include "data/recipe/reader.hpp"
+#include "data/stage/container.hpp"
 #include "data/stage/options.hpp"
 
 #include <batchcast/core/error.hpp>
@@ -67,30 +68,10 @@ std::string read_file(const std::string& path) {
   return text;
 }
 
-/// `owner` is a field or a joint, in words.
-Json stage_to_json(const RecipeStage& stage, const std::string& owner) {
-  if (!stage.stage) throw InvalidArgument("batchcast: " + owner + " has a stage that is null.");
-  const std::string name(stage->name());
-  Json object = Json::parse(stage->parameters_json(), nullptr, false);
-  if (!object.is_object() || object.contains("stage") || object.contains("id")) {
-    throw InvalidArgument("batchcast: the stage `" + name + "` of " + owner +
-                          " gives parameters that are not a JSON object without `stage` and `id`.");
-  }
-  object["stage"] = name;
-  if (!stage.id.empty()) object["id"] = stage.id;
-  return object;
-}
-
-Json stages_to_json(const std::vector<RecipeStage>& stages, const std::string& owner) {
-  Json list = Json::array();
-  for (const RecipeStage& stage : stages) list.push_back(stage_to_json(stage, owner));
-  return list;
-}
-
 Json field_to_json(const FieldRecipe& field) {
   Json object = {{"name", field.name},
                  {"from", field.from.empty() ? field.name : field.from},
-                 {"stages", stages_to_json(field.stages, "field `" + field.name + "`")},
+                 {"stages", detail::stages_json(field.stages, "field `" + field.name + "`")},
                  {"draws", field.draws}};
   if (field.views != 0) object["views"] = field.views;
   if (field.kind) object["kind"] = detail::field_kind_names[static_cast<std::size_t>(*field.kind)];
@@ -99,7 +80,7 @@ Json field_to_json(const FieldRecipe& field) {
 
 Json joint_to_json(const JointRecipe& joint) {
   Json object = {{"fields", joint.fields},
-                 {"stages", stages_to_json(joint.stages, "a joint")},
+                 {"stages", detail::stages_json(joint.stages, "a joint")},
                  {"draws", joint.draws}};
   if (joint.views != 0) object["views"] = joint.views;
   return object;

@@ -36,9 +36,9 @@ using JitterRanges = std::array<Range, adjustments.size()>;
 
 class ColorJitterStage final : public PixelStage {
  public:
-  explicit ColorJitterStage(const JitterRanges& ranges) : ranges_(ranges) {}
+  ColorJitterStage(const JitterRanges& ranges, double p) : ranges_(ranges), p_(p) {}
   [[nodiscard]] bool is_random() const noexcept override {
-    return active(0) || active(1) || active(2) || active(3);
+    return p_ > 0 && (active(0) || active(1) || active(2) || active(3));
   }
   [[nodiscard]] std::string_view name() const noexcept override { return "color_jitter"; }
   [[nodiscard]] std::string parameters_json() const override {
@@ -46,9 +46,11 @@ class ColorJitterStage final : public PixelStage {
     for (std::size_t i = 0; i < adjustments.size(); ++i) {
       object[std::string(adjustments[i].key)] = {ranges_[i].low, ranges_[i].high};
     }
+    if (p_ != 1) object["p"] = p_;
     return object.dump();
   }
   void run(const ImageView& image, StageContext& context) const override {
+    if (!happens(p_, context)) return;
     Draws& draws = context.draws();
     std::array<std::size_t, adjustments.size()> order = {0, 1, 2, 3};
     for (std::size_t left = order.size(); left > 1; --left) {
@@ -56,7 +58,7 @@ class ColorJitterStage final : public PixelStage {
     }
     std::array<double, adjustments.size()> factors{};
     for (std::size_t i = 0; i < adjustments.size(); ++i) {
-      factors[i] = ranges_[i].low + (ranges_[i].high - ranges_[i].low) * draws.unit_f64();
+      factors[i] = draw_between(ranges_[i], draws);
       if (active(i)) context.note(adjustments[i].key, factors[i]);
     }
     double digits = 0;
@@ -72,6 +74,7 @@ class ColorJitterStage final : public PixelStage {
     return ranges_[i] != Range{adjustments[i].neutral, adjustments[i].neutral};
   }
   JitterRanges ranges_;
+  double p_;
 };
 
 Range jitter_range(StageParameters& parameters, const Adjustment& adjustment) {
@@ -119,7 +122,7 @@ StagePointer make_color_jitter(StageParameters& parameters) {
   for (std::size_t i = 0; i < adjustments.size(); ++i) {
     ranges[i] = jitter_range(parameters, adjustments[i]);
   }
-  return std::make_shared<ColorJitterStage>(ranges);
+  return std::make_shared<ColorJitterStage>(ranges, probability(parameters, 1));
 }
 
 StagePointer make_grayscale(StageParameters& parameters) {

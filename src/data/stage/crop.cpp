@@ -107,12 +107,13 @@ class RandomCropStage final : public GeometryStage {
   }
   [[nodiscard]] std::string parameters_json() const override {
     const Padding& padding = parameters_.padding;
-    return Json({{"size", sides_of(parameters_.size)},
-                 {"padding", {padding.left, padding.top, padding.right, padding.bottom}},
-                 {"fill", padding.fill},
-                 {"padding_mode", padding_mode_names[static_cast<std::size_t>(padding.mode)]},
-                 {"pad_if_needed", parameters_.pad_if_needed}})
-        .dump();
+    Json object = {{"size", sides_of(parameters_.size)},
+                   {"padding", {padding.left, padding.top, padding.right, padding.bottom}},
+                   {"fill", padding.fill},
+                   {"padding_mode", padding_mode_names[static_cast<std::size_t>(padding.mode)]},
+                   {"pad_if_needed", parameters_.pad_if_needed}};
+    if (padding.mask_fill) object["mask_fill"] = *padding.mask_fill;
+    return object.dump();
   }
   [[nodiscard]] std::optional<ImageSize> output(std::optional<ImageSize> in) const override {
     if (in && too_small(padded(*in))) throw InvalidArgument(why_too_small(*in));
@@ -126,6 +127,7 @@ class RandomCropStage final : public GeometryStage {
     geometry.pad(padding.left + missing.width, padding.top + missing.height,
                  padding.right + missing.width, padding.bottom + missing.height, padding.mode,
                  padding.fill);
+    geometry.mask_fill = padding.mask_fill;
     const ImageSize outer = geometry.output();
     const ImageSize size = parameters_.size;
     const auto y =

@@ -37,10 +37,6 @@ Box centre(ImageSize image, const Range& ratio) noexcept {
           size.height};
 }
 
-double between(const Range& range, Draws& draws) noexcept {
-  return range.low + (range.high - range.low) * draws.unit_f64();
-}
-
 double area_of(ImageSize image) noexcept {
   return static_cast<double>(image.width) * static_cast<double>(image.height);
 }
@@ -51,8 +47,8 @@ BoxRange::BoxRange(Range scale, Range ratio) noexcept
     : scale_(scale), ratio_(ratio), log_ratio_{portable_log(ratio.low), portable_log(ratio.high)} {}
 
 BoxRange::Sides BoxRange::draw(double area, Draws& draws) const noexcept {
-  const double target = area * between(scale_, draws);
-  const double ratio = portable_exp(between(log_ratio_, draws));
+  const double target = area * draw_between(scale_, draws);
+  const double ratio = portable_exp(draw_between(log_ratio_, draws));
   return {round_half_even(std::sqrt(target * ratio)), round_half_even(std::sqrt(target / ratio))};
 }
 
@@ -67,9 +63,10 @@ Box draw_crop_box(ImageSize image, const BoxRange& range, Draws& draws) noexcept
   return centre(image, range.ratio());
 }
 
-std::optional<Box> draw_erase_box(ImageSize image, const BoxRange& range, Draws& draws) noexcept {
+std::optional<Box> draw_erase_box(ImageSize image, const BoxRange& range, Draws& draws,
+                                  double count) noexcept {
   for (int i = 0; i < box_tries; ++i) {
-    const auto [height, width] = range.draw(area_of(image), draws);
+    const auto [height, width] = range.draw(area_of(image) / count, draws);
     if (width < image.width && height < image.height) {
       return place(image, static_cast<std::int32_t>(width), static_cast<std::int32_t>(height),
                    draws);

@@ -41,7 +41,8 @@ inline constexpr int box_tries = 10;
 [[nodiscard]] Box draw_crop_box(ImageSize image, const BoxRange& range, Draws& draws) noexcept;
 
 /// As RandomErasing.get_params, where the ratio is height / width: nothing if no try of ten fits.
+/// The area is shared by `count` boxes.
 [[nodiscard]] std::optional<Box> draw_erase_box(ImageSize image, const BoxRange& range,
-                                                Draws& draws) noexcept;
+                                                Draws& draws, double count = 1) noexcept;
 
 }  // namespace batchcast::inline v0_1::detail

@@ -27,6 +27,8 @@ const PartSpec& part_of(const ResolvedField& field, std::span<const PartSpec> pa
 /// Why the CPU must do all of it; empty where it need not.
 std::string why_kept(const ResolvedField& field, const ImagePlan& plan) {
   if (field.views != 0) return "it has views, and a GPU finishes fields of one image each";
+  if (plan.crops != 1) return "it has several crops, and a GPU finishes fields of one image each";
+  if (plan.keeps()) return "its pixels are kept as they stand in the file";
   for (const NamedStage& named : field.stages) {
     if (named.stage->kind() == StageKind::tensor) {
       return "`" + std::string(named.stage->name()) + "` works on the finished image";
@@ -40,10 +42,12 @@ std::string why_kept(const ResolvedField& field, const ImagePlan& plan) {
 }
 
 bool has_flips(const ResolvedField& field, const NamedStage& flip) {
-  return std::any_of(field.stages.begin(), field.stages.end(), [&](const NamedStage& other) {
+  const auto is_one = [&](const NamedStage& other) {
     return other.group == flip.group && other.stage->name() == flip.stage->name() &&
            other.stage->is_random();
-  });
+  };
+  return std::any_of(field.stages.begin(), field.stages.end(),
+                     [&](const NamedStage& stage) { return any_stage(stage, is_one); });
 }
 
 /// The flip that `to` follows, if the GPU can do it. Where other fields flip alike and this one has
@@ -54,9 +58,12 @@ const NamedStage* last_flip(const std::vector<ResolvedField>& fields, std::size_
     return named.stage->kind() != StageKind::finish;
   });
   if (end == stages.rend() || end->is_joint || !is_horizontal_flip(*end->stage)) return nullptr;
-  const auto flips = std::count_if(stages.begin(), stages.end(), [&](const NamedStage& other) {
-    return other.stage->name() == end->stage->name();
-  });
+  std::size_t flips = 0;
+  for (const NamedStage& stage : stages) {
+    for_each_stage(stage, [&](const NamedStage& other) {
+      flips += other.stage->name() == end->stage->name() ? 1U : 0U;
+    });
+  }
   for (std::size_t i = 0; flips > 1 && i < fields.size(); ++i) {
     if (i != index && has_flips(fields[i], *end)) return nullptr;
   }

@@ -3,6 +3,7 @@
 #include "core/half.hpp"
 #include "data/portable_math.hpp"
 #include "data/stage/crop_box.hpp"
+#include "data/stage/normal_draws.hpp"
 #include "data/stage/options.hpp"
 #include "data/stage/standard_stages.hpp"
 
@@ -10,7 +11,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include <cmath>
+#include <array>
 #include <cstring>
 
 namespace batchcast::inline v0_1::detail {
@@ -18,10 +19,21 @@ namespace {
 
 using Json = nlohmann::json;
 
+/// What boxes are filled with: a value; a drawn colour for each box; a drawn number for each
+/// element. timm's names for them are in erasing_mode_names.
+enum class ErasingMode : std::uint8_t { constant, color, pixel };
+
+constexpr std::array<std::string_view, 3> erasing_mode_names = {"const", "rand", "pixel"};
+
+constexpr std::int64_t erasing_count_max = 100;
+
 struct ErasingParameters {
   double p = 0.5;
   BoxRange range{{0.02, 0.33}, {0.3, 3.3}};
-  std::vector<double> value = {0};  ///< for each channel or for all; empty: random
+  ErasingMode mode = ErasingMode::constant;
+  std::vector<double> value = {0};  ///< for each channel or for all, where that is constant
+  std::int64_t min_count = 1;
+  std::int64_t max_count = 1;
 };
 
 struct TensorImage {
@@ -43,37 +55,6 @@ std::optional<TensorImage> image_of(const TensorSpec& spec) {
   return first ? TensorImage{{extent(2), extent(1)}, extent(0), false}
                : TensorImage{{extent(1), extent(0)}, extent(2), true};
 }
-
-/// Pairs of independent numbers of the standard normal distribution, by Marsaglia's polar method.
-class NormalDraws {
- public:
-  explicit NormalDraws(Draws& draws) noexcept : draws_(draws) {}
-  float next() noexcept {
-    if (has_second_) {
-      has_second_ = false;
-      return second_;
-    }
-    while (true) {
-      const double x = symmetric();
-      const double y = symmetric();
-      const double square = x * x + y * y;
-      if (square >= 1) continue;
-      const double factor = std::sqrt(-2 * portable_log(square) / square);
-      second_ = static_cast<float>(y * factor);
-      has_second_ = true;
-      return static_cast<float>(x * factor);
-    }
-  }
-
- private:
-  // Uniform in (-1, 1), never 0.
-  double symmetric() noexcept {
-    return (static_cast<double>(draws_.next_u32()) + 0.5) * 0x1p-31 - 1;
-  }
-  Draws& draws_;
-  float second_ = 0;
-  bool has_second_ = false;
-};
 
 void store(std::byte* at, DType dtype, float value) noexcept {
   if (dtype == DType::f32) {
@@ -98,9 +79,18 @@ class RandomErasingStage final : public TensorStage {
                    {"scale", {scale.low, scale.high}},
                    {"ratio", {ratio.low, ratio.high}},
                    {"value", parameters_.value}};
-    if (parameters_.value.empty()) object["value"] = "random";
+    if (parameters_.mode == ErasingMode::pixel) object["value"] = "random";
+    if (parameters_.mode == ErasingMode::color) {
+      object.erase("value");
+      object["mode"] = "rand";
+    }
+    if (parameters_.max_count != 1) {
+      object["min_count"] = parameters_.min_count;
+      object["max_count"] = parameters_.max_count;
+    }
     return object.dump();
   }
+  [[nodiscard]] bool takes_masks() const noexcept override { return false; }
   [[nodiscard]] bool in_place() const noexcept override { return true; }
   [[nodiscard]] TensorSpec output(const TensorSpec& in) const override {
     const auto image = image_of(in);
@@ -110,7 +100,7 @@ class RandomErasingStage final : public TensorStage {
           Json(in.shape).dump() + ".");
     }
     const auto values = parameters_.value.size();
-    if (values > 1 && values != static_cast<std::size_t>(image->channels)) {
+    if (is_constant() && values > 1 && values != static_cast<std::size_t>(image->channels)) {
       throw InvalidArgument("random_erasing has a `value` of " + std::to_string(values) +
                             " numbers, and the image " + std::to_string(image->channels) +
                             " channels.");
@@ -122,25 +112,43 @@ class RandomErasingStage final : public TensorStage {
            StageContext& context) const override {
     const bool erases = context.draws().unit_f64() < parameters_.p;
     const TensorImage image = *image_of(context.input());
-    const auto box = erases ? draw_erase_box(image.size, parameters_.range, context.draws())
-                            : std::optional<Box>();
-    context.note("erase", box ? 1 : 0);
-    if (!box) return;
-    context.note("erase_x", box->x);
-    context.note("erase_y", box->y);
-    context.note("erase_w", box->width);
-    context.note("erase_h", box->height);
-    erase(image, *box, out, context);
+    const std::int64_t count = erases ? draw_count(context.draws()) : 0;
+    bool erased = false;
+    for (std::int64_t i = 0; i < count; ++i) {
+      const auto box = draw_erase_box(image.size, parameters_.range, context.draws(),
+                                      static_cast<double>(count));
+      if (!box) continue;
+      note(*box, context);
+      erased = true;
+      erase(image, *box, out, context);
+    }
+    if (!erased) context.note("erase", 0);
   }
 
  private:
+  [[nodiscard]] bool is_constant() const noexcept {
+    return parameters_.mode == ErasingMode::constant;
+  }
+  [[nodiscard]] std::int64_t draw_count(Draws& draws) const noexcept {
+    const std::int64_t more = parameters_.max_count - parameters_.min_count;
+    if (more == 0) return parameters_.min_count;
+    return parameters_.min_count +
+           static_cast<std::int64_t>(draws.below(static_cast<std::uint64_t>(more) + 1));
+  }
+  static void note(const Box& box, StageContext& context) {
+    context.note("erase", 1);
+    context.note("erase_x", box.x);
+    context.note("erase_y", box.y);
+    context.note("erase_w", box.width);
+    context.note("erase_h", box.height);
+  }
   void check_dtype(DType dtype) const {
     if (dtype == DType::f32 || dtype == DType::f16 || dtype == DType::bf16) return;
     if (dtype != DType::u8) {
       throw InvalidArgument("random_erasing takes u8, f16, bf16 or f32, not " +
                             std::string(name_of(dtype)) + ".");
     }
-    if (parameters_.value.empty()) {
+    if (!is_constant()) {
       throw InvalidArgument("random_erasing with random values needs floats: put `to` before it.");
     }
     for (const double value : parameters_.value) {
@@ -164,12 +172,14 @@ class RandomErasingStage final : public TensorStage {
     NormalDraws normal(context.draws());
     const std::vector<double>& value = parameters_.value;
     for (std::size_t c = 0; c < channels; ++c) {
-      const float fixed = value.empty() ? 0 : static_cast<float>(value[value.size() == 1 ? 0 : c]);
+      float fixed = 0;
+      if (is_constant()) fixed = static_cast<float>(value[value.size() == 1 ? 0 : c]);
+      if (parameters_.mode == ErasingMode::color) fixed = normal.next();
       for (std::int32_t y = box.y; y < box.y + box.height; ++y) {
         std::byte* at = out.data() + c * plane + static_cast<std::size_t>(y) * width * column +
                         static_cast<std::size_t>(box.x) * column;
         for (std::int32_t x = 0; x < box.width; ++x, at += column) {
-          store(at, dtype, value.empty() ? normal.next() : fixed);
+          store(at, dtype, parameters_.mode == ErasingMode::pixel ? normal.next() : fixed);
         }
       }
     }
@@ -179,12 +189,6 @@ class RandomErasingStage final : public TensorStage {
 };
 
 std::vector<double> erasing_value(StageParameters& parameters) {
-  if (parameters.is_text("value")) {
-    if (parameters.text("value") != "random") {
-      parameters.refuse("value", "must be a number, one for each channel, or \"random\"");
-    }
-    return {};
-  }
   const auto value = parameters.numbers("value").value_or(std::vector<double>{0});
   if (value.size() != 1 && value.size() != 3) {
     parameters.refuse("value", "takes 1 or 3 numbers, not " + std::to_string(value.size()));
@@ -197,6 +201,24 @@ std::vector<double> erasing_value(StageParameters& parameters) {
   return value;
 }
 
+/// `mode` and `value`, whose "random" is what the mode "pixel" says.
+void take_filling(StageParameters& parameters, ErasingParameters& result) {
+  const bool has_mode = parameters.text("mode").has_value();
+  result.mode = static_cast<ErasingMode>(choice(parameters, "mode", erasing_mode_names, 0));
+  if (parameters.is_text("value")) {
+    if (parameters.text("value") != "random") {
+      parameters.refuse("value", "must be a number, one for each channel, or \"random\"");
+    }
+    if (has_mode && result.mode != ErasingMode::pixel) {
+      parameters.refuse("value", "is \"random\", which is the mode \"pixel\": leave one out");
+    }
+    result.mode = ErasingMode::pixel;
+  } else if (parameters.numbers("value") && result.mode != ErasingMode::constant) {
+    parameters.refuse("value", "is for the mode \"const\": leave one of them out");
+  }
+  if (result.mode == ErasingMode::constant) result.value = erasing_value(parameters);
+}
+
 }  // namespace
 
 StagePointer make_random_erasing(StageParameters& parameters) {
@@ -204,7 +226,10 @@ StagePointer make_random_erasing(StageParameters& parameters) {
   result.p = probability(parameters, result.p);
   result.range = BoxRange(range_in(parameters, "scale", result.range.scale(), {0, 1}),
                           range_in(parameters, "ratio", result.range.ratio(), ratio_bounds));
-  result.value = erasing_value(parameters);
+  take_filling(parameters, result);
+  result.min_count = integer_in(parameters, "min_count", 1, 1, erasing_count_max);
+  result.max_count =
+      integer_in(parameters, "max_count", result.min_count, result.min_count, erasing_count_max);
   return std::make_shared<RandomErasingStage>(std::move(result));
 }
 

@@ -10,11 +10,15 @@ namespace batchcast::inline v0_1 {
 using Json = nlohmann::json;
 
 std::string DecodeStage::parameters_json() const {
-  return Json({{"mode", detail::pixel_mode_names[static_cast<std::size_t>(parameters_.mode)]},
-               {"orient", parameters_.orient},
-               {"fast", parameters_.fast},
-               {"pixels_max", parameters_.pixels_max}})
-      .dump();
+  Json object = {{"mode", detail::pixel_mode_names[static_cast<std::size_t>(parameters_.mode)]},
+                 {"orient", parameters_.orient},
+                 {"fast", parameters_.fast},
+                 {"pixels_max", parameters_.pixels_max}};
+  if (parameters_.mode == PixelMode::keep) {
+    object["channels"] = parameters_.channels;
+    object["bits"] = parameters_.bits;
+  }
+  return object.dump();
 }
 
 std::string ToStage::parameters_json() const {
@@ -42,6 +46,31 @@ std::vector<double> for_channels(StageParameters& parameters, std::string_view k
 
 }  // namespace
 
+/// What images must have that are kept as they are; for other modes neither may be given.
+void take_kept(StageParameters& parameters, DecodeStage::Parameters& result) {
+  const auto channels = parameters.integer("channels");
+  const auto bits = parameters.integer("bits");
+  if (result.mode != PixelMode::keep) {
+    if (channels) parameters.refuse("channels", "is for the mode `keep` only");
+    if (bits) parameters.refuse("bits", "is for the mode `keep` only");
+    return;
+  }
+  if (!channels) {
+    parameters.refuse("channels",
+                      "is missing: 1 (gray), 2 (gray and alpha), 3 (RGB) or 4 (RGB and alpha); "
+                      "images that have another number are bad samples");
+  }
+  result.channels = static_cast<std::int32_t>(integer_in(parameters, "channels", 3, 1, 4));
+  if (!bits) {
+    parameters.refuse("bits", "is missing: 8 or 16; images that have others are bad samples");
+  }
+  if (*bits != 8 && *bits != 16) {
+    parameters.refuse("bits", "must be 8 or 16, not " + std::to_string(*bits));
+  }
+  result.bits = static_cast<std::int32_t>(*bits);
+  if (result.fast) parameters.refuse("fast", "mixes pixels, which the mode `keep` does not");
+}
+
 StagePointer make_decode(StageParameters& parameters) {
   DecodeStage::Parameters result;
   result.mode = static_cast<PixelMode>(
@@ -51,6 +80,7 @@ StagePointer make_decode(StageParameters& parameters) {
   // 2^40: what one may ask for on purpose; a side is at most 2^31 - 1 anyway.
   result.pixels_max =
       integer_in(parameters, "pixels_max", result.pixels_max, 1, std::int64_t{1} << 40);
+  take_kept(parameters, result);
   return std::make_shared<DecodeStage>(result);
 }
 

@@ -96,10 +96,11 @@ class PadStage final : public GeometryStage {
   [[nodiscard]] bool is_random() const noexcept override { return false; }
   [[nodiscard]] GeometryTraits traits() const noexcept override { return {.pads = true}; }
   [[nodiscard]] std::string parameters_json() const override {
-    return Json({{"padding", {padding_.left, padding_.top, padding_.right, padding_.bottom}},
-                 {"fill", padding_.fill},
-                 {"padding_mode", padding_mode_names[static_cast<std::size_t>(padding_.mode)]}})
-        .dump();
+    Json object = {{"padding", {padding_.left, padding_.top, padding_.right, padding_.bottom}},
+                   {"fill", padding_.fill},
+                   {"padding_mode", padding_mode_names[static_cast<std::size_t>(padding_.mode)]}};
+    if (padding_.mask_fill) object["mask_fill"] = *padding_.mask_fill;
+    return object.dump();
   }
   [[nodiscard]] std::optional<ImageSize> output(std::optional<ImageSize> in) const override {
     if (!in) return std::nullopt;
@@ -109,6 +110,7 @@ class PadStage final : public GeometryStage {
   void place(Geometry& geometry, StageContext& /*context*/) const override {
     geometry.pad(padding_.left, padding_.top, padding_.right, padding_.bottom, padding_.mode,
                  padding_.fill);
+    geometry.mask_fill = padding_.mask_fill;
   }
 
  private:

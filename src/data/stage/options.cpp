@@ -26,12 +26,32 @@ double probability(StageParameters& parameters, double otherwise) {
   return p;
 }
 
+bool happens(double p, StageContext& context) noexcept {
+  return is_open(p) ? context.draws().unit_f64() < p : p > 0;
+}
+
+double draw_between(const Range& range, Draws& draws) noexcept {
+  return range.low + (range.high - range.low) * draws.unit_f64();
+}
+
 std::int64_t integer_in(StageParameters& parameters, std::string_view key, std::int64_t otherwise,
                         std::int64_t low, std::int64_t high) {
   const std::int64_t value = parameters.integer(key).value_or(otherwise);
   if (value < low || value > high) {
     parameters.refuse(key, "must be from " + std::to_string(low) + " to " + std::to_string(high) +
                                ", not " + std::to_string(value));
+  }
+  return value;
+}
+
+double number_in(StageParameters& parameters, std::string_view key, std::optional<double> otherwise,
+                 Range bounds) {
+  const std::string range = "from " + text_of(bounds.low) + " to " + text_of(bounds.high);
+  const auto given = parameters.number(key);
+  if (!given && !otherwise) parameters.refuse(key, "is missing: a number " + range);
+  const double value = given ? *given : *otherwise;
+  if (!(value >= bounds.low && value <= bounds.high)) {
+    parameters.refuse(key, "must be " + range + ", not " + text_of(value));
   }
   return value;
 }
@@ -109,6 +129,11 @@ std::optional<Interpolation> interpolation_of(StageParameters& parameters) {
   return static_cast<Interpolation>(choice(parameters, "interpolation", interpolation_names, 0));
 }
 
+std::optional<std::uint8_t> mask_fill_of(StageParameters& parameters) {
+  if (!parameters.integer("mask_fill")) return std::nullopt;
+  return static_cast<std::uint8_t>(integer_in(parameters, "mask_fill", 0, 0, 255));
+}
+
 Padding padding(StageParameters& parameters) {
   Padding result;
   if (const auto sides = integers_in(parameters, "padding", 0, side_max)) {
@@ -127,6 +152,7 @@ Padding padding(StageParameters& parameters) {
     }
   }
   result.fill = static_cast<std::uint8_t>(integer_in(parameters, "fill", 0, 0, 255));
+  result.mask_fill = mask_fill_of(parameters);
   result.mode = static_cast<PaddingMode>(choice(parameters, "padding_mode", padding_mode_names, 0));
   return result;
 }

@@ -29,8 +29,16 @@ struct Range {
 [[nodiscard]] std::string text_of(const Range& range);
 
 [[nodiscard]] double probability(StageParameters& parameters, double otherwise);
+/// Whether a stage that is done with this probability is done now. Draws only where that is open.
+[[nodiscard]] bool happens(double p, StageContext& context) noexcept;
+[[nodiscard]] inline bool is_open(double p) noexcept { return p > 0 && p < 1; }
+/// From the range's least to its largest.
+[[nodiscard]] double draw_between(const Range& range, Draws& draws) noexcept;
 [[nodiscard]] std::int64_t integer_in(StageParameters& parameters, std::string_view key,
                                       std::int64_t otherwise, std::int64_t low, std::int64_t high);
+/// A number within the bounds; it must be there if there is nothing `otherwise`.
+[[nodiscard]] double number_in(StageParameters& parameters, std::string_view key,
+                               std::optional<double> otherwise, Range bounds);
 /// Whole numbers from `low` to `high`.
 [[nodiscard]] std::optional<std::vector<std::int64_t>> integers_in(StageParameters& parameters,
                                                                    std::string_view key,
@@ -54,6 +62,7 @@ struct Padding {
   std::int32_t bottom = 0;
   PaddingMode mode = PaddingMode::constant;
   std::uint8_t fill = 0;
+  std::optional<std::uint8_t> mask_fill = std::nullopt;
 
   [[nodiscard]] bool empty() const noexcept {
     return left == 0 && top == 0 && right == 0 && bottom == 0;
@@ -64,7 +73,8 @@ inline constexpr std::array<std::string_view, 4> padding_mode_names = {"constant
                                                                        "reflect", "symmetric"};
 inline constexpr std::array<std::string_view, 3> layout_names = {"chw", "hwc", "hw"};
 
-inline constexpr std::array<std::string_view, 3> pixel_mode_names = {"rgb", "gray", "index"};
+inline constexpr std::array<std::string_view, 4> pixel_mode_names = {"rgb", "gray", "index",
+                                                                     "keep"};
 inline constexpr std::array<std::string_view, 5> interpolation_names = {
     "nearest", "bilinear", "bicubic", "lanczos", "box"};
 
@@ -73,8 +83,11 @@ inline constexpr std::array<std::string_view, 2> field_kind_names = {"image", "m
 /// `interpolation`; nothing where it is left to the field.
 [[nodiscard]] std::optional<Interpolation> interpolation_of(StageParameters& parameters);
 
-/// `padding` (one number; [left and right, top and bottom]; [left, top, right, bottom]), `fill` and
-/// `padding_mode`.
+/// `mask_fill`, 0 to 255; nothing where it is not given.
+[[nodiscard]] std::optional<std::uint8_t> mask_fill_of(StageParameters& parameters);
+
+/// `padding` (one number; [left and right, top and bottom]; [left, top, right, bottom]), `fill`,
+/// `mask_fill` and `padding_mode`.
 [[nodiscard]] Padding padding(StageParameters& parameters);
 
 }  // namespace batchcast::inline v0_1::detail

@@ -15,6 +15,8 @@ using StagePointer = std::shared_ptr<const Stage>;
 [[nodiscard]] StagePointer make_to(StageParameters& parameters);
 [[nodiscard]] StagePointer make_normalize(StageParameters& parameters);
 
+[[nodiscard]] StagePointer make_five_crop(StageParameters& parameters);
+[[nodiscard]] StagePointer make_ten_crop(StageParameters& parameters);
 [[nodiscard]] StagePointer make_random_resized_crop(StageParameters& parameters);
 [[nodiscard]] StagePointer make_random_crop(StageParameters& parameters);
 [[nodiscard]] StagePointer make_center_crop(StageParameters& parameters);
@@ -28,6 +30,40 @@ using StagePointer = std::shared_ptr<const Stage>;
 [[nodiscard]] StagePointer make_color_jitter(StageParameters& parameters);
 [[nodiscard]] StagePointer make_grayscale(StageParameters& parameters);
 
+[[nodiscard]] StagePointer make_random_apply(StageParameters& parameters);
+[[nodiscard]] StagePointer make_random_choice(StageParameters& parameters);
+[[nodiscard]] StagePointer make_random_order(StageParameters& parameters);
+
+[[nodiscard]] StagePointer make_random_resize(StageParameters& parameters);
+
+[[nodiscard]] StagePointer make_rand_augment(StageParameters& parameters);
+[[nodiscard]] StagePointer make_timm_rand_augment(StageParameters& parameters);
+[[nodiscard]] StagePointer make_trivial_augment_wide(StageParameters& parameters);
+[[nodiscard]] StagePointer make_auto_augment(StageParameters& parameters);
+[[nodiscard]] StagePointer make_aug_mix(StageParameters& parameters);
+
+[[nodiscard]] StagePointer make_solarize(StageParameters& parameters);
+[[nodiscard]] StagePointer make_posterize(StageParameters& parameters);
+[[nodiscard]] StagePointer make_autocontrast(StageParameters& parameters);
+[[nodiscard]] StagePointer make_equalize(StageParameters& parameters);
+[[nodiscard]] StagePointer make_sharpness(StageParameters& parameters);
+[[nodiscard]] StagePointer make_invert(StageParameters& parameters);
+[[nodiscard]] StagePointer make_random_photometric_distort(StageParameters& parameters);
+[[nodiscard]] StagePointer make_random_channel_permutation(StageParameters& parameters);
+[[nodiscard]] StagePointer make_gaussian_blur(StageParameters& parameters);
+
+[[nodiscard]] StagePointer make_affine(StageParameters& parameters);
+[[nodiscard]] StagePointer make_rotate(StageParameters& parameters);
+[[nodiscard]] StagePointer make_random_affine(StageParameters& parameters);
+[[nodiscard]] StagePointer make_random_rotation(StageParameters& parameters);
+[[nodiscard]] StagePointer make_random_perspective(StageParameters& parameters);
+[[nodiscard]] StagePointer make_elastic(StageParameters& parameters);
+
+[[nodiscard]] StagePointer make_random_short_side(StageParameters& parameters);
+[[nodiscard]] StagePointer make_scale_jitter(StageParameters& parameters);
+[[nodiscard]] StagePointer make_resized_crop(StageParameters& parameters);
+
+[[nodiscard]] StagePointer make_gaussian_noise(StageParameters& parameters);
 [[nodiscard]] StagePointer make_random_erasing(StageParameters& parameters);
 [[nodiscard]] StagePointer make_slice(StageParameters& parameters);
 [[nodiscard]] StagePointer make_reshape(StageParameters& parameters);

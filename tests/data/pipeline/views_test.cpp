@@ -202,6 +202,98 @@ stages = [{ stage = "resize", size = [40, 15], interpolation = "bicubic" }]
   CHECK(nearest);
 }
 
+TEST_CASE("warps move an image and its mask alike, and mix no ids") {
+  const Pipeline pipeline({.source = source(),
+                           .recipe = recipe(R"(
+[[field]]
+name = "image"
+stages = [{ stage = "decode" }, { stage = "to", dtype = "u8", layout = "hwc" }]
+[[field]]
+name = "mask"
+stages = [{ stage = "decode", mode = "index" }, { stage = "to", dtype = "u8", layout = "hw" }]
+[[joint]]
+fields = ["image", "mask"]
+stages = [
+  { stage = "resize", size = [40, 60] },
+  { stage = "random_affine", degrees = 20, translate = [0.1, 0.1], scale = [0.8, 1.2], p = 0.8 },
+  { stage = "random_perspective", interpolation = "nearest", fill = 200, mask_fill = 200 },
+  { stage = "elastic", sigma = 2, interpolation = "nearest", fill = 200, mask_fill = 200 },
+  { stage = "random_crop", size = 32 },
+  { stage = "random_rotation", degrees = 180, fill = 200, mask_fill = 200 },
+]
+)"),
+                           .seed = 11});
+  const Made made = make(pipeline, {0, 0, 20});
+  bool equal = true;
+  std::set<int> seen;
+  for (std::size_t i = 0; i < 20 * 32 * 32; ++i) {
+    // Red is the column, as the id is.
+    equal = equal && made.at<std::uint8_t>(0, 3 * i) == made.at<std::uint8_t>(1, i);
+    seen.insert(made.at<std::uint8_t>(1, i));
+  }
+  CHECK(equal);
+  CHECK(seen.count(200) == 1);
+  CHECK(seen.size() > 50);
+
+  // What an image is mixed with, a mask is not.
+  const Pipeline mixed({.source = source(), .recipe = recipe(R"(
+[[field]]
+name = "image"
+stages = [{ stage = "decode" }, { stage = "to", dtype = "u8", layout = "hwc" }]
+[[field]]
+name = "mask"
+stages = [{ stage = "decode", mode = "index" }, { stage = "to", dtype = "u8", layout = "hw" }]
+[[joint]]
+fields = ["image", "mask"]
+stages = [
+  { stage = "resize", size = [40, 60] },
+  { stage = "random_rotation", degrees = [30, 31], interpolation = "bilinear", fill = 200 },
+]
+)")});
+  const Made bent = make(mixed, {0, 0, 1});
+  std::size_t differing = 0;
+  std::size_t beyond = 0;
+  for (std::size_t i = 0; i < 2400; ++i) {
+    const int red = bent.at<std::uint8_t>(0, 3 * i);
+    const int id = bent.at<std::uint8_t>(1, i);
+    if (red == 200) {
+      ++beyond;
+      CHECK(id == 0);
+    } else if (std::abs(red - id) > 1) {
+      ++differing;
+    }
+  }
+  CHECK(beyond > 300);
+  CHECK(differing == 0);
+}
+
+TEST_CASE("masks are padded with mask_fill in a joint, and with fill by their own stages") {
+  const auto corner = [](const std::string& own, const std::string& joint) {
+    const Pipeline pipeline({.source = source(),
+                             .recipe = recipe("[[field]]\nname = \"image\"\n"
+                                              "stages = [{ stage = \"decode\" }" +
+                                              own +
+                                              "]\n[[field]]\nname = \"mask\"\nstages = "
+                                              "[{ stage = \"decode\", mode = \"index\" }" +
+                                              own +
+                                              "]\n[[joint]]\nfields = [\"image\", "
+                                              "\"mask\"]\nstages = [{ stage = \"resize\", "
+                                              "size = [40, 60] }" +
+                                              joint + "]\n")});
+    const Made made = make(pipeline, {0, 0, 1});
+    return std::pair<int, int>{made.at<std::uint8_t>(0, 0), made.at<std::uint8_t>(1, 0)};
+  };
+  using Corner = std::pair<int, int>;
+  CHECK(corner("", R"(, { stage = "pad", padding = 4, fill = 99 })") == Corner{99, 0});
+  CHECK(corner("", R"(, { stage = "pad", padding = 4, fill = 99, mask_fill = 255 })") ==
+        Corner{99, 255});
+  CHECK(corner(R"(, { stage = "pad", padding = 4, fill = 99 })", "") == Corner{99, 99});
+  CHECK(corner(R"(, { stage = "pad", padding = 4, fill = 99, mask_fill = 255 })", "") ==
+        Corner{99, 255});
+  CHECK(corner("", R"(, { stage = "random_crop", size = 90, pad_if_needed = true, fill = 9, )"
+                   R"(mask_fill = 7 }, { stage = "horizontal_flip" })") == Corner{9, 7});
+}
+
 TEST_CASE("what cannot be done to a kind of field is refused by name") {
   const std::string image = "[[field]]\nname = \"image\"\nstages = [{ stage = \"decode\" }]\n";
   const auto mask = [](const std::string& stages, const std::string& more = "") {
@@ -222,6 +314,17 @@ TEST_CASE("what cannot be done to a kind of field is refused by name") {
              Contains("would mix ids"));
   CHECK(refusal(mask(R"({ stage = "resize", size = [8, 8], interpolation = "nearest" })")) ==
         "nothing");
+  CHECK_THAT(refusal(mask(R"({ stage = "rotate", angle = 9, interpolation = "bilinear" })")),
+             Contains("would mix ids"));
+  CHECK(refusal(mask(R"({ stage = "random_perspective" })")) == "nothing");
+  CHECK_THAT(refusal(mask(R"({ stage = "to", dtype = "u8" }, { stage = "random_erasing" })")),
+             Contains("`random_erasing`") && Contains("ids"));
+  CHECK_THAT(refusal(mask(R"({ stage = "to", dtype = "u8" }, { stage = "gaussian_noise" })")),
+             Contains("`gaussian_noise`") && Contains("ids"));
+  CHECK_THAT(
+      refusal(mask(R"({ stage = "rotate", angle = 9, fill = [1, 2, 3] })", "kind = \"image\"")),
+      Contains("`fill` of 3 numbers, and the image 1 channel"));
+  CHECK_THAT(refusal(mask(R"({ stage = "equalize" })")), Contains("`equalize`"));
   CHECK_THAT(refusal(mask(R"({ stage = "to", dtype = "f32" })")), Contains("integer type"));
   CHECK(refusal(mask(R"({ stage = "to", dtype = "f32" })", "kind = \"image\"")) == "nothing");
   CHECK_THAT(refusal("[[field]]\nname = \"image\"\nstages = [{ stage = \"decode\" }, { stage = "

@@ -53,7 +53,7 @@ TEST_CASE("what is unknown is refused with its line and the nearest right name")
   CHECK(toml_refusal("[[field]]\nname = \"x\"\nstages = [{ stage = \"to\", dtype = \"f23\" }]")
             .ends_with("Did you mean `f32`?"));
   CHECK(toml_refusal("[[field]]\nname = \"x\"\nstages = [{ stage = \"zzzzzz\" }]")
-            .find("There is center_crop, color_jitter, decode") != std::string::npos);
+            .find(" center_crop, color_jitter, decode") != std::string::npos);
 }
 
 TEST_CASE("what has the wrong type is refused with its line") {
@@ -114,7 +114,7 @@ TEST_CASE("draws, views, ids and joints are refused that cannot be") {
             .find("`id` must be a name") != std::string::npos);
   CHECK(toml_refusal(x + "stages = [{ stage = \"resize\", size = 3, interpolation = \"cubic\" }]")
             .ends_with("Did you mean `bicubic`?"));
-  CHECK(toml_refusal(x + "stages = [{ stage = \"decode\", mode = \"keep\" }]")
+  CHECK(toml_refusal(x + "stages = [{ stage = \"decode\", mode = \"kept\" }]")
             .find("must be one of rgb, gray, index") != std::string::npos);
   CHECK(toml_refusal(x + "[[joint]]\nstages = []") ==
         "batchcast: r.toml:3: joint: `fields` is missing: the names of the fields that share these "
@@ -189,6 +189,46 @@ TEST_CASE("stages refuse values that cannot be") {
       {R"(stage = "random_erasing", value = "rand")", "or \"random\""},
       {R"(stage = "random_erasing", value = [1, 2])", "takes 1 or 3 numbers, not 2."},
       {R"(stage = "random_erasing", value = 1e300)", "too large for a float"},
+      {R"(stage = "random_erasing", mode = "rand", value = 3)", "is for the mode \"const\""},
+      {R"(stage = "random_erasing", mode = "rand", value = "random")", "leave one out"},
+      {R"(stage = "random_erasing", mode = "pixels")", "Did you mean `pixel`?"},
+      {R"(stage = "random_erasing", min_count = 3, max_count = 2)", "must be from 3 to 100"},
+      {R"(stage = "solarize")", "`threshold` is missing: a number from 0 to 256"},
+      {R"(stage = "solarize", threshold = nan)", "must be a finite number"},
+      {R"(stage = "posterize", p = 1)", "`bits` is missing"},
+      {R"(stage = "posterize", bits = 9)", "from 0 to 8, not 9"},
+      {R"(stage = "sharpness", sharpness_factor = -1)", "from 0 to 1000, not -1"},
+      {R"(stage = "sharpness", factor = 2)", "Did you mean it by `factor`?"},
+      {R"(stage = "color_jitter", p = 2)", "`p` must be from 0 to 1"},
+      {R"(stage = "gaussian_blur")", "`kernel_size` is missing"},
+      {R"(stage = "gaussian_blur", kernel_size = 4)", "must be odd"},
+      {R"(stage = "gaussian_blur", kernel_size = [3, 5, 7])", "not a list of 3"},
+      {R"(stage = "gaussian_blur", kernel_size = 3, sigma = 0)", "`sigma` must be from 0.001"},
+      {R"(stage = "gaussian_blur", kernel_size = 3, sigma = [2, 1])", "in that order"},
+      {R"(stage = "gaussian_noise", sigma = -0.1)", "`sigma` must be from 0 to 10"},
+      {R"(stage = "random_rotation")", "`degrees` is missing"},
+      {R"(stage = "random_rotation", degrees = -5)", "from 0 to 3600, not -5"},
+      {R"(stage = "random_rotation", degrees = 5, expand = true)", "keeps the image's size"},
+      {R"(stage = "random_rotation", degrees = 5, interpolation = "lanczos")",
+       "must be one of nearest, bilinear, bicubic"},
+      {R"(stage = "rotate", angle = 5, center = 3)", "`center` must be [x, y]"},
+      {R"(stage = "rotate", angle = 5, fill = [1, 2])", "takes one number or three"},
+      {R"(stage = "rotate", angle = 5, fill = 256)", "`fill` takes whole numbers from 0 to 255"},
+      {R"(stage = "rotate", angle = 5, mask_fill = -1)", "`mask_fill` must be from 0 to 255"},
+      {R"(stage = "affine", scale = 0)", "`scale` must be from 0.001"},
+      {R"(stage = "affine", shear = 90)", "`shear` must be from -89 to 89"},
+      {R"(stage = "affine", translate = 3)", "`translate` must be [x, y]"},
+      {R"(stage = "random_affine", degrees = 0, translate = [0.1, 1.2])", "from 0 to 1, not at"},
+      {R"(stage = "random_affine", degrees = 0, shear = [1, 2, 3])", "not a list of 3"},
+      {R"(stage = "random_affine", degrees = 0, shear = [-5, 5, 5, -5])", "the least first"},
+      {R"(stage = "random_perspective", distortion_scale = 1.5)", "from 0 to 1, not 1.5"},
+      {R"(stage = "elastic", sigma = [5, 0])", "at least 0.01 along both"},
+      {R"(stage = "elastic", interpolation = "bicubic")", "one of nearest, bilinear,"},
+      {R"(stage = "random_short_side")", "`min_size` is missing"},
+      {R"(stage = "scale_jitter", target_size = [1, 2, 3])", "not a list of 3"},
+      {R"(stage = "resized_crop", top = 0, left = 0, height = 0, width = 3, size = 8)",
+       "`height` must be from 1"},
+      {R"(stage = "resized_crop", top = 0, left = 0, width = 3, size = 8)", "`height` is missing"},
       {R"(stage = "slice", start = 3, stop = 3)", "`stop` must be above `start`"},
       {R"(stage = "reshape")", "`shape` is missing"},
       {R"(stage = "reshape", shape = [-1, -1])", "may have one -1"},

@@ -44,6 +44,39 @@ stages = [
 ]
 
 [[field]]
+name = "bent"
+from = "image"
+stages = [
+  { stage = "decode" },
+  { stage = "random_short_side", min_size = [300, 320], max_size = 500, pillow = 13 },
+  { stage = "scale_jitter", target_size = [200, 300], scale_range = [0.5, 1.5] },
+  { stage = "resized_crop", top = 1, left = 2, height = 3, width = 4, size = 64 },
+  { stage = "pad", padding = 3, mask_fill = 255 },
+  { stage = "random_crop", size = 60, mask_fill = 254 },
+  { stage = "rotate", angle = 5, center = [3, 4.5], fill = [1, 2, 3], mask_fill = 9, p = 0.5 },
+  { stage = "random_rotation", degrees = 10, interpolation = "bicubic" },
+  { stage = "affine", angle = 3, translate = [4, -5], scale = 1.5, shear = [6, 7] },
+  { stage = "random_affine", degrees = [-3, 9], translate = [0.1, 0.2], scale = [0.5, 2] },
+  { stage = "random_affine", degrees = 3, shear = [-1, 2, -3, 4], center = [8, 9], fill = 7 },
+  { stage = "random_perspective", distortion_scale = 0.3, p = 0.7, interpolation = "nearest" },
+  { stage = "elastic", alpha = [40, 30], sigma = [3, 4] },
+  { stage = "solarize", threshold = 99.5, p = 0.25 },
+  { stage = "posterize", bits = 3 },
+  { stage = "sharpness", sharpness_factor = 1.5 },
+  { stage = "autocontrast" },
+  { stage = "equalize" },
+  { stage = "invert" },
+  { stage = "color_jitter", brightness = 0.4, p = 0.8 },
+  { stage = "random_photometric_distort", brightness = [0.5, 1.5], contrast = [0.6, 1.4] },
+  { stage = "random_photometric_distort", saturation = [0.7, 1.3], hue = [-0.1, 0.2], p = 0.6 },
+  { stage = "random_channel_permutation", p = 0.3 },
+  { stage = "gaussian_blur", kernel_size = [5, 7], sigma = 1.5, p = 0.5 },
+  { stage = "to" },
+  { stage = "gaussian_noise", mean = 0.1, sigma = 0.2, clip = false, p = 0.9 },
+  { stage = "random_erasing", mode = "rand", min_count = 2, max_count = 4 },
+]
+
+[[field]]
 name = "text"
 [[field.stages]]
 stage = "slice"
@@ -96,14 +129,16 @@ TEST_CASE("a recipe is read from TOML with all its stages") {
   const Recipe recipe = Recipe::from_toml(everything, "r.toml");
   CHECK(recipe.order == bc::OrderMode::blocks);
   CHECK(recipe.blocks == bc::BlockOptions{100, 8});
-  REQUIRE(recipe.fields.size() == 2);
+  REQUIRE(recipe.fields.size() == 3);
   CHECK(recipe.fields[0].name == "photo");
   CHECK(recipe.fields[0].from == "image");
   CHECK(recipe.fields[0].stages.size() == 14);
-  CHECK(recipe.fields[1].from.empty());
-  REQUIRE(recipe.fields[1].stages.size() == 3);
-  CHECK(recipe.fields[1].stages[1]->name() == "reshape");
-  CHECK(recipe.fields[1].stages[1]->kind() == bc::StageKind::tensor);
+  CHECK(recipe.fields[1].stages.size() == 27);
+  CHECK(recipe.fields[1].stages[6]->kind() == bc::StageKind::warp);
+  CHECK(recipe.fields[2].from.empty());
+  REQUIRE(recipe.fields[2].stages.size() == 3);
+  CHECK(recipe.fields[2].stages[1]->name() == "reshape");
+  CHECK(recipe.fields[2].stages[1]->kind() == bc::StageKind::tensor);
 }
 
 TEST_CASE("an empty recipe is every part as it stands, reshuffled") {
@@ -176,7 +211,11 @@ TEST_CASE("presets are what their documentation says") {
   const auto names = Recipe::preset_names();
   CHECK(std::vector<std::string_view>(names.begin(), names.end()) ==
         std::vector<std::string_view>{"imagenet-train", "imagenet-eval", "cifar-train",
-                                      "cifar-eval", "mnist", "tokens"});
+                                      "cifar-eval", "mnist", "tokens", "torchvision-v1",
+                                      "torchvision-v1-eval", "torchvision-v2",
+                                      "torchvision-v2-eval", "deit", "deit-eval", "simclr", "dino",
+                                      "clip", "clip-eval", "cifar-autoaugment",
+                                      "cifar-autoaugment-eval", "voc-segmentation"});
   CHECK(Recipe::load("imagenet-train").to_json() ==
         R"({"fields":[{"draws":"sample","from":"image","name":"image","stages":[)"
         R"({"fast":false,"mode":"rgb","orient":false,"pixels_max":178956970,"stage":"decode"},)"

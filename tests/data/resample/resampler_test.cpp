@@ -2,6 +2,7 @@
 // Copyright 2026 the batchcast authors
 #include "catch.hpp"
 #include "data/resample/kernels.hpp"
+#include "forced_level.hpp"
 #include "resampler_reference.hpp"
 
 #include <batchcast/core/dtype.hpp>
@@ -169,14 +170,6 @@ void check(Resampler& resampler, const Image& image, const Geometry& g, const Pi
 constexpr std::size_t all_rows = 100'000;
 
 std::size_t rows_at_once(Dice& dice) { return dice.one_of<std::size_t>({1, 7, 16, 32, all_rows}); }
-
-/// Puts the best level back.
-struct ForcedLevel {
-  explicit ForcedLevel(std::int64_t level) { batchcast::detail::force_simd_level(level); }
-  ~ForcedLevel() { batchcast::detail::force_simd_level(0); }
-  ForcedLevel(const ForcedLevel&) = delete;
-  ForcedLevel& operator=(const ForcedLevel&) = delete;
-};
 
 }  // namespace
 

@@ -21,15 +21,6 @@ Pixels noise(std::size_t count, std::uint64_t seed) {
   return pixels;
 }
 
-Pixels run_pixels(const bc::PixelStage& stage, Pixels pixels, bc::ImageSize size,
-                  std::int32_t channels, std::uint64_t sample_id,
-                  std::vector<bc::Note>* notes = nullptr) {
-  bc::StageContext context({.seed = 5, .epoch = 1, .sample_id = sample_id}, bc::DrawName{2}, {},
-                           notes);
-  stage.run({pixels.data(), size, channels}, context);
-  return pixels;
-}
-
 }  // namespace
 
 TEST_CASE("colours change as PIL changes them") {

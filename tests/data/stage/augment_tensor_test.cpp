@@ -7,7 +7,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <numeric>
+#include <set>
 
 #include "catch.hpp"
 
@@ -116,6 +118,83 @@ TEST_CASE("random erasing can fill with numbers of the standard normal distribut
   CHECK(beyond_two / count == Approx(0.0455).margin(0.006));
   CHECK(out == run_tensor(*stage, spec, std::vector<float>(120'000, 100.0F)));
   CHECK(out != run_tensor(*stage, spec, std::vector<float>(120'000, 100.0F), 1));
+}
+
+TEST_CASE("random erasing fills several boxes, each with one colour of its own") {
+  const auto stage = stage_as<TensorStage>(
+      R"(stage = "random_erasing", p = 1, mode = "rand", min_count = 2, max_count = 3, )"
+      R"(scale = [0.1, 0.1], ratio = [1, 1])");
+  const TensorSpec spec{DType::f32, {3, 60, 60}};
+  std::map<std::size_t, int> colours;
+  double sum = 0;
+  double squares = 0;
+  for (std::uint64_t id = 0; id < 300; ++id) {
+    std::vector<bc::Note> notes;
+    const auto out = run_tensor(*stage, spec, std::vector<float>(3 * 3600, 9.0F), id, &notes);
+    std::set<float> seen(out.begin(), out.begin() + 3600);
+    seen.erase(9.0F);
+    ++colours[seen.size()];
+    for (const float number : seen) {
+      sum += static_cast<double>(number);
+      squares += static_cast<double>(number) * static_cast<double>(number);
+    }
+    const auto boxes = std::count_if(notes.begin(), notes.end(),
+                                     [](const bc::Note& note) { return note.key == "erase_w"; });
+    REQUIRE((boxes == 2 || boxes == 3));
+    // A tenth of the area, shared by all of them.
+    REQUIRE(note_of(notes, "erase_w") == (boxes == 2 ? 13 : 11));
+  }
+  const double count = 2 * colours[2] + 3 * colours[3];
+  CHECK(colours[2] > 100);
+  CHECK(colours[3] > 80);
+  CHECK(std::abs(sum / count) < 0.2);
+  CHECK(squares / count == Approx(1).margin(0.25));
+  const auto pixel = stage_as<TensorStage>(R"(stage = "random_erasing", p = 1, mode = "pixel")");
+  const auto random = stage_as<TensorStage>(R"(stage = "random_erasing", p = 1, value = "random")");
+  const std::vector<float> zeros(3 * 3600);
+  CHECK(run_tensor(*pixel, spec, zeros) == run_tensor(*random, spec, zeros));
+  CHECK(pixel->parameters_json() == random->parameters_json());
+}
+
+TEST_CASE("gaussian noise of floats and of levels") {
+  const TensorSpec spec{DType::f32, {3, 100, 100}};
+  const auto moments = [](const auto& values, double from) {
+    double sum = 0;
+    double squares = 0;
+    for (const auto value : values) {
+      const double off = static_cast<double>(value) - from;
+      sum += off;
+      squares += off * off;
+    }
+    const auto count = static_cast<double>(values.size());
+    return std::pair(sum / count, std::sqrt(squares / count));
+  };
+  const auto floats =
+      stage_as<TensorStage>(R"(stage = "gaussian_noise", sigma = 0.05, mean = 0.01)");
+  const auto added = run_tensor(*floats, spec, std::vector<float>(30'000, 0.5F));
+  const auto [mean, deviation] = moments(added, 0.5);
+  CHECK(mean == Approx(0.01).margin(0.0015));
+  CHECK(deviation == Approx(0.051).margin(0.0015));
+  const auto clipped = run_tensor(*floats, spec, std::vector<float>(30'000, 1.0F));
+  CHECK(*std::max_element(clipped.begin(), clipped.end()) == 1.0F);
+  const auto open = stage_as<TensorStage>(R"(stage = "gaussian_noise", clip = false)");
+  const auto beyond = run_tensor(*open, spec, std::vector<float>(30'000, 1.0F));
+  CHECK(*std::max_element(beyond.begin(), beyond.end()) > 1.3F);
+
+  const auto levels = stage_as<TensorStage>(R"(stage = "gaussian_noise", sigma = 0.1)");
+  const TensorSpec bytes{DType::u8, {100, 100, 3}};
+  const auto noisy = run_tensor(*levels, bytes, std::vector<std::uint8_t>(30'000, 128));
+  // Cut off towards 0: about a third of a level less than 25.5.
+  CHECK(moments(noisy, 128).second == Approx(25.0).margin(0.5));
+  CHECK(std::abs(moments(noisy, 128).first) < 0.5);
+  const auto at_times = stage_as<TensorStage>(R"(stage = "gaussian_noise", p = 0.25)");
+  int noised = 0;
+  for (std::uint64_t id = 0; id < 2000; ++id) {
+    const std::vector<float> in(4, 0.5F);
+    noised += run_tensor(*at_times, {DType::f32, {4}}, in, id) == in ? 0 : 1;
+  }
+  CHECK(std::abs(noised - 500) < 100);
+  CHECK_THROWS_AS(levels->output({DType::i64, {4}}), bc::InvalidArgument);
 }
 
 TEST_CASE("random erasing of narrow types, and what it cannot take") {

@@ -7,6 +7,7 @@
 #include <batchcast/data/stage.hpp>
 
 #include <memory>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -48,6 +49,48 @@ inline Geometry placed(const GeometryStage& stage, ImageSize image, std::uint64_
   StageContext context({.seed = 5, .epoch = 1, .sample_id = sample_id}, DrawName{2}, {}, notes);
   stage.place(geometry, context);
   return geometry;
+}
+
+/// Memory as the runner has it for stages.
+class StageScratch {
+ public:
+  explicit StageScratch(std::size_t bytes) : memory_(bytes + alignment), bytes_(bytes) {}
+  [[nodiscard]] std::span<std::byte> span() {
+    void* at = memory_.data();
+    std::size_t space = memory_.size();
+    return {static_cast<std::byte*>(std::align(alignment, bytes_, at, space)), bytes_};
+  }
+
+ private:
+  static constexpr std::size_t alignment = 64;
+  std::vector<std::byte> memory_;
+  std::size_t bytes_;
+};
+
+/// What a pixel stage makes of an image; what lies beyond the channels that come out is as it was.
+inline std::vector<std::uint8_t> run_pixels(const PixelStage& stage,
+                                            std::vector<std::uint8_t> pixels, ImageSize size,
+                                            std::int32_t channels, std::uint64_t sample_id = 0,
+                                            std::vector<Note>* notes = nullptr) {
+  StageScratch scratch(stage.scratch_bytes(size, channels));
+  StageContext context({.seed = 5, .epoch = 1, .sample_id = sample_id}, DrawName{2}, scratch.span(),
+                       notes);
+  stage.run({pixels.data(), size, channels}, context);
+  return pixels;
+}
+
+/// What a warp makes of an image, and nothing where it leaves it as it is.
+inline std::vector<std::uint8_t> run_warp(const WarpStage& stage, std::vector<std::uint8_t> pixels,
+                                          ImageSize size, std::int32_t channels,
+                                          bool is_mask = false, std::uint64_t sample_id = 0,
+                                          std::vector<Note>* notes = nullptr) {
+  StageScratch scratch(stage.scratch_bytes(size, channels));
+  StageContext context({.seed = 5, .epoch = 1, .sample_id = sample_id}, DrawName{2}, scratch.span(),
+                       notes);
+  std::vector<std::uint8_t> out(pixels.size());
+  const bool written =
+      stage.run({pixels.data(), size, channels}, {out.data(), size, channels}, is_mask, context);
+  return written ? out : std::vector<std::uint8_t>();
 }
 
 template <class T>

@@ -148,6 +148,11 @@ void rgb_from_inverted_cmyk(const std::uint8_t* cmyk, std::uint8_t* rgb,
   }
 }
 
+/// Four are CMYK.
+std::int32_t channels_of(int components) noexcept {
+  return components == 1 || components == 3 ? components : 0;
+}
+
 class JpegCodec final : public ImageCodec {
  public:
   JpegCodec() = default;
@@ -169,7 +174,9 @@ class JpegCodec final : public ImageCodec {
     return {ImageFormat::jpeg,
             {static_cast<std::int32_t>(state_.jpeg.image_width),
              static_cast<std::int32_t>(state_.jpeg.image_height)},
-            state_.orientation};
+            state_.orientation,
+            channels_of(state_.jpeg.num_components),
+            8};
   }
 
   ImageSize scale_down(int scale) override {

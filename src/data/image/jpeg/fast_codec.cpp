@@ -18,7 +18,7 @@ class FastJpegCodec final : public ImageCodec {
     encoded_ = encoded;
     uses_library_ = !read_jpeg_header(encoded, header_);
     if (uses_library_) return library_->open(encoded);
-    return {ImageFormat::jpeg, header_.size, header_.orientation};
+    return {ImageFormat::jpeg, header_.size, header_.orientation, header_.component_count, 8};
   }
 
   ImageSize scale_down(int scale) override {

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#include "data/image/elastic.hpp"
+
+#include "data/image/blur.hpp"
+#include "data/stage/standard_stages.hpp"
+#include "data/stage/warp_options.hpp"
+
+#include <batchcast/core/error.hpp>
+
+#include <algorithm>
+
+namespace batchcast::inline v0_1::detail {
+namespace {
+
+using Json = nlohmann::json;
+
+struct ElasticParameters {
+  Point alpha{50, 50};
+  Point sigma{5, 5};
+};
+
+class ElasticStage final : public StandardWarp {
+ public:
+  ElasticStage(const ElasticParameters& parameters, WarpParameters warp)
+      : StandardWarp(std::move(warp)), parameters_(parameters) {}
+  [[nodiscard]] std::string_view name() const noexcept override { return "elastic"; }
+  [[nodiscard]] bool is_random() const noexcept override { return warp().p > 0; }
+  [[nodiscard]] std::string parameters_json() const override {
+    Json object = {{"alpha", {parameters_.alpha[0], parameters_.alpha[1]}},
+                   {"sigma", {parameters_.sigma[0], parameters_.sigma[1]}}};
+    warp().add_to(object);
+    return object.dump();
+  }
+  [[nodiscard]] std::size_t scratch_bytes(ImageSize size,
+                                          std::int32_t /*channels*/) const override {
+    std::size_t bytes = 0;
+    for (std::size_t axis = 0; axis < 2; ++axis) {
+      bytes = std::max(bytes, blur_scratch_bytes(size, 1, blur_of(axis)));
+    }
+    return 2 * plane_bytes(size) + bytes;
+  }
+  [[nodiscard]] bool run(const ImageView& in, const ImageView& out, bool is_mask,
+                         StageContext& context) const override {
+    const bool applies = happens(warp().p, context);
+    context.note("elastic", applies ? 1 : 0);
+    if (!applies) return false;
+    const std::size_t bytes = plane_bytes(in.size);
+    const std::span<std::byte> scratch = context.scratch();
+    auto* x = reinterpret_cast<float*>(scratch.data());
+    auto* y = reinterpret_cast<float*>(scratch.data() + bytes);
+    draw_offsets(0, in.size, x, scratch.subspan(2 * bytes), context.draws());
+    draw_offsets(1, in.size, y, scratch.subspan(2 * bytes), context.draws());
+    warp_by_offsets(in, out, {x, y}, warp().options(is_mask));
+    return true;
+  }
+
+ private:
+  static std::size_t pixel_count(ImageSize size) noexcept {
+    return static_cast<std::size_t>(size.width) * static_cast<std::size_t>(size.height);
+  }
+  static std::size_t plane_bytes(ImageSize size) noexcept {
+    return (pixel_count(size) * sizeof(float) + 63) / 64 * 64;
+  }
+
+  // The kernel of an axis's offsets is square, and falls off by either axis's sigma.
+  [[nodiscard]] Blur blur_of(std::size_t axis) const noexcept {
+    const auto kernel = static_cast<std::int32_t>(8 * parameters_.sigma[axis] + 1) | 1;
+    return {{kernel, parameters_.sigma[0]}, {kernel, parameters_.sigma[1]}};
+  }
+
+  // torchvision counts offsets along x in shares of half the width, and divides by the height; and
+  // the other way round along y.
+  void draw_offsets(std::size_t axis, ImageSize size, float* offsets, std::span<std::byte> scratch,
+                    Draws& draws) const {
+    const std::size_t count = pixel_count(size);
+    for (std::size_t i = 0; i < count; ++i) offsets[i] = draws.unit_f32() * 2 - 1;
+    if (parameters_.sigma[axis] > 0) {
+      const Blur blur = blur_of(axis);
+      if (!can_blur(size, blur)) throw BadSample(why_too_small(size, blur));
+      gaussian_blur(offsets, size, blur, scratch);
+    }
+    const auto along = static_cast<double>(axis == 0 ? size.width : size.height);
+    const auto other = static_cast<double>(axis == 0 ? size.height : size.width);
+    const auto scale = static_cast<float>(parameters_.alpha[axis] / other * (along / 2));
+    for (std::size_t i = 0; i < count; ++i) offsets[i] *= scale;
+  }
+
+  static std::string why_too_small(ImageSize size, const Blur& blur) {
+    return "an image of " + std::to_string(size.width) + "x" + std::to_string(size.height) +
+           " pixels is too small for elastic's blur with a kernel of " +
+           std::to_string(blur.across.kernel) +
+           " (8 times its sigma), half of which must be less than a side. Resize it first, or take "
+           "a smaller `sigma`.";
+  }
+
+  ElasticParameters parameters_;
+};
+
+Point two_of(StageParameters& parameters, std::string_view key, double otherwise, Range bounds) {
+  const auto numbers = parameters.numbers(key);
+  if (!numbers) return {otherwise, otherwise};
+  if (numbers->empty() || numbers->size() > 2) {
+    parameters.refuse(
+        key, "must be one number or [x, y], not a list of " + std::to_string(numbers->size()));
+  }
+  for (const double number : *numbers) {
+    if (!(number >= bounds.low && number <= bounds.high)) {
+      parameters.refuse(key, "must be from " + text_of(bounds.low) + " to " + text_of(bounds.high) +
+                                 ", not " + text_of(number));
+    }
+  }
+  return {numbers->front(), numbers->back()};
+}
+
+}  // namespace
+
+StagePointer make_elastic(StageParameters& parameters) {
+  ElasticParameters result;
+  result.alpha = two_of(parameters, "alpha", 50, {0, 1e6});
+  result.sigma = two_of(parameters, "sigma", 5, {0, 31});
+  const auto [x, y] = result.sigma;
+  if ((x == 0) != (y == 0) || (x > 0 && std::min(x, y) < 0.01)) {
+    parameters.refuse("sigma", "must be 0 for no blur at all, or at least 0.01 along both axes");
+  }
+  return std::make_shared<ElasticStage>(
+      result, warp_parameters(parameters, Interpolation::bilinear, 1, false));
+}
+
+}  // namespace batchcast::inline v0_1::detail

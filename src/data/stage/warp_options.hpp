@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#pragma once
+
+#include "data/image/operations.hpp"
+#include "data/stage/options.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <optional>
+#include <string_view>
+
+// What all warps take: how pixels between others are made, what lies beyond the image, how often.
+namespace batchcast::inline v0_1::detail {
+
+struct WarpParameters {
+  std::optional<Interpolation> interpolation;
+  Interpolation otherwise = Interpolation::nearest;
+  std::vector<std::uint8_t> fill = {0};  ///< of all channels, or of each
+  std::uint8_t mask_fill = 0;
+  double p = 1;
+
+  [[nodiscard]] WarpOptions options(bool is_mask) const noexcept;
+  /// Throws InvalidArgument where `fill` has another number of channels.
+  void check_channels(std::string_view stage, std::int32_t channels) const;
+  void add_to(nlohmann::json& object) const;
+};
+
+/// `interpolation` (of what a warp can do), `fill`, `mask_fill` and `p`.
+[[nodiscard]] WarpParameters warp_parameters(StageParameters& parameters, Interpolation otherwise,
+                                             double p, bool has_bicubic = true);
+
+/// `center`: [x, y]; nothing: the image's.
+[[nodiscard]] std::optional<Point> center_of(StageParameters& parameters);
+[[nodiscard]] nlohmann::json json_of(const std::optional<Point>& center);
+
+/// A warp by the parameters that all have.
+class StandardWarp : public WarpStage {
+ public:
+  explicit StandardWarp(WarpParameters parameters) : warp_(std::move(parameters)) {}
+  [[nodiscard]] std::optional<Interpolation> interpolation() const noexcept override {
+    return warp_.interpolation;
+  }
+  void check_channels(std::int32_t channels) const override {
+    warp_.check_channels(name(), channels);
+  }
+
+ protected:
+  [[nodiscard]] const WarpParameters& warp() const noexcept { return warp_; }
+
+ private:
+  WarpParameters warp_;
+};
+
+}  // namespace batchcast::inline v0_1::detail
