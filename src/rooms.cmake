@@ -75,8 +75,8 @@ batchcast_room(data/image
           jpeg/bitstream.cpp jpeg/color.cpp jpeg/decoder.cpp jpeg/entropy.cpp jpeg/fast_codec.cpp
           jpeg/fast_decoder.cpp jpeg/header.cpp jpeg/huffman.cpp jpeg/inverse_dct.cpp
           jpeg/inverse_dct_block.cpp jpeg/upsampling.cpp level_rows.cpp orientation.cpp plan.cpp
-          png_decoder.cpp png_writer.cpp runner.cpp tone.cpp warp.cpp warp_matrix.cpp
-          webp_decoder.cpp weigh_rows.cpp)
+          png_decoder.cpp png_writer.cpp runner.cpp tone.cpp warp.cpp warp_filters.cpp
+          warp_matrix.cpp webp_decoder.cpp weigh_rows.cpp)
 
 # Every stage of a recipe.
 batchcast_room(data/stage
