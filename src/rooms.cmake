@@ -76,7 +76,7 @@ batchcast_room(data/image
           jpeg/fast_decoder.cpp jpeg/header.cpp jpeg/huffman.cpp jpeg/inverse_dct.cpp
           jpeg/inverse_dct_block.cpp jpeg/upsampling.cpp kept_runner.cpp level_rows.cpp
           orientation.cpp plan.cpp png_decoder.cpp png_writer.cpp runner.cpp step_chooser.cpp
-          tone.cpp warp.cpp warp_matrix.cpp webp_decoder.cpp weigh_rows.cpp)
+          tone.cpp warp.cpp warp_filters.cpp warp_matrix.cpp webp_decoder.cpp weigh_rows.cpp)
 
 # Every stage of a recipe.
 batchcast_room(data/stage

@@ -67,6 +67,23 @@ TEST_CASE("Operations: every SIMD level makes the same bytes") {
     detail::adjust_saturation({made.data(), size, 3}, factor);
     return made;
   };
+  const auto warped = [&] {
+    Pixels all;
+    Pixels made(pixels.size());
+    Pixels source = pixels;
+    const ImageView in{source.data(), size, 3};
+    const ImageView out{made.data(), size, 3};
+    for (const Interpolation interpolation :
+         {Interpolation::nearest, Interpolation::bilinear, Interpolation::bicubic}) {
+      detail::rotate(in, out, 33, std::nullopt, {interpolation, {7, 8, 9}});
+      all.insert(all.end(), made.begin(), made.end());
+      const auto matrix = detail::perspective_matrix(size, {{{5, 2}, {57, 0}, {60, 20}, {1, 22}}});
+      detail::warp_perspective(in, out, *matrix, {interpolation, {7, 8, 9}});
+      all.insert(all.end(), made.begin(), made.end());
+    }
+    return all;
+  };
+  const Pixels bent = warped();
   const Pixels sharp = sharpened(pixels, size, 3, 1.7);
   const Pixels vivid = coloured(2.3);
   const Pixels pale = coloured(0.3);
@@ -74,6 +91,7 @@ TEST_CASE("Operations: every SIMD level makes the same bytes") {
     INFO(detail::simd_level_name(level));
     const ForcedLevel forced(level);
     CHECK(sharpened(pixels, size, 3, 1.7) == sharp);
+    CHECK(warped() == bent);
     CHECK(coloured(2.3) == vivid);
     CHECK(coloured(0.3) == pale);
   }
