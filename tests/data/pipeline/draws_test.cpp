@@ -44,7 +44,7 @@ const std::string flip = R"({ stage = "horizontal_flip" }, )";
 const std::string crop = R"({ stage = "random_crop", size = 8 }, )";
 const std::string jitter = R"({ stage = "color_jitter", hue = 0.1 }, )";
 
-// Every random stage, in two groups beside the common one, and in a joint.
+// Every random stage, in two groups beside the common one, in a joint, and nested.
 const std::string everything = [] {
   const std::string all =
       R"({ stage = "decode" }, { stage = "random_resized_crop", size = 64 }, )"
@@ -52,8 +52,14 @@ const std::string everything = [] {
       R"({ stage = "horizontal_flip", id = "again" }, { stage = "vertical_flip", p = 0.5 }, )"
       R"({ stage = "color_jitter", hue = 0.1 }, { stage = "grayscale", p = 0.2 }, )"
       R"({ stage = "to" }, { stage = "random_erasing" })";
-  return field("a", all, "views = 2") + field("b", all, "views = 2\ndraws = \"own\"") +
-         field("c", all, "draws = \"own\"");
+  const std::string nested = R"({ stage = "random_apply", stages = [
+    { stage = "color_jitter", hue = 0.1 },
+    { stage = "random_choice", stages = [
+      { stage = "horizontal_flip" }, { stage = "vertical_flip" }] },
+  ] }, )";
+  const std::string decode = R"({ stage = "decode" }, )";
+  return field("a", decode + nested + all.substr(decode.size()), "views = 2") +
+         field("b", all, "views = 2\ndraws = \"own\"") + field("c", all, "draws = \"own\"");
 }();
 
 /// The x beyond which a standard normal number lies with that probability, on either side.
@@ -96,13 +102,15 @@ TEST_CASE("draws of all random stages are independent, in groups and views and b
   std::vector<DrawName> names;
   for (const detail::ResolvedField& one : detail::resolve(recipe(everything)).fields) {
     for (const detail::NamedStage& stage : one.stages) {
-      if (!stage.stage->is_random()) continue;
-      for (std::int32_t view = 0; view < std::max(one.views, 1); ++view) {
-        names.push_back(stage.draws.in_view(static_cast<std::uint32_t>(view)));
-      }
+      for_each_stage(stage, [&](const detail::NamedStage& each) {
+        if (!each.stage->is_random()) return;
+        for (std::int32_t view = 0; view < std::max(one.views, 1); ++view) {
+          names.push_back(each.draws.in_view(static_cast<std::uint32_t>(view)));
+        }
+      });
     }
   }
-  REQUIRE(names.size() == 5 * 8);
+  REQUIRE(names.size() == 5 * 8 + 2 * 5);
   std::vector<std::vector<float>> draws;
   for (const DrawName name : names) {
     std::vector<float> first;
