@@ -19,8 +19,8 @@ as_rank() {
   rank=$1
   world=$2
   shift 2
-  exec env LOCAL_RANK="$rank" LOCAL_WORLD_SIZE="$world" MASTER_ADDR=localhost MASTER_PORT=29500 TORCHELASTIC_RUN_ID=none \
-    "$@"
+  exec env LOCAL_RANK="$rank" LOCAL_WORLD_SIZE="$world" MASTER_ADDR=localhost MASTER_PORT=29500 \
+    TORCHELASTIC_RUN_ID=none "$@"
 }
 
 echo "-- what is no group"
