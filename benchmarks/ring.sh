@@ -88,11 +88,26 @@ batches_for() {
   esac
 }
 
+# A batch to the ranks of a group, beside the same batch to as many consumers.
+run_group() {
+  round=0
+  while [ $round -lt "$rounds" ]; do
+    round=$((round + 1))
+    measure batchcast "$1g" "$2" "$batchcast" bench ring
+    measure group "$1g" "$2" "$batchcast" bench ring --group
+  done
+  awk -v bytes="$1g" '
+    $1 == bytes { if ($3 == "batchcast") alone = $4; else printf "%.4f\n", $4 / alone }' \
+    "$scratch/results" | median_min_max | awk -v ranks="$2" '{ printf \
+      "a batch to %s ranks of a group / to %s consumers: %.2f (%.2f-%.2f), target >= 0.95\n", \
+      ranks, ranks, $1, $2, $3 }'
+}
+
 # measure NAME BATCH_BYTES CONSUMERS COMMAND...: one run; its rate goes to the results.
 measure() {
   name=$1 bytes=$2 consumers=$3
   shift 3
-  "$@" --batch-bytes "$bytes" --batches "$(batches_for "$consumers")" --consumers "$consumers" \
+  "$@" --batch-bytes "${bytes%g}" --batches "$(batches_for "$consumers")" --consumers "$consumers" \
     --in-flight $in_flight --json >"$scratch/out" 2>"$scratch/err" || {
     cat "$scratch/err" "$scratch/out" >&2
     die "$name failed with $consumers consumers and $bytes bytes"
@@ -189,9 +204,11 @@ note_load
 : >"$scratch/results"
 run_size $large_batch 1 4 16
 for size in 4096 262144 4194304; do run_size $size 1 4; done
+run_group $large_batch 4 >"$scratch/group"
 rows >"$scratch/rows"
 others=$(others_percent)
 machine_line
 table
+cat "$scratch/group"
 warn_if_disturbed "$others"
 json

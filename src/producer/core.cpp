@@ -137,6 +137,7 @@ void ProducerCore::stop(const std::string& reason) noexcept {
 }
 
 bool ProducerCore::stop_if_unattended(std::uint64_t for_ns, const std::string& reason) noexcept {
+  if (reception_.has_waiting_ranks()) return false;
   if (!rings_.host().writer().stop_if_unattended(for_ns, reason)) return false;
   stopped_.store(true);
   return true;

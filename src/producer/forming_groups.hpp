@@ -25,7 +25,7 @@ struct WaitingRank {
 };
 
 /// The groups of which some ranks have come, and not all. None of these ranks has a place yet.
-/// Belongs to the door's thread, but for `list`.
+/// Belongs to the door's thread, but for `count` and `list`.
 class FormingGroups {
  public:
   /// In what that rank does not fit to those of its group that wait; nothing where it does.
@@ -38,9 +38,9 @@ class FormingGroups {
   [[nodiscard]] std::optional<std::vector<WaitingRank>> take_complete();
   /// For the ranks of groups that have changed: which ones are missing.
   [[nodiscard]] std::vector<RankNews> take_news();
+  // From any thread.
   /// Ranks that wait.
   [[nodiscard]] std::size_t count() const;
-  /// From any thread.
   [[nodiscard]] std::vector<FormingGroup> list() const;
 
  private:

@@ -22,13 +22,16 @@ std::vector<std::size_t> order_of(std::size_t ranks, std::size_t first) {
 
 }  // namespace
 
-std::optional<Refusal> Reception::refusal_of_rank(const Hello& hello,
-                                                  const ServedRing& ring) const {
+std::optional<Refusal> Reception::refusal_of_rank(const Hello& hello, ServedRing& ring) const {
   const std::string whole_text = std::to_string(hello.world) + " ranks with batches of " +
                                  std::to_string(hello.batch_size) + " samples";
   const auto refused = [&](std::string why, RefusalKind kind = RefusalKind::group) {
     return Refusal{kind, stream_text() + std::move(why)};
   };
+  // A rank does not wait for others where none would be let in.
+  if (const auto none = ring.writer().refusal_of_newcomers()) {
+    return refused(none->text, refusal_kind_of(none->reason));
+  }
   if (hello.group.empty()) return refused("a group of ranks has a name");
   if (hello.pace != Pace::lockstep || hello.between_epochs != BetweenEpochs::hold ||
       hello.observes) {

@@ -25,7 +25,14 @@ struct DeskMemory {
   [[nodiscard]] Desk* desk() noexcept { return reinterpret_cast<Desk*>(mapping.data()); }
 };
 
-RefusalKind kind_of(NotAdmitted::Reason reason) noexcept {
+/// Empty for a ring in host memory.
+std::string on_device(const ServedRing& ring) {
+  return ring.placement().is_host() ? "" : " on " + ring.placement().text();
+}
+
+}  // namespace
+
+RefusalKind refusal_kind_of(NotAdmitted::Reason reason) noexcept {
   switch (reason) {
     case NotAdmitted::Reason::full:
       return RefusalKind::full;
@@ -40,13 +47,6 @@ RefusalKind kind_of(NotAdmitted::Reason reason) noexcept {
   }
   return RefusalKind::busy;
 }
-
-/// Empty for a ring in host memory.
-std::string on_device(const ServedRing& ring) {
-  return ring.placement().is_host() ? "" : " on " + ring.placement().text();
-}
-
-}  // namespace
 
 Reception::Reception(Parts parts) : parts_(std::move(parts)), pidfd_(own_pidfd()) {}
 
@@ -71,7 +71,7 @@ Refusal Reception::too_large(std::uint64_t batch_size, const ServedRing& ring) c
 }
 
 std::optional<Refusal> Reception::refusal_of(const Hello& hello) const {
-  const ServedRing* const ring = parts_.rings.find(hello.placement);
+  ServedRing* const ring = parts_.rings.find(hello.placement);
   if (ring == nullptr) return not_served_at(hello.placement);
   if (hello.batch_size > ring->capacity()) return too_large(hello.batch_size, *ring);
   return hello.world == 0 ? std::nullopt : refusal_of_rank(hello, *ring);
@@ -132,7 +132,7 @@ std::variant<Admitted, Refusal> Reception::let_in(ServedRing& ring, const AdmitR
                                                   std::shared_ptr<Desk> desk) {
   auto reply = ring.admit(request, std::move(desk));
   if (const auto* refusal = std::get_if<NotAdmitted>(&reply)) {
-    return Refusal{kind_of(refusal->reason), stream_text() + refusal->text};
+    return Refusal{refusal_kind_of(refusal->reason), stream_text() + refusal->text};
   }
   Admitted& admitted = std::get<Admitted>(reply);
   const bool goes_on = parts_.rings.count_trainers();
@@ -209,7 +209,7 @@ std::variant<Rejoined, Refusal> Reception::rejoin(ConsumerKey key, const Rejoin&
   if (!seat) return Refusal{RefusalKind::busy, "batchcast: this consumer is not attached"};
   const auto reply = seat->ring.resume(seat->index, key, rejoin.join, rejoin.cursor);
   if (const auto* refusal = std::get_if<NotAdmitted>(&reply)) {
-    return Refusal{kind_of(refusal->reason), stream_text() + refusal->text};
+    return Refusal{refusal_kind_of(refusal->reason), stream_text() + refusal->text};
   }
   Rejoined rejoined;
   rejoined.position = std::get<std::uint64_t>(reply);

@@ -24,6 +24,8 @@
 
 namespace batchcast::inline v0_1::detail {
 
+[[nodiscard]] RefusalKind refusal_kind_of(NotAdmitted::Reason reason) noexcept;
+
 /// What the door server asks of a producer: admits consumers to the ring that they name, and takes
 /// note of their pauses and of their end.
 class Reception final : public DoorEvents {
@@ -48,6 +50,7 @@ class Reception final : public DoorEvents {
 
   /// From any thread.
   [[nodiscard]] std::vector<FormingGroup> forming() const { return forming_.list(); }
+  [[nodiscard]] bool has_waiting_ranks() const { return forming_.count() != 0; }
 
  private:
   /// Where a consumer stands.
@@ -70,8 +73,7 @@ class Reception final : public DoorEvents {
   };
 
   [[nodiscard]] std::optional<Refusal> refusal_of(const Hello& hello) const;
-  [[nodiscard]] std::optional<Refusal> refusal_of_rank(const Hello& hello,
-                                                       const ServedRing& ring) const;
+  [[nodiscard]] std::optional<Refusal> refusal_of_rank(const Hello& hello, ServedRing& ring) const;
   [[nodiscard]] Refusal not_served_at(const std::string& placement) const;
   [[nodiscard]] Refusal too_large(std::uint64_t batch_size, const ServedRing& ring) const;
   [[nodiscard]] AdmitRequest request_of(const Hello& hello, std::uint32_t pid) const;

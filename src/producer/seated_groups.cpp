@@ -11,12 +11,12 @@ namespace {
 RankLoss loss_of(Leaving how) noexcept {
   switch (how) {
     case Leaving::died:
+    case Leaving::closed:  // who lives says bye: its process is just ending
       return RankLoss::died;
     case Leaving::misbehaved:
     case Leaving::evicted:
       return RankLoss::evicted;
     case Leaving::bye:
-    case Leaving::closed:
       break;
   }
   return RankLoss::left;

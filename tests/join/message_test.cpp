@@ -222,7 +222,7 @@ TEST_CASE("a malformed hello is refused with what is wrong") {
   CHECK_THAT(refusal_text(with<R>(good, &R::group, name(std::string(64, 'g')))), Contains("group"));
   CHECK_THAT(refusal_text(with<R>(good, &R::rank, 2U)), Contains("rank"));
   CHECK_THAT(refusal_text(with<R>(good, &R::world, 0U)), Contains("rank"));
-  CHECK_THAT(refusal_text(with<R>(good, &R::tail, 2U)), Contains("tail"));
+  CHECK_THAT(refusal_text(with<R>(good, &R::tail, 3U)), Contains("tail"));
 }
 
 TEST_CASE("records may be longer than known, and shorter by what may be missing") {

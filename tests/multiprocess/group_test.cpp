@@ -153,6 +153,7 @@ TEST_CASE("a group begins when its last rank has come, in any order", "[groups][
   }));
   CHECK(server.producer().stats().consumers.empty());
   CHECK(server.producer().stats().published == 0);
+  CHECK_FALSE(server.producer().stop_if_unattended(0, "nobody is there"));
   ranks.emplace_back("rank", std::vector<std::string>{"batch=8", "world=3", "epochs=2", "rank=1"});
   for (Process& rank : ranks) CHECK(rank.expect("attached").number("cursor") == 0);
   for (Process& rank : ranks) {
@@ -241,6 +242,13 @@ TEST_CASE("a rank gives up after its connect time-out and says who is missing", 
   });
   leaves.join();
   check_sound(run_ranks(rank_options(0, 2, 8), loops(1)));
+}
+
+TEST_CASE("no rank waits for a group on a stream that is over", "[groups][short]") {
+  const OwnDirectory directory;
+  Producer producer(small_stream(100));
+  producer.stop("for a test");
+  CHECK_THROWS_AS(Consumer(rank_options(0, 2, 10)), Stopped);
 }
 
 TEST_CASE("where one rank leaves a loop early it ends there for all", "[groups][short]") {

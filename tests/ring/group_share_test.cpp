@@ -91,9 +91,14 @@ TEST_CASE("the slowest rank gates, and a rank waits for the batch of all") {
   CHECK(ring.produce(1) == 0);
   const Run held = take(second, 4);
   CHECK((held.position == 4 && held.size == 4));
-  CHECK(ring.produce(16) == 4);  // below its part
+  CHECK(ring.produce(16) == 0);
   second.reader->give_back(held.lease);
-  CHECK(ring.produce(16) == 4);
+  CHECK(ring.produce(16) == 8);
+  const Run tail = take(first, 4);
+  take_and_return(second, 4);
+  take_and_return(second, 4);
+  CHECK(ring.produce(16) == 8);  // up to what the first one holds
+  first.reader->give_back(tail.lease);
 }
 
 TEST_CASE("between epochs a rank waits for the others, as its entry tells") {
@@ -120,6 +125,19 @@ TEST_CASE("between epochs a rank waits for the others, as its entry tells") {
   tell({.met = GroupNews::Met{2, GroupReceipt::mismatched}});
   CHECK_THROWS_AS(rank.reader->next(4, 0, run), ReceiptMismatch);
   CHECK(rank.reader->status().epochs_mismatched == 1);
+}
+
+TEST_CASE("a stream has drained once its ranks have told of the last epoch") {
+  HeapRing ring(64, epochs_of(8, 1));
+  HeapConsumer rank(ring, request_of(0, 1), rank_of(0, 1));
+  RingWriter& writer = ring.writer();
+  CHECK(ring.produce(8) == 8);
+  take_and_return(rank, 8);
+  CHECK_FALSE(writer.wait_drained(0));
+  Run run;
+  CHECK(rank.reader->next(8, 0, run) == Next::end_of_epoch);
+  writer.rank_ended(rank.admitted.index, rank.admitted.consumer_id, 1);
+  CHECK(writer.wait_drained(0));
 }
 
 TEST_CASE("a rank gets what another that is gone has had, and no more") {

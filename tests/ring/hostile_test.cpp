@@ -115,7 +115,9 @@ class Storm {
     request.between_epochs = random_() % 2 == 0 ? BetweenEpochs::hold : BetweenEpochs::let_go;
     request.observes = random_() % 8 == 0;
     if (random_() % 2 == 0) request.group = {"g", static_cast<std::uint32_t>(random_() % 2), 2};
-    if (random_() % 8 == 0) request.place = StartPoint{any_number(), 0};
+    if (const Rogue* first = any_rogue(); first != nullptr && random_() % 4 == 0) {
+      request.place = StartPoint{first->admitted.position, first->admitted.skipping};
+    }
     auto desk = std::make_shared<Desk>();
     const auto reply = ring_.writer().admit(request, desk);
     if (const auto* admitted = std::get_if<Admitted>(&reply)) rogues_.push_back({*admitted, desk});

@@ -30,9 +30,11 @@ struct Options {
   std::uint64_t batches = 200'000;
   std::uint32_t consumers = 1;
   std::uint64_t in_flight = 16;
+  bool group = false;
   bool json = false;
   // Of the hidden consumer.
   std::string directory;
+  std::uint32_t rank = 0;
 };
 
 std::uint64_t word_at(std::span<const std::byte> sample) noexcept {
@@ -42,20 +44,24 @@ std::uint64_t word_at(std::span<const std::byte> sample) noexcept {
 }
 
 int run_consumer(const Options& options) {
-  Consumer consumer({.stream = stream_name,
-                     .batch_size = samples_per_batch,
-                     .name = "bench",
-                     .directory = options.directory});
+  const std::uint64_t part = samples_per_batch / (options.group ? options.consumers : 1);
+  ConsumerOptions attaching{
+      .stream = stream_name, .batch_size = part, .name = "bench", .directory = options.directory};
+  if (options.group) attaching.group = {"bench", options.rank, options.consumers};
+  Consumer consumer(attaching);
   std::uint64_t bad = 0;
-  std::uint64_t expected = 0;
+  std::uint64_t start = 0;
   for (const Batch& batch : consumer) {
     const auto data = batch.field<std::byte>(0);
+    std::uint64_t expected = start + (options.group ? options.rank * part : 0);
     bad += word_at(data[0]) != expected;
     bad += word_at(data[batch.size() - 1]) != expected + batch.size() - 1;
     for (const std::uint64_t id : batch.sample_ids()) bad += id != expected++;
+    start += samples_per_batch;
   }
   const std::uint64_t ended_ns = now_ns();
-  bad += expected != options.batches * samples_per_batch;
+  bad += start != options.batches * samples_per_batch;
+  bad += consumer.has_next_epoch() ? 1 : 0;  // until the receipts of all ranks are compared
   bad += consumer.stats().epochs_matched != 1;
   print_json({{"ended_ns", ended_ns}, {"bad", bad}});
   return exit_ok;
@@ -83,13 +89,18 @@ int run(const Options& options) {
         "512 "
         "or a larger multiple of 64");
   }
+  if (options.group && samples_per_batch % options.consumers != 0) {
+    throw InvalidArgument(
+        "batchcast: --group cuts batches of 64 samples into equal parts: --consumers must be 1, 2, "
+        "4, 8, 16, 32 or 64");
+  }
   const TemporaryDirectory directory;
   ProducerOptions serving{
       .stream = stream_name,
       .schema = {{"data", DType::u8, {static_cast<std::int64_t>(sample_bytes)}}},
       .samples_per_epoch = options.batches * samples_per_batch,
       .epochs = 1,
-      .wait_for = options.consumers};
+      .wait_for = options.group ? 1 : options.consumers};
   Schema all = serving.schema;
   all.push_back({std::string(sample_id_name), DType::u64, {}});
   serving.memory = memory_for(all, options.in_flight * samples_per_batch, page_bytes());
@@ -98,9 +109,17 @@ int run(const Options& options) {
   Producer producer(serving);
   std::vector<ChildProcess> children;
   for (std::uint32_t i = 0; i < options.consumers; ++i) {
-    children.emplace_back(std::vector<std::string>{"bench", "ring-consumer", "--directory",
-                                                   directory.path(), "--batches",
-                                                   std::to_string(options.batches)});
+    std::vector<std::string> words = {"bench",       "ring-consumer",
+                                      "--directory", directory.path(),
+                                      "--batches",   std::to_string(options.batches)};
+    if (options.group) {
+      for (const std::string& word :
+           {std::string("--group"), std::string("--rank"), std::to_string(i),
+            std::string("--consumers"), std::to_string(options.consumers)}) {
+        words.push_back(word);
+      }
+    }
+    children.emplace_back(words);
   }
   while (producer.stats().consumers.size() < options.consumers) ::usleep(1000);
   const std::uint64_t started_ns = now_ns();
@@ -116,6 +135,7 @@ int run(const Options& options) {
   const double rate = static_cast<double>(options.batches) / seconds;
   if (options.json) {
     print_json({{"consumers", options.consumers},
+                {"group", options.group},
                 {"batch_bytes", batch_bytes},
                 {"in_flight", producer.capacity() / samples_per_batch},
                 {"batches", options.batches},
@@ -125,8 +145,9 @@ int run(const Options& options) {
   } else {
     fmt::print("{} of {} to {}, {} in flight: {:.2f} s, {} batches/s each, {} bad\n",
                counted(options.batches, "batch", "batches"), bytes_text(batch_bytes),
-               counted(options.consumers, "consumer"), producer.capacity() / samples_per_batch,
-               seconds, count_text(static_cast<std::uint64_t>(rate)), bad);
+               counted(options.consumers, options.group ? "rank" : "consumer"),
+               producer.capacity() / samples_per_batch, seconds,
+               count_text(static_cast<std::uint64_t>(rate)), bad);
   }
   return bad == 0 ? exit_ok : exit_not_held;
 }
@@ -148,12 +169,16 @@ void add_bench_ring(CLI::App& bench, Action& chosen) {
   ring->add_option("--in-flight", options->in_flight, "Batches that the ring holds")
       ->capture_default_str()
       ->check(at_least(1));
+  ring->add_flag("--group", options->group, "They are the ranks of a group: each takes its part");
   ring->add_flag("--json", options->json, "Print one JSON object");
   ring->callback([options, &chosen] { chosen = [options] { return run(*options); }; });
 
   CLI::App* consumer = bench.add_subcommand("ring-consumer", "")->group("");
   consumer->add_option("--directory", options->directory);
   consumer->add_option("--batches", options->batches);
+  consumer->add_option("--consumers", options->consumers);
+  consumer->add_flag("--group", options->group);
+  consumer->add_option("--rank", options->rank);
   consumer->callback([options, &chosen] { chosen = [options] { return run_consumer(*options); }; });
 }
 
