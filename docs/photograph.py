@@ -113,7 +113,8 @@ def balloon(draw):
                         (x - 0.015, y + 0.175)]), fill=(112, 72, 40))
 
 
-def tree(draw, random):
+def tree(draw):
+    random = numpy.random.default_rng(21)
     draw.polygon(place([(0.845, 0.93), (0.86, 0.55), (0.88, 0.55), (0.90, 0.93)]), fill=(82, 56, 40))
     for _ in range(420):
         x, y = random.uniform(-1, 1, 2)
@@ -133,6 +134,9 @@ def flowers(draw, random):
         draw.ellipse(place([(x - size, y - size), (x + size, y + size * 4 / 3)]), fill=colour)
 
 
+OBJECTS = [balloon, boat, hut, tree]
+
+
 def photograph():
     """The image, always the same: WIDTH x HEIGHT pixels of RGB."""
     random = numpy.random.default_rng(20)
@@ -140,12 +144,20 @@ def photograph():
     image = meadow(random, landscape(random, width, height))
     scene = Image.fromarray(numpy.clip(image + 0.5, 0, 255).astype(numpy.uint8))
     draw = ImageDraw.Draw(scene)
-    balloon(draw)
-    boat(draw)
     flowers(draw, random)
-    hut(draw)
-    tree(draw, random)
+    for paint in OBJECTS:
+        paint(draw)
     scene = scene.filter(ImageFilter.GaussianBlur(0.6)).reduce(FINE)
     grain = random.standard_normal((HEIGHT, WIDTH, 3)) * 1.5
     pixels = numpy.asarray(scene, float) + grain
     return Image.fromarray(numpy.clip(pixels + 0.5, 0, 255).astype(numpy.uint8))
+
+
+def mask():
+    """Its mask: 0 is the landscape, and what OBJECTS has are 1 and so on."""
+    ids = numpy.zeros((HEIGHT, WIDTH), numpy.uint8)
+    for number, paint in enumerate(OBJECTS, 1):
+        scene = Image.new("RGB", (WIDTH * FINE, HEIGHT * FINE))
+        paint(ImageDraw.Draw(scene))
+        ids[numpy.asarray(scene)[::FINE, ::FINE].any(axis=2)] = number
+    return Image.fromarray(ids)

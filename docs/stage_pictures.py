@@ -20,12 +20,13 @@ import pathlib
 import re
 import subprocess
 import sys
+import tarfile
 import tempfile
 
 import numpy
 from PIL import Image
 
-from photograph import HEIGHT, WIDTH, photograph
+from photograph import HEIGHT, WIDTH, mask, photograph
 
 DOCS = pathlib.Path(__file__).resolve().parent
 PAGE = DOCS / "recipes.md"
@@ -40,10 +41,12 @@ WIDTH_MAX = 700
 BYTES_MAX = 15_000
 QUALITIES = [66, 40, 20]  # the first that takes no more: noise does not go into few bytes
 DESCRIPTION = 0x010E  # of EXIF: what the picture shows, as the page says it
+MASK_COLOURS = numpy.full((256, 3), 255, numpy.uint8)
+MASK_COLOURS[:5] = [(32, 36, 44), (240, 168, 40), (210, 50, 60), (150, 90, 190), (60, 160, 90)]
 LOSS_MAX = 24  # levels by which WebP changes a block of pixels, but for this share of them:
 LOST_MAX = 0.005
 
-SHOWN = re.compile(r"^(?:`(.*)`\\\n)?!\[[^]]*\]\((stages|presets)/([\w-]+)\.webp\)$", re.MULTILINE)
+SHOWN = re.compile(r"^(?:`(.*)`.*\\\n)?!\[[^]]*\]\((stages|presets)/([\w-]+)\.webp\)$", re.MULTILINE)
 LINKED = re.compile(r"\]\((?:stages|presets)/")
 
 
@@ -75,8 +78,13 @@ class Studio:
 
     def prepare(self):
         self.photograph = photograph()
-        (self.folder / "photographs" / "lake").mkdir(parents=True)
-        self.photograph.save(self.folder / "photographs" / "lake" / "lake.png")
+        lake = self.folder / "photographs" / "lake"
+        lake.mkdir(parents=True)
+        self.photograph.save(lake / "lake.png")
+        mask().save(self.folder / "mask.png")
+        with tarfile.open(self.folder / "masked.tar", "w") as shard:
+            shard.add(lake / "lake.png", "lake.png")
+            shard.add(self.folder / "mask.png", "lake.mask.png")
         self.arrays("plain", self.photograph)
         self.arrays("small", self.photograph.resize((32, 32), Image.BOX, (48, 0, 336, 288)))
 
@@ -85,8 +93,11 @@ class Studio:
         numpy.save(self.folder / name / "image.npy", numpy.asarray(image)[None])
         numpy.save(self.folder / name / "label.npy", numpy.zeros(1, numpy.int64))
 
-    def source(self, stages):
-        """The dataset for a field: images as files where it decodes them, small ones where it crops those."""
+    def source(self, fields):
+        """The dataset for a recipe: images as files where it decodes them, small ones where it crops those."""
+        stages = fields[0]["stages"]
+        if any(field["name"] == "mask" for field in fields):
+            return f"webdataset:{self.folder}/masked.tar"
         if stages[0]["stage"] == "decode":
             return f"imagefolder:{self.folder}/photographs"
         name = "small" if any(stage.get("size") == [32, 32] for stage in stages) else "plain"
@@ -112,15 +123,20 @@ class Studio:
         return listed[1].split(", ")
 
     def recipe(self, picture):
-        """The name or the file of the picture's recipe."""
+        """The file of the picture's recipe."""
+        path = self.folder / f"{picture.name}.toml"
         if not picture.is_stage:
-            return picture.name
+            text = self.need("recipe", picture.name)
+            if 'name = "mask"' in text:  # as the parts of a shard are called
+                text = re.sub('(name = "image".*)', r'\1\nfrom = "png"', text)
+                text = re.sub('(name = "mask".*)', r'\1\nfrom = "mask.png"', text)
+            path.write_text(text)
+            return str(path)
         order = [picture.recipe, '{ stage = "to", dtype = "u8", layout = "hwc" }']
         if picture.name in AFTER_TO:
             order = ['{ stage = "to" }', picture.recipe]
         if picture.name == "decode":
             order.insert(1, WHOLE)
-        path = self.folder / f"{picture.name}.toml"
         path.write_text(f'[[field]]\nname = "image"\nstages = [{", ".join(order)}]\n')
         return str(path)
 
@@ -130,7 +146,7 @@ class Studio:
         fields = json.loads(self.need("recipe", recipe, "--json"))["fields"]
         fields = [field for field in fields if field.get("stages")]
         out = self.folder / "out" / picture.path.parent.name / picture.name
-        self.need("dump", self.source(fields[0]["stages"]), "--recipe", recipe,
+        self.need("dump", self.source(fields), "--recipe", recipe,
                   "--positions", f"0:{SAMPLES}", "--out", str(out))
         samples = [[] for _ in range(SAMPLES)]
         for field in fields:
@@ -143,6 +159,8 @@ class Studio:
 def pixels_of(array, stages):
     """The images of a field: several where it has views or several crops."""
     to = next(stage for stage in stages if stage["stage"] == "to")
+    if to["layout"] == "hw":
+        return [Image.fromarray(MASK_COLOURS[array])]
     if to["layout"] == "chw":
         array = numpy.moveaxis(array, -3, -1)
     for stage in stages:
