@@ -122,6 +122,10 @@ TEST_CASE("kept pixels are cropped, padded, turned and resized to the nearest as
         R"({ stage = "resize", size = [20, 4], interpolation = "nearest" },
            { stage = "horizontal_flip" },
            { stage = "resize", size = [3, 9], interpolation = "nearest" })",
+        // The pass between may leave the image as it is.
+        R"({ stage = "resize", size = [6, 8], interpolation = "nearest" },
+           { stage = "random_short_side", min_size = 30, p = 0.3, interpolation = "nearest" },
+           { stage = "resize", size = [40, 50], interpolation = "nearest" })",
         R"({ stage = "random_choice", stages = [
              { stage = "center_crop", size = 4 }, { stage = "random_crop", size = 4 }] })"}) {
     INFO(stages);
