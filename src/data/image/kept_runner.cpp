@@ -75,8 +75,8 @@ class KeptLane {
       image = moved(image, chooser_.place(pass, image.size));
     }
     const std::span<std::byte> to = steps_.input_place(target.out);
-    BATCHCAST_ASSERT(area_of(image.size) * static_cast<std::size_t>(plan_.decode->channels) ==
-                     plan_.steps->input().element_count());
+    check_element_count(plan_,
+                        area_of(image.size) * static_cast<std::size_t>(plan_.decode->channels));
     if (plan_.decode->bits == 8) {
       write(reinterpret_cast<const std::uint8_t*>(image.data), area_of(image.size), to.data());
     } else {
