@@ -50,12 +50,20 @@ class KeptAxis {
   std::vector<std::int32_t> sources_;
 };
 
+/// What lanes need one after another, and so have together: a pass writes the one that it does not
+/// read.
+struct KeptMemory {
+  Scratch images[2];
+};
+
 /// One image of one field on its way.
 class KeptLane {
  public:
-  KeptLane(const ImagePlan& plan, std::uint32_t number)
+  /// The memory is of all lanes of a runner.
+  KeptLane(const ImagePlan& plan, std::uint32_t number, KeptMemory& memory)
       : plan_(plan),
         view_(number / plan.crops),
+        memory_(memory),
         chooser_(plan, number),
         steps_(*plan.steps),
         pixel_bytes_(static_cast<std::size_t>(plan.decode->channels) *
@@ -64,11 +72,11 @@ class KeptLane {
   void run(KeptImage image, const SampleKey& key, const ImageTarget& target) {
     chooser_.begin(key, target.notes);
     for (std::size_t pass = 0; pass < chooser_.passes().size(); ++pass) {
-      image = moved(image, chooser_.place(pass, image.size), images_[pass % 2]);
+      image = moved(image, chooser_.place(pass, image.size));
     }
     const std::span<std::byte> to = steps_.input_place(target.out);
-    BATCHCAST_ASSERT(area_of(image.size) * static_cast<std::size_t>(plan_.decode->channels) ==
-                     plan_.steps->input().element_count());
+    check_element_count(plan_,
+                        area_of(image.size) * static_cast<std::size_t>(plan_.decode->channels));
     if (plan_.decode->bits == 8) {
       write(reinterpret_cast<const std::uint8_t*>(image.data), area_of(image.size), to.data());
     } else {
@@ -78,7 +86,7 @@ class KeptLane {
   }
 
  private:
-  KeptImage moved(const KeptImage& from, const Geometry& geometry, Scratch& memory) {
+  KeptImage moved(const KeptImage& from, const Geometry& geometry) {
     if (geometry == Geometry::of(from.size)) return from;
     across_.begin(
         {geometry.box.width, geometry.resized.width, geometry.window.x, geometry.window.width,
@@ -88,7 +96,10 @@ class KeptLane {
                  geometry.window.height, geometry.flip_y, geometry.padding, Interpolation::nearest},
                 geometry.box.y, taps_);
     const std::size_t stride = static_cast<std::size_t>(from.size.width) * pixel_bytes_;
-    std::byte* out = memory.of(area_of(geometry.output()) * pixel_bytes_).data();
+    // A pass that leaves the image as it is leaves it where it is too.
+    const bool is_in_first = from.data == memory_.images[0].of(0).data();
+    Scratch& free = memory_.images[is_in_first ? 1 : 0];
+    std::byte* out = free.of(area_of(geometry.output()) * pixel_bytes_).data();
     const KeptImage made{out, geometry.output()};
     for (const std::int32_t y : down_.sources()) {
       for (const std::int32_t x : across_.sources()) {
@@ -135,13 +146,13 @@ class KeptLane {
 
   const ImagePlan& plan_;
   const std::uint32_t view_;
+  KeptMemory& memory_;
   StepChooser chooser_;
   TensorSteps::Run steps_;
   const std::size_t pixel_bytes_;
   AxisTapsCache taps_;
   KeptAxis across_;
   KeptAxis down_;
-  Scratch images_[2];
 };
 
 class KeptRunner final : public FieldRunner {
@@ -150,7 +161,7 @@ class KeptRunner final : public FieldRunner {
       : decode_(*plans.front()->decode), plans_(plans.begin(), plans.end()) {
     for (const ImagePlan* plan : plans) {
       for (std::uint32_t number = 0; number < plan->images(); ++number) {
-        lanes_.push_back(std::make_unique<KeptLane>(*plan, number));
+        lanes_.push_back(std::make_unique<KeptLane>(*plan, number, memory_));
       }
     }
   }
@@ -195,6 +206,7 @@ class KeptRunner final : public FieldRunner {
 
   const DecodeStage::Parameters decode_;
   std::vector<const ImagePlan*> plans_;
+  KeptMemory memory_;
   std::vector<std::unique_ptr<KeptLane>> lanes_;
   ImageDecoder decoder_;
   Scratch stored_;

@@ -219,12 +219,12 @@ class ImageCompiler {
   }
 
   void take_pixels(const PixelStage& stage) {
-    check_not_kept();
     if (plan_.is_mask) {
       refuse(std::string("it changes colours, and the field is a mask, whose pixels are ids") +
              (named_->is_joint ? ": move it out of the joint, to the stages of the image's field"
                                : ": leave it out, or say kind = \"image\""));
     }
+    check_not_kept();
     try {
       shape_.channels = stage.output_channels(shape_.channels);
     } catch (const InvalidArgument& error) {

@@ -6,11 +6,9 @@
 #include "data/image/step_chooser.hpp"
 
 #include <batchcast/core/assert.hpp>
-#include <batchcast/core/error.hpp>
 
 #include <algorithm>
 #include <array>
-#include <string>
 #include <vector>
 
 namespace batchcast::inline v0_1::detail {
@@ -157,17 +155,8 @@ class Lane {
     return memory_.images[filled_ == &memory_.images[0] ? 1 : 0];
   }
 
-  // A stage that gives another image than it said would have the sample written beyond its end.
   [[nodiscard]] std::byte* target_for(ImageSize size, std::int32_t channels) const {
-    const std::size_t elements = ImageView{nullptr, size, channels}.byte_count();
-    const std::size_t expected = plan_.steps->input().element_count();
-    if (elements != expected) {
-      throw InvalidArgument("batchcast: the stages of a field made an image of " +
-                            std::to_string(elements) + " elements, and " +
-                            std::to_string(expected) +
-                            " is what they said. Let a stage of your own place what its output() "
-                            "promises.");
-    }
+    check_element_count(plan_, ImageView{nullptr, size, channels}.byte_count());
     return target_.data();
   }
 

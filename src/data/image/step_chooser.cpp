@@ -32,6 +32,15 @@ ImageTarget image_target(const FieldTarget& target, const ImagePlan& plan,
           has_notes ? &(*target.notes)[number / plan.crops] : nullptr};
 }
 
+void check_element_count(const ImagePlan& plan, std::size_t elements) {
+  const std::size_t expected = plan.steps->input().element_count();
+  if (elements == expected) return;
+  throw InvalidArgument("batchcast: the stages of a field made an image of " +
+                        std::to_string(elements) + " elements, and " + std::to_string(expected) +
+                        " is what they said. Let a stage of your own place what its output() "
+                        "promises.");
+}
+
 void StepChooser::begin(const SampleKey& key, std::vector<Note>* notes) {
   key_ = key;
   notes_ = notes;

@@ -20,6 +20,11 @@ struct ImageTarget {
 [[nodiscard]] ImageTarget image_target(const FieldTarget& target, const ImagePlan& plan,
                                        std::uint32_t number) noexcept;
 
+/// A stage that gives another image than it said would have the sample written beyond its end:
+/// throws InvalidArgument where an image of so many elements is not what the plan's stages
+/// promised.
+void check_element_count(const ImagePlan& plan, std::size_t elements);
+
 /// Which of a plan's stages run for one of a sample's images, and where they take it.
 class StepChooser {
  public:

@@ -333,6 +333,7 @@ class Resolver {
     }
     if (a.kind != FieldKind::mask && b.kind != FieldKind::mask) return;
     check_containers(a, b);
+    check_holders(a, b);
     if (!cuts_both) return;
     check_cuts(a, b);
     made_.same_sizes.push_back({first, second});
@@ -397,36 +398,93 @@ class Resolver {
     }
   }
 
-  static void check_cuts(const ResolvedField& a, const ResolvedField& b) {
-    std::vector<std::string> before_in_a;
-    for (const NamedStage& stage : a.stages) {
-      if (!moves_pixels(stage)) continue;
-      check_cut(a, b, stage, before_in_a);
-      before_in_a.push_back(placing_of(stage, true));
+  /// By what stages draw: group and path.
+  using DrawsBy = std::pair<std::string_view, std::string_view>;
+  template <class Value>
+  using ByName = std::map<DrawsBy, Value>;
+
+  struct Held {
+    const NamedStage* stage = nullptr;
+    std::string in;  ///< the containers around it
+  };
+
+  static void add_held(const NamedStage& stage, const std::string& in, ByName<Held>& held) {
+    if (!moves_pixels(stage)) return;
+    if (stage.stage->is_random()) {
+      held.emplace(DrawsBy(stage.group, stage.path), Held{&stage, in});
+    }
+    const std::string inner = in + stage.path + "/";
+    for (const NamedStage& one : stage.stages) add_held(one, inner, held);
+  }
+
+  /// What draws alike by its id must run alike too.
+  static void check_holders(const ResolvedField& a, const ResolvedField& b) {
+    ByName<Held> in_a;
+    ByName<Held> in_b;
+    for (const NamedStage& stage : a.stages) add_held(stage, "", in_a);
+    for (const NamedStage& stage : b.stages) add_held(stage, "", in_b);
+    for (const auto& [name, held] : in_b) {
+      const auto other = in_a.find(name);
+      if (other == in_a.end() || other->second.in == held.in) continue;
+      refuse(held.stage->where,
+             "the fields `" + a.name + "` and `" + b.name + "` draw alike for `" +
+                 held.stage->path +
+                 "`, and it does not stand in the same containers in both, so image and mask would "
+                 "show different places. Put it into a [[joint]], or give one of the fields draws "
+                 "= \"own\".");
     }
   }
 
-  /// A crop that both draw is of the same pixels only where both have come to it the same way.
-  static void check_cut(const ResolvedField& a, const ResolvedField& b, const NamedStage& cut,
-                        const std::vector<std::string>& before_in_a) {
-    const auto is_random = [](const NamedStage& one) { return one.stage->is_random(); };
-    if (!any_stage(cut, is_random) || !places_by_size(cut)) return;
-    std::vector<std::string> before_in_b;
-    for (const NamedStage& stage : b.stages) {
-      if (!moves_pixels(stage)) continue;
-      if (stage.group == cut.group && stage.path == cut.path) {
-        if (before_in_a == before_in_b && placing_of(cut, false) == placing_of(stage, false))
-          return;
-        refuse(stage.where,
-               "the fields `" + a.name + "` and `" + b.name + "` are cut alike by `" +
-                   std::string(cut.stage->name()) +
-                   "`, but it or a stage before it that crops, resizes, pads, turns or warps "
-                   "pixels is "
-                   "not the same in both, so image and mask would show different places. Put these "
-                   "stages into a [[joint]], or give one of the fields draws = \"own\".");
-      }
-      before_in_b.push_back(placing_of(stage, true));
+  struct Moving {
+    const NamedStage* stage = nullptr;
+    std::string placing;
+  };
+
+  static std::vector<Moving> moving_of(const ResolvedField& field) {
+    std::vector<Moving> moving;
+    for (const NamedStage& stage : field.stages) {
+      if (moves_pixels(stage)) moving.push_back({&stage, placing_of(stage, true)});
     }
+    return moving;
+  }
+
+  /// A crop that both draw is of the same pixels only where both have come to it the same way.
+  static void check_cuts(const ResolvedField& a, const ResolvedField& b) {
+    const std::vector<Moving> in_a = moving_of(a);
+    const std::vector<Moving> in_b = moving_of(b);
+    std::size_t alike = 0;
+    while (alike < std::min(in_a.size(), in_b.size()) &&
+           in_a[alike].placing == in_b[alike].placing) {
+      ++alike;
+    }
+    ByName<std::size_t> places;
+    for (std::size_t i = 0; i < in_b.size(); ++i) {
+      places.emplace(DrawsBy(in_b[i].stage->group, in_b[i].stage->path), i);
+    }
+    for (std::size_t i = 0; i < in_a.size(); ++i) {
+      const NamedStage& cut = *in_a[i].stage;
+      const auto found = places.find(DrawsBy(cut.group, cut.path));
+      if (found == places.end() || !draws_by_size(cut)) continue;
+      const NamedStage& other = *in_b[found->second].stage;
+      const bool same_before = found->second == i && i <= alike;
+      if (same_before && placing_of(cut, false) == placing_of(other, false)) continue;
+      refuse_cut(a, b, cut, other);
+    }
+  }
+
+  static bool draws_by_size(const NamedStage& cut) {
+    const auto is_random = [](const NamedStage& one) { return one.stage->is_random(); };
+    return any_stage(cut, is_random) && places_by_size(cut);
+  }
+
+  [[noreturn]] static void refuse_cut(const ResolvedField& a, const ResolvedField& b,
+                                      const NamedStage& cut, const NamedStage& other) {
+    refuse(other.where,
+           "the fields `" + a.name + "` and `" + b.name + "` are cut alike by `" +
+               std::string(cut.stage->name()) +
+               "`, but it or a stage before it that crops, resizes, pads, turns or warps pixels is "
+               "not the same in both, so image and mask would show different places. Put these "
+               "stages into a [[joint]], or give one of the fields draws = \"own\".");
   }
 
   /// Stages of different names with one id would draw the same numbers for different things.

@@ -36,7 +36,8 @@ class GaussianBlurStage final : public PixelStage {
         .dump();
   }
   [[nodiscard]] std::size_t scratch_bytes(ImageSize size, std::int32_t channels) const override {
-    return blur_scratch_bytes(size, channels, blur_of(1));
+    // Nothing for an image that run() refuses: of one that is wide and low it would be gigabytes.
+    return can_blur(size, blur_of(1)) ? blur_scratch_bytes(size, channels, blur_of(1)) : 0;
   }
   void run(const ImageView& image, StageContext& context) const override {
     if (!happens(parameters_.p, context)) return;

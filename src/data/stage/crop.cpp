@@ -126,7 +126,8 @@ class RandomCropStage final : public GeometryStage {
     geometry.pad(padding.left + missing.width, padding.top + missing.height,
                  padding.right + missing.width, padding.bottom + missing.height, padding.mode,
                  padding.fill);
-    geometry.mask_fill = padding.mask_fill;
+    // What a `pad` before it said stays where it pads nothing itself.
+    if (traits().pads) geometry.mask_fill = padding.mask_fill;
     const ImageSize outer = geometry.output();
     const ImageSize size = parameters_.size;
     const auto y =

@@ -9,6 +9,7 @@
 #include <batchcast/core/error.hpp>
 
 #include <algorithm>
+#include <optional>
 
 namespace batchcast::inline v0_1::detail {
 namespace {
@@ -34,6 +35,8 @@ class ElasticStage final : public StandardWarp {
   }
   [[nodiscard]] std::size_t scratch_bytes(ImageSize size,
                                           std::int32_t /*channels*/) const override {
+    // Nothing for an image that run() refuses: of one that is wide and low it would be gigabytes.
+    if (refused_axis(size)) return 0;
     std::size_t bytes = 0;
     for (std::size_t axis = 0; axis < 2; ++axis) {
       bytes = std::max(bytes, blur_scratch_bytes(size, 1, blur_of(axis)));
@@ -45,6 +48,9 @@ class ElasticStage final : public StandardWarp {
     const bool applies = happens(warp().p, context);
     context.note("elastic", applies ? 1 : 0);
     if (!applies) return false;
+    if (const auto axis = refused_axis(in.size)) {
+      throw BadSample(why_too_small(in.size, blur_of(*axis)));
+    }
     const std::size_t bytes = plane_bytes(in.size);
     const std::span<std::byte> scratch = context.scratch();
     auto* x = reinterpret_cast<float*>(scratch.data());
@@ -69,17 +75,21 @@ class ElasticStage final : public StandardWarp {
     return {{kernel, parameters_.sigma[0]}, {kernel, parameters_.sigma[1]}};
   }
 
+  /// Whose offsets cannot be blurred.
+  [[nodiscard]] std::optional<std::size_t> refused_axis(ImageSize size) const noexcept {
+    for (std::size_t axis = 0; axis < 2; ++axis) {
+      if (!can_blur(size, blur_of(axis))) return axis;
+    }
+    return std::nullopt;
+  }
+
   // torchvision counts offsets along x in shares of half the width, and divides by the height; and
   // the other way round along y.
   void draw_offsets(std::size_t axis, ImageSize size, float* offsets, std::span<std::byte> scratch,
                     Draws& draws) const {
     const std::size_t count = pixel_count(size);
     for (std::size_t i = 0; i < count; ++i) offsets[i] = draws.unit_f32() * 2 - 1;
-    if (parameters_.sigma[axis] > 0) {
-      const Blur blur = blur_of(axis);
-      if (!can_blur(size, blur)) throw BadSample(why_too_small(size, blur));
-      gaussian_blur(offsets, size, blur, scratch);
-    }
+    if (parameters_.sigma[axis] > 0) gaussian_blur(offsets, size, blur_of(axis), scratch);
     const auto along = static_cast<double>(axis == 0 ? size.width : size.height);
     const auto other = static_cast<double>(axis == 0 ? size.height : size.width);
     const auto scale = static_cast<float>(parameters_.alpha[axis] / other * (along / 2));

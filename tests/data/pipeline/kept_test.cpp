@@ -66,6 +66,20 @@ Pipeline pipeline(const Bytes& file, int channels, int bits, const std::string& 
        .seed = 2});
 }
 
+/// Says 4 by 4 and takes 5 by 5.
+class Liar final : public GeometryStage {
+ public:
+  [[nodiscard]] std::string_view name() const noexcept override { return "liar"; }
+  [[nodiscard]] std::string parameters_json() const override { return "{}"; }
+  [[nodiscard]] GeometryTraits traits() const noexcept override { return {.crops = true}; }
+  [[nodiscard]] std::optional<ImageSize> output(std::optional<ImageSize> /*in*/) const override {
+    return ImageSize{4, 4};
+  }
+  void place(Geometry& geometry, StageContext& /*context*/) const override {
+    geometry.crop({0, 0, 5, 5});
+  }
+};
+
 const std::string whole = R"({ stage = "center_crop", size = [7, 9] })";
 const std::string last = R"(, { stage = "to", dtype = "u16", layout = "hwc" })";
 
@@ -122,6 +136,10 @@ TEST_CASE("kept pixels are cropped, padded, turned and resized to the nearest as
         R"({ stage = "resize", size = [20, 4], interpolation = "nearest" },
            { stage = "horizontal_flip" },
            { stage = "resize", size = [3, 9], interpolation = "nearest" })",
+        // The pass between may leave the image as it is.
+        R"({ stage = "resize", size = [6, 8], interpolation = "nearest" },
+           { stage = "random_short_side", min_size = 30, p = 0.3, interpolation = "nearest" },
+           { stage = "resize", size = [40, 50], interpolation = "nearest" })",
         R"({ stage = "random_choice", stages = [
              { stage = "center_crop", size = 4 }, { stage = "random_crop", size = 4 }] })"}) {
     INFO(stages);
@@ -202,6 +220,15 @@ TEST_CASE("an image of other channels or bits than its field keeps is a bad samp
   CHECK(bad(image_test::encode_webp(image_test::noise(random, size), true), 3, 16) != "nothing");
 }
 
+TEST_CASE("a stage that makes another image than it said writes nothing beyond kept pixels") {
+  Recipe own = recipe(
+      "[[field]]\nname = \"image\"\nstages = [{ stage = \"decode\", mode = \"keep\", "
+      "channels = 1, bits = 8 }]");
+  own.fields[0].stages.emplace_back(std::make_shared<Liar>());
+  const Pipeline lying({.source = source(png<std::uint8_t>(1)), .recipe = own});
+  CHECK_THROWS_WITH(make(lying, {0, 0, 1}), Contains("25 elements, and 16 is what they said"));
+}
+
 TEST_CASE("what kept pixels cannot be made is refused with a cure") {
   CHECK_THAT(refusal(3, 16, R"({ stage = "random_resized_crop", size = 4 })"),
              Contains("test.toml:4: ") && Contains("say interpolation = \"nearest\""));
@@ -217,6 +244,8 @@ TEST_CASE("what kept pixels cannot be made is refused with a cure") {
              Contains("the image has 4"));
   CHECK_THAT(refusal(1, 16, whole + R"(, { stage = "normalize", mean = 0, std = 1 })"),
              Contains("it makes floats"));
+  CHECK_THAT(refusal(1, 16, whole + R"(, { stage = "invert" })", "kind = \"mask\""),
+             Contains("a mask, whose pixels are ids"));
   // A mask is resized to the nearest anyway, and its ids are no floats.
   CHECK(refusal(1, 16, R"({ stage = "resize", size = [4, 4] })", "kind = \"mask\"") == "nothing");
   CHECK(refusal(1, 16, whole + R"(, { stage = "to" })", "kind = \"mask\"") != "nothing");

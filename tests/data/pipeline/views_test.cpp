@@ -292,6 +292,9 @@ TEST_CASE("masks are padded with mask_fill in a joint, and with fill by their ow
         Corner{99, 255});
   CHECK(corner("", R"(, { stage = "random_crop", size = 90, pad_if_needed = true, fill = 9, )"
                    R"(mask_fill = 7 }, { stage = "horizontal_flip" })") == Corner{9, 7});
+  // A crop in the same pass that pads nothing.
+  CHECK(corner("", R"(, { stage = "pad", padding = 40, fill = 9, mask_fill = 255 }, )"
+                   R"({ stage = "random_crop", size = [119, 139] })") == Corner{9, 255});
 }
 
 TEST_CASE("what cannot be done to a kind of field is refused by name") {

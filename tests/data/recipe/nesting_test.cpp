@@ -272,6 +272,24 @@ TEST_CASE("an image and a mask whose containers differ are refused") {
         "nothing");
   CHECK_THAT(pair(holding("random_apply", any_flip), any_flip),
              Contains("`random_apply#0/horizontal_flip#0` of the one, `horizontal_flip#0`"));
+
+  // By an id it draws alike wherever it stands, and must run alike too.
+  const std::string turn = R"({ stage = "random_rotation", degrees = 20, id = "turn" })";
+  const std::string apart = "draw alike for `turn`, and it does not stand in the same containers";
+  CHECK_THAT(pair(holding("random_apply", turn), turn),
+             Contains("test.toml:8: ") && Contains(apart));
+  CHECK_THAT(pair(turn, holding("random_apply", turn)), Contains(apart));
+  CHECK_THAT(pair(holding("random_apply", turn, ", p = 1"), turn), Contains(apart));
+  CHECK(pair(holding("random_apply", turn), holding("random_apply", turn)) == "nothing");
+}
+
+TEST_CASE("thousands of stages of an image and its mask are compared at once") {
+  std::string stages;
+  for (int i = 0; i < 2000; ++i) stages += R"({ stage = "random_rotation", degrees = 20 }, )";
+  const detail::ResolvedRecipe resolved = detail::resolve(
+      recipe("[[field]]\nname = \"a\"\nstages = [" + stages +
+             "]\n[[field]]\nname = \"b\"\nkind = \"mask\"\nstages = [" + stages + "]\n"));
+  CHECK(resolved.fields[1].stages.size() == 2000);
 }
 
 TEST_CASE("what cannot stand in a container is refused with its line and a cure") {

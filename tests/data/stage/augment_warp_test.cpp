@@ -123,6 +123,11 @@ TEST_CASE("warps of images that have no room to be bent") {
       run_pixels(*stage_as<bc::PixelStage>(R"(stage = "gaussian_blur", kernel_size = 9)"),
                  Pixels(48), {4, 4}, 3),
       Catch::Contains("4x4 pixels is too small") && Catch::Contains("`kernel_size`"));
+  // Such an image is a bad sample, and takes no memory for rows as long as it is.
+  constexpr bc::ImageSize low{100'000'000, 1};
+  CHECK(stage_as<bc::PixelStage>(R"(stage = "gaussian_blur", kernel_size = 23)")
+            ->scratch_bytes(low, 3) == 0);
+  CHECK(warp(R"(stage = "elastic")")->scratch_bytes(low, 3) == 0);
 }
 
 TEST_CASE("matrices of perspectives take corners to corners, and there is none on a line") {
