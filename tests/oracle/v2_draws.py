@@ -2,13 +2,14 @@
 # Copyright 2026 the batchcast authors
 """What stages draw, and how torchvision.transforms.v2 draws the same.
 
-  python3 v2_draws.py > ../data/stage/draws_table.hpp
+  python3 v2_draws.py | clang-format-14 > ../data/stage/draws_table.hpp
 
 makes the table that the tests compare our draws with, with torchvision 0.26 (torch 2.11).
 v2_oracle.py imports it.
 """
 import collections
 import dataclasses
+import json
 import sys
 
 import numpy
@@ -328,7 +329,6 @@ def main():
 #include <vector>
 
 // Made by tests/oracle/v2_draws.py with torchvision {release} and torch {torch.__version__.split("+")[0]}.
-// clang-format off
 namespace batchcast::test {{
 
 /// Of {TABLE_DRAWS} draws: how often each of the words came, or a number up to each edge (the last:
@@ -348,7 +348,7 @@ struct DrawnStage {{
 
 inline const std::vector<DrawnStage> drawn_by_torchvision = {{""")
     for draw in DRAWS:
-        print(f"    {{R\"({draw.stage})\", {{{draw.size[0]}, {draw.size[1]}}}, {{")
+        print(f"    {{{json.dumps(draw.stage)}, {{{draw.size[0]}, {draw.size[1]}}}, {{")
         for key, values in drawn_by_torchvision(draw, TABLE_DRAWS).items():
             words, edges, counts = row_of(key, values)
             print(f'        {{"{key}", {{{words}}}, {{{edges}}}, {{{counts}}}}},')

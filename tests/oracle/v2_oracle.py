@@ -334,7 +334,6 @@ def pixel_cases(batchcast, size, gray, rng):
 
 def tensor_cases(batchcast, size, rng):
     """Stages of tensors: noise (of which one field shows what is drawn), boxes, normalize."""
-    mean, std = [0.485, 0.456, 0.406], [0.229, 0.224, 0.225]
     noise = '{ stage = "gaussian_noise", mean = %s, sigma = %s, clip = %s }'
     to = '{ stage = "decode" }, ' + whole(size) + '{ stage = "to", dtype = "%s" }, '
     black = '{ stage = "decode" }, ' + whole(size) + \
@@ -347,12 +346,14 @@ def tensor_cases(batchcast, size, rng):
                             "sample"))
     recipe.append(field("erased", to % "f32" + erase))
     recipe.append(field("normal", to % "f32" +
-                        f'{{ stage = "normalize", mean = {mean}, std = {std} }}'))
+                        f'{{ stage = "normalize", mean = {MEAN}, std = {STD} }}'))
     with tempfile.TemporaryDirectory() as folder:
         pixels = list(pictures(size, rng))
         write_images(folder, pixels)
         fields = dump(batchcast, recipe, folder, SAMPLES)
     drawn = fields["drawn"][0]
+    check(same_distribution(drawn.reshape(-1), torch.randn(drawn.size).numpy()) > 1e-5,
+          "gaussian_noise is not normally distributed")
     randn_like = torch.randn_like
     for i, one in enumerate(pixels):
         image = F.pil_to_tensor(Image.fromarray(one))
@@ -369,7 +370,77 @@ def tensor_cases(batchcast, size, rng):
             x, y, w, h = box
             wanted = F.erase(as_float, y, x, h, w, torch.tensor([0.2, 0.4, 0.6])[:, None, None])
         compare("random_erasing", fields["erased"][0][i], wanted, box)
-        compare("to and normalize", fields["normal"][0][i], F.normalize(as_float, mean, std), i)
+        compare("to and normalize", fields["normal"][0][i], F.normalize(as_float, MEAN, STD), i)
+
+
+MEAN, STD = [0.485, 0.456, 0.406], [0.229, 0.224, 0.225]
+CLIP = ([0.48145466, 0.4578275, 0.40821073], [0.26862954, 0.26130258, 0.27577711])
+
+
+def finished(image, mean, std):
+    made = F.to_dtype(F.pil_to_tensor(image), torch.float32, scale=True)
+    return made if mean is None else F.normalize(made, mean, std)
+
+
+def evaluated(resized, mode, mean=MEAN, std=STD):
+    return lambda i, n: finished(F.center_crop(F.resize(i, [resized], MODES[mode]), [224, 224]),
+                                 mean, std)
+
+
+def trained(size, mode, mean=MEAN, std=STD, kernel=None):
+    """What the originals do in this order, where it was drawn."""
+    def make(image, notes):
+        x, y, w, h = notes["crop"]
+        made = F.resized_crop(image, y, x, h, w, [size, size], MODES[mode])
+        made = F.horizontal_flip(made) if notes.get("flip") else made
+        made = operations(made, notes, "bilinear", None) if "operation" in notes else made
+        made = jitter(made, notes) if "jitter_order" in notes else made
+        made = F.to_grayscale(made, 3) if notes.get("grayscale") else made
+        if "blur_sigma" in notes:
+            made = F.gaussian_blur(made, [kernel, kernel], [notes["blur_sigma"]] * 2)
+        made = F.solarize(made, 128) if notes.get("solarize") else made
+        made = finished(made, mean, std)
+        if notes.get("erase"):
+            x, y, w, h = notes["erase"]
+            made = F.erase(made, y, x, h, w, torch.zeros(1, 1, 1))
+        return made
+    return make
+
+
+PRESETS = {
+    "torchvision-v1": {"image": trained(224, "bilinear")},
+    "torchvision-v1-eval": {"image": evaluated(256, "bilinear")},
+    "torchvision-v2": {"image": trained(176, "bilinear")},
+    "torchvision-v2-eval": {"image": evaluated(232, "bilinear")},
+    "deit-eval": {"image": evaluated(256, "bicubic")},
+    "clip": {"image": trained(224, "bicubic", *CLIP)},
+    "clip-eval": {"image": evaluated(224, "bicubic", *CLIP)},
+    "simclr": {"image": trained(224, "bicubic", None, None, 23)},
+    "dino": {"global_1": trained(224, "bicubic", kernel=9),
+             "global_2": trained(224, "bicubic", kernel=9),
+             "local": trained(96, "bicubic", kernel=9)},
+}
+
+
+def preset_cases(batchcast, rng):
+    """Presets as a whole, with Pillow 13's resizing."""
+    for preset, fields in PRESETS.items():
+        text = subprocess.run([batchcast, "recipe", preset], check=True, text=True,
+                              stdout=subprocess.PIPE).stdout
+        for stage in ('"random_resized_crop"', '"resize"'):
+            text = text.replace(f"stage = {stage}", f"stage = {stage}, pillow = 13")
+        recipe = ["[[field]]" + part for part in text.split("[[field]]")[1:]]
+        with tempfile.TemporaryDirectory() as folder:
+            pixels = list(pictures((300, 260), rng))
+            write_images(folder, pixels)
+            made = dump(batchcast, recipe, folder, SAMPLES)
+        # A level of a blur is so much of a normalized number.
+        ALLOWED[preset] = (0.0176 if preset in ("simclr", "dino") else 1e-6, 1)
+        for name, operate in fields.items():
+            images, notes = made[name]
+            for i, one in enumerate(pixels):
+                ours = images[i] if images.ndim == 4 else images[i][0]
+                compare(preset, ours, operate(Image.fromarray(one), notes[i]), notes[i])
 
 
 def elastic_cases(probe, rng):
@@ -463,6 +534,7 @@ def main():
         for gray in (False, True):
             pixel_cases(sys.argv[1], size, gray, rng)
         tensor_cases(sys.argv[1], size, rng)
+    preset_cases(sys.argv[1], rng)
     elastic_cases(Probe(sys.argv[2]), rng)
     for name, (images, most, off, count) in found.items():
         level, share = ALLOWED.get(name, (0, 0))
