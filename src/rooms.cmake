@@ -91,7 +91,8 @@ batchcast_room(data/stage
 batchcast_room(data/recipe
   DEPENDS core data data/stage
   PACKAGES batchcast_tomlplusplus nlohmann_json::nlohmann_json
-  SOURCES json.cpp paper_presets.cpp parameters.cpp presets.cpp reader.cpp recipe.cpp toml.cpp value.cpp)
+  SOURCES json.cpp paper_presets.cpp parameters.cpp presets.cpp reader.cpp recipe.cpp toml.cpp
+          value.cpp)
 
 # Where samples come from.
 batchcast_room(data/source

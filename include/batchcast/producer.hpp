@@ -40,7 +40,8 @@ struct ProducerOptions {
   std::uint64_t samples_per_epoch = 0;
   /// Epochs to make. 0, the default: endless.
   std::uint64_t epochs = 0;
-  /// The first publication waits for this many consumers. Default: 0, it waits for none.
+  /// The first publication waits for this many consumers, of which a group of ranks is one.
+  /// Default: 0, it waits for none.
   std::uint32_t wait_for = 0;
 
   // ---- GPUs. Without `places` the stream is served in host memory only.

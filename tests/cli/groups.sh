@@ -19,8 +19,8 @@ as_rank() {
   rank=$1
   world=$2
   shift 2
-  exec env LOCAL_RANK="$rank" LOCAL_WORLD_SIZE="$world" MASTER_ADDR=localhost MASTER_PORT=29500 TORCHELASTIC_RUN_ID=none \
-    "$@"
+  exec env LOCAL_RANK="$rank" LOCAL_WORLD_SIZE="$world" MASTER_ADDR=localhost MASTER_PORT=29500 \
+    TORCHELASTIC_RUN_ID=none "$@"
 }
 
 echo "-- what is no group"
@@ -67,15 +67,23 @@ expect 2 'PET_NNODES.*`completions`' serve "$data" --stream nodes --shard auto
 unset JOB_COMPLETION_INDEX
 
 echo "-- two ranks, every byte, and one consumer beside them"
+# said FILE TEXT    waits for it
+said() {
+  checks=$((checks + 1))
+  until_true grep -qF "$2" "$work/$1" || fail "$1 does not say '$2': $(cat "$work/$1")"
+}
+export BATCHCAST_PROGRESS_EVERY_S=0.1
 serve synthetic:3x8x8 --stream pair --samples 1003 --epochs 2 --memory 1MiB --wait-for 2 --json
 consume() { timeout 60 "$batchcast" consume pair --json "$@"; }
 consume --group ranks:0/2 --batch-size 16 --name first --verify >"$work/rank.0" 2>"$work/rank.0.err" &
 until_true lists '"group":"ranks","missing":\[1\],"state":"forming","world":2'
 expect 0 '^  ranks: 1 of 2 ranks, without 1 +forming' ls
 expect 0 '^forming: its ranks begin once the last of them has come' ls
+said serve.err 'waits for 2 consumers (--wait-for 2)  rank 1 of `ranks` is missing'
 consume --group ranks:1/2 --batch-size 16 --name second --verify >"$work/rank.1" 2>"$work/rank.1.err" &
 until_true lists '"group":"ranks","missing":\[\],"state":"running","world":2'
 expect 0 '^pair .* starting ' ls  # a group is one of the two
+said serve.err 'waits for 1 more consumer (--wait-for 2)'
 expect 0 '^  ranks: 2 of 2 ranks +running' ls
 expect 0 '^    1: second .* lockstep' ls
 consume --batch-size 37 --name beside >"$work/beside" 2>"$work/beside.err"

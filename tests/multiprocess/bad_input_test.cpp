@@ -237,23 +237,45 @@ TEST_CASE("at the door: a producer of layout version 1", "[input][short]") {
   producer.join();
 }
 
-TEST_CASE("at the door: a rank of a group, which no producer serves yet", "[input][short]") {
+TEST_CASE("at the door: ranks of groups, whatever they say", "[input][groups][short]") {
   const OwnDirectory directory;
   Server server(producer_options(), {});
-  DoorAttempt attempt = connect_door(find_stream("s").places.at(0).door);
-  Hello hello;
-  hello.layout_version = layout_version;
-  hello.group = "pair";
-  hello.rank = 1;
-  hello.world = 2;
   const FileDescriptor pidfd = own_pidfd();
   const int descriptors[] = {pidfd.get()};
-  DoorMessage answer;
-  REQUIRE(attempt.connection.ask(encode(hello), descriptors, answer, 64, 5'000) ==
-          DoorRead::message);
-  const auto refusal = std::get<Refusal>(decode_from_producer(answer.text));
-  CHECK(refusal.kind == RefusalKind::group);
-  CHECK(says(refusal.text, {"no groups of ranks", "rank 1 of 2"}));
+  const auto answer_to = [&](const Hello& hello) {
+    DoorAttempt attempt = connect_door(find_stream("s").places.at(0).door);
+    DoorMessage answer;
+    REQUIRE(attempt.connection.ask(encode(hello), descriptors, answer, 64, 5'000) ==
+            DoorRead::message);
+    return std::pair(std::move(attempt.connection), decode_from_producer(answer.text));
+  };
+  Hello good;
+  good.layout_version = layout_version;
+  good.group = "pair";
+  good.rank = 1;
+  good.world = 2;
+  auto [waits, told] = answer_to(good);
+  CHECK(says(std::get<Forming>(told).missing, {"rank 0 of 2 has not come"}));
+  const auto refusal_of_hello = [&](const Hello& hello) {
+    return std::get<Refusal>(answer_to(hello).second).text;
+  };
+  Hello hello = good;
+  hello.group = "";
+  CHECK(says(refusal_of_hello(hello), {"has a name"}));
+  hello = good;
+  hello.pace = Pace::free;
+  CHECK(says(refusal_of_hello(hello), {"lockstep"}));
+  hello = good;
+  hello.observes = true;
+  CHECK(says(refusal_of_hello(hello), {"lockstep"}));
+  hello = good;
+  hello.world = ~0U;
+  CHECK(says(refusal_of_hello(hello), {"4294967295 ranks", "--max-consumers"}));
+  // What it says while it waits is not heard, or costs it its place.
+  static_cast<void>(waits.send(encode(EpochEnd{.epoch = 1ULL << 60})));
+  static_cast<void>(waits.send(encode(Pause{})));
+  static_cast<void>(waits.send("rubbish"));
+  CHECK(eventually([&] { return server.producer().stats().forming.empty(); }));
 }
 
 TEST_CASE("at the door: another layout, and a mute producer", "[input]") {

@@ -2,12 +2,13 @@
 # Copyright 2026 the batchcast authors
 """What torchvision's augmentation policies do where their choices are forced, as a C++ table.
 
-  python3 policy_table.py > ../data/stage/policy_table.hpp
+  python3 policy_table.py | clang-format-14 > ../data/stage/policy_table.hpp
 
 with torchvision 0.26.0, timm 1.0.19 and Pillow 13.0.0, which made the table that is checked in.
 """
 
 import itertools
+import re
 
 import numpy
 import PIL
@@ -31,6 +32,11 @@ def image():
     return PIL.Image.fromarray(numpy.stack(pixels, axis=-1).astype(numpy.uint8))
 
 
+def hex_of(value):
+    """Without zeros at the end."""
+    return re.sub(r"\.?0*p", "p", value.hex())
+
+
 def digest(made):
     """FNV-1a of 64 bits."""
     value = 0xCBF29CE484222325
@@ -44,7 +50,7 @@ def magnitudes(space, bins):
     for name, (function, _) in space.items():
         values = function(bins, *SIZE)
         if values is not None:
-            listed = ", ".join(float(value).hex() for value in values)
+            listed = ", ".join(hex_of(float(value)) for value in values)
             yield f"{{Operation::{NAMES[name]}, {{{listed}}}}},"
 
 
@@ -69,7 +75,7 @@ def print_operations():
             for value in chosen + ([-one for one in chosen] if signed else []):
                 made = transform._apply_image_or_video_transform(
                     image(), name, value, mode, transform._fill)
-                print(f"    {{Operation::{NAMES[name]}, {value.hex()}, "
+                print(f"    {{Operation::{NAMES[name]}, {hex_of(value)}, "
                       f"Interpolation::{mode.value}, {'true' if fill else 'false'}, "
                       f"0x{digest(made):016x}}},")
     print("};\n")
@@ -86,7 +92,7 @@ def print_timm():
             timm_augment._RAND_INCREASING_TRANSFORMS, (1.7, 8.6, 9.9), (0.9, 0.1)):
         timm_augment.random.random = lambda side=side: side  # above a half: to the other side
         operation = timm_augment.AugmentOp(name, prob=1, magnitude=level, hparams=hparams)
-        print(f"    {{Operation::{names[name]}, {level.hex()}, "
+        print(f"    {{Operation::{names[name]}, {hex_of(level)}, "
               f"{'true' if side > 0.5 else 'false'}, 0x{digest(operation(image())):016x}}},")
     print("};\n")
 
@@ -114,7 +120,6 @@ print(f"""// SPDX-License-Identifier: Apache-2.0
 // Made by tests/oracle/policy_table.py with torchvision {torchvision.__version__.split("+")[0]}"""
       f""", timm {timm.__version__}
 // and Pillow {PIL.__version__}.
-// clang-format off
 namespace batchcast::test {{
 
 using detail::Operation;

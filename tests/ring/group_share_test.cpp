@@ -127,6 +127,19 @@ TEST_CASE("between epochs a rank waits for the others, as its entry tells") {
   CHECK(rank.reader->status().epochs_mismatched == 1);
 }
 
+TEST_CASE("a stream has drained once its ranks have told of the last epoch") {
+  HeapRing ring(64, epochs_of(8, 1));
+  HeapConsumer rank(ring, request_of(0, 1), rank_of(0, 1));
+  RingWriter& writer = ring.writer();
+  CHECK(ring.produce(8) == 8);
+  take_and_return(rank, 8);
+  CHECK_FALSE(writer.wait_drained(0));
+  Run run;
+  CHECK(rank.reader->next(8, 0, run) == Next::end_of_epoch);
+  writer.rank_ended(rank.admitted.index, rank.admitted.consumer_id, 1);
+  CHECK(writer.wait_drained(0));
+}
+
 TEST_CASE("a rank gets what another that is gone has had, and no more") {
   HeapRing ring(64, epochs_of(8));
   HeapConsumer rank(ring, request_of(0, 2), rank_of(0, 2));

@@ -10,8 +10,6 @@ namespace {
 
 using Json = nlohmann::json;
 
-Json list_of(const Range& range) { return Json::array({range.low, range.high}); }
-
 // Ten turns; nobody means more.
 constexpr Range degree_bounds{-3600, 3600};
 // Nearly a right angle, where nothing of the image is left.

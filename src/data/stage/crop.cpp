@@ -15,7 +15,6 @@ namespace {
 using Json = nlohmann::json;
 
 Json sides_of(ImageSize size) { return Json::array({size.height, size.width}); }
-Json list_of(const Range& range) { return Json::array({range.low, range.high}); }
 
 std::string words(ImageSize size) {
   return std::to_string(size.width) + "x" + std::to_string(size.height);

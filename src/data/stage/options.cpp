@@ -10,6 +10,10 @@
 
 namespace batchcast::inline v0_1::detail {
 
+nlohmann::json list_of(const Range& range) {
+  return nlohmann::json::array({range.low, range.high});
+}
+
 std::string text_of(double value) {
   std::string text = nlohmann::json(value).dump();
   if (text.ends_with(".0")) text.resize(text.size() - 2);

@@ -4,6 +4,8 @@
 
 #include <batchcast/data/recipe.hpp>
 
+#include <nlohmann/json_fwd.hpp>
+
 #include <array>
 #include <cstdint>
 #include <optional>
@@ -25,6 +27,8 @@ struct Range {
   friend bool operator==(const Range&, const Range&) = default;
 };
 
+/// As a recipe's JSON has it.
+[[nodiscard]] nlohmann::json list_of(const Range& range);
 [[nodiscard]] std::string text_of(double value);
 [[nodiscard]] std::string text_of(const Range& range);
 

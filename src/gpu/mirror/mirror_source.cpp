@@ -41,7 +41,7 @@ MirrorSource::Polled MirrorSource::poll(std::uint64_t samples_max) noexcept {
 }
 
 void MirrorSource::take(std::uint64_t samples) {
-  static_cast<void>(leases_.add(position(), samples));
+  static_cast<void>(leases_.add(position(), position() + samples));
   cursor_.take(samples, samples);
 }
 

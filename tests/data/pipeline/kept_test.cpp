@@ -112,16 +112,17 @@ TEST_CASE("kept pixels are those of the file, of every number of channels and bi
 TEST_CASE("kept pixels are cropped, padded, turned and resized to the nearest as others are") {
   // The same image of 8 bits and one channel by the way that all images take.
   const Bytes file = png<std::uint8_t>(1);
-  for (
-      const std::string stages :
-      {R"({ stage = "random_crop", size = 5 }, { stage = "horizontal_flip" })",
-       R"({ stage = "pad", padding = [1, 2, 3, 4], fill = 9 }, { stage = "vertical_flip" },
+  for (const std::string stages :
+       {R"({ stage = "random_crop", size = 5 }, { stage = "horizontal_flip" })",
+        R"({ stage = "pad", padding = [1, 2, 3, 4], fill = 9 }, { stage = "vertical_flip" },
            { stage = "random_crop", size = 6 })",
-       R"({ stage = "pad", padding = 5, padding_mode = "reflect" }, { stage = "center_crop", size = 12 })",
-       R"({ stage = "random_resized_crop", size = [5, 11], interpolation = "nearest" })",
-       R"({ stage = "resize", size = [20, 4], interpolation = "nearest" }, { stage = "horizontal_flip" },
+        R"({ stage = "pad", padding = 5, padding_mode = "reflect" },
+           { stage = "center_crop", size = 12 })",
+        R"({ stage = "random_resized_crop", size = [5, 11], interpolation = "nearest" })",
+        R"({ stage = "resize", size = [20, 4], interpolation = "nearest" },
+           { stage = "horizontal_flip" },
            { stage = "resize", size = [3, 9], interpolation = "nearest" })",
-       R"({ stage = "random_choice", stages = [
+        R"({ stage = "random_choice", stages = [
              { stage = "center_crop", size = 4 }, { stage = "random_crop", size = 4 }] })"}) {
     INFO(stages);
     const std::string to = R"(, { stage = "to", dtype = "i64" })";
