@@ -116,7 +116,7 @@ double correlation(const std::vector<float>& a, const std::vector<float>& b) {
 }  // namespace
 
 TEST_CASE("draws of all random stages are independent, in groups and views and between them") {
-  constexpr std::uint64_t samples = 30'000;
+  constexpr std::uint64_t samples = 20'000;
   std::vector<DrawName> names;
   for (const detail::ResolvedField& one : detail::resolve(recipe(everything)).fields) {
     for (const detail::NamedStage& whole : one.stages) {
