@@ -199,7 +199,7 @@ def elastics(probe, name, pixels, rng):
         for axis, noise in enumerate(draws.reshape(2, 1, 1, height, width) * 2 - 1):
             if sigma[axis] > 0:
                 noise = functional.gaussian_blur(noise, [kernels[axis]] * 2, sigma)
-            offsets.append(noise * alpha[axis] / [height, width][axis])
+            offsets.append(noise * alpha[axis] / [width, height][axis])
         field = torch.cat(offsets, 1).permute(0, 2, 3, 1)
         tensor = torch.from_numpy(pixels.reshape(height, width, -1).copy()).permute(2, 0, 1)
         mode = InterpolationMode.NEAREST if is_mask else InterpolationMode.BILINEAR

@@ -83,16 +83,13 @@ class ElasticStage final : public StandardWarp {
     return std::nullopt;
   }
 
-  // torchvision counts offsets along x in shares of half the width, and divides by the height; and
-  // the other way round along y.
+  // In pixels. torchvision counts them in shares of half the image's side, and `alpha` in pixels.
   void draw_offsets(std::size_t axis, ImageSize size, float* offsets, std::span<std::byte> scratch,
                     Draws& draws) const {
     const std::size_t count = pixel_count(size);
     for (std::size_t i = 0; i < count; ++i) offsets[i] = draws.unit_f32() * 2 - 1;
     if (parameters_.sigma[axis] > 0) gaussian_blur(offsets, size, blur_of(axis), scratch);
-    const auto along = static_cast<double>(axis == 0 ? size.width : size.height);
-    const auto other = static_cast<double>(axis == 0 ? size.height : size.width);
-    const auto scale = static_cast<float>(parameters_.alpha[axis] / other * (along / 2));
+    const auto scale = static_cast<float>(parameters_.alpha[axis] / 2);
     for (std::size_t i = 0; i < count; ++i) offsets[i] *= scale;
   }
 

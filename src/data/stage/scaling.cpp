@@ -48,11 +48,13 @@ Resizing random_resizing_of(StageParameters& parameters) {
   return result;
 }
 
-// Cut off; sides that come to 0 are 1.
-ImageSize scaled(ImageSize size, double factor, std::string_view stage) {
-  const double width = size.width * factor;
-  const double height = size.height * factor;
-  if (!(width <= static_cast<double>(side_max) && height <= static_cast<double>(side_max))) {
+// Cut off; sides that come to 0 are 1. As torchvision, RandomShortestSize reckons in doubles and
+// ScaleJitter in floats, where one product in ten is cut off to another side.
+template <class Real>
+ImageSize scaled(ImageSize size, Real factor, std::string_view stage) {
+  const Real width = static_cast<Real>(size.width) * factor;
+  const Real height = static_cast<Real>(size.height) * factor;
+  if (!(width <= static_cast<Real>(side_max) && height <= static_cast<Real>(side_max))) {
     throw BadSample("an image of " + words(size) + " pixels would be longer than " +
                     std::to_string(side_max) + " after " + std::string(stage) +
                     ". Crop it first, or scale it by less.");
@@ -134,7 +136,8 @@ class ScaleJitterStage final : public ScalingStage {
     // torchvision's, which holds the target's width against the image's height.
     const double fit = std::min(static_cast<double>(target_.width) / in.height,
                                 static_cast<double>(target_.height) / in.width);
-    resizing().apply(geometry, scaled(in, fit * scale, name()));
+    const float factor = static_cast<float>(fit) * static_cast<float>(scale);
+    resizing().apply(geometry, scaled(in, factor, name()));
   }
 
  private:

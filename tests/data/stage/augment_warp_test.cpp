@@ -185,11 +185,23 @@ TEST_CASE("stages that scale resize as torchvision counts") {
     const double scale = note_of(notes, "jitter_scale");
     least = std::min(least, scale);
     most = std::max(most, scale);
-    const double factor = 100.0 / 300 * scale;
+    const float factor = static_cast<float>(100.0 / 300) * static_cast<float>(scale);
     REQUIRE(geometry.resized == bc::ImageSize{static_cast<std::int32_t>(400 * factor),
                                               static_cast<std::int32_t>(300 * factor)});
   }
   CHECK((least >= 0.5 && least < 0.505 && most < 1.5 && most > 1.495));
+
+  // Of torchvision 0.26's ScaleJitter: what comes next to a whole number is cut off as in floats.
+  const auto fitted = [](int target, bc::ImageSize size) {
+    return placed(*stage_as<bc::GeometryStage>(R"(stage = "scale_jitter", target_size = )" +
+                                               std::to_string(target) + ", scale_range = [1, 1]"),
+                  size)
+        .resized;
+  };
+  CHECK(fitted(1024, {233, 478}) == bc::ImageSize{499, 1024});
+  CHECK(fitted(512, {705, 143}) == bc::ImageSize{511, 103});
+  CHECK(fitted(256, {136, 417}) == bc::ImageSize{83, 256});
+  CHECK(fitted(512, {427, 281}) == bc::ImageSize{511, 336});
 
   const auto crop = stage_as<bc::GeometryStage>(
       R"(stage = "resized_crop", top = 1, left = 2, height = 30, width = 40, size = 24)");
