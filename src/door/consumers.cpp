@@ -6,6 +6,7 @@
 #include <batchcast/core/limits.hpp>
 
 #include <array>
+#include <cstddef>
 #include <exception>
 #include <utility>
 #include <variant>
@@ -15,6 +16,9 @@ namespace {
 
 // A killed process closes its sockets a moment before its pidfd says so.
 constexpr std::uint64_t death_follows_ns = 2'000'000;
+
+// A socket holds 208 KiB by default, as the kernel counts: 49 of these messages.
+constexpr std::size_t forming_unread_max = 64 << 10;
 
 template <class... F>
 struct Overloaded : F... {
@@ -114,16 +118,30 @@ void DoorConsumers::tell(const RankNews& news) {
     return;
   }
   if (const auto* forming = std::get_if<Forming>(&news.said)) {
-    DoorClients::say(*client, encode(*forming));
+    // A rank that reads none of these, as on a crowded machine, has room for its welcome still.
+    if (client->connection.unread_bytes() < forming_unread_max) {
+      DoorClients::say(*client, encode(*forming));
+    }
   } else if (const auto* refusal = std::get_if<Refusal>(&news.said)) {
     DoorClient refused = parts_.clients.take(client->id);
     DoorClients::say(refused, encode(*refusal));
     parts_.clients.close(std::move(refused));
   } else {
-    const auto& admission = std::get<Admission>(news.said);
-    parts_.clients.admitted(*client, admission.key);
-    const DoorSend sent = client->connection.send(encode(admission.welcome), admission.descriptors);
-    if (sent != DoorSend::sent) lose_closed(*client);
+    welcome(*client, std::get<Admission>(news.said));
+  }
+}
+
+/// Throws nothing on account of this one: the others have their places, and wait to be told.
+void DoorConsumers::welcome(DoorClient& client, const Admission& admission) {
+  const std::uint64_t id = client.id;
+  parts_.clients.admitted(client, admission.key);
+  try {
+    const DoorSend sent = client.connection.send(encode(admission.welcome), admission.descriptors);
+    if (sent != DoorSend::sent) lose_closed(client);
+  } catch (const std::exception& error) {
+    detail::report(parts_.log, LogLevel::warning,
+                   std::string("a rank could not be welcomed: ") + error.what());
+    if (parts_.clients.find(id)) lose(id, Leaving::closed);
   }
 }
 

@@ -55,6 +55,7 @@ class DoorConsumers {
   void misbehaved(DoorClient& client, const std::string& what);
   void dismiss(ConsumerKey key, const Farewell& farewell);
   void tell(const RankNews& news);
+  void welcome(DoorClient& client, const Admission& admission);
 
   const Parts parts_;
   std::deque<Closed> closed_;  ///< those that have not died by then will not have
