@@ -75,6 +75,7 @@ class ConsumerCore final : private ReaderHost, public std::enable_shared_from_th
   [[nodiscard]] BATCHCAST_INLINE std::string why_revoked() override;
   [[nodiscard]] bool group_broke() noexcept override { return link_.group_broke(); }
   BATCHCAST_INLINE void tell_epoch_end(const RankEpoch& epoch) noexcept override;
+  [[nodiscard]] bool is_hung_up() noexcept override { return link_.is_hung_up(); }
   void give_up_place() noexcept override { membership_.leave(); }
   [[nodiscard]] bool leases_come_back() noexcept override { return pool_.waits_for_streams(); }
 
