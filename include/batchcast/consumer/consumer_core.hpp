@@ -28,7 +28,12 @@ namespace batchcast::inline v0_1::detail {
 class ConsumerCore final : private ReaderHost, public std::enable_shared_from_this<ConsumerCore> {
  public:
   /// Waits for the stream and joins it. Throws what Consumer's constructor throws, but for a start.
-  [[nodiscard]] static std::shared_ptr<ConsumerCore> attach(const ConsumerOptions& options);
+  /// `group_deadline`: a rank waits so long for its group, once the stream is there.
+  [[nodiscard]] static std::shared_ptr<ConsumerCore> attach(const ConsumerOptions& options,
+                                                            const Deadline& group_deadline);
+  [[nodiscard]] static std::shared_ptr<ConsumerCore> attach(const ConsumerOptions& options) {
+    return attach(options, Deadline(options.connect_timeout_ms));
+  }
   // Inline where the definitions are: else every file that includes them would emit the class.
   BATCHCAST_INLINE ~ConsumerCore() override;
 
