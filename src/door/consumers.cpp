@@ -20,6 +20,9 @@ constexpr std::uint64_t death_follows_ns = 2'000'000;
 // A socket holds 208 KiB by default, as the kernel counts: 49 of these messages.
 constexpr std::size_t forming_unread_max = 64 << 10;
 
+// A rank that does as it should has said two things at most.
+constexpr int last_words_max = 16;
+
 template <class... F>
 struct Overloaded : F... {
   using F::operator()...;
@@ -79,9 +82,29 @@ void DoorConsumers::see_deaths() {
     count = parts_.deaths.wait(dead, 0);
     for (std::size_t i = 0; i < count; ++i) {
       const std::uint64_t id = dead[i].data.u64;
-      if (parts_.clients.find(id)) lose(id, Leaving::died);
+      if (DoorClient* const client = parts_.clients.find(id)) lose(id, last_words(*client));
     }
   } while (count == dead.size());
+}
+
+/// A rank that ends right after its epoch has said so, and its death may be seen first: what others
+/// depend on is heard before it is lost.
+Leaving DoorConsumers::last_words(DoorClient& client) noexcept {
+  try {
+    DoorMessage message;
+    for (int i = 0; client.key && i < last_words_max; ++i) {
+      if (client.connection.receive(message, 0) != DoorRead::message) break;
+      const ConsumerMessage said = decode_from_consumer(message.text);
+      if (const auto* end = std::get_if<EpochEnd>(&said)) {
+        parts_.events.epoch_ended(*client.key, *end);
+      }
+      if (std::holds_alternative<Bye>(said)) return Leaving::bye;
+    }
+  } catch (const std::exception& error) {
+    detail::report(parts_.log, LogLevel::warning,
+                   std::string("what a dead consumer had said was lost: ") + error.what());
+  }
+  return Leaving::died;
 }
 
 void DoorConsumers::evict(ConsumerKey key, const std::string& reason) {

@@ -51,6 +51,7 @@ class DoorConsumers {
     std::uint64_t due_ns;
   };
 
+  [[nodiscard]] Leaving last_words(DoorClient& client) noexcept;
   void rejoin(DoorClient& client, const Rejoin& request);
   void misbehaved(DoorClient& client, const std::string& what);
   void dismiss(ConsumerKey key, const Farewell& farewell);
