@@ -182,6 +182,26 @@ TEST_CASE("a rank gets what another that is gone has had, and no more") {
                     Catch::Matchers::Contains("rank 1 (pid 77) died"));
 }
 
+TEST_CASE("a rank that is evicted because of another says so, whether the farewell comes or not") {
+  HeapRing ring(64, epochs_of(8));
+  HeapConsumer rank(ring, request_of(0, 2), rank_of(0, 2));
+  RingWriter& writer = ring.writer();
+  while (ring.produce(8) != 0) continue;
+  take_and_return(rank, 2);
+  const std::uint32_t index = rank.admitted.index;
+  const std::uint64_t id = rank.admitted.consumer_id;
+  const bool told = GENERATE(true, false);
+  if (told) {
+    writer.tell_rank(index, id, {.lost = GroupNews::Lost{{1, 77, detail::RankLoss::left}, 0}});
+  }
+  CHECK(writer.evict(index, id));
+  if (told) {
+    CHECK_THROWS_AS(rank.reader->check(), GroupBroken);
+  } else {
+    CHECK_THROWS_AS(rank.reader->check(), Revoked);
+  }
+}
+
 TEST_CASE("an entry with any words in it makes no rank hang or crash") {
   const auto seed = std::random_device{}();
   CAPTURE(seed);

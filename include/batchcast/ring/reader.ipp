@@ -405,6 +405,10 @@ BATCHCAST_INLINE std::string RingReader::why_revoked() const {
   std::string why;
   {
     const std::lock_guard lock(broken_mutex_);
+    // The farewell may be late, and is waited for only so long.
+    if (const auto lost = share_.lost_before_eviction(); lost && broken_.empty()) {
+      broken_ = lost->text();
+    }
     if (broken_.empty()) {
       why = host_.why_revoked();
       if (host_.group_broke()) broken_ = why;
