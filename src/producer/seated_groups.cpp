@@ -45,6 +45,12 @@ std::optional<std::uint64_t> tell(const SeatedRank& rank, const GroupNews& news)
   return rank.ring->writer().tell_rank(rank.index, rank.key, news);
 }
 
+/// Once all that a rank is to hear of the last epoch was told, its ring may be closed. Ranks on
+/// other rings may come to that end later.
+void let_close(const SeatedRank& rank, std::uint64_t epochs) {
+  rank.ring->writer().rank_ended(rank.index, rank.key, epochs);
+}
+
 }  // namespace
 
 std::optional<Refusal> SeatedGroups::refusal_of(const std::string& name) const {
@@ -88,8 +94,7 @@ void SeatedGroups::ended(ConsumerKey key, const EpochEnd& end) {
   rank.last = end;
   if (end.early) end_for_all(found->group->second, end);
   meet(found->group->second);
-  // After the others were told: once all ranks are here, the stream may be closed.
-  rank.ring->writer().rank_ended(rank.index, rank.key, rank.epochs_ended);
+  if (found->group->second.lost) let_close(rank, rank.epochs_ended);  // it may meet no more
 }
 
 void SeatedGroups::end_for_all(Seated& group, const EpochEnd& end) {
@@ -111,6 +116,9 @@ void SeatedGroups::meet(Seated& group) {
       .met = GroupNews::Met{group.epochs_met, receipt_of(group.ranks, group.epochs_met)}};
   for (const SeatedRank& rank : group.ranks) {
     if (!rank.is_gone) tell(rank, news);
+  }
+  for (const SeatedRank& rank : group.ranks) {
+    if (!rank.is_gone) let_close(rank, group.epochs_met);
   }
 }
 
@@ -138,6 +146,7 @@ void SeatedGroups::lose(Seated& group, const GroupNews::Lost& lost) {
   for (const SeatedRank& rank : group.ranks) {
     if (rank.is_gone || has_failed(*rank.ring)) continue;
     const auto reading = tell(rank, {.lost = lost});
+    let_close(rank, rank.epochs_ended);
     if (!reading || *reading < lost.from) continue;
     // It may hang where it waits for the lost one: what it holds must not hold up other trainers.
     if (rank.ring->writer().evict(rank.index, rank.key)) {
