@@ -92,7 +92,7 @@ batchcast_room(data/recipe
   DEPENDS core data data/stage
   PACKAGES batchcast_tomlplusplus nlohmann_json::nlohmann_json
   SOURCES json.cpp paper_presets.cpp parameters.cpp presets.cpp reader.cpp recipe.cpp toml.cpp
-          value.cpp)
+          torchvision_names.cpp value.cpp)
 
 # Where samples come from.
 batchcast_room(data/source

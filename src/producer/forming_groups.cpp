@@ -86,6 +86,11 @@ std::optional<std::string> FormingGroups::conflict(const Hello& hello) const {
          ". Give each process of a group a rank of its own";
 }
 
+bool FormingGroups::would_complete(const Hello& hello) const {
+  const auto group = groups_.find(hello.group);
+  return group != groups_.end() && group->second.size() + 1 == hello.world;
+}
+
 ConsumerKey FormingGroups::add(const Hello& hello, std::uint32_t pid) {
   const std::lock_guard lock(mutex_);
   const ConsumerKey key = waiting_bit | ++keys_;

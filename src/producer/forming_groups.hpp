@@ -30,6 +30,8 @@ class FormingGroups {
  public:
   /// In what that rank does not fit to those of its group that wait; nothing where it does.
   [[nodiscard]] std::optional<std::string> conflict(const Hello& hello) const;
+  /// Whether all others of its group wait.
+  [[nodiscard]] bool would_complete(const Hello& hello) const;
   /// Returns a key that no consumer has.
   [[nodiscard]] ConsumerKey add(const Hello& hello, std::uint32_t pid);
   /// A waiting rank has gone. The others of its group wait on. False if no rank waits by that key.

@@ -24,7 +24,7 @@ std::vector<std::size_t> order_of(std::size_t ranks, std::size_t first) {
 
 }  // namespace
 
-std::optional<Refusal> Reception::refusal_of_rank(const Hello& hello, ServedRing& ring) const {
+std::optional<Refusal> Reception::refusal_of_rank(const Hello& hello, ServedRing& ring) {
   const std::string whole_text = std::to_string(hello.world) + " ranks with batches of " +
                                  std::to_string(hello.batch_size) + " samples";
   const auto refused = [&](std::string why, RefusalKind kind = RefusalKind::group) {
@@ -62,7 +62,7 @@ std::optional<Refusal> Reception::refusal_of_rank(const Hello& hello, ServedRing
                    ". Ask for smaller batches, or fewer ranks");
   }
   if (auto taken = groups_.refusal_of(hello.group)) return refused(taken->text, taken->kind);
-  if (forming_.count() >= places) {
+  if (forming_.count() >= places && !forming_.would_complete(hello)) {
     return refused("as many ranks of groups wait as there are places for consumers (" +
                        std::to_string(places) +
                        "). Start the producer with a larger --max-consumers",

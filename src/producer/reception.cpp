@@ -70,7 +70,7 @@ Refusal Reception::too_large(std::uint64_t batch_size, const ServedRing& ring) c
                                            " or more, or ask for smaller batches"};
 }
 
-std::optional<Refusal> Reception::refusal_of(const Hello& hello) const {
+std::optional<Refusal> Reception::refusal_of(const Hello& hello) {
   ServedRing* const ring = parts_.rings.find(hello.placement);
   if (ring == nullptr) return not_served_at(hello.placement);
   if (hello.batch_size > ring->capacity()) return too_large(hello.batch_size, *ring);

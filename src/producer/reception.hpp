@@ -72,8 +72,8 @@ class Reception final : public DoorEvents {
     Join join = Join::rewind;
   };
 
-  [[nodiscard]] std::optional<Refusal> refusal_of(const Hello& hello) const;
-  [[nodiscard]] std::optional<Refusal> refusal_of_rank(const Hello& hello, ServedRing& ring) const;
+  [[nodiscard]] std::optional<Refusal> refusal_of(const Hello& hello);
+  [[nodiscard]] std::optional<Refusal> refusal_of_rank(const Hello& hello, ServedRing& ring);
   [[nodiscard]] Refusal not_served_at(const std::string& placement) const;
   [[nodiscard]] Refusal too_large(std::uint64_t batch_size, const ServedRing& ring) const;
   [[nodiscard]] AdmitRequest request_of(const Hello& hello, std::uint32_t pid) const;

@@ -2,6 +2,8 @@
 // Copyright 2026 the batchcast authors
 #include "producer/seated_groups.hpp"
 
+#include <batchcast/core/clock.hpp>
+
 #include <algorithm>
 #include <utility>
 
@@ -53,7 +55,7 @@ void let_close(const SeatedRank& rank, std::uint64_t epochs) {
 
 }  // namespace
 
-std::optional<Refusal> SeatedGroups::refusal_of(const std::string& name) const {
+std::optional<Refusal> SeatedGroups::refusal_of(const std::string& name) {
   const auto group = groups_.find(name);
   if (group == groups_.end()) return std::nullopt;
   std::string attached;
@@ -69,8 +71,18 @@ std::optional<Refusal> SeatedGroups::refusal_of(const std::string& name) const {
                                           "ranks have left. Still attached: " +
                                           attached};
   }
-  return Refusal{RefusalKind::group, "group `" + name + "` is complete: " + attached +
-                                         ". Give another job another name"};
+  const RefusalKind kind = is_patient(group->second) ? RefusalKind::busy : RefusalKind::group;
+  return Refusal{
+      kind, "group `" + name + "` is complete: " + attached + ". Give another job another name"};
+}
+
+bool SeatedGroups::is_patient(Seated& group) {
+  constexpr std::uint64_t patience_ns = 500'000'000;
+  constexpr std::uint64_t in_a_row_ns = 2'000'000'000;
+  const std::uint64_t now = now_ns();
+  if (now - group.refused_last_ns > in_a_row_ns) group.refused_first_ns = now;
+  group.refused_last_ns = now;
+  return now - group.refused_first_ns < patience_ns;
 }
 
 void SeatedGroups::add(const std::string& name, std::vector<SeatedRank> ranks) {

@@ -32,8 +32,10 @@ struct SeatedRank {
 /// door's thread. The rings outlive it.
 class SeatedGroups {
  public:
-  /// Why no other group of that name is let in; nothing where none has it.
-  [[nodiscard]] std::optional<Refusal> refusal_of(const std::string& name) const;
+  /// Why no other group of that name is let in; nothing where none has it. For half a second the
+  /// asker is to ask again: the last that the group's ranks said may still lie at the door, behind
+  /// the first that the next ones of that name say.
+  [[nodiscard]] std::optional<Refusal> refusal_of(const std::string& name);
   /// All ranks of a group, in their order.
   void add(const std::string& name, std::vector<SeatedRank> ranks);
 
@@ -53,6 +55,8 @@ class SeatedGroups {
     std::uint64_t epochs_met = 0;  ///< each rank has ended all below
     std::optional<GroupNews::Lost> lost = {};
     std::optional<GroupNews::Ends> ends = {};
+    std::uint64_t refused_first_ns = 0;  ///< others of its name, in a row
+    std::uint64_t refused_last_ns = 0;
   };
   using Groups = std::map<std::string, Seated>;
 
@@ -61,6 +65,7 @@ class SeatedGroups {
     SeatedRank* rank;
   };
   [[nodiscard]] std::optional<Found> find(ConsumerKey key);
+  [[nodiscard]] static bool is_patient(Seated& group);
   static void end_for_all(Seated& group, const EpochEnd& end);
   static void meet(Seated& group);
   void lose(Seated& group, const GroupNews::Lost& lost);

@@ -64,6 +64,23 @@ expect 0 '^image  f32 \[3,224,224\]  602,112 bytes$' inspect imagenet-train
 expect 0 '^label  as the source has it$' inspect imagenet-train
 expect 0 'random_resized_crop  .*scale \[0.08' inspect imagenet-train
 expect 0 'in one pass: decode, random_resized_crop, horizontal_flip, to, normalize$' inspect imagenet-train
+
+echo "-- recipe: what no source makes good is refused"
+# refused STAGES: of the recipe's only field, by `recipe` and `inspect`
+refused() {
+  printf '[[field]]\nname = "image"\nstages = [{ stage = "decode" }, { stage = "center_crop", size = 8 },\n%s]\n' "$1" \
+    >"$work/refused.toml"
+  expect 2 'refused.toml:' recipe "$work/refused.toml"
+  expect 2 'refused.toml:' recipe "$work/refused.toml" --json
+  expect 2 'refused.toml:' inspect "$work/refused.toml"
+}
+refused '{ stage = "random_choice", stages = [{ stage = "to" }] }'
+refused '{ stage = "decode" }'
+refused '{ stage = "to" }, { stage = "gaussian_blur", kernel_size = 3 }'
+refused '{ stage = "to", layout = "hw" }'
+refused '{ stage = "random_crop", size = 9 }'
+printf '[[field]]\nname = "image"\nstages = [{ stage = "random_crop", size = 9 }]\n' >"$work/right.toml"
+expect 0 'is a recipe' recipe "$work/right.toml"  # of arrays: their source says more
 printf '[order]\nmode = "blocks"\n' >"$work/blocks.toml"
 expect 0 'order +blocks  block_samples 256' inspect "$work/blocks.toml"
 expect 0 'fields +each part' inspect "$work/blocks.toml"

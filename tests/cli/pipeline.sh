@@ -55,7 +55,7 @@ expect 2 'wrong.toml:5.*size' serve "$images" --recipe "$work/wrong.toml" --stre
 echo 'this is no TOML' >"$work/wrong.toml"
 expect 2 'wrong.toml:1' serve "$images" --recipe "$work/wrong.toml" --stream s
 sed 's/name = "label"/name = "lable"/' "$work/recipe.toml" >"$work/wrong.toml"
-expect 2 'label' serve "$images" --recipe "$work/wrong.toml" --stream s
+expect 2 'label.*from = "label"' serve "$images" --recipe "$work/wrong.toml" --stream s
 
 echo "-- dump"
 expect 2 'A:B' dump "$images" --recipe "$work/recipe.toml" --positions 1-2 --out "$work/dump"

@@ -130,11 +130,8 @@ Description of_what_is_made(const DatasetOptions& options) {
 
 /// Of a field of a recipe without a source. What begins with `decode` has an image before it.
 Field field_of(const detail::ResolvedField& field, Json stages) {
-  if (field.stages.empty() || field.stages.front().stage->kind() != StageKind::decode) {
-    return {field.name, "", {}, {}, std::move(stages)};
-  }
-  const PartSpec image{field.from, PartKind::image};
-  const auto program = detail::compile_field(field, image);
+  const auto program = detail::compile_without_source(field);
+  if (program == nullptr) return {field.name, "", {}, {}, std::move(stages)};
   Field made = field_of(field.name, program->output(), std::move(stages));
   made.walks = program->walks();
   return made;

@@ -4,6 +4,7 @@
 #include "cli/console.hpp"
 #include "cli/recipe/recipe_diff.hpp"
 #include "cli/serve/dataset_options.hpp"
+#include "data/program/field_program.hpp"
 
 #include <batchcast/core/error.hpp>
 #include <batchcast/core/printable.hpp>
@@ -34,8 +35,16 @@ int compare(const Options& options) {
   return print_recipe_diff(options.recipes[0], options.recipes[1], options.json);
 }
 
+/// Refuses what no source makes good.
+void check(const Recipe& recipe) {
+  for (const detail::ResolvedField& field : detail::resolve(recipe).fields) {
+    static_cast<void>(detail::compile_without_source(field));
+  }
+}
+
 int print(const std::string& name, bool json) {
   const Recipe recipe = Recipe::load(name);
+  check(recipe);
   if (json) {
     fmt::print("{}\n", recipe.to_json());
   } else if (is_preset(name)) {

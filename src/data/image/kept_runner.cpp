@@ -88,6 +88,7 @@ class KeptLane {
  private:
   KeptImage moved(const KeptImage& from, const Geometry& geometry) {
     if (geometry == Geometry::of(from.size)) return from;
+    check_between(plan_, geometry.output());
     across_.begin(
         {geometry.box.width, geometry.resized.width, geometry.window.x, geometry.window.width,
          geometry.flip_x, geometry.padding, Interpolation::nearest},

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the batchcast authors
 #include "data/image/program.hpp"
+#include "data/moves_pixels.hpp"
 #include "data/program/tensor_program.hpp"
 
 #include <batchcast/core/error.hpp>
@@ -221,8 +222,10 @@ class ImageCompiler {
   void take_pixels(const PixelStage& stage) {
     if (plan_.is_mask) {
       refuse(std::string("it changes colours, and the field is a mask, whose pixels are ids") +
-             (named_->is_joint ? ": move it out of the joint, to the stages of the image's field"
-                               : ": leave it out, or say kind = \"image\""));
+             (dynamic_cast<const MovesPixels*>(&stage) != nullptr
+                  ? ", which no policy can be done to: leave it out"
+              : named_->is_joint ? ": move it out of the joint, to the stages of the image's field"
+                                 : ": leave it out, or say kind = \"image\""));
     }
     check_not_kept();
     try {

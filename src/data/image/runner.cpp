@@ -145,6 +145,7 @@ class Lane {
   };
   Goal goal_of(std::size_t index, Scratch& made_in, ImageSize size, std::int32_t channels) {
     if (writes_elements(index)) return {plan_.format, target_for(size, channels)};
+    check_between(plan_, size);
     const ImageView made{nullptr, size, channels};
     made_in_ = &made_in;
     return {plain_pixels, made_in.of(made.byte_count()).data()};

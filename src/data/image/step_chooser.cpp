@@ -32,6 +32,15 @@ ImageTarget image_target(const FieldTarget& target, const ImagePlan& plan,
           has_notes ? &(*target.notes)[number / plan.crops] : nullptr};
 }
 
+void check_between(const ImagePlan& plan, ImageSize size) {
+  const std::int64_t pixels_max =
+      plan.decode ? plan.decode->pixels_max : DecodeStage::Parameters{}.pixels_max;
+  if (std::int64_t{size.width} * size.height <= pixels_max) return;
+  throw BadSample("its stages make an image of " + std::to_string(size.width) + " x " +
+                  std::to_string(size.height) + " pixels of it, and " + std::to_string(pixels_max) +
+                  " is the most (`pixels_max`)");
+}
+
 void check_element_count(const ImagePlan& plan, std::size_t elements) {
   const std::size_t expected = plan.steps->input().element_count();
   if (elements == expected) return;

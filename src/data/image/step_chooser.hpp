@@ -25,6 +25,10 @@ struct ImageTarget {
 /// promised.
 void check_element_count(const ImagePlan& plan, std::size_t elements);
 
+/// Throws BadSample for an image between two passes that is larger than what is decoded may be: a
+/// thin image whose shorter side is enlarged could ask for any amount of memory.
+void check_between(const ImagePlan& plan, ImageSize size);
+
 /// Which of a plan's stages run for one of a sample's images, and where they take it.
 class StepChooser {
  public:

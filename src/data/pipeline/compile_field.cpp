@@ -39,4 +39,9 @@ std::unique_ptr<FieldProgram> compile_field(const ResolvedField& field, const Pa
   return is_image_field(field, part) ? compile_image(field, part) : compile_tensor(field, part);
 }
 
+std::unique_ptr<FieldProgram> compile_without_source(const ResolvedField& field) {
+  if (field.stages.empty() || field.stages.front().stage->kind() != StageKind::decode) return {};
+  return compile_field(field, {field.from, PartKind::image});
+}
+
 }  // namespace batchcast::inline v0_1::detail

@@ -105,10 +105,14 @@ void PipelineCore::compile(const ResolvedField& field) {
       names.push_back(candidate.name);
       list += (list.empty() ? "`" : ", `") + candidate.name + "`";
     }
-    throw InvalidArgument("batchcast: the field `" + field.name +
-                          "` is to be made from the part `" + field.from +
-                          "`, which this source does not have; it has " + list + "." +
-                          did_you_mean(field.from, names));
+    const std::string meant = nearest_name(field.from, names);
+    throw InvalidArgument("batchcast: " + (field.where.empty() ? "" : field.where + ": ") +
+                          "the field `" + field.name + "` is to be made from the part `" +
+                          field.from + "`, which this source does not have; it has " + list + "." +
+                          (meant.empty() ? "" : " Did you mean `" + meant + "`?") +
+                          (names.empty() ? ""
+                                         : " Say which one in the field: from = \"" +
+                                               (meant.empty() ? names.front() : meant) + "\"."));
   }
   auto program = compile_field(field, *part);
   const TensorSpec& output = program->output();

@@ -70,6 +70,10 @@ class FieldProgram {
 [[nodiscard]] std::unique_ptr<FieldProgram> compile_field(const ResolvedField& field,
                                                           const PartSpec& part);
 
+/// The same where no source is known: what begins with `decode` has an image before it. Null for
+/// other fields, which need their part.
+[[nodiscard]] std::unique_ptr<FieldProgram> compile_without_source(const ResolvedField& field);
+
 /// Whether the field's stages see its part as an image.
 [[nodiscard]] bool is_image_field(const ResolvedField& field, const PartSpec& part);
 

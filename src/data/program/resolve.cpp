@@ -3,6 +3,8 @@
 #include "data/program/resolve.hpp"
 
 #include "data/draw_word.hpp"
+#include "data/mask_field.hpp"
+#include "data/moves_pixels.hpp"
 
 #include <batchcast/core/error.hpp>
 #include <batchcast/core/nearest_name.hpp>
@@ -43,13 +45,6 @@ std::size_t place_of(const Recipe& recipe, const JointRecipe& joint, const std::
   refuse(joint.where, "a joint is of the field `" + name +
                           "`, which this recipe does not have; it has " + list_of(names) + "." +
                           did_you_mean(name, names));
-}
-
-bool is_mask(const FieldRecipe& field) {
-  if (field.kind) return *field.kind == FieldKind::mask;
-  if (field.stages.empty()) return false;
-  const auto* decode = dynamic_cast<const DecodeStage*>(field.stages.front().get());
-  return decode != nullptr && decode->parameters().mode == PixelMode::index;
 }
 
 using StageList = std::vector<const NamedStage*>;
@@ -231,6 +226,7 @@ class Resolver {
     }
     if (joint.stages.empty()) return;  // it shares views alone
     for (const std::size_t place : fields) {
+      for (const std::size_t other : fields) joined_.emplace(place, other);
       if (place != *fields.begin()) made_.same_sizes.push_back({*fields.begin(), place});
     }
   }
@@ -332,11 +328,20 @@ class Resolver {
       cuts_both = cuts_both || places_by_size(*stage);
     }
     if (a.kind != FieldKind::mask && b.kind != FieldKind::mask) return;
+    const bool joined = joined_.count({first, second}) != 0;
+    const std::string& draws = recipe_.fields[first].draws;
+    const bool alike = draws != own_draws && draws == recipe_.fields[second].draws;
+    if (joined || alike) check_policies(a, b);
     check_containers(a, b);
     check_holders(a, b);
-    if (!cuts_both) return;
-    check_cuts(a, b);
-    made_.same_sizes.push_back({first, second});
+    if (cuts_both) {
+      check_cuts(a, b);
+      made_.same_sizes.push_back({first, second});
+    }
+    if (joined) return check_joined(a, b);
+    if (!alike) return;
+    check_lacking(first, second, draws);
+    check_lacking(second, first, draws);
   }
 
   /// A flip is the same for an image of any size; a crop is drawn for one.
@@ -350,10 +355,37 @@ class Resolver {
     });
   }
 
+  static bool is_policy(const NamedStage& stage) {
+    return stage.stage->is_random() &&
+           dynamic_cast<const MovesPixels*>(stage.stage.get()) != nullptr;
+  }
+
   static bool moves_pixels(const NamedStage& stage) {
     return any_stage(stage, [](const NamedStage& one) {
-      return one.stage->kind() == StageKind::geometry || one.stage->kind() == StageKind::warp;
+      return one.stage->kind() == StageKind::geometry || one.stage->kind() == StageKind::warp ||
+             is_policy(one);
     });
+  }
+
+  /// Masks cannot have policies, so the image of a mask cannot either.
+  void check_policies(const ResolvedField& a, const ResolvedField& b) const {
+    for (const ResolvedField* field : {&a, &b}) {
+      for (const NamedStage* stage : all_[place_in(*field)]) {
+        if (!is_policy(*stage)) continue;
+        refuse(stage->where,
+               "`" + std::string(stage->stage->name()) + "` of the field `" + field->name +
+                   "` turns and shears pixels, and no mask takes it, so the fields `" + a.name +
+                   "` and `" + b.name +
+                   "` would show different places. A policy cannot be used on an image with a "
+                   "mask: take color_jitter, sharpness, posterize, equalize, which change colours "
+                   "alone, and random_affine in the [[joint]]. If the fields do not belong "
+                   "together, give one of them draws = \"own\" and no joint.");
+      }
+    }
+  }
+
+  [[nodiscard]] std::size_t place_in(const ResolvedField& field) const {
+    return static_cast<std::size_t>(&field - made_.fields.data());
   }
 
   static void erase_mixing(nlohmann::json& parameters) {
@@ -472,6 +504,74 @@ class Resolver {
     }
   }
 
+  /// The whole of an image at another size shows the same place.
+  static bool only_scales(const NamedStage& stage) {
+    const auto* geometry = dynamic_cast<const GeometryStage*>(stage.stage.get());
+    if (geometry == nullptr || geometry->is_random()) return false;
+    const GeometryTraits traits = geometry->traits();
+    return traits.resizes && !traits.crops && !traits.pads;
+  }
+
+  static std::vector<Moving> placing_stages_of(const ResolvedField& field) {
+    std::vector<Moving> moving = moving_of(field);
+    while (!moving.empty() && only_scales(*moving.back().stage)) moving.pop_back();
+    if (!moving.empty()) moving.back().placing = placing_of(*moving.back().stage, false);
+    return moving;
+  }
+
+  static bool same_places(const Moving& a, const Moving& b) {
+    if (a.placing != b.placing) return false;
+    if (!any_stage(*a.stage, [](const NamedStage& one) { return one.stage->is_random(); })) {
+      return true;
+    }
+    return a.stage->group == b.stage->group && a.stage->path == b.stage->path;
+  }
+
+  /// Fields of one joint belong together: what moves the pixels of one of them, in whichever
+  /// stages, moves those of the other.
+  static void check_joined(const ResolvedField& a, const ResolvedField& b) {
+    const std::vector<Moving> in_a = placing_stages_of(a);
+    const std::vector<Moving> in_b = placing_stages_of(b);
+    for (std::size_t i = 0; i < std::max(in_a.size(), in_b.size()); ++i) {
+      if (i < in_a.size() && i < in_b.size() && same_places(in_a[i], in_b[i])) continue;
+      const bool is_of_b = i < in_b.size() && (i >= in_a.size() || !in_b[i].stage->is_joint);
+      const NamedStage& stage = is_of_b ? *in_b[i].stage : *in_a[i].stage;
+      refuse(stage.where,
+             "the fields `" + a.name + "` and `" + b.name + "` share a joint, and `" + stage.path +
+                 "` of `" + (is_of_b ? b : a).name +
+                 "` moves pixels which the other field does not move alike, so image and mask "
+                 "would show different places. Put it into the [[joint]].");
+    }
+  }
+
+  /// A label has none of these stages.
+  [[nodiscard]] bool is_surely_image(std::size_t place) const {
+    if (recipe_.fields[place].kind) return true;
+    return std::any_of(all_[place].begin(), all_[place].end(), [](const NamedStage* stage) {
+      const StageKind kind = stage->stage->kind();
+      return kind != StageKind::finish && kind != StageKind::tensor;
+    });
+  }
+
+  /// Fields that draw alike without a joint: what moves pixels by chance must be in both.
+  void check_lacking(std::size_t has, std::size_t lacks, const std::string& group) const {
+    if (!is_surely_image(lacks)) return;
+    std::set<std::string_view> paths;
+    for (const NamedStage* stage : all_[lacks]) {
+      if (stage->group == group && stage->stage->is_random()) paths.insert(stage->path);
+    }
+    for (const NamedStage* stage : all_[has]) {
+      if (stage->group != group || !stage->stage->is_random() || !moves_pixels(*stage)) continue;
+      if (paths.count(stage->path) != 0) continue;
+      refuse(stage->where,
+             "`" + stage->path + "` of the field `" + made_.fields[has].name +
+                 "` moves pixels, and the field `" + made_.fields[lacks].name +
+                 "`, which draws alike, lacks it, so image and mask would show different places. "
+                 "Put it into a [[joint]] of both; if the fields do not belong together, give one "
+                 "of them draws = \"own\".");
+    }
+  }
+
   static bool draws_by_size(const NamedStage& cut) {
     const auto is_random = [](const NamedStage& one) { return one.stage->is_random(); };
     return any_stage(cut, is_random) && places_by_size(cut);
@@ -527,8 +627,9 @@ class Resolver {
 
   const Recipe& recipe_;
   ResolvedRecipe made_;
-  std::vector<Naming> naming_;  ///< of each field
-  std::vector<StageList> all_;  ///< of each field
+  std::vector<Naming> naming_;                            ///< of each field
+  std::vector<StageList> all_;                            ///< of each field
+  std::set<std::pair<std::size_t, std::size_t>> joined_;  ///< fields that share a joint's stages
 };
 
 }  // namespace

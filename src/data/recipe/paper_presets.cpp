@@ -269,6 +269,7 @@ mode = "reshuffle"
 
 [[field]]
 name = "image"
+from = "jpg"                # of a webdataset: NAME.jpg and NAME.png
 stages = [
   { stage = "decode" },
   { stage = "to", dtype = "f32", layout = "chw" },
@@ -277,6 +278,7 @@ stages = [
 
 [[field]]
 name = "mask"               # ids of classes; 255 belongs to none
+from = "png"
 stages = [
   { stage = "decode", mode = "index" },
   { stage = "to", dtype = "i64", layout = "hw" },

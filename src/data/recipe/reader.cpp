@@ -4,6 +4,7 @@
 
 #include "data/draw_word.hpp"
 #include "data/recipe/parameters.hpp"
+#include "data/recipe/torchvision_names.hpp"
 #include "data/stage/options.hpp"
 
 #include <batchcast/core/error.hpp>
@@ -179,7 +180,7 @@ class RecipeReader {
     const StageFactory* factory = catalog_.find(*wanted);
     if (factory == nullptr) {
       const std::vector<std::string> names = catalog_.names();
-      std::string nearest = did_you_mean(*wanted, names);
+      std::string nearest = meant_stage(*wanted, names);
       if (nearest.empty()) {
         nearest = " There is";
         for (const std::string& one : names) nearest += (&one == &names[0] ? " " : ", ") + one;

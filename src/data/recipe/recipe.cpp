@@ -2,6 +2,7 @@
 // Copyright 2026 the batchcast authors
 #include <batchcast/data/recipe.hpp>
 
+#include "data/mask_field.hpp"
 #include "data/recipe/presets.hpp"
 #include "data/recipe/reader.hpp"
 #include "data/stage/container.hpp"
@@ -12,6 +13,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 
@@ -78,10 +80,34 @@ Json field_to_json(const FieldRecipe& field) {
   return object;
 }
 
-Json joint_to_json(const JointRecipe& joint) {
+bool pads_with_fill(const Json& stage) {
+  for (const char* key : {"padding", "fill", "padding_mode"}) {
+    if (!stage.contains(key)) return false;
+  }
+  if (stage["stage"] != "pad" && stage["stage"] != "random_crop") return false;
+  if (stage["padding_mode"] != "constant" || stage["fill"] == 0) return false;
+  const Json& sides = stage["padding"];
+  return stage.value("pad_if_needed", false) ||
+         std::any_of(sides.begin(), sides.end(), [](const Json& side) { return side != 0; });
+}
+
+/// Without a `mask_fill` a joint pads masks with 0, whatever its `fill` is. The first releases took
+/// the `fill`: where that makes other bytes, the identity is another one too.
+void name_mask_fill(Json& stages) {
+  for (Json& stage : stages) {
+    if (!stage.contains("mask_fill") && pads_with_fill(stage)) stage["mask_fill"] = 0;
+  }
+}
+
+Json joint_to_json(const JointRecipe& joint, const std::vector<FieldRecipe>& fields) {
   Json object = {{"fields", joint.fields},
                  {"stages", detail::stages_json(joint.stages, "a joint")},
                  {"draws", joint.draws}};
+  const auto is_mask_of_it = [&](const FieldRecipe& field) {
+    return detail::is_mask(field) &&
+           std::find(joint.fields.begin(), joint.fields.end(), field.name) != joint.fields.end();
+  };
+  if (std::any_of(fields.begin(), fields.end(), is_mask_of_it)) name_mask_fill(object["stages"]);
   if (joint.views != 0) object["views"] = joint.views;
   return object;
 }
@@ -116,7 +142,7 @@ std::string Recipe::to_json() const {
   Json all = Json::array();
   for (const FieldRecipe& field : fields) all.push_back(field_to_json(field));
   Json whole = {{"order", std::move(visits)}, {"fields", std::move(all)}};
-  for (const JointRecipe& joint : joints) whole["joints"].push_back(joint_to_json(joint));
+  for (const JointRecipe& joint : joints) whole["joints"].push_back(joint_to_json(joint, fields));
   try {
     return whole.dump();
   } catch (const Json::type_error&) {

@@ -113,6 +113,19 @@ bool as_pillow_13(StageParameters& parameters) {
   return release == 13;
 }
 
+namespace {
+
+/// torch.int64 and int64 are i64.
+std::string short_dtype(std::string name) {
+  if (name.starts_with("torch.")) name.erase(0, 6);
+  for (const std::string_view word : {"uint", "int", "float"}) {
+    if (name.starts_with(word)) return name.front() + name.substr(word.size());
+  }
+  return name == "bfloat16" ? "bf16" : name;
+}
+
+}  // namespace
+
 std::size_t choice(StageParameters& parameters, std::string_view key,
                    std::span<const std::string_view> names, std::size_t otherwise) {
   const auto text = parameters.text(key);
@@ -122,8 +135,9 @@ std::size_t choice(StageParameters& parameters, std::string_view key,
     const std::vector<std::string> all(names.begin(), names.end());
     std::string list;
     for (const std::string& name : all) list += (list.empty() ? "" : ", ") + name;
+    const std::string meant = key == "dtype" ? short_dtype(*text) : *text;
     parameters.refuse(
-        key, "must be one of " + list + ", not `" + *text + "`." + did_you_mean(*text, all));
+        key, "must be one of " + list + ", not `" + *text + "`." + did_you_mean(meant, all));
   }
   return static_cast<std::size_t>(found - names.begin());
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the batchcast authors
+#include "data/moves_pixels.hpp"
 #include "data/stage/normal_draws.hpp"
 #include "data/stage/options.hpp"
 #include "data/stage/policy_space.hpp"
@@ -72,7 +73,7 @@ Filling filling_of(StageParameters& parameters, Interpolation otherwise) {
   return filling;
 }
 
-class PolicyStage : public PixelStage {
+class PolicyStage : public PixelStage, public MovesPixels {
  public:
   explicit PolicyStage(Filling filling) : filling_(std::move(filling)) {}
   [[nodiscard]] std::int32_t output_channels(std::int32_t channels) const override {

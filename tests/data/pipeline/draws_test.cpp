@@ -234,13 +234,97 @@ TEST_CASE("an image and a mask that a random crop would cut differently are refu
   CHECK(refusal(field("a", resize + crop) + field("b", crop)) == "nothing");
 }
 
+namespace {
+
+bool has_all(const std::string& said, const std::vector<std::string>& words) {
+  INFO(said);
+  for (const std::string& word : words) CHECK_THAT(said, Contains(word));
+  return true;
+}
+
+}  // namespace
+
+TEST_CASE("what would move an image and not its mask is refused, in a joint's fields") {
+  const auto pair = [](const std::string& image, const std::string& mask,
+                       const std::string& more = "") {
+    return refusal(field("image", image, more) + field("mask", mask, "kind = \"mask\"\n" + more) +
+                   "[[joint]]\nfields = [\"image\", \"mask\"]\nstages = [" + crop + "]\n");
+  };
+  const std::string own = "draws = \"own\"";
+  const std::string rotate = R"({ stage = "rotate", angle = 90 }, )";
+  const std::string surely = R"({ stage = "rotate", angle = 90, p = 1 }, )";
+  const std::string turn = R"({ stage = "random_rotation", degrees = 20 }, )";
+  const std::string perhaps = R"({ stage = "random_apply", stages = [)" + surely + "] }, ";
+  for (const std::string& mover :
+       {rotate, surely, turn, flip, perhaps, std::string(R"({ stage = "vertical_flip" }, )"),
+        std::string(R"({ stage = "random_affine", degrees = 20 }, )"),
+        std::string(R"({ stage = "center_crop", size = 4 }, )")}) {
+    CAPTURE(mover);
+    const std::vector<std::string> refused{"test.toml:", "share a joint",
+                                           "Put it into the [[joint]]"};
+    CHECK(has_all(pair(jitter + mover, ""), refused));
+    CHECK(has_all(pair(jitter, mover), refused));
+    CHECK(has_all(pair(mover, "", own), refused));
+    CHECK(pair(jitter + mover, mover) == "nothing");
+  }
+  CHECK(pair(turn + flip, flip + turn) != "nothing");
+  CHECK_THAT(pair(turn, turn, own), Contains("share a joint"));  // by draws of their own
+  CHECK(pair(surely, surely, own) == "nothing");
+  CHECK(pair(R"({ stage = "rotate", angle = 90, fill = 7, interpolation = "bilinear" }, )",
+             R"({ stage = "rotate", angle = 90, mask_fill = 255 }, )") == "nothing");
+  // A mask of another size shows the same place.
+  CHECK(pair(jitter, R"({ stage = "resize", size = [2, 2] }, )") == "nothing");
+  CHECK(pair("", R"({ stage = "resize", size = [2, 2] }, )" + flip) != "nothing");
+
+  for (const char* name :
+       {"rand_augment", "trivial_augment_wide", "auto_augment", "aug_mix", "timm_rand_augment"}) {
+    CAPTURE(name);
+    const std::string policy = std::string("{ stage = \"") + name + "\" }, ";
+    const std::string inner = R"({ stage = "random_apply", stages = [)" + policy + "] }, ";
+    const std::vector<std::string> refused{"test.toml:", std::string("`") + name + "`",
+                                           "take color_jitter"};
+    CHECK(has_all(pair(policy, ""), refused));
+    CHECK(has_all(pair(inner, "", own), refused));
+    CHECK(has_all(refusal(field("image", "") + field("mask", "", "kind = \"mask\"") +
+                          "[[joint]]\nfields = [\"image\", \"mask\"]\nstages = [" + policy + "]\n"),
+                  refused));
+    CHECK(refusal(field("image", policy)) == "nothing");
+  }
+}
+
+TEST_CASE("what would move an image and not its mask is refused, without a joint") {
+  const auto pair = [](const std::string& image, const std::string& mask,
+                       const std::string& more = "") {
+    return refusal(field("image", image, more) + field("mask", mask, "kind = \"mask\""));
+  };
+  const std::string middle = R"({ stage = "center_crop", size = 8 }, )";
+  const std::vector<std::string> refused{"test.toml:", "lacks it", "[[joint]]", "draws = \"own\""};
+  CHECK(has_all(pair(crop, middle), refused));
+  CHECK_THAT(pair(crop, middle), Contains("`random_crop#0` of the field `image`"));
+  CHECK(has_all(pair(middle, crop), refused));
+  CHECK_THAT(pair(middle, crop), Contains("`random_crop#0` of the field `mask`"));
+  CHECK(has_all(pair(crop, ""), refused));
+  CHECK(has_all(pair(R"({ stage = "random_choice", stages = [)" + flip + jitter + "] }, ", ""),
+                refused));
+  CHECK_THAT(pair(R"({ stage = "rand_augment" }, )", ""),
+             Contains("A policy cannot be used on an image with a mask"));
+  CHECK(pair(R"({ stage = "rand_augment" }, )", "", "draws = \"own\"") == "nothing");
+  CHECK(pair(crop, middle, "draws = \"own\"") == "nothing");
+  CHECK(pair(middle, R"({ stage = "resize", size = 8 }, )") == "nothing");
+  CHECK(pair(jitter + crop, crop) == "nothing");
+  CHECK(refusal(field("a", crop) + field("b", middle)) == "nothing");  // two images
+  CHECK(pair(crop, crop) == "nothing");
+  CHECK(refusal(field("mask", crop, "kind = \"mask\"") + "[[field]]\nname = \"label\"\n" +
+                field("text", R"({ stage = "to", dtype = "i64" })")) == "nothing");
+}
+
 TEST_CASE("a joint stands after its fields' decoding and before their own stages") {
   const std::string joint =
       "[[joint]]\nfields = [\"image\", \"mask\"]\nstages = [" + crop + flip + "]\nviews = 2\n";
   const std::string decode = R"({ stage = "decode" }, )";
-  const auto resolved =
-      detail::resolve(recipe(field("image", decode + jitter + flip, "draws = \"own\"") +
-                             field("mask", R"({ stage = "decode", mode = "index" }, )") + joint));
+  const auto resolved = detail::resolve(recipe(
+      field("image", decode + jitter + flip, "draws = \"own\"") +
+      field("mask", R"({ stage = "decode", mode = "index" }, )", "kind = \"image\"") + joint));
   const auto& fields = resolved.fields;
   CHECK(paths_of(fields[0]) ==
         std::vector<std::string>{"own decode#0", "sample random_crop#0", "sample horizontal_flip#0",
@@ -250,7 +334,9 @@ TEST_CASE("a joint stands after its fields' decoding and before their own stages
   CHECK(fields[0].views == 2);
   CHECK(fields[1].views == 2);
   CHECK(fields[0].kind == FieldKind::image);
-  CHECK(fields[1].kind == FieldKind::mask);
+  CHECK(detail::resolve(recipe(field("mask", R"({ stage = "decode", mode = "index" }, )")))
+            .fields[0]
+            .kind == FieldKind::mask);
   CHECK_FALSE(resolved.same_sizes.empty());
 
   const std::string image = field("image", decode + flip, "kind = \"image\"");

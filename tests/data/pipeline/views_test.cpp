@@ -297,6 +297,26 @@ TEST_CASE("masks are padded with mask_fill in a joint, and with fill by their ow
                    R"({ stage = "random_crop", size = [119, 139] })") == Corner{9, 255});
 }
 
+TEST_CASE("a joint's mask_fill is named where a mask is padded and `fill` is another") {
+  const auto json = [](const std::string& stage, const std::string& kind = "mask") {
+    return recipe("[[field]]\nname = \"image\"\n[[field]]\nname = \"mask\"\nkind = \"" + kind +
+                  "\"\n[[joint]]\nfields = [\"image\", \"mask\"]\nstages = [{ stage = " + stage +
+                  " }]\n")
+        .to_json();
+  };
+  const auto named = Contains(R"("mask_fill":0)");
+  const std::string pad = R"("pad", padding = 4, fill = 99)";
+  CHECK_THAT(json(pad), named);
+  CHECK_THAT(json(R"("random_crop", size = 9, pad_if_needed = true, fill = 9)"),
+             Contains(R"("mask_fill":0)"));
+  CHECK(Recipe::from_json(json(pad)).to_json() == json(pad));
+  for (const std::string& same : {json(pad, "image"), json(R"("pad", padding = 4)"),
+                                  json(R"("random_crop", size = 9, fill = 9)"),
+                                  json(R"("pad", padding = 4, fill = 9, padding_mode = "edge")")}) {
+    CHECK(same.find("mask_fill") == std::string::npos);
+  }
+}
+
 TEST_CASE("what cannot be done to a kind of field is refused by name") {
   const std::string image = "[[field]]\nname = \"image\"\nstages = [{ stage = \"decode\" }]\n";
   const auto mask = [](const std::string& stages, const std::string& more = "") {
@@ -311,7 +331,10 @@ TEST_CASE("what cannot be done to a kind of field is refused by name") {
   };
   const std::string jitter = R"({ stage = "color_jitter", hue = 0.1 })";
   CHECK_THAT(refusal(mask(jitter)), Contains("`color_jitter`") && Contains("ids"));
-  CHECK_THAT(refusal(image + mask("") + joint("mask", jitter)),
+  CHECK_THAT(refusal(image +
+                     "[[field]]\nname = \"mask\"\nstages = [{ stage = \"decode\", mode = "
+                     "\"index\" }]\n" +
+                     joint("mask", jitter)),
              Contains("`color_jitter` of the field `mask`") && Contains("out of the joint"));
   CHECK_THAT(refusal(mask(R"({ stage = "resize", size = [8, 8], interpolation = "lanczos" })")),
              Contains("would mix ids"));

@@ -71,6 +71,12 @@ TEST_CASE("presets of papers make fields of the papers' shapes") {
   CHECK(shapes_of("voc-segmentation") == Shapes{{"image", {3, 480, 480}}, {"mask", {480, 480}}});
 }
 
+TEST_CASE("voc-segmentation names the parts of a webdataset of NAME.jpg and NAME.png") {
+  const Recipe voc = Recipe::load("voc-segmentation");
+  CHECK(voc.fields.at(0).from == "jpg");
+  CHECK(voc.fields.at(1).from == "png");
+}
+
 TEST_CASE("presets of papers do the papers' stages") {
   CHECK(Recipe::load("torchvision-v1").to_json() == Recipe::load("imagenet-train").to_json());
   CHECK(Recipe::load("torchvision-v1-eval").to_json() == Recipe::load("imagenet-eval").to_json());

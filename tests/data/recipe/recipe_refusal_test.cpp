@@ -6,6 +6,9 @@
 
 #include "catch.hpp"
 
+#include <map>
+#include <string>
+
 namespace bc = batchcast;
 using namespace batchcast::test;
 using bc::Recipe;
@@ -54,6 +57,46 @@ TEST_CASE("what is unknown is refused with its line and the nearest right name")
             .ends_with("Did you mean `f32`?"));
   CHECK(toml_refusal("[[field]]\nname = \"x\"\nstages = [{ stage = \"zzzzzz\" }]")
             .find(" center_crop, color_jitter, decode") != std::string::npos);
+}
+
+TEST_CASE("torchvision's names lead to ours") {
+  const auto stage = [](const std::string& name) {
+    return toml_refusal("[[field]]\nname = \"x\"\nstages = [{ stage = \"" + name + "\" }]");
+  };
+  for (const auto& [theirs, ours] :
+       std::map<std::string, std::string>{{"random_posterize", "posterize"},
+                                          {"random_solarize", "solarize"},
+                                          {"random_equalize", "equalize"},
+                                          {"random_invert", "invert"},
+                                          {"random_autocontrast", "autocontrast"},
+                                          {"random_grayscale", "grayscale"},
+                                          {"random_adjust_sharpness", "sharpness"},
+                                          {"RandomAdjustSharpness", "sharpness"},
+                                          {"RandomHorizontalFlip", "horizontal_flip"},
+                                          {"RandomResizedCrop", "random_resized_crop"},
+                                          {"RandomShortestSize", "random_short_side"},
+                                          {"ElasticTransform", "elastic"},
+                                          {"RandAugment", "rand_augment"},
+                                          {"ToTensor", "to"},
+                                          {"ToDtype", "to"},
+                                          {"PILToTensor", "to"},
+                                          {"cutout", "random_erasing"}}) {
+    CAPTURE(theirs);
+    CHECK(stage(theirs).ends_with("Did you mean `" + ours + "`?"));
+  }
+  CHECK(stage("MixUp").find("docs/torch.md") != std::string::npos);
+  CHECK(stage("cutmix").find("docs/torch.md") != std::string::npos);
+  for (const auto& [theirs, ours] : std::map<std::string, std::string>{{"int64", "i64"},
+                                                                       {"float32", "f32"},
+                                                                       {"uint8", "u8"},
+                                                                       {"float16", "f16"},
+                                                                       {"bfloat16", "bf16"},
+                                                                       {"torch.int64", "i64"}}) {
+    CAPTURE(theirs);
+    CHECK(toml_refusal("[[field]]\nname = \"x\"\nstages = [{ stage = \"to\", dtype = \"" + theirs +
+                       "\" }]")
+              .ends_with("Did you mean `" + ours + "`?"));
+  }
 }
 
 TEST_CASE("what has the wrong type is refused with its line") {
