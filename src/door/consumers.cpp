@@ -6,6 +6,7 @@
 #include <batchcast/core/limits.hpp>
 
 #include <array>
+#include <cstddef>
 #include <exception>
 #include <utility>
 #include <variant>
@@ -15,6 +16,12 @@ namespace {
 
 // A killed process closes its sockets a moment before its pidfd says so.
 constexpr std::uint64_t death_follows_ns = 2'000'000;
+
+// A socket holds 208 KiB by default, as the kernel counts: 49 of these messages.
+constexpr std::size_t forming_unread_max = 64 << 10;
+
+// A rank that does as it should has said two things at most.
+constexpr int last_words_max = 16;
 
 template <class... F>
 struct Overloaded : F... {
@@ -75,9 +82,29 @@ void DoorConsumers::see_deaths() {
     count = parts_.deaths.wait(dead, 0);
     for (std::size_t i = 0; i < count; ++i) {
       const std::uint64_t id = dead[i].data.u64;
-      if (parts_.clients.find(id)) lose(id, Leaving::died);
+      if (DoorClient* const client = parts_.clients.find(id)) lose(id, last_words(*client));
     }
   } while (count == dead.size());
+}
+
+/// A rank that ends right after its epoch has said so, and its death may be seen first: what others
+/// depend on is heard before it is lost.
+Leaving DoorConsumers::last_words(DoorClient& client) noexcept {
+  try {
+    DoorMessage message;
+    for (int i = 0; client.key && i < last_words_max; ++i) {
+      if (client.connection.receive(message, 0) != DoorRead::message) break;
+      const ConsumerMessage said = decode_from_consumer(message.text);
+      if (const auto* end = std::get_if<EpochEnd>(&said)) {
+        parts_.events.epoch_ended(*client.key, *end);
+      }
+      if (std::holds_alternative<Bye>(said)) return Leaving::bye;
+    }
+  } catch (const std::exception& error) {
+    detail::report(parts_.log, LogLevel::warning,
+                   std::string("what a dead consumer had said was lost: ") + error.what());
+  }
+  return Leaving::died;
 }
 
 void DoorConsumers::evict(ConsumerKey key, const std::string& reason) {
@@ -114,16 +141,30 @@ void DoorConsumers::tell(const RankNews& news) {
     return;
   }
   if (const auto* forming = std::get_if<Forming>(&news.said)) {
-    DoorClients::say(*client, encode(*forming));
+    // A rank that reads none of these, as on a crowded machine, has room for its welcome still.
+    if (client->connection.unread_bytes() < forming_unread_max) {
+      DoorClients::say(*client, encode(*forming));
+    }
   } else if (const auto* refusal = std::get_if<Refusal>(&news.said)) {
     DoorClient refused = parts_.clients.take(client->id);
     DoorClients::say(refused, encode(*refusal));
     parts_.clients.close(std::move(refused));
   } else {
-    const auto& admission = std::get<Admission>(news.said);
-    parts_.clients.admitted(*client, admission.key);
-    const DoorSend sent = client->connection.send(encode(admission.welcome), admission.descriptors);
-    if (sent != DoorSend::sent) lose_closed(*client);
+    welcome(*client, std::get<Admission>(news.said));
+  }
+}
+
+/// Throws nothing on account of this one: the others have their places, and wait to be told.
+void DoorConsumers::welcome(DoorClient& client, const Admission& admission) {
+  const std::uint64_t id = client.id;
+  parts_.clients.admitted(client, admission.key);
+  try {
+    const DoorSend sent = client.connection.send(encode(admission.welcome), admission.descriptors);
+    if (sent != DoorSend::sent) lose_closed(client);
+  } catch (const std::exception& error) {
+    detail::report(parts_.log, LogLevel::warning,
+                   std::string("a rank could not be welcomed: ") + error.what());
+    if (parts_.clients.find(id)) lose(id, Leaving::closed);
   }
 }
 

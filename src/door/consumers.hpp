@@ -51,10 +51,12 @@ class DoorConsumers {
     std::uint64_t due_ns;
   };
 
+  [[nodiscard]] Leaving last_words(DoorClient& client) noexcept;
   void rejoin(DoorClient& client, const Rejoin& request);
   void misbehaved(DoorClient& client, const std::string& what);
   void dismiss(ConsumerKey key, const Farewell& farewell);
   void tell(const RankNews& news);
+  void welcome(DoorClient& client, const Admission& admission);
 
   const Parts parts_;
   std::deque<Closed> closed_;  ///< those that have not died by then will not have

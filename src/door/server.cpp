@@ -159,6 +159,7 @@ void DoorServer::Impl::do_what_is_due(std::uint64_t now) {
       detail::report(options_.log, LogLevel::warning,
                      std::string("the producer's housekeeping failed: ") + error.what());
     }
+    consumers_.tell_news();
   }
   entrance_.do_what_is_due(now);
 }

@@ -66,7 +66,8 @@ class DoorEvents {
   virtual void paused(ConsumerKey key) = 0;
   /// A rank has ended an epoch.
   virtual void epoch_ended(ConsumerKey, const EpochEnd&) {}
-  /// Called after each of the above that may have news for other ranks, until there is none.
+  /// Called after each of the above that may have news for other ranks, and after each tick, until
+  /// there is none.
   [[nodiscard]] virtual std::vector<RankNews> take_news() { return {}; }
   /// At least every `tick_ms`.
   virtual void tick() = 0;

@@ -43,6 +43,16 @@ std::string difference(const Hello& one, const Hello& other) {
   return {};
 }
 
+/// Of a group of which at least one rank waits.
+std::vector<std::uint32_t> missing_of(const std::map<std::uint32_t, WaitingRank>& ranks) {
+  std::vector<std::uint32_t> missing;
+  const std::uint32_t world = ranks.begin()->second.hello.world;
+  for (std::uint32_t rank = 0; rank < world; ++rank) {
+    if (!ranks.contains(rank)) missing.push_back(rank);
+  }
+  return missing;
+}
+
 /// "ranks 1, 2 and 7 of 8 have not come".
 std::string missing_text(const std::vector<std::uint32_t>& missing, std::uint32_t world) {
   constexpr std::size_t named_max = 32;
@@ -111,17 +121,25 @@ std::optional<std::vector<WaitingRank>> FormingGroups::take_complete() {
   return std::nullopt;
 }
 
+std::vector<WaitingRank> FormingGroups::take_all() {
+  const std::lock_guard lock(mutex_);
+  std::vector<WaitingRank> all;
+  for (auto& [name, ranks] : std::exchange(groups_, {})) {
+    for (auto& [rank, waiting] : ranks) all.push_back(std::move(waiting));
+  }
+  return all;
+}
+
 std::vector<RankNews> FormingGroups::take_news() {
   std::vector<RankNews> news;
-  for (const FormingGroup& group : list()) {
-    if (!changed_.contains(group.name)) continue;
-    const std::string text = missing_text(group.missing, group.world);
-    const std::lock_guard lock(mutex_);
-    for (const auto& [rank, waiting] : groups_[group.name]) {
-      news.push_back({waiting.key, Forming{text}});
-    }
+  const std::lock_guard lock(mutex_);
+  for (const std::string& name : std::exchange(changed_, {})) {
+    const auto group = groups_.find(name);
+    if (group == groups_.end()) continue;
+    const std::string text =
+        missing_text(missing_of(group->second), group->second.begin()->second.hello.world);
+    for (const auto& [rank, waiting] : group->second) news.push_back({waiting.key, Forming{text}});
   }
-  changed_.clear();
   return news;
 }
 
@@ -136,11 +154,7 @@ std::vector<FormingGroup> FormingGroups::list() const {
   const std::lock_guard lock(mutex_);
   std::vector<FormingGroup> all;
   for (const auto& [name, ranks] : groups_) {
-    FormingGroup group{name, ranks.begin()->second.hello.world, {}};
-    for (std::uint32_t rank = 0; rank < group.world; ++rank) {
-      if (!ranks.contains(rank)) group.missing.push_back(rank);
-    }
-    all.push_back(std::move(group));
+    all.push_back({name, ranks.begin()->second.hello.world, missing_of(ranks)});
   }
   return all;
 }

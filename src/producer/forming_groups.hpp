@@ -36,6 +36,8 @@ class FormingGroups {
   bool remove(ConsumerKey key);
   /// The ranks of a group that is complete, in their order, if there is one. They wait no more.
   [[nodiscard]] std::optional<std::vector<WaitingRank>> take_complete();
+  /// All ranks that wait. They wait no more.
+  [[nodiscard]] std::vector<WaitingRank> take_all();
   /// For the ranks of groups that have changed: which ones are missing.
   [[nodiscard]] std::vector<RankNews> take_news();
   // From any thread.

@@ -6,6 +6,8 @@
 #include "producer/reception.hpp"
 
 #include <algorithm>
+#include <exception>
+#include <iterator>
 #include <utility>
 
 namespace batchcast::inline v0_1::detail {
@@ -73,9 +75,19 @@ std::optional<Refusal> Reception::refusal_of_rank(const Hello& hello, ServedRing
 std::vector<RankNews> Reception::take_news() {
   std::vector<RankNews> news = groups_.take_news();
   while (const auto ranks = forming_.take_complete()) admit_group(*ranks, news);
+  if (forming_.count() != 0) refuse_if_over(news);
   std::vector<RankNews> forming = forming_.take_news();
   std::move(forming.begin(), forming.end(), std::back_inserter(news));
   return news;
+}
+
+/// The ranks that wait, once the stream lets none in any more: the others will not come.
+void Reception::refuse_if_over(std::vector<RankNews>& news) {
+  const auto over = parts_.rings.host().writer().refusal_of_newcomers();
+  if (!over || over->reason == NotAdmitted::Reason::full) return;  // places may become free
+  for (const WaitingRank& rank : forming_.take_all()) {
+    news.push_back({rank.key, Refusal{refusal_kind_of(over->reason), stream_text() + over->text}});
+  }
 }
 
 /// The first rank begins where its `join` says, and gates from then on, so the others can begin
@@ -86,7 +98,12 @@ void Reception::admit_group(const std::vector<WaitingRank>& ranks, std::vector<R
   std::optional<Refusal> refusal;
   for (std::size_t tries = 0; tries <= parts_.rings.all().size(); ++tries) {
     seats.assign(ranks.size(), {});
-    refusal = seat_group(ranks, start, seats);
+    try {
+      refusal = seat_group(ranks, start, seats);
+    } catch (const std::exception& error) {  // those that have a place are not to keep it
+      refusal = Refusal{RefusalKind::full,
+                        stream_text() + "the group cannot be admitted: " + error.what()};
+    }
     if (!refusal) break;
     const auto failed = std::find_if(seats.begin(), seats.end(),
                                      [](const Seated& one) { return one.ring == nullptr; });

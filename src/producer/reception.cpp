@@ -201,7 +201,7 @@ void Reception::left(ConsumerKey key, Leaving how) {
   static_cast<void>(parts_.rings.count_trainers());
   parts_.log(how == Leaving::misbehaved ? LogLevel::warning : LogLevel::info,
              "`" + seat->name + "` is gone (" + std::string(name_of(how)) + ")");
-  groups_.gone(key, how);
+  groups_.gone(key, how, parts_.rings.host().writer().status().state);
 }
 
 std::variant<Rejoined, Refusal> Reception::rejoin(ConsumerKey key, const Rejoin& rejoin) {

@@ -82,6 +82,7 @@ class Reception final : public DoorEvents {
                                                        const AdmitRequest& request,
                                                        std::shared_ptr<Desk> desk);
   void take_out(const Seated& seated);
+  void refuse_if_over(std::vector<RankNews>& news);
   void admit_group(const std::vector<WaitingRank>& ranks, std::vector<RankNews>& news);
   [[nodiscard]] std::optional<Refusal> seat_group(const std::vector<WaitingRank>& ranks,
                                                   const GroupStart& start,

@@ -35,8 +35,20 @@ GroupReceipt receipt_of(const std::vector<SeatedRank>& ranks, std::uint64_t epoc
   return *published == sum ? GroupReceipt::matched : GroupReceipt::mismatched;
 }
 
+/// Then it is told by its board why.
+bool has_failed(ServedRing& ring) {
+  const auto refusal = ring.writer().refusal_of_newcomers();
+  return refusal && refusal->reason == NotAdmitted::Reason::failed;
+}
+
 std::optional<std::uint64_t> tell(const SeatedRank& rank, const GroupNews& news) {
   return rank.ring->writer().tell_rank(rank.index, rank.key, news);
+}
+
+/// Once all that a rank is to hear of the last epoch was told, its ring may be closed. Ranks on
+/// other rings may come to that end later.
+void let_close(const SeatedRank& rank, std::uint64_t epochs) {
+  rank.ring->writer().rank_ended(rank.index, rank.key, epochs);
 }
 
 }  // namespace
@@ -82,8 +94,7 @@ void SeatedGroups::ended(ConsumerKey key, const EpochEnd& end) {
   rank.last = end;
   if (end.early) end_for_all(found->group->second, end);
   meet(found->group->second);
-  // After the others were told: once all ranks are here, the stream may be closed.
-  rank.ring->writer().rank_ended(rank.index, rank.key, rank.epochs_ended);
+  if (found->group->second.lost) let_close(rank, rank.epochs_ended);  // it may meet no more
 }
 
 void SeatedGroups::end_for_all(Seated& group, const EpochEnd& end) {
@@ -106,9 +117,12 @@ void SeatedGroups::meet(Seated& group) {
   for (const SeatedRank& rank : group.ranks) {
     if (!rank.is_gone) tell(rank, news);
   }
+  for (const SeatedRank& rank : group.ranks) {
+    if (!rank.is_gone) let_close(rank, group.epochs_met);
+  }
 }
 
-void SeatedGroups::gone(ConsumerKey key, Leaving how) {
+void SeatedGroups::gone(ConsumerKey key, Leaving how, StreamState stream) {
   const auto found = find(key);
   if (!found) return;
   SeatedRank& rank = *found->rank;
@@ -120,9 +134,9 @@ void SeatedGroups::gone(ConsumerKey key, Leaving how) {
     groups_.erase(found->group);
     return;
   }
-  // Where the stream was stopped or has failed, each rank sees that for itself.
-  const StreamState state = rank.ring->writer().status().state;
-  if (state == StreamState::stopped || state == StreamState::failed) return;
+  // Where the stream was stopped or has failed, each rank sees that for itself. A GPU's ring may
+  // fail alone: the ranks on other rings see nothing of that.
+  if (stream == StreamState::stopped || stream == StreamState::failed) return;
   lose(group, {{rank.rank, rank.pid, loss_of(how)}, rank.epochs_ended});
 }
 
@@ -130,8 +144,9 @@ void SeatedGroups::lose(Seated& group, const GroupNews::Lost& lost) {
   if (group.lost && group.lost->from <= lost.from) return;
   group.lost = lost;
   for (const SeatedRank& rank : group.ranks) {
-    if (rank.is_gone) continue;
+    if (rank.is_gone || has_failed(*rank.ring)) continue;
     const auto reading = tell(rank, {.lost = lost});
+    let_close(rank, rank.epochs_ended);
     if (!reading || *reading < lost.from) continue;
     // It may hang where it waits for the lost one: what it holds must not hold up other trainers.
     if (rank.ring->writer().evict(rank.index, rank.key)) {

@@ -41,8 +41,9 @@ class SeatedGroups {
   /// epoch for its group. Nothing happens for a key that no rank has.
   void ended(ConsumerKey key, const EpochEnd& end);
   /// A rank is gone. The others get the epochs that it ended, and no other; those that are in one
-  /// lose their places at once.
-  void gone(ConsumerKey key, Leaving how);
+  /// lose their places at once. `stream`: the host ring's state, which says whether the whole
+  /// stream is over.
+  void gone(ConsumerKey key, Leaving how, StreamState stream);
 
   [[nodiscard]] std::vector<RankNews> take_news();
 

@@ -9,9 +9,11 @@
 #include <sys/eventfd.h>
 
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <map>
 #include <mutex>
+#include <thread>
 
 namespace batchcast::test {
 
@@ -48,7 +50,14 @@ class FakeProducer : public DoorEvents {
     return Rejoined{100, 2, 90, 3};
   }
   void paused(ConsumerKey) override { ++pauses; }
-  void tick() override { ++ticks; }
+  void epoch_ended(ConsumerKey, const EpochEnd&) override { ++epochs_ended; }
+  void tick() override {
+    ++ticks;
+    while (busy) {
+      held = true;
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+  }
 
   [[nodiscard]] std::optional<Left> wait_for_left(ConsumerKey key, int timeout_ms = 5'000) {
     std::unique_lock lock(mutex_);
@@ -71,7 +80,8 @@ class FakeProducer : public DoorEvents {
   }
 
   std::atomic<ConsumerKey> last_key{0};
-  std::atomic<int> left_count{0}, pauses{0}, ticks{0};
+  std::atomic<int> left_count{0}, pauses{0}, ticks{0}, epochs_ended{0};
+  std::atomic<bool> busy{false}, held{false};  ///< the door's thread is, in a tick
 
  private:
   std::mutex mutex_;

@@ -164,6 +164,31 @@ TEST_CASE("a killed consumer is seen within 50 ms, also while its forked child l
   CHECK(waits_ms[2] < 50);
 }
 
+TEST_CASE("what a consumer said before it died is heard, however late its death is seen") {
+  const bool says_bye = GENERATE(false, true);
+  CAPTURE(says_bye);
+  House house({.tick_ms = 1});
+  const Pipe joined;
+  const Pipe go;
+  Child consumer([&] {
+    Visit guest = join(house.door());
+    if (!guest.get<Welcome>()) return 1;
+    joined.put('x');
+    static_cast<void>(go.get<char>());
+    const bool sent = guest.connection.send(encode(EpochEnd{})) == DoorSend::sent &&
+                      (!says_bye || guest.connection.send(encode(Bye{})) == DoorSend::sent);
+    return sent ? 0 : 1;
+  });
+  static_cast<void>(joined.get<char>());
+  house.producer.busy = true;
+  while (!house.producer.held) std::this_thread::yield();
+  go.put('x');
+  CHECK(consumer.wait() == 0);
+  house.producer.busy = false;
+  CHECK(house.producer.how_left(1) == (says_bye ? "bye" : "died"));
+  CHECK(house.producer.epochs_ended == 1);
+}
+
 TEST_CASE("a hello that cannot be read is refused with the reason") {
   House house;
   CHECK_THAT(refusal_to(house.door(), "rubbish"), Contains("bad_hello:") && Contains("record"));

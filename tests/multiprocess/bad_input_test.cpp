@@ -278,6 +278,35 @@ TEST_CASE("at the door: ranks of groups, whatever they say", "[input][groups][sh
   CHECK(eventually([&] { return server.producer().stats().forming.empty(); }));
 }
 
+TEST_CASE("at the door: ranks that read late are welcomed", "[input][groups][short]") {
+  const OwnDirectory directory;
+  Server server(producer_options(), {});
+  const FileDescriptor pidfd = own_pidfd();
+  const int descriptors[] = {pidfd.get()};
+  constexpr std::uint32_t world = 60;  // a socket has room for 49 words of who is missing
+  std::vector<DoorConnection> ranks;
+  for (std::uint32_t rank = 0; rank < world; ++rank) {
+    DoorAttempt attempt = connect_door(find_stream("s").places.at(0).door);
+    Hello hello;
+    hello.layout_version = layout_version;
+    hello.group = "many";
+    hello.rank = rank;
+    hello.world = world;
+    REQUIRE(attempt.connection.send(encode(hello), descriptors) == DoorSend::sent);
+    ranks.push_back(std::move(attempt.connection));
+  }
+  CHECK(eventually([&] { return server.producer().stats().consumers.size() == world; }));
+  for (DoorConnection& rank : ranks) {
+    ProducerMessage message = Forming{};
+    while (std::holds_alternative<Forming>(message)) {
+      DoorMessage answer;
+      REQUIRE(rank.receive(answer, 64, 5'000) == DoorRead::message);
+      message = decode_from_producer(answer.text);
+    }
+    CHECK(std::holds_alternative<Welcome>(message));
+  }
+}
+
 TEST_CASE("at the door: another layout, and a mute producer", "[input]") {
   const OwnDirectory directory;
   {

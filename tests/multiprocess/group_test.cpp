@@ -251,6 +251,17 @@ TEST_CASE("no rank waits for a group on a stream that is over", "[groups][short]
   CHECK_THROWS_AS(Consumer(rank_options(0, 2, 10)), Stopped);
 }
 
+TEST_CASE("ranks that wait for others are told when the stream is over", "[groups][short]") {
+  const OwnDirectory directory;
+  Producer producer(small_stream(100));
+  std::string over;
+  std::thread waits([&] { over = run_rank(rank_options(0, 2, 10), {}).over; });
+  CHECK(eventually([&] { return !producer.stats().forming.empty(); }));
+  producer.stop("for a test");
+  waits.join();
+  CHECK(over == "Stopped");
+}
+
 TEST_CASE("where one rank leaves a loop early it ends there for all", "[groups][short]") {
   const OwnDirectory directory;
   const std::uint64_t seed = test_seed("a loop left early");

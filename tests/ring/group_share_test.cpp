@@ -127,6 +127,21 @@ TEST_CASE("between epochs a rank waits for the others, as its entry tells") {
   CHECK(rank.reader->status().epochs_mismatched == 1);
 }
 
+TEST_CASE("a rank that leaves an epoch behind its last batch does not cut it short") {
+  HeapRing ring(64, epochs_of(8));
+  HeapConsumer rank(ring, request_of(0, 2), rank_of(0, 2));
+  while (ring.produce(8) != 0) continue;
+  take_and_return(rank, 4);
+  rank.reader->leave_epoch();
+  REQUIRE(rank.told);
+  CHECK((!rank.told->early && rank.told->known && rank.told->position == 8));
+  ring.writer().tell_rank(rank.admitted.index, rank.admitted.consumer_id,
+                          {.met = GroupNews::Met{1, GroupReceipt::matched}});
+  take_and_return(rank, 2);
+  rank.reader->leave_epoch();
+  CHECK((rank.told->epoch == 1 && rank.told->early && rank.told->position == 12));
+}
+
 TEST_CASE("a stream has drained once its ranks have told of the last epoch") {
   HeapRing ring(64, epochs_of(8, 1));
   HeapConsumer rank(ring, request_of(0, 1), rank_of(0, 1));
@@ -138,6 +153,19 @@ TEST_CASE("a stream has drained once its ranks have told of the last epoch") {
   CHECK(rank.reader->next(8, 0, run) == Next::end_of_epoch);
   writer.rank_ended(rank.admitted.index, rank.admitted.consumer_id, 1);
   CHECK(writer.wait_drained(0));
+}
+
+TEST_CASE("a rank waits for the others no more once the producer gave up draining") {
+  HeapRing ring(64, epochs_of(8, 1));
+  HeapConsumer rank(ring, request_of(0, 2), rank_of(0, 2));
+  CHECK(ring.produce(8) == 8);
+  take_and_return(rank, 4);
+  Run run;
+  CHECK(rank.reader->next(4, 0, run) == Next::end_of_epoch);
+  CHECK(rank.reader->has_next_epoch(0) == std::nullopt);
+  rank.producer_hung_up = true;
+  CHECK(rank.reader->has_next_epoch(0) == false);
+  CHECK(rank.reader->status().epochs_unknown == 1);
 }
 
 TEST_CASE("a rank gets what another that is gone has had, and no more") {
@@ -152,6 +180,26 @@ TEST_CASE("a rank gets what another that is gone has had, and no more") {
   CHECK(rank.reader->next(2, 0, run) == Next::end_of_epoch);
   CHECK_THROWS_WITH(rank.reader->next(2, 0, run),
                     Catch::Matchers::Contains("rank 1 (pid 77) died"));
+}
+
+TEST_CASE("a rank that is evicted because of another says so, whether the farewell comes or not") {
+  HeapRing ring(64, epochs_of(8));
+  HeapConsumer rank(ring, request_of(0, 2), rank_of(0, 2));
+  RingWriter& writer = ring.writer();
+  while (ring.produce(8) != 0) continue;
+  take_and_return(rank, 2);
+  const std::uint32_t index = rank.admitted.index;
+  const std::uint64_t id = rank.admitted.consumer_id;
+  const bool told = GENERATE(true, false);
+  if (told) {
+    writer.tell_rank(index, id, {.lost = GroupNews::Lost{{1, 77, detail::RankLoss::left}, 0}});
+  }
+  CHECK(writer.evict(index, id));
+  if (told) {
+    CHECK_THROWS_AS(rank.reader->check(), GroupBroken);
+  } else {
+    CHECK_THROWS_AS(rank.reader->check(), Revoked);
+  }
 }
 
 TEST_CASE("an entry with any words in it makes no rank hang or crash") {

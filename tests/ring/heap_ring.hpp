@@ -103,6 +103,8 @@ class HeapConsumer final : public ReaderHost {
 
   bool producer_is_dead() noexcept override { return dead; }
   std::string why_revoked() override { return "a test said so"; }
+  bool is_hung_up() noexcept override { return producer_hung_up; }
+  void tell_epoch_end(const RankEpoch& epoch) noexcept override { told = epoch; }
 
   [[nodiscard]] Desk& desk() noexcept { return *desk_; }
   [[nodiscard]] std::optional<NotAdmitted::Reason> refused() const noexcept { return refused_; }
@@ -110,6 +112,8 @@ class HeapConsumer final : public ReaderHost {
   std::unique_ptr<RingReader> reader;
   Admitted admitted;
   bool dead = false;
+  bool producer_hung_up = false;
+  std::optional<RankEpoch> told = {};  ///< last
 
  private:
   std::shared_ptr<Desk> desk_;

@@ -318,6 +318,12 @@ TEST_CASE("Without DataLoaderOptions the consumer's batch size and tail count", 
   const auto other = make_shared_data_loader(options, DataLoaderOptions(3));
   CHECK(other->options().batch_size == 3);
   CHECK(other->options().drop_last);
+  options.tail = Tail::pad;
+  const auto padded = make_shared_data_loader(options);
+  CHECK_FALSE(padded->options().drop_last);
+  std::vector<std::int64_t> sizes;
+  for (auto& batch : *padded) sizes.push_back(batch.data.size(0));
+  CHECK(sizes == std::vector<std::int64_t>{4, 4, 4});
 }
 
 }  // namespace

@@ -28,7 +28,12 @@ namespace batchcast::inline v0_1::detail {
 class ConsumerCore final : private ReaderHost, public std::enable_shared_from_this<ConsumerCore> {
  public:
   /// Waits for the stream and joins it. Throws what Consumer's constructor throws, but for a start.
-  [[nodiscard]] static std::shared_ptr<ConsumerCore> attach(const ConsumerOptions& options);
+  /// `group_deadline`: a rank waits so long for its group, once the stream is there.
+  [[nodiscard]] static std::shared_ptr<ConsumerCore> attach(const ConsumerOptions& options,
+                                                            const Deadline& group_deadline);
+  [[nodiscard]] static std::shared_ptr<ConsumerCore> attach(const ConsumerOptions& options) {
+    return attach(options, Deadline(options.connect_timeout_ms));
+  }
   // Inline where the definitions are: else every file that includes them would emit the class.
   BATCHCAST_INLINE ~ConsumerCore() override;
 
@@ -75,6 +80,7 @@ class ConsumerCore final : private ReaderHost, public std::enable_shared_from_th
   [[nodiscard]] BATCHCAST_INLINE std::string why_revoked() override;
   [[nodiscard]] bool group_broke() noexcept override { return link_.group_broke(); }
   BATCHCAST_INLINE void tell_epoch_end(const RankEpoch& epoch) noexcept override;
+  [[nodiscard]] bool is_hung_up() noexcept override { return link_.is_hung_up(); }
   void give_up_place() noexcept override { membership_.leave(); }
   [[nodiscard]] bool leases_come_back() noexcept override { return pool_.waits_for_streams(); }
 

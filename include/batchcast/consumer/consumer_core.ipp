@@ -245,7 +245,7 @@ BATCHCAST_INLINE void ConsumerCore::check_batch_size(std::uint64_t batch_size) c
 // ---- from joining to leaving
 
 BATCHCAST_INLINE std::shared_ptr<ConsumerCore> ConsumerCore::attach(
-    const ConsumerOptions& options) {
+    const ConsumerOptions& options, const Deadline& group_deadline) {
   check_stream_name(options.stream);
   check_consumer_name(options.name);
   consumer_core::check_group(options);
@@ -256,7 +256,7 @@ BATCHCAST_INLINE std::shared_ptr<ConsumerCore> ConsumerCore::attach(
   // First: no trainer has to wait for a stream that it cannot use.
   std::unique_ptr<Delivery> delivery = delivery_for(placed);
   const std::string placement = placed.placement.is_host() ? "host" : delivery->id();
-  Joined joined = StreamJoiner(placed, placement, deadline).join();
+  Joined joined = StreamJoiner(placed, placement, deadline, group_deadline).join();
   return {new ConsumerCore(placed, std::move(delivery), std::move(joined), started_ns), destroy};
 }
 

@@ -27,6 +27,9 @@ class ProducerLink {
   void watch(FileDescriptor producer_pidfd) noexcept;
   [[nodiscard]] bool producer_is_dead() const noexcept { return is_dead(producer_pidfd_); }
 
+  /// The producer closed the door for this consumer, which it does to all as it ends.
+  [[nodiscard]] bool is_hung_up() const noexcept { return door_.is_left(); }
+
   /// Sends without waiting. What the door does not take is lost: the next question finds that out.
   template <class Message>
   void tell(const Message& message) noexcept {

@@ -31,10 +31,9 @@ inline std::shared_ptr<ConsumerCore> attach_once(const ConsumerOptions& options,
                                                  const Deadline& deadline) {
   ConsumerOptions once = options;
   const int left_ms = deadline.left_ms();
-  const int within_ms = left_ms < 0 ? attach_within_ms : std::min(left_ms, attach_within_ms);
+  once.connect_timeout_ms = left_ms < 0 ? attach_within_ms : std::min(left_ms, attach_within_ms);
   // The ranks of a group wait there for each other.
-  once.connect_timeout_ms = options.group.world == 0 ? within_ms : left_ms;
-  return ConsumerCore::attach(once);
+  return ConsumerCore::attach(once, deadline);
 }
 
 /// A stream that is started for a trainer on a GPU is served there.

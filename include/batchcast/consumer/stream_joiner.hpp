@@ -26,8 +26,11 @@ struct Joined {
 /// a refusal. One thread uses it; nothing of it is needed once it has joined.
 class StreamJoiner {
  public:
-  /// `placement`: what the hello asks for, `host` or a GPU's UUID. The options must outlive this.
-  StreamJoiner(const ConsumerOptions& options, const std::string& placement, Deadline deadline);
+  /// `placement`: what the hello asks for, `host` or a GPU's UUID. `group_deadline`: a rank waits
+  /// so long for the others of its group, and for an earlier group of its name to go. The options
+  /// must outlive this.
+  StreamJoiner(const ConsumerOptions& options, const std::string& placement, Deadline deadline,
+               Deadline group_deadline);
 
   /// Waits for the stream until the deadline. Throws StreamNotFound at the deadline, Refused and
   /// what else a refusal stands for.
@@ -51,6 +54,7 @@ class StreamJoiner {
   const ConsumerOptions& options_;
   const Hello hello_;
   const Deadline deadline_;
+  const Deadline group_deadline_;
 };
 
 }  // namespace batchcast::inline v0_1::detail

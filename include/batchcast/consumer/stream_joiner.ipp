@@ -98,8 +98,12 @@ inline std::string hints_of(const ConsumerOptions& options) {
 }  // namespace stream_joiner
 
 BATCHCAST_INLINE StreamJoiner::StreamJoiner(const ConsumerOptions& options,
-                                            const std::string& placement, Deadline deadline)
-    : options_(options), hello_(stream_joiner::hello_of(options, placement)), deadline_(deadline) {}
+                                            const std::string& placement, Deadline deadline,
+                                            Deadline group_deadline)
+    : options_(options),
+      hello_(stream_joiner::hello_of(options, placement)),
+      deadline_(deadline),
+      group_deadline_(group_deadline) {}
 
 BATCHCAST_INLINE Joined StreamJoiner::join() {
   for (bool noticed = false;;) {
@@ -109,7 +113,8 @@ BATCHCAST_INLINE Joined StreamJoiner::join() {
     for (const StreamPaths& place : places.places) {
       if (std::optional<Joined> joined = join_at(place, obstacles)) return std::move(*joined);
     }
-    if (deadline_.over()) throw_not_found(obstacles);
+    const bool waits_for_group = options_.group.world != 0 && !obstacles.busy.empty();
+    if ((waits_for_group ? group_deadline_ : deadline_).over()) throw_not_found(obstacles);
     if (!noticed && deadline_.waited_ms() >= stream_joiner::notice_after_ms) {
       noticed = true;
       report(options_.log, LogLevel::info,
@@ -185,7 +190,7 @@ BATCHCAST_INLINE bool StreamJoiner::wait_for_group(DoorConnection& connection,
     const auto* forming = std::get_if<Forming>(&message);
     if (forming == nullptr) return true;
     missing = forming->missing;
-    const int left_ms = deadline_.left_ms();
+    const int left_ms = group_deadline_.left_ms();
     const int look_ms = stream_joiner::look_for_group_every_ms;
     const DoorRead read =
         connection.receive(answer, welcome_descriptors_before_segments + limits::fields_max,
@@ -196,14 +201,14 @@ BATCHCAST_INLINE bool StreamJoiner::wait_for_group(DoorConnection& connection,
       continue;
     }
     if (producer.pidfd && is_dead(producer.pidfd)) return false;
-    if (deadline_.over()) {
+    if (group_deadline_.over()) {
       static_cast<void>(connection.send(encode(Bye{})));  // its rank is free at once
       throw Refused("batchcast: " + group + " is not complete after " +
-                    std::to_string(deadline_.waited_ms() / 1000) + " s: " + missing +
+                    std::to_string(group_deadline_.waited_ms() / 1000) + " s: " + missing +
                     ". Start these ranks, or all with a smaller world, or wait longer for them "
                     "(connect_timeout_ms).");
     }
-    if (!noticed && deadline_.waited_ms() >= stream_joiner::notice_after_ms) {
+    if (!noticed && group_deadline_.waited_ms() >= stream_joiner::notice_after_ms) {
       noticed = true;
       report(options_.log, LogLevel::info, "waiting for the ranks of " + group + ": " + missing);
     }

@@ -65,6 +65,8 @@ class DoorConnection {
 
   /// The other side closed its end. What it sent before can still be received.
   [[nodiscard]] bool is_left() const noexcept;
+  /// Of what was sent, so much has not been received, as the kernel counts its memory.
+  [[nodiscard]] std::size_t unread_bytes() const noexcept;
 
   /// Ends the connection for the other side at once, also while a forked child still holds the
   /// socket.

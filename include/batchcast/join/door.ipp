@@ -12,7 +12,9 @@
 #include <batchcast/join/unix_socket.hpp>
 
 #include <fcntl.h>
+#include <linux/sockios.h>
 #include <poll.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 
@@ -149,6 +151,11 @@ BATCHCAST_INLINE DoorRead DoorConnection::ask(std::string_view text,
 BATCHCAST_INLINE bool DoorConnection::is_left() const noexcept {
   pollfd entry{socket_.get(), POLLRDHUP, 0};
   return ::poll(&entry, 1, 0) > 0 && (entry.revents & (POLLRDHUP | POLLHUP)) != 0;
+}
+
+BATCHCAST_INLINE std::size_t DoorConnection::unread_bytes() const noexcept {
+  int bytes = 0;
+  return ::ioctl(socket_.get(), SIOCOUTQ, &bytes) == 0 ? static_cast<std::size_t>(bytes) : 0;
 }
 
 BATCHCAST_INLINE void DoorConnection::shutdown() noexcept {

@@ -64,6 +64,8 @@ class GroupShare {
   [[nodiscard]] bool ends_here(std::uint64_t epoch, std::uint64_t position) const noexcept;
   /// The rank that is gone, if that epoch is no longer to be had because of it.
   [[nodiscard]] std::optional<detail::LostRank> lost_for(std::uint64_t epoch) const noexcept;
+  /// To be asked once this rank is evicted: the one that is gone, as long as the entry tells it.
+  [[nodiscard]] std::optional<detail::LostRank> lost_before_eviction() const noexcept;
 
  private:
   const ConsumerEntry& entry_;

@@ -77,6 +77,13 @@ BATCHCAST_INLINE bool GroupShare::ends_here(std::uint64_t epoch,
          position >= ordered::get(entry_.ends_at);
 }
 
+BATCHCAST_INLINE std::optional<detail::LostRank> GroupShare::lost_before_eviction() const noexcept {
+  if (!is_group()) return std::nullopt;
+  const std::uint64_t lost = ordered::load_lost(entry_);
+  const bool is_own = ordered::load_consumer_id_after_reading(entry_) == 0;  // no other came yet
+  return lost == 0 || !is_own ? std::nullopt : std::optional(detail::LostRank::of(lost));
+}
+
 BATCHCAST_INLINE std::optional<detail::LostRank> GroupShare::lost_for(
     std::uint64_t epoch) const noexcept {
   const std::uint64_t lost = ordered::load_lost(entry_);

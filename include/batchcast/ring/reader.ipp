@@ -147,10 +147,11 @@ BATCHCAST_INLINE bool RingReader::has_met(StreamState state) {
   if (!share_.is_group()) return true;
   cursor_.note_group();
   if (!share_.awaits_receipt()) return true;
-  const auto receipt = share_.receipt();
-  // While a finished stream drains, its producer still tells.
+  // While a finished stream drains its producer still tells, unless it gave up waiting and ended.
   const bool told_no_more =
-      producer_dead_ || (detail::has_ended(state) && state != StreamState::draining);
+      producer_dead_ ||
+      (detail::has_ended(state) && (state != StreamState::draining || host_.is_hung_up()));
+  const auto receipt = share_.receipt();  // after that: it may be the last thing told
   if (!receipt && !told_no_more && !share_.will_not_meet()) return false;
   check();  // the entry may be another consumer's by now
   share_.count_receipt();
@@ -279,6 +280,7 @@ BATCHCAST_INLINE void RingReader::pass_rest(bool early) noexcept {
     return;
   }
   const std::uint64_t end = *cursor_.epoch_end();
+  early = early && position < end;
   // The producer does not keep the samples of a consumer that it evicted.
   const bool readable = options_.pace == Pace::lockstep && end - position <= capacity_ &&
                         cursor_.published() >= end && !revoked();
@@ -403,6 +405,10 @@ BATCHCAST_INLINE std::string RingReader::why_revoked() const {
   std::string why;
   {
     const std::lock_guard lock(broken_mutex_);
+    // The farewell may be late, and is waited for only so long.
+    if (const auto lost = share_.lost_before_eviction(); lost && broken_.empty()) {
+      broken_ = lost->text();
+    }
     if (broken_.empty()) {
       why = host_.why_revoked();
       if (host_.group_broke()) broken_ = why;

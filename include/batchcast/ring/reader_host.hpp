@@ -31,6 +31,8 @@ class ReaderHost {
   [[nodiscard]] virtual bool group_broke() noexcept { return false; }
   /// A rank of a group has ended an epoch: the producer is to be told.
   virtual void tell_epoch_end(const RankEpoch&) noexcept {}
+  /// The producer has closed the connection, so it tells ranks no more.
+  [[nodiscard]] virtual bool is_hung_up() noexcept { return false; }
   /// Its group is broken: the stream's other consumers need not wait for this one any more.
   virtual void give_up_place() noexcept {}
   /// Whether leases will be given back without the consumer's doing, so that too many of them are

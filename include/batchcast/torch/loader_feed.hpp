@@ -30,7 +30,7 @@ namespace batchcast::inline v0_1::detail {
 [[nodiscard]] inline ConsumerOptions with_options_of(
     const torch::data::FullDataLoaderOptions& options, ConsumerOptions consumer) {
   consumer.batch_size = options.batch_size;
-  consumer.tail = options.drop_last ? Tail::drop : Tail::keep;
+  if (options.drop_last) consumer.tail = Tail::drop;
   return consumer;
 }
 

@@ -196,7 +196,7 @@ void RingWriter::rank_ended(std::uint32_t index, std::uint64_t consumer_id,
   Lock lock(state_.mutex);
   ConsumerRecord* const rank = state_.consumers.find(index, consumer_id);
   if (rank == nullptr) return;
-  rank->epochs_ended = epochs;
+  rank->epochs_ended = std::max(rank->epochs_ended, epochs);
   state_.wake.wake();  // the stream may have drained
 }
 
