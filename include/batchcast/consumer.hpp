@@ -13,6 +13,7 @@
 #include <batchcast/start.hpp>
 
 #include <cstdint>
+#include <exception>
 #include <iterator>
 #include <memory>
 #include <optional>
@@ -42,7 +43,9 @@ struct ConsumerOptions {
   /// last of its ranks has come; all begin at one position, and get the same number of batches of
   /// the same sizes. They have to agree in `batch_size` (each rank's own part), `join`, `cursor`
   /// and `tail`; only `lockstep` and `hold` can be had. Leaving a loop early ends that epoch for
-  /// all ranks; a rank that leaves or dies ends the group for all (GroupBroken).
+  /// all ranks, each after the batch that it has when it is told: ranks that wait for each other
+  /// after each batch have to leave at the same one. A rank that leaves the stream, dies, or lets
+  /// an exception end its consumer within a loop ends the group for all (GroupBroken).
   Group group = {};
   Access access = Access::shared;
   /// Where its batches are: "host", or a GPU that the producer serves the stream on: "cuda:0", by
@@ -130,7 +133,9 @@ class Consumer {
 
   class Iterator;
   /// One epoch: `for (const Batch& batch : consumer)`. The loop after it is the next epoch. Leaving
-  /// a loop early lets go of the rest of its epoch.
+  /// a loop early lets go of the rest of its epoch. In a group, an exception that leaves a loop
+  /// lets go of nothing: a consumer that is destroyed with it breaks the group, and another loop
+  /// goes on with the batch after the one that it had.
   [[nodiscard]] Iterator begin();
   [[nodiscard]] std::default_sentinel_t end() const noexcept { return {}; }
 
@@ -202,11 +207,17 @@ class Consumer::Iterator {
 
   explicit Iterator(Consumer& consumer) : consumer_(&consumer) { fetch(); }
   Iterator(Iterator&& other) noexcept
-      : consumer_(std::exchange(other.consumer_, nullptr)), batch_(std::move(other.batch_)) {}
+      : consumer_(std::exchange(other.consumer_, nullptr)),
+        batch_(std::move(other.batch_)),
+        exceptions_(other.exceptions_) {}
   Iterator& operator=(Iterator&&) = delete;
   ~Iterator() {
     batch_ = Batch();
-    if (consumer_ != nullptr) consumer_->leave_epoch();
+    if (consumer_ == nullptr) return;
+    // To the other ranks of a group, an epoch left here would look like one that is shorter.
+    const bool by_exception = std::uncaught_exceptions() > exceptions_;
+    if (by_exception && consumer_->group().world != 0) return;
+    consumer_->leave_epoch();
   }
 
   [[nodiscard]] Batch& operator*() noexcept { return batch_; }
@@ -234,6 +245,7 @@ class Consumer::Iterator {
 
   Consumer* consumer_;  ///< null once the epoch is over, or `next` threw
   Batch batch_;
+  int exceptions_ = std::uncaught_exceptions();  ///< where the loop began
 };
 
 inline Consumer::Iterator Consumer::begin() { return Iterator(*this); }

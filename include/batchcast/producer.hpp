@@ -206,7 +206,8 @@ struct ProducerStats {
   double space_wait_seconds = 0;
   double samples_per_second = 0;  ///< over the last second
   WaitsFor waits_for = WaitsFor::nothing;
-  std::vector<RingInfo> rings;  ///< the one in host memory first
+  std::uint32_t consumers_to_come = 0;  ///< before its first sample (`wait_for`); a group is one
+  std::vector<RingInfo> rings;          ///< the one in host memory first
   std::vector<ConsumerInfo> consumers;
   std::vector<FormingGroup> forming;
 };

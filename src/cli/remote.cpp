@@ -83,8 +83,9 @@ nlohmann::json row_of(const ListedStream& listed) {
   if (!answer) return row;
   const auto stats = nlohmann::json::parse(*answer, nullptr, false);
   if (!stats.is_object()) return row;
-  for (const char* key : {"pid", "state", "epoch", "position", "published", "samples_per_second",
-                          "consumers", "capacity", "memory", "placement", "rings", "waits_for"}) {
+  for (const char* key :
+       {"pid", "state", "epoch", "position", "published", "samples_per_second", "consumers",
+        "capacity", "memory", "placement", "rings", "waits_for", "consumers_to_come"}) {
     if (stats.contains(key)) row[key] = stats[key];
   }
   row["groups"] = groups_of(stats);
@@ -185,6 +186,12 @@ void print_streams(const nlohmann::json& rows) {
       }
     }
   };
+  for (const auto& row : rows) {
+    if (row.value("waits_for", "") != "consumers") continue;
+    const auto to_come = row.value("consumers_to_come", std::uint64_t{0});
+    fmt::print("{}: waits for {} (a group counts as one)\n", row["stream"].get<std::string>(),
+               counted(to_come, row["consumers"].empty() ? "consumer" : "more consumer"));
+  }
   explain_group("forming", "its ranks begin once the last of them has come");
   explain_group("broken", "a rank left or died; the others are told so at their next batch");
   explain_consumer("stopped", "it does not run, as after SIGSTOP; `kill -CONT PID` lets it go on");

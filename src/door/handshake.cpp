@@ -81,7 +81,10 @@ void DoorHandshake::admit(DoorClient& client, const Hello& hello) {
   // Watched first: once admitted, nothing may fail any more without `left` being called.
   parts_.clients.watch_death(client);
   AdmissionReply reply = parts_.events.admit(hello, client.peer);
-  if (const auto* refusal = std::get_if<Refusal>(&reply)) return refuse(client.id, *refusal);
+  if (const auto* refusal = std::get_if<Refusal>(&reply)) {
+    refuse(client.id, *refusal);
+    return parts_.consumers.tell_news();  // ranks that wait for this one
+  }
   if (const auto* waiting = std::get_if<Waiting>(&reply)) {
     parts_.clients.admitted(client, waiting->key);
     return parts_.consumers.tell_news();

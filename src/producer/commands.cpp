@@ -140,6 +140,7 @@ std::string ProducerCommands::statistics() const {
               {"late_wakeups", now.late_wakeups},
               {"space_wait_seconds", now.space_wait_seconds},
               {"waits_for", std::string(name_of(now.waits_for))},
+              {"consumers_to_come", now.consumers_to_come},
               {"rings", std::move(rings)},
               {"consumers", std::move(consumers)},
               {"forming", std::move(forming)}}

@@ -21,13 +21,15 @@ std::string join_text(const Hello& hello) {
   return hello.join == Join::at ? name + " " + std::to_string(hello.cursor) : name;
 }
 
-/// What the two ask for differently, with both values; empty where they agree.
-std::string difference(const Hello& one, const Hello& other) {
-  struct Choice {
-    const char* what;
-    std::string value;
-    std::string others;
-  };
+/// Something that two ranks of one group ask for.
+struct Choice {
+  const char* what;
+  std::string value;
+  std::string others;
+};
+
+/// What the two ask for differently; nothing where they agree.
+std::optional<Choice> difference(const Hello& one, const Hello& other) {
   const Choice choices[] = {
       {"world", std::to_string(one.world), std::to_string(other.world)},
       {"batch_size", samples(one), samples(other)},
@@ -35,12 +37,9 @@ std::string difference(const Hello& one, const Hello& other) {
       {"join", join_text(one), join_text(other)},
   };
   for (const Choice& choice : choices) {
-    if (choice.value != choice.others) {
-      return std::string("has ") + choice.what + " = " + choice.value + ", and rank " +
-             std::to_string(other.rank) + ", which came before, has " + choice.others;
-    }
+    if (choice.value != choice.others) return choice;
   }
-  return {};
+  return std::nullopt;
 }
 
 /// Of a group of which at least one rank waits.
@@ -76,9 +75,11 @@ std::optional<std::string> FormingGroups::conflict(const Hello& hello) const {
   const Ranks& ranks = group->second;
   const std::string rank =
       "rank " + std::to_string(hello.rank) + " of group `" + hello.group + "` ";
-  const std::string differs = difference(hello, ranks.begin()->second.hello);
-  if (!differs.empty()) {
-    return rank + differs + ". All ranks of a group must agree in world, batch_size, tail and join";
+  const Hello& other = ranks.begin()->second.hello;
+  if (const auto differs = difference(hello, other)) {
+    return rank + "has " + differs->what + " = " + differs->value + ", and rank " +
+           std::to_string(other.rank) + ", which came before, has " + differs->others +
+           ". All ranks of a group must agree in world, batch_size, tail and join";
   }
   const auto same = ranks.find(hello.rank);
   if (same == ranks.end()) return std::nullopt;
@@ -91,10 +92,26 @@ bool FormingGroups::would_complete(const Hello& hello) const {
   return group != groups_.end() && group->second.size() + 1 == hello.world;
 }
 
+void FormingGroups::note_refused(const Hello& hello, const std::string& why) {
+  const std::lock_guard lock(mutex_);
+  const auto group = groups_.find(hello.group);
+  if (group == groups_.end() || group->second.contains(hello.rank)) return;
+  const Hello& other = group->second.begin()->second.hello;
+  if (hello.rank >= other.world) return;
+  const auto differs = difference(hello, other);
+  refused_[hello.group][hello.rank] = "rank " + std::to_string(hello.rank) +
+                                      " came and was refused: " +
+                                      (differs ? std::string("its ") + differs->what + " is " +
+                                                     differs->value + ", not " + differs->others
+                                               : why);
+  changed_.insert(hello.group);
+}
+
 ConsumerKey FormingGroups::add(const Hello& hello, std::uint32_t pid) {
   const std::lock_guard lock(mutex_);
   const ConsumerKey key = waiting_bit | ++keys_;
   groups_[hello.group].insert({hello.rank, WaitingRank{key, hello, pid}});
+  refused_[hello.group].erase(hello.rank);
   changed_.insert(hello.group);
   return key;
 }
@@ -107,7 +124,10 @@ bool FormingGroups::remove(ConsumerKey key) {
         std::erase_if(group->second, [&](const auto& one) { return one.second.key == key; });
     if (gone == 0) continue;
     changed_.insert(group->first);
-    if (group->second.empty()) groups_.erase(group);
+    if (group->second.empty()) {
+      refused_.erase(group->first);
+      groups_.erase(group);
+    }
     break;
   }
   return true;
@@ -120,6 +140,7 @@ std::optional<std::vector<WaitingRank>> FormingGroups::take_complete() {
     if (ranks.size() != ranks.begin()->second.hello.world) continue;
     std::vector<WaitingRank> complete;
     for (auto& [rank, waiting] : ranks) complete.push_back(std::move(waiting));
+    refused_.erase(group->first);
     groups_.erase(group);
     return complete;
   }
@@ -129,6 +150,7 @@ std::optional<std::vector<WaitingRank>> FormingGroups::take_complete() {
 std::vector<WaitingRank> FormingGroups::take_all() {
   const std::lock_guard lock(mutex_);
   std::vector<WaitingRank> all;
+  refused_.clear();
   for (auto& [name, ranks] : std::exchange(groups_, {})) {
     for (auto& [rank, waiting] : ranks) all.push_back(std::move(waiting));
   }
@@ -141,8 +163,9 @@ std::vector<RankNews> FormingGroups::take_news() {
   for (const std::string& name : std::exchange(changed_, {})) {
     const auto group = groups_.find(name);
     if (group == groups_.end()) continue;
-    const std::string text =
+    std::string text =
         missing_text(missing_of(group->second), group->second.begin()->second.hello.world);
+    for (const auto& [rank, why] : refused_[name]) text += " (" + why + ")";
     for (const auto& [rank, waiting] : group->second) news.push_back({waiting.key, Forming{text}});
   }
   return news;

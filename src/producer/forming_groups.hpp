@@ -32,6 +32,9 @@ class FormingGroups {
   [[nodiscard]] std::optional<std::string> conflict(const Hello& hello) const;
   /// Whether all others of its group wait.
   [[nodiscard]] bool would_complete(const Hello& hello) const;
+  /// A rank was refused. Those of its group that wait for it are told in what it differs from them,
+  /// or `why` where it does not.
+  void note_refused(const Hello& hello, const std::string& why);
   /// Returns a key that no consumer has.
   [[nodiscard]] ConsumerKey add(const Hello& hello, std::uint32_t pid);
   /// A waiting rank has gone. The others of its group wait on. False if no rank waits by that key.
@@ -50,8 +53,9 @@ class FormingGroups {
  private:
   using Ranks = std::map<std::uint32_t, WaitingRank>;
 
-  mutable std::mutex mutex_;  ///< of the next one
+  mutable std::mutex mutex_;  ///< of the next two
   std::map<std::string, Ranks> groups_;
+  std::map<std::string, std::map<std::uint32_t, std::string>> refused_;  ///< of those: why, by rank
   std::set<std::string> changed_;
   std::uint64_t keys_ = 0;  ///< given out so far
 };

@@ -72,6 +72,16 @@ std::optional<Refusal> Reception::refusal_of_rank(const Hello& hello, ServedRing
   return std::nullopt;
 }
 
+/// Ranks that wait for it are told, and the log has it once.
+void Reception::note_refused_rank(const Hello& hello, std::uint32_t pid, const std::string& why) {
+  constexpr std::size_t remembered_max = 256;
+  forming_.note_refused(hello, why);
+  if (refusals_said_.size() >= remembered_max) refusals_said_.clear();
+  if (!refusals_said_.insert({hello.group, why}).second) return;
+  parts_.log(LogLevel::info, "rank " + std::to_string(hello.rank) + " of group `" + hello.group +
+                                 "` (pid " + std::to_string(pid) + ") was refused: " + why);
+}
+
 std::vector<RankNews> Reception::take_news() {
   std::vector<RankNews> news = groups_.take_news();
   while (const auto ranks = forming_.take_complete()) admit_group(*ranks, news);
@@ -119,12 +129,14 @@ void Reception::admit_group(const std::vector<WaitingRank>& ranks, std::vector<R
   const std::string& name = ranks.front().hello.group;
   if (refusal) {
     const std::string text = refusal->text + " (group `" + name + "`)";
+    parts_.log(LogLevel::info, "group `" + name + "` was refused: " + text);
     for (const WaitingRank& rank : ranks) news.push_back({rank.key, Refusal{refusal->kind, text}});
     return;
   }
-  parts_.log(LogLevel::info, "group `" + name + "` is complete: its " +
-                                 std::to_string(ranks.size()) + " ranks begin at position " +
-                                 std::to_string(seats[start.first].admitted.position));
+  parts_.log(LogLevel::info,
+             "group `" + name + "` is complete: its " + std::to_string(ranks.size()) +
+                 (ranks.size() == 1 ? " rank begins" : " ranks begin") + " at position " +
+                 std::to_string(seats[start.first].admitted.position));
   std::vector<SeatedRank> seated;
   for (std::size_t i = 0; i < ranks.size(); ++i) {
     seated.push_back({.rank = ranks[i].hello.rank,

@@ -97,8 +97,11 @@ AdmitRequest Reception::request_of(const Hello& hello, std::uint32_t pid) const 
 }
 
 AdmissionReply Reception::admit(const Hello& hello, const PeerIdentity& peer) {
-  if (auto refusal = refusal_of(hello)) return std::move(*refusal);
   const auto pid = static_cast<std::uint32_t>(peer.pid != 0 ? peer.pid : hello.pid);
+  if (auto refusal = refusal_of(hello)) {
+    if (hello.world != 0) note_refused_rank(hello, pid, refusal->text);
+    return std::move(*refusal);
+  }
   if (hello.world != 0) return Waiting{forming_.add(hello, pid)};
   auto seated = seat(*parts_.rings.find(hello.placement), request_of(hello, pid));
   if (auto* refusal = std::get_if<Refusal>(&seated)) return std::move(*refusal);
@@ -199,9 +202,14 @@ void Reception::left(ConsumerKey key, Leaving how) {
   }
   seat->ring.look_for_demand();
   static_cast<void>(parts_.rings.count_trainers());
-  parts_.log(how == Leaving::misbehaved ? LogLevel::warning : LogLevel::info,
-             "`" + seat->name + "` is gone (" + std::string(name_of(how)) + ")");
-  groups_.gone(key, how, parts_.rings.host().writer().status().state);
+  parts_.log(
+      how == Leaving::misbehaved ? LogLevel::warning : LogLevel::info,
+      "`" + seat->name + "` is gone (" +
+          (how == Leaving::evicted && groups_.is_lost_for(key) ? std::string("its group broke")
+                                                               : std::string(name_of(how))) +
+          ")");
+  const StreamState state = parts_.rings.host().writer().status().state;
+  if (const auto line = groups_.gone(key, how, state)) parts_.log(LogLevel::info, *line);
 }
 
 std::variant<Rejoined, Refusal> Reception::rejoin(ConsumerKey key, const Rejoin& rejoin) {

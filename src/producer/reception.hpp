@@ -18,6 +18,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <variant>
 #include <vector>
@@ -74,6 +75,7 @@ class Reception final : public DoorEvents {
 
   [[nodiscard]] std::optional<Refusal> refusal_of(const Hello& hello);
   [[nodiscard]] std::optional<Refusal> refusal_of_rank(const Hello& hello, ServedRing& ring);
+  void note_refused_rank(const Hello& hello, std::uint32_t pid, const std::string& why);
   [[nodiscard]] Refusal not_served_at(const std::string& placement) const;
   [[nodiscard]] Refusal too_large(std::uint64_t batch_size, const ServedRing& ring) const;
   [[nodiscard]] AdmitRequest request_of(const Hello& hello, std::uint32_t pid) const;
@@ -100,6 +102,7 @@ class Reception final : public DoorEvents {
   std::map<ConsumerKey, Seat> seats_;
 
   FormingGroups forming_;
+  std::set<std::pair<std::string, std::string>> refusals_said_;  ///< a group, and why
   SeatedGroups groups_;
 };
 

@@ -134,9 +134,9 @@ void SeatedGroups::meet(Seated& group) {
   }
 }
 
-void SeatedGroups::gone(ConsumerKey key, Leaving how, StreamState stream) {
+std::optional<std::string> SeatedGroups::gone(ConsumerKey key, Leaving how, StreamState stream) {
   const auto found = find(key);
-  if (!found) return;
+  if (!found) return std::nullopt;
   SeatedRank& rank = *found->rank;
   Seated& group = found->group->second;
   rank.is_gone = true;
@@ -144,16 +144,33 @@ void SeatedGroups::gone(ConsumerKey key, Leaving how, StreamState stream) {
                                     [](const SeatedRank& one) { return one.is_gone; });
   if (all_gone) {
     groups_.erase(found->group);
-    return;
+    return std::nullopt;
   }
   // Where the stream was stopped or has failed, each rank sees that for itself. A GPU's ring may
   // fail alone: the ranks on other rings see nothing of that.
-  if (stream == StreamState::stopped || stream == StreamState::failed) return;
-  lose(group, {{rank.rank, rank.pid, loss_of(how)}, rank.epochs_ended});
+  if (stream == StreamState::stopped || stream == StreamState::failed) {
+    return std::nullopt;
+  }
+  const std::uint64_t epoch = rank.epochs_ended;
+  if (group.lost && group.lost->from <= epoch) return std::nullopt;
+  const LostRank lost{rank.rank, rank.pid, loss_of(how)};
+  const std::string name = "group `" + found->group->first + "`";
+  if (lose(group, {lost, epoch})) {
+    return name + " is broken: " + lost.text() + " in epoch " + std::to_string(epoch);
+  }
+  return name + " goes no further than " +
+         (epoch == 0 ? "its beginning" : "the end of epoch " + std::to_string(epoch - 1)) + ": " +
+         lost.text();
 }
 
-void SeatedGroups::lose(Seated& group, const GroupNews::Lost& lost) {
-  if (group.lost && group.lost->from <= lost.from) return;
+bool SeatedGroups::is_lost_for(ConsumerKey key) {
+  const auto found = find(key);
+  return found && found->group->second.lost;
+}
+
+/// Whether a rank was in an epoch that it does not get any more.
+bool SeatedGroups::lose(Seated& group, const GroupNews::Lost& lost) {
+  bool breaks = false;
   group.lost = lost;
   for (const SeatedRank& rank : group.ranks) {
     if (rank.is_gone || has_failed(*rank.ring)) continue;
@@ -161,10 +178,12 @@ void SeatedGroups::lose(Seated& group, const GroupNews::Lost& lost) {
     let_close(rank, rank.epochs_ended);
     if (!reading || *reading < lost.from) continue;
     // It may hang where it waits for the lost one: what it holds must not hold up other trainers.
+    breaks = true;
     if (rank.ring->writer().evict(rank.index, rank.key)) {
       news_.push_back({rank.key, Farewell{lost.rank.text(), true}});
     }
   }
+  return breaks;
 }
 
 std::vector<RankNews> SeatedGroups::take_news() { return std::exchange(news_, {}); }

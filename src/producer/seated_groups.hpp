@@ -44,8 +44,11 @@ class SeatedGroups {
   void ended(ConsumerKey key, const EpochEnd& end);
   /// A rank is gone. The others get the epochs that it ended, and no other; those that are in one
   /// lose their places at once. `stream`: the host ring's state, which says whether the whole
-  /// stream is over.
-  void gone(ConsumerKey key, Leaving how, StreamState stream);
+  /// stream is over. Returns what the log is to say of the group, where that ends it.
+  [[nodiscard]] std::optional<std::string> gone(ConsumerKey key, Leaving how, StreamState stream);
+
+  /// Whether that rank's group has lost another one.
+  [[nodiscard]] bool is_lost_for(ConsumerKey key);
 
   [[nodiscard]] std::vector<RankNews> take_news();
 
@@ -68,7 +71,7 @@ class SeatedGroups {
   [[nodiscard]] static bool is_patient(Seated& group);
   static void end_for_all(Seated& group, const EpochEnd& end);
   static void meet(Seated& group);
-  void lose(Seated& group, const GroupNews::Lost& lost);
+  [[nodiscard]] bool lose(Seated& group, const GroupNews::Lost& lost);
 
   Groups groups_;
   std::vector<RankNews> news_;

@@ -52,6 +52,7 @@ ProducerStats statistics_of(const ServedRings& rings, double samples_per_second,
       stats.space_waits = status.space_waits;
       stats.space_wait_seconds = seconds_from_ns(status.space_wait_ns);
       stats.waits_for = status.waits_for;
+      stats.consumers_to_come = status.consumers_to_come;
     } else if (stats.state == StreamState::finished && is_read(*ring, status)) {
       stats.state = stopped ? StreamState::stopped : StreamState::draining;
     }

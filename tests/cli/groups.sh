@@ -79,11 +79,14 @@ consume --group ranks:0/2 --batch-size 16 --name first --verify >"$work/rank.0" 
 until_true lists '"group":"ranks","missing":\[1\],"state":"forming","world":2'
 expect 0 '^  ranks: 1 of 2 ranks, without 1 +forming' ls
 expect 0 '^forming: its ranks begin once the last of them has come' ls
-said serve.err 'waits for 2 consumers (--wait-for 2)  rank 1 of `ranks` is missing'
+expect 0 '^pair: waits for 2 consumers \(a group counts as one\)' ls
+lists '"waits_for":"consumers"' || fail "ls --json does not say what pair waits for"
+said serve.err 'waits for 2 consumers (--wait-for 2; a group counts as one)  rank 1 of `ranks` is missing'
 consume --group ranks:1/2 --batch-size 16 --name second --verify >"$work/rank.1" 2>"$work/rank.1.err" &
 until_true lists '"group":"ranks","missing":\[\],"state":"running","world":2'
 expect 0 '^pair .* starting ' ls  # a group is one of the two
-said serve.err 'waits for 1 more consumer (--wait-for 2)'
+expect 0 '^pair: waits for 1 more consumer \(a group counts as one\)' ls
+said serve.err 'waits for 1 more consumer (--wait-for 2; a group counts as one)'
 expect 0 '^  ranks: 2 of 2 ranks +running' ls
 expect 0 '^    1: second .* lockstep' ls
 consume --batch-size 37 --name beside >"$work/beside" 2>"$work/beside.err"
@@ -109,6 +112,26 @@ for rank in 0 1; do
   same "samples of padded rank $rank" 512 "$(value samples "$work/rank.$rank")"
   for count in missing duplicated torn; do same "$count of padded $rank" 0 "$(value $count "$work/rank.$rank")"; done
 done
+
+echo "-- ranks end with the receipts of all, or with the time that they were given"
+serve synthetic:8 --stream pair --dtype u8 --samples 1000 --memory 1MiB
+for times in 1 2 3; do
+  consume --group ranks:0/2 --batch-size 16 --epochs 1 >"$work/rank.0" 2>"$work/rank.0.err" &
+  first=$!
+  consume --group ranks:1/2 --batch-size 16 --epochs 1 >"$work/rank.1" 2>"$work/rank.1.err" &
+  wait $first $!
+  for rank in 0 1; do same "receipts of rank $rank, $times" '"match"' "$(value receipts "$work/rank.$rank")"; done
+done
+consume --group ranks:0/2 --batch-size 16 --seconds 0.3 >"$work/rank.0" 2>"$work/rank.0.err" &
+first=$!
+consume --group ranks:1/2 --batch-size 16 --seconds 0.3 >"$work/rank.1" 2>"$work/rank.1.err" &
+second=$!
+for one in $first $second; do
+  wait $one
+  same "exit code once the time is up" 0 $?
+done
+expect 0 'is stopped' stop pair
+until_true test ! -e "$work/streams/pair"
 
 echo "-- a rank is killed"
 serve synthetic:8 --stream pair --dtype u8 --samples 1000000000 --memory 1MiB

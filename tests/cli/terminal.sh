@@ -39,11 +39,11 @@ export BATCHCAST_PROGRESS_EVERY_S=0.05
 : >"$work/serve.err"
 serve synthetic:8 --stream plain --samples 1000000 --memory 1MiB --wait-for 2
 producer=$!
-soon 'starting .*waits for 2 consumers \(--wait-for 2\)' "$work/serve.err"
+soon 'starting .*waits for 2 consumers \(--wait-for 2;' "$work/serve.err"
 : >"$work/first"
 "$batchcast" consume plain --name first >"$work/first" 2>&1 &
 first=$!
-soon 'waits for 1 more consumer \(--wait-for 2\)' "$work/serve.err"
+soon 'waits for 1 more consumer \(--wait-for 2;' "$work/serve.err"
 "$batchcast" consume plain --name second >"$work/second" 2>&1 &
 second=$!
 soon 'running .*[0-9] samples/s  [0-9:]+ left  2 consumers' "$work/serve.err"

@@ -5,6 +5,8 @@
 #include <batchcast/core/error.hpp>
 #include <batchcast/core/group.hpp>
 
+#include <cstddef>
+#include <cstdint>
 #include <string>
 
 using namespace batchcast;
@@ -21,6 +23,16 @@ TEST_CASE("a group is read as it is written") {
   CHECK(Group("auto").world == 0);
   CHECK(Group("") == Group());
   CHECK(Group("auto:0/2") == Group("auto", 0, 2));
+}
+
+TEST_CASE("a group takes numbers of any integer types, and refuses those that are none of a rank") {
+  const int rank = 1;
+  const std::size_t world = 4;
+  Group group;
+  group = {"resnet", rank, world};
+  CHECK(group == Group("resnet:1/4"));
+  CHECK_THROWS_WITH(Group("resnet", -1, 4), Contains("rank cannot be -1"));
+  CHECK_THROWS_AS(Group("resnet", 0, std::int64_t{1} << 32), InvalidArgument);
 }
 
 TEST_CASE("what is no group is refused, with what one is") {

@@ -12,9 +12,12 @@
 #include <algorithm>
 #include <functional>
 #include <map>
+#include <mutex>
 #include <optional>
 #include <random>
+#include <stdexcept>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -33,6 +36,36 @@ ProducerOptions small_stream(std::uint64_t samples_per_epoch, std::uint64_t epoc
 std::function<RankPlan(std::uint32_t)> loops(std::uint64_t epochs) {
   return [epochs](std::uint32_t) { return RankPlan{.epochs = epochs}; };
 }
+
+void publish(Producer& producer, std::uint64_t samples) {
+  while (samples != 0) {
+    auto loan = producer.loan(samples);
+    samples -= loan->size();
+    fill(*loan);
+    loan->publish();
+  }
+}
+
+/// What a producer logs.
+class Log {
+ public:
+  [[nodiscard]] LogCallback callback() {
+    return [this](LogLevel, std::string_view text) {
+      const std::lock_guard lock(mutex_);
+      lines_.emplace_back(text);
+    };
+  }
+  [[nodiscard]] std::int64_t count(const std::string& part) const {
+    const std::lock_guard lock(mutex_);
+    return std::count_if(lines_.begin(), lines_.end(), [&](const std::string& line) {
+      return line.find(part) != std::string::npos;
+    });
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::vector<std::string> lines_;
+};
 
 void check_sound(const std::vector<Ranked>& ranks) {
   for (const Ranked& rank : ranks) {
@@ -153,6 +186,8 @@ TEST_CASE("a group begins when its last rank has come, in any order", "[groups][
   }));
   CHECK(server.producer().stats().consumers.empty());
   CHECK(server.producer().stats().published == 0);
+  CHECK(server.producer().stats().waits_for == WaitsFor::consumers);
+  CHECK(server.producer().stats().consumers_to_come == 1);
   CHECK_FALSE(server.producer().stop_if_unattended(0, "nobody is there"));
   ranks.emplace_back("rank", std::vector<std::string>{"batch=8", "world=3", "epochs=2", "rank=1"});
   for (Process& rank : ranks) CHECK(rank.expect("attached").number("cursor") == 0);
@@ -231,7 +266,8 @@ TEST_CASE("a rank gives up after its connect time-out and says who is missing", 
   options.connect_timeout_ms = 150;
   const Ranked gave_up = run_rank(options, {});
   CHECK(gave_up.over == "Refused");
-  CHECK_THAT(gave_up.text, Contains("ranks 0, 1 and 3 of 4 have not come"));
+  CHECK_THAT(gave_up.text, Contains("ranks 0, 1 and 3 of 4 have not come") &&
+                               Contains("not complete after 0.") && Contains("--connect-timeout"));
   CHECK(eventually([&] { return server.producer().stats().forming.empty(); }));
   // A group whose ranks have partly gone goes on forming.
   options.connect_timeout_ms = 300;
@@ -307,19 +343,11 @@ TEST_CASE("where one rank leaves a loop early it ends there for all", "[groups][
 TEST_CASE("ranks that wait for samples end their loop when one leaves it", "[groups][short]") {
   const OwnDirectory directory;
   Producer producer(small_stream(1'000));
-  const auto publish = [&](std::uint64_t samples) {
-    while (samples != 0) {
-      auto loan = producer.loan(samples);
-      samples -= loan->size();
-      fill(*loan);
-      loan->publish();
-    }
-  };
   std::optional<Consumer> left;
   std::thread other([&] { left.emplace(rank_options(0, 2, 10)); });
   Consumer waits(rank_options(1, 2, 10));
   other.join();
-  publish(45);  // two batches, and not enough for a third
+  publish(producer, 45);  // two batches, and not enough for a third
   for (Consumer* consumer : {&*left, &waits}) {
     CHECK(consumer->next()->size() == 10);
     CHECK(consumer->next()->size() == 10);
@@ -336,10 +364,64 @@ TEST_CASE("ranks that wait for samples end their loop when one leaves it", "[gro
   waiter.join();
   CHECK_FALSE(third);
   CHECK(seconds_from_ns(ended_ns - left_ns) < (slow_build() ? 5 : 1));
-  std::thread producing([&] { publish(955 + 40); });
+  std::thread producing([&] { publish(producer, 955 + 40); });
   CHECK(left->next()->position() == 1'000);
   CHECK(waits.next()->position() == 1'010);
   producing.join();
+}
+
+TEST_CASE("an exception that leaves a rank's loop ends no epoch", "[groups][short]") {
+  const OwnDirectory directory;
+  Log log;
+  ProducerOptions stream = small_stream(1'000);
+  stream.log = log.callback();
+  Producer producer(std::move(stream));
+  std::optional<Consumer> fails;
+  std::thread other([&] { fails.emplace(rank_options(0, 2, 10)); });
+  Consumer waits(rank_options(1, 2, 10));
+  other.join();
+  publish(producer, 60);
+  std::vector<std::uint64_t> positions;
+  const auto fail_in_loop = [&] {
+    for (const Batch& batch : *fails) {
+      positions.push_back(batch.position());
+      throw std::logic_error("of the trainer");
+    }
+  };
+  for (int i = 0; i < 2; ++i) CHECK_THROWS_AS(fail_in_loop(), std::logic_error);
+  CHECK(positions == std::vector<std::uint64_t>{0, 20});
+  CHECK((fails->cursor() == 40 && fails->epoch() == 0));
+  for (const std::uint64_t position : {10, 30, 50}) {
+    const std::optional<Batch> batch = waits.next();
+    REQUIRE(batch);
+    CHECK(batch->position() == position);
+  }
+  fails.reset();
+  CHECK_THROWS_WITH(waits.next(), Contains("is broken: rank 0 (pid") && Contains(") left"));
+  CHECK(eventually([&] {
+    return log.count("group `ddp` is broken: rank 0 (pid ") == 1 &&
+           log.count("is gone (its group broke)") == 1;
+  }));
+}
+
+TEST_CASE("a rank that waits is told of another one that was refused", "[groups][short]") {
+  const OwnDirectory directory;
+  Log log;
+  ProducerOptions stream = small_stream(100);
+  stream.log = log.callback();
+  Producer producer(std::move(stream));
+  std::string text;
+  std::thread waits([&] {
+    ConsumerOptions first = rank_options(0, 2, 16);
+    first.connect_timeout_ms = 1'000;
+    text = run_rank(first, {}).text;
+  });
+  CHECK(eventually([&] { return !producer.stats().forming.empty(); }));
+  for (int i = 0; i < 2; ++i) CHECK(run_rank(rank_options(1, 2, 32), {}).over == "Refused");
+  waits.join();
+  CHECK_THAT(text, Contains("rank 1 of 2 has not come (rank 1 came and was refused: its batch_size "
+                            "is 32, not 16)"));
+  CHECK(log.count("rank 1 of group `ddp` (pid ") == 1);
 }
 
 TEST_CASE("epochs of unknown length end for all ranks at once", "[groups][short]") {

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <iterator>
 #include <memory>
+#include <stdexcept>
 #include <vector>
 
 namespace batchcast::testing {
@@ -324,6 +325,21 @@ TEST_CASE("Without DataLoaderOptions the consumer's batch size and tail count", 
   std::vector<std::int64_t> sizes;
   for (auto& batch : *padded) sizes.push_back(batch.data.size(0));
   CHECK(sizes == std::vector<std::int64_t>{4, 4, 4});
+}
+
+TEST_CASE("An exception leaves no epoch of a rank", "[loader]") {
+  const Ours ours(10);
+  ConsumerOptions options = ours.stream.options();
+  options.batch_size = 4;
+  options.group = {"model", 0, 1};
+  const auto loader = make_shared_data_loader(options);
+  const auto fail_in_loop = [&] {
+    for ([[maybe_unused]] auto& batch : *loader) throw std::logic_error("of the trainer");
+  };
+  CHECK_THROWS_AS(fail_in_loop(), std::logic_error);
+  CHECK(loader->cursor() == 4);
+  CHECK(epoch_of(*loader) == std::vector<Seen>{expected(4, 4), expected(8, 2)});
+  CHECK(loader->cursor() == 10);
 }
 
 }  // namespace

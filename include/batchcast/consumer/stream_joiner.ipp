@@ -204,9 +204,9 @@ BATCHCAST_INLINE bool StreamJoiner::wait_for_group(DoorConnection& connection,
     if (group_deadline_.over()) {
       static_cast<void>(connection.send(encode(Bye{})));  // its rank is free at once
       throw Refused("batchcast: " + group + " is not complete after " +
-                    std::to_string(group_deadline_.waited_ms() / 1000) + " s: " + missing +
+                    group_deadline_.waited_text() + ": " + missing +
                     ". Start these ranks, or all with a smaller world, or wait longer for them "
-                    "(connect_timeout_ms).");
+                    "(connect_timeout_ms; --connect-timeout of `batchcast consume`).");
     }
     if (!noticed && group_deadline_.waited_ms() >= stream_joiner::notice_after_ms) {
       noticed = true;
@@ -230,7 +230,7 @@ BATCHCAST_INLINE int StreamJoiner::answer_timeout_ms() const noexcept {
 
 BATCHCAST_INLINE void StreamJoiner::throw_not_found(const Obstacles& obstacles) const {
   if (!obstacles.busy.empty()) throw Refused(obstacles.busy);
-  const std::string waited = " (waited " + std::to_string(deadline_.waited_ms() / 1000) + " s).";
+  const std::string waited = " (waited " + deadline_.waited_text() + ").";
   if (!obstacles.silent.empty()) {
     throw StreamNotFound("batchcast: " + obstacles.silent + " holds stream `" + options_.stream +
                          "` and does not answer" + waited +

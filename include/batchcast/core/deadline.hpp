@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <limits>
+#include <string>
 
 namespace batchcast::inline v0_1::detail {
 
@@ -23,6 +24,14 @@ class Deadline {
 
   [[nodiscard]] std::int64_t waited_ms() const noexcept {
     return static_cast<std::int64_t>((now_ns() - started_ns_) / 1'000'000);
+  }
+  /// `0.5 s`; from ten seconds on in whole ones.
+  [[nodiscard]] std::string waited_text() const {
+    constexpr std::int64_t in_tenths_below_ms = 10'000;
+    const std::int64_t ms = waited_ms();
+    std::string text = std::to_string(ms / 1'000);
+    if (ms < in_tenths_below_ms) text += "." + std::to_string(ms % 1'000 / 100);
+    return text + " s";
   }
   /// Negative where it never ends.
   [[nodiscard]] int left_ms() const noexcept {

@@ -2,12 +2,25 @@
 // Copyright 2026 the batchcast authors
 #pragma once
 
+#include <concepts>
 #include <cstdint>
 #include <string>
 #include <string_view>
 #include <utility>
 
 namespace batchcast::inline v0_1 {
+
+namespace detail {
+
+[[noreturn]] void refuse_group_number(const std::string& number, const char* which);
+
+template <std::integral Number>
+[[nodiscard]] std::uint32_t group_number(Number number, const char* which) {
+  if (!std::in_range<std::uint32_t>(number)) refuse_group_number(std::to_string(number), which);
+  return static_cast<std::uint32_t>(number);
+}
+
+}  // namespace detail
 
 /// The ranks of one data-parallel job on this machine, which share each batch of a stream: batch k
 /// is world times batch_size samples that follow each other, and this rank gets the rank-th part of
@@ -23,8 +36,13 @@ struct Group {
   bool automatic = false;
 
   Group() = default;
-  Group(std::string its_name, std::uint32_t its_rank, std::uint32_t its_world)
-      : name(std::move(its_name)), rank(its_rank), world(its_world) {}
+  /// Of any integer types. Throws InvalidArgument for a number that is negative or takes more than
+  /// 32 bits.
+  template <std::integral Rank, std::integral World>
+  Group(std::string its_name, Rank its_rank, World its_world)
+      : name(std::move(its_name)),
+        rank(detail::group_number(its_rank, "rank")),
+        world(detail::group_number(its_world, "world")) {}
   /// Throws InvalidArgument for a text that is neither; an empty one is no group.
   Group(std::string_view text);  // NOLINT: `.group = "auto"` is how it is written
   Group(const char* text) : Group(std::string_view(text)) {}

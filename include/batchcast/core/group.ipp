@@ -50,6 +50,11 @@ inline void check_name(std::string_view name, std::string_view text) {
 
 }  // namespace detail::group
 
+BATCHCAST_INLINE void detail::refuse_group_number(const std::string& number, const char* which) {
+  throw InvalidArgument("batchcast: a group's " + std::string(which) + " cannot be " + number +
+                        ": ranks are numbered from 0, and RANK is below WORLD.");
+}
+
 BATCHCAST_INLINE Group::Group(std::string_view text) {
   if (text.empty()) return;
   if (text == detail::group::automatic) {

@@ -62,9 +62,10 @@ enum class HugePages : std::uint8_t { automatic, off, transparent, explicit_page
 
 /// Why a producer makes no samples at present.
 enum class WaitsFor : std::uint8_t {
-  nothing,  ///< it does make samples
-  space,    ///< the ring is full: its slowest consumer has to release samples
-  demand,   ///< it is as far ahead of its consumers as it may be, or no consumer asks for samples
+  nothing,    ///< it does make samples
+  space,      ///< the ring is full: its slowest consumer has to release samples
+  demand,     ///< it is as far ahead of its consumers as it may be, or no consumer asks for samples
+  consumers,  ///< fewer than `wait_for` have come
 };
 
 // ---- Names, as the command line and messages write them.

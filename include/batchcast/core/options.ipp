@@ -18,7 +18,8 @@ inline constexpr std::array<std::string_view, 3> tail_names = {"keep", "drop", "
 inline constexpr std::array<std::string_view, 2> access_names = {"shared", "private"};
 inline constexpr std::array<std::string_view, 2> miss_names = {"skip", "error"};
 inline constexpr std::array<std::string_view, 2> stall_names = {"report", "evict"};
-inline constexpr std::array<std::string_view, 3> wait_names = {"nothing", "space", "demand"};
+inline constexpr std::array<std::string_view, 4> wait_names = {"nothing", "space", "demand",
+                                                               "consumers"};
 
 template <class E, std::size_t n>
 std::string_view look_up(const std::array<std::string_view, n>& names, E value) noexcept {

@@ -86,9 +86,11 @@ class LoaderFeed {
     return consumer_.make(next.batch);
   }
 
-  /// Lets go of the rest of its epoch, if it is in one.
-  void leave_loop(std::uint64_t loop) noexcept {
+  /// Lets go of the rest of its epoch, if it is in one. A rank of a group that an exception drives
+  /// out keeps it: to the others it would look like a shorter epoch.
+  void leave_loop(std::uint64_t loop, bool by_exception = false) noexcept {
     if (loop != loop_ || !std::exchange(in_epoch_, false)) return;
+    if (by_exception && consumer_.attached() && consumer_.present().group().world != 0) return;
     consumer_.leave_epoch();
   }
 

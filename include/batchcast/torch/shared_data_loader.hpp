@@ -12,6 +12,7 @@
 
 #include <concepts>
 #include <cstdint>
+#include <exception>
 #include <memory>
 #include <string>
 #include <utility>
@@ -31,7 +32,7 @@ class SharedIterator final : public torch::data::detail::ValidIterator<UserBatch
   SharedIterator& operator=(const SharedIterator&) = delete;
   ~SharedIterator() override {
     this->batch_.reset();
-    feed_->leave_loop(loop_);
+    feed_->leave_loop(loop_, std::uncaught_exceptions() > exceptions_);
   }
 
   void next() override {
@@ -57,12 +58,14 @@ class SharedIterator final : public torch::data::detail::ValidIterator<UserBatch
   std::shared_ptr<Feed> feed_;
   std::uint64_t loop_;
   bool fetching_ = false;
+  int exceptions_ = std::uncaught_exceptions();  ///< where the loop began
 };
 
 }  // namespace detail
 
 /// Stands where torch's data loader stood, and takes its batches from a stream. Each loop over it
-/// is one epoch. Leaving a loop early, or beginning another one, lets go of the rest of its epoch.
+/// is one epoch. Leaving a loop early, or beginning another one, lets go of the rest of its epoch;
+/// in a group, but not where an exception leaves it (see Consumer::begin).
 /// What ends the stream is thrown as Consumer throws it; when `options().timeout` is up, a
 /// c10::Error as torch's loader throws, after which the same iterator, or a new loop, goes on with
 /// the batch that did not come.

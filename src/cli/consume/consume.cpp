@@ -107,14 +107,17 @@ class Consumption {
   void run(Interrupts& interrupts, Report& report) {
     try {
       loop(interrupts, report);
+      await_receipts(interrupts, report);
     } catch (const StreamFinished&) {
       // The stream's regular end.
     } catch (const StreamOver& error) {
       report.error = error.what();
       report.exit = exit_stream_ended;
     } catch (const GroupBroken& error) {
-      report.error = error.what();
-      report.exit = exit_stream_ended;
+      if (!ended_with_group(error)) {
+        report.error = error.what();
+        report.exit = exit_stream_ended;
+      }
     } catch (const Revoked& error) {
       report.error = error.what();
       report.exit = exit_stream_ended;
@@ -148,6 +151,38 @@ class Consumption {
       if (interrupts.wait(0) != 0) return;
       if (progress.due()) progress.show(progress_text(report));
     }
+  }
+
+  /// The last epochs' receipts are a group's once the slowest rank has come to their end.
+  void await_receipts(Interrupts& interrupts, Report& report) {
+    constexpr int look_ms = 5;
+    constexpr double patience_s = 10;
+    if (consumer_.group().world == 0 || options_.epochs == 0) return;
+    if (report.epochs < options_.epochs) return;
+    const auto compared = [&] {
+      const ConsumerStats stats = consumer_.stats();
+      return stats.epochs_matched + stats.epochs_mismatched + stats.epochs_unknown;
+    };
+    const std::uint64_t began_ns = now_ns();
+    while (compared() < report.epochs) {
+      if (interrupts.wait(look_ms) != 0) return;
+      if (seconds_from_ns(now_ns() - began_ns) < patience_s) continue;
+      report.error = fmt::format(
+          "batchcast: the receipts of the last epoch did not come within {} s: not all ranks of "
+          "group `{}` have come to its end.",
+          patience_s, consumer_.group().name);
+      report.exit = exit_not_held;
+      return;
+    }
+  }
+
+  /// Whether that is how a run of --seconds ends in a group: all ranks begin together, and one of
+  /// them is the first whose time is up.
+  [[nodiscard]] bool ended_with_group(const GroupBroken& error) const {
+    constexpr double apart_s = 1;
+    const bool left = std::string_view(error.what()).find(") left") != std::string_view::npos;
+    return options_.seconds > 0 && left &&
+           seconds_from_ns(now_ns() - started_ns_) + apart_s >= options_.seconds;
   }
 
   [[nodiscard]] bool done(const Report& report) const noexcept {
@@ -321,7 +356,9 @@ void add_what(CLI::App& consume, Options& options) {
   consume
       .add_option("--epochs", options.epochs, "Stop after so many epochs; 0: when the stream ends")
       ->check(at_least(0));
-  consume.add_option("--seconds", options.seconds, "Stop after so many seconds")
+  consume
+      .add_option("--seconds", options.seconds,
+                  "Stop after so many seconds; ranks of a group stop with the first of them")
       ->check(above_zero());
   consume.add_flag("--verify", options.verify,
                    "Make every byte again from the recipe; refused where that cannot be");

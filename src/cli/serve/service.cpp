@@ -100,7 +100,7 @@ std::string waiting_text(const ProducerStats& stream, const FeederStats& feeder,
   if (stream.state == StreamState::starting && trainers < wait_for) {
     return "  waits for " +
            counted(wait_for - trainers, trainers == 0 ? "consumer" : "more consumer") +
-           fmt::format(" (--wait-for {})", wait_for);
+           fmt::format(" (--wait-for {}; a group counts as one)", wait_for);
   }
   // In its first second no rate is known yet.
   const bool rests = feeder.workers == 0 || feeder.bottleneck == Bottleneck::consumers;

@@ -60,7 +60,10 @@ WriterStatus status_of(const WriterState& state, const StallWatch& stalls) {
   status.late_wakeups = ordered::get(board.progress().late_wakeups);
   status.space_waits = ordered::get(board.progress().space_waits);
   status.space_wait_ns = ordered::get(board.progress().space_wait_ns);
-  if (state.wake.claimer_sleeps() && !state.gate.is_open()) {
+  if (status.state == StreamState::starting) status.consumers_to_come = state.attendance.to_come();
+  if (status.consumers_to_come != 0) {
+    status.waits_for = WaitsFor::consumers;
+  } else if (state.wake.claimer_sleeps() && !state.gate.is_open()) {
     status.waits_for = state.gate.is_limited_by_demand() ? WaitsFor::demand : WaitsFor::space;
   }
   for (const ConsumerRecord& consumer : state.consumers.records()) {

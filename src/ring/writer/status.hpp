@@ -44,6 +44,7 @@ struct WriterStatus {
   std::uint64_t space_waits = 0;
   std::uint64_t space_wait_ns = 0;
   WaitsFor waits_for = WaitsFor::nothing;
+  std::uint32_t consumers_to_come = 0;  ///< before its first publication
   std::vector<ConsumerStatus> consumers;
 };
 

@@ -26,9 +26,10 @@ bool TrainerAttendance::is_deserted_for(std::uint64_t ns) const noexcept {
   return is_deserted() && now_ns() - last_leave_ns_ >= ns;
 }
 
-bool TrainerAttendance::first_publication_waits() const noexcept {
-  return !outcome_.has_published() &&
-         std::uint64_t{consumers_.jobs()} + jobs_elsewhere_ < std::uint64_t{wait_for_};
+std::uint32_t TrainerAttendance::to_come() const noexcept {
+  if (outcome_.has_published()) return 0;
+  const std::uint64_t here = std::uint64_t{consumers_.jobs()} + jobs_elsewhere_;
+  return here < wait_for_ ? static_cast<std::uint32_t>(wait_for_ - here) : 0;
 }
 
 void TrainerAttendance::trainer_left(std::optional<std::uint64_t> position) noexcept {

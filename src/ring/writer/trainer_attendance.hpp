@@ -27,7 +27,9 @@ class TrainerAttendance {
   /// A trainer is attached, or one was.
   [[nodiscard]] bool ever_had_trainer() const noexcept { return ever_had_trainer_; }
   /// The stream publishes nothing until `wait_for` trainers are attached, a group being one.
-  [[nodiscard]] bool first_publication_waits() const noexcept;
+  [[nodiscard]] bool first_publication_waits() const noexcept { return to_come() != 0; }
+  /// So many of these have not come; 0 once something is published.
+  [[nodiscard]] std::uint32_t to_come() const noexcept;
 
   void trainer_came() noexcept { ever_had_trainer_ = true; }
   /// `position`: where it stood, if it ever had a batch.
