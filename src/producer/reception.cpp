@@ -99,7 +99,8 @@ AdmitRequest Reception::request_of(const Hello& hello, std::uint32_t pid) const 
 AdmissionReply Reception::admit(const Hello& hello, const PeerIdentity& peer) {
   const auto pid = static_cast<std::uint32_t>(peer.pid != 0 ? peer.pid : hello.pid);
   if (auto refusal = refusal_of(hello)) {
-    if (hello.world != 0) note_refused_rank(hello, pid, refusal->text);
+    const bool asks_again = refusal->kind == RefusalKind::busy;
+    if (hello.world != 0 && !asks_again) note_refused_rank(hello, pid, refusal->text);
     return std::move(*refusal);
   }
   if (hello.world != 0) return Waiting{forming_.add(hello, pid)};

@@ -424,6 +424,18 @@ TEST_CASE("a rank that waits is told of another one that was refused", "[groups]
   CHECK(log.count("rank 1 of group `ddp` (pid ") == 1);
 }
 
+TEST_CASE("a group whose ranks have left comes again under its name at once", "[groups][short]") {
+  const OwnDirectory directory;
+  Server server(small_stream(64), {});
+  for (int again = 0; again < 30; ++again) {
+    INFO(again);
+    Consumer consumer(rank_options(0, 1, 16));
+    std::uint64_t samples = 0;
+    for (const Batch& batch : consumer) samples += batch.size();
+    CHECK(samples == 64);
+  }
+}
+
 TEST_CASE("epochs of unknown length end for all ranks at once", "[groups][short]") {
   const OwnDirectory directory;
   const std::uint64_t seed = test_seed("a group in epochs of unknown length");

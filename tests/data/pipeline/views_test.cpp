@@ -181,6 +181,22 @@ stages = [{ stage = "decode", mode = "index" }, { stage = "random_crop", size = 
   CHECK_THROWS_AS(make(apart, {0, 0, 1}), BadSample);
 }
 
+TEST_CASE("an image that its stages enlarge beyond what may be decoded is a bad sample") {
+  for (const bool kept : {false, true}) {
+    INFO("kept: " << kept);
+    const std::string mode = kept ? R"(mode = "keep", channels = 3)" : R"(mode = "rgb")";
+    const std::string nearest = kept ? R"(, interpolation = "nearest")" : "";
+    const std::string between = kept ? "" : R"({ stage = "invert", p = 1 },)";
+    const Pipeline pipeline({.source = source({60, 40}), .recipe = recipe(R"(
+[[field]]
+name = "image"
+stages = [{ stage = "decode", pixels_max = 3000, )" + mode + R"( },
+          { stage = "resize", size = 80)" + nearest + " }," + between + R"(
+          { stage = "resize", size = [8, 8])" + nearest + " }]\n")});
+    CHECK_THROWS_WITH(make(pipeline, {0, 0, 1}), Contains("120 x 80") && Contains("3000"));
+  }
+}
+
 TEST_CASE("masks are resized to the nearest, whatever their image is resized with") {
   const Pipeline pipeline({.source = source(), .recipe = recipe(R"(
 [[field]]
