@@ -184,7 +184,7 @@ stages = [{ stage = "decode", mode = "index" }, { stage = "random_crop", size = 
 TEST_CASE("an image that its stages enlarge beyond what may be decoded is a bad sample") {
   for (const bool kept : {false, true}) {
     INFO("kept: " << kept);
-    const std::string mode = kept ? R"(mode = "keep", channels = 3)" : R"(mode = "rgb")";
+    const std::string mode = kept ? R"(mode = "keep", channels = 3, bits = 8)" : R"(mode = "rgb")";
     const std::string nearest = kept ? R"(, interpolation = "nearest")" : "";
     const std::string between = kept ? "" : R"({ stage = "invert", p = 1 },)";
     const Pipeline pipeline({.source = source({60, 40}), .recipe = recipe(R"(
