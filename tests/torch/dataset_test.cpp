@@ -64,7 +64,7 @@ TEST_CASE("Ranks of a group get all of each batch between them", "[dataset]") {
       const auto train = [&](const Example<>& batch) { of_ranks[rank].push_back(see(batch)); };
       bc::ConsumerOptions options = stream.options();
       // [snippet ranks]
-      options.group = {"resnet", rank, world};  // any integers; "auto" under torchrun, mpirun and srun
+      options.group = {"resnet", rank, world};  // any integers; "auto" by torchrun, mpirun, srun
       options.batch_size = 2;                   // of each rank
       auto loader = bc::make_shared_data_loader(options);
       for (auto& batch : *loader) train(batch);
