@@ -33,12 +33,12 @@ constexpr std::array<std::string_view, 2> of_batches = {"mixup", "cutmix"};
 
 /// Small letters alone: RandomResizedCrop and random_resized_crop are one name.
 std::string plain_of(std::string_view name) {
-  std::string plain;
+  std::string letters;
   for (const char c : name) {
     if (c == '_' || c == '-') continue;
-    plain += c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+    letters += c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
   }
-  return plain;
+  return letters;
 }
 
 }  // namespace
