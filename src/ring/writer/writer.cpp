@@ -188,7 +188,15 @@ std::optional<std::uint64_t> RingWriter::tell_rank(std::uint32_t index, std::uin
   if (rank == nullptr) return std::nullopt;
   state_.consumers.tell(*rank, news);
   const std::uint64_t reading = ordered::load_reading(*rank->desk);
-  return reading == 0 ? std::nullopt : std::optional(reading - 1);
+  if (reading == 0) return std::nullopt;
+  // A rank that waits for an epoch's first sample holds none of it. It begins where the one before
+  // ended.
+  const std::uint64_t epoch = reading - 1;
+  if (epoch == 0) return epoch;
+  const EpochEntry& before = state_.board.epoch(epoch - 1);
+  const bool waits = ordered::get(before.epoch_plus_one) == epoch &&
+                     state_.tickets.published() <= ordered::get(before.end);
+  return waits ? std::nullopt : std::optional(epoch);
 }
 
 void RingWriter::rank_ended(std::uint32_t index, std::uint64_t consumer_id,

@@ -93,9 +93,9 @@ class RingWriter {
 
   // ---- ranks of groups
 
-  /// Returns the epoch that the rank is in, as its desk says; nothing between epochs, and where
-  /// there is no such consumer. Of a rank that begins an epoch meanwhile, either this tells, or the
-  /// rank sees the news.
+  /// Returns the epoch that the rank is in, as its desk says; nothing between epochs, while it
+  /// waits for the first sample of one, and where there is no such consumer. Of a rank that begins
+  /// an epoch meanwhile, either this tells, or the rank sees the news.
   std::optional<std::uint64_t> tell_rank(std::uint32_t index, std::uint64_t consumer_id,
                                          const GroupNews& news) noexcept;
   /// It told of the end of all epochs below, and was told what its group has come to.
