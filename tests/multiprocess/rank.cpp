@@ -37,7 +37,9 @@ void run_loops(Consumer& consumer, const RankPlan& plan, Ranked& ranked) {
     std::vector<Part>& parts = ranked.loops.emplace_back();
     for (const Batch& batch : consumer) {
       parts.push_back({batch.position(), batch.size(), batch.padding(), consumer.cursor()});
-      if (ranked.fault.empty()) ranked.fault = fault_in(batch, consumer.cursor());
+      const std::string fault = fault_in(batch, consumer.cursor());
+      if (!fault.empty()) consumer.check();  // what a rank of a broken group holds may be others'
+      if (ranked.fault.empty()) ranked.fault = fault;
       if (plan.on_batch) plan.on_batch(batch);
       if (plan.pause_us != 0) pause_us(plan.pause_us);
       if (loop == plan.leave_loop && parts.size() >= plan.leave_after) break;
