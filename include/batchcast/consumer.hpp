@@ -168,7 +168,7 @@ class Consumer {
   [[nodiscard]] std::uint64_t cursor() const noexcept;
   /// The epoch that the next batch belongs to.
   [[nodiscard]] std::uint64_t epoch() const noexcept;
-  /// Throws Revoked if the producer evicted this consumer.
+  /// Throws Revoked if the producer evicted this consumer, GroupBroken if that was for its group.
   void check() const;
 
   [[nodiscard]] const std::string& name() const noexcept;

@@ -455,9 +455,9 @@ BATCHCAST_INLINE ReaderStatus RingReader::status() const noexcept {
   status.epochs_unknown = ordered::get(desk_.epochs_unknown);
   status.leases_held = ordered::get(desk_.leases_held);
   if (const auto receipt = share_.receipt()) {  // of the last epoch, counted by the next call
-    status.epochs_matched += *receipt == GroupReceipt::matched ? 1 : 0;
-    status.epochs_mismatched += *receipt == GroupReceipt::mismatched ? 1 : 0;
-    status.epochs_unknown += *receipt == GroupReceipt::unknown ? 1 : 0;
+    status.epochs_matched += *receipt == GroupReceipt::matched ? 1U : 0U;
+    status.epochs_mismatched += *receipt == GroupReceipt::mismatched ? 1U : 0U;
+    status.epochs_unknown += *receipt == GroupReceipt::unknown ? 1U : 0U;
   }
   return status;
 }
