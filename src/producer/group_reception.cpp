@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the batchcast authors
 
-// What of a Reception is about groups of ranks: whom it refuses, and how a group that is complete
+// What of a Reception is about groups of ranks: which ranks it refuses, and how a complete group
 // gets its places.
 #include "producer/reception.hpp"
 

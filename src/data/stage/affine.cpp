@@ -10,7 +10,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-// Ten turns; nobody means more.
+// Ten turns: a recipe with more has a mistake.
 constexpr Range degree_bounds{-3600, 3600};
 // Nearly a right angle, where nothing of the image is left.
 constexpr Range shear_bounds{-89, 89};
