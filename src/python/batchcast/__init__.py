@@ -1,0 +1,11 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright 2026 the batchcast authors
+"""One producer serves a dataset to any number of trainers through shared memory."""
+
+from __future__ import annotations
+
+from . import errors
+from ._consumer import Batch, Consumer, Field, __version__
+from .errors import *  # noqa: F403
+
+__all__ = ["Batch", "Consumer", "Field", "__version__", "errors"]

@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright 2026 the batchcast authors
+"""What batchcast throws on purpose. Names and texts are those of the C++ library.
+
+The extension modules find these classes by their names. Each text says what happened, where, and
+what to do about it.
+"""
+
+from __future__ import annotations
+
+
+class Error(RuntimeError):
+    """Base of everything that batchcast throws on purpose."""
+
+
+class InvalidArgument(Error, ValueError):
+    """The caller asked for something that cannot be: a batch of zero, a bad name."""
+
+
+class SystemError(Error, OSError):
+    """A system call failed; `errno` says how."""
+
+
+class OutOfMemory(Error, MemoryError):
+    """The memory asked for does not exist on this machine or in this cgroup."""
+
+
+class GpuUnavailable(Error):
+    """There is no GPU to be used: no driver, or no such device; the text says which."""
+
+
+class GpuError(Error):
+    """A call of the CUDA driver failed; the text names it, the device and the driver's reason."""
+
+
+class StreamNotFound(Error):
+    """No producer of that name came up within the connect time-out."""
+
+
+class StartFailed(Error):
+    """`batchcast serve` could not be started: there is no such command, or it failed."""
+
+
+class RecipeMismatch(Error):
+    """The stream is served with another recipe than the one asked for; the text shows what differs."""
+
+
+class StreamTaken(Error):
+    """Another producer already serves that name."""
+
+
+class Refused(Error):
+    """The producer did not admit the consumer; the text is the producer's."""
+
+
+class RingTooSmall(Error):
+    """A batch does not fit into the ring, or the leases held leave no room for the next one."""
+
+
+class Revoked(Error):
+    """The producer evicted this consumer. Its last batch may have been overwritten."""
+
+
+class GroupBroken(Error):
+    """A rank of this consumer's group left or died, so the group gets no further batch."""
+
+
+class Missed(Error):
+    """A consumer of `free` pace missed samples, and its options say on_miss="error"."""
+
+
+class BadSample(Error):
+    """One sample cannot be made: its file is broken, gone, or not what the recipe takes."""
+
+
+class BadDataset(Error):
+    """A dataset cannot be served at all: nothing there, an index that contradicts its files."""
+
+
+class Forked(Error):
+    """This process is a forked child of the one that attached."""
+
+
+class ReceiptMismatch(Error):
+    """An epoch that was delivered whole is not what the producer published."""
+
+
+class StreamOver(Error):
+    """Base of the ways in which a stream can be over."""
+
+
+class StreamFinished(StreamOver):
+    """Every epoch was made and delivered; there is no next one."""
+
+
+class Stopped(StreamOver):
+    """The producer was stopped in mid-stream."""
+
+
+class StreamFailed(StreamOver):
+    """The producer gave up; the text is the producer's."""
+
+
+class ProducerGone(StreamOver):
+    """The producer's process is dead."""
+
+
+class Timeout(Error, TimeoutError):
+    """No batch came within the time-out that was asked for; the consumer goes on as it was."""

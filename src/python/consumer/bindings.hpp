@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+// The parts of the extension module batchcast._consumer, each added by its file.
+namespace batchcast::python {
+
+/// Exceptions of the library become those of batchcast.errors, by their names.
+void add_errors(nanobind::module_& module);
+void add_batch(nanobind::module_& module);
+void add_consumer(nanobind::module_& module);
+
+}  // namespace batchcast::python
