@@ -78,8 +78,8 @@ def test_every_dtype_has_its_twin_or_says_so(
     serve: Callable[..., support.Served], tmp_path: Path, dtype: str
 ) -> None:
     serve(SHAPE, samples=4, dtype=dtype)
-    twin = {"f": "float", "b": "bfloat", "u": "uint", "i": "int"}[dtype[0]] + dtype.lstrip("bfui")
-    twin = "bool" if dtype == "bool" else twin
+    kinds = {"f": "float", "b": "bfloat", "u": "uint", "i": "int"}
+    twin = "bool" if dtype == "bool" else kinds[dtype[0]] + dtype.lstrip("bfui")
     if not hasattr(torch, twin):
         with pytest.raises(bc.InvalidArgument, match=rf"`image` of .* is {dtype}.* stage `to`"):
             bc.Loader("s", 4)

@@ -8,41 +8,29 @@ Needs torch, 1.13 or later, which nothing else of the package imports.
 from __future__ import annotations
 
 import os
+import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import Any
 
 import numpy as np
-import torch
-from torch.utils.data import IterableDataset, get_worker_info
-from torch.utils.dlpack import from_dlpack
+
+try:
+    import torch
+    from torch.utils.data import IterableDataset, get_worker_info
+    from torch.utils.dlpack import from_dlpack
+except ImportError as error:
+    raise ImportError(
+        f"batchcast.Loader needs torch, which cannot be imported ({error}). Without it,"
+        f" batchcast.Consumer gives numpy arrays."
+    ) from error
 
 from ._consumer import Batch, Consumer, check_same_samples
-from .errors import Forked, GpuUnavailable, InvalidArgument, Timeout
+from .errors import Forked, GpuUnavailable, InvalidArgument
 
 __all__ = ["Loader"]
 
 SAMPLE_ID = "sample_id"
-
-#: The dtypes that batchcast and torch both have, by the name that batchcast has for them.
-_TWINS = {
-    "u8": "uint8",
-    "i8": "int8",
-    "u16": "uint16",
-    "i16": "int16",
-    "u32": "uint32",
-    "i32": "int32",
-    "u64": "uint64",
-    "i64": "int64",
-    "f16": "float16",
-    "bf16": "bfloat16",
-    "f32": "float32",
-    "f64": "float64",
-    "bool": "bool",
-}
-
-#: What a loop is given of a batch.
-Collation = Callable[[Batch], Any]
 
 
 class _Writable:
@@ -58,15 +46,8 @@ def _sample_ids(batch: Batch) -> torch.Tensor:
     return torch.from_numpy(batch.sample_ids.astype(np.int64))
 
 
-def _tensor_reader(name: str) -> Collation:
-    def read(batch: Batch) -> torch.Tensor:
-        return from_dlpack(batch.field(name)._writable_capsule())
-
-    return read
-
-
-def _boolean_reader(name: str) -> Collation:
-    """For a torch that knows no booleans in DLPack: bytes, of which it makes a view."""
+def _as_bytes(name: str) -> Callable[[Batch], torch.Tensor]:
+    """Of booleans, for a torch that knows none in DLPack: bytes, of which it makes a view."""
 
     def read(batch: Batch) -> torch.Tensor:
         array = np.asarray(_Writable(batch[name].view(np.uint8)))
@@ -75,32 +56,16 @@ def _boolean_reader(name: str) -> Collation:
     return read
 
 
-def _takes_booleans() -> bool:
+def _torch_takes(dtype: str) -> bool:
+    """Whether this torch makes tensors of it by DLPack: tried, since versions differ."""
+    if dtype == "bf16":
+        return True  # numpy has none to try it with, and every torch has it
+    like = np.dtype(np.bool_ if dtype == "bool" else f"{dtype[0]}{int(dtype[1:]) // 8}")
     try:
-        return from_dlpack(np.zeros(1, np.bool_).__dlpack__()).dtype == torch.bool
-    except (RuntimeError, BufferError):
+        from_dlpack(np.zeros(1, like).__dlpack__())
+    except (RuntimeError, BufferError, TypeError):
         return False
-
-
-def _reader(stream: str, dtypes: Mapping[str, str], name: str) -> Collation:
-    """Makes the tensor of one field. Throws InvalidArgument where torch has none for it."""
-    if name == SAMPLE_ID:
-        return _sample_ids
-    if name not in dtypes:
-        there = ", ".join([*dtypes, SAMPLE_ID])
-        raise InvalidArgument(
-            f"batchcast: stream `{stream}` has no field `{name}`; it has: {there}"
-        )
-    dtype = dtypes[name]
-    if not hasattr(torch, _TWINS[dtype]):
-        raise InvalidArgument(
-            f"batchcast: field `{name}` of stream `{stream}` is {dtype}, which torch"
-            f" {torch.__version__} has no dtype for. Convert it in the recipe, with the stage"
-            f' `to` (such as {{ stage = "to", dtype = "i64" }}), or leave it out with `fields`.'
-        )
-    if dtype == "bool" and not _takes_booleans():
-        return _boolean_reader(name)
-    return _tensor_reader(name)
+    return True
 
 
 def dtypes_of(consumer: Consumer) -> dict[str, str]:
@@ -108,28 +73,70 @@ def dtypes_of(consumer: Consumer) -> dict[str, str]:
     return {field.name: field.dtype for field in consumer.schema if field.name != SAMPLE_ID}
 
 
-def collation_of(
-    stream: str, dtypes: Mapping[str, str], fields: str | Sequence[str] | Any
-) -> Collation:
-    """How a batch of these fields, each with its dtype, becomes what `fields` asks for."""
+class _Tensors:
+    """Makes the tensors of some fields. Throws InvalidArgument where torch has none for one."""
 
-    def reader(name: str) -> Collation:
-        return _reader(stream, dtypes, name)
+    def __init__(self, consumer: Consumer, names: Sequence[str]) -> None:
+        self._names: tuple[str, ...] = ()
+        self._others: list[tuple[int, Callable[[Batch], torch.Tensor]]] = []
+        self._uses_gpu = consumer.placement != "host"
+        dtypes = dtypes_of(consumer)
+        for place, name in enumerate(names):
+            other = self._other_way(consumer.stream, dtypes, name)
+            if other is None:
+                self._names += (name,)
+            else:
+                self._others.append((place, other))
 
+    @staticmethod
+    def _other_way(
+        stream: str, dtypes: Mapping[str, str], name: str
+    ) -> Callable[[Batch], torch.Tensor] | None:
+        """For what no capsule of the batch can be taken for."""
+        if name == SAMPLE_ID:
+            return _sample_ids
+        if name not in dtypes:
+            there = ", ".join([*dtypes, SAMPLE_ID])
+            raise InvalidArgument(
+                f"batchcast: stream `{stream}` has no field `{name}`; it has: {there}"
+            )
+        dtype = dtypes[name]
+        if _torch_takes(dtype):
+            return None
+        if dtype == "bool":
+            return _as_bytes(name)
+        raise InvalidArgument(
+            f"batchcast: field `{name}` of stream `{stream}` is {dtype}, which torch"
+            f" {torch.__version__} has no dtype for. Convert it in the recipe, with the stage"
+            f' `to` (such as {{ stage = "to", dtype = "i64" }}), or leave it out with `fields`.'
+        )
+
+    def __call__(self, batch: Batch) -> list[torch.Tensor]:
+        tensors = [from_dlpack(capsule) for capsule in batch._writable_capsules(self._names)]
+        if self._on_gpu and not batch.writable:
+            # A write into the ring there would end the process's CUDA context.
+            tensors = [tensor.clone() if tensor.is_cuda else tensor for tensor in tensors]
+        for place, make in self._others:
+            tensors.insert(place, make(batch))
+        return tensors
+
+
+def collation_of(consumer: Consumer, fields: Any) -> Callable[[Batch], Any]:
+    """How a batch becomes what `fields` asks for (see Loader)."""
     if fields is None:
-        fields = list(dtypes)[:2]
+        fields = list(dtypes_of(consumer))[:2]
         if len(fields) == 1:
             fields = fields[0]
+    elif fields is dict:
+        fields = {name: name for name in dtypes_of(consumer)}
     if isinstance(fields, str):
-        return reader(fields)
-    if fields is dict:
-        fields = {name: name for name in dtypes}
+        alone = _Tensors(consumer, (fields,))
+        return lambda batch: alone(batch)[0]
     if isinstance(fields, Mapping):
-        named = [(key, reader(name)) for key, name in fields.items()]
-        return lambda batch: {key: read(batch) for key, read in named}
+        keys, tensors = list(fields), _Tensors(consumer, list(fields.values()))
+        return lambda batch: dict(zip(keys, tensors(batch)))
     if isinstance(fields, Sequence) and fields and all(isinstance(name, str) for name in fields):
-        readers = [reader(name) for name in fields]
-        return lambda batch: [read(batch) for read in readers]
+        return _Tensors(consumer, fields)
     raise InvalidArgument(
         f"batchcast: fields={fields!r}: it is the name of a field, several names, a dict of them by"
         f" the keys that you want, or `dict` itself for all"
@@ -144,25 +151,26 @@ class _Loop(Iterator[Any]):
     stand between its end and that one's: no `__del__`, no generator.
     """
 
-    __slots__ = ("_batches", "_collate", "_loader", "_number", "_timeout")
+    __slots__ = ("__weakref__", "_collate", "_loader", "batches")
 
-    def __init__(self, loader: Loader, number: int, consumer: Consumer) -> None:
+    def __init__(self, loader: Loader, consumer: Consumer) -> None:
         self._loader = loader
-        self._number = number
-        self._timeout = loader.timeout
         self._collate = loader._collation
-        self._batches = iter(consumer)
+        self.batches: Any = iter(consumer)  # nothing once the loop is over
 
     def __iter__(self) -> _Loop:
         return self
 
     def __next__(self) -> Any:
-        loader = self._loader
-        if loader._loop != self._number:
+        batches = self.batches
+        if batches is None:
             raise StopIteration
-        if loader._on_gpu:
+        loader = self._loader
+        if loader._uses_gpu:
             loader._follow_stream()
-        return self._collate(self._batches.next(self._timeout))
+        if loader.timeout is None:
+            return self._collate(next(batches))
+        return self._collate(batches.next(loader.timeout))
 
 
 class Loader(IterableDataset):  # type: ignore[misc]
@@ -219,8 +227,8 @@ class Loader(IterableDataset):  # type: ignore[misc]
     def _start_detached(self) -> None:
         self._consumer: Consumer | None = None
         self._closed = False
-        self._loop = 0
-        self._on_gpu = False
+        self._loop: weakref.ref[_Loop] | None = None
+        self._uses_gpu = False
 
     def _attach(self) -> Consumer:
         options = dict(self._options)
@@ -236,14 +244,14 @@ class Loader(IterableDataset):  # type: ignore[misc]
         try:
             if resume is not None:
                 check_same_samples(resume, consumer.checkpoint())
-            self._collation = collation_of(self._stream, dtypes_of(consumer), self._fields)
+            self._collation = collation_of(consumer, self._fields)
         except BaseException:
             consumer.close()
             raise
         self._resume = None
         self._consumer = consumer
         self._pid = os.getpid()
-        self._on_gpu = consumer.placement != "host" or bool(options.get("pin"))
+        self._uses_gpu = consumer.placement != "host" or bool(options.get("pin"))
         self._device = options.get("pin_device", 0)
         if consumer.placement != "host":
             self._device = int(consumer.placement.rpartition(":")[2])
@@ -270,11 +278,17 @@ class Loader(IterableDataset):  # type: ignore[misc]
             )
         return self._consumer
 
+    def _end_loop(self) -> None:
+        """The loop that is under way is over, and what is left of its epoch is let go."""
+        loop = None if self._loop is None else self._loop()
+        if loop is not None:
+            loop.batches = None
+
     def _detach(self) -> None:
-        self._loop += 1
         consumer, self._consumer = self._consumer, None
         if consumer is not None and self._pid == os.getpid():
             consumer.close()
+        self._end_loop()  # afterwards: in a group, leaving an epoch is something else
 
     def _follow_stream(self) -> None:
         """Batches are used on the stream that is current when they are asked for."""
@@ -321,8 +335,10 @@ class Loader(IterableDataset):  # type: ignore[misc]
     def __iter__(self) -> Iterator[Any]:
         """One epoch. A loop before it is over, and what is left of its epoch is let go."""
         consumer = self._attached
-        self._loop += 1
-        return _Loop(self, self._loop, consumer)
+        self._end_loop()
+        loop = _Loop(self, consumer)
+        self._loop = weakref.ref(loop)
+        return loop
 
     def __len__(self) -> int:
         """Batches of a whole epoch: of a rank, where the loader is one of a group.
@@ -335,7 +351,7 @@ class Loader(IterableDataset):  # type: ignore[misc]
             raise TypeError(
                 f"the epochs of stream `{self._stream}` have no length that is known beforehand"
             )
-        world = 1 if consumer.group is None else consumer.group[2]
+        world = 1 if consumer.group is None else consumer.group.world
         whole, rest = divmod(samples, self._batch_size * world)
         tail = self._options.get("tail", "keep")
         # Of a short last batch each rank gets as much as the others.
@@ -373,7 +389,7 @@ class Loader(IterableDataset):  # type: ignore[misc]
         if self._consumer is not None:
             consumer = self._attached
             check_same_samples(dict(state), consumer.checkpoint())
-            if self._loop == 0 and consumer.cursor == state["cursor"]:
+            if self._loop is None and consumer.cursor == state["cursor"]:
                 return
             # Its place has to be free before a place further back can be had.
             self._detach()

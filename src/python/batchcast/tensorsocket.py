@@ -67,8 +67,7 @@ class TensorConsumer:
         self.epoch = 0
         options.setdefault("connect_timeout", None)  # as there, it waits for its producer
         self._consumer = Consumer(stream_of(port), batch_size, **options)
-        dtypes = dtypes_of(self._consumer)
-        self._collate = collation_of(stream_of(port), dtypes, tuple(dtypes))
+        self._collate = collation_of(self._consumer, tuple(dtypes_of(self._consumer)))
 
     def __iter__(self) -> Iterator[Any]:
         return self
