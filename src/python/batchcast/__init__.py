@@ -5,7 +5,19 @@
 from __future__ import annotations
 
 from . import errors
-from ._consumer import Batch, Consumer, Field, __version__
+from ._consumer import Batch, Consumer, Field, Start, __version__, check_same_samples
+from ._values import ConsumerStats, FieldSpec, Group
 from .errors import *  # noqa: F403
 
-__all__ = ["Batch", "Consumer", "Field", "__version__", "errors"]
+__all__ = [
+    "Batch",
+    "Consumer",
+    "ConsumerStats",
+    "Field",
+    "FieldSpec",
+    "Group",
+    "Start",
+    "__version__",
+    "check_same_samples",
+    "errors",
+]
