@@ -20,8 +20,9 @@ set(batchcast_rooms "")
 # The release build compiles file by file, and shows what includes too little.
 function(batchcast_compile_together target)
   set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 12)
-  # Types of unnamed namespaces are one file's own here too.
-  target_compile_options(${target} PRIVATE -Wno-subobject-linkage)
+  # Types of unnamed namespaces are one file's own here too, and names of one file shadow nothing of
+  # another.
+  target_compile_options(${target} PRIVATE -Wno-subobject-linkage -Wno-shadow)
   # Vector code includes itself again for each instruction set.
   foreach(source IN LISTS ARGN)
     file(STRINGS ${source} again REGEX "hwy/foreach_target\\.h")

@@ -6,6 +6,7 @@
 # clang and runs each for 60 seconds, or SECONDS. What they find interesting stays in
 # build/fuzz/corpus-TARGET and is where the next run starts, beside tests/fuzz/seeds/TARGET. An
 # input that breaks something is kept, named, and fails the run once all targets have had their time.
+# `fuzz.sh configure` only prepares build/fuzz for ninja.
 # CXX chooses another clang; BATCHCAST_FUZZ_JOBS how many targets run at a time; BATCHCAST_FUZZ_SANITIZERS the checks
 # (address,undefined).
 set -u
@@ -14,6 +15,7 @@ cd "$(dirname "$0")/.." || exit 1
 seconds=${1:-60}
 [ $# -gt 0 ] && shift
 case $seconds in
+  configure) ;;
   '' | *[!0-9]*)
     echo "fuzz: \`$seconds\` is no number of seconds" >&2
     exit 2
@@ -44,11 +46,14 @@ fi
 mkdir -p "$build"
 cmake -S tests/fuzz -B "$build" -G Ninja -DCMAKE_CXX_COMPILER="$compiler" \
   -DBATCHCAST_FUZZ_SANITIZERS="${BATCHCAST_FUZZ_SANITIZERS:-address,undefined}" >"$build.log" 2>&1 &&
-  cmake --build "$build" -j "$(nproc)" --target "$@" >>"$build.log" 2>&1 || {
+  { [ "$seconds" = configure ] ||
+    cmake --build "$build" -j "$(nproc)" --target "$@" >>"$build.log" 2>&1; } || {
   cat "$build.log"
   echo "fuzz: the build failed" >&2
   exit 1
 }
+
+[ "$seconds" != configure ] || exit 0
 
 # One target: its last line is its verdict.
 fuzz() {

@@ -38,7 +38,7 @@ double deviations(const std::vector<std::uint32_t>& cells, double expected, doub
 
 }  // namespace
 
-TEST_CASE("a permutation is bijective and inverted for every size up to 5,000") {
+TEST_CASE("a permutation is bijective and inverted for every size up to 5,000", "[statistics]") {
   std::vector<bool> seen;
   for (std::uint64_t n = 1; n <= 5000; ++n) {
     for (std::uint64_t key = 0; key < (n <= 2000 ? 4U : 1U); ++key) {
@@ -86,7 +86,7 @@ TEST_CASE("a permutation of a million is bijective") {
   CHECK(std::find(seen.begin(), seen.end(), false) == seen.end());
 }
 
-TEST_CASE("every permutation of up to six elements comes equally often") {
+TEST_CASE("every permutation of up to six elements comes equally often", "[statistics]") {
   for (std::uint64_t n = 2; n <= 6; ++n) {
     std::map<std::vector<std::uint64_t>, std::uint32_t> counts;
     std::uint64_t factorial = 1;
@@ -104,7 +104,7 @@ TEST_CASE("every permutation of up to six elements comes equally often") {
   }
 }
 
-TEST_CASE("positions and pairs are uniform over the keys") {
+TEST_CASE("positions and pairs are uniform over the keys", "[statistics]") {
   constexpr std::uint64_t keys = 100'000;
   const auto mode = GENERATE(bc::OrderMode::reshuffle, bc::OrderMode::blocks);
   for (const std::uint64_t n : {7U, 8U, 16U, 17U, 20U, 32U, 33U, 64U, 100U}) {
@@ -126,7 +126,7 @@ TEST_CASE("positions and pairs are uniform over the keys") {
   }
 }
 
-TEST_CASE("within one epoch, offsets and neighbours do not predict indices") {
+TEST_CASE("within one epoch, offsets and neighbours do not predict indices", "[statistics]") {
   constexpr std::uint64_t bins = 64;
   for (const std::uint64_t n : {4096U, 50'000U, 1'281'167U}) {
     const bc::EpochOrder permutation = bc::Order({.samples_per_epoch = n, .seed = 4}).epoch(1);
@@ -185,7 +185,7 @@ TEST_CASE("Order looks up both ways in every mode") {
   }
 }
 
-TEST_CASE("every mode visits each sample once, for every size up to 5,000") {
+TEST_CASE("every mode visits each sample once, for every size up to 5,000", "[statistics]") {
   struct Shape {
     bc::OrderMode mode;
     bc::BlockOptions blocks;

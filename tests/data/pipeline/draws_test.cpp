@@ -122,7 +122,8 @@ constexpr std::uint64_t samples = 100'000;
 
 }  // namespace
 
-TEST_CASE("draws of all random stages are independent, in groups and views and between them") {
+TEST_CASE("draws of all random stages are independent, in groups and views and between them",
+          "[statistics]") {
   std::vector<DrawName> names;
   for (const detail::ResolvedField& one : detail::resolve(recipe(everything)).fields) {
     for (const detail::NamedStage& whole : one.stages) {

@@ -168,7 +168,7 @@ class Counts {
 
 }  // namespace
 
-TEST_CASE("stages draw what torchvision draws, as often") {
+TEST_CASE("stages draw what torchvision draws, as often", "[statistics]") {
   for (const DrawnStage& drawn : drawn_by_torchvision) {
     INFO(drawn.stage);
     const auto stage = stage_of(drawn.stage);

@@ -170,7 +170,7 @@ TEST_CASE("auto_augment's pairs make torchvision's pixels") {
   check(AutoAugmentPolicy::svhn, svhn_digests);
 }
 
-TEST_CASE("policies choose as often as torchvision, and do what they say") {
+TEST_CASE("policies choose as often as torchvision, and do what they say", "[statistics]") {
   constexpr std::size_t runs = 3000;
   const auto count = [&](const std::string& stage_text, std::size_t each) {
     const auto stage = stage_as<PixelStage>(stage_text);
