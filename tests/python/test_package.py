@@ -134,7 +134,7 @@ def test_stubs_are_what_the_modules_say(module, tmp_path):
     pytest.importorskip("nanobind")
     made = tmp_path / f"{module}.pyi"
     subprocess.run(
-        [sys.executable, "-m", "nanobind.stubgen", "-q", "-m", f"batchcast.{module}", "-o", made],
+        [sys.executable, "-m", "nanobind.stubgen", "-q", "-P", "-m", f"batchcast.{module}", "-o", made],
         env=support.environment(),
         check=True,
     )

@@ -8,7 +8,8 @@ import importlib
 from typing import TYPE_CHECKING
 
 from . import _command, _consumer, errors
-from ._consumer import Batch, Consumer, Field, __version__
+from ._consumer import Batch, Consumer, Field
+from ._consumer import version as __version__
 from .errors import *  # noqa: F403
 
 if TYPE_CHECKING:
