@@ -20,7 +20,7 @@ from . import _items
 from ._producer import BatchStream, DatasetStream, PythonSource
 from .errors import BadSample, Error, InvalidArgument
 
-_SLICE_MS = 50  # between two looks for Ctrl-C
+_SLICE_MS = 20  # between two looks for Ctrl-C
 _PATIENCE_S = 0.5  # for a loader that is to stop
 
 
