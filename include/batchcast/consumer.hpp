@@ -14,6 +14,7 @@
 
 #include <cstdint>
 #include <exception>
+#include <functional>
 #include <iterator>
 #include <memory>
 #include <optional>
@@ -82,6 +83,11 @@ struct ConsumerOptions {
   /// Without, a write ends the process, or copies first where libtorch can do that.
   bool explain_faults = true;
   LogCallback log = {};
+  /// Called at least every 100 ms while a call waits, attaching and `start` included, on the thread
+  /// that waits. What it throws ends that call and comes out of it: so a wait can be given up at a
+  /// signal, or when another thread says so. Of a call for a batch the consumer stays as it is
+  /// after a time-out; nothing is lost. It may look at the consumer's cursor, epoch and stats.
+  std::function<void()> while_waiting = {};
   /// With a source: `batchcast serve` is started where no producer serves the stream, and a stream
   /// of another recipe is refused. The connect time-out then holds for opening the dataset too.
   StartOptions start = {};

@@ -7,6 +7,7 @@
 #include <batchcast/core/log.hpp>
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -61,6 +62,8 @@ struct StartTarget {
   LogCallback log = {};
   /// User ids, besides this process's own and root, whose producers are trusted.
   std::vector<std::uint32_t> allow_uids = {};
+  /// As that of ConsumerOptions: called at least every 100 ms; what it throws ends the wait.
+  std::function<void()> while_waiting = {};
 };
 
 /// Makes sure that the stream is served with the source, recipe, seed and arguments of `options`.

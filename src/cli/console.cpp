@@ -5,6 +5,7 @@
 
 #include "cli/command.hpp"
 
+#include <batchcast/core/bytes_text.hpp>
 #include <batchcast/core/limits.hpp>
 
 #include <fmt/format.h>
@@ -108,39 +109,9 @@ std::optional<double> number_in(const std::string& text) {
 }  // namespace
 
 std::uint64_t parse_bytes(const std::string& text) {
-  const auto refuse = [&text] {
-    throw CLI::ValidationError("`" + text + "` is no amount of memory: write 256MiB, 1GiB, 64k …");
-  };
-  std::size_t digits = 0;
-  double number = 0;
-  try {
-    number = std::stod(text, &digits);
-  } catch (const std::exception&) {
-    refuse();
-  }
-  std::string unit = text.substr(digits);
-  std::transform(unit.begin(), unit.end(), unit.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  const std::vector<std::pair<std::string, double>> units = {{"", 1},
-                                                             {"b", 1},
-                                                             {"k", 1024.0},
-                                                             {"kib", 1024.0},
-                                                             {"kb", 1e3},
-                                                             {"m", 1048576.0},
-                                                             {"mib", 1048576.0},
-                                                             {"mb", 1e6},
-                                                             {"g", 1073741824.0},
-                                                             {"gib", 1073741824.0},
-                                                             {"gb", 1e9},
-                                                             {"t", 1099511627776.0},
-                                                             {"tib", 1099511627776.0},
-                                                             {"tb", 1e12}};
-  const auto found = std::find_if(units.begin(), units.end(),
-                                  [&](const auto& entry) { return entry.first == unit; });
-  if (found == units.end()) refuse();
-  const double bytes = number * found->second;
-  if (!(bytes >= 1) || bytes > 9e18) refuse();
-  return static_cast<std::uint64_t>(bytes);
+  const std::optional<std::uint64_t> bytes = bytes_in(text);
+  if (!bytes) throw CLI::ValidationError(no_bytes_in(text));
+  return *bytes;
 }
 
 CLI::Validator at_least(std::uint64_t minimum) {

@@ -13,6 +13,7 @@
 #include <batchcast/consumer/producer_link.hpp>
 #include <batchcast/consumer/stream_joiner.hpp>
 #include <batchcast/core/inline.hpp>
+#include <batchcast/core/wait_watch.hpp>
 #include <batchcast/ring/reader.hpp>
 
 #include <cstdint>
@@ -66,6 +67,7 @@ class ConsumerCore final : private ReaderHost, public std::enable_shared_from_th
   static void destroy(ConsumerCore* core) noexcept;
 
   [[nodiscard]] bool wait_for_streams(int& timeout_ms);
+  [[nodiscard]] Membership::Loop begin_loop(int& timeout_ms);
   [[nodiscard]] Next next_run(std::uint64_t batch_size, int timeout_ms, Run& run);
   [[nodiscard]] bool fill(BatchRecord& record, const Run& run);
   [[nodiscard]] bool fill_with_copies(BatchRecord& record, const Run& run);
@@ -77,6 +79,7 @@ class ConsumerCore final : private ReaderHost, public std::enable_shared_from_th
 
   // What the reader asks.
   [[nodiscard]] BATCHCAST_INLINE bool producer_is_dead() noexcept override;
+  void while_waiting() override { waits_.look(); }
   [[nodiscard]] BATCHCAST_INLINE std::string why_revoked() override;
   [[nodiscard]] bool group_broke() noexcept override { return link_.group_broke(); }
   BATCHCAST_INLINE void tell_epoch_end(const RankEpoch& epoch) noexcept override;
@@ -85,6 +88,7 @@ class ConsumerCore final : private ReaderHost, public std::enable_shared_from_th
   [[nodiscard]] bool leases_come_back() noexcept override { return pool_.waits_for_streams(); }
 
   const ConsumerOptions options_;  ///< with the GPU's number where `placement` was "cuda"
+  WaitWatch waits_{options_.while_waiting};
   const std::uint64_t started_ns_;
   const std::string name_;
   AttachedProcess process_;

@@ -76,7 +76,7 @@ BATCHCAST_INLINE NextBatch ConsumerCore::next(std::uint64_t batch_size, int time
   check_takes_part();
   if (!wait_for_streams(timeout_ms)) return {Outcome::timed_out, {}};
   if (membership_.has_let_go()) {
-    switch (membership_.begin_loop(timeout_ms)) {
+    switch (begin_loop(timeout_ms)) {
       case Membership::Loop::timed_out:
         return {Outcome::timed_out, {}};
       case Membership::Loop::stream_is_over:
@@ -111,7 +111,18 @@ BATCHCAST_INLINE bool ConsumerCore::wait_for_streams(int& timeout_ms) {
   const std::size_t most = membership_.has_let_go() ? 0
                            : ring_.copies()         ? BatchPool::waiting_copies_max
                                                     : ~std::size_t{0};
-  return pool_.wait_for_streams(most, timeout_ms);
+  return waits_.in_slices(
+      timeout_ms, [this, most](int slice_ms) { return pool_.wait_for_streams(most, slice_ms); });
+}
+
+/// Of a consumer that has let go.
+BATCHCAST_INLINE Membership::Loop ConsumerCore::begin_loop(int& timeout_ms) {
+  Membership::Loop loop = Membership::Loop::timed_out;
+  static_cast<void>(waits_.in_slices(timeout_ms, [this, &loop](int slice_ms) {
+    loop = membership_.begin_loop(slice_ms);
+    return loop != Membership::Loop::timed_out;
+  }));
+  return loop;
 }
 
 /// The run that could not be delivered the last time, whatever the batch size is now, or the next.
@@ -179,8 +190,7 @@ BATCHCAST_INLINE bool ConsumerCore::has_next_epoch() {
   check_takes_part();
   int for_ever = -1;
   static_cast<void>(wait_for_streams(for_ever));
-  if (membership_.has_let_go() &&
-      membership_.begin_loop(for_ever) == Membership::Loop::stream_is_over) {
+  if (membership_.has_let_go() && begin_loop(for_ever) == Membership::Loop::stream_is_over) {
     return false;
   }
   for (;;) {

@@ -91,11 +91,12 @@ BATCHCAST_INLINE Ensured ensure_stream(const StartTarget& target, const StartOpt
   check_stream_name(target.stream);
   const std::vector<std::string> words =
       ensure_words(find_command(options.command, command_places()), target, options);
-  const CommandRun run =
-      run_command(words, longer_timeout(target.timeout_ms, ensuring::overtime_ms),
-                  [&target](std::string_view line) {
-                    if (target.log) target.log(LogLevel::info, line);
-                  });
+  const CommandRun run = run_command(
+      words, longer_timeout(target.timeout_ms, ensuring::overtime_ms),
+      [&target](std::string_view line) {
+        if (target.log) target.log(LogLevel::info, line);
+      },
+      target.while_waiting);
   const std::string word = ensuring::first_line_of(run.output);
   const bool whole = run.output.size() > word.size() && !run.timed_out;
   const std::string text = whole ? ensuring::text_below(run.output) : std::string();

@@ -9,6 +9,7 @@
 #include <batchcast/consumer/start_command.hpp>
 #include <batchcast/core/deadline.hpp>
 #include <batchcast/core/inline.hpp>
+#include <batchcast/core/wait_watch.hpp>
 
 #include <batchcast/core/error.hpp>
 
@@ -58,12 +59,13 @@ inline std::shared_ptr<ConsumerCore> attach_to_started(const ConsumerOptions& op
   const Deadline deadline(options.connect_timeout_ms);
   const StartOptions start = with_placement(options);
   std::optional<Deadline> finished;
+  WaitWatch waits(options.while_waiting);
   for (;;) {
     // The command compares before this trainer is a consumer: a trainer that wants something else
     // must not count for wait_for, nor hold up the others while the source is opened.
-    const Ensured ensured = ensure_stream(
-        {options.stream, options.directory, deadline.left_ms(), options.log, options.allow_uids},
-        start);
+    const Ensured ensured = ensure_stream({options.stream, options.directory, deadline.left_ms(),
+                                           options.log, options.allow_uids, options.while_waiting},
+                                          start);
     try {
       auto consumer = attach_once(options, deadline);
       const bool compared = ensured.refusal.empty();
@@ -84,6 +86,7 @@ inline std::shared_ptr<ConsumerCore> attach_to_started(const ConsumerOptions& op
                            "` changes its producer faster than it can be joined.");
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(look_again_ms));
+    waits.look();
   }
 }
 

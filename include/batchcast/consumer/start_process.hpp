@@ -24,13 +24,15 @@ struct CommandRun {
 /// Runs `words[0]` as a child until it ends, and hands each line that it writes to stderr to
 /// `on_error_line`. It has this process's working directory, environment, user, limits and
 /// processors, /dev/null as its input, every signal as it is by default, and a session of its own,
-/// so that no terminal reaches it. It is killed at the time-out (negative: never), and when it
-/// writes more than a recipe can be; what it started stays. Throws SystemError.
+/// so that no terminal reaches it. It is killed at the time-out (negative: never), when it
+/// writes more than a recipe can be, and when `while_waiting` throws, which is called at least
+/// every 100 ms; what it started stays. Throws SystemError.
 ///
 /// Any number of threads may run, and do with SIGCHLD and with this process's children what they
 /// like: the end is known by pidfd.
 [[nodiscard]] CommandRun run_command(const std::vector<std::string>& words, int timeout_ms,
-                                     const std::function<void(std::string_view)>& on_error_line);
+                                     const std::function<void(std::string_view)>& on_error_line,
+                                     const std::function<void()>& while_waiting = {});
 
 /// The last lines of `text`, each after a line feed and indented, for the end of a message; empty
 /// where there are none.

@@ -6,6 +6,7 @@
 
 #include <batchcast/core/deadline.hpp>
 #include <batchcast/core/inline.hpp>
+#include <batchcast/core/wait_watch.hpp>
 
 #include <batchcast/core/error.hpp>
 
@@ -176,9 +177,10 @@ class ErrorLines {
 
 }  // namespace start_process
 
-BATCHCAST_INLINE CommandRun
-run_command(const std::vector<std::string>& words, int timeout_ms,
-            const std::function<void(std::string_view)>& on_error_line) {
+BATCHCAST_INLINE CommandRun run_command(const std::vector<std::string>& words, int timeout_ms,
+                                        const std::function<void(std::string_view)>& on_error_line,
+                                        const std::function<void()>& while_waiting) {
+  WaitWatch waits(while_waiting);
   const Deadline deadline(timeout_ms);
   start_process::Pipe out = start_process::make_pipe();
   start_process::Pipe err = start_process::make_pipe();
@@ -209,9 +211,10 @@ run_command(const std::vector<std::string>& words, int timeout_ms,
     }
     std::array<pollfd, 3> events{
         {{out.reads.get(), POLLIN, 0}, {err.reads.get(), POLLIN, 0}, {child.pidfd(), POLLIN, 0}}};
-    const int ready = ::poll(events.data(), events.size(), deadline.left_ms());
+    const int ready = ::poll(events.data(), events.size(), waits.slice_ms(deadline.left_ms()));
     over = ready > 0 && events[2].revents != 0;
     run.timed_out = !over && deadline.over();
+    if (!over) waits.look();
   }
   run.errors = lines.take();
   return run;

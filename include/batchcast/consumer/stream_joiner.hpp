@@ -5,6 +5,7 @@
 #include <batchcast/consumer.hpp>
 #include <batchcast/core/deadline.hpp>
 #include <batchcast/core/file_descriptor.hpp>
+#include <batchcast/core/wait_watch.hpp>
 #include <batchcast/join/directory.hpp>
 #include <batchcast/join/door.hpp>
 #include <batchcast/join/message.hpp>
@@ -44,15 +45,17 @@ class StreamJoiner {
     std::string busy = {};  ///< what a producer said that was to be asked again
   };
 
-  [[nodiscard]] std::optional<Joined> join_at(const StreamPaths& place, Obstacles& obstacles) const;
+  [[nodiscard]] std::optional<Joined> join_at(const StreamPaths& place, Obstacles& obstacles);
+  [[nodiscard]] DoorRead say_hello(DoorConnection& connection, DoorMessage& answer);
   [[nodiscard]] bool wait_for_group(DoorConnection& connection, const PeerIdentity& producer,
-                                    DoorMessage& answer, ProducerMessage& message) const;
+                                    DoorMessage& answer, ProducerMessage& message);
   [[nodiscard]] bool trusts(const PeerIdentity& producer) const noexcept;
   [[nodiscard]] int answer_timeout_ms() const noexcept;
   [[noreturn]] void throw_not_found(const Obstacles& obstacles) const;
 
   const ConsumerOptions& options_;
   const Hello hello_;
+  WaitWatch waits_;
   const Deadline deadline_;
   const Deadline group_deadline_;
 };

@@ -29,6 +29,10 @@ inline constexpr int notice_after_ms = 200;
 inline constexpr int answer_timeout_max_ms = 5'000;
 inline constexpr int answer_timeout_min_ms = 200;  // a producer that is not busy answers within it
 
+inline constexpr int connect_timeout_ms = 1'000;  // where many wait at the door
+inline constexpr std::size_t descriptors_max =
+    welcome_descriptors_before_segments + limits::fields_max;
+
 inline Hello hello_of(const ConsumerOptions& options, const std::string& placement) {
   Hello hello;
   hello.layout_version = layout_version;
@@ -102,6 +106,7 @@ BATCHCAST_INLINE StreamJoiner::StreamJoiner(const ConsumerOptions& options,
                                             Deadline group_deadline)
     : options_(options),
       hello_(stream_joiner::hello_of(options, placement)),
+      waits_(options.while_waiting),
       deadline_(deadline),
       group_deadline_(group_deadline) {}
 
@@ -122,13 +127,15 @@ BATCHCAST_INLINE Joined StreamJoiner::join() {
                  stream_joiner::hints_of(options_) + stream_joiner::join_lines(obstacles.lines));
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(stream_joiner::look_for_stream_every_ms));
+    waits_.look();
   }
 }
 
 /// Nothing where the consumer has to try again.
 BATCHCAST_INLINE std::optional<Joined> StreamJoiner::join_at(const StreamPaths& place,
-                                                             Obstacles& obstacles) const {
-  DoorAttempt attempt = connect_door(place.door);
+                                                             Obstacles& obstacles) {
+  DoorAttempt attempt =
+      connect_door(place.door, waits_.slice_ms(stream_joiner::connect_timeout_ms));
   if (attempt.answer == DoorAnswer::denied) {
     obstacles.lines.push_back(place.door + stream_joiner::no_permission);
   }
@@ -144,11 +151,7 @@ BATCHCAST_INLINE std::optional<Joined> StreamJoiner::join_at(const StreamPaths& 
     return std::nullopt;
   }
   DoorMessage answer;
-  const FileDescriptor pidfd = own_pidfd();
-  const int descriptors[] = {pidfd.get()};
-  const DoorRead read = attempt.connection.ask(
-      encode(hello_), descriptors, answer, welcome_descriptors_before_segments + limits::fields_max,
-      answer_timeout_ms());
+  const DoorRead read = say_hello(attempt.connection, answer);
   if (read == DoorRead::timed_out) {
     obstacles.silent = stream_joiner::silent_process(producer.pid);
     obstacles.lines.push_back(place.door + ": " + obstacles.silent + " does not answer");
@@ -178,11 +181,27 @@ BATCHCAST_INLINE std::optional<Joined> StreamJoiner::join_at(const StreamPaths& 
   return Joined{std::move(attempt.connection), std::move(*welcome), std::move(answer.descriptors)};
 }
 
+/// Waits for the producer's answer.
+BATCHCAST_INLINE DoorRead StreamJoiner::say_hello(DoorConnection& connection, DoorMessage& answer) {
+  const FileDescriptor pidfd = own_pidfd();
+  const int descriptors[] = {pidfd.get()};
+  int left_ms = answer_timeout_ms();
+  bool said = false;
+  DoorRead read = DoorRead::timed_out;
+  static_cast<void>(waits_.in_slices(left_ms, [&](int slice_ms) {
+    read = std::exchange(said, true)
+               ? connection.receive(answer, stream_joiner::descriptors_max, slice_ms)
+               : connection.ask(encode(hello_), descriptors, answer, stream_joiner::descriptors_max,
+                                slice_ms);
+    return read != DoorRead::timed_out;
+  }));
+  return read;
+}
+
 /// Until the producer has an answer for this rank; false where the producer is gone.
 BATCHCAST_INLINE bool StreamJoiner::wait_for_group(DoorConnection& connection,
                                                    const PeerIdentity& producer,
-                                                   DoorMessage& answer,
-                                                   ProducerMessage& message) const {
+                                                   DoorMessage& answer, ProducerMessage& message) {
   const std::string group =
       "group `" + options_.group.name + "` of stream `" + options_.stream + "`";
   std::string missing;
@@ -191,10 +210,9 @@ BATCHCAST_INLINE bool StreamJoiner::wait_for_group(DoorConnection& connection,
     if (forming == nullptr) return true;
     missing = forming->missing;
     const int left_ms = group_deadline_.left_ms();
-    const int look_ms = stream_joiner::look_for_group_every_ms;
-    const DoorRead read =
-        connection.receive(answer, welcome_descriptors_before_segments + limits::fields_max,
-                           left_ms < 0 ? look_ms : std::min(left_ms, look_ms));
+    const int look_ms = waits_.slice_ms(stream_joiner::look_for_group_every_ms);
+    const DoorRead read = connection.receive(answer, stream_joiner::descriptors_max,
+                                             left_ms < 0 ? look_ms : std::min(left_ms, look_ms));
     if (read == DoorRead::closed || read == DoorRead::oversized) return false;
     if (read == DoorRead::message) {
       message = decode_from_producer(answer.text);
@@ -208,6 +226,7 @@ BATCHCAST_INLINE bool StreamJoiner::wait_for_group(DoorConnection& connection,
                     ". Start these ranks, or all with a smaller world, or wait longer for them "
                     "(connect_timeout_ms; --connect-timeout of `batchcast consume`).");
     }
+    waits_.look();
     if (!noticed && group_deadline_.waited_ms() >= stream_joiner::notice_after_ms) {
       noticed = true;
       report(options_.log, LogLevel::info, "waiting for the ranks of " + group + ": " + missing);

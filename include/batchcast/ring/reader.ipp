@@ -377,6 +377,7 @@ BATCHCAST_INLINE bool RingReader::sleep(std::uint64_t wanted, StreamState seen,
   const auto most_ms = static_cast<int>(std::min(detail::reader::sleep_ms_max, left_ms));
   if (cursor_.wait(wanted, seen, most_ms) == Woken::timed_out) look_whether_alive(0);
   check();
+  host_.while_waiting();
   return true;
 }
 

@@ -24,6 +24,8 @@ class ReaderHost {
   virtual ~ReaderHost() = default;
   /// Is the producer's process dead? Asked at each time-out of a sleep.
   [[nodiscard]] virtual bool producer_is_dead() noexcept = 0;
+  /// Between two sleeps of a call that waits. What it throws ends that call.
+  virtual void while_waiting() {}
   /// The producer's reason for the eviction, for the text of Revoked.
   [[nodiscard]] virtual std::string why_revoked() = 0;
   /// Whether that reason is another rank of its group, which has then got GroupBroken. Asked after

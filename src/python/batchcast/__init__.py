@@ -8,8 +8,9 @@ import importlib
 from typing import TYPE_CHECKING
 
 from . import _command, _consumer, errors
-from ._consumer import Batch, Consumer, Field
+from ._consumer import Batch, Consumer, Field, Start, check_same_samples
 from ._consumer import version as __version__
+from ._values import ConsumerStats, FieldSpec, Group
 from .errors import *  # noqa: F403
 
 if TYPE_CHECKING:
@@ -18,7 +19,18 @@ if TYPE_CHECKING:
     from ._serve import serve as serve
     from .loader import Loader as Loader
 
-__all__ = ["Batch", "Consumer", "Field", "__version__", "errors"]
+__all__ = [
+    "Batch",
+    "Consumer",
+    "ConsumerStats",
+    "Field",
+    "FieldSpec",
+    "Group",
+    "Start",
+    "__version__",
+    "check_same_samples",
+    "errors",
+]
 __all__ += errors.__all__
 
 # Loaded on first use, by the module that has them: they bring torch, or what a producer runs.

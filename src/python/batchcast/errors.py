@@ -24,6 +24,13 @@ class InvalidArgument(Error, ValueError):
     """The caller asked for something that cannot be: a batch of zero, a bad name."""
 
 
+class UnknownField(InvalidArgument, KeyError):
+    """A stream has no field of that name: what `batch[name]` raises, as mappings do."""
+
+    def __str__(self) -> str:
+        return Exception.__str__(self)
+
+
 class SystemError(Error, OSError):
     """A system call failed; `errno` says how."""
 

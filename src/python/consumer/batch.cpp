@@ -1,85 +1,214 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the batchcast authors
-#include "python/consumer/bindings.hpp"
-
 #include <batchcast/batch.hpp>
 
-#include <nanobind/ndarray.h>
+#include "python/consumer/bindings.hpp"
+#include "python/consumer/dlpack.hpp"
+#include "python/consumer/field.hpp"
+#include "python/consumer/numpy.hpp"
+
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/string_view.h>
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <string>
-#include <vector>
+#include <string_view>
 
 namespace nb = nanobind;
 
 namespace batchcast::python {
 namespace {
 
-struct Field {};
+constexpr const char* about =
+    "Consecutive samples of one epoch: a read-only mapping of field names to numpy arrays.\n\n"
+    "    images, labels = batch[\"image\"], batch[\"label\"]\n\n"
+    "The arrays show the stream's own memory, without a copy, and are read-only unless the batch "
+    "is\n"
+    "`writable`. The samples stay until the batch and every array, tensor and field made of it is\n"
+    "gone, in whatever order, also after the consumer; until then the producer cannot write over\n"
+    "them. On a GPU a field there is a Field, for torch.from_dlpack and CuPy.";
 
-[[nodiscard]] nb::dlpack::dtype dlpack_type(DType dtype) {
-  using Code = nb::dlpack::dtype_code;
-  const auto bits = static_cast<std::uint8_t>(8 * size_of(dtype));
-  switch (dtype) {
-    case DType::i8:
-    case DType::i16:
-    case DType::i32:
-    case DType::i64:
-      return {static_cast<std::uint8_t>(Code::Int), bits, 1};
-    case DType::f16:
-    case DType::f32:
-    case DType::f64:
-      return {static_cast<std::uint8_t>(Code::Float), bits, 1};
-    case DType::bf16:
-      return {static_cast<std::uint8_t>(Code::Bfloat), bits, 1};
-    case DType::boolean:
-      return {static_cast<std::uint8_t>(Code::Bool), bits, 1};
-    default:
-      return {static_cast<std::uint8_t>(Code::UInt), bits, 1};
+/// Throws where it was released.
+[[nodiscard]] const Batch& live(const Batch& batch) {
+  if (!batch) {
+    throw InvalidArgument("batchcast: this batch was released; its arrays, if any, live on.");
+  }
+  return batch;
+}
+
+[[nodiscard]] std::size_t fields_of(const Batch& batch) {
+  return live(batch).fields().sample_id_index();
+}
+
+[[nodiscard]] bool has(const Batch& batch, const nb::handle& name) {
+  if (!PyUnicode_Check(name.ptr())) return false;
+  const std::string_view wanted = nb::cast<std::string_view>(name);
+  for (std::size_t i = 0; i < fields_of(batch); ++i) {
+    if (batch.fields()[i].spec.name == wanted) return true;
+  }
+  return false;
+}
+
+/// Of the text that C++ has, which names the fields there are.
+[[nodiscard]] std::size_t index_of(const Batch& batch, std::string_view name) {
+  try {
+    return live(batch).fields().index_of(name);
+  } catch (const InvalidArgument& error) {
+    if (!batch) throw;
+    raise("UnknownField", error.what());
   }
 }
 
-/// One field of all samples, without a copy: the array keeps the batch.
-template <class Array>
-[[nodiscard]] Array array_of(const Batch& batch, std::size_t index) {
-  const FieldInfo& field = batch.fields()[index];
-  const auto view = batch.field<std::byte>(index);
-  std::vector<std::size_t> shape = {view.size()};
-  for (const std::int64_t extent : field.spec.shape)
-    shape.push_back(static_cast<std::size_t>(extent));
-  std::vector<std::int64_t> strides(shape.size(), 1);
-  for (std::size_t i = shape.size() - 1; i > 1; --i)
-    strides[i - 1] = strides[i] * static_cast<std::int64_t>(shape[i]);
-  strides[0] = static_cast<std::int64_t>(view.sample_stride_bytes() / size_of(field.spec.dtype));
-  auto lease = std::make_unique<Batch>(batch.share());
-  const nb::capsule owner(lease.release(),
-                          [](void* held) noexcept { delete static_cast<Batch*>(held); });
-  return Array(const_cast<std::byte*>(view.data()), shape.size(), shape.data(), owner,
-               strides.data(), dlpack_type(field.spec.dtype));
+/// Throws Forked, Revoked.
+[[nodiscard]] nb::object value_of(const Batch& batch, std::size_t field) {
+  batch.check();
+  if (batch.fields()[field].on_device) return nb::cast(Field(batch, field));
+  return array_of(batch, field);
+}
+
+[[nodiscard]] nb::object item(const Batch& batch, std::string_view name) {
+  return value_of(batch, index_of(batch, name));
+}
+
+template <class Of>
+[[nodiscard]] nb::list list_of(const Batch& batch, Of&& of) {
+  nb::list list;
+  for (std::size_t i = 0; i < fields_of(batch); ++i) list.append(of(i));
+  return list;
+}
+
+[[nodiscard]] nb::list keys(const Batch& batch) {
+  return list_of(batch,
+                 [&](std::size_t i) { return nb::str(batch.fields()[i].spec.name.c_str()); });
+}
+[[nodiscard]] nb::list values(const Batch& batch) {
+  return list_of(batch, [&](std::size_t i) { return value_of(batch, i); });
+}
+[[nodiscard]] nb::list items(const Batch& batch) {
+  return list_of(batch, [&](std::size_t i) {
+    return nb::make_tuple(batch.fields()[i].spec.name, value_of(batch, i));
+  });
+}
+
+/// Of those fields, as Loader makes tensors of them.
+[[nodiscard]] nb::tuple writable_capsules(const Batch& batch, const nb::tuple& fields) {
+  const Batch& from = live(batch);
+  from.check();
+  nb::object capsules = nb::steal(PyTuple_New(static_cast<Py_ssize_t>(fields.size())));
+  if (!capsules.is_valid()) throw nb::python_error();
+  for (std::size_t i = 0; i < fields.size(); ++i) {
+    const nb::handle field = fields[i];
+    const std::size_t index = PyLong_Check(field.ptr())
+                                  ? nb::cast<std::size_t>(field)
+                                  : index_of(from, nb::cast<std::string_view>(field));
+    if (index >= from.fields().size()) throw nb::index_error("batchcast: no such field");
+    PyTuple_SET_ITEM(capsules.ptr(), static_cast<Py_ssize_t>(i),
+                     writable_capsule_of(from, index).release().ptr());
+  }
+  return nb::borrow<nb::tuple>(capsules);
+}
+
+void add_mapping(nb::class_<Batch>& type) {
+  type.def("__getitem__", &item, nb::arg("name"),
+           nb::sig("def __getitem__(self, name: str, /) -> typing.Any"))
+      .def("__contains__", &has, nb::arg("name"),
+           nb::sig("def __contains__(self, name: object, /) -> bool"))
+      .def("__len__", &fields_of)
+      .def(
+          "__iter__", [](const Batch& batch) { return nb::iter(keys(batch)); },
+          nb::sig("def __iter__(self) -> collections.abc.Iterator[str]"))
+      .def("keys", &keys, nb::sig("def keys(self) -> list[str]"),
+           "The names of its fields, without `sample_id`.")
+      .def("values", &values, nb::sig("def values(self) -> list[typing.Any]"))
+      .def("items", &items, nb::sig("def items(self) -> list[tuple[str, typing.Any]]"))
+      .def(
+          "get",
+          [](const Batch& batch, const nb::object& name, const nb::object& otherwise) {
+            return has(batch, name) ? item(batch, nb::cast<std::string_view>(name)) : otherwise;
+          },
+          nb::arg("name"), nb::arg("default") = nb::none(),
+          nb::sig("def get(self, name: str, default: typing.Any = None) -> typing.Any"));
+}
+
+template <class Value>
+void add_number(nb::class_<Batch>& type, const char* name, Value (Batch::*get)() const noexcept,
+                const char* doc) {
+  type.def_prop_ro(
+      name, [get](const Batch& batch) { return (live(batch).*get)(); }, doc);
+}
+
+void add_properties(nb::class_<Batch>& type) {
+  add_number(type, "size", &Batch::size, "Number of samples.");
+  add_number(type, "position", &Batch::position, "Position of its first sample in the stream.");
+  add_number(type, "epoch", &Batch::epoch, "The epoch that it belongs to.");
+  add_number(type, "padding", &Batch::padding,
+             "With tail=\"pad\": how many of its samples, the last ones, repeat others.");
+  add_number(type, "writable", &Batch::writable,
+             "Whether its memory is this consumer's own, so that its arrays can be written to.");
+  add_number(
+      type, "keeps_writes", &Batch::keeps_writes,
+      "Whether what this process writes into its host memory, by whatever means, stays with\n"
+      "this process. Else such a write ends it.");
+  type.def_prop_ro(
+          "placement", [](const Batch& batch) { return live(batch).placement().text(); },
+          "Where its fields are: \"host\" or \"cuda:0\".")
+      .def_prop_ro(
+          "sample_ids",
+          [](const Batch& batch) {
+            return value_of(live(batch), batch.fields().sample_id_index());
+          },
+          nb::sig("def sample_ids(self) -> numpy.typing.NDArray[numpy.uint64]"),
+          "The dataset's index of each sample.");
 }
 
 }  // namespace
 
 void add_batch(nb::module_& module) {
-  nb::class_<Field>(module, "Field");
-  nb::class_<Batch>(module, "Batch")
-      .def_prop_ro("size", &Batch::size)
-      .def_prop_ro("position", &Batch::position)
-      .def_prop_ro("epoch", &Batch::epoch)
-      .def_prop_ro("padding", &Batch::padding)
-      .def("__getitem__",
-           [](const Batch& batch, const std::string& name) {
-             return array_of<nb::ndarray<nb::numpy, nb::ro>>(batch, batch.fields().index_of(name));
-           })
-      .def("keys", [](const Batch& batch) {
-        nb::list names;
-        for (std::size_t i = 0; i < batch.fields().sample_id_index(); ++i)
-          names.append(batch.fields()[i].spec.name);
-        return names;
+  nb::class_<Batch> type(module, "Batch", about);
+  add_mapping(type);
+  add_properties(type);
+  type.def(
+          "field",
+          [](const Batch& batch, std::string_view name) {
+            return Field(live(batch), index_of(batch, name));
+          },
+          nb::arg("name"), "The field of that name, for DLPack; `sample_id` is one as well.")
+      .def(
+          "use",
+          [](const Batch& batch, std::uintptr_t stream) {
+            live(batch).use(reinterpret_cast<void*>(stream));
+          },
+          nb::arg("stream"),
+          "Names a further CUDA stream, by its number, that reads the batch: the samples are kept\n"
+          "until that stream has come to the point where the last array was dropped.")
+      .def(
+          "check", [](const Batch& batch) { live(batch).check(); },
+          "Raises Revoked if the producer evicted this consumer: the samples may have been\n"
+          "overwritten.")
+      .def(
+          "release",
+          [](Batch& batch) {
+            if (batch) batch.release();
+          },
+          "Lets go of the samples now, as far as this object is concerned, and raises Revoked as\n"
+          "`check` does. Arrays that were made of it keep them.")
+      .def(
+          "share", [](const Batch& batch) { return live(batch).share(); },
+          "Another object for the same samples, with a life of its own.")
+      .def("_writable_capsules", &writable_capsules, nb::arg("fields"),
+           nb::sig("def _writable_capsules(self, fields: tuple[int | str, ...], /) -> "
+                   "tuple[typing.Any, ...]"))
+      .def("__repr__", [](const Batch& batch) -> std::string {
+        if (!batch) return "<batchcast.Batch, released>";
+        std::string text = "<batchcast.Batch of " + std::to_string(batch.size()) +
+                           " samples from position " + std::to_string(batch.position());
+        for (std::size_t i = 0; i < batch.fields().sample_id_index(); ++i) {
+          text += (i == 0 ? ": " : ", ") + to_text(batch.fields()[i].spec);
+        }
+        return text + ">";
       });
+  nb::module_::import_("collections.abc").attr("Mapping").attr("register")(type);
 }
 
 }  // namespace batchcast::python

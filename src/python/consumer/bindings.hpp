@@ -4,12 +4,21 @@
 
 #include <nanobind/nanobind.h>
 
+#include <string>
+
 // The parts of the extension module batchcast._consumer, each added by its file.
 namespace batchcast::python {
 
 /// Exceptions of the library become those of batchcast.errors, by their names.
 void add_errors(nanobind::module_& module);
+void add_interpreter(nanobind::module_& module);
+void add_start(nanobind::module_& module);
+void add_field(nanobind::module_& module);
 void add_batch(nanobind::module_& module);
 void add_consumer(nanobind::module_& module);
+void add_checkpoint(nanobind::module_& module);
+
+/// Raises batchcast.errors.NAME with that text.
+[[noreturn]] void raise(const char* name, const std::string& text);
 
 }  // namespace batchcast::python

@@ -1,14 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the batchcast authors
+#include "python/consumer/arguments.hpp"
 #include "python/consumer/bindings.hpp"
+#include "python/consumer/options.hpp"
+#include "python/consumer/trainer.hpp"
 
-#include <batchcast/consumer.hpp>
+#include <batchcast/checkpoint.hpp>
+#include <batchcast/consumer/start_command.hpp>
 
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 
+#include <array>
 #include <cstdint>
-#include <memory>
+#include <cstring>
 #include <optional>
 #include <string>
 
@@ -17,47 +22,334 @@ namespace nb = nanobind;
 namespace batchcast::python {
 namespace {
 
-constexpr int slice_ms = 100;  ///< between two looks for Ctrl-C
+constexpr const char* about =
+    R"(One trainer's part in a stream.
 
-/// The next batch; nothing at the end of an epoch.
-[[nodiscard]] std::optional<Batch> next(Consumer& consumer) {
-  for (;;) {
-    NextBatch next;
-    {
-      const nb::gil_scoped_release released;
-      next = consumer.try_next(slice_ms);
-    }
-    if (next.outcome == Outcome::batch) return std::move(next.batch);
-    if (next.outcome == Outcome::end_of_epoch) return std::nullopt;
-    if (PyErr_CheckSignals() != 0) throw nb::python_error();
+    with bc.Consumer("imagenet", batch_size=256) as consumer:
+        while consumer.has_next_epoch():
+            for batch in consumer:
+                step(batch["image"], batch["label"])
+
+Attaching waits for the producer, `connect_timeout` seconds at most, or starts it (`start`). Each
+`for` is one epoch; leaving it early lets go of what is left of that epoch. The loop's variable
+holds a batch until the next one is there: a ring has to have room for both.
+
+One thread at a time uses a consumer; a process can have several. Calls that wait let other threads
+run, and Ctrl-C ends them. After fork the child cannot use it (Forked). Batches may outlive it.
+
+stream: name of the stream.
+batch_size: samples in a batch; any number up to the ring's capacity.
+name: shown where consumers are listed; the script's by default.
+pace: "lockstep", the producer waits for this consumer; "free", it does not, and samples may be missed.
+join: where to begin: "rewind", the current epoch's start if the ring still has it, else the next
+    epoch; "next_epoch"; "now", in the middle of an epoch; "at", the cursor of a checkpoint.
+cursor: with join="at", the position to begin at.
+between_epochs: "hold" keeps its place; "let_go" lets the producer go on between two loops.
+tail: of an epoch's last samples that fill no batch: "keep" (a short batch), "drop" or "pad".
+group: the ranks of one data-parallel job: "auto" (as torchrun, mpirun or srun say), "NAME:RANK/WORLD"
+    or (name, rank, world).
+access: "shared" shows the stream's own memory; "private" makes copies, which may be written to.
+placement: "host", "cuda:0", or "cuda" for the GPU of this process.
+pin, pin_device: page-locked batches, for copies to that GPU.
+on_miss: of pace "free", what to do about missed samples: "skip" or "error".
+connect_timeout: seconds; None waits for ever.
+spin_us: how long to look for samples before sleeping, at most.
+directory: where to look for the stream, instead of the usual places.
+allow_uids: users, besides this one and root, whose producers are trusted.
+observes: only look, with `newest`, and count for nothing.
+explain_faults: keep writes into batches private, or explain them, by a SIGSEGV handler.
+log: called as log(level, text) with what is no error; without, warnings go to stderr.
+start: a batchcast.Start; what to serve where no producer serves the stream.)";
+
+constexpr const char* signature =
+    "def __init__(self, stream: str, batch_size: int = 64, *, name: str | None = None, "
+    "pace: typing.Literal[\"lockstep\", \"free\"] = \"lockstep\", "
+    "join: typing.Literal[\"rewind\", \"next_epoch\", \"now\", \"at\"] = \"rewind\", "
+    "cursor: int = 0, between_epochs: typing.Literal[\"hold\", \"let_go\"] = \"hold\", "
+    "tail: typing.Literal[\"keep\", \"drop\", \"pad\"] = \"keep\", "
+    "group: str | tuple[str, int, int] | None = None, "
+    "access: typing.Literal[\"shared\", \"private\"] = \"shared\", placement: str = \"host\", "
+    "pin: bool = False, pin_device: int = 0, on_miss: typing.Literal[\"skip\", \"error\"] = "
+    "\"skip\", connect_timeout: float | None = 30.0, spin_us: int = 50, "
+    "directory: str | os.PathLike[str] | None = None, "
+    "allow_uids: collections.abc.Sequence[int] = (), observes: bool = False, "
+    "explain_faults: bool = True, "
+    "log: collections.abc.Callable[[str, str], object] | None = None, "
+    "start: Start | None = None) -> None";
+
+[[nodiscard]] nb::object values() { return nb::module_::import_("batchcast._values"); }
+
+// ---- an epoch
+
+/// `for batch in consumer`: one epoch.
+class Loop {
+ public:
+  explicit Loop(nb::object consumer)
+      : consumer_(std::move(consumer)), number_(trainer().begin_loop()) {}
+  ~Loop() {
+    // This object goes when the loop ends; by an exception, while that is on its way. A generator
+    // that is closed leaves its loop because it wants to.
+    const bool by_exception =
+        PyErr_Occurred() != nullptr && PyErr_ExceptionMatches(PyExc_GeneratorExit) == 0;
+    if (consumer_.is_valid() && inside_) trainer().end_loop(number_, by_exception);
   }
+  Loop(const Loop&) = delete;
+  Loop& operator=(const Loop&) = delete;
+
+  [[nodiscard]] Batch next() {
+    if (over_) throw nb::stop_iteration();
+    // What `next` throws ends the loop but leaves nothing: the cursor stays where a checkpoint
+    // needs it.
+    over_ = true;
+    inside_ = false;
+    std::optional<Batch> batch = trainer().next(-1);
+    if (!batch) throw nb::stop_iteration();
+    over_ = false;
+    inside_ = true;
+    return std::move(*batch);
+  }
+
+ private:
+  [[nodiscard]] Trainer& trainer() const { return *nb::inst_ptr<Trainer>(consumer_); }
+
+  nb::object consumer_;
+  std::uint64_t number_;
+  bool inside_ = false;
+  bool over_ = false;
+};
+
+// ---- what a consumer says
+
+[[nodiscard]] nb::object group_of(const Trainer& trainer) {
+  const Group& group = trainer.looked_at().group();
+  if (group.world == 0) return nb::none();
+  return values().attr("Group")(group.name, group.rank, group.world);
+}
+
+[[nodiscard]] nb::tuple schema_of(const Trainer& trainer) {
+  const nb::object spec = values().attr("FieldSpec");
+  nb::list specs;
+  for (const FieldSpec& field : trainer.looked_at().schema()) {
+    nb::list shape;
+    for (const std::int64_t extent : field.shape) shape.append(extent);
+    const std::string_view dtype = name_of(field.dtype);
+    specs.append(spec(field.name, nb::str(dtype.data(), dtype.size()), nb::tuple(shape)));
+  }
+  return nb::tuple(specs);
+}
+
+[[nodiscard]] nb::object recipe_of(const Trainer& trainer) {
+  const std::string recipe = trainer.looked_at().recipe_json();
+  if (recipe.empty()) return nb::dict();
+  return nb::module_::import_("json").attr("loads")(recipe);
+}
+
+[[nodiscard]] nb::object stats_of(const Trainer& trainer) {
+  const ConsumerStats stats = trainer.looked_at().stats();
+  return values().attr("ConsumerStats")(
+      stats.samples, stats.batches, stats.skipped, stats.waits, stats.wait_seconds,
+      stats.attach_seconds, stats.late_wakeups, stats.epochs_matched, stats.epochs_mismatched,
+      stats.epochs_unknown, stats.leases_held);
+}
+
+[[nodiscard]] std::string text_of(const Trainer& trainer) {
+  std::string text = "<batchcast.Consumer of stream `" + trainer.stream() + "`";
+  if (trainer.is_closed()) return text + ", closed>";
+  try {
+    const Consumer& consumer = trainer.looked_at();
+    return text + ": `" + consumer.name() + "`, epoch " + std::to_string(consumer.epoch()) +
+           ", position " + std::to_string(consumer.cursor()) + ">";
+  } catch (const Error&) {
+    return text + ">";
+  }
+}
+
+// ---- checkpoints
+
+[[nodiscard]] nb::dict checkpoint_of(const Trainer& trainer) {
+  const Checkpoint saved = batchcast::checkpoint_of(trainer.looked_at(), trainer.stream());
+  nb::dict members;
+  members["cursor"] = saved.cursor;
+  members["stream"] = saved.stream;
+  members["recipe_json"] = saved.recipe_json;
+  members["schema_json"] = saved.schema_json;
+  members["samples_per_epoch"] = saved.samples_per_epoch;
+  members["identity"] = saved.identity;
+  return members;
+}
+
+[[nodiscard]] Checkpoint checkpoint_in(const nb::object& members) {
+  Checkpoint checkpoint;
+  const nb::object get = members.attr("get");
+  const auto text = [&](const char* name, std::string& to) {
+    const nb::object value = get(name);
+    if (!value.is_none()) to = Argument{name, value}.text();
+  };
+  const auto number = [&](const char* name, std::uint64_t& to) {
+    const nb::object value = get(name);
+    if (!value.is_none()) to = Argument{name, value}.number();
+  };
+  number("cursor", checkpoint.cursor);
+  text("stream", checkpoint.stream);
+  text("recipe_json", checkpoint.recipe_json);
+  text("schema_json", checkpoint.schema_json);
+  number("samples_per_epoch", checkpoint.samples_per_epoch);
+  text("identity", checkpoint.identity);
+  return checkpoint;
+}
+
+// ---- the class
+
+int visit(PyObject* self, visitproc visit, void* arg) {
+  Py_VISIT(Py_TYPE(self));
+  if (!nb::inst_ready(self)) return 0;
+  Py_VISIT(nb::inst_ptr<Trainer>(self)->log());
+  return 0;
+}
+
+int clear(PyObject* self) {
+  if (nb::inst_ready(self)) nb::inst_ptr<Trainer>(self)->let_go_of_log();
+  return 0;
+}
+
+PyType_Slot slots[] = {{Py_tp_traverse, reinterpret_cast<void*>(&visit)},
+                       {Py_tp_clear, reinterpret_cast<void*>(&clear)},
+                       {0, nullptr}};
+
+[[nodiscard]] int timeout_of(const nb::object& timeout) {
+  return Argument{"timeout", timeout}.timeout_ms();
+}
+
+void add_calls(nb::class_<Trainer>& type) {
+  type.def(
+          "__init__",
+          [](Trainer* self, const nb::args& args, const nb::kwargs& kwargs) {
+            CalledOptions called = options_of(args, kwargs);
+            new (self) Trainer(std::move(called.options), std::move(called.log));
+          },
+          nb::sig(signature))
+      .def(
+          "next",
+          [](Trainer& trainer, const nb::object& timeout) {
+            return trainer.next(timeout_of(timeout));
+          },
+          nb::arg("timeout") = nb::none(),
+          nb::sig("def next(self, timeout: float | None = None) -> Batch | None"),
+          "The next batch; None at the end of an epoch, after which the next call begins another.\n"
+          "Raises Timeout if none came within that many seconds.")
+      .def("has_next_epoch", &Trainer::has_next_epoch,
+           "Whether another epoch follows; waits until that is known.")
+      .def("newest", &Trainer::newest, nb::arg("samples_max"),
+           "A copy of the newest samples that the ring holds, at most so many; None while there "
+           "are\n"
+           "none. It leaves the consumer where it is.")
+      .def("leave_epoch", &Trainer::leave_epoch, "Lets go of what is left of the current epoch.")
+      .def("close", &Trainer::close,
+           "Leaves the stream. Batches that are held stay good. A second call does nothing.")
+      .def(
+          "check", [](const Trainer& trainer) { trainer.looked_at().check(); },
+          "Raises Revoked if the producer evicted this consumer, GroupBroken if that was for its\n"
+          "group.")
+      .def(
+          "set_cuda_stream",
+          [](Trainer& trainer, std::uintptr_t stream) {
+            trainer.changed().set_cuda_stream(reinterpret_cast<void*>(stream));
+          },
+          nb::arg("stream"),
+          "The CUDA stream, by its number, on which batches are used from the next one on, for\n"
+          "batches that are on a GPU or pinned.")
+      .def(
+          "__enter__", [](nb::handle self) { return nb::borrow(self); },
+          nb::sig("def __enter__(self) -> Consumer"))
+      .def(
+          "__exit__", [](Trainer& trainer, const nb::args&) { trainer.close(); },
+          nb::sig("def __exit__(self, *exception: object) -> None"))
+      .def(
+          "__iter__", [](const nb::object& self) { return new Loop(self); },
+          nb::sig("def __iter__(self) -> collections.abc.Iterator[Batch]"))
+      .def("checkpoint", &checkpoint_of, nb::sig("def checkpoint(self) -> dict[str, int | str]"),
+           "Where it is, as plain values to store beside the model: to go on there, pass `cursor`\n"
+           "with join=\"at\". See check_same_samples.")
+      .def("__repr__", &text_of);
+}
+
+template <class Get>
+void add_property(nb::class_<Trainer>& type, const char* name, Get get, const char* doc) {
+  type.def_prop_ro(
+      name, [get](const Trainer& trainer) { return (trainer.looked_at().*get)(); }, doc);
+}
+
+void add_properties(nb::class_<Trainer>& type) {
+  type.def_prop_rw(
+      "batch_size", [](const Trainer& trainer) { return trainer.looked_at().batch_size(); },
+      [](Trainer& trainer, const nb::object& size) {
+        trainer.changed().set_batch_size(Argument{"batch_size", size}.number());
+      },
+      nb::for_getter(nb::sig("def batch_size(self) -> int")),
+      nb::for_setter(nb::sig("def batch_size(self, size: int, /) -> None")),
+      "Samples in a batch; can be set, for the next batches.");
+  add_property(type, "cursor", &Consumer::cursor,
+               "Position after the last sample delivered: what to save, for join=\"at\".");
+  add_property(type, "epoch", &Consumer::epoch, "The epoch that the next batch belongs to.");
+  add_property(type, "name", &Consumer::name, "Its name where consumers are listed.");
+  add_property(type, "pure", &Consumer::pure,
+               "Whether the stream's recipe determines every byte of its samples.");
+  add_property(
+      type, "identity", &Consumer::identity,
+      "32 hexadecimal digits that a pure stream has in common only with those of the same\n"
+      "samples at the same positions; empty without one.");
+  add_property(type, "samples_per_epoch", &Consumer::samples_per_epoch,
+               "Samples in an epoch; 0 where that is not known beforehand.");
+  add_property(type, "capacity", &Consumer::capacity,
+               "Samples that the ring spans: no batch can be larger.");
+  add_property(type, "notes", &Consumer::notes, "What the producer told on joining.");
+  type.def_prop_ro(
+          "placement",
+          [](const Trainer& trainer) { return trainer.looked_at().placement().text(); },
+          "Where its batches are: \"host\" or \"cuda:0\".")
+      .def_prop_ro("stream", &Trainer::stream, "The name of its stream.")
+      .def_prop_ro("closed", &Trainer::is_closed, "Whether `close` was called.")
+      .def_prop_ro("group", &group_of, nb::sig("def group(self) -> batchcast.Group | None"),
+                   "The group that it is a rank of, by its numbers where \"auto\" was asked for.")
+      .def_prop_ro("schema", &schema_of,
+                   nb::sig("def schema(self) -> tuple[batchcast.FieldSpec, ...]"),
+                   "The stream's fields in order: name, dtype and shape of one sample.")
+      .def_prop_ro("recipe", &recipe_of, nb::sig("def recipe(self) -> dict[str, typing.Any]"),
+                   "The stream's recipe; empty without one.")
+      .def_prop_ro("stats", &stats_of, nb::sig("def stats(self) -> batchcast.ConsumerStats"),
+                   "What it got so far, and how long it waited.");
 }
 
 }  // namespace
 
 void add_consumer(nb::module_& module) {
-  nb::class_<Consumer>(module, "Consumer")
-      .def(
-          "__init__",
-          [](Consumer* self, std::string stream, std::uint64_t batch_size, std::string directory) {
-            ConsumerOptions options;
-            options.stream = std::move(stream);
-            options.batch_size = batch_size;
-            options.directory = std::move(directory);
-            const nb::gil_scoped_release released;
-            new (self) Consumer(std::move(options));
-          },
-          nb::arg("stream"), nb::arg("batch_size") = 64, nb::kw_only(), nb::arg("directory") = "")
-      .def("next", &next)
-      .def_prop_ro("epoch", &Consumer::epoch)
-      .def_prop_ro("cursor", &Consumer::cursor)
-      .def_prop_ro("samples_per_epoch", &Consumer::samples_per_epoch)
-      .def("__iter__", [](nb::handle self) { return self; })
-      .def("__next__", [](Consumer& consumer) {
-        auto batch = next(consumer);
-        if (!batch) throw nb::stop_iteration();
-        return std::move(*batch);
-      });
+  nb::class_<Loop>(module, "_Loop", "An epoch's batches.")
+      .def("__iter__", [](nb::handle self) { return nb::borrow(self); })
+      .def("__next__", &Loop::next);
+  nb::class_<Trainer> type(module, "Consumer", nb::type_slots(slots), about);
+  add_calls(type);
+  add_properties(type);
+}
+
+void add_checkpoint(nb::module_& module) {
+  module.def(
+      "check_same_samples",
+      [](const nb::object& saved, const nb::object& served) {
+        check_same_samples(checkpoint_in(saved), checkpoint_in(served));
+      },
+      nb::arg("saved"), nb::arg("served"),
+      nb::sig("def check_same_samples(saved: collections.abc.Mapping[str, typing.Any], served: "
+              "collections.abc.Mapping[str, typing.Any]) -> None"),
+      "Raises RecipeMismatch unless both checkpoints (Consumer.checkpoint) are of streams with "
+      "the\n"
+      "same sample at each position.");
+  module.def(
+      "_note_command",
+      [](const std::string& path) {
+        // It has to last as long as the program.
+        static_cast<void>(detail::note_installed_command(::strdup(path.c_str())));
+      },
+      nb::arg("path"));
 }
 
 }  // namespace batchcast::python

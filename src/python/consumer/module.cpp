@@ -23,9 +23,15 @@ void note_command(const std::string& path) {
 }  // namespace
 
 NB_MODULE(_consumer, module) {
+  // Objects may live as long as the process: batches under tensors that frameworks keep.
+  nanobind::set_leak_warnings(false);
   module.attr("version") = std::string(batchcast::version).c_str();
   module.def("_note_command", &note_command, nanobind::arg("path"));
   batchcast::python::add_errors(module);
+  batchcast::python::add_interpreter(module);
+  batchcast::python::add_start(module);
+  batchcast::python::add_field(module);
   batchcast::python::add_batch(module);
   batchcast::python::add_consumer(module);
+  batchcast::python::add_checkpoint(module);
 }

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#include "python/consumer/arguments.hpp"
+
+#include <batchcast/core/bytes_text.hpp>
+#include <batchcast/core/error.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace nb = nanobind;
+
+namespace batchcast::python {
+
+// ---- one argument
+
+void Argument::refuse_type(const char* wanted) const {
+  throw nb::type_error(("batchcast: " + std::string(name) + " has to be " + wanted + ", not " +
+                        Py_TYPE(value.ptr())->tp_name)
+                           .c_str());
+}
+
+void Argument::refuse(const std::string& why) const {
+  throw InvalidArgument("batchcast: " + std::string(name) + ": " + why);
+}
+
+std::string Argument::text() const {
+  if (!PyUnicode_Check(value.ptr())) refuse_type("a str");
+  Py_ssize_t bytes = 0;
+  const char* const utf8 = PyUnicode_AsUTF8AndSize(value.ptr(), &bytes);
+  if (utf8 == nullptr) throw nb::python_error();
+  return {utf8, static_cast<std::size_t>(bytes)};
+}
+
+std::string Argument::path() const {
+  PyObject* bytes = nullptr;
+  if (PyUnicode_FSConverter(value.ptr(), &bytes) == 0) throw nb::python_error();
+  const nb::bytes held = nb::steal<nb::bytes>(bytes);
+  return {held.c_str(), held.size()};
+}
+
+std::uint64_t Argument::number(std::uint64_t most) const {
+  if (PyIndex_Check(value.ptr()) == 0 || PyBool_Check(value.ptr())) refuse_type("an int");
+  const nb::object whole = nb::steal(PyNumber_Index(value.ptr()));
+  if (!whole.is_valid()) throw nb::python_error();
+  const unsigned long long number = PyLong_AsUnsignedLongLong(whole.ptr());
+  const bool fits = PyErr_Occurred() == nullptr;
+  PyErr_Clear();
+  if (!fits || number > most) {
+    refuse(std::string(nb::str(whole).c_str()) + " is not from 0 to " + std::to_string(most) + ".");
+  }
+  return number;
+}
+
+double Argument::real() const {
+  const double number = PyFloat_AsDouble(value.ptr());
+  if (PyErr_Occurred() != nullptr) {
+    PyErr_Clear();
+    refuse_type("a number");
+  }
+  if (std::isnan(number)) refuse("nan is no number.");
+  return number;
+}
+
+bool Argument::flag() const {
+  const int is_true = PyUnicode_Check(value.ptr()) ? -1 : PyObject_IsTrue(value.ptr());
+  if (is_true >= 0) return is_true == 1;
+  PyErr_Clear();
+  refuse_type("a bool");
+}
+
+nb::tuple Argument::items() const {
+  if (PyUnicode_Check(value.ptr()) || PySequence_Check(value.ptr()) == 0) {
+    refuse_type("a sequence");
+  }
+  const auto items = nb::steal<nb::tuple>(PySequence_Tuple(value.ptr()));
+  if (!items.is_valid()) throw nb::python_error();
+  return items;
+}
+
+std::uint64_t Argument::memory() const {
+  if (!PyUnicode_Check(value.ptr())) return number();
+  const std::string written = text();
+  const std::optional<std::uint64_t> bytes = bytes_in(written);
+  if (!bytes) refuse(no_bytes_in(written));
+  return *bytes;
+}
+
+int Argument::timeout_ms() const {
+  if (is_none()) return -1;
+  const double ms = std::ceil(real() * 1'000);
+  if (ms < 0 || std::isinf(ms)) return -1;
+  return static_cast<int>(std::min<double>(ms, std::numeric_limits<int>::max()));
+}
+
+// ---- all of a call
+
+Arguments::Arguments(const char* call, std::initializer_list<const char*> names,
+                     std::size_t by_place, const nb::args& args, const nb::kwargs& kwargs)
+    : call_(call) {
+  const std::string says = "batchcast: " + std::string(call) + "(): ";
+  if (args.size() > by_place) {
+    throw nb::type_error((says + "only the first " + std::to_string(by_place) +
+                          " arguments may come without their names.")
+                             .c_str());
+  }
+  for (std::size_t i = 0; i < args.size(); ++i) given_.push_back({names.begin()[i], args[i]});
+  for (const auto& [key, value] : kwargs) {
+    const std::string_view name = nb::borrow<nb::str>(key).c_str();
+    const auto known = std::find(names.begin(), names.end(), name);
+    if (known == names.end()) {
+      const std::vector<std::string> texts(names.begin(), names.end());
+      throw nb::type_error((says + "there is no argument `" + std::string(name) + "`." +
+                            detail::did_you_mean(name, texts))
+                               .c_str());
+    }
+    if (find(name).is_valid()) {
+      throw nb::type_error((says + "`" + std::string(name) + "` is given twice.").c_str());
+    }
+    given_.push_back({*known, value});
+  }
+}
+
+nb::handle Arguments::find(std::string_view name) const noexcept {
+  for (const Given& given : given_) {
+    if (given.name == name) return given.value;
+  }
+  return {};
+}
+
+Argument Arguments::needed(const char* name) const {
+  const nb::handle value = find(name);
+  if (value.is_valid()) return {name, value};
+  throw nb::type_error(
+      ("batchcast: " + std::string(call_) + "(): `" + name + "` is missing.").c_str());
+}
+
+}  // namespace batchcast::python

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#pragma once
+
+#include "python/consumer/interpreter.hpp"
+
+#include <batchcast/core/log.hpp>
+
+#include <nanobind/nanobind.h>
+
+#include <atomic>
+#include <exception>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace batchcast::python {
+
+/// How a consumer's calls meet Python while they wait: signals (Ctrl-C) end them, and what the
+/// library reports goes to the trainer's `log`. Lines from the library's own threads wait for the
+/// consumer's next call, so that none of these threads ever waits for the GIL. It may outlive the
+/// interpreter, as batches do.
+class Calls {
+ public:
+  Calls() = default;
+  Calls(const Calls&) = delete;
+  Calls& operator=(const Calls&) = delete;
+
+  /// Both with the GIL. `let_go` lets go of the callable.
+  void set_log(nanobind::object callable) { log_ = callable.release().ptr(); }
+  void let_go() noexcept { Py_CLEAR(log_); }
+  [[nodiscard]] PyObject* log() const noexcept { return log_; }
+
+  /// Runs a call that may wait: without the GIL, one thread at a time. Throws InvalidArgument where
+  /// another thread is in such a call.
+  template <class Work>
+  void run(Work&& work) {
+    const Turn turn(*this);
+    try {
+      without_gil(std::forward<Work>(work));
+    } catch (...) {
+      hand_on_lines();
+      throw;
+    }
+    hand_on_lines();
+    throw_raised();
+  }
+
+  /// One that waits for nothing, with the GIL. It may be made in `log` and in signal handlers too.
+  void check_free_to_look() const {
+    if (is_busy() && thread_.load() != PyThread_get_thread_ident()) throw_busy();
+  }
+  /// The same for a call that changes something.
+  void check_free() const {
+    if (is_busy()) throw_busy();
+  }
+  [[nodiscard]] bool is_busy() const noexcept { return thread_.load() != 0; }
+
+  /// With the GIL: hands on what is reported outside of `run`.
+  void hand_on_lines() noexcept {
+    if (has_lines_.load(std::memory_order_relaxed)) hand_on_all_lines();
+  }
+
+  /// For ConsumerOptions. Called in `run`, without the GIL.
+  void while_waiting();
+  void report(LogLevel level, std::string_view text) noexcept;
+
+ private:
+  struct Turn {
+    explicit Turn(Calls& its_calls) : calls(its_calls) {
+      calls.check_free();
+      calls.thread_.store(PyThread_get_thread_ident());
+    }
+    ~Turn() { calls.thread_.store(0); }
+    Turn(const Turn&) = delete;
+    Turn& operator=(const Turn&) = delete;
+    Calls& calls;
+  };
+
+  void hand_on_all_lines() noexcept;
+  void hand_on(LogLevel level, std::string_view text) noexcept;
+  void throw_raised();
+  [[noreturn]] void throw_busy() const;
+
+  PyObject* log_ = nullptr;
+  std::atomic<unsigned long> thread_{0};  ///< that is in `run`
+  std::exception_ptr raised_;             ///< by `log`, to end the call: KeyboardInterrupt
+
+  std::mutex mutex_;  ///< of the lines
+  std::vector<std::pair<LogLevel, std::string>> lines_;
+  std::atomic<bool> has_lines_{false};
+};
+
+}  // namespace batchcast::python

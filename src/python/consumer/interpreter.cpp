@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#include "python/consumer/interpreter.hpp"
+
+#include "python/consumer/bindings.hpp"
+
+#include <pthread.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <thread>
+
+namespace nb = nanobind;
+
+namespace batchcast::python {
+namespace {
+
+struct Ending {
+  std::atomic<bool> begun{false};
+  std::atomic<pthread_t> thread{};  ///< that ends the interpreter
+  std::atomic<int> coming_back{0};  ///< threads that want the GIL, from before it began
+};
+constinit Ending ending;
+
+/// Announces this thread, or keeps it.
+void want_gil() noexcept {
+  ending.coming_back.fetch_add(1);
+  if (!ending.begun.load() || ending.thread.load() == ::pthread_self()) return;
+  ending.coming_back.fetch_sub(1);
+  for (;;) ::pause();
+}
+
+/// At exit, while other threads can still have the GIL: lets those in that wait for it. They leave
+/// again to wait, and then stay away.
+void begin_to_end() {
+  constexpr auto look_every = std::chrono::microseconds(100);
+  constexpr int looks_max = 10'000;  // a thread that keeps the GIL keeps all from ending
+  ending.thread.store(::pthread_self());
+  ending.begun.store(true);
+  PyThreadState* const left = PyEval_SaveThread();
+  for (int i = 0; i < looks_max && ending.coming_back.load() != 0; ++i) {
+    std::this_thread::sleep_for(look_every);
+  }
+  PyEval_RestoreThread(left);
+}
+
+}  // namespace
+
+PyThreadState* leave_interpreter() noexcept {
+  if (ending.begun.load() && ending.thread.load() == ::pthread_self()) return nullptr;
+  return PyEval_SaveThread();
+}
+
+void come_back(PyThreadState* left) noexcept {
+  if (left == nullptr) return;
+  want_gil();
+  PyEval_RestoreThread(left);
+  ending.coming_back.fetch_sub(1);
+}
+
+WithGil::WithGil() noexcept {
+  want_gil();
+  state_ = PyGILState_Ensure();
+  ending.coming_back.fetch_sub(1);
+}
+
+void add_interpreter(nb::module_& /*module*/) {
+  nb::module_::import_("atexit").attr("register")(nb::cpp_function(&begin_to_end));
+}
+
+}  // namespace batchcast::python

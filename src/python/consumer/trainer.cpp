@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#include "python/consumer/trainer.hpp"
+
+#include "python/consumer/bindings.hpp"
+
+#include <batchcast/core/error.hpp>
+
+#include <array>
+#include <cstdio>
+
+namespace nb = nanobind;
+
+namespace batchcast::python {
+
+Trainer::Trainer(ConsumerOptions options, nb::object log)
+    : stream_(options.stream),
+      process_(options.stream),
+      copies_(options.access == Access::private_copy || options.pace == Pace::free || options.pin ||
+              options.tail == Tail::pad) {
+  options.while_waiting = [calls = calls_.get()] { calls->while_waiting(); };
+  if (!log.is_none()) {
+    calls_->set_log(std::move(log));
+    // Shared: batches may outlive this object, and report.
+    options.log = [calls = calls_](LogLevel level, std::string_view text) {
+      calls->report(level, text);
+    };
+  }
+  try {
+    calls_->run([&] { consumer_.emplace(std::move(options)); });
+  } catch (...) {
+    if (consumer_) close();
+    calls_->let_go();
+    throw;
+  }
+}
+
+Trainer::~Trainer() {
+  // Nobody is in a call: that would keep this object.
+  if (consumer_) without_gil([this] { consumer_.reset(); });
+  calls_->let_go();
+}
+
+std::optional<Batch> Trainer::next(int timeout_ms) {
+  calls_->check_free();
+  check_open();
+  NextBatch next;
+  // One that is there is handed out without another thread having had the GIL meanwhile.
+  if (!copies_) {
+    next = consumer_->try_next(0);
+    calls_->hand_on_lines();
+  }
+  if (next.outcome == Outcome::timed_out && (copies_ || timeout_ms != 0)) {
+    calls_->run([&] { next = consumer_->try_next(timeout_ms); });
+  }
+  if (next.outcome == Outcome::end_of_epoch) return std::nullopt;
+  if (next.outcome == Outcome::timed_out) {
+    throw_timeout(timeout_ms);
+  }
+  copies_ = copies_ || next.batch.writable();
+  return std::move(next.batch);
+}
+
+bool Trainer::has_next_epoch() {
+  calls_->check_free();
+  check_open();
+  bool has = false;
+  calls_->run([&] { has = consumer_->has_next_epoch(); });
+  return has;
+}
+
+std::optional<Batch> Trainer::newest(std::uint64_t samples_max) {
+  calls_->check_free();
+  check_open();
+  std::optional<Batch> newest;
+  calls_->run([&] { newest = consumer_->newest(samples_max); });
+  return newest;
+}
+
+void Trainer::leave_epoch() {
+  calls_->check_free();
+  check_open();
+  calls_->run([&] { consumer_->leave_epoch(); });
+}
+
+void Trainer::close() {
+  calls_->check_free();
+  if (consumer_) calls_->run([this] { consumer_.reset(); });
+}
+
+const Consumer& Trainer::looked_at() const {
+  calls_->check_free_to_look();
+  check_open();
+  return *consumer_;
+}
+
+Consumer& Trainer::changed() {
+  calls_->check_free();
+  check_open();
+  return *consumer_;
+}
+
+void Trainer::end_loop(std::uint64_t loop, bool by_exception) noexcept {
+  if (loop != loops_ || !consumer_ || process_.in_forked_child() || calls_->is_busy()) return;
+  // To the other ranks of a group, an epoch left here would look like one that is shorter.
+  if (by_exception && consumer_->group().world != 0) return;
+  without_gil([this] { consumer_->leave_epoch(); });
+}
+
+void Trainer::throw_timeout(int timeout_ms) const {
+  std::array<char, 32> seconds{};
+  std::snprintf(seconds.data(), seconds.size(), "%g", timeout_ms / 1e3);
+  raise("Timeout", "batchcast: no batch of stream `" + stream_ + "` within " + seconds.data() +
+                       " s. Ask again; `batchcast ls` says what the stream waits for.");
+}
+
+void Trainer::check_open() const {
+  if (!consumer_) {
+    throw InvalidArgument("batchcast: this consumer of stream `" + stream_ + "` is closed.");
+  }
+  process_.check();
+}
+
+}  // namespace batchcast::python

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#pragma once
+
+#include "python/consumer/calls.hpp"
+
+#include <batchcast/consumer.hpp>
+#include <batchcast/consumer/attached_process.hpp>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+namespace batchcast::python {
+
+/// What Python's `Consumer` is: a consumer that can be closed, with calls that meet Python. All
+/// with the GIL.
+class Trainer {
+ public:
+  /// Attaches. Throws what Consumer throws, KeyboardInterrupt.
+  Trainer(ConsumerOptions options, nanobind::object log);
+  ~Trainer();
+  Trainer(const Trainer&) = delete;
+  Trainer& operator=(const Trainer&) = delete;
+
+  /// Empty at the end of an epoch. Throws Timeout.
+  [[nodiscard]] std::optional<Batch> next(int timeout_ms);
+  [[nodiscard]] bool has_next_epoch();
+  [[nodiscard]] std::optional<Batch> newest(std::uint64_t samples_max);
+  void leave_epoch();
+  void close();
+
+  /// To look at. Throws InvalidArgument where it is closed or in use, Forked.
+  [[nodiscard]] const Consumer& looked_at() const;
+  /// To change something that waits for nothing.
+  [[nodiscard]] Consumer& changed();
+
+  /// A loop begins; those before it let go of nothing any more.
+  [[nodiscard]] std::uint64_t begin_loop() noexcept { return ++loops_; }
+  /// The loop that began as that one ends early; `by_exception` or because it wants to.
+  void end_loop(std::uint64_t loop, bool by_exception) noexcept;
+
+  [[nodiscard]] const std::string& stream() const noexcept { return stream_; }
+  [[nodiscard]] bool is_closed() const noexcept { return !consumer_; }
+  [[nodiscard]] PyObject* log() const noexcept { return calls_->log(); }
+  void let_go_of_log() noexcept { calls_->let_go(); }
+
+ private:
+  void check_open() const;
+  [[noreturn]] void throw_timeout(int timeout_ms) const;
+
+  const std::string stream_;
+  const detail::AttachedProcess process_;
+  const std::shared_ptr<Calls> calls_ = std::make_shared<Calls>();
+  std::optional<Consumer> consumer_;
+  std::uint64_t loops_ = 0;
+  bool copies_;  ///< batches are copies, which take their time
+};
+
+}  // namespace batchcast::python
