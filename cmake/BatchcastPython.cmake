@@ -30,5 +30,6 @@ elseif(BATCHCAST_PYTHON STREQUAL "AUTO")
                  "`pip install .` makes and installs it")
 else()
   message(FATAL_ERROR "BATCHCAST_PYTHON is ON, but the Python package cannot be made: "
-                      "${python_WHY_NOT}")
+                      "${python_WHY_NOT}.\n`sh cmake/bootstrap.sh python` installs Python's headers, "
+                      "`pip install .` fetches the rest.")
 endif()

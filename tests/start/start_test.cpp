@@ -47,6 +47,7 @@ TEST_CASE("the command is looked for where the header says, in that order") {
   places.program = (root / "build/examples/05").string();
   places.path = (root / "nowhere").string() + ":" + (root / "path").string();
   places.installed = (root / "installed/batchcast").string();
+  places.own = (root / "own/batchcast").string();
 
   CHECK_THROWS_AS(find_command("", places), StartFailed);
   CHECK_THROWS_WITH(find_command("", places),
@@ -58,7 +59,7 @@ TEST_CASE("the command is looked for where the header says, in that order") {
   // From the last place to the first.
   for (const fs::path& place :
        {root / "path/batchcast", root / "installed/batchcast", root / "build/batchcast",
-        root / "build/bin/batchcast", root / "build/examples/batchcast"}) {
+        root / "build/bin/batchcast", root / "build/examples/batchcast", root / "own/batchcast"}) {
     CHECK(find_command("", places) == make_program(place));
   }
   const std::string named = make_program(root / "other");
@@ -88,6 +89,12 @@ TEST_CASE("folders and files that cannot be run are not taken for the command") 
 TEST_CASE("the place that a CMake package says is looked at") {
   CHECK(note_installed_command("/opt/batchcast/bin/batchcast"));
   CHECK(command_places().installed == "/opt/batchcast/bin/batchcast");
+}
+
+TEST_CASE("the command that a program brings along is looked at") {
+  note_own_command("/opt/own/batchcast");
+  CHECK(command_places().own == "/opt/own/batchcast");
+  note_own_command(nullptr);
 }
 
 TEST_CASE("ensure gets what the options say") {

@@ -14,11 +14,14 @@ namespace batchcast::inline v0_1::detail {
 
 /// Where it may be, besides what the caller and the environment name.
 struct CommandPlaces {
+  std::string own;        ///< that this program brings along, as the Python package does; or empty
   std::string program;    ///< the running one
   std::string installed;  ///< with the CMake package; empty where that is not known
   std::string path;       ///< as $PATH has it
 };
 [[nodiscard]] CommandPlaces command_places();
+/// `path` lasts as long as the program.
+void note_own_command(const char* path) noexcept;
 
 /// The file to run: `wanted`, else $BATCHCAST_COMMAND, else the first `batchcast` of the places.
 /// Throws StartFailed with all places that were looked at.

@@ -28,6 +28,7 @@ inline constexpr const char* usual_name = "batchcast";
 
 inline std::atomic<const char*> installed_command =
     nullptr;  // a literal of the program that said it
+inline std::atomic<const char*> own_command = nullptr;
 
 inline bool can_run(const fs::path& path) {
   std::error_code ignored;
@@ -92,8 +93,13 @@ BATCHCAST_INLINE bool note_installed_command(const char* path) noexcept {
   return true;
 }
 
+BATCHCAST_INLINE void note_own_command(const char* path) noexcept {
+  start_command::own_command.store(path);
+}
+
 BATCHCAST_INLINE CommandPlaces command_places() {
   CommandPlaces places;
+  if (const char* own = start_command::own_command.load()) places.own = own;
   std::error_code ignored;
   places.program = start_command::fs::read_symlink("/proc/self/exe", ignored).string();
   if (const char* path = std::getenv("PATH")) places.path = path;
@@ -110,11 +116,13 @@ BATCHCAST_INLINE std::string find_command(const std::string& wanted, const Comma
                                         "$" + std::string(start_command::env_command));
 
   std::vector<start_command::fs::path> looked_at;
+  if (!places.own.empty()) looked_at.emplace_back(places.own);
   if (!places.program.empty()) {
     const start_command::fs::path folder = start_command::fs::path(places.program).parent_path();
     const start_command::fs::path above = folder.parent_path();
-    looked_at = {folder / start_command::usual_name, above / "bin" / start_command::usual_name,
-                 above / start_command::usual_name};
+    looked_at.insert(looked_at.end(),
+                     {folder / start_command::usual_name, above / "bin" / start_command::usual_name,
+                      above / start_command::usual_name});
   }
   if (!places.installed.empty()) looked_at.emplace_back(places.installed);
   for (start_command::fs::path& place :

@@ -4,10 +4,19 @@
 
 from __future__ import annotations
 
-from . import errors
+import importlib
+from typing import TYPE_CHECKING
+
+from . import _command, _consumer, errors
 from ._consumer import Batch, Consumer, Field, Start, __version__, check_same_samples
 from ._values import ConsumerStats, FieldSpec, Group
 from .errors import *  # noqa: F403
+
+if TYPE_CHECKING:
+    from . import sources as sources
+    from . import tensorsocket as tensorsocket
+    from ._serve import serve as serve
+    from .loader import Loader as Loader
 
 __all__ = [
     "Batch",
@@ -21,3 +30,24 @@ __all__ = [
     "check_same_samples",
     "errors",
 ]
+__all__ += errors.__all__
+
+# Loaded on first use, by the module that has them: they bring torch, or what a producer runs.
+_lazy = {"Loader": "loader", "serve": "_serve", "sources": "sources", "tensorsocket": "tensorsocket"}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _lazy:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    module = importlib.import_module(f".{_lazy[name]}", __name__)
+    value: object = module if name == _lazy[name] else getattr(module, name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_lazy})
+
+
+if (_path := _command.path()) is not None:
+    _consumer._note_command(_path)

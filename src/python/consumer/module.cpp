@@ -2,14 +2,30 @@
 // Copyright 2026 the batchcast authors
 #include "python/consumer/bindings.hpp"
 
+#include <batchcast/consumer.hpp>
 #include <batchcast/version.hpp>
 
+#include <nanobind/stl/string.h>
+
 #include <string>
+
+namespace {
+
+/// The package's own command is what `start` runs unless the caller or $BATCHCAST_COMMAND names
+/// one.
+void note_command(const std::string& path) {
+  static std::string noted;  // under the GIL, when the package is imported
+  noted = path;
+  batchcast::detail::note_own_command(noted.c_str());
+}
+
+}  // namespace
 
 NB_MODULE(_consumer, module) {
   // Objects may live as long as the process: batches under tensors that frameworks keep.
   nanobind::set_leak_warnings(false);
   module.attr("__version__") = std::string(batchcast::version).c_str();
+  module.def("_note_command", &note_command, nanobind::arg("path"));
   batchcast::python::add_errors(module);
   batchcast::python::add_interpreter(module);
   batchcast::python::add_start(module);

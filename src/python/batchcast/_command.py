@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright 2026 the batchcast authors
+"""The `batchcast` command inside the package."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from typing import NoReturn
+
+from . import __path__ as _folders
+
+
+def path() -> str | None:
+    """The command's file; None where the package was built without it."""
+    for folder in _folders:  # of an editable install, the checkout's and the built one
+        command = os.path.join(folder, "bin", "batchcast")
+        if os.access(command, os.X_OK):
+            return command
+    return None
+
+
+def main() -> NoReturn:
+    """Becomes the command: its process is this one, so its signals and exit status are, too."""
+    command = path()
+    if command is None:
+        sys.exit(
+            f"batchcast: there is no command in {os.pathsep.join(_folders)}; "
+            "it comes with `pip install` of a checkout or wheel"
+        )
+    for ignored in (signal.SIGPIPE, signal.SIGXFSZ):  # by Python; the command would inherit it
+        signal.signal(ignored, signal.SIG_DFL)
+    os.execv(command, ["batchcast", *sys.argv[1:]])
