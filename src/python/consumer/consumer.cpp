@@ -6,14 +6,12 @@
 #include "python/consumer/trainer.hpp"
 
 #include <batchcast/checkpoint.hpp>
-#include <batchcast/consumer/start_command.hpp>
 
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 
 #include <array>
 #include <cstdint>
-#include <cstring>
 #include <optional>
 #include <string>
 
@@ -349,13 +347,6 @@ void add_checkpoint(nb::module_& module) {
       "Raises RecipeMismatch unless both checkpoints (Consumer.checkpoint) are of streams with "
       "the\n"
       "same sample at each position.");
-  module.def(
-      "_note_command",
-      [](const std::string& path) {
-        // It has to last as long as the program.
-        static_cast<void>(detail::note_installed_command(::strdup(path.c_str())));
-      },
-      nb::arg("path"));
 }
 
 }  // namespace batchcast::python
