@@ -89,12 +89,12 @@ debian_licence() {
       [ ! -e "$text" ] || cp -L "$text" "$licences/common-licenses/"
     done
 }
-# owner FILE: its package; one in /lib may be known by its place in /usr/lib.
-owner() { { dpkg -S "$1" || dpkg -S "/usr$1"; } 2>/dev/null | sed -n '1s/:.*//p'; }
 ldd $binaries | sed -n 's/.*=> \(\/[^ ]*\) .*/\1/p' | sort -u |
   grep -Ev "^$work/|/(ld-linux[^/]*|lib(c|m|dl|rt|pthread|resolv|gcc_s|stdc\+\+))[.]so" >"$work/libraries"
+# What is loaded from /lib may be known by its place in /usr/lib. dpkg reads all its lists each time.
+sed 's|.*|&\n/usr&|' "$work/libraries" | xargs dpkg -S 2>/dev/null >"$work/owners" || true
 while read -r library; do
-  package=$(owner "$library")
+  package=$(sed -n "s|:.*: \(/usr\)\{0,1\}$library\$||p" "$work/owners" | head -n 1)
   [ -n "$package" ] || die "$library is of no Debian package, so its licence is unknown"
   debian_licence "$package"
 done <"$work/libraries"

@@ -19,8 +19,9 @@ import pytest
 
 import support
 
-# What each Debian 12 has, and each manylinux_2_36: auditwheel's list, as far as it is used here.
-OF_THE_SYSTEM = re.compile(r"(ld-linux.*|lib(c|m|dl|rt|pthread|resolv|gcc_s|stdc\+\+))\.so(\.\d+)*$")
+# What each Debian 12 has (dpkg needs libz), and each manylinux: auditwheel's list, as far as it is
+# used here.
+OF_THE_SYSTEM = re.compile(r"(ld-linux.*|lib(c|m|dl|rt|pthread|resolv|gcc_s|stdc\+\+|z))\.so(\.\d+)*$")
 
 
 @pytest.fixture(scope="module")
@@ -116,7 +117,7 @@ import subprocess, sys, batchcast as bc
 assert bc.__file__.startswith(sys.prefix), bc.__file__
 served = ["batchcast", "serve", "synthetic:3x8x8", "--dtype", "u8", "--samples", "1000",
           "--stream", "s", "--epochs", "1", "--wait-for", "1"]
-producer = subprocess.Popen(served)
+producer = subprocess.Popen(served, stdout=subprocess.DEVNULL)
 with bc.Consumer("s", 100) as consumer:
     while (batch := consumer.next()) is not None:
         print(int(batch["image"].sum()))

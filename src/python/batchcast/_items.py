@@ -120,7 +120,8 @@ def encoded(value: Any, name: str) -> bytes | str | Array:
         value = value["bytes"] if value["bytes"] is not None else os.fspath(value["path"])
         return value  # type: ignore[no-any-return]
     if isinstance(value, os.PathLike):
-        return os.fspath(value)
+        path: str = os.fspath(value)
+        return path
     if isinstance(value, bytes | bytearray | memoryview):
         return bytes(value)
     if isinstance(value, str):
