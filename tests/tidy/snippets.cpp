@@ -3,11 +3,12 @@
 #include "tidy.hpp"
 
 #include <algorithm>
+#include <array>
 #include <optional>
 #include <regex>
 
-// Code shown in the README and in the tutorial is a marked region of a compiled example, or of a
-// CMakeLists.txt, whose comments begin with #:
+// Code shown in the README, in the tutorial and on the pages about Python is a marked region of a
+// tested example, or of a CMakeLists.txt; comments there and in Python begin with #:
 //   <!-- examples/01_producer.cpp:producer -->      // [snippet producer]
 //   ```cpp                                          ...
 //   ...                                             // [snippet end]
@@ -16,6 +17,15 @@ namespace tidy {
 namespace {
 
 using Lines = std::vector<std::string>;
+
+constexpr std::array languages = {"```cpp", "```cmake", "```python"};
+
+/// Whether all code on that page has to be of an example that runs.
+bool names_examples(const File& page, const std::string& fence) {
+  if (page.path == "README.md") return fence != "```cmake";
+  return page.path == "docs/tutorial.md" || page.path == "docs/python.md" ||
+         page.path == "docs/tensorsocket.md";
+}
 
 Lines without_indent(Lines lines) {
   std::size_t indent = std::string::npos;
@@ -44,8 +54,7 @@ void check_fence(const File& page, std::size_t fence, const Files& files, Violat
   };
   std::smatch match;
   if (fence == 0 || !std::regex_match(page.lines[fence - 1], match, comment)) {
-    const bool readme = page.path == "README.md" && page.lines[fence] == "```cpp";
-    if (readme || page.path == "docs/tutorial.md") {
+    if (names_examples(page, page.lines[fence])) {
       report("no comment above it names the example it is from");
     }
     return;
@@ -68,7 +77,7 @@ void check_snippets(const Files& files, Violations& found) {
   for (const File& page : files) {
     if (!page.path.ends_with(".md")) continue;
     for (std::size_t i = 0; i < page.lines.size(); ++i) {
-      if (page.lines[i] == "```cpp" || page.lines[i] == "```cmake") {
+      if (std::find(languages.begin(), languages.end(), page.lines[i]) != languages.end()) {
         check_fence(page, i, files, found);
       }
     }

@@ -1,0 +1,217 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Copyright 2026 the batchcast authors
+#
+# What Python trainers get: batches as torch tensors, handed over to one and to four, beside
+# torch.multiprocessing's queues; and four of them on one stream of JPEGs, against four DataLoaders. See
+# README.md in this folder.
+# Usage: python.sh [--quick] [--rounds N] [--seconds S] [--images DIR] [--peers DIR] [--package DIR]
+#                  [--build-dir DIR] [--batchcast P]
+set -u
+root=$(cd "$(dirname "$0")/.." && pwd)
+# shellcheck source=benchmarks/common.sh
+. "$root/benchmarks/common.sh"
+# shellcheck source=benchmarks/images.sh
+. "$root/benchmarks/images.sh"
+
+trainers=4
+warm_up=20 # seconds: four times the imports of torch take their time
+package=
+while [ $# -gt 0 ]; do
+  image_option "$@"
+  if [ "$shift_by" -gt 0 ]; then
+    shift "$shift_by"
+    continue
+  fi
+  case $1 in
+    --package) package=${2:?--package needs a folder} && shift 2 ;;
+    *) die "unknown option $1 (--quick, --rounds, --seconds, --images, --peers, --package, --build-dir, --batchcast)" ;;
+  esac
+done
+
+result() {
+  echo "$round $1 $2" >>"$scratch/results"
+  echo "round $round, $1: $2" >&2
+}
+
+# end_producer: returns once it is gone, and with it the name of its stream.
+end_producer() {
+  end_process "$producer"
+  producer=
+}
+
+# trainers_run NAME NUMBER ARGUMENT...: that many at once on the stream NAME, in the same seconds. Leaves
+# their rates in "$scratch/rates".
+trainers_run() {
+  stream=$1
+  wanted=$2
+  shift 2
+  begin=$(($(date +%s) + warm_up))
+  number=0
+  pids=
+  while [ $number -lt "$wanted" ]; do
+    number=$((number + 1))
+    "$python" "$root/benchmarks/python_trainer.py" "$stream" "$@" --seconds "$seconds" --begin-at "$begin" \
+      >"$scratch/trainer.$number" 2>"$scratch/trainer.$number.err" &
+    pids="$pids $!"
+  done
+  for pid in $pids; do
+    wait "$pid" || die "python_trainer.py $stream failed: $(cat "$scratch"/trainer.*.err "$scratch/serve.err")"
+  done
+  pids=
+  number=0
+  while [ $number -lt "$wanted" ]; do
+    number=$((number + 1))
+    json_value images_per_second <"$scratch/trainer.$number"
+  done >"$scratch/rates"
+}
+
+slowest() {
+  sort -g "$scratch/rates" | head -n 1
+}
+
+total() {
+  awk '{ sum += $1 } END { print sum }' "$scratch/rates"
+}
+
+# batches_of RATE: images as batches of 64.
+batches_of() {
+  awk -v rate="$1" 'BEGIN { printf "%.1f", rate / 64 }'
+}
+
+# hand_over NUMBER: batches of 38.5 MB that nobody fills.
+hand_over() {
+  "$python_feed" feed "$1" 2>"$scratch/serve.err" &
+  producer=$!
+  trainers_run feed "$1"
+  end_producer
+  result "tensors_$1" "$(batches_of "$(slowest)")"
+}
+
+queues() {
+  "$python" "$root/benchmarks/peers/torch_queues.py" --consumers "$1" --seconds "$seconds" \
+    --begin-at $(($(date +%s) + warm_up)) >"$scratch/out" 2>"$scratch/err" || {
+    tail -n 5 "$scratch/err" >&2
+    echo "torch_queues.py failed and is left out" >&2
+    return 0
+  }
+  result "queues_$1" "$(batches_of "$(json_value images_per_second <"$scratch/out")")"
+}
+
+# images_run NUMBER: that many trainers on one stream of the images.
+images_run() {
+  "$batchcast" serve "imagefolder:$images" --recipe imagenet-train --stream images --memory 1GiB \
+    --wait-for "$1" >/dev/null 2>"$scratch/serve.err" &
+  producer=$!
+  trainers_run images "$1" --touch
+  end_producer
+  result "images_${1}_total" "$(total)"
+  result "images_${1}_slowest" "$(slowest)"
+}
+
+# Four trainers with a DataLoader each, which has one worker process: two each are slower on two cores.
+dataloaders() {
+  begin=$(($(date +%s) + warm_up))
+  number=0
+  pids=
+  while [ $number -lt $trainers ]; do
+    number=$((number + 1))
+    "$python" "$root/benchmarks/peers/torchvision_dataloader.py" "$images" --workers 1 --seconds "$seconds" \
+      --begin-at "$begin" >"$scratch/peer.$number" 2>"$scratch/peer.$number.err" &
+    pids="$pids $!"
+  done
+  for pid in $pids; do
+    wait "$pid" || die "torchvision_dataloader.py failed: $(tail -n 5 "$scratch"/peer.*.err)"
+  done
+  pids=
+  cat "$scratch"/peer.[1-9] | sed -n 's/.*"images_per_second": *\([0-9.]*\).*/\1/p' >"$scratch/rates"
+  result dataloaders "$(total)"
+}
+
+rate_rows() {
+  for name in tensors_1 queues_1 tensors_$trainers queues_$trainers; do
+    echo "$name $(rates $name) batches/s $(target_of $name)"
+  done
+  for name in images_1_total images_${trainers}_total images_${trainers}_slowest dataloaders; do
+    echo "$name $(rates $name) images/s -"
+  done
+}
+
+target_of() {
+  case $1 in
+    tensors_1) echo 20000 ;;
+    tensors_$trainers) echo 6000 ;;
+    *) echo - ;;
+  esac
+}
+
+ratio_rows() {
+  echo "each_over_single $(ratios images_${trainers}_slowest images_1_slowest) x 0.95"
+  echo "total_over_dataloaders $(ratios images_${trainers}_total dataloaders) x 20"
+}
+
+table() {
+  awk 'BEGIN { f = "%-24s %10s %19s %-10s %8s\n"; printf f, "", "median", "min-max", "", "target" }
+    $2 != "-" {
+      form = $5 == "x" ? "%.2f" : "%.0f"
+      printf f, $1, sprintf(form, $2), sprintf(form "-" form, $3, $4), $5, $6 == "-" ? "" : ">= " $6
+    }' "$scratch/rows"
+}
+
+json() {
+  awk -v machine="$(machine_json)" -v rounds="$rounds" -v seconds="$seconds" -v others="$others" \
+    -v images="$(images_json)" -v torch="$torch" '
+    function number(x) { return x == "-" ? "null" : x }
+    BEGIN { printf "{\"benchmark\":\"python\",\"machine\":{%s},\"torch\":\"%s\",\"rounds\":%s,\"seconds\":%s," \
+                   "\"others_percent\":%s,\"images\":%s", machine, torch, rounds, seconds, others, images }
+    { printf ",\"%s\":%s,\"%s_min\":%s,\"%s_max\":%s", $1, number($2), $1, number($3), $1, number($4) }
+    END { print "}" }' "$scratch/rows"
+}
+
+finish() {
+  trap '' INT TERM HUP
+  for pid in $pids $producer; do kill -TERM "$pid" 2>/dev/null; done
+  rm -rf "$scratch"
+}
+
+pids=
+producer=
+make_scratch
+trap finish EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM HUP
+find_python
+[ -n "$python" ] || die "there is no torch to measure with: sh benchmarks/peers/setup.sh"
+cmake_option=-DBATCHCAST_PYTHON=ON
+target=batchcast_python_benchmarks
+build
+prepare_images
+python_feed=$(binary python_feed)
+[ -x "$python_feed" ] || die "there is no python_feed beside $batchcast"
+export PYTHONPATH="${package:-$build_dir/python}"
+torch=$("$python" -c 'import torch, batchcast; print(torch.__version__)') ||
+  die "$python cannot import torch and batchcast from $PYTHONPATH"
+export BATCHCAST_DIR="$scratch/streams" # nobody else's streams
+mkdir -m 700 "$BATCHCAST_DIR"
+note_load
+: >"$scratch/results"
+round=0
+while [ $round -lt "$rounds" ]; do
+  round=$((round + 1))
+  hand_over 1
+  queues 1
+  hand_over $trainers
+  queues $trainers
+  images_run 1
+  images_run $trainers
+  dataloaders
+done
+{
+  rate_rows
+  ratio_rows
+} >"$scratch/rows"
+others=$(others_percent)
+machine_line
+table
+warn_if_disturbed "$others"
+json

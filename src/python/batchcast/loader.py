@@ -1,0 +1,435 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright 2026 the batchcast authors
+"""`Loader`: a stream's batches as torch tensors, where a DataLoader stood.
+
+Needs torch, 1.13 or later, which nothing else of the package imports.
+"""
+
+from __future__ import annotations
+
+import os
+import weakref
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+
+try:
+    import torch
+    from torch.utils.data import IterableDataset, get_worker_info
+    from torch.utils.dlpack import from_dlpack
+except ImportError as error:
+    raise ImportError(
+        f"batchcast.Loader needs torch, which cannot be imported ({error}). Without it,"
+        f" batchcast.Consumer gives numpy arrays."
+    ) from error
+
+from ._consumer import Batch, Consumer, check_same_samples
+from .errors import Forked, GpuUnavailable, InvalidArgument
+
+__all__ = ["Loader"]
+
+SAMPLE_ID = "sample_id"
+
+
+class _Writable:
+    """Memory of a batch, as numpy takes it for writing: a write is private to this process."""
+
+    def __init__(self, array: np.ndarray[Any, Any]) -> None:
+        self.array = array
+        self.__array_interface__ = dict(array.__array_interface__)
+        self.__array_interface__["data"] = (self.__array_interface__["data"][0], False)
+
+
+def _sample_ids(batch: Batch) -> torch.Tensor:
+    return torch.from_numpy(batch.sample_ids.astype(np.int64))
+
+
+def _as_bytes(name: str) -> Callable[[Batch], torch.Tensor]:
+    """Of booleans, for a torch that knows none in DLPack: bytes, of which it makes a view."""
+
+    def read(batch: Batch) -> torch.Tensor:
+        array = np.asarray(_Writable(batch[name].view(np.uint8)))
+        return torch.from_numpy(array).view(torch.bool)
+
+    return read
+
+
+def _torch_takes(dtype: str) -> bool:
+    """Whether this torch makes tensors of it by DLPack: tried, since versions differ."""
+    if dtype == "bf16":
+        return True  # numpy has none to try it with, and every torch has it
+    like = np.dtype(np.bool_ if dtype == "bool" else f"{dtype[0]}{int(dtype[1:]) // 8}")
+    try:
+        from_dlpack(np.zeros(1, like).__dlpack__())
+    except (RuntimeError, BufferError, TypeError):
+        return False
+    return True
+
+
+def dtypes_of(consumer: Consumer) -> dict[str, str]:
+    """The fields of its stream, in order and without sample_id, each with its dtype."""
+    return {field.name: field.dtype for field in consumer.schema if field.name != SAMPLE_ID}
+
+
+class _Tensors:
+    """Makes the tensors of some fields. Throws InvalidArgument where torch has none for one."""
+
+    def __init__(self, consumer: Consumer, names: Sequence[str]) -> None:
+        self._names: tuple[str, ...] = ()
+        self._others: list[tuple[int, Callable[[Batch], torch.Tensor]]] = []
+        self._on_gpu = consumer.placement != "host"
+        dtypes = dtypes_of(consumer)
+        for place, name in enumerate(names):
+            other = self._other_way(consumer.stream, dtypes, name)
+            if other is None:
+                self._names += (name,)
+            else:
+                self._others.append((place, other))
+
+    @staticmethod
+    def _other_way(
+        stream: str, dtypes: Mapping[str, str], name: str
+    ) -> Callable[[Batch], torch.Tensor] | None:
+        """For what no capsule of the batch can be taken for."""
+        if name == SAMPLE_ID:
+            return _sample_ids
+        if name not in dtypes:
+            there = ", ".join([*dtypes, SAMPLE_ID])
+            raise InvalidArgument(
+                f"batchcast: stream `{stream}` has no field `{name}`; it has: {there}"
+            )
+        dtype = dtypes[name]
+        if _torch_takes(dtype):
+            return None
+        if dtype == "bool":
+            return _as_bytes(name)
+        raise InvalidArgument(
+            f"batchcast: field `{name}` of stream `{stream}` is {dtype}, which torch"
+            f" {torch.__version__} has no dtype for. Convert it in the recipe, with the stage"
+            f' `to` (such as {{ stage = "to", dtype = "i64" }}), or leave it out with `fields`.'
+        )
+
+    def __call__(self, batch: Batch) -> list[torch.Tensor]:
+        tensors = [from_dlpack(capsule) for capsule in batch._writable_capsules(self._names)]
+        if self._on_gpu and not batch.writable:
+            # A write into the ring there would end the process's CUDA context.
+            tensors = [tensor.clone() if tensor.is_cuda else tensor for tensor in tensors]
+        for place, make in self._others:
+            tensors.insert(place, make(batch))
+        return tensors
+
+
+def collation_of(consumer: Consumer, fields: Any) -> Callable[[Batch], Any]:
+    """How a batch becomes what `fields` asks for (see Loader)."""
+    if fields is None:
+        fields = list(dtypes_of(consumer))[:2]
+        if len(fields) == 1:
+            fields = fields[0]
+    elif fields is dict:
+        fields = {name: name for name in dtypes_of(consumer)}
+    if isinstance(fields, str):
+        alone = _Tensors(consumer, (fields,))
+        return lambda batch: alone(batch)[0]
+    if isinstance(fields, Mapping):
+        keys, tensors = list(fields), _Tensors(consumer, list(fields.values()))
+        return lambda batch: dict(zip(keys, tensors(batch)))
+    if isinstance(fields, Sequence) and fields and all(isinstance(name, str) for name in fields):
+        return _Tensors(consumer, fields)
+    raise InvalidArgument(
+        f"batchcast: fields={fields!r}: it is the name of a field, several names, a dict of them by"
+        f" the keys that you want, or `dict` itself for all"
+    )
+
+
+class _Loop(Iterator[Any]):
+    """The batches of one epoch.
+
+    Whoever drops it in mid-epoch lets go of the rest. That is the business of the consumer's own
+    iterator, which sees an exception on its way out where Python code does not; so nothing here may
+    stand between its end and that one's: no `__del__`, no generator.
+    """
+
+    __slots__ = ("__weakref__", "_collate", "_loader", "batches")
+
+    def __init__(self, loader: Loader, consumer: Consumer) -> None:
+        self._loader = loader
+        self._collate = loader._collation
+        self.batches: Any = iter(consumer)  # nothing once the loop is over
+
+    def __iter__(self) -> _Loop:
+        return self
+
+    def __next__(self) -> Any:
+        batches = self.batches
+        if batches is None:
+            raise StopIteration
+        loader = self._loader
+        if loader._uses_gpu:
+            loader._follow_stream()
+        if loader.timeout is None:
+            return self._collate(next(batches))
+        return self._collate(batches.next(loader.timeout))
+
+
+class Loader(IterableDataset):  # type: ignore[misc]
+    """A stream's batches as torch tensors: an iterable that stands where a DataLoader stood.
+
+        loader = bc.Loader("imagenet", batch_size=256)
+        for epoch in range(90):
+            for images, labels in loader:
+                ...
+
+    Each `for` is one epoch, and gives what a DataLoader with its default collation would: a list of
+    two tensors, of the stream's first two fields, or the tensor alone where it has one.
+
+    `fields` chooses others: a name (`"image"`) gives that tensor alone, several names
+    (`("image", "mask", "sample_id")`) a list, `dict` a dict of all fields, and a dict
+    (`{"pixel_values": "image", "labels": "label"}`) one with keys of your own. `sample_id` is the
+    sample's index in the dataset, int64.
+
+    `drop_last` leaves out the short last batch of each epoch, as `tail="drop"` does. `timeout` is
+    in seconds, for each batch: `Timeout` is raised, after which the same loop goes on. All other
+    options are those of `Consumer`, by the same names.
+
+    The tensors show the ring's own memory, without a copy, and keep their place in it until the
+    last view is gone; they may outlive the loader. A write stays in this process.
+
+    It attaches at once, so that a wrong name is told at once. A pickled one attaches anew where it
+    is first used, as a trainer of its own. Use it from one thread at a time, and in no worker of a
+    DataLoader: `DataLoader(loader, batch_size=None, num_workers=0)` is how to wrap it.
+    """
+
+    def __init__(
+        self,
+        stream: str,
+        batch_size: int,
+        *,
+        fields: str | Sequence[str] | Mapping[str, str] | type[dict[Any, Any]] | None = None,
+        drop_last: bool = False,
+        timeout: float | None = None,
+        **options: Any,
+    ) -> None:
+        if drop_last:
+            options["tail"] = "drop"
+        self._stream = stream
+        self._fields = fields
+        self._batch_size = batch_size
+        self._options = options
+        self.timeout = timeout
+        self._resume: dict[str, Any] | None = None
+        self._start_detached()
+        self._attach()
+
+    # -- attaching ---------------------------------------------------------------------------------
+
+    def _start_detached(self) -> None:
+        self._consumer: Consumer | None = None
+        self._closed = False
+        self._loop: weakref.ref[_Loop] | None = None
+        self._uses_gpu = False
+
+    def _attach(self) -> Consumer:
+        options = dict(self._options)
+        resume = self._resume
+        if resume is not None:
+            options.update(join="at", cursor=resume["cursor"])
+        if str(options.get("placement", "host")) != "host" and not torch.cuda.is_available():
+            raise GpuUnavailable(
+                f"batchcast: placement={options['placement']!r}: torch {torch.__version__} sees no"
+                f" GPU (torch.cuda.is_available() is False)"
+            )
+        consumer = Consumer(self._stream, self._batch_size, **options)
+        try:
+            if resume is not None:
+                check_same_samples(resume, consumer.checkpoint())
+            self._collation = collation_of(consumer, self._fields)
+        except BaseException:
+            consumer.close()
+            raise
+        self._resume = None
+        self._consumer = consumer
+        self._pid = os.getpid()
+        self._uses_gpu = consumer.placement != "host" or bool(options.get("pin"))
+        self._device = options.get("pin_device", 0)
+        if consumer.placement != "host":
+            self._device = int(consumer.placement.rpartition(":")[2])
+        return consumer
+
+    @property
+    def _attached(self) -> Consumer:
+        """The consumer; attaches where it is not yet, or no more, attached."""
+        if get_worker_info() is not None:
+            raise InvalidArgument(
+                f"batchcast: the loader of stream `{self._stream}` is used in a worker of a"
+                f" DataLoader. Say num_workers=0: its samples are made by the producer's workers,"
+                f" and it takes them without a copy where it is used."
+            )
+        if self._closed:
+            raise InvalidArgument(f"batchcast: the loader of stream `{self._stream}` is closed")
+        if self._consumer is None:
+            return self._attach()
+        if self._pid != os.getpid():
+            raise Forked(
+                f"batchcast: the loader of stream `{self._stream}` was attached by process"
+                f" {self._pid}, and this is a forked child of it. Make the Loader in the child, or"
+                f" start the child with the method `spawn` (and in a DataLoader say num_workers=0)."
+            )
+        return self._consumer
+
+    def _end_loop(self) -> None:
+        """The loop that is under way is over, and what is left of its epoch is let go."""
+        loop = None if self._loop is None else self._loop()
+        if loop is not None:
+            loop.batches = None
+
+    def _detach(self) -> None:
+        consumer, self._consumer = self._consumer, None
+        if consumer is not None and self._pid == os.getpid():
+            consumer.close()
+        self._end_loop()  # afterwards: in a group, leaving an epoch is something else
+
+    def _follow_stream(self) -> None:
+        """Batches are used on the stream that is current when they are asked for."""
+        if self._consumer is not None and torch.cuda.is_available():
+            current = torch.cuda.current_stream(self._device)
+            self._consumer.set_cuda_stream(current.cuda_stream)
+
+    def close(self) -> None:
+        """Leaves the stream, for good. Tensors that were taken from it live on."""
+        self._detach()
+        self._closed = True
+
+    def __enter__(self) -> Loader:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {
+            "stream": self._stream,
+            "fields": self._fields,
+            "batch_size": self._batch_size,
+            "options": self._options,
+            "timeout": self.timeout,
+            "resume": self._resume,
+        }
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        for name, value in state.items():
+            setattr(self, name if name == "timeout" else "_" + name, value)
+        self._start_detached()
+
+    def __repr__(self) -> str:
+        return f"batchcast.Loader({self._stream!r}, batch_size={self._batch_size})"
+
+    # -- a DataLoader's side -----------------------------------------------------------------------
+
+    def __iter__(self) -> Iterator[Any]:
+        """One epoch. A loop before it is over, and what is left of its epoch is let go."""
+        consumer = self._attached
+        self._end_loop()
+        loop = _Loop(self, consumer)
+        self._loop = weakref.ref(loop)
+        return loop
+
+    def __len__(self) -> int:
+        """Batches of a whole epoch: of a rank, where the loader is one of a group.
+
+        Raises TypeError, as torch wants it, where the stream's producer does not know.
+        """
+        consumer = self._attached
+        samples = consumer.samples_per_epoch
+        if not samples:
+            raise TypeError(
+                f"the epochs of stream `{self._stream}` have no length that is known beforehand"
+            )
+        world = 1 if consumer.group is None else consumer.group.world
+        whole, rest = divmod(samples, self._batch_size * world)
+        tail = self._options.get("tail", "keep")
+        # Of a short last batch each rank gets as much as the others.
+        return whole + (tail == "pad" and rest > 0 or tail == "keep" and rest >= world)
+
+    def set_epoch(self, epoch: int) -> None:
+        """Accepted for loops that call it, and does nothing.
+
+        A stream has an order of its own for each epoch, drawn from its seed; every trainer sees the
+        same. Which epoch comes next is `epoch`; `load_state_dict` is how to begin at another place.
+        """
+
+    # -- checkpoints -------------------------------------------------------------------------------
+
+    def state_dict(self) -> dict[str, Any]:
+        """Where the next batch begins, in mid-epoch too, and of which samples that is a place.
+
+        Plain numbers and texts, to be stored beside the model, as JSON if you like. It is good for
+        another batch size, and in a group for all its ranks and for another number of them.
+        """
+        if self._consumer is None and self._resume is not None:
+            return dict(self._resume)
+        consumer = self._attached
+        return {**consumer.checkpoint(), "epoch": consumer.epoch}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Goes on where `state_dict` was taken: the next loop is the rest of that epoch.
+
+        Raises RecipeMismatch where the stream that is served now has other samples, and Refused
+        where other trainers are attached and the ring has lost that place. In a group all ranks
+        load. A loop that is under way is over.
+        """
+        if not isinstance(state.get("cursor"), int):
+            raise InvalidArgument("batchcast: this is no state of a Loader: it has no cursor")
+        if self._consumer is not None:
+            consumer = self._attached
+            check_same_samples(dict(state), consumer.checkpoint())
+            if self._loop is None and consumer.cursor == state["cursor"]:
+                return
+            # Its place has to be free before a place further back can be had.
+            self._detach()
+            self._resume = dict(state)
+            self._attach()
+        else:
+            self._resume = dict(state)
+
+    # -- the consumer's side -----------------------------------------------------------------------
+
+    def has_next_epoch(self) -> bool:
+        """Whether another epoch follows; waits until that is known."""
+        return self._attached.has_next_epoch()
+
+    @property
+    def consumer(self) -> Consumer:
+        """For everything else. What is taken from it directly is missing from the loop."""
+        return self._attached
+
+    @property
+    def batch_size(self) -> int:
+        """Samples of a batch, of this rank; may be set between two batches."""
+        return self._batch_size
+
+    @batch_size.setter
+    def batch_size(self, batch_size: int) -> None:
+        self._attached.batch_size = batch_size
+        self._batch_size = batch_size
+
+    @property
+    def cursor(self) -> int:
+        """The position after the last sample delivered."""
+        return self._attached.cursor
+
+    @property
+    def epoch(self) -> int:
+        """The epoch that the next batch belongs to."""
+        return self._attached.epoch
+
+    @property
+    def stats(self) -> Any:
+        """What `Consumer.stats` says: samples, batches, waits and the like."""
+        return self._attached.stats

@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright 2026 the batchcast authors
+"""The names of TensorSocket 0.0.5: a script that imports them from here needs no other change.
+
+    from batchcast.tensorsocket import TensorConsumer   # was: from tensorsocket import …
+
+TensorSocket's port is a stream's name here: port 5555 is the stream `tensorsocket-5555`. No port is
+opened.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Iterator
+from types import TracebackType
+from typing import Any
+
+from ._consumer import Consumer
+from .loader import collation_of, dtypes_of
+
+__all__ = ["TensorConsumer", "stream_of"]
+
+
+def stream_of(port: int | str) -> str:
+    """The name of the stream that stands for a port; a text is a stream's name already."""
+    return port if isinstance(port, str) else f"tensorsocket-{port}"
+
+
+def unpack(data: tuple[Any, ...]) -> tuple[Any, ...]:
+    """What `unpack_fn` is by default: the batch's tensors as they are."""
+    return tuple(data)
+
+
+class TensorConsumer:
+    """Takes batches of a stream as TensorSocket's class of that name takes them from its producer.
+
+        for epoch in range(epochs):
+            for inputs, targets in TensorConsumer(port=5555, batch_size=64):
+                ...
+
+    A batch is what `unpack_fn` makes of a tuple: the tensors of all fields, in the stream's order.
+    Each epoch ends with StopIteration, and the next loop goes on with the next epoch; a loop that
+    was left early goes on where it was, as TensorSocket's does. Unlike there, a short last batch
+    arrives, and after the last epoch StreamFinished is raised, where TensorSocket waits for ever.
+
+    `port` may also be the name of any stream. `ack_port` and `heart_ports` are taken and have no
+    meaning: the kernel says which trainers live. Further options are those of `Consumer`.
+    """
+
+    def __init__(
+        self,
+        port: int | str = 5555,
+        ack_port: int = 5556,
+        heart_ports: tuple[int, int] = (4444, 4445),
+        unpack_fn: Callable[[tuple[Any, ...]], Any] = unpack,
+        batch_size: int = 64,
+        **options: Any,
+    ) -> None:
+        self.port = port
+        self.ack_port = ack_port
+        self.heart_ports = heart_ports
+        self.unpack_fn = unpack_fn
+        self.batch_size = batch_size
+        self.consumer_id = uuid.uuid4()
+        self.batch_count = 0  # of this epoch
+        self.batch_max = -1
+        self.epoch = 0
+        options.setdefault("connect_timeout", None)  # as there, it waits for its producer
+        self._consumer = Consumer(stream_of(port), batch_size, **options)
+        self._collate = collation_of(self._consumer, tuple(dtypes_of(self._consumer)))
+
+    def __iter__(self) -> Iterator[Any]:
+        return self
+
+    def __len__(self) -> int:
+        """Batches an epoch, the short last one among them."""
+        samples = self._consumer.samples_per_epoch
+        if not samples:
+            raise TypeError("the epochs of this stream have no length that is known beforehand")
+        return -(-samples // self.batch_size)
+
+    def __next__(self) -> Any:
+        batch = self._consumer.next()
+        if batch is None:
+            self.batch_count = 0
+            self.batch_max = -1
+            self.epoch += 1
+            raise StopIteration
+        self.batch_max = self.batch_count
+        self.batch_count += 1
+        return self.unpack_fn(tuple(self._collate(batch)))
+
+    @property
+    def data_loader_len(self) -> int:
+        """The same as `len`: how the producer's loader cuts its batches does not matter."""
+        return len(self)
+
+    def close(self) -> None:
+        """Leaves the stream. Tensors that were taken from it live on."""
+        self._consumer.close()
+
+    def __enter__(self) -> TensorConsumer:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()

@@ -1,0 +1,302 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright 2026 the batchcast authors
+"""What a loop over a Loader is given, and what a Loader refuses."""
+
+from __future__ import annotations
+
+import gc
+import os
+import pickle
+import types
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import batchcast as bc
+import support
+
+torch = pytest.importorskip("torch")
+from torch.utils.data import DataLoader  # noqa: E402
+
+SHAPE = "synthetic:3x8x8"
+
+
+def ids_of(loader: Any) -> list[list[int]]:
+    return [ids.tolist() for ids in loader]
+
+
+def test_values_are_those_of_dump(serve: Callable[..., support.Served], tmp_path: Path) -> None:
+    serve(SHAPE, samples=100, epochs=2, wait_for=1)
+    loader = bc.Loader("s", 32)
+    for epoch in range(2):
+        wanted = support.dump(SHAPE, 100 * epoch, 100 * (epoch + 1), tmp_path, samples=100)
+        at = 0
+        for images, labels in loader:
+            end = at + len(images)
+            assert torch.equal(images, torch.from_numpy(wanted["image"][at:end]))
+            assert torch.equal(labels, torch.from_numpy(wanted["label"][at:end]))
+            at = end
+        assert at == 100
+
+
+def test_a_batch_is_what_a_dataloader_collates(serve: Callable[..., support.Served]) -> None:
+    serve(SHAPE, samples=4, dtype="u8")
+
+    def first(fields: Any) -> Any:
+        with bc.Loader("s", 4, fields=fields) as loader:
+            return next(iter(loader))
+
+    batch = first(None)
+    collated = torch.utils.data.default_collate([(batch[0][0], batch[1][0])])
+    assert type(batch) is type(collated) is list
+    assert [part.dtype for part in batch] == [torch.uint8, torch.int64]
+    assert batch[0].shape == (4, 3, 8, 8)
+    assert isinstance(first("image"), torch.Tensor)
+    image, ids = first(("image", "sample_id"))
+    assert image.dtype == torch.uint8
+    assert sorted(ids.tolist()) == [0, 1, 2, 3]
+    assert list(first(dict)) == ["image", "label"]
+    assert list(first({"pixel_values": "image", "ids": "sample_id"})) == ["pixel_values", "ids"]
+
+
+def test_a_stream_of_one_field_gives_tensors(
+    serve: Callable[..., support.Served], tmp_path: Path
+) -> None:
+    np.save(tmp_path / "tokens.npy", np.arange(12, dtype=np.int32).reshape(6, 2))
+    serve(f"npy:{tmp_path}/tokens.npy")
+    rows = next(iter(bc.Loader("s", 6)))
+    assert sorted(rows.flatten().tolist()) == list(range(12))
+
+
+@pytest.mark.parametrize(
+    "dtype", ["i8", "u8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64", "bool", "u16", "u64"]
+)
+def test_every_dtype_has_its_twin_or_says_so(
+    serve: Callable[..., support.Served], tmp_path: Path, dtype: str
+) -> None:
+    serve(SHAPE, samples=4, dtype=dtype)
+    kinds = {"f": "float", "b": "bfloat", "u": "uint", "i": "int"}
+    twin = "bool" if dtype == "bool" else kinds[dtype[0]] + dtype.lstrip("bfui")
+    if not hasattr(torch, twin):
+        with pytest.raises(bc.InvalidArgument, match=rf"`image` of .* is {dtype}.* stage `to`"):
+            bc.Loader("s", 4)
+        return
+    images = next(iter(bc.Loader("s", 4, fields="image")))
+    assert images.dtype == getattr(torch, twin)
+    if dtype != "bf16":
+        wanted = support.dump(SHAPE, 0, 4, tmp_path, samples=4, dtype=dtype)["image"]
+        assert np.array_equal(images.numpy(), wanted)
+
+
+def test_len_counts_the_batches_of_an_epoch(serve: Callable[..., support.Served]) -> None:
+    serve(SHAPE, samples=10)
+    loader = bc.Loader("s", 4, fields="sample_id")
+    assert [len(batch) for batch in ids_of(loader)] == [4, 4, 2]
+    assert len(loader) == 3
+    loader.batch_size = 5
+    assert (len(loader), loader.batch_size) == (2, 5)
+    assert [len(batch) for batch in ids_of(loader)] == [5, 5]
+    loader.close()
+    for options, sizes in (({"drop_last": True}, [4, 4]), ({"tail": "pad"}, [4, 4, 4])):
+        with bc.Loader("s", 4, fields="sample_id", **options) as other:
+            assert len(other) == len(sizes)
+            assert [len(batch) for batch in ids_of(other)] == sizes
+
+
+def test_an_unknown_length_is_a_type_error(serve: Callable[..., support.Served]) -> None:
+    serve(SHAPE, samples=10)
+    loader = bc.Loader("s", 4)
+    loader._consumer = types.SimpleNamespace(samples_per_epoch=0)
+    with pytest.raises(TypeError, match="`s`.*no length"):
+        len(loader)
+
+
+def test_each_loop_is_one_epoch_and_the_last_says_so(serve: Callable[..., support.Served]) -> None:
+    serve(SHAPE, samples=8, epochs=2, wait_for=1)
+    loader = bc.Loader("s", 4, fields="sample_id")
+    seen = []
+    while loader.has_next_epoch():
+        loader.set_epoch(7)  # means nothing
+        assert loader.epoch == len(seen)
+        seen.append(sorted(sum(ids_of(loader), [])))
+        assert loader.cursor == 8 * len(seen)
+    assert seen == [list(range(8))] * 2
+    assert loader.stats.epochs_matched == 2
+    with pytest.raises(bc.StreamFinished):
+        next(iter(loader))
+
+
+def test_leaving_a_loop_lets_go_of_its_epoch(serve: Callable[..., support.Served]) -> None:
+    serve(SHAPE, samples=8)
+    loader = bc.Loader("s", 4)
+    for _ in loader:
+        break
+    assert loader.epoch == 1
+    with pytest.raises(KeyError, match="mine"):
+        for _ in loader:
+            raise KeyError("mine")
+    assert loader.epoch == 2
+
+    def images() -> Any:
+        for image, _ in loader:
+            yield image
+
+    generator = images()
+    next(generator)
+    assert loader.epoch == 2
+    generator.close()
+    assert loader.epoch == 3
+    iter(loader)  # has had no batch: nothing to let go of
+    assert loader.epoch == 3
+
+
+def test_a_second_loop_ends_the_first(serve: Callable[..., support.Served]) -> None:
+    serve(SHAPE, samples=8)
+    loader = bc.Loader("s", 4)
+    first = iter(loader)
+    next(first)
+    second = iter(loader)
+    assert loader.epoch == 1
+    with pytest.raises(StopIteration):
+        next(first)
+    assert len(list(second)) == 2
+    assert loader.epoch == 2
+    with pytest.raises(StopIteration):
+        next(second)  # an iterator that is over stays so
+    del first, second
+    assert loader.epoch == 2
+
+
+def test_a_timeout_loses_nothing(serve: Callable[..., support.Served]) -> None:
+    serve(SHAPE, samples=8, wait_for=2)
+    loader = bc.Loader("s", 4, timeout=0.02)
+    batches = iter(loader)
+    with pytest.raises(bc.Timeout):
+        next(batches)
+    with bc.Loader("s", 4):
+        loader.timeout = 10
+        batches = iter(loader)
+        assert len(list(batches)) == 2
+
+
+def test_a_write_stays_with_its_trainer(
+    serve: Callable[..., support.Served], tmp_path: Path
+) -> None:
+    serve(SHAPE, samples=64, wait_for=2)
+    wanted = torch.from_numpy(support.dump(SHAPE, 0, 64, tmp_path, samples=64)["image"])
+    writer, reader = bc.Loader("s", 32), bc.Loader("s", 32)
+    at = 0
+    for (mine, _), (theirs, _) in zip(writer, reader):
+        mine.zero_()
+        assert torch.equal(theirs, wanted[at : at + 32])
+        assert not mine.any()
+        at += 32
+    assert at == 64
+
+
+def test_tensors_outlive_loader_and_producer(
+    serve: Callable[..., support.Served], tmp_path: Path
+) -> None:
+    producer = serve(SHAPE, samples=32)
+    loader = bc.Loader("s", 32)
+    images, _ = next(iter(loader))
+    view = images[5:, 1]
+    del images
+    loader.close()
+    producer.kill()
+    del loader
+    gc.collect()
+    wanted = support.dump(SHAPE, 0, 32, tmp_path, samples=32)["image"]
+    assert np.array_equal(view.numpy(), wanted[5:, 1])
+
+
+def test_it_works_behind_a_dataloader(serve: Callable[..., support.Served]) -> None:
+    serve(SHAPE, samples=10)
+    loader = bc.Loader("s", 4, fields=("sample_id", "image"))
+    wrapped = DataLoader(loader, batch_size=None)
+    assert len(wrapped) == 3
+    for epoch in range(2):
+        ids = [batch[0] for batch in wrapped]
+        assert [len(part) for part in ids] == [4, 4, 2]
+        assert sorted(torch.cat(ids).tolist()) == list(range(10))
+        assert loader.epoch == epoch + 1
+    for _ in wrapped:
+        break
+    assert loader.epoch == 3
+
+
+def test_a_worker_of_a_dataloader_is_told_what_to_do(serve: Callable[..., support.Served]) -> None:
+    serve(SHAPE, samples=10)
+    loader = bc.Loader("s", 4)
+    with pytest.raises(bc.InvalidArgument, match="num_workers=0"):
+        next(iter(DataLoader(loader, batch_size=None, num_workers=1)))
+    assert len(list(loader)) == 3  # this process's own is as it was
+
+
+def test_a_forked_child_is_told_what_to_do(serve: Callable[..., support.Served]) -> None:
+    serve(SHAPE, samples=10)
+    loader = bc.Loader("s", 4)
+    there, here = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            next(iter(loader))
+        except bc.Forked as error:
+            os.write(here, str(error).encode())
+        loader.close()
+        os._exit(0)
+    os.close(here)
+    with os.fdopen(there) as words:
+        assert "Make the Loader in the child" in words.read()
+    os.waitpid(child, 0)
+    assert len(list(loader)) == 3
+
+
+def test_a_pickled_one_attaches_where_it_is_used(serve: Callable[..., support.Served]) -> None:
+    serve(SHAPE, samples=10)
+    packed = pickle.dumps(bc.Loader("s", 4, fields="sample_id", drop_last=True, name="mine"))
+    loader = pickle.loads(packed)
+    assert loader._consumer is None
+    assert [len(batch) for batch in ids_of(loader)] == [4, 4]
+    assert loader.consumer.name.startswith("mine")
+
+
+def test_it_is_closed_once(serve: Callable[..., support.Served]) -> None:
+    serve(SHAPE, samples=10)
+    loader = bc.Loader("s", 4)
+    batches = iter(loader)
+    next(batches)
+    loader.close()
+    loader.close()
+    with pytest.raises(StopIteration):
+        next(batches)
+    with pytest.raises(bc.InvalidArgument, match="closed"):
+        iter(loader)
+    with bc.Loader("s", 4) as other:
+        pass
+    with pytest.raises(bc.InvalidArgument, match="closed"):
+        len(other)
+
+
+def test_wrong_inputs_are_told_on_attaching(serve: Callable[..., support.Served]) -> None:
+    serve(SHAPE, samples=10)
+    with pytest.raises(bc.InvalidArgument, match="no field `imag`; it has: image, label"):
+        bc.Loader("s", 4, fields="imag")
+    with pytest.raises(bc.InvalidArgument, match="no field `b`"):
+        bc.Loader("s", 4, fields={"a": "b"})
+    for fields in (7, (), ("image", 7)):
+        with pytest.raises(bc.InvalidArgument, match="fields="):
+            bc.Loader("s", 4, fields=fields)
+    with pytest.raises(bc.InvalidArgument):
+        bc.Loader("s", 0)
+    with pytest.raises(TypeError):
+        bc.Loader("s", 4, batchsize=7)
+    with pytest.raises(bc.StreamNotFound, match="`nobody`"):
+        bc.Loader("nobody", 4, connect_timeout=0)
+    if not torch.cuda.is_available():
+        with pytest.raises(bc.GpuUnavailable, match="sees no GPU"):
+            bc.Loader("s", 4, placement="cuda")
+    assert len(list(bc.Loader("s", 4))) == 3  # none of them is left behind and holds it up

@@ -1,0 +1,224 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright 2026 the batchcast authors
+"""A Loader's place in its stream: saved, loaded, refused."""
+
+from __future__ import annotations
+
+import json
+import os
+import pickle
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import batchcast as bc
+import support
+
+torch = pytest.importorskip("torch")
+
+SHAPE = "synthetic:3x8x8"
+
+
+def test_it_goes_on_in_mid_epoch(serve: Callable[..., support.Served]) -> None:
+    first = serve(SHAPE, samples=50, seed=3)
+    with bc.Loader("s", 10, fields="sample_id") as loader:
+        whole = [ids.tolist() for _ in range(2) for ids in loader]
+    first.stop()
+
+    serve(SHAPE, samples=50, seed=3)
+    loader = bc.Loader("s", 10, fields="sample_id")
+    next(iter(loader))  # an epoch that is left at once
+    batches = iter(loader)
+    seen = [next(batches).tolist() for _ in range(3)]
+    assert seen == whole[5:8]
+    saved = json.loads(json.dumps(loader.state_dict()))
+    assert saved["epoch"] == 1
+    loader.close()
+
+    later = bc.Loader("s", 10, fields="sample_id")
+    later.load_state_dict(saved)
+    assert (later.epoch, later.cursor) == (1, 80)
+    assert [ids.tolist() for ids in later] == whole[8:10]
+    later.close()
+
+    # Another batch size, loaded by one that has not attached yet.
+    other = pickle.loads(pickle.dumps(bc.Loader("s", 7, fields="sample_id")))
+    other.load_state_dict(saved)
+    assert other.state_dict()["cursor"] == 80
+    assert other._consumer is None
+    assert sum((ids.tolist() for ids in other), []) == sum(whole[8:10], [])
+
+
+def test_it_goes_back_within_a_loop(serve: Callable[..., support.Served]) -> None:
+    serve(SHAPE, samples=50)
+    loader = bc.Loader("s", 10, fields="sample_id")
+    batches = iter(loader)
+    next(batches)
+    saved = loader.state_dict()
+    following = next(batches).tolist()
+    loader.load_state_dict(saved)
+    with pytest.raises(StopIteration):
+        next(batches)
+    del batches
+    assert next(iter(loader)).tolist() == following
+    # At the place where it is already, while a loop is under way: the rest is not let go.
+    batches = iter(loader)
+    next(batches)
+    loader.load_state_dict(loader.state_dict())
+    del batches
+    assert loader.epoch == 1
+    assert len(list(loader)) == 4
+
+
+def test_a_new_one_at_its_place_stays_attached(serve: Callable[..., support.Served]) -> None:
+    serve(SHAPE, samples=50)
+    loader = bc.Loader("s", 10)
+    consumer = loader.consumer
+    loader.load_state_dict(loader.state_dict())
+    assert loader.consumer is consumer
+
+
+def test_other_samples_are_refused(serve: Callable[..., support.Served]) -> None:
+    serve(SHAPE, stream="a", samples=50, seed=1)
+    serve(SHAPE, stream="b", samples=50, seed=2)
+    saved = bc.Loader("a", 10).state_dict()
+    loader = bc.Loader("b", 10)
+    with pytest.raises(bc.RecipeMismatch, match="stream `a`"):
+        loader.load_state_dict(saved)
+    assert len(list(loader)) == 5  # it is as it was
+    unused = pickle.loads(pickle.dumps(loader))
+    unused.load_state_dict(saved)
+    with pytest.raises(bc.RecipeMismatch, match="stream `a`"):
+        iter(unused)
+    loader.close()
+    for state in ({}, {"cursor": "7"}):
+        with pytest.raises(bc.InvalidArgument, match="no state of a Loader"):
+            unused.load_state_dict(state)
+
+
+class Interrupted(Exception):
+    pass
+
+
+def test_a_trainer_that_is_run_again(serve: Callable[..., support.Served], tmp_path: Path) -> None:
+    serve(SHAPE, stream="imagenet", samples=40, seed=7)
+    wanted = support.dump(SHAPE, 0, 80, tmp_path, samples=40, seed=7)["image"]
+    path = tmp_path / "checkpoint.pt"
+    model = torch.nn.Linear(1, 1)
+    epochs = 2
+    seen: list[Any] = []
+
+    def run(batches: int) -> None:
+        def train(images: Any) -> None:
+            if len(seen) == batches:
+                raise Interrupted
+            seen.append(images.clone())
+
+        # [snippet resume]
+        loader = bc.Loader("imagenet", batch_size=10)
+        if os.path.exists(path):
+            saved = torch.load(path)
+            model.load_state_dict(saved["model"])
+            loader.load_state_dict(saved["loader"])
+        for epoch in range(loader.epoch, epochs):
+            for images, labels in loader:
+                train(images)
+                saved = {"model": model.state_dict(), "loader": loader.state_dict()}
+                torch.save(saved, path)  # in mid-epoch
+        # [snippet end]
+        loader.close()
+
+    for batches in (2, 6, 9):
+        if batches < 8:
+            with pytest.raises(Interrupted):
+                run(batches)
+        else:
+            run(batches)
+    assert torch.equal(torch.cat(seen), torch.from_numpy(wanted))
+
+
+def in_ranks(world: int, body: Callable[[int], Any]) -> list[Any]:
+    """What `body` returns in each rank, a thread of its own."""
+    results: list[Any] = [None] * world
+    errors: list[BaseException] = []
+
+    def run(rank: int) -> None:
+        try:
+            results[rank] = body(rank)
+        except BaseException as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=run, args=(rank,)) for rank in range(world)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(timeout=20)
+    if errors:
+        raise errors[0]
+    return results
+
+
+@pytest.mark.parametrize("tail, sizes", [("keep", [4, 4, 1]), ("drop", [4, 4]), ("pad", [4, 4, 4])])
+def test_the_ranks_of_a_group_share_each_batch(
+    serve: Callable[..., support.Served], tail: str, sizes: list[int]
+) -> None:
+    serve(SHAPE, samples=27)
+
+    def body(rank: int) -> tuple[int, list[list[int]]]:
+        group = ("job", rank, 3)
+        with bc.Loader("s", 4, fields="sample_id", group=group, tail=tail) as loader:
+            return len(loader), [ids.tolist() for ids in loader]
+
+    parts = in_ranks(3, body)
+    for length, batches in parts:
+        assert length == len(sizes)
+        assert [len(ids) for ids in batches] == sizes
+    seen = sum((ids for _, batches in parts for ids in batches[:2]), [])
+    assert len(set(seen)) == len(seen) == 24
+
+
+def test_a_group_goes_on_in_mid_epoch_with_another_world(
+    serve: Callable[..., support.Served], tmp_path: Path
+) -> None:
+    serve(SHAPE, samples=24, seed=5)
+    order = support.dump(SHAPE, 0, 24, tmp_path, samples=24, seed=5)["sample_id"].tolist()
+    together = threading.Barrier(2)
+
+    def begin(rank: int) -> dict[str, Any]:
+        with bc.Loader("s", 4, fields="sample_id", group=("job", rank, 2)) as loader:
+            batches = iter(loader)
+            next(batches)
+            together.wait(timeout=10)
+            return loader.state_dict()
+
+    states = in_ranks(2, begin)
+    assert states[0]["cursor"] == states[1]["cursor"] == 8
+
+    def go_on(rank: int) -> list[int]:
+        with bc.Loader("s", 4, fields="sample_id", group=("again", rank, 3)) as loader:
+            loader.load_state_dict(states[0])
+            return sum((ids.tolist() for ids in loader), [])
+
+    # Of the 16 that are left, one batch of twelve, and one each of the last four.
+    assert sorted(sum(in_ranks(3, go_on), [])) == sorted(order[8:23])
+
+
+def test_an_exception_in_a_rank_lets_go_of_nothing(serve: Callable[..., support.Served]) -> None:
+    serve(SHAPE, samples=24)
+
+    def body(rank: int) -> list[int]:
+        sizes = []
+        with bc.Loader("s", 4, fields="sample_id", group=("job", rank, 2)) as loader:
+            try:
+                for ids in loader:
+                    sizes.append(len(ids))
+                    if rank == 1:
+                        raise KeyError("mine")
+            except KeyError:
+                sizes += [len(ids) for ids in loader]
+        return sizes
+
+    assert in_ranks(2, body) == [[4, 4, 4]] * 2
