@@ -43,10 +43,10 @@ def test_one_of_four_trainers_is_killed(serve, child, tmp_path):
     for _ in range(3):
         victim.line()
     victim.kill()
+    expected = f"end 4000 {sums(tmp_path, 2000, 2)}"
     for one in children:
         code, out, err = one.finish()
-        assert (code, err) == (0, "")
-        assert out.splitlines()[-1] == f"end 4000 {sums(tmp_path, 2000, 2)}"
+        assert (code, err, out.splitlines()[-1]) == (0, "", expected)
 
 
 def test_a_producer_is_killed(serve):
@@ -58,7 +58,7 @@ def test_a_producer_is_killed(serve):
             consumer.next()
         killer.join()
         with pytest.raises(bc.StreamOver):
-            consumer.has_next_epoch()
+            consumer.next()
 
 
 def test_a_producer_is_stopped(serve):
@@ -81,11 +81,18 @@ def test_eviction(serve):
             check=True,
             stdout=subprocess.DEVNULL,
         )
-        for use in (batch.check, consumer.check, lambda: batch["image"], consumer.next):
-            with pytest.raises(bc.Revoked):
+        said = []
+        for use in (
+            batch.check,
+            consumer.check,
+            lambda: batch["image"],
+            consumer.next,
+            batch.release,
+        ):
+            with pytest.raises(bc.Revoked) as caught:
                 use()
-        with pytest.raises(bc.Revoked, match="too slow"):
-            batch.release()
+            said.append(str(caught.value))
+        assert "too slow" in said[0]
         assert array.shape == (64, 1)  # its memory is there all the same
 
 
@@ -151,7 +158,7 @@ def test_a_forked_child_cannot_use_it(serve):
     process.join()
     assert process.exitcode == 0
     np.testing.assert_array_equal(batch["image"], expected)
-    assert consumer.stats.leases_held == 2
+    assert consumer.stats.leases_held == 1
     assert next(loop).size == 64
 
 
@@ -272,7 +279,8 @@ with bc.Consumer("s", 16, group=("g", rank, 2)) as consumer:
 
 @pytest.mark.parametrize("how", ["break", "raise", "generator"])
 def test_leaving_a_loop_of_a_group(serve, child, how):
-    serve("synthetic:1", samples=96, epochs=2, wait_for=1, ahead=1)
+    # An epoch that no rank gets to the end of without the other.
+    serve("synthetic:1", samples=200_000, epochs=2, memory="1MiB")
     ranks = [child(LEAVE, str(rank), how) for rank in range(2)]
     said = [process.finish() for process in ranks]
     # By an exception the epoch is not left: the consumer goes, and breaks the group.
@@ -307,7 +315,7 @@ print("private")
 
 @pytest.mark.parametrize("when", ["never", "before", "after"])
 def test_a_write_by_ctypes_stays_private(serve, when):
-    serve("synthetic:1", samples=64, epochs=0, wait_for=2)
+    serve("synthetic:1", samples=6400, epochs=0, wait_for=2)
     with bc.Consumer("s", 64) as other:
         run = support.python(WRITE, when, "{}")
         assert run.stdout == "private\n", run.stderr
@@ -316,7 +324,7 @@ def test_a_write_by_ctypes_stays_private(serve, when):
 
 
 def test_a_write_that_cannot_stay_ends_the_process_with_a_message(serve):
-    serve("synthetic:1", samples=64, epochs=0)
+    serve("synthetic:1", samples=6400, epochs=0)
     run = support.python(WRITE, "before", "{'explain_faults': False}")
     assert run.returncode == -11 and "Segmentation fault" in run.stderr
 
