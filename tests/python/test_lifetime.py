@@ -113,17 +113,25 @@ def test_attaching_again_and_again_leaves_nothing(serve):
 
 
 AT_EXIT = {
-    "a consumer, a batch, an array and capsules": """
+    "objects of all kinds": """
+import sys
 batch = consumer.next()
 array = batch["image"]
 capsule = batch.field("image").__dlpack__()
 loop = iter(consumer)
 next(loop)
-""",
-    "what cycles keep": """
+
 class Node: pass
-node = Node()
-node.self, node.consumer, node.batch = node, consumer, consumer.next()
+node = Node()  # a cycle
+node.self, node.consumer, node.batch = node, bc.Consumer("s", 64, log=print), consumer.next()
+
+def fail():
+    for batch in consumer:
+        raise ValueError(batch)
+try:
+    fail()
+except ValueError as error:
+    kept = error
 """,
     "a thread that waits": """
 import threading
@@ -150,18 +158,6 @@ def take():
 threads = [threading.Thread(target=take, daemon=True) for _ in range(3)]
 for thread in threads: thread.start()
 go.wait()
-""",
-    "an exception": """
-import sys
-sys.excepthook = lambda *error: None
-batch = consumer.next()
-def fail():
-    for batch in consumer:
-        raise ValueError(batch)
-try:
-    fail()
-except ValueError as error:
-    kept = error
 """,
 }
 
