@@ -30,7 +30,7 @@ consumer = bc.Consumer("s", 64, placement="cuda:0")
 consumer.set_cuda_stream(1)
 assert consumer.placement == "cuda:0"
 batch = consumer.next()
-assert batch.placement == "cuda:0" and not batch.keeps_writes
+assert batch.placement == "cuda:0"
 field = batch["image"]
 assert isinstance(field, bc.Field) and isinstance(batch["label"], np.ndarray)
 assert batch.sample_ids.shape == (64,)
