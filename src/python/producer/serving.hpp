@@ -15,11 +15,14 @@
 #include <vector>
 
 // What all streams have that this process serves.
-namespace batchcast::python {
+namespace batchcast::inline v0_1::python {
 
 /// What `batchcast serve ARGUMENTS` would be told. Throws InvalidArgument, with the options called
 /// as Python calls them.
 [[nodiscard]] cli::ServeOptions parse_serving(std::vector<std::string> arguments);
+
+/// `--wait-for` becomes `wait_for`.
+[[nodiscard]] std::string with_names_of_python(const std::string& text);
 
 /// Warnings and errors; of a stream that `talks` everything that the command prints.
 [[nodiscard]] LogCallback serving_log(const cli::ServeOptions& options, bool talks);
@@ -28,4 +31,4 @@ namespace batchcast::python {
 [[nodiscard]] nanobind::dict stats_dict(const ProducerStats& stream, const FeederStats& feeder,
                                         std::uint64_t bad_samples);
 
-}  // namespace batchcast::python
+}  // namespace batchcast::inline v0_1::python
