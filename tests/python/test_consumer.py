@@ -88,7 +88,9 @@ def test_a_batch_is_a_mapping(serve):
     with pytest.raises(bc.UnknownField):
         batch.field("imag")
     with pytest.raises(TypeError):
-        bc.Batch()["image"] if False else batch[3]
+        batch[3]
+    with pytest.raises(TypeError):
+        bc.Batch()
 
 
 def test_arrays_are_read_only_and_private_ones_are_not(serve):
@@ -234,6 +236,20 @@ def test_closed_is_closed(serve):
     ):
         with pytest.raises(bc.InvalidArgument, match="of stream `s` is closed"):
             use()
+
+
+@pytest.mark.filterwarnings("ignore:nanobind")
+def test_objects_that_were_not_made_properly_are_refused(serve):
+    serve(SOURCE, samples=64, epochs=1)
+    for use in (iter, bc.Consumer.next, bc.Consumer.close, lambda one: one.cursor):
+        with pytest.raises((TypeError, RuntimeError)):
+            use(bc.Consumer.__new__(bc.Consumer))
+    with pytest.raises((TypeError, RuntimeError)):
+        bc.Batch.__new__(bc.Batch).keys()
+    consumer = bc.Consumer("s", 64)
+    with pytest.raises((TypeError, RuntimeError)):
+        consumer.__init__("s", 64)
+    assert consumer.next().size == 64
 
 
 def test_a_released_batch_says_so(serve):

@@ -99,7 +99,7 @@ def test_nothing_grows_in_200_epochs(serve):
 
         before = epochs(20)
         after = epochs(200)
-    assert after[1:] == before[1:]
+    assert after[1] <= before[1] and after[2] <= before[2]
     assert after[0] - before[0] < 512  # of a leaked object each batch 2,000 would be more
 
 
@@ -120,7 +120,7 @@ def test_attaching_again_and_again_leaves_nothing(serve):
 
     before = attach(20)
     after = attach(60)
-    assert after[1:] == before[1:]
+    assert after[1] <= before[1] and after[2] <= before[2]
     assert after[0] - before[0] < 512
 
 

@@ -266,7 +266,11 @@ void add_calls(nb::class_<Trainer>& type) {
           "__exit__", [](Trainer& trainer, const nb::args&) { trainer.close(); },
           nb::sig("def __exit__(self, *exception: object) -> None"))
       .def(
-          "__iter__", [](const nb::object& self) { return new Loop(self); },
+          "__iter__",
+          [](const nb::object& self) {
+            static_cast<void>(nb::cast<const Trainer&>(self));  // throws for one that is not made
+            return new Loop(self);
+          },
           nb::sig("def __iter__(self) -> collections.abc.Iterator[Batch]"))
       .def("checkpoint", &checkpoint_of, nb::sig("def checkpoint(self) -> dict[str, int | str]"),
            "Where it is, as plain values to store beside the model: to go on there, pass `cursor`\n"
