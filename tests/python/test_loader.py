@@ -178,8 +178,8 @@ def test_a_timeout_loses_nothing(serve: Callable[..., support.Served]) -> None:
         next(batches)
     with bc.Loader("s", 4):
         loader.timeout = 10
-        batches = iter(loader)
-        assert len(list(batches)) == 2
+        assert len(list(batches)) == 2  # the same loop goes on
+        assert loader.epoch == 1
 
 
 def test_a_write_stays_with_its_trainer(
@@ -211,6 +211,30 @@ def test_tensors_outlive_loader_and_producer(
     gc.collect()
     wanted = support.dump(SHAPE, 0, 32, tmp_path, samples=32)["image"]
     assert np.array_equal(view.numpy(), wanted[5:, 1])
+
+
+def test_each_batch_is_for_the_stream_that_is_current(
+    serve: Callable[..., support.Served], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of batches on a GPU. There is none here: torch and the consumer are asked by stand-ins."""
+    serve(SHAPE, samples=12)
+    loader = bc.Loader("s", 4)
+    told: list[int] = []
+    streams = iter([7, 9, 11])
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(
+        torch.cuda, "current_stream", lambda device: types.SimpleNamespace(cuda_stream=next(streams))
+    )
+    batches = iter(loader)
+    consumer, loader._consumer = (
+        loader._consumer,
+        types.SimpleNamespace(set_cuda_stream=told.append, close=lambda: None),
+    )
+    loader._uses_gpu = True
+    for wanted in ([7], [7, 9], [7, 9, 11]):
+        next(batches)
+        assert told == wanted
+    consumer.close()
 
 
 def test_it_works_behind_a_dataloader(serve: Callable[..., support.Served]) -> None:
@@ -289,7 +313,7 @@ def test_wrong_inputs_are_told_on_attaching(serve: Callable[..., support.Served]
         bc.Loader("s", 4, fields={"a": "b"})
     for fields in (7, (), ("image", 7)):
         with pytest.raises(bc.InvalidArgument, match="fields="):
-            bc.Loader("s", 4, fields=fields)
+            bc.Loader("s", 4, fields=fields, name="mine")
     with pytest.raises(bc.InvalidArgument):
         bc.Loader("s", 0)
     with pytest.raises(TypeError):
@@ -299,4 +323,5 @@ def test_wrong_inputs_are_told_on_attaching(serve: Callable[..., support.Served]
     if not torch.cuda.is_available():
         with pytest.raises(bc.GpuUnavailable, match="sees no GPU"):
             bc.Loader("s", 4, placement="cuda")
-    assert len(list(bc.Loader("s", 4))) == 3  # none of them is left behind and holds it up
+    # None is left behind: a second one of that name would be called mine-2.
+    assert bc.Loader("s", 4, name="mine").consumer.name == "mine"
