@@ -70,6 +70,7 @@ constexpr const char* about =
 
 /// A dictionary of numpy's array interface, or of CUDA's, which is alike.
 [[nodiscard]] nb::dict interface_of(const Field& field, int version) {
+  field.batch().check();
   const Layout layout = layout_of(field.batch(), field.index());
   nb::dict members;
   members["shape"] = shape_of(field);
