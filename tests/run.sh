@@ -96,8 +96,10 @@ must sh cmake/bootstrap.sh tests
 [ "$all" = all ] || export BATCHCAST_TEST_SCALE=0.3
 
 stage "release: build"
+must cmake --preset release -DBATCHCAST_PYTHON=ON \
+  -DPython_EXECUTABLE="$PWD/build/python/venv/bin/python"
 build release
-for label in style unit torch oracle cli examples; do
+for label in style unit torch oracle cli python examples; do
   stage "release: $label"
   run_tests release "$label" "$jobs"
 done

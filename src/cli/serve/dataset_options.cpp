@@ -16,6 +16,7 @@
 #include <charconv>
 #include <cstdio>
 #include <cstdlib>
+#include <utility>
 #include <vector>
 
 namespace batchcast::cli {
@@ -114,12 +115,14 @@ class BadSampleNotes {
   std::uint64_t count_ = 0;
 };
 
-PipelineOptions pipeline_options(const DatasetOptions& options, const LogCallback& log) {
+PipelineOptions pipeline_options(const DatasetOptions& options, const LogCallback& log,
+                                 std::shared_ptr<const Source> opened) {
   refuse_given(options.dtype.has_value(), "--dtype",
                "is for `synthetic:` sources. The recipe says it, with the stage `to`.");
   refuse_given(options.samples.has_value(), "--samples",
                "is for `synthetic:` sources. A dataset has as many as it has.");
-  refuse_given(options.order.has_value(), "--order",
+  const bool has_own_order = options.order && opened && !options.recipe;
+  refuse_given(options.order && !has_own_order, "--order",
                "is for `synthetic:` sources. The recipe says it, in its table `order`.");
   const bool substitutes = options.on_bad_sample.value_or("error") == "substitute";
   constexpr const char* only_substitute = "goes with --on-bad-sample substitute.";
@@ -129,7 +132,8 @@ PipelineOptions pipeline_options(const DatasetOptions& options, const LogCallbac
   PipelineOptions pipeline;
   if (options.shard) pipeline.shard = parse_shard(*options.shard);
   if (options.recipe) pipeline.recipe = Recipe::load(*options.recipe);
-  pipeline.source = open_source(options.source);
+  if (has_own_order) pipeline.recipe.order = *parse_order_mode(*options.order);
+  pipeline.source = opened ? std::move(opened) : open_source(options.source);
   for (const std::string& remark : pipeline.source->remarks()) {
     say(fmt::format("{}: {}\n", printable(options.source), printable(remark)));
   }
@@ -224,12 +228,13 @@ bool says_what_to_make(const DatasetOptions& options) noexcept {
          options.order;
 }
 
-Dataset::Dataset(const DatasetOptions& options, const LogCallback& log) {
-  if (is_synthetic(options.source)) {
+Dataset::Dataset(const DatasetOptions& options, const LogCallback& log,
+                 std::shared_ptr<const Source> opened) {
+  if (!opened && is_synthetic(options.source)) {
     maker_ = make_synthetic(options);
     return;
   }
-  PipelineOptions made = pipeline_options(options, log);
+  PipelineOptions made = pipeline_options(options, log, std::move(opened));
   if (options.finish_on_gpu) {
     FinishOnGpu divided = finish_on_gpu(std::move(made));
     say_what_is_finished(divided);

@@ -5,6 +5,7 @@
 #include <batchcast/core/log.hpp>
 #include <batchcast/data/maker.hpp>
 #include <batchcast/data/pipeline.hpp>
+#include <batchcast/data/source.hpp>
 #include <batchcast/device_stage.hpp>
 
 #include <CLI/CLI.hpp>
@@ -47,8 +48,10 @@ void settle_shard(DatasetOptions& options);
 class Dataset {
  public:
   /// Opens the source and prints what it remarks on stderr. Bad samples that are substituted go to
-  /// the file that was asked for, and to `log`. Throws InvalidArgument, BadDataset, SystemError.
-  Dataset(const DatasetOptions& options, const LogCallback& log);
+  /// the file that was asked for, and to `log`. Where there is an `opened` source, the options'
+  /// one is only its name. Throws InvalidArgument, BadDataset, SystemError.
+  Dataset(const DatasetOptions& options, const LogCallback& log,
+          std::shared_ptr<const Source> opened = nullptr);
 
   [[nodiscard]] const SampleMaker& maker() const noexcept { return *maker_; }
   /// What is left to GPUs of what was asked for; null if nothing is. The maker then makes u8 images

@@ -10,58 +10,19 @@
 #include <batchcast/core/clock.hpp>
 #include <batchcast/feeder.hpp>
 
-#include <batchcast/core/named_thread.hpp>
-#include <batchcast/ring/capacity.hpp>
-#include <batchcast/ring/memory.hpp>
-
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <csignal>
 #include <cstdlib>
+#include <cstring>
 #include <memory>
 #include <optional>
+#include <string>
 
 namespace batchcast::cli {
 namespace {
 
 using Options = ServeOptions;
-
-HugePages huge_pages_of(const std::string& name) {
-  if (name == "off") return HugePages::off;
-  if (name == "transparent") return HugePages::transparent;
-  return name == "explicit" ? HugePages::explicit_pages : HugePages::automatic;
-}
-
-DatasetOptions dataset_options(const Options& options) {
-  DatasetOptions dataset = options.dataset;
-  if (options.epochs != 0) dataset.epochs = options.epochs;
-  return dataset;
-}
-
-ProducerOptions serving_options(const Options& options, const Dataset& dataset) {
-  ProducerOptions serving = producer_options(dataset.maker(), options.stream);
-  serving.memory = parse_bytes(options.memory);
-  serving.places = places_of(options);
-  serving.device_memory = device_memory_of(options);
-  serving.host_fields = options.host_fields;
-  serving.device_stage = dataset.device_stage();
-  serving.epochs = options.epochs;
-  serving.ahead = options.ahead;
-  serving.wait_for = options.wait_for;
-  serving.max_consumers = options.max_consumers;
-  serving.free_running = options.free_running;
-  serving.stall_timeout_ms = static_cast<std::uint64_t>(milliseconds(options.stall_timeout_s));
-  serving.on_stall = options.on_stall == "evict" ? OnStall::evict : OnStall::report;
-  serving.huge_pages = huge_pages_of(options.huge_pages);
-  serving.allow_uids = options.allow_uids;
-  serving.log = console_log(options.verbose);
-  return serving;
-}
-
-// Of the producer, its ZeroMQ and its feeder.
-constexpr unsigned threads_besides_workers = 6;
-constexpr std::uint64_t address_space_besides = 32 << 20;  // beside the ring
 
 [[noreturn]] void end_at_once(Exit code) {
   const int ended = finish_output(code);
@@ -89,65 +50,29 @@ void print_report(const Options& options, const ProducerStats& stats, const Data
   fmt::print("\n");
 }
 
-void say_what_is_served(const Producer& producer, const Dataset& dataset) {
-  constexpr std::uint64_t usual_batch = 256;
-  const Placement host;
-  const std::vector<RingInfo> rings = producer.stats().rings;
-  for (const RingInfo& ring : rings) {
-    if (ring.capacity >= usual_batch) continue;
-    const bool on_host = ring.placement == host.text();
-    say(fmt::format("batches of more than {} will not fit{}: more --{}memory\n",
-                    counted(ring.capacity, "sample"), on_host ? "" : " on " + ring.placement,
-                    on_host ? "" : "device-"));
-  }
-  std::string text =
-      fmt::format("serving stream `{}` in {}: {} an epoch, ring of {}, {}", producer.stream(),
-                  producer.directory(), counted(dataset.maker().samples_per_epoch(), "sample"),
-                  counted(producer.capacity(), "sample"), bytes_text(producer.memory()));
-  for (const RingInfo& ring : rings) {
-    if (ring.placement == host.text()) continue;
-    text += fmt::format("; on {} of {}, {}", ring.placement, counted(ring.capacity, "sample"),
-                        bytes_text(ring.memory));
-  }
-  say(text + "\n");
-}
-
-/// Nothing is served that would have to be given up at once for want of threads or address space.
-/// Throws SystemError with what to give less of.
-void rehearse(const Options& options, const ProducerOptions& serving) {
-  Schema fields = serving.schema;
-  fields.push_back({std::string(sample_id_name), DType::u64, {}});
-  const std::uint64_t ring_bytes =
-      2 * plan_ring(fields, serving.memory, page_bytes()).total_bytes();  // it is mapped twice
-  const unsigned threads = std::max(1U, options.workers.count()) + threads_besides_workers;
-  const std::string what = "`batchcast serve`";
-  try {
-    rehearse_threads(threads, ring_bytes + address_space_besides, what);
-  } catch (const SystemError& error) {
-    rehearse_threads(threads, address_space_besides, what);  // throws where it is not the ring
-    throw SystemError(
-        "batchcast: the ring of --memory " + options.memory + " takes " + bytes_text(ring_bytes) +
-            " of address space, more than this process may have. Give the stream less "
-            "(--memory), or the process more (`ulimit -v`)",
-        error.code());
-  }
-}
-
 /// Returns whether it was stopped, by a signal or a command.
 bool serve_dataset(const Options& options, Interrupts& interrupts, const Dataset& dataset) {
   ProducerOptions serving = serving_options(options, dataset);
-  rehearse(options, serving);
+  rehearse_serving(options, serving);
   Producer producer(std::move(serving));
-  say_what_is_served(producer, dataset);
+  say_what_is_served(producer);
   const std::uint64_t started_ns = now_ns();
   const auto seconds = [&] { return seconds_from_ns(now_ns() - started_ns); };
   bool drained = false;
   {
-    Service service({interrupts, producer, dataset, options.wait_for, options.idle_exit_s});
+    const auto asked_to_end = [&](int timeout_ms) {
+      const int signal = interrupts.wait(timeout_ms);
+      return signal == 0 ? "" : std::string("its producer got SIG") + ::sigabbrev_np(signal);
+    };
+    Service service({asked_to_end, producer, dataset, options.wait_for, options.idle_exit_s});
     if (!service.produce({.workers = options.workers.count()})) {
+      const Feeder* const feeder = service.take_feeder().release();  // it would wait
+      const std::string failure = feeder->failure_text();
+      if (!failure.empty()) say(failure + "\n");
+      say("not waiting for a worker that is still at a sample\n");
       print_report(options, producer.stats(), dataset, seconds(), false);
-      remove_stream_files(producer, service.failed());
-      end_at_once(service.failed() ? exit_environment : exit_ok);
+      remove_stream_files(producer, !failure.empty());
+      end_at_once(failure.empty() ? exit_ok : exit_environment);
     }
     drained = service.linger(options.linger_s);
   }
@@ -166,7 +91,7 @@ int run(const Options& options) {
   std::optional<Dataset> dataset;
   {
     const EndsAtOnce opening(interrupts, exit_ok);
-    dataset.emplace(dataset_options(options), console_log(options.verbose));
+    dataset.emplace(served_dataset(options), console_log(options.verbose));
   }
   // Whoever reads ahead may sit in a slow file, and would be waited for.
   if (serve_dataset(options, interrupts, *dataset)) end_at_once(exit_ok);

@@ -4,6 +4,18 @@
 
 #include "cli/console.hpp"
 
+#include <batchcast/core/error.hpp>
+#include <batchcast/core/named_thread.hpp>
+#include <batchcast/feeder.hpp>
+#include <batchcast/ring/capacity.hpp>
+#include <batchcast/ring/memory.hpp>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
 namespace batchcast::cli {
 namespace {
 
@@ -92,6 +104,16 @@ void add_how(CLI::App& serve, ServeOptions& options) {
   serve.add_flag("--verbose,-v", options.verbose, "Report more");
 }
 
+HugePages huge_pages_of(const std::string& name) {
+  if (name == "off") return HugePages::off;
+  if (name == "transparent") return HugePages::transparent;
+  return name == "explicit" ? HugePages::explicit_pages : HugePages::automatic;
+}
+
+// Of the producer, its ZeroMQ and its feeder.
+constexpr unsigned threads_besides_workers = 6;
+constexpr std::uint64_t address_space_besides = 32 << 20;  // beside the ring
+
 }  // namespace
 
 void add_serve_options(CLI::App& command, ServeOptions& options) {
@@ -113,6 +135,89 @@ std::vector<Placement> places_of(const ServeOptions& options) {
 
 std::uint64_t device_memory_of(const ServeOptions& options) {
   return options.device_memory ? parse_bytes(*options.device_memory) : 0;
+}
+
+DatasetOptions served_dataset(const ServeOptions& options) {
+  DatasetOptions dataset = options.dataset;
+  if (options.epochs != 0) dataset.epochs = options.epochs;
+  return dataset;
+}
+
+ProducerOptions stream_options(const ServeOptions& options) {
+  ProducerOptions serving;
+  serving.stream = options.stream;
+  serving.memory = parse_bytes(options.memory);
+  serving.places = places_of(options);
+  serving.device_memory = device_memory_of(options);
+  serving.host_fields = options.host_fields;
+  serving.ahead = options.ahead;
+  serving.wait_for = options.wait_for;
+  serving.max_consumers = options.max_consumers;
+  serving.free_running = options.free_running;
+  serving.stall_timeout_ms = static_cast<std::uint64_t>(milliseconds(options.stall_timeout_s));
+  serving.on_stall = options.on_stall == "evict" ? OnStall::evict : OnStall::report;
+  serving.huge_pages = huge_pages_of(options.huge_pages);
+  serving.allow_uids = options.allow_uids;
+  serving.log = console_log(options.verbose);
+  return serving;
+}
+
+ProducerOptions serving_options(const ServeOptions& options, const Dataset& dataset) {
+  ProducerOptions serving = stream_options(options);
+  const ProducerOptions made = producer_options(dataset.maker(), options.stream);
+  serving.schema = made.schema;
+  serving.samples_per_epoch = made.samples_per_epoch;
+  serving.recipe_json = made.recipe_json;
+  serving.identity = made.identity;
+  serving.pure = made.pure;
+  serving.device_stage = dataset.device_stage();
+  serving.epochs = options.epochs;
+  return serving;
+}
+
+void rehearse_serving(const ServeOptions& options, const ProducerOptions& serving) {
+  Schema fields = serving.schema;
+  fields.push_back({std::string(sample_id_name), DType::u64, {}});
+  const std::uint64_t ring_bytes =
+      2 * plan_ring(fields, serving.memory, page_bytes()).total_bytes();  // it is mapped twice
+  const unsigned threads = std::max(1U, options.workers.count()) + threads_besides_workers;
+  const std::string what = "`batchcast serve`";
+  try {
+    rehearse_threads(threads, ring_bytes + address_space_besides, what);
+  } catch (const SystemError& error) {
+    rehearse_threads(threads, address_space_besides, what);  // throws where it is not the ring
+    throw SystemError(
+        "batchcast: the ring of --memory " + options.memory + " takes " + bytes_text(ring_bytes) +
+            " of address space, more than this process may have. Give the stream less "
+            "(--memory), or the process more (`ulimit -v`)",
+        error.code());
+  }
+}
+
+void say_what_is_served(const Producer& producer) {
+  constexpr std::uint64_t usual_batch = 256;
+  const Placement host;
+  const std::vector<RingInfo> rings = producer.stats().rings;
+  for (const RingInfo& ring : rings) {
+    if (ring.capacity >= usual_batch) continue;
+    const bool on_host = ring.placement == host.text();
+    say(fmt::format("batches of more than {} will not fit{}: more --{}memory\n",
+                    counted(ring.capacity, "sample"), on_host ? "" : " on " + ring.placement,
+                    on_host ? "" : "device-"));
+  }
+  const std::string epoch_text =
+      producer.samples_per_epoch() == 0
+          ? "epochs of any length"
+          : counted(producer.samples_per_epoch(), "sample") + " an epoch";
+  std::string text = fmt::format(
+      "serving stream `{}` in {}: {}, ring of {}, {}", producer.stream(), producer.directory(),
+      epoch_text, counted(producer.capacity(), "sample"), bytes_text(producer.memory()));
+  for (const RingInfo& ring : rings) {
+    if (ring.placement == host.text()) continue;
+    text += fmt::format("; on {} of {}, {}", ring.placement, counted(ring.capacity, "sample"),
+                        bytes_text(ring.memory));
+  }
+  say(text + "\n");
 }
 
 }  // namespace batchcast::cli

@@ -51,5 +51,17 @@ void check_serve_options(const ServeOptions& options);
 [[nodiscard]] std::vector<Placement> places_of(const ServeOptions& options);
 /// 0 where nothing is said.
 [[nodiscard]] std::uint64_t device_memory_of(const ServeOptions& options);
+/// Options for the dataset, among them the stream's epochs.
+[[nodiscard]] DatasetOptions served_dataset(const ServeOptions& options);
+/// Without what the dataset says, and without the number of epochs.
+[[nodiscard]] ProducerOptions stream_options(const ServeOptions& options);
+[[nodiscard]] ProducerOptions serving_options(const ServeOptions& options, const Dataset& dataset);
+
+/// Nothing is served that would have to be given up at once for want of threads or address space.
+/// Throws SystemError with what to give less of.
+void rehearse_serving(const ServeOptions& options, const ProducerOptions& serving);
+
+/// Says on stderr what is served where, and which batches will not fit.
+void say_what_is_served(const Producer& producer);
 
 }  // namespace batchcast::cli

@@ -13,8 +13,7 @@
 
 #include <algorithm>
 #include <chrono>
-#include <csignal>
-#include <cstring>
+#include <optional>
 #include <set>
 #include <string>
 #include <thread>
@@ -111,10 +110,12 @@ std::string waiting_text(const ProducerStats& stream, const FeederStats& feeder,
 
 /// What the stream does, or what it waits for.
 std::string work_text(const ProducerStats& stream, const FeederStats& feeder,
-                      std::uint64_t left_in_epoch) {
+                      std::optional<std::uint64_t> left_in_epoch) {
   std::string text =
       "  " + counted(static_cast<std::uint64_t>(stream.samples_per_second), "sample") + "/s";
-  text += left_text(static_cast<double>(left_in_epoch) / stream.samples_per_second);
+  if (left_in_epoch) {
+    text += left_text(static_cast<double>(*left_in_epoch) / stream.samples_per_second);
+  }
   text += "  " + counted(trainers_of(stream), "consumer") + limit_text(stream, feeder);
   if (feeder.workers != 0) text += "  " + counted(feeder.workers, "worker");
   return text;
@@ -122,20 +123,26 @@ std::string work_text(const ProducerStats& stream, const FeederStats& feeder,
 
 }  // namespace
 
-std::string progress_text(const ProducerStats& stream, const FeederStats& feeder,
-                          const Dataset& dataset, std::uint32_t wait_for) {
-  const std::uint64_t per_epoch = dataset.maker().samples_per_epoch();
-  std::uint64_t into_epoch = stream.published % per_epoch;
-  // Where nothing follows, the last epoch is whole rather than the next one empty.
-  if (into_epoch == 0 && stream.published != 0 && stream.epoch * per_epoch < stream.published) {
-    into_epoch = per_epoch;
+std::string progress_text(const Progress& progress) {
+  const ProducerStats& stream = progress.stream;
+  const std::uint64_t per_epoch = progress.samples_per_epoch;
+  std::string text = fmt::format("{}  epoch {}", name_of(stream.state), stream.epoch);
+  std::optional<std::uint64_t> left_in_epoch;
+  if (per_epoch == 0) {
+    text += "  " + counted(stream.published, "sample");
+  } else {
+    std::uint64_t into_epoch = stream.published % per_epoch;
+    // Where nothing follows, the last epoch is whole rather than the next one empty.
+    if (into_epoch == 0 && stream.published != 0 && stream.epoch * per_epoch < stream.published) {
+      into_epoch = per_epoch;
+    }
+    text += " " + bar_text(into_epoch, per_epoch);
+    left_in_epoch = per_epoch - into_epoch;
   }
-  std::string text = fmt::format("{}  epoch {} {}", name_of(stream.state), stream.epoch,
-                                 bar_text(into_epoch, per_epoch));
-  const std::string waiting = waiting_text(stream, feeder, wait_for);
-  text += waiting.empty() ? work_text(stream, feeder, per_epoch - into_epoch) : waiting;
+  const std::string waiting = waiting_text(stream, progress.feeder, progress.wait_for);
+  text += waiting.empty() ? work_text(stream, progress.feeder, left_in_epoch) : waiting;
   text += forming_text(stream);
-  if (dataset.bad_samples() != 0) text += "  " + counted(dataset.bad_samples(), "bad sample");
+  if (progress.bad_samples != 0) text += "  " + counted(progress.bad_samples, "bad sample");
   return text;
 }
 
@@ -147,29 +154,46 @@ void remove_stream_files(const Producer& producer, bool failed) noexcept {
 }
 
 Service::Service(const Parts& parts)
-    : interrupts_(parts.interrupts),
+    : asked_to_end_(parts.asked_to_end),
       producer_(parts.producer),
       dataset_(parts.dataset),
       wait_for_(parts.wait_for),
-      idle_exit_s_(parts.idle_exit_s) {}
+      idle_exit_s_(parts.idle_exit_s) {
+  if (parts.talks) progress_.emplace();
+}
 
 bool Service::produce(const FeederOptions& options) {
-  auto feeder = started_feeder(options);
+  feeder_ = started_feeder(options);
   std::uint64_t ended_ns = 0;
-  while (!ended(*feeder)) {
+  while (!ended()) {
     look();
-    show(feeder->stats());
+    const FeederStats stats = feeder_->stats();
+    note(stats);
+    show(stats);
     if (!ended_in_vain(ended_ns)) continue;
-    progress_.finish();
-    if (const std::string failure = feeder->failure_text(); !failure.empty()) {
-      failed_ = true;
-      say(failure + "\n");
-    }
-    say("not waiting for a worker that is still at a sample\n");
-    static_cast<void>(feeder.release());  // it would wait
+    if (progress_) progress_->finish();
     return false;
   }
+  note({});
+  feeder_.reset();
   return true;
+}
+
+FeederStats Service::feeder_stats() const {
+  const std::lock_guard lock(noting_);
+  return noted_;
+}
+
+void Service::note(const FeederStats& stats) {
+  const std::lock_guard lock(noting_);
+  noted_ = stats;
+}
+
+/// A line of its own, above that of the progress.
+void Service::tell(const std::string& line) {
+  if (!progress_) return;
+  progress_->finish();
+  say(line + "\n");
 }
 
 std::unique_ptr<Feeder> Service::started_feeder(const FeederOptions& options) const {
@@ -182,9 +206,9 @@ std::unique_ptr<Feeder> Service::started_feeder(const FeederOptions& options) co
   }
 }
 
-bool Service::ended(Feeder& feeder) const {
+bool Service::ended() const {
   try {
-    return feeder.wait(0);
+    return feeder_->wait(0);
   } catch (...) {
     // The door server tells consumers that are just coming why the stream failed.
     std::this_thread::sleep_for(std::chrono::milliseconds(farewell_ms));
@@ -195,7 +219,7 @@ bool Service::ended(Feeder& feeder) const {
 bool Service::ended_in_vain(std::uint64_t& since_ns) const {
   const std::uint64_t now = now_ns();
   if (since_ns != 0) return seconds_from_ns(now - since_ns) > patience_s;
-  if (signal_ != 0 || was_ended(producer_.stats().state)) since_ns = now;
+  if (asked_ || was_ended(producer_.stats().state)) since_ns = now;
   return false;
 }
 
@@ -203,14 +227,13 @@ bool Service::linger(double linger_s) {
   std::uint64_t since_ns = now_ns();
   const ProducerStats made = producer_.stats();
   if (made.state != StreamState::stopped && trainers_of(made) == 0 && linger_s != 0) {
-    progress_.finish();
-    say(fmt::format(
-        "every epoch is made and waits in memory for consumers (--linger, `batchcast stop {}`)\n",
+    tell(fmt::format(
+        "every epoch is made and waits in memory for consumers (--linger, `batchcast stop {}`)",
         producer_.stream()));
   }
   for (;;) {
     const StreamState state = producer_.stats().state;
-    if (was_ended(state) || signal_ != 0) return false;
+    if (was_ended(state) || asked_) return false;
     if (producer_.finish(look_ms)) return true;
     look();
     show({});
@@ -220,26 +243,27 @@ bool Service::linger(double linger_s) {
 }
 
 void Service::look() {
-  if (signal_ != 0) {
+  if (asked_) {
     std::this_thread::sleep_for(std::chrono::milliseconds(end_look_ms));
     return;
   }
-  signal_ = interrupts_.wait(look_ms);
-  if (signal_ == 0) return end_if_idle();
-  producer_.stop(std::string("its producer got SIG") + ::sigabbrev_np(signal_));
+  const std::string why = asked_to_end_(look_ms);
+  if (why.empty()) return end_if_idle();
+  asked_ = true;
+  producer_.stop(why);
 }
 
 void Service::end_if_idle() {
   if (idle_exit_s_ < 0) return;
   const std::string why = fmt::format("nobody was attached for {:g} s", idle_exit_s_);
   if (!producer_.stop_if_unattended(idle_exit_s_, why + " (--idle-exit)")) return;
-  progress_.finish();
-  say(why + ": ending, as --idle-exit asks\n");
+  tell(why + ": ending, as --idle-exit asks");
 }
 
 void Service::show(const FeederStats& stats) {
-  if (!progress_.due()) return;
-  progress_.show(progress_text(producer_.stats(), stats, dataset_, wait_for_));
+  if (!progress_ || !progress_->due()) return;
+  progress_->show(progress_text({producer_.stats(), stats, dataset_.maker().samples_per_epoch(),
+                                 dataset_.bad_samples(), wait_for_}));
 }
 
 }  // namespace batchcast::cli

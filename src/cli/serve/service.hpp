@@ -3,37 +3,46 @@
 #pragma once
 
 #include "cli/console.hpp"
-#include "cli/interrupts.hpp"
 #include "cli/serve/dataset_options.hpp"
 
 #include <batchcast/feeder.hpp>
 #include <batchcast/producer.hpp>
 
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <mutex>
+#include <optional>
 #include <string>
+#include <utility>
 
 namespace batchcast::cli {
+
+/// Why the stream is to be stopped, empty as long as it is not to be; waits for that at most so
+/// many milliseconds.
+using AskedToEnd = std::function<std::string(int timeout_ms)>;
 
 /// What `serve` does from the first sample until no consumer needs the producer any more.
 class Service {
  public:
   struct Parts {
-    Interrupts& interrupts;
+    AskedToEnd asked_to_end;
     Producer& producer;
     const Dataset& dataset;
     std::uint32_t wait_for = 0;  ///< consumers that hold back its first sample
     double idle_exit_s = -1;     ///< ends the stream when no consumer is attached for so long
+    bool talks = true;           ///< on stderr: a line of progress, and what it does on its own
   };
   explicit Service(const Parts& parts);
 
   /// Works until the last epoch is made, or the stream is stopped. Throws what fails the stream.
   /// False where a worker cannot be waited for: its sample takes too long, and it still uses the
-  /// producer. Then what failed the stream, if anything did, is printed, and the process is to end
-  /// without destroying anything.
+  /// producer. Then `take_feeder` has it, and neither is to be destroyed before it is through.
   [[nodiscard]] bool produce(const FeederOptions& options);
-  /// After `produce` returned false: whether the stream failed.
-  [[nodiscard]] bool failed() const noexcept { return failed_; }
+  /// After `produce` returned false. Its destructor waits for the worker.
+  [[nodiscard]] std::unique_ptr<Feeder> take_feeder() noexcept { return std::move(feeder_); }
+  /// How the feeder was lately. From any thread.
+  [[nodiscard]] FeederStats feeder_stats() const;
 
   /// After the last epoch is made: stays for the consumers that still read it, so many seconds at
   /// most (negative: for ever). True if all of them have read it.
@@ -41,25 +50,35 @@ class Service {
 
  private:
   [[nodiscard]] std::unique_ptr<Feeder> started_feeder(const FeederOptions& options) const;
-  [[nodiscard]] bool ended(Feeder& feeder) const;
+  [[nodiscard]] bool ended() const;
   [[nodiscard]] bool ended_in_vain(std::uint64_t& since_ns) const;
   void look();
   void end_if_idle();
+  void note(const FeederStats& stats);
   void show(const FeederStats& stats);
+  void tell(const std::string& line);
 
-  Interrupts& interrupts_;
+  const AskedToEnd asked_to_end_;
   Producer& producer_;
   const Dataset& dataset_;
   const std::uint32_t wait_for_;
   const double idle_exit_s_;
-  ProgressLine progress_;
-  int signal_ = 0;
-  bool failed_ = false;
+  std::optional<ProgressLine> progress_;  ///< of one that talks
+  bool asked_ = false;
+  std::unique_ptr<Feeder> feeder_;
+  mutable std::mutex noting_;
+  FeederStats noted_;
 };
 
-/// The line that `serve` shows.
-[[nodiscard]] std::string progress_text(const ProducerStats& stream, const FeederStats& feeder,
-                                        const Dataset& dataset, std::uint32_t wait_for);
+/// What the line that `serve` shows is about.
+struct Progress {
+  ProducerStats stream;
+  FeederStats feeder = {};
+  std::uint64_t samples_per_epoch = 0;  ///< 0: not known
+  std::uint64_t bad_samples = 0;
+  std::uint32_t wait_for = 0;
+};
+[[nodiscard]] std::string progress_text(const Progress& progress);
 
 /// Removes what a producer that cannot be destroyed would leave of its stream's directory; the log
 /// of a trainer's start stays where the stream failed.

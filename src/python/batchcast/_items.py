@@ -1,0 +1,275 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright 2026 the batchcast authors
+"""What datasets and loaders of Python give, as fields of a stream: names, dtypes, arrays.
+
+Nothing here imports torch. A tensor of torch's is known by its methods.
+"""
+
+from __future__ import annotations
+
+import os
+import traceback
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from ._producer import is_image
+from .errors import Error, InvalidArgument
+
+Array = npt.NDArray[Any]
+
+_DTYPES = {
+    ("b", 1): "bool",
+    **{("u", size): f"u{8 * size}" for size in (1, 2, 4, 8)},
+    **{("i", size): f"i{8 * size}" for size in (1, 2, 4, 8)},
+    **{("f", size): f"f{8 * size}" for size in (2, 4, 8)},
+}
+_KINDS_WITHOUT_DTYPE = {
+    "c": "complex numbers: serve real and imaginary parts as two fields",
+    "U": "text: serve numbers, such as the places of the texts in a list",
+    "S": "text: serve numbers, such as the places of the texts in a list",
+    "M": "dates: convert them, with astype('datetime64[s]').astype('int64')",
+    "m": "durations: convert them, with astype('timedelta64[s]').astype('int64')",
+    "O": "objects: every sample is to have the same number of elements, all of them numbers (pad, "
+    "crop or leave the field out)",
+}
+
+
+class Unservable(InvalidArgument):
+    """A value that has no place in a stream."""
+
+
+def _refuse(name: str, why: str) -> Unservable:
+    return Unservable(f"field `{name}` cannot be served: it is {why}")
+
+
+def _is_tensor(value: object) -> bool:
+    return hasattr(value, "detach") and hasattr(value, "numpy")
+
+
+def _tensor(value: Any, name: str) -> Any:
+    """A numpy array, or a tensor's bfloat16 as a pair of name and array."""
+    tensor = value.detach()
+    if getattr(tensor, "is_nested", False):
+        raise _refuse(name, "a nested tensor. Pad it: all samples of a stream have one shape.")
+    if getattr(tensor, "is_sparse", False):
+        raise _refuse(name, "a sparse tensor. Call to_dense() on it first.")
+    if getattr(tensor, "is_quantized", False):
+        raise _refuse(name, "a quantised tensor. Call dequantize() on it first.")
+    if tensor.device.type == "meta":
+        raise _refuse(name, "a tensor on the meta device, which holds no values.")
+    tensor = tensor.cpu()
+    for resolve in ("resolve_neg", "resolve_conj"):
+        tensor = getattr(tensor, resolve, lambda tensor=tensor: tensor)()
+    if str(tensor.dtype) != "torch.bfloat16":
+        return tensor.numpy()
+    import torch  # it is there: the tensor is torch's
+
+    return "bf16", tensor.contiguous().view(torch.int16).numpy().view(np.uint16)
+
+
+def _as_array(value: Any, name: str) -> Any:
+    if isinstance(value, np.ndarray | np.generic):
+        return np.asarray(value)
+    if _is_tensor(value):
+        return _tensor(value, name)
+    if isinstance(value, bool | int | float):
+        try:  # as torch's default_collate has them
+            kind = np.bool_ if isinstance(value, bool) else np.int64 if isinstance(value, int) else np.float64
+            return np.asarray(value, dtype=kind)
+        except OverflowError:
+            raise _refuse(name, f"{value}, which is no 64-bit integer.") from None
+    if value is None:
+        raise _refuse(name, "None. Every sample is to have a value.")
+    if isinstance(value, list | tuple) and any(_is_tensor(one) for one in value):
+        return np.stack([plain(one, name)[1] for one in value])
+    if hasattr(value, "__dlpack__") and not hasattr(value, "__array__"):
+        return np.from_dlpack(value)
+    try:
+        return np.asarray(value)
+    except ValueError as error:  # ragged
+        raise _refuse(name, f"no array: {error}") from None
+
+
+def plain(value: Any, name: str) -> tuple[str, Array]:
+    """The dtype's name and the elements, row-major and as this machine has them.
+
+    Without a copy where they lie so. Raises Unservable.
+    """
+    array = _as_array(value, name)
+    if isinstance(array, tuple):
+        return array[0], np.ascontiguousarray(array[1]).reshape(array[1].shape)
+    if array.dtype.name == "bfloat16":
+        return "bf16", np.ascontiguousarray(array).reshape(array.shape).view(np.uint16)
+    dtype = _DTYPES.get((array.dtype.kind, array.dtype.itemsize))
+    if dtype is None:
+        why = _KINDS_WITHOUT_DTYPE.get(array.dtype.kind, f"{array.dtype}, for which streams have no dtype")
+        if type(value).__module__ != "numpy" and array.dtype.kind == "O" and array.ndim == 0:
+            why = f"a {type(value).__qualname__}: give arrays, tensors or numbers"
+        raise _refuse(name, why + ".")
+    if not array.dtype.isnative:
+        array = array.astype(array.dtype.newbyteorder("="))
+    return dtype, array if array.flags.c_contiguous else np.array(array, order="C")
+
+
+def encoded(value: Any, name: str) -> bytes | str | Array:
+    """The bytes of an encoded part, or as str the path of the file that has them."""
+    if isinstance(value, Mapping) and "bytes" in value:  # as Hugging Face has images
+        value = value["bytes"] if value["bytes"] is not None else os.fspath(value["path"])
+        return value  # type: ignore[no-any-return]
+    if isinstance(value, os.PathLike):
+        return os.fspath(value)
+    if isinstance(value, bytes | bytearray | memoryview):
+        return bytes(value)
+    if isinstance(value, str):
+        return value.encode()
+    if value is None:
+        raise _refuse(name, "None. Every sample is to have a value.")
+    dtype, array = plain(value, name)
+    if dtype != "u8" or array.ndim != 1:
+        raise _refuse(name, f"{dtype} {list(array.shape)}, and the first sample has encoded bytes.")
+    return array
+
+
+def _kind_of(value: Any, name: str) -> str:
+    """image, bytes or tensor."""
+    is_array = _is_tensor(value) or isinstance(value, np.ndarray)
+    if is_array and (value.ndim != 1 or plain(value, name)[0] != "u8"):
+        return "tensor"
+    holds_bytes = isinstance(value, Mapping) and "bytes" in value
+    if not (is_array or holds_bytes or isinstance(value, bytes | bytearray | memoryview | str | os.PathLike)):
+        return "tensor"
+    begin = encoded(value, name)
+    if isinstance(begin, str):
+        with open(begin, "rb") as file:
+            begin = file.read(64)
+    if is_image(bytes(begin[:64])):
+        return "image"
+    return "tensor" if is_array else "bytes"
+
+
+class Part(NamedTuple):
+    """A part of a source's samples: how to get it out of an item, and what it is."""
+
+    key: Any
+    name: str
+    kind: str
+    dtype: str
+    shape: list[int]
+
+    @property
+    def spec(self) -> tuple[str, str, str, list[int]]:
+        return self.name, self.kind, self.dtype, self.shape
+
+
+def _default_names(count: int) -> list[str]:
+    if count == 1:
+        return ["data"]
+    return ["image", "label"] if count == 2 else [f"field{i}" for i in range(count)]
+
+
+def _is_mapping(item: Any) -> bool:
+    return isinstance(item, Mapping) or (hasattr(item, "keys") and hasattr(item, "__getitem__"))
+
+
+def named(item: Any, fields: Sequence[str] | None) -> Iterator[tuple[Any, str, Any]]:
+    """Key, name and value of each field of an item: a mapping, a tuple or list, or one array.
+
+    `fields` says which keys of a mapping are served, and how the others are called.
+    """
+    if _is_mapping(item):
+        for key in item if fields is None else fields:
+            if key not in item:
+                raise Unservable(f"it has no `{key}`, only {', '.join(f'`{k}`' for k in item)}")
+            yield key, str(key), item[key]
+        return
+    numbers = isinstance(item, list) and all(isinstance(one, bool | int | float) for one in item)
+    values = list(item) if isinstance(item, tuple | list) and not numbers else [item]
+    names = fields or getattr(item, "_fields", None) or _default_names(len(values))
+    if len(names) != len(values):
+        raise Unservable(
+            f"it has {len(values)} values, and `fields` names {len(names)}: {', '.join(names)}"
+        )
+    for i, value in enumerate(values):
+        yield (None if values[0] is item else i), names[i], value
+
+
+def parts_of(item: Any, fields: Sequence[str] | None) -> list[Part]:
+    """What the samples of a source have, by the first of them."""
+    parts = []
+    for key, name, value in named(item, fields):
+        kind = _kind_of(value, name)
+        dtype, shape = "u8", []
+        if kind == "tensor":
+            dtype, array = plain(value, name)
+            shape = list(array.shape)
+        parts.append(Part(key, name, kind, dtype, shape))
+    if not parts:
+        raise Unservable("it has no field")
+    return parts
+
+
+Column = tuple[str, str, Array]
+
+
+def columns_of(item: Any, fields: Sequence[str] | None, batched: bool) -> list[Column]:
+    """Name, dtype and array [samples, …] of each field of a batch, or of one sample."""
+    columns: list[Column] = []
+    for _, name, value in named(item, fields):
+        dtype, array = plain(value, name)
+        if not batched:
+            array = array[np.newaxis]
+        elif array.ndim == 0:
+            raise _refuse(name, "one number, and the first dimension counts the samples.")
+        if name == "sample_id" and (array.ndim != 1 or dtype not in ("i64", "u64")):
+            raise _refuse(name, "not one i64 for each sample, and that name is the dataset's index.")
+        columns.append((name, dtype, array))
+    if all(name == "sample_id" for name, _, _ in columns):
+        raise Unservable("it has no field")
+    for name, _, array in columns[1:]:
+        if len(array) != len(columns[0][2]):
+            raise Unservable(
+                f"it has {len(columns[0][2])} samples of field `{columns[0][0]}` and {len(array)} of "
+                f"`{name}`. The first dimension of every field counts the samples."
+            )
+    return columns
+
+
+def text_of(column: Column) -> str:
+    name, dtype, array = column
+    return f"`{name} {dtype} [{','.join(str(extent) for extent in array.shape[1:])}]`"
+
+
+def check_same(first: Sequence[str], columns: Sequence[Column]) -> None:
+    """Raises Unservable that says what is not as in the first batch, whose texts are `first`."""
+    cure = (
+        "All samples of a stream have the same fields, shapes and dtypes: crop, resize, pad or "
+        "convert in the dataset."
+    )
+    found = [text_of(column) for column in columns]
+    for expected, text in zip(first, found):
+        if expected != text:
+            raise Unservable(f"it has {text}, and the first one had {expected}. {cure}")
+    if len(found) != len(first):
+        less, more = sorted((list(first), found), key=len)
+        had = "lacks" if more is not found else "also has"
+        raise Unservable(f"it {had} {more[len(less)]}, other than the first one. {cure}")
+
+
+def _own_frames(error: BaseException) -> list[traceback.FrameSummary]:
+    here = os.path.dirname(os.path.abspath(__file__)) + os.sep
+    frames = traceback.extract_tb(error.__traceback__)
+    return [frame for frame in frames if not os.path.abspath(frame.filename).startswith(here)]
+
+
+def reason(error: BaseException) -> str:
+    """An exception as one line, with the calls that led to it, the last one first."""
+    if isinstance(error, Unservable):
+        return str(error).removesuffix(".")
+    text = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+    calls = [f"{frame.filename}:{frame.lineno} in {frame.name}" for frame in _own_frames(error)]
+    if isinstance(error, Error) or not calls:
+        return text
+    return f"{text} (at {', called at '.join(reversed(calls[-6:]))})"

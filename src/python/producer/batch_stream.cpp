@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#include "python/producer/bindings.hpp"
+#include "python/producer/serving.hpp"
+
+#include "cli/console.hpp"
+#include "cli/serve/service.hpp"
+
+#include <batchcast/core/error.hpp>
+#include <batchcast/producer.hpp>
+#include <batchcast/ring/fork_guard.hpp>
+
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstring>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+namespace nb = nanobind;
+
+namespace batchcast::python {
+namespace {
+
+constexpr int slice_ms = 50;  ///< between two looks for Ctrl-C
+
+using Array = nb::ndarray<nb::ro, nb::c_contig, nb::device::cpu>;
+
+/// One field of a batch.
+struct Column {
+  FieldSpec spec;
+  const std::byte* data = nullptr;
+  std::size_t sample_bytes = 0;
+};
+
+/// A stream whose samples come batch by batch from one thread, and whose epochs end when that says
+/// so. The producer comes up with the first batch, which tells the schema. Other threads may ask
+/// for stats, and stop it.
+class BatchStream {
+ public:
+  BatchStream(std::vector<std::string> arguments, std::string directory, std::string served_from,
+              bool talks)
+      : options_(parse_serving(std::move(arguments))),
+        directory_(std::move(directory)),
+        served_from_(std::move(served_from)) {
+    log_ = serving_log(options_, talks);
+    if (talks) progress_.emplace();
+  }
+  ~BatchStream() {
+    if (fork_guard_.in_child()) {
+      static_cast<void>(producer_.release());  // the parent's
+      return;
+    }
+    const nb::gil_scoped_release released;
+    stop("its producer was dropped");
+    producer_.reset();
+  }
+  BatchStream(const BatchStream&) = delete;
+  BatchStream& operator=(const BatchStream&) = delete;
+
+  /// Copies a batch into the ring as soon as there is space. False once the stream is over. With
+  /// the GIL held.
+  [[nodiscard]] bool append(const std::vector<std::tuple<std::string, std::string, Array>>& batch) {
+    std::vector<Column> columns;
+    for (const auto& [name, dtype, array] : batch) columns.push_back(column_of(name, dtype, array));
+    const std::size_t count = std::get<Array>(batch.front()).shape(0);
+    const nb::gil_scoped_release released;
+    if (!producer_ && !open(columns)) return false;
+    for (std::size_t begin = 0; begin < count;) {
+      std::optional<Loan> loan = producer_->try_loan(count - begin, slice_ms);
+      if (!loan) {
+        if (producer_->over()) return false;
+        look();
+        continue;
+      }
+      copy(columns, begin, *loan);
+      begin += loan->size();
+      loan->publish();
+    }
+    show();
+    return true;
+  }
+  void end_epoch() { producer_->end_epoch(); }
+  /// Once every epoch is appended: whether consumers have drained it within a short while, or it
+  /// was ended before.
+  [[nodiscard]] bool finish() {
+    if (producer_->finish(slice_ms)) return true;
+    end_if_idle();
+    show();
+    const StreamState state = producer_->stats().state;
+    return state == StreamState::stopped || state == StreamState::failed;
+  }
+  [[nodiscard]] bool over() const {
+    const std::lock_guard lock(mutex_);
+    return !why_.empty() || (producer_ && producer_->over());
+  }
+
+  void stop(const std::string& why) {
+    const std::lock_guard lock(mutex_);
+    if (why_.empty()) why_ = why;
+    if (producer_) producer_->stop(why);
+    stopped_.notify_all();
+  }
+  /// Consumers that are just coming are told why by the door, for half a second.
+  void fail(const std::string& why) {
+    constexpr auto farewell = std::chrono::milliseconds(500);
+    std::unique_lock lock(mutex_);
+    if (!producer_) return;
+    producer_->fail(why);
+    if (producer_->stats().consumers.size() >= std::max(options_.wait_for, 1U)) return;
+    stopped_.wait_for(lock, farewell, [this] { return !why_.empty(); });
+  }
+  /// Takes the stream away. Of the thread that appends.
+  void close() {
+    if (progress_) progress_->finish();
+    const std::lock_guard lock(mutex_);
+    if (!producer_) return;
+    last_ = producer_->stats();
+    producer_->stop("its producer ended");  // so that taking it down does not wait again
+    producer_.reset();
+    if (why_.empty()) why_ = "its producer ended";
+  }
+
+  [[nodiscard]] ProducerStats stats() const {
+    const std::lock_guard lock(mutex_);
+    return producer_ ? producer_->stats() : last_;
+  }
+  [[nodiscard]] std::string directory() const {
+    const std::lock_guard lock(mutex_);
+    return producer_ ? producer_->directory() : directory_;
+  }
+  [[nodiscard]] double linger_s() const noexcept { return options_.linger_s; }
+
+ private:
+  [[nodiscard]] static Column column_of(const std::string& name, const std::string& dtype,
+                                        const Array& array) {
+    Column column{{name, *parse_dtype(dtype), {}}, static_cast<const std::byte*>(array.data()), 0};
+    for (std::size_t i = 1; i < array.ndim(); ++i) {
+      column.spec.shape.push_back(static_cast<std::int64_t>(array.shape(i)));
+    }
+    column.sample_bytes = column.spec.byte_count();
+    return column;
+  }
+
+  [[nodiscard]] static std::string text_of(const Schema& schema) {
+    std::string text;
+    for (const FieldSpec& field : schema) text += (text.empty() ? "" : ", ") + to_text(field);
+    return text;
+  }
+
+  /// False if it was stopped before its first batch came.
+  [[nodiscard]] bool open(const std::vector<Column>& columns) {
+    ProducerOptions serving = cli::stream_options(options_);
+    serving.directory = directory_;
+    serving.log = log_;
+    serving.recipe_json = nlohmann::json{{"served_from", served_from_}, {"pure", false}}.dump();
+    for (const Column& column : columns) {
+      if (column.spec.name != sample_id_name) serving.schema.push_back(column.spec);
+    }
+    log_(LogLevel::info, "stream `" + options_.stream + "` serves a " + served_from_ + ": " +
+                             text_of(serving.schema) +
+                             ". It is not pure: nobody can make its samples again, only its "
+                             "producer");
+    const std::lock_guard lock(mutex_);
+    if (!why_.empty()) return false;
+    try {
+      producer_ = std::make_unique<Producer>(std::move(serving));
+    } catch (const InvalidArgument& error) {
+      throw InvalidArgument(with_names_of_python(error.what()));
+    }
+    if (progress_) cli::say_what_is_served(*producer_);
+    return true;
+  }
+
+  static void copy(const std::vector<Column>& columns, std::size_t begin, const Loan& loan) {
+    for (const Column& column : columns) {
+      const std::byte* from = column.data + begin * column.sample_bytes;
+      if (column.spec.name == sample_id_name) {
+        std::memcpy(loan.sample_ids().data(), from, loan.size() * column.sample_bytes);
+        continue;
+      }
+      const auto places = loan.field<std::byte>(column.spec.name);
+      if (places.sample_stride_bytes() == column.sample_bytes) {
+        std::memcpy(places.data(), from, loan.size() * column.sample_bytes);
+        continue;
+      }
+      for (std::size_t i = 0; i < loan.size(); ++i) {
+        std::memcpy(places.data() + i * places.sample_stride_bytes(),
+                    from + i * column.sample_bytes, column.sample_bytes);
+      }
+    }
+  }
+
+  /// While it waits for space. Raises KeyboardInterrupt.
+  void look() {
+    end_if_idle();
+    show();
+    const nb::gil_scoped_acquire held;
+    if (PyErr_CheckSignals() != 0) throw nb::python_error();
+  }
+  void end_if_idle() {
+    if (options_.idle_exit_s < 0) return;
+    static_cast<void>(producer_->stop_if_unattended(
+        options_.idle_exit_s, "nobody was attached for as long as idle_exit says"));
+  }
+  void show() {
+    if (!progress_ || !progress_->due()) return;
+    progress_->show(
+        cli::progress_text({.stream = producer_->stats(), .wait_for = options_.wait_for}));
+  }
+
+  ForkGuard fork_guard_;
+  const cli::ServeOptions options_;
+  const std::string directory_;
+  const std::string served_from_;
+  LogCallback log_;
+  std::optional<cli::ProgressLine> progress_;  ///< of one that talks
+
+  mutable std::mutex mutex_;  ///< for `producer_` to come and go
+  std::condition_variable stopped_;
+  std::string why_;
+  ProducerStats last_;
+  std::unique_ptr<Producer> producer_;
+};
+
+using Released = nb::call_guard<nb::gil_scoped_release>;
+
+}  // namespace
+
+void add_batch_stream(nb::module_& module) {
+  nb::class_<BatchStream>(module, "BatchStream", "A stream of batches that Python makes.")
+      .def(nb::init<std::vector<std::string>, std::string, std::string, bool>(),
+           nb::arg("arguments"), nb::arg("directory"), nb::arg("served_from"), nb::arg("talks"))
+      .def("append", &BatchStream::append, nb::arg("columns"),
+           nb::sig("def append(self, columns: "
+                   "list[tuple[str, str, numpy.typing.NDArray[typing.Any]]]) -> bool"),
+           "Copies a batch, each field's name, dtype and array, into the ring. False once the "
+           "stream is over.")
+      .def("end_epoch", &BatchStream::end_epoch, Released())
+      .def("finish", &BatchStream::finish, Released(),
+           "Whether consumers have drained it, or it was ended.")
+      .def_prop_ro("over", &BatchStream::over, Released())
+      .def("stop", &BatchStream::stop, nb::arg("why"), Released())
+      .def("fail", &BatchStream::fail, nb::arg("why"), Released())
+      .def("close", &BatchStream::close, Released())
+      .def_prop_ro("directory", &BatchStream::directory)
+      .def_prop_ro("linger", &BatchStream::linger_s)
+      .def(
+          "stats",
+          [](const BatchStream& stream) {
+            ProducerStats stats;
+            {
+              const nb::gil_scoped_release released;
+              stats = stream.stats();
+            }
+            return stats_dict(stats, {}, 0);
+          },
+          nb::sig("def stats(self) -> dict[str, typing.Any]"));
+}
+
+}  // namespace batchcast::python

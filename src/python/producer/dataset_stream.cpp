@@ -1,0 +1,307 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#include "python/producer/bindings.hpp"
+#include "python/producer/gil.hpp"
+#include "python/producer/python_source.hpp"
+#include "python/producer/serving.hpp"
+
+#include "cli/serve/service.hpp"
+
+#include <batchcast/core/clock.hpp>
+#include <batchcast/core/error.hpp>
+#include <batchcast/core/named_thread.hpp>
+#include <batchcast/ring/fork_guard.hpp>
+
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <chrono>
+#include <condition_variable>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+namespace nb = nanobind;
+
+namespace batchcast::python {
+namespace {
+
+enum class Phase : std::uint8_t { opening, serving, ended };
+
+/// What a stream's thread works on. It outlives the stream's Python object while the dataset is
+/// being opened, or a worker hangs: neither can be interrupted.
+class Run {
+ public:
+  Run(cli::ServeOptions options, std::shared_ptr<const PythonSource> source, std::string directory,
+      bool talks, bool pure)
+      : options_(std::move(options)),
+        source_(std::move(source)),
+        directory_(std::move(directory)),
+        talks_(talks),
+        pure_(pure) {}
+
+  void work() noexcept {
+    try {
+      serve();
+    } catch (const InvalidArgument& error) {
+      note_failure(std::make_exception_ptr(InvalidArgument(with_names_of_python(error.what()))));
+    } catch (...) {
+      note_failure(std::current_exception());
+    }
+    end();
+  }
+
+  /// The first reason counts.
+  void ask_to_end(const std::string& why) {
+    const std::lock_guard lock(mutex_);
+    if (why_.empty()) why_ = why;
+    changed_.notify_all();
+  }
+
+  /// Waits at most so long until the stream is there, or over.
+  [[nodiscard]] bool wait_past(Phase phase, int timeout_ms) {
+    std::unique_lock lock(mutex_);
+    return changed_.wait_for(lock, std::chrono::milliseconds(timeout_ms),
+                             [&] { return phase_ > phase; });
+  }
+  [[nodiscard]] Phase phase() const {
+    const std::lock_guard lock(mutex_);
+    return phase_;
+  }
+  /// Whether its thread may be joined without a wait that might never end.
+  [[nodiscard]] bool is_through() const {
+    const std::lock_guard lock(mutex_);
+    return phase_ == Phase::ended && hangs_.empty();
+  }
+  [[nodiscard]] std::string hangs() const {
+    const std::lock_guard lock(mutex_);
+    return hangs_;
+  }
+  void rethrow_failure() const {
+    const std::lock_guard lock(mutex_);
+    if (failure_) std::rethrow_exception(failure_);
+  }
+
+  struct Stats {
+    ProducerStats stream;
+    FeederStats feeder;
+    std::uint64_t bad_samples = 0;
+    std::string directory;
+  };
+  [[nodiscard]] Stats stats() const {
+    const std::lock_guard lock(mutex_);
+    return producer_ == nullptr ? last_ : stats_now();
+  }
+  [[nodiscard]] const std::string& stream() const noexcept { return options_.stream; }
+
+ private:
+  void note_failure(std::exception_ptr failure) {
+    const std::lock_guard lock(mutex_);
+    if (!failure_) failure_ = std::move(failure);
+  }
+
+  [[nodiscard]] Stats stats_now() const {
+    return {producer_->stats(), service_ == nullptr ? FeederStats() : service_->feeder_stats(),
+            dataset_->bad_samples(), producer_->directory()};
+  }
+
+  [[nodiscard]] std::string asked_to_end(int timeout_ms) {
+    std::unique_lock lock(mutex_);
+    changed_.wait_for(lock, std::chrono::milliseconds(timeout_ms),
+                      [this] { return !why_.empty(); });
+    return why_;
+  }
+
+  [[nodiscard]] ProducerOptions producer_options(const cli::Dataset& dataset) const {
+    ProducerOptions serving = cli::serving_options(options_, dataset);
+    serving.directory = directory_;
+    serving.log = serving_log(options_, talks_);
+    if (!pure_) {
+      serving.pure = false;
+      serving.identity.clear();
+      serving.log(LogLevel::info, "stream `" + options_.stream + "` serves a " + source_->name() +
+                                      ", which has no fingerprint(). So it is not pure: nobody "
+                                      "can make its samples again, only its producer");
+    }
+    return serving;
+  }
+
+  void serve() {
+    const cli::Dataset dataset(cli::served_dataset(options_), serving_log(options_, talks_),
+                               source_);
+    if (!asked_to_end(0).empty()) return;
+    ProducerOptions serving = producer_options(dataset);
+    cli::rehearse_serving(options_, serving);
+    Producer producer(std::move(serving));
+    if (talks_) cli::say_what_is_served(producer);
+    cli::Service service({[this](int timeout_ms) { return asked_to_end(timeout_ms); }, producer,
+                          dataset, options_.wait_for, options_.idle_exit_s, talks_});
+    begin(producer, service, dataset);
+    try {
+      if (service.produce({.workers = options_.workers.count()})) {
+        static_cast<void>(service.linger(options_.linger_s));
+      } else {
+        leave_to(service.take_feeder());
+      }
+    } catch (...) {
+      note_last();
+      throw;
+    }
+    note_last();
+    producer.stop("its producer ended");  // so that taking it down does not wait again
+  }
+
+  void begin(Producer& producer, cli::Service& service, const cli::Dataset& dataset) {
+    const std::lock_guard lock(mutex_);
+    producer_ = &producer;
+    service_ = &service;
+    dataset_ = &dataset;
+    phase_ = Phase::serving;
+    changed_.notify_all();
+  }
+
+  /// The stream is over for everybody else; this thread stays until the worker is through.
+  void leave_to(std::unique_ptr<Feeder> feeder) {
+    const std::string failure = feeder->failure_text();
+    cli::remove_stream_files(*producer_, !failure.empty());
+    const std::string read = source_ == nullptr ? std::string() : source_->longest_read();
+    note_last();
+    {
+      const std::lock_guard lock(mutex_);
+      hangs_ =
+          read.empty() ? "a worker that is still at a sample" : "a worker that still reads " + read;
+      if (!failure.empty()) failure_ = std::make_exception_ptr(Error(failure));
+    }
+    end();
+    feeder.reset();
+  }
+
+  /// From here on nobody else looks at the producer.
+  void note_last() {
+    const std::lock_guard lock(mutex_);
+    if (producer_ != nullptr) last_ = stats_now();
+    producer_ = nullptr;
+  }
+
+  void end() {
+    const std::lock_guard lock(mutex_);
+    phase_ = Phase::ended;
+    changed_.notify_all();
+  }
+
+  const cli::ServeOptions options_;
+  const std::shared_ptr<const PythonSource> source_;
+  const std::string directory_;
+  const bool talks_;
+  const bool pure_;
+
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  Phase phase_ = Phase::opening;
+  std::string why_;
+  std::string hangs_;
+  std::exception_ptr failure_;
+  Stats last_;
+  const Producer* producer_ = nullptr;  ///< while it serves
+  const cli::Service* service_ = nullptr;
+  const cli::Dataset* dataset_ = nullptr;
+};
+
+/// A dataset that threads of this process serve as a stream.
+class DatasetStream {
+ public:
+  DatasetStream(std::vector<std::string> arguments, std::shared_ptr<const PythonSource> source,
+                std::string directory, bool talks, bool pure)
+      : run_(std::make_shared<Run>(parse_serving(std::move(arguments)), std::move(source),
+                                   std::move(directory), talks, pure)) {
+    thread_ =
+        std::make_unique<std::thread>(start_thread("bc-serve", [run = run_] { run->work(); }));
+  }
+  ~DatasetStream() {
+    if (fork_guard_.in_child()) {  // the thread is the parent's
+      static_cast<void>(thread_.release());
+      return;
+    }
+    const nb::gil_scoped_release released;
+    run_->ask_to_end("its producer was dropped");
+    constexpr int patience_ms = 2000;
+    if (run_->phase() != Phase::opening)
+      static_cast<void>(run_->wait_past(Phase::serving, patience_ms));
+    if (run_->is_through()) {
+      thread_->join();
+    } else {
+      thread_->detach();
+    }
+  }
+  DatasetStream(const DatasetStream&) = delete;
+  DatasetStream& operator=(const DatasetStream&) = delete;
+
+  [[nodiscard]] bool wait(Phase past, int timeout_ms) {
+    if (fork_guard_.in_child()) {
+      throw Forked("batchcast: this process was forked from the one that serves stream `" +
+                   run_->stream() + "`, and cannot wait for it.");
+    }
+    return run_->wait_past(past, timeout_ms);
+  }
+  void ask_to_end(const std::string& why) {
+    if (!fork_guard_.in_child()) run_->ask_to_end(why);
+  }
+  [[nodiscard]] Run& run() const noexcept { return *run_; }
+
+ private:
+  ForkGuard fork_guard_;
+  std::shared_ptr<Run> run_;
+  std::unique_ptr<std::thread> thread_;
+};
+
+using Released = nb::call_guard<nb::gil_scoped_release>;
+
+}  // namespace
+
+void add_dataset_stream(nb::module_& module) {
+  nb::class_<DatasetStream>(module, "DatasetStream",
+                            "A dataset that threads of this process serve as a stream.")
+      .def(nb::init<std::vector<std::string>, std::shared_ptr<const PythonSource>, std::string,
+                    bool, bool>(),
+           nb::arg("arguments"), nb::arg("source").none(), nb::arg("directory"), nb::arg("talks"),
+           nb::arg("pure"))
+      .def(
+          "wait_opened",
+          [](DatasetStream& stream, int timeout_ms) {
+            return stream.wait(Phase::opening, timeout_ms);
+          },
+          nb::arg("timeout_ms"), Released(), "Whether the stream is there, or over.")
+      .def(
+          "wait_ended",
+          [](DatasetStream& stream, int timeout_ms) {
+            return stream.wait(Phase::serving, timeout_ms);
+          },
+          nb::arg("timeout_ms"), Released(), "Whether the stream is over.")
+      .def("ask_to_end", &DatasetStream::ask_to_end, nb::arg("why"), Released())
+      .def(
+          "raise_failure", [](const DatasetStream& stream) { stream.run().rethrow_failure(); },
+          "Raises what failed the stream, if anything did.")
+      .def_prop_ro(
+          "hangs", [](const DatasetStream& stream) { return stream.run().hangs(); },
+          "What the end did not wait for.")
+      .def_prop_ro("directory",
+                   [](const DatasetStream& stream) { return stream.run().stats().directory; })
+      .def(
+          "stats",
+          [](const DatasetStream& stream) {
+            Run::Stats stats;
+            {
+              const nb::gil_scoped_release released;
+              stats = stream.run().stats();
+            }
+            return stats_dict(stats.stream, stats.feeder, stats.bad_samples);
+          },
+          nb::sig("def stats(self) -> dict[str, typing.Any]"));
+}
+
+}  // namespace batchcast::python

@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#include "python/producer/python_source.hpp"
+
+#include "python/producer/bindings.hpp"
+#include "python/producer/gil.hpp"
+
+#include "data/image/format.hpp"
+#include "data/tensor_part.hpp"
+
+#include <batchcast/core/clock.hpp>
+#include <batchcast/core/error.hpp>
+#include <batchcast/core/file_descriptor.hpp>
+
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <tuple>
+#include <utility>
+
+namespace nb = nanobind;
+
+namespace batchcast::python {
+namespace {
+
+/// A buffer of Python's, for as long as it is looked at.
+class PyBuffer {
+ public:
+  PyBuffer(nb::handle value, int flags) {
+    if (PyObject_GetBuffer(value.ptr(), &view_, flags) != 0) throw nb::python_error();
+  }
+  ~PyBuffer() { PyBuffer_Release(&view_); }
+  PyBuffer(const PyBuffer&) = delete;
+  PyBuffer& operator=(const PyBuffer&) = delete;
+
+  [[nodiscard]] const Py_buffer& operator*() const noexcept { return view_; }
+  [[nodiscard]] std::span<const std::byte> bytes() const noexcept {
+    return {static_cast<const std::byte*>(view_.buf), static_cast<std::size_t>(view_.len)};
+  }
+
+ private:
+  Py_buffer view_{};
+};
+
+[[nodiscard]] std::string text_of(const PartSpec& part, std::optional<DType> dtype,
+                                  const std::vector<std::int64_t>& shape) {
+  return dtype ? to_text(FieldSpec(part.name, *dtype, shape)) : "`" + part.name + "` of no dtype";
+}
+
+void copy(std::span<const std::byte> from, std::span<std::byte> to) {
+  if (!from.empty()) std::memcpy(to.data(), from.data(), from.size());
+}
+
+[[noreturn]] void refuse_file(const std::string& path, int error_number) {
+  throw BadSample(path + ": " + std::generic_category().message(error_number));
+}
+
+void read_file(const std::string& path, std::size_t part, SampleParts& parts) {
+  const FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  struct stat status {};
+  if (!file || ::fstat(file.get(), &status) != 0) refuse_file(path, errno);
+  const std::span<std::byte> to = parts.make(part, static_cast<std::size_t>(status.st_size));
+  for (std::size_t done = 0; done < to.size();) {
+    const ssize_t got = ::read(file.get(), to.data() + done, to.size() - done);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) refuse_file(path, errno);
+    if (got == 0) throw BadSample(path + " became shorter while it was read");
+    done += static_cast<std::size_t>(got);
+  }
+}
+
+[[nodiscard]] bool is_bytes(nb::handle value) {
+  return PyBytes_Check(value.ptr()) || PyByteArray_Check(value.ptr()) ||
+         PyMemoryView_Check(value.ptr());
+}
+
+[[nodiscard]] PartKind kind_of(const std::string& name) {
+  if (name == "image") return PartKind::image;
+  return name == "bytes" ? PartKind::bytes : PartKind::tensor;
+}
+
+}  // namespace
+
+/// Notes what this thread reads for as long as it does.
+class PythonSource::Reading {
+ public:
+  Reading(const PythonSource& source, std::uint64_t sample_id) : source_(source) {
+    const std::lock_guard lock(source_.mutex_);
+    source_.reads_[std::this_thread::get_id()] = {sample_id, now_ns()};
+  }
+  ~Reading() {
+    const std::lock_guard lock(source_.mutex_);
+    source_.reads_.erase(std::this_thread::get_id());
+  }
+  Reading(const Reading&) = delete;
+  Reading& operator=(const Reading&) = delete;
+
+ private:
+  const PythonSource& source_;
+};
+
+PythonSource::PythonSource(nb::object items, std::uint64_t size, Parts parts, std::string name,
+                           std::string fingerprint, std::vector<std::string> class_names,
+                           nb::module_ helpers)
+    : items_(std::move(items)),
+      size_(size),
+      parts_(std::move(parts)),
+      name_(std::move(name)),
+      fingerprint_(std::move(fingerprint)),
+      class_names_(std::move(class_names)),
+      helpers_(std::move(helpers)),
+      name_of_(nb::getattr(items_, "name_of", nb::none())) {}
+
+void PythonSource::read(std::uint64_t sample_id, SampleParts& parts) const {
+  parts.resize(parts_.specs.size());
+  std::vector<InFile> files;
+  {
+    const Reading reading(*this, sample_id);
+    const GilHeld gil;
+    try {
+      read_item(sample_id, parts, files);
+    } catch (nb::python_error& raised) {
+      throw BadSample(reason_of(raised));
+    }
+  }
+  for (const InFile& file : files) read_file(file.path, file.part, parts);
+}
+
+void PythonSource::read_item(std::uint64_t sample_id, SampleParts& parts,
+                             std::vector<InFile>& files) const {
+  const nb::object item = items_[nb::int_(sample_id)];
+  for (std::size_t i = 0; i < parts_.specs.size(); ++i) {
+    const nb::object& key = parts_.keys[i];
+    take_part(i, key.is_none() ? item : nb::object(item[key]), parts, files);
+  }
+}
+
+void PythonSource::take_part(std::size_t part, nb::object value, SampleParts& parts,
+                             std::vector<InFile>& files) const {
+  if (parts_.specs[part].kind == PartKind::tensor) {
+    return take_tensor(part, std::move(value), parts);
+  }
+  if (!is_bytes(value)) {
+    value = helpers_.attr("encoded")(value, parts_.specs[part].name);
+    if (nb::isinstance<nb::str>(value)) {  // of a file
+      files.push_back({part, nb::cast<std::string>(value)});
+      return;
+    }
+  }
+  take_bytes(part, value, parts);
+}
+
+void PythonSource::take_bytes(std::size_t part, nb::handle value, SampleParts& parts) const {
+  const PyBuffer buffer(value, PyBUF_SIMPLE);
+  copy(buffer.bytes(), parts.make(part, buffer.bytes().size()));
+}
+
+void PythonSource::take_tensor(std::size_t part, nb::object value, SampleParts& parts) const {
+  const PartSpec& spec = parts_.specs[part];
+  if (PyLong_CheckExact(value.ptr()) && spec.dtype == DType::i64 && spec.shape.empty()) {
+    const std::int64_t number = nb::cast<std::int64_t>(value);
+    return copy(std::as_bytes(std::span(&number, 1)), parts.make(part, sizeof number));
+  }
+  // A dtype's name and an array.
+  const auto plain = nb::cast<nb::tuple>(helpers_.attr("plain")(value, spec.name));
+  const PyBuffer buffer(plain[1], PyBUF_C_CONTIGUOUS | PyBUF_FORMAT);
+  const std::vector<std::int64_t> shape((*buffer).shape, (*buffer).shape + (*buffer).ndim);
+  const std::optional<DType> dtype = parse_dtype(nb::cast<std::string>(plain[0]));
+  if (dtype != spec.dtype || shape != spec.shape) {
+    throw BadSample("it has " + text_of(spec, dtype, shape) + ", and the first sample has " +
+                    text_of(spec, spec.dtype, spec.shape) +
+                    ". All samples have the same shape and dtype: crop, resize, pad or convert in "
+                    "the dataset");
+  }
+  copy(buffer.bytes(), parts.make(part, buffer.bytes().size()));
+}
+
+std::string PythonSource::reason_of(nb::python_error& raised) const {
+  const nb::object error = nb::borrow(raised.value());
+  if (first_failure_.is_none()) first_failure_ = error;
+  try {
+    return nb::cast<std::string>(helpers_.attr("reason")(error));
+  } catch (const std::exception& other) {
+    return std::string("an exception that cannot be shown: ") + other.what();
+  }
+}
+
+std::string PythonSource::name_of(std::uint64_t sample_id) const {
+  const std::string plain = name_ + "[" + std::to_string(sample_id) + "]";
+  if (interpreter_ends()) return plain;
+  const GilHeld gil;
+  if (name_of_.is_none()) return plain;
+  try {
+    return nb::cast<std::string>(nb::str(nb::object(name_of_(sample_id))));
+  } catch (const std::exception&) {
+    return plain;
+  }
+}
+
+Fingerprint PythonSource::fingerprint() const { return fingerprint_of(fingerprint_); }
+
+std::string PythonSource::longest_read() const {
+  const std::lock_guard lock(mutex_);
+  std::uint64_t sample_id = 0;
+  std::uint64_t since_ns = 0;
+  for (const auto& [thread, read] : reads_) {
+    if (since_ns != 0 && read.second >= since_ns) continue;
+    std::tie(sample_id, since_ns) = read;
+  }
+  if (since_ns == 0) return {};
+  char seconds[32];
+  std::snprintf(seconds, sizeof seconds, "%.1f", seconds_from_ns(now_ns() - since_ns));
+  return "sample " + std::to_string(sample_id) + " of " + name_ + " (for " + seconds + " s)";
+}
+
+void add_python_source(nb::module_& module) {
+  using Spec = std::tuple<std::string, std::string, std::string, std::vector<std::int64_t>>;
+  nb::class_<PythonSource>(module, "PythonSource", "A dataset in Python, read by C++ threads.")
+      .def(
+          "__init__",
+          [](PythonSource* self, nb::object items, std::uint64_t size,
+             const std::vector<Spec>& specs, const nb::list& keys, std::string name,
+             std::string fingerprint, std::vector<std::string> class_names) {
+            PythonSource::Parts parts;
+            for (const auto& [part, kind, dtype, shape] : specs) {
+              PartSpec spec{part, kind_of(kind), parse_dtype(dtype).value_or(DType::u8), shape};
+              spec.channels_last = detail::has_channels_last(spec.dtype, spec.shape);
+              parts.specs.push_back(std::move(spec));
+            }
+            for (const nb::handle key : keys) parts.keys.push_back(nb::borrow(key));
+            new (self) PythonSource(std::move(items), size, std::move(parts), std::move(name),
+                                    std::move(fingerprint), std::move(class_names),
+                                    nb::module_::import_("batchcast._items"));
+          },
+          nb::arg("items"), nb::arg("size"), nb::arg("specs"), nb::arg("keys"), nb::arg("name"),
+          nb::arg("fingerprint"), nb::arg("class_names"),
+          nb::sig("def __init__(self, items: object, size: int, specs: "
+                  "list[tuple[str, str, str, list[int]]], keys: list[object], name: str, "
+                  "fingerprint: str, class_names: list[str]) -> None"))
+      .def_prop_ro("first_failure", &PythonSource::first_failure,
+                   nb::sig("def first_failure(self) -> BaseException | None"),
+                   "What the first sample raised that could not be read.")
+      .def("longest_read", &PythonSource::longest_read,
+           "The sample that has been read for the longest time; empty if none is.");
+  module.def(
+      "is_image",
+      [](const nb::bytes& encoded) {
+        return detail::image_format_of(
+                   {static_cast<const std::byte*>(encoded.data()), encoded.size()})
+            .has_value();
+      },
+      nb::arg("encoded"), "Whether these bytes begin as a JPEG, PNG or WebP file.");
+}
+
+}  // namespace batchcast::python

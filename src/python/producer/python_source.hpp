@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#pragma once
+
+#include <batchcast/data/source.hpp>
+
+#include <nanobind/nanobind.h>
+
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <span>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace batchcast::python {
+
+/// A dataset in Python: any object whose items are samples. Its items are asked for under the GIL,
+/// and each part is copied once; files that a part names are read without the GIL. What an item
+/// raises is a bad sample.
+class PythonSource final : public Source {
+ public:
+  struct Parts {
+    std::vector<PartSpec> specs;
+    std::vector<nanobind::object> keys;  ///< of an item; None: the item itself
+  };
+  /// `helpers` is the module batchcast._items.
+  PythonSource(nanobind::object items, std::uint64_t size, Parts parts, std::string name,
+               std::string fingerprint, std::vector<std::string> class_names,
+               nanobind::module_ helpers);
+
+  [[nodiscard]] std::uint64_t size() const noexcept override { return size_; }
+  [[nodiscard]] const std::vector<PartSpec>& parts() const noexcept override {
+    return parts_.specs;
+  }
+  void read(std::uint64_t sample_id, SampleParts& parts) const override;
+  [[nodiscard]] std::string name_of(std::uint64_t sample_id) const override;
+  [[nodiscard]] Fingerprint fingerprint() const override;
+  [[nodiscard]] std::span<const std::string> class_names() const noexcept override {
+    return class_names_;
+  }
+
+  [[nodiscard]] const std::string& name() const noexcept { return name_; }
+  /// The exception of the first sample that could not be read, or None. With the GIL held.
+  [[nodiscard]] nanobind::object first_failure() const { return first_failure_; }
+  /// "sample 17 for 3.2 s": the one that has been read for the longest time; empty if none is.
+  [[nodiscard]] std::string longest_read() const;
+
+ private:
+  class Reading;
+  struct InFile {
+    std::size_t part;
+    std::string path;
+  };
+
+  void read_item(std::uint64_t sample_id, SampleParts& parts, std::vector<InFile>& files) const;
+  void take_part(std::size_t part, nanobind::object value, SampleParts& parts,
+                 std::vector<InFile>& files) const;
+  void take_bytes(std::size_t part, nanobind::handle value, SampleParts& parts) const;
+  void take_tensor(std::size_t part, nanobind::object value, SampleParts& parts) const;
+  [[nodiscard]] std::string reason_of(nanobind::python_error& raised) const;
+
+  const nanobind::object items_;
+  const std::uint64_t size_;
+  const Parts parts_;
+  const std::string name_;
+  const std::string fingerprint_;
+  const std::vector<std::string> class_names_;
+  const nanobind::module_ helpers_;
+  const nanobind::object name_of_;                             ///< the items' own, or None
+  mutable nanobind::object first_failure_ = nanobind::none();  ///< under the GIL
+
+  mutable std::mutex mutex_;
+  mutable std::map<std::thread::id, std::pair<std::uint64_t, std::uint64_t>>
+      reads_;  ///< of each thread: which sample, since when
+};
+
+}  // namespace batchcast::python

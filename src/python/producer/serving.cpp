@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#include "python/producer/serving.hpp"
+
+#include "cli/console.hpp"
+
+#include <batchcast/core/error.hpp>
+
+#include <algorithm>
+#include <cctype>
+#include <utility>
+
+namespace nb = nanobind;
+
+namespace batchcast::python {
+namespace {
+
+[[nodiscard]] nb::dict consumer_dict(const ConsumerInfo& consumer) {
+  nb::dict told;
+  told["name"] = consumer.name.c_str();
+  told["placement"] = consumer.placement.c_str();
+  told["pid"] = consumer.pid;
+  told["batch_size"] = consumer.batch_size;
+  told["state"] = std::string(name_of(consumer.state)).c_str();
+  told["position"] = consumer.position;
+  told["lag"] = consumer.lag;
+  told["samples"] = consumer.samples;
+  told["wait_seconds"] = consumer.wait_seconds;
+  return told;
+}
+
+[[nodiscard]] const char* name_of(Bottleneck bottleneck) noexcept {
+  switch (bottleneck) {
+    case Bottleneck::reading:
+      return "reading";
+    case Bottleneck::making:
+      return "making";
+    case Bottleneck::consumers:
+      return "consumers";
+    case Bottleneck::none:
+      break;
+  }
+  return "none";
+}
+
+}  // namespace
+
+std::string with_names_of_python(const std::string& text) {
+  std::string named;
+  for (std::size_t i = 0; i < text.size();) {
+    const bool begins = text.compare(i, 2, "--") == 0 && i + 2 < text.size() &&
+                        std::islower(static_cast<unsigned char>(text[i + 2])) != 0 &&
+                        (i == 0 || std::isalnum(static_cast<unsigned char>(text[i - 1])) == 0);
+    if (!begins) {
+      named += text[i++];
+      continue;
+    }
+    for (i += 2; i < text.size(); ++i) {
+      const auto letter = static_cast<unsigned char>(text[i]);
+      const bool joins = text[i] == '-' && i + 1 < text.size() &&
+                         std::islower(static_cast<unsigned char>(text[i + 1])) != 0;
+      if (std::islower(letter) == 0 && !joins) break;
+      named += joins ? '_' : text[i];
+    }
+  }
+  return named;
+}
+
+cli::ServeOptions parse_serving(std::vector<std::string> arguments) {
+  CLI::App parser;
+  cli::ServeOptions options;
+  parser.add_option("--stream", options.stream)->required();
+  cli::add_serve_options(parser, options);
+  std::reverse(arguments.begin(), arguments.end());
+  try {
+    parser.parse(std::move(arguments));
+    cli::check_serve_options(options);
+  } catch (const CLI::Error& error) {
+    throw InvalidArgument("batchcast: " + with_names_of_python(error.what()));
+  } catch (const InvalidArgument& error) {
+    throw InvalidArgument(with_names_of_python(error.what()));
+  }
+  return options;
+}
+
+LogCallback serving_log(const cli::ServeOptions& options, bool talks) {
+  LogCallback all = cli::console_log(options.verbose);
+  if (talks || options.verbose) return all;
+  return [all = std::move(all)](LogLevel level, std::string_view text) {
+    if (level >= LogLevel::warning) all(level, text);
+  };
+}
+
+nb::dict stats_dict(const ProducerStats& stream, const FeederStats& feeder,
+                    std::uint64_t bad_samples) {
+  nb::dict told;
+  told["state"] = std::string(batchcast::name_of(stream.state)).c_str();
+  told["epoch"] = stream.epoch;
+  told["published"] = stream.published;
+  told["samples_per_second"] = stream.samples_per_second;
+  told["space_wait_seconds"] = stream.space_wait_seconds;
+  told["consumers_to_come"] = stream.consumers_to_come;
+  told["bad_samples"] = bad_samples;
+  told["workers"] = feeder.workers;
+  told["bottleneck"] = name_of(feeder.bottleneck);
+  told["reading_seconds"] = feeder.reading_seconds;
+  told["making_seconds"] = feeder.making_seconds;
+  nb::list consumers;
+  for (const ConsumerInfo& consumer : stream.consumers) consumers.append(consumer_dict(consumer));
+  told["consumers"] = consumers;
+  return told;
+}
+
+}  // namespace batchcast::python

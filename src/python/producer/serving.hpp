@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#pragma once
+
+#include "cli/serve/serve_options.hpp"
+
+#include <batchcast/core/log.hpp>
+#include <batchcast/feeder.hpp>
+#include <batchcast/producer.hpp>
+
+#include <nanobind/nanobind.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+// What all streams have that this process serves.
+namespace batchcast::python {
+
+/// What `batchcast serve ARGUMENTS` would be told. Throws InvalidArgument, with the options called
+/// as Python calls them.
+[[nodiscard]] cli::ServeOptions parse_serving(std::vector<std::string> arguments);
+
+/// `--wait-for` becomes `wait_for`.
+[[nodiscard]] std::string with_names_of_python(const std::string& text);
+
+/// Warnings and errors; of a stream that `talks` everything that the command prints.
+[[nodiscard]] LogCallback serving_log(const cli::ServeOptions& options, bool talks);
+
+/// For Python, with the GIL held.
+[[nodiscard]] nanobind::dict stats_dict(const ProducerStats& stream, const FeederStats& feeder,
+                                        std::uint64_t bad_samples);
+
+}  // namespace batchcast::python
