@@ -7,6 +7,7 @@ from __future__ import annotations
 import gc
 import os
 import pickle
+import re
 import types
 from collections.abc import Callable
 from pathlib import Path
@@ -286,6 +287,29 @@ def test_a_pickled_one_attaches_where_it_is_used(serve: Callable[..., support.Se
     assert loader._consumer is None
     assert [len(batch) for batch in ids_of(loader)] == [4, 4]
     assert loader.consumer.name.startswith("mine")
+
+
+def test_many_epochs_take_no_more_than_one(serve: Callable[..., support.Served]) -> None:
+    serve(SHAPE, samples=12, memory="1MiB")
+    loader = bc.Loader("s", 5, fields=dict)
+
+    def taken() -> tuple[int, int, int]:
+        gc.collect()
+        status = Path("/proc/self/status").read_text()
+        own_kib = int(re.findall(r"RssAnon:\s+(\d+)", status)[0])
+        return len(os.listdir("/proc/self/fd")), len(os.listdir("/proc/self/task")), own_kib
+
+    def run(epochs: int) -> None:
+        for _ in range(epochs):
+            for batch in loader:
+                batch["image"].sum().item()
+
+    run(50)
+    files, threads, own_kib = taken()
+    run(200)
+    later = taken()
+    assert later[:2] == (files, threads)
+    assert later[2] - own_kib < 512
 
 
 def test_it_is_closed_once(serve: Callable[..., support.Served]) -> None:
