@@ -26,7 +26,7 @@ while [ $# -gt 0 ]; do
   case $1 in
     --warm-up) warm_up=${2:?--warm-up needs a number} && shift 2 ;;
     --package) package=${2:?--package needs a folder} && shift 2 ;;
-    *) die "unknown option $1 (see the usage above)" ;;
+    *) die "unknown option $1 (the usage is in the first lines of this file)" ;;
   esac
 done
 

@@ -256,8 +256,11 @@ def test_it_works_behind_a_dataloader(serve: Callable[..., support.Served]) -> N
 def test_a_worker_of_a_dataloader_is_told_what_to_do(serve: Callable[..., support.Served]) -> None:
     serve(SHAPE, samples=10)
     loader = bc.Loader("s", 4)
+    batches = iter(DataLoader(loader, batch_size=None, num_workers=1))
     with pytest.raises(bc.InvalidArgument, match="num_workers=0"):
-        next(iter(DataLoader(loader, batch_size=None, num_workers=1)))
+        next(batches)
+    del batches  # ends the worker, which torch would wait for later
+    gc.collect()
     assert len(list(loader)) == 3  # this process's own is as it was
 
 
