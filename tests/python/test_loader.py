@@ -259,8 +259,8 @@ def test_a_worker_of_a_dataloader_is_told_what_to_do(serve: Callable[..., suppor
     batches = iter(DataLoader(loader, batch_size=None, num_workers=1))
     with pytest.raises(bc.InvalidArgument, match="num_workers=0"):
         next(batches)
-    del batches  # ends the worker, which torch would wait for later
-    gc.collect()
+    # Left to the collector after an exception, torch waits five seconds for its worker.
+    batches._shutdown_workers()
     assert len(list(loader)) == 3  # this process's own is as it was
 
 
