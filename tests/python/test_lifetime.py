@@ -63,6 +63,18 @@ def test_samples_are_kept_until_the_last_array_is_gone(serve):
         assert consumer.next(timeout=10).size == 32
 
 
+def test_a_ring_for_one_batch_needs_it_back(serve):
+    serve("synthetic:1x64x64", samples=640, epochs=2, memory="4MiB")
+    with bc.Consumer("s") as consumer:
+        consumer.batch_size = consumer.capacity * 2 // 3
+        with pytest.raises(bc.RingTooSmall, match="`del` them at the end of the loop"):
+            for batch in consumer:
+                pass
+        del batch
+        for batch in consumer:
+            del batch
+
+
 def usage() -> tuple[int, int, int]:
     """Of this process: resident KiB, descriptors, threads."""
     with open("/proc/self/status") as status:

@@ -5,6 +5,9 @@
 from __future__ import annotations
 
 import gc
+import multiprocessing
+import os
+import signal
 import threading
 import time
 from collections.abc import Callable
@@ -246,6 +249,69 @@ def test_the_interpreters_end_stops_it(child: Callable[..., support.Child], how:
     with pytest.raises(bc.Error, match="its producer's process ended"):
         while True:
             consumer.next()
+
+
+def test_processes_read_what_threads_read(directory: Path, tmp_path: Path) -> None:
+    samples = datasets.image_folder(tmp_path / "images")
+    recipe = datasets.recipe_file(tmp_path)
+    epoch = served(datasets.Images(samples), recipe=recipe, processes=2)
+    for name, values in served(datasets.Images(samples), recipe=recipe).items():
+        np.testing.assert_array_equal(epoch[name], values)
+    serving = bc.serve(
+        datasets.Numbers(50, bad=7), stream="s", epochs=1, memory="1MiB", processes=2, background=True
+    )
+    with pytest.raises(bc.BadSample, match=r"Numbers\[7\].*KeyError: 'number 7' \(at .*datasets.py"):
+        serving.wait(10)
+    assert not multiprocessing.active_children()
+
+
+class Pids(datasets.Numbers):
+    """Samples that tell who read them; one of them kills its reader."""
+
+    def __init__(self, deadly: int = -1) -> None:
+        super().__init__(100)
+        self.deadly = deadly
+
+    def __getitem__(self, index: int) -> dict[str, Any]:
+        if index == self.deadly:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return {"pid": os.getpid(), "x": np.zeros(1000)}
+
+
+def test_a_reader_process_that_is_killed_does_not_end_the_stream(directory: Path) -> None:
+    options: dict[str, Any] = {"stream": "s", "memory": "256KiB", "background": True}
+    with bc.serve(Pids(), processes=3, workers=1, **options):
+        consumer = bc.Consumer("s", 10)
+        first = set(datasets.epoch_of(consumer)["pid"])
+        assert len(first) == 3 and os.getpid() not in first
+        killed = int(first.pop())
+        os.kill(killed, signal.SIGKILL)
+        assert len(datasets.epoch_of(consumer)["pid"]) == 100
+        assert set(datasets.epoch_of(consumer)["pid"]) == first
+        del consumer
+    assert not multiprocessing.active_children()
+
+
+def test_a_sample_that_kills_its_readers_is_bad(directory: Path) -> None:
+    serving = bc.serve(Pids(7), stream="s", epochs=1, memory="1MiB", processes=2, background=True)
+    with pytest.raises(bc.BadSample, match=r"reader process \d+ was killed by SIGKILL while it read sample 7"):
+        serving.wait(10)
+
+
+def test_processes_that_hang_end_with_their_stream(directory: Path) -> None:
+    class Sleeping(datasets.Numbers):
+        def __getitem__(self, index: int) -> dict[str, Any]:
+            if index == 7:
+                time.sleep(60)
+            return super().__getitem__(index)
+
+    serving = bc.serve(Sleeping(), stream="s", memory="1MiB", processes=1, background=True)
+    consumer = bc.Consumer("s", 1)
+    assert consumer.next() is not None
+    began = time.monotonic()
+    serving.stop("enough")
+    assert time.monotonic() - began < 1 and not multiprocessing.active_children()
+    del consumer
 
 
 def test_a_threads_own_things_are_kept_from_sample_to_sample(directory: Path) -> None:

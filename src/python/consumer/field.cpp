@@ -18,7 +18,7 @@
 
 namespace nb = nanobind;
 
-namespace batchcast::python {
+namespace batchcast::inline v0_1::python {
 namespace {
 
 constexpr const char* about =
@@ -214,4 +214,4 @@ void add_field(nb::module_& module) {
       });
 }
 
-}  // namespace batchcast::python
+}  // namespace batchcast::inline v0_1::python
