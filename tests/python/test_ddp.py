@@ -21,11 +21,13 @@ torch = pytest.importorskip("torch")
 
 
 @examples.needs_fashion
-def test_torchrun_with_gloo(directory: Path) -> None:
-    command = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
+def test_torchrun_with_gloo(directory: Path, tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node=2"]
+    # With Python 3.11 torch 1.13 does not know its own word for no redirection.
+    command += ["--redirects=1", "--tee=1", f"--log_dir={tmp_path}"]
     with examples.started(directory):
         done = subprocess.run(
-            [*command, "--nproc_per_node=2", str(examples.FOLDER / "ddp.py"), examples.TEN_THOUSAND],
+            [*command, str(examples.FOLDER / "ddp.py"), examples.TEN_THOUSAND],
             capture_output=True,
             text=True,
             env=support.environment(OMP_NUM_THREADS="1"),

@@ -7,6 +7,7 @@ from __future__ import annotations
 import gc
 import os
 import pickle
+import re
 import types
 from collections.abc import Callable
 from pathlib import Path
@@ -178,8 +179,8 @@ def test_a_timeout_loses_nothing(serve: Callable[..., support.Served]) -> None:
         next(batches)
     with bc.Loader("s", 4):
         loader.timeout = 10
-        batches = iter(loader)
-        assert len(list(batches)) == 2
+        assert len(list(batches)) == 2  # the same loop goes on
+        assert loader.epoch == 1
 
 
 def test_a_write_stays_with_its_trainer(
@@ -213,6 +214,30 @@ def test_tensors_outlive_loader_and_producer(
     assert np.array_equal(view.numpy(), wanted[5:, 1])
 
 
+def test_each_batch_is_for_the_stream_that_is_current(
+    serve: Callable[..., support.Served], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of batches on a GPU. There is none here: torch and the consumer are asked by stand-ins."""
+    serve(SHAPE, samples=12)
+    loader = bc.Loader("s", 4)
+    told: list[int] = []
+    streams = iter([7, 9, 11])
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(
+        torch.cuda, "current_stream", lambda device: types.SimpleNamespace(cuda_stream=next(streams))
+    )
+    batches = iter(loader)
+    consumer, loader._consumer = (
+        loader._consumer,
+        types.SimpleNamespace(set_cuda_stream=told.append, close=lambda: None),
+    )
+    loader._uses_gpu = True
+    for wanted in ([7], [7, 9], [7, 9, 11]):
+        next(batches)
+        assert told == wanted
+    consumer.close()
+
+
 def test_it_works_behind_a_dataloader(serve: Callable[..., support.Served]) -> None:
     serve(SHAPE, samples=10)
     loader = bc.Loader("s", 4, fields=("sample_id", "image"))
@@ -231,8 +256,11 @@ def test_it_works_behind_a_dataloader(serve: Callable[..., support.Served]) -> N
 def test_a_worker_of_a_dataloader_is_told_what_to_do(serve: Callable[..., support.Served]) -> None:
     serve(SHAPE, samples=10)
     loader = bc.Loader("s", 4)
+    batches = iter(DataLoader(loader, batch_size=None, num_workers=1))
     with pytest.raises(bc.InvalidArgument, match="num_workers=0"):
-        next(iter(DataLoader(loader, batch_size=None, num_workers=1)))
+        next(batches)
+    # Left to the collector after an exception, torch waits five seconds for its worker.
+    batches._shutdown_workers()
     assert len(list(loader)) == 3  # this process's own is as it was
 
 
@@ -264,6 +292,29 @@ def test_a_pickled_one_attaches_where_it_is_used(serve: Callable[..., support.Se
     assert loader.consumer.name.startswith("mine")
 
 
+def test_many_epochs_take_no_more_than_one(serve: Callable[..., support.Served]) -> None:
+    serve(SHAPE, samples=12, memory="1MiB")
+    loader = bc.Loader("s", 5, fields=dict)
+
+    def taken() -> tuple[int, int, int]:
+        gc.collect()
+        status = Path("/proc/self/status").read_text()
+        own_kib = int(re.findall(r"RssAnon:\s+(\d+)", status)[0])
+        return len(os.listdir("/proc/self/fd")), len(os.listdir("/proc/self/task")), own_kib
+
+    def run(epochs: int) -> None:
+        for _ in range(epochs):
+            for batch in loader:
+                batch["image"].sum().item()
+
+    run(50)
+    files, threads, own_kib = taken()
+    run(200)
+    later = taken()
+    assert later[:2] == (files, threads)
+    assert later[2] - own_kib < 512
+
+
 def test_it_is_closed_once(serve: Callable[..., support.Served]) -> None:
     serve(SHAPE, samples=10)
     loader = bc.Loader("s", 4)
@@ -289,7 +340,7 @@ def test_wrong_inputs_are_told_on_attaching(serve: Callable[..., support.Served]
         bc.Loader("s", 4, fields={"a": "b"})
     for fields in (7, (), ("image", 7)):
         with pytest.raises(bc.InvalidArgument, match="fields="):
-            bc.Loader("s", 4, fields=fields)
+            bc.Loader("s", 4, fields=fields, name="mine")
     with pytest.raises(bc.InvalidArgument):
         bc.Loader("s", 0)
     with pytest.raises(TypeError):
@@ -299,4 +350,5 @@ def test_wrong_inputs_are_told_on_attaching(serve: Callable[..., support.Served]
     if not torch.cuda.is_available():
         with pytest.raises(bc.GpuUnavailable, match="sees no GPU"):
             bc.Loader("s", 4, placement="cuda")
-    assert len(list(bc.Loader("s", 4))) == 3  # none of them is left behind and holds it up
+    # None is left behind: a second one of that name would be called mine-2.
+    assert bc.Loader("s", 4, name="mine").consumer.name == "mine"
