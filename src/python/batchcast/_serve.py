@@ -32,6 +32,7 @@ class Serving:
 
     def __init__(self, stream: str) -> None:
         self._name = stream
+        self._pid = os.getpid()
         _servings.add(self)
 
     @property
@@ -63,7 +64,12 @@ class Serving:
         """Ends the stream: trainers get what is made, and then `Stopped` with this reason.
 
         Returns within a second, also where a dataset or a loader hangs; a warning then says where.
+        In a forked child nothing happens.
         """
+        if self._pid == os.getpid() and self.running:
+            self._stop(reason)
+
+    def _stop(self, reason: str) -> None:
         raise NotImplementedError
 
     def wait(self, timeout: float | None = None) -> bool:
@@ -161,9 +167,7 @@ class _DatasetServing(Serving):
     def stats(self) -> dict[str, Any]:
         return self._run.stats()
 
-    def stop(self, reason: str = "its producer was told to stop") -> None:
-        if not self.running:
-            return
+    def _stop(self, reason: str) -> None:
         self._run.ask_to_end(reason)
         while not self._run.wait_ended(_SLICE_MS):
             pass
@@ -175,7 +179,7 @@ class _DatasetServing(Serving):
 
 
 def _warn(text: str) -> None:
-    warnings.warn(f"batchcast: {text}.", RuntimeWarning, stacklevel=3)
+    warnings.warn(f"batchcast: {text}.", RuntimeWarning, stacklevel=4)
 
 
 class _Looping:
@@ -265,7 +269,7 @@ class _Looping:
         """Stays for trainers that still read, as long as `linger` says."""
         linger = self._stream.linger
         end = time.monotonic() + linger if linger >= 0 else float("inf")
-        while not self._stream.over and time.monotonic() < end:
+        while time.monotonic() < end:
             with self._using:
                 if self._stream.finish():
                     return
@@ -320,9 +324,7 @@ class _LoaderServing(Serving):
     def stats(self) -> dict[str, Any]:
         return self._stream.stats()
 
-    def stop(self, reason: str = "its producer was told to stop") -> None:
-        if not self.running or self._stream.in_child:
-            return
+    def _stop(self, reason: str) -> None:
         self._stream.stop(reason)
         if self._looping.ended.wait(_PATIENCE_S):
             return

@@ -49,10 +49,11 @@ struct Column {
 /// for stats, and stop it.
 class BatchStream {
  public:
-  BatchStream(std::vector<std::string> arguments, std::string directory,
-              const std::string& served_from, bool talks)
-      : options_(parse_serving(std::move(arguments))), directory_(std::move(directory)) {
-    recipe_json_ = nlohmann::json{{"served_from", served_from}, {"pure", false}}.dump();
+  BatchStream(std::vector<std::string> arguments, std::string directory, std::string served_from,
+              bool talks)
+      : options_(parse_serving(std::move(arguments))),
+        directory_(std::move(directory)),
+        served_from_(std::move(served_from)) {
     log_ = serving_log(options_, talks);
     if (talks) progress_.emplace();
   }
@@ -91,12 +92,14 @@ class BatchStream {
     return true;
   }
   void end_epoch() { producer_->end_epoch(); }
-  /// Once every epoch is appended: whether consumers have drained within a short while.
+  /// Once every epoch is appended: whether consumers have drained it within a short while, or it
+  /// was ended before.
   [[nodiscard]] bool finish() {
     if (producer_->finish(slice_ms)) return true;
     end_if_idle();
     show();
-    return false;
+    const StreamState state = producer_->stats().state;
+    return state == StreamState::stopped || state == StreamState::failed;
   }
   [[nodiscard]] bool over() const {
     const std::lock_guard lock(mutex_);
@@ -138,7 +141,6 @@ class BatchStream {
     return producer_ ? producer_->directory() : directory_;
   }
   [[nodiscard]] double linger_s() const noexcept { return options_.linger_s; }
-  [[nodiscard]] bool in_child() const noexcept { return fork_guard_.in_child(); }
 
  private:
   [[nodiscard]] static Column column_of(const std::string& name, const std::string& dtype,
@@ -151,15 +153,25 @@ class BatchStream {
     return column;
   }
 
+  [[nodiscard]] static std::string text_of(const Schema& schema) {
+    std::string text;
+    for (const FieldSpec& field : schema) text += (text.empty() ? "" : ", ") + to_text(field);
+    return text;
+  }
+
   /// False if it was stopped before its first batch came.
   [[nodiscard]] bool open(const std::vector<Column>& columns) {
     ProducerOptions serving = cli::stream_options(options_);
     serving.directory = directory_;
     serving.log = log_;
-    serving.recipe_json = recipe_json_;
+    serving.recipe_json = nlohmann::json{{"served_from", served_from_}, {"pure", false}}.dump();
     for (const Column& column : columns) {
       if (column.spec.name != sample_id_name) serving.schema.push_back(column.spec);
     }
+    log_(LogLevel::info, "stream `" + options_.stream + "` serves a " + served_from_ + ": " +
+                             text_of(serving.schema) +
+                             ". It is not pure: nobody can make its samples again, only its "
+                             "producer");
     const std::lock_guard lock(mutex_);
     if (!why_.empty()) return false;
     producer_ = std::make_unique<Producer>(std::move(serving));
@@ -207,7 +219,7 @@ class BatchStream {
   ForkGuard fork_guard_;
   const cli::ServeOptions options_;
   const std::string directory_;
-  std::string recipe_json_;
+  const std::string served_from_;
   LogCallback log_;
   std::optional<cli::ProgressLine> progress_;  ///< of one that talks
 
@@ -224,7 +236,7 @@ using Released = nb::call_guard<nb::gil_scoped_release>;
 
 void add_batch_stream(nb::module_& module) {
   nb::class_<BatchStream>(module, "BatchStream", "A stream of batches that Python makes.")
-      .def(nb::init<std::vector<std::string>, std::string, const std::string&, bool>(),
+      .def(nb::init<std::vector<std::string>, std::string, std::string, bool>(),
            nb::arg("arguments"), nb::arg("directory"), nb::arg("served_from"), nb::arg("talks"))
       .def("append", &BatchStream::append, nb::arg("columns"),
            nb::sig("def append(self, columns: "
@@ -232,14 +244,14 @@ void add_batch_stream(nb::module_& module) {
            "Copies a batch, each field's name, dtype and array, into the ring. False once the "
            "stream is over.")
       .def("end_epoch", &BatchStream::end_epoch, Released())
-      .def("finish", &BatchStream::finish, Released(), "Whether consumers have drained it.")
+      .def("finish", &BatchStream::finish, Released(),
+           "Whether consumers have drained it, or it was ended.")
       .def_prop_ro("over", &BatchStream::over, Released())
       .def("stop", &BatchStream::stop, nb::arg("why"), Released())
       .def("fail", &BatchStream::fail, nb::arg("why"), Released())
       .def("close", &BatchStream::close, Released())
       .def_prop_ro("directory", &BatchStream::directory)
       .def_prop_ro("linger", &BatchStream::linger_s)
-      .def_prop_ro("in_child", &BatchStream::in_child)
       .def(
           "stats",
           [](const BatchStream& stream) {

@@ -48,9 +48,10 @@ class Run {
   void work() noexcept {
     try {
       serve();
+    } catch (const InvalidArgument& error) {
+      note_failure(std::make_exception_ptr(InvalidArgument(with_names_of_python(error.what()))));
     } catch (...) {
-      const std::lock_guard lock(mutex_);
-      if (!failure_) failure_ = std::current_exception();
+      note_failure(std::current_exception());
     }
     end();
   }
@@ -99,6 +100,11 @@ class Run {
   [[nodiscard]] const std::string& stream() const noexcept { return options_.stream; }
 
  private:
+  void note_failure(std::exception_ptr failure) {
+    const std::lock_guard lock(mutex_);
+    if (!failure_) failure_ = std::move(failure);
+  }
+
   [[nodiscard]] Stats stats_now() const {
     return {producer_->stats(), service_ == nullptr ? FeederStats() : service_->feeder_stats(),
             dataset_->bad_samples(), producer_->directory()};
@@ -115,7 +121,13 @@ class Run {
     ProducerOptions serving = cli::serving_options(options_, dataset);
     serving.directory = directory_;
     serving.log = serving_log(options_, talks_);
-    if (!pure_) serving.pure = false;
+    if (!pure_) {
+      serving.pure = false;
+      serving.identity.clear();
+      serving.log(LogLevel::info, "stream `" + options_.stream + "` serves a " + source_->name() +
+                                      ", which has no fingerprint(). So it is not pure: nobody "
+                                      "can make its samples again, only its producer");
+    }
     return serving;
   }
 
@@ -207,11 +219,12 @@ class DatasetStream {
                 std::string directory, bool talks, bool pure)
       : run_(std::make_shared<Run>(parse_serving(std::move(arguments)), std::move(source),
                                    std::move(directory), talks, pure)) {
-    thread_ = start_thread("bc-serve", [run = run_] { run->work(); });
+    thread_ =
+        std::make_unique<std::thread>(start_thread("bc-serve", [run = run_] { run->work(); }));
   }
   ~DatasetStream() {
     if (fork_guard_.in_child()) {  // the thread is the parent's
-      thread_.detach();
+      static_cast<void>(thread_.release());
       return;
     }
     const nb::gil_scoped_release released;
@@ -220,9 +233,9 @@ class DatasetStream {
     if (run_->phase() != Phase::opening)
       static_cast<void>(run_->wait_past(Phase::serving, patience_ms));
     if (run_->is_through()) {
-      thread_.join();
+      thread_->join();
     } else {
-      thread_.detach();
+      thread_->detach();
     }
   }
   DatasetStream(const DatasetStream&) = delete;
@@ -243,7 +256,7 @@ class DatasetStream {
  private:
   ForkGuard fork_guard_;
   std::shared_ptr<Run> run_;
-  std::thread thread_;
+  std::unique_ptr<std::thread> thread_;
 };
 
 using Released = nb::call_guard<nb::gil_scoped_release>;

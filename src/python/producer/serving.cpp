@@ -15,28 +15,6 @@ namespace nb = nanobind;
 namespace batchcast::python {
 namespace {
 
-/// `--wait-for` becomes `wait_for`.
-[[nodiscard]] std::string with_names_of_python(const std::string& text) {
-  std::string named;
-  for (std::size_t i = 0; i < text.size();) {
-    const bool begins = text.compare(i, 2, "--") == 0 && i + 2 < text.size() &&
-                        std::islower(static_cast<unsigned char>(text[i + 2])) != 0 &&
-                        (i == 0 || std::isalnum(static_cast<unsigned char>(text[i - 1])) == 0);
-    if (!begins) {
-      named += text[i++];
-      continue;
-    }
-    for (i += 2; i < text.size(); ++i) {
-      const auto letter = static_cast<unsigned char>(text[i]);
-      const bool joins = text[i] == '-' && i + 1 < text.size() &&
-                         std::islower(static_cast<unsigned char>(text[i + 1])) != 0;
-      if (std::islower(letter) == 0 && !joins) break;
-      named += joins ? '_' : text[i];
-    }
-  }
-  return named;
-}
-
 [[nodiscard]] nb::dict consumer_dict(const ConsumerInfo& consumer) {
   nb::dict told;
   told["name"] = consumer.name.c_str();
@@ -66,6 +44,27 @@ namespace {
 }
 
 }  // namespace
+
+std::string with_names_of_python(const std::string& text) {
+  std::string named;
+  for (std::size_t i = 0; i < text.size();) {
+    const bool begins = text.compare(i, 2, "--") == 0 && i + 2 < text.size() &&
+                        std::islower(static_cast<unsigned char>(text[i + 2])) != 0 &&
+                        (i == 0 || std::isalnum(static_cast<unsigned char>(text[i - 1])) == 0);
+    if (!begins) {
+      named += text[i++];
+      continue;
+    }
+    for (i += 2; i < text.size(); ++i) {
+      const auto letter = static_cast<unsigned char>(text[i]);
+      const bool joins = text[i] == '-' && i + 1 < text.size() &&
+                         std::islower(static_cast<unsigned char>(text[i + 1])) != 0;
+      if (std::islower(letter) == 0 && !joins) break;
+      named += joins ? '_' : text[i];
+    }
+  }
+  return named;
+}
 
 cli::ServeOptions parse_serving(std::vector<std::string> arguments) {
   CLI::App parser;

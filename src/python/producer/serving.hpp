@@ -21,6 +21,9 @@ namespace batchcast::python {
 /// as Python calls them.
 [[nodiscard]] cli::ServeOptions parse_serving(std::vector<std::string> arguments);
 
+/// `--wait-for` becomes `wait_for`.
+[[nodiscard]] std::string with_names_of_python(const std::string& text);
+
 /// Warnings and errors; of a stream that `talks` everything that the command prints.
 [[nodiscard]] LogCallback serving_log(const cli::ServeOptions& options, bool talks);
 

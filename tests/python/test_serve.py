@@ -1,0 +1,198 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright 2026 the batchcast authors
+"""bc.serve of the sources that C++ reads: what `batchcast serve` does, in this process."""
+
+from __future__ import annotations
+
+import gc
+import os
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import batchcast as bc
+import numpy as np
+import pytest
+
+import datasets
+import support
+
+
+def test_a_stream_served_here_is_what_the_command_serves(directory: Path, tmp_path: Path) -> None:
+    datasets.image_folder(tmp_path / "images")
+    source, recipe = f"imagefolder:{tmp_path / 'images'}", datasets.recipe_file(tmp_path)
+    with bc.serve(source, stream="s", recipe=recipe, seed=5, epochs=1, background=True) as serving:
+        assert serving.running and serving.stream == "s" and serving.directory == str(directory)
+        consumer = bc.Consumer("s", 4)
+        assert consumer.samples_per_epoch == 10
+        epoch = datasets.epoch_of(consumer)
+        del consumer
+        assert serving.wait(10) and serving.stats["state"] == "finished" and not serving.running
+    dumped = support.dump(source, 0, 10, tmp_path, recipe=recipe, seed=5)
+    assert epoch.keys() == {"image", "label"}
+    for name, values in epoch.items():
+        np.testing.assert_array_equal(values, dumped[name])
+
+
+def test_options_have_the_names_of_the_command(directory: Path) -> None:
+    for options, text in (
+        ({"wait_for": -3}, "wait_for: `-3` must be a whole number"),
+        ({"memory": "lots"}, "memory"),
+        ({"max_bad": 3}, "max_bad does not go with"),
+        ({"on_stall": "shrug"}, "on_stall"),
+        ({"workers": 0}, "workers `0` must be auto"),
+        ({"epochs": -1}, "epochs is -1"),
+        ({"fields": ("a",)}, "fields and batched"),
+    ):
+        with pytest.raises(bc.InvalidArgument, match=text) as refused:
+            bc.serve("synthetic:3x8x8", stream="s", background=True, **options)  # type: ignore[arg-type]
+        assert "--" not in str(refused.value)
+    with pytest.raises(bc.Error, match="/nowhere"):
+        bc.serve("imagefolder:/nowhere", stream="s", background=True)
+
+
+def test_a_name_is_taken_until_its_stream_is_over(directory: Path) -> None:
+    with bc.serve("synthetic:3x8x8", stream="s", background=True):
+        with pytest.raises(bc.Error, match="already"):
+            bc.serve("synthetic:3x8x8", stream="s", background=True)
+    with bc.serve("synthetic:3x8x8", stream="s", background=True) as serving:
+        assert serving.running
+
+
+def test_two_streams_in_one_process(directory: Path) -> None:
+    with (
+        bc.serve("synthetic:3x8x8", stream="a", samples=100, epochs=1, background=True) as a,
+        bc.serve("synthetic:3x8x8", stream="b", samples=200, epochs=1, background=True) as b,
+    ):
+        one, two = bc.Consumer("a", 10), bc.Consumer("b", 10)
+        assert len(datasets.epoch_of(one)["label"]) == 100
+        assert len(datasets.epoch_of(two)["label"]) == 200
+        del one, two
+        assert a.wait(10) and b.wait(10)
+
+
+def test_stop_tells_trainers_why(directory: Path) -> None:
+    serving = bc.serve("synthetic:3x8x8", stream="s", samples=100, background=True)
+    consumer = bc.Consumer("s", 10)
+    began = time.monotonic()
+    serving.stop("enough of it")
+    assert time.monotonic() - began < 1
+    with pytest.raises(bc.Error, match="enough of it"):
+        while True:
+            consumer.next()
+    assert serving.wait(0) and serving.stats["state"] == "stopped" and serving.error is None
+    serving.stop()  # once more is nothing
+
+
+def test_wait_waits_no_longer_than_asked(directory: Path) -> None:
+    with bc.serve("synthetic:3x8x8", stream="s", background=True) as serving:
+        began = time.monotonic()
+        assert not serving.wait(0.05)
+        assert 0.04 < time.monotonic() - began < 1
+
+
+def test_idle_exit_ends_it(directory: Path) -> None:
+    serving = bc.serve("synthetic:3x8x8", stream="s", idle_exit=0.05, background=True)
+    assert serving.wait(10) and serving.stats["state"] == "stopped"
+
+
+def test_a_dropped_handle_stops_its_stream(directory: Path) -> None:
+    serving = bc.serve("synthetic:3x8x8", stream="s", samples=100, background=True)
+    consumer = bc.Consumer("s", 10)
+    del serving
+    gc.collect()
+    with pytest.raises(bc.Error, match="its producer was dropped"):
+        while True:
+            consumer.next()
+
+
+def test_stats_say_how_it_stands(directory: Path) -> None:
+    with bc.serve("synthetic:3x8x8", stream="s", samples=100, wait_for=2, background=True) as serving:
+        consumer = bc.Consumer("s", 10)
+        stats = serving.stats
+        assert stats["state"] == "starting" and stats["consumers_to_come"] == 1
+        assert [one["batch_size"] for one in stats["consumers"]] == [10]
+        assert "`s`" in repr(serving)
+        del consumer
+
+
+BLOCKING = """
+import sys, time, batchcast as bc
+try:
+    bc.serve("synthetic:3x8x8", stream="s", samples=100)
+except KeyboardInterrupt:
+    print(time.monotonic(), flush=True)
+    raise
+"""
+
+
+@pytest.mark.parametrize("reads", [False, True])
+def test_ctrl_c_stops_a_blocking_serve(
+    child: Callable[..., support.Child], reads: bool
+) -> None:
+    process = child(BLOCKING)
+    consumer = bc.Consumer("s", 10)
+    if reads:
+        consumer.next()
+    else:
+        support.until(lambda: support.sleeps(process.pid))
+    pressed = time.monotonic()
+    process.interrupt()
+    assert float(process.line()) - pressed < 0.2
+    code, _, err = process.finish()
+    assert code != 0 and "KeyboardInterrupt" in err and "serving stream `s`" in err
+    with pytest.raises(bc.Error, match="its producer was interrupted"):
+        while True:
+            consumer.next()
+
+
+@pytest.mark.parametrize(
+    "end", ["pass", "raise ValueError('over')", "sys.exit(3)", "import threading; handles = [h]"]
+)
+def test_the_interpreters_end_stops_what_is_served_in_the_background(
+    child: Callable[..., support.Child], end: str
+) -> None:
+    process = child(
+        "import sys, batchcast as bc\n"
+        "h = bc.serve('synthetic:3x8x8', stream='s', samples=100, background=True)\n"
+        f"input()\n{end}"
+    )
+    consumer = bc.Consumer("s", 10)
+    process.tell()
+    code, _, err = process.finish()
+    assert code >= 0, err
+    with pytest.raises(bc.Error, match="its producer's process ended"):
+        while True:
+            consumer.next()
+
+
+def test_a_forked_child_leaves_the_stream_alone(directory: Path) -> None:
+    with bc.serve("synthetic:3x8x8", stream="s", samples=100, background=True) as serving:
+        child = os.fork()
+        if child == 0:
+            try:
+                serving.stop()
+                del serving
+                gc.collect()
+                os._exit(0)
+            finally:
+                os._exit(1)
+        assert os.waitpid(child, 0)[1] == 0
+        consumer = bc.Consumer("s", 10)
+        assert len(datasets.epoch_of(consumer)["label"]) == 100
+        del consumer
+
+
+def test_other_threads_run_while_it_blocks(directory: Path) -> None:
+    ended: list[Any] = []
+    thread = threading.Thread(
+        target=lambda: ended.append(bc.serve("synthetic:3x8x8", stream="s", samples=100, epochs=1))
+    )
+    thread.start()
+    consumer = bc.Consumer("s", 10)
+    assert len(datasets.epoch_of(consumer)["label"]) == 100
+    del consumer
+    thread.join(10)
+    assert ended[0].stats["published"] == 100

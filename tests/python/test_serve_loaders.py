@@ -1,0 +1,373 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright 2026 the batchcast authors
+"""bc.serve of loaders: anything that gives batches, or samples, as long as `for` goes on."""
+
+from __future__ import annotations
+
+import collections
+import gc
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import batchcast as bc
+import numpy as np
+import pytest
+
+import datasets
+import support
+
+
+class Batches:
+    """A loader whose passes differ."""
+
+    def __init__(self, batches: list[Any]) -> None:
+        self.batches = batches
+        self.passes = 0
+        self.epochs: list[int] = []
+
+    def __iter__(self) -> Iterator[Any]:
+        self.passes += 1
+        return iter(self.batches)
+
+    def __len__(self) -> int:
+        return len(self.batches)
+
+    def set_epoch(self, epoch: int) -> None:
+        self.epochs.append(epoch)
+
+
+def served(source: Any, batch_size: int = 4, **options: Any) -> dict[str, np.ndarray[Any, Any]]:
+    """The one epoch that a stream of it has."""
+    options.setdefault("epochs", 1)
+    with bc.serve(source, stream="s", background=True, **options) as serving:
+        consumer = bc.Consumer("s", batch_size)
+        epoch = datasets.epoch_of(consumer)
+        del consumer
+        assert serving.wait(10), serving
+        assert serving.stats["state"] == "finished"
+    return epoch
+
+
+def failure_of(source: Any, **options: Any) -> BaseException:
+    """What fails a stream, the same here and for a trainer that waits for more."""
+    options.setdefault("epochs", 1)
+    serving = bc.serve(source, stream="s", background=True, **options)
+    with pytest.raises(BaseException) as raised:
+        serving.wait(10)
+    assert serving.error is raised.value
+    return raised.value
+
+
+PAIRS = [(np.full((3, 2), i, np.float32), np.arange(3) + 3 * i) for i in range(3)]
+Pair = collections.namedtuple("Pair", ["x", "y"])
+
+
+@pytest.mark.parametrize(
+    ("batches", "options", "names"),
+    [
+        (PAIRS, {}, ["image", "label"]),
+        ([list(pair) for pair in PAIRS], {}, ["image", "label"]),
+        (PAIRS, {"fields": ("a", "b")}, ["a", "b"]),
+        ([Pair(*pair) for pair in PAIRS], {}, ["x", "y"]),
+        ([{"b": x, "a": y} for x, y in PAIRS], {}, ["b", "a"]),
+        ([{"b": x, "c": "text", "a": y} for x, y in PAIRS], {"fields": ("b", "a")}, ["b", "a"]),
+        ([(*pair, pair[1]) for pair in PAIRS], {}, ["field0", "field1", "field2"]),
+    ],
+)
+def test_batches_become_samples_in_their_order(
+    directory: Path, batches: list[Any], options: dict[str, Any], names: list[str]
+) -> None:
+    epoch = served(Batches(batches), **options)
+    assert list(epoch) == names
+    np.testing.assert_array_equal(epoch[names[0]], np.concatenate([x for x, _ in PAIRS]))
+    np.testing.assert_array_equal(epoch[names[1]], np.arange(9))
+    assert epoch[names[0]].dtype == np.float32 and epoch[names[1]].dtype == np.int64
+
+
+@pytest.mark.parametrize("dtype", "?bBhHiIqQefd")
+def test_every_dtype_of_a_stream_arrives(directory: Path, dtype: str) -> None:
+    values = np.array([[0, 1], [1, 0], [1, 1]]).astype(dtype)
+    strange = [values[:, ::-1], values.astype(values.dtype.newbyteorder(">")), np.asfortranarray(values)]
+    epoch = served(Batches(strange), fields=("x",))
+    assert epoch["x"].dtype == values.dtype
+    np.testing.assert_array_equal(epoch["x"], np.concatenate([values[:, ::-1], values, values]))
+
+
+def test_lists_of_numbers_are_as_default_collate_has_them(directory: Path) -> None:
+    epoch = served(Batches([{"i": [1, 2], "f": [0.5, 1], "b": [True, False]}]))
+    assert {name: values.dtype.name for name, values in epoch.items()} == {
+        "i": "int64",
+        "f": "float64",
+        "b": "bool",
+    }
+
+
+def test_a_short_last_batch_and_a_sample_id_of_its_own(directory: Path) -> None:
+    ids = [np.array([7, 3, 5]), np.array([1])]
+    batches = [{"x": 2 * one, "sample_id": one} for one in ids]
+    with bc.serve(Batches(batches), stream="s", epochs=1, background=True):
+        consumer = bc.Consumer("s", 3)
+        sizes = []
+        while (batch := consumer.next()) is not None:
+            sizes.append(batch.size)
+            np.testing.assert_array_equal(batch["x"] // 2, np.asarray(batch.sample_ids))
+            del batch
+        assert sizes == [3, 1]
+        del consumer
+
+
+def test_each_pass_is_an_epoch_and_set_epoch_is_called(directory: Path) -> None:
+    loader = Batches([np.arange(4)])
+    loader.dataset = loader  # type: ignore[attr-defined]
+    with bc.serve(loader, stream="s", epochs=3, background=True) as serving:
+        consumer = bc.Consumer("s", 4)
+        for _ in range(3):
+            assert len(datasets.epoch_of(consumer)["data"]) == 4
+        del consumer
+        assert serving.wait(10)
+    assert loader.epochs == [0, 1, 2] and loader.passes == 3
+
+
+def test_a_generator_is_gone_through_once(directory: Path) -> None:
+    epoch = served((x for x in PAIRS), epochs=None)
+    assert len(epoch["label"]) == 9
+    with pytest.raises(bc.InvalidArgument, match="a generator can be gone through only once"):
+        bc.serve((x for x in PAIRS), stream="s", epochs=2, background=True)
+
+
+def test_batched_says_what_items_are(directory: Path) -> None:
+    epoch = served(iter([(np.zeros(2), 1), (np.ones(2), 2)]), epochs=None, batched=False)
+    assert epoch["image"].shape == (2, 2) and epoch["label"].tolist() == [1, 2]
+    epoch = served(list(PAIRS), batched=True)  # a list would be a dataset
+    assert epoch["label"].tolist() == list(range(9))
+
+
+@pytest.mark.parametrize(
+    ("batches", "text"),
+    [
+        ([(np.zeros((2, 3)), [1, 2]), (np.zeros((2, 4)), [1, 2])],
+         r"batch 1 of epoch 0 of the Batches: it has `image f64 \[4\]`, and the first one had `image f64 \[3\]`"),
+        ([{"a": np.zeros(2)}, {"a": np.zeros(2), "b": np.zeros(2)}], r"batch 1 .* also has `b f64 \[\]`"),
+        ([{"a": np.zeros(2), "b": np.zeros(2)}, {"a": np.zeros(2)}], r"batch 1 .* lacks `b f64 \[\]`"),
+        ([np.zeros(2), np.zeros(2, np.int32)], r"`data i32 \[\]`, and the first one had `data f64"),
+        ([{"a": [[1, 2], [3]]}], "batch 0 of epoch 0 .* field `a` cannot be served: it is no array"),
+        ([{"a": np.array([1, "x"], object)}], "field `a` cannot be served: it is objects"),
+        ([{"a": ["x", "y"]}], "field `a` cannot be served: it is text"),
+        ([{"a": np.zeros(2, complex)}], "field `a` cannot be served: it is complex"),
+        ([{"a": None}], "field `a` cannot be served: it is None"),
+        ([{"a": object()}], "field `a` cannot be served: it is a object"),
+        ([{"a": 1}], "the first dimension counts the samples"),
+        ([(np.zeros(2), np.zeros(3))], "2 samples of field `image` and 3 of `label`"),
+        ([{}], "it has no field"),
+        ([], "epoch 0 of the Batches has no sample. There is nothing to serve"),
+        ([np.zeros((0, 3))], "epoch 0 of the Batches has no sample"),
+        ([{"a": np.zeros(2), "sample_id": np.zeros(2)}], "field `sample_id` cannot be served"),
+        ([{"a": np.zeros((2, 0))}], "a"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_served_is_named(directory: Path, batches: list[Any], text: str) -> None:
+    error = failure_of(Batches(batches))
+    assert isinstance(error, bc.InvalidArgument)
+    with pytest.raises(bc.InvalidArgument, match=text):
+        raise error
+
+
+def test_what_a_loader_raises_fails_the_stream_for_all(directory: Path) -> None:
+    def loader() -> Iterator[Any]:
+        yield np.zeros(4)
+        raise KeyError("gone")
+
+    serving = bc.serve(loader(), stream="s", wait_for=1, background=True)
+    consumer = bc.Consumer("s", 4)
+    assert consumer.next() is not None
+    with pytest.raises(bc.Error, match=r"KeyError: 'gone' .*test_serve_loaders.py:\d+ in loader.*batch 1 of epoch 0 of the generator"):
+        consumer.next()
+    with pytest.raises(KeyError, match="gone"):
+        serving.wait(10)
+    with pytest.raises(KeyError, match="gone"):
+        bc.serve(loader(), stream="t")
+
+
+def test_options_that_are_not_for_loaders_are_refused(directory: Path) -> None:
+    with pytest.raises(bc.InvalidArgument, match="recipe, seed: not for a loader"):
+        bc.serve(iter(PAIRS), stream="s", recipe="mnist", seed=3, background=True)
+    for source, text in (
+        (3, "a int cannot be served"),
+        ({"a": 1}, "a mapping is no dataset"),
+        (Batches, "Batches is a class"),
+        ([], "empty"),
+    ):
+        with pytest.raises(bc.InvalidArgument, match=text):
+            bc.serve(source, stream="s", background=True)
+    with pytest.raises(bc.InvalidArgument, match="fields is a list"):
+        bc.serve(iter(PAIRS), stream="s", fields="image", background=True)
+
+
+def test_a_loader_that_hangs_does_not_hold_stop_up(directory: Path) -> None:
+    goes_on = threading.Event()
+
+    def loader() -> Iterator[Any]:
+        yield np.zeros(4)
+        goes_on.wait()
+        yield np.zeros(4)
+
+    serving = bc.serve(loader(), stream="s", wait_for=1, background=True)
+    consumer = bc.Consumer("s", 4)
+    assert consumer.next() is not None
+    began = time.monotonic()
+    with pytest.warns(RuntimeWarning, match="did not wait for its loader, which is at batch 1 of epoch 0"):
+        serving.stop("enough")
+    assert time.monotonic() - began < 1
+    with pytest.raises(bc.Error, match="enough"):
+        consumer.next()
+    del consumer
+    with bc.serve(iter(PAIRS), stream="s", background=True):  # its name is free
+        pass
+    goes_on.set()
+    assert serving.wait(10)
+
+
+def test_a_stopped_loader_is_asked_for_no_more(directory: Path) -> None:
+    asked = []
+
+    def loader() -> Iterator[Any]:
+        while True:
+            asked.append(1)
+            yield np.zeros(1000)
+
+    serving = bc.serve(loader(), stream="s", memory="64KiB", background=True)
+    support.until(lambda: serving.stats["published"] > 0)
+    serving.stop()
+    count = len(asked)
+    assert not serving.running and serving.error is None and count == len(asked)
+
+
+BLOCKING = """
+import sys, time, itertools, numpy as np, batchcast as bc
+def loader():
+    yield np.zeros(4)
+    if sys.argv[1] == "loader":
+        time.sleep(60)
+    while True:
+        yield np.zeros(4)
+try:
+    bc.serve(loader(), stream="s", memory="4KiB")
+except KeyboardInterrupt:
+    print(time.monotonic(), flush=True)
+    raise
+"""
+
+
+@pytest.mark.parametrize("where", ["loader", "ring"])
+def test_ctrl_c_stops_a_blocking_serve(child: Callable[..., support.Child], where: str) -> None:
+    process = child(BLOCKING, where)
+    consumer = bc.Consumer("s", 4)
+    assert consumer.next() is not None
+    support.until(lambda: support.sleeps(process.pid))
+    pressed = time.monotonic()
+    process.interrupt()
+    assert float(process.line()) - pressed < 0.2
+    code, _, err = process.finish()
+    assert code != 0 and "KeyboardInterrupt" in err and "It is not pure" in err
+    with pytest.raises(bc.Error, match="its producer was interrupted"):
+        while True:
+            consumer.next()
+
+
+@pytest.mark.parametrize("where", ["loader", "ring"])
+def test_the_interpreters_end_stops_a_loader_in_the_background(
+    child: Callable[..., support.Child], where: str
+) -> None:
+    code = BLOCKING.partition("try:")[0]
+    process = child(f"{code}h = bc.serve(loader(), stream='s', memory='4KiB', background=True)\ninput()", where)
+    consumer = bc.Consumer("s", 4)
+    assert consumer.next() is not None
+    process.tell()
+    code_, _, err = process.finish()
+    assert code_ == 0, err
+    with pytest.raises(bc.Error, match="its producer's process ended"):
+        while True:
+            consumer.next()
+
+
+def test_a_dropped_handle_stops_its_loader(directory: Path) -> None:
+    serving = bc.serve(Batches(PAIRS), stream="s", background=True)
+    consumer = bc.Consumer("s", 3)
+    del serving
+    gc.collect()
+    with pytest.raises(bc.Error, match="its producer was dropped"):
+        while True:
+            consumer.next()
+
+
+def _resident() -> int:
+    return int(Path("/proc/self/statm").read_text().split()[1]) * 4096
+
+
+def test_many_epochs_do_not_grow(directory: Path) -> None:
+    batches = [np.zeros((64, 256), np.float32) for _ in range(8)]
+    with bc.serve(Batches(batches), stream="s", memory="1MiB", background=True):
+        consumer = bc.Consumer("s", 64)
+        begin = 0
+        for epoch in range(200):
+            while consumer.next() is not None:
+                pass
+            if epoch == 20:
+                begin = _resident()
+        assert _resident() - begin < 8 << 20
+        del consumer
+
+
+def test_torch_loaders_are_served_as_they_are(directory: Path) -> None:
+    torch = pytest.importorskip("torch")
+    from torch.utils.data import DataLoader, DistributedSampler, IterableDataset, TensorDataset
+
+    images = torch.arange(40, dtype=torch.float32).reshape(10, 4).requires_grad_()
+    dataset = TensorDataset(images.detach(), torch.arange(10))
+    epoch = served(DataLoader(dataset, batch_size=3, num_workers=1))
+    assert epoch["label"].tolist() == list(range(10))
+    np.testing.assert_array_equal(epoch["image"], images.detach().numpy())
+
+    sampler = DistributedSampler(dataset, 1, 0, seed=3)
+    loader = DataLoader(dataset, batch_size=4, sampler=sampler)
+    with bc.serve(loader, stream="s", epochs=2, background=True):
+        consumer = bc.Consumer("s", 5)
+        served_order = [datasets.epoch_of(consumer)["label"].tolist() for _ in range(2)]
+        del consumer
+    expected = []
+    for one in range(2):
+        sampler.set_epoch(one)
+        expected.append([int(i) for i in sampler])
+    assert served_order == expected and expected[0] != expected[1]
+
+    class Samples(IterableDataset):  # type: ignore[misc, type-arg]
+        def __iter__(self) -> Iterator[Any]:
+            yield from ((torch.full((2,), float(i)), i) for i in range(5))
+
+    assert served(Samples())["label"].tolist() == list(range(5))
+
+
+def test_torch_tensors_of_every_kind(directory: Path) -> None:
+    torch = pytest.importorskip("torch")
+    plain = torch.arange(12, dtype=torch.float32).reshape(3, 4)
+    batch = {
+        "grad": plain.clone().requires_grad_(),
+        "transposed": plain.t().contiguous().t(),
+        "bool": plain > 3,
+        "half": plain.half(),
+        "bfloat": plain.bfloat16(),
+        "list": [plain[0], plain[1], plain[2]],
+    }
+    epoch = served(Batches([batch]), batch_size=3)
+    for name in ("grad", "transposed", "list", "half"):
+        np.testing.assert_array_equal(epoch[name], plain.numpy())
+    np.testing.assert_array_equal(epoch["bool"], plain.numpy() > 3)
+    for tensor, text in (
+        (plain.to_sparse(), "a sparse tensor"),
+        (torch.zeros(3, device="meta"), "meta device"),
+        (torch.zeros(3, dtype=torch.complex64), "complex"),
+    ):
+        assert text in str(failure_of(Batches([tensor])))
