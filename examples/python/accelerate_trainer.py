@@ -23,4 +23,4 @@ for images, labels in loader:
     accelerator.backward(loss)
     optimizer.step()
 # [snippet end]
-print(f"{loader.stats.batches} steps, loss {float(loss):.2f}")
+print(f"{loader.stats.batches} steps, loss {loss.item():.2f}")

@@ -37,10 +37,10 @@ test = bc.Loader(
 
 torch.manual_seed(1)
 model = torch.nn.Sequential(
-    torch.nn.Conv2d(1, 8, 5, stride=2),
+    torch.nn.Conv2d(1, 8, 5, stride=4),
     torch.nn.ReLU(),
     torch.nn.Flatten(),
-    torch.nn.Linear(8 * 12 * 12, 64),
+    torch.nn.Linear(8 * 6 * 6, 64),
     torch.nn.ReLU(),
     torch.nn.Linear(64, 10),
 )

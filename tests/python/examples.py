@@ -19,6 +19,7 @@ import support
 
 FOLDER = support.ROOT / "examples/python"
 FASHION = Path("/usr/share/datasets/fashion-mnist")
+TEN_THOUSAND = f"{FASHION}?split=test"  # as the folder of an example that takes the smaller part
 
 needs_fashion = pytest.mark.skipif(
     not FASHION.is_dir(), reason="the package dataset-fashion-mnist is not installed"

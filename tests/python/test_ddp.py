@@ -25,15 +25,15 @@ def test_torchrun_with_gloo(directory: Path) -> None:
     command = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
     with examples.started(directory):
         done = subprocess.run(
-            [*command, "--nproc-per-node=2", str(examples.FOLDER / "ddp.py"), str(examples.FASHION)],
+            [*command, "--nproc_per_node=2", str(examples.FOLDER / "ddp.py"), examples.TEN_THOUSAND],
             capture_output=True,
             text=True,
             env=support.environment(OMP_NUM_THREADS="1"),
             timeout=120,
         )
     assert done.returncode == 0, done.stderr
-    whole = 60000 * 59999 // 2
-    line = rf"rank ([01]) of 2: 30000 of 60000 samples, .* to {whole}; .* add up to (\S+)"
+    whole = 10000 * 9999 // 2
+    line = rf"rank ([01]) of 2: 5000 of 10000 samples, .* to {whole}; .* add up to (\S+)"
     ranks = re.findall(line, done.stdout)
     assert sorted(rank for rank, _ in ranks) == ["0", "1"], done.stdout
     assert ranks[0][1] == ranks[1][1]  # the same model on both

@@ -28,7 +28,7 @@ def test_every_example_is_run() -> None:
 
 @examples.needs_fashion
 def test_numpy_alone(serve: Callable[..., support.Served]) -> None:
-    serve(f"idx:{examples.FASHION}", stream="mnist", recipe="mnist", epochs=2, wait_for=1)
+    serve(f"idx:{examples.TEN_THOUSAND}", stream="mnist", recipe="mnist", epochs=2, wait_for=1)
     words = examples.run("numpy_trainer.py", "mnist")
     assert words.startswith("epoch 0")
     assert share_of(words) > 70
@@ -37,9 +37,9 @@ def test_numpy_alone(serve: Callable[..., support.Served]) -> None:
 @examples.needs_fashion
 def test_the_trainer_of_eight_lines(serve: Callable[..., support.Served]) -> None:
     pytest.importorskip("torch")
-    serve(f"idx:{examples.FASHION}", stream="mnist", recipe="mnist", epochs=2, wait_for=1)
+    serve(f"idx:{examples.TEN_THOUSAND}", stream="mnist", recipe="mnist", epochs=2, wait_for=1)
     words = examples.run("trainer.py", "mnist")
-    assert words.startswith("120000 samples")
+    assert words.startswith("20000 samples")
     assert share_of(words) > 60
 
 

@@ -23,7 +23,7 @@ optuna = pytest.importorskip("optuna")
 def test_the_example(directory: Path) -> None:
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     with examples.started(directory):
-        words = examples.run("optuna_sweep.py", str(examples.FASHION), "6")
+        words = examples.run("optuna_sweep.py", examples.TEN_THOUSAND, "6")
     assert words.startswith("6 trials")
 
 

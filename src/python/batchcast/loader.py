@@ -79,7 +79,7 @@ class _Tensors:
     def __init__(self, consumer: Consumer, names: Sequence[str]) -> None:
         self._names: tuple[str, ...] = ()
         self._others: list[tuple[int, Callable[[Batch], torch.Tensor]]] = []
-        self._uses_gpu = consumer.placement != "host"
+        self._on_gpu = consumer.placement != "host"
         dtypes = dtypes_of(consumer)
         for place, name in enumerate(names):
             other = self._other_way(consumer.stream, dtypes, name)

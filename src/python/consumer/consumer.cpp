@@ -6,14 +6,12 @@
 #include "python/consumer/trainer.hpp"
 
 #include <batchcast/checkpoint.hpp>
-#include <batchcast/consumer/start_command.hpp>
 
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 
 #include <array>
 #include <cstdint>
-#include <cstring>
 #include <optional>
 #include <string>
 
@@ -96,15 +94,17 @@ class Loop {
   Loop(const Loop&) = delete;
   Loop& operator=(const Loop&) = delete;
 
-  [[nodiscard]] Batch next() {
+  [[nodiscard]] Batch next() { return next(-1); }
+  /// The loop goes on after a Timeout.
+  [[nodiscard]] Batch next(int timeout_ms) {
     if (over_) throw nb::stop_iteration();
     // What `next` throws ends the loop but leaves nothing: the cursor stays where a checkpoint
     // needs it.
-    over_ = true;
+    over_ = timeout_ms < 0;
     inside_ = false;
-    std::optional<Batch> batch = trainer().next(-1);
+    std::optional<Batch> batch = trainer().next(timeout_ms);
+    over_ = !batch;
     if (!batch) throw nb::stop_iteration();
-    over_ = false;
     inside_ = true;
     return std::move(*batch);
   }
@@ -325,7 +325,11 @@ void add_properties(nb::class_<Trainer>& type) {
 void add_consumer(nb::module_& module) {
   nb::class_<Loop>(module, "_Loop", "An epoch's batches.")
       .def("__iter__", [](nb::handle self) { return nb::borrow(self); })
-      .def("__next__", &Loop::next);
+      .def("__next__", nb::overload_cast<>(&Loop::next))
+      .def(
+          "next",
+          [](Loop& loop, const nb::object& timeout) { return loop.next(timeout_of(timeout)); },
+          nb::arg("timeout"), nb::sig("def next(self, timeout: float | None) -> Batch"));
   nb::class_<Trainer> type(module, "Consumer", nb::type_slots(slots), about);
   add_calls(type);
   add_properties(type);
@@ -343,13 +347,6 @@ void add_checkpoint(nb::module_& module) {
       "Raises RecipeMismatch unless both checkpoints (Consumer.checkpoint) are of streams with "
       "the\n"
       "same sample at each position.");
-  module.def(
-      "_note_command",
-      [](const std::string& path) {
-        // It has to last as long as the program.
-        static_cast<void>(detail::note_installed_command(::strdup(path.c_str())));
-      },
-      nb::arg("path"));
 }
 
 }  // namespace batchcast::python

@@ -3,6 +3,7 @@
 #include "python/consumer/bindings.hpp"
 
 #include <batchcast/consumer.hpp>
+#include <batchcast/consumer/start_command.hpp>
 #include <batchcast/version.hpp>
 
 #include <nanobind/stl/string.h>
