@@ -453,11 +453,10 @@ def refuse_dataset_options(options: dict[str, Any]) -> None:
 
 
 def _serve_loader(
-    source: Any, stream: str, options: dict[str, Any], *, fields: Sequence[str] | None,
+    source: Any, what: str, stream: str, options: dict[str, Any], *, fields: Sequence[str] | None,
     batched: bool, epochs: int | None, directory: str, talks: bool,
 ) -> _LoaderServing:
     refuse_dataset_options(options)
-    what = _name_of(source)
     once = iter(source) is source if not hasattr(type(source), "__len__") else False
     if once and epochs is None:
         epochs = 1
@@ -544,6 +543,19 @@ def serve(
         "huge_pages": huge_pages, "allow_uid": allow_uid, "dtype": dtype, "samples": samples,
         "verbose": verbose,
     }  # fmt: skip
+    return serve_as(
+        None, source, stream, options, epochs=epochs, background=background, fields=fields,
+        batched=batched, directory=directory, progress=progress,
+    )  # fmt: skip
+
+
+def serve_as(
+    location: str | None, source: Any, stream: str, options: dict[str, Any], *,
+    epochs: int | None, background: bool, fields: Sequence[str] | None = None,
+    batched: bool | None = None, directory: str | os.PathLike[str] | None = None,
+    progress: bool | None = None,
+) -> Serving:
+    """`serve`, of a source that trainers know as `location`: a text that says where it comes from."""
     if isinstance(fields, str):
         raise InvalidArgument(f"batchcast: fields is a list of names, such as (\"{fields}\",).")
     if epochs is not None and epochs < 0:
@@ -565,7 +577,7 @@ def serve(
         is_dataset = _is_indexed(source) and not batched
     if not is_dataset:
         serving = _serve_loader(
-            source, stream, options, fields=fields, batched=batched, epochs=epochs,
+            source, location or _name_of(source), stream, options, fields=fields, batched=batched, epochs=epochs,
             directory=files, talks=talks,
         )  # fmt: skip
         if background:
@@ -575,8 +587,10 @@ def serve(
         if serving.error is not None:
             raise serving.error
         return serving
-    python_source, pure = _python_source(source, fields, 100 if on_bad_sample == "substitute" else 1)
-    arguments = _arguments(f"python:{_name_of(source)}", stream, {**options, "epochs": epochs})
+    tries = 100 if options.get("on_bad_sample") == "substitute" else 1
+    python_source, pure = _python_source(source, fields, tries)
+    location = location or f"python:{_name_of(source)}"
+    arguments = _arguments(location, stream, {**options, "epochs": epochs})
     return _wait_for(
         lambda: _DatasetServing(stream, arguments, python_source, files, talks=talks, pure=pure),
         background,

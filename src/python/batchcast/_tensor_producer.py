@@ -23,7 +23,7 @@ _RING_MIN = 256 * _MIB
 _RING_MAX = 1024 * _MIB
 
 # What `bc.serve` takes and a TensorProducer says itself, or has no use for.
-_OWN = {"source", "stream", "recipe", "epochs", "background", "batched", "memory", "fields"}
+_OWN = {"source", "stream", "epochs", "background", "batched"}
 
 
 def pack(data: tuple[Any, ...]) -> tuple[Any, ...]:

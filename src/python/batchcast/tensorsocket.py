@@ -17,7 +17,6 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from ._consumer import Consumer
-from .loader import collation_of, dtypes_of
 
 if TYPE_CHECKING:
     from ._tensor_producer import TensorProducer as TensorProducer
@@ -88,6 +87,8 @@ class TensorConsumer:
         self.batch_max = -1
         self.epoch = 0
         options.setdefault("connect_timeout", None)  # as there, it waits for its producer
+        from .loader import collation_of, dtypes_of  # of torch, which a producer may lack
+
         self._consumer = Consumer(stream_of(port), batch_size, **options)
         self._collate = collation_of(self._consumer, tuple(dtypes_of(self._consumer)))
 
