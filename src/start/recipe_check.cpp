@@ -124,10 +124,11 @@ Lines data_differ(const Json& source, const std::string& asked, const Source& op
 }
 
 Lines python_differs(const Json& source, const std::string& asked) {
-  return {source_differs(text_at(source, "location"), asked,
-                         ", as seen from " + text_at(source, "directory") +
-                             ". Only Python can open it, so the texts are compared, and where one "
-                             "has no absolute path the directories")};
+  const std::string location = text_at(source, "location");
+  if (location != asked) return {source_differs(location, asked)};
+  return {source_differs(location, asked,
+                         " from another directory, " + text_at(source, "directory") +
+                             ": only Python can open it and say whether it is the same")};
 }
 
 /// A loader's batches are whatever its program makes: a text names the program.
