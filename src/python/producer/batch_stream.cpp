@@ -178,7 +178,11 @@ class BatchStream {
                              "producer");
     const std::lock_guard lock(mutex_);
     if (!why_.empty()) return false;
-    producer_ = std::make_unique<Producer>(std::move(serving));
+    try {
+      producer_ = std::make_unique<Producer>(std::move(serving));
+    } catch (const InvalidArgument& error) {
+      throw InvalidArgument(with_names_of_python(error.what()));
+    }
     if (progress_) cli::say_what_is_served(*producer_);
     return true;
   }

@@ -4,6 +4,7 @@
 #include "python/producer/bindings.hpp"
 
 NB_MODULE(_producer, module) {
+  nanobind::set_leak_warnings(false);  // a stream may be served until the process ends
   module.doc() = "Streams that this process serves: what `batchcast.serve` is made of.";
   batchcast::python::add_errors(module);
   batchcast::python::add_python_source(module);

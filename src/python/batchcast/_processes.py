@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright 2026 the batchcast authors
+"""Processes that read a dataset, for one whose own Python code takes longer than the GIL allows."""
+
+from __future__ import annotations
+
+import multiprocessing
+import multiprocessing.connection
+import os
+import pickle
+import queue
+import signal
+import threading
+from collections.abc import Sequence
+from multiprocessing.context import ForkProcess
+from typing import Any
+
+from . import _items
+from .errors import BadSample, InvalidArgument
+
+_MOST = 256
+
+
+def _answer(dataset: Any, index: int) -> bytes:
+    try:
+        return pickle.dumps((dataset[index], None), protocol=5)
+    except Exception as error:  # from here on only its text counts
+        return pickle.dumps((None, _items.reason(error)), protocol=5)
+
+
+def _read(
+    dataset: Any,
+    connection: multiprocessing.connection.Connection,
+    of_others: Sequence[multiprocessing.connection.Connection],
+) -> None:
+    """What a reader process does until the one that serves is gone, or has enough of it."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the one that serves decides
+    for other in of_others:
+        other.close()
+    try:
+        while True:
+            connection.send_bytes(_answer(dataset, connection.recv()))
+    except (EOFError, OSError):
+        pass
+    os._exit(0)  # without what the process that serves registered for its own end
+
+
+class Readers:
+    """A dataset whose items are read by forked processes, each a copy of this one.
+
+    One that dies is not replaced: a process with threads is no good to fork. Its sample is read by
+    another; when none is left every sample is bad, and says so.
+    """
+
+    def __init__(self, dataset: Any, count: int) -> None:
+        if not 1 <= count <= _MOST:
+            raise InvalidArgument(f"batchcast: processes is {count}; it must be from 1 to {_MOST}.")
+        self.dataset = dataset
+        self.name = getattr(dataset, "name", None) or type(dataset).__name__
+        self.class_names = getattr(dataset, "class_names", None)
+        for own in ("fingerprint", "name_of"):
+            if callable(getattr(dataset, own, None)):
+                setattr(self, own, getattr(dataset, own))
+        self._idle: queue.SimpleQueue[_Reader | None] = queue.SimpleQueue()
+        self._lock = threading.Lock()
+        self._death = ""
+        self.readers: list[_Reader] = []
+        for _ in range(count):
+            self.readers.append(_Reader(dataset, [one.connection for one in self.readers]))
+        self._alive = count
+        for one in self.readers:
+            self._idle.put(one)
+
+    def __len__(self) -> int:
+        return len(self.dataset)
+
+    def __getitem__(self, index: int) -> Any:
+        for _ in range(2):  # a sample that ends two processes is bad
+            reader = self._idle.get()
+            if reader is None:
+                self._idle.put(None)  # for the others that wait
+                break
+            try:
+                item, reason = reader.ask(index)
+            except (EOFError, OSError):
+                self._note_death(reader, index)
+                continue
+            self._idle.put(reader)
+            if reason is not None:
+                raise _items.Unservable(reason)
+            return item
+        raise BadSample(self._death or "the processes that read were stopped")
+
+    def _note_death(self, reader: _Reader, index: int) -> None:
+        how = reader.death()
+        with self._lock:
+            self._alive -= 1
+            self._death = f"reader process {reader.process.pid} {how} while it read sample {index}"
+            if self._alive == 0:
+                self._idle.put(None)
+
+    def close(self) -> None:
+        """Ends the processes; who waits for one gets a bad sample."""
+        for one in self.readers:
+            one.end()
+
+    def __del__(self) -> None:
+        if "readers" in self.__dict__:
+            self.close()
+
+
+class _Reader:
+    def __init__(
+        self, dataset: Any, others: list[multiprocessing.connection.Connection]
+    ) -> None:
+        context = multiprocessing.get_context("fork")
+        self.connection, theirs = context.Pipe()
+        self.process: ForkProcess = context.Process(
+            target=_read, args=(dataset, theirs, [*others, self.connection]), daemon=True
+        )
+        self.process.start()
+        theirs.close()
+
+    def ask(self, index: int) -> tuple[Any, str | None]:
+        self.connection.send(index)
+        answer: tuple[Any, str | None] = pickle.loads(self.connection.recv_bytes())
+        return answer
+
+    def death(self) -> str:
+        self.process.join(1)
+        code = self.process.exitcode
+        if code is None:
+            return "is not to be understood"
+        return f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended ({code})"
+
+    def end(self) -> None:
+        if self.process.is_alive():
+            self.process.kill()
+            self.process.join(1)

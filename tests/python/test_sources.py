@@ -1,0 +1,354 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright 2026 the batchcast authors
+"""bc.serve of datasets in Python: C++ threads read them, decode, augment and order."""
+
+from __future__ import annotations
+
+import gc
+import multiprocessing
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import batchcast as bc
+import numpy as np
+import pytest
+
+import datasets
+import support
+
+
+def served(source: Any, **options: Any) -> dict[str, np.ndarray[Any, Any]]:
+    """The one epoch that a stream of it has."""
+    options = {"stream": "s", "epochs": 1, "memory": "1MiB", "background": True} | options
+    with bc.serve(source, **options) as serving:
+        consumer = bc.Consumer(options["stream"], 7)
+        epoch = datasets.epoch_of(consumer)
+        del consumer
+        assert serving.wait(10), serving
+        assert serving.stats["state"] == "finished"
+    return epoch
+
+
+class Paths:
+    """Files of images by their paths."""
+
+    def __init__(self, samples: list[tuple[Path, int]]) -> None:
+        self.samples = samples
+
+    def __len__(self) -> int:
+        return len(self.samples)
+
+    def __getitem__(self, index: int) -> tuple[Path, int]:
+        return self.samples[index]
+
+
+class Undecoded(datasets.Images):
+    """As Hugging Face has images that are not decoded."""
+
+    def __getitem__(self, index: int) -> dict[str, Any]:
+        item = super().__getitem__(index)
+        return {"image": {"bytes": item["image"], "path": None}, "label": np.int64(item["label"])}
+
+
+@pytest.mark.parametrize("kind", [datasets.Images, Paths, Undecoded])
+@pytest.mark.parametrize("workers", [1, 3])
+def test_a_source_makes_what_the_image_folder_makes(
+    directory: Path, tmp_path: Path, kind: Any, workers: int
+) -> None:
+    samples = datasets.image_folder(tmp_path / "images")
+    recipe = datasets.recipe_file(tmp_path)
+    epoch = served(kind(samples), recipe=recipe, seed=3, workers=workers)
+    folder = served(f"imagefolder:{tmp_path / 'images'}", recipe=recipe, seed=3)
+    assert list(epoch) == ["image", "label"] and epoch["image"].shape == (10, 3, 16, 16)
+    for name, values in folder.items():
+        np.testing.assert_array_equal(epoch[name], values)
+
+
+@pytest.mark.parametrize(
+    ("source", "names", "dtypes"),
+    [
+        ([(np.full(3, i, np.float32), i) for i in range(20)], ["image", "label"], "fl"),
+        ([np.full(3, i, np.float32) for i in range(20)], ["data"], "f"),
+        (np.repeat(np.arange(20.0), 3).reshape(20, 3), ["data"], "d"),
+        ([{"x": i, "y": float(i), "z": i > 3} for i in range(20)], ["x", "y", "z"], "ld?"),
+        ([[i, i + 1] for i in range(20)], ["data"], "l"),
+    ],
+)
+def test_what_has_length_and_items_is_a_dataset(
+    directory: Path, source: Any, names: list[str], dtypes: str
+) -> None:
+    epoch = served(source)
+    assert [(name, values.dtype.char) for name, values in epoch.items()] == list(zip(names, dtypes))
+    first = epoch[names[0]].reshape(20, -1)[:, 0]
+    assert sorted(first.tolist()) == list(range(20)) and first.tolist() != sorted(first.tolist())
+    assert served(source, order="sequential")[names[0]].reshape(20, -1)[:, 0].tolist() == list(range(20))
+
+
+def test_fields_names_and_chooses(directory: Path) -> None:
+    pairs = [(np.zeros(2), i) for i in range(5)]
+    assert list(served(pairs, fields=("a", "b"))) == ["a", "b"]
+    assert list(served(datasets.Numbers(5), fields=["label"])) == ["label"]
+    with pytest.raises(bc.InvalidArgument, match="2 values, and `fields` names 1: a"):
+        bc.serve(pairs, stream="s", fields=("a",), background=True)
+    with pytest.raises(bc.InvalidArgument, match="has no `y`, only `x`, `label`"):
+        bc.serve(datasets.Numbers(), stream="s", fields=("y",), background=True)
+
+
+def test_a_fingerprint_makes_it_pure(directory: Path, tmp_path: Path) -> None:
+    samples = datasets.image_folder(tmp_path / "images")
+    recipe = datasets.recipe_file(tmp_path)
+    identities = []
+    for source in (datasets.Images(samples), datasets.Images(samples), datasets.Images(samples[:9]), Paths(samples)):
+        with bc.serve(source, stream="s", recipe=recipe, memory="1MiB", background=True):
+            consumer = bc.Consumer("s", 4)
+            identities.append(consumer.identity)
+            assert consumer.pure == hasattr(source, "fingerprint")
+            del consumer
+    assert identities[0] == identities[1] != identities[2]
+
+
+def test_an_exception_is_a_bad_sample(directory: Path) -> None:
+    serving = bc.serve(datasets.Numbers(50, bad=7), stream="s", epochs=1, memory="1MiB", background=True)
+    with pytest.raises(bc.BadSample, match=r"Numbers\[7\].*KeyError: 'number 7' \(at .*datasets.py:\d+ in __getitem__") as raised:
+        serving.wait(10)
+    cause = raised.value.__cause__
+    assert isinstance(cause, KeyError) and cause.__traceback__ is not None
+    with pytest.raises(bc.BadSample, match="sample 0 of the Numbers: KeyError"):
+        bc.serve(datasets.Numbers(50, bad=0), stream="s", background=True)
+
+
+@pytest.mark.parametrize("bad", [0, 7])
+def test_a_bad_sample_can_be_substituted(directory: Path, tmp_path: Path, bad: int) -> None:
+    options: dict[str, Any] = {"stream": "s", "epochs": 1, "memory": "1MiB", "background": True}
+    listed = tmp_path / "bad.txt"
+    with bc.serve(datasets.Numbers(50, bad), on_bad_sample="substitute", bad_list=listed, **options) as serving:
+        consumer = bc.Consumer("s", 10)
+        labels = datasets.epoch_of(consumer)["label"].tolist()
+        del consumer
+        assert serving.wait(10) and serving.stats["bad_samples"] == 1
+    assert sorted(labels) == sorted([*range(bad), bad + 1, *range(bad + 1, 50)])
+    assert listed.read_text().startswith(f"{bad}\tNumbers[{bad}]\tKeyError: 'number {bad}'")
+
+
+class Changing:
+    """The seventh sample is not as the others."""
+
+    def __init__(self, other: Any) -> None:
+        self.other = other
+
+    def __len__(self) -> int:
+        return 20
+
+    def __getitem__(self, index: int) -> Any:
+        return self.other if index == 7 else {"x": np.zeros((2, 3)), "y": 1}
+
+    def name_of(self, index: int) -> str:
+        return f"number {index}"
+
+
+@pytest.mark.parametrize(
+    ("other", "text"),
+    [
+        ({"x": np.zeros((2, 4)), "y": 1}, r"number 7.*it has x f64 \[2,4\], and the first sample has x f64 \[2,3\]"),
+        ({"x": np.zeros((2, 3), np.float32), "y": 1}, r"it has x f32"),
+        ({"x": [[1, 2], [3]], "y": 1}, "field `x` cannot be served: it is no array"),
+        ({"x": np.array([None]), "y": 1}, "field `x` cannot be served: it is objects"),
+        ({"x": np.zeros((2, 3)), "y": 1.5}, r"it has y f64 \[\], and the first sample has y i64"),
+        ({"x": np.zeros((2, 3)), "y": None}, "field `y` cannot be served: it is None"),
+        ({"x": np.zeros((2, 3))}, "KeyError: 'y'"),
+        (3, "TypeError"),
+    ],
+)  # fmt: skip
+def test_a_sample_that_is_not_as_the_first_is_bad(directory: Path, other: Any, text: str) -> None:
+    serving = bc.serve(Changing(other), stream="s", epochs=1, memory="1MiB", background=True)
+    with pytest.raises(bc.BadSample, match=text):
+        serving.wait(10)
+
+
+def test_files_that_are_gone_are_bad_samples(directory: Path, tmp_path: Path) -> None:
+    samples = datasets.image_folder(tmp_path / "images")
+    samples[3][0].unlink()
+    serving = bc.serve(
+        Paths(samples), stream="s", recipe=datasets.recipe_file(tmp_path), epochs=1, background=True
+    )
+    with pytest.raises(bc.BadSample, match="3.png: No such file"):
+        serving.wait(10)
+
+
+def test_bytes_without_a_stage_that_decodes_them_are_refused(directory: Path, tmp_path: Path) -> None:
+    samples = datasets.image_folder(tmp_path / "images")
+    with pytest.raises(bc.InvalidArgument, match="image"):
+        bc.serve(datasets.Images(samples), stream="s", background=True)
+
+
+class Hanging(datasets.Numbers):
+    """One sample takes until it is told to go on."""
+
+    def __init__(self) -> None:
+        super().__init__(200)
+        self.inside = threading.Event()
+        self.goes_on = threading.Event()
+
+    def __getitem__(self, index: int) -> dict[str, Any]:
+        if index == 7:
+            self.inside.set()
+            self.goes_on.wait()
+        return super().__getitem__(index)
+
+
+def test_a_source_that_hangs_does_not_hold_stop_up(directory: Path) -> None:
+    source = Hanging()
+    serving = bc.serve(source, stream="s", workers=1, memory="1MiB", background=True)
+    consumer = bc.Consumer("s", 10)
+    assert source.inside.wait(10)
+    began = time.monotonic()
+    with pytest.warns(RuntimeWarning, match=r"did not wait for a worker that still reads sample 7 of Hanging \(for \d"):
+        serving.stop("enough")
+    assert time.monotonic() - began < 1.5
+    with pytest.raises(bc.Error, match="enough"):
+        while True:
+            consumer.next()
+    del consumer, serving
+    gc.collect()
+    source.goes_on.set()
+    support.until(lambda: "bc-serve" not in _threads())
+    assert len(served(datasets.Numbers(20))["label"]) == 20  # its name is free
+
+
+def _threads() -> list[str]:
+    return [(task / "comm").read_text().strip() for task in Path("/proc/self/task").iterdir()]
+
+
+EXITING = """
+import sys, time, numpy as np, batchcast as bc
+class Source:
+    def __len__(self): return 1000
+    def __getitem__(self, index):
+        if index == 7 and sys.argv[1] == "hangs":
+            time.sleep(60)
+        return {"x": np.zeros(100), "label": index}
+h = bc.serve(Source(), stream="s", workers=2, memory="8MiB", background=True)
+input()
+"""
+
+
+@pytest.mark.parametrize("how", ["reads", "hangs"])
+def test_the_interpreters_end_stops_it(child: Callable[..., support.Child], how: str) -> None:
+    process = child(EXITING, how)
+    consumer = bc.Consumer("s", 10)
+    assert consumer.next() is not None
+    process.tell()
+    code, _, err = process.finish(timeout=10)
+    assert code == 0, err
+    assert ("did not wait for a worker" in err) == (how == "hangs")
+    with pytest.raises(bc.Error, match="its producer's process ended"):
+        while True:
+            consumer.next()
+
+
+def test_processes_read_what_threads_read(directory: Path, tmp_path: Path) -> None:
+    samples = datasets.image_folder(tmp_path / "images")
+    recipe = datasets.recipe_file(tmp_path)
+    epoch = served(datasets.Images(samples), recipe=recipe, processes=2)
+    for name, values in served(datasets.Images(samples), recipe=recipe).items():
+        np.testing.assert_array_equal(epoch[name], values)
+    serving = bc.serve(
+        datasets.Numbers(50, bad=7), stream="s", epochs=1, memory="1MiB", processes=2, background=True
+    )
+    with pytest.raises(bc.BadSample, match=r"Numbers\[7\].*KeyError: 'number 7' \(at .*datasets.py"):
+        serving.wait(10)
+    assert not multiprocessing.active_children()
+
+
+class Pids(datasets.Numbers):
+    """Samples that tell who read them; one of them kills its reader."""
+
+    def __init__(self, deadly: int = -1) -> None:
+        super().__init__(100)
+        self.deadly = deadly
+
+    def __getitem__(self, index: int) -> dict[str, Any]:
+        if index == self.deadly:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return {"pid": os.getpid(), "x": np.zeros(1000)}
+
+
+def test_a_reader_process_that_is_killed_does_not_end_the_stream(directory: Path) -> None:
+    options: dict[str, Any] = {"stream": "s", "memory": "256KiB", "background": True}
+    with bc.serve(Pids(), processes=3, workers=1, **options):
+        consumer = bc.Consumer("s", 10)
+        first = set(datasets.epoch_of(consumer)["pid"])
+        assert len(first) == 3 and os.getpid() not in first
+        killed = int(first.pop())
+        os.kill(killed, signal.SIGKILL)
+        assert len(datasets.epoch_of(consumer)["pid"]) == 100
+        assert set(datasets.epoch_of(consumer)["pid"]) == first
+        del consumer
+    assert not multiprocessing.active_children()
+
+
+def test_a_sample_that_kills_its_readers_is_bad(directory: Path) -> None:
+    serving = bc.serve(Pids(7), stream="s", epochs=1, memory="1MiB", processes=2, background=True)
+    with pytest.raises(bc.BadSample, match=r"reader process \d+ was killed by SIGKILL while it read sample 7"):
+        serving.wait(10)
+
+
+def test_processes_that_hang_end_with_their_stream(directory: Path) -> None:
+    class Sleeping(datasets.Numbers):
+        def __getitem__(self, index: int) -> dict[str, Any]:
+            if index == 7:
+                time.sleep(60)
+            return super().__getitem__(index)
+
+    serving = bc.serve(Sleeping(), stream="s", memory="1MiB", processes=1, background=True)
+    consumer = bc.Consumer("s", 1)
+    assert consumer.next() is not None
+    began = time.monotonic()
+    serving.stop("enough")
+    assert time.monotonic() - began < 1 and not multiprocessing.active_children()
+    del consumer
+
+
+def test_a_threads_own_things_are_kept_from_sample_to_sample(directory: Path) -> None:
+    local = threading.local()
+    opened = []
+
+    class Source(datasets.Numbers):
+        def __getitem__(self, index: int) -> dict[str, Any]:
+            if not hasattr(local, "file"):
+                local.file = object()
+                opened.append(threading.get_ident())
+            return super().__getitem__(index)
+
+    served(Source(200), workers=2)
+    assert len(opened) <= 3  # two workers, and this thread for the first sample
+
+
+def test_many_epochs_do_not_grow(directory: Path) -> None:
+    samples = [(np.zeros(1000, np.uint8), i) for i in range(64)]
+    with bc.serve(samples, stream="s", memory="256KiB", background=True):
+        consumer = bc.Consumer("s", 64)
+        begin = (0, 0)
+        for epoch in range(200):
+            while consumer.next() is not None:
+                pass
+            now = int(Path("/proc/self/statm").read_text().split()[1]), len(_threads())
+            if epoch == 20:
+                begin = now
+        assert now[0] - begin[0] < (8 << 20) // 4096 and now[1] <= begin[1] + 1
+        del consumer
+
+
+def test_torch_datasets_are_sources(directory: Path) -> None:
+    torch = pytest.importorskip("torch")
+    from torch.utils.data import TensorDataset
+
+    dataset = TensorDataset(torch.arange(40.0).reshape(20, 2), torch.arange(20))
+    epoch = served(dataset)
+    np.testing.assert_array_equal(epoch["image"][:, 0], 2.0 * epoch["label"])
+    assert sorted(epoch["label"].tolist()) == list(range(20))
