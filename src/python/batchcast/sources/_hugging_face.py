@@ -38,8 +38,8 @@ def _one_split(dataset: Any, split: str | None, where: str) -> Any:
 def _check(dataset: Any, where: str) -> None:
     if not hasattr(dataset, "data") or not hasattr(dataset, "features"):
         raise InvalidArgument(
-            f"batchcast: {where} is a {type(dataset).__name__}, whose rows cannot be had by their "
-            "number. Load the dataset without streaming, or serve it as a loader: "
+            f"batchcast: {where} is of the type {type(dataset).__name__}, whose rows cannot be had by "
+            "their number. Load the dataset without streaming, or serve it as a loader: "
             "bc.serve(dataset.batch(64), …)."
         )
     if dataset.format["type"] == "custom":

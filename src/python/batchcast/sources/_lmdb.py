@@ -7,6 +7,7 @@ from __future__ import annotations
 import hashlib
 import os
 import threading
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -66,6 +67,34 @@ def _is_datum(value: bytes) -> bool:
     return True
 
 
+class _Environment:
+    """One that is open: a process opens each file once. Usable in forked children, too."""
+
+    def __init__(self, lmdb: Any, path: str) -> None:
+        # Without its lock file, which may be on a disk that cannot be written, and which a fork
+        # would make useless.
+        self.lmdb = lmdb.open(
+            path, subdir=os.path.isdir(path), readonly=True, lock=False, readahead=False
+        )
+
+
+_open: weakref.WeakValueDictionary[str, _Environment] = weakref.WeakValueDictionary()
+
+
+def _opened(path: str) -> _Environment:
+    lmdb = needed("lmdb", "LMDB")
+    if not os.path.exists(path):
+        raise BadDataset(f"batchcast: there is no {path}")
+    place = os.path.realpath(path)
+    environment = _open.get(place)
+    if environment is None:
+        try:
+            environment = _open[place] = _Environment(lmdb, path)
+        except lmdb.Error as error:
+            raise BadDataset(f"batchcast: {path} cannot be opened by LMDB: {error}") from error
+    return environment
+
+
 class LMDB:
     """Images in an LMDB environment, a folder or a file; opened read-only.
 
@@ -84,8 +113,8 @@ class LMDB:
     those in `skip`. What a function does is no part of the fingerprint: the stream is pure only
     where a `version` names it, to be changed with the function.
 
-    Each thread, and each forked process, has a read transaction of its own, for as long as it
-    reads. What is written meanwhile is not seen.
+    Each thread has a read transaction of its own, for as long as it reads. Nothing may be written
+    meanwhile: it is opened without a lock.
     """
 
     def __init__(
@@ -97,14 +126,14 @@ class LMDB:
         skip: tuple[bytes, ...] = (b"__keys__", b"__len__"),
         version: str | None = None,
     ) -> None:
-        self._lmdb = needed("lmdb", "LMDB")
         self.path = os.fspath(path)
         self.name = "LMDB"
         self._label = label
         self._has_functions = label is not None or parse is not None
         self._version = version
         self._local = threading.local()
-        self._env = self._open()
+        self._environment = _opened(self.path)
+        self._env = self._environment.lmdb
         self._keys = [key for key in self._all_keys() if key not in skip]
         if not self._keys:
             raise BadDataset(f"batchcast: {self.path} holds nothing")
@@ -114,27 +143,11 @@ class LMDB:
         self._digest = digest.hexdigest()
         self._read = self._reader(parse)
 
-    def _open(self) -> Any:
-        self._pid = os.getpid()
-        if not os.path.exists(self.path):
-            raise BadDataset(f"batchcast: there is no {self.path}")
-        try:
-            # Without its lock file, which may be on a disk that cannot be written.
-            return self._lmdb.open(
-                self.path, subdir=os.path.isdir(self.path), readonly=True, lock=False,
-                readahead=False, max_spare_txns=0,
-            )  # fmt: skip
-        except self._lmdb.Error as error:
-            raise BadDataset(f"batchcast: {self.path} is no LMDB environment: {error}") from error
-
     def _all_keys(self) -> list[bytes]:
         with self._env.begin() as transaction, transaction.cursor() as cursor:
             return [bytes(key) for key in cursor.iternext(keys=True, values=False)]
 
     def _value(self, key: bytes) -> bytes:
-        if self._pid != os.getpid():  # what a fork has copied is not to be used
-            self._local = threading.local()
-            self._env = self._open()
         transaction = getattr(self._local, "transaction", None)
         if transaction is None:
             transaction = self._local.transaction = self._env.begin()

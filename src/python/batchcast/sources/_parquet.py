@@ -128,6 +128,10 @@ class Parquet:
         self._locks = [threading.Lock() for _ in self._opened]
         self._pid = os.getpid()
         self.class_names = class_names_of(self._features(), label)
+        digest = hashlib.sha256()
+        for path in self.files:
+            digest.update(_footer(path))
+        self._digest = digest.hexdigest()
 
     def _open(self, path: str) -> Any:
         try:
@@ -175,10 +179,7 @@ class Parquet:
 
     def fingerprint(self) -> str:
         """Of what the files say of themselves: sizes, columns, chunks and statistics."""
-        digest = hashlib.sha256()
-        for path in self.files:
-            digest.update(_footer(path))
-        return f"parquet {digest.hexdigest()} {sorted(self._wanted.columns.items())}"
+        return f"parquet {self._digest} {sorted(self._wanted.columns.items())}"
 
 
 def _one_chunk(column: Any) -> Any:
