@@ -54,7 +54,7 @@ measure() {
   if [ -z "$rate" ]; then
     tail -n 20 "$scratch/err" "$scratch/out" >&2
     case $name in
-      batchcast* | jpeg_rows* | *.batchcast) die "$name failed" ;;
+      batchcast* | jpeg_rows* | *.batchcast | *.codec) die "$name failed" ;;
     esac
     echo "$name failed and is left out" >&2
     echo "$name" >>"$scratch/failed"
@@ -122,8 +122,17 @@ run_other() {
   other=$1 source=$2 torchvision=$4 dali=$5 warm_up=$6
   measure "$other.batchcast" samples/cpu_seconds "$batchcast" bench pipeline "$source" \
     --recipe "$3" --workers 1 --seconds "$seconds" --json
-  [ -n "$python" ] || return 0
   folder=${source#*:}
+  # Where the codec takes most of the time: the codec alone, for the same crops, and OpenCV.
+  case $other in
+    progressive) measure "$other.codec" images/cpu_seconds "$jpeg_rows" "$folder" --seconds "$seconds" ;;
+    png | webp) measure "$other.codec" images/cpu_seconds "$png_webp_rows" "$folder" --seconds "$seconds" ;;
+  esac
+  case $other in
+    progressive | png | webp)
+      [ -z "$opencv" ] || measure "$other.opencv" images/cpu_seconds "$opencv" "$folder" --seconds "$seconds" ;;
+  esac
+  [ -n "$python" ] || return 0
   measure "$other.torchvision" images/cpu_seconds "$python" "$root/benchmarks/peers/torchvision_recipes.py" \
     "${folder%.tar}" --workers 1 --seconds "$seconds" --warm-up "$warm_up" --recipe "$torchvision"
   [ "$dali" = - ] || measure "$other.dali" images/cpu_seconds "$python" \
@@ -131,30 +140,33 @@ run_other() {
     --"$dali"
 }
 
-# One row per case: name, then median min max of batchcast's images a CPU second, of DALI's, of the ratios to it,
-# of torchvision's, and of the ratios to that.
+# One row per case and peer: case, then median min max of batchcast's images a CPU second, the peer, its images,
+# and the ratios to it.
 other_row() {
-  echo "$1 $(rates "$1.batchcast") $(rates "$1.dali") $(ratios "$1.batchcast" "$1.dali")" \
-    "$(rates "$1.torchvision") $(ratios "$1.batchcast" "$1.torchvision")"
+  for peer in codec opencv dali torchvision; do
+    [ "$(rates "$1.$peer")" = "- - -" ] ||
+      echo "$1 $(rates "$1.batchcast") $peer $(rates "$1.$peer") $(ratios "$1.batchcast" "$1.$peer")"
+  done
+  [ -n "$python" ] || echo "$1 $(rates "$1.batchcast") - - - - - - -"
 }
 
 other_table() {
   awk '
     BEGIN {
-      f = "%-22s %10s | %10s %6s %13s | %12s %6s %13s\n"
-      printf "\n" f, "per CPU second", "batchcast", "DALI", "ratio", "min-max", "torchvision", "ratio", "min-max"
+      f = "%-22s %10s | %-12s %10s %6s %13s\n"
+      printf "\n" f, "per CPU second", "batchcast", "beside", "it", "ratio", "min-max"
     }
     function number(v, digits) { return v == "-" ? v : sprintf("%." digits "f", v) }
-    { printf f, $1, number($2, 0), number($5, 0), number($8, 2), number($9, 2) "-" number($10, 2),
-        number($11, 0), number($14, 2), number($15, 2) "-" number($16, 2) }' "$scratch/other_rows"
+    { printf f, ($1 == last ? "" : $1), ($1 == last ? "" : number($2, 0)), $5, number($6, 0), number($9, 2),
+        number($10, 2) "-" number($11, 2)
+      last = $1 }' "$scratch/other_rows"
 }
 
 other_json() {
   awk '
-    function number(v) { return v == "-" ? "null" : v }
-    { printf "%s{\"name\":\"%s\",\"images_per_cpu_second\":%s,\"dali\":%s,\"ratio\":%s",
-        (NR > 1 ? "," : ""), $1, number($2), number($5), number($8)
-      printf ",\"torchvision\":%s,\"torchvision_ratio\":%s}", number($11), number($14) }' "$scratch/other_rows"
+    { printf "%s{\"name\":\"%s\",\"images_per_cpu_second\":%s", (NR > 1 ? "," : ""), $1, $2
+      if ($5 != "-") printf ",\"peer\":\"%s\",\"its_images_per_cpu_second\":%s,\"ratio\":%s", $5, $6, $9
+      printf "}" }' "$scratch/other_rows"
 }
 
 # One row per case: name, median min max, then what batchcast has of it as f32 and as u8.
@@ -198,6 +210,8 @@ prepare_images
 find_python
 jpeg_rows=$(binary jpeg_rows)
 [ -n "$jpeg_rows" ] || die "no jpeg_rows in $build_dir"
+png_webp_rows=$(binary png_webp_rows)
+[ -n "$png_webp_rows" ] || die "no png_webp_rows in $build_dir"
 opencv=$(binary opencv_crop)
 [ -n "$opencv" ] || echo "OpenCV is not installed and is left out" >&2
 core=$(last_core)

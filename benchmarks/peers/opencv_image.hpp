@@ -17,8 +17,8 @@
 #include <string>
 #include <vector>
 
-// From a JPEG file to a normalised crop with OpenCV. INTER_LINEAR takes the four nearest pixels
-// however far it reduces: it is not antialiased.
+// From a JPEG, PNG or WebP file to a normalised crop with OpenCV. INTER_LINEAR takes the four
+// nearest pixels however far it reduces: it is not antialiased.
 namespace peers {
 
 using Random = std::mt19937_64;
@@ -29,9 +29,10 @@ constexpr std::size_t crop_elements = std::size_t{3} * crop_side * crop_side;
 inline std::vector<std::string> list_images(const std::filesystem::path& folder) {
   std::vector<std::string> paths;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
-    if (entry.path().extension() == ".jpg") paths.push_back(entry.path().string());
+    const std::string form = entry.path().extension().string();
+    if (form == ".jpg" || form == ".png" || form == ".webp") paths.push_back(entry.path().string());
   }
-  if (paths.empty()) throw std::runtime_error("no .jpg below " + folder.string());
+  if (paths.empty()) throw std::runtime_error("no image below " + folder.string());
   std::sort(paths.begin(), paths.end());
   return paths;
 }

@@ -16,18 +16,18 @@ import batchcast as bc
 import numpy as np
 import pytest
 
-import datasets
+import made_data
 import support
 
 
 def test_a_stream_served_here_is_what_the_command_serves(directory: Path, tmp_path: Path) -> None:
-    datasets.image_folder(tmp_path / "images")
-    source, recipe = f"imagefolder:{tmp_path / 'images'}", datasets.recipe_file(tmp_path)
+    made_data.image_folder(tmp_path / "images")
+    source, recipe = f"imagefolder:{tmp_path / 'images'}", made_data.recipe_file(tmp_path)
     with bc.serve(source, stream="s", recipe=recipe, seed=5, epochs=1, memory="1MiB", background=True) as serving:
         assert serving.running and serving.stream == "s" and serving.directory == str(directory)
         consumer = bc.Consumer("s", 4)
         assert consumer.samples_per_epoch == 10
-        epoch = datasets.epoch_of(consumer)
+        epoch = made_data.epoch_of(consumer)
         del consumer
         assert serving.wait(10) and serving.stats["state"] == "finished" and not serving.running
     dumped = support.dump(source, 0, 10, tmp_path, recipe=recipe, seed=5)
@@ -67,8 +67,8 @@ def test_two_streams_in_one_process(directory: Path) -> None:
         bc.serve("synthetic:3x8x8", stream="b", samples=200, epochs=1, memory="1MiB", background=True) as b,
     ):
         one, two = bc.Consumer("a", 10), bc.Consumer("b", 10)
-        assert len(datasets.epoch_of(one)["label"]) == 100
-        assert len(datasets.epoch_of(two)["label"]) == 200
+        assert len(made_data.epoch_of(one)["label"]) == 100
+        assert len(made_data.epoch_of(two)["label"]) == 200
         del one, two
         assert a.wait(10) and b.wait(10)
 
@@ -181,7 +181,7 @@ def test_a_forked_child_leaves_the_stream_alone(directory: Path) -> None:
                 os._exit(1)
         assert os.waitpid(child, 0)[1] == 0
         consumer = bc.Consumer("s", 10)
-        assert len(datasets.epoch_of(consumer)["label"]) == 100
+        assert len(made_data.epoch_of(consumer)["label"]) == 100
         del consumer
 
 
@@ -192,7 +192,7 @@ def test_other_threads_run_while_it_blocks(directory: Path) -> None:
     )
     thread.start()
     consumer = bc.Consumer("s", 10)
-    assert len(datasets.epoch_of(consumer)["label"]) == 100
+    assert len(made_data.epoch_of(consumer)["label"]) == 100
     del consumer
     thread.join(10)
     assert ended[0].stats["published"] == 100

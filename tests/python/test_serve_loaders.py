@@ -16,7 +16,7 @@ import batchcast as bc
 import numpy as np
 import pytest
 
-import datasets
+import made_data
 import support
 
 
@@ -44,7 +44,7 @@ def served(source: Any, batch_size: int = 4, **options: Any) -> dict[str, np.nda
     options = {"epochs": 1, "memory": "1MiB"} | options
     with bc.serve(source, stream="s", background=True, **options) as serving:
         consumer = bc.Consumer("s", batch_size)
-        epoch = datasets.epoch_of(consumer)
+        epoch = made_data.epoch_of(consumer)
         del consumer
         assert serving.wait(10), serving
         assert serving.stats["state"] == "finished"
@@ -125,7 +125,7 @@ def test_each_pass_is_an_epoch_and_set_epoch_is_called(directory: Path) -> None:
     with bc.serve(loader, stream="s", epochs=3, memory="1MiB", background=True) as serving:
         consumer = bc.Consumer("s", 4)
         for _ in range(3):
-            assert len(datasets.epoch_of(consumer)["data"]) == 4
+            assert len(made_data.epoch_of(consumer)["data"]) == 4
         del consumer
         assert serving.wait(10)
     assert loader.epochs == [0, 1, 2] and loader.passes == 3
@@ -339,7 +339,7 @@ def test_torch_loaders_are_served_as_they_are(directory: Path) -> None:
     loader = DataLoader(dataset, batch_size=4, sampler=sampler)
     with bc.serve(loader, stream="s", epochs=2, memory="1MiB", background=True):
         consumer = bc.Consumer("s", 5)
-        served_order = [datasets.epoch_of(consumer)["label"].tolist() for _ in range(2)]
+        served_order = [made_data.epoch_of(consumer)["label"].tolist() for _ in range(2)]
         del consumer
     expected = []
     for one in range(2):
