@@ -10,6 +10,7 @@
 #include <batchcast/consumer/start_command.hpp>
 #include "data/reason.hpp"
 #include "data/source/json_parts.hpp"
+#include "data/source/read_by_python.hpp"
 #include "start/recipe_difference.hpp"
 
 #include <algorithm>
@@ -122,6 +123,21 @@ Lines data_differ(const Json& source, const std::string& asked, const Source& op
   return {source_differs(text_at(source, "location"), asked, more)};
 }
 
+Lines python_differs(const Json& source, const std::string& asked) {
+  const std::string location = text_at(source, "location");
+  if (location != asked) return {source_differs(location, asked)};
+  return {source_differs(location, asked,
+                         " from another directory, " + text_at(source, "directory") +
+                             ": only Python can open it and say whether it is the same")};
+}
+
+/// A loader's batches are whatever its program makes: a text names the program.
+Lines loader_differences(const Json& board, const StartOptions& options) {
+  const Json source = {{"location", text_at(board, "served_from")},
+                       {"directory", text_at(board, "directory")}};
+  return same_place(source, options.source) ? Lines{} : python_differs(source, options.source);
+}
+
 Lines pipeline_differences(const Json& stream, const StartOptions& options) {
   const Json source = stream.value("source", Json::object());
   const std::string location = text_at(source, "location");
@@ -144,7 +160,11 @@ Lines pipeline_differences(const Json& stream, const StartOptions& options) {
   const Json there_recipe = there.value("recipe", Json::object());
   if (all_parts && !takes_parts_as_they_stand(there_recipe)) return stages_differ(there_recipe);
   Lines lines;
-  if (all_parts || !same_place(source, options.source)) {
+  if (is_read_by_python(options.source)) {
+    // Which Python, and what its code does, this process does not know.
+    if (!same_place(source, options.source)) return python_differs(source, options.source);
+    if (all_parts) asked["recipe"] = there_recipe;
+  } else if (all_parts || !same_place(source, options.source)) {
     try {
       // Names of classes that the recipe finds in JSON are part of the stream's fingerprint.
       const std::shared_ptr<const Source> opened =
@@ -186,6 +206,9 @@ void check_recipe(std::string_view stream, std::string_view recipe_json,
     } else if (board.is_object() && text_at(board, "source") == "synthetic") {
       lines = is_synthetic(options.source) ? synthetic_differences(board, options)
                                            : Lines{source_differs("synthetic:", options.source)};
+    } else if (board.is_object() && board.contains("served_from") &&
+               is_read_by_python(options.source)) {
+      lines = loader_differences(board, options);
     } else {
       refuse(name, "has a recipe of its program's own, and " + wanted);
     }

@@ -9,25 +9,25 @@ import zipfile
 from pathlib import Path
 
 import batchcast as bc
+import made_data
 import pytest
 
-import datasets
 import examples
 
 
 def test_a_dataset_of_ones_own(directory: Path, tmp_path: Path) -> None:
-    samples = datasets.image_folder(tmp_path / "images")
+    samples = made_data.image_folder(tmp_path / "images")
     with zipfile.ZipFile(tmp_path / "images.zip", "w") as archive:
         for path, _ in samples:
             archive.write(path, f"{path.parent.name}/{path.name}")
-    arguments = (str(tmp_path / "images.zip"), datasets.recipe_file(tmp_path))
+    arguments = (str(tmp_path / "images.zip"), made_data.recipe_file(tmp_path))
     serving = threading.Thread(target=examples.run, args=("serve_own_dataset.py", *arguments))
     serving.start()
     with bc.Consumer("zipped", 4) as consumer:
         assert consumer.pure
-        labels = datasets.epoch_of(consumer)["label"].tolist()
+        labels = made_data.epoch_of(consumer)["label"].tolist()
         assert sorted(labels) == sorted(label for _, label in samples)
-        assert len(datasets.epoch_of(consumer)["label"]) == 10
+        assert len(made_data.epoch_of(consumer)["label"]) == 10
     serving.join(10)
     assert not serving.is_alive()
 

@@ -3,6 +3,7 @@
 #include "start/ensure.hpp"
 #include "cli/command.hpp"
 #include "cli/console.hpp"
+#include "cli/serve/python.hpp"
 #include "cli/serve/serve_options.hpp"
 
 #include <batchcast/consumer/start_answer.hpp>
@@ -25,23 +26,6 @@ struct Options {
   std::vector<std::uint32_t> trust_uids;
   bool with_parent = false;
 };
-
-/// What of a command line is `serve`'s, as `serve` takes it; what has a default and was not given
-/// is left to it. In the order in which the options are declared, so that two trainers that ask for
-/// the same ask with the same words.
-std::vector<std::string> words_given(const CLI::App& ensure, const std::vector<std::string>& own) {
-  std::vector<std::string> words;
-  for (const CLI::Option* option : ensure.get_options()) {
-    if (option->count() == 0 || option->get_lnames().empty()) continue;
-    const std::string& name = option->get_lnames().front();
-    if (std::find(own.begin(), own.end(), name) != own.end()) continue;
-    const bool is_flag = option->get_items_expected_max() == 0;
-    for (const std::string& value : option->results()) {
-      words.push_back("--" + name + (is_flag ? "" : "=" + value));
-    }
-  }
-  return words;
-}
 
 detail::EnsureRequest request_of(const Options& options, const CLI::App& ensure) {
   const DatasetOptions& dataset = options.serve.dataset;

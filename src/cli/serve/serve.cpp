@@ -3,12 +3,15 @@
 #include "cli/command.hpp"
 #include "cli/console.hpp"
 #include "cli/interrupts.hpp"
+#include "cli/serve/python.hpp"
 #include "cli/serve/serve_options.hpp"
 #include "cli/serve/service.hpp"
 
 #include <batchcast/batchcast.hpp>
 #include <batchcast/core/clock.hpp>
 #include <batchcast/feeder.hpp>
+
+#include "data/source/read_by_python.hpp"
 
 #include <fmt/format.h>
 
@@ -82,7 +85,11 @@ bool serve_dataset(const Options& options, Interrupts& interrupts, const Dataset
   return interrupts.wait(0) != 0 || stats.state == StreamState::stopped;
 }
 
-int run(const Options& options) {
+int run(const Options& options, const CLI::App& serve) {
+  if (detail::is_read_by_python(options.dataset.source)) {
+    check_serve_options(options);
+    serve_with_python(options, serve);
+  }
   Interrupts interrupts;
   // Whoever read the output may be gone: others use the stream.
   std::signal(SIGPIPE, SIG_IGN);
@@ -108,10 +115,16 @@ void add_serve(CLI::App& program, Action& chosen) {
       "  batchcast serve imagefolder:/data/imagenet/train --recipe imagenet-train \\\n"
       "    --stream imagenet --memory 1GiB --wait-for 2 &\n"
       "  batchcast consume imagenet --batch-size 256 &\n"
-      "  batchcast consume imagenet --batch-size 37");
+      "  batchcast consume imagenet --batch-size 37\n"
+      "\n"
+      "Python reads `python:MODULE:FACTORY`, `huggingface:DIR?split=train` and\n"
+      "`parquet:FILES`: the command becomes `python3 -m batchcast serve`, with the Python\n"
+      "of $BATCHCAST_PYTHON, else of $VIRTUAL_ENV, else of the PATH. FACTORY returns\n"
+      "a dataset or a loader.");
   serve->add_option("--stream", options->stream, "Name of the stream")->required();
   add_serve_options(*serve, *options);
-  serve->callback([options, &chosen] { chosen = [options] { return run(*options); }; });
+  serve->callback(
+      [options, serve, &chosen] { chosen = [options, serve] { return run(*options, *serve); }; });
 }
 
 }  // namespace batchcast::cli

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "data/source/read_by_python.hpp"
 #include "data/source/remote_place.hpp"
 #include "data/source/source_kinds.hpp"
 
@@ -150,6 +151,12 @@ std::unique_ptr<Source> open_source(std::string_view spec) {
       std::find_if(kinds.begin(), kinds.end(), [&](const Kind& k) { return k.name == name; });
   if (kind == kinds.end()) {
     detail::refuse_remote(spec, spec);
+    if (detail::is_read_by_python(spec)) {
+      throw InvalidArgument(
+          "batchcast: `" + std::string(spec) +
+          "` is read by Python. `batchcast serve` and `batchcast ensure` take it, "
+          "and bc.serve in a program; it can be opened by nothing else.");
+    }
     refuse_kind(std::string(name), std::string(spec.substr(colon + 1)));
   }
   detail::refuse_remote(spec, spec.substr(colon + 1));

@@ -21,8 +21,23 @@ def path() -> str | None:
     return None
 
 
+def _is_handed_on(words: list[str]) -> bool:
+    """Whether the command has left these words to Python: `serve`, a source, `--name=value`s."""
+    if len(words) < 3 or words[0] != "serve" or "--help" in words:
+        return False
+    is_of_python = words[1].startswith(("python:", "huggingface:", "parquet:"))
+    return is_of_python and all(word.startswith("--") for word in words[2:])
+
+
 def main() -> NoReturn:
-    """Becomes the command: its process is this one, so its signals and exit status are, too."""
+    """Becomes the command: its process is this one, so its signals and exit status are, too.
+
+    `serve` of a source that Python reads it runs itself: the command has handed it on.
+    """
+    if _is_handed_on(sys.argv[1:]):
+        from . import _shell
+
+        _shell.serve(sys.argv[2:])
     command = path()
     if command is None:
         sys.exit(
@@ -31,4 +46,6 @@ def main() -> NoReturn:
         )
     for ignored in (signal.SIGPIPE, signal.SIGXFSZ):  # by Python; the command would inherit it
         signal.signal(ignored, signal.SIG_DFL)
+    # Where it needs a Python, this one, which has the package.
+    os.environ.setdefault("BATCHCAST_PYTHON", sys.executable)
     os.execv(command, ["batchcast", *sys.argv[1:]])

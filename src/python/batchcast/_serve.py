@@ -129,8 +129,15 @@ class _DatasetServing(Serving):
     """A dataset's samples, made by threads of C++."""
 
     def __init__(
-        self, name: str, arguments: list[str], source: PythonSource | None, directory: str, *,
-        talks: bool, pure: bool, readers: Readers | None = None,
+        self,
+        name: str,
+        arguments: list[str],
+        source: PythonSource | None,
+        directory: str,
+        *,
+        talks: bool,
+        pure: bool,
+        readers: Readers | None = None,
     ) -> None:
         self._source = source
         self._readers = readers
@@ -194,13 +201,19 @@ class _Looping:
     """Goes through a loader, epoch after epoch. Its thread has no reference to the handle."""
 
     def __init__(
-        self, stream: BatchStream, loader: Iterable[Any], what: str, *,
-        fields: Sequence[str] | None, batched: bool, epochs: int,
+        self,
+        stream: BatchStream,
+        loader: Iterable[Any],
+        what: str,
+        *,
+        fields: Sequence[str] | None,
+        batched: bool,
+        epochs: int,
     ) -> None:
-        self._stream = stream
+        self.stream = stream
         self._loader = loader
         self._what = what
-        self._fields = fields
+        self.fields = fields
         self._batched = batched
         self._epochs = epochs
         self._first: list[str] = []  # of the first batch, each field as a text
@@ -216,18 +229,22 @@ class _Looping:
             while self._epochs == 0 or self._epoch < self._epochs:
                 if not self._serve_epoch():
                     return
-            self._drain()
+            self.drain()
         except Exception as error:
-            self.error = error
-            if not self._stream.over:
-                self._stream.fail(f"{_items.reason(error)} ({self._place()})")
+            self.fail(error)
         except BaseException:  # Ctrl-C, above all
-            self._stream.stop("its producer was interrupted")
+            self.stream.stop("its producer was interrupted")
             raise
         finally:
             with self._using:
-                self._stream.close()
+                self.stream.close()
             self.ended.set()
+
+    def fail(self, error: Exception) -> None:
+        """Trainers are told of it."""
+        self.error = error
+        if not self.stream.over:
+            self.stream.fail(f"{_items.reason(error)} ({self._place()})")
 
     def _place(self) -> str:
         unit = "batch" if self._batched else "sample"
@@ -237,55 +254,70 @@ class _Looping:
         return f"{self._place()} (for {time.monotonic() - self._since:.1f} s)"
 
     def _serve_epoch(self) -> bool:
+        self.begin_epoch()
+        for item in self._loader:
+            if not self.append(item):
+                return False
+        return self.end_epoch()
+
+    def begin_epoch(self) -> None:
         _set_epoch(self._loader, self._epoch)
         self._batch = self._samples = 0
         self._since = time.monotonic()
-        for item in self._loader:
-            if not self._append(item):
-                return False
-            self._batch += 1
-            self._since = time.monotonic()
+
+    def end_epoch(self) -> bool:
+        """False once the stream is over."""
         if self._samples == 0:
             why = "There is nothing to serve."
             if self._epoch > 0:
                 why = "If it can be gone through only once, serve it with epochs=1."
-            raise InvalidArgument(f"batchcast: epoch {self._epoch} of the {self._what} has no sample. {why}")
+            raise InvalidArgument(
+                f"batchcast: epoch {self._epoch} of the {self._what} has no sample. {why}"
+            )
         with self._using:
-            if self._stream.over:
+            if self.stream.over:
                 return False
-            self._stream.end_epoch()
+            self.stream.end_epoch()
         self._epoch += 1
+        return True
+
+    def append(self, item: Any) -> bool:
+        """Copies what the loader gave into the ring. False once the stream is over."""
+        if not self._append(item):
+            return False
+        self._batch += 1
+        self._since = time.monotonic()
         return True
 
     def _append(self, item: Any) -> bool:
         try:
-            columns = _items.columns_of(item, self._fields, self._batched)
+            columns = _items.columns_of(item, self.fields, self._batched)
             if len(columns[0][2]) == 0:
-                return not self._stream.over
+                return not self.stream.over
             if not self._first:
                 self._first = [_items.text_of(column) for column in columns]
             _items.check_same(self._first, columns)
         except _items.Unservable as error:
             raise InvalidArgument(f"batchcast: {self._place()}: {error}") from error.__cause__
         with self._using:
-            if not self._stream.append(columns):
+            if not self.stream.append(columns):
                 return False
         self._samples += len(columns[0][2])
         return True
 
-    def _drain(self) -> None:
+    def drain(self) -> None:
         """Stays for trainers that still read, as long as `linger` says."""
-        linger = self._stream.linger
+        linger = self.stream.linger
         end = time.monotonic() + linger if linger >= 0 else float("inf")
         while time.monotonic() < end:
             with self._using:
-                if self._stream.finish():
+                if self.stream.finish():
                     return
 
     def leave(self) -> None:
         """Takes the stream away from a thread that sits in the loader."""
         with self._using:
-            self._stream.close()
+            self.stream.close()
 
 
 def _set_epoch(loader: Any, epoch: int) -> None:
@@ -293,7 +325,13 @@ def _set_epoch(loader: Any, epoch: int) -> None:
     sampler = getattr(loader, "sampler", None)
     of_batches = getattr(loader, "batch_sampler", None)
     told: list[object] = []
-    for one in (loader, getattr(loader, "dataset", None), sampler, of_batches, getattr(of_batches, "sampler", None)):
+    for one in (
+        loader,
+        getattr(loader, "dataset", None),
+        sampler,
+        of_batches,
+        getattr(of_batches, "sampler", None),
+    ):
         set_epoch = getattr(one, "set_epoch", None)
         if callable(set_epoch) and not any(one is other for other in told):
             told.append(one)
@@ -310,7 +348,10 @@ class _LoaderServing(Serving):
 
     def begin(self) -> None:
         threading.Thread(
-            target=_work_in_thread, args=(self._looping,), name=f"bc-serve {self._name}", daemon=True
+            target=_work_in_thread,
+            args=(self._looping,),
+            name=f"bc-serve {self._name}",
+            daemon=True,
         ).start()
 
     def work(self) -> None:
@@ -337,7 +378,10 @@ class _LoaderServing(Serving):
         if self._looping.ended.wait(_PATIENCE_S):
             return
         self._looping.leave()
-        _warn(f"the end of stream `{self._name}` did not wait for its loader, which is {self._looping.place_now()}")
+        _warn(
+            f"the end of stream `{self._name}` did not wait for its loader, which is "
+            f"{self._looping.place_now()}"
+        )
 
     def _wait_slice(self, at_most_ms: int) -> bool:
         return self._looping.ended.wait(at_most_ms / 1000)
@@ -357,7 +401,11 @@ def _is_torch_iterable(source: object) -> bool:
 
 def _is_indexed(source: object) -> bool:
     kind = type(source)
-    return hasattr(kind, "__getitem__") and hasattr(kind, "__len__") and not isinstance(source, Mapping)
+    return (
+        hasattr(kind, "__getitem__")
+        and hasattr(kind, "__len__")
+        and not isinstance(source, Mapping)
+    )
 
 
 def _name_of(source: object) -> str:
@@ -368,7 +416,8 @@ def _name_of(source: object) -> str:
 def _check_servable(source: object) -> None:
     if isinstance(source, type):
         raise InvalidArgument(
-            f"batchcast: {source.__name__} is a class. Serve an object of it: {source.__name__}(…)."
+            f"batchcast: {source.__name__} is a class. Serve an object of it, "
+            f"{source.__name__}(…)."
         )
     if isinstance(source, Mapping):
         raise InvalidArgument(
@@ -399,7 +448,9 @@ def _python_source(
             if index + 1 < min(size, tries):
                 continue
             kind = InvalidArgument if isinstance(error, _items.Unservable) else BadSample
-            raise kind(f"batchcast: sample {index} of the {name}: {_items.reason(error)}.") from error
+            raise kind(
+                f"batchcast: sample {index} of the {name}: {_items.reason(error)}."
+            ) from error
     fingerprint = getattr(source, "fingerprint", None)
     told = fingerprint() if callable(fingerprint) else None
     is_pure = told is not None
@@ -433,17 +484,29 @@ _DATASET_OPTIONS = (
 )  # fmt: skip
 
 
-def _serve_loader(
-    source: Any, stream: str, options: dict[str, Any], *, fields: Sequence[str] | None,
-    batched: bool, epochs: int | None, directory: str, talks: bool,
-) -> _LoaderServing:
-    given = [name for name in _DATASET_OPTIONS if options.pop(name) is not None]
+def refuse_dataset_options(options: dict[str, Any]) -> None:
+    """Takes what only goes with samples made one by one out of `options`; all are to be None."""
+    given = [name for name in _DATASET_OPTIONS if options.pop(name, None) is not None]
     if given:
         raise InvalidArgument(
             f"batchcast: {', '.join(given)}: not for a loader, which makes its batches itself. "
             "Serve its dataset instead, an object with __len__ and __getitem__."
         )
-    what = _name_of(source)
+
+
+def _serve_loader(
+    source: Any,
+    what: str,
+    stream: str,
+    options: dict[str, Any],
+    *,
+    fields: Sequence[str] | None,
+    batched: bool,
+    epochs: int | None,
+    directory: str,
+    talks: bool,
+) -> _LoaderServing:
+    refuse_dataset_options(options)
     once = iter(source) is source if not hasattr(type(source), "__len__") else False
     if once and epochs is None:
         epochs = 1
@@ -453,9 +516,7 @@ def _serve_loader(
             "object whose __iter__ begins anew."
         )
     batches = BatchStream(_arguments(what, stream, options), directory, what, talks)
-    looping = _Looping(
-        batches, source, what, fields=fields, batched=batched, epochs=epochs or 0
-    )
+    looping = _Looping(batches, source, what, fields=fields, batched=batched, epochs=epochs or 0)
     return _LoaderServing(stream, batches, looping)
 
 
@@ -506,7 +567,7 @@ def serve(
       single values of bytes, arrays, tensors and numbers. C++ threads read it, in an order of each
       epoch's own, and do what `recipe` says. With a method `fingerprint()` the stream is pure;
     - a loader: a torch DataLoader, or anything that `for` goes through and that gives batches. Each
-      pass is an epoch. Generators are gone through once. `batched=False` says that it gives samples.
+      pass is an epoch. Generators are gone through once. `batched=False`: it gives samples.
 
     `processes` forks so many processes that read a dataset, for one whose own Python code takes
     long; 0: threads of this process read it.
@@ -534,8 +595,29 @@ def serve(
         "huge_pages": huge_pages, "allow_uid": allow_uid, "dtype": dtype, "samples": samples,
         "verbose": verbose,
     }  # fmt: skip
+    return serve_as(
+        None, source, stream, options, epochs=epochs, background=background, fields=fields,
+        batched=batched, processes=processes, directory=directory, progress=progress,
+    )  # fmt: skip
+
+
+def serve_as(
+    location: str | None,
+    source: Any,
+    stream: str,
+    options: dict[str, Any],
+    *,
+    epochs: int | None,
+    background: bool,
+    fields: Sequence[str] | None = None,
+    batched: bool | None = None,
+    processes: int = 0,
+    directory: str | os.PathLike[str] | None = None,
+    progress: bool | None = None,
+) -> Serving:
+    """`serve`, of a source that trainers know as `location`, a text that says where it is."""
     if isinstance(fields, str):
-        raise InvalidArgument(f"batchcast: fields is a list of names, such as (\"{fields}\",).")
+        raise InvalidArgument(f'batchcast: fields is a list of names, such as ("{fields}",).')
     if epochs is not None and epochs < 0:
         raise InvalidArgument(f"batchcast: epochs is {epochs}; 0 or None is: until it is stopped.")
     talks = progress if progress is not None else not background
@@ -547,7 +629,8 @@ def serve(
             )
         arguments = _arguments(os.fspath(source), stream, {**options, "epochs": epochs})
         return _wait_for(
-            lambda: _DatasetServing(stream, arguments, None, files, talks=talks, pure=True), background
+            lambda: _DatasetServing(stream, arguments, None, files, talks=talks, pure=True),
+            background,
         )
     _check_servable(source)
     if batched is None:
@@ -557,10 +640,12 @@ def serve(
         is_dataset = _is_indexed(source) and not batched
     if not is_dataset:
         if processes != 0:
-            raise InvalidArgument("batchcast: processes: not for a loader, which has workers itself.")
+            raise InvalidArgument(
+                "batchcast: processes: not for a loader, which has workers itself."
+            )
         serving = _serve_loader(
-            source, stream, options, fields=fields, batched=batched, epochs=epochs,
-            directory=files, talks=talks,
+            source, location or _name_of(source), stream, options, fields=fields,
+            batched=batched, epochs=epochs, directory=files, talks=talks,
         )  # fmt: skip
         if background:
             serving.begin()
@@ -572,8 +657,10 @@ def serve(
     readers = None
     if processes != 0:
         source = readers = Readers(source, processes)
-    python_source, pure = _python_source(source, fields, 100 if on_bad_sample == "substitute" else 1)
-    arguments = _arguments(f"python:{_name_of(source)}", stream, {**options, "epochs": epochs})
+    tries = 100 if options.get("on_bad_sample") == "substitute" else 1
+    python_source, pure = _python_source(source, fields, tries)
+    location = location or f"python:{_name_of(source)}"
+    arguments = _arguments(location, stream, {**options, "epochs": epochs})
     return _wait_for(
         lambda: _DatasetServing(
             stream, arguments, python_source, files, talks=talks, pure=pure, readers=readers

@@ -2,7 +2,8 @@
 # Copyright 2026 the batchcast authors
 """The names of TensorSocket 0.0.5: a script that imports them from here needs no other change.
 
-    from batchcast.tensorsocket import TensorConsumer   # was: from tensorsocket import …
+    from batchcast.tensorsocket import TensorProducer   # was: from tensorsocket import …
+    from batchcast.tensorsocket import TensorConsumer
 
 TensorSocket's port is a stream's name here: port 5555 is the stream `tensorsocket-5555`. No port is
 opened.
@@ -13,17 +14,37 @@ from __future__ import annotations
 import uuid
 from collections.abc import Callable, Iterator
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ._consumer import Consumer
-from .loader import collation_of, dtypes_of
 
-__all__ = ["TensorConsumer", "stream_of"]
+if TYPE_CHECKING:
+    from ._tensor_producer import TensorProducer as TensorProducer
+
+__all__ = ["TensorConsumer", "TensorProducer", "stream_of"]
+
+# Names of TensorSocket's that have no counterpart, and why they need none.
+_NEEDLESS = {
+    "TensorPayload": "nothing is pickled. A batch's tensors are there as they are",
+    "TensorPool": "the stream's ring holds the samples",
+    "Heart": "the kernel says which trainers live",
+    "HeartBeater": "the kernel says which trainers live",
+}
+
+
+def __getattr__(name: str) -> object:
+    if name == "TensorProducer":  # which brings what a producer runs
+        from ._tensor_producer import TensorProducer
+
+        return TensorProducer
+    if name in _NEEDLESS:
+        raise ImportError(f"batchcast.tensorsocket has no {name}: {_NEEDLESS[name]}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def stream_of(port: int | str) -> str:
-    """The name of the stream that stands for a port; a text is a stream's name already."""
-    return port if isinstance(port, str) else f"tensorsocket-{port}"
+    """The name of the stream that stands for a port; a text of no digits is a name already."""
+    return port if isinstance(port, str) and not port.isdigit() else f"tensorsocket-{port}"
 
 
 def unpack(data: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -66,6 +87,8 @@ class TensorConsumer:
         self.batch_max = -1
         self.epoch = 0
         options.setdefault("connect_timeout", None)  # as there, it waits for its producer
+        from .loader import collation_of, dtypes_of  # of torch, which a producer may lack
+
         self._consumer = Consumer(stream_of(port), batch_size, **options)
         self._collate = collation_of(self._consumer, tuple(dtypes_of(self._consumer)))
 

@@ -20,6 +20,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstring>
+#include <filesystem>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -164,7 +165,10 @@ class BatchStream {
     ProducerOptions serving = cli::stream_options(options_);
     serving.directory = directory_;
     serving.log = log_;
-    serving.recipe_json = nlohmann::json{{"served_from", served_from_}, {"pure", false}}.dump();
+    serving.recipe_json = nlohmann::json{
+        {"served_from", served_from_},
+        {"directory", std::filesystem::current_path().string()},
+        {"pure", false}}.dump();
     for (const Column& column : columns) {
       if (column.spec.name != sample_id_name) serving.schema.push_back(column.spec);
     }

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#include "cli/serve/python.hpp"
+
+#include "cli/console.hpp"
+
+#include <batchcast/core/error.hpp>
+
+#include <fmt/format.h>
+
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <string_view>
+#include <utility>
+
+extern char** environ;
+
+namespace batchcast::cli {
+namespace {
+
+/// A Python, and what it was chosen by.
+struct Python {
+  std::string file;
+  std::string chosen_by;
+};
+
+std::string text_of_environment(const char* name) {
+  const char* text = std::getenv(name);  // NOLINT(concurrency-mt-unsafe): no thread sets it
+  return text == nullptr ? "" : text;
+}
+
+/// As execvp would find it; empty where it is nowhere.
+std::string found_on_path(const std::string& name) {
+  if (name.find('/') != std::string::npos) return ::access(name.c_str(), X_OK) == 0 ? name : "";
+  const std::string path = text_of_environment("PATH");
+  for (std::size_t begin = 0; begin <= path.size();) {
+    const std::size_t end = std::min(path.find(':', begin), path.size());
+    const std::string file =
+        (std::filesystem::path(path.substr(begin, end - begin)) / name).string();
+    if (::access(file.c_str(), X_OK) == 0) return file;
+    begin = end + 1;
+  }
+  return {};
+}
+
+Python choose_python(const std::string& source) {
+  if (const std::string named = text_of_environment("BATCHCAST_PYTHON"); !named.empty()) {
+    const std::string file = found_on_path(named);
+    if (!file.empty()) return {file, "$BATCHCAST_PYTHON"};
+    throw InvalidArgument("batchcast: $BATCHCAST_PYTHON is `" + named +
+                          "`, and there is no such program.");
+  }
+  if (const std::string active = text_of_environment("VIRTUAL_ENV"); !active.empty()) {
+    const std::string file = found_on_path(active + "/bin/python3");
+    if (!file.empty()) return {file, "$VIRTUAL_ENV"};
+  }
+  const std::string file = found_on_path("python3");
+  if (!file.empty()) return {file, "$PATH"};
+  throw InvalidArgument("batchcast: `" + source +
+                        "` is read by Python, and there is no python3 on the PATH. Name one that "
+                        "has the package `batchcast` with $BATCHCAST_PYTHON.");
+}
+
+std::vector<char*> pointers_to(std::vector<std::string>& words) {
+  std::vector<char*> pointers;
+  for (std::string& word : words) pointers.push_back(word.data());
+  pointers.push_back(nullptr);
+  return pointers;
+}
+
+/// The exit code of a program that runs until it ends; throws SystemError.
+int result_of(const std::string& file, std::vector<std::string> words) {
+  pid_t child = -1;
+  const int error =
+      ::posix_spawn(&child, file.c_str(), nullptr, nullptr, pointers_to(words).data(), environ);
+  if (error != 0) throw SystemError("batchcast: `" + file + "` cannot be run", error);
+  int status = 0;
+  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+void check_has_package(const Python& python, const std::string& source) {
+  constexpr int absent = 44;
+  const std::string look = fmt::format(
+      "import importlib.util, sys; sys.exit(0 if importlib.util.find_spec('batchcast') else {})",
+      absent);
+  const int result = result_of(python.file, {python.file, "-c", look});
+  if (result == 0) return;
+  if (result != absent) {
+    throw InvalidArgument(
+        fmt::format("batchcast: `{}` (by {}) cannot run Python: it ended with {}.", python.file,
+                    python.chosen_by, result));
+  }
+  throw InvalidArgument(
+      fmt::format("batchcast: `{}` is read by Python, and {} (by {}) has no module batchcast. "
+                  "Install it there: `{} -m pip install CHECKOUT`, with a checkout or wheel of "
+                  "batchcast; or name another Python with $BATCHCAST_PYTHON.",
+                  source, python.file, python.chosen_by, python.file));
+}
+
+}  // namespace
+
+std::vector<std::string> words_given(const CLI::App& command,
+                                     const std::vector<std::string>& left_out) {
+  std::vector<std::string> words;
+  for (const CLI::Option* option : command.get_options()) {
+    if (option->count() == 0 || option->get_lnames().empty()) continue;
+    const std::string& name = option->get_lnames().front();
+    if (std::find(left_out.begin(), left_out.end(), name) != left_out.end()) continue;
+    const bool is_flag = option->get_items_expected_max() == 0;
+    for (const std::string& value : option->results()) {
+      words.push_back("--" + name + (is_flag ? "" : "=" + value));
+    }
+  }
+  return words;
+}
+
+void serve_with_python(const ServeOptions& options, const CLI::App& serve) {
+  const std::string& source = options.dataset.source;
+  if (options.json) {
+    throw InvalidArgument("batchcast: --json: the report of what Python serves (`" + source +
+                          "`) is text only.");
+  }
+  const Python python = choose_python(source);
+  check_has_package(python, source);
+  std::vector<std::string> words = {python.file, "-m", "batchcast", "serve", source};
+  const std::vector<std::string> given = words_given(serve, {"help"});
+  words.insert(words.end(), given.begin(), given.end());
+  say(fmt::format("`{}` is read by {} (by {})\n", source, python.file, python.chosen_by));
+  ::execv(python.file.c_str(), pointers_to(words).data());
+  throw SystemError("batchcast: `" + python.file + "` cannot be run", errno);
+}
+
+}  // namespace batchcast::cli

@@ -1,0 +1,255 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright 2026 the batchcast authors
+"""TensorSocket's producer, over a stream of batches."""
+
+from __future__ import annotations
+
+import atexit
+import inspect
+import math
+import os
+import sys
+import weakref
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+from . import _items, _serve
+from ._producer import BatchStream
+from .errors import InvalidArgument
+from .tensorsocket import stream_of
+
+_MIB = 1 << 20
+_RING_MIN = 256 * _MIB
+_RING_MAX = 1024 * _MIB
+
+# What `bc.serve` takes and a TensorProducer says itself, or has no use for.
+_OWN = {"source", "stream", "epochs", "background", "batched"}
+
+
+def pack(data: tuple[Any, ...]) -> tuple[Any, ...]:
+    """What `pack_fn` is by default: the batch's tensors as they are."""
+    return tuple(data)
+
+
+def _check_names(options: dict[str, Any]) -> None:
+    names = set(inspect.signature(_serve.serve).parameters) - _OWN
+    for name in options:
+        if name not in names:
+            raise TypeError(f"TensorProducer() got an unexpected keyword argument {name!r}")
+    _serve.refuse_dataset_options(options)
+
+
+def _length_of(loader: Any) -> int | None:
+    return len(loader) if hasattr(type(loader), "__len__") else None
+
+
+class TensorProducer:
+    """Serves what a data loader gives, as TensorSocket's class of that name does.
+
+        producer = TensorProducer(data_loader)
+        for _ in range(epochs):
+            for _ in producer:
+                pass
+        producer.join()
+
+    Each `for` is an epoch of the stream, and each of its steps copies one batch of the loader into
+    the ring as soon as there is room. The first one is seen once a trainer is attached. Unlike in
+    TensorSocket the short last batch is served too, and every trainer gets every sample: one that
+    comes later begins at the start of an epoch. `join` waits until the trainers have the last one.
+
+    A loader that is its own iterator and has a length gives so many batches an epoch.
+
+    `port` may also be the name of a stream: of `bc.Loader`, of a trainer in C++, of any. `ack_port`
+    and `heart_ports` are taken and have no meaning: the kernel says which trainers live.
+    `rubber_band_pct`, `consumer_max_buffer_size` and `producer_batch_size` say how many batches
+    trainers may be apart; the ring holds as many as the largest of them says, between 256 MiB and
+    1 GiB of them. `memory` says it in bytes instead. Further options are those of `bc.serve` that
+    go with a loader, `fields`, `place` and `on_stall` among them; `wait_for` is 1 by default.
+    """
+
+    def __init__(
+        self,
+        data_loader: Iterable[Any],
+        port: int | str = 5555,
+        ack_port: int | str = 5556,
+        heart_ports: tuple[int, int] = (4444, 4445),
+        rubber_band_pct: float = 0.005,
+        pack_fn: Callable[[tuple[Any, ...]], Any] = pack,
+        consumer_max_buffer_size: int = 10,
+        producer_batch_size: int = 8,
+        *,
+        memory: int | str | None = None,
+        fields: Sequence[str] | None = None,
+        directory: str | os.PathLike[str] | None = None,
+        progress: bool = False,
+        **options: Any,
+    ) -> None:
+        if pack_fn is not pack:
+            raise InvalidArgument(
+                "batchcast: pack_fn has no counterpart: it prepares tensors for being pickled, and "
+                "nothing is pickled here. Change batches in the loader (its collate_fn) or in the "
+                "trainer (TensorConsumer's unpack_fn)."
+            )
+        _check_names(options)
+        self.port = port
+        self.ack_port = ack_port
+        self.heart_ports = heart_ports
+        self.rubber_band_pct = rubber_band_pct
+        self.pack_fn = pack_fn
+        self.consumer_max_buffer_size = consumer_max_buffer_size
+        self.producer_batch_size = producer_batch_size
+        self.loader_batch_size = 0
+        self.epoch = 0
+        self.index = 0  # of the next batch in this epoch
+        self.data_loader = data_loader
+        self.data_loader_iter: Iterator[Any] | None = None
+        self._stream = stream_of(port)
+        self._options = {"wait_for": 1, **options}
+        self._directory = "" if directory is None else os.fspath(directory)
+        self._memory = memory
+        self._progress = progress
+        self._looping = _serve._Looping(
+            self._batch_stream(_RING_MIN if memory is None else memory),
+            data_loader, type(data_loader).__name__, fields=fields, batched=True, epochs=0,
+        )  # fmt: skip
+        self._pid = os.getpid()
+        self._begin_epoch()  # worker processes of a loader start now, as they do there
+        _producers.add(self)
+
+    def _batch_stream(self, memory: int | str) -> BatchStream:
+        what = type(self.data_loader).__name__
+        arguments = _serve._arguments(what, self._stream, {"memory": memory, **self._options})
+        return BatchStream(arguments, self._directory, what, self._progress)
+
+    @property
+    def data_loader_len(self) -> int:
+        """The same as `len`."""
+        return len(self)
+
+    @property
+    def stats(self) -> dict[str, Any]:
+        """How the stream stands: `state`, `epoch`, `published`, `consumers`, …"""
+        return self._looping.stream.stats()
+
+    def __len__(self) -> int:
+        """Batches an epoch: the loader's length."""
+        return len(self.data_loader)  # type: ignore[arg-type]
+
+    def __iter__(self) -> Iterator[None]:
+        return self
+
+    def __next__(self) -> None:
+        self.get_sample()
+
+    def get_sample(self) -> None:
+        """Serves the loader's next batch; StopIteration where the epoch ends.
+
+        Of a stream that was stopped (by `batchcast stop`, for one) every epoch ends at once. What
+        the loader raises goes through, and trainers are told of it.
+        """
+        if self._looping.ended.is_set():
+            if self._looping.error is not None or self._was_joined:
+                raise InvalidArgument(
+                    f"batchcast: stream `{self._stream}` is over, since it was joined or failed. "
+                    "Serve more with another TensorProducer."
+                )
+            raise StopIteration
+        try:
+            self._step()
+        except StopIteration:
+            raise
+        except Exception as error:
+            self._looping.fail(error)
+            self._close()
+            raise
+        except BaseException:  # Ctrl-C, above all
+            self._looping.stream.stop("its producer was interrupted")
+            self._close()
+            raise
+
+    _was_joined = False
+
+    def _begin_epoch(self) -> None:
+        self._looping.begin_epoch()
+        self.data_loader_iter = iter(self.data_loader)
+        of_itself: object = self.data_loader_iter
+        self._batches_max = _length_of(self.data_loader) if of_itself is self.data_loader else None
+
+    def _step(self) -> None:
+        if self.data_loader_iter is None:
+            self._begin_epoch()
+        assert self.data_loader_iter is not None
+        try:
+            if self.index == self._batches_max:
+                raise StopIteration
+            batch = next(self.data_loader_iter)
+        except StopIteration:
+            self._end_epoch()
+            raise
+        if self.loader_batch_size == 0:
+            self._measure(batch)
+        if not self._looping.append(batch):
+            self._close()
+            raise StopIteration
+        self.index += 1
+
+    def _end_epoch(self) -> None:
+        self.data_loader_iter = None
+        self.index = 0
+        if self._looping.end_epoch():
+            self.epoch += 1
+        else:
+            self._close()
+
+    def _measure(self, batch: Any) -> None:
+        """The first batch says how large the ring is to be."""
+        try:
+            columns = _items.columns_of(batch, self._looping.fields, True)
+        except _items.Unservable:
+            return  # told where it is served
+        self.loader_batch_size = len(columns[0][2])
+        if self._memory is not None:
+            return
+        size = sum(array.nbytes for _, _, array in columns)
+        batches = max(self.consumer_max_buffer_size, self.producer_batch_size)
+        batches = max(batches, math.ceil(self.rubber_band_pct * (_length_of(self.data_loader) or 0)))
+        # Of large batches at least four, whatever they take.
+        self._looping.stream = self._batch_stream(
+            max(_RING_MIN, min(batches * size, _RING_MAX), 4 * size)
+        )
+
+    def join(self) -> None:
+        """Waits until the trainers have all that was served, and ends the stream.
+
+        In mid-epoch it is stopped instead: trainers get what was served of it, and then `Stopped`.
+        """
+        self._join(drains=True)
+
+    def _join(self, drains: bool) -> None:
+        if self._looping.ended.is_set() or self._pid != os.getpid():
+            return
+        self._was_joined = True
+        try:
+            if drains and self.index == 0 and self.epoch > 0:
+                self._looping.drain()
+            else:
+                self._looping.stream.stop(f"its producer ended in the middle of epoch {self.epoch}")
+        finally:
+            self._close()
+
+    def _close(self) -> None:
+        self._looping.stream.close()
+        self._looping.ended.set()
+
+    def __repr__(self) -> str:
+        return f"batchcast.TensorProducer({self._stream!r}, epoch {self.epoch}, batch {self.index})"
+
+
+_producers: weakref.WeakSet[TensorProducer] = weakref.WeakSet()
+
+
+@atexit.register
+def _join_all() -> None:
+    """Scripts that do not join: trainers get the last samples, unless an exception ended it all."""
+    for producer in list(_producers):
+        producer._join(drains=not hasattr(sys, "last_type"))

@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright 2026 the batchcast authors
+"""Images and labels in columns of Arrow, as datasets, Parquet files and tables have them."""
+
+from __future__ import annotations
+
+import bisect
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import PurePath
+from typing import Any
+
+import numpy as np
+
+from ..errors import InvalidArgument
+
+Read = Callable[[int], Any]
+
+
+class Wanted:
+    """Which columns become the parts of a sample, and what they are called."""
+
+    def __init__(self, adapter: str, image: str | None, label: str | None) -> None:
+        self.adapter = adapter
+        self.columns = {
+            part: column for part, column in (("image", image), ("label", label)) if column is not None
+        }
+        if not self.columns:
+            raise InvalidArgument(f"batchcast: sources.{adapter}: image and label are both None.")
+
+    def check(self, schema: Any, where: str) -> None:
+        """Raises InvalidArgument where the schema of Arrow lacks a column, or it is of no use."""
+        for part, column in self.columns.items():
+            if column not in schema.names:
+                there = ", ".join(f"`{name}` ({schema.field(name).type})" for name in schema.names)
+                raise InvalidArgument(
+                    f"batchcast: {where} has no column `{column}`; it has {there}. Say which is the "
+                    f'{part}: sources.{self.adapter}(…, {part}="NAME"), or {part}=None for none.'
+                )
+            why = _why_not(part, schema.field(column).type)
+            if why:
+                raise InvalidArgument(f"batchcast: column `{column}` of {where} is {why}.")
+
+    def readers(self, chunk_of: Callable[[str], Any]) -> dict[str, Read]:
+        """For a run of rows, `chunk_of` whose columns are arrays: how to read a row's parts."""
+        return {
+            part: (_image_reader if part == "image" else _label_reader)(chunk_of(column))
+            for part, column in self.columns.items()
+        }
+
+
+def _has_bytes(kind: Any) -> bool:
+    return str(kind) in ("binary", "large_binary", "binary_view")
+
+
+def _fields_of(kind: Any) -> dict[str, Any]:
+    if not str(kind).startswith("struct<"):
+        return {}
+    return {kind.field(i).name: kind.field(i).type for i in range(kind.num_fields)}
+
+
+def _why_not(part: str, kind: Any) -> str:
+    text = str(kind)
+    if part == "image":
+        if _has_bytes(kind) or _has_bytes(_fields_of(kind).get("bytes")) or text == "string":
+            return ""
+        return (
+            f"{text}, and an image is the bytes of its file (binary, or a struct with `bytes`). "
+            "Arrays are served by bc.serve itself: bc.serve(dataset.with_format('numpy'), …)"
+        )
+    if text in ("string", "large_string", "string_view", "binary"):
+        return f"{text}, and a label is a number: number the classes (dataset.class_encode_column)"
+    if text.startswith(("struct", "map", "dictionary")):
+        return f"{text}, and a label is a number, or a list of them"
+    return ""
+
+
+def _image_reader(chunk: Any) -> Read:
+    fields = _fields_of(chunk.type)
+    if fields:
+        flat = dict(zip(fields, chunk.flatten()))  # nulls of the struct are nulls of its fields
+        contents, paths = flat["bytes"], flat.get("path")
+    elif _has_bytes(chunk.type):
+        contents, paths = chunk, None
+    else:
+        contents, paths = None, chunk
+
+    def read(row: int) -> Any:
+        value = None if contents is None else contents[row].as_py()
+        if value is None and paths is not None:
+            path = paths[row].as_py()
+            return None if path is None else PurePath(path)
+        return value
+
+    return read
+
+
+def _label_reader(chunk: Any) -> Read:
+    try:
+        numbers = chunk.to_numpy(zero_copy_only=True)
+    except Exception:  # booleans, lists, and where some are null
+        return lambda row: _plain(chunk[row].as_py())
+    if numbers.dtype.kind in "iu":
+        return lambda row: int(numbers[row])
+    return lambda row: numbers[row]
+
+
+def _plain(value: Any) -> Any:
+    return np.asarray(value) if isinstance(value, list) else value
+
+
+def class_names_of(features: Mapping[str, Any] | None, label: str | None) -> list[str]:
+    """What ClassLabel says, as features of `datasets` in JSON have it."""
+    feature = (features or {}).get(label or "")
+    names = feature.get("names") if isinstance(feature, Mapping) else None
+    if isinstance(names, Mapping):  # as README files of the Hub have them
+        names = [names[key] for key in sorted(names, key=int)]
+    return [str(name) for name in names or ()]
+
+
+class Rows:
+    """Runs of rows one after another: which one has a row, and at which place."""
+
+    def __init__(self, lengths: Sequence[int]) -> None:
+        self._begins = [0]
+        for length in lengths:
+            self._begins.append(self._begins[-1] + length)
+
+    def __len__(self) -> int:
+        return self._begins[-1]
+
+    def place_of(self, row: int) -> tuple[int, int]:
+        run = bisect.bisect_right(self._begins, row) - 1
+        return run, row - self._begins[run]
+
+
+def checked(index: int, size: int) -> int:
+    """A place from 0; IndexError beyond the end, as lists have it."""
+    place = index + size if index < 0 else index
+    if not 0 <= place < size:
+        raise IndexError(f"there is no sample {index}: there are {size}")
+    return place

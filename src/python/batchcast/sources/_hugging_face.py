@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright 2026 the batchcast authors
+"""Datasets of Hugging Face's library."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from ..errors import InvalidArgument
+from ._columns import Rows, Wanted, checked, class_names_of
+from ._packages import needed
+
+
+def _loaded(place: str, split: str | None) -> Any:
+    datasets = needed("datasets", "HuggingFace")
+    for saved in ("state.json", "dataset_dict.json"):
+        if os.path.isfile(os.path.join(place, saved)):
+            return datasets.load_from_disk(place)
+    return datasets.load_dataset(place, split=split)
+
+
+def _one_split(dataset: Any, split: str | None, where: str) -> Any:
+    if not hasattr(dataset, "keys"):
+        return dataset
+    there = ", ".join(f"`{name}`" for name in dataset)
+    if split is None and len(dataset) == 1:
+        split = next(iter(dataset))
+    if split not in dataset:
+        asked = "" if split is None else f", no `{split}`"
+        raise InvalidArgument(
+            f"batchcast: {where} has the splits {there}{asked}. Say which: "
+            'sources.HuggingFace(…, split="train"), or `huggingface:…?split=train`.'
+        )
+    return dataset[split]
+
+
+def _check(dataset: Any, where: str) -> None:
+    if not hasattr(dataset, "data") or not hasattr(dataset, "features"):
+        raise InvalidArgument(
+            f"batchcast: {where} is of the type {type(dataset).__name__}, whose rows cannot be had by "
+            "their number. Load the dataset without streaming, or serve it as a loader: "
+            "bc.serve(dataset.batch(64), …)."
+        )
+    if dataset.format["type"] == "custom":
+        raise InvalidArgument(
+            f"batchcast: {where} has a transform (set_transform), which is not run: C++ decodes and "
+            "augments. Write it as a recipe, and serve dataset.with_format(None)."
+        )
+
+
+class HuggingFace:
+    """A dataset of Hugging Face's `datasets`: images as the bytes of their files, and labels.
+
+        bc.serve(bc.sources.HuggingFace("food101", split="train"),
+                 recipe="imagenet-train", stream="food")
+
+    `dataset` is a `datasets.Dataset`, a folder that its `save_to_disk` wrote, or what
+    `load_dataset` takes: a name on the Hub, a folder of Parquet files or of images. `split` chooses
+    where there are several.
+
+    `image` and `label` name columns; None leaves one out. Nothing is decoded: the bytes come
+    straight out of Arrow, from mapped files too, and in the order that `shuffle` or `select` gave.
+    Where a row has only a path, the file is read. The label is a number or a list of numbers; names
+    of a ClassLabel become the stream's. The fingerprint is the dataset's own.
+    """
+
+    def __init__(
+        self,
+        dataset: Any,
+        image: str | None = "image",
+        label: str | None = "label",
+        *,
+        split: str | None = None,
+    ) -> None:
+        wanted = Wanted("HuggingFace", image, label)
+        where = "the dataset"
+        if isinstance(dataset, str | os.PathLike):
+            place = os.fspath(dataset)
+            where = f"`{place}`"
+            dataset = _loaded(place, split)
+        dataset = _one_split(dataset, split, where)
+        _check(dataset, where)
+        table = dataset.data.table
+        wanted.check(table.schema, where)
+        self.dataset = dataset
+        self.name = "HuggingFace"
+        feature = dataset.features.get(label) if label is not None else None
+        self.class_names = class_names_of({"": {"names": getattr(feature, "names", None)}}, None)
+        self._columns = sorted(wanted.columns.items())
+        # Columns of one table may be cut differently.
+        cut = table.select(list(dict.fromkeys(wanted.columns.values()))).to_batches()
+        self._rows = Rows([len(batch) for batch in cut])
+        self._read = [wanted.readers(batch.column) for batch in cut]
+        indices = dataset._indices
+        self._indices = None if indices is None else indices.table.column(0).combine_chunks()
+        if self._indices is not None and hasattr(self._indices, "to_numpy"):
+            self._indices = self._indices.to_numpy(zero_copy_only=False)
+        self._size = len(self._rows) if self._indices is None else len(self._indices)
+
+    def __len__(self) -> int:
+        return self._size
+
+    def __getitem__(self, index: int) -> dict[str, Any]:
+        row = checked(index, self._size)
+        if self._indices is not None:
+            row = int(self._indices[row])
+        run, place = self._rows.place_of(row)
+        return {part: read(place) for part, read in self._read[run].items()}
+
+    def name_of(self, index: int) -> str:
+        """For messages: where the sample is."""
+        return f"row {index} of the dataset"
+
+    def fingerprint(self) -> str:
+        """The dataset's own, which any change to it changes, and the columns."""
+        return f"huggingface {self.dataset._fingerprint} {self._columns}"

@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright 2026 the batchcast authors
+"""Datasets of torchvision, by their files."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import InvalidArgument
+from ._columns import checked
+
+_EXTENSIONS = (".jpg", ".jpeg", ".png", ".webp")
+
+_STAGES = {
+    "Resize": "resize",
+    "CenterCrop": "center_crop",
+    "RandomCrop": "random_crop",
+    "RandomResizedCrop": "random_resized_crop",
+    "RandomHorizontalFlip": "horizontal_flip",
+    "RandomVerticalFlip": "vertical_flip",
+    "ColorJitter": "color_jitter",
+    "Grayscale": "grayscale",
+    "GaussianBlur": "gaussian_blur",
+    "Pad": "pad",
+    "RandomRotation": "random_rotation",
+    "RandomAffine": "random_affine",
+    "RandomPerspective": "random_perspective",
+    "RandomErasing": "random_erasing",
+    "RandAugment": "rand_augment",
+    "TrivialAugmentWide": "trivial_augment_wide",
+    "AutoAugment": "auto_augment",
+    "AugMix": "aug_mix",
+    "Normalize": "normalize",
+    "ToTensor": "to",
+    "PILToTensor": "to",
+    "ConvertImageDtype": "to",
+    "ToDtype": "to",
+    "RandomApply": "random_apply",
+    "RandomChoice": "random_choice",
+    "RandomOrder": "random_order",
+    "FiveCrop": "five_crop",
+    "TenCrop": "ten_crop",
+}
+
+
+def _transforms_in(transform: Any) -> list[Any]:
+    inside = getattr(transform, "transforms", None)
+    return list(inside) if isinstance(inside, list | tuple) else [transform]
+
+
+def _check_no_transform(dataset: Any, name: str) -> None:
+    for attribute in ("transform", "target_transform"):
+        transform = getattr(dataset, attribute, None)
+        if transform is None:
+            continue
+        lines = []
+        for one in _transforms_in(transform) if attribute == "transform" else ():
+            stage = _STAGES.get(type(one).__name__)
+            hint = f'{{ stage = "{stage}", … }}' if stage else "see `batchcast recipe` for what there is"
+            lines.append(f"\n  {type(one).__name__}: {hint}")
+        raise InvalidArgument(
+            f"batchcast: the {name} has a {attribute}, which is not run: C++ decodes and augments. "
+            f"Make it without one, and give bc.serve a recipe" + (":" if lines else ".") + "".join(lines)
+        )
+
+
+class Arrays:
+    """Arrays of the same length as a dataset: `Arrays(image=pixels, label=labels)`.
+
+    The fingerprint is of their bytes, taken when it is asked for.
+    """
+
+    def __init__(
+        self, *, name: str = "Arrays", class_names: Any = (), **fields: npt.ArrayLike
+    ) -> None:
+        self.fields = {key: np.ascontiguousarray(value) for key, value in fields.items()}
+        lengths = {len(array) for array in self.fields.values()}
+        if len(lengths) != 1:
+            raise InvalidArgument(
+                "batchcast: sources.Arrays: the arrays have different lengths: "
+                + (", ".join(f"{key} {len(array)}" for key, array in self.fields.items()) or "none")
+            )
+        self.name = name
+        self.class_names = [str(one) for one in class_names]
+        self._size = lengths.pop()
+
+    def __len__(self) -> int:
+        return self._size
+
+    def __getitem__(self, index: int) -> dict[str, Any]:
+        place = checked(index, self._size)
+        return {key: array[place] for key, array in self.fields.items()}
+
+    def fingerprint(self) -> str:
+        digest = hashlib.sha256()
+        for key, array in self.fields.items():
+            digest.update(f"{key} {array.dtype.str} {array.shape} ".encode())
+            digest.update(memoryview(array).cast("B"))
+        return f"arrays {digest.hexdigest()}"
+
+
+def _image_folder(dataset: Any) -> str:
+    others = sorted(
+        {os.path.splitext(path)[1].lower() for path, _ in dataset.samples} - set(_EXTENSIONS)
+    )
+    if others:
+        raise InvalidArgument(
+            f"batchcast: the ImageFolder at {dataset.root} has files that are not decoded here: "
+            f"{', '.join(others)}. There are {', '.join(_EXTENSIONS)}."
+        )
+    return f"imagefolder:{os.path.abspath(dataset.root)}"
+
+
+def _cifar(dataset: Any) -> Arrays:
+    pixels = np.asarray(dataset.data).transpose(0, 3, 1, 2)  # as the binary version has them
+    return Arrays(
+        name=type(dataset).__name__, class_names=dataset.classes, image=pixels,
+        label=np.asarray(dataset.targets, np.int64),
+    )  # fmt: skip
+
+
+def _mnist(dataset: Any) -> Any:
+    name = type(dataset).__name__
+    split = "train" if dataset.train else "test"
+    folder = os.path.abspath(dataset.raw_folder)
+    stem = "train" if dataset.train else "t10k"
+    if name != "EMNIST" and any(
+        os.path.exists(os.path.join(folder, f"{stem}-images-idx3-ubyte{end}")) for end in ("", ".gz")
+    ):
+        return f"idx:{folder}?split={split}"
+    return Arrays(
+        name=name, class_names=dataset.classes, image=np.asarray(dataset.data),
+        label=np.asarray(dataset.targets, np.int64),
+    )  # fmt: skip
+
+
+def Torchvision(dataset: Any) -> Any:
+    """A dataset of torchvision without its Python: what bc.serve takes for it.
+
+        dataset = torchvision.datasets.ImageFolder("train")
+        bc.serve(bc.sources.Torchvision(dataset), recipe="imagenet-train", stream="train")
+
+    Of an ImageFolder and of MNIST, FashionMNIST and KMNIST it is the text of the source in C++ that
+    reads their files; of CIFAR10 and CIFAR100, whose files are pickled, their arrays. A transform
+    is refused, with the stages of a recipe that do the same. Any other dataset of torchvision is
+    served as it is: `bc.serve(dataset, …)`.
+    """
+    names = [kind.__name__ for kind in type(dataset).__mro__]
+    makes = {"ImageFolder": _image_folder, "CIFAR10": _cifar, "MNIST": _mnist}
+    make = next((makes[name] for name in names if name in makes), None)
+    if make is None:
+        raise InvalidArgument(
+            f"batchcast: sources.Torchvision knows ImageFolder, MNIST, FashionMNIST, KMNIST, CIFAR10 "
+            f"and CIFAR100, and this is a {type(dataset).__name__}. bc.serve(dataset, …) serves its "
+            "samples, whatever they are."
+        )
+    _check_no_transform(dataset, type(dataset).__name__)
+    return make(dataset)

@@ -1,0 +1,471 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright 2026 the batchcast authors
+"""bc.sources: the same samples wherever they lie, as the image folder in C++ has them."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import batchcast as bc
+import numpy as np
+import pytest
+
+import made_data
+import support
+
+Served = dict[str, np.ndarray[Any, Any]]
+Folder = list[tuple[Path, int]]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Folder:
+    return made_data.image_folder(tmp_path / "images", classes=3, each=4)
+
+
+def recipe_of(folder: Folder) -> str:
+    return made_data.recipe_file(folder[0][0].parents[2])
+
+
+def served(source: Any, recipe: str | None, stream: str = "s", **options: Any) -> Served:
+    """One epoch of it."""
+    with bc.serve(
+        source, stream=stream, recipe=recipe, epochs=1, background=True, memory="8MiB", **options
+    ) as serving:
+        with bc.Consumer(stream, 5) as consumer:
+            epoch = made_data.epoch_of(consumer)
+        assert serving.wait(10)
+    return epoch
+
+
+def check_same(one: Served, other: Served) -> None:
+    assert list(one) == list(other)
+    for name, values in one.items():
+        np.testing.assert_array_equal(values, other[name])
+
+
+def check_as_folder(source: Any, folder: Folder, **options: Any) -> None:
+    """The same bytes in the same order: the draws are by place, not by where a file comes from."""
+    recipe = recipe_of(folder)
+    root = folder[0][0].parents[1]
+    check_same(served(source, recipe, **options), served(f"imagefolder:{root}", recipe))
+
+
+# -- Arrow ----------------------------------------------------------------------------------------
+
+pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
+pq = pytest.importorskip("pyarrow.parquet")
+
+
+def arrow_table(folder: Folder, as_struct: bool = True) -> Any:
+    contents = [path.read_bytes() for path, _ in folder]
+    labels = pa.array([label for _, label in folder], pa.int64())
+    images = [{"bytes": one, "path": None} for one in contents] if as_struct else contents
+    kind = pa.struct({"bytes": pa.binary(), "path": pa.string()}) if as_struct else pa.binary()
+    return pa.table({"image": pa.array(images, kind), "label": labels})
+
+
+@pytest.mark.parametrize("as_struct", [False, True])
+def test_parquet_by_pyarrow(
+    directory: Path, folder: Folder, tmp_path: Path, as_struct: bool
+) -> None:
+    table = arrow_table(folder, as_struct)
+    for i, part in enumerate((table.slice(0, 5), table.slice(5, 7))):
+        pq.write_table(part, tmp_path / f"part-{i}.parquet", row_group_size=3)
+    source = bc.sources.Parquet(str(tmp_path / "part-*.parquet"))
+    assert len(source) == 12 and len(source._groups) == 5
+    check_as_folder(source, folder)
+    check_as_folder(source, folder, processes=2)
+    assert source[-1] == source[11] and source[11]["label"] == 2
+    assert source.name_of(6) == f"{tmp_path}/part-1.parquet, row 1 of row group 0"
+    with pytest.raises(IndexError, match="no sample 12: there are 12"):
+        source[12]
+    assert bc.sources.Parquet(tmp_path).fingerprint() == source.fingerprint()
+    pq.write_table(table.slice(5, 6), tmp_path / "part-1.parquet")
+    assert bc.sources.Parquet(tmp_path).fingerprint() != source.fingerprint()
+
+
+def test_parquet_keeps_row_groups_up_to_a_size(folder: Folder, tmp_path: Path) -> None:
+    path = tmp_path / "a.parquet"
+    pq.write_table(arrow_table(folder), path, row_group_size=2)
+    source = bc.sources.Parquet(path, cache=1)
+    reads: list[int] = []
+    read_group = source._read_group
+    source._read_group = lambda group: reads.append(group) or read_group(group)  # type: ignore
+    for i in (0, 1, 2, 0):
+        source[i]
+    assert reads == [0, 1, 0]
+    source._cache._bytes_max = 1 << 30
+    for i in (2, 0, 3, 1):
+        source[i]
+    assert reads == [0, 1, 0, 1]
+    threads = [threading.Thread(target=source.__getitem__, args=(6,)) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert reads == [0, 1, 0, 1, 3]
+
+
+def test_parquet_says_what_is_wrong(folder: Folder, tmp_path: Path) -> None:
+    path = tmp_path / "a.parquet"
+    table = arrow_table(folder)
+    pq.write_table(table.rename_columns(["img", "label"]), path)
+    Parquet = bc.sources.Parquet
+    with pytest.raises(bc.InvalidArgument, match=r"no column `image`; it has `img` \(struct<.*image=\"NAME\""):
+        Parquet(path)
+    with pytest.raises(bc.InvalidArgument, match="`label` of .* is int64, and an image is the bytes"):
+        Parquet(path, image="label", label=None)
+    with pytest.raises(bc.InvalidArgument, match="`img` of .* is struct<.*a label is a number"):
+        Parquet(path, image=None, label="img")
+    with pytest.raises(bc.InvalidArgument, match="image and label are both None"):
+        Parquet(path, image=None, label=None)
+    assert list(Parquet(path, image="img", label=None)[0]) == ["image"]
+    with pytest.raises(bc.InvalidArgument, match="write it as in"):
+        Parquet(path, image="img", cache="lots")
+    with pytest.raises(bc.BadDataset, match="no Parquet file is at"):
+        Parquet(tmp_path / "b-*.parquet")
+    with pytest.raises(bc.BadDataset, match="b.parquet"):
+        Parquet(tmp_path / "b.parquet")
+    (tmp_path / "b.parquet").write_bytes(b"nothing of the kind")
+    with pytest.raises(bc.BadDataset, match="b.parquet is no Parquet file"):
+        Parquet(tmp_path / "b.parquet")
+
+
+def test_files_that_rows_only_name_are_read(
+    directory: Path, folder: Folder, tmp_path: Path
+) -> None:
+    images = [{"bytes": None, "path": str(path)} for path, _ in folder]
+    kind = pa.struct({"bytes": pa.binary(), "path": pa.string()})
+    table = pa.table({"image": pa.array(images, kind), "label": [label for _, label in folder]})
+    pq.write_table(table, tmp_path / "a.parquet")
+    check_as_folder(bc.sources.Parquet(tmp_path / "a.parquet"), folder)
+    table = pa.table({"image": [str(path) for path, _ in folder], "label": table["label"]})
+    pq.write_table(table, tmp_path / "a.parquet")
+    check_as_folder(bc.sources.Parquet(tmp_path / "a.parquet"), folder)
+
+
+def test_a_null_is_a_bad_sample(directory: Path, folder: Folder, tmp_path: Path) -> None:
+    table = arrow_table(folder)
+    images = table["image"].to_pylist()
+    images[7] = None
+    pq.write_table(table.set_column(0, "image", [images]), tmp_path / "a.parquet")
+    source = bc.sources.Parquet(tmp_path / "a.parquet")
+    assert source[7]["image"] is None and source[6]["image"] is not None
+    with pytest.raises(bc.StreamFailed, match="a.parquet, row 7 of row group 0.*None"):
+        served(source, recipe_of(folder))
+
+
+# -- Hugging Face ---------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def hugging_face(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """The package, with its caches in a folder of the test's."""
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    datasets = pytest.importorskip("datasets")
+    monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path / "cache")
+    return datasets
+
+
+@pytest.fixture
+def dataset(hugging_face: Any, folder: Folder) -> Any:
+    classes = ["cat", "dog", "fox"]
+    features = {"image": hugging_face.Image(), "label": hugging_face.ClassLabel(names=classes)}
+    return hugging_face.Dataset.from_dict(
+        {
+            "image": [{"bytes": path.read_bytes(), "path": None} for path, _ in folder],
+            "label": [label for _, label in folder],
+        },
+        features=hugging_face.Features(features),
+    )
+
+
+def test_a_dataset_of_hugging_face(directory: Path, folder: Folder, dataset: Any) -> None:
+    source = bc.sources.HuggingFace(dataset)
+    assert source.class_names == ["cat", "dog", "fox"]
+    check_as_folder(source, folder)
+    check_as_folder(source, folder, processes=2)
+
+
+def test_saved_datasets_are_mapped_and_not_decoded(
+    directory: Path, folder: Folder, dataset: Any, hugging_face: Any, tmp_path: Path
+) -> None:
+    place = tmp_path / "saved"
+    dataset.save_to_disk(place)
+    source = bc.sources.HuggingFace(str(place))
+    assert source.dataset.cache_files
+    assert source[3]["image"] == folder[3][0].read_bytes()
+    check_as_folder(source, folder)
+    assert source.fingerprint() == bc.sources.HuggingFace(place).fingerprint()
+    hugging_face.DatasetDict({"train": dataset, "test": dataset}).save_to_disk(place.with_name("d"))
+    with pytest.raises(bc.InvalidArgument, match="splits `train`, `test`. Say which"):
+        bc.sources.HuggingFace(place.with_name("d"))
+    with pytest.raises(bc.InvalidArgument, match="no `valid`"):
+        bc.sources.HuggingFace(place.with_name("d"), split="valid")
+    assert len(bc.sources.HuggingFace(place.with_name("d"), split="test")) == 12
+
+
+def test_rows_in_the_order_that_shuffle_and_select_gave(folder: Folder, dataset: Any) -> None:
+    shuffled = dataset.shuffle(seed=3).select([5, 1, 1, 7])
+    source = bc.sources.HuggingFace(shuffled)
+    order = [dataset.shuffle(seed=3)._indices.column(0)[i].as_py() for i in (5, 1, 1, 7)]
+    assert [one["label"] for one in source] == [folder[i][1] for i in order]
+    assert [one["image"] for one in source] == [folder[i][0].read_bytes() for i in order]
+    assert source.fingerprint() != bc.sources.HuggingFace(dataset).fingerprint()
+
+
+def test_parquet_by_hugging_face(
+    directory: Path, folder: Folder, dataset: Any, tmp_path: Path
+) -> None:
+    dataset.to_parquet(tmp_path / "a.parquet")
+    source = bc.sources.Parquet(tmp_path / "a.parquet")
+    assert source.class_names == ["cat", "dog", "fox"]
+    check_as_folder(source, folder)
+
+
+def test_concatenated_datasets(folder: Folder, dataset: Any, hugging_face: Any) -> None:
+    both = hugging_face.concatenate_datasets([dataset.select(range(3)), dataset.select([9, 4])])
+    both = both.add_column("other", list(range(5)))
+    source = bc.sources.HuggingFace(both, label="other")
+    assert [one["label"] for one in source] == list(range(5))
+    wanted = [folder[i][0].read_bytes() for i in (0, 1, 2, 9, 4)]
+    assert [one["image"] for one in source] == wanted
+
+
+def test_hugging_face_says_what_is_wrong(dataset: Any) -> None:
+    HuggingFace = bc.sources.HuggingFace
+    with pytest.raises(bc.InvalidArgument, match=r"the dataset has no column `img`; it has `image` \(struct"):
+        HuggingFace(dataset, "img")
+    with pytest.raises(bc.InvalidArgument, match="has a transform"):
+        HuggingFace(dataset.with_transform(lambda rows: rows))
+    with pytest.raises(bc.InvalidArgument, match="of the type IterableDataset, whose rows"):
+        HuggingFace(dataset.to_iterable_dataset())
+    text = dataset.add_column("name", ["a"] * 12)
+    with pytest.raises(bc.InvalidArgument, match="is string, and a label is a number"):
+        HuggingFace(text, label="name")
+
+
+# -- LMDB -----------------------------------------------------------------------------------------
+
+
+def written(path: Path, entries: dict[bytes, bytes], **options: Any) -> Path:
+    lmdb = pytest.importorskip("lmdb")
+    with lmdb.open(str(path), map_size=1 << 24, **options) as env, env.begin(write=True) as out:
+        for key, value in entries.items():
+            out.put(key, value)
+    return path
+
+
+def datum(image: bytes, label: int, encoded: bool = True) -> bytes:
+    def varint(number: int) -> bytes:
+        out = b""
+        while number > 127:
+            out += bytes([number & 127 | 128])
+            number >>= 7
+        return out + bytes([number])
+
+    head = b"\x08\x03\x10\x08\x18\x08"  # channels, height, width
+    return head + b"\x22" + varint(len(image)) + image + b"\x28" + varint(label) + (
+        b"\x38\x01" if encoded else b""
+    )
+
+
+def test_lmdb_of_images(directory: Path, folder: Folder, tmp_path: Path) -> None:
+    entries = {
+        b"%05d/%d" % (i, label): path.read_bytes() for i, (path, label) in enumerate(folder)
+    }
+    path = written(tmp_path / "lsun", entries)
+    source = bc.sources.LMDB(path, label=lambda key: int(key.partition(b"/")[2]))
+    check_as_folder(source, folder)
+    check_as_folder(source, folder, processes=2)
+    assert source.name_of(3) == f"{path}, key b'00003/0'"
+    assert source.fingerprint() is None
+    plain = bc.sources.LMDB(path)
+    assert list(plain[0]) == ["image"] and plain.fingerprint() is not None
+    again = written(shutil.copytree(path, tmp_path / "again"), {b"00003/0": b"another"})
+    assert bc.sources.LMDB(again).fingerprint() != plain.fingerprint()
+
+
+def test_lmdb_of_caffe_and_of_pairs(directory: Path, folder: Folder, tmp_path: Path) -> None:
+    datums = {
+        b"%05d" % i: datum(path.read_bytes(), label) for i, (path, label) in enumerate(folder)
+    }
+    source = bc.sources.LMDB(written(tmp_path / "caffe", datums))
+    check_as_folder(source, folder)
+    pairs = {b"num-samples": b"12"}
+    for i, (path, label) in enumerate(folder):
+        pairs[b"image-%09d" % (i + 1)] = path.read_bytes()
+        pairs[b"label-%09d" % (i + 1)] = b"%d" % label
+    source = bc.sources.LMDB(written(tmp_path / "pairs.mdb", pairs, subdir=False))
+    assert len(source) == 12
+    check_as_folder(source, folder)
+    with pytest.raises(IndexError):
+        source[12]
+
+
+def test_lmdb_of_any_layout(directory: Path, folder: Folder, tmp_path: Path) -> None:
+    entries = {
+        b"%05d" % i: b"%d;" % label + path.read_bytes() for i, (path, label) in enumerate(folder)
+    }
+    path = written(tmp_path / "own", {**entries, b"__len__": b"12"})
+
+    def parse(key: bytes, value: bytes) -> dict[str, Any]:
+        label, _, image = value.partition(b";")
+        return {"image": image, "label": int(label)}
+
+    source = bc.sources.LMDB(path, parse=parse, version="1")
+    assert source.fingerprint() is not None
+    check_as_folder(source, folder)
+    with pytest.raises(bc.InvalidArgument, match=r"first key, b'00000', begins with b'0;.*no image. Say how"):
+        bc.sources.LMDB(path)
+
+
+def test_lmdb_says_what_is_wrong(tmp_path: Path) -> None:
+    LMDB = bc.sources.LMDB
+    path = written(tmp_path / "pickled", {b"0": b"\x80\x04}\x94."})
+    with pytest.raises(bc.InvalidArgument, match="but pickled. Unpickling runs whatever"):
+        LMDB(path)
+    with pytest.raises(bc.BadDataset, match="holds nothing"):
+        LMDB(written(tmp_path / "empty", {}))
+    with pytest.raises(bc.BadDataset, match="there is no"):
+        LMDB(tmp_path / "missing")
+    (tmp_path / "file").write_bytes(b"x" * 8192)
+    with pytest.raises(bc.BadDataset, match="cannot be opened by LMDB"):
+        LMDB(tmp_path / "file")
+    with pytest.raises(bc.InvalidArgument, match="no image"):  # pixels
+        LMDB(written(tmp_path / "pixels", {b"0": datum(b"\0" * 192, 1, encoded=False)}))
+
+
+def test_lmdb_that_cannot_be_written_to(folder: Folder, tmp_path: Path) -> None:
+    path = written(tmp_path / "lsun", {b"0": folder[0][0].read_bytes()})
+    (path / "lock.mdb").unlink()
+    for place in (path / "data.mdb", path):
+        place.chmod(0o555)
+    assert bc.sources.LMDB(path)[0]["image"] == folder[0][0].read_bytes()
+    assert sorted(os.listdir(path)) == ["data.mdb"]
+    path.chmod(0o755)
+
+
+# -- torchvision ----------------------------------------------------------------------------------
+
+
+class Named:
+    """A dataset of torchvision's, by the attributes that are looked at."""
+
+    transform = target_transform = None
+
+
+def of_torchvision(name: str, base: str | None = None, **attributes: Any) -> Any:
+    kind = type(name, (type(base, (Named,), {}),) if base else (Named,), {})
+    dataset = kind()
+    for attribute, value in attributes.items():
+        setattr(dataset, attribute, value)
+    return dataset
+
+
+def test_torchvision_by_its_files(folder: Folder, tmp_path: Path) -> None:
+    root = folder[0][0].parents[1]
+    images = of_torchvision("ImageFolder", root=str(root), samples=[(str(p), n) for p, n in folder])
+    assert bc.sources.Torchvision(images) == f"imagefolder:{root}"
+    (tmp_path / "t10k-images-idx3-ubyte.gz").touch()
+    fashion = of_torchvision("FashionMNIST", "MNIST", raw_folder=str(tmp_path), train=False)
+    assert bc.sources.Torchvision(fashion) == f"idx:{tmp_path}?split=test"
+    pixels = np.arange(2 * 32 * 32 * 3, dtype=np.uint8).reshape(2, 32, 32, 3)
+    cifar = of_torchvision("CIFAR100", "CIFAR10", data=pixels, targets=[7, 1], classes=["a", "b"])
+    source = bc.sources.Torchvision(cifar)
+    assert source.class_names == ["a", "b"] and len(source) == 2
+    np.testing.assert_array_equal(source[1]["image"], pixels[1].transpose(2, 0, 1))
+    assert source[1]["label"] == 1
+    changed = of_torchvision("CIFAR10", data=pixels + 1, targets=[7, 1], classes=["a", "b"])
+    assert bc.sources.Torchvision(changed).fingerprint() != source.fingerprint()
+
+
+def test_torchvision_itself(directory: Path, folder: Folder) -> None:
+    torchvision = pytest.importorskip("torchvision")
+    images = torchvision.datasets.ImageFolder(str(folder[0][0].parents[1]))
+    check_as_folder(bc.sources.Torchvision(images), folder)
+    images.transform = torchvision.transforms.Compose(
+        [torchvision.transforms.RandomResizedCrop(8), torchvision.transforms.Lambda(lambda x: x)]
+    )
+    with pytest.raises(
+        bc.InvalidArgument, match=r'RandomResizedCrop: \{ stage = "random_resized_crop", … \}\n  Lambda: see'
+    ):
+        bc.sources.Torchvision(images)
+
+
+def test_torchvision_says_what_is_wrong(folder: Folder) -> None:
+    with pytest.raises(bc.InvalidArgument, match="knows ImageFolder.* is a Places365"):
+        bc.sources.Torchvision(of_torchvision("Places365"))
+    with pytest.raises(bc.InvalidArgument, match=r"not decoded here: \.bmp"):
+        bc.sources.Torchvision(of_torchvision("ImageFolder", root="/x", samples=[("a.bmp", 0)]))
+    with pytest.raises(bc.InvalidArgument, match="different lengths: a 2, b 3"):
+        bc.sources.Arrays(a=[1, 2], b=[1, 2, 3])
+
+
+# -- all ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("module", "make"),
+    [
+        ("datasets", lambda: bc.sources.HuggingFace("x")),
+        ("pyarrow.parquet", lambda: bc.sources.Parquet("x")),
+        ("lmdb", lambda: bc.sources.LMDB("x")),
+    ],
+)
+def test_a_package_that_is_missing(
+    monkeypatch: pytest.MonkeyPatch, module: str, make: Callable[[], Any]
+) -> None:
+    monkeypatch.setitem(sys.modules, module, None)
+    package = module.partition(".")[0]
+    with pytest.raises(ImportError, match=f"needs the package {package}.*`pip install {package}`"):
+        make()
+
+
+def test_a_reader_process_that_is_killed(directory: Path, folder: Folder, tmp_path: Path) -> None:
+    pq.write_table(arrow_table(folder), tmp_path / "a.parquet", row_group_size=2)
+    source = bc.sources.Parquet(tmp_path / "a.parquet", cache=1)
+    with bc.serve(
+        source, stream="s", recipe=recipe_of(folder), background=True, processes=2, memory="1MiB"
+    ):
+        children = Path(f"/proc/self/task/{os.getpid()}/children")
+        with bc.Consumer("s", 6) as consumer:
+            assert len(made_data.epoch_of(consumer)["label"]) == 12
+            readers = [int(pid) for pid in children.read_text().split()]
+            os.kill(readers[-1], 9)
+            for _ in range(3):
+                assert len(made_data.epoch_of(consumer)["label"]) == 12
+
+
+def test_ctrl_c(child: Callable[..., support.Child], folder: Folder, tmp_path: Path) -> None:
+    pq.write_table(arrow_table(folder), tmp_path / "a.parquet")
+    process = child(
+        "import batchcast as bc, sys\n"
+        "print('serving')\n"
+        "bc.serve(bc.sources.Parquet(sys.argv[1]), stream='s', recipe=sys.argv[2], memory='1MiB')\n",
+        str(tmp_path / "a.parquet"),
+        recipe_of(folder),
+    )
+    assert process.line() == "serving"
+    with bc.Consumer("s", 6) as consumer:
+        made_data.epoch_of(consumer)
+        process.interrupt()
+        with pytest.raises(bc.StreamOver):
+            while True:
+                made_data.epoch_of(consumer)
+    code, _, error = process.finish()
+    assert code != 0 and "KeyboardInterrupt" in error
+
+
+def test_nothing_is_imported_before_it_is_needed() -> None:
+    modules = support.python(
+        "import batchcast as bc, sys; bc.sources.LMDB; print(*sys.modules)"
+    ).stdout.split()
+    assert not {"datasets", "pyarrow", "lmdb", "torch", "torchvision"} & set(modules)
+    assert "batchcast.sources" in modules
