@@ -12,10 +12,9 @@ dataset = TensorDataset(images, images.mean((1, 2, 3)))
 # [snippet serve]
 loader = DataLoader(dataset, batch_size=64, shuffle=True)
 
-with bc.serve(loader, stream="shared", epochs=3, background=True) as serving:
+with bc.serve(loader, stream="shared", epochs=3, background=True):
     with bc.Consumer("shared", batch_size=100) as trainer:  # any process, any batch size
         for epoch in range(3):
             for batch in trainer:
                 print(epoch, batch["image"].shape, batch["label"].mean())
-    serving.wait()
 # [snippet end]

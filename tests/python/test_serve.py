@@ -44,7 +44,7 @@ def test_options_have_the_names_of_the_command(directory: Path) -> None:
         ({"on_stall": "shrug"}, "on_stall"),
         ({"workers": 0}, "workers `0` must be auto"),
         ({"epochs": -1}, "epochs is -1"),
-        ({"fields": ("a",)}, "fields and batched"),
+        ({"fields": ("a",)}, "fields, batched and processes"),
     ):
         with pytest.raises(bc.InvalidArgument, match=text) as refused:
             bc.serve("synthetic:3x8x8", stream="s", background=True, **options)  # type: ignore[arg-type]

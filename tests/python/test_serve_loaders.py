@@ -362,13 +362,17 @@ def test_torch_tensors_of_every_kind(directory: Path) -> None:
         "transposed": plain.t().contiguous().t(),
         "bool": plain > 3,
         "half": plain.half(),
-        "bfloat": plain.bfloat16(),
         "list": [plain[0], plain[1], plain[2]],
     }
     epoch = served(Batches([batch]), batch_size=3)
     for name in ("grad", "transposed", "list", "half"):
         np.testing.assert_array_equal(epoch[name], plain.numpy())
     np.testing.assert_array_equal(epoch["bool"], plain.numpy() > 3)
+    with bc.serve(Batches([plain.bfloat16()]), stream="s", epochs=1, memory="1MiB", background=True):
+        with bc.Consumer("s", 3) as consumer:
+            batch = consumer.next()
+            assert batch is not None and torch.equal(torch.from_dlpack(batch.field("data")), plain.bfloat16())
+            del batch
     for tensor, text in (
         (plain.to_sparse(), "a sparse tensor"),
         (torch.zeros(3, device="meta"), "meta device"),

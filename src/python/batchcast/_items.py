@@ -117,10 +117,11 @@ def plain(value: Any, name: str) -> tuple[str, Array]:
 def encoded(value: Any, name: str) -> bytes | str | Array:
     """The bytes of an encoded part, or as str the path of the file that has them."""
     if isinstance(value, Mapping) and "bytes" in value:  # as Hugging Face has images
-        value = value["bytes"] if value["bytes"] is not None else os.fspath(value["path"])
-        return value  # type: ignore[no-any-return]
+        of_file: bytes | str = value["path"] if value["bytes"] is None else value["bytes"]
+        return of_file
     if isinstance(value, os.PathLike):
-        return os.fspath(value)
+        path: str = os.fspath(value)
+        return path
     if isinstance(value, bytes | bytearray | memoryview):
         return bytes(value)
     if isinstance(value, str):

@@ -174,7 +174,7 @@ class _DatasetServing(Serving):
         self._run.ask_to_end(reason)
         if self._readers is not None and not self._run.wait_ended(_READERS_PATIENCE_MS):
             self._readers.close()  # whoever waits for one hears it
-        while not self._run.wait_ended(_SLICE_MS):
+        while not self._wait_slice(_SLICE_MS):
             pass
         if self._run.hangs:
             _warn(f"the end of stream `{self._name}` did not wait for {self._run.hangs}")
