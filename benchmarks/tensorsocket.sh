@@ -29,14 +29,14 @@ done
 
 # example NAME MODULE TRAINERS: batches a second of the slowest trainer.
 example() {
-  "$python" "$root/benchmarks/tensorsocket.py" produce "$2" >"$scratch/producer" 2>&1 &
+  "$python" "$root/benchmarks/tensorsocket_example.py" produce "$2" >"$scratch/producer" 2>&1 &
   producer=$!
   begin=$(($(date +%s) + warm_up))
   number=0
   pids=
   while [ $number -lt "$3" ]; do
     number=$((number + 1))
-    "$python" "$root/benchmarks/tensorsocket.py" consume "$2" --seconds "$seconds" --begin-at "$begin" \
+    "$python" "$root/benchmarks/tensorsocket_example.py" consume "$2" --seconds "$seconds" --begin-at "$begin" \
       >"$scratch/trainer.$number" 2>"$scratch/trainer.$number.err" &
     pids="$pids $!"
   done

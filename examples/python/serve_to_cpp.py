@@ -13,7 +13,6 @@ images = torch.rand(1000, 1, 28, 28) + labels[:, None, None, None]
 # [snippet serve]
 loader = DataLoader(TensorDataset(images, labels), batch_size=64, shuffle=True)
 
-# The stream has the fields `image` f32 [1,28,28] and `label` i64; a trainer there says
-#   batchcast::torch_loader::SharedDataLoader, or batchcast::Consumer, of stream "digits".
+# Fields `image` f32 [1,28,28] and `label` i64, for any trainer that attaches to `digits`.
 bc.serve(loader, stream="digits", epochs=3, wait_for=1)
 # [snippet end]

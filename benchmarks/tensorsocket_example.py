@@ -2,8 +2,8 @@
 # Copyright 2026 the batchcast authors
 """TensorSocket's example, with the import that is asked for: `tensorsocket` or `batchcast.tensorsocket`.
 
-tensorsocket.py produce PACKAGE           a producer of the same batch again and again, for ever
-tensorsocket.py consume PACKAGE           a trainer that reads one value of each sample
+tensorsocket_example.py produce PACKAGE           a producer of the same batch again and again, for ever
+tensorsocket_example.py consume PACKAGE           a trainer that reads one value of each sample
 """
 
 import argparse
