@@ -3,8 +3,8 @@
 # Copyright 2026 the batchcast authors
 #
 # What Python trainers get: batches as torch tensors, handed over to one and to four, beside
-# torch.multiprocessing's queues; and four of them on one stream of JPEGs, against four DataLoaders. See
-# README.md in this folder.
+# torch.multiprocessing's queues; four of them on one stream of JPEGs, against four DataLoaders; and what
+# producers in Python give: a source, a dataset of Hugging Face's, a DataLoader. See README.md in this folder.
 # Usage: python.sh [--quick] [--rounds N] [--seconds S] [--warm-up S] [--images DIR] [--peers DIR]
 #                  [--package DIR] [--build-dir DIR] [--batchcast P]
 set -u
@@ -133,11 +133,74 @@ dataloaders() {
   result dataloaders "$(total)"
 }
 
+# sources_run NAME NUMBER WHAT FIRST: that many trainers on a stream of python_sources.py.
+sources_run() {
+  "$python" "$root/benchmarks/python_sources.py" "$3" "$4" sources --wait-for "$2" >/dev/null 2>"$scratch/serve.err" &
+  producer=$!
+  trainers_run sources "$2" --touch
+  end_producer
+  result "$1" "$(total)"
+}
+
+# The image folder in C++, with two workers, as `memory` has them.
+folder_run() {
+  "$batchcast" serve "imagefolder:$images" --recipe imagenet-train --stream folder --memory 1GiB --workers 2 \
+    --wait-for 1 >/dev/null 2>"$scratch/serve.err" &
+  producer=$!
+  trainers_run folder 1 --touch
+  end_producer
+  result folder "$(total)"
+}
+
+# alone NAME NUMBER WHAT FIRST: loaders of python_sources.py, measured by themselves in the same seconds.
+alone() {
+  begin=$(($(date +%s) + warm_up))
+  number=0
+  pids=
+  while [ $number -lt "$2" ]; do
+    number=$((number + 1))
+    "$python" "$root/benchmarks/python_sources.py" "$3" "$4" --seconds "$seconds" --begin-at "$begin" \
+      >"$scratch/alone.$number" 2>"$scratch/alone.$number.err" &
+    pids="$pids $!"
+  done
+  for pid in $pids; do
+    wait "$pid" || die "python_sources.py $3 failed: $(tail -n 5 "$scratch"/alone.*.err)"
+  done
+  pids=
+  cat "$scratch"/alone.[1-9] | sed -n 's/.*"images_per_second": *\([0-9.]*\).*/\1/p' >"$scratch/rates"
+  rm -f "$scratch"/alone.*
+  result "$1" "$(total)"
+}
+
+sources() {
+  folder_run
+  sources_run memory 1 memory "$images"
+  alone iterated 1 iterate "$images"
+  sources_run loader 1 loader "$images"
+  [ -n "$saved" ] || return 0
+  sources_run huggingface_1 1 huggingface "$saved"
+  alone datasets_1 1 dataloader "$saved"
+  sources_run huggingface_$trainers $trainers huggingface "$saved"
+  alone datasets_$trainers $trainers dataloader "$saved"
+}
+
+# Once, into the folder that the images are in. Sets `saved`, to nothing where there is no library for it.
+save_dataset() {
+  saved=$build_dir/images-huggingface
+  "$python" "$root/benchmarks/python_sources.py" save "$images" "$saved" >/dev/null 2>"$scratch/err" && return
+  tail -n 1 "$scratch/err" >&2
+  echo "datasets is left out: $python -m pip install -r benchmarks/peers/datasets.txt" >&2
+  saved=
+}
+
 rate_rows() {
   for name in tensors_1 queues_1 tensors_$trainers queues_$trainers; do
     echo "$name $(rates $name) batches/s $(target_of $name)"
   done
   for name in images_1_total images_${trainers}_total images_${trainers}_slowest dataloaders; do
+    echo "$name $(rates $name) images/s -"
+  done
+  for name in folder memory iterated loader huggingface_1 datasets_1 huggingface_$trainers datasets_$trainers; do
     echo "$name $(rates $name) images/s -"
   done
 }
@@ -153,10 +216,14 @@ target_of() {
 ratio_rows() {
   echo "each_over_single $(ratios images_${trainers}_slowest images_1_slowest) x 0.95"
   echo "total_over_dataloaders $(ratios images_${trainers}_total dataloaders) x 20"
+  echo "memory_over_folder $(ratios memory folder) x 0.85"
+  echo "loader_over_iterated $(ratios loader iterated) x 0.95"
+  echo "huggingface_over_datasets_1 $(ratios huggingface_1 datasets_1) x 5"
+  echo "huggingface_over_datasets_$trainers $(ratios huggingface_$trainers datasets_$trainers) x 16"
 }
 
 table() {
-  awk 'BEGIN { f = "%-24s %10s %19s %-10s %8s\n"; printf f, "", "median", "min-max", "", "target" }
+  awk 'BEGIN { f = "%-28s %10s %19s %-10s %8s\n"; printf f, "", "median", "min-max", "", "target" }
     $2 != "-" {
       form = $5 == "x" ? "%.2f" : "%.0f"
       printf f, $1, sprintf(form, $2), sprintf(form "-" form, $3, $4), $5, $6 == "-" ? "" : ">= " $6
@@ -198,6 +265,7 @@ torch=$("$python" -c 'import torch, batchcast; print(torch.__version__)') ||
   die "$python cannot import torch and batchcast from $PYTHONPATH"
 export BATCHCAST_DIR="$scratch/streams" # nobody else's streams
 mkdir -m 700 "$BATCHCAST_DIR"
+save_dataset
 note_load
 : >"$scratch/results"
 round=0
@@ -210,6 +278,7 @@ while [ $round -lt "$rounds" ]; do
   images_run 1
   images_run $trainers
   dataloaders
+  sources
 done
 {
   rate_rows

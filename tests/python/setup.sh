@@ -5,7 +5,7 @@
 # Makes the Pythons of tests/python, in build/python:
 #   venv     numpy 2 without torch, and what builds the package: nanobind, scikit-build-core
 #   torch2   PyPI's torch, the files that tests/torch/setup.sh installed, numpy 2, frameworks
-# The third is Debian's python3 with its torch 1.13, numpy 1.24 and pytest. 130 MB to load. Does
+# The third is Debian's python3 with its torch 1.13, numpy 1.24 and pytest. 200 MB to load. Does
 # nothing where they stand.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
@@ -55,7 +55,7 @@ if ! stands "$dir/torch2" "$torch2"; then
   env -u PYTHONDONTWRITEBYTECODE "$dir/torch2/bin/python" -W ignore -c "
 import importlib.util
 import numpy, pytest, torch, torch.distributed.run, torch.nn.parallel, torch.utils.data
-for name in ('accelerate', 'lightning', 'optuna', 'transformers.trainer'):
+for name in ('accelerate', 'datasets', 'lightning', 'lmdb', 'optuna', 'transformers.trainer'):
     if importlib.util.find_spec(name.split('.')[0]):
         importlib.import_module(name)
 torch.ones(2, requires_grad=True).sum().backward()" >&2

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import threading
 import zipfile
 from pathlib import Path
@@ -13,6 +14,7 @@ import made_data
 import pytest
 
 import examples
+import support
 
 
 def test_a_dataset_of_ones_own(directory: Path, tmp_path: Path) -> None:
@@ -36,3 +38,44 @@ def test_a_loader_for_all(directory: Path) -> None:
     pytest.importorskip("torch")
     words = examples.run("serve_loader.py").splitlines()
     assert len(words) == 30 and words[0].startswith("0 (100, 3, 8, 8)")
+
+
+def test_a_dataset_of_hugging_face(directory: Path, tmp_path: Path) -> None:
+    datasets = pytest.importorskip("datasets")
+    samples = made_data.image_folder(tmp_path / "images")
+    dataset = datasets.Dataset.from_dict(
+        {
+            "image": [{"bytes": path.read_bytes(), "path": None} for path, _ in samples],
+            "label": [label for _, label in samples],
+        }
+    )
+    features = {"image": datasets.Image(), "label": datasets.ClassLabel(names=["a", "b"])}
+    dataset.cast(datasets.Features(features)).save_to_disk(tmp_path / "saved")
+    arguments = (str(tmp_path / "saved"), made_data.recipe_file(tmp_path))
+    said: list[str] = []
+    serving = threading.Thread(
+        target=lambda: said.append(examples.run("serve_hugging_face.py", *arguments))
+    )
+    serving.start()
+    with bc.Consumer("images", 4) as consumer:
+        assert consumer.pure
+        for _ in range(2):
+            labels = made_data.epoch_of(consumer)["label"].tolist()
+            assert sorted(labels) == sorted(label for _, label in samples)
+    serving.join(10)
+    assert said == ["10 images of 2 classes\n"]
+
+
+def test_a_dataloader_for_a_trainer_in_cpp(directory: Path) -> None:
+    pytest.importorskip("torch")
+    consume = subprocess.Popen(
+        [support.COMMAND, "consume", "digits", "--batch-size", "100"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
+    examples.run("serve_to_cpp.py")
+    out, _ = consume.communicate(timeout=20)
+    assert "3,000 samples in 30 batches, 3 epochs" in out
+    assert "missing 0, duplicated 0, torn 0" in out
+    assert consume.returncode == 0

@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import glob
 import importlib
 import os
 import signal
@@ -77,29 +76,23 @@ def _of_python(text: str) -> Any:
     return found(**options)
 
 
+def _columns(options: dict[str, str]) -> dict[str, Any]:
+    """`label=` is none."""
+    return {name: value or None for name, value in options.items()}
+
+
 def _of_hugging_face(text: str) -> Any:
     from . import sources
 
     place, options = split_options(text)
-    return sources.HuggingFace(place, **options)
-
-
-def files_of(text: str) -> list[str]:
-    """The files of `A,B` or of patterns such as `train-*.parquet`, each pattern's sorted."""
-    files: list[str] = []
-    for pattern in text.split(","):
-        found = sorted(glob.glob(pattern)) if glob.has_magic(pattern) else [pattern]
-        if not found:
-            raise errors.BadDataset(f"batchcast: no file is called `{pattern}`")
-        files += found
-    return files
+    return sources.HuggingFace(place, **_columns(options))
 
 
 def _of_parquet(text: str) -> Any:
     from . import sources
 
     place, options = split_options(text)
-    return sources.Parquet(files_of(place), **options)
+    return sources.Parquet(place.split(","), **_columns(options))
 
 
 def open_source(text: str) -> Any:
@@ -119,7 +112,7 @@ def open_source(text: str) -> Any:
 _LISTS = ("place", "host_field", "allow_uid")
 
 
-def options_of(words: list[str]) -> dict[str, Any]:
+def _options_of(words: list[str]) -> dict[str, Any]:
     """What the command hands on: `--name=value` and `--flag`, in which all is checked already."""
     options: dict[str, Any] = {}
     for word in words:
@@ -165,7 +158,7 @@ def serve(words: list[str]) -> NoReturn:
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, _on_signal)
     try:
-        _serve_source(words[0], options_of(words[1:]))
+        _serve_source(words[0], _options_of(words[1:]))
     except Asked:
         pass  # while it was opened
     except errors.InvalidArgument as error:

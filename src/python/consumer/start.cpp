@@ -36,7 +36,7 @@ constexpr const char* about =
 
 constexpr const char* signature =
     "def __init__(self, source: str, recipe: str | os.PathLike[str] | None = None, seed: int = 0, "
-    "memory: int | str = \"4GiB\", epochs: int = 0, wait_for: int = 0, "
+    "memory: int | str = \"256MiB\", epochs: int = 0, wait_for: int = 0, "
     "idle_exit: float | None = 30.0, arguments: collections.abc.Sequence[str] = (), "
     "command: str | os.PathLike[str] | None = None) -> None";
 
@@ -46,7 +46,6 @@ constexpr const char* signature =
                          "arguments", "command"},
                         9, args, kwargs);
   StartOptions start;
-  start.memory = std::uint64_t{4} << 30;
   const Argument source = given.needed("source");
   start.source = source.text();
   if (start.source.empty()) source.refuse("it is empty, and there is nothing to serve.");

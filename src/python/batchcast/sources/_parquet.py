@@ -32,7 +32,7 @@ def _bytes_in(text: int | str) -> int:
 def _files(files: Any) -> list[str]:
     given = [files] if isinstance(files, str | os.PathLike) else list(files)
     found: list[str] = []
-    for one in map(os.fspath, given):
+    for one in [str(os.fspath(file)) for file in given]:
         if os.path.isdir(one):
             inside = sorted(glob.glob(os.path.join(glob.escape(one), "*.parquet")))
         elif glob.has_magic(one) and not os.path.exists(one):

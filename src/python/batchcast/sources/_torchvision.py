@@ -100,7 +100,7 @@ class Arrays:
         digest = hashlib.sha256()
         for key, array in self.fields.items():
             digest.update(f"{key} {array.dtype.str} {array.shape} ".encode())
-            digest.update(memoryview(array).cast("B"))
+            digest.update(array.data.cast("B"))
         return f"arrays {digest.hexdigest()}"
 
 

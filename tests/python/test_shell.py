@@ -1,0 +1,240 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright 2026 the batchcast authors
+"""`batchcast serve` and `ensure` of what Python reads: the command becomes this Python."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import batchcast as bc
+import numpy as np
+import pytest
+
+import made_data
+import support
+
+MODULE = """
+import time
+import numpy as np
+
+class Squares:
+    def __init__(self, size="30"):
+        self.size = int(size)
+
+    def __len__(self):
+        return self.size
+
+    def __getitem__(self, i):
+        return {"x": np.full(3, i, np.float32), "label": i * i}
+
+    def fingerprint(self):
+        return "squares"
+
+made = Squares()
+
+def loader():
+    class Batches:
+        def __iter__(self):
+            return iter([(np.zeros((4, 2)), np.arange(4))] * 3)
+    return Batches()
+
+def broken():
+    raise OSError("no disk")
+
+def slow():
+    print("asleep", flush=True)
+    time.sleep(60)
+"""
+
+
+@pytest.fixture
+def place(
+    directory: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Path]:
+    """The working directory, with the module `mine`. The command is to run this Python."""
+    (tmp_path / "mine.py").write_text(MODULE)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("BATCHCAST_PYTHON", sys.executable)
+    monkeypatch.setenv("PYTHONPATH", support.environment()["PYTHONPATH"])
+    yield tmp_path
+    for stream in directory.iterdir():
+        subprocess.run([support.COMMAND, "stop", stream.name], capture_output=True, check=False)
+
+
+def command(*words: str, **options: Any) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [support.COMMAND, *words], capture_output=True, text=True, timeout=30, **options
+    )
+
+
+def test_a_dataset_of_a_module_here(place: Path, serve: Callable[..., support.Served]) -> None:
+    served = serve("python:mine:Squares?size=20", epochs=1, wait_for=1, seed=3, workers=2)
+    with bc.Consumer("s", 8) as consumer:
+        assert consumer.pure
+        epoch = made_data.epoch_of(consumer)
+        assert sorted(epoch["label"].tolist()) == [i * i for i in range(20)]
+        np.testing.assert_array_equal(epoch["x"][:, 0] ** 2, epoch["label"])
+    assert served.wait() == 0
+    said = served.output()
+    assert f"`python:mine:Squares?size=20` is read by {sys.executable} (by $BATCHCAST_PYTHON)" in said
+    assert "stream `s` finished: 20 samples in " in said
+
+
+def test_a_loader(place: Path, serve: Callable[..., support.Served]) -> None:
+    served = serve("python:mine:loader", epochs=2, wait_for=1)
+    with bc.Consumer("s", 5) as consumer:
+        for _ in range(2):
+            assert made_data.epoch_of(consumer)["label"].tolist() == [0, 1, 2, 3] * 3
+    assert served.wait() == 0
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_it_in_order(
+    place: Path, serve: Callable[..., support.Served], number: signal.Signals
+) -> None:
+    served = serve("python:mine:made", memory="64KiB")
+    with bc.Consumer("s", 8) as consumer:
+        consumer.next()
+        served.process.send_signal(number)
+        with pytest.raises(bc.Stopped, match=f"its producer got {number.name}"):
+            while True:
+                made_data.epoch_of(consumer)
+    assert served.wait() == 0
+    assert "stream `s` stopped: " in served.output()
+
+
+def test_a_signal_while_it_is_opened(place: Path, serve: Callable[..., support.Served]) -> None:
+    served = serve("python:mine:slow")
+    support.until(lambda: "asleep" in served.output())
+    served.stop()
+    assert served.wait() == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "text"),
+    [
+        (["python:mine:none"], 2, "module `mine` has no `none`."),
+        (["python:other:x"], 2, "there is no module `other` in "),
+        (["python:mine"], 2, "names no factory. Write `python:MODULE:FACTORY`"),
+        (["python:mine:Squares?sise=3"], 2, "unexpected keyword argument 'sise'"),
+        (["python:mine:made?size=3"], 2, "is no function, and takes no options"),
+        (["python:mine:Squares?size=3&x"], 2, "`x` in `mine:Squares?size=3&x` is no option"),
+        (["python:mine:broken"], 3, "cannot be opened: OSError('no disk')"),
+        (["python:mine:made", "--samples", "3"], 2, "samples"),
+        (["python:mine:loader", "--recipe", "mnist"], 2, "recipe: not for a loader"),
+        (["python:mine:made", "--json"], 2, "--json: the report of what Python serves"),
+        (["python:mine:made", "--on-stall", "x"], 2, "--on-stall"),
+        (["parquet:none-*.parquet"], 3, "none-*.parquet"),
+        (["parquet:"], 2, "does not say what it is to read"),
+    ],
+)
+def test_what_is_wrong(place: Path, words: list[str], code: int, text: str) -> None:
+    if "parquet:none" in words[0]:
+        pytest.importorskip("pyarrow")
+    ended = command("serve", *words, "--stream", "s")
+    assert text in ended.stderr
+    assert ended.returncode == code
+
+
+def test_parquet_files(
+    place: Path, serve: Callable[..., support.Served], tmp_path: Path
+) -> None:
+    pa = pytest.importorskip("pyarrow")
+    pq = pytest.importorskip("pyarrow.parquet")
+    folder = made_data.image_folder(tmp_path / "images")
+    recipe = made_data.recipe_file(tmp_path)
+    images = pa.array([path.read_bytes() for path, _ in folder])
+    for name, part in (("a-0", slice(0, 4)), ("a-1", slice(4, None))):
+        labels = [label for _, label in folder[part]]
+        pq.write_table(pa.table({"image": images[part], "fine": labels}), f"{name}.parquet")
+    serve("parquet:a-*.parquet?label=fine", stream="files", recipe=recipe, epochs=1, wait_for=1)
+    serve(f"imagefolder:{tmp_path}/images", stream="folder", recipe=recipe, epochs=1, wait_for=1)
+    with bc.Consumer("files", 3) as files, bc.Consumer("folder", 3) as plain:
+        one, other = made_data.epoch_of(files), made_data.epoch_of(plain)
+    for name, values in one.items():
+        np.testing.assert_array_equal(values, other[name])
+
+
+def test_a_saved_dataset_of_hugging_face(
+    place: Path, serve: Callable[..., support.Served], tmp_path: Path
+) -> None:
+    datasets = pytest.importorskip("datasets")
+    folder = made_data.image_folder(tmp_path / "images")
+    images = [{"bytes": path.read_bytes(), "path": None} for path, _ in folder]
+    labels = [10 * label for _, label in folder]
+    dataset = datasets.Dataset.from_dict({"image": images, "label": labels})
+    datasets.DatasetDict({"train": dataset, "test": dataset.select([4, 9])}).save_to_disk("saved")
+    text = "huggingface:saved?split=test&image=none"
+    assert "has no column `none`" in command("serve", text, "--stream", "s").stderr
+    recipe = made_data.recipe_file(tmp_path)
+    serve("huggingface:saved?split=test", recipe=recipe, epochs=1, wait_for=1)
+    with bc.Consumer("s", 2) as consumer:
+        assert sorted(made_data.epoch_of(consumer)["label"].tolist()) == [0, 10]
+
+
+def test_which_python_it_is(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    words = ["serve", "python:mine:made", "--stream", "s"]
+    own = place / "env/bin/python3"
+    own.parent.mkdir(parents=True)
+    own.write_text('#!/bin/sh\nif [ "$1" = -c ]; then exit 44; fi\nexit 99\n')
+    own.chmod(0o755)
+    monkeypatch.setenv("BATCHCAST_PYTHON", str(own))
+    ended = command(*words)
+    assert f"{own} (by $BATCHCAST_PYTHON) has no module batchcast. Install it" in ended.stderr
+    assert ended.returncode == 2
+    own.write_text('#!/bin/sh\nif [ "$1" = -c ]; then exit 0; fi\necho "$@"; exit 7\n')
+    monkeypatch.delenv("BATCHCAST_PYTHON")
+    monkeypatch.setenv("VIRTUAL_ENV", str(place / "env"))
+    ended = command(*words, "--workers", "2", "--allow-uid", "1", "--allow-uid", "2", "-v")
+    assert f"is read by {own} (by $VIRTUAL_ENV)" in ended.stderr
+    assert ended.returncode == 7
+    assert ended.stdout == (
+        "-m batchcast serve python:mine:made --stream=s --workers=2 --allow-uid=1 --allow-uid=2 "
+        "--verbose\n"
+    )
+    monkeypatch.delenv("VIRTUAL_ENV")
+    monkeypatch.setenv("PATH", f"{place}:{own.parent}:/usr/bin")
+    assert "(by $PATH)" in command(*words).stderr
+    monkeypatch.setenv("PATH", str(place))
+    assert "there is no python3 on the PATH" in command(*words).stderr
+    monkeypatch.setenv("BATCHCAST_PYTHON", "/nowhere/python")
+    assert "$BATCHCAST_PYTHON is `/nowhere/python`, and there is no such" in command(*words).stderr
+
+
+def test_the_package_runs_the_command_with_itself(place: Path) -> None:
+    os.environ.pop("BATCHCAST_PYTHON")
+    words = [sys.executable, "-m", "batchcast", "serve", "python:mine:none", "--stream", "s"]
+    ended = subprocess.run(words, capture_output=True, text=True, timeout=30, check=False)
+    assert f"is read by {sys.executable} (by $BATCHCAST_PYTHON)" in ended.stderr
+    assert "module `mine` has no `none`" in ended.stderr and ended.returncode == 2
+
+
+@pytest.mark.parametrize("source", ["python:mine:made", "python:mine:loader"])
+def test_ensure_starts_it_and_knows_it_again(place: Path, source: str) -> None:
+    first = command("ensure", "s", source, "--idle-exit", "20")
+    assert first.stdout.startswith("served\n"), first.stdout + first.stderr
+    again = command("ensure", "s", source, "--idle-exit", "20")
+    assert again.stdout.startswith("served\n")
+    other = command("ensure", "s", "python:mine:Squares?size=3")
+    assert other.returncode == 1 and f"the stream has `{source}`, asked for" in other.stdout
+    elsewhere = command("ensure", "s", source, cwd="/")
+    assert elsewhere.returncode == 1
+    assert f"from another directory, {place}: only Python can open it" in elsewhere.stdout
+
+
+def test_a_trainer_starts_it(place: Path) -> None:
+    start = bc.Start("python:mine:made", epochs=1, idle_exit=20)
+    with bc.Consumer("s", 8, start=start) as consumer:
+        assert len(made_data.epoch_of(consumer)["label"]) == 30
+
+
+def test_nothing_else_opens_it(place: Path) -> None:
+    ended = command("dump", "python:mine:made", "--positions", "0:1", "--out", "x")
+    assert "is read by Python. `batchcast serve` and `batchcast ensure` take it" in ended.stderr
+    assert ended.returncode == 2
