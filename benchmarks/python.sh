@@ -195,10 +195,10 @@ save_dataset() {
 
 rate_rows() {
   for name in tensors_1 queues_1 tensors_$trainers queues_$trainers; do
-    echo "$name $(rates $name) batches/s $(target_of $name)"
+    echo "$name $(rates "$name") batches/s $(target_of "$name")"
   done
   for name in images_1_total images_${trainers}_total images_${trainers}_slowest dataloaders; do
-    echo "$name $(rates $name) images/s -"
+    echo "$name $(rates "$name") images/s -"
   done
   for name in folder memory iterated loader huggingface_1 datasets_1 huggingface_$trainers datasets_$trainers; do
     echo "$name $(rates $name) images/s -"
@@ -208,7 +208,7 @@ rate_rows() {
 target_of() {
   case $1 in
     tensors_1) echo 20000 ;;
-    tensors_$trainers) echo 6000 ;;
+    "tensors_$trainers") echo 6000 ;;
     *) echo - ;;
   esac
 }

@@ -18,12 +18,12 @@ constexpr std::uint64_t in_flight = 16;
 constexpr std::uint64_t sample_bytes = 3 * 224 * 224 * sizeof(float) + 2 * sizeof(std::uint64_t);
 
 void serve(const char* stream, std::uint32_t consumers) {
-  bc::Producer producer({.stream = stream,
-                         .schema = {{"image", bc::DType::f32, {3, 224, 224}},
-                                    {"label", bc::DType::i64}},
-                         .memory = in_flight * batch_size * sample_bytes + (64 << 20),
-                         .samples_per_epoch = std::uint64_t{1} << 40,
-                         .wait_for = consumers});
+  bc::Producer producer(
+      {.stream = stream,
+       .schema = {{"image", bc::DType::f32, {3, 224, 224}}, {"label", bc::DType::i64}},
+       .memory = in_flight * batch_size * sample_bytes + (64 << 20),
+       .samples_per_epoch = std::uint64_t{1} << 40,
+       .wait_for = consumers});
   while (auto loan = producer.loan(batch_size)) {
     const auto ids = loan->sample_ids();
     const auto labels = loan->field<std::int64_t>("label");

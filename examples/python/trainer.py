@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright 2026 the batchcast authors
-"""A whole trainer: `python trainer.py STREAM`, of a stream of images and labels that is served:
+"""A whole trainer: `python trainer.py STREAM`, of images of 28x28 and labels that are served:
 
     batchcast serve idx:FOLDER --recipe mnist --stream mnist
 """
@@ -12,7 +12,7 @@ import torch
 import batchcast as bc
 
 stream = sys.argv[1]
-model = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.LazyLinear(10))
+model = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(784, 10))
 optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
 
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright 2026 the batchcast authors
+# environments: torch-1.13 torch-2.11
 """Ranks of one model, started by torchrun as its users do, and by torch.multiprocessing."""
 
 from __future__ import annotations

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright 2026 the batchcast authors
+# environments: torch-2.11
 """Under Lightning, Accelerate and the Trainer of Hugging Face: by the examples, which docs show."""
 
 from __future__ import annotations

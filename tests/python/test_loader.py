@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright 2026 the batchcast authors
+# environments: torch-1.13 torch-2.11
 """What a loop over a Loader is given, and what a Loader refuses."""
 
 from __future__ import annotations

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright 2026 the batchcast authors
+# environments: torch-2.11
 """A sweep whose trials come and go in one stream."""
 
 from __future__ import annotations

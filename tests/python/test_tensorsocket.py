@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright 2026 the batchcast authors
+# environments: torch-1.13 torch-2.11
 """Scripts written for TensorSocket, with its import changed."""
 
 from __future__ import annotations
