@@ -96,6 +96,7 @@ const std::vector<Border> borders = {
     {"catch2/", {"tests/catch.hpp"}},
     {"rapidcheck", {"tests/"}},
     {"iceoryx_", {"benchmarks/"}},
+    {"nanobind/", {"src/python/"}},
 };
 const std::vector<std::string> system_folders = {"sys/", "linux/", "netinet/", "arpa/", "net/"};
 
