@@ -39,9 +39,8 @@ class Zipped:
 
     def fingerprint(self):  # of what the samples are; without it the stream is not pure
         return ",".join(self.names)
+        # [snippet end]
 
-
-# [snippet end]
 
 archive, recipe = sys.argv[1:]
 # [snippet serve]

@@ -258,6 +258,7 @@ class Source:
     def __len__(self): return 1000
     def __getitem__(self, index):
         if index == 7 and sys.argv[1] == "hangs":
+            print("inside", flush=True)
             time.sleep(60)
         return {"x": np.zeros(100), "label": index}
 h = bc.serve(Source(), stream="s", workers=2, memory="8MiB", background=True)
@@ -270,6 +271,8 @@ def test_the_interpreters_end_stops_it(child: Callable[..., support.Child], how:
     process = child(EXITING, how)
     consumer = bc.Consumer("s", 10)
     assert consumer.next() is not None
+    if how == "hangs":
+        assert process.line() == "inside"
     process.tell()
     code, _, err = process.finish(timeout=10)
     assert code == 0, err
