@@ -24,12 +24,13 @@ else()
   set(python_WHY_NOT "it takes a static library without sanitizers")
 endif()
 if(BATCHCAST_PYTHON_FOUND)
-  message(STATUS "batchcast: the Python package is made for ${Python_EXECUTABLE} (${Python_VERSION})")
+  message(STATUS "batchcast: the Python package is made for ${Python_EXECUTABLE} "
+                 "(${Python_VERSION})")
 elseif(BATCHCAST_PYTHON STREQUAL "AUTO")
   message(STATUS "batchcast: the Python package is not made: ${python_WHY_NOT}; "
                  "`pip install .` makes and installs it")
 else()
   message(FATAL_ERROR "BATCHCAST_PYTHON is ON, but the Python package cannot be made: "
-                      "${python_WHY_NOT}.\n`sh cmake/bootstrap.sh python` installs Python's headers, "
-                      "`pip install .` fetches the rest.")
+                      "${python_WHY_NOT}.\n`sh cmake/bootstrap.sh python` installs Python's "
+                      "headers, `pip install .` fetches the rest.")
 endif()

@@ -7,6 +7,7 @@
 #   sh cmake/wheel.sh [--out DIR] [--from BUILD]
 # DIR is build/wheel unless given; the last wheel there gives way. --from takes what that build folder
 # has compiled, in seconds; without it everything is compiled, for the python3 that is first on the PATH.
+# shellcheck disable=SC2046,SC2086  # lists of words without blanks
 set -eu
 root=$(cd "$(dirname "$0")/.." && pwd)
 out=$root/build/wheel
@@ -26,6 +27,7 @@ while [ $# -gt 0 ]; do
 done
 mkdir -p "$out"
 out=$(cd "$out" && pwd)
+unset PYTHONDONTWRITEBYTECODE PYTHONPATH  # the tools are compiled once
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
@@ -89,12 +91,12 @@ debian_licence() {
       [ ! -e "$text" ] || cp -L "$text" "$licences/common-licenses/"
     done
 }
-# owner FILE: its package; one in /lib may be known by its place in /usr/lib.
-owner() { { dpkg -S "$1" || dpkg -S "/usr$1"; } 2>/dev/null | sed -n '1s/:.*//p'; }
 ldd $binaries | sed -n 's/.*=> \(\/[^ ]*\) .*/\1/p' | sort -u |
   grep -Ev "^$work/|/(ld-linux[^/]*|lib(c|m|dl|rt|pthread|resolv|gcc_s|stdc\+\+))[.]so" >"$work/libraries"
+# What is loaded from /lib may be known by its place in /usr/lib. dpkg reads all its lists each time.
+sed 's|.*|&\n/usr&|' "$work/libraries" | xargs dpkg -S 2>/dev/null >"$work/owners" || true
 while read -r library; do
-  package=$(owner "$library")
+  package=$(sed -n "s|:.* \(/usr\)\{0,1\}$library\$||p" "$work/owners" | head -n 1)
   [ -n "$package" ] || die "$library is of no Debian package, so its licence is unknown"
   debian_licence "$package"
 done <"$work/libraries"
@@ -131,6 +133,6 @@ rm -f "$out"/batchcast-*.whl
 mv "$wheel" "$out/"
 wheel=$out/$(basename "$wheel")
 "$python" -m zipfile -l "$wheel" | grep -v '/licenses/'
-echo "licences of: $("$python" -m zipfile -l "$wheel" | sed -n 's|.*/licenses/\([^/ ]*\)/.*|\1|p' | sort -u | tr '\n' ' ')"
+echo "licences of:" $(cd "$licences" && printf '%s ' */)
 echo
 echo "$wheel: $(wc -c <"$wheel" | awk '{ printf "%.1f MB", $1 / 1e6 }')"

@@ -2,10 +2,9 @@
 # Copyright 2026 the batchcast authors
 """A DataLoader that every trainer shares: `python serve_loader.py`."""
 
+import batchcast as bc
 import torch
 from torch.utils.data import DataLoader, TensorDataset
-
-import batchcast as bc
 
 images = torch.rand(1000, 3, 8, 8)
 dataset = TensorDataset(images, images.mean((1, 2, 3)))

@@ -17,7 +17,9 @@ class Zipped:
     def __init__(self, path):
         self.path = path
         self.own = threading.local()  # each of the threads that read has a file of its own
-        self.names = sorted(n for n in zipfile.ZipFile(path).namelist() if n.endswith((".jpg", ".png")))
+        self.names = sorted(
+            n for n in zipfile.ZipFile(path).namelist() if n.endswith((".jpg", ".png"))
+        )
         self.class_names = sorted({name.split("/")[0] for name in self.names})
 
     def __len__(self):
@@ -27,16 +29,18 @@ class Zipped:
         if not hasattr(self.own, "file"):
             self.own.file = zipfile.ZipFile(self.path)
         name = self.names[index]
-        return {"image": self.own.file.read(name), "label": self.class_names.index(name.split("/")[0])}
+        return {
+            "image": self.own.file.read(name),
+            "label": self.class_names.index(name.split("/")[0]),
+        }
 
     def name_of(self, index):  # for messages; may be left out
         return self.names[index]
 
     def fingerprint(self):  # of what the samples are; without it the stream is not pure
         return ",".join(self.names)
+        # [snippet end]
 
-
-# [snippet end]
 
 archive, recipe = sys.argv[1:]
 # [snippet serve]

@@ -53,10 +53,7 @@ def child(directory: Path) -> Iterator[Callable[..., support.Child]]:
 
     yield start
     for one in children:
-        one.kill()
-        for pipe in (one.process.stdin, one.process.stdout, one.process.stderr):
-            if pipe is not None:
-                pipe.close()
+        one.close()
 
 
 @pytest.fixture

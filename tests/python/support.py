@@ -8,6 +8,8 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
+import threading
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -103,11 +105,12 @@ class Child:
     """A Python process that runs `code` beside the test, and is killed with it."""
 
     def __init__(self, code: str, *arguments: str) -> None:
+        self.errors = tempfile.TemporaryFile("w+")
         self.process = subprocess.Popen(
             [sys.executable, "-u", "-c", code, *arguments],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
+            stderr=self.errors,
             text=True,
             env=environment(),
         )
@@ -135,9 +138,22 @@ class Child:
         self.process.wait()
 
     def finish(self, timeout: float = 30) -> tuple[int, str, str]:
-        """Its exit code, and what it printed since `line`, once it has ended."""
-        out, err = self.process.communicate(timeout=timeout)
-        return self.process.returncode, out, err
+        """Its exit code, what it printed since `line`, and its errors, once it has ended. Killed at
+        the time-out."""
+        assert self.process.stdout is not None
+        killer = threading.Timer(timeout, self.process.kill)
+        killer.start()
+        out = self.process.stdout.read()
+        code = self.process.wait()
+        killer.cancel()
+        self.errors.seek(0)
+        return code, out, self.errors.read()
+
+    def close(self) -> None:
+        self.kill()
+        for file in (self.process.stdin, self.process.stdout, self.errors):
+            if file is not None:
+                file.close()
 
 
 def until(condition: Callable[[], bool], timeout: float = 10) -> None:

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import threading
 import time
@@ -13,61 +14,72 @@ import pytest
 import batchcast as bc
 import support
 
-CALLS = {
-    "next": ("synthetic:1", "c = attach()", "c.next()"),
-    "next with a time-out": ("synthetic:1", "c = attach()", "c.next(timeout=60)"),
-    "a loop": ("synthetic:1", "c = attach()", "for batch in c: pass"),
-    "next of copies": ("synthetic:1", "c = attach(access='private')", "c.next()"),
-    "next of a consumer that let go": (
-        "synthetic:1",
-        "c = attach(between_epochs='let_go')",
-        "c.next()",
-    ),
-    "has_next_epoch of a rank": (
-        "synthetic:1",
-        "c = attach(group='g:0/1'); c.leave_epoch()",
-        "c.has_next_epoch()",
-    ),
-    "attaching without a stream": (None, "", "attach()"),
-    "attaching without a stream, for ever": (None, "", "attach(connect_timeout=None)"),
-    "a group that forms": ("synthetic:1", "", "attach(group='g:0/2')"),
-    "a start": (
-        None,
-        # A command that does not come to an end.
-        "import os, stat; command = os.environ['BATCHCAST_DIR'] + '/slow'\n"
-        "open(command, 'w').write('#!/bin/sh\\nexec sleep 60\\n'); os.chmod(command, 0o700)",
-        "attach(start=bc.Start('synthetic:1', command=command))",
-    ),
+WAITS = """
+import batchcast as bc, os, time
+
+def attach(stream="s", **options):
+    return bc.Consumer(stream, 64, **options)
+
+# A command that does not come to an end.
+command = os.environ["BATCHCAST_DIR"] + "/slow"
+with open(command, "w") as script:
+    script.write("#!/bin/sh\\nexec sleep 60\\n")
+os.chmod(command, 0o700)
+
+def loop(consumer):
+    for batch in consumer:
+        pass
+
+def next_epoch_of_a_rank():
+    consumer = attach(group="whole:0/1")
+    consumer.leave_epoch()
+    return consumer.has_next_epoch
+
+waits = {
+    "next": lambda: attach().next,
+    "next with a time-out": lambda: lambda mine=attach(): mine.next(timeout=60),
+    "a loop": lambda: lambda mine=attach(): loop(mine),
+    "next of copies": lambda: attach(access="private").next,
+    "next of a consumer that let go": lambda: attach(between_epochs="let_go").next,
+    "whether an epoch follows": next_epoch_of_a_rank,
+    "attaching without a stream": lambda: lambda: attach("none"),
+    "attaching without a stream, for ever": lambda: lambda: attach("none", connect_timeout=None),
+    "attaching to a silent producer": lambda: lambda: attach("silent"),
+    "a group that forms": lambda: lambda: attach(group="forms:0/2"),
+    "a start": lambda: lambda: attach("none", start=bc.Start("synthetic:1", command=command)),
 }
-
-
-@pytest.mark.parametrize("what", CALLS)
-def test_ctrl_c_ends(serve, child, what):
-    source, before, call = CALLS[what]
-    if source is not None:
-        serve(source, wait_for=3)  # no sample comes
-    process = child(
-        f"""
-import batchcast as bc, time
-def attach(**options):
-    return bc.Consumer("s", 64, **options)
-{before}
-print("ready")
-try:
-    {call}
-except KeyboardInterrupt:
-    print(time.monotonic())
+for name, prepare in waits.items():
+    wait = prepare()
+    print(name)
+    try:
+        wait()
+        print("came to an end")
+    except KeyboardInterrupt:
+        print(time.monotonic())
+    del wait
+print("all")
 """
-    )
-    assert process.line() == "ready", process.finish()
-    support.until(lambda: support.sleeps(process.pid))
-    sent = time.monotonic()
-    process.interrupt()
-    line = process.line()
-    assert line, process.finish()
-    assert float(line) - sent < 0.2
-    code, out, err = process.finish()
-    assert (code, out, err) == (0, "", "")
+
+
+def test_ctrl_c_ends_every_wait(serve, child):
+    serve("synthetic:1", wait_for=20)  # no sample comes
+    silent = serve("synthetic:1", stream="silent")
+    support.until(lambda: "silent" in os.listdir(os.environ["BATCHCAST_DIR"]))
+    bc.Consumer("silent").close()
+    silent.process.send_signal(signal.SIGSTOP)
+    process = child(WAITS)
+    delays = {}
+    while (name := process.line()) != "all":
+        assert name, process.finish()
+        support.until(lambda: support.sleeps(process.pid))
+        # A moment later it may sleep for another reason; in the wait it sleeps again and again.
+        time.sleep(0.02)
+        sent = time.monotonic()
+        process.interrupt()
+        delays[name] = float(process.line()) - sent
+    assert len(delays) == 11
+    assert max(delays.values()) < 0.2, delays
+    assert process.finish() == (0, "", "")
 
 
 def test_a_consumer_goes_on_after_ctrl_c(serve, child):

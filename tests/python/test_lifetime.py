@@ -63,6 +63,18 @@ def test_samples_are_kept_until_the_last_array_is_gone(serve):
         assert consumer.next(timeout=10).size == 32
 
 
+def test_a_ring_for_one_batch_needs_it_back(serve):
+    serve("synthetic:1x64x64", samples=640, epochs=2, memory="4MiB")
+    with bc.Consumer("s") as consumer:
+        consumer.batch_size = consumer.capacity * 2 // 3
+        with pytest.raises(bc.RingTooSmall, match="`del` them at the end of the loop"):
+            for batch in consumer:
+                pass
+        del batch
+        for batch in consumer:
+            del batch
+
+
 def usage() -> tuple[int, int, int]:
     """Of this process: resident KiB, descriptors, threads."""
     with open("/proc/self/status") as status:
@@ -113,17 +125,25 @@ def test_attaching_again_and_again_leaves_nothing(serve):
 
 
 AT_EXIT = {
-    "a consumer, a batch, an array and capsules": """
+    "objects of all kinds": """
+import sys
 batch = consumer.next()
 array = batch["image"]
 capsule = batch.field("image").__dlpack__()
 loop = iter(consumer)
 next(loop)
-""",
-    "what cycles keep": """
+
 class Node: pass
-node = Node()
-node.self, node.consumer, node.batch = node, consumer, consumer.next()
+node = Node()  # a cycle
+node.self, node.consumer, node.batch = node, bc.Consumer("s", 64, log=print), consumer.next()
+
+def fail():
+    for batch in consumer:
+        raise ValueError(batch)
+try:
+    fail()
+except ValueError as error:
+    kept = error
 """,
     "a thread that waits": """
 import threading
@@ -150,18 +170,6 @@ def take():
 threads = [threading.Thread(target=take, daemon=True) for _ in range(3)]
 for thread in threads: thread.start()
 go.wait()
-""",
-    "an exception": """
-import sys
-sys.excepthook = lambda *error: None
-batch = consumer.next()
-def fail():
-    for batch in consumer:
-        raise ValueError(batch)
-try:
-    fail()
-except ValueError as error:
-    kept = error
 """,
 }
 

@@ -43,10 +43,10 @@ def test_one_of_four_trainers_is_killed(serve, child, tmp_path):
     for _ in range(3):
         victim.line()
     victim.kill()
+    expected = f"end 4000 {sums(tmp_path, 2000, 2)}"
     for one in children:
         code, out, err = one.finish()
-        assert (code, err) == (0, "")
-        assert out.splitlines()[-1] == f"end 4000 {sums(tmp_path, 2000, 2)}"
+        assert (code, err, out.splitlines()[-1]) == (0, "", expected)
 
 
 def test_a_producer_is_killed(serve):
@@ -58,7 +58,7 @@ def test_a_producer_is_killed(serve):
             consumer.next()
         killer.join()
         with pytest.raises(bc.StreamOver):
-            consumer.has_next_epoch()
+            consumer.next()
 
 
 def test_a_producer_is_stopped(serve):
@@ -81,11 +81,18 @@ def test_eviction(serve):
             check=True,
             stdout=subprocess.DEVNULL,
         )
-        for use in (batch.check, consumer.check, lambda: batch["image"], consumer.next):
-            with pytest.raises(bc.Revoked):
+        said = []
+        for use in (
+            batch.check,
+            consumer.check,
+            lambda: batch["image"],
+            consumer.next,
+            batch.release,
+        ):
+            with pytest.raises(bc.Revoked) as caught:
                 use()
-        with pytest.raises(bc.Revoked, match="too slow"):
-            batch.release()
+            said.append(str(caught.value))
+        assert "too slow" in said[0]
         assert array.shape == (64, 1)  # its memory is there all the same
 
 
@@ -151,7 +158,7 @@ def test_a_forked_child_cannot_use_it(serve):
     process.join()
     assert process.exitcode == 0
     np.testing.assert_array_equal(batch["image"], expected)
-    assert consumer.stats.leases_held == 2
+    assert consumer.stats.leases_held == 1
     assert next(loop).size == 64
 
 
@@ -199,17 +206,16 @@ def spawned(samples):
         samples.put(sum(batch.size for batch in consumer))
 
 
-def test_spawned_processes(serve):
+def test_a_spawned_process(serve):
     serve("synthetic:1", samples=640, epochs=1, wait_for=2)
     context = multiprocessing.get_context("spawn")
     samples = context.SimpleQueue()
-    processes = [context.Process(target=spawned, args=(samples,)) for _ in range(2)]
-    for process in processes:
-        process.start()
-    assert [samples.get() for _ in processes] == [640, 640]
-    for process in processes:
-        process.join()
-        assert process.exitcode == 0
+    process = context.Process(target=spawned, args=(samples,))
+    process.start()
+    with bc.Consumer("s", 64) as consumer:
+        assert sum(batch.size for batch in consumer) == samples.get() == 640
+    process.join()
+    assert process.exitcode == 0
 
 
 RANK = """
@@ -222,62 +228,65 @@ with bc.Consumer("s", 16, group=group) as consumer:
 """
 
 
-@pytest.mark.parametrize("how", ["tuple", "text", "auto"])
+@pytest.mark.parametrize("how", [("tuple", "text"), ("auto", "auto")])
 def test_two_ranks_share_each_batch(serve, child, monkeypatch, how):
     serve("synthetic:1", samples=96, epochs=1)
     ranks = []
     for rank in range(2):
-        if how == "auto":  # as torchrun has it
+        if how[rank] == "auto":  # as torchrun has it
             settings = {"RANK": rank, "LOCAL_RANK": rank, "WORLD_SIZE": 2, "LOCAL_WORLD_SIZE": 2}
             settings |= {"MASTER_ADDR": "localhost", "MASTER_PORT": 29500}
             settings |= {"TORCHELASTIC_RUN_ID": "g"}
             for name, value in settings.items():
                 monkeypatch.setenv(name, str(value))
-        ranks.append(child(RANK, str(rank), how))
+        ranks.append(child(RANK, str(rank), how[rank]))
     for rank, process in enumerate(ranks):
-        code, out, err = process.finish()
-        assert (code, err) == (0, "")
-        assert out == f"{[16 * (2 * k + rank) for k in range(3)]}\n"
+        assert process.finish() == (0, f"{[16 * (2 * k + rank) for k in range(3)]}\n", "")
 
 
-LEAVE = """
-import batchcast as bc, sys
-rank, how = int(sys.argv[1]), sys.argv[2]
-with bc.Consumer("s", 16, group=("g", rank, 2)) as consumer:
-    def train():
-        for batch in consumer:
-            if rank == 0 and how == "break":
-                return
-            if rank == 0 and how == "raise":
-                raise ValueError
-        return
+def leave(rank, how, said):
+    with bc.Consumer("s", 16, group=("g", rank, 2)) as consumer:
 
-    def generate():
-        for batch in consumer:
-            yield batch
+        def train():
+            for batch in consumer:
+                if rank == 0 and how == "break":
+                    return
+                if rank == 0 and how == "raise":
+                    raise ValueError
 
-    try:
-        if how == "generator":
-            for batch in generate():
-                if rank == 0: break
-        else:
-            train()
-        print("left at", consumer.epoch)
-    except ValueError:
-        print("raised in", consumer.epoch)
-    except bc.GroupBroken as error:
-        print("broken")
-"""
+        def generate():
+            for batch in consumer:
+                yield batch
+
+        try:
+            if how == "generator":
+                for batch in generate():
+                    if rank == 0:
+                        break
+            else:
+                train()
+            said[rank] = ("left at", consumer.epoch)
+        except ValueError:
+            said[rank] = ("raised in", consumer.epoch)
+        except bc.GroupBroken:
+            said[rank] = ("broken",)
 
 
 @pytest.mark.parametrize("how", ["break", "raise", "generator"])
-def test_leaving_a_loop_of_a_group(serve, child, how):
-    serve("synthetic:1", samples=96, epochs=2, wait_for=1, ahead=1)
-    ranks = [child(LEAVE, str(rank), how) for rank in range(2)]
-    said = [process.finish() for process in ranks]
+def test_leaving_a_loop_of_a_group(serve, how):
+    # An epoch that no rank gets to the end of without the other.
+    serve("synthetic:1", samples=200_000, epochs=2, memory="1MiB")
+    said = {}
+    ranks = [threading.Thread(target=leave, args=(rank, how, said)) for rank in range(2)]
+    for thread in ranks:
+        thread.start()
+    for thread in ranks:
+        thread.join()
     # By an exception the epoch is not left: the consumer goes, and breaks the group.
-    expected = ["raised in 0\n", "broken\n"] if how == "raise" else ["left at 1\n"] * 2
-    assert [out for _, out, _ in said] == expected, said
+    if how == "raise":
+        assert said == {0: ("raised in", 0), 1: ("broken",)}
+    else:
+        assert said == {0: ("left at", 1), 1: ("left at", 1)}
 
 
 def test_a_loop_left_by_an_exception_leaves_its_epoch(serve):
@@ -305,9 +314,9 @@ print("private")
 """
 
 
-@pytest.mark.parametrize("when", ["never", "before", "after"])
+@pytest.mark.parametrize("when", ["before", "after"])
 def test_a_write_by_ctypes_stays_private(serve, when):
-    serve("synthetic:1", samples=64, epochs=0, wait_for=2)
+    serve("synthetic:1", samples=6400, epochs=0, wait_for=2)
     with bc.Consumer("s", 64) as other:
         run = support.python(WRITE, when, "{}")
         assert run.stdout == "private\n", run.stderr
@@ -316,7 +325,7 @@ def test_a_write_by_ctypes_stays_private(serve, when):
 
 
 def test_a_write_that_cannot_stay_ends_the_process_with_a_message(serve):
-    serve("synthetic:1", samples=64, epochs=0)
+    serve("synthetic:1", samples=6400, epochs=0)
     run = support.python(WRITE, "before", "{'explain_faults': False}")
     assert run.returncode == -11 and "Segmentation fault" in run.stderr
 

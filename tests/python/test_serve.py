@@ -13,17 +13,18 @@ from pathlib import Path
 from typing import Any
 
 import batchcast as bc
+import made_data
 import numpy as np
 import pytest
-
-import made_data
 import support
 
 
 def test_a_stream_served_here_is_what_the_command_serves(directory: Path, tmp_path: Path) -> None:
     made_data.image_folder(tmp_path / "images")
     source, recipe = f"imagefolder:{tmp_path / 'images'}", made_data.recipe_file(tmp_path)
-    with bc.serve(source, stream="s", recipe=recipe, seed=5, epochs=1, memory="1MiB", background=True) as serving:
+    with bc.serve(
+        source, stream="s", recipe=recipe, seed=5, epochs=1, memory="1MiB", background=True
+    ) as serving:
         assert serving.running and serving.stream == "s" and serving.directory == str(directory)
         consumer = bc.Consumer("s", 4)
         assert consumer.samples_per_epoch == 10
@@ -63,8 +64,12 @@ def test_a_name_is_taken_until_its_stream_is_over(directory: Path) -> None:
 
 def test_two_streams_in_one_process(directory: Path) -> None:
     with (
-        bc.serve("synthetic:3x8x8", stream="a", samples=100, epochs=1, memory="1MiB", background=True) as a,
-        bc.serve("synthetic:3x8x8", stream="b", samples=200, epochs=1, memory="1MiB", background=True) as b,
+        bc.serve(
+            "synthetic:3x8x8", stream="a", samples=100, epochs=1, memory="1MiB", background=True
+        ) as a,
+        bc.serve(
+            "synthetic:3x8x8", stream="b", samples=200, epochs=1, memory="1MiB", background=True
+        ) as b,
     ):
         one, two = bc.Consumer("a", 10), bc.Consumer("b", 10)
         assert len(made_data.epoch_of(one)["label"]) == 100
@@ -94,7 +99,9 @@ def test_wait_waits_no_longer_than_asked(directory: Path) -> None:
 
 
 def test_idle_exit_ends_it(directory: Path) -> None:
-    serving = bc.serve("synthetic:3x8x8", stream="s", idle_exit=0.05, memory="1MiB", background=True)
+    serving = bc.serve(
+        "synthetic:3x8x8", stream="s", idle_exit=0.05, memory="1MiB", background=True
+    )
     assert serving.wait(10) and serving.stats["state"] == "stopped"
 
 
@@ -109,7 +116,9 @@ def test_a_dropped_handle_stops_its_stream(directory: Path) -> None:
 
 
 def test_stats_say_how_it_stands(directory: Path) -> None:
-    with bc.serve("synthetic:3x8x8", stream="s", samples=100, wait_for=2, memory="1MiB", background=True) as serving:
+    with bc.serve(
+        "synthetic:3x8x8", stream="s", samples=100, wait_for=2, memory="1MiB", background=True
+    ) as serving:
         consumer = bc.Consumer("s", 10)
         stats = serving.stats
         assert stats["state"] == "starting" and stats["consumers_to_come"] == 1
@@ -129,9 +138,7 @@ except KeyboardInterrupt:
 
 
 @pytest.mark.parametrize("reads", [False, True])
-def test_ctrl_c_stops_a_blocking_serve(
-    child: Callable[..., support.Child], reads: bool
-) -> None:
+def test_ctrl_c_stops_a_blocking_serve(child: Callable[..., support.Child], reads: bool) -> None:
     process = child(BLOCKING)
     consumer = bc.Consumer("s", 10)
     if reads:
@@ -169,7 +176,9 @@ def test_the_interpreters_end_stops_what_is_served_in_the_background(
 
 
 def test_a_forked_child_leaves_the_stream_alone(directory: Path) -> None:
-    with bc.serve("synthetic:3x8x8", stream="s", samples=100, memory="1MiB", background=True) as serving:
+    with bc.serve(
+        "synthetic:3x8x8", stream="s", samples=100, memory="1MiB", background=True
+    ) as serving:
         child = os.fork()
         if child == 0:
             try:

@@ -10,9 +10,9 @@ import zipfile
 from pathlib import Path
 
 import batchcast as bc
+import made_data
 import pytest
 
-import made_data
 import examples
 import support
 

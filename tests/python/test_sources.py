@@ -4,21 +4,22 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import multiprocessing
 import os
 import signal
 import threading
 import time
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import batchcast as bc
+import made_data
 import numpy as np
 import pytest
-
-import made_data
 import support
 
 
@@ -86,7 +87,9 @@ def test_what_has_length_and_items_is_a_dataset(
     assert [(name, values.dtype.char) for name, values in epoch.items()] == list(zip(names, dtypes))
     first = epoch[names[0]].reshape(20, -1)[:, 0]
     assert sorted(first.tolist()) == list(range(20)) and first.tolist() != sorted(first.tolist())
-    assert served(source, order="sequential")[names[0]].reshape(20, -1)[:, 0].tolist() == list(range(20))
+    assert served(source, order="sequential")[names[0]].reshape(20, -1)[:, 0].tolist() == list(
+        range(20)
+    )
 
 
 def test_fields_names_and_chooses(directory: Path) -> None:
@@ -103,7 +106,12 @@ def test_a_fingerprint_makes_it_pure(directory: Path, tmp_path: Path) -> None:
     samples = made_data.image_folder(tmp_path / "images")
     recipe = made_data.recipe_file(tmp_path)
     identities = []
-    for source in (made_data.Images(samples), made_data.Images(samples), made_data.Images(samples[:9]), Paths(samples)):
+    for source in (
+        made_data.Images(samples),
+        made_data.Images(samples),
+        made_data.Images(samples[:9]),
+        Paths(samples),
+    ):
         with bc.serve(source, stream="s", recipe=recipe, memory="1MiB", background=True):
             consumer = bc.Consumer("s", 4)
             identities.append(consumer.identity)
@@ -113,8 +121,13 @@ def test_a_fingerprint_makes_it_pure(directory: Path, tmp_path: Path) -> None:
 
 
 def test_an_exception_is_a_bad_sample(directory: Path) -> None:
-    serving = bc.serve(made_data.Numbers(50, bad=7), stream="s", epochs=1, memory="1MiB", background=True)
-    with pytest.raises(bc.BadSample, match=r"Numbers\[7\].*KeyError: 'number 7' \(at .*made_data.py:\d+ in __getitem__") as raised:
+    serving = bc.serve(
+        made_data.Numbers(50, bad=7), stream="s", epochs=1, memory="1MiB", background=True
+    )
+    with pytest.raises(
+        bc.BadSample,
+        match=r"Numbers\[7\].*KeyError: 'number 7' \(at .*made_data.py:\d+ in __getitem__",
+    ) as raised:
         serving.wait(10)
     cause = raised.value.__cause__
     assert isinstance(cause, KeyError) and cause.__traceback__ is not None
@@ -126,7 +139,9 @@ def test_an_exception_is_a_bad_sample(directory: Path) -> None:
 def test_a_bad_sample_can_be_substituted(directory: Path, tmp_path: Path, bad: int) -> None:
     options: dict[str, Any] = {"stream": "s", "epochs": 1, "memory": "1MiB", "background": True}
     listed = tmp_path / "bad.txt"
-    with bc.serve(made_data.Numbers(50, bad), on_bad_sample="substitute", bad_list=listed, **options) as serving:
+    with bc.serve(
+        made_data.Numbers(50, bad), on_bad_sample="substitute", bad_list=listed, **options
+    ) as serving:
         consumer = bc.Consumer("s", 10)
         labels = made_data.epoch_of(consumer)["label"].tolist()
         del consumer
@@ -174,13 +189,19 @@ def test_files_that_are_gone_are_bad_samples(directory: Path, tmp_path: Path) ->
     samples = made_data.image_folder(tmp_path / "images")
     samples[3][0].unlink()
     serving = bc.serve(
-        Paths(samples), stream="s", recipe=made_data.recipe_file(tmp_path), epochs=1, background=True
+        Paths(samples),
+        stream="s",
+        recipe=made_data.recipe_file(tmp_path),
+        epochs=1,
+        background=True,
     )
     with pytest.raises(bc.BadSample, match="3.png: No such file"):
         serving.wait(10)
 
 
-def test_bytes_without_a_stage_that_decodes_them_are_refused(directory: Path, tmp_path: Path) -> None:
+def test_bytes_without_a_stage_that_decodes_them_are_refused(
+    directory: Path, tmp_path: Path
+) -> None:
     samples = made_data.image_folder(tmp_path / "images")
     with pytest.raises(bc.InvalidArgument, match="image"):
         bc.serve(made_data.Images(samples), stream="s", background=True)
@@ -207,7 +228,10 @@ def test_a_source_that_hangs_does_not_hold_stop_up(directory: Path) -> None:
     consumer = bc.Consumer("s", 10)
     assert source.inside.wait(10)
     began = time.monotonic()
-    with pytest.warns(RuntimeWarning, match=r"did not wait for a worker that still reads sample 7 of Hanging \(for \d"):
+    with pytest.warns(
+        RuntimeWarning,
+        match=r"did not wait for a worker that still reads sample 7 of Hanging \(for \d",
+    ):
         serving.stop("enough")
     assert time.monotonic() - began < 1.5
     with pytest.raises(bc.Error, match="enough"):
@@ -221,7 +245,11 @@ def test_a_source_that_hangs_does_not_hold_stop_up(directory: Path) -> None:
 
 
 def _threads() -> list[str]:
-    return [(task / "comm").read_text().strip() for task in Path("/proc/self/task").iterdir()]
+    names = []
+    for task in Path("/proc/self/task").iterdir():
+        with contextlib.suppress(OSError):  # it has ended meanwhile
+            names.append((task / "comm").read_text().strip())
+    return names
 
 
 EXITING = """
@@ -230,6 +258,7 @@ class Source:
     def __len__(self): return 1000
     def __getitem__(self, index):
         if index == 7 and sys.argv[1] == "hangs":
+            print("inside", flush=True)
             time.sleep(60)
         return {"x": np.zeros(100), "label": index}
 h = bc.serve(Source(), stream="s", workers=2, memory="8MiB", background=True)
@@ -242,6 +271,8 @@ def test_the_interpreters_end_stops_it(child: Callable[..., support.Child], how:
     process = child(EXITING, how)
     consumer = bc.Consumer("s", 10)
     assert consumer.next() is not None
+    if how == "hangs":
+        assert process.line() == "inside"
     process.tell()
     code, _, err = process.finish(timeout=10)
     assert code == 0, err
@@ -258,9 +289,16 @@ def test_processes_read_what_threads_read(directory: Path, tmp_path: Path) -> No
     for name, values in served(made_data.Images(samples), recipe=recipe).items():
         np.testing.assert_array_equal(epoch[name], values)
     serving = bc.serve(
-        made_data.Numbers(50, bad=7), stream="s", epochs=1, memory="1MiB", processes=2, background=True
+        made_data.Numbers(50, bad=7),
+        stream="s",
+        epochs=1,
+        memory="1MiB",
+        processes=2,
+        background=True,
     )
-    with pytest.raises(bc.BadSample, match=r"Numbers\[7\].*KeyError: 'number 7' \(at .*made_data.py"):
+    with pytest.raises(
+        bc.BadSample, match=r"Numbers\[7\].*KeyError: 'number 7' \(at .*made_data.py"
+    ):
         serving.wait(10)
     assert not multiprocessing.active_children()
 
@@ -294,24 +332,29 @@ def test_a_reader_process_that_is_killed_does_not_end_the_stream(directory: Path
 
 def test_a_sample_that_kills_its_readers_is_bad(directory: Path) -> None:
     serving = bc.serve(Pids(7), stream="s", epochs=1, memory="1MiB", processes=2, background=True)
-    with pytest.raises(bc.BadSample, match=r"reader process \d+ was killed by SIGKILL while it read sample 7"):
+    with pytest.raises(
+        bc.BadSample, match=r"reader process \d+ was killed by SIGKILL while it read sample 7"
+    ):
         serving.wait(10)
 
 
 def test_processes_that_hang_end_with_their_stream(directory: Path) -> None:
+    inside = multiprocessing.get_context("fork").Event()
+
     class Sleeping(made_data.Numbers):
         def __getitem__(self, index: int) -> dict[str, Any]:
             if index == 7:
+                inside.set()
                 time.sleep(60)
             return super().__getitem__(index)
 
     serving = bc.serve(Sleeping(), stream="s", memory="1MiB", processes=1, background=True)
-    consumer = bc.Consumer("s", 1)
-    assert consumer.next() is not None
+    assert inside.wait(10)
     began = time.monotonic()
-    serving.stop("enough")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # nothing is left behind
+        serving.stop("enough")
     assert time.monotonic() - began < 1 and not multiprocessing.active_children()
-    del consumer
 
 
 def test_a_threads_own_things_are_kept_from_sample_to_sample(directory: Path) -> None:

@@ -43,7 +43,8 @@ VISIBLE std::int64_t trainer_next(void* handle) {
     trainer.batch = trainer.consumer.next();
     if (!trainer.batch) return -1;
     const auto image = trainer.image();
-    return std::accumulate(image.data(), image.data() + image.size(), std::int64_t{0});
+    const auto elements = image.span();
+    return std::accumulate(elements.begin(), elements.end(), std::int64_t{0});
   } catch (const std::exception& error) {
     std::fprintf(stderr, "%s\n", error.what());
     return -2;

@@ -45,6 +45,17 @@ bool runs(const std::string& pid) { return ::kill(std::stoi(pid), 0) == 0; }
 
 }  // namespace
 
+TEST_CASE("a command whose caller gives up waiting is killed") {
+  const std::uint64_t began_ns = now_ns();
+  int calls = 0;
+  const auto give_up = [&calls] {
+    if (++calls == 3) throw calls;
+  };
+  CHECK_THROWS_AS(run_command({"/bin/sleep", "60"}, -1, {}, give_up), int);
+  CHECK(seconds_since(began_ns) < 5);
+  CHECK(childless());
+}
+
 TEST_CASE("a command's output, its errors line by line, and its end are known") {
   std::vector<std::string> lines;
   const CommandRun run = shell("echo a; echo one >&2; echo b; printf 'two\\nthree' >&2; exit 3",

@@ -24,7 +24,8 @@ const Rooms beyond_the_library = {
      {"core", "data", "data/image", "data/program", "data/source", "ring", "join", "cuda",
       "consumer", "stream", "control", "producer", "feeder", "start", "gpu", "batchcast"}},
     {"python",
-     {"core", "data", "ring", "join", "consumer", "stream", "producer", "feeder", "batchcast"}},
+     {"core", "data", "data/image", "ring", "join", "consumer", "stream", "producer", "feeder",
+      "batchcast", "cli"}},
 };
 
 // `batchcast_room(NAME DEPENDS ROOM... PACKAGES ... SOURCES ...)`, as src/rooms.cmake calls it.
@@ -96,6 +97,7 @@ const std::vector<Border> borders = {
     {"catch2/", {"tests/catch.hpp"}},
     {"rapidcheck", {"tests/"}},
     {"iceoryx_", {"benchmarks/"}},
+    {"nanobind/", {"src/python/"}},
 };
 const std::vector<std::string> system_folders = {"sys/", "linux/", "netinet/", "arpa/", "net/"};
 

@@ -77,7 +77,13 @@ def _as_array(value: Any, name: str) -> Any:
         return _tensor(value, name)
     if isinstance(value, bool | int | float):
         try:  # as torch's default_collate has them
-            kind = np.bool_ if isinstance(value, bool) else np.int64 if isinstance(value, int) else np.float64
+            kind = (
+                np.bool_
+                if isinstance(value, bool)
+                else np.int64
+                if isinstance(value, int)
+                else np.float64
+            )
             return np.asarray(value, dtype=kind)
         except OverflowError:
             raise _refuse(name, f"{value}, which is no 64-bit integer.") from None
@@ -105,7 +111,9 @@ def plain(value: Any, name: str) -> tuple[str, Array]:
         return "bf16", np.ascontiguousarray(array).reshape(array.shape).view(np.uint16)
     dtype = _DTYPES.get((array.dtype.kind, array.dtype.itemsize))
     if dtype is None:
-        why = _KINDS_WITHOUT_DTYPE.get(array.dtype.kind, f"{array.dtype}, for which streams have no dtype")
+        why = _KINDS_WITHOUT_DTYPE.get(
+            array.dtype.kind, f"{array.dtype}, for which streams have no dtype"
+        )
         if type(value).__module__ != "numpy" and array.dtype.kind == "O" and array.ndim == 0:
             why = f"a {type(value).__qualname__}: give arrays, tensors or numbers"
         raise _refuse(name, why + ".")
@@ -140,7 +148,11 @@ def _kind_of(value: Any, name: str) -> str:
     if is_array and (value.ndim != 1 or plain(value, name)[0] != "u8"):
         return "tensor"
     holds_bytes = isinstance(value, Mapping) and "bytes" in value
-    if not (is_array or holds_bytes or isinstance(value, bytes | bytearray | memoryview | str | os.PathLike)):
+    if not (
+        is_array
+        or holds_bytes
+        or isinstance(value, bytes | bytearray | memoryview | str | os.PathLike)
+    ):
         return "tensor"
     begin = encoded(value, name)
     if isinstance(begin, str):
@@ -225,15 +237,17 @@ def columns_of(item: Any, fields: Sequence[str] | None, batched: bool) -> list[C
         elif array.ndim == 0:
             raise _refuse(name, "one number, and the first dimension counts the samples.")
         if name == "sample_id" and (array.ndim != 1 or dtype not in ("i64", "u64")):
-            raise _refuse(name, "not one i64 for each sample, and that name is the dataset's index.")
+            raise _refuse(
+                name, "not one i64 for each sample, and that name is the dataset's index."
+            )
         columns.append((name, dtype, array))
     if all(name == "sample_id" for name, _, _ in columns):
         raise Unservable("it has no field")
     for name, _, array in columns[1:]:
         if len(array) != len(columns[0][2]):
             raise Unservable(
-                f"it has {len(columns[0][2])} samples of field `{columns[0][0]}` and {len(array)} of "
-                f"`{name}`. The first dimension of every field counts the samples."
+                f"it has {len(columns[0][2])} samples of field `{columns[0][0]}` and {len(array)} "
+                f"of `{name}`. The first dimension of every field counts the samples."
             )
     return columns
 

@@ -110,9 +110,7 @@ class Readers:
 
 
 class _Reader:
-    def __init__(
-        self, dataset: Any, others: list[multiprocessing.connection.Connection]
-    ) -> None:
+    def __init__(self, dataset: Any, others: list[multiprocessing.connection.Connection]) -> None:
         context = multiprocessing.get_context("fork")
         self.connection, theirs = context.Pipe()
         self.process: ForkProcess = context.Process(

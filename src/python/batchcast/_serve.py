@@ -129,8 +129,15 @@ class _DatasetServing(Serving):
     """A dataset's samples, made by threads of C++."""
 
     def __init__(
-        self, name: str, arguments: list[str], source: PythonSource | None, directory: str, *,
-        talks: bool, pure: bool, readers: Readers | None = None,
+        self,
+        name: str,
+        arguments: list[str],
+        source: PythonSource | None,
+        directory: str,
+        *,
+        talks: bool,
+        pure: bool,
+        readers: Readers | None = None,
     ) -> None:
         self._source = source
         self._readers = readers
@@ -194,8 +201,14 @@ class _Looping:
     """Goes through a loader, epoch after epoch. Its thread has no reference to the handle."""
 
     def __init__(
-        self, stream: BatchStream, loader: Iterable[Any], what: str, *,
-        fields: Sequence[str] | None, batched: bool, epochs: int,
+        self,
+        stream: BatchStream,
+        loader: Iterable[Any],
+        what: str,
+        *,
+        fields: Sequence[str] | None,
+        batched: bool,
+        epochs: int,
     ) -> None:
         self.stream = stream
         self._loader = loader
@@ -258,7 +271,9 @@ class _Looping:
             why = "There is nothing to serve."
             if self._epoch > 0:
                 why = "If it can be gone through only once, serve it with epochs=1."
-            raise InvalidArgument(f"batchcast: epoch {self._epoch} of the {self._what} has no sample. {why}")
+            raise InvalidArgument(
+                f"batchcast: epoch {self._epoch} of the {self._what} has no sample. {why}"
+            )
         with self._using:
             if self.stream.over:
                 return False
@@ -310,7 +325,13 @@ def _set_epoch(loader: Any, epoch: int) -> None:
     sampler = getattr(loader, "sampler", None)
     of_batches = getattr(loader, "batch_sampler", None)
     told: list[object] = []
-    for one in (loader, getattr(loader, "dataset", None), sampler, of_batches, getattr(of_batches, "sampler", None)):
+    for one in (
+        loader,
+        getattr(loader, "dataset", None),
+        sampler,
+        of_batches,
+        getattr(of_batches, "sampler", None),
+    ):
         set_epoch = getattr(one, "set_epoch", None)
         if callable(set_epoch) and not any(one is other for other in told):
             told.append(one)
@@ -327,7 +348,10 @@ class _LoaderServing(Serving):
 
     def begin(self) -> None:
         threading.Thread(
-            target=_work_in_thread, args=(self._looping,), name=f"bc-serve {self._name}", daemon=True
+            target=_work_in_thread,
+            args=(self._looping,),
+            name=f"bc-serve {self._name}",
+            daemon=True,
         ).start()
 
     def work(self) -> None:
@@ -354,7 +378,10 @@ class _LoaderServing(Serving):
         if self._looping.ended.wait(_PATIENCE_S):
             return
         self._looping.leave()
-        _warn(f"the end of stream `{self._name}` did not wait for its loader, which is {self._looping.place_now()}")
+        _warn(
+            f"the end of stream `{self._name}` did not wait for its loader, which is "
+            f"{self._looping.place_now()}"
+        )
 
     def _wait_slice(self, at_most_ms: int) -> bool:
         return self._looping.ended.wait(at_most_ms / 1000)
@@ -374,7 +401,11 @@ def _is_torch_iterable(source: object) -> bool:
 
 def _is_indexed(source: object) -> bool:
     kind = type(source)
-    return hasattr(kind, "__getitem__") and hasattr(kind, "__len__") and not isinstance(source, Mapping)
+    return (
+        hasattr(kind, "__getitem__")
+        and hasattr(kind, "__len__")
+        and not isinstance(source, Mapping)
+    )
 
 
 def _name_of(source: object) -> str:
@@ -385,7 +416,8 @@ def _name_of(source: object) -> str:
 def _check_servable(source: object) -> None:
     if isinstance(source, type):
         raise InvalidArgument(
-            f"batchcast: {source.__name__} is a class. Serve an object of it: {source.__name__}(…)."
+            f"batchcast: {source.__name__} is a class. Serve an object of it, "
+            f"{source.__name__}(…)."
         )
     if isinstance(source, Mapping):
         raise InvalidArgument(
@@ -416,7 +448,9 @@ def _python_source(
             if index + 1 < min(size, tries):
                 continue
             kind = InvalidArgument if isinstance(error, _items.Unservable) else BadSample
-            raise kind(f"batchcast: sample {index} of the {name}: {_items.reason(error)}.") from error
+            raise kind(
+                f"batchcast: sample {index} of the {name}: {_items.reason(error)}."
+            ) from error
     fingerprint = getattr(source, "fingerprint", None)
     told = fingerprint() if callable(fingerprint) else None
     is_pure = told is not None
@@ -451,7 +485,7 @@ _DATASET_OPTIONS = (
 
 
 def refuse_dataset_options(options: dict[str, Any]) -> None:
-    """Takes those that only go with samples made one by one out of `options`; all are to be None."""
+    """Takes what only goes with samples made one by one out of `options`; all are to be None."""
     given = [name for name in _DATASET_OPTIONS if options.pop(name, None) is not None]
     if given:
         raise InvalidArgument(
@@ -461,8 +495,16 @@ def refuse_dataset_options(options: dict[str, Any]) -> None:
 
 
 def _serve_loader(
-    source: Any, what: str, stream: str, options: dict[str, Any], *, fields: Sequence[str] | None,
-    batched: bool, epochs: int | None, directory: str, talks: bool,
+    source: Any,
+    what: str,
+    stream: str,
+    options: dict[str, Any],
+    *,
+    fields: Sequence[str] | None,
+    batched: bool,
+    epochs: int | None,
+    directory: str,
+    talks: bool,
 ) -> _LoaderServing:
     refuse_dataset_options(options)
     once = iter(source) is source if not hasattr(type(source), "__len__") else False
@@ -474,9 +516,7 @@ def _serve_loader(
             "object whose __iter__ begins anew."
         )
     batches = BatchStream(_arguments(what, stream, options), directory, what, talks)
-    looping = _Looping(
-        batches, source, what, fields=fields, batched=batched, epochs=epochs or 0
-    )
+    looping = _Looping(batches, source, what, fields=fields, batched=batched, epochs=epochs or 0)
     return _LoaderServing(stream, batches, looping)
 
 
@@ -527,7 +567,7 @@ def serve(
       single values of bytes, arrays, tensors and numbers. C++ threads read it, in an order of each
       epoch's own, and do what `recipe` says. With a method `fingerprint()` the stream is pure;
     - a loader: a torch DataLoader, or anything that `for` goes through and that gives batches. Each
-      pass is an epoch. Generators are gone through once. `batched=False` says that it gives samples.
+      pass is an epoch. Generators are gone through once. `batched=False`: it gives samples.
 
     `processes` forks so many processes that read a dataset, for one whose own Python code takes
     long; 0: threads of this process read it.
@@ -562,14 +602,22 @@ def serve(
 
 
 def serve_as(
-    location: str | None, source: Any, stream: str, options: dict[str, Any], *,
-    epochs: int | None, background: bool, fields: Sequence[str] | None = None,
-    batched: bool | None = None, processes: int = 0,
-    directory: str | os.PathLike[str] | None = None, progress: bool | None = None,
+    location: str | None,
+    source: Any,
+    stream: str,
+    options: dict[str, Any],
+    *,
+    epochs: int | None,
+    background: bool,
+    fields: Sequence[str] | None = None,
+    batched: bool | None = None,
+    processes: int = 0,
+    directory: str | os.PathLike[str] | None = None,
+    progress: bool | None = None,
 ) -> Serving:
-    """`serve`, of a source that trainers know as `location`: a text that says where it comes from."""
+    """`serve`, of a source that trainers know as `location`, a text that says where it is."""
     if isinstance(fields, str):
-        raise InvalidArgument(f"batchcast: fields is a list of names, such as (\"{fields}\",).")
+        raise InvalidArgument(f'batchcast: fields is a list of names, such as ("{fields}",).')
     if epochs is not None and epochs < 0:
         raise InvalidArgument(f"batchcast: epochs is {epochs}; 0 or None is: until it is stopped.")
     talks = progress if progress is not None else not background
@@ -581,7 +629,8 @@ def serve_as(
             )
         arguments = _arguments(os.fspath(source), stream, {**options, "epochs": epochs})
         return _wait_for(
-            lambda: _DatasetServing(stream, arguments, None, files, talks=talks, pure=True), background
+            lambda: _DatasetServing(stream, arguments, None, files, talks=talks, pure=True),
+            background,
         )
     _check_servable(source)
     if batched is None:
@@ -591,7 +640,9 @@ def serve_as(
         is_dataset = _is_indexed(source) and not batched
     if not is_dataset:
         if processes != 0:
-            raise InvalidArgument("batchcast: processes: not for a loader, which has workers itself.")
+            raise InvalidArgument(
+                "batchcast: processes: not for a loader, which has workers itself."
+            )
         serving = _serve_loader(
             source, location or _name_of(source), stream, options, fields=fields,
             batched=batched, epochs=epochs, directory=files, talks=talks,

@@ -11,7 +11,7 @@
 
 namespace nb = nanobind;
 
-namespace batchcast::python {
+namespace batchcast::inline v0_1::python {
 
 // ---- one argument
 
@@ -136,4 +136,4 @@ Argument Arguments::needed(const char* name) const {
       ("batchcast: " + std::string(call_) + "(): `" + name + "` is missing.").c_str());
 }
 
-}  // namespace batchcast::python
+}  // namespace batchcast::inline v0_1::python

@@ -15,7 +15,7 @@
 #include <vector>
 
 // What Python passes to calls with many options, with refusals that name the argument.
-namespace batchcast::python {
+namespace batchcast::inline v0_1::python {
 
 /// One argument.
 struct Argument {
@@ -86,4 +86,4 @@ Enum Argument::choice() const {
   refuse(why + "." + detail::did_you_mean(wanted, names));
 }
 
-}  // namespace batchcast::python
+}  // namespace batchcast::inline v0_1::python

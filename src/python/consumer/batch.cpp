@@ -17,7 +17,7 @@
 
 namespace nb = nanobind;
 
-namespace batchcast::python {
+namespace batchcast::inline v0_1::python {
 namespace {
 
 constexpr const char* about =
@@ -211,4 +211,4 @@ void add_batch(nb::module_& module) {
   nb::module_::import_("collections.abc").attr("Mapping").attr("register")(type);
 }
 
-}  // namespace batchcast::python
+}  // namespace batchcast::inline v0_1::python

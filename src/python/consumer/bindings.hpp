@@ -7,7 +7,7 @@
 #include <string>
 
 // The parts of the extension module batchcast._consumer, each added by its file.
-namespace batchcast::python {
+namespace batchcast::inline v0_1::python {
 
 /// Exceptions of the library become those of batchcast.errors, by their names.
 void add_errors(nanobind::module_& module);
@@ -21,4 +21,4 @@ void add_checkpoint(nanobind::module_& module);
 /// Raises batchcast.errors.NAME with that text.
 [[noreturn]] void raise(const char* name, const std::string& text);
 
-}  // namespace batchcast::python
+}  // namespace batchcast::inline v0_1::python

@@ -6,7 +6,7 @@
 
 namespace nb = nanobind;
 
-namespace batchcast::python {
+namespace batchcast::inline v0_1::python {
 namespace {
 
 [[nodiscard]] const char* name_of(LogLevel level) noexcept {
@@ -89,4 +89,4 @@ void Calls::throw_busy() const {
       "consumer: give each a consumer of its own; a process can have several.");
 }
 
-}  // namespace batchcast::python
+}  // namespace batchcast::inline v0_1::python

@@ -16,7 +16,7 @@
 #include <utility>
 #include <vector>
 
-namespace batchcast::python {
+namespace batchcast::inline v0_1::python {
 
 /// How a consumer's calls meet Python while they wait: signals (Ctrl-C) end them, and what the
 /// library reports goes to the trainer's `log`. Lines from the library's own threads wait for the
@@ -93,4 +93,4 @@ class Calls {
   std::atomic<bool> has_lines_{false};
 };
 
-}  // namespace batchcast::python
+}  // namespace batchcast::inline v0_1::python

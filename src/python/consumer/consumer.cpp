@@ -17,7 +17,7 @@
 
 namespace nb = nanobind;
 
-namespace batchcast::python {
+namespace batchcast::inline v0_1::python {
 namespace {
 
 constexpr const char* about =
@@ -38,14 +38,15 @@ run, and Ctrl-C ends them. After fork the child cannot use it (Forked). Batches 
 stream: name of the stream.
 batch_size: samples in a batch; any number up to the ring's capacity.
 name: shown where consumers are listed; the script's by default.
-pace: "lockstep", the producer waits for this consumer; "free", it does not, and samples may be missed.
+pace: "lockstep", the producer waits for this consumer; "free", it does not, and samples may be
+    missed.
 join: where to begin: "rewind", the current epoch's start if the ring still has it, else the next
     epoch; "next_epoch"; "now", in the middle of an epoch; "at", the cursor of a checkpoint.
 cursor: with join="at", the position to begin at.
 between_epochs: "hold" keeps its place; "let_go" lets the producer go on between two loops.
 tail: of an epoch's last samples that fill no batch: "keep" (a short batch), "drop" or "pad".
-group: the ranks of one data-parallel job: "auto" (as torchrun, mpirun or srun say), "NAME:RANK/WORLD"
-    or (name, rank, world).
+group: the ranks of one data-parallel job: "auto" (as torchrun, mpirun or srun say),
+    "NAME:RANK/WORLD" or (name, rank, world).
 access: "shared" shows the stream's own memory; "private" makes copies, which may be written to.
 placement: "host", "cuda:0", or "cuda" for the GPU of this process.
 pin, pin_device: page-locked batches, for copies to that GPU.
@@ -349,4 +350,4 @@ void add_checkpoint(nb::module_& module) {
       "same sample at each position.");
 }
 
-}  // namespace batchcast::python
+}  // namespace batchcast::inline v0_1::python

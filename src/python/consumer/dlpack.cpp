@@ -9,7 +9,7 @@
 
 namespace nb = nanobind;
 
-namespace batchcast::python {
+namespace batchcast::inline v0_1::python {
 namespace {
 
 struct DlType {
@@ -182,4 +182,4 @@ nb::object writable_capsule_of(const Batch& batch, std::size_t field) {
   return capsule_of(batch, field, {.versioned = false, .copied = copied});
 }
 
-}  // namespace batchcast::python
+}  // namespace batchcast::inline v0_1::python

@@ -12,7 +12,7 @@
 
 // Fields as DLPack hands arrays from one framework to another: capsules around a C struct, whose
 // deleter may run on any thread, without the GIL, and after the interpreter's end.
-namespace batchcast::python {
+namespace batchcast::inline v0_1::python {
 
 // The layout is DLPack's (dlpack.h, versions 0.x and 1.x).
 struct DlDevice {
@@ -39,4 +39,4 @@ struct CapsuleKind {
 /// A legacy capsule, whose arrays may be written to. What is written stays with this process.
 [[nodiscard]] nanobind::object writable_capsule_of(const Batch& batch, std::size_t field);
 
-}  // namespace batchcast::python
+}  // namespace batchcast::inline v0_1::python

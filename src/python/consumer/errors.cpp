@@ -8,7 +8,7 @@
 
 namespace nb = nanobind;
 
-namespace batchcast::python {
+namespace batchcast::inline v0_1::python {
 namespace {
 
 [[nodiscard]] nb::object made(const char* name, const char* text) {
@@ -67,4 +67,4 @@ void raise(const char* name, const std::string& text) {
   throw nb::python_error();
 }
 
-}  // namespace batchcast::python
+}  // namespace batchcast::inline v0_1::python

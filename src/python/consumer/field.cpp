@@ -18,7 +18,7 @@
 
 namespace nb = nanobind;
 
-namespace batchcast::python {
+namespace batchcast::inline v0_1::python {
 namespace {
 
 constexpr const char* about =
@@ -70,6 +70,7 @@ constexpr const char* about =
 
 /// A dictionary of numpy's array interface, or of CUDA's, which is alike.
 [[nodiscard]] nb::dict interface_of(const Field& field, int version) {
+  field.batch().check();
   const Layout layout = layout_of(field.batch(), field.index());
   nb::dict members;
   members["shape"] = shape_of(field);
@@ -213,4 +214,4 @@ void add_field(nb::module_& module) {
       });
 }
 
-}  // namespace batchcast::python
+}  // namespace batchcast::inline v0_1::python

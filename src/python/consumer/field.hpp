@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <utility>
 
-namespace batchcast::python {
+namespace batchcast::inline v0_1::python {
 
 /// One field of a batch, which it keeps.
 class Field {
@@ -23,4 +23,4 @@ class Field {
   std::size_t index_;
 };
 
-}  // namespace batchcast::python
+}  // namespace batchcast::inline v0_1::python

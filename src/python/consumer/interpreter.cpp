@@ -13,7 +13,7 @@
 
 namespace nb = nanobind;
 
-namespace batchcast::python {
+namespace batchcast::inline v0_1::python {
 namespace {
 
 struct Ending {
@@ -69,4 +69,4 @@ void add_interpreter(nb::module_& /*module*/) {
   nb::module_::import_("atexit").attr("register")(nb::cpp_function(&begin_to_end));
 }
 
-}  // namespace batchcast::python
+}  // namespace batchcast::inline v0_1::python

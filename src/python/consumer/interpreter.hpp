@@ -9,7 +9,7 @@
 // Leaving the interpreter to wait, and coming back. Python ends a thread that wants to come back
 // while the interpreter ends, in the middle of C++; here such a thread sleeps until the process is
 // gone.
-namespace batchcast::python {
+namespace batchcast::inline v0_1::python {
 
 /// Lets go of the GIL. Null where the interpreter is ending and this thread ends it: no other needs
 /// the GIL then.
@@ -42,4 +42,4 @@ class WithGil {
   PyGILState_STATE state_;
 };
 
-}  // namespace batchcast::python
+}  // namespace batchcast::inline v0_1::python

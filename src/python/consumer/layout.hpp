@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace batchcast::python {
+namespace batchcast::inline v0_1::python {
 
 /// How one field of a batch lies in memory.
 struct Layout {
@@ -34,4 +34,4 @@ struct Layout {
   return {info, const_cast<std::byte*>(view.data()), view.size(), view.sample_stride_bytes()};
 }
 
-}  // namespace batchcast::python
+}  // namespace batchcast::inline v0_1::python

@@ -11,7 +11,7 @@
 
 namespace nb = nanobind;
 
-namespace batchcast::python {
+namespace batchcast::inline v0_1::python {
 namespace {
 
 // Found once, and never let go of: arrays are made until the interpreter ends.
@@ -129,4 +129,4 @@ nb::object array_of(const Batch& batch, std::size_t field) {
   return nb::steal(array);
 }
 
-}  // namespace batchcast::python
+}  // namespace batchcast::inline v0_1::python

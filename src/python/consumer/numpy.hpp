@@ -9,7 +9,7 @@
 
 #include <cstddef>
 
-namespace batchcast::python {
+namespace batchcast::inline v0_1::python {
 
 void add_numpy(nanobind::module_& module);
 
@@ -21,4 +21,4 @@ void add_numpy(nanobind::module_& module);
 /// read-only unless these are the consumer's own.
 [[nodiscard]] nanobind::object array_of(const Batch& batch, std::size_t field);
 
-}  // namespace batchcast::python
+}  // namespace batchcast::inline v0_1::python

@@ -11,7 +11,7 @@
 
 namespace nb = nanobind;
 
-namespace batchcast::python {
+namespace batchcast::inline v0_1::python {
 namespace {
 
 /// What consumers are called where lists show them: the script.
@@ -115,4 +115,4 @@ CalledOptions options_of(const nb::args& args, const nb::kwargs& kwargs) {
   return called;
 }
 
-}  // namespace batchcast::python
+}  // namespace batchcast::inline v0_1::python

@@ -6,7 +6,7 @@
 
 #include <nanobind/nanobind.h>
 
-namespace batchcast::python {
+namespace batchcast::inline v0_1::python {
 
 /// The arguments of Python's `Consumer(...)`.
 struct CalledOptions {
@@ -17,4 +17,4 @@ struct CalledOptions {
 /// Throws TypeError for names and types that it does not take, InvalidArgument for values.
 [[nodiscard]] CalledOptions options_of(const nanobind::args& args, const nanobind::kwargs& kwargs);
 
-}  // namespace batchcast::python
+}  // namespace batchcast::inline v0_1::python

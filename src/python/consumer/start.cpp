@@ -12,7 +12,7 @@
 
 namespace nb = nanobind;
 
-namespace batchcast::python {
+namespace batchcast::inline v0_1::python {
 namespace {
 
 constexpr const char* about =
@@ -102,4 +102,4 @@ void add_start(nb::module_& module) {
       });
 }
 
-}  // namespace batchcast::python
+}  // namespace batchcast::inline v0_1::python

@@ -11,13 +11,14 @@
 
 namespace nb = nanobind;
 
-namespace batchcast::python {
+namespace batchcast::inline v0_1::python {
 
 Trainer::Trainer(ConsumerOptions options, nb::object log)
     : stream_(options.stream),
       process_(options.stream),
-      copies_(options.access == Access::private_copy || options.pace == Pace::free || options.pin ||
-              options.tail == Tail::pad) {
+      may_be_quick_(options.access == Access::shared && options.pace == Pace::lockstep &&
+                    options.tail != Tail::pad && !options.pin && options.placement.is_host() &&
+                    options.between_epochs == BetweenEpochs::hold && options.group == Group()) {
   options.while_waiting = [calls = calls_.get()] { calls->while_waiting(); };
   if (!log.is_none()) {
     calls_->set_log(std::move(log));
@@ -44,20 +45,33 @@ Trainer::~Trainer() {
 std::optional<Batch> Trainer::next(int timeout_ms) {
   calls_->check_free();
   check_open();
+  try {
+    return next_of(timeout_ms);
+  } catch (const RingTooSmall& error) {
+    if (consumer_->stats().leases_held == 0) throw;
+    throw RingTooSmall(std::string(error.what()) +
+                       " In Python a loop's variables hold a batch and its arrays until the next "
+                       "one is there: `del` them at the end of the loop's body.");
+  }
+}
+
+std::optional<Batch> Trainer::next_of(int timeout_ms) {
   NextBatch next;
-  // One that is there is handed out without another thread having had the GIL meanwhile.
-  if (!copies_) {
+  if (is_quick_) {
     next = consumer_->try_next(0);
     calls_->hand_on_lines();
   }
-  if (next.outcome == Outcome::timed_out && (copies_ || timeout_ms != 0)) {
-    calls_->run([&] { next = consumer_->try_next(timeout_ms); });
+  if (next.outcome == Outcome::timed_out && (!is_quick_ || timeout_ms != 0)) {
+    calls_->run([&] {
+      do next = consumer_->try_next(timeout_ms);
+      while (timeout_ms < 0 && next.outcome == Outcome::timed_out);
+    });
   }
   if (next.outcome == Outcome::end_of_epoch) return std::nullopt;
   if (next.outcome == Outcome::timed_out) {
     throw_timeout(timeout_ms);
   }
-  copies_ = copies_ || next.batch.writable();
+  is_quick_ = may_be_quick_ && !next.batch.writable();  // not before the first, which takes longer
   return std::move(next.batch);
 }
 
@@ -121,4 +135,4 @@ void Trainer::check_open() const {
   process_.check();
 }
 
-}  // namespace batchcast::python
+}  // namespace batchcast::inline v0_1::python

@@ -12,7 +12,7 @@
 #include <optional>
 #include <string>
 
-namespace batchcast::python {
+namespace batchcast::inline v0_1::python {
 
 /// What Python's `Consumer` is: a consumer that can be closed, with calls that meet Python. All
 /// with the GIL.
@@ -47,6 +47,7 @@ class Trainer {
   void let_go_of_log() noexcept { calls_->let_go(); }
 
  private:
+  [[nodiscard]] std::optional<Batch> next_of(int timeout_ms);
   void check_open() const;
   [[noreturn]] void throw_timeout(int timeout_ms) const;
 
@@ -55,7 +56,9 @@ class Trainer {
   const std::shared_ptr<Calls> calls_ = std::make_shared<Calls>();
   std::optional<Consumer> consumer_;
   std::uint64_t loops_ = 0;
-  bool copies_;  ///< batches are copies, which take their time
+  const bool may_be_quick_;
+  /// A batch that is there is handed out in no time, and no other thread gets the GIL meanwhile.
+  bool is_quick_ = false;
 };
 
-}  // namespace batchcast::python
+}  // namespace batchcast::inline v0_1::python

@@ -31,7 +31,7 @@
 
 namespace nb = nanobind;
 
-namespace batchcast::python {
+namespace batchcast::inline v0_1::python {
 namespace {
 
 constexpr int slice_ms = 50;  ///< between two looks for Ctrl-C
@@ -273,4 +273,4 @@ void add_batch_stream(nb::module_& module) {
           nb::sig("def stats(self) -> dict[str, typing.Any]"));
 }
 
-}  // namespace batchcast::python
+}  // namespace batchcast::inline v0_1::python

@@ -5,10 +5,10 @@
 #include <nanobind/nanobind.h>
 
 // The parts of the extension module batchcast._producer, each added by its file.
-namespace batchcast::python {
+namespace batchcast::inline v0_1::python {
 
 void add_python_source(nanobind::module_& module);
 void add_dataset_stream(nanobind::module_& module);
 void add_batch_stream(nanobind::module_& module);
 
-}  // namespace batchcast::python
+}  // namespace batchcast::inline v0_1::python

@@ -28,7 +28,7 @@
 
 namespace nb = nanobind;
 
-namespace batchcast::python {
+namespace batchcast::inline v0_1::python {
 namespace {
 
 enum class Phase : std::uint8_t { opening, serving, ended };
@@ -304,4 +304,4 @@ void add_dataset_stream(nb::module_& module) {
           nb::sig("def stats(self) -> dict[str, typing.Any]"));
 }
 
-}  // namespace batchcast::python
+}  // namespace batchcast::inline v0_1::python

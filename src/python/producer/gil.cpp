@@ -4,7 +4,7 @@
 
 #include <batchcast/core/error.hpp>
 
-namespace batchcast::python {
+namespace batchcast::inline v0_1::python {
 namespace {
 
 /// A thread's Python thread state, if this made it.
@@ -44,4 +44,4 @@ GilHeld::GilHeld() {
   state_ = PyGILState_Ensure();
 }
 
-}  // namespace batchcast::python
+}  // namespace batchcast::inline v0_1::python

@@ -4,7 +4,7 @@
 
 #include <nanobind/nanobind.h>
 
-namespace batchcast::python {
+namespace batchcast::inline v0_1::python {
 
 /// Past this point a thread that asks for the GIL is ended by Python.
 [[nodiscard]] bool interpreter_ends() noexcept;
@@ -22,4 +22,4 @@ class GilHeld {
   PyGILState_STATE state_;
 };
 
-}  // namespace batchcast::python
+}  // namespace batchcast::inline v0_1::python

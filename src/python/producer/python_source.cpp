@@ -31,7 +31,7 @@
 
 namespace nb = nanobind;
 
-namespace batchcast::python {
+namespace batchcast::inline v0_1::python {
 namespace {
 
 /// A buffer of Python's, for as long as it is looked at.
@@ -263,4 +263,4 @@ void add_python_source(nb::module_& module) {
       nb::arg("encoded"), "Whether these bytes begin as a JPEG, PNG or WebP file.");
 }
 
-}  // namespace batchcast::python
+}  // namespace batchcast::inline v0_1::python

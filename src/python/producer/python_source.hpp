@@ -14,7 +14,7 @@
 #include <thread>
 #include <vector>
 
-namespace batchcast::python {
+namespace batchcast::inline v0_1::python {
 
 /// A dataset in Python: any object whose items are samples. Its items are asked for under the GIL,
 /// and each part is copied once; files that a part names are read without the GIL. What an item
@@ -76,4 +76,4 @@ class PythonSource final : public Source {
       reads_;  ///< of each thread: which sample, since when
 };
 
-}  // namespace batchcast::python
+}  // namespace batchcast::inline v0_1::python

@@ -12,7 +12,7 @@
 
 namespace nb = nanobind;
 
-namespace batchcast::python {
+namespace batchcast::inline v0_1::python {
 namespace {
 
 [[nodiscard]] nb::dict consumer_dict(const ConsumerInfo& consumer) {
@@ -111,4 +111,4 @@ nb::dict stats_dict(const ProducerStats& stream, const FeederStats& feeder,
   return told;
 }
 
-}  // namespace batchcast::python
+}  // namespace batchcast::inline v0_1::python

@@ -15,7 +15,7 @@
 #include <vector>
 
 // What all streams have that this process serves.
-namespace batchcast::python {
+namespace batchcast::inline v0_1::python {
 
 /// What `batchcast serve ARGUMENTS` would be told. Throws InvalidArgument, with the options called
 /// as Python calls them.
@@ -31,4 +31,4 @@ namespace batchcast::python {
 [[nodiscard]] nanobind::dict stats_dict(const ProducerStats& stream, const FeederStats& feeder,
                                         std::uint64_t bad_samples);
 
-}  // namespace batchcast::python
+}  // namespace batchcast::inline v0_1::python

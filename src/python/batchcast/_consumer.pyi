@@ -1,0 +1,387 @@
+from collections.abc import Callable, Iterator, Mapping, Sequence
+import os
+from typing import Any, Literal
+
+import numpy
+import numpy.typing
+
+import batchcast
+
+
+version: str = '0.1.0'
+
+def _note_command(path: str) -> None: ...
+
+class Start:
+    """
+    What `batchcast serve` is started with where no producer serves the stream.
+
+        bc.Start("imagefolder:/data/train", recipe="imagenet-train", memory="4GiB")
+
+    `source`, `recipe`, `seed` and `arguments` say which samples the stream has: a stream that is
+    served with others is refused with RecipeMismatch. The rest is for the trainer that starts the
+    producer; a stream that is already served keeps its own.
+
+    source: the dataset, as on the command line.
+    recipe: a preset's name or the path of a TOML file; without, each part is a field, unchanged.
+    memory: upper limit for the samples in host memory, as bytes or a text.
+    epochs: how many to make; 0 is endless.
+    wait_for: the first sample waits for this many trainers.
+    idle_exit: the producer ends once no trainer has been there for so many seconds; None: never.
+    arguments: further words of `batchcast serve`.
+    command: the file to run, instead of the package's own.
+    """
+
+    def __init__(self, source: str, recipe: str | os.PathLike[str] | None = None, seed: int = 0, memory: int | str = "4GiB", epochs: int = 0, wait_for: int = 0, idle_exit: float | None = 30.0, arguments: Sequence[str] = (), command: str | os.PathLike[str] | None = None) -> None: ...
+
+    @property
+    def source(self) -> str: ...
+
+    @property
+    def recipe(self) -> str: ...
+
+    @property
+    def seed(self) -> int: ...
+
+    @property
+    def memory(self) -> int:
+        """In bytes."""
+
+    @property
+    def epochs(self) -> int: ...
+
+    @property
+    def wait_for(self) -> int: ...
+
+    @property
+    def idle_exit(self) -> float:
+        """In seconds; negative: never."""
+
+    @property
+    def arguments(self) -> tuple[str, ...]: ...
+
+    @property
+    def command(self) -> str: ...
+
+    def __repr__(self) -> str: ...
+
+class _Memory:
+    """Memory of a batch, under a numpy array."""
+
+class Field:
+    """
+    One field of all samples of a batch, for whatever takes arrays: numpy, torch, JAX, CuPy.
+
+    It speaks DLPack (`torch.from_dlpack(field)`) and numpy's and CUDA's array interfaces, all
+    without a copy. What is made of it keeps the batch's samples until the last array is gone.
+    """
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+
+    @property
+    def dtype(self) -> numpy.dtype[Any]:
+        """The type of its elements."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The number of samples, then the shape of one."""
+
+    def __len__(self) -> int: ...
+
+    @property
+    def __array_interface__(self) -> dict[str, Any]: ...
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]: ...
+
+    def __array__(self, dtype: numpy.typing.DTypeLike | None = None, copy: bool | None = None) -> numpy.typing.NDArray[Any]: ...
+
+    def __dlpack_device__(self) -> tuple[int, int]: ...
+
+    def __dlpack__(self, *, stream: Any = None, max_version: tuple[int, int] | None = None, dl_device: tuple[int, int] | None = None, copy: bool | None = None) -> Any:
+        """
+        A capsule over the field's memory. With a max_version of 1 or above it says whether
+        that is read-only; the older kind cannot.
+        """
+
+    def _writable_capsule(self) -> Any: ...
+
+    def __repr__(self) -> str: ...
+
+class Batch:
+    """
+    Consecutive samples of one epoch: a read-only mapping of field names to numpy arrays.
+
+        images, labels = batch["image"], batch["label"]
+
+    The arrays show the stream's own memory, without a copy, and are read-only unless the batch is
+    `writable`. The samples stay until the batch and every array, tensor and field made of it is
+    gone, in whatever order, also after the consumer; until then the producer cannot write over
+    them. On a GPU a field there is a Field, for torch.from_dlpack and CuPy.
+    """
+
+    def __getitem__(self, name: str, /) -> Any: ...
+
+    def __contains__(self, name: object, /) -> bool: ...
+
+    def __len__(self) -> int: ...
+
+    def __iter__(self) -> Iterator[str]: ...
+
+    def keys(self) -> list[str]:
+        """The names of its fields, without `sample_id`."""
+
+    def values(self) -> list[Any]: ...
+
+    def items(self) -> list[tuple[str, Any]]: ...
+
+    def get(self, name: str, default: Any = None) -> Any: ...
+
+    @property
+    def size(self) -> int:
+        """Number of samples."""
+
+    @property
+    def position(self) -> int:
+        """Position of its first sample in the stream."""
+
+    @property
+    def epoch(self) -> int:
+        """The epoch that it belongs to."""
+
+    @property
+    def padding(self) -> int:
+        """
+        With tail="pad": how many of its samples, the last ones, repeat others.
+        """
+
+    @property
+    def writable(self) -> bool:
+        """
+        Whether its memory is this consumer's own, so that its arrays can be written to.
+        """
+
+    @property
+    def keeps_writes(self) -> bool:
+        """
+        Whether what this process writes into its host memory, by whatever means, stays with
+        this process. Else such a write ends it.
+        """
+
+    @property
+    def placement(self) -> str:
+        """Where its fields are: "host" or "cuda:0"."""
+
+    @property
+    def sample_ids(self) -> numpy.typing.NDArray[numpy.uint64]:
+        """The dataset's index of each sample."""
+
+    def field(self, name: str) -> Field:
+        """The field of that name, for DLPack; `sample_id` is one as well."""
+
+    def use(self, stream: int) -> None:
+        """
+        Names a further CUDA stream, by its number, that reads the batch: the samples are kept
+        until that stream has come to the point where the last array was dropped.
+        """
+
+    def check(self) -> None:
+        """
+        Raises Revoked if the producer evicted this consumer: the samples may have been
+        overwritten.
+        """
+
+    def release(self) -> None:
+        """
+        Lets go of the samples now, as far as this object is concerned, and raises Revoked as
+        `check` does. Arrays that were made of it keep them.
+        """
+
+    def share(self) -> Batch:
+        """Another object for the same samples, with a life of its own."""
+
+    def _writable_capsules(self, fields: tuple[int | str, ...], /) -> tuple[Any, ...]: ...
+
+    def __repr__(self) -> str: ...
+
+class _Loop:
+    """An epoch's batches."""
+
+    def __iter__(self) -> object: ...
+
+    def __next__(self) -> Batch: ...
+
+    def next(self, timeout: float | None) -> Batch: ...
+
+class Consumer:
+    """
+    One trainer's part in a stream.
+
+        with bc.Consumer("imagenet", batch_size=256) as consumer:
+            while consumer.has_next_epoch():
+                for batch in consumer:
+                    step(batch["image"], batch["label"])
+
+    Attaching waits for the producer, `connect_timeout` seconds at most, or starts it (`start`). Each
+    `for` is one epoch; leaving it early lets go of what is left of that epoch. The loop's variable
+    holds a batch until the next one is there: a ring has to have room for both.
+
+    One thread at a time uses a consumer; a process can have several. Calls that wait let other threads
+    run, and Ctrl-C ends them. After fork the child cannot use it (Forked). Batches may outlive it.
+
+    stream: name of the stream.
+    batch_size: samples in a batch; any number up to the ring's capacity.
+    name: shown where consumers are listed; the script's by default.
+    pace: "lockstep", the producer waits for this consumer; "free", it does not, and samples may be
+        missed.
+    join: where to begin: "rewind", the current epoch's start if the ring still has it, else the next
+        epoch; "next_epoch"; "now", in the middle of an epoch; "at", the cursor of a checkpoint.
+    cursor: with join="at", the position to begin at.
+    between_epochs: "hold" keeps its place; "let_go" lets the producer go on between two loops.
+    tail: of an epoch's last samples that fill no batch: "keep" (a short batch), "drop" or "pad".
+    group: the ranks of one data-parallel job: "auto" (as torchrun, mpirun or srun say),
+        "NAME:RANK/WORLD" or (name, rank, world).
+    access: "shared" shows the stream's own memory; "private" makes copies, which may be written to.
+    placement: "host", "cuda:0", or "cuda" for the GPU of this process.
+    pin, pin_device: page-locked batches, for copies to that GPU.
+    on_miss: of pace "free", what to do about missed samples: "skip" or "error".
+    connect_timeout: seconds; None waits for ever.
+    spin_us: how long to look for samples before sleeping, at most.
+    directory: where to look for the stream, instead of the usual places.
+    allow_uids: users, besides this one and root, whose producers are trusted.
+    observes: only look, with `newest`, and count for nothing.
+    explain_faults: keep writes into batches private, or explain them, by a SIGSEGV handler.
+    log: called as log(level, text) with what is no error; without, warnings go to stderr.
+    start: a batchcast.Start; what to serve where no producer serves the stream.
+    """
+
+    def __init__(self, stream: str, batch_size: int = 64, *, name: str | None = None, pace: Literal["lockstep", "free"] = "lockstep", join: Literal["rewind", "next_epoch", "now", "at"] = "rewind", cursor: int = 0, between_epochs: Literal["hold", "let_go"] = "hold", tail: Literal["keep", "drop", "pad"] = "keep", group: str | tuple[str, int, int] | None = None, access: Literal["shared", "private"] = "shared", placement: str = "host", pin: bool = False, pin_device: int = 0, on_miss: Literal["skip", "error"] = "skip", connect_timeout: float | None = 30.0, spin_us: int = 50, directory: str | os.PathLike[str] | None = None, allow_uids: Sequence[int] = (), observes: bool = False, explain_faults: bool = True, log: Callable[[str, str], object] | None = None, start: Start | None = None) -> None: ...
+
+    def next(self, timeout: float | None = None) -> Batch | None:
+        """
+        The next batch; None at the end of an epoch, after which the next call begins another.
+        Raises Timeout if none came within that many seconds.
+        """
+
+    def has_next_epoch(self) -> bool:
+        """Whether another epoch follows; waits until that is known."""
+
+    def newest(self, samples_max: int) -> Batch | None:
+        """
+        A copy of the newest samples that the ring holds, at most so many; None while there are
+        none. It leaves the consumer where it is.
+        """
+
+    def leave_epoch(self) -> None:
+        """Lets go of what is left of the current epoch."""
+
+    def close(self) -> None:
+        """
+        Leaves the stream. Batches that are held stay good. A second call does nothing.
+        """
+
+    def check(self) -> None:
+        """
+        Raises Revoked if the producer evicted this consumer, GroupBroken if that was for its
+        group.
+        """
+
+    def set_cuda_stream(self, stream: int) -> None:
+        """
+        The CUDA stream, by its number, on which batches are used from the next one on, for
+        batches that are on a GPU or pinned.
+        """
+
+    def __enter__(self) -> Consumer: ...
+
+    def __exit__(self, *exception: object) -> None: ...
+
+    def __iter__(self) -> Iterator[Batch]: ...
+
+    def checkpoint(self) -> dict[str, int | str]:
+        """
+        Where it is, as plain values to store beside the model: to go on there, pass `cursor`
+        with join="at". See check_same_samples.
+        """
+
+    def __repr__(self) -> str: ...
+
+    @property
+    def batch_size(self) -> int:
+        """Samples in a batch; can be set, for the next batches."""
+
+    @batch_size.setter
+    def batch_size(self, size: int, /) -> None: ...
+
+    @property
+    def cursor(self) -> int:
+        """Position after the last sample delivered: what to save, for join="at"."""
+
+    @property
+    def epoch(self) -> int:
+        """The epoch that the next batch belongs to."""
+
+    @property
+    def name(self) -> str:
+        """Its name where consumers are listed."""
+
+    @property
+    def pure(self) -> bool:
+        """Whether the stream's recipe determines every byte of its samples."""
+
+    @property
+    def identity(self) -> str:
+        """
+        32 hexadecimal digits that a pure stream has in common only with those of the same
+        samples at the same positions; empty without one.
+        """
+
+    @property
+    def samples_per_epoch(self) -> int:
+        """Samples in an epoch; 0 where that is not known beforehand."""
+
+    @property
+    def capacity(self) -> int:
+        """Samples that the ring spans: no batch can be larger."""
+
+    @property
+    def notes(self) -> str:
+        """What the producer told on joining."""
+
+    @property
+    def placement(self) -> str:
+        """Where its batches are: "host" or "cuda:0"."""
+
+    @property
+    def stream(self) -> str:
+        """The name of its stream."""
+
+    @property
+    def closed(self) -> bool:
+        """Whether `close` was called."""
+
+    @property
+    def group(self) -> batchcast.Group | None:
+        """
+        The group that it is a rank of, by its numbers where "auto" was asked for.
+        """
+
+    @property
+    def schema(self) -> tuple[batchcast.FieldSpec, ...]:
+        """The stream's fields in order: name, dtype and shape of one sample."""
+
+    @property
+    def recipe(self) -> dict[str, Any]:
+        """The stream's recipe; empty without one."""
+
+    @property
+    def stats(self) -> batchcast.ConsumerStats:
+        """What it got so far, and how long it waited."""
+
+def check_same_samples(saved: Mapping[str, Any], served: Mapping[str, Any]) -> None:
+    """
+    Raises RecipeMismatch unless both checkpoints (Consumer.checkpoint) are of streams with the
+    same sample at each position.
+    """
