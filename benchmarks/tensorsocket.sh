@@ -13,7 +13,7 @@ root=$(cd "$(dirname "$0")/.." && pwd)
 # shellcheck source=benchmarks/images.sh
 . "$root/benchmarks/images.sh"
 
-warm_up=20 # seconds: the imports of torch take their time
+warm_up=25 # seconds: the imports of torch take their time
 package=
 while [ $# -gt 0 ]; do
   image_option "$@"
@@ -52,7 +52,7 @@ example() {
     die "$2 failed"
   fi
   slowest=$(sed -n 's/.*"images_per_second": *\([0-9.]*\).*/\1/p' "$scratch"/trainer.[1-9] | sort -g | head -n 1)
-  rate=$(awk -v rate="$slowest" 'BEGIN { printf "%.2f", rate / 64 }')
+  rate=$(awk -v rate="$slowest" 'BEGIN { printf "%.2f", rate / 16 }')
   rm -f "$scratch"/trainer.*
   echo "$round $1 $rate" >>"$scratch/results"
   echo "round $round, $1: $rate" >&2

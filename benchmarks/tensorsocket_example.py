@@ -16,7 +16,8 @@ import torch
 sys.path.insert(0, str(pathlib.Path(__file__).parent / "peers"))
 import peer  # noqa: E402
 
-SHAPE = (3, 224, 224)
+SHAPE = (100, 200)  # of a sample, and 16 of them a batch, as its simple_producer.py has them
+BATCH = 16
 
 
 class Loader:
@@ -24,7 +25,7 @@ class Loader:
 
     def __init__(self, batches):
         self.batches = batches
-        self.batch = (torch.rand((peer.BATCH, *SHAPE)), torch.arange(peer.BATCH))
+        self.batch = (torch.rand((BATCH, *SHAPE)), torch.arange(BATCH))
 
     def __len__(self):
         return self.batches
@@ -35,17 +36,17 @@ class Loader:
 
 
 def produce(package):
-    producer = package.TensorProducer(Loader(200))
+    producer = package.TensorProducer(Loader(2000))
     while True:
         for _ in producer:
             pass
 
 
 def batches(package):
-    data_loader = package.TensorConsumer(batch_size=peer.BATCH)
+    data_loader = package.TensorConsumer(batch_size=BATCH)
     while True:
         for images, _ in data_loader:
-            images[:, 0, 0, 0].sum().item()
+            images[:, 0, 0].sum().item()
             yield len(images)
 
 
