@@ -19,6 +19,13 @@ import pytest
 import made_data
 import support
 
+try:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+except ImportError:
+    pa = pq = None
+needs_arrow = pytest.mark.skipif(pa is None, reason="pyarrow is not installed")
+
 Served = dict[str, np.ndarray[Any, Any]]
 Folder = list[tuple[Path, int]]
 
@@ -58,10 +65,6 @@ def check_as_folder(source: Any, folder: Folder, **options: Any) -> None:
 
 # -- Arrow ----------------------------------------------------------------------------------------
 
-pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
-pq = pytest.importorskip("pyarrow.parquet")
-
-
 def arrow_table(folder: Folder, as_struct: bool = True) -> Any:
     contents = [path.read_bytes() for path, _ in folder]
     labels = pa.array([label for _, label in folder], pa.int64())
@@ -70,6 +73,7 @@ def arrow_table(folder: Folder, as_struct: bool = True) -> Any:
     return pa.table({"image": pa.array(images, kind), "label": labels})
 
 
+@needs_arrow
 @pytest.mark.parametrize("as_struct", [False, True])
 def test_parquet_by_pyarrow(
     directory: Path, folder: Folder, tmp_path: Path, as_struct: bool
@@ -90,6 +94,7 @@ def test_parquet_by_pyarrow(
     assert bc.sources.Parquet(tmp_path).fingerprint() != source.fingerprint()
 
 
+@needs_arrow
 def test_parquet_keeps_row_groups_up_to_a_size(folder: Folder, tmp_path: Path) -> None:
     path = tmp_path / "a.parquet"
     pq.write_table(arrow_table(folder), path, row_group_size=2)
@@ -112,6 +117,7 @@ def test_parquet_keeps_row_groups_up_to_a_size(folder: Folder, tmp_path: Path) -
     assert reads == [0, 1, 0, 1, 3]
 
 
+@needs_arrow
 def test_parquet_says_what_is_wrong(folder: Folder, tmp_path: Path) -> None:
     path = tmp_path / "a.parquet"
     table = arrow_table(folder)
@@ -137,6 +143,7 @@ def test_parquet_says_what_is_wrong(folder: Folder, tmp_path: Path) -> None:
         Parquet(tmp_path / "b.parquet")
 
 
+@needs_arrow
 def test_files_that_rows_only_name_are_read(
     directory: Path, folder: Folder, tmp_path: Path
 ) -> None:
@@ -150,6 +157,7 @@ def test_files_that_rows_only_name_are_read(
     check_as_folder(bc.sources.Parquet(tmp_path / "a.parquet"), folder)
 
 
+@needs_arrow
 def test_a_null_is_a_bad_sample(directory: Path, folder: Folder, tmp_path: Path) -> None:
     table = arrow_table(folder)
     images = table["image"].to_pylist()
@@ -428,6 +436,7 @@ def test_a_package_that_is_missing(
         make()
 
 
+@needs_arrow
 def test_a_reader_process_that_is_killed(directory: Path, folder: Folder, tmp_path: Path) -> None:
     pq.write_table(arrow_table(folder), tmp_path / "a.parquet", row_group_size=2)
     source = bc.sources.Parquet(tmp_path / "a.parquet", cache=1)
@@ -443,6 +452,7 @@ def test_a_reader_process_that_is_killed(directory: Path, folder: Folder, tmp_pa
                 assert len(made_data.epoch_of(consumer)["label"]) == 12
 
 
+@needs_arrow
 def test_ctrl_c(child: Callable[..., support.Child], folder: Folder, tmp_path: Path) -> None:
     pq.write_table(arrow_table(folder), tmp_path / "a.parquet")
     process = child(

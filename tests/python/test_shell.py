@@ -229,7 +229,7 @@ def test_ensure_starts_it_and_knows_it_again(place: Path, source: str) -> None:
 
 
 def test_a_trainer_starts_it(place: Path) -> None:
-    start = bc.Start("python:mine:made", epochs=1, idle_exit=20)
+    start = bc.Start("python:mine:made", epochs=1, idle_exit=20, memory="1MiB")
     with bc.Consumer("s", 8, start=start) as consumer:
         assert len(made_data.epoch_of(consumer)["label"]) == 30
 
