@@ -154,7 +154,7 @@ folder_run() {
 
 # alone NAME NUMBER WHAT FIRST: loaders of python_sources.py, measured by themselves in the same seconds.
 alone() {
-  begin=$(($(date +%s) + warm_up))
+  begin=$(($(date +%s) + warm_up + 10 * $2)) # their worker processes begin too
   number=0
   pids=
   while [ $number -lt "$2" ]; do

@@ -117,10 +117,10 @@ void add_serve(CLI::App& program, Action& chosen) {
       "  batchcast consume imagenet --batch-size 256 &\n"
       "  batchcast consume imagenet --batch-size 37\n"
       "\n"
-      "Python reads `python:MODULE:FACTORY`, `huggingface:DIR?split=train` and\n"
-      "`parquet:FILES`: the command becomes `python3 -m batchcast serve`, with the Python\n"
-      "of $BATCHCAST_PYTHON, else of $VIRTUAL_ENV, else of the PATH. FACTORY returns\n"
-      "a dataset or a loader.");
+      "Python reads `python:MODULE:FACTORY` (a function that returns a dataset or a\n"
+      "loader), `huggingface:DIR?split=train` and `parquet:FILES`: the command becomes\n"
+      "`python3 -m batchcast serve`, with the Python of $BATCHCAST_PYTHON, else of\n"
+      "$VIRTUAL_ENV, else of the PATH.");
   serve->add_option("--stream", options->stream, "Name of the stream")->required();
   add_serve_options(*serve, *options);
   serve->callback(
