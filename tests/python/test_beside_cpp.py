@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright 2026 the batchcast authors
+# environments: numpy torch-1.13
 """A C++ trainer and the extension module in one process, on the same stream."""
 
 from __future__ import annotations

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright 2026 the batchcast authors
+# environments: numpy torch-1.13
 """What a consumer delivers, says and refuses."""
 
 from __future__ import annotations
@@ -433,7 +434,7 @@ def test_the_first_trainer_starts_the_producer(directory):
 
 
 def test_start_refuses_what_cannot_be():
-    assert bc.Start("s:1").memory == 4 << 30 and bc.Start("s:1", memory=123).memory == 123
+    assert bc.Start("s:1").memory == 256 << 20 and bc.Start("s:1", memory=123).memory == 123
     assert bc.Start("s:1", memory="1.5g").memory == 3 << 29
     assert bc.Start("s:1", idle_exit=None).idle_exit == -1
     with pytest.raises(bc.InvalidArgument, match="write 256MiB"):

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright 2026 the batchcast authors
+# environments: numpy torch-1.13
 """Ctrl-C, wherever a consumer waits, and what other threads do meanwhile."""
 
 from __future__ import annotations

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright 2026 the batchcast authors
+# environments: numpy torch-1.13
 """The package: what importing it costs and brings, its command, its types."""
 
 from __future__ import annotations

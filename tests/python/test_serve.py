@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright 2026 the batchcast authors
+# environments: numpy torch-1.13
 """bc.serve of the sources that C++ reads: what `batchcast serve` does, in this process."""
 
 from __future__ import annotations

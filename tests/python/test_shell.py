@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright 2026 the batchcast authors
+# environments: numpy torch-1.13
 """`batchcast serve` and `ensure` of what Python reads: the command becomes this Python."""
 
 from __future__ import annotations

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright 2026 the batchcast authors
+# environments: numpy torch-1.13
 """bc.serve of datasets in Python: C++ threads read them, decode, augment and order."""
 
 from __future__ import annotations
