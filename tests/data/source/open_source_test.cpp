@@ -23,11 +23,18 @@ TEST_CASE("an unknown kind is refused with the nearest one, or with all") {
   CHECK(mentions(refusal_to_open<InvalidArgument>("imagefoldr:/data"), {"`imagefolder`?"}));
   CHECK(mentions(refusal_to_open<InvalidArgument>("image-folder:/data"), {"`imagefolder`?"}));
   CHECK(mentions(refusal_to_open<InvalidArgument>("cifar:/data"), {"`cifar10`?"}));
-  CHECK(mentions(refusal_to_open<InvalidArgument>("parquet:/data"),
+  CHECK(mentions(refusal_to_open<InvalidArgument>("zarr:/data"),
                  {"imagefolder", "tokens", "synthetic"}));
   CHECK(mentions(refusal_to_open<InvalidArgument>("synthetc:8"), {"`synthetic`?"}));
   CHECK(mentions(refusal_to_open<InvalidArgument>("mnist:/data"), {"`idx:/data`", "synthetic"}));
   CHECK(mentions(refusal_to_open<InvalidArgument>("synthetic:1000"), {"`synthetic:`", "made"}));
+}
+
+TEST_CASE("what Python reads is known, and refused here") {
+  for (const char* spec : {"python:module:factory", "huggingface:/data", "parquet:/data"}) {
+    CHECK(
+        mentions(refusal_to_open<InvalidArgument>(spec), {"read by Python", "`batchcast serve`"}));
+  }
 }
 
 TEST_CASE("a path without a kind is answered with what to write") {
