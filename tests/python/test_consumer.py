@@ -7,6 +7,8 @@ from __future__ import annotations
 import collections.abc
 import gc
 import json
+import os
+import pickle
 import subprocess
 import sys
 import threading
@@ -452,3 +454,21 @@ def test_help_reads_well():
     text = pydoc.render_doc(bc.Consumer, renderer=pydoc.plaintext)
     for word in ("connect_timeout: seconds", "next(self, timeout: float | None = None)", "cursor"):
         assert word in text
+def test_a_start_can_be_pickled():
+    given: dict[str, object] = {
+        "recipe": os.fsdecode(b"r\xff.toml"),
+        "seed": 3,
+        "memory": 5 << 20,
+        "epochs": 2,
+        "wait_for": 4,
+        "idle_exit": None,
+        "arguments": ["--samples", "64"],
+        "command": "/usr/bin/true",
+    }
+    start = bc.Start("s:1", **given)
+    made, arguments = pickle.loads(pickle.dumps(start)).__reduce__()
+    assert (made, arguments) == start.__reduce__()
+    given |= {"idle_exit": -1, "arguments": ("--samples", "64")}
+    assert list(arguments) == ["s:1", *given.values()]
+
+
