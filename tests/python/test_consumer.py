@@ -334,6 +334,11 @@ def test_no_stream_of_that_name(directory):
     assert 0.05 <= time.monotonic() - begun < 2
 
 
+def test_a_path_may_be_no_text(directory):
+    with pytest.raises(bc.StreamNotFound, match=r"/no\\xff"):
+        bc.Consumer("s", connect_timeout=0, directory=os.fsdecode(b"/no\xff"))
+
+
 def test_system_errors_have_their_number(serve):
     serve(SOURCE)
     bc.Consumer("s").close()
