@@ -440,7 +440,7 @@ def test_the_first_trainer_starts_the_producer(directory):
 
 
 def test_start_refuses_what_cannot_be():
-    assert bc.Start("s:1").memory == 4 << 30 and bc.Start("s:1", memory=123).memory == 123
+    assert bc.Start("s:1").memory == 256 << 20 and bc.Start("s:1", memory=123).memory == 123
     assert bc.Start("s:1", memory="1.5g").memory == 3 << 29
     assert bc.Start("s:1", idle_exit=None).idle_exit == -1
     with pytest.raises(bc.InvalidArgument, match="write 256MiB"):
