@@ -50,7 +50,8 @@ def _as_bytes(name: str) -> Callable[[Batch], torch.Tensor]:
     """Of booleans, for a torch that knows none in DLPack: bytes, of which it makes a view."""
 
     def read(batch: Batch) -> torch.Tensor:
-        array = np.asarray(_Writable(batch[name].view(np.uint8)))
+        view = batch[name].view(np.uint8)
+        array = np.asarray(_Writable(view)) if batch.keeps_writes else view.copy()
         return torch.from_numpy(array).view(torch.bool)
 
     return read
@@ -248,13 +249,12 @@ class Loader(IterableDataset):  # type: ignore[misc]
         except BaseException:
             consumer.close()
             raise
-        self._resume = None
-        self._consumer = consumer
         self._pid = os.getpid()
         self._uses_gpu = consumer.placement != "host" or bool(options.get("pin"))
         self._device = options.get("pin_device", 0)
         if consumer.placement != "host":
             self._device = int(consumer.placement.rpartition(":")[2])
+        self._consumer, self._resume = consumer, None  # last, and at once: Ctrl-C loses no place
         return consumer
 
     @property
@@ -285,9 +285,15 @@ class Loader(IterableDataset):  # type: ignore[misc]
             loop.batches = None
 
     def _detach(self) -> None:
-        consumer, self._consumer = self._consumer, None
+        consumer = self._consumer
         if consumer is not None and self._pid == os.getpid():
-            consumer.close()
+            try:
+                consumer.close()
+            except BaseException:
+                if consumer.closed:  # else it was refused: it is in a call, of whatever thread
+                    self._consumer = None
+                raise
+        self._consumer = None
         self._end_loop()  # afterwards: in a group, leaving an epoch is something else
 
     def _follow_stream(self) -> None:
@@ -389,11 +395,12 @@ class Loader(IterableDataset):  # type: ignore[misc]
         if self._consumer is not None:
             consumer = self._attached
             check_same_samples(dict(state), consumer.checkpoint())
-            if self._loop is None and consumer.cursor == state["cursor"]:
+            keeps_place = self._options.get("between_epochs") != "let_go"
+            if keeps_place and self._loop is None and consumer.cursor == state["cursor"]:
                 return
+            self._resume = dict(state)
             # Its place has to be free before a place further back can be had.
             self._detach()
-            self._resume = dict(state)
             self._attach()
         else:
             self._resume = dict(state)
