@@ -403,6 +403,37 @@ def test_a_log_that_raises_ends_nothing(directory, monkeypatch):
         bc.Consumer("s", connect_timeout=30, log=leave)
 
 
+class Writable:
+    """Memory of an array, for writing, as the Loader's tensors have it."""
+
+    def __init__(self, array):
+        address, _ = array.__array_interface__["data"]
+        self.array = array
+        self.__array_interface__ = array.__array_interface__ | {"data": (address, False)}
+
+
+def test_what_interrupts_a_log_loses_no_batch(serve):
+    serve(SOURCE, samples=640, epochs=1, wait_for=1)
+
+    def log(level, text):
+        if "wrote into a batch" in text:
+            raise KeyboardInterrupt
+
+    positions = []
+    interrupts = 0
+    with bc.Consumer("s", 64, log=log) as consumer:
+        while len(positions) < 10:
+            try:
+                batch = consumer.next()
+            except KeyboardInterrupt:
+                interrupts += 1
+                continue
+            positions.append(batch.position)
+            if len(positions) == 1:
+                np.asarray(Writable(batch["image"]))[:] = 0
+    assert positions == list(range(0, 640, 64)) and interrupts == 1
+
+
 def test_a_log_that_knows_its_consumer_is_collected(serve):
     serve(SOURCE, samples=64, epochs=1)
 
@@ -453,12 +484,6 @@ def test_start_refuses_what_cannot_be():
         bc.Start("s:1", arguments=[3])
 
 
-def test_help_reads_well():
-    import pydoc
-
-    text = pydoc.render_doc(bc.Consumer, renderer=pydoc.plaintext)
-    for word in ("connect_timeout: seconds", "next(self, timeout: float | None = None)", "cursor"):
-        assert word in text
 def test_a_start_can_be_pickled():
     given: dict[str, object] = {
         "recipe": os.fsdecode(b"r\xff.toml"),
@@ -477,3 +502,9 @@ def test_a_start_can_be_pickled():
     assert list(arguments) == ["s:1", *given.values()]
 
 
+def test_help_reads_well():
+    import pydoc
+
+    text = pydoc.render_doc(bc.Consumer, renderer=pydoc.plaintext)
+    for word in ("connect_timeout: seconds", "next(self, timeout: float | None = None)", "cursor"):
+        assert word in text
