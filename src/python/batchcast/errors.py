@@ -9,7 +9,8 @@ what to do about it.
 from __future__ import annotations
 
 __all__ = [
-    "Error", "InvalidArgument", "UnknownField", "SystemError", "OutOfMemory", "GpuUnavailable", "GpuError",
+    "Error", "InvalidArgument", "UnknownField", "SystemError", "OutOfMemory", "GpuUnavailable",
+    "GpuError",
     "StreamNotFound", "StartFailed", "RecipeMismatch", "StreamTaken", "Refused", "RingTooSmall",
     "Revoked", "GroupBroken", "Missed", "BadSample", "BadDataset", "Forked", "ReceiptMismatch",
     "StreamOver", "StreamFinished", "Stopped", "StreamFailed", "ProducerGone", "Timeout",
