@@ -144,6 +144,13 @@ def collation_of(consumer: Consumer, fields: Any) -> Callable[[Batch], Any]:
     )
 
 
+def batches_of_epoch(samples: int, batch_size: int, world: int, tail: str) -> int:
+    """Of whole epochs of so many samples, and of each rank."""
+    whole, rest = divmod(samples, batch_size * world)
+    # Of a short last batch each rank gets as much as the others.
+    return whole + (tail == "pad" and rest > 0 or tail == "keep" and rest >= world)
+
+
 class _Loop(Iterator[Any]):
     """The batches of one epoch.
 
@@ -358,10 +365,8 @@ class Loader(IterableDataset):  # type: ignore[misc]
                 f"the epochs of stream `{self._stream}` have no length that is known beforehand"
             )
         world = 1 if consumer.group is None else consumer.group.world
-        whole, rest = divmod(samples, self._batch_size * world)
         tail = self._options.get("tail", "keep")
-        # Of a short last batch each rank gets as much as the others.
-        return whole + (tail == "pad" and rest > 0 or tail == "keep" and rest >= world)
+        return batches_of_epoch(samples, self._batch_size, world, tail)
 
     def set_epoch(self, epoch: int) -> None:
         """Accepted for loops that call it, and does nothing.
