@@ -8,6 +8,8 @@ from __future__ import annotations
 import collections.abc
 import gc
 import json
+import os
+import pickle
 import subprocess
 import sys
 import threading
@@ -205,7 +207,7 @@ def test_what_a_consumer_says(serve):
 
 
 def test_its_name_is_the_scripts(serve, monkeypatch):
-    serve(SOURCE, samples=64, epochs=1)
+    serve(SOURCE, samples=64)
     monkeypatch.setattr(sys, "argv", ["/home/me/träin it.py"])
     with bc.Consumer("s") as consumer:
         assert consumer.name.startswith("tr") and consumer.name.endswith("in?it.py")
@@ -333,6 +335,11 @@ def test_no_stream_of_that_name(directory):
     assert 0.05 <= time.monotonic() - begun < 2
 
 
+def test_a_path_may_be_no_text(directory):
+    with pytest.raises(bc.StreamNotFound, match=r"/no\\xff"):
+        bc.Consumer("s", connect_timeout=0, directory=os.fsdecode(b"/no\xff"))
+
+
 def test_system_errors_have_their_number(serve):
     serve(SOURCE)
     bc.Consumer("s").close()
@@ -397,6 +404,37 @@ def test_a_log_that_raises_ends_nothing(directory, monkeypatch):
         bc.Consumer("s", connect_timeout=30, log=leave)
 
 
+class Writable:
+    """Memory of an array, for writing, as the Loader's tensors have it."""
+
+    def __init__(self, array):
+        address, _ = array.__array_interface__["data"]
+        self.array = array
+        self.__array_interface__ = array.__array_interface__ | {"data": (address, False)}
+
+
+def test_what_interrupts_a_log_loses_no_batch(serve):
+    serve(SOURCE, samples=640, epochs=1, wait_for=1)
+
+    def log(level, text):
+        if "wrote into a batch" in text:
+            raise KeyboardInterrupt
+
+    positions = []
+    interrupts = 0
+    with bc.Consumer("s", 64, log=log) as consumer:
+        while len(positions) < 10:
+            try:
+                batch = consumer.next()
+            except KeyboardInterrupt:
+                interrupts += 1
+                continue
+            positions.append(batch.position)
+            if len(positions) == 1:
+                np.asarray(Writable(batch["image"]))[:] = 0
+    assert positions == list(range(0, 640, 64)) and interrupts == 1
+
+
 def test_a_log_that_knows_its_consumer_is_collected(serve):
     serve(SOURCE, samples=64, epochs=1)
 
@@ -447,9 +485,28 @@ def test_start_refuses_what_cannot_be():
         bc.Start("s:1", arguments=[3])
 
 
+def test_a_start_can_be_pickled():
+    given: dict[str, object] = {
+        "recipe": os.fsdecode(b"r\xff.toml"),
+        "seed": 3,
+        "memory": 5 << 20,
+        "epochs": 2,
+        "wait_for": 4,
+        "idle_exit": None,
+        "arguments": ["--samples", "64"],
+        "command": "/usr/bin/true",
+    }
+    start = bc.Start("s:1", **given)
+    made, arguments = pickle.loads(pickle.dumps(start)).__reduce__()
+    assert (made, arguments) == start.__reduce__()
+    given |= {"idle_exit": -1, "arguments": ("--samples", "64")}
+    assert list(arguments) == ["s:1", *given.values()]
+
+
 def test_help_reads_well():
     import pydoc
 
+    pydoc.render_doc(bc, renderer=pydoc.plaintext)  # also where there is no torch
     text = pydoc.render_doc(bc.Consumer, renderer=pydoc.plaintext)
     for word in ("connect_timeout: seconds", "next(self, timeout: float | None = None)", "cursor"):
         assert word in text

@@ -9,6 +9,7 @@ import gc
 import os
 import pickle
 import re
+import threading
 import types
 from collections.abc import Callable
 from pathlib import Path
@@ -291,6 +292,50 @@ def test_a_pickled_one_attaches_where_it_is_used(serve: Callable[..., support.Se
     assert loader._consumer is None
     assert [len(batch) for batch in ids_of(loader)] == [4, 4]
     assert loader.consumer.name.startswith("mine")
+
+
+def test_one_with_a_start_can_be_pickled(serve: Callable[..., support.Served]) -> None:
+    serve(SHAPE, samples=10)
+    start = bc.Start(SHAPE, arguments=("--samples", "10"))
+    loader = pickle.loads(pickle.dumps(bc.Loader("s", 4, start=start)))
+    assert len(list(loader)) == 3
+
+
+def test_a_close_that_is_refused_changes_nothing(serve: Callable[..., support.Served]) -> None:
+    serve(SHAPE, samples=8, wait_for=2)
+    loader = bc.Loader("s", 4)
+    consumer = loader.consumer
+    batches: list[Any] = []
+    waits = threading.Thread(target=lambda: batches.extend(loader))
+    waits.start()
+
+    def refused() -> bool:
+        try:
+            consumer.cursor
+        except bc.InvalidArgument:
+            return True
+        return False
+
+    support.until(refused)
+    for use in (loader.close, lambda: loader.load_state_dict({"cursor": 4})):
+        with pytest.raises(bc.InvalidArgument, match="another thread"):
+            use()
+    assert loader._consumer is consumer
+    with bc.Loader("s", 4):
+        waits.join()
+    assert len(batches) == 2
+    assert len(list(loader)) == 2  # it goes on, and is no second trainer
+
+
+@pytest.mark.parametrize("dtype", ["bool", "u8"])
+def test_a_write_is_no_end_where_it_is_not_kept(
+    serve: Callable[..., support.Served], dtype: str
+) -> None:
+    serve(SHAPE, samples=8, dtype=dtype)
+    loader = bc.Loader("s", 4, fields="image", explain_faults=False)
+    for images in loader:
+        images.zero_()
+        assert not images.any()
 
 
 def test_many_epochs_take_no_more_than_one(serve: Callable[..., support.Served]) -> None:

@@ -186,6 +186,35 @@ print("ok")
     assert (run.stdout, run.stderr) == ("ok\n", "")
 
 
+def test_a_child_forked_during_a_call_is_told_that_it_is_one(serve):
+    serve("synthetic:1", wait_for=2)
+    with bc.Consumer("s", 64) as consumer:
+        waits = threading.Thread(target=consumer.next)
+        waits.start()
+        while True:  # until it is in the call
+            try:
+                consumer.cursor
+            except bc.InvalidArgument:
+                break
+
+        def child():
+            for use in (consumer.next, lambda: consumer.cursor):
+                try:
+                    use()
+                except bc.Forked:
+                    continue
+                os._exit(1)
+            consumer.close()
+            os._exit(0)
+
+        process = multiprocessing.get_context("fork").Process(target=child)
+        process.start()
+        process.join()
+        assert process.exitcode == 0
+        with bc.Consumer("s", 64):
+            waits.join()
+
+
 def test_a_forked_child_may_attach(serve):
     serve("synthetic:1", samples=640, epochs=1, wait_for=2)
     with bc.Consumer("s", 64) as consumer:

@@ -68,4 +68,4 @@ def test_a_loop_that_was_left_goes_on(serve: Callable[..., support.Served]) -> N
 def test_any_stream_and_any_option(serve: Callable[..., support.Served]) -> None:
     serve("synthetic:8", stream="mine", samples=45)
     with bc.tensorsocket.TensorConsumer("mine", batch_size=10, tail="drop", name="one") as it:
-        assert len(list(it)) == 4
+        assert len(list(it)) == len(it) == 4

@@ -48,7 +48,11 @@ if not TYPE_CHECKING:  # they would take any name for one of these
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_lazy})
+    """What can be had here: help() and its like ask for each of these."""
+    from importlib.util import find_spec
+
+    missing = {"Loader"} if find_spec("torch") is None else set()
+    return sorted({*globals(), *_lazy} - missing)
 
 
 if (_path := _command.path()) is not None:

@@ -50,7 +50,8 @@ def _as_bytes(name: str) -> Callable[[Batch], torch.Tensor]:
     """Of booleans, for a torch that knows none in DLPack: bytes, of which it makes a view."""
 
     def read(batch: Batch) -> torch.Tensor:
-        array = np.asarray(_Writable(batch[name].view(np.uint8)))
+        view = batch[name].view(np.uint8)
+        array = np.asarray(_Writable(view)) if batch.keeps_writes else view.copy()
         return torch.from_numpy(array).view(torch.bool)
 
     return read
@@ -141,6 +142,13 @@ def collation_of(consumer: Consumer, fields: Any) -> Callable[[Batch], Any]:
         f"batchcast: fields={fields!r}: it is the name of a field, several names, a dict of them by"
         f" the keys that you want, or `dict` itself for all"
     )
+
+
+def batches_of_epoch(samples: int, batch_size: int, world: int, tail: str) -> int:
+    """Of whole epochs of so many samples, and of each rank."""
+    whole, rest = divmod(samples, batch_size * world)
+    # Of a short last batch each rank gets as much as the others.
+    return whole + (tail == "pad" and rest > 0 or tail == "keep" and rest >= world)
 
 
 class _Loop(Iterator[Any]):
@@ -248,13 +256,12 @@ class Loader(IterableDataset):  # type: ignore[misc]
         except BaseException:
             consumer.close()
             raise
-        self._resume = None
-        self._consumer = consumer
         self._pid = os.getpid()
         self._uses_gpu = consumer.placement != "host" or bool(options.get("pin"))
         self._device = options.get("pin_device", 0)
         if consumer.placement != "host":
             self._device = int(consumer.placement.rpartition(":")[2])
+        self._consumer, self._resume = consumer, None  # last, and at once: Ctrl-C loses no place
         return consumer
 
     @property
@@ -285,9 +292,15 @@ class Loader(IterableDataset):  # type: ignore[misc]
             loop.batches = None
 
     def _detach(self) -> None:
-        consumer, self._consumer = self._consumer, None
+        consumer = self._consumer
         if consumer is not None and self._pid == os.getpid():
-            consumer.close()
+            try:
+                consumer.close()
+            except BaseException:
+                if consumer.closed:  # else it was refused: it is in a call, of whatever thread
+                    self._consumer = None
+                raise
+        self._consumer = None
         self._end_loop()  # afterwards: in a group, leaving an epoch is something else
 
     def _follow_stream(self) -> None:
@@ -352,10 +365,8 @@ class Loader(IterableDataset):  # type: ignore[misc]
                 f"the epochs of stream `{self._stream}` have no length that is known beforehand"
             )
         world = 1 if consumer.group is None else consumer.group.world
-        whole, rest = divmod(samples, self._batch_size * world)
         tail = self._options.get("tail", "keep")
-        # Of a short last batch each rank gets as much as the others.
-        return whole + (tail == "pad" and rest > 0 or tail == "keep" and rest >= world)
+        return batches_of_epoch(samples, self._batch_size, world, tail)
 
     def set_epoch(self, epoch: int) -> None:
         """Accepted for loops that call it, and does nothing.
@@ -389,11 +400,12 @@ class Loader(IterableDataset):  # type: ignore[misc]
         if self._consumer is not None:
             consumer = self._attached
             check_same_samples(dict(state), consumer.checkpoint())
-            if self._loop is None and consumer.cursor == state["cursor"]:
+            keeps_place = self._options.get("between_epochs") != "let_go"
+            if keeps_place and self._loop is None and consumer.cursor == state["cursor"]:
                 return
+            self._resume = dict(state)
             # Its place has to be free before a place further back can be had.
             self._detach()
-            self._resume = dict(state)
             self._attach()
         else:
             self._resume = dict(state)

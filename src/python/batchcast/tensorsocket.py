@@ -55,14 +55,16 @@ def unpack(data: tuple[Any, ...]) -> tuple[Any, ...]:
 class TensorConsumer:
     """Takes batches of a stream as TensorSocket's class of that name takes them from its producer.
 
+        data_loader = TensorConsumer(port=5555, batch_size=64)
         for epoch in range(epochs):
-            for inputs, targets in TensorConsumer(port=5555, batch_size=64):
+            for inputs, targets in data_loader:
                 ...
 
     A batch is what `unpack_fn` makes of a tuple: the tensors of all fields, in the stream's order.
     Each epoch ends with StopIteration, and the next loop goes on with the next epoch; a loop that
     was left early goes on where it was, as TensorSocket's does. Unlike there, a short last batch
     arrives, and after the last epoch StreamFinished is raised, where TensorSocket waits for ever.
+    Make one for all epochs: each is a trainer of its own, and begins where the stream is.
 
     `port` may also be the name of any stream. `ack_port` and `heart_ports` are taken and have no
     meaning: the kernel says which trainers live. Further options are those of `Consumer`.
@@ -89,6 +91,7 @@ class TensorConsumer:
         options.setdefault("connect_timeout", None)  # as there, it waits for its producer
         from .loader import collation_of, dtypes_of  # of torch, which a producer may lack
 
+        self._tail = options.get("tail", "keep")
         self._consumer = Consumer(stream_of(port), batch_size, **options)
         self._collate = collation_of(self._consumer, tuple(dtypes_of(self._consumer)))
 
@@ -96,11 +99,14 @@ class TensorConsumer:
         return self
 
     def __len__(self) -> int:
-        """Batches an epoch, the short last one among them."""
+        """Batches an epoch, the short last one among them unless `tail` says otherwise."""
+        from .loader import batches_of_epoch
+
         samples = self._consumer.samples_per_epoch
         if not samples:
             raise TypeError("the epochs of this stream have no length that is known beforehand")
-        return -(-samples // self.batch_size)
+        world = 1 if self._consumer.group is None else self._consumer.group.world
+        return batches_of_epoch(samples, self.batch_size, world, self._tail)
 
     def __next__(self) -> Any:
         batch = self._consumer.next()

@@ -37,6 +37,12 @@ class Calls {
   /// another thread is in such a call.
   template <class Work>
   void run(Work&& work) {
+    run_to_its_end(std::forward<Work>(work));
+    throw_raised();
+  }
+  /// The same, but leaves what `log` raised for `throw_raised`: what the call gave is not lost.
+  template <class Work>
+  void run_to_its_end(Work&& work) {
     const Turn turn(*this);
     try {
       without_gil(std::forward<Work>(work));
@@ -45,8 +51,15 @@ class Calls {
       throw;
     }
     hand_on_lines();
-    throw_raised();
   }
+  /// For a destructor: one that throws nothing, where none is in a call.
+  template <class Work>
+  void run_in_destructor(Work&& work) {
+    const Turn turn(*this);
+    without_gil(std::forward<Work>(work));
+  }
+  /// With the GIL: what `log` raised to end a call, KeyboardInterrupt.
+  void throw_raised();
 
   /// One that waits for nothing, with the GIL. It may be made in `log` and in signal handlers too.
   void check_free_to_look() const {
@@ -81,7 +94,6 @@ class Calls {
 
   void hand_on_all_lines() noexcept;
   void hand_on(LogLevel level, std::string_view text) noexcept;
-  void throw_raised();
   [[noreturn]] void throw_busy() const;
 
   PyObject* log_ = nullptr;

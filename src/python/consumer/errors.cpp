@@ -5,14 +5,19 @@
 #include <batchcast/core/error.hpp>
 
 #include <exception>
+#include <string_view>
 
 namespace nb = nanobind;
 
 namespace batchcast::inline v0_1::python {
 namespace {
 
-[[nodiscard]] nb::object made(const char* name, const char* text) {
-  return nb::module_::import_("batchcast.errors").attr(name)(text);
+/// Paths in a text may have bytes that are none: `\xff`.
+[[nodiscard]] nb::object made(const char* name, std::string_view text) {
+  const nb::object decoded = nb::steal(
+      PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "backslashreplace"));
+  if (!decoded.is_valid()) throw nb::python_error();
+  return nb::module_::import_("batchcast.errors").attr(name)(decoded);
 }
 
 void set(const nb::object& error) { PyErr_SetObject(error.type().ptr(), error.ptr()); }
@@ -63,7 +68,7 @@ void translate(const std::exception_ptr& thrown, void* /*payload*/) {
 void add_errors(nb::module_& /*module*/) { nb::register_exception_translator(translate); }
 
 void raise(const char* name, const std::string& text) {
-  set(made(name, text.c_str()));
+  set(made(name, text));
   throw nb::python_error();
 }
 

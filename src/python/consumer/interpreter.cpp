@@ -66,6 +66,8 @@ WithGil::WithGil() noexcept {
 }
 
 void add_interpreter(nb::module_& /*module*/) {
+  // Threads of the parent do not come back in a child, which would wait for them as it ends.
+  ::pthread_atfork(nullptr, nullptr, [] { ending.coming_back.store(0); });
   nb::module_::import_("atexit").attr("register")(nb::cpp_function(&begin_to_end));
 }
 

@@ -73,6 +73,21 @@ constexpr const char* signature =
   return nb::tuple(words);
 }
 
+/// A path may have bytes that are no text.
+[[nodiscard]] nb::object path_of(const std::string& path) {
+  const auto size = static_cast<Py_ssize_t>(path.size());
+  return nb::steal(PyUnicode_DecodeFSDefaultAndSize(path.data(), size));
+}
+
+/// Loaders that are pickled have one with them.
+[[nodiscard]] nb::tuple pickled(const nb::object& self) {
+  const auto& start = nb::cast<const StartOptions&>(self);
+  return nb::make_tuple(
+      self.type(), nb::make_tuple(start.source, path_of(start.recipe), start.seed, start.memory,
+                                  start.epochs, start.wait_for, start.idle_exit_s,
+                                  arguments_of(start), path_of(start.command)));
+}
+
 }  // namespace
 
 void add_start(nb::module_& module) {
@@ -92,6 +107,8 @@ void add_start(nb::module_& module) {
       .def_ro("idle_exit", &StartOptions::idle_exit_s, "In seconds; negative: never.")
       .def_prop_ro("arguments", &arguments_of, nb::sig("def arguments(self) -> tuple[str, ...]"))
       .def_ro("command", &StartOptions::command)
+      .def("__reduce__", &pickled,
+           nb::sig("def __reduce__(self) -> tuple[type[Start], tuple[typing.Any, ...]]"))
       .def("__repr__", [](const StartOptions& start) {
         return nb::str(
                    "Start({!r}, recipe={!r}, seed={}, memory={}, epochs={}, wait_for={}, "

@@ -43,8 +43,8 @@ Trainer::~Trainer() {
 }
 
 std::optional<Batch> Trainer::next(int timeout_ms) {
-  calls_->check_free();
-  check_open();
+  check_ready();
+  calls_->throw_raised();  // by a call that had a batch
   try {
     return next_of(timeout_ms);
   } catch (const RingTooSmall& error) {
@@ -62,13 +62,14 @@ std::optional<Batch> Trainer::next_of(int timeout_ms) {
     calls_->hand_on_lines();
   }
   if (next.outcome == Outcome::timed_out && (!is_quick_ || timeout_ms != 0)) {
-    calls_->run([&] {
+    calls_->run_to_its_end([&] {
       do next = consumer_->try_next(timeout_ms);
       while (timeout_ms < 0 && next.outcome == Outcome::timed_out);
     });
   }
   if (next.outcome == Outcome::end_of_epoch) return std::nullopt;
   if (next.outcome == Outcome::timed_out) {
+    calls_->throw_raised();
     throw_timeout(timeout_ms);
   }
   is_quick_ = may_be_quick_ && !next.batch.writable();  // not before the first, which takes longer
@@ -76,41 +77,39 @@ std::optional<Batch> Trainer::next_of(int timeout_ms) {
 }
 
 bool Trainer::has_next_epoch() {
-  calls_->check_free();
-  check_open();
+  check_ready();
   bool has = false;
   calls_->run([&] { has = consumer_->has_next_epoch(); });
   return has;
 }
 
 std::optional<Batch> Trainer::newest(std::uint64_t samples_max) {
-  calls_->check_free();
-  check_open();
+  check_ready();
   std::optional<Batch> newest;
   calls_->run([&] { newest = consumer_->newest(samples_max); });
   return newest;
 }
 
 void Trainer::leave_epoch() {
-  calls_->check_free();
-  check_open();
+  check_ready();
   calls_->run([&] { consumer_->leave_epoch(); });
 }
 
 void Trainer::close() {
+  if (process_.in_forked_child()) return consumer_.reset();  // its calls are the parent's
   calls_->check_free();
   if (consumer_) calls_->run([this] { consumer_.reset(); });
 }
 
 const Consumer& Trainer::looked_at() const {
+  process_.check();
   calls_->check_free_to_look();
   check_open();
   return *consumer_;
 }
 
 Consumer& Trainer::changed() {
-  calls_->check_free();
-  check_open();
+  check_ready();
   return *consumer_;
 }
 
@@ -118,7 +117,7 @@ void Trainer::end_loop(std::uint64_t loop, bool by_exception) noexcept {
   if (loop != loops_ || !consumer_ || process_.in_forked_child() || calls_->is_busy()) return;
   // To the other ranks of a group, an epoch left here would look like one that is shorter.
   if (by_exception && consumer_->group().world != 0) return;
-  without_gil([this] { consumer_->leave_epoch(); });
+  calls_->run_in_destructor([this] { consumer_->leave_epoch(); });
 }
 
 void Trainer::throw_timeout(int timeout_ms) const {
@@ -128,11 +127,15 @@ void Trainer::throw_timeout(int timeout_ms) const {
                        " s. Ask again; `batchcast ls` says what the stream waits for.");
 }
 
+void Trainer::check_ready() const {
+  process_.check();  // first: threads that were in a call have not come along
+  calls_->check_free();
+  check_open();
+}
+
 void Trainer::check_open() const {
-  if (!consumer_) {
-    throw InvalidArgument("batchcast: this consumer of stream `" + stream_ + "` is closed.");
-  }
-  process_.check();
+  if (consumer_) return;
+  throw InvalidArgument("batchcast: this consumer of stream `" + stream_ + "` is closed.");
 }
 
 }  // namespace batchcast::inline v0_1::python

@@ -48,6 +48,8 @@ class Trainer {
 
  private:
   [[nodiscard]] std::optional<Batch> next_of(int timeout_ms);
+  /// Throws Forked, InvalidArgument where it is in use or closed.
+  void check_ready() const;
   void check_open() const;
   [[noreturn]] void throw_timeout(int timeout_ms) const;
 
