@@ -290,6 +290,9 @@ def test_lmdb_of_images(directory: Path, folder: Folder, tmp_path: Path) -> None
     assert list(plain[0]) == ["image"] and plain.fingerprint() is not None
     again = written(shutil.copytree(path, tmp_path / "again"), {b"00003/0": b"another"})
     assert bc.sources.LMDB(again).fingerprint() != plain.fingerprint()
+    # What another script writes under the same keys, in as many transactions.
+    larger = written(tmp_path / "larger", {key: value + b"\0" for key, value in entries.items()})
+    assert bc.sources.LMDB(larger).fingerprint() != plain.fingerprint()
 
 
 def test_lmdb_of_caffe_and_of_pairs(directory: Path, folder: Folder, tmp_path: Path) -> None:
