@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import gzip
 import os
 import shutil
 import sys
@@ -377,8 +378,15 @@ def test_torchvision_by_its_files(folder: Folder, tmp_path: Path) -> None:
     images = of_torchvision("ImageFolder", root=str(root), samples=[(str(p), n) for p, n in folder])
     assert bc.sources.Torchvision(images) == f"imagefolder:{root}"
     (tmp_path / "t10k-images-idx3-ubyte.gz").touch()
-    fashion = of_torchvision("FashionMNIST", "MNIST", raw_folder=str(tmp_path), train=False)
+    with gzip.open(tmp_path / "t10k-labels-idx1-ubyte.gz", "wb") as file:
+        file.write(b"\0\0\x08\1\0\0\0\3" + bytes((7, 2, 1)))
+    fashion = of_torchvision(
+        "FashionMNIST", "MNIST", raw_folder=str(tmp_path), train=False, classes=["a"] * 10,
+        data=np.zeros((3, 28, 28), np.uint8), targets=np.array([7, 2, 1]),
+    )  # fmt: skip
     assert bc.sources.Torchvision(fashion) == f"idx:{tmp_path}?split=test"
+    fashion.data, fashion.targets = fashion.data[1:], fashion.targets[1:]
+    assert [one["label"] for one in bc.sources.Torchvision(fashion)] == [2, 1]
     pixels = np.arange(2 * 32 * 32 * 3, dtype=np.uint8).reshape(2, 32, 32, 3)
     cifar = of_torchvision("CIFAR100", "CIFAR10", data=pixels, targets=[7, 1], classes=["a", "b"])
     source = bc.sources.Torchvision(cifar)
@@ -387,6 +395,27 @@ def test_torchvision_by_its_files(folder: Folder, tmp_path: Path) -> None:
     assert source[1]["label"] == 1
     changed = of_torchvision("CIFAR10", data=pixels + 1, targets=[7, 1], classes=["a", "b"])
     assert bc.sources.Torchvision(changed).fingerprint() != source.fingerprint()
+
+
+def test_torchvision_serves_what_the_dataset_has(folder: Folder) -> None:
+    root = folder[0][0].parents[1]
+    samples = [(str(path), label) for path, label in folder]
+    both = {"root": str(root.parent), "split_folder": str(root), "samples": samples}
+    assert bc.sources.Torchvision(of_torchvision("ImageNet", "ImageFolder", **both)) == f"imagefolder:{root}"
+    for changed in (
+        {"samples": [(path, 2 - label) for path, label in samples]},
+        {"samples": samples[4:]},
+        {"samples": samples[1:], "imgs": samples},
+        {"samples": samples, "extensions": None},
+        {"samples": samples, "root": str(root.parent)},
+    ):
+        images = of_torchvision("ImageFolder", **{"root": str(root), **changed})
+        with pytest.raises(bc.InvalidArgument, match="are not all that lie in the folders of"):
+            bc.sources.Torchvision(images)
+    own = of_torchvision("Mine", "ImageFolder", root=str(root), samples=samples)
+    type(own).__getitem__ = lambda self, index: None
+    with pytest.raises(bc.InvalidArgument, match="Mine has a __getitem__ of its own"):
+        bc.sources.Torchvision(own)
 
 
 def test_torchvision_itself(directory: Path, folder: Folder) -> None:
