@@ -91,6 +91,17 @@ def test_parquet_by_pyarrow(
     assert bc.sources.Parquet(tmp_path).fingerprint() != source.fingerprint()
 
 
+@pytest.mark.parametrize("as_list", [False, True])
+def test_labels_are_part_of_what_a_parquet_file_is(tmp_path: Path, as_list: bool) -> None:
+    def fingerprint(*labels: int) -> str:
+        images = pa.array([b"image"] * len(labels), pa.binary())
+        column = pa.array([[one] for one in labels] if as_list else list(labels))
+        pq.write_table(pa.table({"image": images, "label": column}), tmp_path / "a.parquet")
+        return str(bc.sources.Parquet(tmp_path / "a.parquet").fingerprint())
+
+    assert fingerprint(0, 1, 2, 3) == fingerprint(0, 1, 2, 3) != fingerprint(0, 2, 1, 3)
+
+
 def test_parquet_keeps_row_groups_up_to_a_size(folder: Folder, tmp_path: Path) -> None:
     path = tmp_path / "a.parquet"
     pq.write_table(arrow_table(folder), path, row_group_size=2)
