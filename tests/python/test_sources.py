@@ -253,6 +253,23 @@ def _threads() -> list[str]:
     return names
 
 
+def test_an_int_of_more_than_64_bits_is_a_bad_sample(directory: Path) -> None:
+    with pytest.raises(bc.StreamFailed, match="sample 7, .* it is 9223372036854775808, which is no"):
+        served([2**63 if i == 7 else i for i in range(10)])
+
+
+def test_a_path_that_is_not_utf_8(directory: Path, tmp_path: Path) -> None:
+    samples = made_data.image_folder(tmp_path / "images")
+    recipe = made_data.recipe_file(tmp_path)
+    epoch = served([{"image": path, "label": label} for path, label in samples], recipe=recipe)
+    odd = Path(os.fsdecode(os.fsencode(tmp_path) + b"/odd-\xff"))
+    (tmp_path / "images").rename(odd)
+    moved = [(odd / path.relative_to(tmp_path / "images"), label) for path, label in samples]
+    there = served([{"image": path, "label": label} for path, label in moved], recipe=recipe)
+    for name, values in epoch.items():
+        np.testing.assert_array_equal(there[name], values)
+
+
 EXITING = """
 import sys, time, numpy as np, batchcast as bc
 class Source:
