@@ -172,10 +172,11 @@ def Torchvision(dataset: Any) -> Any:
         dataset = torchvision.datasets.ImageFolder("train")
         bc.serve(bc.sources.Torchvision(dataset), recipe="imagenet-train", stream="train")
 
-    Of an ImageFolder and of MNIST, FashionMNIST and KMNIST it is the text of the source in C++ that
-    reads their files; of CIFAR10 and CIFAR100, whose files are pickled, their arrays. A transform
-    is refused, with the stages of a recipe that do the same. Any other dataset of torchvision is
-    served as it is: `bc.serve(dataset, …)`.
+    Of an ImageFolder, of ImageNet and of MNIST, FashionMNIST and KMNIST it is the text of the
+    source in C++ that reads their files; of CIFAR10 and CIFAR100, whose files are pickled, and of
+    an MNIST whose samples are not its files', their arrays. A transform is refused, with the stages
+    of a recipe that do the same. Any other dataset of torchvision is served as it is:
+    `bc.serve(dataset, …)`.
     """
     names = [kind.__name__ for kind in type(dataset).__mro__]
     makes = {"ImageFolder": _image_folder, "CIFAR10": _cifar, "MNIST": _mnist}
@@ -187,10 +188,10 @@ def Torchvision(dataset: Any) -> Any:
             "samples, whatever they are."
         )
     _check_no_transform(dataset, type(dataset).__name__)
-    owner = next((kind for kind in type(dataset).__mro__ if "__getitem__" in vars(kind)), type(dataset))
-    if owner.__name__ not in ("DatasetFolder", *makes) and "__getitem__" in vars(owner):
+    owners = [kind.__name__ for kind in type(dataset).__mro__ if "__getitem__" in vars(kind)]
+    if owners and owners[0] not in ("DatasetFolder", *makes):
         raise InvalidArgument(
-            f"batchcast: {owner.__name__} has a __getitem__ of its own, which is not run: only the files "
-            "or arrays are read. bc.serve(dataset, …) serves its samples, whatever they are."
+            f"batchcast: {owners[0]} has a __getitem__ of its own, which is not run: only the files or "
+            "arrays are read. bc.serve(dataset, …) serves its samples, whatever they are."
         )
     return make(dataset)
