@@ -135,7 +135,19 @@ Lines python_differs(const Json& source, const std::string& asked) {
 Lines loader_differences(const Json& board, const StartOptions& options) {
   const Json source = {{"location", text_at(board, "served_from")},
                        {"directory", text_at(board, "directory")}};
-  return same_place(source, options.source) ? Lines{} : python_differs(source, options.source);
+  if (!same_place(source, options.source)) return python_differs(source, options.source);
+  Lines lines;
+  const auto note = [&lines](const std::string& what, const std::string& asked) {
+    lines.push_back(what + ": a loader makes its samples itself, asked for `" + asked + "`");
+  };
+  if (!options.recipe.empty()) note("recipe", options.recipe);
+  if (options.seed != 0) note("seed", std::to_string(options.seed));
+  for (const char* const option : {"--shard", "--on-bad-sample"}) {
+    if (const auto value = value_of(options.arguments, option)) {
+      note(std::string(option).substr(2), std::string(*value));
+    }
+  }
+  return lines;
 }
 
 Lines pipeline_differences(const Json& stream, const StartOptions& options) {

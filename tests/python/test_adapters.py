@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import gzip
 import os
 import shutil
 import sys
@@ -92,6 +93,18 @@ def test_parquet_by_pyarrow(
     assert bc.sources.Parquet(tmp_path).fingerprint() == source.fingerprint()
     pq.write_table(table.slice(5, 6), tmp_path / "part-1.parquet")
     assert bc.sources.Parquet(tmp_path).fingerprint() != source.fingerprint()
+
+
+@needs_arrow
+@pytest.mark.parametrize("as_list", [False, True])
+def test_labels_are_part_of_what_a_parquet_file_is(tmp_path: Path, as_list: bool) -> None:
+    def fingerprint(*labels: int) -> str:
+        images = pa.array([b"image"] * len(labels), pa.binary())
+        column = pa.array([[one] for one in labels] if as_list else list(labels))
+        pq.write_table(pa.table({"image": images, "label": column}), tmp_path / "a.parquet")
+        return str(bc.sources.Parquet(tmp_path / "a.parquet").fingerprint())
+
+    assert fingerprint(0, 1, 2, 3) == fingerprint(0, 1, 2, 3) != fingerprint(0, 2, 1, 3)
 
 
 @needs_arrow
@@ -217,6 +230,12 @@ def test_saved_datasets_are_mapped_and_not_decoded(
     with pytest.raises(bc.InvalidArgument, match="no `valid`"):
         bc.sources.HuggingFace(place.with_name("d"), split="valid")
     assert len(bc.sources.HuggingFace(place.with_name("d"), split="test")) == 12
+    with pytest.raises(bc.InvalidArgument, match="is one dataset, of no split's name, and not `test`"):
+        bc.sources.HuggingFace(place, split="test")
+    train = hugging_face.Dataset(dataset.data, split=hugging_face.Split.TRAIN)
+    assert len(bc.sources.HuggingFace(train, split="train")) == 12
+    with pytest.raises(bc.InvalidArgument, match="one dataset, the split `train`, and not `test`"):
+        bc.sources.HuggingFace(train, split="test")
 
 
 def test_rows_in_the_order_that_shuffle_and_select_gave(folder: Folder, dataset: Any) -> None:
@@ -298,6 +317,9 @@ def test_lmdb_of_images(directory: Path, folder: Folder, tmp_path: Path) -> None
     assert list(plain[0]) == ["image"] and plain.fingerprint() is not None
     again = written(shutil.copytree(path, tmp_path / "again"), {b"00003/0": b"another"})
     assert bc.sources.LMDB(again).fingerprint() != plain.fingerprint()
+    # What another script writes under the same keys, in as many transactions.
+    larger = written(tmp_path / "larger", {key: value + b"\0" for key, value in entries.items()})
+    assert bc.sources.LMDB(larger).fingerprint() != plain.fingerprint()
 
 
 def test_lmdb_of_caffe_and_of_pairs(directory: Path, folder: Folder, tmp_path: Path) -> None:
@@ -382,8 +404,15 @@ def test_torchvision_by_its_files(folder: Folder, tmp_path: Path) -> None:
     images = of_torchvision("ImageFolder", root=str(root), samples=[(str(p), n) for p, n in folder])
     assert bc.sources.Torchvision(images) == f"imagefolder:{root}"
     (tmp_path / "t10k-images-idx3-ubyte.gz").touch()
-    fashion = of_torchvision("FashionMNIST", "MNIST", raw_folder=str(tmp_path), train=False)
+    with gzip.open(tmp_path / "t10k-labels-idx1-ubyte.gz", "wb") as file:
+        file.write(b"\0\0\x08\1\0\0\0\3" + bytes((7, 2, 1)))
+    fashion = of_torchvision(
+        "FashionMNIST", "MNIST", raw_folder=str(tmp_path), train=False, classes=["a"] * 10,
+        data=np.zeros((3, 28, 28), np.uint8), targets=np.array([7, 2, 1]),
+    )  # fmt: skip
     assert bc.sources.Torchvision(fashion) == f"idx:{tmp_path}?split=test"
+    fashion.data, fashion.targets = fashion.data[1:], fashion.targets[1:]
+    assert [one["label"] for one in bc.sources.Torchvision(fashion)] == [2, 1]
     pixels = np.arange(2 * 32 * 32 * 3, dtype=np.uint8).reshape(2, 32, 32, 3)
     cifar = of_torchvision("CIFAR100", "CIFAR10", data=pixels, targets=[7, 1], classes=["a", "b"])
     source = bc.sources.Torchvision(cifar)
@@ -392,6 +421,27 @@ def test_torchvision_by_its_files(folder: Folder, tmp_path: Path) -> None:
     assert source[1]["label"] == 1
     changed = of_torchvision("CIFAR10", data=pixels + 1, targets=[7, 1], classes=["a", "b"])
     assert bc.sources.Torchvision(changed).fingerprint() != source.fingerprint()
+
+
+def test_torchvision_serves_what_the_dataset_has(folder: Folder) -> None:
+    root = folder[0][0].parents[1]
+    samples = [(str(path), label) for path, label in folder]
+    both = {"root": str(root.parent), "split_folder": str(root), "samples": samples}
+    assert bc.sources.Torchvision(of_torchvision("ImageNet", "ImageFolder", **both)) == f"imagefolder:{root}"
+    for changed in (
+        {"samples": [(path, 2 - label) for path, label in samples]},
+        {"samples": samples[4:]},
+        {"samples": samples[1:], "imgs": samples},
+        {"samples": samples, "extensions": None},
+        {"samples": samples, "root": str(root.parent)},
+    ):
+        images = of_torchvision("ImageFolder", **{"root": str(root), **changed})
+        with pytest.raises(bc.InvalidArgument, match="are not all that lie in the folders of"):
+            bc.sources.Torchvision(images)
+    own = of_torchvision("Mine", "ImageFolder", root=str(root), samples=samples)
+    type(own).__getitem__ = lambda self, index: None
+    with pytest.raises(bc.InvalidArgument, match="Mine has a __getitem__ of its own"):
+        bc.sources.Torchvision(own)
 
 
 def test_torchvision_itself(directory: Path, folder: Folder) -> None:

@@ -18,6 +18,7 @@ import made_data
 import numpy as np
 import pytest
 import support
+from batchcast import _serve
 
 
 def test_a_stream_served_here_is_what_the_command_serves(directory: Path, tmp_path: Path) -> None:
@@ -174,6 +175,41 @@ def test_the_interpreters_end_stops_what_is_served_in_the_background(
     with pytest.raises(bc.Error, match="its producer's process ended"):
         while True:
             consumer.next()
+
+
+class Opening:
+    """A DatasetStream whose dataset is never opened."""
+
+    hangs = ""
+    ended = False
+
+    def __init__(self, *given: object) -> None:
+        self.asked: list[str] = []
+
+    def wait_opened(self, timeout_ms: int) -> bool:
+        if not self.asked:
+            raise KeyboardInterrupt
+        return False
+
+    def wait_ended(self, timeout_ms: int) -> bool:
+        time.sleep(timeout_ms / 1000)
+        return self.ended
+
+    def ask_to_end(self, why: str) -> None:
+        self.asked.append(why)
+
+
+def test_nobody_waits_for_a_dataset_to_be_opened(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_serve, "DatasetStream", Opening)
+    with pytest.raises(KeyboardInterrupt) as pressed:
+        bc.serve("synthetic:3x8x8", stream="s", background=True)
+    began = time.monotonic()
+    with pytest.warns(RuntimeWarning, match="did not wait for its dataset to be opened"):
+        _serve._stop_all()  # as the end of the process does
+    assert time.monotonic() - began < 1
+    assert pressed.value.__traceback__ is not None  # it has the handle
+    monkeypatch.setattr(Opening, "ended", True)
+    del pressed
 
 
 def test_a_forked_child_leaves_the_stream_alone(directory: Path) -> None:

@@ -229,6 +229,15 @@ def test_ensure_starts_it_and_knows_it_again(place: Path, source: str) -> None:
     assert f"from another directory, {place}: only Python can open it" in elsewhere.stdout
 
 
+def test_ensure_does_not_take_a_loader_for_what_a_recipe_makes(place: Path) -> None:
+    words = ["ensure", "s", "python:mine:loader"]
+    assert command(*words, "--idle-exit", "20").stdout.startswith("served\n")
+    other = command(*words, "--recipe", "mnist", "--seed", "7", "--shard", "0/2")
+    assert other.returncode == 1
+    for asked in ("recipe: a loader makes its samples itself, asked for `mnist`", "`7`", "`0/2`"):
+        assert asked in other.stdout
+
+
 def test_a_trainer_starts_it(place: Path) -> None:
     start = bc.Start("python:mine:made", epochs=1, idle_exit=20, memory="1MiB")
     with bc.Consumer("s", 8, start=start) as consumer:

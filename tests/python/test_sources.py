@@ -22,6 +22,7 @@ import made_data
 import numpy as np
 import pytest
 import support
+from batchcast._processes import Readers
 
 
 def served(source: Any, **options: Any) -> dict[str, np.ndarray[Any, Any]]:
@@ -253,6 +254,23 @@ def _threads() -> list[str]:
     return names
 
 
+def test_an_int_of_more_than_64_bits_is_a_bad_sample(directory: Path) -> None:
+    with pytest.raises(bc.StreamFailed, match="sample 7, .* it is 9223372036854775808, which is no"):
+        served([2**63 if i == 7 else i for i in range(10)])
+
+
+def test_a_path_that_is_not_utf_8(directory: Path, tmp_path: Path) -> None:
+    samples = made_data.image_folder(tmp_path / "images")
+    recipe = made_data.recipe_file(tmp_path)
+    epoch = served([{"image": path, "label": label} for path, label in samples], recipe=recipe)
+    odd = Path(os.fsdecode(os.fsencode(tmp_path) + b"/odd-\xff"))
+    (tmp_path / "images").rename(odd)
+    moved = [(odd / path.relative_to(tmp_path / "images"), label) for path, label in samples]
+    there = served([{"image": path, "label": label} for path, label in moved], recipe=recipe)
+    for name, values in epoch.items():
+        np.testing.assert_array_equal(there[name], values)
+
+
 EXITING = """
 import sys, time, numpy as np, batchcast as bc
 class Source:
@@ -329,6 +347,55 @@ def test_a_reader_process_that_is_killed_does_not_end_the_stream(directory: Path
         assert set(made_data.epoch_of(consumer)["pid"]) == first
         del consumer
     assert not multiprocessing.active_children()
+
+
+def test_readers_that_died_idle_cost_no_sample() -> None:
+    readers = Readers(Pids(), 3)
+    processes = [one.process for one in readers.readers]
+    for process in processes[:2]:
+        process.kill()
+        process.join(10)
+    assert readers[0]["pid"] == readers[1]["pid"] == processes[2].pid
+    processes[2].kill()
+    with pytest.raises(bc.BadSample, match="was killed by SIGKILL"):
+        readers[2]
+    readers.close()
+
+
+class Unreadable:
+    """What another process can write but nobody can read."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return int, ("no number",)
+
+
+def test_an_answer_that_cannot_be_read_costs_no_reader(directory: Path) -> None:
+    class Some(made_data.Numbers):
+        def __getitem__(self, index: int) -> Any:
+            return Unreadable() if index in (3, 4, 5) else super().__getitem__(index)
+
+    with bc.serve(
+        Some(50), stream="s", memory="1MiB", processes=2, on_bad_sample="substitute",
+        epochs=1, background=True,
+    ) as serving:  # fmt: skip
+        consumer = bc.Consumer("s", 10)
+        assert len(made_data.epoch_of(consumer)["label"]) == 50
+        del consumer
+        assert serving.wait(10) and serving.stats["bad_samples"] == 3
+
+
+def test_processes_draw_numbers_of_their_own(directory: Path) -> None:
+    class Draws(made_data.Numbers):
+        def __getitem__(self, index: int) -> dict[str, Any]:
+            return {"x": np.random.rand(2)}
+
+    with bc.serve(
+        Draws(100), stream="s", memory="1MiB", processes=3, epochs=1, background=True
+    ) as serving:
+        consumer = bc.Consumer("s", 10)
+        assert len(np.unique(made_data.epoch_of(consumer)["x"])) == 200
+        del consumer
+        assert serving.wait(10)
 
 
 def test_a_sample_that_kills_its_readers_is_bad(directory: Path) -> None:

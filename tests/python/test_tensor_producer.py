@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import itertools
 import multiprocessing
@@ -17,6 +18,7 @@ from typing import Any
 import pytest
 
 import batchcast as bc
+import batchcast._tensor_producer
 import support
 
 torch = pytest.importorskip("torch")
@@ -30,6 +32,10 @@ def produce() -> None:
     """In the form of TensorSocket's own example, over a torch DataLoader."""
     from torch.utils.data import DataLoader, TensorDataset
 
+    # It is over so quickly that a trainer that comes second would find it finished.
+    batchcast._tensor_producer.TensorProducer = functools.partial(  # type: ignore[misc]
+        batchcast._tensor_producer.TensorProducer, wait_for=2
+    )
     epochs = EPOCHS
     dataset = TensorDataset(torch.arange(50 * 12).reshape(50, 3, 4).float(), torch.arange(50))
     data_loader = DataLoader(dataset, batch_size=8)

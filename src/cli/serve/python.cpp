@@ -90,7 +90,8 @@ int result_of(const std::string& file, std::vector<std::string> words) {
 void check_has_package(const Python& python, const std::string& source) {
   constexpr int absent = 44;
   const std::string look = fmt::format(
-      "import importlib.util, sys; sys.exit(0 if importlib.util.find_spec('batchcast') else {})",
+      "import importlib.util, sys; found = importlib.util.find_spec('batchcast'); "
+      "sys.exit(0 if found and found.origin else {})",  // a mere folder of that name has none
       absent);
   const int result = result_of(python.file, {python.file, "-c", look});
   if (result == 0) return;

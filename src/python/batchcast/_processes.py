@@ -10,10 +10,13 @@ import os
 import pickle
 import queue
 import signal
+import sys
 import threading
 from collections.abc import Sequence
 from multiprocessing.context import ForkProcess
 from typing import Any
+
+import numpy as np
 
 from . import _items
 from .errors import BadSample, InvalidArgument
@@ -28,6 +31,13 @@ def _answer(dataset: Any, index: int) -> bytes:
         return pickle.dumps((None, _items.reason(error)), protocol=5)
 
 
+def _draw_anew() -> None:
+    """All processes that are forked from one would draw the same numbers."""
+    np.random.seed(int.from_bytes(os.urandom(4), "little"))
+    if (torch := sys.modules.get("torch")) is not None:
+        torch.default_generator.seed()
+
+
 def _read(
     dataset: Any,
     connection: multiprocessing.connection.Connection,
@@ -37,6 +47,7 @@ def _read(
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the one that serves decides
     for other in of_others:
         other.close()
+    _draw_anew()
     try:
         while True:
             connection.send_bytes(_answer(dataset, connection.recv()))
@@ -75,27 +86,35 @@ class Readers:
         return len(self.dataset)
 
     def __getitem__(self, index: int) -> Any:
-        for _ in range(2):  # a sample that ends two processes is bad
+        deaths = 0
+        while deaths < 2:  # a sample that ends two processes is bad
             reader = self._idle.get()
             if reader is None:
                 self._idle.put(None)  # for the others that wait
                 break
             try:
-                item, reason = reader.ask(index)
+                reader.connection.send(index)
+            except OSError:
+                self._note_death(reader, f"before it was to read sample {index}")
+                continue
+            try:
+                answer = reader.connection.recv_bytes()
             except (EOFError, OSError):
-                self._note_death(reader, index)
+                self._note_death(reader, f"while it read sample {index}")
+                deaths += 1
                 continue
             self._idle.put(reader)
+            item, reason = pickle.loads(answer)
             if reason is not None:
                 raise _items.Unservable(reason)
             return item
         raise BadSample(self._death or "the processes that read were stopped")
 
-    def _note_death(self, reader: _Reader, index: int) -> None:
+    def _note_death(self, reader: _Reader, when: str) -> None:
         how = reader.death()
         with self._lock:
             self._alive -= 1
-            self._death = f"reader process {reader.process.pid} {how} while it read sample {index}"
+            self._death = f"reader process {reader.process.pid} {how} {when}"
             if self._alive == 0:
                 self._idle.put(None)
 
@@ -118,11 +137,6 @@ class _Reader:
         )
         self.process.start()
         theirs.close()
-
-    def ask(self, index: int) -> tuple[Any, str | None]:
-        self.connection.send(index)
-        answer: tuple[Any, str | None] = pickle.loads(self.connection.recv_bytes())
-        return answer
 
     def death(self) -> str:
         self.process.join(1)

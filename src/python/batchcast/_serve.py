@@ -23,7 +23,7 @@ from .errors import BadSample, Error, InvalidArgument
 
 _SLICE_MS = 20  # between two looks for Ctrl-C
 _READERS_PATIENCE_MS = 200  # for processes that read a dataset
-_PATIENCE_S = 0.5  # for a loader that is to stop
+_PATIENCE_S = 0.5  # for a loader that is to stop, or a dataset that is being opened
 
 
 class Serving:
@@ -181,10 +181,13 @@ class _DatasetServing(Serving):
         self._run.ask_to_end(reason)
         if self._readers is not None and not self._run.wait_ended(_READERS_PATIENCE_MS):
             self._readers.close()  # whoever waits for one hears it
+        end = time.monotonic() + _PATIENCE_S
         while not self._wait_slice(_SLICE_MS):
-            pass
-        if self._run.hangs:
-            _warn(f"the end of stream `{self._name}` did not wait for {self._run.hangs}")
+            if time.monotonic() > end and not self._run.wait_opened(0):
+                break  # its thread ends once that is through
+        hangs = self._run.hangs or ("" if self._wait_slice(0) else "its dataset to be opened")
+        if hangs:
+            _warn(f"the end of stream `{self._name}` did not wait for {hangs}")
 
     def _wait_slice(self, at_most_ms: int) -> bool:
         is_over = self._run.wait_ended(at_most_ms)

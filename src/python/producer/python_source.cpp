@@ -154,7 +154,9 @@ void PythonSource::take_part(std::size_t part, nb::object value, SampleParts& pa
   if (!is_bytes(value)) {
     value = helpers_.attr("encoded")(value, parts_.specs[part].name);
     if (nb::isinstance<nb::str>(value)) {  // of a file
-      files.push_back({part, nb::cast<std::string>(value)});
+      const nb::object path = nb::steal(PyUnicode_EncodeFSDefault(value.ptr()));
+      if (!path.is_valid()) throw nb::python_error();
+      files.push_back({part, PyBytes_AsString(path.ptr())});
       return;
     }
   }
@@ -169,8 +171,11 @@ void PythonSource::take_bytes(std::size_t part, nb::handle value, SampleParts& p
 void PythonSource::take_tensor(std::size_t part, nb::object value, SampleParts& parts) const {
   const PartSpec& spec = parts_.specs[part];
   if (PyLong_CheckExact(value.ptr()) && spec.dtype == DType::i64 && spec.shape.empty()) {
-    const std::int64_t number = nb::cast<std::int64_t>(value);
-    return copy(std::as_bytes(std::span(&number, 1)), parts.make(part, sizeof number));
+    int overflow = 0;
+    const std::int64_t number = PyLong_AsLongLongAndOverflow(value.ptr(), &overflow);
+    if (overflow == 0) {
+      return copy(std::as_bytes(std::span(&number, 1)), parts.make(part, sizeof number));
+    }  // `plain` says it
   }
   // A dtype's name and an array.
   const auto plain = nb::cast<nb::tuple>(helpers_.attr("plain")(value, spec.name));

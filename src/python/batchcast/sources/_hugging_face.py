@@ -12,16 +12,24 @@ from ._columns import Rows, Wanted, checked, class_names_of
 from ._packages import needed
 
 
-def _loaded(place: str, split: str | None) -> Any:
+def _loaded(place: str, split: str | None, where: str) -> Any:
     datasets = needed("datasets", "HuggingFace")
     for saved in ("state.json", "dataset_dict.json"):
         if os.path.isfile(os.path.join(place, saved)):
-            return datasets.load_from_disk(place)
-    return datasets.load_dataset(place, split=split)
+            return _one_split(datasets.load_from_disk(place), split, where)
+    loaded = datasets.load_dataset(place, split=split)
+    return loaded if split is not None else _one_split(loaded, split, where)
 
 
 def _one_split(dataset: Any, split: str | None, where: str) -> Any:
     if not hasattr(dataset, "keys"):
+        own = getattr(dataset, "split", None)
+        if split is not None and str(own) != split:
+            raise InvalidArgument(
+                f"batchcast: {where} is one dataset, "
+                + ("of no split's name" if own is None else f"the split `{own}`")
+                + f", and not `{split}`. Leave split out to serve it."
+            )
         return dataset
     there = ", ".join(f"`{name}`" for name in dataset)
     if split is None and len(dataset) == 1:
@@ -78,8 +86,9 @@ class HuggingFace:
         if isinstance(dataset, str | os.PathLike):
             place = os.fspath(dataset)
             where = f"`{place}`"
-            dataset = _loaded(place, split)
-        dataset = _one_split(dataset, split, where)
+            dataset = _loaded(place, split, where)
+        else:
+            dataset = _one_split(dataset, split, where)
         _check(dataset, where)
         table = dataset.data.table
         wanted.check(table.schema, where)

@@ -8,7 +8,7 @@ import hashlib
 import os
 import threading
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from .._producer import is_image
@@ -134,18 +134,23 @@ class LMDB:
         self._local = threading.local()
         self._environment = _opened(self.path)
         self._env = self._environment.lmdb
-        self._keys = [key for key in self._all_keys() if key not in skip]
+        self._keys = []
+        digest = hashlib.sha256()
+        for key, size in self._entries():
+            if key in skip:
+                continue
+            self._keys.append(key)
+            digest.update(len(key).to_bytes(4, "little") + key + size.to_bytes(8, "little"))
         if not self._keys:
             raise BadDataset(f"batchcast: {self.path} holds nothing")
-        digest = hashlib.sha256()
-        for key in self._keys:
-            digest.update(len(key).to_bytes(4, "little") + key)
         self._digest = digest.hexdigest()
         self._read = self._reader(parse)
 
-    def _all_keys(self) -> list[bytes]:
-        with self._env.begin() as transaction, transaction.cursor() as cursor:
-            return [bytes(key) for key in cursor.iternext(keys=True, values=False)]
+    def _entries(self) -> Iterator[tuple[bytes, int]]:
+        """Each key, and how many bytes its value has; these are not read for it."""
+        with self._env.begin(buffers=True) as transaction, transaction.cursor() as cursor:
+            for key, value in cursor:
+                yield bytes(key), len(value)
 
     def _value(self, key: bytes) -> bytes:
         transaction = getattr(self._local, "transaction", None)
@@ -204,7 +209,7 @@ class LMDB:
         return f"{self.path}, key {key!r}"
 
     def fingerprint(self) -> str | None:
-        """Of all keys, and of how often the environment was written.
+        """Of all keys, the sizes of their values, and how often the environment was written.
 
         None, so that the stream is not pure, where a function of the caller's reads them and no
         `version` says which function that is.

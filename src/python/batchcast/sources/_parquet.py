@@ -131,6 +131,9 @@ class Parquet:
         digest = hashlib.sha256()
         for path in self.files:
             digest.update(_footer(path))
+        if label is not None:
+            for file, group in groups:
+                digest.update(self._labels(file, group, label))
         self._digest = digest.hexdigest()
 
     def _open(self, path: str) -> Any:
@@ -142,6 +145,16 @@ class Parquet:
             raise BadDataset(f"batchcast: {path} is no Parquet file: {error}") from error
         self._wanted.check(opened.schema_arrow, path)
         return opened
+
+    def _labels(self, file: int, group: int, column: str) -> bytes:
+        try:
+            table = self._opened[file].read_row_group(group, columns=[column], use_threads=False)
+        except OSError as error:
+            raise BadDataset(f"batchcast: {self.files[file]}: {error}") from error
+        labels = table.column(column)
+        numbers = labels.to_numpy()
+        is_plain = labels.null_count == 0 and numbers.dtype.kind in "biuf"
+        return numbers.tobytes() if is_plain else repr(labels.to_pylist()).encode()
 
     def _features(self) -> Any:
         """What `datasets` has written beside the columns."""
@@ -178,7 +191,8 @@ class Parquet:
         return f"{self.files[file]}, row {place} of row group {within}"
 
     def fingerprint(self) -> str:
-        """Of what the files say of themselves: sizes, columns, chunks and statistics."""
+        """Of what the files say of themselves (sizes, columns, chunks and statistics), and of the
+        labels, whose change a footer need not show."""
         return f"parquet {self._digest} {sorted(self._wanted.columns.items())}"
 
 

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import os
 from typing import Any
@@ -113,7 +114,28 @@ def _image_folder(dataset: Any) -> str:
             f"batchcast: the ImageFolder at {dataset.root} has files that are not decoded here: "
             f"{', '.join(others)}. There are {', '.join(_EXTENSIONS)}."
         )
-    return f"imagefolder:{os.path.abspath(dataset.root)}"
+    root = getattr(dataset, "split_folder", dataset.root)  # ImageNet's root has both splits in it
+    _check_folders(dataset, os.path.join(root, ""))
+    return f"imagefolder:{os.path.abspath(root)}"
+
+
+def _check_folders(dataset: Any, root: str) -> None:
+    """C++ reads what lies in the folders: samples that were left out or relabelled it has not."""
+    labels: dict[str, set[int]] = {}
+    for path, label in dataset.samples:
+        folder = path[len(root) :].partition(os.sep)[0] if path.startswith(root) else path
+        labels.setdefault(folder, set()).add(label)
+    as_found = (
+        {folder: {label} for label, folder in enumerate(sorted(labels))} == labels
+        and getattr(dataset, "imgs", dataset.samples) is dataset.samples
+        and getattr(dataset, "extensions", ()) is not None  # else is_valid_file has chosen
+    )
+    if not as_found:
+        raise InvalidArgument(
+            f"batchcast: the samples of the {type(dataset).__name__} are not all that lie in the "
+            f"folders of {root}, labelled in the order of these. bc.serve(dataset, …) serves its "
+            "samples, whatever they are."
+        )
 
 
 def _cifar(dataset: Any) -> Arrays:
@@ -129,10 +151,15 @@ def _mnist(dataset: Any) -> Any:
     split = "train" if dataset.train else "test"
     folder = os.path.abspath(dataset.raw_folder)
     stem = "train" if dataset.train else "t10k"
-    if name != "EMNIST" and any(
-        os.path.exists(os.path.join(folder, f"{stem}-images-idx3-ubyte{end}")) for end in ("", ".gz")
-    ):
-        return f"idx:{folder}?split={split}"
+    if name != "EMNIST":
+        for end, opened in (("", open), (".gz", gzip.open)):
+            if not os.path.exists(os.path.join(folder, f"{stem}-images-idx3-ubyte{end}")):
+                continue
+            with opened(os.path.join(folder, f"{stem}-labels-idx1-ubyte{end}"), "rb") as file:
+                labels = np.frombuffer(file.read()[8:], np.uint8)
+            if np.array_equal(labels, np.asarray(dataset.targets)):  # else some were left out
+                return f"idx:{folder}?split={split}"
+            break
     return Arrays(
         name=name, class_names=dataset.classes, image=np.asarray(dataset.data),
         label=np.asarray(dataset.targets, np.int64),
@@ -145,10 +172,11 @@ def Torchvision(dataset: Any) -> Any:
         dataset = torchvision.datasets.ImageFolder("train")
         bc.serve(bc.sources.Torchvision(dataset), recipe="imagenet-train", stream="train")
 
-    Of an ImageFolder and of MNIST, FashionMNIST and KMNIST it is the text of the source in C++ that
-    reads their files; of CIFAR10 and CIFAR100, whose files are pickled, their arrays. A transform
-    is refused, with the stages of a recipe that do the same. Any other dataset of torchvision is
-    served as it is: `bc.serve(dataset, …)`.
+    Of an ImageFolder, of ImageNet and of MNIST, FashionMNIST and KMNIST it is the text of the
+    source in C++ that reads their files; of CIFAR10 and CIFAR100, whose files are pickled, and of
+    an MNIST whose samples are not its files', their arrays. A transform is refused, with the stages
+    of a recipe that do the same. Any other dataset of torchvision is served as it is:
+    `bc.serve(dataset, …)`.
     """
     names = [kind.__name__ for kind in type(dataset).__mro__]
     makes = {"ImageFolder": _image_folder, "CIFAR10": _cifar, "MNIST": _mnist}
@@ -160,4 +188,10 @@ def Torchvision(dataset: Any) -> Any:
             "samples, whatever they are."
         )
     _check_no_transform(dataset, type(dataset).__name__)
+    owners = [kind.__name__ for kind in type(dataset).__mro__ if "__getitem__" in vars(kind)]
+    if owners and owners[0] not in ("DatasetFolder", *makes):
+        raise InvalidArgument(
+            f"batchcast: {owners[0]} has a __getitem__ of its own, which is not run: only the files or "
+            "arrays are read. bc.serve(dataset, …) serves its samples, whatever they are."
+        )
     return make(dataset)
