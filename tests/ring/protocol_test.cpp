@@ -235,6 +235,7 @@ TEST_CASE("the stream's end") {
       CHECK(consumer.reader->has_next_epoch(0) == (epoch == 0));
     }
     CHECK_THROWS_AS(consumer.reader->next(10, 0, run), StreamFinished);
+    CHECK(consumer.reader->has_next_epoch(0) == false);  // one was begun, in vain
   }
   SECTION("stopped: what is published is drained, then said so") {
     ring.writer().stop("enough");

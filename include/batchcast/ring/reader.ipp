@@ -106,7 +106,12 @@ BATCHCAST_INLINE Next RingReader::next(std::uint64_t samples, int timeout_ms, Ru
 BATCHCAST_INLINE std::optional<bool> RingReader::has_next_epoch(int timeout_ms) {
   check();
   throw_complaint();
-  if (!between_epochs()) return true;
+  if (!between_epochs()) {
+    // One that was begun in vain, for the stream was over, is none.
+    const StreamState state = cursor_.state();
+    const bool over = state == StreamState::draining || state == StreamState::finished;
+    return !over || cursor_.published() > cursor_.position();
+  }
   const std::uint64_t deadline_ns = detail::reader::deadline_after(timeout_ms);
   const std::uint64_t epochs = board_.head().epochs;
   for (;;) {
