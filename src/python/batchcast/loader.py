@@ -176,9 +176,9 @@ class _Loop(Iterator[Any]):
         loader = self._loader
         if loader._uses_gpu:
             loader._follow_stream()
-        if loader.timeout is None:
-            return self._collate(next(batches))
-        return self._collate(batches.next(loader.timeout))
+        made = self._collate(batches.hold(loader.timeout))  # if this fails, the same batch again
+        batches.delivered = True  # Ctrl-C is raised after a call, and there is none from here on
+        return made
 
 
 class Loader(IterableDataset):  # type: ignore[misc]
