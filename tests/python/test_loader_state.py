@@ -10,6 +10,7 @@ import os
 import pickle
 import random
 import signal
+import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -236,7 +237,7 @@ def test_it_goes_on_with_the_next_producer(serve: Callable[..., support.Served])
 
 
 def test_a_trainer_that_is_run_again(serve: Callable[..., support.Served], tmp_path: Path) -> None:
-    serve(SHAPE, stream="imagenet", samples=40, seed=7)
+    first = serve(SHAPE, stream="imagenet", samples=40, seed=7)
     wanted = support.dump(SHAPE, 0, 80, tmp_path, samples=40, seed=7)["image"]
     path = tmp_path / "checkpoint.pt"
     model = torch.nn.Linear(1, 1)
@@ -254,7 +255,10 @@ def test_a_trainer_that_is_run_again(serve: Callable[..., support.Served], tmp_p
         if os.path.exists(path):
             saved = torch.load(path)
             model.load_state_dict(saved["model"])
-            loader.load_state_dict(saved["loader"])
+            try:
+                loader.load_state_dict(saved["loader"])
+            except bc.StreamFinished:
+                sys.exit("the stream's last epoch is trained already: nothing is left")
         for epoch in range(loader.epoch, epochs):
             for images, labels in loader:
                 train(images)
@@ -270,6 +274,11 @@ def test_a_trainer_that_is_run_again(serve: Callable[..., support.Served], tmp_p
         else:
             run(batches)
     assert torch.equal(torch.cat(seen), torch.from_numpy(wanted))
+    # Of a stream that ends with these epochs.
+    first.kill()
+    serve(SHAPE, stream="imagenet", samples=40, seed=7, epochs=epochs)
+    with pytest.raises(SystemExit, match="nothing is left"):
+        run(9)
 
 
 def in_ranks(world: int, body: Callable[[int], Any]) -> list[Any]:
@@ -362,3 +371,29 @@ def test_an_exception_in_a_rank_lets_go_of_nothing(serve: Callable[..., support.
         return sizes
 
     assert in_ranks(2, body) == [[4, 4, 4]] * 2
+
+
+def test_an_exception_through_a_generator_ends_the_epoch_of_all_ranks(
+    serve: Callable[..., support.Served],
+) -> None:
+    serve(SHAPE, samples=100_000, memory="1MiB")  # its end is not in the ring yet
+    left, seen = threading.Event(), threading.Event()
+
+    def body(rank: int) -> tuple[int, int]:
+        batches = 0
+        with bc.Loader("s", 4, fields="sample_id", group=("job", rank, 2)) as loader:
+            try:
+                for _ in (ids for ids in loader):  # as tqdm does it
+                    batches += 1
+                    if rank == 1:
+                        raise KeyError("mine")
+                    assert left.wait(timeout=10)
+            except KeyError:
+                left.set()
+                assert seen.wait(timeout=10)
+            seen.set()
+            return batches, loader.epoch
+
+    others, mine = in_ranks(2, body)
+    assert mine == (1, 1)
+    assert others[0] < 12_500 and others[1] == 1
