@@ -100,3 +100,26 @@ print("ok")
 """
     )
     assert (run.stdout, run.stderr) == ("ok\n", "")
+
+
+def test_booleans_on_a_gpu_are_refused_where_torch_takes_none(gpus, serve):
+    torch = pytest.importorskip("torch")
+    serve("synthetic:3x8x8", samples=64, dtype="bool", place="cuda:0", host_field="label")
+    run = support.python(
+        """
+import batchcast as bc, torch
+torch.cuda.is_available = lambda: True  # torch itself has nothing to do with the tests' driver
+try:
+    bc.Loader("s", 64, placement="cuda:0").close()
+except bc.InvalidArgument as error:
+    print(error)
+bc.Loader("s", 64, placement="cuda:0", fields="label").close()
+"""
+    )
+    refused = (
+        f"batchcast: field `image` of stream `s` is bool, which torch {torch.__version__} takes"
+        " from no GPU. Convert it in the recipe, with the stage `to` (such as"
+        ' { stage = "to", dtype = "u8" }), or leave it out with `fields`.\n'
+    )
+    takes = tuple(int(part) for part in torch.__version__.split(".")[:2]) >= (2, 0)
+    assert (run.stdout, run.stderr) == ("" if takes else refused, "")

@@ -159,6 +159,27 @@ while True:  # until it is in the call
     except bc.InvalidArgument:
         break
 """,
+    "a thread in its log": """
+import threading, time
+entered = threading.Event()
+def log(level, text):
+    entered.set()
+    while True: time.sleep(1e-4)
+threading.Thread(target=lambda: bc.Consumer("none", log=log), daemon=True).start()
+entered.wait()
+""",
+    "a thread whose log raises": """
+import sys, threading, time
+entered = threading.Event()
+def log(level, text):
+    raise ValueError
+def hook(unraisable):
+    entered.set()
+    while True: time.sleep(1e-4)
+sys.unraisablehook = hook
+threading.Thread(target=lambda: bc.Consumer("none", log=log), daemon=True).start()
+entered.wait()
+""",
     "threads that take batches": """
 import threading
 go = threading.Event()

@@ -8,9 +8,13 @@ from __future__ import annotations
 import json
 import os
 import pickle
+import random
+import signal
+import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import pytest
@@ -19,6 +23,7 @@ import batchcast as bc
 import support
 
 torch = pytest.importorskip("torch")
+from batchcast import loader as loaders  # noqa: E402
 
 SHAPE = "synthetic:3x8x8"
 
@@ -74,6 +79,112 @@ def test_it_goes_back_within_a_loop(serve: Callable[..., support.Served]) -> Non
     assert len(list(loader)) == 4
 
 
+class Interrupted(Exception):
+    pass
+
+
+def test_a_batch_that_no_tensors_are_made_of_comes_again(
+    serve: Callable[..., support.Served], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    serve(SHAPE, samples=50)
+    loader = bc.Loader("s", 10, fields=("sample_id", "image"))
+    wanted = [ids.tolist() for ids, _ in loader]
+    loader.load_state_dict({**loader.state_dict(), "cursor": 0})
+    made = loaders.from_dlpack
+
+    def fails(capsule: Any) -> Any:
+        raise MemoryError
+
+    batches = iter(loader)
+    seen = [next(batches)[0].tolist()]
+    monkeypatch.setattr(loaders, "from_dlpack", fails)
+    for _ in range(2):
+        with pytest.raises(MemoryError):
+            next(batches)
+        assert (loader.cursor, loader.state_dict()["cursor"]) == (10, 10)
+    monkeypatch.setattr(loaders, "from_dlpack", made)
+    seen += [next(batches)[0].tolist() for _ in range(3)]
+    assert (seen, loader.cursor) == (wanted[:4], 40)
+
+    # The last of its epoch, in a loop that ends by that; the next loop goes on with it.
+    monkeypatch.setattr(loaders, "from_dlpack", fails)
+    with pytest.raises(MemoryError):
+        next(batches)
+    del batches
+    monkeypatch.setattr(loaders, "from_dlpack", made)
+    assert (loader.cursor, loader.epoch, loader.has_next_epoch()) == (40, 0, True)
+    assert [ids.tolist() for ids, _ in loader] == wanted[4:]
+    assert loader.stats.leases_held == 0
+
+
+def test_ctrl_c_while_a_batch_is_fetched_loses_none(serve: Callable[..., support.Served]) -> None:
+    serve(SHAPE, samples=20_000)
+    loader = bc.Loader("s", 10, fields="sample_id", timeout=20)
+    fetching = loaders._Loop.__next__.__code__
+    seed = random.randrange(1 << 32)
+    print("seed", seed)
+    pauses = random.Random(seed)
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        if taken >= batches_in_all:
+            return
+        signal.setitimer(signal.ITIMER_REAL, pauses.uniform(10e-6, 60e-6))
+        while frame is not None:
+            if frame.f_code is fetching:
+                raise Interrupted
+            frame = frame.f_back
+
+    batches = iter(loader)
+    batches_in_all = 2000
+    taken = interruptions = 0
+    before = signal.signal(signal.SIGALRM, interrupt)
+    signal.setitimer(signal.ITIMER_REAL, 1e-3)
+    try:
+        while taken < batches_in_all:
+            try:
+                for _ in batches:
+                    taken += 1
+            except Interrupted:
+                interruptions += 1
+                assert loader.cursor == 10 * taken
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert interruptions > 50
+
+
+@pytest.mark.parametrize("tail, samples", [("keep", 26), ("pad", 25)])
+def test_a_rank_that_makes_no_tensors_stays_in_step(
+    serve: Callable[..., support.Served], monkeypatch: pytest.MonkeyPatch, tail: str, samples: int
+) -> None:
+    serve(SHAPE, samples=samples)
+    made = loaders.from_dlpack
+    fails = threading.local()
+
+    def from_dlpack(capsule: Any) -> Any:
+        if getattr(fails, "now", False):
+            raise MemoryError
+        return made(capsule)
+
+    monkeypatch.setattr(loaders, "from_dlpack", from_dlpack)
+
+    def body(rank: int) -> list[int]:
+        begins = []
+        with bc.Loader("s", 4, fields="image", group=("job", rank, 3), tail=tail) as loader:
+            batches = iter(loader)
+            for _ in range(len(loader)):
+                fails.now = True
+                with pytest.raises(MemoryError):
+                    next(batches)
+                begins.append(loader.state_dict()["cursor"])
+                fails.now = False
+                next(batches)
+            assert next(batches, None) is None
+        return begins
+
+    assert in_ranks(3, body) == [[0, 12, 24] if tail == "pad" else [0, 12]] * 3
+
+
 def test_a_new_one_at_its_place_stays_attached(serve: Callable[..., support.Served]) -> None:
     serve(SHAPE, samples=50)
     loader = bc.Loader("s", 10)
@@ -125,12 +236,8 @@ def test_it_goes_on_with_the_next_producer(serve: Callable[..., support.Served])
         assert sorted(seen[epoch : epoch + 40]) == list(range(40))
 
 
-class Interrupted(Exception):
-    pass
-
-
 def test_a_trainer_that_is_run_again(serve: Callable[..., support.Served], tmp_path: Path) -> None:
-    serve(SHAPE, stream="imagenet", samples=40, seed=7)
+    first = serve(SHAPE, stream="imagenet", samples=40, seed=7)
     wanted = support.dump(SHAPE, 0, 80, tmp_path, samples=40, seed=7)["image"]
     path = tmp_path / "checkpoint.pt"
     model = torch.nn.Linear(1, 1)
@@ -148,7 +255,10 @@ def test_a_trainer_that_is_run_again(serve: Callable[..., support.Served], tmp_p
         if os.path.exists(path):
             saved = torch.load(path)
             model.load_state_dict(saved["model"])
-            loader.load_state_dict(saved["loader"])
+            try:
+                loader.load_state_dict(saved["loader"])
+            except bc.StreamFinished:
+                sys.exit("the stream's last epoch is trained already: nothing is left")
         for epoch in range(loader.epoch, epochs):
             for images, labels in loader:
                 train(images)
@@ -164,6 +274,11 @@ def test_a_trainer_that_is_run_again(serve: Callable[..., support.Served], tmp_p
         else:
             run(batches)
     assert torch.equal(torch.cat(seen), torch.from_numpy(wanted))
+    # Of a stream that ends with these epochs.
+    first.kill()
+    serve(SHAPE, stream="imagenet", samples=40, seed=7, epochs=epochs)
+    with pytest.raises(SystemExit, match="nothing is left"):
+        run(9)
 
 
 def in_ranks(world: int, body: Callable[[int], Any]) -> list[Any]:
@@ -256,3 +371,29 @@ def test_an_exception_in_a_rank_lets_go_of_nothing(serve: Callable[..., support.
         return sizes
 
     assert in_ranks(2, body) == [[4, 4, 4]] * 2
+
+
+def test_an_exception_through_a_generator_ends_the_epoch_of_all_ranks(
+    serve: Callable[..., support.Served],
+) -> None:
+    serve(SHAPE, samples=100_000, memory="1MiB")  # its end is not in the ring yet
+    left, seen = threading.Event(), threading.Event()
+
+    def body(rank: int) -> tuple[int, int]:
+        batches = 0
+        with bc.Loader("s", 4, fields="sample_id", group=("job", rank, 2)) as loader:
+            try:
+                for _ in (ids for ids in loader):  # as tqdm does it
+                    batches += 1
+                    if rank == 1:
+                        raise KeyError("mine")
+                    assert left.wait(timeout=10)
+            except KeyError:
+                left.set()
+                assert seen.wait(timeout=10)
+            seen.set()
+            return batches, loader.epoch
+
+    others, mine = in_ranks(2, body)
+    assert mine == (1, 1)
+    assert others[0] < 12_500 and others[1] == 1

@@ -217,6 +217,19 @@ class _Loop:
 
     def next(self, timeout: float | None) -> Batch: ...
 
+    def hold(self, timeout: float | None) -> Batch:
+        """As `next`, but gives the same batch again until `delivered` is set."""
+
+    @property
+    def delivered(self) -> bool:
+        """
+        Set to True once the batch that `hold` gave is passed on. An assignment, since
+        signal handlers run after calls.
+        """
+
+    @delivered.setter
+    def delivered(self, arg: bool, /) -> None: ...
+
 class Consumer:
     """
     One trainer's part in a stream.

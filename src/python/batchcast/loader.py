@@ -83,7 +83,7 @@ class _Tensors:
         self._on_gpu = consumer.placement != "host"
         dtypes = dtypes_of(consumer)
         for place, name in enumerate(names):
-            other = self._other_way(consumer.stream, dtypes, name)
+            other = self._other_way(consumer.stream, dtypes, name, self._on_gpu)
             if other is None:
                 self._names += (name,)
             else:
@@ -91,7 +91,7 @@ class _Tensors:
 
     @staticmethod
     def _other_way(
-        stream: str, dtypes: Mapping[str, str], name: str
+        stream: str, dtypes: Mapping[str, str], name: str, on_gpu: bool
     ) -> Callable[[Batch], torch.Tensor] | None:
         """For what no capsule of the batch can be taken for."""
         if name == SAMPLE_ID:
@@ -104,12 +104,16 @@ class _Tensors:
         dtype = dtypes[name]
         if _torch_takes(dtype):
             return None
+        lacks, instead = "has no dtype for", "i64"
         if dtype == "bool":
-            return _as_bytes(name)
+            if not on_gpu:
+                return _as_bytes(name)
+            lacks, instead = "takes from no GPU", "u8"
         raise InvalidArgument(
             f"batchcast: field `{name}` of stream `{stream}` is {dtype}, which torch"
-            f" {torch.__version__} has no dtype for. Convert it in the recipe, with the stage"
-            f' `to` (such as {{ stage = "to", dtype = "i64" }}), or leave it out with `fields`.'
+            f" {torch.__version__} {lacks}. Convert it in the recipe, with the stage"
+            f' `to` (such as {{ stage = "to", dtype = "{instead}" }}), or leave it out with'
+            f" `fields`."
         )
 
     def __call__(self, batch: Batch) -> list[torch.Tensor]:
@@ -176,9 +180,9 @@ class _Loop(Iterator[Any]):
         loader = self._loader
         if loader._uses_gpu:
             loader._follow_stream()
-        if loader.timeout is None:
-            return self._collate(next(batches))
-        return self._collate(batches.next(loader.timeout))
+        made = self._collate(batches.hold(loader.timeout))  # if this fails, the same batch again
+        batches.delivered = True  # Ctrl-C is raised after a call, and there is none from here on
+        return made
 
 
 class Loader(IterableDataset):  # type: ignore[misc]

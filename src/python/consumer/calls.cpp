@@ -64,12 +64,13 @@ void Calls::hand_on(LogLevel level, std::string_view text) noexcept {
   const nb::object said =
       nb::steal(PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "replace"));
   const nb::object level_name = nb::steal(PyUnicode_FromString(name_of(level)));
-  const nb::object result = nb::steal(
-      PyObject_CallFunctionObjArgs(callable.ptr(), level_name.ptr(), said.ptr(), nullptr));
+  const nb::object result = nb::steal(in_python([&] {
+    return PyObject_CallFunctionObjArgs(callable.ptr(), level_name.ptr(), said.ptr(), nullptr);
+  }));
   if (!result.is_valid() && PyErr_ExceptionMatches(PyExc_Exception) == 0) {
     raised_ = std::make_exception_ptr(nb::python_error());
   } else if (!result.is_valid()) {
-    PyErr_WriteUnraisable(callable.ptr());
+    in_python([&] { PyErr_WriteUnraisable(callable.ptr()); });
   }
   PyErr_Restore(type, value, trace);
 }

@@ -109,6 +109,21 @@ class Loop {
     inside_ = true;
     return std::move(*batch);
   }
+  /// The same batch again until it is delivered. A loop that goes before leaves nothing.
+  [[nodiscard]] nb::object hold(int timeout_ms) {
+    if (over_) throw nb::stop_iteration();
+    over_ = timeout_ms < 0;
+    inside_ = false;
+    nb::object batch = trainer().hold(timeout_ms);
+    over_ = !batch.is_valid();
+    if (over_) throw nb::stop_iteration();
+    return batch;
+  }
+  [[nodiscard]] bool is_delivered() const noexcept { return !trainer().holds(); }
+  void set_delivered(bool /*always*/) noexcept {
+    inside_ = true;
+    trainer().deliver_held();
+  }
 
  private:
   [[nodiscard]] Trainer& trainer() const { return *nb::inst_ptr<Trainer>(consumer_); }
@@ -158,8 +173,8 @@ class Loop {
   if (trainer.is_closed()) return text + ", closed>";
   try {
     const Consumer& consumer = trainer.looked_at();
-    return text + ": `" + consumer.name() + "`, epoch " + std::to_string(consumer.epoch()) +
-           ", position " + std::to_string(consumer.cursor()) + ">";
+    return text + ": `" + consumer.name() + "`, epoch " + std::to_string(trainer.epoch()) +
+           ", position " + std::to_string(trainer.cursor()) + ">";
   } catch (const Error&) {
     return text + ">";
   }
@@ -170,7 +185,7 @@ class Loop {
 [[nodiscard]] nb::dict checkpoint_of(const Trainer& trainer) {
   const Checkpoint saved = batchcast::checkpoint_of(trainer.looked_at(), trainer.stream());
   nb::dict members;
-  members["cursor"] = saved.cursor;
+  members["cursor"] = trainer.cursor();
   members["stream"] = saved.stream;
   members["recipe_json"] = saved.recipe_json;
   members["schema_json"] = saved.schema_json;
@@ -254,7 +269,7 @@ void add_calls(nb::class_<Trainer>& type) {
       .def(
           "set_cuda_stream",
           [](Trainer& trainer, std::uintptr_t stream) {
-            trainer.changed().set_cuda_stream(reinterpret_cast<void*>(stream));
+            trainer.set_cuda_stream(reinterpret_cast<void*>(stream));
           },
           nb::arg("stream"),
           "The CUDA stream, by its number, on which batches are used from the next one on, for\n"
@@ -293,9 +308,9 @@ void add_properties(nb::class_<Trainer>& type) {
       nb::for_getter(nb::sig("def batch_size(self) -> int")),
       nb::for_setter(nb::sig("def batch_size(self, size: int, /) -> None")),
       "Samples in a batch; can be set, for the next batches.");
-  add_property(type, "cursor", &Consumer::cursor,
-               "Position after the last sample delivered: what to save, for join=\"at\".");
-  add_property(type, "epoch", &Consumer::epoch, "The epoch that the next batch belongs to.");
+  type.def_prop_ro("cursor", &Trainer::cursor,
+                   "Position after the last sample delivered: what to save, for join=\"at\".")
+      .def_prop_ro("epoch", &Trainer::epoch, "The epoch that the next batch belongs to.");
   add_property(type, "name", &Consumer::name, "Its name where consumers are listed.");
   add_property(type, "pure", &Consumer::pure,
                "Whether the stream's recipe determines every byte of its samples.");
@@ -334,7 +349,16 @@ void add_consumer(nb::module_& module) {
       .def(
           "next",
           [](Loop& loop, const nb::object& timeout) { return loop.next(timeout_of(timeout)); },
-          nb::arg("timeout"), nb::sig("def next(self, timeout: float | None) -> Batch"));
+          nb::arg("timeout"), nb::sig("def next(self, timeout: float | None) -> Batch"))
+      .def(
+          "hold",
+          [](Loop& loop, const nb::object& timeout) { return loop.hold(timeout_of(timeout)); },
+          nb::arg("timeout").none(), nb::sig("def hold(self, timeout: float | None) -> Batch"),
+          "As `next`, but gives the same batch again until `delivered` is set.")
+      .def_prop_rw(
+          "delivered", &Loop::is_delivered, &Loop::set_delivered,
+          "Set to True once the batch that `hold` gave is passed on. An assignment, since\n"
+          "signal handlers run after calls.");
   nb::class_<Trainer> type(module, "Consumer", nb::type_slots(slots), about);
   add_calls(type);
   add_properties(type);

@@ -28,7 +28,7 @@ void want_gil() noexcept {
   ending.coming_back.fetch_add(1);
   if (!ending.begun.load() || ending.thread.load() == ::pthread_self()) return;
   ending.coming_back.fetch_sub(1);
-  for (;;) ::pause();
+  sleep_for_good();
 }
 
 /// At exit, while other threads can still have the GIL: lets those in that wait for it. They leave
@@ -46,6 +46,10 @@ void begin_to_end() {
 }
 
 }  // namespace
+
+void sleep_for_good() noexcept {
+  for (;;) ::pause();
+}
 
 PyThreadState* leave_interpreter() noexcept {
   if (ending.begun.load() && ending.thread.load() == ::pthread_self()) return nullptr;

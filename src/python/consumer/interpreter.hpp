@@ -30,6 +30,20 @@ void without_gil(Work&& work) {
   if (thrown) std::rethrow_exception(thrown);
 }
 
+[[noreturn]] void sleep_for_good() noexcept;
+
+/// With the GIL: runs code that Python may leave and come back to by itself, by calls of its C API
+/// and nothing else. Python ends a thread that comes back too late by pthread_exit, which unwinds
+/// it, through C++ that must not be; here it sleeps instead.
+template <class Work>
+auto in_python(Work&& work) noexcept {
+  try {
+    return work();
+  } catch (...) {  // no exception: the C API throws none
+    sleep_for_good();
+  }
+}
+
 /// With the GIL, on a thread that may have it or not.
 class WithGil {
  public:

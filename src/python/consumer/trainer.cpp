@@ -12,6 +12,17 @@
 namespace nb = nanobind;
 
 namespace batchcast::inline v0_1::python {
+namespace {
+
+/// Where the batch begins: of a rank's part, that of all ranks. What has padding does not say it;
+/// then it is the cursor `before`, since such a part ends an epoch that others have begun.
+[[nodiscard]] std::uint64_t begin_of(const Batch& batch, const Group& group, std::uint64_t before) {
+  if (group.world == 0) return batch.position();
+  if (batch.padding() != 0) return before;
+  return batch.position() - group.rank * batch.size();
+}
+
+}  // namespace
 
 Trainer::Trainer(ConsumerOptions options, nb::object log)
     : stream_(options.stream),
@@ -44,6 +55,23 @@ Trainer::~Trainer() {
 
 std::optional<Batch> Trainer::next(int timeout_ms) {
   check_ready();
+  if (!held_.is_valid()) return next_new(timeout_ms);
+  const nb::object held = std::exchange(held_, nb::object());
+  return std::move(*nb::inst_ptr<Batch>(held));
+}
+
+nb::object Trainer::hold(int timeout_ms) {
+  check_ready();
+  if (held_.is_valid()) return held_;
+  const std::uint64_t before = consumer_->cursor();
+  std::optional<Batch> batch = next_new(timeout_ms);
+  if (!batch) return {};
+  cursor_of_held_ = begin_of(*batch, consumer_->group(), before);
+  held_ = nb::cast(std::move(*batch));
+  return held_;
+}
+
+std::optional<Batch> Trainer::next_new(int timeout_ms) {
   calls_->throw_raised();  // by a call that had a batch
   try {
     return next_of(timeout_ms);
@@ -78,6 +106,7 @@ std::optional<Batch> Trainer::next_of(int timeout_ms) {
 
 bool Trainer::has_next_epoch() {
   check_ready();
+  if (held_.is_valid()) return true;  // the rest of its epoch, at least of that batch
   bool has = false;
   calls_->run([&] { has = consumer_->has_next_epoch(); });
   return has;
@@ -92,12 +121,14 @@ std::optional<Batch> Trainer::newest(std::uint64_t samples_max) {
 
 void Trainer::leave_epoch() {
   check_ready();
+  held_.reset();
   calls_->run([&] { consumer_->leave_epoch(); });
 }
 
 void Trainer::close() {
   if (process_.in_forked_child()) return consumer_.reset();  // its calls are the parent's
   calls_->check_free();
+  held_.reset();
   if (consumer_) calls_->run([this] { consumer_.reset(); });
 }
 
@@ -111,6 +142,21 @@ const Consumer& Trainer::looked_at() const {
 Consumer& Trainer::changed() {
   check_ready();
   return *consumer_;
+}
+
+std::uint64_t Trainer::cursor() const {
+  const Consumer& consumer = looked_at();
+  return held_.is_valid() ? cursor_of_held_ : consumer.cursor();
+}
+
+std::uint64_t Trainer::epoch() const {
+  const Consumer& consumer = looked_at();
+  return held_.is_valid() ? nb::inst_ptr<Batch>(held_)->epoch() : consumer.epoch();
+}
+
+void Trainer::set_cuda_stream(void* stream) {
+  changed().set_cuda_stream(stream);
+  if (held_.is_valid()) nb::inst_ptr<Batch>(held_)->use(stream);
 }
 
 void Trainer::end_loop(std::uint64_t loop, bool by_exception) noexcept {

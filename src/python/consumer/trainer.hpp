@@ -7,6 +7,8 @@
 #include <batchcast/consumer.hpp>
 #include <batchcast/consumer/attached_process.hpp>
 
+#include <nanobind/nanobind.h>
+
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -26,6 +28,12 @@ class Trainer {
 
   /// Empty at the end of an epoch. Throws Timeout.
   [[nodiscard]] std::optional<Batch> next(int timeout_ms);
+  /// The next batch, a Python object, of which this is no delivery yet: until `deliver_held` every
+  /// call gives the same one, and the cursor is where it begins. Null at the end of an epoch.
+  /// Throws Timeout.
+  [[nodiscard]] nanobind::object hold(int timeout_ms);
+  void deliver_held() noexcept { held_.reset(); }
+  [[nodiscard]] bool holds() const noexcept { return held_.is_valid(); }
   [[nodiscard]] bool has_next_epoch();
   [[nodiscard]] std::optional<Batch> newest(std::uint64_t samples_max);
   void leave_epoch();
@@ -35,6 +43,10 @@ class Trainer {
   [[nodiscard]] const Consumer& looked_at() const;
   /// To change something that waits for nothing.
   [[nodiscard]] Consumer& changed();
+  /// Of the batch that is held, else of what comes next. They throw as `looked_at`.
+  [[nodiscard]] std::uint64_t cursor() const;
+  [[nodiscard]] std::uint64_t epoch() const;
+  void set_cuda_stream(void* stream);
 
   /// A loop begins; those before it let go of nothing any more.
   [[nodiscard]] std::uint64_t begin_loop() noexcept { return ++loops_; }
@@ -47,6 +59,7 @@ class Trainer {
   void let_go_of_log() noexcept { calls_->let_go(); }
 
  private:
+  [[nodiscard]] std::optional<Batch> next_new(int timeout_ms);
   [[nodiscard]] std::optional<Batch> next_of(int timeout_ms);
   /// Throws Forked, InvalidArgument where it is in use or closed.
   void check_ready() const;
@@ -57,6 +70,8 @@ class Trainer {
   const detail::AttachedProcess process_;
   const std::shared_ptr<Calls> calls_ = std::make_shared<Calls>();
   std::optional<Consumer> consumer_;
+  nanobind::object held_;  ///< a Batch that is taken, and not delivered
+  std::uint64_t cursor_of_held_ = 0;
   std::uint64_t loops_ = 0;
   const bool may_be_quick_;
   /// A batch that is there is handed out in no time, and no other thread gets the GIL meanwhile.
