@@ -6,7 +6,7 @@
 # torch.multiprocessing's queues; four of them on one stream of JPEGs, against four DataLoaders; and what
 # producers in Python give: a source, a dataset of Hugging Face's, a DataLoader. See README.md in this folder.
 # Usage: python.sh [--quick] [--rounds N] [--seconds S] [--warm-up S] [--images DIR] [--peers DIR]
-#                  [--package DIR] [--build-dir DIR] [--batchcast P]
+#                  [--cases all|trainers|producers] [--package DIR] [--build-dir DIR] [--batchcast P]
 set -u
 root=$(cd "$(dirname "$0")/.." && pwd)
 # shellcheck source=benchmarks/common.sh
@@ -15,6 +15,7 @@ root=$(cd "$(dirname "$0")/.." && pwd)
 . "$root/benchmarks/images.sh"
 
 trainers=4
+cases=all
 warm_up=20 # seconds: four times the imports of torch take their time
 package=
 while [ $# -gt 0 ]; do
@@ -25,10 +26,16 @@ while [ $# -gt 0 ]; do
   fi
   case $1 in
     --warm-up) warm_up=${2:?--warm-up needs a number} && shift 2 ;;
+    --cases) cases=${2:?--cases needs all, trainers or producers} && shift 2 ;;
     --package) package=${2:?--package needs a folder} && shift 2 ;;
     *) die "unknown option $1 (the usage is in the first lines of this file)" ;;
   esac
 done
+
+case $cases in
+  all | trainers | producers) ;;
+  *) die "--cases is all, trainers or producers, not $cases" ;;
+esac
 
 result() {
   echo "$round $1 $2" >>"$scratch/results"
@@ -172,7 +179,17 @@ alone() {
   result "$1" "$(total)"
 }
 
-sources() {
+trainers() {
+  hand_over 1
+  queues 1
+  hand_over $trainers
+  queues $trainers
+  images_run 1
+  images_run $trainers
+  dataloaders
+}
+
+producers() {
   folder_run
   sources_run memory 1 memory "$images"
   alone iterated 1 iterate "$images"
@@ -265,20 +282,14 @@ torch=$("$python" -c 'import torch, batchcast; print(torch.__version__)') ||
   die "$python cannot import torch and batchcast from $PYTHONPATH"
 export BATCHCAST_DIR="$scratch/streams" # nobody else's streams
 mkdir -m 700 "$BATCHCAST_DIR"
-save_dataset
+[ "$cases" = trainers ] || save_dataset
 note_load
 : >"$scratch/results"
 round=0
 while [ $round -lt "$rounds" ]; do
   round=$((round + 1))
-  hand_over 1
-  queues 1
-  hand_over $trainers
-  queues $trainers
-  images_run 1
-  images_run $trainers
-  dataloaders
-  sources
+  [ "$cases" = producers ] || trainers
+  [ "$cases" = trainers ] || producers
 done
 {
   rate_rows
