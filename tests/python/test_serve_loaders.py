@@ -201,6 +201,27 @@ def test_what_a_loader_raises_fails_the_stream_for_all(directory: Path) -> None:
         bc.serve(loader(), stream="t", memory="1MiB")
 
 
+def test_what_ends_a_loaders_thread_is_there_before_its_end(
+    directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    goes_on = threading.Event()
+
+    def loader() -> Iterator[Any]:
+        yield np.zeros(4)
+        goes_on.wait()
+        raise SystemExit(3)
+
+    serving: Any = bc.serve(loader(), stream="s", memory="1MiB", background=True)
+    at_end = []
+    ended = serving._looping.ended
+    set_ended = ended.set
+    monkeypatch.setattr(ended, "set", lambda: (at_end.append(serving.error), set_ended()))
+    goes_on.set()
+    with pytest.raises(SystemExit):
+        serving.wait(10)
+    assert at_end == [serving.error]
+
+
 def test_options_that_are_not_for_loaders_are_refused(directory: Path) -> None:
     with pytest.raises(bc.InvalidArgument, match="recipe, seed: not for a loader"):
         bc.serve(iter(PAIRS), stream="s", recipe="mnist", seed=3, memory="1MiB", background=True)

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import atexit
+import contextlib
 import os
 import sys
 import threading
@@ -235,7 +236,8 @@ class _Looping:
             self.drain()
         except Exception as error:
             self.fail(error)
-        except BaseException:  # Ctrl-C, above all
+        except BaseException as error:  # Ctrl-C, above all
+            self.error = error  # before `ended`: wait() raises it
             self.stream.stop("its producer was interrupted")
             raise
         finally:
@@ -397,10 +399,8 @@ class _LoaderServing(Serving):
 
 
 def _work_in_thread(looping: _Looping) -> None:
-    try:
+    with contextlib.suppress(BaseException):  # such as SystemExit: wait() raises it
         looping.work()
-    except BaseException as error:  # such as SystemExit: for wait()
-        looping.error = error
 
 
 def _is_torch_iterable(source: object) -> bool:
