@@ -224,6 +224,25 @@ def parts_of(item: Any, fields: Sequence[str] | None) -> list[Part]:
     return parts
 
 
+def refuse_bytes(item: Any, parts: Sequence[Part], fields: Sequence[str] | None) -> None:
+    """Without a recipe nothing makes a tensor of text or bytes. Raises Unservable."""
+    values = [value for _, _, value in named(item, fields)]
+    lengthy = [i for i, part in enumerate(parts) if part.kind == "bytes"]
+    if not lengthy:
+        return
+    name, value = parts[lengthy[0]].name, values[lengthy[0]]
+    what = "text" if isinstance(value, str) else "bytes of any length"
+    cures = "Give it as an array of one shape, such as its tokens, or serve it with a recipe that "
+    cures += "has a stage of your own for it"
+    others = [part.name for i, part in enumerate(parts) if i not in lengthy]
+    if others and _is_mapping(item):
+        named_ones = ", ".join(f'"{one}"' for one in others)
+        cures += f", or leave it out with fields=({named_ones}{',' * (len(others) == 1)})"
+    elif others:
+        cures += ", or leave it out of the samples"
+    raise _refuse(name, f"{what}, which has no one shape. {cures}.")
+
+
 Column = tuple[str, str, Array]
 
 

@@ -445,7 +445,8 @@ def _python_source(
         raise InvalidArgument(f"batchcast: the {name} is empty. There is nothing to serve.")
     for index in range(min(size, tries)):
         try:
-            parts = _items.parts_of(source[index], fields)
+            item = source[index]
+            parts = _items.parts_of(item, fields)
             break
         except Exception as error:
             if index + 1 < min(size, tries):
@@ -454,6 +455,11 @@ def _python_source(
             raise kind(
                 f"batchcast: sample {index} of the {name}: {_items.reason(error)}."
             ) from error
+    if not has_recipe:
+        try:
+            _items.refuse_bytes(item, parts, fields)
+        except _items.Unservable as error:
+            raise InvalidArgument(f"batchcast: sample {index} of the {name}: {error}") from None
     fingerprint = getattr(source, "fingerprint", None)
     told = fingerprint() if callable(fingerprint) else None
     is_pure = told is not None
@@ -661,7 +667,8 @@ def serve_as(
     if processes != 0:
         source = readers = Readers(source, processes)
     tries = 100 if options.get("on_bad_sample") == "substitute" else 1
-    python_source, pure = _python_source(source, fields, tries)
+    has_recipe = options.get("recipe") is not None
+    python_source, pure = _python_source(source, fields, tries, has_recipe)
     location = location or f"python:{_name_of(source)}"
     arguments = _arguments(location, stream, {**options, "epochs": epochs})
     return _wait_for(
