@@ -273,8 +273,11 @@ def _threads() -> list[str]:
 
 
 def test_an_int_of_more_than_64_bits_is_a_bad_sample(directory: Path) -> None:
-    with pytest.raises(bc.StreamFailed, match="sample 7, .* it is 9223372036854775808, which is no"):
+    with pytest.raises(
+        bc.StreamFailed, match="sample 7, .* it is 9223372036854775808, which is no"
+    ) as told:
         served([2**63 if i == 7 else i for i in range(10)])
+    assert str(told.value).count("batchcast:") == 1
 
 
 def test_a_path_that_is_not_utf_8(directory: Path, tmp_path: Path) -> None:

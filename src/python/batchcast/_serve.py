@@ -429,14 +429,14 @@ def _check_servable(source: object) -> None:
         )
     if not _is_indexed(source) and not hasattr(source, "__iter__"):
         raise InvalidArgument(
-            f"batchcast: a {type(source).__name__} cannot be served. Give serve() the text of a "
+            f"batchcast: {_items.a_kind_of(source)} cannot be served. Give serve() the text of a "
             "source (`imagefolder:DIR`), an object with __len__ and __getitem__, or a loader that "
             "can be gone through with `for`."
         )
 
 
 def _python_source(
-    source: Any, fields: Sequence[str] | None, tries: int
+    source: Any, fields: Sequence[str] | None, tries: int, has_recipe: bool
 ) -> tuple[PythonSource, bool]:
     """The source for C++, and whether it says what it consists of."""
     size = len(source)
