@@ -17,6 +17,7 @@ from types import TracebackType
 from typing import Any
 
 from . import _items
+from ._names import checks_names
 from ._processes import Readers
 from ._producer import BatchStream, DatasetStream, PythonSource
 from .errors import BadSample, Error, InvalidArgument
@@ -529,6 +530,7 @@ def _serve_loader(
     return _LoaderServing(stream, batches, looping)
 
 
+@checks_names
 def serve(
     source: Any,
     *,
@@ -625,6 +627,10 @@ def serve_as(
     progress: bool | None = None,
 ) -> Serving:
     """`serve`, of a source that trainers know as `location`, a text that says where it is."""
+    if not isinstance(stream, str):
+        raise InvalidArgument(
+            f"batchcast: stream is {_items.a_kind_of(stream)}; it is a name, such as \"train\"."
+        )
     if isinstance(fields, str):
         raise InvalidArgument(f'batchcast: fields is a list of names, such as ("{fields}",).')
     if epochs is not None and epochs < 0:
