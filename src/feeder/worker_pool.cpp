@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <chrono>
 #include <string>
+#include <string_view>
 #include <utility>
 
 namespace batchcast::inline v0_1::detail {
@@ -25,6 +26,14 @@ std::string text_of(const std::exception_ptr& failure) {
   } catch (...) {
     return "batchcast: a worker threw something that is no std::exception.";
   }
+}
+
+/// As consumers are told it, behind a "batchcast: " of their own.
+std::string reason_of(const std::exception_ptr& failure) {
+  constexpr std::string_view prefix = "batchcast: ";
+  std::string text = text_of(failure);
+  if (text.starts_with(prefix)) text.erase(0, prefix.size());
+  return text;
 }
 
 }  // namespace
@@ -160,7 +169,7 @@ void WorkerPool::fail(std::exception_ptr failure) noexcept {
     if (failure_) return;
     failure_ = failure;
   }
-  producer_.fail(text_of(failure));
+  producer_.fail(reason_of(failure));
 }
 
 bool WorkerPool::running() const {

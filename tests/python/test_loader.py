@@ -5,7 +5,9 @@
 
 from __future__ import annotations
 
+import ast
 import gc
+import inspect
 import os
 import pickle
 import re
@@ -19,6 +21,7 @@ import numpy as np
 import pytest
 
 import batchcast as bc
+import made_data
 import support
 
 torch = pytest.importorskip("torch")
@@ -378,6 +381,46 @@ def test_it_is_closed_once(serve: Callable[..., support.Served]) -> None:
         len(other)
 
 
+def test_a_dataloaders_options_say_what_stands_in_for_them(
+    serve: Callable[..., support.Served],
+) -> None:
+    serve(SHAPE, samples=10)
+    its_own = {"batch_size", "drop_last", "timeout"}
+    for name in inspect.signature(DataLoader.__init__).parameters.keys() - its_own - {"self"}:
+        with pytest.raises(bc.InvalidArgument, match=rf"Loader\(\) has no `{name}`: .*[`\w]\.$"):
+            bc.Loader("s", 4, **{name: 1})
+    with pytest.raises(bc.InvalidArgument, match="--order"):
+        bc.Loader("s", 4, shuffle=True)
+    with pytest.raises(bc.InvalidArgument, match="pin=True"):
+        bc.Loader("s", 4, pin_memory=True)
+    loader = bc.Loader("s", 4)
+    with pytest.raises(AttributeError, match="'dataset': .*`class_names`"):
+        loader.dataset
+    with pytest.raises(AttributeError, match="no attribute 'datasets'$"):
+        loader.datasets
+    with pytest.raises(TypeError, match="cannot be indexed: `for batch in loader`"):
+        loader[0]
+
+
+def test_its_options_have_the_defaults_of_consumers() -> None:
+    """Those that its signature shows."""
+    signature = bc.Consumer.__init__.__nb_signature__[0][0]  # type: ignore[attr-defined]
+    shown = inspect.signature(bc.Loader.__init__).parameters
+    for name in list(shown)[list(shown).index("start") : -1]:
+        default = re.search(rf"[ (]{name}: [^=]*= ([^,]*?)[,)]", signature)
+        assert default is not None and ast.literal_eval(default[1]) == shown[name].default, name
+
+
+def test_class_names(serve: Callable[..., support.Served], tmp_path: Path) -> None:
+    made_data.image_folder(tmp_path / "images")
+    serve(f"imagefolder:{tmp_path / 'images'}", recipe=made_data.recipe_file(tmp_path))
+    names = tuple(sorted(path.name for path in (tmp_path / "images").iterdir()))
+    with bc.Loader("s", 4) as loader:
+        assert loader.class_names == loader.consumer.class_names == names
+    serve(SHAPE, stream="t")
+    assert bc.Loader("t", 4).class_names is None
+
+
 def test_wrong_inputs_are_told_on_attaching(serve: Callable[..., support.Served]) -> None:
     serve(SHAPE, samples=10)
     with pytest.raises(bc.InvalidArgument, match="no field `imag`; it has: image, label"):
@@ -389,8 +432,19 @@ def test_wrong_inputs_are_told_on_attaching(serve: Callable[..., support.Served]
             bc.Loader("s", 4, fields=fields, name="mine")
     with pytest.raises(bc.InvalidArgument):
         bc.Loader("s", 0)
-    with pytest.raises(TypeError):
-        bc.Loader("s", 4, batchsize=7)
+    for name, text in (
+        ("batchsize", "Did you mean `batch_size`"),
+        ("droplast", "Did you mean `drop_last`"),
+        ("on_mis", "Did you mean `on_miss`"),
+        ("conect_timeout", "Did you mean `connect_timeout`"),
+        ("zzz", "there is no argument `zzz`.$"),
+    ):
+        with pytest.raises(TypeError, match=r"Loader\(\): .*" + text):
+            bc.Loader("s", 4, **{name: 7})
+    with pytest.raises(TypeError, match="timeout has to be a number, not str"):
+        bc.Loader("s", 4, timeout="3")  # type: ignore[arg-type]
+    with pytest.raises(bc.InvalidArgument, match="timeout: nan is no number"):
+        bc.Loader("s", 4, timeout=float("nan"))
     with pytest.raises(bc.StreamNotFound, match="`nobody`"):
         bc.Loader("nobody", 4, connect_timeout=0)
     if not torch.cuda.is_available():

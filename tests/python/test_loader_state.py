@@ -193,6 +193,15 @@ def test_a_new_one_at_its_place_stays_attached(serve: Callable[..., support.Serv
     assert loader.consumer is consumer
 
 
+@pytest.mark.parametrize("garbage", [None, 3, [1], "x", {}, {"cursor": "3"}, {"cursor": True}])
+def test_what_is_no_state_is_refused(serve: Callable[..., support.Served], garbage: Any) -> None:
+    serve(SHAPE, samples=10)
+    with bc.Loader("s", 4) as loader:
+        with pytest.raises(bc.InvalidArgument, match="no state of a Loader.*state_dict.. gave"):
+            loader.load_state_dict(garbage)
+        assert len(list(loader)) == 3
+
+
 def test_other_samples_are_refused(serve: Callable[..., support.Served]) -> None:
     serve(SHAPE, stream="a", samples=50, seed=1)
     serve(SHAPE, stream="b", samples=50, seed=2)

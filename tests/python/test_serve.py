@@ -48,10 +48,15 @@ def test_options_have_the_names_of_the_command(directory: Path) -> None:
         ({"workers": 0}, "workers `0` must be auto"),
         ({"epochs": -1}, "epochs is -1"),
         ({"fields": ("a",)}, "fields, batched and processes"),
+        ({"stream": 5}, "stream is an int; it is a name"),
     ):
         with pytest.raises(bc.InvalidArgument, match=text) as refused:
-            bc.serve("synthetic:3x8x8", stream="s", background=True, **options)  # type: ignore[arg-type]
+            bc.serve("synthetic:3x8x8", **{"stream": "s", "background": True} | options)
         assert "--" not in str(refused.value)
+    for name, meant in (("epoch", "`epochs`"), ("num_workers", "`workers`"), ("steam", "`stream`")):
+        with pytest.raises(TypeError, match=f"there is no argument `{name}`.*{meant}") as unknown:
+            bc.serve("synthetic:3x8x8", **{"stream": "s", "background": True, name: 3})
+        assert str(unknown.value).startswith("batchcast: serve(): ")
     with pytest.raises(bc.Error, match="/nowhere"):
         bc.serve("imagefolder:/nowhere", stream="s", memory="1MiB", background=True)
 

@@ -164,7 +164,7 @@ def test_batched_says_what_items_are(directory: Path) -> None:
         ([{"a": ["x", "y"]}], "field `a` cannot be served: it is text"),
         ([{"a": np.zeros(2, complex)}], "field `a` cannot be served: it is complex"),
         ([{"a": None}], "field `a` cannot be served: it is None"),
-        ([{"a": object()}], "field `a` cannot be served: it is a object"),
+        ([{"a": object()}], "field `a` cannot be served: it is an object: give"),
         ([{"a": 1}], "the first dimension counts the samples"),
         ([(np.zeros(2), np.zeros(3))], "2 samples of field `image` and 3 of `label`"),
         ([{}], "it has no field"),
@@ -229,7 +229,8 @@ def test_options_that_are_not_for_loaders_are_refused(directory: Path) -> None:
     with pytest.raises(bc.InvalidArgument, match="recipe, seed: not for a loader"):
         bc.serve(iter(PAIRS), stream="s", recipe="mnist", seed=3, memory="1MiB", background=True)
     for source, text in (
-        (3, "a int cannot be served"),
+        (3, "batchcast: an int cannot be served"),
+        (None, "batchcast: None cannot be served"),
         ({"a": 1}, "a mapping is no dataset"),
         (Batches, "Batches is a class"),
         ([], "empty"),

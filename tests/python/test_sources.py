@@ -209,6 +209,24 @@ def test_bytes_without_a_stage_that_decodes_them_are_refused(
         bc.serve(made_data.Images(samples), stream="s", background=True)
 
 
+@pytest.mark.parametrize(
+    ("sample", "text"),
+    [
+        (("a caption", 3), "`image` cannot be served: it is text.*out of the samples"),
+        ({"text": "a", "label": 3}, r'`text`.*it is text.*its tokens.*fields=\("label",\)'),
+        ({"a": "x", "b": "y", "c": 1, "d": 2}, r'`a`.*fields=\("c", "d"\)'),
+        ("a caption", "`data` cannot be served: it is text.*recipe"),
+        ({"sound": b"RIFF", "label": 3}, "`sound` cannot be served: it is bytes of any length"),
+    ],
+)
+def test_text_without_a_recipe_is_refused(directory: Path, sample: Any, text: str) -> None:
+    with pytest.raises(bc.InvalidArgument, match=f"batchcast: sample 0 of the list: .*{text}"):
+        bc.serve([sample] * 4, stream="s", memory="1MiB", background=True)
+    if isinstance(sample, dict) and "label" in sample:
+        names = ("label",)
+        assert list(served([sample] * 4, fields=names)) == list(names)
+
+
 class Hanging(made_data.Numbers):
     """One sample takes until it is told to go on."""
 
@@ -255,8 +273,11 @@ def _threads() -> list[str]:
 
 
 def test_an_int_of_more_than_64_bits_is_a_bad_sample(directory: Path) -> None:
-    with pytest.raises(bc.StreamFailed, match="sample 7, .* it is 9223372036854775808, which is no"):
+    with pytest.raises(
+        bc.StreamFailed, match="sample 7, .* it is 9223372036854775808, which is no"
+    ) as told:
         served([2**63 if i == 7 else i for i in range(10)])
+    assert str(told.value).count("batchcast:") == 1
 
 
 def test_a_path_that_is_not_utf_8(directory: Path, tmp_path: Path) -> None:

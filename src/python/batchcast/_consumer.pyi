@@ -392,6 +392,12 @@ class Consumer:
         """The stream's recipe; empty without one."""
 
     @property
+    def class_names(self) -> tuple[str, ...] | None:
+        """
+        What its labels stand for, as its source names them; None without names.
+        """
+
+    @property
     def stats(self) -> batchcast.ConsumerStats:
         """What it got so far, and how long it waited."""
 

@@ -41,6 +41,14 @@ class Unservable(InvalidArgument):
     """A value that has no place in a stream."""
 
 
+def a_kind_of(value: object) -> str:
+    """What a value is, for messages: None, an int, a list."""
+    if value is None:
+        return "None"
+    name = type(value).__qualname__
+    return f"{'an' if name[0].lower() in 'aeiou' else 'a'} {name}"
+
+
 def _refuse(name: str, why: str) -> Unservable:
     return Unservable(f"field `{name}` cannot be served: it is {why}")
 
@@ -115,7 +123,7 @@ def plain(value: Any, name: str) -> tuple[str, Array]:
             array.dtype.kind, f"{array.dtype}, for which streams have no dtype"
         )
         if type(value).__module__ != "numpy" and array.dtype.kind == "O" and array.ndim == 0:
-            why = f"a {type(value).__qualname__}: give arrays, tensors or numbers"
+            why = f"{a_kind_of(value)}: give arrays, tensors or numbers"
         raise _refuse(name, why + ".")
     if not array.dtype.isnative:
         array = array.astype(array.dtype.newbyteorder("="))
@@ -224,6 +232,25 @@ def parts_of(item: Any, fields: Sequence[str] | None) -> list[Part]:
     return parts
 
 
+def refuse_bytes(item: Any, parts: Sequence[Part], fields: Sequence[str] | None) -> None:
+    """Without a recipe nothing makes a tensor of text or bytes. Raises Unservable."""
+    values = [value for _, _, value in named(item, fields)]
+    lengthy = [i for i, part in enumerate(parts) if part.kind == "bytes"]
+    if not lengthy:
+        return
+    name, value = parts[lengthy[0]].name, values[lengthy[0]]
+    what = "text" if isinstance(value, str) else "bytes of any length"
+    cures = "Give it as an array of one shape, such as its tokens, or serve it with a recipe that "
+    cures += "has a stage of your own for it"
+    others = [part.name for i, part in enumerate(parts) if i not in lengthy]
+    if others and _is_mapping(item):
+        named_ones = ", ".join(f'"{one}"' for one in others)
+        cures += f", or leave it out with fields=({named_ones}{',' * (len(others) == 1)})"
+    elif others:
+        cures += ", or leave it out of the samples"
+    raise _refuse(name, f"{what}, which has no one shape. {cures}.")
+
+
 Column = tuple[str, str, Array]
 
 
@@ -283,7 +310,10 @@ def reason(error: BaseException) -> str:
     """An exception as one line, with the calls that led to it, the last one first."""
     if isinstance(error, Unservable):
         return str(error).removesuffix(".")
-    text = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+    said = str(error)
+    if isinstance(error, Error):
+        said = said.removeprefix("batchcast: ")
+    text = f"{type(error).__name__}: {said}" if said else type(error).__name__
     calls = [f"{frame.filename}:{frame.lineno} in {frame.name}" for frame in _own_frames(error)]
     if isinstance(error, Error) or not calls:
         return text

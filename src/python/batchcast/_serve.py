@@ -18,6 +18,7 @@ from types import TracebackType
 from typing import Any
 
 from . import _items
+from ._names import checks_names
 from ._processes import Readers
 from ._producer import BatchStream, DatasetStream, PythonSource
 from .errors import BadSample, Error, InvalidArgument
@@ -435,14 +436,14 @@ def _check_servable(source: object) -> None:
         )
     if not _is_indexed(source) and not hasattr(source, "__iter__"):
         raise InvalidArgument(
-            f"batchcast: a {type(source).__name__} cannot be served. Give serve() the text of a "
+            f"batchcast: {_items.a_kind_of(source)} cannot be served. Give serve() the text of a "
             "source (`imagefolder:DIR`), an object with __len__ and __getitem__, or a loader that "
             "can be gone through with `for`."
         )
 
 
 def _python_source(
-    source: Any, fields: Sequence[str] | None, tries: int
+    source: Any, fields: Sequence[str] | None, tries: int, has_recipe: bool
 ) -> tuple[PythonSource, bool]:
     """The source for C++, and whether it says what it consists of."""
     size = len(source)
@@ -451,7 +452,8 @@ def _python_source(
         raise InvalidArgument(f"batchcast: the {name} is empty. There is nothing to serve.")
     for index in range(min(size, tries)):
         try:
-            parts = _items.parts_of(source[index], fields)
+            item = source[index]
+            parts = _items.parts_of(item, fields)
             break
         except Exception as error:
             if index + 1 < min(size, tries):
@@ -460,6 +462,11 @@ def _python_source(
             raise kind(
                 f"batchcast: sample {index} of the {name}: {_items.reason(error)}."
             ) from error
+    if not has_recipe:
+        try:
+            _items.refuse_bytes(item, parts, fields)
+        except _items.Unservable as error:
+            raise InvalidArgument(f"batchcast: sample {index} of the {name}: {error}") from None
     fingerprint = getattr(source, "fingerprint", None)
     told = fingerprint() if callable(fingerprint) else None
     is_pure = told is not None
@@ -529,6 +536,7 @@ def _serve_loader(
     return _LoaderServing(stream, batches, looping)
 
 
+@checks_names
 def serve(
     source: Any,
     *,
@@ -625,6 +633,10 @@ def serve_as(
     progress: bool | None = None,
 ) -> Serving:
     """`serve`, of a source that trainers know as `location`, a text that says where it is."""
+    if not isinstance(stream, str):
+        raise InvalidArgument(
+            f"batchcast: stream is {_items.a_kind_of(stream)}; it is a name, such as \"train\"."
+        )
     if isinstance(fields, str):
         raise InvalidArgument(f'batchcast: fields is a list of names, such as ("{fields}",).')
     if epochs is not None and epochs < 0:
@@ -667,7 +679,8 @@ def serve_as(
     if processes != 0:
         source = readers = Readers(source, processes)
     tries = 100 if options.get("on_bad_sample") == "substitute" else 1
-    python_source, pure = _python_source(source, fields, tries)
+    has_recipe = options.get("recipe") is not None
+    python_source, pure = _python_source(source, fields, tries, has_recipe)
     location = location or f"python:{_name_of(source)}"
     arguments = _arguments(location, stream, {**options, "epochs": epochs})
     return _wait_for(

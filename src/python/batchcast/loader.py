@@ -7,11 +7,14 @@ Needs torch, 1.13 or later, which nothing else of the package imports.
 
 from __future__ import annotations
 
+import inspect
+import math
 import os
+import re
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
 import numpy as np
 
@@ -25,12 +28,48 @@ except ImportError as error:
         f" batchcast.Consumer gives numpy arrays."
     ) from error
 
-from ._consumer import Batch, Consumer, check_same_samples
+from ._consumer import Batch, Consumer, Start, check_same_samples
+from ._names import refuse_unknown
 from .errors import Forked, GpuUnavailable, InvalidArgument
 
 __all__ = ["Loader"]
 
 SAMPLE_ID = "sample_id"
+
+_ORDER = (
+    "the stream has an order of its own for each epoch, the same for all trainers: say `--order`"
+    " and `--seed` to `batchcast serve`, or `order` and `seed` to bc.serve"
+)
+_WORKERS = (
+    "samples are made by the producer's workers: say `--workers` to `batchcast serve`, or `workers`"
+    " to bc.serve"
+)
+_SAMPLES = (
+    "what a sample is made into is the producer's business: say it in the recipe, or in the dataset"
+    " that bc.serve is given; `fields` chooses what of it a batch has"
+)
+_PIN = "say pin=True, and pin_device=N for another GPU than the first"
+
+# What a DataLoader has, and what stands in for it.
+_OF_A_DATALOADER = {
+    "dataset": "the producer reads it: bc.serve(dataset, stream=…) in another process, or `start`."
+    " `class_names` and `consumer.schema` say what it has",
+    "shuffle": _ORDER,
+    "sampler": _ORDER + ". Ranks of one model: `group`",
+    "batch_sampler": _ORDER + ". Ranks of one model: `group`",
+    "generator": _ORDER,
+    "in_order": _ORDER,
+    "num_workers": _WORKERS,
+    "persistent_workers": _WORKERS,
+    "worker_init_fn": _WORKERS,
+    "multiprocessing_context": _WORKERS,
+    "prefetch_factor": "the ring holds what is made ahead, for all trainers: say `--memory` to"
+    " `batchcast serve`, or `memory` to bc.serve",
+    "collate_fn": _SAMPLES,
+    "transform": _SAMPLES,
+    "pin_memory": _PIN,
+    "pin_memory_device": _PIN,
+}
 
 
 class _Writable:
@@ -155,6 +194,33 @@ def batches_of_epoch(samples: int, batch_size: int, world: int, tail: str) -> in
     return whole + (tail == "pad" and rest > 0 or tail == "keep" and rest >= world)
 
 
+def _options_of_consumer() -> list[str]:
+    """The names of its options, as its signature says them."""
+    signature = Consumer.__init__.__nb_signature__[0][0]  # type: ignore[attr-defined]
+    return re.findall(r"(\w+): ", signature)
+
+
+def _refuse_names(given: Mapping[str, Any]) -> None:
+    for name in given:
+        if name in _OF_A_DATALOADER:
+            raise InvalidArgument(
+                f"batchcast: Loader() has no `{name}`: {_OF_A_DATALOADER[name]}."
+            )
+    own = set(inspect.signature(Loader.__init__).parameters) - {"self", "options"}
+    refuse_unknown("Loader", given, sorted({*own, *_options_of_consumer()}))
+
+
+def _check_seconds(name: str, seconds: Any) -> None:
+    """As Consumer takes its times: None and negative ones are for ever."""
+    if seconds is None:
+        return
+    if not hasattr(seconds, "__float__") and not hasattr(seconds, "__index__"):
+        kind = type(seconds).__name__
+        raise TypeError(f"batchcast: {name} has to be a number, not {kind}")
+    if math.isnan(seconds):
+        raise InvalidArgument(f"batchcast: {name}: nan is no number.")
+
+
 class _Loop(Iterator[Any]):
     """The batches of one epoch.
 
@@ -221,8 +287,23 @@ class Loader(IterableDataset):  # type: ignore[misc]
         fields: str | Sequence[str] | Mapping[str, str] | type[dict[Any, Any]] | None = None,
         drop_last: bool = False,
         timeout: float | None = None,
+        start: Start | None = None,
+        group: str | tuple[str, int, int] | None = None,
+        between_epochs: Literal["hold", "let_go"] = "hold",
+        placement: str = "host",
+        pin: bool = False,
+        name: str | None = None,
+        access: Literal["shared", "private"] = "shared",
+        directory: str | os.PathLike[str] | None = None,
+        connect_timeout: float | None = 30.0,
         **options: Any,
     ) -> None:
+        _refuse_names(options)
+        _check_seconds("timeout", timeout)
+        options.update(
+            start=start, group=group, between_epochs=between_epochs, placement=placement, pin=pin,
+            name=name, access=access, directory=directory, connect_timeout=connect_timeout,
+        )  # fmt: skip
         if drop_last:
             options["tail"] = "drop"
         self._stream = stream
@@ -372,6 +453,19 @@ class Loader(IterableDataset):  # type: ignore[misc]
         tail = self._options.get("tail", "keep")
         return batches_of_epoch(samples, self._batch_size, world, tail)
 
+    def __getitem__(self, index: Any) -> NoReturn:
+        raise TypeError(
+            f"a Loader cannot be indexed: `for batch in loader` is one epoch, and"
+            f" next(iter(loader)) one batch. Stream `{self._stream}` has its samples in its order"
+        )
+
+    if not TYPE_CHECKING:  # checkers would take any name for an attribute
+
+        def __getattr__(self, name: str) -> Any:
+            hint = _OF_A_DATALOADER.get(name)
+            why = "" if hint is None else f": {hint}"
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}{why}")
+
     def set_epoch(self, epoch: int) -> None:
         """Accepted for loops that call it, and does nothing.
 
@@ -399,8 +493,13 @@ class Loader(IterableDataset):  # type: ignore[misc]
         where other trainers are attached and the ring has lost that place. In a group all ranks
         load. A loop that is under way is over.
         """
-        if not isinstance(state.get("cursor"), int):
-            raise InvalidArgument("batchcast: this is no state of a Loader: it has no cursor")
+        cursor = state.get("cursor") if isinstance(state, Mapping) else None
+        if not isinstance(cursor, int) or isinstance(cursor, bool) or cursor < 0:
+            what = "it has no cursor" if isinstance(state, Mapping) else f"it is {state!r:.60}"
+            raise InvalidArgument(
+                f"batchcast: this is no state of a Loader: {what}. A state is the dict that"
+                f" state_dict() gave."
+            )
         if self._consumer is not None:
             consumer = self._attached
             check_same_samples(dict(state), consumer.checkpoint())
@@ -424,6 +523,11 @@ class Loader(IterableDataset):  # type: ignore[misc]
     def consumer(self) -> Consumer:
         """For everything else. What is taken from it directly is missing from the loop."""
         return self._attached
+
+    @property
+    def class_names(self) -> tuple[str, ...] | None:
+        """What the labels stand for, as the stream's source names them; None without names."""
+        return self._attached.class_names
 
     @property
     def batch_size(self) -> int:

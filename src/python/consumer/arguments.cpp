@@ -16,9 +16,9 @@ namespace batchcast::inline v0_1::python {
 // ---- one argument
 
 void Argument::refuse_type(const char* wanted) const {
-  throw nb::type_error(("batchcast: " + std::string(name) + " has to be " + wanted + ", not " +
-                        Py_TYPE(value.ptr())->tp_name)
-                           .c_str());
+  const char* const kind = is_none() ? "None" : Py_TYPE(value.ptr())->tp_name;
+  throw nb::type_error(
+      ("batchcast: " + std::string(name) + " has to be " + wanted + ", not " + kind).c_str());
 }
 
 void Argument::refuse(const std::string& why) const {

@@ -160,6 +160,14 @@ class Loop {
   return nb::module_::import_("json").attr("loads")(recipe);
 }
 
+/// None where the source names none.
+[[nodiscard]] nb::object class_names_of(const Trainer& trainer) {
+  const nb::object source = recipe_of(trainer).attr("get")("source", nb::dict());
+  if (!nb::isinstance<nb::dict>(source)) return nb::none();
+  const nb::object names = source.attr("get")("classes");
+  return names.is_none() ? names : nb::tuple(names);
+}
+
 [[nodiscard]] nb::object stats_of(const Trainer& trainer) {
   const ConsumerStats stats = trainer.looked_at().stats();
   return values().attr("ConsumerStats")(
@@ -336,6 +344,9 @@ void add_properties(nb::class_<Trainer>& type) {
                    "The stream's fields in order: name, dtype and shape of one sample.")
       .def_prop_ro("recipe", &recipe_of, nb::sig("def recipe(self) -> dict[str, typing.Any]"),
                    "The stream's recipe; empty without one.")
+      .def_prop_ro("class_names", &class_names_of,
+                   nb::sig("def class_names(self) -> tuple[str, ...] | None"),
+                   "What its labels stand for, as its source names them; None without names.")
       .def_prop_ro("stats", &stats_of, nb::sig("def stats(self) -> batchcast.ConsumerStats"),
                    "What it got so far, and how long it waited.");
 }

@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright 2026 the batchcast authors
+"""Arguments that a call does not have: what is said of them."""
+
+from __future__ import annotations
+
+import difflib
+import functools
+import inspect
+from collections.abc import Callable, Iterable
+from typing import Any, TypeVar, cast
+
+Call = TypeVar("Call", bound=Callable[..., Any])
+
+
+def refuse_unknown(call: str, given: Iterable[str], known: Iterable[str]) -> None:
+    """Raises TypeError for the first name that is not known, with the one that was meant."""
+    known = list(known)
+    for name in given:
+        if name in known:
+            continue
+        near = difflib.get_close_matches(name, known, n=1)
+        meant = f" Did you mean `{near[0]}`?" if near else ""
+        raise TypeError(f"batchcast: {call}(): there is no argument `{name}`.{meant}")
+
+
+def checks_names(call: Call) -> Call:
+    """A function that says what was meant where it is called with a name that it does not have."""
+    known = [
+        name
+        for name, parameter in inspect.signature(call).parameters.items()
+        if parameter.kind is not inspect.Parameter.POSITIONAL_ONLY
+    ]
+
+    @functools.wraps(call)
+    def checked(*arguments: Any, **options: Any) -> Any:
+        refuse_unknown(call.__name__, options, known)
+        return call(*arguments, **options)
+
+    return cast(Call, checked)
