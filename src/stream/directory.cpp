@@ -7,7 +7,6 @@
 
 #include <batchcast/join/trust.hpp>
 #include <batchcast/join/unix_socket.hpp>
-#include "stream/lock.hpp"
 #include "stream/place.hpp"
 
 #include <fcntl.h>
@@ -90,11 +89,9 @@ void StreamDirectory::make() {
 
 bool StreamDirectory::take_lock(int directory) {
   bool vanished = false;
-  FileDescriptor lock = try_stream_lock(directory, paths_.lock, vanished);
-  if (!lock && !vanished) throw StreamTaken(taken_text(options_.stream, paths_));
-  if (!lock) return false;
-  lock_ = std::move(lock);
-  return true;
+  if (lock_.take(directory, paths_.lock, vanished)) return true;
+  if (!vanished) throw StreamTaken(taken_text(options_.stream, paths_));
+  return false;
 }
 
 bool StreamDirectory::intact() const noexcept {

@@ -2,9 +2,9 @@
 // Copyright 2026 the batchcast authors
 #pragma once
 
-#include <batchcast/core/file_descriptor.hpp>
 #include <batchcast/core/log.hpp>
 #include <batchcast/join/directory.hpp>
+#include "stream/lock.hpp"
 
 #include <cstdint>
 #include <string>
@@ -84,7 +84,7 @@ class StreamDirectory {
 
   Options options_;
   StreamPaths paths_;
-  FileDescriptor lock_;
+  StreamLock lock_;
   std::int32_t owner_pid_ = 0;
   bool warned_ = false;
   bool keep_log_ = true;

@@ -170,6 +170,40 @@ def test_files_that_rows_only_name_are_read(
     check_as_folder(bc.sources.Parquet(tmp_path / "a.parquet"), folder)
 
 
+def fingerprints_around_a_change(open_source: Callable[[], Any], file: Path) -> tuple[str, str]:
+    """Before and after the file is replaced by one of the same size. What did not change is the
+    same."""
+    before = str(open_source().fingerprint())
+    assert open_source().fingerprint() == before
+    contents = bytes(reversed(file.read_bytes()))
+    status = file.stat()
+    file.write_bytes(contents)
+    os.utime(file, ns=(status.st_atime_ns, status.st_mtime_ns + 1_000_000))
+    return before, str(open_source().fingerprint())
+
+
+@needs_arrow
+@pytest.mark.parametrize("kind", ["struct", "some", "path"])
+def test_files_that_rows_only_name_are_in_the_fingerprint(
+    folder: Folder, tmp_path: Path, kind: str
+) -> None:
+    images: list[Any] = [str(path) for path, _ in folder]
+    if kind != "path":
+        images = [{"bytes": None, "path": path} for path in images]
+    if kind == "some":
+        images[0]["bytes"] = b"x"
+    table = pa.table({"image": images, "label": [label for _, label in folder]})
+    if kind == "struct":
+        struct = pa.struct({"bytes": pa.binary(), "path": pa.string()})
+        table = table.set_column(0, "image", pa.array(images, struct))
+    path = tmp_path / "a.parquet"
+    pq.write_table(table, path, row_group_size=5)
+    before, after = fingerprints_around_a_change(
+        lambda: bc.sources.Parquet(path), folder[7][0]
+    )
+    assert before != after
+
+
 @needs_arrow
 def test_a_null_is_a_bad_sample(directory: Path, folder: Folder, tmp_path: Path) -> None:
     table = arrow_table(folder)
@@ -205,6 +239,18 @@ def dataset(hugging_face: Any, folder: Folder) -> Any:
         },
         features=hugging_face.Features(features),
     )
+
+
+def test_files_that_rows_of_hugging_face_name_are_in_the_fingerprint(
+    hugging_face: Any, folder: Folder
+) -> None:
+    images = [{"bytes": None, "path": str(path)} for path, _ in folder]
+    features = hugging_face.Features({"image": hugging_face.Image()})
+    dataset = hugging_face.Dataset.from_dict({"image": images}, features=features)
+    before, after = fingerprints_around_a_change(
+        lambda: bc.sources.HuggingFace(dataset, label=None), folder[7][0]
+    )
+    assert before != after
 
 
 def test_a_dataset_of_hugging_face(directory: Path, folder: Folder, dataset: Any) -> None:

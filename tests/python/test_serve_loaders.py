@@ -5,7 +5,10 @@
 from __future__ import annotations
 
 import collections
+import contextlib
 import gc
+import os
+import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -201,6 +204,27 @@ def test_what_a_loader_raises_fails_the_stream_for_all(directory: Path) -> None:
         bc.serve(loader(), stream="t", memory="1MiB")
 
 
+def test_what_ends_a_loaders_thread_is_there_before_its_end(
+    directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    goes_on = threading.Event()
+
+    def loader() -> Iterator[Any]:
+        yield np.zeros(4)
+        goes_on.wait()
+        raise SystemExit(3)
+
+    serving: Any = bc.serve(loader(), stream="s", memory="1MiB", background=True)
+    at_end = []
+    ended = serving._looping.ended
+    set_ended = ended.set
+    monkeypatch.setattr(ended, "set", lambda: (at_end.append(serving.error), set_ended()))
+    goes_on.set()
+    with pytest.raises(SystemExit):
+        serving.wait(10)
+    assert at_end == [serving.error]
+
+
 def test_options_that_are_not_for_loaders_are_refused(directory: Path) -> None:
     with pytest.raises(bc.InvalidArgument, match="recipe, seed: not for a loader"):
         bc.serve(iter(PAIRS), stream="s", recipe="mnist", seed=3, memory="1MiB", background=True)
@@ -392,3 +416,44 @@ def test_torch_tensors_of_every_kind(directory: Path) -> None:
         (torch.zeros(3, dtype=torch.complex64), "complex"),
     ):
         assert text in str(failure_of(Batches([tensor])))
+
+
+WITH_WORKERS = """
+import multiprocessing, os, numpy as np, batchcast as bc
+from torch.utils.data import DataLoader
+class Squares:
+    def __len__(self):
+        return 64
+    def __getitem__(self, i):
+        return i * i
+loader = DataLoader(Squares(), batch_size=4, num_workers=2)
+handle = bc.serve(loader, stream="s", memory="64KiB", background=True)
+os.read(0, 1)  # input() has a lock, which the workers would inherit
+print(*(one.pid for one in multiprocessing.active_children()), flush=True)
+os.read(0, 1)
+"""
+
+
+def test_workers_that_outlive_their_producer_do_not_keep_its_name(
+    child: Callable[..., support.Child],
+) -> None:
+    pytest.importorskip("torch")
+    process = child(WITH_WORKERS)
+    with bc.Consumer("s", 4) as consumer:
+        made_data.epoch_of(consumer)  # the workers of the next one are forked beside the stream
+        batch = consumer.next()
+        assert batch is not None
+        del batch
+        process.tell()
+        workers = [int(pid) for pid in process.line().split()]
+    assert len(workers) == 2
+    process.kill()
+    try:
+        epoch = served(iter(PAIRS), epochs=None)
+        for pid in workers:
+            os.kill(pid, 0)  # is there
+    finally:
+        for pid in workers:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+    assert len(epoch["label"]) == 9

@@ -45,8 +45,15 @@ def loader():
             return iter([(np.zeros((4, 2)), np.arange(4))] * 3)
     return Batches()
 
+def breaks():
+    yield np.zeros(4)
+    raise OSError("disk gone")
+
 def broken():
     raise OSError("no disk")
+
+def misuses():
+    return Squares(sise=3)
 
 def slow():
     print("asleep", flush=True)
@@ -127,6 +134,9 @@ def test_a_signal_while_it_is_opened(place: Path, serve: Callable[..., support.S
         (["python:mine:made?size=3"], 2, "is no function, and takes no options"),
         (["python:mine:Squares?size=3&x"], 2, "`x` in `mine:Squares?size=3&x` is no option"),
         (["python:mine:broken"], 3, "cannot be opened: OSError('no disk')"),
+        (["python:mine:misuses"], 3, "in misuses"),
+        (["python:mine:misuses?size=3"], 2, "an unexpected keyword argument 'size'."),
+        (["python:mine:breaks"], 3, "failed while it was served: OSError('disk gone')"),
         (["python:mine:made", "--samples", "3"], 2, "samples"),
         (["python:mine:loader", "--recipe", "mnist"], 2, "recipe: not for a loader"),
         (["python:mine:made", "--json"], 2, "--json: the report of what Python serves"),

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import atexit
+import contextlib
 import os
 import sys
 import threading
@@ -235,7 +236,8 @@ class _Looping:
             self.drain()
         except Exception as error:
             self.fail(error)
-        except BaseException:  # Ctrl-C, above all
+        except BaseException as error:  # Ctrl-C, above all
+            self.error = error  # before `ended`: wait() raises it
             self.stream.stop("its producer was interrupted")
             raise
         finally:
@@ -317,10 +319,16 @@ class _Looping:
                 if self.stream.finish():
                     return
 
-    def leave(self) -> None:
-        """Takes the stream away from a thread that sits in the loader."""
-        with self._using:
+    def leave(self) -> bool:
+        """Takes the stream away from a thread that sits in the loader. False where the stream is
+        in use, perhaps by the caller: a handle may be collected in the middle of `append`."""
+        if not self._using.acquire(timeout=_PATIENCE_S):
+            return False
+        try:
             self.stream.close()
+        finally:
+            self._using.release()
+        return True
 
 
 def _set_epoch(loader: Any, epoch: int) -> None:
@@ -380,10 +388,10 @@ class _LoaderServing(Serving):
         self._stream.stop(reason)
         if self._looping.ended.wait(_PATIENCE_S):
             return
-        self._looping.leave()
+        left = "" if self._looping.leave() else ". Its files are there until that goes on"
         _warn(
             f"the end of stream `{self._name}` did not wait for its loader, which is "
-            f"{self._looping.place_now()}"
+            f"{self._looping.place_now()}{left}"
         )
 
     def _wait_slice(self, at_most_ms: int) -> bool:
@@ -391,10 +399,8 @@ class _LoaderServing(Serving):
 
 
 def _work_in_thread(looping: _Looping) -> None:
-    try:
+    with contextlib.suppress(BaseException):  # such as SystemExit: wait() raises it
         looping.work()
-    except BaseException as error:  # such as SystemExit: for wait()
-        looping.error = error
 
 
 def _is_torch_iterable(source: object) -> bool:

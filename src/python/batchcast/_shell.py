@@ -5,12 +5,13 @@
 from __future__ import annotations
 
 import importlib
+import inspect
 import os
 import signal
 import sys
 import time
 import traceback
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from types import FrameType
 from typing import Any, NoReturn
 
@@ -48,6 +49,20 @@ def _is_module_itself(missing: str | None, module: str) -> bool:
     return missing is not None and (module + ".").startswith(missing + ".")
 
 
+def _made(text: str, factory: Callable[..., Any], *places: Any, **options: Any) -> Any:
+    """What the factory returns. Options that it does not take are the user's; what it raises itself
+    is its own, also a TypeError."""
+    try:
+        signature = inspect.signature(factory)
+    except (TypeError, ValueError):  # of C, and says nothing
+        return factory(*places, **options)
+    try:
+        signature.bind(*places, **options)
+    except TypeError as error:
+        raise errors.InvalidArgument(f"batchcast: `{text}`: {error}.") from None
+    return factory(*places, **options)
+
+
 def _of_python(text: str) -> Any:
     place, options = split_options(text)
     name, colon, attribute = place.partition(":")
@@ -73,7 +88,7 @@ def _of_python(text: str) -> Any:
         if options:
             raise errors.InvalidArgument(f"batchcast: `{place}` is no function, and takes no options.")
         return found
-    return found(**options)
+    return _made(f"python:{text}", found, **options)
 
 
 def _columns(options: dict[str, str]) -> dict[str, Any]:
@@ -85,14 +100,14 @@ def _of_hugging_face(text: str) -> Any:
     from . import sources
 
     place, options = split_options(text)
-    return sources.HuggingFace(place, **_columns(options))
+    return _made(f"huggingface:{text}", sources.HuggingFace, place, **_columns(options))
 
 
 def _of_parquet(text: str) -> Any:
     from . import sources
 
     place, options = split_options(text)
-    return sources.Parquet(place.split(","), **_columns(options))
+    return _made(f"parquet:{text}", sources.Parquet, place.split(","), **_columns(options))
 
 
 def open_source(text: str) -> Any:
@@ -101,12 +116,7 @@ def open_source(text: str) -> Any:
     if not rest:
         raise errors.InvalidArgument(f"batchcast: `{text}` does not say what it is to read.")
     make = {"python": _of_python, "huggingface": _of_hugging_face, "parquet": _of_parquet}[kind]
-    try:
-        return make(rest)
-    except TypeError as error:
-        if "unexpected keyword argument" not in str(error):
-            raise
-        raise errors.InvalidArgument(f"batchcast: `{text}`: {error}.") from error
+    return make(rest)
 
 
 _LISTS = ("place", "host_field", "allow_uid")
@@ -145,6 +155,11 @@ def _serve_source(text: str, options: dict[str, Any]) -> None:
         serving.wait()
     except Asked as asked:
         serving.stop(f"its producer got {asked}")
+    except errors.Error:
+        raise
+    except Exception as error:  # a loader's own
+        traceback.print_exc()
+        _leave(_EXIT_ENVIRONMENT, f"batchcast: `{text}` failed while it was served: {error!r}")
     print("".join(_report(serving, time.monotonic() - begin)), flush=True)
 
 

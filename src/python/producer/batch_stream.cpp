@@ -96,6 +96,7 @@ class BatchStream {
   /// Once every epoch is appended: whether consumers have drained it within a short while, or it
   /// was ended before.
   [[nodiscard]] bool finish() {
+    if (!producer_) return true;  // whoever stopped the stream has closed it
     if (producer_->finish(slice_ms)) return true;
     end_if_idle();
     show();

@@ -5,7 +5,8 @@
 from __future__ import annotations
 
 import bisect
-from collections.abc import Callable, Mapping, Sequence
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import PurePath
 from typing import Any
 
@@ -92,6 +93,35 @@ def _image_reader(chunk: Any) -> Read:
         return value
 
     return read
+
+
+def named_files(paths: Iterable[str | None]) -> Iterator[bytes]:
+    """For a fingerprint: of each file that a row names, its path, size and time of change."""
+    for path in paths:
+        if path is None:
+            continue
+        try:
+            status = os.stat(path)
+        except OSError:
+            told = "none"  # a bad sample
+        else:
+            told = f"{status.st_size} {status.st_mtime_ns}"
+        yield f"{path}\0{told}\0".encode(errors="surrogateescape")
+
+
+def paths_without_bytes(chunk: Any) -> Iterator[str | None]:
+    """Of a chunk of images: the paths of those that only have one."""
+    fields = _fields_of(chunk.type)
+    if fields:
+        flat = dict(zip(fields, chunk.flatten()))
+        if "path" not in flat or flat["bytes"].null_count == 0:
+            return
+        has_bytes = flat["bytes"].is_valid()
+        yield from (
+            flat["path"][row].as_py() for row in range(len(chunk)) if not has_bytes[row].as_py()
+        )
+    elif not _has_bytes(chunk.type):
+        yield from chunk.to_pylist()
 
 
 def _label_reader(chunk: Any) -> Read:

@@ -4,11 +4,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from typing import Any
 
 from ..errors import InvalidArgument
-from ._columns import Rows, Wanted, checked, class_names_of
+from ._columns import Rows, Wanted, checked, class_names_of, named_files, paths_without_bytes
 from ._packages import needed
 
 
@@ -70,7 +71,8 @@ class HuggingFace:
     `image` and `label` name columns; None leaves one out. Nothing is decoded: the bytes come
     straight out of Arrow, from mapped files too, and in the order that `shuffle` or `select` gave.
     Where a row has only a path, the file is read. The label is a number or a list of numbers; names
-    of a ClassLabel become the stream's. The fingerprint is the dataset's own.
+    of a ClassLabel become the stream's. The fingerprint is the dataset's own, with
+    the sizes and times of change of files that rows only name.
     """
 
     def __init__(
@@ -101,6 +103,12 @@ class HuggingFace:
         cut = table.select(list(dict.fromkeys(wanted.columns.values()))).to_batches()
         self._rows = Rows([len(batch) for batch in cut])
         self._read = [wanted.readers(batch.column) for batch in cut]
+        self._files = ""
+        if image is not None:
+            named = (paths_without_bytes(batch.column(image)) for batch in cut)
+            told = list(named_files(path for paths in named for path in paths))
+            if told:
+                self._files = " " + hashlib.sha256(b"".join(told)).hexdigest()
         indices = dataset._indices
         self._indices = None if indices is None else indices.table.column(0).combine_chunks()
         if self._indices is not None and hasattr(self._indices, "to_numpy"):
@@ -122,5 +130,6 @@ class HuggingFace:
         return f"row {index} of the dataset"
 
     def fingerprint(self) -> str:
-        """The dataset's own, which any change to it changes, and the columns."""
-        return f"huggingface {self.dataset._fingerprint} {self._columns}"
+        """The dataset's own, which any change to it changes, the columns, and of files that rows
+        only name the paths, sizes and times of change."""
+        return f"huggingface {self.dataset._fingerprint} {self._columns}{self._files}"

@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from ..errors import BadDataset, InvalidArgument
-from ._columns import Read, Rows, Wanted, checked, class_names_of
+from ._columns import Read, Rows, Wanted, checked, class_names_of, named_files
 from ._packages import needed
 
 _UNITS = {"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
@@ -134,6 +134,10 @@ class Parquet:
         if label is not None:
             for file, group in groups:
                 digest.update(self._labels(file, group, label))
+        if image is not None:
+            for file, group in groups:
+                for told in named_files(self._paths(file, group, image)):
+                    digest.update(told)
         self._digest = digest.hexdigest()
 
     def _open(self, path: str) -> Any:
@@ -155,6 +159,25 @@ class Parquet:
         numbers = labels.to_numpy()
         is_plain = labels.null_count == 0 and numbers.dtype.kind in "biuf"
         return numbers.tobytes() if is_plain else repr(labels.to_pylist()).encode()
+
+    def _paths(self, file: int, group: int, column: str) -> Iterable[str | None]:
+        """Of a row group's images, those that only have a path. Their bytes are not read."""
+        opened = self._opened[file]
+        kind = opened.schema_arrow.field(column).type
+        if str(kind) == "string":
+            table = opened.read_row_group(group, columns=[column], use_threads=False)
+            return table.column(column).to_pylist()  # type: ignore[no-any-return]
+        told = opened.metadata.row_group(group)
+        chunks = {told.column(i).path_in_schema: told.column(i) for i in range(told.num_columns)}
+        if f"{column}.path" not in chunks:
+            return ()
+        statistics = chunks[f"{column}.bytes"].statistics
+        if statistics is not None and statistics.has_null_count and statistics.null_count == 0:
+            return ()
+        # Some rows, or nobody says. A path beside bytes changes nothing where it names no file.
+        table = opened.read_row_group(group, columns=[f"{column}.path"], use_threads=False)
+        paths = (row and row["path"] for row in table.column(column).to_pylist())
+        return [path for path in paths if path is not None and os.path.exists(path)]
 
     def _features(self) -> Any:
         """What `datasets` has written beside the columns."""
@@ -192,7 +215,8 @@ class Parquet:
 
     def fingerprint(self) -> str:
         """Of what the files say of themselves (sizes, columns, chunks and statistics), and of the
-        labels, whose change a footer need not show."""
+        labels, whose change a footer need not show; of files that rows only name, the paths, sizes
+        and times of change."""
         return f"parquet {self._digest} {sorted(self._wanted.columns.items())}"
 
 
