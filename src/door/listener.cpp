@@ -13,10 +13,12 @@
 namespace batchcast::inline v0_1 {
 
 DoorListener::DoorListener(std::string path, unsigned mode) : path_(std::move(path)) {
-  BoundSocket bound = listen_at(path_, SOCK_SEQPACKET, mode);
-  socket_ = std::move(bound.socket);
-  device_ = bound.identity.device;
-  inode_ = bound.identity.inode;
+  socket_.hold([&] {
+    BoundSocket bound = listen_at(path_, SOCK_SEQPACKET, mode);
+    device_ = bound.identity.device;
+    inode_ = bound.identity.inode;
+    return std::move(bound.socket);
+  });
 }
 
 bool DoorListener::intact() const noexcept {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <batchcast/join/door.hpp>
+#include "stream/uninherited.hpp"
 
 #include <cstdint>
 #include <string>
@@ -26,7 +27,7 @@ class DoorListener {
 
  private:
   std::string path_;
-  FileDescriptor socket_;
+  UninheritedDescriptor socket_;
   std::uint64_t device_ = 0;
   std::uint64_t inode_ = 0;
 };

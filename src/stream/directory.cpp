@@ -7,6 +7,7 @@
 
 #include <batchcast/join/trust.hpp>
 #include <batchcast/join/unix_socket.hpp>
+#include "stream/lock.hpp"
 #include "stream/place.hpp"
 
 #include <fcntl.h>
@@ -89,7 +90,7 @@ void StreamDirectory::make() {
 
 bool StreamDirectory::take_lock(int directory) {
   bool vanished = false;
-  if (lock_.take(directory, paths_.lock, vanished)) return true;
+  if (lock_.hold([&] { return try_stream_lock(directory, paths_.lock, vanished); })) return true;
   if (!vanished) throw StreamTaken(taken_text(options_.stream, paths_));
   return false;
 }

@@ -4,7 +4,7 @@
 
 #include <batchcast/core/log.hpp>
 #include <batchcast/join/directory.hpp>
-#include "stream/lock.hpp"
+#include "stream/uninherited.hpp"
 
 #include <cstdint>
 #include <string>
@@ -84,7 +84,7 @@ class StreamDirectory {
 
   Options options_;
   StreamPaths paths_;
-  StreamLock lock_;
+  UninheritedDescriptor lock_;
   std::int32_t owner_pid_ = 0;
   bool warned_ = false;
   bool keep_log_ = true;

@@ -8,14 +8,11 @@
 #include <batchcast/join/unix_socket.hpp>
 
 #include <fcntl.h>
-#include <pthread.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
-#include <mutex>
-#include <utility>
 
 namespace batchcast::inline v0_1 {
 namespace {
@@ -26,7 +23,9 @@ bool still_at(int lock, const std::string& path) noexcept {
   return identity_at(path) == FileIdentity{status.st_dev, status.st_ino};
 }
 
-FileDescriptor try_lock(int directory, const std::string& path, bool& vanished) {
+}  // namespace
+
+FileDescriptor try_stream_lock(int directory, const std::string& path, bool& vanished) {
   vanished = false;
   FileDescriptor lock(
       ::openat(directory, "lock", O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600));
@@ -60,44 +59,6 @@ FileDescriptor try_lock(int directory, const std::string& path, bool& vanished) 
     throw SystemError("batchcast: cannot write " + path, errno);
   }
   return lock;
-}
-
-// Held while a lock comes or goes, and during fork(): a child gets no descriptor that it does not
-// know of.
-constinit std::mutex mutex;
-constinit StreamLock* first = nullptr;
-
-}  // namespace
-
-StreamLock::StreamLock() {
-  static const int failure = ::pthread_atfork([] { mutex.lock(); }, [] { mutex.unlock(); },
-                                              [] {
-                                                close_in_child();
-                                                mutex.unlock();
-                                              });
-  if (failure != 0) throw SystemError("batchcast: pthread_atfork", failure);
-  const std::lock_guard lock(mutex);
-  next_ = std::exchange(first, this);
-}
-
-StreamLock::~StreamLock() {
-  const std::lock_guard lock(mutex);
-  StreamLock** at = &first;
-  while (*at != this) at = &(*at)->next_;
-  *at = next_;
-  file_.reset();
-}
-
-bool StreamLock::take(int directory, const std::string& path, bool& vanished) {
-  const std::lock_guard lock(mutex);
-  FileDescriptor file = try_lock(directory, path, vanished);
-  if (!file) return false;
-  file_ = std::move(file);
-  return true;
-}
-
-void StreamLock::close_in_child() noexcept {
-  for (StreamLock* lock = first; lock != nullptr; lock = lock->next_) lock->file_.reset();
 }
 
 }  // namespace batchcast::inline v0_1
