@@ -61,6 +61,31 @@ def test_options_have_the_names_of_the_command(directory: Path) -> None:
         bc.serve("imagefolder:/nowhere", stream="s", memory="1MiB", background=True)
 
 
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({"wait_for": True}, "wait_for is True"),
+        ({"seed": False}, "seed is False"),
+        ({"stall_timeout": False}, "stall_timeout is False"),
+        ({"order": ""}, "order is ''"),
+        ({"recipe": ""}, "recipe is ''"),
+        ({"recipe": os.fsdecode(b"\xff.toml")}, "recipe is"),
+        ({"place": ("",)}, "place is ''"),
+        ({"memory": b"1MiB"}, "memory is a bytes"),
+        ({"memory": ["1MiB"]}, "memory is a list"),
+        ({"verbose": "yes"}, "verbose is 'yes'"),
+        ({"epochs": "2"}, "epochs is '2'"),
+        ({"processes": "4"}, "processes is '4'"),
+        ({"stream": ""}, "stream is ''"),
+    ],
+)
+def test_an_option_that_says_nothing_is_refused(
+    directory: Path, options: dict[str, Any], text: str
+) -> None:
+    with pytest.raises(bc.InvalidArgument, match=text):
+        bc.serve("synthetic:3x8x8", **{"stream": "s", "background": True, **options})
+
+
 def test_a_name_is_taken_until_its_stream_is_over(directory: Path) -> None:
     with bc.serve("synthetic:3x8x8", stream="s", memory="1MiB", background=True):
         with pytest.raises(bc.Error, match="already"):
@@ -180,6 +205,43 @@ def test_the_interpreters_end_stops_what_is_served_in_the_background(
     with pytest.raises(bc.Error, match="its producer's process ended"):
         while True:
             consumer.next()
+
+
+# Threads that are in the producer, or want to be, as the interpreter ends.
+EXITING = """
+import sys, threading, time, numpy as np, batchcast as bc
+how = sys.argv[1]
+class Busy:
+    inside = threading.Event()
+    def __len__(self): return 1000
+    def __getitem__(self, index):
+        if index > 5 and how == "busy":
+            self.inside.set()
+            while True: pass
+        return {"x": index}
+class Loader:
+    def __iter__(self):
+        while True: yield {"x": np.zeros((64, 1000))}
+options = {"memory": "1MiB", "order": None if how == "loader" else "sequential"}
+source = Loader() if how == "loader" else Busy()
+h = bc.serve(source, stream="s", background=True, free_running=how == "busy", **options)
+def look():
+    while True: h.stats
+def wait():
+    h.wait()
+for work in {"busy": [], "loader": [look], "stats": [look, look], "wait": [wait] * 4}[how]:
+    threading.Thread(target=work, daemon=True).start()
+if how == "busy": Busy.inside.wait(10)
+"""
+
+
+@pytest.mark.parametrize("how", ["busy", "loader", "stats", "wait"])
+def test_no_thread_aborts_as_the_interpreter_ends(
+    child: Callable[..., support.Child], how: str
+) -> None:
+    for _ in range(3 if how == "busy" else 4):
+        code, _, err = child(EXITING, how).finish(timeout=20)
+        assert code == 0, err
 
 
 class Opening:

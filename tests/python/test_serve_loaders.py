@@ -225,6 +225,24 @@ def test_what_ends_a_loaders_thread_is_there_before_its_end(
     assert at_end == [serving.error]
 
 
+def test_an_exception_without_utf_8_reaches_the_trainer(directory: Path) -> None:
+    raises = threading.Event()
+
+    def loader() -> Any:
+        yield {"x": np.arange(4)}
+        raises.wait(10)
+        raise ValueError("in " + os.fsdecode(b"\xff.jpg"))
+
+    serving = bc.serve(loader(), stream="s", memory="1MiB", background=True)
+    consumer = bc.Consumer("s", 4)
+    assert consumer.next() is not None
+    raises.set()
+    with pytest.raises(bc.StreamFailed, match=r"ValueError: in \\udcff.jpg"):
+        consumer.next()
+    with pytest.raises(ValueError, match="in"):
+        serving.wait(10)
+
+
 def test_options_that_are_not_for_loaders_are_refused(directory: Path) -> None:
     with pytest.raises(bc.InvalidArgument, match="recipe, seed: not for a loader"):
         bc.serve(iter(PAIRS), stream="s", recipe="mnist", seed=3, memory="1MiB", background=True)

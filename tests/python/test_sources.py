@@ -292,6 +292,51 @@ def test_a_path_that_is_not_utf_8(directory: Path, tmp_path: Path) -> None:
         np.testing.assert_array_equal(there[name], values)
 
 
+@pytest.mark.parametrize("at", [0, 7])
+def test_what_is_no_regular_file_is_not_waited_for(
+    directory: Path, tmp_path: Path, at: int
+) -> None:
+    samples = made_data.image_folder(tmp_path / "images")
+    os.mkfifo(tmp_path / "fifo")
+    parts = [{"image": path, "label": label} for path, label in samples]
+    parts[at] = {"image": tmp_path / "fifo", "label": 1}
+    with pytest.raises(bc.Error, match="fifo is no regular file"):
+        served(parts, recipe=made_data.recipe_file(tmp_path))
+
+
+def test_a_path_with_a_nul_is_refused(directory: Path, tmp_path: Path) -> None:
+    samples = made_data.image_folder(tmp_path / "images")
+    parts = [{"image": path, "label": label} for path, label in samples]
+    parts[7] = {"image": Path(f"{samples[7][0]}\0x"), "label": 1}
+    with pytest.raises(bc.Error, match="of which there is no file"):
+        served(parts, recipe=made_data.recipe_file(tmp_path))
+
+
+class Raising:
+    """Whose exception has no UTF-8."""
+
+    def __len__(self) -> int:
+        return 10
+
+    def __getitem__(self, index: int) -> int:
+        if index == 7:
+            raise ValueError("in " + os.fsdecode(b"\xff.jpg") + "\0")
+        return index
+
+
+def test_an_exception_without_utf_8_is_shown(directory: Path) -> None:
+    with pytest.raises(bc.StreamFailed, match=r"ValueError: in \\udcff.jpg\\x00"):
+        served(Raising())
+
+
+@pytest.mark.parametrize("told", [True, 1.5, b"text", "", np.arange(3), object()])
+def test_a_fingerprint_is_a_text_or_whole_number(directory: Path, told: object) -> None:
+    source = made_data.Numbers(20)
+    source.fingerprint = lambda: told  # type: ignore[attr-defined]
+    with pytest.raises(bc.InvalidArgument, match=r"fingerprint\(\) of the Numbers gives"):
+        bc.serve(source, stream="s", memory="1MiB", background=True)
+
+
 EXITING = """
 import sys, time, numpy as np, batchcast as bc
 class Source:

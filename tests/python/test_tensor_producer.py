@@ -190,6 +190,27 @@ def test_a_producer_that_is_joined_in_mid_epoch(consumer: Callable[[], bc.Consum
         labels_of(trainer)
 
 
+def test_a_producer_that_another_thread_closes(directory: Path) -> None:
+    for _ in range(5):
+        batches = [(torch.zeros(1000, 64),)] * 50
+        producer = bc.tensorsocket.TensorProducer(batches, "s", memory="4MiB")
+        ended = threading.Event()
+
+        def produce(producer: Any = producer, ended: Any = ended) -> None:
+            while not producer._looping.ended.is_set():
+                for _ in producer:
+                    pass
+            ended.set()
+
+        threading.Thread(target=produce, daemon=True).start()
+        trainer = bc.Consumer("s", 64, connect_timeout=10)
+        for _ in range(20):
+            assert trainer.next(10) is not None
+        producer._close()
+        assert ended.wait(10)
+        del trainer
+
+
 def test_what_a_loader_raises_reaches_the_trainer(consumer: Callable[[], bc.Consumer]) -> None:
     def batches() -> Iterator[Any]:
         yield torch.zeros(8, 2), torch.zeros(8)

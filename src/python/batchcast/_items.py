@@ -8,6 +8,7 @@ Nothing here imports torch. A tensor of torch's is known by its methods.
 from __future__ import annotations
 
 import os
+import stat
 import traceback
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -130,14 +131,30 @@ def plain(value: Any, name: str) -> tuple[str, Array]:
     return dtype, array if array.flags.c_contiguous else np.array(array, order="C")
 
 
+def _path(value: Any, name: str) -> str:
+    """Of a file, in any bytes but NUL."""
+    path = os.fsdecode(value)
+    if not path or "\0" in path:
+        raise _refuse(name, f"the path {path!r}, of which there is no file.")
+    return path
+
+
+def _begin_of(path: str) -> bytes:
+    """Of a regular file: others may never give a byte."""
+    with open(os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK), "rb") as file:
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            raise Unservable(f"{path} is no regular file")
+        return file.read(64)
+
+
 def encoded(value: Any, name: str) -> bytes | str | Array:
     """The bytes of an encoded part, or as str the path of the file that has them."""
     if isinstance(value, Mapping) and "bytes" in value:  # as Hugging Face has images
-        of_file: bytes | str = value["path"] if value["bytes"] is None else value["bytes"]
-        return of_file
+        if value["bytes"] is None:
+            return _path(value["path"], name)
+        return encoded(value["bytes"], name)
     if isinstance(value, os.PathLike):
-        path: str = os.fspath(value)
-        return path
+        return _path(value, name)
     if isinstance(value, bytes | bytearray | memoryview):
         return bytes(value)
     if isinstance(value, str):
@@ -164,8 +181,7 @@ def _kind_of(value: Any, name: str) -> str:
         return "tensor"
     begin = encoded(value, name)
     if isinstance(begin, str):
-        with open(begin, "rb") as file:
-            begin = file.read(64)
+        begin = _begin_of(begin)
     if is_image(bytes(begin[:64])):
         return "image"
     return "tensor" if is_array else "bytes"
@@ -306,15 +322,23 @@ def _own_frames(error: BaseException) -> list[traceback.FrameSummary]:
     return [frame for frame in frames if not os.path.abspath(frame.filename).startswith(here)]
 
 
+def shown(text: str) -> str:
+    """For messages: without what has no UTF-8, and without NUL."""
+    return text.encode("utf-8", "backslashreplace").decode().replace("\0", "\\x00")
+
+
 def reason(error: BaseException) -> str:
     """An exception as one line, with the calls that led to it, the last one first."""
+    try:
+        said = shown(str(error))
+    except Exception as other:
+        said = f"a text that cannot be shown ({type(other).__name__})"
     if isinstance(error, Unservable):
-        return str(error).removesuffix(".")
-    said = str(error)
+        return said.removesuffix(".")
     if isinstance(error, Error):
         said = said.removeprefix("batchcast: ")
     text = f"{type(error).__name__}: {said}" if said else type(error).__name__
     calls = [f"{frame.filename}:{frame.lineno} in {frame.name}" for frame in _own_frames(error)]
     if isinstance(error, Error) or not calls:
         return text
-    return f"{text} (at {', called at '.join(reversed(calls[-6:]))})"
+    return f"{text} (at {shown(', called at '.join(reversed(calls[-6:])))})"

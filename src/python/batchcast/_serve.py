@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import numbers
 import os
 import sys
 import threading
@@ -16,6 +17,8 @@ import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import TracebackType
 from typing import Any
+
+import numpy as np
 
 from . import _items
 from ._names import checks_names
@@ -71,7 +74,7 @@ class Serving:
         In a forked child nothing happens.
         """
         if self._pid == os.getpid() and self.running:
-            self._stop(reason)
+            self._stop(_items.shown(reason))
 
     def _stop(self, reason: str) -> None:
         raise NotImplementedError
@@ -442,6 +445,26 @@ def _check_servable(source: object) -> None:
         )
 
 
+def _fingerprint_of(source: object, name: str) -> str | int | None:
+    fingerprint = getattr(source, "fingerprint", None)
+    told = fingerprint() if callable(fingerprint) else None
+    if told is None:
+        return None
+    if isinstance(told, bool) or not isinstance(told, str | numbers.Integral) or told == "":
+        raise InvalidArgument(
+            f"batchcast: fingerprint() of the {name} gives {_shortly(told)}. It is to give a text "
+            "or a whole number that is another one for other samples, such as a hexdigest() of "
+            "what they are made of; None: the stream is not pure."
+        )
+    return _items.shown(told) if isinstance(told, str) else int(told)
+
+
+def _shortly(value: object) -> str:
+    if value is None or isinstance(value, bool | int | float | str):
+        return _items.shown(repr(value))[:80]
+    return f"a {type(value).__qualname__}"
+
+
 def _python_source(
     source: Any, fields: Sequence[str] | None, tries: int, has_recipe: bool
 ) -> tuple[PythonSource, bool]:
@@ -467,8 +490,7 @@ def _python_source(
             _items.refuse_bytes(item, parts, fields)
         except _items.Unservable as error:
             raise InvalidArgument(f"batchcast: sample {index} of the {name}: {error}") from None
-    fingerprint = getattr(source, "fingerprint", None)
-    told = fingerprint() if callable(fingerprint) else None
+    told = _fingerprint_of(source, name)
     is_pure = told is not None
     specs = [part.spec for part in parts]
     text = f"{size} {specs} {told if is_pure else uuid.uuid4()}"
@@ -477,19 +499,41 @@ def _python_source(
     return PythonSource(source, size, specs, keys, name, text, classes), is_pure
 
 
+_FLAGS = {"free_running", "finish_on_gpu", "verbose"}
+_LISTS = {"place", "host_field", "allow_uid"}
+
+
+def _argument(name: str, value: object) -> str:
+    """A text or number, as the command takes it."""
+    if isinstance(value, os.PathLike):
+        value = os.fspath(value)
+    is_number = isinstance(value, numbers.Real) and not isinstance(value, bool | np.bool_)
+    if not is_number and not isinstance(value, str):
+        raise InvalidArgument(
+            f"batchcast: {name} is {_shortly(value)}, and is to be a text or number."
+        )
+    text = str(value)
+    if not text.strip() or text != _items.shown(text):
+        why = "has bytes that no option can have" if text.strip() else "says nothing"
+        raise InvalidArgument(f"batchcast: {name} is {_shortly(value)}, which {why}.")
+    return text
+
+
 def _arguments(source: str, stream: str, options: Mapping[str, Any]) -> list[str]:
     """What the command `batchcast serve` would be given."""
-    arguments = [f"--stream={stream}"]
+    arguments = [f"--stream={_argument('stream', stream)}"]
     for name, value in options.items():
         option = "--" + name.replace("_", "-")
-        if value is None or value is False:
+        if value is None:
             continue
-        if value is True:
-            arguments.append(option)
-        elif isinstance(value, list | tuple):
-            arguments += [f"{option}={one}" for one in value]
+        if name in _FLAGS:
+            if not isinstance(value, bool | np.bool_):
+                raise InvalidArgument(f"batchcast: {name} is {_shortly(value)}: True or False.")
+            arguments += [option] if value else []
+        elif name in _LISTS and isinstance(value, Iterable) and not isinstance(value, str):
+            arguments += [f"{option}={_argument(name, one)}" for one in value]
         else:
-            arguments.append(f"{option}={value}")
+            arguments.append(f"{option}={_argument(name, value)}")
     return [*arguments, "--", source]
 
 
@@ -639,6 +683,8 @@ def serve_as(
         )
     if isinstance(fields, str):
         raise InvalidArgument(f'batchcast: fields is a list of names, such as ("{fields}",).')
+    _check_count("epochs", epochs)
+    _check_count("processes", processes)
     if epochs is not None and epochs < 0:
         raise InvalidArgument(f"batchcast: epochs is {epochs}; 0 or None is: until it is stopped.")
     talks = progress if progress is not None else not background
@@ -689,6 +735,14 @@ def serve_as(
         ),
         background,
     )
+
+
+def _check_count(name: str, value: object) -> None:
+    is_count = isinstance(value, numbers.Integral) and not isinstance(value, bool)
+    if value is not None and not is_count:
+        raise InvalidArgument(
+            f"batchcast: {name} is {_shortly(value)}, and is to be a whole number."
+        )
 
 
 def _wait_for(begin: Callable[[], Serving], background: bool) -> Serving:

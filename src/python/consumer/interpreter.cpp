@@ -25,10 +25,7 @@ constinit Ending ending;
 
 /// Announces this thread, or keeps it.
 void want_gil() noexcept {
-  ending.coming_back.fetch_add(1);
-  if (!ending.begun.load() || ending.thread.load() == ::pthread_self()) return;
-  ending.coming_back.fetch_sub(1);
-  sleep_for_good();
+  if (!may_take_gil()) sleep_for_good();
 }
 
 /// At exit, while other threads can still have the GIL: lets those in that wait for it. They leave
@@ -51,6 +48,24 @@ void sleep_for_good() noexcept {
   for (;;) ::pause();
 }
 
+bool may_take_gil() noexcept {
+  ending.coming_back.fetch_add(1);
+  if (!ending.begun.load() || ending.thread.load() == ::pthread_self()) return true;
+  ending.coming_back.fetch_sub(1);
+  return false;
+}
+
+void has_gil() noexcept { ending.coming_back.fetch_sub(1); }
+
+bool interpreter_ends() noexcept {
+  if (ending.begun.load() && ending.thread.load() != ::pthread_self()) return true;
+#if PY_VERSION_HEX >= 0x030d0000
+  return Py_IsInitialized() == 0 || Py_IsFinalizing() != 0;
+#else
+  return Py_IsInitialized() == 0 || _Py_IsFinalizing() != 0;
+#endif
+}
+
 PyThreadState* leave_interpreter() noexcept {
   if (ending.begun.load() && ending.thread.load() == ::pthread_self()) return nullptr;
   return PyEval_SaveThread();
@@ -59,14 +74,14 @@ PyThreadState* leave_interpreter() noexcept {
 void come_back(PyThreadState* left) noexcept {
   if (left == nullptr) return;
   want_gil();
-  PyEval_RestoreThread(left);
-  ending.coming_back.fetch_sub(1);
+  in_python([left] { PyEval_RestoreThread(left); });
+  has_gil();
 }
 
 WithGil::WithGil() noexcept {
   want_gil();
-  state_ = PyGILState_Ensure();
-  ending.coming_back.fetch_sub(1);
+  state_ = in_python([] { return PyGILState_Ensure(); });
+  has_gil();
 }
 
 void add_interpreter(nb::module_& /*module*/) {

@@ -4,8 +4,6 @@
 
 #include <nanobind/nanobind.h>
 
-#include <exception>
-
 // Leaving the interpreter to wait, and coming back. Python ends a thread that wants to come back
 // while the interpreter ends, in the middle of C++; here such a thread sleeps until the process is
 // gone.
@@ -16,18 +14,23 @@ namespace batchcast::inline v0_1::python {
 [[nodiscard]] PyThreadState* leave_interpreter() noexcept;
 void come_back(PyThreadState* left) noexcept;
 
+/// Lets go of the GIL for as long as it exists.
+class WithoutGil {
+ public:
+  WithoutGil() noexcept : left_(leave_interpreter()) {}
+  ~WithoutGil() { come_back(left_); }
+  WithoutGil(const WithoutGil&) = delete;
+  WithoutGil& operator=(const WithoutGil&) = delete;
+
+ private:
+  PyThreadState* left_;
+};
+
 /// Runs `work` without the GIL. What it throws is thrown with the GIL.
 template <class Work>
 void without_gil(Work&& work) {
-  std::exception_ptr thrown;
-  PyThreadState* const left = leave_interpreter();
-  try {
-    work();
-  } catch (...) {
-    thrown = std::current_exception();
-  }
-  come_back(left);
-  if (thrown) std::rethrow_exception(thrown);
+  const WithoutGil released;
+  work();
 }
 
 [[noreturn]] void sleep_for_good() noexcept;
@@ -44,11 +47,21 @@ auto in_python(Work&& work) noexcept {
   }
 }
 
+/// Announces a thread that is about to take the GIL; `has_gil` once it has it. False where another
+/// thread ends the interpreter: it must not be taken any more.
+[[nodiscard]] bool may_take_gil() noexcept;
+void has_gil() noexcept;
+
+/// Whether another thread ends the interpreter, or it has ended.
+[[nodiscard]] bool interpreter_ends() noexcept;
+
 /// With the GIL, on a thread that may have it or not.
 class WithGil {
  public:
   WithGil() noexcept;
-  ~WithGil() { PyGILState_Release(state_); }
+  ~WithGil() {
+    in_python([this] { PyGILState_Release(state_); });
+  }
   WithGil(const WithGil&) = delete;
   WithGil& operator=(const WithGil&) = delete;
 

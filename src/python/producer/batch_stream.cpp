@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the batchcast authors
+#include "python/consumer/interpreter.hpp"
 #include "python/producer/bindings.hpp"
 #include "python/producer/serving.hpp"
 
@@ -46,8 +47,8 @@ struct Column {
 };
 
 /// A stream whose samples come batch by batch from one thread, and whose epochs end when that says
-/// so. The producer comes up with the first batch, which tells the schema. Other threads may ask
-/// for stats, and stop it.
+/// so. The producer comes up with the first batch, which tells the schema. Any thread may call
+/// anything: one works on the stream at a time, and others ask for stats, stop it and close it.
 class BatchStream {
  public:
   BatchStream(std::vector<std::string> arguments, std::string directory, std::string served_from,
@@ -60,10 +61,10 @@ class BatchStream {
   }
   ~BatchStream() {
     if (fork_guard_.in_child()) {
-      static_cast<void>(producer_.release());  // the parent's
+      new std::shared_ptr<Producer>(std::move(producer_));  // the parent's
       return;
     }
-    const nb::gil_scoped_release released;
+    const WithoutGil released;
     stop("its producer was dropped");
     producer_.reset();
   }
@@ -76,31 +77,41 @@ class BatchStream {
     std::vector<Column> columns;
     for (const auto& [name, dtype, array] : batch) columns.push_back(column_of(name, dtype, array));
     const std::size_t count = std::get<Array>(batch.front()).shape(0);
-    const nb::gil_scoped_release released;
-    if (!producer_ && !open(columns)) return false;
+    const WithoutGil released;
+    const Turn turn = take_turn();
+    std::shared_ptr<Producer> producer = turn ? producer_now() : nullptr;
+    if (turn && !producer) producer = open(columns);
+    if (!producer) return false;
     for (std::size_t begin = 0; begin < count;) {
-      std::optional<Loan> loan = producer_->try_loan(count - begin, slice_ms);
+      std::optional<Loan> loan = producer->try_loan(count - begin, slice_ms);
       if (!loan) {
-        if (producer_->over()) return false;
-        look();
+        if (producer->over()) return false;
+        look(*producer);
         continue;
       }
       copy(columns, begin, *loan);
       begin += loan->size();
       loan->publish();
     }
-    show();
+    show(*producer);
     return true;
   }
-  void end_epoch() { producer_->end_epoch(); }
+  /// Nothing, where it is over.
+  void end_epoch() {
+    const Turn turn = take_turn();
+    const std::shared_ptr<Producer> producer = producer_now();
+    if (turn && producer && !producer->over()) producer->end_epoch();
+  }
   /// Once every epoch is appended: whether consumers have drained it within a short while, or it
   /// was ended before.
   [[nodiscard]] bool finish() {
-    if (!producer_) return true;  // whoever stopped the stream has closed it
-    if (producer_->finish(slice_ms)) return true;
-    end_if_idle();
-    show();
-    const StreamState state = producer_->stats().state;
+    const Turn turn = take_turn();
+    const std::shared_ptr<Producer> producer = producer_now();
+    if (!turn || !producer) return true;  // whoever stopped the stream has closed it
+    if (producer->finish(slice_ms)) return true;
+    end_if_idle(*producer);
+    show(*producer);
+    const StreamState state = producer->stats().state;
     return state == StreamState::stopped || state == StreamState::failed;
   }
   [[nodiscard]] bool over() const {
@@ -123,15 +134,20 @@ class BatchStream {
     if (producer_->stats().consumers.size() >= std::max(options_.wait_for, 1U)) return;
     stopped_.wait_for(lock, farewell, [this] { return !why_.empty(); });
   }
-  /// Takes the stream away. Of the thread that appends.
+  /// Takes the stream away. Where a thread works on it, it goes with the end of that work, which
+  /// is told to end and is waited for.
   void close() {
-    if (progress_) progress_->finish();
+    constexpr auto patience = std::chrono::seconds(1);
+    {
+      const std::lock_guard lock(mutex_);
+      if (producer_) last_ = producer_->stats();
+    }
+    stop("its producer ended");  // so that taking it down does not wait again
+    const Turn turn(turn_, patience);
+    if (turn && progress_) progress_->finish();
+    std::shared_ptr<Producer> gone;
     const std::lock_guard lock(mutex_);
-    if (!producer_) return;
-    last_ = producer_->stats();
-    producer_->stop("its producer ended");  // so that taking it down does not wait again
-    producer_.reset();
-    if (why_.empty()) why_ = "its producer ended";
+    gone.swap(producer_);
   }
 
   [[nodiscard]] ProducerStats stats() const {
@@ -145,6 +161,23 @@ class BatchStream {
   [[nodiscard]] double linger_s() const noexcept { return options_.linger_s; }
 
  private:
+  /// Recursive: signal handlers run in the middle of `append`, and may close the stream.
+  using Turn = std::unique_lock<std::recursive_timed_mutex>;
+
+  /// For one thread at a time. Empty once the stream is over. Raises KeyboardInterrupt.
+  [[nodiscard]] Turn take_turn() {
+    Turn turn(turn_, std::defer_lock);
+    while (!turn.try_lock_for(std::chrono::milliseconds(slice_ms))) {
+      if (over()) break;
+      check_signals();
+    }
+    return turn;
+  }
+  [[nodiscard]] std::shared_ptr<Producer> producer_now() const {
+    const std::lock_guard lock(mutex_);
+    return producer_;
+  }
+
   [[nodiscard]] static Column column_of(const std::string& name, const std::string& dtype,
                                         const Array& array) {
     Column column{{name, *parse_dtype(dtype), {}}, static_cast<const std::byte*>(array.data()), 0};
@@ -161,8 +194,8 @@ class BatchStream {
     return text;
   }
 
-  /// False if it was stopped before its first batch came.
-  [[nodiscard]] bool open(const std::vector<Column>& columns) {
+  /// None if it was stopped before its first batch came.
+  [[nodiscard]] std::shared_ptr<Producer> open(const std::vector<Column>& columns) {
     ProducerOptions serving = cli::stream_options(options_);
     serving.directory = directory_;
     serving.log = log_;
@@ -178,14 +211,14 @@ class BatchStream {
                              ". It is not pure: nobody can make its samples again, only its "
                              "producer");
     const std::lock_guard lock(mutex_);
-    if (!why_.empty()) return false;
+    if (!why_.empty()) return nullptr;
     try {
-      producer_ = std::make_unique<Producer>(std::move(serving));
+      producer_ = std::make_shared<Producer>(std::move(serving));
     } catch (const InvalidArgument& error) {
       throw InvalidArgument(with_names_of_python(error.what()));
     }
     if (progress_) cli::say_what_is_served(*producer_);
-    return true;
+    return producer_;
   }
 
   static void copy(const std::vector<Column>& columns, std::size_t begin, const Loan& loan) {
@@ -208,21 +241,24 @@ class BatchStream {
   }
 
   /// While it waits for space. Raises KeyboardInterrupt.
-  void look() {
-    end_if_idle();
-    show();
-    const nb::gil_scoped_acquire held;
-    if (PyErr_CheckSignals() != 0) throw nb::python_error();
+  void look(Producer& producer) {
+    end_if_idle(producer);
+    show(producer);
+    check_signals();
   }
-  void end_if_idle() {
+  static void check_signals() {
+    const WithGil held;
+    if (in_python([] { return PyErr_CheckSignals(); }) != 0) throw nb::python_error();
+  }
+  void end_if_idle(Producer& producer) {
     if (options_.idle_exit_s < 0) return;
-    static_cast<void>(producer_->stop_if_unattended(
+    static_cast<void>(producer.stop_if_unattended(
         options_.idle_exit_s, "nobody was attached for as long as idle_exit says"));
   }
-  void show() {
+  void show(const Producer& producer) {
     if (!progress_ || !progress_->due()) return;
     progress_->show(
-        cli::progress_text({.stream = producer_->stats(), .wait_for = options_.wait_for}));
+        cli::progress_text({.stream = producer.stats(), .wait_for = options_.wait_for}));
   }
 
   ForkGuard fork_guard_;
@@ -232,14 +268,15 @@ class BatchStream {
   LogCallback log_;
   std::optional<cli::ProgressLine> progress_;  ///< of one that talks
 
-  mutable std::mutex mutex_;  ///< for `producer_` to come and go
+  std::recursive_timed_mutex turn_;  ///< before `mutex_`
+  mutable std::mutex mutex_;         ///< for `producer_` to come and go
   std::condition_variable stopped_;
   std::string why_;
   ProducerStats last_;
-  std::unique_ptr<Producer> producer_;
+  std::shared_ptr<Producer> producer_;  ///< whoever works on it has it too
 };
 
-using Released = nb::call_guard<nb::gil_scoped_release>;
+using Released = nb::call_guard<WithoutGil>;
 
 }  // namespace
 
@@ -259,14 +296,14 @@ void add_batch_stream(nb::module_& module) {
       .def("stop", &BatchStream::stop, nb::arg("why"), Released())
       .def("fail", &BatchStream::fail, nb::arg("why"), Released())
       .def("close", &BatchStream::close, Released())
-      .def_prop_ro("directory", &BatchStream::directory)
+      .def_prop_ro("directory", &BatchStream::directory, Released())
       .def_prop_ro("linger", &BatchStream::linger_s)
       .def(
           "stats",
           [](const BatchStream& stream) {
             ProducerStats stats;
             {
-              const nb::gil_scoped_release released;
+              const WithoutGil released;
               stats = stream.stats();
             }
             return stats_dict(stats, {}, 0);

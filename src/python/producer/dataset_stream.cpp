@@ -12,10 +12,10 @@
 #include <batchcast/core/named_thread.hpp>
 #include <batchcast/ring/fork_guard.hpp>
 
-#include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <exception>
@@ -120,7 +120,11 @@ class Run {
   [[nodiscard]] ProducerOptions producer_options(const cli::Dataset& dataset) const {
     ProducerOptions serving = cli::serving_options(options_, dataset);
     serving.directory = directory_;
-    serving.log = serving_log(options_, talks_);
+    serving.log = [this, log = serving_log(options_, talks_)](LogLevel level,
+                                                              std::string_view text) {
+      // Its files are taken away before it ends: that is no news.
+      if (!is_left_.load()) log(level, text);
+    };
     if (!pure_) {
       serving.pure = false;
       serving.identity.clear();
@@ -168,6 +172,7 @@ class Run {
   /// The stream is over for everybody else; this thread stays until the worker is through.
   void leave_to(std::unique_ptr<Feeder> feeder) {
     const std::string failure = feeder->failure_text();
+    is_left_.store(true);
     cli::remove_stream_files(*producer_, !failure.empty());
     const std::string read = source_ == nullptr ? std::string() : source_->longest_read();
     note_last();
@@ -205,6 +210,7 @@ class Run {
   Phase phase_ = Phase::opening;
   std::string why_;
   std::string hangs_;
+  std::atomic<bool> is_left_{false};  ///< to a worker that hangs
   std::exception_ptr failure_;
   Stats last_;
   const Producer* producer_ = nullptr;  ///< while it serves
@@ -212,12 +218,25 @@ class Run {
   const cli::Dataset* dataset_ = nullptr;
 };
 
+/// Of a Python object. Any thread may let go of it, with the GIL or without.
+[[nodiscard]] std::shared_ptr<const PythonSource> shared_source(nb::handle object) {
+  if (object.is_none()) return nullptr;
+  return {nb::cast<const PythonSource*>(object),
+          [kept = object.inc_ref()](const PythonSource*) noexcept {
+            if (interpreter_ends() || !may_take_gil()) return;  // its memory ends with the process
+            const PyGILState_STATE state = in_python([] { return PyGILState_Ensure(); });
+            has_gil();
+            in_python([&] { Py_DECREF(kept.ptr()); });
+            in_python([&] { PyGILState_Release(state); });
+          }};
+}
+
 /// A dataset that threads of this process serve as a stream.
 class DatasetStream {
  public:
-  DatasetStream(std::vector<std::string> arguments, std::shared_ptr<const PythonSource> source,
-                std::string directory, bool talks, bool pure)
-      : run_(std::make_shared<Run>(parse_serving(std::move(arguments)), std::move(source),
+  DatasetStream(std::vector<std::string> arguments, nb::handle source, std::string directory,
+                bool talks, bool pure)
+      : run_(std::make_shared<Run>(parse_serving(std::move(arguments)), shared_source(source),
                                    std::move(directory), talks, pure)) {
     thread_ =
         std::make_unique<std::thread>(start_thread("bc-serve", [run = run_] { run->work(); }));
@@ -227,7 +246,7 @@ class DatasetStream {
       static_cast<void>(thread_.release());
       return;
     }
-    const nb::gil_scoped_release released;
+    const WithoutGil released;
     run_->ask_to_end("its producer was dropped");
     constexpr int patience_ms = 2000;
     if (run_->phase() != Phase::opening)
@@ -259,17 +278,18 @@ class DatasetStream {
   std::unique_ptr<std::thread> thread_;
 };
 
-using Released = nb::call_guard<nb::gil_scoped_release>;
+using Released = nb::call_guard<WithoutGil>;
 
 }  // namespace
 
 void add_dataset_stream(nb::module_& module) {
   nb::class_<DatasetStream>(module, "DatasetStream",
                             "A dataset that threads of this process serve as a stream.")
-      .def(nb::init<std::vector<std::string>, std::shared_ptr<const PythonSource>, std::string,
-                    bool, bool>(),
+      .def(nb::init<std::vector<std::string>, nb::handle, std::string, bool, bool>(),
            nb::arg("arguments"), nb::arg("source").none(), nb::arg("directory"), nb::arg("talks"),
-           nb::arg("pure"))
+           nb::arg("pure"),
+           nb::sig("def __init__(self, arguments: collections.abc.Sequence[str], source: "
+                   "PythonSource | None, directory: str, talks: bool, pure: bool) -> None"))
       .def(
           "wait_opened",
           [](DatasetStream& stream, int timeout_ms) {
@@ -296,7 +316,7 @@ void add_dataset_stream(nb::module_& module) {
           [](const DatasetStream& stream) {
             Run::Stats stats;
             {
-              const nb::gil_scoped_release released;
+              const WithoutGil released;
               stats = stream.run().stats();
             }
             return stats_dict(stats.stream, stats.feeder, stats.bad_samples);

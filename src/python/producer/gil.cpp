@@ -2,7 +2,7 @@
 // Copyright 2026 the batchcast authors
 #include "python/producer/gil.hpp"
 
-#include <batchcast/core/error.hpp>
+namespace nb = nanobind;
 
 namespace batchcast::inline v0_1::python {
 namespace {
@@ -12,13 +12,17 @@ class KeptThreadState {
  public:
   KeptThreadState() {
     if (PyGILState_GetThisThreadState() != nullptr) return;
-    state_ = PyGILState_Ensure();
+    if (!may_take_gil()) sleep_for_good();
+    state_ = in_python([] { return PyGILState_Ensure(); });
+    has_gil();
     thread_ = PyEval_SaveThread();
   }
+  /// Where the interpreter ends, it is left: somebody may wait for this thread's end.
   ~KeptThreadState() {
-    if (thread_ == nullptr || interpreter_ends()) return;
-    PyEval_RestoreThread(thread_);
-    PyGILState_Release(state_);
+    if (thread_ == nullptr || interpreter_ends() || !may_take_gil()) return;
+    in_python([this] { PyEval_RestoreThread(thread_); });
+    has_gil();
+    in_python([this] { PyGILState_Release(state_); });
   }
   KeptThreadState(const KeptThreadState&) = delete;
   KeptThreadState& operator=(const KeptThreadState&) = delete;
@@ -30,18 +34,21 @@ class KeptThreadState {
 
 }  // namespace
 
-bool interpreter_ends() noexcept {
-#if PY_VERSION_HEX >= 0x030d0000
-  return Py_IsInitialized() == 0 || Py_IsFinalizing() != 0;
-#else
-  return Py_IsInitialized() == 0 || _Py_IsFinalizing() != 0;
-#endif
+GilHeld::GilHeld() {
+  static thread_local const KeptThreadState kept;
+  gil_.emplace();
 }
 
-GilHeld::GilHeld() {
-  if (interpreter_ends()) throw BadSample("Python is ending, so nothing can be read with it");
-  static thread_local const KeptThreadState kept;
-  state_ = PyGILState_Ensure();
+std::string shown(nb::handle value) {
+  const Held text(in_python([&] { return PyObject_Str(value.ptr()); }));
+  const Held encoded(PyUnicode_AsEncodedString(text.get(), "utf-8", "backslashreplace"));
+  std::string plain;
+  for (Py_ssize_t i = 0; i < PyBytes_Size(encoded.get()); ++i) {
+    const char letter = PyBytes_AsString(encoded.get())[i];
+    if (letter == '\0') plain += "\\x00";
+    if (letter != '\0') plain += letter;
+  }
+  return plain;
 }
 
 }  // namespace batchcast::inline v0_1::python

@@ -38,9 +38,12 @@ namespace {
 class PyBuffer {
  public:
   PyBuffer(nb::handle value, int flags) {
-    if (PyObject_GetBuffer(value.ptr(), &view_, flags) != 0) throw nb::python_error();
+    const int failed = in_python([&] { return PyObject_GetBuffer(value.ptr(), &view_, flags); });
+    if (failed != 0) throw nb::python_error();
   }
-  ~PyBuffer() { PyBuffer_Release(&view_); }
+  ~PyBuffer() {
+    in_python([this] { PyBuffer_Release(&view_); });
+  }
   PyBuffer(const PyBuffer&) = delete;
   PyBuffer& operator=(const PyBuffer&) = delete;
 
@@ -67,9 +70,10 @@ void copy(std::span<const std::byte> from, std::span<std::byte> to) {
 }
 
 void read_file(const std::string& path, std::size_t part, SampleParts& parts) {
-  const FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  const FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   struct stat status {};
   if (!file || ::fstat(file.get(), &status) != 0) refuse_file(path, errno);
+  if (!S_ISREG(status.st_mode)) throw BadSample(path + " is no regular file");
   const std::span<std::byte> to = parts.make(part, static_cast<std::size_t>(status.st_size));
   for (std::size_t done = 0; done < to.size();) {
     const ssize_t got = ::read(file.get(), to.data() + done, to.size() - done);
@@ -132,6 +136,8 @@ void PythonSource::read(std::uint64_t sample_id, SampleParts& parts) const {
       read_item(sample_id, parts, files);
     } catch (nb::python_error& raised) {
       throw BadSample(reason_of(raised));
+    } catch (const nb::cast_error&) {
+      throw BadSample("its dtype or text cannot be taken from Python");
     }
   }
   for (const InFile& file : files) read_file(file.path, file.part, parts);
@@ -139,28 +145,29 @@ void PythonSource::read(std::uint64_t sample_id, SampleParts& parts) const {
 
 void PythonSource::read_item(std::uint64_t sample_id, SampleParts& parts,
                              std::vector<InFile>& files) const {
-  const nb::object item = items_[nb::int_(sample_id)];
+  const nb::int_ index(sample_id);
+  const Held item(in_python([&] { return PyObject_GetItem(items_.ptr(), index.ptr()); }));
   for (std::size_t i = 0; i < parts_.specs.size(); ++i) {
     const nb::object& key = parts_.keys[i];
-    take_part(i, key.is_none() ? item : nb::object(item[key]), parts, files);
+    if (key.is_none()) {
+      take_part(i, item.get(), parts, files);
+    } else {
+      const Held value(in_python([&] { return PyObject_GetItem(item.get(), key.ptr()); }));
+      take_part(i, value.get(), parts, files);
+    }
   }
 }
 
-void PythonSource::take_part(std::size_t part, nb::object value, SampleParts& parts,
+void PythonSource::take_part(std::size_t part, nb::handle value, SampleParts& parts,
                              std::vector<InFile>& files) const {
-  if (parts_.specs[part].kind == PartKind::tensor) {
-    return take_tensor(part, std::move(value), parts);
-  }
-  if (!is_bytes(value)) {
-    value = helpers_.attr("encoded")(value, parts_.specs[part].name);
-    if (nb::isinstance<nb::str>(value)) {  // of a file
-      const nb::object path = nb::steal(PyUnicode_EncodeFSDefault(value.ptr()));
-      if (!path.is_valid()) throw nb::python_error();
-      files.push_back({part, PyBytes_AsString(path.ptr())});
-      return;
-    }
-  }
-  take_bytes(part, value, parts);
+  if (parts_.specs[part].kind == PartKind::tensor) return take_tensor(part, value, parts);
+  if (is_bytes(value)) return take_bytes(part, value, parts);
+  const nb::str name(parts_.specs[part].name.c_str());
+  const Held encoded = call(helpers_.attr("encoded"), value.ptr(), name.ptr());
+  if (PyUnicode_Check(encoded.get()) == 0) return take_bytes(part, encoded.get(), parts);
+  // Of a file.
+  const Held path(PyUnicode_EncodeFSDefault(encoded.get()));
+  files.push_back({part, PyBytes_AsString(path.get())});
 }
 
 void PythonSource::take_bytes(std::size_t part, nb::handle value, SampleParts& parts) const {
@@ -168,7 +175,7 @@ void PythonSource::take_bytes(std::size_t part, nb::handle value, SampleParts& p
   copy(buffer.bytes(), parts.make(part, buffer.bytes().size()));
 }
 
-void PythonSource::take_tensor(std::size_t part, nb::object value, SampleParts& parts) const {
+void PythonSource::take_tensor(std::size_t part, nb::handle value, SampleParts& parts) const {
   const PartSpec& spec = parts_.specs[part];
   if (PyLong_CheckExact(value.ptr()) && spec.dtype == DType::i64 && spec.shape.empty()) {
     int overflow = 0;
@@ -178,10 +185,11 @@ void PythonSource::take_tensor(std::size_t part, nb::object value, SampleParts& 
     }  // `plain` says it
   }
   // A dtype's name and an array.
-  const auto plain = nb::cast<nb::tuple>(helpers_.attr("plain")(value, spec.name));
-  const PyBuffer buffer(plain[1], PyBUF_C_CONTIGUOUS | PyBUF_FORMAT);
+  const nb::str name(spec.name.c_str());
+  const Held plain = call(helpers_.attr("plain"), value.ptr(), name.ptr());
+  const PyBuffer buffer(PyTuple_GetItem(plain.get(), 1), PyBUF_C_CONTIGUOUS | PyBUF_FORMAT);
   const std::vector<std::int64_t> shape((*buffer).shape, (*buffer).shape + (*buffer).ndim);
-  const std::optional<DType> dtype = parse_dtype(nb::cast<std::string>(plain[0]));
+  const std::optional<DType> dtype = parse_dtype(shown(PyTuple_GetItem(plain.get(), 0)));
   if (dtype != spec.dtype || shape != spec.shape) {
     throw BadSample("it has " + text_of(spec, dtype, shape) + ", and the first sample has " +
                     text_of(spec, spec.dtype, spec.shape) +
@@ -195,7 +203,7 @@ std::string PythonSource::reason_of(nb::python_error& raised) const {
   const nb::object error = nb::borrow(raised.value());
   if (first_failure_.is_none()) first_failure_ = error;
   try {
-    return nb::cast<std::string>(helpers_.attr("reason")(error));
+    return shown(call(helpers_.attr("reason"), error.ptr()).get());
   } catch (const std::exception& other) {
     return std::string("an exception that cannot be shown: ") + other.what();
   }
@@ -207,7 +215,8 @@ std::string PythonSource::name_of(std::uint64_t sample_id) const {
   const GilHeld gil;
   if (name_of_.is_none()) return plain;
   try {
-    return nb::cast<std::string>(nb::str(nb::object(name_of_(sample_id))));
+    const nb::int_ index(sample_id);
+    return shown(call(name_of_, index.ptr()).get());
   } catch (const std::exception&) {
     return plain;
   }

@@ -55,10 +55,10 @@ class PythonSource final : public Source {
   };
 
   void read_item(std::uint64_t sample_id, SampleParts& parts, std::vector<InFile>& files) const;
-  void take_part(std::size_t part, nanobind::object value, SampleParts& parts,
+  void take_part(std::size_t part, nanobind::handle value, SampleParts& parts,
                  std::vector<InFile>& files) const;
   void take_bytes(std::size_t part, nanobind::handle value, SampleParts& parts) const;
-  void take_tensor(std::size_t part, nanobind::object value, SampleParts& parts) const;
+  void take_tensor(std::size_t part, nanobind::handle value, SampleParts& parts) const;
   [[nodiscard]] std::string reason_of(nanobind::python_error& raised) const;
 
   const nanobind::object items_;
