@@ -272,6 +272,8 @@ trap 'exit 143' TERM HUP
 find_python
 [ -n "$python" ] || die "there is no torch to measure with: sh benchmarks/peers/setup.sh"
 cmake_option=-DBATCHCAST_PYTHON=ON
+# The one that has nanobind, where tests/python/setup.sh made it.
+[ ! -d "$root/build/python/venv" ] || export VIRTUAL_ENV="$root/build/python/venv"
 target=batchcast_python_benchmarks
 build
 prepare_images
