@@ -87,7 +87,7 @@ batches_of() {
   awk -v rate="$1" 'BEGIN { printf "%.1f", rate / 64 }'
 }
 
-# hand_over NUMBER: batches of 38.5 MB that nobody fills.
+# hand_over NUMBER: batches of 38.5 MB that the producer does not fill.
 hand_over() {
   "$python_feed" feed "$1" 2>"$scratch/serve.err" &
   producer=$!

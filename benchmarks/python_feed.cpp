@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the batchcast authors
 //
-// Serves batches of 64 images of f32 3x224x224 that nobody fills: what is left is the hand-off.
+// Serves batches of 64 images of f32 3x224x224 without filling them: what is left is the hand-off.
 // Usage: python_feed STREAM CONSUMERS; until it is ended by a signal.
 #include <batchcast/batchcast.hpp>
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright 2026 the batchcast authors
 """Batches of 64 f32 images of 3x224x224 through torch.multiprocessing's queues, one for each consumer: its
-tensors lie in shared memory, and what crosses the queue is a handle. 16 batches in flight, which nobody fills."""
+tensors lie in shared memory, and what crosses the queue is a handle. 16 batches in flight, never filled."""
 
 import argparse
 import json

@@ -9,7 +9,8 @@
 namespace batchcast::inline v0_1 {
 
 /// A descriptor that children forked by this process close at once. A child that outlives the
-/// producer would otherwise keep the stream's lock, and a door that opens to nobody. Of one thread.
+/// producer would otherwise keep the stream's lock, and a door that no producer answers. Of one
+/// thread.
 class UninheritedDescriptor {
  public:
   UninheritedDescriptor();

@@ -185,7 +185,7 @@ class _DatasetServing(Serving):
     def _stop(self, reason: str) -> None:
         self._run.ask_to_end(reason)
         if self._readers is not None and not self._run.wait_ended(_READERS_PATIENCE_MS):
-            self._readers.close()  # whoever waits for one hears it
+            self._readers.close()  # a worker that waits for one gets an error
         end = time.monotonic() + _PATIENCE_S
         while not self._wait_slice(_SLICE_MS):
             if time.monotonic() > end and not self._run.wait_opened(0):

@@ -224,7 +224,7 @@ def _check_seconds(name: str, seconds: Any) -> None:
 class _Loop(Iterator[Any]):
     """The batches of one epoch.
 
-    Whoever drops it in mid-epoch lets go of the rest. That is the business of the consumer's own
+    Dropping it in mid-epoch lets go of the rest. That is the business of the consumer's own
     iterator, which sees an exception on its way out where Python code does not; so nothing here may
     stand between its end and that one's: no `__del__`, no generator.
     """

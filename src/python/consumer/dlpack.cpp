@@ -90,7 +90,7 @@ struct Export {
 
 template <class Managed>
 void destroy_capsule(PyObject* capsule) {
-  if (PyCapsule_IsValid(capsule, Managed::name) == 0) return;  // whoever took it deletes it
+  if (PyCapsule_IsValid(capsule, Managed::name) == 0) return;  // its taker deletes it
   auto* const managed = static_cast<Managed*>(PyCapsule_GetPointer(capsule, Managed::name));
   managed->deleter(managed);
 }

@@ -48,7 +48,7 @@ Trainer::Trainer(ConsumerOptions options, nb::object log)
 }
 
 Trainer::~Trainer() {
-  // Nobody is in a call: that would keep this object.
+  // No thread is in a call: a call keeps this object.
   if (consumer_) without_gil([this] { consumer_.reset(); });
   calls_->let_go();
 }

@@ -107,7 +107,7 @@ class BatchStream {
   [[nodiscard]] bool finish() {
     const Turn turn = take_turn();
     const std::shared_ptr<Producer> producer = producer_now();
-    if (!turn || !producer) return true;  // whoever stopped the stream has closed it
+    if (!turn || !producer) return true;  // `stop` or `close` of another thread has closed it
     if (producer->finish(slice_ms)) return true;
     end_if_idle(*producer);
     show(*producer);
@@ -273,7 +273,7 @@ class BatchStream {
   std::condition_variable stopped_;
   std::string why_;
   ProducerStats last_;
-  std::shared_ptr<Producer> producer_;  ///< whoever works on it has it too
+  std::shared_ptr<Producer> producer_;  ///< a call that works on it keeps it too
 };
 
 using Released = nb::call_guard<WithoutGil>;

@@ -186,7 +186,7 @@ class Run {
     feeder.reset();
   }
 
-  /// From here on nobody else looks at the producer.
+  /// From here on no other thread looks at the producer.
   void note_last() {
     const std::lock_guard lock(mutex_);
     if (producer_ != nullptr) last_ = stats_now();

@@ -174,7 +174,7 @@ class Parquet:
         statistics = chunks[f"{column}.bytes"].statistics
         if statistics is not None and statistics.has_null_count and statistics.null_count == 0:
             return ()
-        # Some rows, or nobody says. A path beside bytes changes nothing where it names no file.
+        # Some rows, or the statistics do not say. A path beside bytes changes nothing where it names no file.
         table = opened.read_row_group(group, columns=[f"{column}.path"], use_threads=False)
         paths = (row and row["path"] for row in table.column(column).to_pylist())
         return [path for path in paths if path is not None and os.path.exists(path)]
