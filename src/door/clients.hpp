@@ -51,6 +51,10 @@ class DoorClients {
   static void say(DoorClient& client, const std::string& text) noexcept;
 
   [[nodiscard]] DoorClient* find(std::uint64_t id) noexcept;
+  /// The one whose connection has an event with this token. Null for the door's own events.
+  [[nodiscard]] DoorClient* find_of_token(std::uint64_t token) noexcept {
+    return token > tokens_besides ? find(token - tokens_besides) : nullptr;
+  }
   [[nodiscard]] DoorClient* find_consumer(ConsumerKey key) noexcept;
   [[nodiscard]] DoorClient* oldest_silent() noexcept {
     return silent_.empty() ? nullptr : find(*silent_.begin());

@@ -23,6 +23,9 @@ constexpr std::size_t forming_unread_max = 64 << 10;
 // A rank that does as it should has said two things at most.
 constexpr int last_words_max = 16;
 
+// A consumer that does as it should has said two things at most: that it pauses, and bye.
+constexpr int hearings_max = 8;
+
 template <class... F>
 struct Overloaded : F... {
   using F::operator()...;
@@ -59,6 +62,22 @@ void DoorConsumers::hear(DoorClient& client) {
     detail::report(parts_.log, LogLevel::warning,
                    std::string("the connection to a consumer failed: ") + error.what());
     if (parts_.clients.find(id)) lose(id, Leaving::closed);
+  }
+}
+
+void DoorConsumers::hear_waiting() {
+  see_deaths();
+  std::array<epoll_event, 64> ready;
+  for (int i = 0; i < hearings_max; ++i) {
+    const std::size_t count = parts_.connections.wait(ready, 0);
+    bool has_heard = false;
+    for (std::size_t k = 0; k < count; ++k) {
+      DoorClient* const client = parts_.clients.find_of_token(ready[k].data.u64);
+      if (client == nullptr || !client->key) continue;
+      hear(*client);
+      has_heard = true;
+    }
+    if (!has_heard && count < ready.size()) return;
   }
 }
 

@@ -22,6 +22,7 @@ class DoorConsumers {
   /// All of them outlive it.
   struct Parts {
     DoorClients& clients;
+    const WatchSet& connections;
     const WatchSet& deaths;
     DoorEvents& events;
     const LogCallback& log;
@@ -30,6 +31,10 @@ class DoorConsumers {
 
   /// Its connection is readable.
   void hear(DoorClient& client);
+  /// Hears what consumers have said until now, and sees which have died: a hello that comes after
+  /// another consumer's bye must not meet that one at the door. Bounded, so that a consumer that
+  /// talks for ever keeps no other out.
+  void hear_waiting();
   /// Loses the consumers whose processes have died.
   void see_deaths();
   /// Tells that consumer why, and closes its connection. Nothing happens for an unknown key.

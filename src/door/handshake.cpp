@@ -46,6 +46,7 @@ void DoorHandshake::take_hello(DoorClient& client, DoorRead read, DoorMessage& m
     if (const auto* refusal = std::get_if<Refusal>(&hello)) {
       return refuse(id, *refusal, message.text);
     }
+    parts_.consumers.hear_waiting();
     // A client that has gone again takes no place in the ring.
     if (client.connection.is_left()) return clients.close(clients.take(id));
     if (const auto refusal = identify(client, message)) return refuse(id, *refusal);

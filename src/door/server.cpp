@@ -50,7 +50,7 @@ class DoorServer::Impl {
         options_(std::move(options)),
         owner_pid_(::getpid()),
         clients_(watched_, deaths_),
-        consumers_({clients_, deaths_, events_, options_.log}),
+        consumers_({clients_, watched_, deaths_, events_, options_.log}),
         handshake_({clients_, consumers_, events_, options_}),
         entrance_({directory, watched_, clients_, handshake_, options_, entrance_token}) {
     watched_.watch(wake_.get(), wake_token);
@@ -123,7 +123,7 @@ void DoorServer::Impl::handle(std::uint64_t token) {
     evict_queued();
   } else if (token == deaths_token) {
     consumers_.see_deaths();
-  } else if (DoorClient* client = clients_.find(token - DoorClients::tokens_besides)) {
+  } else if (DoorClient* client = clients_.find_of_token(token)) {
     if (client->key) {
       consumers_.hear(*client);
     } else {

@@ -29,6 +29,7 @@ class FakeProducer : public DoorEvents {
     const std::lock_guard lock(mutex_);
     if (refusal_) return *refusal_;
     const ConsumerKey key = ++last_key;
+    left_at_last_admission = left_count.load();
     pids_[key] = peer.pid;
     Admission admission{.key = key, .descriptors = {fd_.get()}};
     admission.welcome.stream = "demo";
@@ -80,7 +81,7 @@ class FakeProducer : public DoorEvents {
   }
 
   std::atomic<ConsumerKey> last_key{0};
-  std::atomic<int> left_count{0}, pauses{0}, ticks{0}, epochs_ended{0};
+  std::atomic<int> left_count{0}, left_at_last_admission{0}, pauses{0}, ticks{0}, epochs_ended{0};
   std::atomic<bool> busy{false}, held{false};  ///< the door's thread is, in a tick
 
  private:

@@ -109,6 +109,42 @@ TEST_CASE("a consumer pauses and rejoins") {
   CHECK(guest.get<Refusal>()->kind == RefusalKind::cursor_gone);
 }
 
+TEST_CASE("what consumers said before a hello is heard before it, however busy the door was") {
+  House house;
+  Visit guest = join(house.door());
+  REQUIRE(guest.get<Welcome>());
+  std::optional<Child> killed;
+  const Pipe up;
+  SECTION("bye") {}
+  SECTION("bye, and the death of another process") {
+    killed.emplace([&] {
+      const Visit other = join(house.door());
+      up.put('x');
+      ::pause();
+      return 0;
+    });
+    static_cast<void>(up.get<char>());
+  }
+  house.producer.busy = true;
+  while (!house.producer.held) std::this_thread::yield();
+  CHECK(guest.connection.send(encode(Pause{})) == DoorSend::sent);
+  CHECK(guest.connection.send(encode(Bye{})) == DoorSend::sent);
+  guest.connection.shutdown();
+  if (killed) {
+    killed->kill();
+    static_cast<void>(killed->wait());
+  }
+  DoorAttempt newcomer = connect_door(house.door());
+  REQUIRE(newcomer.answer == DoorAnswer::open);
+  const FileDescriptor self = own_pidfd();
+  REQUIRE(newcomer.connection.send(encode(hello_of()), std::array{self.get()}) == DoorSend::sent);
+  const int are_to_leave = killed ? 2 : 1;
+  house.producer.busy = false;
+  DoorMessage message;
+  REQUIRE(newcomer.connection.receive(message, 8, 5'000) == DoorRead::message);
+  CHECK(house.producer.left_at_last_admission == are_to_leave);
+}
+
 TEST_CASE("the producer's refusal reaches the consumer") {
   House house;
   house.producer.refuse_all({RefusalKind::full, "all desks are taken"});
