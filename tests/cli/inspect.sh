@@ -153,8 +153,8 @@ def pixel(x, y):
 assert eval(sys.argv[2])
 CHECK
 }
-expect 0 '"views":2,' peek "$images" --recipe simclr --count 2 --out both.png --json
-holds "labels of samples with views" 'it["samples"] == 2 and len(it["labels"]) == 2 and it["width"] == 6 + 2 * 230'
+expect 0 '"views":2,' peek "$images" --recipe simclr --count 3 --out both.png --json
+holds "views of samples" 'it["samples"] == len(it["labels"]) == 3 and it["width"] == 6 + 4 * 230'
 for view in 0 1; do
   expect 0 "^1 sample from position 0" peek "$images" --recipe simclr --count 1 --view $view --out view$view.png
   shows both.png "part('both.png', $view) == part('view$view.png', 0)"
@@ -213,7 +213,8 @@ done
 expect 0 '^1 sample from' peek webdataset:masks.tar --recipe masks.toml --count 1 --field depth --out depth.png
 shows depth.png "pixel(11, 11) == (0, 0, 0) and pixel(96, 11) == (255, 255, 255)"
 expect 0 '"field":"image"' peek webdataset:masks.tar --recipe voc-segmentation --count 1 --out voc.png --json
-expect 0 '"field":"mask"' peek webdataset:masks.tar --recipe voc-segmentation --count 1 --field mask --out voc.png --json
+expect 0 '"field":"mask"' peek webdataset:masks.tar --recipe voc-segmentation --count 1 --field mask \
+  --out voc.png --json
 for ending in jpg JPEG webp gif; do
   expect 2 'PNG.*write --out .*sheet.png' peek "$images" --recipe imagenet-eval --out "$work/sheet.$ending"
   checks=$((checks + 1))
