@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the batchcast authors
 #include "data/pipeline/pipeline_core.hpp"
+#include "data/reason.hpp"
 #include "data/refuse_at.hpp"
 #include "data/source/json_parts.hpp"
 
@@ -114,6 +115,11 @@ void PipelineCore::compile(const ResolvedField& field) {
   auto program = compile_field(field, *part);
   const TensorSpec& output = program->output();
   schema.push_back({field.name, output.dtype, output.shape});
+  try {
+    check_schema({schema.back()});
+  } catch (const InvalidArgument& error) {
+    refuse_at(field.where, as_reason(error.what()) + ".");
+  }
   const std::size_t byte_count = output.byte_count();
   std::optional<std::size_t> part_bytes;
   if (part->kind == PartKind::tensor)

@@ -75,6 +75,11 @@ TEST_CASE("what does not go together is refused with the line of the field or st
              "x.toml:6: the field `x` of 8192 by 65536 pixels is too large"));
   CHECK(says(refusal("text", ""), "x.toml:1: the part `text` is bytes of any length"));
   CHECK(says(refusal("text", "\n{ stage = \"to\", dtype = \"u8\" }"), "x.toml:5: the stage `"));
+  CHECK(says(refusal("image:/a", ""), "x.toml:1: `image:/a`: the part `image` holds no JSON"));
+  CHECK(says(refusal("raw",
+                     "{ stage = \"to\" }, { stage = \"reshape\", "
+                     "shape = [3, 32, 32, 1, 1, 1, 1, 1] }]\nviews = 2 #"),
+             "x.toml:1: the schema cannot be served: field `x` has more than 8 dimensions."));
   CHECK(says(refusal("numbers", "]\nviews = 2 #"), "x.toml:1: the field `x` has views"));
   CHECK(says(refusal("numbers", "]\nkind = \"mask\" #"), "x.toml:1: the field `x` is a mask"));
   CHECK(says(refusal("numbers",
