@@ -160,6 +160,12 @@ for view in 0 1; do
   shows both.png "part('both.png', $view) == part('view$view.png', 0)"
 done
 shows both.png "part('both.png', 0) != part('both.png', 1)"
+serve "$images" --recipe simclr --stream twins --memory 64MiB
+producer=$!
+expect 0 '"views":2,' peek twins --wait 30 --count 1 --out twins.png --json
+shows twins.png "part('twins.png', 0) != part('twins.png', 1) and len(set(part('twins.png', 1))) > 50"
+expect 0 'is stopped' stop twins
+wait $producer
 expect 0 '^2 samples of 8 views from position 0' peek "$images" --recipe dino --field local --count 2 --out local.png
 expect 0 '"views":8,' peek "$images" --recipe dino --field local --count 32 --out local.png --json
 expect 2 '256 pictures at most, and 33 samples of 8 views are 264. Take 32 samples at most, or .*--view' \
