@@ -65,7 +65,8 @@ batchcast_room(data/resample
 # A field's stages, compiled.
 batchcast_room(data/program
   DEPENDS core data
-  SOURCES resolve.cpp tensor_program.cpp tensor_steps.cpp)
+  SOURCES draw_match.cpp naming.cpp placing.cpp resolve.cpp same_place.cpp tensor_program.cpp
+          tensor_steps.cpp)
 
 # Decoding, and a stage after another over pixels.
 batchcast_room(data/image

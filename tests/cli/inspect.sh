@@ -136,6 +136,91 @@ expect 0 '^1 sample from position 0' peek "$images" --recipe imagenet-eval --cou
 cd "$work" || exit 1
 expect 0 '^1 sample from position 0' peek 'imagefolder:images?allow_empty=true' --recipe imagenet-eval --count 1 \
   --out sheet.png
+
+# shows SHEET CONDITION    of pixel(x, y) and part(sheet, number): the number-th of the pictures of 224 x 224
+shows() {
+  checks=$((checks + 1))
+  $python - "$work/$1" "$2" <<'CHECK' >"$work/checked" 2>&1 || fail "$1: not so: $2: $(tail -n 1 "$work/checked")"
+import sys
+from PIL import Image
+folder, name = sys.argv[1].rsplit("/", 1)
+sheet = Image.open(sys.argv[1])
+def part(name, number):
+    left = 6 + 230 * number
+    return list(Image.open(f"{folder}/{name}").crop((left, 6, left + 224, 230)).getdata())
+def pixel(x, y):
+    return sheet.getpixel((x, y))
+assert eval(sys.argv[2])
+CHECK
+}
+expect 0 '"views":2,' peek "$images" --recipe simclr --count 3 --out both.png --json
+holds "views of samples" 'it["samples"] == len(it["labels"]) == 3 and it["width"] == 6 + 4 * 230'
+for view in 0 1; do
+  expect 0 "^1 sample from position 0" peek "$images" --recipe simclr --count 1 --view $view --out view$view.png
+  shows both.png "part('both.png', $view) == part('view$view.png', 0)"
+done
+shows both.png "part('both.png', 0) != part('both.png', 1)"
+serve "$images" --recipe simclr --stream twins --memory 64MiB
+producer=$!
+expect 0 '"views":2,' peek twins --wait 30 --count 1 --out twins.png --json
+shows twins.png "part('twins.png', 0) != part('twins.png', 1) and len(set(part('twins.png', 1))) > 50"
+expect 0 'is stopped' stop twins
+wait $producer
+expect 0 '^2 samples of 8 views from position 0' peek "$images" --recipe dino --field local --count 2 --out local.png
+expect 0 '"views":8,' peek "$images" --recipe dino --field local --count 32 --out local.png --json
+expect 2 '256 pictures at most, and 33 samples of 8 views are 264. Take 32 samples at most, or .*--view' \
+  peek "$images" --recipe dino --field local --count 33 --out local.png
+expect 0 '^33 samples from' peek "$images" --recipe dino --field local --count 33 --view 7 --out local.png
+expect 2 'field `image` has no view 2: its views are 0 to 1' peek "$images" --recipe simclr --view 2 --out no.png
+expect 2 'has no view 1: it has one .* without --view' peek "$images" --recipe imagenet-eval --view 1 --out no.png
+expect 2 'view' peek "$images" --recipe simclr --view first --out no.png
+expect 2 'no field `imgae`. The fields are .* Did you mean `image`' peek "$images" --recipe imagenet-eval \
+  --field imgae --out no.png
+expect 2 'field `label` cannot be shown as a picture: it takes .*label' peek "$images" --recipe imagenet-eval \
+  --field label --out no.png
+
+# Ids 0, 1, 2 and 255, a quarter of the image each, and levels of 16 bits.
+$python - "$work" <<'SAMPLES' || exit 1
+import io, sys, tarfile
+import numpy
+from PIL import Image
+ids = numpy.kron(numpy.array([[0, 1], [2, 255]], numpy.uint8), numpy.ones((48, 48), numpy.uint8))
+mask = Image.fromarray(ids, "P")
+mask.putpalette([0] * 768)
+files = {"jpg": (Image.new("RGB", (96, 96), "white"), "JPEG"), "png": (mask, "PNG"),
+         "depth.png": (Image.fromarray((ids > 0).astype(numpy.int32) * 1000 + 500), "PNG")}
+with tarfile.open(sys.argv[1] + "/masks.tar", "w") as tar:
+    for ending, (image, form) in files.items():
+        data = io.BytesIO()
+        image.save(data, form)
+        entry = tarfile.TarInfo("0." + ending)
+        entry.size = len(data.getvalue())
+        tar.addfile(entry, io.BytesIO(data.getvalue()))
+SAMPLES
+cat >"$work/masks.toml" <<'RECIPE'
+[[field]]
+name = "mask"
+from = "png"
+views = 2
+stages = [{ stage = "decode", mode = "index" }, { stage = "center_crop", size = 96 },
+          { stage = "to", dtype = "i64", layout = "hw" }]
+[[field]]
+name = "depth"
+from = "depth.png"
+stages = [{ stage = "decode", mode = "keep", channels = 1, bits = 16 }, { stage = "center_crop", size = 96 },
+          { stage = "to", dtype = "i32", layout = "hw" }]
+RECIPE
+expect 0 '"field":"mask",.*"views":2,' peek webdataset:masks.tar --recipe masks.toml --count 1 --field mask \
+  --out ids.png --json
+for x in 6 108; do
+  shows ids.png "[pixel($x + a, 6 + b) for b in (5, 90) for a in (5, 90)] == \
+    [(0, 0, 0), (128, 0, 0), (0, 128, 0), (224, 224, 192)]"
+done
+expect 0 '^1 sample from' peek webdataset:masks.tar --recipe masks.toml --count 1 --field depth --out depth.png
+shows depth.png "pixel(11, 11) == (0, 0, 0) and pixel(96, 11) == (255, 255, 255)"
+expect 0 '"field":"image"' peek webdataset:masks.tar --recipe voc-segmentation --count 1 --out voc.png --json
+expect 0 '"field":"mask"' peek webdataset:masks.tar --recipe voc-segmentation --count 1 --field mask \
+  --out voc.png --json
 for ending in jpg JPEG webp gif; do
   expect 2 'PNG.*write --out .*sheet.png' peek "$images" --recipe imagenet-eval --out "$work/sheet.$ending"
   checks=$((checks + 1))

@@ -13,6 +13,7 @@ import pathlib
 import random
 import struct
 import tarfile
+import zlib
 
 import numpy as np
 from PIL import Image
@@ -83,6 +84,21 @@ def pngs():
     put("image_png", "gray16.png", encoded(wide, **options))
     put("image_png", "oriented.png", encoded(picture(8, 4), exif=b"Exif\0\0" + tiff(8), **options))
     put("image_png", "one.png", encoded(picture(1, 1), **options))
+    put("image_png", "rgba16.png", png_of_16_bits(6, 5, 4))
+
+
+def png_of_16_bits(width, height, channels):
+    """Gray, gray and alpha, RGB, RGBA: Pillow writes none of 16 bits but the first."""
+    rows = b"".join(b"\0" + bytes(13 * i % 256 for i in range(y, y + 2 * width * channels))
+                    for y in range(height))
+    kind = {1: 0, 2: 4, 3: 2, 4: 6}[channels]
+
+    def chunk(name, body):
+        return (struct.pack(">I", len(body)) + name + body +
+                struct.pack(">I", zlib.crc32(name + body)))
+    return (b"\x89PNG\r\n\x1a\n" +
+            chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, 16, kind, 0, 0, 0)) +
+            chunk(b"IDAT", zlib.compress(rows, 9)) + chunk(b"IEND", b""))
 
 
 def webps():

@@ -18,7 +18,9 @@ constexpr std::uint8_t paper = 24;
 
 }  // namespace
 
-ContactSheet::ContactSheet(std::size_t pictures, std::size_t width, std::size_t height) {
+ContactSheet::ContactSheet(std::size_t groups, std::size_t group_size, std::size_t width,
+                           std::size_t height) {
+  const std::size_t pictures = groups * group_size;
   const std::size_t side = std::max({width, height, std::size_t{1}});
   if (side < small_side) enlarge_ = (small_side + side - 1) / side;
   if (side > large_side) reduce_ = (side + large_side - 1) / large_side;
@@ -29,7 +31,9 @@ ContactSheet::ContactSheet(std::size_t pictures, std::size_t width, std::size_t 
   // About as wide as high.
   const double cells =
       std::sqrt(static_cast<double>(pictures * cell_height_) / static_cast<double>(cell_width_));
-  columns_ = std::clamp<std::size_t>(static_cast<std::size_t>(std::ceil(cells)), 1, pictures);
+  const auto wanted = static_cast<std::size_t>(std::ceil(cells));
+  columns_ =
+      std::clamp((wanted + group_size - 1) / group_size, std::size_t{1}, groups) * group_size;
   const std::size_t rows = (pictures + columns_ - 1) / columns_;
   sheet_.width = columns_ * cell_width_ + gap;
   sheet_.height = rows * cell_height_ + gap;

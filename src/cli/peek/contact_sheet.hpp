@@ -17,12 +17,12 @@ struct Picture {
   std::vector<std::uint8_t> rgb;
 };
 
-/// Pictures of one size side by side, with two lines of text below each. Small ones are shown
-/// larger and large ones smaller, by whole factors.
+/// Pictures of one size side by side, with two lines of text below each, those of a group all in
+/// one row. Small ones are shown larger and large ones smaller, by whole factors.
 class ContactSheet {
  public:
   /// `width`, `height`: of each picture.
-  ContactSheet(std::size_t pictures, std::size_t width, std::size_t height);
+  ContactSheet(std::size_t groups, std::size_t group_size, std::size_t width, std::size_t height);
 
   /// The next one, of that size. What has no letter here (there are digits, capitals and some
   /// signs) is left blank; what does not fit is cut.

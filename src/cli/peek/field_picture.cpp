@@ -5,12 +5,15 @@
 #include "core/half.hpp"
 
 #include <batchcast/core/error.hpp>
+#include <batchcast/core/nearest_name.hpp>
 
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstring>
+#include <limits>
 
 namespace batchcast::cli {
 namespace {
@@ -26,9 +29,21 @@ T read(const std::byte* at) noexcept {
 
 bool are_channels(std::int64_t extent) { return extent == 1 || extent == 3; }
 
-bool is_pixel_type(DType dtype) {
-  return dtype == DType::u8 || dtype == DType::f16 || dtype == DType::bf16 || dtype == DType::f32 ||
-         dtype == DType::f64;
+bool is_float(DType dtype) {
+  return dtype == DType::f16 || dtype == DType::bf16 || dtype == DType::f32 || dtype == DType::f64;
+}
+
+/// Integers other than u8 are ids, or levels that no screen has.
+bool is_pixel_type(DType dtype) { return dtype == DType::u8 || is_float(dtype); }
+
+/// A colour for each id, near ones far apart: VOC's, where 0 is black.
+std::array<std::uint8_t, 3> color_of(std::uint8_t id) {
+  std::array<std::uint8_t, 3> rgb{};
+  for (unsigned bit = 0; bit < 8; ++bit) {
+    const unsigned value = id >> bit & 1U;
+    rgb[bit % 3] = static_cast<std::uint8_t>(rgb[bit % 3] | value << (7 - bit / 3));
+  }
+  return rgb;
 }
 
 std::string list_of(const Schema& schema) {
@@ -52,57 +67,83 @@ std::vector<double> numbers(const Json& stage, const char* key) {
 
 FieldPicture::FieldPicture(const Schema& schema, const BoardRecipe& recipe,
                            const std::optional<std::string>& name) {
-  for (field_ = 0; field_ < schema.size(); ++field_) {
-    if (name && schema[field_].name != *name) continue;
-    if (!adopt(schema[field_], recipe.has_views(schema[field_].name))) continue;
-    read_recipe(recipe.stages_of(schema[field_].name));
-    return;
+  const bool found = name ? adopt_named(schema, recipe, *name)
+                          : adopt_first(schema, recipe, false) || adopt_first(schema, recipe, true);
+  if (!found) {
+    throw InvalidArgument(
+        "batchcast: " +
+        (name ? "the field `" + *name + "` cannot be shown as a picture"
+              : std::string("no field can be shown as a picture")) +
+        ": it takes numbers of the shape [1 or 3, height, width], [height, width, 1 or 3] or "
+        "[height, width], each perhaps behind the number of views. The fields are " +
+        list_of(schema) + ".");
   }
-  throw InvalidArgument(
-      "batchcast: " +
-      (name ? "there is no field `" + *name + "` that can be shown as a picture"
-            : std::string("no field can be shown as a picture")) +
-      ": it takes u8 or floats of the shape [1 or 3, height, width], [height, width, 1 or 3] or "
-      "[height, width]. The fields are " +
-      list_of(schema) + ".");
+  read_recipe(recipe, schema[field_].name);
 }
 
-bool FieldPicture::adopt(const FieldSpec& given, bool has_views) {
-  FieldSpec field = given;
-  // Of views, which stand in front, the first is shown.
-  if (has_views && !field.shape.empty()) field.shape.erase(field.shape.begin());
-  if (!is_pixel_type(field.dtype)) return false;
-  const auto extent = [&](std::size_t i) { return static_cast<std::size_t>(field.shape[i]); };
+bool FieldPicture::adopt_named(const Schema& schema, const BoardRecipe& recipe,
+                               const std::string& name) {
+  std::vector<std::string> names;
+  for (const FieldSpec& field : schema) names.push_back(field.name);
+  const auto found = std::find(names.begin(), names.end(), name);
+  if (found == names.end()) {
+    throw InvalidArgument("batchcast: there is no field `" + name + "`. The fields are " +
+                          list_of(schema) + "." + detail::did_you_mean(name, names));
+  }
+  field_ = static_cast<std::size_t>(found - names.begin());
+  return adopt(schema[field_], recipe.has_views(name));
+}
+
+bool FieldPicture::adopt_first(const Schema& schema, const BoardRecipe& recipe, bool others) {
+  for (field_ = 0; field_ < schema.size(); ++field_) {
+    const FieldSpec& field = schema[field_];
+    const bool shows_colors = is_pixel_type(field.dtype) && !recipe.is_mask(field.name);
+    if (shows_colors != others && adopt(field, recipe.has_views(field.name))) return true;
+  }
+  return false;
+}
+
+bool FieldPicture::adopt(const FieldSpec& field, bool has_views) {
+  std::vector<std::int64_t> shape = field.shape;
+  // Views stand in front, and behind them what a stage makes of each, such as five_crop.
+  views_ = 1;
+  while (!shape.empty() && (has_views || shape.size() > 3)) {
+    views_ *= static_cast<std::size_t>(shape.front());
+    shape.erase(shape.begin());
+    has_views = false;
+  }
+  const auto extent = [&](std::size_t i) { return static_cast<std::size_t>(shape[i]); };
   dtype_ = field.dtype;
-  if (field.shape.size() == 2) {
+  if (shape.size() == 2) {
     channels_ = 1;
     height_ = extent(0);
     width_ = extent(1);
     return true;
   }
-  if (field.shape.size() != 3) return false;
-  channels_last_ = !are_channels(field.shape[0]);
-  if (channels_last_ && !are_channels(field.shape[2])) return false;
+  if (shape.size() != 3) return false;
+  channels_last_ = !are_channels(shape[0]);
+  if (channels_last_ && !are_channels(shape[2])) return false;
   channels_ = extent(channels_last_ ? 2 : 0);
   height_ = extent(channels_last_ ? 0 : 1);
   width_ = extent(channels_last_ ? 1 : 2);
   return true;
 }
 
-void FieldPicture::read_recipe(const Json& stages) {
+void FieldPicture::read_recipe(const BoardRecipe& recipe, const std::string& name) {
+  is_mask_ = recipe.is_mask(name) && channels_ == 1 && !is_float(dtype_);
   known_range_ = dtype_ == DType::u8;
-  for (const Json& stage : stages) {
+  for (const Json& stage : recipe.stages_of(name)) {
     if (!stage.is_object()) continue;
     const std::string kind = stage.value("stage", "");
-    if (kind == "to") known_range_ = true;
+    if (kind == "to" && is_float(dtype_)) known_range_ = true;
     if (kind != "normalize") continue;
     mean_ = numbers(stage, "mean");
     std_ = numbers(stage, "std");
   }
 }
 
-double FieldPicture::value(const std::byte* sample, std::size_t element) const {
-  const std::byte* const at = sample + element * size_of(dtype_);
+double FieldPicture::value(const std::byte* picture, std::size_t element) const {
+  const std::byte* const at = picture + element * size_of(dtype_);
   switch (dtype_) {
     case DType::f16:
       return static_cast<double>(detail::f32_from_f16(read<std::uint16_t>(at)));
@@ -112,9 +153,31 @@ double FieldPicture::value(const std::byte* sample, std::size_t element) const {
       return static_cast<double>(read<float>(at));
     case DType::f64:
       return read<double>(at);
-    default:
-      return static_cast<double>(read<std::uint8_t>(at)) / 255;
+    case DType::i8:
+      return static_cast<double>(read<std::int8_t>(at));
+    case DType::i16:
+      return static_cast<double>(read<std::int16_t>(at));
+    case DType::i32:
+      return static_cast<double>(read<std::int32_t>(at));
+    case DType::i64:
+      return static_cast<double>(read<std::int64_t>(at));
+    case DType::u16:
+      return static_cast<double>(read<std::uint16_t>(at));
+    case DType::u32:
+      return static_cast<double>(read<std::uint32_t>(at));
+    case DType::u64:
+      return static_cast<double>(read<std::uint64_t>(at));
+    case DType::boolean:
+      return static_cast<double>(read<std::uint8_t>(at));
+    case DType::u8:
+      break;
   }
+  return static_cast<double>(read<std::uint8_t>(at)) / 255;
+}
+
+/// Its lowest byte: no data set has more classes, and -1 is as good as 255.
+std::uint8_t FieldPicture::id(const std::byte* picture, std::size_t element) const {
+  return read<std::uint8_t>(picture + element * size_of(dtype_));
 }
 
 std::size_t FieldPicture::element(std::size_t channel, std::size_t y,
@@ -123,11 +186,11 @@ std::size_t FieldPicture::element(std::size_t channel, std::size_t y,
                         : (channel * height_ + y) * width_ + x;
 }
 
-FieldPicture::Scale FieldPicture::range_of(const std::byte* sample) const {
-  double low = value(sample, 0);
-  double high = low;
+FieldPicture::Scale FieldPicture::range_of(const std::byte* picture) const {
+  double low = std::numeric_limits<double>::infinity();
+  double high = -low;
   for (std::size_t i = 0; i < channels_ * height_ * width_; ++i) {
-    const double one = value(sample, i);
+    const double one = value(picture, i);
     if (!std::isfinite(one)) continue;
     low = std::min(low, one);
     high = std::max(high, one);
@@ -135,27 +198,36 @@ FieldPicture::Scale FieldPicture::range_of(const std::byte* sample) const {
   // What lies between 0 and 1 is taken for what it is.
   if (low >= 0 && high <= 1) return {};
   const double factor = high > low ? 255 / (high - low) : 0;
-  return {factor, -low * factor};
+  return {factor, high > low ? -low * factor : 0};
 }
 
-Picture FieldPicture::of(std::span<const std::byte> sample) const {
-  const Scale scale = known_range_ ? Scale{} : range_of(sample.data());
-  Picture picture{width_, height_, {}};
-  picture.rgb.reserve(3 * width_ * height_);
+Picture FieldPicture::of(std::span<const std::byte> sample, std::size_t view) const {
+  const std::size_t byte_count = channels_ * height_ * width_ * size_of(dtype_);
+  const std::byte* const picture = sample.subspan(view * byte_count, byte_count).data();
+  const Scale scale = known_range_ || is_mask_ ? Scale{} : range_of(picture);
+  Picture made{width_, height_, {}};
+  made.rgb.reserve(3 * width_ * height_);
   for (std::size_t y = 0; y < height_; ++y) {
-    for (std::size_t x = 0; x < width_; ++x) {
-      for (std::size_t c = 0; c < 3; ++c) {
-        const std::size_t channel = std::min(c, channels_ - 1);
-        double one = value(sample.data(), element(channel, y, x));
-        if (!std_.empty()) one *= std_[std::min(channel, std_.size() - 1)];
-        if (!mean_.empty()) one += mean_[std::min(channel, mean_.size() - 1)];
-        const double level = one * scale.factor + scale.offset;
-        picture.rgb.push_back(level > 0 ? static_cast<std::uint8_t>(std::min(level + 0.5, 255.0))
-                                        : std::uint8_t{0});
-      }
-    }
+    for (std::size_t x = 0; x < width_; ++x) add_pixel(picture, scale, y, x, made.rgb);
   }
-  return picture;
+  return made;
+}
+
+void FieldPicture::add_pixel(const std::byte* picture, const Scale& scale, std::size_t y,
+                             std::size_t x, std::vector<std::uint8_t>& rgb) const {
+  if (is_mask_) {
+    for (const std::uint8_t level : color_of(id(picture, element(0, y, x)))) rgb.push_back(level);
+    return;
+  }
+  for (std::size_t c = 0; c < 3; ++c) {
+    const std::size_t channel = std::min(c, channels_ - 1);
+    double one = value(picture, element(channel, y, x));
+    if (!std_.empty()) one *= std_[std::min(channel, std_.size() - 1)];
+    if (!mean_.empty()) one += mean_[std::min(channel, mean_.size() - 1)];
+    const double level = one * scale.factor + scale.offset;
+    rgb.push_back(level > 0 ? static_cast<std::uint8_t>(std::min(level + 0.5, 255.0))
+                            : std::uint8_t{0});
+  }
 }
 
 }  // namespace batchcast::cli

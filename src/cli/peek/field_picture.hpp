@@ -8,6 +8,7 @@
 #include <batchcast/core/schema.hpp>
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
@@ -15,18 +16,21 @@
 
 namespace batchcast::cli {
 
-/// How the values of one field become a picture again: what its recipe's `normalize` did is undone.
+/// How the values of one field become pictures again: what its recipe's `normalize` did is undone,
+/// and ids of a mask have a colour each.
 class FieldPicture {
  public:
-  /// The field of that name, or without one the first that is an image: of 1 or 3 channels, u8 or
-  /// floats. Throws InvalidArgument where there is none such.
+  /// The field of that name, or without one the first that is an image, or else the first mask.
+  /// Throws InvalidArgument where there is none such.
   FieldPicture(const Schema& schema, const BoardRecipe& recipe,
                const std::optional<std::string>& name);
 
   [[nodiscard]] std::size_t field() const noexcept { return field_; }
   [[nodiscard]] std::size_t width() const noexcept { return width_; }
   [[nodiscard]] std::size_t height() const noexcept { return height_; }
-  [[nodiscard]] Picture of(std::span<const std::byte> sample) const;
+  /// Pictures of one sample: its views, and what a stage made of each.
+  [[nodiscard]] std::size_t views() const noexcept { return views_; }
+  [[nodiscard]] Picture of(std::span<const std::byte> sample, std::size_t view) const;
 
  private:
   struct Scale {
@@ -34,18 +38,27 @@ class FieldPicture {
     double offset = 0;
   };
   [[nodiscard]] bool adopt(const FieldSpec& field, bool has_views);
-  void read_recipe(const nlohmann::json& stages);
-  [[nodiscard]] double value(const std::byte* sample, std::size_t element) const;
+  [[nodiscard]] bool adopt_named(const Schema& schema, const BoardRecipe& recipe,
+                                 const std::string& name);
+  /// An image, or with `others` what else can be shown: masks, and levels that no screen has.
+  [[nodiscard]] bool adopt_first(const Schema& schema, const BoardRecipe& recipe, bool others);
+  void read_recipe(const BoardRecipe& recipe, const std::string& name);
+  [[nodiscard]] double value(const std::byte* picture, std::size_t element) const;
+  [[nodiscard]] std::uint8_t id(const std::byte* picture, std::size_t element) const;
   [[nodiscard]] std::size_t element(std::size_t channel, std::size_t y,
                                     std::size_t x) const noexcept;
-  [[nodiscard]] Scale range_of(const std::byte* sample) const;
+  [[nodiscard]] Scale range_of(const std::byte* picture) const;
+  void add_pixel(const std::byte* picture, const Scale& scale, std::size_t y, std::size_t x,
+                 std::vector<std::uint8_t>& rgb) const;
 
   DType dtype_ = DType::u8;
   std::size_t field_ = 0;
+  std::size_t views_ = 1;
   std::size_t channels_ = 1;
   std::size_t width_ = 0;
   std::size_t height_ = 0;
   bool channels_last_ = false;
+  bool is_mask_ = false;
   bool known_range_ = false;  ///< else each picture is stretched to its own
   std::vector<double> mean_;
   std::vector<double> std_;

@@ -29,11 +29,13 @@ namespace batchcast::cli {
 namespace {
 
 constexpr std::uint64_t samples_max = 64;
+constexpr std::uint64_t pictures_max = 256;  // a sheet of large ones takes 100 MB
 
 struct Options {
   DatasetOptions dataset;  // its source may be a stream
   std::optional<std::string> positions;
   std::optional<std::string> field;
+  std::optional<std::uint64_t> view;
   std::uint64_t count = 32;
   double wait_s = 5;
   std::string out;
@@ -73,11 +75,21 @@ class Sheet {
         picture_(schema, recipe, options.field),
         label_(label_field(schema)),
         out_(options.out) {
+    if (options.view) take_view(*options.view);
     if (label_ && recipe.is_label(schema[*label_].name)) class_names_ = recipe.class_names();
   }
 
+  /// Before samples are made or waited for.
+  void check_count(std::uint64_t samples) const {
+    if (samples * views() <= pictures_max) return;
+    throw InvalidArgument(fmt::format(
+        "batchcast: a sheet takes {} pictures at most, and {} of {} are {}. Take {} "
+        "at most, or one of the views with --view.",
+        pictures_max, counted(samples, "sample"), counted(views(), "view"), samples * views(),
+        counted(std::max<std::uint64_t>(pictures_max / views(), 1), "sample")));
+  }
   void begin(std::size_t samples) {
-    sheet_.emplace(samples, picture_.width(), picture_.height());
+    sheet_.emplace(samples, views(), picture_.width(), picture_.height());
     samples_ = samples;
   }
   /// `bytes_of(i)`: those of field i.
@@ -85,7 +97,11 @@ class Sheet {
   void add(std::uint64_t sample_id, BytesOf bytes_of) {
     const std::string label =
         label_ ? label_text(schema_[*label_], bytes_of(*label_)) : std::string();
-    sheet_->add(picture_.of(bytes_of(picture_.field())), label, fmt::format("#{}", sample_id));
+    const auto bytes = bytes_of(picture_.field());
+    for (std::size_t view = first_view_; view < first_view_ + views(); ++view) {
+      const std::string of_view = picture_.views() > 1 ? fmt::format(" V{}", view) : std::string();
+      sheet_->add(picture_.of(bytes, view), label, fmt::format("#{}{}", sample_id, of_view));
+    }
     labels_.push_back(label);
   }
   int finish(const Options& options, std::uint64_t position) {
@@ -97,17 +113,33 @@ class Sheet {
                   {"field", schema_[picture_.field()].name},
                   {"position", position},
                   {"samples", samples_},
+                  {"views", views()},
                   {"labels", labels_},
                   {"width", all.width},
                   {"height", all.height}});
     } else {
-      fmt::print("{} from position {} in {} ({} x {} pixels)\n", counted(samples_, "sample"),
-                 position, printable(out_), all.width, all.height);
+      fmt::print("{}{} from position {} in {} ({} x {} pixels)\n", counted(samples_, "sample"),
+                 views() > 1 ? fmt::format(" of {} views", views()) : "", position, printable(out_),
+                 all.width, all.height);
     }
     return exit_ok;
   }
 
  private:
+  void take_view(std::uint64_t view) {
+    const std::string& field = schema_[picture_.field()].name;
+    if (view >= picture_.views()) {
+      throw InvalidArgument(fmt::format(
+          "batchcast: the field `{}` has no view {}: {}.", field, view,
+          picture_.views() == 1 ? "it has one of each sample, which is shown without --view"
+                                : fmt::format("its views are 0 to {}", picture_.views() - 1)));
+    }
+    first_view_ = view;
+    one_view_ = true;
+  }
+  /// Pictures of each sample.
+  [[nodiscard]] std::size_t views() const noexcept { return one_view_ ? 1 : picture_.views(); }
+
   /// `3 cat` where classes have names, else `label 3`.
   [[nodiscard]] std::string label_text(const FieldSpec& field,
                                        std::span<const std::byte> bytes) const {
@@ -126,6 +158,8 @@ class Sheet {
   std::string out_;
   std::optional<ContactSheet> sheet_;
   std::size_t samples_ = 0;
+  std::size_t first_view_ = 0;
+  bool one_view_ = false;
 };
 
 int peek_source(const Options& options) {
@@ -139,6 +173,7 @@ int peek_source(const Options& options) {
   }
   const Dataset dataset(options.dataset, console_log(false));
   Sheet sheet(options, dataset.maker().schema(), BoardRecipe(dataset.maker().recipe_json()));
+  sheet.check_count(positions.size());
   SampleWindow sample(dataset);
   sheet.begin(positions.size());
   for (std::uint64_t position = positions.begin; position < positions.end; ++position) {
@@ -180,6 +215,7 @@ int peek_stream(const Options& options) {
                      .observes = true,
                      .log = console_log(false)});
   Sheet sheet(options, consumer.schema(), BoardRecipe(consumer.recipe_json()));
+  sheet.check_count(options.count);
   const Batch batch = newest(consumer, options);
   sheet.begin(batch.size());
   for (std::size_t i = 0; i < batch.size(); ++i) {
@@ -230,7 +266,8 @@ void add_peek(CLI::App& program, Action& chosen) {
       "SOURCE is the name of a stream, whose newest samples are shown and which does\n"
       "not notice, or a dataset, of which --recipe and --positions say what to make.\n"
       "Below each picture stand its label, with the class's name where the source has\n"
-      "names, and its sample id.");
+      "names, and its sample id. A mask's ids have a colour each. The views of a sample\n"
+      "stand side by side.");
   add_dataset_options(*peek, options->dataset);
   peek->add_option("--out", options->out, "The picture, a PNG file")->required();
   peek->add_option("--positions", options->positions,
@@ -239,6 +276,7 @@ void add_peek(CLI::App& program, Action& chosen) {
       ->capture_default_str()
       ->check(CLI::Range(std::uint64_t{1}, samples_max));
   peek->add_option("--field", options->field, "Which one to show (default: the first image)");
+  peek->add_option("--view", options->view, "Of several views, this one alone, from 0");
   peek->add_option("--wait", options->wait_s, "Seconds to wait for a stream and its first samples")
       ->capture_default_str()
       ->check(above_zero());

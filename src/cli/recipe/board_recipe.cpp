@@ -64,6 +64,14 @@ bool BoardRecipe::has_views(const std::string& field) const {
   });
 }
 
+bool BoardRecipe::is_mask(const std::string& field) const {
+  const Json found = field_of(field);
+  if (!member(found, "kind").is_null()) return says(found, "kind", "mask");
+  const Json stages = list(member(found, "stages"));
+  return !stages.empty() && says(stages.front(), "stage", "decode") &&
+         says(stages.front(), "mode", "index");
+}
+
 bool BoardRecipe::is_label(const std::string& field) const {
   return says(field_of(field), "from", "label");
 }

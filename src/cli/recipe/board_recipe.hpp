@@ -21,6 +21,8 @@ class BoardRecipe {
   [[nodiscard]] nlohmann::json stages_of(const std::string& field) const;
   /// Whether that field has views, whose number is the first of its extents.
   [[nodiscard]] bool has_views(const std::string& field) const;
+  /// Whether that field's pixels are ids.
+  [[nodiscard]] bool is_mask(const std::string& field) const;
   /// Whether that field has the source's labels, of which class_names() speaks.
   [[nodiscard]] bool is_label(const std::string& field) const;
   /// Of the labels from 0.

@@ -3,6 +3,7 @@
 #include "data/image/program.hpp"
 #include "data/moves_pixels.hpp"
 #include "data/program/tensor_program.hpp"
+#include "data/refuse_at.hpp"
 
 #include <batchcast/core/error.hpp>
 
@@ -61,9 +62,9 @@ class ImageCompiler {
       take(*stage_);
     }
     if (part_.kind == PartKind::image && !plan_.decode) {
-      throw InvalidArgument("batchcast: the part `" + part_.name +
-                            "` is an encoded image. Let the stages of the field `" + field_.name +
-                            "` begin with { stage = \"decode\" }.");
+      refuse_at(field_.where, "the part `" + part_.name +
+                                  "` is an encoded image. Let the stages of the field `" +
+                                  field_.name + "` begin with { stage = \"decode\" }.");
     }
     finish();
     list_walks();
@@ -189,9 +190,9 @@ class ImageCompiler {
     } catch (const InvalidArgument& error) {
       refuse(error.what());
     }
-    if (!shape_.size && (traits.crops || traits.resizes || traits.pads)) {
-      shape_.unknown = ++unknown_sizes_;
-    }
+    if (!traits.crops && !traits.resizes && !traits.pads) return;
+    sized_by_ = named_;
+    if (!shape_.size) shape_.unknown = ++unknown_sizes_;
   }
 
   // A mask is resized to the nearest whatever the stage says.
@@ -385,15 +386,16 @@ class ImageCompiler {
 
   void finish() {
     if (!shape_.size || shape_.size->width <= 0 || shape_.size->height <= 0) {
-      throw InvalidArgument(
-          "batchcast: images have sizes of their own and the samples of the field `" + field_.name +
-          "` must have one. Add random_resized_crop, center_crop or random_crop, or "
-          "resize with [height, width].");
+      refuse_at(field_.where,
+                "images have sizes of their own and the samples of the field `" + field_.name +
+                    "` must have one. Add random_resized_crop, center_crop or random_crop, or "
+                    "resize with [height, width].");
     }
     const auto area = static_cast<std::int64_t>(shape_.size->width) * shape_.size->height;
     if (area > (std::int64_t{1} << 28)) {
-      throw InvalidArgument("batchcast: the field `" + field_.name + "` of " + text(*shape_.size) +
-                            " pixels is too large. Ask for at most 2^28 pixels.");
+      refuse_at(sized_by_ != nullptr ? sized_by_->where : field_.where,
+                "the field `" + field_.name + "` of " + text(*shape_.size) +
+                    " pixels is too large. Ask for at most 2^28 pixels.");
     }
     plan_.channels_out = shape_.channels;
     TensorSpec spec{plan_.format.dtype, {}};
@@ -420,6 +422,7 @@ class ImageCompiler {
   ImagePlan plan_;
   const Stage* stage_ = nullptr;
   const NamedStage* named_ = nullptr;
+  const NamedStage* sized_by_ = nullptr;  ///< the last that crops, resizes or pads
   PixelShape shape_;
   int unknown_sizes_ = 0;
   int depth_ = 0;  ///< containers around the stage

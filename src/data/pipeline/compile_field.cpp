@@ -4,8 +4,7 @@
 #include "data/program/field_program.hpp"
 #include "data/program/tensor_program.hpp"
 #include "data/reason.hpp"
-
-#include <batchcast/core/error.hpp>
+#include "data/refuse_at.hpp"
 
 #include <algorithm>
 
@@ -13,9 +12,8 @@ namespace batchcast::inline v0_1::detail {
 
 void refuse_stage(const std::string& field, std::string_view stage, const std::string& why,
                   const std::string& where) {
-  throw InvalidArgument("batchcast: " + (where.empty() ? "" : where + ": ") + "the stage `" +
-                        std::string(stage) + "` of the field `" + field +
-                        "` does not fit: " + as_reason(why) + ".");
+  refuse_at(where, "the stage `" + std::string(stage) + "` of the field `" + field +
+                       "` does not fit: " + as_reason(why) + ".");
 }
 
 bool is_image_field(const ResolvedField& field, const PartSpec& part) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the batchcast authors
 #include "data/pipeline/pipeline_core.hpp"
+#include "data/reason.hpp"
+#include "data/refuse_at.hpp"
 #include "data/source/json_parts.hpp"
 
 #include <batchcast/core/error.hpp>
@@ -100,23 +102,24 @@ void PipelineCore::compile(const ResolvedField& field) {
   });
   if (part == parts.end()) {
     std::vector<std::string> names;
-    std::string list;
-    for (const PartSpec& candidate : parts) {
-      names.push_back(candidate.name);
-      list += (list.empty() ? "`" : ", `") + candidate.name + "`";
-    }
+    for (const PartSpec& candidate : parts) names.push_back(candidate.name);
     const std::string meant = nearest_name(field.from, names);
-    throw InvalidArgument("batchcast: " + (field.where.empty() ? "" : field.where + ": ") +
-                          "the field `" + field.name + "` is to be made from the part `" +
-                          field.from + "`, which this source does not have; it has " + list + "." +
-                          (meant.empty() ? "" : " Did you mean `" + meant + "`?") +
-                          (names.empty() ? ""
-                                         : " Say which one in the field: from = \"" +
-                                               (meant.empty() ? names.front() : meant) + "\"."));
+    refuse_at(field.where,
+              "the field `" + field.name + "` is to be made from the part `" + field.from +
+                  "`, which this source does not have; it has " + quoted(names) + "." +
+                  (meant.empty() ? "" : " Did you mean `" + meant + "`?") +
+                  (names.empty() ? ""
+                                 : " Say which one in the field: from = \"" +
+                                       (meant.empty() ? names.front() : meant) + "\"."));
   }
   auto program = compile_field(field, *part);
   const TensorSpec& output = program->output();
   schema.push_back({field.name, output.dtype, output.shape});
+  try {
+    check_schema({schema.back()});
+  } catch (const InvalidArgument& error) {
+    refuse_at(field.where, as_reason(error.what()) + ".");
+  }
   const std::size_t byte_count = output.byte_count();
   std::optional<std::size_t> part_bytes;
   if (part->kind == PartKind::tensor)

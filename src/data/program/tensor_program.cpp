@@ -3,6 +3,7 @@
 #include "data/program/tensor_program.hpp"
 
 #include "data/program/tensor_steps.hpp"
+#include "data/refuse_at.hpp"
 
 #include <batchcast/core/error.hpp>
 
@@ -55,23 +56,25 @@ TensorSpec input_of(const PartSpec& part) {
 }
 
 void refuse_what_images_have(const ResolvedField& field, const PartSpec& part) {
-  const auto refuse = [&](const std::string& what, const std::string& cure) {
-    throw InvalidArgument("batchcast: the field `" + field.name + "` " + what + ", and its part `" +
-                          part.name + "` is no image. " + cure);
+  const auto refuse = [&](const std::string& where, const std::string& what,
+                          const std::string& cure) {
+    refuse_at(where, "the field `" + field.name + "` " + what + ", and its part `" + part.name +
+                         "` is no image. " + cure);
   };
   if (field.views != 0) {
-    refuse("has views",
+    refuse(field.where, "has views",
            "Leave `views` to fields that are made of images; a trainer may take this "
            "one once for all of them.");
   }
   if (field.kind == FieldKind::mask) {
-    refuse("is a mask",
+    refuse(field.where, "is a mask",
            "A mask is an encoded image, or u8 of the shape [height, width]; leave "
            "`kind` out.");
   }
   for (const NamedStage& stage : field.stages) {
     if (!stage.is_joint) continue;
-    refuse("is in a joint, whose `" + std::string(stage.stage->name()) + "` works on images",
+    refuse(stage.where,
+           "is in a joint, whose `" + std::string(stage.stage->name()) + "` works on images",
            "Take the field out of the joint.");
   }
 }
@@ -82,28 +85,28 @@ std::unique_ptr<FieldProgram> compile_tensor(const ResolvedField& field, const P
   refuse_what_images_have(field, part);
   const TensorSpec input = input_of(part);
   if (part.kind == PartKind::bytes && field.stages.empty()) {
-    throw InvalidArgument(
-        "batchcast: the part `" + part.name +
-        "` is bytes of any length, and a field has one shape. Leave it out of the "
-        "recipe, or give the field `" +
-        field.name + "` a stage of your own that makes a tensor of it.");
+    refuse_at(field.where,
+              "the part `" + part.name +
+                  "` is bytes of any length, and a field has one shape. Leave it out of the "
+                  "recipe, or give the field `" +
+                  field.name + "` a stage of your own that makes a tensor of it.");
   }
   std::vector<NamedStage> steps;
   TensorSpec spec = input;
   for (const NamedStage& named : field.stages) {
-    std::shared_ptr<const Stage> stage = named.stage;
-    if (const auto* to = dynamic_cast<const ToStage*>(stage.get())) {
-      stage = cast_stage(spec.dtype, to->parameters().dtype);
-    } else if (stage->kind() != StageKind::tensor) {
-      refuse_stage(field.name, stage->name(),
+    NamedStage step = named;
+    if (const auto* to = dynamic_cast<const ToStage*>(step.stage.get())) {
+      step.stage = cast_stage(spec.dtype, to->parameters().dtype);
+    } else if (step.stage->kind() != StageKind::tensor) {
+      refuse_stage(field.name, step.stage->name(),
                    "it works on images, and the part `" + part.name + "` is not one", named.where);
     }
     try {
-      spec = dynamic_cast<const TensorStage&>(*stage).output(spec);
+      spec = dynamic_cast<const TensorStage&>(*step.stage).output(spec);
     } catch (const InvalidArgument& error) {
-      refuse_stage(field.name, stage->name(), error.what(), named.where);
+      refuse_stage(field.name, step.stage->name(), error.what(), named.where);
     }
-    steps.push_back({std::move(stage), named.draws});
+    steps.push_back(std::move(step));
   }
   return std::make_unique<TensorProgram>(TensorSteps(field.name, input, steps), steps.empty());
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the batchcast authors
+#include "data/recipe/plain_presets.hpp"
 #include "data/recipe/presets.hpp"
 
 #include <array>
@@ -8,40 +9,6 @@
 // not the same.
 namespace batchcast::inline v0_1::detail {
 namespace {
-
-constexpr std::string_view torchvision_v1 = R"([order]
-mode = "reshuffle"
-
-[[field]]
-name = "image"
-stages = [
-  { stage = "decode" },
-  { stage = "random_resized_crop", size = 224 },
-  { stage = "horizontal_flip", p = 0.5 },
-  { stage = "to", dtype = "f32", layout = "chw" },
-  { stage = "normalize", mean = [0.485, 0.456, 0.406], std = [0.229, 0.224, 0.225] },
-]
-
-[[field]]
-name = "label"
-)";
-
-constexpr std::string_view torchvision_v1_eval = R"([order]
-mode = "sequential"
-
-[[field]]
-name = "image"
-stages = [
-  { stage = "decode" },
-  { stage = "resize", size = 256 },
-  { stage = "center_crop", size = 224 },
-  { stage = "to", dtype = "f32", layout = "chw" },
-  { stage = "normalize", mean = [0.485, 0.456, 0.406], std = [0.229, 0.224, 0.225] },
-]
-
-[[field]]
-name = "label"
-)";
 
 constexpr std::string_view torchvision_v2 = R"([order]
 mode = "reshuffle"
@@ -250,20 +217,6 @@ stages = [
 name = "label"
 )";
 
-constexpr std::string_view cifar_autoaugment_eval = R"([order]
-mode = "sequential"
-
-[[field]]
-name = "image"
-stages = [
-  { stage = "to", dtype = "f32", layout = "chw" },
-  { stage = "normalize", mean = [0.4914, 0.4822, 0.4465], std = [0.2470, 0.2435, 0.2616] },
-]
-
-[[field]]
-name = "label"
-)";
-
 constexpr std::string_view voc_segmentation = R"([order]
 mode = "reshuffle"
 
@@ -294,8 +247,8 @@ stages = [
 )";
 
 constexpr std::array<Preset, 13> all = {{
-    {"torchvision-v1", torchvision_v1},
-    {"torchvision-v1-eval", torchvision_v1_eval},
+    {"torchvision-v1", plain_preset::imagenet_train},
+    {"torchvision-v1-eval", plain_preset::imagenet_eval},
     {"torchvision-v2", torchvision_v2},
     {"torchvision-v2-eval", torchvision_v2_eval},
     {"deit", deit},
@@ -305,7 +258,7 @@ constexpr std::array<Preset, 13> all = {{
     {"clip", clip},
     {"clip-eval", clip_eval},
     {"cifar-autoaugment", cifar_autoaugment},
-    {"cifar-autoaugment-eval", cifar_autoaugment_eval},
+    {"cifar-autoaugment-eval", plain_preset::cifar_eval},
     {"voc-segmentation", voc_segmentation},
 }};
 

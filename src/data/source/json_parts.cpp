@@ -16,6 +16,7 @@
 
 #include "data/fingerprint_builder.hpp"
 #include "data/reason.hpp"
+#include "data/refuse_at.hpp"
 #include "data/source/class_labels.hpp"
 
 namespace batchcast::inline v0_1::detail {
@@ -223,7 +224,8 @@ bool is_part(const Source& source, std::string_view name) {
 }
 
 // Nothing where `from` is no pointer into a part that there is: then it is no part at all.
-std::optional<JsonPart> json_part(const Source& source, const std::string& from) {
+std::optional<JsonPart> json_part(const Source& source, const std::string& from,
+                                  const std::string& where) {
   const std::size_t colon = from.find(":/");
   if (colon == std::string::npos || is_part(source, from)) return std::nullopt;
   const auto& parts = source.parts();
@@ -232,17 +234,16 @@ std::optional<JsonPart> json_part(const Source& source, const std::string& from)
   });
   if (part == parts.end()) return std::nullopt;
   if (part->kind != PartKind::bytes) {
-    throw InvalidArgument(
-        "batchcast: `" + from + "`: the part `" + part->name +
-        "` holds no JSON. Pointers lead into parts such as `json` of webdataset.");
+    refuse_at(where, "`" + from + "`: the part `" + part->name +
+                         "` holds no JSON. Pointers lead into parts such as `json` of webdataset.");
   }
   try {
     return JsonPart{from, static_cast<std::size_t>(part - parts.begin()),
                     Json::json_pointer(from.substr(colon + 1))};
   } catch (const Json::exception&) {
-    throw InvalidArgument("batchcast: `" + from +
-                          "`: behind the colon comes a JSON pointer, such as `json:/label` or "
-                          "`json:/objects/0/id`; `~` is written `~0` and `/` in a name `~1`.");
+    refuse_at(where, "`" + from +
+                         "`: behind the colon comes a JSON pointer, such as `json:/label` or "
+                         "`json:/objects/0/id`; `~` is written `~0` and `/` in a name `~1`.");
   }
 }
 
@@ -257,7 +258,8 @@ std::shared_ptr<const Source> with_json_parts(std::shared_ptr<const Source> sour
     const bool again = std::any_of(values.begin(), values.end(),
                                    [&](const JsonPart& value) { return value.name == from; });
     if (again) continue;
-    if (std::optional<JsonPart> part = json_part(*source, from)) values.push_back(std::move(*part));
+    std::optional<JsonPart> part = json_part(*source, from, field.where);
+    if (part) values.push_back(std::move(*part));
   }
   if (values.empty()) return source;
   return std::make_shared<JsonPartsSource>(std::move(source), std::move(values));

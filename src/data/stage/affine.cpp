@@ -16,72 +16,87 @@ constexpr Range degree_bounds{-3600, 3600};
 constexpr Range shear_bounds{-89, 89};
 constexpr Range scale_bounds{1e-3, 1000};
 
-class RotateStage final : public StandardWarp {
+struct TurnParameters {
+  std::optional<Point> center;
+  WarpParameters warp;
+};
+
+/// `center`, and what all warps take.
+TurnParameters turn_parameters(StageParameters& parameters) {
+  const std::optional<Point> center = center_of(parameters);
+  return {center, warp_parameters(parameters, Interpolation::nearest, 1)};
+}
+
+/// A warp about a centre.
+class TurningWarp : public StandardWarp {
  public:
-  RotateStage(double angle, std::optional<Point> center, WarpParameters warp)
-      : StandardWarp(std::move(warp)), angle_(angle), center_(center) {}
-  [[nodiscard]] std::string_view name() const noexcept override { return "rotate"; }
-  [[nodiscard]] bool is_random() const noexcept override { return is_open(warp().p); }
-  [[nodiscard]] std::string parameters_json() const override {
-    Json object = {{"angle", angle_}};
+  explicit TurningWarp(TurnParameters turn)
+      : StandardWarp(std::move(turn.warp)), center_(turn.center) {}
+  [[nodiscard]] std::string parameters_json() const final {
+    Json object = own_parameters();
     if (center_) object["center"] = json_of(center_);
     warp().add_to(object);
     return object.dump();
   }
+
+ protected:
+  [[nodiscard]] virtual Json own_parameters() const = 0;
+  [[nodiscard]] const std::optional<Point>& center() const noexcept { return center_; }
+
+ private:
+  std::optional<Point> center_;
+};
+
+class RotateStage final : public TurningWarp {
+ public:
+  RotateStage(double angle, TurnParameters turn) : TurningWarp(std::move(turn)), angle_(angle) {}
+  [[nodiscard]] std::string_view name() const noexcept override { return "rotate"; }
+  [[nodiscard]] bool is_random() const noexcept override { return is_open(warp().p); }
   [[nodiscard]] bool run(const ImageView& in, const ImageView& out, bool is_mask,
                          StageContext& context) const override {
     if (!happens(warp().p, context)) return false;
     context.note("angle", angle_);
-    rotate(in, out, angle_, center_, warp().options(is_mask));
+    rotate(in, out, angle_, center(), warp().options(is_mask));
     return true;
   }
 
+ protected:
+  [[nodiscard]] Json own_parameters() const override { return {{"angle", angle_}}; }
+
  private:
   double angle_;
-  std::optional<Point> center_;
 };
 
-class RandomRotationStage final : public StandardWarp {
+class RandomRotationStage final : public TurningWarp {
  public:
-  RandomRotationStage(Range degrees, std::optional<Point> center, WarpParameters warp)
-      : StandardWarp(std::move(warp)), degrees_(degrees), center_(center) {}
+  RandomRotationStage(Range degrees, TurnParameters turn)
+      : TurningWarp(std::move(turn)), degrees_(degrees) {}
   [[nodiscard]] std::string_view name() const noexcept override { return "random_rotation"; }
   [[nodiscard]] bool is_random() const noexcept override { return warp().p > 0; }
-  [[nodiscard]] std::string parameters_json() const override {
-    Json object = {{"degrees", list_of(degrees_)}};
-    if (center_) object["center"] = json_of(center_);
-    warp().add_to(object);
-    return object.dump();
-  }
   [[nodiscard]] bool run(const ImageView& in, const ImageView& out, bool is_mask,
                          StageContext& context) const override {
     if (!happens(warp().p, context)) return false;
     const double angle = draw_between(degrees_, context.draws());
     context.note("angle", angle);
-    rotate(in, out, angle, center_, warp().options(is_mask));
+    rotate(in, out, angle, center(), warp().options(is_mask));
     return true;
   }
 
+ protected:
+  [[nodiscard]] Json own_parameters() const override { return {{"degrees", list_of(degrees_)}}; }
+
  private:
   Range degrees_;
-  std::optional<Point> center_;
 };
 
-class AffineStage final : public StandardWarp {
+class AffineStage final : public TurningWarp {
  public:
-  AffineStage(const AffineParameters& affine, WarpParameters warp)
-      : StandardWarp(std::move(warp)), affine_(affine) {}
+  AffineStage(const AffineParameters& affine, TurnParameters turn)
+      : TurningWarp(std::move(turn)), affine_(affine) {
+    affine_.center = center();
+  }
   [[nodiscard]] std::string_view name() const noexcept override { return "affine"; }
   [[nodiscard]] bool is_random() const noexcept override { return is_open(warp().p); }
-  [[nodiscard]] std::string parameters_json() const override {
-    Json object = {{"angle", affine_.angle},
-                   {"translate", {affine_.translate[0], affine_.translate[1]}},
-                   {"scale", affine_.scale},
-                   {"shear", {affine_.shear[0], affine_.shear[1]}}};
-    if (affine_.center) object["center"] = json_of(affine_.center);
-    warp().add_to(object);
-    return object.dump();
-  }
   [[nodiscard]] bool run(const ImageView& in, const ImageView& out, bool is_mask,
                          StageContext& context) const override {
     const bool applies = happens(warp().p, context);
@@ -89,6 +104,14 @@ class AffineStage final : public StandardWarp {
     if (!applies) return false;
     warp_affine(in, out, affine_matrix(in.size, affine_), warp().options(is_mask));
     return true;
+  }
+
+ protected:
+  [[nodiscard]] Json own_parameters() const override {
+    return {{"angle", affine_.angle},
+            {"translate", {affine_.translate[0], affine_.translate[1]}},
+            {"scale", affine_.scale},
+            {"shear", {affine_.shear[0], affine_.shear[1]}}};
   }
 
  private:
@@ -101,28 +124,14 @@ struct RandomAffineParameters {
   std::optional<Range> scale;
   std::optional<Range> shear_x;
   std::optional<Range> shear_y;
-  std::optional<Point> center;
 };
 
-class RandomAffineStage final : public StandardWarp {
+class RandomAffineStage final : public TurningWarp {
  public:
-  RandomAffineStage(const RandomAffineParameters& ranges, WarpParameters warp)
-      : StandardWarp(std::move(warp)), ranges_(ranges) {}
+  RandomAffineStage(const RandomAffineParameters& ranges, TurnParameters turn)
+      : TurningWarp(std::move(turn)), ranges_(ranges) {}
   [[nodiscard]] std::string_view name() const noexcept override { return "random_affine"; }
   [[nodiscard]] bool is_random() const noexcept override { return warp().p > 0; }
-  [[nodiscard]] std::string parameters_json() const override {
-    Json object = {{"degrees", list_of(ranges_.degrees)}};
-    if (ranges_.translate) object["translate"] = json_of(ranges_.translate);
-    if (ranges_.scale) object["scale"] = list_of(*ranges_.scale);
-    if (ranges_.shear_x) object["shear"] = list_of(*ranges_.shear_x);
-    if (ranges_.shear_y) {
-      object["shear"].push_back(ranges_.shear_y->low);
-      object["shear"].push_back(ranges_.shear_y->high);
-    }
-    if (ranges_.center) object["center"] = json_of(ranges_.center);
-    warp().add_to(object);
-    return object.dump();
-  }
   [[nodiscard]] bool run(const ImageView& in, const ImageView& out, bool is_mask,
                          StageContext& context) const override {
     if (!happens(warp().p, context)) return false;
@@ -137,10 +146,23 @@ class RandomAffineStage final : public StandardWarp {
     return true;
   }
 
+ protected:
+  [[nodiscard]] Json own_parameters() const override {
+    Json object = {{"degrees", list_of(ranges_.degrees)}};
+    if (ranges_.translate) object["translate"] = json_of(ranges_.translate);
+    if (ranges_.scale) object["scale"] = list_of(*ranges_.scale);
+    if (ranges_.shear_x) object["shear"] = list_of(*ranges_.shear_x);
+    if (ranges_.shear_y) {
+      object["shear"].push_back(ranges_.shear_y->low);
+      object["shear"].push_back(ranges_.shear_y->high);
+    }
+    return object;
+  }
+
  private:
   [[nodiscard]] AffineParameters draw(ImageSize size, Draws& draws) const {
     AffineParameters drawn;
-    drawn.center = ranges_.center;
+    drawn.center = center();
     drawn.angle = draw_between(ranges_.degrees, draws);
     if (ranges_.translate) {
       const double x_max = (*ranges_.translate)[0] * size.width;
@@ -222,17 +244,13 @@ void take_shear(StageParameters& parameters, RandomAffineParameters& ranges) {
 StagePointer make_rotate(StageParameters& parameters) {
   const double angle = number_in(parameters, "angle", std::nullopt, degree_bounds);
   refuse_expand(parameters);
-  const auto center = center_of(parameters);
-  return std::make_shared<RotateStage>(angle, center,
-                                       warp_parameters(parameters, Interpolation::nearest, 1));
+  return std::make_shared<RotateStage>(angle, turn_parameters(parameters));
 }
 
 StagePointer make_random_rotation(StageParameters& parameters) {
   const Range degrees = degrees_of(parameters);
   refuse_expand(parameters);
-  const auto center = center_of(parameters);
-  return std::make_shared<RandomRotationStage>(
-      degrees, center, warp_parameters(parameters, Interpolation::nearest, 1));
+  return std::make_shared<RandomRotationStage>(degrees, turn_parameters(parameters));
 }
 
 StagePointer make_affine(StageParameters& parameters) {
@@ -246,9 +264,7 @@ StagePointer make_affine(StageParameters& parameters) {
   } else {
     affine.shear = pair_of(parameters, "shear", shear_bounds);
   }
-  affine.center = center_of(parameters);
-  return std::make_shared<AffineStage>(affine,
-                                       warp_parameters(parameters, Interpolation::nearest, 1));
+  return std::make_shared<AffineStage>(affine, turn_parameters(parameters));
 }
 
 StagePointer make_random_affine(StageParameters& parameters) {
@@ -257,9 +273,7 @@ StagePointer make_random_affine(StageParameters& parameters) {
   if (parameters.numbers("translate")) ranges.translate = pair_of(parameters, "translate", {0, 1});
   if (parameters.numbers("scale")) ranges.scale = range_in(parameters, "scale", {}, scale_bounds);
   take_shear(parameters, ranges);
-  ranges.center = center_of(parameters);
-  return std::make_shared<RandomAffineStage>(
-      ranges, warp_parameters(parameters, Interpolation::nearest, 1));
+  return std::make_shared<RandomAffineStage>(ranges, turn_parameters(parameters));
 }
 
 }  // namespace batchcast::inline v0_1::detail

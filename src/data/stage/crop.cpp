@@ -115,14 +115,14 @@ class RandomCropStage final : public GeometryStage {
     return object.dump();
   }
   [[nodiscard]] std::optional<ImageSize> output(std::optional<ImageSize> in) const override {
-    if (in && too_small(padded(*in))) throw InvalidArgument(why_too_small(*in));
+    if (in && !fits(*in)) throw InvalidArgument(why_not(*in));
     return parameters_.size;
   }
   void place(Geometry& geometry, StageContext& context) const override {
     const ImageSize in = geometry.output();
-    if (too_small(padded(in))) throw BadSample(why_too_small(in));
+    if (!fits(in)) throw BadSample(why_not(in));
     const Padding& padding = parameters_.padding;
-    const ImageSize missing = missing_of(in);
+    const ImageSize missing = missing_of(*padding.around(in));
     geometry.pad(padding.left + missing.width, padding.top + missing.height,
                  padding.right + missing.width, padding.bottom + missing.height, padding.mode,
                  padding.fill);
@@ -138,24 +138,21 @@ class RandomCropStage final : public GeometryStage {
   }
 
  private:
-  // What pad_if_needed adds, on both sides alike as torchvision does.
-  [[nodiscard]] ImageSize missing_of(ImageSize in) const noexcept {
+  // What pad_if_needed adds to what is `padded` already, on both sides alike as torchvision does.
+  [[nodiscard]] ImageSize missing_of(ImageSize padded) const noexcept {
     if (!parameters_.pad_if_needed) return {};
-    const Padding& padding = parameters_.padding;
-    return {std::max(parameters_.size.width - in.width - padding.left - padding.right, 0),
-            std::max(parameters_.size.height - in.height - padding.top - padding.bottom, 0)};
+    return {std::max(parameters_.size.width - padded.width, 0),
+            std::max(parameters_.size.height - padded.height, 0)};
   }
-  [[nodiscard]] ImageSize padded(ImageSize in) const noexcept {
-    const Padding& padding = parameters_.padding;
-    const ImageSize missing = missing_of(in);
-    return {in.width + padding.left + padding.right + 2 * missing.width,
-            in.height + padding.top + padding.bottom + 2 * missing.height};
+  [[nodiscard]] bool fits(ImageSize in) const noexcept {
+    const auto padded = parameters_.padding.around(in);
+    if (!padded || parameters_.pad_if_needed) return padded.has_value();
+    return padded->width >= parameters_.size.width && padded->height >= parameters_.size.height;
   }
-  [[nodiscard]] bool too_small(ImageSize outer) const noexcept {
-    return outer.width < parameters_.size.width || outer.height < parameters_.size.height;
-  }
-  [[nodiscard]] std::string why_too_small(ImageSize in) const {
-    return "the image has " + words(in) + " pixels, with padding " + words(padded(in)) +
+  [[nodiscard]] std::string why_not(ImageSize in) const {
+    const auto padded = parameters_.padding.around(in);
+    if (!padded) return why_too_padded(in, name());
+    return "the image has " + words(in) + " pixels, with padding " + words(*padded) +
            ", and a crop takes " + words(parameters_.size) +
            ". Resize it first, pad more, or set `pad_if_needed`.";
   }

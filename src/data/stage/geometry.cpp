@@ -104,10 +104,13 @@ class PadStage final : public GeometryStage {
   }
   [[nodiscard]] std::optional<ImageSize> output(std::optional<ImageSize> in) const override {
     if (!in) return std::nullopt;
-    return ImageSize{in->width + padding_.left + padding_.right,
-                     in->height + padding_.top + padding_.bottom};
+    const auto out = padding_.around(*in);
+    if (!out) throw InvalidArgument(why_too_padded(*in, name()));
+    return out;
   }
   void place(Geometry& geometry, StageContext& /*context*/) const override {
+    const ImageSize in = geometry.output();
+    if (!padding_.around(in)) throw BadSample(why_too_padded(in, name()));
     geometry.pad(padding_.left, padding_.top, padding_.right, padding_.bottom, padding_.mode,
                  padding_.fill);
     geometry.mask_fill = padding_.mask_fill;

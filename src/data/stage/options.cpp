@@ -152,6 +152,19 @@ std::optional<std::uint8_t> mask_fill_of(StageParameters& parameters) {
   return static_cast<std::uint8_t>(integer_in(parameters, "mask_fill", 0, 0, 255));
 }
 
+std::optional<ImageSize> Padding::around(ImageSize image) const noexcept {
+  const std::int64_t width = std::int64_t{image.width} + left + right;
+  const std::int64_t height = std::int64_t{image.height} + top + bottom;
+  if (width > padded_side_max || height > padded_side_max) return std::nullopt;
+  return ImageSize{static_cast<std::int32_t>(width), static_cast<std::int32_t>(height)};
+}
+
+std::string why_too_padded(ImageSize image, std::string_view stage) {
+  return "an image of " + std::to_string(image.width) + "x" + std::to_string(image.height) +
+         " pixels would be longer than " + std::to_string(padded_side_max) + " after " +
+         std::string(stage) + ". Crop it first, or pad it by less.";
+}
+
 Padding padding(StageParameters& parameters) {
   Padding result;
   if (const auto sides = integers_in(parameters, "padding", 0, side_max)) {

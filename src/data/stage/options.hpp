@@ -59,6 +59,9 @@ struct Range {
 [[nodiscard]] std::size_t choice(StageParameters& parameters, std::string_view key,
                                  std::span<const std::string_view> names, std::size_t otherwise);
 
+/// No padded side is longer, so that sums of sides stay far below 2^31 however many pads there are.
+inline constexpr std::int64_t padded_side_max = std::int64_t{1} << 28;
+
 struct Padding {
   std::int32_t left = 0;
   std::int32_t top = 0;
@@ -71,7 +74,12 @@ struct Padding {
   [[nodiscard]] bool empty() const noexcept {
     return left == 0 && top == 0 && right == 0 && bottom == 0;
   }
+  /// What it makes of an image; nothing where a side would be longer than padded_side_max.
+  [[nodiscard]] std::optional<ImageSize> around(ImageSize image) const noexcept;
 };
+
+/// Why Padding::around() says nothing, for a message.
+[[nodiscard]] std::string why_too_padded(ImageSize image, std::string_view stage);
 
 inline constexpr std::array<std::string_view, 4> padding_mode_names = {"constant", "edge",
                                                                        "reflect", "symmetric"};

@@ -5,6 +5,7 @@
 #include "data/stage/options.hpp"
 #include "data/stage/policy_space.hpp"
 #include "data/stage/standard_stages.hpp"
+#include "data/stage/warp_options.hpp"
 
 #include <batchcast/core/error.hpp>
 
@@ -46,31 +47,12 @@ struct Filling {
   Interpolation interpolation = Interpolation::nearest;
   std::vector<std::uint8_t> fill = {0};
 
-  [[nodiscard]] WarpOptions options() const noexcept {
-    WarpOptions options{interpolation, {}};
-    for (std::size_t c = 0; c < options.fill.size(); ++c) {
-      options.fill[c] = fill[std::min(c, fill.size() - 1)];
-    }
-    return options;
-  }
+  [[nodiscard]] WarpOptions options() const noexcept { return warp_options(interpolation, fill); }
 };
 
 Filling filling_of(StageParameters& parameters, Interpolation otherwise) {
-  Filling filling{otherwise};
-  const std::span<const std::string_view> names = std::span(interpolation_names).first(3);
-  filling.interpolation = static_cast<Interpolation>(
-      choice(parameters, "interpolation", names, static_cast<std::size_t>(otherwise)));
-  const auto levels = integers_in(parameters, "fill", 0, 255);
-  if (!levels) return filling;
-  if (levels->size() != 1 && levels->size() != 3) {
-    parameters.refuse("fill",
-                      "takes one number or three, not a list of " + std::to_string(levels->size()));
-  }
-  filling.fill.clear();
-  for (const std::int64_t level : *levels) {
-    filling.fill.push_back(static_cast<std::uint8_t>(level));
-  }
-  return filling;
+  const Interpolation interpolation = warp_interpolation(parameters).value_or(otherwise);
+  return {interpolation, fill_levels(parameters)};
 }
 
 class PolicyStage : public PixelStage, public MovesPixels {

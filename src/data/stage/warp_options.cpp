@@ -9,13 +9,36 @@
 
 namespace batchcast::inline v0_1::detail {
 
-WarpOptions WarpParameters::options(bool is_mask) const noexcept {
-  if (is_mask) return {Interpolation::nearest, {mask_fill, mask_fill, mask_fill}};
-  WarpOptions options{interpolation.value_or(otherwise), {}};
+std::optional<Interpolation> warp_interpolation(StageParameters& parameters, bool has_bicubic) {
+  if (!parameters.text("interpolation")) return std::nullopt;
+  const std::span<const std::string_view> names(interpolation_names);
+  return static_cast<Interpolation>(
+      choice(parameters, "interpolation", names.first(has_bicubic ? 3 : 2), 0));
+}
+
+std::vector<std::uint8_t> fill_levels(StageParameters& parameters) {
+  const auto levels = integers_in(parameters, "fill", 0, 255);
+  if (!levels) return {0};
+  if (levels->size() != 1 && levels->size() != 3) {
+    parameters.refuse("fill",
+                      "takes one number or three, not a list of " + std::to_string(levels->size()));
+  }
+  std::vector<std::uint8_t> fill;
+  for (const std::int64_t level : *levels) fill.push_back(static_cast<std::uint8_t>(level));
+  return fill;
+}
+
+WarpOptions warp_options(Interpolation interpolation, std::span<const std::uint8_t> fill) noexcept {
+  WarpOptions options{interpolation, {}};
   for (std::size_t c = 0; c < options.fill.size(); ++c) {
     options.fill[c] = fill[std::min(c, fill.size() - 1)];
   }
   return options;
+}
+
+WarpOptions WarpParameters::options(bool is_mask) const noexcept {
+  if (is_mask) return {Interpolation::nearest, {mask_fill, mask_fill, mask_fill}};
+  return warp_options(interpolation.value_or(otherwise), fill);
 }
 
 void WarpParameters::check_channels(std::string_view stage, std::int32_t channels) const {
@@ -38,21 +61,8 @@ WarpParameters warp_parameters(StageParameters& parameters, Interpolation otherw
                                bool has_bicubic) {
   WarpParameters result;
   result.otherwise = otherwise;
-  if (parameters.text("interpolation")) {
-    const std::span<const std::string_view> names(interpolation_names);
-    result.interpolation = static_cast<Interpolation>(
-        choice(parameters, "interpolation", names.first(has_bicubic ? 3 : 2), 0));
-  }
-  if (const auto fill = integers_in(parameters, "fill", 0, 255)) {
-    if (fill->size() != 1 && fill->size() != 3) {
-      parameters.refuse("fill",
-                        "takes one number or three, not a list of " + std::to_string(fill->size()));
-    }
-    result.fill.clear();
-    for (const std::int64_t level : *fill) {
-      result.fill.push_back(static_cast<std::uint8_t>(level));
-    }
-  }
+  result.interpolation = warp_interpolation(parameters, has_bicubic);
+  result.fill = fill_levels(parameters);
   result.mask_fill = mask_fill_of(parameters).value_or(0);
   result.p = probability(parameters, p);
   return result;

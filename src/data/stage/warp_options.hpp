@@ -7,11 +7,23 @@
 
 #include <nlohmann/json.hpp>
 
+#include <cstdint>
 #include <optional>
+#include <span>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 // What all warps take: how pixels between others are made, what lies beyond the image, how often.
 namespace batchcast::inline v0_1::detail {
+
+/// `interpolation`, of "nearest", "bilinear" and perhaps "bicubic"; nothing where it is not given.
+[[nodiscard]] std::optional<Interpolation> warp_interpolation(StageParameters& parameters,
+                                                              bool has_bicubic = true);
+/// `fill`: a level of all channels, or one of each; 0.
+[[nodiscard]] std::vector<std::uint8_t> fill_levels(StageParameters& parameters);
+[[nodiscard]] WarpOptions warp_options(Interpolation interpolation,
+                                       std::span<const std::uint8_t> fill) noexcept;
 
 struct WarpParameters {
   std::optional<Interpolation> interpolation;

@@ -63,6 +63,41 @@ TEST_CASE("stages that do not fit are refused with field, stage and a way out") 
   CHECK(says(refusal("text", ""), "a stage of your own"));
 }
 
+TEST_CASE("what does not go together is refused with the line of the field or stage") {
+  // A field begins at line 1, and its stages stand from line 4 on.
+  const std::string decode = "{ stage = \"decode\" },\n";
+  CHECK(says(refusal("imgae", ""), "x.toml:1: the field `x` is to be made from the part `imgae`"));
+  CHECK(says(refusal("image", ""), "x.toml:1: the part `image` is an encoded image"));
+  CHECK(says(refusal("image", "\n" + decode + "{ stage = \"resize\", size = 256 }"),
+             "x.toml:1: images have sizes of their own"));
+  CHECK(says(refusal("image", "\n" + decode + "{ stage = \"resize\", size = [65536, 8192] },\n" +
+                                  "{ stage = \"horizontal_flip\" }"),
+             "x.toml:6: the field `x` of 8192 by 65536 pixels is too large"));
+  CHECK(says(refusal("text", ""), "x.toml:1: the part `text` is bytes of any length"));
+  CHECK(says(refusal("text", "\n{ stage = \"to\", dtype = \"u8\" }"), "x.toml:5: the stage `"));
+  CHECK(says(refusal("image:/a", ""), "x.toml:1: `image:/a`: the part `image` holds no JSON"));
+  CHECK(says(refusal("raw",
+                     "{ stage = \"to\" }, { stage = \"reshape\", "
+                     "shape = [3, 32, 32, 1, 1, 1, 1, 1] }]\nviews = 2 #"),
+             "x.toml:1: the schema cannot be served: field `x` has more than 8 dimensions."));
+  CHECK(says(refusal("numbers", "]\nviews = 2 #"), "x.toml:1: the field `x` has views"));
+  CHECK(says(refusal("numbers", "]\nkind = \"mask\" #"), "x.toml:1: the field `x` is a mask"));
+  CHECK(says(refusal("numbers",
+                     "]\n[[joint]]\nfields = [\"x\"]\nstages = [\n{ stage = \"horizontal_flip\" }"),
+             "x.toml:8: the field `x` is in a joint, whose `horizontal_flip` works on images"));
+}
+
+TEST_CASE("as many pads as anybody likes overflow no sum of sides") {
+  std::string pads;
+  for (int i = 0; i < 1100; ++i) pads += "{ stage = \"pad\", padding = 1000000 },\n";
+  const std::string crop = "{ stage = \"center_crop\", size = 32 }";
+  // The first pad stands in line 5, and the 135th is the first that passes 2^28.
+  const std::string text = refusal("raw", "\n" + pads + crop);
+  CHECK(says(text, "x.toml:139: the stage `pad` of the field `x` does not fit: "));
+  CHECK(says(text, "would be longer than 268435456 after pad. Crop it first, or pad it by less."));
+  CHECK(refusal("raw", "{ stage = \"pad\", padding = 1000000 },\n" + crop) == "nothing");
+}
+
 TEST_CASE("encoded images without a recipe are refused with the presets") {
   const auto source = std::make_shared<FakeSource>(
       3, std::vector<PartSpec>{{"image", PartKind::image, DType::u8, {}}},

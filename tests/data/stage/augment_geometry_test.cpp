@@ -5,6 +5,7 @@
 
 #include <batchcast/core/error.hpp>
 
+#include <limits>
 #include <map>
 #include <thread>
 
@@ -141,6 +142,22 @@ TEST_CASE("a random crop pads as asked and refuses what stays too small") {
   CHECK_THROWS_AS(placed(*plain, {31, 40}), bc::BadSample);
   CHECK_THROWS_AS(plain->output(ImageSize{31, 40}), bc::InvalidArgument);
   CHECK(plain->output(ImageSize{32, 40}) == ImageSize{32, 32});
+}
+
+TEST_CASE("padding that would make a side too long is refused by name") {
+  constexpr std::int32_t longest = 1 << 28;
+  for (const std::string name : {"pad", "random_crop"}) {
+    INFO(name);
+    const std::string size = name == "pad" ? "" : ", size = 1";
+    const auto stage =
+        stage_as<bc::GeometryStage>("stage = \"" + name + "\", padding = [2, 0]" + size);
+    CHECK(stage->output(ImageSize{longest - 4, 1}).has_value());
+    CHECK_THROWS_AS(stage->output(ImageSize{longest - 3, 1}), bc::InvalidArgument);
+    CHECK_THROWS_WITH(placed(*stage, {longest - 3, 1}),
+                      Catch::Contains("longer than 268435456 after " + name));
+    CHECK_THROWS_AS(placed(*stage, {std::numeric_limits<std::int32_t>::max(), 1}), bc::BadSample);
+    static_cast<void>(placed(*stage, {longest - 4, 1}));
+  }
 }
 
 TEST_CASE("pad grows the image on each side") {

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#include "data/program/naming.hpp"
+
+#include "data/draw_word.hpp"
+#include "data/refuse_at.hpp"
+
+namespace batchcast::inline v0_1::detail {
+namespace {
+
+void check_inner(const RecipeStage& inner, const ContainerStage& container) {
+  const StageKind kind = inner->kind();
+  if (kind != StageKind::decode && kind != StageKind::finish && kind != StageKind::tensor) return;
+  refuse_at(inner.where,
+            "the stage `" + std::string(inner->name()) + "` cannot stand in `" +
+                std::string(container.name()) +
+                "`, which holds stages that crop, resize, pad, turn, warp or colour pixels: "
+                "move it out, to the stages of the field.");
+}
+
+}  // namespace
+
+void Naming::add(const RecipeStage& stage, const std::string& group, bool is_joint) {
+  field_.stages.push_back(name({stage, group, is_joint, "", 0}, top_));
+}
+
+NamedStage Naming::name(const Place& place, Counts& before) {
+  const RecipeStage& stage = place.stage;
+  if (stage.stage == nullptr) {
+    refuse_at(stage.where, "the field `" + field_.name + "` has a stage that is null.");
+  }
+  check_id(stage);
+  NamedStage named{stage.stage, {}, place.group, stage.id, place.is_joint, {}, stage.where};
+  const std::size_t number = before[std::string(stage->name())]++;
+  if (named.path.empty()) {
+    named.path = place.above + std::string(stage->name()) + "#" + std::to_string(number);
+  }
+  named.draws = draw_name(named.group, named.path);
+  if (!taken_.emplace(named.group, named.path).second) {
+    refuse_at(stage.where, "two stages of the field `" + field_.name + "` have the id `" +
+                               named.path +
+                               "`, so they would draw the same. Give each an id of its own, or "
+                               "none.");
+  }
+  if (const auto* container = dynamic_cast<const ContainerStage*>(stage.get())) {
+    name_inner(*container, place, named);
+  }
+  return named;
+}
+
+void Naming::name_inner(const ContainerStage& container, const Place& place, NamedStage& named) {
+  if (place.depth == nesting_max) {
+    refuse_at(named.where, "stages stand in more than " + std::to_string(nesting_max) +
+                               " others. Take one of those that hold them away.");
+  }
+  Counts before;
+  for (const RecipeStage& inner : container.stages()) {
+    if (inner.stage != nullptr) check_inner(inner, container);
+    named.stages.push_back(
+        name({inner, place.group, place.is_joint, named.path + "/", place.depth + 1}, before));
+  }
+}
+
+void Naming::check_id(const RecipeStage& stage) const {
+  if (stage.id.empty() || is_draw_word(stage.id)) return;
+  refuse_at(stage.where, "a stage's id has " + std::string(draw_word_rule) + ", and `" + stage.id +
+                             "` of the field `" + field_.name + "` is none.");
+}
+
+}  // namespace batchcast::inline v0_1::detail
