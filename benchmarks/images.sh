@@ -75,8 +75,8 @@ build_package() {
   export PYTHONPATH="${package:-$build_dir/python}"
 }
 
-# start_together NUMBER WARM_UP COMMAND...: that many of the command, which are measured in the same seconds, the first
-# of them ($begin) WARM_UP from now. They write into "$scratch/run.N.out" and "$scratch/run.N.err".
+# start_together NUMBER WARM_UP COMMAND...: that many of the command, which are all measured from WARM_UP seconds from now
+# on ($begin). They write into "$scratch/run.N.out" and "$scratch/run.N.err".
 start_together() {
   wanted=$1
   begin=$(($(date +%s) + $2))
@@ -91,7 +91,7 @@ start_together() {
   done
 }
 
-# await_together: fails if one of them has failed. Otherwise their outputs are in "$scratch/runs", a line each.
+# await_together: fails if one of them has failed. Otherwise the last line of each is in "$scratch/runs".
 await_together() {
   bad=
   for pid in $pids; do wait "$pid" || bad=yes; done
