@@ -75,8 +75,8 @@ build_package() {
   export PYTHONPATH="${package:-$build_dir/python}"
 }
 
-# start_together NUMBER WARM_UP COMMAND...: that many of the command, which are all measured from WARM_UP seconds from now
-# on ($begin). They write into "$scratch/run.N.out" and "$scratch/run.N.err".
+# start_together NUMBER WARM_UP COMMAND...: that many of the command, all measured in the same $seconds, which begin
+# WARM_UP seconds from now ($begin). They write into "$scratch/run.N.out" and "$scratch/run.N.err".
 start_together() {
   wanted=$1
   begin=$(($(date +%s) + $2))
