@@ -12,12 +12,7 @@ root=$(cd "$(dirname "$0")/.." && pwd)
 
 rounds=20
 stream=attach_benchmark
-pids=
-while [ $# -gt 0 ]; do
-  common_option "$@"
-  [ "$shift_by" -gt 0 ] || die "unknown option $1 (--quick, --rounds, --build-dir, --batchcast)"
-  shift "$shift_by"
-done
+read_options common_option "$@"
 [ "$rounds" -gt 1 ] || rounds=3
 idle_seconds=10
 
@@ -165,9 +160,6 @@ EOF_TIMES
 }
 
 make_scratch
-trap finish EXIT
-trap 'exit 130' INT
-trap 'exit 143' TERM HUP
 build
 note_load
 BATCHCAST_DIR=$scratch/streams

@@ -31,6 +31,24 @@ common_option() {
   esac
 }
 
+# read_options FUNCTION ARG...: the script's arguments. FUNCTION is as common_option: a script that has options of its
+# own leaves the others to common_option, or to one of images.sh.
+read_options() {
+  option_function=$1
+  shift
+  while [ $# -gt 0 ]; do
+    "$option_function" "$@"
+    [ "$shift_by" -gt 0 ] || die "unknown option $1 ($(usage_options))"
+    shift "$shift_by"
+  done
+}
+
+# The options that the usage in the script's first lines names, for messages.
+usage_options() {
+  sed -n '/^# Usage: /,/^[^#]/s/^#//p' "$0" | grep -o -e '--[a-z-]*' |
+    awk '!seen[$0]++ { printf "%s%s", separator, $0; separator = ", " }'
+}
+
 # Builds the release binaries, unless --batchcast names one that is there. Sets `batchcast`. A script may set
 # `cmake_option` and `target`. With --bundle nothing is installed: what cmake/bundle.sh took along is used.
 build() {
@@ -51,9 +69,48 @@ build() {
   [ -x "$batchcast" ] || die "no executable batchcast in $build_dir"
 }
 
-# A fresh folder for logs and results, removed by `finish`.
+# A fresh folder for logs and results. However the script ends, `finish` cleans up; a script may have its own.
 make_scratch() {
+  pids=
+  producer=
   scratch=$(mktemp -d) || die "mktemp failed"
+  : >"$scratch/results"
+  : >"$scratch/failed"
+  trap finish EXIT
+  trap 'exit 130' INT
+  trap 'exit 143' TERM HUP
+}
+
+# finish: ends $pids and $producer, and removes the folder.
+finish() {
+  trap '' INT TERM HUP
+  for pid in $pids $producer; do kill -TERM "$pid" 2>/dev/null; done
+  wait
+  rm -rf "$scratch"
+}
+
+# Streams of this script alone.
+own_streams() {
+  export BATCHCAST_DIR="$scratch/streams"
+  mkdir -m 700 "$BATCHCAST_DIR"
+}
+
+# each_round COMMAND...: calls it $rounds times, and sets `round`.
+each_round() {
+  round=0
+  while [ "$round" -lt "$rounds" ]; do
+    round=$((round + 1))
+    "$@"
+  done
+}
+
+# show_results: what the script's `table` and `json` make of "$scratch/rows", with the machine it was measured on.
+show_results() {
+  others=$(others_percent)
+  machine_line
+  table
+  warn_if_disturbed "$others"
+  json
 }
 
 # json_value KEY: that number from the last line of stdin, which is one JSON object.
@@ -123,4 +180,10 @@ end_process() {
   done
   kill -KILL "$1" 2>/dev/null
   wait "$1" 2>/dev/null
+}
+
+# end_producer: returns once it is gone, and with it the name of its stream.
+end_producer() {
+  end_process "$producer"
+  producer=
 }

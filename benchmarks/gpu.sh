@@ -22,29 +22,19 @@ others_busy="0 1 4"
 trainers=4
 turn=4 # seconds of training
 python=
-while [ $# -gt 0 ]; do
-  common_option "$@"
-  if [ "$shift_by" -gt 0 ]; then
-    shift "$shift_by"
-    continue
-  fi
+gpu_option() {
   case $1 in
-    --torch) cmake_option=-DTorch_DIR=${2:?--torch needs a folder} && shift 2 ;;
-    *) die "unknown option $1 (--quick, --rounds, --bundle, --torch, --build-dir, --batchcast)" ;;
+    --torch) cmake_option=-DTorch_DIR=${2:?--torch needs a folder} shift_by=2 ;;
+    *) common_option "$@" ;;
   esac
-done
+}
+read_options gpu_option "$@"
 
 finish() {
   trap '' INT TERM HUP
-  [ -z "${producer:-}" ] || end_process "$producer"
+  [ -z "$producer" ] || end_process "$producer"
   [ -z "${CUDA_MPS_LOG_DIRECTORY:-}" ] || echo quit | timeout 20 nvidia-cuda-mps-control >/dev/null 2>&1
   rm -rf "$scratch"
-}
-
-# result NAME VALUE
-result() {
-  echo "$round $1 $2" >>"$scratch/results"
-  echo "round $round, $1: $2" >&2
 }
 
 # TensorSocket, from the bundle's wheels if it is not installed; torch is the active python3's.
@@ -166,9 +156,7 @@ RECIPE
 train() {
   [ -n "$train" ] || return 0
   make_recipe
-  BATCHCAST_DIR=$scratch/streams
-  export BATCHCAST_DIR
-  mkdir -m 700 "$BATCHCAST_DIR"
+  own_streams
   "$batchcast" serve "npy:$scratch/images/image.npy,$scratch/images/label.npy" --recipe "$scratch/recipe.toml" \
     --stream train --memory 1GiB --place cuda:0 --finish-on-gpu >/dev/null 2>"$scratch/serve.err" &
   producer=$!
@@ -182,8 +170,7 @@ train() {
   done
   bad=
   for pid in $pids; do wait "$pid" || bad=yes; done
-  end_process "$producer"
-  producer=
+  end_producer
   if [ -n "$bad" ]; then
     cat "$scratch/serve.err" "$scratch"/train.*.err >&2
     die "gpu_train failed"
@@ -254,6 +241,7 @@ rows() {
 }
 
 table() {
+  echo "${gpu:-no GPU that nvidia-smi knows}"
   awk 'BEGIN { f = "%-36s %12s %25s %10s\n"; printf f, "", "median", "min-max", "target" }
     $2 != "-" { printf f, $1, sprintf("%.6g", $2), sprintf("%.6g-%.6g", $3, $4), ($5 == "-" ? "" : $5) }' \
     "$scratch/rows"
@@ -267,10 +255,20 @@ json() {
     END { print "}}" }' "$scratch/rows"
 }
 
+turns() {
+  for count in $consumers; do
+    rate_case $large_batch "$count"
+    tensorsocket $large_batch "$count"
+    rate_case 4096 "$count"
+    latency_case $large_batch "$count"
+    [ "$round" -gt 1 ] || memory_case "$count"
+  done
+  latency_case 4096 1
+  copies
+  copies_beside_others
+}
+
 make_scratch
-trap finish EXIT
-trap 'exit 130' INT
-trap 'exit 143' TERM HUP
 build
 handoff=$(binary gpu_handoff)
 copy=$(binary gpu_copy)
@@ -282,26 +280,7 @@ fi
 gpu=$(nvidia-smi --query-gpu=name,driver_version --format=csv,noheader 2>/dev/null | head -n 1)
 find_tensorsocket
 note_load
-: >"$scratch/results"
-round=0
-while [ $round -lt "$rounds" ]; do
-  round=$((round + 1))
-  for count in $consumers; do
-    rate_case $large_batch "$count"
-    tensorsocket $large_batch "$count"
-    rate_case 4096 "$count"
-    latency_case $large_batch "$count"
-    [ $round -gt 1 ] || memory_case "$count"
-  done
-  latency_case 4096 1
-  copies
-  copies_beside_others
-done
+each_round turns
 train
 rows >"$scratch/rows"
-others=$(others_percent)
-machine_line
-echo "${gpu:-no GPU that nvidia-smi knows}"
-table
-warn_if_disturbed "$others"
-json
+show_results

@@ -13,15 +13,14 @@ root=$(cd "$(dirname "$0")/.." && pwd)
 
 compiler=g++
 torch=/usr
-while [ $# -gt 0 ]; do
-  common_option "$@"
+header_option() {
   case $1 in
     --compiler) compiler=${2:?--compiler needs a command} shift_by=2 ;;
     --torch) torch=${2:?--torch needs a folder} shift_by=2 ;;
+    *) common_option "$@" ;;
   esac
-  [ "$shift_by" -gt 0 ] || die "unknown option $1 (--quick, --rounds, --build-dir, --compiler, --torch)"
-  shift "$shift_by"
-done
+}
+read_options header_option "$@"
 
 # compile CASE SOURCE: appends the CPU seconds of compiling it to results.
 compile() {
@@ -36,9 +35,6 @@ compile() {
 }
 
 make_scratch
-trap 'rm -rf "$scratch"' EXIT
-trap 'exit 130' INT
-trap 'exit 143' TERM HUP
 # The one header that CMake makes.
 if [ -e "$build_dir/include/batchcast/version.hpp" ]; then
   generated=$build_dir/include

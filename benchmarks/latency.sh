@@ -10,11 +10,7 @@ root=$(cd "$(dirname "$0")/.." && pwd)
 . "$root/benchmarks/common.sh"
 
 keys='spinning_p50_us spinning_p99_us sleeping_p50_us sleeping_p99_us futex_p50_us futex_p99_us'
-while [ $# -gt 0 ]; do
-  common_option "$@"
-  [ "$shift_by" -gt 0 ] || die "unknown option $1 (--quick, --rounds, --build-dir, --batchcast)"
-  shift "$shift_by"
-done
+read_options common_option "$@"
 
 run_once() {
   "$batchcast" bench latency --json >"$scratch/out" 2>"$scratch/err" || {
@@ -29,22 +25,14 @@ run_once() {
   # The futex of the same run is the yardstick, so the ratio is taken per run.
   awk '{ v[$1] = $2 } END { print "ratio", v["sleeping_p99_us"] / v["futex_p99_us"] }' \
     "$scratch/results" >>"$scratch/ratios"
+  tail -n 1 "$scratch/out" >&2
 }
 
 make_scratch
-trap 'rm -rf "$scratch"' EXIT
-trap 'exit 130' INT
-trap 'exit 143' TERM HUP
 build
 note_load
-: >"$scratch/results"
 : >"$scratch/ratios"
-round=0
-while [ $round -lt "$rounds" ]; do
-  round=$((round + 1))
-  run_once
-  tail -n 1 "$scratch/out" >&2
-done
+each_round run_once
 cat "$scratch/ratios" >>"$scratch/results"
 for key in $keys ratio; do
   echo "$key $(awk -v key="$key" '$1 == key { print $2 }' "$scratch/results" | median_min_max)"

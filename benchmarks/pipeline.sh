@@ -15,17 +15,13 @@ root=$(cd "$(dirname "$0")/.." && pwd)
 . "$root/benchmarks/images.sh"
 
 cases=all
-while [ $# -gt 0 ]; do
-  if [ "$1" = --cases ]; then
-    cases=${2:?--cases needs all, crops or others}
-    shift 2
-    continue
-  fi
-  image_option "$@"
-  [ "$shift_by" -gt 0 ] ||
-    die "unknown option $1 (--quick, --rounds, --seconds, --images, --peers, --cases, --build-dir, --batchcast)"
-  shift "$shift_by"
-done
+pipeline_option() {
+  case $1 in
+    --cases) cases=${2:?--cases needs all, crops or others} shift_by=2 ;;
+    *) image_option "$@" ;;
+  esac
+}
+read_options pipeline_option "$@"
 case $cases in
   all | crops | others) ;;
   *) die "--cases is all, crops or others, not $cases" ;;
@@ -60,7 +56,7 @@ measure() {
     echo "$name" >>"$scratch/failed"
     return 0
   fi
-  echo "$round $name $rate" >>"$scratch/results"
+  record "$name" "$rate"
   echo "round $round, $name: $rate images/s" >&2
 }
 
@@ -89,7 +85,8 @@ run_crops() {
 }
 
 # each_other COMMAND: calls it for each other case, with its name, source, recipe, what torchvision does, what
-# DALI does (or -), and the seconds in which the first batch of both is there.
+# DALI does (or -), the seconds in which the first batch of both is there, and the batch size where it is not 64:
+# of large images a batch takes so long that few of 64 end while it is measured.
 each_other() {
   "$1" progressive "imagefolder:$build_dir/images-progressive" imagenet-train train train 8
   "$1" png "imagefolder:$build_dir/images-png" imagenet-train train train 8
@@ -101,7 +98,7 @@ each_other() {
   "$1" simclr_two_views "imagefolder:$images" simclr simclr - 20
   "$1" deit "imagefolder:$images" deit deit - 10
   "$1" segmentation "webdataset:$build_dir/images-masks.tar" "$root/benchmarks/segmentation.toml" segmentation - 15
-  "$1" eval_12_megapixels "imagefolder:$build_dir/images-large" imagenet-eval eval eval 30
+  "$1" eval_12_megapixels "imagefolder:$build_dir/images-large" imagenet-eval eval eval 30 4
   "$1" eval_256_224 "imagefolder:$images" imagenet-eval eval eval 8
 }
 
@@ -119,9 +116,9 @@ prepare_others() {
 
 # Per CPU second: DALI has threads of its own beside its workers, and so has batchcast.
 run_other() {
-  other=$1 source=$2 torchvision=$4 dali=$5 warm_up=$6
+  other=$1 source=$2 torchvision=$4 dali=$5 warm_up=$6 batch=${7:-64}
   measure "$other.batchcast" samples/cpu_seconds "$batchcast" bench pipeline "$source" \
-    --recipe "$3" --workers 1 --seconds "$seconds" --json
+    --recipe "$3" --workers 1 --seconds "$seconds" --batch-size "$batch" --json
   folder=${source#*:}
   # Where the codec takes most of the time: the codec alone, for the same crops, and OpenCV.
   case $other in
@@ -134,20 +131,21 @@ run_other() {
   esac
   [ -n "$python" ] || return 0
   measure "$other.torchvision" images/cpu_seconds "$python" "$root/benchmarks/peers/torchvision_recipes.py" \
-    "${folder%.tar}" --workers 1 --seconds "$seconds" --warm-up "$warm_up" --recipe "$torchvision"
+    "${folder%.tar}" --workers 1 --seconds "$seconds" --warm-up "$warm_up" \
+    --batch-size "$batch" --recipe "$torchvision"
   [ "$dali" = - ] || measure "$other.dali" images/cpu_seconds "$python" \
     "$root/benchmarks/peers/dali_pipeline.py" "$folder" --workers 1 --seconds "$seconds" --warm-up "$warm_up" \
-    --"$dali"
+    --batch-size "$batch" --"$dali"
 }
 
 # One row per case and peer: case, then median min max of batchcast's images a CPU second, the peer, its images,
-# and the ratios to it.
+# the ratios to it, and the batch size.
 other_row() {
   for peer in codec opencv dali torchvision; do
     [ "$(rates "$1.$peer")" = "- - -" ] ||
-      echo "$1 $(rates "$1.batchcast") $peer $(rates "$1.$peer") $(ratios "$1.batchcast" "$1.$peer")"
+      echo "$1 $(rates "$1.batchcast") $peer $(rates "$1.$peer") $(ratios "$1.batchcast" "$1.$peer") ${7:-64}"
   done
-  [ -n "$python" ] || echo "$1 $(rates "$1.batchcast") - - - - - - -"
+  [ -n "$python" ] || echo "$1 $(rates "$1.batchcast") - - - - - - - ${7:-64}"
 }
 
 other_table() {
@@ -159,13 +157,16 @@ other_table() {
     function number(v, digits) { return v == "-" ? v : sprintf("%." digits "f", v) }
     { printf f, ($1 == last ? "" : $1), ($1 == last ? "" : number($2, 0)), $5, number($6, 0), number($9, 2),
         number($10, 2) "-" number($11, 2)
-      last = $1 }' "$scratch/other_rows"
+      last = $1
+      if ($12 != 64 && !($1 in small)) small[$1] = $12 }
+    END { for (name in small) print name ": batches of " small[name] ", the others of 64" }' "$scratch/other_rows"
 }
 
 other_json() {
   awk '
     { printf "%s{\"name\":\"%s\",\"images_per_cpu_second\":%s", (NR > 1 ? "," : ""), $1, $2
       if ($5 != "-") printf ",\"peer\":\"%s\",\"its_images_per_cpu_second\":%s,\"ratio\":%s", $5, $6, $9
+      if ($12 != 64) printf ",\"batch_size\":%s", $12
       printf "}" }' "$scratch/other_rows"
 }
 
@@ -176,7 +177,7 @@ rows() {
   done
 }
 
-table() {
+crop_table() {
   awk '
     BEGIN {
       target["jpeg_rows"] = ">= 0.90"; target["torchvision"] = ">= 4"; target["dali"] = ">= 2.5"
@@ -186,6 +187,11 @@ table() {
     }
     { printf f, $1, sprintf("%.0f", $2), sprintf("%.0f-%.0f", $3, $4), sprintf("%.2f", $5),
         sprintf("%.2f", $8), target[$1] }' "$scratch/rows"
+}
+
+table() {
+  [ "$cases" = others ] || crop_table
+  [ "$cases" = crops ] || other_table
 }
 
 json() {
@@ -200,10 +206,12 @@ json() {
     END { print "],\"per_cpu_second\":[" other_cases "]}" }' "$scratch/rows"
 }
 
+turns() {
+  [ "$cases" = others ] || run_crops
+  [ "$cases" = crops ] || each_other run_other
+}
+
 make_scratch
-trap 'rm -rf "$scratch"' EXIT
-trap 'exit 130' INT
-trap 'exit 143' TERM HUP
 build
 prepare_images
 [ "$cases" = crops ] || prepare_others
@@ -216,20 +224,8 @@ opencv=$(binary opencv_crop)
 [ -n "$opencv" ] || echo "OpenCV is not installed and is left out" >&2
 core=$(last_core)
 note_load
-: >"$scratch/results"
-: >"$scratch/failed"
-round=0
-while [ $round -lt "$rounds" ]; do
-  round=$((round + 1))
-  [ "$cases" = others ] || run_crops
-  [ "$cases" = crops ] || each_other run_other
-done
+each_round turns
 rows >"$scratch/rows"
 : >"$scratch/other_rows"
 [ "$cases" = crops ] || each_other other_row >"$scratch/other_rows"
-others=$(others_percent)
-machine_line
-[ "$cases" = others ] || table
-[ "$cases" = crops ] || other_table
-warn_if_disturbed "$others"
-json
+show_results

@@ -17,69 +17,26 @@ root=$(cd "$(dirname "$0")/.." && pwd)
 trainers=4
 cases=all
 warm_up=20 # seconds: four times the imports of torch take their time
-package=
-while [ $# -gt 0 ]; do
-  image_option "$@"
-  if [ "$shift_by" -gt 0 ]; then
-    shift "$shift_by"
-    continue
-  fi
+python_option() {
   case $1 in
-    --warm-up) warm_up=${2:?--warm-up needs a number} && shift 2 ;;
-    --cases) cases=${2:?--cases needs all, trainers or producers} && shift 2 ;;
-    --package) package=${2:?--package needs a folder} && shift 2 ;;
-    *) die "unknown option $1 (the usage is in the first lines of this file)" ;;
+    --warm-up) warm_up=${2:?--warm-up needs a number} shift_by=2 ;;
+    --cases) cases=${2:?--cases needs all, trainers or producers} shift_by=2 ;;
+    *) package_option "$@" ;;
   esac
-done
-
+}
+read_options python_option "$@"
 case $cases in
   all | trainers | producers) ;;
   *) die "--cases is all, trainers or producers, not $cases" ;;
 esac
 
-result() {
-  echo "$round $1 $2" >>"$scratch/results"
-  echo "round $round, $1: $2" >&2
-}
-
-# end_producer: returns once it is gone, and with it the name of its stream.
-end_producer() {
-  end_process "$producer"
-  producer=
-}
-
-# trainers_run NAME NUMBER ARGUMENT...: that many at once on the stream NAME, in the same seconds. Leaves
-# their rates in "$scratch/rates".
+# trainers_run NAME NUMBER ARGUMENT...: that many at once on the stream NAME, in the same seconds.
 trainers_run() {
   stream=$1
   wanted=$2
   shift 2
-  begin=$(($(date +%s) + warm_up))
-  number=0
-  pids=
-  while [ $number -lt "$wanted" ]; do
-    number=$((number + 1))
-    "$python" "$root/benchmarks/python_trainer.py" "$stream" "$@" --seconds "$seconds" --begin-at "$begin" \
-      >"$scratch/trainer.$number" 2>"$scratch/trainer.$number.err" &
-    pids="$pids $!"
-  done
-  for pid in $pids; do
-    wait "$pid" || die "python_trainer.py $stream failed: $(cat "$scratch"/trainer.*.err "$scratch/serve.err")"
-  done
-  pids=
-  number=0
-  while [ $number -lt "$wanted" ]; do
-    number=$((number + 1))
-    json_value images_per_second <"$scratch/trainer.$number"
-  done >"$scratch/rates"
-}
-
-slowest() {
-  sort -g "$scratch/rates" | head -n 1
-}
-
-total() {
-  awk '{ sum += $1 } END { print sum }' "$scratch/rates"
+  start_together "$wanted" "$warm_up" "$python" "$root/benchmarks/python_trainer.py" "$stream" "$@"
+  await_together || die "python_trainer.py $stream failed: $(cat "$scratch"/run.*.err "$scratch/serve.err")"
 }
 
 # batches_of RATE: images as batches of 64.
@@ -119,25 +76,14 @@ images_run() {
 
 # Four trainers with a DataLoader each, which has one worker process: two each are slower on two cores.
 dataloaders() {
-  begin=$(($(date +%s) + warm_up))
-  number=0
-  pids=
-  while [ $number -lt $trainers ]; do
-    number=$((number + 1))
-    "$python" "$root/benchmarks/peers/torchvision_dataloader.py" "$images" --workers 1 --seconds "$seconds" \
-      --begin-at "$begin" >"$scratch/peer.$number" 2>"$scratch/peer.$number.err" &
-    pids="$pids $!"
-  done
-  bad=
-  for pid in $pids; do wait "$pid" || bad=yes; done
-  pids=
-  if [ -n "$bad" ]; then
-    tail -n 5 "$scratch"/peer.*.err >&2
+  start_together $trainers "$warm_up" \
+    "$python" "$root/benchmarks/peers/torchvision_dataloader.py" "$images" --workers 1
+  if await_together; then
+    result dataloaders "$(total)"
+  else
+    tail -n 5 "$scratch"/run.*.err >&2
     echo "torchvision_dataloader.py failed and is left out" >&2
-    return 0
   fi
-  cat "$scratch"/peer.[1-9] | sed -n 's/.*"images_per_second": *\([0-9.]*\).*/\1/p' >"$scratch/rates"
-  result dataloaders "$(total)"
 }
 
 # sources_run NAME NUMBER WHAT FIRST: that many trainers on a stream of python_sources.py.
@@ -159,23 +105,11 @@ folder_run() {
   result folder "$(total)"
 }
 
-# alone NAME NUMBER WHAT FIRST: loaders of python_sources.py, measured by themselves in the same seconds.
+# alone NAME NUMBER WHAT FIRST: loaders of python_sources.py, measured by themselves in the same seconds. Their worker
+# processes begin, too.
 alone() {
-  begin=$(($(date +%s) + warm_up + 10 * $2)) # their worker processes begin too
-  number=0
-  pids=
-  while [ $number -lt "$2" ]; do
-    number=$((number + 1))
-    "$python" "$root/benchmarks/python_sources.py" "$3" "$4" --seconds "$seconds" --begin-at "$begin" \
-      >"$scratch/alone.$number" 2>"$scratch/alone.$number.err" &
-    pids="$pids $!"
-  done
-  for pid in $pids; do
-    wait "$pid" || die "python_sources.py $3 failed: $(tail -n 5 "$scratch"/alone.*.err)"
-  done
-  pids=
-  cat "$scratch"/alone.[1-9] | sed -n 's/.*"images_per_second": *\([0-9.]*\).*/\1/p' >"$scratch/rates"
-  rm -f "$scratch"/alone.*
+  start_together "$2" $((warm_up + 10 * $2)) "$python" "$root/benchmarks/python_sources.py" "$3" "$4"
+  await_together || die "python_sources.py $3 failed: $(tail -n 5 "$scratch"/run.*.err)"
   result "$1" "$(total)"
 }
 
@@ -218,7 +152,7 @@ rate_rows() {
     echo "$name $(rates "$name") images/s -"
   done
   for name in folder memory iterated loader huggingface_1 datasets_1 huggingface_$trainers datasets_$trainers; do
-    echo "$name $(rates $name) images/s -"
+    echo "$name $(rates "$name") images/s -"
   done
 }
 
@@ -248,57 +182,28 @@ table() {
 }
 
 json() {
-  awk -v machine="$(machine_json)" -v rounds="$rounds" -v seconds="$seconds" -v others="$others" \
-    -v images="$(images_json)" -v torch="$torch" '
-    function number(x) { return x == "-" ? "null" : x }
-    BEGIN { printf "{\"benchmark\":\"python\",\"machine\":{%s},\"torch\":\"%s\",\"rounds\":%s,\"seconds\":%s," \
-                   "\"others_percent\":%s,\"images\":%s", machine, torch, rounds, seconds, others, images }
-    { printf ",\"%s\":%s,\"%s_min\":%s,\"%s_max\":%s", $1, number($2), $1, number($3), $1, number($4) }
-    END { print "}" }' "$scratch/rows"
+  flat_json python "\"torch\":\"$torch\"," "" ",\"images\":$(images_json)" <"$scratch/rows"
 }
 
-finish() {
-  trap '' INT TERM HUP
-  for pid in $pids $producer; do kill -TERM "$pid" 2>/dev/null; done
-  rm -rf "$scratch"
+turns() {
+  [ "$cases" = producers ] || trainers
+  [ "$cases" = trainers ] || producers
 }
 
-pids=
-producer=
 make_scratch
-trap finish EXIT
-trap 'exit 130' INT
-trap 'exit 143' TERM HUP
-find_python
-[ -n "$python" ] || die "there is no torch to measure with: sh benchmarks/peers/setup.sh"
-cmake_option=-DBATCHCAST_PYTHON=ON
-# The one that has nanobind, where tests/python/setup.sh made it.
-[ ! -d "$root/build/python/venv" ] || export VIRTUAL_ENV="$root/build/python/venv"
-target=batchcast_python_benchmarks
-build
+need_python
+build_package batchcast_python_benchmarks
 prepare_images
 python_feed=$(binary python_feed)
 [ -x "$python_feed" ] || die "there is no python_feed beside $batchcast"
-export PYTHONPATH="${package:-$build_dir/python}"
 torch=$("$python" -c 'import torch, batchcast; print(torch.__version__)') ||
   die "$python cannot import torch and batchcast from $PYTHONPATH"
-export BATCHCAST_DIR="$scratch/streams" # nobody else's streams
-mkdir -m 700 "$BATCHCAST_DIR"
+own_streams
 [ "$cases" = trainers ] || save_dataset
 note_load
-: >"$scratch/results"
-round=0
-while [ $round -lt "$rounds" ]; do
-  round=$((round + 1))
-  [ "$cases" = producers ] || trainers
-  [ "$cases" = trainers ] || producers
-done
+each_round turns
 {
   rate_rows
   ratio_rows
 } >"$scratch/rows"
-others=$(others_percent)
-machine_line
-table
-warn_if_disturbed "$others"
-json
+show_results

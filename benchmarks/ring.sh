@@ -14,18 +14,14 @@ large_batch=38535168 # 256 x 3 x 224 x 224 bytes
 batches=
 iceoryx=
 roudi=
-while [ $# -gt 0 ]; do
-  common_option "$@"
-  if [ "$shift_by" -gt 0 ]; then
-    shift "$shift_by"
-    continue
-  fi
+ring_option() {
   case $1 in
-    --batches) batches=${2:?--batches needs a number} && shift 2 ;;
-    --iceoryx) iceoryx=${2:?--iceoryx needs a path} && shift 2 ;;
-    *) die "unknown option $1 (--quick, --rounds, --batches, --build-dir, --batchcast, --iceoryx)" ;;
+    --batches) batches=${2:?--batches needs a number} shift_by=2 ;;
+    --iceoryx) iceoryx=${2:?--iceoryx needs a path} shift_by=2 ;;
+    *) common_option "$@" ;;
   esac
-done
+}
+read_options ring_option "$@"
 
 finish() {
   trap '' INT TERM HUP
@@ -173,6 +169,7 @@ table() {
     }
     { printf f, $1, $2, rate($3), range($4, $5), rate($6), range($7, $8), rounded($9),
         $1 == large ? target[$2] : "" }' "$scratch/rows"
+  cat "$scratch/group"
 }
 
 json() {
@@ -189,9 +186,6 @@ json() {
 }
 
 make_scratch
-trap finish EXIT
-trap 'exit 130' INT
-trap 'exit 143' TERM HUP
 build
 if [ -z "$iceoryx" ]; then
   iceoryx=$(find "$build_dir" -type f -name iceoryx_ring -perm -u+x 2>/dev/null | head -n 1)
@@ -201,14 +195,8 @@ if [ -n "$iceoryx" ] && ! command -v iox-roudi >/dev/null; then
 fi
 [ -n "$iceoryx" ] || echo "iceoryx is not installed: batchcast alone is measured" >&2
 note_load
-: >"$scratch/results"
 run_size $large_batch 1 4 16
 for size in 4096 262144 4194304; do run_size $size 1 4; done
 run_group $large_batch 4 >"$scratch/group"
 rows >"$scratch/rows"
-others=$(others_percent)
-machine_line
-table
-cat "$scratch/group"
-warn_if_disturbed "$others"
-json
+show_results

@@ -18,19 +18,14 @@ seconds=5
 workers=
 consumers="1 2 4 8 16 32 64"
 target=batchcast_cli
-while [ $# -gt 0 ]; do
-  image_option "$@"
-  if [ "$shift_by" -gt 0 ]; then
-    shift "$shift_by"
-    continue
-  fi
+scale_option() {
   case $1 in
-    --workers) workers=${2:?--workers needs numbers} && shift 2 ;;
-    --consumers) consumers=${2:?--consumers needs numbers} && shift 2 ;;
-    *) die "unknown option $1 (--quick, --rounds, --seconds, --workers, --consumers, --images, --build-dir," \
-      "--batchcast, --bundle)" ;;
+    --workers) workers=${2:?--workers needs numbers} shift_by=2 ;;
+    --consumers) consumers=${2:?--consumers needs numbers} shift_by=2 ;;
+    *) image_option "$@" ;;
   esac
-done
+}
+read_options scale_option "$@"
 
 cores=$(nproc)
 # all_workers: 1, 2, 4, … and all cores.
@@ -44,9 +39,9 @@ all_workers() {
 }
 workers=${workers:-$(all_workers)}
 
-# result NAME NUMBER RATE
-result() {
-  echo "$round $1.$2 $3" >>"$scratch/results"
+# number_result NAME NUMBER RATE
+number_result() {
+  record "$1.$2" "$3"
   echo "round $round, $1 $2: $3" >&2
 }
 
@@ -62,7 +57,7 @@ run() {
 ring_run() {
   run ring --consumers "$1" --batches $((400000 / ($1 * 2 + 2)))
   [ "$(json_value bad <"$scratch/out")" = 0 ] || die "bad batches with $1 consumers"
-  result ring "$1" "$(json_value batches_per_second <"$scratch/out")"
+  number_result ring "$1" "$(json_value batches_per_second <"$scratch/out")"
 }
 
 # Rate, its range, and the rate divided by workers times that of the smallest number measured, by rounds.
@@ -105,26 +100,18 @@ json() {
     }' "$scratch/rows"
 }
 
+turns() {
+  for number in $workers; do
+    run pipeline "imagefolder:$images" --recipe imagenet-train --workers "$number" --seconds "$seconds"
+    number_result pipeline "$number" "$(json_value samples_per_second <"$scratch/out")"
+  done
+  for number in $consumers; do ring_run "$number"; done
+}
+
 make_scratch
-trap 'rm -rf "$scratch"' EXIT
-trap 'exit 130' INT
-trap 'exit 143' TERM HUP
 build
 prepare_images
 note_load
-: >"$scratch/results"
-round=0
-while [ $round -lt "$rounds" ]; do
-  round=$((round + 1))
-  for number in $workers; do
-    run pipeline "imagefolder:$images" --recipe imagenet-train --workers "$number" --seconds "$seconds"
-    result pipeline "$number" "$(json_value samples_per_second <"$scratch/out")"
-  done
-  for number in $consumers; do ring_run "$number"; done
-done
+each_round turns
 rows >"$scratch/rows"
-others=$(others_percent)
-machine_line
-table
-warn_if_disturbed "$others"
-json
+show_results

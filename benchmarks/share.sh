@@ -15,17 +15,7 @@ root=$(cd "$(dirname "$0")/.." && pwd)
 
 consumers=4
 warm_up=20 # seconds: four times the imports of torch take their time
-while [ $# -gt 0 ]; do
-  image_option "$@"
-  [ "$shift_by" -gt 0 ] ||
-    die "unknown option $1 (--quick, --rounds, --seconds, --images, --peers, --build-dir, --batchcast)"
-  shift "$shift_by"
-done
-
-result() {
-  echo "$round $1 $2" >>"$scratch/results"
-  echo "round $round, $1: $2" >&2
-}
+read_options image_option "$@"
 
 # share_run CONSUMERS
 share_run() {
@@ -48,30 +38,14 @@ share_run() {
 # peers_run NAME SCRIPT WORKERS: as many at once as we have consumers, measured in the same seconds.
 peers_run() {
   [ -n "$python" ] && ! grep -qx "$1" "$scratch/failed" || return 0
-  begin=$(($(date +%s) + warm_up))
-  number=0
-  pids=
-  while [ $number -lt $consumers ]; do
-    number=$((number + 1))
-    "$python" "$root/benchmarks/peers/$2" "$images" --workers "$3" --seconds "$seconds" \
-      --begin-at "$begin" >"$scratch/peer.$number" 2>"$scratch/peer.$number.err" &
-    pids="$pids $!"
-  done
-  bad=
-  for pid in $pids; do wait "$pid" || bad=yes; done
-  pids=
-  if [ -n "$bad" ]; then
-    tail -n 5 "$scratch"/peer.*.err >&2
+  start_together $consumers $warm_up "$python" "$root/benchmarks/peers/$2" "$images" --workers "$3"
+  if await_together; then
+    result "$1" "$(total)"
+  else
+    tail -n 5 "$scratch"/run.*.err >&2
     echo "$1 failed and is left out" >&2
     echo "$1" >>"$scratch/failed"
-    return 0
   fi
-  number=0
-  while [ $number -lt $consumers ]; do
-    number=$((number + 1))
-    json_value images_per_second <"$scratch/peer.$number"
-  done >"$scratch/rates"
-  result "$1" "$(awk '{ sum += $1 } END { print sum }' "$scratch/rates")"
 }
 
 # Names, ratio's median min max, target.
@@ -97,47 +71,25 @@ table() {
 }
 
 json() {
-  awk -v machine="$(machine_json)" -v rounds="$rounds" -v seconds="$seconds" -v others="$others" \
-    -v consumers=$consumers -v images="$(images_json)" '
-    function number(x) { return x == "-" ? "null" : x }
-    BEGIN { printf "{\"benchmark\":\"share\",\"machine\":{%s},\"rounds\":%s,\"seconds\":%s," \
-                   "\"consumers\":%s,\"others_percent\":%s,\"images\":%s",
-              machine, rounds, seconds, consumers, others, images }
-    { printf ",\"%s\":%s,\"%s_min\":%s,\"%s_max\":%s", $1, number($2), $1, number($3), $1, number($4) }
-    END { print "}" }' "$scratch/rate_rows" "$scratch/ratio_rows"
+  cat "$scratch/rate_rows" "$scratch/ratio_rows" |
+    flat_json share "" "\"consumers\":$consumers," ",\"images\":$(images_json)"
 }
 
-finish() {
-  trap '' INT TERM HUP
-  for pid in $pids; do kill -TERM "$pid" 2>/dev/null; done
-  rm -rf "$scratch"
-}
-
-pids=
-make_scratch
-trap finish EXIT
-trap 'exit 130' INT
-trap 'exit 143' TERM HUP
-build
-prepare_images
-find_python
-cores=$(nproc)
-note_load
-: >"$scratch/results"
-: >"$scratch/failed"
-round=0
-while [ $round -lt "$rounds" ]; do
-  round=$((round + 1))
+turns() {
   share_run 1
   share_run $consumers
   # One worker process for each DataLoader: four with two each are slower on two cores.
   peers_run torchvision torchvision_dataloader.py 1
   peers_run dali dali_pipeline.py "$cores"
-done
+}
+
+make_scratch
+build
+prepare_images
+find_python
+cores=$(nproc)
+note_load
+each_round turns
 rate_rows >"$scratch/rate_rows"
 ratio_rows >"$scratch/ratio_rows"
-others=$(others_percent)
-machine_line
-table
-warn_if_disturbed "$others"
-json
+show_results

@@ -4,8 +4,8 @@
 #
 # TensorSocket's example, theirs and with the import changed: one producer, one and two trainers. See
 # README.md in this folder.
-# Usage: tensorsocket.sh [--quick] [--rounds N] [--seconds S] [--peers DIR] [--package DIR] [--build-dir DIR]
-#                        [--batchcast P]
+# Usage: tensorsocket.sh [--quick] [--rounds N] [--seconds S] [--loader-ms M] [--producer-batch-size N]
+#                        [--peers DIR] [--package DIR] [--build-dir DIR] [--batchcast P]
 set -u
 root=$(cd "$(dirname "$0")/.." && pwd)
 # shellcheck source=benchmarks/common.sh
@@ -14,48 +14,29 @@ root=$(cd "$(dirname "$0")/.." && pwd)
 . "$root/benchmarks/images.sh"
 
 warm_up=25 # seconds: the imports of torch take their time
-package=
-while [ $# -gt 0 ]; do
-  image_option "$@"
-  if [ "$shift_by" -gt 0 ]; then
-    shift "$shift_by"
-    continue
-  fi
+loader_ms=0
+producer_batch_size=8
+example_option() {
   case $1 in
-    --package) package=${2:?--package needs a folder} && shift 2 ;;
-    *) die "unknown option $1 (--quick, --rounds, --seconds, --peers, --package, --build-dir, --batchcast)" ;;
+    --loader-ms) loader_ms=${2:?--loader-ms needs a number} shift_by=2 ;;
+    --producer-batch-size) producer_batch_size=${2:?--producer-batch-size needs a number} shift_by=2 ;;
+    *) package_option "$@" ;;
   esac
-done
+}
+read_options example_option "$@"
 
 # example NAME MODULE TRAINERS: batches a second of the slowest trainer.
 example() {
-  "$python" "$root/benchmarks/tensorsocket_example.py" produce "$2" >"$scratch/producer" 2>&1 &
+  "$python" "$root/benchmarks/tensorsocket_example.py" produce "$2" --loader-ms "$loader_ms" \
+    --producer-batch-size "$producer_batch_size" >"$scratch/producer" 2>&1 &
   producer=$!
-  begin=$(($(date +%s) + warm_up))
-  number=0
-  pids=
-  while [ $number -lt "$3" ]; do
-    number=$((number + 1))
-    "$python" "$root/benchmarks/tensorsocket_example.py" consume "$2" --seconds "$seconds" --begin-at "$begin" \
-      >"$scratch/trainer.$number" 2>"$scratch/trainer.$number.err" &
-    pids="$pids $!"
-  done
-  failed=
-  for pid in $pids; do
-    wait "$pid" || failed=yes
-  done
-  pids=
-  end_process "$producer"
-  producer=
-  if [ -n "$failed" ]; then
-    tail -n 3 "$scratch"/trainer.*.err "$scratch/producer" >&2
+  start_together "$3" $warm_up "$python" "$root/benchmarks/tensorsocket_example.py" consume "$2"
+  await_together || {
+    tail -n 3 "$scratch"/run.*.err "$scratch/producer" >&2
     die "$2 failed"
-  fi
-  slowest=$(sed -n 's/.*"images_per_second": *\([0-9.]*\).*/\1/p' "$scratch"/trainer.[1-9] | sort -g | head -n 1)
-  rate=$(awk -v rate="$slowest" 'BEGIN { printf "%.2f", rate / 16 }')
-  rm -f "$scratch"/trainer.*
-  echo "$round $1 $rate" >>"$scratch/results"
-  echo "round $round, $1: $rate" >&2
+  }
+  end_producer
+  result "$1" "$(awk -v rate="$(slowest)" 'BEGIN { printf "%.2f", rate / 16 }')"
 }
 
 rate_rows() {
@@ -71,49 +52,23 @@ table() {
 }
 
 json() {
-  awk -v machine="$(machine_json)" -v rounds="$rounds" -v seconds="$seconds" -v others="$others" '
-    function number(x) { return x == "-" ? "null" : x }
-    BEGIN { printf "{\"benchmark\":\"tensorsocket\",\"machine\":{%s},\"rounds\":%s,\"seconds\":%s," \
-                   "\"others_percent\":%s", machine, rounds, seconds, others }
-    { printf ",\"%s\":%s,\"%s_min\":%s,\"%s_max\":%s", $1, number($2), $1, number($3), $1, number($4) }
-    END { print "}" }' "$scratch/rows"
+  flat_json tensorsocket "" "\"loader_ms\":$loader_ms,\"producer_batch_size\":$producer_batch_size," "" <"$scratch/rows"
 }
 
-finish() {
-  trap '' INT TERM HUP
-  for pid in $pids $producer; do kill -TERM "$pid" 2>/dev/null; done
-  rm -rf "$scratch"
-}
-
-pids=
-producer=
-make_scratch
-trap finish EXIT
-trap 'exit 130' INT
-trap 'exit 143' TERM HUP
-find_python
-[ -n "$python" ] || die "there is no torch to measure with: sh benchmarks/peers/setup.sh"
-"$python" -c 'import tensorsocket' ||
-  die "there is no TensorSocket: $python -m pip install -r benchmarks/peers/tensorsocket.txt"
-cmake_option=-DBATCHCAST_PYTHON=ON
-target=batchcast_python
-build
-export PYTHONPATH="${package:-$build_dir/python}"
-export BATCHCAST_DIR="$scratch/streams" # nobody else's streams
-mkdir -m 700 "$BATCHCAST_DIR"
-note_load
-: >"$scratch/results"
-round=0
-while [ $round -lt "$rounds" ]; do
-  round=$((round + 1))
+turns() {
   for trainers in 1 2; do
     example ours_$trainers batchcast.tensorsocket $trainers
     example theirs_$trainers tensorsocket $trainers
   done
-done
+}
+
+make_scratch
+need_python
+"$python" -c 'import tensorsocket' ||
+  die "there is no TensorSocket: $python -m pip install -r benchmarks/peers/tensorsocket.txt"
+build_package batchcast_python
+own_streams
+note_load
+each_round turns
 rate_rows >"$scratch/rows"
-others=$(others_percent)
-machine_line
-table
-warn_if_disturbed "$others"
-json
+show_results

@@ -10,6 +10,7 @@ import argparse
 import importlib
 import pathlib
 import sys
+import time
 
 import torch
 
@@ -21,10 +22,11 @@ BATCH = 16
 
 
 class Loader:
-    """As a DataLoader whose work costs nothing."""
+    """As a DataLoader that takes so many seconds for a batch, without a processor."""
 
-    def __init__(self, batches):
+    def __init__(self, batches, seconds):
         self.batches = batches
+        self.seconds = seconds
         self.batch = (torch.rand((BATCH, *SHAPE)), torch.arange(BATCH))
 
     def __len__(self):
@@ -32,11 +34,14 @@ class Loader:
 
     def __iter__(self):
         for _ in range(self.batches):
+            if self.seconds:
+                time.sleep(self.seconds)
             yield self.batch
 
 
-def produce(package):
-    producer = package.TensorProducer(Loader(2000))
+def produce(package, chosen):
+    loader = Loader(2000, chosen.loader_ms / 1000)
+    producer = package.TensorProducer(loader, producer_batch_size=chosen.producer_batch_size)
     while True:
         for _ in producer:
             pass
@@ -57,10 +62,12 @@ if __name__ == "__main__":
     parser.add_argument("--seconds", type=float, default=10)
     parser.add_argument("--warm-up", type=float, default=3)
     parser.add_argument("--begin-at", type=float)
+    parser.add_argument("--loader-ms", type=float, default=0)
+    parser.add_argument("--producer-batch-size", type=int, default=8)  # TensorSocket's own default
     chosen = parser.parse_args()
     chosen.workers = 0
     torch.set_num_threads(1)
     module = importlib.import_module(chosen.package)
     if chosen.what == "produce":
-        produce(module)
+        produce(module, chosen)
     peer.measure(chosen.package, f"torch {torch.__version__}", chosen, batches(module))

@@ -12,29 +12,16 @@ root=$(cd "$(dirname "$0")/.." && pwd)
 
 dataset=idx:/usr/share/datasets/fashion-mnist
 seconds=5
-while [ $# -gt 0 ]; do
-  common_option "$@"
-  if [ "$shift_by" -gt 0 ]; then
-    shift "$shift_by"
-    continue
-  fi
+tiny_option() {
   case $1 in
-    --seconds) seconds=${2:?--seconds needs a number} && shift 2 ;;
-    --dataset) dataset=${2:?--dataset needs a source} && shift 2 ;;
-    *) die "unknown option $1 (--quick, --rounds, --seconds, --dataset, --build-dir, --batchcast)" ;;
+    --seconds) seconds=${2:?--seconds needs a number} shift_by=2 ;;
+    --dataset) dataset=${2:?--dataset needs a source} shift_by=2 ;;
+    *) common_option "$@" ;;
   esac
-done
+}
+read_options tiny_option "$@"
 
-make_scratch
-trap 'rm -rf "$scratch"' EXIT
-trap 'exit 130' INT
-trap 'exit 143' TERM HUP
-build
-note_load
-: >"$scratch/rates"
-round=0
-while [ $round -lt "$rounds" ]; do
-  round=$((round + 1))
+run_once() {
   "$batchcast" bench share "$dataset" --workers 4 --consumers 1 --batch-size 256 \
     --seconds "$seconds" --json >"$scratch/out" 2>"$scratch/err" || {
     cat "$scratch/err" "$scratch/out" >&2
@@ -44,7 +31,13 @@ while [ $round -lt "$rounds" ]; do
   [ -n "$rate" ] || die "no rate in: $(tail -n 1 "$scratch/out")"
   echo "$rate" >>"$scratch/rates"
   echo "round $round: $rate samples/s" >&2
-done
+}
+
+make_scratch
+build
+note_load
+: >"$scratch/rates"
+each_round run_once
 
 median_min_max <"$scratch/rates" >"$scratch/row"
 others=$(others_percent)

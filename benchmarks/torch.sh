@@ -19,23 +19,14 @@ trainers=4
 seconds=6  # of each sweep
 turn=1.5   # seconds of training by turns
 warm_up=4
-while [ $# -gt 0 ]; do
-  image_option "$@"
-  if [ "$shift_by" -gt 0 ]; then
-    shift "$shift_by"
-    continue
-  fi
+torch_option() {
   case $1 in
-    --torch) cmake_option=-DTorch_DIR=${2:?--torch needs a folder} && shift 2 ;;
-    --dataset) dataset=${2:?--dataset needs a folder} && shift 2 ;;
-    *) die "unknown option $1 (--quick, --rounds, --seconds, --torch, --images, --dataset, --build-dir, --batchcast)" ;;
+    --torch) cmake_option=-DTorch_DIR=${2:?--torch needs a folder} shift_by=2 ;;
+    --dataset) dataset=${2:?--dataset needs a folder} shift_by=2 ;;
+    *) image_option "$@" ;;
   esac
-done
-
-# result NAME VALUE
-result() {
-  echo "$round $1 $2" >>"$scratch/results"
 }
+read_options torch_option "$@"
 
 # serve NAME ARGUMENT...: in the background; sets `producer`.
 serve() {
@@ -45,16 +36,11 @@ serve() {
   producer=$!
 }
 
-end_producer() {
-  end_process "$producer"
-  producer=
-}
-
 feed() {
   $on_last "$torch_feed" >"$scratch/out" 2>"$scratch/err" || die "torch_feed failed: $(cat "$scratch/err")"
   libtorch=$(awk '$1 == "libtorch" { print $2 }' "$scratch/out")
   while read -r name value; do
-    [ "$name" = libtorch ] || result "$name" "$value"
+    [ "$name" = libtorch ] || record "$name" "$value"
   done <"$scratch/out"
   echo "round $round, feed: $(grep _live_us "$scratch/out" | tr '\n' ' ')" >&2
 }
@@ -82,15 +68,7 @@ wait_until() {
 sweep() {
   name=$1
   shift
-  begin=$(($(date +%s) + warm_up))
-  number=0
-  pids=
-  while [ $number -lt $trainers ]; do
-    number=$((number + 1))
-    "$torch_sweep" "$@" --begin-at "$begin" --seconds "$seconds" >"$scratch/trainer.$number" \
-      2>"$scratch/trainer.$number.err" &
-    pids="$pids $!"
-  done
+  start_together $trainers $warm_up "$torch_sweep" "$@"
   ticks=0
   if [ -n "$producer" ]; then
     wait_until "$begin"
@@ -98,15 +76,11 @@ sweep() {
     wait_until $((begin + seconds))
     ticks=$(($(cpu_ticks "$producer") - before))
   fi
-  for pid in $pids; do
-    wait "$pid" || die "torch_sweep $* failed: $(cat "$scratch"/*.err)"
-  done
-  pids=
-  cat "$scratch"/trainer.[1-9] >"$scratch/rates"
-  result "$name" "$(awk '{ s += $1 } END { print s }' "$scratch/rates")"
-  result "${name}_per_cpu_second" "$(awk -v cpu="$ticks" -v seconds="$seconds" \
+  await_together || die "torch_sweep $* failed: $(cat "$scratch"/*.err)"
+  record "$name" "$(awk '{ s += $1 } END { print s }' "$scratch/runs")"
+  record "${name}_per_cpu_second" "$(awk -v cpu="$ticks" -v seconds="$seconds" \
     -v hertz="$(getconf CLK_TCK)" \
-    '{ s += $1; c += $2 } END { print s / (c + cpu / hertz / seconds) }' "$scratch/rates")"
+    '{ s += $1; c += $2 } END { print s / (c + cpu / hertz / seconds) }' "$scratch/runs")"
   echo "round $round, $(tail -n 1 "$scratch/results" | cut -d' ' -f2-)" >&2
 }
 
@@ -157,6 +131,7 @@ rows() {
 }
 
 table() {
+  echo "libtorch $libtorch; times in microseconds, rates in samples/s"
   while read -r name median low high; do
     [ "$median" = - ] || echo "$name $median $low $high $(target_of "$name")"
   done <"$scratch/rows" | awk '
@@ -167,34 +142,15 @@ table() {
 }
 
 json() {
-  awk -v machine="$(machine_json)" -v rounds="$rounds" -v seconds="$seconds" -v others="$others" \
-    -v trainers=$trainers -v libtorch="$libtorch" -v images="$(images_json)" '
-    function number(x) { return x == "-" ? "null" : x }
-    BEGIN { printf "{\"benchmark\":\"torch\",\"machine\":{%s},\"libtorch\":\"%s\",\"rounds\":%s," \
-                   "\"seconds\":%s,\"trainers\":%s,\"others_percent\":%s,\"images\":%s",
-              machine, libtorch, rounds, seconds, trainers, others, images }
-    { printf ",\"%s\":%s,\"%s_min\":%s,\"%s_max\":%s", $1, number($2), $1, number($3), $1, number($4) }
-    END { print "}" }' "$scratch/rows"
+  flat_json torch "\"libtorch\":\"$libtorch\"," "\"trainers\":$trainers," ",\"images\":$(images_json)" \
+    <"$scratch/rows"
 }
 
-finish() {
-  trap '' INT TERM HUP
-  for pid in $pids $producer; do kill -TERM "$pid" 2>/dev/null; done
-  wait
-  rm -rf "$scratch"
-}
-
-pids=
-producer=
 make_scratch
-trap finish EXIT
-trap 'exit 130' INT
-trap 'exit 143' TERM HUP
 build
 prepare_images
 [ -d "$dataset" ] || die "no $dataset (Debian: dataset-fashion-mnist)"
-mkdir -m 700 "$scratch/streams"
-export BATCHCAST_DIR="$scratch/streams"
+own_streams
 torch_feed=$(binary torch_feed)
 torch_train=$(binary torch_train)
 torch_sweep=$(binary torch_sweep)
@@ -203,25 +159,11 @@ if [ -z "$torch_feed" ] || [ -z "$torch_train" ]; then
 fi
 [ -n "$torch_sweep" ] || echo "without OpenCV (Debian: libopencv-dev) there is no sweep" >&2
 note_load
-: >"$scratch/results"
 on_last="taskset -c $(last_core)"
-round=0
-while [ $round -lt "$rounds" ]; do
-  round=$((round + 1))
-  feed
-done
+each_round feed
 # Only where there is another core for the producer: the first one.
 on_first="taskset -c $(taskset -pc $$ | sed 's/.*: \([0-9]*\).*/\1/')"
 train $((2 * rounds - 1))
-round=0
-while [ $round -lt "$rounds" ]; do
-  round=$((round + 1))
-  sweeps
-done
+each_round sweeps
 rows >"$scratch/rows"
-others=$(others_percent)
-machine_line
-echo "libtorch $libtorch; times in microseconds, rates in samples/s"
-table
-warn_if_disturbed "$others"
-json
+show_results

@@ -6,6 +6,9 @@
 //   example_05_libtorch_loop FOLDER          reads, normalises and shuffles them itself
 //   example_05_libtorch_loop FOLDER shared   takes them from a stream, together with whoever else
 //                                            takes that stream; the first one to come starts it
+// and without a file of one's own:
+//   example_05_libtorch_loop STREAM served   takes a stream that somebody serves, as Python's
+//                                            examples/python/serve_to_cpp.py does
 #include <torch/torch.h>
 
 #include <batchcast/torch.hpp>
@@ -27,6 +30,7 @@ void train(Loader& loader, int epochs) {
   for (int epoch = 0; epoch < epochs; ++epoch) {
     std::int64_t samples = 0;
     std::int64_t right = 0;
+    double loss_sum = 0;
     for (auto& batch : loader) {
       const torch::Tensor scores = network->forward(batch.data);
       torch::Tensor loss = torch::nn::functional::cross_entropy(scores, batch.target);
@@ -35,9 +39,11 @@ void train(Loader& loader, int epochs) {
       optimizer.step();
       samples += batch.data.size(0);
       right += scores.argmax(1).eq(batch.target).sum().template item<std::int64_t>();
+      loss_sum += loss.template item<double>() * static_cast<double>(batch.data.size(0));
     }
-    std::printf("epoch %d: %ld samples, %.1f%% right\n", epoch, samples,
-                100.0 * static_cast<double>(right) / static_cast<double>(samples));
+    const auto count = static_cast<double>(samples);
+    std::printf("epoch %d: %ld samples, %.1f%% right, loss %.3f\n", epoch, samples,
+                100.0 * static_cast<double>(right) / count, loss_sum / count);
   }
 }
 
@@ -59,16 +65,27 @@ void with_a_shared_one(const std::string& folder) {
   // [snippet end]
 }
 
+void with_a_served_one(const std::string& stream) {
+  // [snippet served]
+  auto loader = bc::make_shared_data_loader(stream, 64);
+  train(*loader, 3);
+  // [snippet end]
+}
+
 }  // namespace
 
 int main(int argc, char** argv) try {
-  const bool shared = argc == 3 && std::string(argv[2]) == "shared";
-  if (argc != 2 && !shared) {
-    std::fprintf(stderr, "usage: %s FOLDER [shared]\n", argv[0]);
+  const std::string how = argc == 3 ? argv[2] : "";
+  if (argc < 2 || argc > 3 || (argc == 3 && how != "shared" && how != "served")) {
+    std::fprintf(stderr, "usage: %s FOLDER [shared]\n       %s STREAM served\n", argv[0], argv[0]);
     return 2;
   }
   torch::manual_seed(1);
-  shared ? with_a_shared_one(argv[1]) : with_torchs_loader(argv[1]);
+  if (how == "served") {
+    with_a_served_one(argv[1]);
+  } else {
+    how == "shared" ? with_a_shared_one(argv[1]) : with_torchs_loader(argv[1]);
+  }
 } catch (const std::exception& error) {
   std::fprintf(stderr, "%s\n", error.what());
   return 1;

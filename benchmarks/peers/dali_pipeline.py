@@ -57,7 +57,7 @@ def erased(pixels):
     )
 
 
-@pipeline_def(batch_size=peer.BATCH, device_id=None)
+@pipeline_def(device_id=None)
 def training(folder, antialias, jitter):
     encoded, labels = fn.readers.file(file_root=folder, random_shuffle=True, name="reader")
     pixels = fn.decoders.image_random_crop(
@@ -72,7 +72,7 @@ def training(folder, antialias, jitter):
     return erased(pixels) if jitter else pixels, labels
 
 
-@pipeline_def(batch_size=peer.BATCH, device_id=None, enable_conditionals=True)
+@pipeline_def(device_id=None, enable_conditionals=True)
 def augmented(folder, antialias, trivial):
     encoded, labels = fn.readers.file(file_root=folder, random_shuffle=True, name="reader")
     pixels = fn.decoders.image_random_crop(
@@ -89,7 +89,7 @@ def augmented(folder, antialias, trivial):
     return normalised(pixels), labels
 
 
-@pipeline_def(batch_size=peer.BATCH, device_id=None)
+@pipeline_def(device_id=None)
 def evaluation(folder, antialias):
     encoded, labels = fn.readers.file(file_root=folder, name="reader")
     pixels = fn.resize(
@@ -102,7 +102,7 @@ def evaluation(folder, antialias):
 
 
 def batches(chosen):
-    settings = {"num_threads": chosen.workers, "seed": chosen.seed}
+    settings = {"batch_size": chosen.batch_size, "num_threads": chosen.workers, "seed": chosen.seed}
     folder, antialias = str(chosen.dir), not chosen.no_antialias
     if chosen.eval:
         pipeline = evaluation(folder, antialias, **settings)

@@ -3,7 +3,7 @@
 """What the peers' scripts share: options, crops, the clock, one line of JSON at the end.
 
 Every peer decodes the images of an image folder in random order, does RandomResizedCrop(224), a
-horizontal flip and ImageNet's normalisation to f32 CHW, and hands over batches of 64.
+horizontal flip and ImageNet's normalisation to f32 CHW, and hands over batches of 64 (or of --batch-size).
 """
 
 import argparse
@@ -29,6 +29,7 @@ def options(description, switches=(), values=()):
     parser.add_argument("--warm-up", type=float, default=3, help="seconds that do not count")
     parser.add_argument("--begin-at", type=float, help="the time (as of `date +%%s`) until which to warm up")
     parser.add_argument("--workers", type=int, default=len(os.sched_getaffinity(0)))
+    parser.add_argument("--batch-size", type=int, default=BATCH)
     parser.add_argument("--seed", type=int, default=int.from_bytes(os.urandom(4), "little") >> 1)
     for switch, meaning in switches:
         parser.add_argument(switch, action="store_true", help=meaning)

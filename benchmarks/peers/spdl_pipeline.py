@@ -52,7 +52,7 @@ def batches(chosen):
         PipelineBuilder()
         .add_source(paths(chosen))
         .pipe(Decoder(chosen.seed), concurrency=chosen.workers)
-        .aggregate(peer.BATCH)
+        .aggregate(chosen.batch_size)
         .pipe(Batch())
         .add_sink(2)
         .build(num_threads=chosen.workers)

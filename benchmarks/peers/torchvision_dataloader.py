@@ -33,7 +33,7 @@ def batches(chosen):
     images = torchvision.datasets.ImageFolder(chosen.dir, transform=transform, loader=read)
     loader = DataLoader(
         images,
-        batch_size=peer.BATCH,
+        batch_size=chosen.batch_size,
         sampler=RandomSampler(images, num_samples=1 << 40),
         num_workers=chosen.workers,
         persistent_workers=True,

@@ -113,7 +113,7 @@ def batches(chosen):
     images = dataset(chosen)
     loader = DataLoader(
         images,
-        batch_size=peer.BATCH,
+        batch_size=chosen.batch_size,
         sampler=RandomSampler(images, num_samples=1 << 40),
         num_workers=chosen.workers,
         persistent_workers=True,

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import threading
 import zipfile
@@ -15,6 +16,8 @@ import pytest
 
 import examples
 import support
+
+TRAINER = Path(support.COMMAND).parent / "examples/example_05_libtorch_loop"
 
 
 def test_a_dataset_of_ones_own(directory: Path, tmp_path: Path) -> None:
@@ -66,16 +69,18 @@ def test_a_dataset_of_hugging_face(directory: Path, tmp_path: Path) -> None:
     assert said == ["10 images of 2 classes\n"]
 
 
+@pytest.mark.skipif(not TRAINER.exists(), reason="the build found no libtorch")
 def test_a_dataloader_for_a_trainer_in_cpp(directory: Path) -> None:
     pytest.importorskip("torch")
-    consume = subprocess.Popen(
-        [support.COMMAND, "consume", "digits", "--batch-size", "100"],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-    )
-    examples.run("serve_to_cpp.py")
-    out, _ = consume.communicate(timeout=20)
-    assert "3,000 samples in 30 batches, 3 epochs" in out
-    assert "missing 0, duplicated 0, torn 0" in out
-    assert consume.returncode == 0
+    with subprocess.Popen([TRAINER, "digits", "served"], stdout=subprocess.PIPE, text=True) as cpp:
+        try:
+            examples.run("serve_to_cpp.py")
+            out, _ = cpp.communicate(timeout=20)
+        finally:
+            cpp.kill()
+    assert cpp.returncode == 0
+    epochs = re.findall(r"(\d+) samples, ([0-9.]+)% right, loss ([0-9.]+)", out)
+    assert [samples for samples, _, _ in epochs] == ["5000"] * 3
+    losses = [float(loss) for _, _, loss in epochs]
+    assert losses[2] < losses[1] < losses[0] and losses[2] < losses[0] / 2
+    assert float(epochs[2][1]) > 90
