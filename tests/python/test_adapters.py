@@ -449,7 +449,8 @@ def test_torchvision_by_its_files(folder: Folder, tmp_path: Path) -> None:
     root = folder[0][0].parents[1]
     images = of_torchvision("ImageFolder", root=str(root), samples=[(str(p), n) for p, n in folder])
     assert bc.sources.Torchvision(images) == f"imagefolder:{root}"
-    (tmp_path / "t10k-images-idx3-ubyte.gz").touch()
+    with gzip.open(tmp_path / "t10k-images-idx3-ubyte.gz", "wb") as file:
+        file.write(bytes(16 + 3 * 28 * 28))
     with gzip.open(tmp_path / "t10k-labels-idx1-ubyte.gz", "wb") as file:
         file.write(b"\0\0\x08\1\0\0\0\3" + bytes((7, 2, 1)))
     fashion = of_torchvision(

@@ -21,6 +21,10 @@ import made_data
 import support
 
 MODULE = """
+import ctypes
+import os
+import sys
+import threading
 import time
 import numpy as np
 
@@ -58,6 +62,50 @@ def misuses():
 def slow():
     print("asleep", flush=True)
     time.sleep(60)
+
+def slow_in_c():  # with the GIL
+    print("asleep", flush=True)
+    mutex = ctypes.create_string_buffer(64)
+    for _ in range(2):
+        ctypes.PyDLL(None).pthread_mutex_lock(mutex)
+
+def stubborn():
+    print("asleep", flush=True)
+    while True:
+        try:
+            time.sleep(60)
+        except BaseException:
+            pass
+
+def turns():  # a signal into an exception of its own
+    print("asleep", flush=True)
+    try:
+        time.sleep(60)
+    except BaseException:
+        raise OSError("interrupted")
+
+def leaves():
+    sys.exit(0)
+
+def interrupts():
+    raise KeyboardInterrupt
+
+def forks():
+    os.fork()
+    return made
+
+def talks():
+    print("and says so")
+    os.close(1)
+    return made
+
+def generator_leaves():
+    yield np.zeros(4)
+    sys.exit()
+
+def stays():
+    threading.Thread(target=time.sleep, args=(60,)).start()
+    return made
 """
 
 
@@ -117,11 +165,62 @@ def test_a_signal_ends_it_in_order(
     assert "stream `s` stopped: " in served.output()
 
 
-def test_a_signal_while_it_is_opened(place: Path, serve: Callable[..., support.Served]) -> None:
-    served = serve("python:mine:slow")
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("factory", ["slow", "slow_in_c", "stubborn", "turns"])
+def test_a_signal_while_it_is_opened(
+    place: Path, serve: Callable[..., support.Served], factory: str, number: signal.Signals
+) -> None:
+    served = serve(f"python:mine:{factory}")
     support.until(lambda: "asleep" in served.output())
-    served.stop()
+    served.process.send_signal(number)
+    assert served.wait(5) == 0
+
+
+def test_a_signal_where_a_thread_of_the_source_stays(
+    place: Path, serve: Callable[..., support.Served]
+) -> None:
+    served = serve("python:mine:stays", memory="64KiB")
+    with bc.Consumer("s", 8) as consumer:
+        consumer.next()
+        served.process.terminate()
+        with pytest.raises(bc.Stopped, match="its producer got SIGTERM"):
+            while True:
+                made_data.epoch_of(consumer)
+    assert served.wait(8) == 0
+    assert "not waiting for Python" in served.output()
+
+
+def test_the_end_of_its_terminal_under_nohup(place: Path) -> None:
+    with (place / "log").open("wb") as log:
+        served = subprocess.Popen(
+            [support.COMMAND, "serve", "python:mine:made", "--stream", "s", "--epochs=1"],
+            stdout=log,
+            stderr=log,
+            preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN),
+        )
+    with bc.Consumer("s", 8) as consumer:
+        served.send_signal(signal.SIGHUP)
+        assert len(made_data.epoch_of(consumer)["label"]) == 30
+    assert served.wait(10) == 0
+    assert "stream `s` finished: 30 samples" in (place / "log").read_text()
+
+
+def test_a_factory_that_forks(place: Path, serve: Callable[..., support.Served]) -> None:
+    served = serve("python:mine:forks", epochs=1, wait_for=1)
+    with bc.Consumer("s", 8) as consumer:
+        assert len(made_data.epoch_of(consumer)["label"]) == 30
     assert served.wait() == 0
+    assert "`python:mine:forks` forked, and the child came back from it." in served.output()
+
+
+def test_a_factory_that_talks_and_closes_the_output(
+    place: Path, serve: Callable[..., support.Served]
+) -> None:
+    served = serve("python:mine:talks", epochs=1, wait_for=1)
+    with bc.Consumer("s", 8) as consumer:
+        assert len(made_data.epoch_of(consumer)["label"]) == 30
+    assert served.wait() == 0
+    assert "Traceback" not in served.output()
 
 
 @pytest.mark.parametrize(
@@ -135,6 +234,9 @@ def test_a_signal_while_it_is_opened(place: Path, serve: Callable[..., support.S
         (["python:mine:Squares?size=3&x"], 2, "`x` in `mine:Squares?size=3&x` is no option"),
         (["python:mine:broken"], 3, "cannot be opened: OSError('no disk')"),
         (["python:mine:misuses"], 3, "in misuses"),
+        (["python:mine:leaves"], 3, "`python:mine:leaves` called sys.exit(0) while it was opened"),
+        (["python:mine:generator_leaves"], 3, "called sys.exit(None) while it was served"),
+        (["python:mine:interrupts"], 3, "cannot be opened: KeyboardInterrupt()"),
         (["python:mine:misuses?size=3"], 2, "an unexpected keyword argument 'size'."),
         (["python:mine:breaks"], 3, "failed while it was served: OSError('disk gone')"),
         (["python:mine:made", "--samples", "3"], 2, "samples"),

@@ -435,6 +435,16 @@ class Unreadable:
         return int, ("no number",)
 
 
+def test_a_signal_to_the_whole_group_leaves_the_readers_to_who_serves() -> None:
+    readers = Readers(Pids(), 1)
+    reader = readers.readers[0].process.pid or 0
+    assert readers[0]["pid"] == reader
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        os.kill(reader, number)
+        assert readers[1]["pid"] == reader
+    readers.close()
+
+
 def test_an_answer_that_cannot_be_read_costs_no_reader(directory: Path) -> None:
     class Some(made_data.Numbers):
         def __getitem__(self, index: int) -> Any:

@@ -233,6 +233,42 @@ def named(item: Any, fields: Sequence[str] | None) -> Iterator[tuple[Any, str, A
         yield (None if values[0] is item else i), names[i], value
 
 
+def size_of(source: Any, name: str) -> int:
+    """How many samples a dataset has. Raises InvalidArgument where it does not say."""
+    try:
+        return len(source)
+    except Exception as error:  # negative, above 2^63, or its own
+        raise InvalidArgument(f"batchcast: len() of the {name}: {reason(error)}.") from error
+
+
+def class_names_of(source: Any, name: str) -> list[str]:
+    """What a dataset calls its classes. Raises InvalidArgument where these are no list of names."""
+    told = getattr(source, "class_names", None)
+    if told is None:
+        return []
+    try:
+        return [str(one) for one in told]
+    except Exception as error:
+        raise InvalidArgument(
+            f"batchcast: class_names of the {name} is {a_kind_of(told)}, and is to be a list of names, "
+            f"the first for label 0: {reason(error)}."
+        ) from error
+
+
+def fingerprint_of(source: Any, name: str) -> Any:
+    """What fingerprint() returns; None where there is none. Raises InvalidArgument."""
+    fingerprint = getattr(source, "fingerprint", None)
+    try:
+        return fingerprint() if callable(fingerprint) else None
+    except Error:
+        raise
+    except Exception as error:
+        raise InvalidArgument(
+            f"batchcast: fingerprint() of the {name}: {reason(error)}. Return None where the stream is "
+            "not to be pure."
+        ) from error
+
+
 def parts_of(item: Any, fields: Sequence[str] | None) -> list[Part]:
     """What the samples of a source have, by the first of them."""
     parts = []

@@ -27,7 +27,7 @@ _MOST = 256
 def _answer(dataset: Any, index: int) -> bytes:
     try:
         return pickle.dumps((dataset[index], None), protocol=5)
-    except Exception as error:  # from here on only its text counts
+    except BaseException as error:  # also SystemExit; from here on only its text counts
         return pickle.dumps((None, _items.reason(error)), protocol=5)
 
 
@@ -44,7 +44,8 @@ def _read(
     of_others: Sequence[multiprocessing.connection.Connection],
 ) -> None:
     """What a reader process does until the one that serves is gone, or has enough of it."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the one that serves decides
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):  # of the whole group
+        signal.signal(number, signal.SIG_IGN)  # the one that serves decides
     for other in of_others:
         other.close()
     _draw_anew()
@@ -86,12 +87,12 @@ class Readers:
         return len(self.dataset)
 
     def __getitem__(self, index: int) -> Any:
-        deaths = 0
+        deaths, death = 0, ""
         while deaths < 2:  # a sample that ends two processes is bad
             reader = self._idle.get()
             if reader is None:
                 self._idle.put(None)  # for the others that wait
-                break
+                raise BadSample(self._none_left())
             try:
                 reader.connection.send(index)
             except OSError:
@@ -100,23 +101,35 @@ class Readers:
             try:
                 answer = reader.connection.recv_bytes()
             except (EOFError, OSError):
-                self._note_death(reader, f"while it read sample {index}")
+                death = self._note_death(reader, f"while it read sample {index}")
                 deaths += 1
                 continue
+            except BaseException:  # no memory for it: what is left of the answer cannot be told
+                reader.end()
+                self._note_death(reader, f"as nothing could take its sample {index}")
+                raise
             self._idle.put(reader)
             item, reason = pickle.loads(answer)
             if reason is not None:
                 raise _items.Unservable(reason)
             return item
-        raise BadSample(self._death or "the processes that read were stopped")
+        raise BadSample(death)
 
-    def _note_death(self, reader: _Reader, when: str) -> None:
-        how = reader.death()
+    def _none_left(self) -> str:
+        if not self._death:
+            return "the processes that read were stopped"
+        count = len(self.readers)
+        which = "the one process that reads" if count == 1 else f"all {count} processes that read"
+        return f"{which} died, so it was not read; the last: {self._death}"
+
+    def _note_death(self, reader: _Reader, when: str) -> str:
+        death = f"reader process {reader.process.pid} {reader.death()} {when}"
         with self._lock:
             self._alive -= 1
-            self._death = f"reader process {reader.process.pid} {how} {when}"
+            self._death = death
             if self._alive == 0:
                 self._idle.put(None)
+        return death
 
     def close(self) -> None:
         """Ends the processes; who waits for one gets a bad sample."""
@@ -143,7 +156,10 @@ class _Reader:
         code = self.process.exitcode
         if code is None:
             return "is not to be understood"
-        return f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended ({code})"
+        if code >= 0:
+            return f"ended ({code})"
+        named = -code in signal.valid_signals() and -code < signal.SIGRTMIN
+        return f"was killed by {signal.Signals(-code).name if named else f'signal {-code}'}"
 
     def end(self) -> None:
         if self.process.is_alive():

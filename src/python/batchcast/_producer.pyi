@@ -77,3 +77,15 @@ class BatchStream:
     def linger(self) -> float: ...
 
     def stats(self) -> dict[str, Any]: ...
+
+class ZerosWhereCut:
+    """
+    While it exists, reading between these addresses what was cut off a mapped file gives zeros, and ends no process.
+    """
+
+    def __init__(self, begin: int, end: int) -> None: ...
+
+def end_in_time(exit_code: int, patience_ms: int) -> None:
+    """
+    From now on SIGINT, SIGTERM and SIGHUP, beside what their handlers in Python do, end the process with this code where it has not ended by itself so long after the first of them.
+    """

@@ -446,8 +446,7 @@ def _check_servable(source: object) -> None:
 
 
 def _fingerprint_of(source: object, name: str) -> str | int | None:
-    fingerprint = getattr(source, "fingerprint", None)
-    told = fingerprint() if callable(fingerprint) else None
+    told = _items.fingerprint_of(source, name)
     if told is None:
         return None
     if isinstance(told, bool) or not isinstance(told, str | numbers.Integral) or told == "":
@@ -469,8 +468,8 @@ def _python_source(
     source: Any, fields: Sequence[str] | None, tries: int, has_recipe: bool
 ) -> tuple[PythonSource, bool]:
     """The source for C++, and whether it says what it consists of."""
-    size = len(source)
     name = _name_of(source)
+    size = _items.size_of(source, name)
     if size == 0:
         raise InvalidArgument(f"batchcast: the {name} is empty. There is nothing to serve.")
     for index in range(min(size, tries)):
@@ -494,7 +493,7 @@ def _python_source(
     is_pure = told is not None
     specs = [part.spec for part in parts]
     text = f"{size} {specs} {told if is_pure else uuid.uuid4()}"
-    classes = [str(one) for one in getattr(source, "class_names", None) or ()]
+    classes = _items.class_names_of(source, name)
     keys = [part.key for part in parts]
     return PythonSource(source, size, specs, keys, name, text, classes), is_pure
 

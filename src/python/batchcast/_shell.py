@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import inspect
 import os
@@ -15,18 +16,35 @@ from collections.abc import Callable, Iterator
 from types import FrameType
 from typing import Any, NoReturn
 
-from . import _serve, errors
+from . import _items, _serve, errors
+from ._producer import end_in_time
 
 # As the command has them.
-_EXIT_USAGE, _EXIT_ENVIRONMENT = 2, 3
+_EXIT_OK, _EXIT_USAGE, _EXIT_ENVIRONMENT = 0, 2, 3
+# After a signal, until the process ends whatever Python does: while nothing is there yet, while a
+# stream is, and once all is said.
+_OPENING_MS, _SERVING_MS, _SAID_MS = 500, 3000, 1000
 
 
 class Asked(BaseException):
     """A signal asks this process to end."""
 
 
+_asked = False
+
+
 def _on_signal(number: int, frame: FrameType | None) -> None:
-    raise Asked(signal.Signals(number).name)
+    global _asked
+    if not _asked:  # what ends in order is not interrupted again
+        _asked = True
+        raise Asked(signal.Signals(number).name)
+
+
+def _take_signals() -> None:
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN:  # else nohup
+            signal.signal(number, _on_signal)
+    end_in_time(_EXIT_OK, _OPENING_MS)
 
 
 def split_options(text: str) -> tuple[str, dict[str, str]]:
@@ -143,46 +161,89 @@ def _report(serving: _serve.Serving, seconds: float) -> Iterator[str]:
         yield f", {stats['bad_samples']:,} bad samples"
 
 
+def _opened(text: str) -> Any:
+    owner = os.getpid()
+    try:
+        return open_source(text)
+    finally:
+        if os.getpid() != owner:
+            _say(
+                f"batchcast: `{text}` forked, and the child came back from it. It ends here: only "
+                "the first process serves."
+            )
+            os._exit(_EXIT_ENVIRONMENT)
+
+
 def _serve_source(text: str, options: dict[str, Any]) -> None:
-    source = open_source(text)
+    source = _opened(text)
     epochs = int(options.pop("epochs", "0"))
     begin = time.monotonic()
     serving = _serve.serve_as(
         text, source, options.pop("stream"), options, epochs=epochs or None, background=True,
         progress=True,
     )  # fmt: skip
+    end_in_time(_EXIT_OK, _SERVING_MS)
     try:
         serving.wait()
     except Asked as asked:
         serving.stop(f"its producer got {asked}")
     except errors.Error:
         raise
+    except SystemExit as left:  # a loader's own
+        raise _Failed(f"called sys.exit({left.code!r}) while it was served") from left
     except Exception as error:  # a loader's own
-        traceback.print_exc()
-        _leave(_EXIT_ENVIRONMENT, f"batchcast: `{text}` failed while it was served: {error!r}")
-    print("".join(_report(serving, time.monotonic() - begin)), flush=True)
+        raise _Failed(f"failed while it was served: {_shown(error)}") from error
+    try:
+        print("".join(_report(serving, time.monotonic() - begin)), flush=True)
+    except (OSError, ValueError):  # whoever read the output may be gone, or the source closed it
+        sys.stdout = None
+    end_in_time(_EXIT_OK, _SAID_MS)
+
+
+class _Failed(Exception):
+    """What the source did, after its name."""
+
+
+def _shown(error: BaseException) -> str:
+    try:
+        return repr(error)
+    except Exception:
+        return type(error).__name__
+
+
+def _say(text: str) -> None:
+    with contextlib.suppress(OSError, ValueError, AttributeError):  # a source may close it
+        print(_items.shown(text), file=sys.stderr, flush=True)
 
 
 def _leave(code: int, text: str) -> NoReturn:
-    print(text, file=sys.stderr, flush=True)
+    _say(text)
     sys.exit(code)
+
+
+def _leave_with(error: BaseException, text: str) -> NoReturn:
+    """Says what went wrong, with the traceback of what is not ours."""
+    cause = error.__cause__ if isinstance(error, _Failed) else error
+    if isinstance(cause, Exception) and not isinstance(cause, errors.Error):
+        traceback.print_exception(cause)
+    if isinstance(error, errors.InvalidArgument):
+        _leave(_EXIT_USAGE, str(error))
+    if isinstance(error, errors.Error | ImportError):
+        _leave(_EXIT_ENVIRONMENT, str(error))
+    said = f"cannot be opened: {_shown(error)}"
+    if isinstance(error, _Failed):
+        said = str(error)
+    elif isinstance(error, SystemExit):
+        said = f"called sys.exit({error.code!r}) while it was opened, and gave nothing to serve."
+    _leave(_EXIT_ENVIRONMENT, f"batchcast: `{text}` {said}")
 
 
 def serve(words: list[str]) -> NoReturn:
     """`batchcast serve` with these words, the source first; ends the process as the command would."""
-    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-        signal.signal(number, _on_signal)
+    _take_signals()
     try:
         _serve_source(words[0], _options_of(words[1:]))
-    except Asked:
-        pass  # while it was opened
-    except errors.InvalidArgument as error:
-        _leave(_EXIT_USAGE, str(error))
-    except (errors.Error, ImportError) as error:
-        if not isinstance(error, errors.Error):
-            traceback.print_exc()
-        _leave(_EXIT_ENVIRONMENT, str(error))
-    except Exception as error:
-        traceback.print_exc()
-        _leave(_EXIT_ENVIRONMENT, f"batchcast: `{words[0]}` cannot be opened: {error!r}")
-    sys.exit(0)
+    except BaseException as error:
+        if not _asked:  # else it is whatever the source made of the signal while it was opened
+            _leave_with(error, words[0])
+    sys.exit(_EXIT_OK)

@@ -11,4 +11,6 @@ NB_MODULE(_producer, module) {
   batchcast::python::add_python_source(module);
   batchcast::python::add_dataset_stream(module);
   batchcast::python::add_batch_stream(module);
+  batchcast::python::add_cut_files(module);
+  batchcast::python::add_ends_in_time(module);
 }

@@ -65,7 +65,12 @@ void copy(std::span<const std::byte> from, std::span<std::byte> to) {
   if (!from.empty()) std::memcpy(to.data(), from.data(), from.size());
 }
 
+constexpr off_t file_bytes_max = (off_t{1} << 32) - 1;  ///< as an image folder has it
+
 [[noreturn]] void refuse_file(const std::string& path, int error_number) {
+  if (error_number == EMFILE || error_number == ENFILE || error_number == ENOMEM) {
+    throw SystemError("batchcast: " + path + " cannot be opened", error_number);
+  }
   throw BadSample(path + ": " + std::generic_category().message(error_number));
 }
 
@@ -74,6 +79,9 @@ void read_file(const std::string& path, std::size_t part, SampleParts& parts) {
   struct stat status {};
   if (!file || ::fstat(file.get(), &status) != 0) refuse_file(path, errno);
   if (!S_ISREG(status.st_mode)) throw BadSample(path + " is no regular file");
+  if (status.st_size > file_bytes_max) {
+    throw BadSample(path + " has 4 GiB or more, and is no file of one sample");
+  }
   const std::span<std::byte> to = parts.make(part, static_cast<std::size_t>(status.st_size));
   for (std::size_t done = 0; done < to.size();) {
     const ssize_t got = ::read(file.get(), to.data() + done, to.size() - done);

@@ -37,20 +37,52 @@ class Wanted:
                     f"batchcast: {where} has no column `{column}`; it has {there}. Say which is the "
                     f'{part}: sources.{self.adapter}(…, {part}="NAME"), or {part}=None for none.'
                 )
+            if schema.names.count(column) > 1:
+                raise InvalidArgument(
+                    f"batchcast: {where} has several columns `{column}`. Give them names of their own."
+                )
             why = _why_not(part, schema.field(column).type)
             if why:
                 raise InvalidArgument(f"batchcast: column `{column}` of {where} is {why}.")
 
-    def readers(self, chunk_of: Callable[[str], Any]) -> dict[str, Read]:
-        """For a run of rows, `chunk_of` whose columns are arrays: how to read a row's parts."""
+    def readers(self, column_of: Callable[[str], Any]) -> dict[str, Read]:
+        """For a run of rows, `column_of` whose columns are arrays, perhaps in chunks: how to read a
+        row's parts."""
         return {
-            part: (_image_reader if part == "image" else _label_reader)(chunk_of(column))
+            part: _reader(column_of(column), _image_reader if part == "image" else _label_reader)
             for part, column in self.columns.items()
         }
 
 
+def _reader(column: Any, make: Callable[[Any], Read]) -> Read:
+    chunks = getattr(column, "chunks", [column])
+    reads = [make(chunk) for chunk in chunks]
+    if len(reads) == 1:
+        return reads[0]
+    rows = Rows([len(chunk) for chunk in chunks])
+
+    def read(row: int) -> Any:
+        chunk, place = rows.place_of(row)
+        return reads[chunk](place)
+
+    return read
+
+
+_TEXTS = ("string", "large_string", "string_view")
+_BYTES = ("binary", "large_binary", "binary_view")
+
+
+def _plain_kind(kind: Any) -> Any:
+    """Of a dictionary-encoded column, what its values are."""
+    return kind.value_type if str(kind).startswith("dictionary<") else kind
+
+
 def _has_bytes(kind: Any) -> bool:
-    return str(kind) in ("binary", "large_binary", "binary_view")
+    return str(_plain_kind(kind)) in _BYTES
+
+
+def is_path(kind: Any) -> bool:
+    return str(_plain_kind(kind)) in _TEXTS
 
 
 def _fields_of(kind: Any) -> dict[str, Any]:
@@ -62,17 +94,31 @@ def _fields_of(kind: Any) -> dict[str, Any]:
 def _why_not(part: str, kind: Any) -> str:
     text = str(kind)
     if part == "image":
-        if _has_bytes(kind) or _has_bytes(_fields_of(kind).get("bytes")) or text == "string":
+        if _has_bytes(kind) or _has_bytes(_fields_of(kind).get("bytes")) or is_path(kind):
             return ""
         return (
             f"{text}, and an image is the bytes of its file (binary, or a struct with `bytes`). "
             "Arrays are served by bc.serve itself: bc.serve(dataset.with_format('numpy'), …)"
         )
-    if text in ("string", "large_string", "string_view", "binary"):
+    if text in (*_TEXTS, *_BYTES):
         return f"{text}, and a label is a number: number the classes (dataset.class_encode_column)"
-    if text.startswith(("struct", "map", "dictionary")):
+    if text.startswith(_NO_LABELS):
         return f"{text}, and a label is a number, or a list of them"
     return ""
+
+
+_NO_LABELS = (
+    "struct", "map", "dictionary", "null", "date", "time", "duration", "decimal", "interval",
+    "month_", "fixed_size_binary", "extension",
+)  # fmt: skip
+
+
+def label_form(kind: Any) -> str:
+    """What labels of a kind become: integers of any size and sign are the same."""
+    text = str(kind)
+    if text.startswith(("int", "uint")):
+        return "int"
+    return "list" if "list" in text.partition("<")[0] else text
 
 
 def _image_reader(chunk: Any) -> Read:
@@ -128,10 +174,17 @@ def _label_reader(chunk: Any) -> Read:
     try:
         numbers = chunk.to_numpy(zero_copy_only=True)
     except Exception:  # booleans, lists, and where some are null
+        if str(chunk.type) in ("halffloat", "float", "double"):  # as those without a null
+            kind = chunk.type.to_pandas_dtype()
+            return lambda row: _or_none(kind, chunk[row].as_py())
         return lambda row: _plain(chunk[row].as_py())
     if numbers.dtype.kind in "iu":
         return lambda row: int(numbers[row])
     return lambda row: numbers[row]
+
+
+def _or_none(kind: Any, value: Any) -> Any:
+    return None if value is None else kind(value)
 
 
 def _plain(value: Any) -> Any:
@@ -140,11 +193,13 @@ def _plain(value: Any) -> Any:
 
 def class_names_of(features: Mapping[str, Any] | None, label: str | None) -> list[str]:
     """What ClassLabel says, as features of `datasets` in JSON have it."""
-    feature = (features or {}).get(label or "")
+    feature = features.get(label or "") if isinstance(features, Mapping) else None
     names = feature.get("names") if isinstance(feature, Mapping) else None
     if isinstance(names, Mapping):  # as README files of the Hub have them
+        if not all(str(key).isdecimal() for key in names):
+            return []
         names = [names[key] for key in sorted(names, key=int)]
-    return [str(name) for name in names or ()]
+    return [str(name) for name in names] if isinstance(names, list | tuple) else []
 
 
 class Rows:

@@ -8,13 +8,27 @@ import hashlib
 import os
 from typing import Any
 
-from ..errors import InvalidArgument
+import numpy as np
+
+from ..errors import BadDataset, Error, InvalidArgument
 from ._columns import Rows, Wanted, checked, class_names_of, named_files, paths_without_bytes
+from ._files import Maps, Watched, check_all
 from ._packages import needed
 
 
 def _loaded(place: str, split: str | None, where: str) -> Any:
     datasets = needed("datasets", "HuggingFace")
+    try:
+        return _load(datasets, place, split, where)
+    except (Error, ImportError):
+        raise
+    except Exception as error:  # of datasets, its builders, Arrow and the Hub
+        raise BadDataset(
+            f"batchcast: {where} cannot be loaded by datasets: {type(error).__name__}: {error}"
+        ) from error
+
+
+def _load(datasets: Any, place: str, split: str | None, where: str) -> Any:
     for saved in ("state.json", "dataset_dict.json"):
         if os.path.isfile(os.path.join(place, saved)):
             return _one_split(datasets.load_from_disk(place), split, where)
@@ -56,6 +70,44 @@ def _check(dataset: Any, where: str) -> None:
             f"batchcast: {where} has a transform (set_transform), which is not run: C++ decodes and "
             "augments. Write it as a recipe, and serve dataset.with_format(None)."
         )
+
+
+def _addresses(columns: Any) -> list[int]:
+    """Where the memory of arrays begins. Empty parts of it have no address that means anything."""
+    buffers = [one for column in columns for one in column.buffers()]
+    return [one.address for one in buffers if one is not None and one.size > 0]
+
+
+def _check_batches(cut: Any, files: list[tuple[Watched, ...]], where: str) -> None:
+    """Arrow goes where offsets say: damaged ones crash it. The images themselves are not read."""
+    begin = 0
+    for batch, of_batch in zip(cut, files):
+        try:
+            batch.validate(full=True)
+        except Exception as error:  # pyarrow's have no one base
+            inside = f" ({', '.join(one.path for one in of_batch)})" if of_batch else ""
+            raise BadDataset(
+                f"batchcast: rows {begin} to {begin + len(batch) - 1} of {where}{inside} are damaged: "
+                f"{error}. Write it anew."
+            ) from error
+        check_all(of_batch)
+        begin += len(batch)
+
+
+def _indices_of(dataset: Any, maps: Maps, rows: int, where: str) -> Any:
+    """The order that `shuffle`, `select` or `filter` gave, copied: it may lie in a file of a cache."""
+    if dataset._indices is None:
+        return None
+    column = dataset._indices.table.column(0)
+    files = maps.files_at(_addresses(column.chunks))
+    indices = np.array(column.to_numpy())
+    check_all(files)
+    if len(indices) > 0 and int(indices.max()) >= rows:
+        raise BadDataset(
+            f"batchcast: the order of {where} is damaged: it has the row {int(indices.max())}, and "
+            f"there are {rows}. Write it anew."
+        )
+    return indices
 
 
 class HuggingFace:
@@ -102,18 +154,20 @@ class HuggingFace:
         # Columns of one table may be cut differently.
         cut = table.select(list(dict.fromkeys(wanted.columns.values()))).to_batches()
         self._rows = Rows([len(batch) for batch in cut])
+        maps = Maps()
+        self._files = [maps.files_at(_addresses(batch.columns)) for batch in cut]
+        _check_batches(cut, self._files, where)
         self._read = [wanted.readers(batch.column) for batch in cut]
-        self._files = ""
+        self._told = ""
         if image is not None:
             named = (paths_without_bytes(batch.column(image)) for batch in cut)
             told = list(named_files(path for paths in named for path in paths))
             if told:
-                self._files = " " + hashlib.sha256(b"".join(told)).hexdigest()
-        indices = dataset._indices
-        self._indices = None if indices is None else indices.table.column(0).combine_chunks()
-        if self._indices is not None and hasattr(self._indices, "to_numpy"):
-            self._indices = self._indices.to_numpy(zero_copy_only=False)
+                self._told = " " + hashlib.sha256(b"".join(told)).hexdigest()
+        self._indices = _indices_of(dataset, maps, len(self._rows), where)
         self._size = len(self._rows) if self._indices is None else len(self._indices)
+        if self._size == 0:
+            raise BadDataset(f"batchcast: {where} has no rows.")
 
     def __len__(self) -> int:
         return self._size
@@ -123,7 +177,11 @@ class HuggingFace:
         if self._indices is not None:
             row = int(self._indices[row])
         run, place = self._rows.place_of(row)
-        return {part: read(place) for part, read in self._read[run].items()}
+        check_all(self._files[run])
+        try:
+            return {part: read(place) for part, read in self._read[run].items()}
+        finally:
+            check_all(self._files[run])  # before whatever Arrow says of what it found
 
     def name_of(self, index: int) -> str:
         """For messages: where the sample is."""
@@ -132,4 +190,4 @@ class HuggingFace:
     def fingerprint(self) -> str:
         """The dataset's own, which any change to it changes, the columns, and of files that rows
         only name the paths, sizes and times of change."""
-        return f"huggingface {self.dataset._fingerprint} {self._columns}{self._files}"
+        return f"huggingface {self.dataset._fingerprint} {self._columns}{self._told}"

@@ -4,16 +4,19 @@
 
 from __future__ import annotations
 
+import gc
 import hashlib
 import os
 import threading
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 from .._producer import is_image
 from ..errors import BadDataset, InvalidArgument
+from ._apart import Crashed, apart
 from ._columns import checked
+from ._files import Maps, Watched, check_regular
 from ._packages import needed
 
 Parse = Callable[[bytes, bytes], Any]
@@ -78,21 +81,103 @@ class _Environment:
         )
 
 
-_open: weakref.WeakValueDictionary[str, _Environment] = weakref.WeakValueDictionary()
+_open: weakref.WeakValueDictionary[tuple[int, int], _Environment] = weakref.WeakValueDictionary()
+_opening = threading.Lock()
 
 
-def _opened(path: str) -> _Environment:
-    lmdb = needed("lmdb", "LMDB")
+def _opened(lmdb: Any, path: str, data: str) -> _Environment:
+    status = os.stat(data)
+    place = status.st_dev, status.st_ino  # another file may take its name
+    with _opening:
+        environment = _open.get(place)
+        if environment is None:
+            try:
+                environment = _open[place] = _environment(lmdb, path)
+            except lmdb.Error as error:
+                raise BadDataset(f"batchcast: {path} cannot be opened by LMDB: {error}") from error
+    return environment
+
+
+def _environment(lmdb: Any, path: str) -> _Environment:
+    try:
+        return _Environment(lmdb, path)
+    except lmdb.Error:
+        gc.collect()  # one that nobody has any more, of a file that lost its name, blocks it
+    return _Environment(lmdb, path)
+
+
+def _data_of(path: str) -> str:
     if not os.path.exists(path):
         raise BadDataset(f"batchcast: there is no {path}")
-    place = os.path.realpath(path)
-    environment = _open.get(place)
-    if environment is None:
+    data = os.path.join(path, "data.mdb") if os.path.isdir(path) else path
+    check_regular(data)
+    return data
+
+
+class _Looked:
+    """Entries of an environment that may be damaged, or be written to meanwhile.
+
+    LMDB follows whatever damaged pages say, out of the file and its mapping: a process that does
+    not matter goes through all of them first, and touches all values.
+    """
+
+    def __init__(self, path: str) -> None:
+        lmdb = needed("lmdb", "LMDB")
+        self._path = path
+        data = _data_of(path)
+        self._environment = _opened(lmdb, path, data)
+        self._file = Watched(data)
+        self.lmdb = self._environment.lmdb
+        self._local = threading.local()
+
+    def entries(self) -> list[tuple[bytes, int]]:
+        """Each key, and how many bytes its value has."""
         try:
-            environment = _open[place] = _Environment(lmdb, path)
-        except lmdb.Error as error:
-            raise BadDataset(f"batchcast: {path} cannot be opened by LMDB: {error}") from error
-    return environment
+            found = apart(self._look_through)
+        except Crashed as how:
+            raise BadDataset(
+                f"batchcast: {self._path} is damaged or cut short: LMDB cannot go through its keys "
+                f"({how}). Make it anew."
+            ) from None
+        Maps().note_map_of(self._file)
+        self._file.check()
+        return found
+
+    def _look_through(self) -> list[tuple[bytes, int]]:
+        said = self.lmdb.stat()["entries"]
+        found = []
+        with self.lmdb.begin(buffers=True) as transaction, transaction.cursor() as cursor:
+            if self.lmdb.open_db(txn=transaction).flags(transaction).get("dupsort"):
+                raise InvalidArgument(
+                    f"batchcast: {self._path} has several values for a key (dupsort), and a sample "
+                    "is one. Make it anew with a key for each."
+                )
+            had = 0
+            for key, value in cursor:
+                found.append((bytes(key), len(value)))
+                had += transaction.get(key) is not None
+                if len(found) > said:
+                    break
+        if len(found) != said or had != said:
+            raise BadDataset(
+                f"batchcast: {self._path} is damaged: it says that it has {said:,} keys, and "
+                f"{'more' if len(found) > said else format(had, ',')} are found. Make it anew."
+            )
+        return found
+
+    def value(self, key: bytes) -> bytes:
+        """Raises BadSample where somebody has written to the file."""
+        self._file.check()
+        transaction = getattr(self._local, "transaction", None)
+        if transaction is None:
+            transaction = self._local.transaction = self.lmdb.begin(buffers=True)
+        try:
+            value = transaction.get(key)
+            if value is None:
+                raise KeyError(f"there is no key {key!r}")
+            return bytes(value)
+        finally:
+            self._file.check()  # before whatever LMDB says of what it found
 
 
 class LMDB:
@@ -114,7 +199,8 @@ class LMDB:
     where a `version` names it, to be changed with the function.
 
     Each thread has a read transaction of its own, for as long as it reads. Nothing may be written
-    meanwhile: it is opened without a lock.
+    meanwhile, as it is opened without a lock: from then on every sample is bad. On opening, a
+    process of its own goes through all keys, so that a damaged file is an error and no crash.
     """
 
     def __init__(
@@ -131,12 +217,10 @@ class LMDB:
         self._label = label
         self._has_functions = label is not None or parse is not None
         self._version = version
-        self._local = threading.local()
-        self._environment = _opened(self.path)
-        self._env = self._environment.lmdb
+        self._looked = _Looked(self.path)
         self._keys = []
         digest = hashlib.sha256()
-        for key, size in self._entries():
+        for key, size in self._looked.entries():
             if key in skip:
                 continue
             self._keys.append(key)
@@ -146,33 +230,18 @@ class LMDB:
         self._digest = digest.hexdigest()
         self._read = self._reader(parse)
 
-    def _entries(self) -> Iterator[tuple[bytes, int]]:
-        """Each key, and how many bytes its value has; these are not read for it."""
-        with self._env.begin(buffers=True) as transaction, transaction.cursor() as cursor:
-            for key, value in cursor:
-                yield bytes(key), len(value)
-
-    def _value(self, key: bytes) -> bytes:
-        transaction = getattr(self._local, "transaction", None)
-        if transaction is None:
-            transaction = self._local.transaction = self._env.begin()
-        value = transaction.get(key)
-        if value is None:
-            raise KeyError(f"there is no key {key!r}")
-        return bytes(value)
-
     def _reader(self, parse: Parse | None) -> Callable[[int], Any]:
         keys = self._keys
         if parse is not None:
-            return lambda index: parse(keys[index], self._value(keys[index]))
+            return lambda index: parse(keys[index], self._looked.value(keys[index]))
         if b"num-samples" in keys:
-            self._pairs = int(self._value(b"num-samples"))
+            self._pairs = self._number_of_pairs(self._looked.value(b"num-samples"))
             return self._read_pair
-        first = self._value(keys[0])
+        first = self._looked.value(keys[0])
         if is_image(first[:64]):
             return self._read_image
         if _is_datum(first):
-            return lambda index: parse_datum(self._value(keys[index]))
+            return lambda index: parse_datum(self._looked.value(keys[index]))
         pickled = first[:1] == b"\x80"
         raise InvalidArgument(
             f"batchcast: {self.path}: the value of its first key, {keys[0][:40]!r}, begins with "
@@ -181,18 +250,28 @@ class LMDB:
             + ". Say how to read a sample: sources.LMDB(…, parse=lambda key, value: {…})."
         )
 
+    def _number_of_pairs(self, said: bytes) -> int:
+        images = sum(key.startswith(b"image-") for key in self._keys)
+        number = int(said) if said.strip().isdigit() else 0
+        if not 0 < number <= images:
+            raise BadDataset(
+                f"batchcast: {self.path}: num-samples is {said[:40]!r}, and there are {images} keys "
+                "`image-…`. Make it anew, or say how to read a sample with `parse`."
+            )
+        return number
+
     def _read_pair(self, index: int) -> dict[str, Any]:
         number = b"%09d" % (index + 1)
-        sample: dict[str, Any] = {"image": self._value(b"image-" + number)}
+        sample: dict[str, Any] = {"image": self._looked.value(b"image-" + number)}
         if self._label is not None:
-            sample["label"] = self._label(self._value(b"label-" + number))
+            sample["label"] = self._label(self._looked.value(b"label-" + number))
         else:
-            sample["label"] = int(self._value(b"label-" + number))
+            sample["label"] = int(self._looked.value(b"label-" + number))
         return sample
 
     def _read_image(self, index: int) -> dict[str, Any]:
         key = self._keys[index]
-        sample: dict[str, Any] = {"image": self._value(key)}
+        sample: dict[str, Any] = {"image": self._looked.value(key)}
         if self._label is not None:
             sample["label"] = self._label(key)
         return sample
@@ -216,4 +295,4 @@ class LMDB:
         """
         if self._version is None and self._has_functions:
             return None
-        return f"lmdb {self._digest} {self._env.info()['last_txnid']} {self._version}"
+        return f"lmdb {self._digest} {self._looked.lmdb.info()['last_txnid']} {self._version}"

@@ -5,16 +5,30 @@
 from __future__ import annotations
 
 import collections
+import contextlib
+import functools
 import glob
 import hashlib
+import inspect
 import json
 import os
 import threading
 from collections.abc import Iterable
 from typing import Any
 
-from ..errors import BadDataset, InvalidArgument
-from ._columns import Read, Rows, Wanted, checked, class_names_of, named_files
+from ..errors import BadDataset, BadSample, InvalidArgument
+from ._apart import Crashed, apart
+from ._columns import (
+    Read,
+    Rows,
+    Wanted,
+    checked,
+    class_names_of,
+    is_path,
+    label_form,
+    named_files,
+)
+from ._files import Watched, check_regular
 from ._packages import needed
 
 _UNITS = {"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
@@ -116,7 +130,10 @@ class Parquet:
         self._wanted = Wanted("Parquet", image, label)
         self.files = _files(files)
         self.name = "Parquet"
+        self._watched: list[Watched] = []
+        self._check_footers()
         self._opened = [self._open(path) for path in self.files]
+        self._check_same_labels(label)
         groups = [
             (file, group)
             for file, opened in enumerate(self._opened)
@@ -128,45 +145,127 @@ class Parquet:
         self._locks = [threading.Lock() for _ in self._opened]
         self._pid = os.getpid()
         self.class_names = class_names_of(self._features(), label)
+        if len(self._rows) == 0:
+            raise BadDataset(f"batchcast: {_all(self.files)} no rows.")
+        try:
+            self._digest = self._digest_of(image, label)
+        except BadSample as error:
+            raise BadDataset(f"batchcast: {error}.") from error
+        except Exception as error:  # of what the footers say of chunks
+            raise BadDataset(
+                f"batchcast: what {self.files[0]} and the files after it say of their columns cannot "
+                f"be read: {_shortly(error)}. Write the damaged one anew."
+            ) from error
+
+    def _digest_of(self, image: str | None, label: str | None) -> str:
         digest = hashlib.sha256()
         for path in self.files:
             digest.update(_footer(path))
         if label is not None:
-            for file, group in groups:
-                digest.update(self._labels(file, group, label))
+            for number in range(len(self._groups)):
+                digest.update(_bytes_of(self._table(number, [label]).column(label)))
         if image is not None:
-            for file, group in groups:
-                for told in named_files(self._paths(file, group, image)):
+            for number in range(len(self._groups)):
+                for told in named_files(self._paths(number, image)):
                     digest.update(told)
-        self._digest = digest.hexdigest()
+        return digest.hexdigest()
+
+    def _check_footers(self) -> None:
+        """Of some that are damaged Arrow ends the process."""
+        for path in self.files:
+            check_regular(path)
+        try:
+            apart(functools.partial(self._look_at_footers, self.files))
+        except Crashed:
+            for path in self.files:
+                try:
+                    apart(functools.partial(self._look_at_footers, [path]))
+                except Crashed as how:
+                    raise BadDataset(
+                        f"batchcast: {path} is damaged: Arrow cannot look at its footer ({how}). Write "
+                        "it anew."
+                    ) from None
+
+    def _look_at_footers(self, paths: list[str]) -> None:
+        for path in paths:
+            with contextlib.suppress(Exception):  # said when it is opened
+                told = self._parquet.ParquetFile(path).metadata
+                for group in range(told.num_row_groups):
+                    chunks = told.row_group(group)
+                    for column in range(chunks.num_columns):
+                        repr(chunks.column(column))
 
     def _open(self, path: str) -> Any:
+        """Without a map: looking at that of a file that is cut short ends the process."""
+        self._watched.append(Watched(path))
+        kind = self._parquet.ParquetFile
+        options = {"memory_map": False, "page_checksum_verification": True}  # where it has sums
+        taken = inspect.signature(kind).parameters
         try:
-            opened = self._parquet.ParquetFile(path, memory_map=True)
+            opened = kind(path, **{name: options[name] for name in options if name in taken})
+            rows = [
+                opened.metadata.row_group(group).num_rows
+                for group in range(opened.metadata.num_row_groups)
+            ]
+            if min(rows, default=0) < 0 or sum(rows) != opened.metadata.num_rows:
+                raise ValueError(f"its row groups have {sum(rows)} rows, and the file says "
+                                 f"{opened.metadata.num_rows}")  # fmt: skip
+            self._wanted.check(opened.schema_arrow, path)
+        except InvalidArgument:
+            raise
         except OSError as error:  # pyarrow's errors of files are of it, too
             raise BadDataset(f"batchcast: {path}: {error}") from error
-        except ValueError as error:
-            raise BadDataset(f"batchcast: {path} is no Parquet file: {error}") from error
-        self._wanted.check(opened.schema_arrow, path)
+        except Exception as error:  # pyarrow's have no one base
+            raise BadDataset(f"batchcast: {path} is no Parquet file: {_shortly(error)}") from error
         return opened
 
-    def _labels(self, file: int, group: int, column: str) -> bytes:
-        try:
-            table = self._opened[file].read_row_group(group, columns=[column], use_threads=False)
-        except OSError as error:
-            raise BadDataset(f"batchcast: {self.files[file]}: {error}") from error
-        labels = table.column(column)
-        numbers = labels.to_numpy()
-        is_plain = labels.null_count == 0 and numbers.dtype.kind in "biuf"
-        return numbers.tobytes() if is_plain else repr(labels.to_pylist()).encode()
+    def _check_same_labels(self, label: str | None) -> None:
+        if label is None or not self._opened:
+            return
+        kinds = [opened.schema_arrow.field(label).type for opened in self._opened]
+        for path, kind in zip(self.files, kinds):
+            if label_form(kind) != label_form(kinds[0]):
+                raise InvalidArgument(
+                    f"batchcast: column `{label}` is {kinds[0]} in {self.files[0]} and {kind} in "
+                    f"{path}. All samples of a stream have one dtype: write one of them anew."
+                )
 
-    def _paths(self, file: int, group: int, column: str) -> Iterable[str | None]:
-        """Of a row group's images, those that only have a path. Their bytes are not read."""
+    def _table(self, number: int, columns: list[str]) -> Any:
+        """Of a row group. Raises BadSample."""
+        file, group = self._groups[number]
+        self._watched[file].check()
+        try:
+            table = self._read_columns(file, group, columns)
+            rows = self._opened[file].metadata.row_group(group).num_rows
+            if table.num_rows != rows:
+                raise ValueError(f"it has {table.num_rows} rows, and the file says {rows}")
+        except Exception as error:  # pyarrow's have no one base
+            self._watched[file].check()
+            raise BadSample(
+                f"row group {group} of {self.files[file]} cannot be read: {_shortly(error)}. "
+                "If the file is damaged, write it anew"
+            ) from error
+        self._watched[file].check()
+        return table
+
+    def _read_columns(self, file: int, group: int, columns: list[str]) -> Any:
+        """Without Arrow's threads, of which a forked process has none."""
         opened = self._opened[file]
-        kind = opened.schema_arrow.field(column).type
-        if str(kind) == "string":
-            table = opened.read_row_group(group, columns=[column], use_threads=False)
-            return table.column(column).to_pylist()  # type: ignore[no-any-return]
+        try:
+            return opened.read_row_group(group, columns=columns, use_threads=False)
+        except NotImplementedError:  # structs with more than 2 GiB of bytes: only in pieces
+            pieces = opened.iter_batches(
+                batch_size=256, row_groups=[group], columns=columns, use_threads=False
+            )
+            return needed("pyarrow", "Parquet").Table.from_batches(pieces)
+
+    def _paths(self, number: int, column: str) -> Iterable[str | None]:
+        """Of a row group's images, those that only have a path. Their bytes are not read."""
+        file, group = self._groups[number]
+        opened = self._opened[file]
+        if is_path(opened.schema_arrow.field(column).type):
+            paths: list[str | None] = self._table(number, [column]).column(column).to_pylist()
+            return paths
         told = opened.metadata.row_group(group)
         chunks = {told.column(i).path_in_schema: told.column(i) for i in range(told.num_columns)}
         if f"{column}.path" not in chunks:
@@ -175,29 +274,26 @@ class Parquet:
         if statistics is not None and statistics.has_null_count and statistics.null_count == 0:
             return ()
         # Some rows, or the statistics do not say. A path beside bytes changes nothing where it names no file.
-        table = opened.read_row_group(group, columns=[f"{column}.path"], use_threads=False)
-        paths = (row and row["path"] for row in table.column(column).to_pylist())
-        return [path for path in paths if path is not None and os.path.exists(path)]
+        table = self._table(number, [f"{column}.path"])
+        named = (row and row["path"] for row in table.column(column).to_pylist())
+        return [path for path in named if path is not None and os.path.exists(path)]
 
     def _features(self) -> Any:
         """What `datasets` has written beside the columns."""
         told = (self._opened[0].schema_arrow.metadata or {}).get(b"huggingface", b"{}")
         try:
-            return json.loads(told).get("info", {}).get("features")
-        except ValueError:
+            return json.loads(told)["info"]["features"]
+        except (ValueError, LookupError, TypeError):
             return None
 
     def _read_group(self, number: int) -> tuple[dict[str, Read], int]:
-        file, group = self._groups[number]
+        file, _ = self._groups[number]
         if self._pid != os.getpid():
             self._locks = [threading.Lock() for _ in self._opened]
             self._pid = os.getpid()
         with self._locks[file]:
-            columns = list(dict.fromkeys(self._wanted.columns.values()))
-            # Without Arrow's threads, of which a forked process has none.
-            table = self._opened[file].read_row_group(group, columns=columns, use_threads=False)
-        chunks = {name: _one_chunk(table.column(name)) for name in columns}
-        return self._wanted.readers(chunks.__getitem__), table.nbytes
+            table = self._table(number, list(dict.fromkeys(self._wanted.columns.values())))
+        return self._wanted.readers(table.column), table.nbytes
 
     def __len__(self) -> int:
         return len(self._rows)
@@ -220,7 +316,16 @@ class Parquet:
         return f"parquet {self._digest} {sorted(self._wanted.columns.items())}"
 
 
-def _one_chunk(column: Any) -> Any:
-    chunks: Iterable[Any] = column.chunks
-    whole = list(chunks)
-    return whole[0] if len(whole) == 1 else column.combine_chunks()
+def _bytes_of(labels: Any) -> bytes:
+    numbers = labels.to_numpy()
+    is_plain = labels.null_count == 0 and numbers.dtype.kind in "biuf"
+    return numbers.tobytes() if is_plain else repr(labels.to_pylist()).encode()
+
+
+def _all(files: list[str]) -> str:
+    others = f", and the {len(files) - 1} files after it, have" if len(files) > 1 else " has"
+    return files[0] + others
+
+
+def _shortly(error: Exception) -> str:
+    return f"{type(error).__name__}: {str(error).rstrip('.')}"

@@ -7,6 +7,8 @@ from __future__ import annotations
 import gzip
 import hashlib
 import os
+import zlib
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -14,6 +16,7 @@ import numpy.typing as npt
 
 from ..errors import InvalidArgument
 from ._columns import checked
+from ._files import Maps, Watched, check_all
 
 _EXTENSIONS = (".jpg", ".jpeg", ".png", ".webp")
 
@@ -73,13 +76,22 @@ def _check_no_transform(dataset: Any, name: str) -> None:
 class Arrays:
     """Arrays of the same length as a dataset: `Arrays(image=pixels, label=labels)`.
 
-    The fingerprint is of their bytes, taken when it is asked for.
+    The fingerprint is of their bytes, taken when it is asked for. Of an array that is mapped (numpy's
+    mmap_mode) the file is to stay as it is.
     """
 
     def __init__(
         self, *, name: str = "Arrays", class_names: Any = (), **fields: npt.ArrayLike
     ) -> None:
-        self.fields = {key: np.ascontiguousarray(value) for key, value in fields.items()}
+        self.fields: dict[str, npt.NDArray[Any]] = {}
+        self._files: dict[str, tuple[Watched, ...]] = {}
+        maps = Maps()
+        for key, value in fields.items():
+            array = _as_array(key, value)
+            files = maps.files_at([array.__array_interface__["data"][0]] if array.size else [])
+            self.fields[key] = np.ascontiguousarray(array)
+            if np.may_share_memory(self.fields[key], array):  # else it was copied
+                self._files[key] = files
         lengths = {len(array) for array in self.fields.values()}
         if len(lengths) != 1:
             raise InvalidArgument(
@@ -95,14 +107,42 @@ class Arrays:
 
     def __getitem__(self, index: int) -> dict[str, Any]:
         place = checked(index, self._size)
-        return {key: array[place] for key, array in self.fields.items()}
+        return {key: self._element(key, place) for key in self.fields}
+
+    def _element(self, key: str, place: int) -> Any:
+        files = self._files.get(key)
+        if not files:
+            return self.fields[key][place]
+        check_all(files)
+        element = np.array(self.fields[key][place])
+        check_all(files)
+        return element
 
     def fingerprint(self) -> str:
         digest = hashlib.sha256()
         for key, array in self.fields.items():
+            check_all(self._files.get(key, ()))
             digest.update(f"{key} {array.dtype.str} {array.shape} ".encode())
-            digest.update(array.data.cast("B"))
+            digest.update(array.reshape(-1).view(np.uint8).data)
+            check_all(self._files.get(key, ()))
         return f"arrays {digest.hexdigest()}"
+
+
+def _as_array(key: str, value: npt.ArrayLike) -> npt.NDArray[Any]:
+    why = ""
+    try:
+        array = np.asarray(value)
+    except ValueError as error:  # ragged
+        why = f"no array: {error}"
+    else:
+        if array.dtype.hasobject:
+            why = "an array of objects: every sample is to have the same number of elements, all of "
+            why += "them numbers"
+        elif array.ndim == 0:
+            why = "one value, and the first dimension counts the samples"
+        if not why:
+            return array
+    raise InvalidArgument(f"batchcast: sources.Arrays: `{key}` is {why}.")
 
 
 def _image_folder(dataset: Any) -> str:
@@ -138,32 +178,62 @@ def _check_folders(dataset: Any, root: str) -> None:
         )
 
 
+def _labels_of(dataset: Any) -> npt.NDArray[Any]:
+    """Raises InvalidArgument where they are no whole numbers."""
+    try:
+        labels = np.asarray(dataset.targets)
+    except ValueError:  # ragged
+        labels = np.asarray([None])
+    if labels.dtype.kind not in "iub" or labels.ndim != 1:
+        raise InvalidArgument(
+            f"batchcast: the targets of the {type(dataset).__name__} are not one whole number for each "
+            "sample. bc.serve(dataset, …) serves its samples, whatever they are."
+        )
+    return labels.astype(np.int64)
+
+
 def _cifar(dataset: Any) -> Arrays:
-    pixels = np.asarray(dataset.data).transpose(0, 3, 1, 2)  # as the binary version has them
+    pixels = np.asarray(dataset.data)
+    if pixels.ndim != 4:
+        raise InvalidArgument(
+            f"batchcast: the data of the {type(dataset).__name__} are {list(pixels.shape)}, and are to "
+            "be [samples, height, width, channels]."
+        )
     return Arrays(
-        name=type(dataset).__name__, class_names=dataset.classes, image=pixels,
-        label=np.asarray(dataset.targets, np.int64),
+        name=type(dataset).__name__, class_names=dataset.classes,
+        image=pixels.transpose(0, 3, 1, 2),  # as the binary version has them
+        label=_labels_of(dataset),
     )  # fmt: skip
+
+
+def _idx_holds(
+    path: str, opened: Callable[[str, str], Any], wanted: npt.NDArray[Any]
+) -> bool:
+    """Whether these are what an IDX file has. A damaged one has others."""
+    try:
+        with opened(path, "rb") as file:
+            held = np.frombuffer(file.read()[4 + 4 * wanted.ndim :], np.uint8)
+    except (OSError, EOFError, zlib.error):
+        return False
+    return np.array_equal(held, wanted.reshape(-1))
 
 
 def _mnist(dataset: Any) -> Any:
     name = type(dataset).__name__
     split = "train" if dataset.train else "test"
     folder = os.path.abspath(dataset.raw_folder)
-    stem = "train" if dataset.train else "t10k"
+    stem = os.path.join(folder, "train" if dataset.train else "t10k")
+    pixels, labels = np.asarray(dataset.data), _labels_of(dataset)
     if name != "EMNIST":
         for end, opened in (("", open), (".gz", gzip.open)):
-            if not os.path.exists(os.path.join(folder, f"{stem}-images-idx3-ubyte{end}")):
+            if not os.path.exists(f"{stem}-images-idx3-ubyte{end}"):
                 continue
-            with opened(os.path.join(folder, f"{stem}-labels-idx1-ubyte{end}"), "rb") as file:
-                labels = np.frombuffer(file.read()[8:], np.uint8)
-            if np.array_equal(labels, np.asarray(dataset.targets)):  # else some were left out
+            if _idx_holds(f"{stem}-labels-idx1-ubyte{end}", opened, labels) and _idx_holds(
+                f"{stem}-images-idx3-ubyte{end}", opened, pixels
+            ):  # else some were left out, or changed
                 return f"idx:{folder}?split={split}"
             break
-    return Arrays(
-        name=name, class_names=dataset.classes, image=np.asarray(dataset.data),
-        label=np.asarray(dataset.targets, np.int64),
-    )  # fmt: skip
+    return Arrays(name=name, class_names=dataset.classes, image=pixels, label=labels)
 
 
 def Torchvision(dataset: Any) -> Any:

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#include "python/producer/bindings.hpp"
+
+#include <batchcast/core/named_thread.hpp>
+
+#include <semaphore.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <thread>
+
+namespace nb = nanobind;
+
+// Python runs its signal handlers between two steps of the main thread's Python code. Where that
+// thread is in C, or another one keeps the GIL, or the code catches whatever is raised, nothing
+// would end the process.
+namespace batchcast::inline v0_1::python {
+namespace {
+
+constexpr std::array<int, 3> end_signals = {SIGINT, SIGTERM, SIGHUP};
+
+struct EndsInTime {
+  pid_t owner = 0;
+  int exit_code = 0;
+  std::atomic<int> patience_ms{0};
+  sem_t came{};  ///< a post for each signal
+  std::array<struct sigaction, end_signals.size()> handlers_of_python{};
+};
+EndsInTime& state() {
+  static EndsInTime* const kept = new EndsInTime;  // a thread has it until the process is gone
+  return *kept;
+}
+
+/// In a forked child it only hands on.
+void on_signal(int number) {
+  const int kept_errno = errno;
+  EndsInTime& own = state();
+  if (::getpid() == own.owner) ::sem_post(&own.came);
+  for (std::size_t i = 0; i < end_signals.size(); ++i) {
+    if (end_signals[i] == number) own.handlers_of_python[i].sa_handler(number);
+  }
+  errno = kept_errno;
+}
+
+[[noreturn]] void end(const EndsInTime& own) {
+  constexpr const char* text = "batchcast: not waiting for Python, which does not end\n";
+  [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, text, std::strlen(text));
+  std::_Exit(own.exit_code);
+}
+
+/// Sleeps until a signal comes; then the process has its time.
+void watch(EndsInTime& own) {
+  while (::sem_wait(&own.came) != 0) {
+  }
+  constexpr std::chrono::milliseconds look(10);  // the patience may change
+  for (auto passed = look; passed.count() < own.patience_ms.load(); passed += look) {
+    std::this_thread::sleep_for(look);
+  }
+  end(own);
+}
+
+/// Before Python's handlers, which are there already; a signal that is ignored stays ignored.
+void take_signals(EndsInTime& own) {
+  for (std::size_t i = 0; i < end_signals.size(); ++i) {
+    struct sigaction& before = own.handlers_of_python[i];
+    ::sigaction(end_signals[i], nullptr, &before);
+    const bool hands_on = (before.sa_flags & SA_SIGINFO) == 0 && before.sa_handler != SIG_IGN &&
+                          before.sa_handler != SIG_DFL;
+    if (!hands_on) continue;
+    struct sigaction own_action = before;
+    own_action.sa_handler = on_signal;
+    ::sigaction(end_signals[i], &own_action, nullptr);
+  }
+}
+
+void end_in_time(int exit_code, int patience_ms) {
+  EndsInTime& own = state();
+  own.patience_ms.store(patience_ms);
+  own.exit_code = exit_code;
+  if (own.owner != 0) return;
+  own.owner = ::getpid();
+  ::sem_init(&own.came, 0, 0);
+  start_thread("bc-signals", [&own] { watch(own); }).detach();
+  take_signals(own);
+}
+
+}  // namespace
+
+void add_ends_in_time(nb::module_& module) {
+  module.def("end_in_time", &end_in_time, nb::arg("exit_code"), nb::arg("patience_ms"),
+             "From now on SIGINT, SIGTERM and SIGHUP, beside what their handlers in Python do, end "
+             "the process with this code where it has not ended by itself so long after the first "
+             "of them.");
+}
+
+}  // namespace batchcast::inline v0_1::python
