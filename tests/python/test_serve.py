@@ -18,7 +18,7 @@ import made_data
 import numpy as np
 import pytest
 import support
-from batchcast import _serve
+from batchcast import _serving
 
 
 def test_a_stream_served_here_is_what_the_command_serves(directory: Path, tmp_path: Path) -> None:
@@ -267,12 +267,12 @@ class Opening:
 
 
 def test_nobody_waits_for_a_dataset_to_be_opened(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_serve, "DatasetStream", Opening)
+    monkeypatch.setattr(_serving, "DatasetStream", Opening)
     with pytest.raises(KeyboardInterrupt) as pressed:
         bc.serve("synthetic:3x8x8", stream="s", background=True)
     began = time.monotonic()
     with pytest.warns(RuntimeWarning, match="did not wait for its dataset to be opened"):
-        _serve._stop_all()  # as the end of the process does
+        _serving.end_all()  # as the end of the process does
     assert time.monotonic() - began < 1
     assert pressed.value.__traceback__ is not None  # it has the handle
     monkeypatch.setattr(Opening, "ended", True)

@@ -206,7 +206,7 @@ def test_a_producer_that_another_thread_closes(directory: Path) -> None:
         trainer = bc.Consumer("s", 64, connect_timeout=10)
         for _ in range(20):
             assert trainer.next(10) is not None
-        producer._close()
+        producer._looping.close()
         assert ended.wait(10)
         del trainer
 

@@ -4,17 +4,19 @@
 
 from __future__ import annotations
 
-import atexit
 import inspect
 import math
 import os
 import sys
-import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
-from . import _items, _serve
+from . import _items
+from ._looping import Looping
+from ._options import arguments, refuse_dataset_options
 from ._producer import BatchStream
+from ._serve import serve
+from ._serving import OfThisProcess
 from .errors import InvalidArgument
 from .tensorsocket import stream_of
 
@@ -32,18 +34,18 @@ def pack(data: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def _check_names(options: dict[str, Any]) -> None:
-    names = set(inspect.signature(_serve.serve).parameters) - _OWN
+    names = set(inspect.signature(serve).parameters) - _OWN
     for name in options:
         if name not in names:
             raise TypeError(f"TensorProducer() got an unexpected keyword argument {name!r}")
-    _serve.refuse_dataset_options(options)
+    refuse_dataset_options(options)
 
 
 def _length_of(loader: Any) -> int | None:
     return len(loader) if hasattr(type(loader), "__len__") else None
 
 
-class TensorProducer:
+class TensorProducer(OfThisProcess):
     """Serves what a data loader gives, as TensorSocket's class of that name does.
 
         producer = TensorProducer(data_loader)
@@ -108,18 +110,17 @@ class TensorProducer:
         self._directory = "" if directory is None else os.fspath(directory)
         self._memory = memory
         self._progress = progress
-        self._looping = _serve._Looping(
+        self._looping = Looping(
             self._batch_stream(_RING_MIN if memory is None else memory),
             data_loader, type(data_loader).__name__, fields=fields, batched=True, epochs=0,
         )  # fmt: skip
-        self._pid = os.getpid()
         self._begin_epoch()  # worker processes of a loader start now, as they do there
-        _producers.add(self)
+        super().__init__()
 
     def _batch_stream(self, memory: int | str) -> BatchStream:
         what = type(self.data_loader).__name__
-        arguments = _serve._arguments(what, self._stream, {"memory": memory, **self._options})
-        return BatchStream(arguments, self._directory, what, self._progress)
+        words = arguments(what, self._stream, {"memory": memory, **self._options})
+        return BatchStream(words, self._directory, what, self._progress)
 
     @property
     def data_loader_len(self) -> int:
@@ -150,21 +151,17 @@ class TensorProducer:
         if self._looping.ended.is_set():
             if self._looping.error is not None or self._was_joined:
                 raise InvalidArgument(
-                    f"batchcast: stream `{self._stream}` is over, since it was joined or failed. "
-                    "Serve more with another TensorProducer."
+                    f"batchcast: stream `{self._stream}` is over, since it was joined or failed, or "
+                    "was interrupted. Serve more with another TensorProducer."
                 )
             raise StopIteration
         try:
             self._step()
         except StopIteration:
             raise
-        except Exception as error:
-            self._looping.fail(error)
-            self._close()
-            raise
-        except BaseException:  # Ctrl-C, above all
-            self._looping.stream.stop("its producer was interrupted")
-            self._close()
+        except BaseException as error:
+            self._looping.end_by(error)
+            self._looping.close()
             raise
 
     _was_joined = False
@@ -189,7 +186,7 @@ class TensorProducer:
         if self.loader_batch_size == 0:
             self._measure(batch)
         if not self._looping.append(batch):
-            self._close()
+            self._looping.close()
             raise StopIteration
         self.index += 1
 
@@ -199,7 +196,7 @@ class TensorProducer:
         if self._looping.end_epoch():
             self.epoch += 1
         else:
-            self._close()
+            self._looping.close()
 
     def _measure(self, batch: Any) -> None:
         """The first batch says how large the ring is to be."""
@@ -226,7 +223,7 @@ class TensorProducer:
         self._join(drains=True)
 
     def _join(self, drains: bool) -> None:
-        if self._looping.ended.is_set() or self._pid != os.getpid():
+        if self._looping.ended.is_set() or not self._is_own:
             return
         self._was_joined = True
         try:
@@ -235,21 +232,11 @@ class TensorProducer:
             else:
                 self._looping.stream.stop(f"its producer ended in the middle of epoch {self.epoch}")
         finally:
-            self._close()
+            self._looping.close()
 
-    def _close(self) -> None:
-        self._looping.stream.close()
-        self._looping.ended.set()
+    def _end_with_process(self) -> None:
+        """Scripts that do not join: trainers get the last samples, unless an exception ended it."""
+        self._join(drains=not hasattr(sys, "last_type"))
 
     def __repr__(self) -> str:
         return f"batchcast.TensorProducer({self._stream!r}, epoch {self.epoch}, batch {self.index})"
-
-
-_producers: weakref.WeakSet[TensorProducer] = weakref.WeakSet()
-
-
-@atexit.register
-def _join_all() -> None:
-    """Scripts that do not join: trainers get the last samples, unless an exception ended it all."""
-    for producer in list(_producers):
-        producer._join(drains=not hasattr(sys, "last_type"))

@@ -13,7 +13,6 @@ import os
 import re
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
 import numpy as np
@@ -28,6 +27,7 @@ except ImportError as error:
         f" batchcast.Consumer gives numpy arrays."
     ) from error
 
+from ._closed import ClosedByBlock
 from ._consumer import Batch, Consumer, Start, check_same_samples
 from ._names import refuse_unknown
 from .errors import Forked, GpuUnavailable, InvalidArgument
@@ -187,8 +187,17 @@ def collation_of(consumer: Consumer, fields: Any) -> Callable[[Batch], Any]:
     )
 
 
-def batches_of_epoch(samples: int, batch_size: int, world: int, tail: str) -> int:
-    """Of whole epochs of so many samples, and of each rank."""
+def batches_of_epoch(consumer: Consumer, batch_size: int, tail: str) -> int:
+    """Of a whole epoch: of a rank, where the consumer is one of a group.
+
+    Raises TypeError, as torch wants it, where the stream's producer does not know.
+    """
+    samples = consumer.samples_per_epoch
+    if not samples:
+        raise TypeError(
+            f"the epochs of stream `{consumer.stream}` have no length that is known beforehand"
+        )
+    world = 1 if consumer.group is None else consumer.group.world
     whole, rest = divmod(samples, batch_size * world)
     # Of a short last batch each rank gets as much as the others.
     return whole + (tail == "pad" and rest > 0 or tail == "keep" and rest >= world)
@@ -251,7 +260,7 @@ class _Loop(Iterator[Any]):
         return made
 
 
-class Loader(IterableDataset):  # type: ignore[misc]
+class Loader(ClosedByBlock, IterableDataset):  # type: ignore[misc]
     """A stream's batches as torch tensors: an iterable that stands where a DataLoader stood.
 
         loader = bc.Loader("imagenet", batch_size=256)
@@ -399,15 +408,7 @@ class Loader(IterableDataset):  # type: ignore[misc]
         self._detach()
         self._closed = True
 
-    def __enter__(self) -> Loader:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def _leave_block(self) -> None:
         self.close()
 
     def __getstate__(self) -> dict[str, Any]:
@@ -443,15 +444,8 @@ class Loader(IterableDataset):  # type: ignore[misc]
 
         Raises TypeError, as torch wants it, where the stream's producer does not know.
         """
-        consumer = self._attached
-        samples = consumer.samples_per_epoch
-        if not samples:
-            raise TypeError(
-                f"the epochs of stream `{self._stream}` have no length that is known beforehand"
-            )
-        world = 1 if consumer.group is None else consumer.group.world
         tail = self._options.get("tail", "keep")
-        return batches_of_epoch(samples, self._batch_size, world, tail)
+        return batches_of_epoch(self._attached, self._batch_size, tail)
 
     def __getitem__(self, index: Any) -> NoReturn:
         raise TypeError(

@@ -13,9 +13,9 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Iterator
-from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
+from ._closed import ClosedByBlock
 from ._consumer import Consumer
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def unpack(data: tuple[Any, ...]) -> tuple[Any, ...]:
     return tuple(data)
 
 
-class TensorConsumer:
+class TensorConsumer(ClosedByBlock):
     """Takes batches of a stream as TensorSocket's class of that name takes them from its producer.
 
         data_loader = TensorConsumer(port=5555, batch_size=64)
@@ -102,11 +102,7 @@ class TensorConsumer:
         """Batches an epoch, the short last one among them unless `tail` says otherwise."""
         from .loader import batches_of_epoch
 
-        samples = self._consumer.samples_per_epoch
-        if not samples:
-            raise TypeError("the epochs of this stream have no length that is known beforehand")
-        world = 1 if self._consumer.group is None else self._consumer.group.world
-        return batches_of_epoch(samples, self.batch_size, world, self._tail)
+        return batches_of_epoch(self._consumer, self.batch_size, self._tail)
 
     def __next__(self) -> Any:
         batch = self._consumer.next()
@@ -128,13 +124,5 @@ class TensorConsumer:
         """Leaves the stream. Tensors that were taken from it live on."""
         self._consumer.close()
 
-    def __enter__(self) -> TensorConsumer:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def _leave_block(self) -> None:
         self.close()
