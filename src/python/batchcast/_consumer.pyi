@@ -280,6 +280,18 @@ class Consumer:
         Raises Timeout if none came within that many seconds.
         """
 
+    def _hold(self) -> Batch | None:
+        """As `next`, but gives the same batch again until `_delivered` is set."""
+
+    @property
+    def _delivered(self) -> bool:
+        """
+        As that of a loop: set to True once the batch that `_hold` gave is passed on.
+        """
+
+    @_delivered.setter
+    def _delivered(self, arg: bool, /) -> None: ...
+
     def has_next_epoch(self) -> bool:
         """Whether another epoch follows; waits until that is known."""
 

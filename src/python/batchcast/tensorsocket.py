@@ -62,7 +62,8 @@ class TensorConsumer(ClosedByBlock):
 
     A batch is what `unpack_fn` makes of a tuple: the tensors of all fields, in the stream's order.
     Each epoch ends with StopIteration, and the next loop goes on with the next epoch; a loop that
-    was left early goes on where it was, as TensorSocket's does. Unlike there, a short last batch
+    was left early goes on where it was, as TensorSocket's does, and a batch of which `unpack_fn`
+    makes nothing, or during which Ctrl-C came, comes again. Unlike there, a short last batch
     arrives, and after the last epoch StreamFinished is raised, where TensorSocket waits for ever.
     Make one for all epochs: each is a trainer of its own, and begins where the stream is.
 
@@ -105,15 +106,18 @@ class TensorConsumer(ClosedByBlock):
         return batches_of_epoch(self._consumer, self.batch_size, self._tail)
 
     def __next__(self) -> Any:
-        batch = self._consumer.next()
+        batch = self._consumer._hold()
         if batch is None:
             self.batch_count = 0
             self.batch_max = -1
             self.epoch += 1
             raise StopIteration
+        made = self.unpack_fn(tuple(self._collate(batch)))  # if this fails, the same batch again
+        # Ctrl-C is raised after a call, and there is none from here on.
         self.batch_max = self.batch_count
         self.batch_count += 1
-        return self.unpack_fn(tuple(self._collate(batch)))
+        self._consumer._delivered = True
+        return made
 
     @property
     def data_loader_len(self) -> int:
