@@ -72,28 +72,8 @@ _OF_A_DATALOADER = {
 }
 
 
-class _Writable:
-    """Memory of a batch, as numpy takes it for writing: a write is private to this process."""
-
-    def __init__(self, array: np.ndarray[Any, Any]) -> None:
-        self.array = array
-        self.__array_interface__ = dict(array.__array_interface__)
-        self.__array_interface__["data"] = (self.__array_interface__["data"][0], False)
-
-
 def _sample_ids(batch: Batch) -> torch.Tensor:
     return torch.from_numpy(batch.sample_ids.astype(np.int64))
-
-
-def _as_bytes(name: str) -> Callable[[Batch], torch.Tensor]:
-    """Of booleans, for a torch that knows none in DLPack: bytes, of which it makes a view."""
-
-    def read(batch: Batch) -> torch.Tensor:
-        view = batch[name].view(np.uint8)
-        array = np.asarray(_Writable(view)) if batch.keeps_writes else view.copy()
-        return torch.from_numpy(array).view(torch.bool)
-
-    return read
 
 
 def _torch_takes(dtype: str) -> bool:
@@ -118,50 +98,44 @@ class _Tensors:
 
     def __init__(self, consumer: Consumer, names: Sequence[str]) -> None:
         self._names: tuple[str, ...] = ()
-        self._others: list[tuple[int, Callable[[Batch], torch.Tensor]]] = []
+        self._bools: list[int] = []  # among the names; a torch that knows none takes bytes
+        self._ids: list[int] = []  # where sample_id belongs, which is no int64
         self._on_gpu = consumer.placement != "host"
         dtypes = dtypes_of(consumer)
         for place, name in enumerate(names):
-            other = self._other_way(consumer.stream, dtypes, name, self._on_gpu)
-            if other is None:
-                self._names += (name,)
-            else:
-                self._others.append((place, other))
+            if name == SAMPLE_ID:
+                self._ids.append(place)
+                continue
+            self._check(consumer.stream, dtypes, name)
+            if dtypes[name] == "bool" and not _torch_takes("bool"):
+                self._bools.append(len(self._names))
+            self._names += (name,)
 
     @staticmethod
-    def _other_way(
-        stream: str, dtypes: Mapping[str, str], name: str, on_gpu: bool
-    ) -> Callable[[Batch], torch.Tensor] | None:
-        """For what no capsule of the batch can be taken for."""
-        if name == SAMPLE_ID:
-            return _sample_ids
+    def _check(stream: str, dtypes: Mapping[str, str], name: str) -> None:
         if name not in dtypes:
             there = ", ".join([*dtypes, SAMPLE_ID])
             raise InvalidArgument(
                 f"batchcast: stream `{stream}` has no field `{name}`; it has: {there}"
             )
         dtype = dtypes[name]
-        if _torch_takes(dtype):
-            return None
-        lacks, instead = "has no dtype for", "i64"
-        if dtype == "bool":
-            if not on_gpu:
-                return _as_bytes(name)
-            lacks, instead = "takes from no GPU", "u8"
-        raise InvalidArgument(
-            f"batchcast: field `{name}` of stream `{stream}` is {dtype}, which torch"
-            f" {torch.__version__} {lacks}. Convert it in the recipe, with the stage"
-            f' `to` (such as {{ stage = "to", dtype = "{instead}" }}), or leave it out with'
-            f" `fields`."
-        )
+        if dtype != "bool" and not _torch_takes(dtype):
+            raise InvalidArgument(
+                f"batchcast: field `{name}` of stream `{stream}` is {dtype}, for which torch"
+                f" {torch.__version__} has no dtype. Convert it in the recipe, with the stage"
+                f' `to` (such as {{ stage = "to", dtype = "i64" }}), or leave it out with `fields`.'
+            )
 
     def __call__(self, batch: Batch) -> list[torch.Tensor]:
-        tensors = [from_dlpack(capsule) for capsule in batch._writable_capsules(self._names)]
+        capsules = batch._writable_capsules(self._names, bool(self._bools))
+        tensors = [from_dlpack(capsule) for capsule in capsules]
         if self._on_gpu and not batch.writable:
             # A write into the ring there would end the process's CUDA context.
             tensors = [tensor.clone() if tensor.is_cuda else tensor for tensor in tensors]
-        for place, make in self._others:
-            tensors.insert(place, make(batch))
+        for place in self._bools:
+            tensors[place] = tensors[place].view(torch.bool)
+        for place in self._ids:
+            tensors.insert(place, _sample_ids(batch))
         return tensors
 
 
