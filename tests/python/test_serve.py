@@ -57,6 +57,9 @@ def test_options_have_the_names_of_the_command(directory: Path) -> None:
         with pytest.raises(TypeError, match=f"there is no argument `{name}`.*{meant}") as unknown:
             bc.serve("synthetic:3x8x8", **{"stream": "s", "background": True, name: 3})
         assert str(unknown.value).startswith("batchcast: serve(): ")
+    for source in ("synthetic:3x8x8", made_data.Numbers(4), iter([np.zeros(4)])):
+        with pytest.raises(bc.OutOfMemory, match=r"Give the stream less \(memory\)"):
+            bc.serve(source, stream="s", memory="200TiB")
     with pytest.raises(bc.Error, match="/nowhere"):
         bc.serve("imagefolder:/nowhere", stream="s", memory="1MiB", background=True)
 

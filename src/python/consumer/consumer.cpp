@@ -323,7 +323,7 @@ void add_properties(nb::class_<Trainer>& type) {
   type.def_prop_rw(
       "batch_size", [](const Trainer& trainer) { return trainer.looked_at().batch_size(); },
       [](Trainer& trainer, const nb::object& size) {
-        trainer.changed().set_batch_size(Argument{"batch_size", size}.number());
+        trainer.set_batch_size(Argument{"batch_size", size}.number());
       },
       nb::for_getter(nb::sig("def batch_size(self) -> int")),
       nb::for_setter(nb::sig("def batch_size(self, size: int, /) -> None")),
