@@ -257,6 +257,40 @@ def test_without_join_the_last_samples_arrive(
     assert script.finish()[0] == 0
 
 
+BESIDE_A_THREAD = """
+import threading, numpy as np
+from batchcast.tensorsocket import TensorProducer
+
+producer = TensorProducer([(np.zeros((8, 100)), np.arange(8))], memory="64KiB")
+epochs = threading.Semaphore(0)
+
+def produce():
+    while True:
+        for _ in producer:
+            pass
+        epochs.release()
+
+threading.Thread(target=produce, daemon=True).start()
+epochs.acquire()
+input()
+"""
+
+
+@pytest.mark.parametrize("trainers", [0, 1])
+def test_a_daemon_thread_that_serves_is_not_waited_for(
+    child: Callable[..., support.Child], trainers: int
+) -> None:
+    script = child(BESIDE_A_THREAD)
+    made = [bc.Consumer("tensorsocket-5555", 8, connect_timeout=10) for _ in range(trainers)]
+    script.tell()
+    code, _, error = script.finish(timeout=10)
+    assert (code, error) == (0, "")
+    for trainer in made:
+        with pytest.raises(bc.Stopped, match="its producer's process ended"):
+            while True:
+                trainer.next()
+
+
 def test_an_exception_ends_the_process(child: Callable[..., support.Child]) -> None:
     code, _, error = child(SCRIPT, "raise").finish()  # which waits for no trainer
     assert code == 1 and error.endswith("SystemError: something else\n")

@@ -8,6 +8,7 @@ import inspect
 import math
 import os
 import sys
+import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
@@ -57,7 +58,9 @@ class TensorProducer(OfThisProcess):
     Each `for` is an epoch of the stream, and each of its steps copies one batch of the loader into
     the ring as soon as there is room. The first one is seen once a trainer is attached. Unlike in
     TensorSocket the short last batch is served too, and every trainer gets every sample: one that
-    comes later begins at the start of an epoch. `join` waits until the trainers have the last one.
+    comes later begins at the start of an epoch. `join` waits until the trainers have the last one,
+    the first of which may still have to come. A script that ends without it waits as well, unless
+    an exception ended it or a daemon thread still serves: then trainers get `Stopped`.
 
     A loader that is its own iterator and has a length gives so many batches an epoch.
 
@@ -155,6 +158,7 @@ class TensorProducer(OfThisProcess):
                     "was interrupted. Serve more with another TensorProducer."
                 )
             raise StopIteration
+        self._served_by = threading.current_thread()
         try:
             self._step()
         except StopIteration:
@@ -165,6 +169,7 @@ class TensorProducer(OfThisProcess):
             raise
 
     _was_joined = False
+    _served_by: threading.Thread | None = None
 
     def _begin_epoch(self) -> None:
         self._looping.begin_epoch()
@@ -220,23 +225,28 @@ class TensorProducer(OfThisProcess):
 
         In mid-epoch it is stopped instead: trainers get what was served of it, and then `Stopped`.
         """
-        self._join(drains=True)
-
-    def _join(self, drains: bool) -> None:
         if self._looping.ended.is_set() or not self._is_own:
             return
         self._was_joined = True
+        if self.index > 0 or self.epoch == 0:
+            return self._stop(f"its producer ended in the middle of epoch {self.epoch}")
         try:
-            if drains and self.index == 0 and self.epoch > 0:
-                self._looping.drain()
-            else:
-                self._looping.stream.stop(f"its producer ended in the middle of epoch {self.epoch}")
+            self._looping.drain()
         finally:
             self._looping.close()
 
+    def _stop(self, reason: str) -> None:
+        self._looping.stream.stop(reason)
+        self._looping.close()
+
     def _end_with_process(self) -> None:
-        """Scripts that do not join: trainers get the last samples, unless an exception ended it."""
-        self._join(drains=not hasattr(sys, "last_type"))
+        thread = self._served_by
+        # A daemon thread would go on for as long as this waited for trainers.
+        goes_on = thread is not None and thread is not threading.current_thread() and thread.is_alive()
+        if not goes_on and not hasattr(sys, "last_type"):
+            self.join()
+        elif not self._looping.ended.is_set():
+            self._stop("its producer's process ended")
 
     def __repr__(self) -> str:
         return f"batchcast.TensorProducer({self._stream!r}, epoch {self.epoch}, batch {self.index})"
