@@ -321,6 +321,8 @@ def test_what_has_no_counterpart_says_why(directory: Path) -> None:
         TensorProducer([], recipe="mnist")
     with pytest.raises(TypeError, match="unexpected keyword argument 'batchsize'"):
         TensorProducer([], batchsize=3)
+    with pytest.raises(bc.InvalidArgument, match="wait_for is '2', a text"):
+        TensorProducer([], wait_for="2")
     with pytest.raises(bc.InvalidArgument, match="on_stall"):
         TensorProducer([], on_stall="sometimes")
     with pytest.raises(bc.InvalidArgument, match="`field1` cannot be served"):

@@ -16,6 +16,10 @@ from .errors import InvalidArgument
 
 _FLAGS = {"free_running", "finish_on_gpu", "verbose"}
 _LISTS = {"place", "host_field", "allow_uid"}
+_NUMBERS = (
+    "seed", "max_bad", "wait_for", "idle_exit", "linger", "ahead", "max_consumers", "stall_timeout",
+    "samples",
+)  # fmt: skip
 
 
 def shortly(value: object) -> str:
@@ -30,6 +34,15 @@ def check_count(name: str, value: object) -> None:
         raise InvalidArgument(
             f"batchcast: {name} is {shortly(value)}, and is to be a whole number."
         )
+
+
+def check_numbers(options: Mapping[str, Any]) -> None:
+    """The command has all its options as texts; in Python "12" is no number."""
+    for name in _NUMBERS:
+        if isinstance(options.get(name), str):
+            raise InvalidArgument(
+                f"batchcast: {name} is {shortly(options[name])}, a text, and is to be a number."
+            )
 
 
 def _argument(name: str, value: object) -> str:

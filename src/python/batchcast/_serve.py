@@ -11,7 +11,7 @@ from typing import Any
 from . import _items
 from ._looping import Looping
 from ._names import checks_names
-from ._options import arguments, check_count, refuse_dataset_options
+from ._options import arguments, check_count, check_numbers, refuse_dataset_options
 from ._processes import Readers
 from ._producer import BatchStream
 from ._python_source import check_servable, is_indexed, is_torch_iterable, name_of, python_source
@@ -96,6 +96,7 @@ def serve(
         "huge_pages": huge_pages, "allow_uid": allow_uid, "dtype": dtype, "samples": samples,
         "verbose": verbose,
     }  # fmt: skip
+    check_numbers(options)
     return serve_as(
         None, source, stream, options, epochs=epochs, background=background, fields=fields,
         batched=batched, processes=processes, directory=directory, progress=progress,

@@ -14,7 +14,7 @@ from typing import Any
 
 from . import _items
 from ._looping import Looping
-from ._options import arguments, refuse_dataset_options
+from ._options import arguments, check_numbers, refuse_dataset_options
 from ._producer import BatchStream
 from ._serve import serve
 from ._serving import OfThisProcess
@@ -39,6 +39,7 @@ def _check_names(options: dict[str, Any]) -> None:
     for name in options:
         if name not in names:
             raise TypeError(f"TensorProducer() got an unexpected keyword argument {name!r}")
+    check_numbers(options)
     refuse_dataset_options(options)
 
 
