@@ -45,3 +45,13 @@ def test_a_ring_that_is_too_small_for_a_batch(directory: Path) -> None:
             with pytest.raises(bc.RingTooSmall) as raised:
                 consumer.batch_size = 1000
             assert advice in str(raised.value)
+
+
+def test_batches_that_are_held_leave_no_room(directory: Path) -> None:
+    start = bc.Start(SOURCE, memory="4MiB", idle_exit=0.1)
+    with bc.Consumer("s", 40, start=start) as consumer:
+        held = [consumer.next(), consumer.next()]
+        with pytest.raises(bc.RingTooSmall) as raised:
+            consumer.next()
+        del held
+    assert "give the stream more memory (memory)" in str(raised.value)

@@ -55,12 +55,14 @@ namespace {
 std::string with_names_of_python(std::string_view text,
                                  std::initializer_list<std::string_view> only) {
   std::string named;
+  bool is_quoted = false;  // between backticks
   for (std::size_t at = 0; at < text.size();) {
-    if (const std::size_t size = command_size(text, at)) {
+    if (const std::size_t size = is_quoted ? 0 : command_size(text, at)) {
       named += text.substr(at, size);
       at += size;
       continue;
     }
+    if (text[at] == '`') is_quoted = !is_quoted;
     const std::string_view name = text.substr(std::min(at + 2, text.size()), name_size(text, at));
     const bool is_known =
         only.size() == 0 || std::find(only.begin(), only.end(), name) != only.end();
