@@ -115,7 +115,7 @@ def test_len_counts_the_batches_of_an_epoch(serve: Callable[..., support.Served]
 def test_an_unknown_length_is_a_type_error(serve: Callable[..., support.Served]) -> None:
     serve(SHAPE, samples=10)
     loader = bc.Loader("s", 4)
-    loader._consumer = types.SimpleNamespace(samples_per_epoch=0)
+    loader._consumer = types.SimpleNamespace(stream="s", samples_per_epoch=0)
     with pytest.raises(TypeError, match="`s`.*no length"):
         len(loader)
 

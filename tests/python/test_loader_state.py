@@ -117,10 +117,19 @@ def test_a_batch_that_no_tensors_are_made_of_comes_again(
     assert loader.stats.leases_held == 0
 
 
-def test_ctrl_c_while_a_batch_is_fetched_loses_none(serve: Callable[..., support.Served]) -> None:
+@pytest.mark.parametrize("kind", ["Loader", "TensorConsumer"])
+def test_ctrl_c_while_a_batch_is_fetched_loses_none(
+    serve: Callable[..., support.Served], kind: str
+) -> None:
     serve(SHAPE, samples=20_000)
-    loader = bc.Loader("s", 10, fields="sample_id", timeout=20)
-    fetching = loaders._Loop.__next__.__code__
+    batches: Any
+    if kind == "Loader":
+        loader = bc.Loader("s", 10, fields="sample_id", timeout=20)
+        batches, consumer = iter(loader), loader.consumer
+    else:
+        batches = bc.tensorsocket.TensorConsumer("s", batch_size=10)
+        consumer = batches._consumer
+    fetching = type(batches).__next__.__code__
     seed = random.randrange(1 << 32)
     print("seed", seed)
     pauses = random.Random(seed)
@@ -134,7 +143,6 @@ def test_ctrl_c_while_a_batch_is_fetched_loses_none(serve: Callable[..., support
                 raise Interrupted
             frame = frame.f_back
 
-    batches = iter(loader)
     batches_in_all = 2000
     taken = interruptions = 0
     before = signal.signal(signal.SIGALRM, interrupt)
@@ -146,7 +154,8 @@ def test_ctrl_c_while_a_batch_is_fetched_loses_none(serve: Callable[..., support
                     taken += 1
             except Interrupted:
                 interruptions += 1
-                assert loader.cursor == 10 * taken
+                assert consumer.cursor == 10 * taken
+                assert kind == "Loader" or batches.batch_count == taken
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)

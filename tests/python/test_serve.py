@@ -18,7 +18,7 @@ import made_data
 import numpy as np
 import pytest
 import support
-from batchcast import _serve
+from batchcast import _serving
 
 
 def test_a_stream_served_here_is_what_the_command_serves(directory: Path, tmp_path: Path) -> None:
@@ -57,6 +57,9 @@ def test_options_have_the_names_of_the_command(directory: Path) -> None:
         with pytest.raises(TypeError, match=f"there is no argument `{name}`.*{meant}") as unknown:
             bc.serve("synthetic:3x8x8", **{"stream": "s", "background": True, name: 3})
         assert str(unknown.value).startswith("batchcast: serve(): ")
+    for source in ("synthetic:3x8x8", made_data.Numbers(4), iter([np.zeros(4)])):
+        with pytest.raises(bc.OutOfMemory, match=r"Give the stream less \(memory\)"):
+            bc.serve(source, stream="s", memory="200TiB")
     with pytest.raises(bc.Error, match="/nowhere"):
         bc.serve("imagefolder:/nowhere", stream="s", memory="1MiB", background=True)
 
@@ -77,6 +80,10 @@ def test_options_have_the_names_of_the_command(directory: Path) -> None:
         ({"epochs": "2"}, "epochs is '2'"),
         ({"processes": "4"}, "processes is '4'"),
         ({"stream": ""}, "stream is ''"),
+        ({"seed": "12"}, "seed is '12', a text, and is to be a number"),
+        ({"wait_for": "2"}, "wait_for is '2', a text"),
+        ({"stall_timeout": "5"}, "stall_timeout is '5', a text"),
+        ({"samples": "100"}, "samples is '100', a text"),
     ],
 )
 def test_an_option_that_says_nothing_is_refused(
@@ -84,6 +91,17 @@ def test_an_option_that_says_nothing_is_refused(
 ) -> None:
     with pytest.raises(bc.InvalidArgument, match=text):
         bc.serve("synthetic:3x8x8", **{"stream": "s", "background": True, **options})
+
+
+@pytest.mark.parametrize("text", ["12", np.array("12"), ["1", "2"], [1, "2"], b"12"])
+def test_digits_in_a_text_are_no_number(directory: Path, text: Any) -> None:
+    with pytest.raises(bc.InvalidArgument, match="field `x` cannot be served: it is .*(text|bytes)"):
+        bc.serve([{"x": text, "y": 1}], stream="s", memory="1MiB", background=True)
+    number = np.zeros(2, np.int64) if isinstance(text, list) else 0
+    samples = [{"x": number}, {"x": text}]
+    serving = bc.serve(samples, stream="s", order="sequential", memory="1MiB", background=True)
+    with pytest.raises(bc.BadSample, match=r"list\[1\].*field `x` cannot be served: it is text"):
+        serving.wait(10)
 
 
 def test_a_name_is_taken_until_its_stream_is_over(directory: Path) -> None:
@@ -267,12 +285,12 @@ class Opening:
 
 
 def test_nobody_waits_for_a_dataset_to_be_opened(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_serve, "DatasetStream", Opening)
+    monkeypatch.setattr(_serving, "DatasetStream", Opening)
     with pytest.raises(KeyboardInterrupt) as pressed:
         bc.serve("synthetic:3x8x8", stream="s", background=True)
     began = time.monotonic()
     with pytest.warns(RuntimeWarning, match="did not wait for its dataset to be opened"):
-        _serve._stop_all()  # as the end of the process does
+        _serving.end_all()  # as the end of the process does
     assert time.monotonic() - began < 1
     assert pressed.value.__traceback__ is not None  # it has the handle
     monkeypatch.setattr(Opening, "ended", True)

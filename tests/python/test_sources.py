@@ -338,12 +338,12 @@ def test_a_fingerprint_is_a_text_or_whole_number(directory: Path, told: object) 
 
 
 EXITING = """
-import sys, time, numpy as np, batchcast as bc
+import os, sys, time, numpy as np, batchcast as bc
 class Source:
     def __len__(self): return 1000
     def __getitem__(self, index):
         if index == 7 and sys.argv[1] == "hangs":
-            print("inside", flush=True)
+            os.write(1, b"inside\\n")  # at once: the other worker may be at it in the next epoch
             time.sleep(60)
         return {"x": np.zeros(100), "label": index}
 h = bc.serve(Source(), stream="s", workers=2, memory="8MiB", background=True)

@@ -206,7 +206,7 @@ def test_a_producer_that_another_thread_closes(directory: Path) -> None:
         trainer = bc.Consumer("s", 64, connect_timeout=10)
         for _ in range(20):
             assert trainer.next(10) is not None
-        producer._close()
+        producer._looping.close()
         assert ended.wait(10)
         del trainer
 
@@ -257,6 +257,40 @@ def test_without_join_the_last_samples_arrive(
     assert script.finish()[0] == 0
 
 
+BESIDE_A_THREAD = """
+import threading, numpy as np
+from batchcast.tensorsocket import TensorProducer
+
+producer = TensorProducer([(np.zeros((8, 100)), np.arange(8))], memory="64KiB")
+epochs = threading.Semaphore(0)
+
+def produce():
+    while True:
+        for _ in producer:
+            pass
+        epochs.release()
+
+threading.Thread(target=produce, daemon=True).start()
+epochs.acquire()
+input()
+"""
+
+
+@pytest.mark.parametrize("trainers", [0, 1])
+def test_a_daemon_thread_that_serves_is_not_waited_for(
+    child: Callable[..., support.Child], trainers: int
+) -> None:
+    script = child(BESIDE_A_THREAD)
+    made = [bc.Consumer("tensorsocket-5555", 8, connect_timeout=10) for _ in range(trainers)]
+    script.tell()
+    code, _, error = script.finish(timeout=10)
+    assert (code, error) == (0, "")
+    for trainer in made:
+        with pytest.raises(bc.Stopped, match="its producer's process ended"):
+            while True:
+                trainer.next()
+
+
 def test_an_exception_ends_the_process(child: Callable[..., support.Child]) -> None:
     code, _, error = child(SCRIPT, "raise").finish()  # which waits for no trainer
     assert code == 1 and error.endswith("SystemError: something else\n")
@@ -287,6 +321,8 @@ def test_what_has_no_counterpart_says_why(directory: Path) -> None:
         TensorProducer([], recipe="mnist")
     with pytest.raises(TypeError, match="unexpected keyword argument 'batchsize'"):
         TensorProducer([], batchsize=3)
+    with pytest.raises(bc.InvalidArgument, match="wait_for is '2', a text"):
+        TensorProducer([], wait_for="2")
     with pytest.raises(bc.InvalidArgument, match="on_stall"):
         TensorProducer([], on_stall="sometimes")
     with pytest.raises(bc.InvalidArgument, match="`field1` cannot be served"):

@@ -65,6 +65,34 @@ def test_a_loop_that_was_left_goes_on(serve: Callable[..., support.Served]) -> N
         assert len(list(it)) == 4
 
 
+def test_a_batch_that_nothing_is_made_of_comes_again(
+    serve: Callable[..., support.Served], tmp_path: Path
+) -> None:
+    serve("synthetic:8", stream="s", samples=40)
+    wanted = support.dump("synthetic:8", 0, 40, tmp_path, samples=40)["label"]
+    fails = False
+
+    def unpack(data: Any) -> Any:
+        if fails:
+            raise MemoryError
+        return data[1]
+
+    with bc.tensorsocket.TensorConsumer("s", batch_size=10, unpack_fn=unpack) as it:
+        seen = []
+        for batch in range(4):
+            fails = True
+            for _ in range(2):
+                with pytest.raises(MemoryError):
+                    next(it)
+                assert it.batch_count == batch
+            fails = False
+            seen.append(next(it).clone())
+            assert it.batch_count == batch + 1
+        with pytest.raises(StopIteration):
+            next(it)
+    assert torch.equal(torch.cat(seen), torch.from_numpy(wanted))
+
+
 def test_any_stream_and_any_option(serve: Callable[..., support.Served]) -> None:
     serve("synthetic:8", stream="mine", samples=45)
     with bc.tensorsocket.TensorConsumer("mine", batch_size=10, tail="drop", name="one") as it:

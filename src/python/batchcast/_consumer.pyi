@@ -204,7 +204,7 @@ class Batch:
     def share(self) -> Batch:
         """Another object for the same samples, with a life of its own."""
 
-    def _writable_capsules(self, fields: tuple[int | str, ...], /) -> tuple[Any, ...]: ...
+    def _writable_capsules(self, fields: tuple[int | str, ...], bools_as_bytes: bool = False, /) -> tuple[Any, ...]: ...
 
     def __repr__(self) -> str: ...
 
@@ -279,6 +279,18 @@ class Consumer:
         The next batch; None at the end of an epoch, after which the next call begins another.
         Raises Timeout if none came within that many seconds.
         """
+
+    def _hold(self) -> Batch | None:
+        """As `next`, but gives the same batch again until `_delivered` is set."""
+
+    @property
+    def _delivered(self) -> bool:
+        """
+        As that of a loop: set to True once the batch that `_hold` gave is passed on.
+        """
+
+    @_delivered.setter
+    def _delivered(self, arg: bool, /) -> None: ...
 
     def has_next_epoch(self) -> bool:
         """Whether another epoch follows; waits until that is known."""

@@ -4,17 +4,20 @@
 
 from __future__ import annotations
 
-import atexit
 import inspect
 import math
 import os
 import sys
-import weakref
+import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
-from . import _items, _serve
+from . import _items
+from ._looping import Looping
+from ._options import arguments, check_numbers, refuse_dataset_options
 from ._producer import BatchStream
+from ._serve import serve
+from ._serving import OfThisProcess
 from .errors import InvalidArgument
 from .tensorsocket import stream_of
 
@@ -32,18 +35,19 @@ def pack(data: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def _check_names(options: dict[str, Any]) -> None:
-    names = set(inspect.signature(_serve.serve).parameters) - _OWN
+    names = set(inspect.signature(serve).parameters) - _OWN
     for name in options:
         if name not in names:
             raise TypeError(f"TensorProducer() got an unexpected keyword argument {name!r}")
-    _serve.refuse_dataset_options(options)
+    check_numbers(options)
+    refuse_dataset_options(options)
 
 
 def _length_of(loader: Any) -> int | None:
     return len(loader) if hasattr(type(loader), "__len__") else None
 
 
-class TensorProducer:
+class TensorProducer(OfThisProcess):
     """Serves what a data loader gives, as TensorSocket's class of that name does.
 
         producer = TensorProducer(data_loader)
@@ -55,7 +59,9 @@ class TensorProducer:
     Each `for` is an epoch of the stream, and each of its steps copies one batch of the loader into
     the ring as soon as there is room. The first one is seen once a trainer is attached. Unlike in
     TensorSocket the short last batch is served too, and every trainer gets every sample: one that
-    comes later begins at the start of an epoch. `join` waits until the trainers have the last one.
+    comes later begins at the start of an epoch. `join` waits until the trainers have the last one,
+    the first of which may still have to come. A script that ends without it waits as well, unless
+    an exception ended it or a daemon thread still serves: then trainers get `Stopped`.
 
     A loader that is its own iterator and has a length gives so many batches an epoch.
 
@@ -108,18 +114,17 @@ class TensorProducer:
         self._directory = "" if directory is None else os.fspath(directory)
         self._memory = memory
         self._progress = progress
-        self._looping = _serve._Looping(
+        self._looping = Looping(
             self._batch_stream(_RING_MIN if memory is None else memory),
             data_loader, type(data_loader).__name__, fields=fields, batched=True, epochs=0,
         )  # fmt: skip
-        self._pid = os.getpid()
         self._begin_epoch()  # worker processes of a loader start now, as they do there
-        _producers.add(self)
+        super().__init__()
 
     def _batch_stream(self, memory: int | str) -> BatchStream:
         what = type(self.data_loader).__name__
-        arguments = _serve._arguments(what, self._stream, {"memory": memory, **self._options})
-        return BatchStream(arguments, self._directory, what, self._progress)
+        words = arguments(what, self._stream, {"memory": memory, **self._options})
+        return BatchStream(words, self._directory, what, self._progress)
 
     @property
     def data_loader_len(self) -> int:
@@ -150,24 +155,22 @@ class TensorProducer:
         if self._looping.ended.is_set():
             if self._looping.error is not None or self._was_joined:
                 raise InvalidArgument(
-                    f"batchcast: stream `{self._stream}` is over, since it was joined or failed. "
-                    "Serve more with another TensorProducer."
+                    f"batchcast: stream `{self._stream}` is over, since it was joined or failed, or "
+                    "was interrupted. Serve more with another TensorProducer."
                 )
             raise StopIteration
+        self._served_by = threading.current_thread()
         try:
             self._step()
         except StopIteration:
             raise
-        except Exception as error:
-            self._looping.fail(error)
-            self._close()
-            raise
-        except BaseException:  # Ctrl-C, above all
-            self._looping.stream.stop("its producer was interrupted")
-            self._close()
+        except BaseException as error:
+            self._looping.end_by(error)
+            self._looping.close()
             raise
 
     _was_joined = False
+    _served_by: threading.Thread | None = None
 
     def _begin_epoch(self) -> None:
         self._looping.begin_epoch()
@@ -189,7 +192,7 @@ class TensorProducer:
         if self.loader_batch_size == 0:
             self._measure(batch)
         if not self._looping.append(batch):
-            self._close()
+            self._looping.close()
             raise StopIteration
         self.index += 1
 
@@ -199,7 +202,7 @@ class TensorProducer:
         if self._looping.end_epoch():
             self.epoch += 1
         else:
-            self._close()
+            self._looping.close()
 
     def _measure(self, batch: Any) -> None:
         """The first batch says how large the ring is to be."""
@@ -223,33 +226,28 @@ class TensorProducer:
 
         In mid-epoch it is stopped instead: trainers get what was served of it, and then `Stopped`.
         """
-        self._join(drains=True)
-
-    def _join(self, drains: bool) -> None:
-        if self._looping.ended.is_set() or self._pid != os.getpid():
+        if self._looping.ended.is_set() or not self._is_own:
             return
         self._was_joined = True
+        if self.index > 0 or self.epoch == 0:
+            return self._stop(f"its producer ended in the middle of epoch {self.epoch}")
         try:
-            if drains and self.index == 0 and self.epoch > 0:
-                self._looping.drain()
-            else:
-                self._looping.stream.stop(f"its producer ended in the middle of epoch {self.epoch}")
+            self._looping.drain()
         finally:
-            self._close()
+            self._looping.close()
 
-    def _close(self) -> None:
-        self._looping.stream.close()
-        self._looping.ended.set()
+    def _stop(self, reason: str) -> None:
+        self._looping.stream.stop(reason)
+        self._looping.close()
+
+    def _end_with_process(self) -> None:
+        thread = self._served_by
+        # A daemon thread would go on for as long as this waited for trainers.
+        goes_on = thread is not None and thread is not threading.current_thread() and thread.is_alive()
+        if not goes_on and not hasattr(sys, "last_type"):
+            self.join()
+        elif not self._looping.ended.is_set():
+            self._stop("its producer's process ended")
 
     def __repr__(self) -> str:
         return f"batchcast.TensorProducer({self._stream!r}, epoch {self.epoch}, batch {self.index})"
-
-
-_producers: weakref.WeakSet[TensorProducer] = weakref.WeakSet()
-
-
-@atexit.register
-def _join_all() -> None:
-    """Scripts that do not join: trainers get the last samples, unless an exception ended it all."""
-    for producer in list(_producers):
-        producer._join(drains=not hasattr(sys, "last_type"))

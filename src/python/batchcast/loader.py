@@ -13,7 +13,6 @@ import os
 import re
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
 import numpy as np
@@ -28,6 +27,7 @@ except ImportError as error:
         f" batchcast.Consumer gives numpy arrays."
     ) from error
 
+from ._closed import ClosedByBlock
 from ._consumer import Batch, Consumer, Start, check_same_samples
 from ._names import refuse_unknown
 from .errors import Forked, GpuUnavailable, InvalidArgument
@@ -72,28 +72,8 @@ _OF_A_DATALOADER = {
 }
 
 
-class _Writable:
-    """Memory of a batch, as numpy takes it for writing: a write is private to this process."""
-
-    def __init__(self, array: np.ndarray[Any, Any]) -> None:
-        self.array = array
-        self.__array_interface__ = dict(array.__array_interface__)
-        self.__array_interface__["data"] = (self.__array_interface__["data"][0], False)
-
-
 def _sample_ids(batch: Batch) -> torch.Tensor:
     return torch.from_numpy(batch.sample_ids.astype(np.int64))
-
-
-def _as_bytes(name: str) -> Callable[[Batch], torch.Tensor]:
-    """Of booleans, for a torch that knows none in DLPack: bytes, of which it makes a view."""
-
-    def read(batch: Batch) -> torch.Tensor:
-        view = batch[name].view(np.uint8)
-        array = np.asarray(_Writable(view)) if batch.keeps_writes else view.copy()
-        return torch.from_numpy(array).view(torch.bool)
-
-    return read
 
 
 def _torch_takes(dtype: str) -> bool:
@@ -118,50 +98,44 @@ class _Tensors:
 
     def __init__(self, consumer: Consumer, names: Sequence[str]) -> None:
         self._names: tuple[str, ...] = ()
-        self._others: list[tuple[int, Callable[[Batch], torch.Tensor]]] = []
+        self._bools: list[int] = []  # among the names; a torch that knows none takes bytes
+        self._ids: list[int] = []  # where sample_id belongs, which is no int64
         self._on_gpu = consumer.placement != "host"
         dtypes = dtypes_of(consumer)
         for place, name in enumerate(names):
-            other = self._other_way(consumer.stream, dtypes, name, self._on_gpu)
-            if other is None:
-                self._names += (name,)
-            else:
-                self._others.append((place, other))
+            if name == SAMPLE_ID:
+                self._ids.append(place)
+                continue
+            self._check(consumer.stream, dtypes, name)
+            if dtypes[name] == "bool" and not _torch_takes("bool"):
+                self._bools.append(len(self._names))
+            self._names += (name,)
 
     @staticmethod
-    def _other_way(
-        stream: str, dtypes: Mapping[str, str], name: str, on_gpu: bool
-    ) -> Callable[[Batch], torch.Tensor] | None:
-        """For what no capsule of the batch can be taken for."""
-        if name == SAMPLE_ID:
-            return _sample_ids
+    def _check(stream: str, dtypes: Mapping[str, str], name: str) -> None:
         if name not in dtypes:
             there = ", ".join([*dtypes, SAMPLE_ID])
             raise InvalidArgument(
                 f"batchcast: stream `{stream}` has no field `{name}`; it has: {there}"
             )
         dtype = dtypes[name]
-        if _torch_takes(dtype):
-            return None
-        lacks, instead = "has no dtype for", "i64"
-        if dtype == "bool":
-            if not on_gpu:
-                return _as_bytes(name)
-            lacks, instead = "takes from no GPU", "u8"
-        raise InvalidArgument(
-            f"batchcast: field `{name}` of stream `{stream}` is {dtype}, which torch"
-            f" {torch.__version__} {lacks}. Convert it in the recipe, with the stage"
-            f' `to` (such as {{ stage = "to", dtype = "{instead}" }}), or leave it out with'
-            f" `fields`."
-        )
+        if dtype != "bool" and not _torch_takes(dtype):
+            raise InvalidArgument(
+                f"batchcast: field `{name}` of stream `{stream}` is {dtype}, for which torch"
+                f" {torch.__version__} has no dtype. Convert it in the recipe, with the stage"
+                f' `to` (such as {{ stage = "to", dtype = "i64" }}), or leave it out with `fields`.'
+            )
 
     def __call__(self, batch: Batch) -> list[torch.Tensor]:
-        tensors = [from_dlpack(capsule) for capsule in batch._writable_capsules(self._names)]
+        capsules = batch._writable_capsules(self._names, bool(self._bools))
+        tensors = [from_dlpack(capsule) for capsule in capsules]
         if self._on_gpu and not batch.writable:
             # A write into the ring there would end the process's CUDA context.
             tensors = [tensor.clone() if tensor.is_cuda else tensor for tensor in tensors]
-        for place, make in self._others:
-            tensors.insert(place, make(batch))
+        for place in self._bools:
+            tensors[place] = tensors[place].view(torch.bool)
+        for place in self._ids:
+            tensors.insert(place, _sample_ids(batch))
         return tensors
 
 
@@ -187,8 +161,17 @@ def collation_of(consumer: Consumer, fields: Any) -> Callable[[Batch], Any]:
     )
 
 
-def batches_of_epoch(samples: int, batch_size: int, world: int, tail: str) -> int:
-    """Of whole epochs of so many samples, and of each rank."""
+def batches_of_epoch(consumer: Consumer, batch_size: int, tail: str) -> int:
+    """Of a whole epoch: of a rank, where the consumer is one of a group.
+
+    Raises TypeError, as torch wants it, where the stream's producer does not know.
+    """
+    samples = consumer.samples_per_epoch
+    if not samples:
+        raise TypeError(
+            f"the epochs of stream `{consumer.stream}` have no length that is known beforehand"
+        )
+    world = 1 if consumer.group is None else consumer.group.world
     whole, rest = divmod(samples, batch_size * world)
     # Of a short last batch each rank gets as much as the others.
     return whole + (tail == "pad" and rest > 0 or tail == "keep" and rest >= world)
@@ -251,7 +234,7 @@ class _Loop(Iterator[Any]):
         return made
 
 
-class Loader(IterableDataset):  # type: ignore[misc]
+class Loader(ClosedByBlock, IterableDataset):  # type: ignore[misc]
     """A stream's batches as torch tensors: an iterable that stands where a DataLoader stood.
 
         loader = bc.Loader("imagenet", batch_size=256)
@@ -399,15 +382,7 @@ class Loader(IterableDataset):  # type: ignore[misc]
         self._detach()
         self._closed = True
 
-    def __enter__(self) -> Loader:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def _leave_block(self) -> None:
         self.close()
 
     def __getstate__(self) -> dict[str, Any]:
@@ -443,15 +418,8 @@ class Loader(IterableDataset):  # type: ignore[misc]
 
         Raises TypeError, as torch wants it, where the stream's producer does not know.
         """
-        consumer = self._attached
-        samples = consumer.samples_per_epoch
-        if not samples:
-            raise TypeError(
-                f"the epochs of stream `{self._stream}` have no length that is known beforehand"
-            )
-        world = 1 if consumer.group is None else consumer.group.world
         tail = self._options.get("tail", "keep")
-        return batches_of_epoch(samples, self._batch_size, world, tail)
+        return batches_of_epoch(self._attached, self._batch_size, tail)
 
     def __getitem__(self, index: Any) -> NoReturn:
         raise TypeError(

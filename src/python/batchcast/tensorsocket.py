@@ -13,9 +13,9 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Iterator
-from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
+from ._closed import ClosedByBlock
 from ._consumer import Consumer
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def unpack(data: tuple[Any, ...]) -> tuple[Any, ...]:
     return tuple(data)
 
 
-class TensorConsumer:
+class TensorConsumer(ClosedByBlock):
     """Takes batches of a stream as TensorSocket's class of that name takes them from its producer.
 
         data_loader = TensorConsumer(port=5555, batch_size=64)
@@ -62,7 +62,8 @@ class TensorConsumer:
 
     A batch is what `unpack_fn` makes of a tuple: the tensors of all fields, in the stream's order.
     Each epoch ends with StopIteration, and the next loop goes on with the next epoch; a loop that
-    was left early goes on where it was, as TensorSocket's does. Unlike there, a short last batch
+    was left early goes on where it was, as TensorSocket's does, and a batch of which `unpack_fn`
+    makes nothing, or during which Ctrl-C came, comes again. Unlike there, a short last batch
     arrives, and after the last epoch StreamFinished is raised, where TensorSocket waits for ever.
     Make one for all epochs: each is a trainer of its own, and begins where the stream is.
 
@@ -102,22 +103,21 @@ class TensorConsumer:
         """Batches an epoch, the short last one among them unless `tail` says otherwise."""
         from .loader import batches_of_epoch
 
-        samples = self._consumer.samples_per_epoch
-        if not samples:
-            raise TypeError("the epochs of this stream have no length that is known beforehand")
-        world = 1 if self._consumer.group is None else self._consumer.group.world
-        return batches_of_epoch(samples, self.batch_size, world, self._tail)
+        return batches_of_epoch(self._consumer, self.batch_size, self._tail)
 
     def __next__(self) -> Any:
-        batch = self._consumer.next()
+        batch = self._consumer._hold()
         if batch is None:
             self.batch_count = 0
             self.batch_max = -1
             self.epoch += 1
             raise StopIteration
+        made = self.unpack_fn(tuple(self._collate(batch)))  # if this fails, the same batch again
+        # Ctrl-C is raised after a call, and there is none from here on.
         self.batch_max = self.batch_count
         self.batch_count += 1
-        return self.unpack_fn(tuple(self._collate(batch)))
+        self._consumer._delivered = True
+        return made
 
     @property
     def data_loader_len(self) -> int:
@@ -128,13 +128,5 @@ class TensorConsumer:
         """Leaves the stream. Tensors that were taken from it live on."""
         self._consumer.close()
 
-    def __enter__(self) -> TensorConsumer:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def _leave_block(self) -> None:
         self.close()

@@ -92,7 +92,8 @@ template <class Of>
 }
 
 /// Of those fields, as Loader makes tensors of them.
-[[nodiscard]] nb::tuple writable_capsules(const Batch& batch, const nb::tuple& fields) {
+[[nodiscard]] nb::tuple writable_capsules(const Batch& batch, const nb::tuple& fields,
+                                          bool bools_as_bytes) {
   const Batch& from = live(batch);
   from.check();
   nb::object capsules = nb::steal(PyTuple_New(static_cast<Py_ssize_t>(fields.size())));
@@ -104,7 +105,7 @@ template <class Of>
                                   : index_of(from, nb::cast<std::string_view>(field));
     if (index >= from.fields().size()) throw nb::index_error("batchcast: no such field");
     PyTuple_SET_ITEM(capsules.ptr(), static_cast<Py_ssize_t>(i),
-                     writable_capsule_of(from, index).release().ptr());
+                     writable_capsule_of(from, index, bools_as_bytes).release().ptr());
   }
   return nb::borrow<nb::tuple>(capsules);
 }
@@ -197,8 +198,9 @@ void add_batch(nb::module_& module) {
           "share", [](const Batch& batch) { return live(batch).share(); },
           "Another object for the same samples, with a life of its own.")
       .def("_writable_capsules", &writable_capsules, nb::arg("fields"),
-           nb::sig("def _writable_capsules(self, fields: tuple[int | str, ...], /) -> "
-                   "tuple[typing.Any, ...]"))
+           nb::arg("bools_as_bytes") = false,
+           nb::sig("def _writable_capsules(self, fields: tuple[int | str, ...], bools_as_bytes: "
+                   "bool = False, /) -> tuple[typing.Any, ...]"))
       .def("__repr__", [](const Batch& batch) -> std::string {
         if (!batch) return "<batchcast.Batch, released>";
         std::string text = "<batchcast.Batch of " + std::to_string(batch.size()) +

@@ -4,6 +4,7 @@
 
 #include <nanobind/nanobind.h>
 
+#include <exception>
 #include <string>
 
 // The parts of the extension module batchcast._consumer, each added by its file.
@@ -20,5 +21,11 @@ void add_checkpoint(nanobind::module_& module);
 
 /// Raises batchcast.errors.NAME with that text.
 [[noreturn]] void raise(const char* name, const std::string& text);
+
+using ChangeText = std::string (*)(const std::string& text);
+
+/// Raises what an exception of the library becomes in Python, with its text changed. Any other is
+/// thrown again.
+[[noreturn]] void raise_changed(const std::exception_ptr& thrown, ChangeText change);
 
 }  // namespace batchcast::inline v0_1::python

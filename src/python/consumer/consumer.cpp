@@ -261,6 +261,18 @@ void add_calls(nb::class_<Trainer>& type) {
           nb::sig("def next(self, timeout: float | None = None) -> Batch | None"),
           "The next batch; None at the end of an epoch, after which the next call begins another.\n"
           "Raises Timeout if none came within that many seconds.")
+      .def(
+          "_hold",
+          [](Trainer& trainer) {
+            const nb::object batch = trainer.hold(-1);
+            return batch.is_valid() ? batch : nb::none();
+          },
+          nb::sig("def _hold(self) -> Batch | None"),
+          "As `next`, but gives the same batch again until `_delivered` is set.")
+      .def_prop_rw(
+          "_delivered", [](const Trainer& trainer) { return !trainer.holds(); },
+          [](Trainer& trainer, bool /*always*/) { trainer.deliver_held(); },
+          "As that of a loop: set to True once the batch that `_hold` gave is passed on.")
       .def("has_next_epoch", &Trainer::has_next_epoch,
            "Whether another epoch follows; waits until that is known.")
       .def("newest", &Trainer::newest, nb::arg("samples_max"),
@@ -311,7 +323,7 @@ void add_properties(nb::class_<Trainer>& type) {
   type.def_prop_rw(
       "batch_size", [](const Trainer& trainer) { return trainer.looked_at().batch_size(); },
       [](Trainer& trainer, const nb::object& size) {
-        trainer.changed().set_batch_size(Argument{"batch_size", size}.number());
+        trainer.set_batch_size(Argument{"batch_size", size}.number());
       },
       nb::for_getter(nb::sig("def batch_size(self) -> int")),
       nb::for_setter(nb::sig("def batch_size(self, size: int, /) -> None")),

@@ -167,7 +167,12 @@ DlDevice device_of(const Batch& batch, std::size_t field) {
 }
 
 nb::object capsule_of(const Batch& batch, std::size_t field, CapsuleKind kind) {
-  if (!kind.versioned) return capsule_around(new_export<Legacy>(batch, field, kind.copied));
+  if (!kind.versioned) {
+    Legacy* const managed = new_export<Legacy>(batch, field, kind.copied);
+    const bool is_bool = batch.fields()[field].spec.dtype == DType::boolean;
+    if (kind.as_bytes && is_bool) managed->tensor.type = type_of(DType::u8);
+    return capsule_around(managed);
+  }
   Versioned* const managed = new_export<Versioned>(batch, field, kind.copied);
   if (kind.copied) {
     managed->flags = flag_copied;
@@ -177,9 +182,10 @@ nb::object capsule_of(const Batch& batch, std::size_t field, CapsuleKind kind) {
   return capsule_around(managed);
 }
 
-nb::object writable_capsule_of(const Batch& batch, std::size_t field) {
+nb::object writable_capsule_of(const Batch& batch, std::size_t field, bool bools_as_bytes) {
   const bool copied = !batch.keeps_writes() && !batch.fields()[field].on_device;
-  return capsule_of(batch, field, {.versioned = false, .copied = copied});
+  return capsule_of(batch, field,
+                    {.versioned = false, .copied = copied, .as_bytes = bools_as_bytes});
 }
 
 }  // namespace batchcast::inline v0_1::python

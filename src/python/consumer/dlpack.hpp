@@ -30,6 +30,7 @@ inline constexpr std::int32_t dl_cuda = 2;
 struct CapsuleKind {
   bool versioned = false;  ///< "dltensor_versioned", which can say that it is read-only
   bool copied = false;     ///< host memory of its own, writable
+  bool as_bytes = false;   ///< legacy ones only: booleans as u8
 };
 
 /// A capsule of one field. It keeps the batch's samples until the last array over it is gone.
@@ -37,6 +38,8 @@ struct CapsuleKind {
 [[nodiscard]] nanobind::object capsule_of(const Batch& batch, std::size_t field, CapsuleKind kind);
 
 /// A legacy capsule, whose arrays may be written to. What is written stays with this process.
-[[nodiscard]] nanobind::object writable_capsule_of(const Batch& batch, std::size_t field);
+/// Booleans are bytes on request: for what knows none in DLPack.
+[[nodiscard]] nanobind::object writable_capsule_of(const Batch& batch, std::size_t field,
+                                                   bool bools_as_bytes = false);
 
 }  // namespace batchcast::inline v0_1::python

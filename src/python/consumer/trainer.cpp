@@ -3,6 +3,7 @@
 #include "python/consumer/trainer.hpp"
 
 #include "python/consumer/bindings.hpp"
+#include "python/consumer/names.hpp"
 
 #include <batchcast/core/error.hpp>
 
@@ -27,6 +28,7 @@ namespace {
 Trainer::Trainer(ConsumerOptions options, nb::object log)
     : stream_(options.stream),
       process_(options.stream),
+      starts_(!options.start.source.empty()),
       may_be_quick_(options.access == Access::shared && options.pace == Pace::lockstep &&
                     options.tail != Tail::pad && !options.pin && options.placement.is_host() &&
                     options.between_epochs == BetweenEpochs::hold && options.group == Group()) {
@@ -43,6 +45,7 @@ Trainer::Trainer(ConsumerOptions options, nb::object log)
   } catch (...) {
     if (consumer_) close();
     calls_->let_go();
+    if (starts_) raise_changed(std::current_exception(), with_names_of_start);
     throw;
   }
 }
@@ -76,10 +79,10 @@ std::optional<Batch> Trainer::next_new(int timeout_ms) {
   try {
     return next_of(timeout_ms);
   } catch (const RingTooSmall& error) {
-    if (consumer_->stats().leases_held == 0) throw;
-    throw RingTooSmall(std::string(error.what()) +
-                       " In Python a loop's variables hold a batch and its arrays until the next "
-                       "one is there: `del` them at the end of the loop's body.");
+    if (consumer_->stats().leases_held == 0) throw told(error.what());
+    throw told(std::string(error.what()) +
+               " In Python a loop's variables hold a batch and its arrays until the next "
+               "one is there: `del` them at the end of the loop's body.");
   }
 }
 
@@ -123,6 +126,14 @@ void Trainer::leave_epoch() {
   check_ready();
   held_.reset();
   calls_->run([&] { consumer_->leave_epoch(); });
+}
+
+void Trainer::set_batch_size(std::uint64_t batch_size) {
+  try {
+    changed().set_batch_size(batch_size);
+  } catch (const RingTooSmall& error) {
+    throw told(error.what());
+  }
 }
 
 void Trainer::close() {
@@ -171,6 +182,10 @@ void Trainer::throw_timeout(int timeout_ms) const {
   std::snprintf(seconds.data(), seconds.size(), "%g", timeout_ms / 1e3);
   raise("Timeout", "batchcast: no batch of stream `" + stream_ + "` within " + seconds.data() +
                        " s. Ask again; `batchcast ls` says what the stream waits for.");
+}
+
+RingTooSmall Trainer::told(const std::string& text) const {
+  return RingTooSmall(starts_ ? with_names_of_start(text) : text);
 }
 
 void Trainer::check_ready() const {

@@ -37,6 +37,8 @@ class Trainer {
   [[nodiscard]] bool has_next_epoch();
   [[nodiscard]] std::optional<Batch> newest(std::uint64_t samples_max);
   void leave_epoch();
+  /// Throws RingTooSmall, InvalidArgument.
+  void set_batch_size(std::uint64_t batch_size);
   void close();
 
   /// To look at. Throws InvalidArgument where it is closed or in use, Forked.
@@ -64,6 +66,8 @@ class Trainer {
   /// Throws Forked, InvalidArgument where it is in use or closed.
   void check_ready() const;
   void check_open() const;
+  /// What the ring is too small for, with the advice for who may have started it.
+  [[nodiscard]] RingTooSmall told(const std::string& text) const;
   [[noreturn]] void throw_timeout(int timeout_ms) const;
 
   const std::string stream_;
@@ -73,6 +77,7 @@ class Trainer {
   nanobind::object held_;  ///< a Batch that is taken, and not delivered
   std::uint64_t cursor_of_held_ = 0;
   std::uint64_t loops_ = 0;
+  const bool starts_;  ///< the stream, where it is not served
   const bool may_be_quick_;
   /// A batch that is there is handed out in no time, and no other thread gets the GIL meanwhile.
   bool is_quick_ = false;

@@ -38,6 +38,8 @@ namespace {
 constexpr int slice_ms = 50;  ///< between two looks for Ctrl-C
 
 using Array = nb::ndarray<nb::ro, nb::c_contig, nb::device::cpu>;
+/// Each field's name, dtype and array.
+using Columns = std::vector<std::tuple<std::string, std::string, Array>>;
 
 /// One field of a batch.
 struct Column {
@@ -73,7 +75,7 @@ class BatchStream {
 
   /// Copies a batch into the ring as soon as there is space. False once the stream is over. With
   /// the GIL held.
-  [[nodiscard]] bool append(const std::vector<std::tuple<std::string, std::string, Array>>& batch) {
+  [[nodiscard]] bool append(const Columns& batch) {
     std::vector<Column> columns;
     for (const auto& [name, dtype, array] : batch) columns.push_back(column_of(name, dtype, array));
     const std::size_t count = std::get<Array>(batch.front()).shape(0);
@@ -212,11 +214,7 @@ class BatchStream {
                              "producer");
     const std::lock_guard lock(mutex_);
     if (!why_.empty()) return nullptr;
-    try {
-      producer_ = std::make_shared<Producer>(std::move(serving));
-    } catch (const InvalidArgument& error) {
-      throw InvalidArgument(with_names_of_python(error.what()));
-    }
+    producer_ = std::make_shared<Producer>(std::move(serving));
     if (progress_) cli::say_what_is_served(*producer_);
     return producer_;
   }
@@ -284,11 +282,16 @@ void add_batch_stream(nb::module_& module) {
   nb::class_<BatchStream>(module, "BatchStream", "A stream of batches that Python makes.")
       .def(nb::init<std::vector<std::string>, std::string, std::string, bool>(),
            nb::arg("arguments"), nb::arg("directory"), nb::arg("served_from"), nb::arg("talks"))
-      .def("append", &BatchStream::append, nb::arg("columns"),
-           nb::sig("def append(self, columns: "
-                   "list[tuple[str, str, numpy.typing.NDArray[typing.Any]]]) -> bool"),
-           "Copies a batch, each field's name, dtype and array, into the ring. False once the "
-           "stream is over.")
+      .def(
+          "append",
+          [](BatchStream& stream, const Columns& columns) {
+            return with_options_of_python([&] { return stream.append(columns); });
+          },
+          nb::arg("columns"),
+          nb::sig("def append(self, columns: "
+                  "list[tuple[str, str, numpy.typing.NDArray[typing.Any]]]) -> bool"),
+          "Copies a batch, each field's name, dtype and array, into the ring. False once the "
+          "stream is over.")
       .def("end_epoch", &BatchStream::end_epoch, Released())
       .def("finish", &BatchStream::finish, Released(),
            "Whether consumers have drained it, or it was ended.")

@@ -48,8 +48,6 @@ class Run {
   void work() noexcept {
     try {
       serve();
-    } catch (const InvalidArgument& error) {
-      note_failure(std::make_exception_ptr(InvalidArgument(with_names_of_python(error.what()))));
     } catch (...) {
       note_failure(std::current_exception());
     }
@@ -304,7 +302,10 @@ void add_dataset_stream(nb::module_& module) {
           nb::arg("timeout_ms"), Released(), "Whether the stream is over.")
       .def("ask_to_end", &DatasetStream::ask_to_end, nb::arg("why"), Released())
       .def(
-          "raise_failure", [](const DatasetStream& stream) { stream.run().rethrow_failure(); },
+          "raise_failure",
+          [](const DatasetStream& stream) {
+            with_options_of_python([&] { stream.run().rethrow_failure(); });
+          },
           "Raises what failed the stream, if anything did.")
       .def_prop_ro(
           "hangs", [](const DatasetStream& stream) { return stream.run().hangs(); },

@@ -7,7 +7,6 @@
 #include <batchcast/core/error.hpp>
 
 #include <algorithm>
-#include <cctype>
 #include <utility>
 
 namespace nb = nanobind;
@@ -44,27 +43,6 @@ namespace {
 }
 
 }  // namespace
-
-std::string with_names_of_python(const std::string& text) {
-  std::string named;
-  for (std::size_t i = 0; i < text.size();) {
-    const bool begins = text.compare(i, 2, "--") == 0 && i + 2 < text.size() &&
-                        std::islower(static_cast<unsigned char>(text[i + 2])) != 0 &&
-                        (i == 0 || std::isalnum(static_cast<unsigned char>(text[i - 1])) == 0);
-    if (!begins) {
-      named += text[i++];
-      continue;
-    }
-    for (i += 2; i < text.size(); ++i) {
-      const auto letter = static_cast<unsigned char>(text[i]);
-      const bool joins = text[i] == '-' && i + 1 < text.size() &&
-                         std::islower(static_cast<unsigned char>(text[i + 1])) != 0;
-      if (std::islower(letter) == 0 && !joins) break;
-      named += joins ? '_' : text[i];
-    }
-  }
-  return named;
-}
 
 cli::ServeOptions parse_serving(std::vector<std::string> arguments) {
   CLI::App parser;

@@ -2,8 +2,12 @@
 // Copyright 2026 the batchcast authors
 #pragma once
 
+#include "python/consumer/bindings.hpp"
+#include "python/consumer/names.hpp"
+
 #include "cli/serve/serve_options.hpp"
 
+#include <batchcast/core/error.hpp>
 #include <batchcast/core/log.hpp>
 #include <batchcast/feeder.hpp>
 #include <batchcast/producer.hpp>
@@ -11,6 +15,7 @@
 #include <nanobind/nanobind.h>
 
 #include <cstdint>
+#include <exception>
 #include <string>
 #include <vector>
 
@@ -21,8 +26,18 @@ namespace batchcast::inline v0_1::python {
 /// as Python calls them.
 [[nodiscard]] cli::ServeOptions parse_serving(std::vector<std::string> arguments);
 
-/// `--wait-for` becomes `wait_for`.
-[[nodiscard]] std::string with_names_of_python(const std::string& text);
+/// What `call` returns. What it throws about options calls them as Python does.
+template <class Call>
+decltype(auto) with_options_of_python(Call&& call) {
+  constexpr auto named = [](const std::string& text) { return with_names_of_python(text); };
+  try {
+    return call();
+  } catch (const InvalidArgument&) {
+    raise_changed(std::current_exception(), named);
+  } catch (const OutOfMemory&) {
+    raise_changed(std::current_exception(), named);
+  }
+}
 
 /// Warnings and errors; of a stream that `talks` everything that the command prints.
 [[nodiscard]] LogCallback serving_log(const cli::ServeOptions& options, bool talks);

@@ -1,0 +1,264 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright 2026 the batchcast authors
+"""The handles of streams that this process serves."""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import os
+import sys
+import threading
+import time
+import warnings
+import weakref
+from typing import Any
+
+from . import _items
+from ._closed import ClosedByBlock
+from ._looping import Looping, patience_s
+from ._processes import Readers
+from ._producer import BatchStream, DatasetStream, PythonSource
+from .errors import BadSample
+
+_SLICE_MS = 20  # between two looks for Ctrl-C
+_READERS_PATIENCE_MS = 200  # for processes that read a dataset
+
+
+class OfThisProcess:
+    """What ends with the process that made it, and is none of its forked children's business."""
+
+    def __init__(self) -> None:
+        self._pid = os.getpid()
+        _of_this_process[self] = None
+
+    @property
+    def _is_own(self) -> bool:
+        return self._pid == os.getpid()
+
+    def _end_with_process(self) -> None:
+        """Called as the interpreter ends; daemon threads would be ended in the middle of things."""
+        raise NotImplementedError
+
+
+# In the order in which they were made.
+_of_this_process: weakref.WeakKeyDictionary[OfThisProcess, None] = weakref.WeakKeyDictionary()
+
+
+@atexit.register
+def end_all() -> None:
+    for one in reversed(list(_of_this_process)):
+        if one._is_own:
+            one._end_with_process()
+
+
+class Serving(OfThisProcess, ClosedByBlock):
+    """A stream that this process serves. `stop()` ends it; so does the end of the process.
+
+    As a context manager it is stopped where the block ends.
+    """
+
+    def __init__(self, stream: str) -> None:
+        super().__init__()
+        self._name = stream
+
+    @property
+    def stream(self) -> str:
+        """Its name."""
+        return self._name
+
+    @property
+    def directory(self) -> str:
+        """Where the stream's files are."""
+        raise NotImplementedError
+
+    @property
+    def running(self) -> bool:
+        """Whether it is not over yet."""
+        raise NotImplementedError
+
+    @property
+    def error(self) -> BaseException | None:
+        """What failed the stream, if anything did."""
+        raise NotImplementedError
+
+    @property
+    def stats(self) -> dict[str, Any]:
+        """How it stands: `state`, `epoch`, `published`, `samples_per_second`, `consumers`, …"""
+        raise NotImplementedError
+
+    def stop(self, reason: str = "its producer was told to stop") -> None:
+        """Ends the stream: trainers get what is made, and then `Stopped` with this reason.
+
+        Returns within a second, also where a dataset or a loader hangs; a warning then says where.
+        In a forked child nothing happens.
+        """
+        if self._is_own and self.running:
+            self._stop(_items.shown(reason))
+
+    def _stop(self, reason: str) -> None:
+        raise NotImplementedError
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Waits until the stream is over, at most so many seconds; whether it is.
+
+        Raises what failed it. Ctrl-C ends the wait, not the stream.
+        """
+        end = None if timeout is None or timeout < 0 else time.monotonic() + timeout
+        while not self._wait_slice(_left_ms(end)):
+            if end is not None and time.monotonic() >= end:
+                return False
+        if self.error is not None:
+            raise self.error
+        return True
+
+    def _wait_slice(self, at_most_ms: int) -> bool:
+        raise NotImplementedError
+
+    def _end_with_process(self) -> None:
+        self.stop("its producer's process ended")
+
+    def _leave_block(self) -> None:
+        self.stop()
+
+    def __del__(self) -> None:
+        if "_name" in self.__dict__ and not sys.is_finalizing():
+            self.stop("its producer was dropped")
+
+    def __repr__(self) -> str:
+        return f"<batchcast.Serving of stream `{self._name}`, {self.stats['state']}>"
+
+
+def _left_ms(end: float | None) -> int:
+    if end is None:
+        return _SLICE_MS
+    return max(0, min(_SLICE_MS, int(1000 * (end - time.monotonic())) + 1))
+
+
+class DatasetServing(Serving):
+    """A dataset's samples, made by threads of C++."""
+
+    def __init__(
+        self,
+        name: str,
+        arguments: list[str],
+        source: PythonSource | None,
+        directory: str,
+        *,
+        talks: bool,
+        pure: bool,
+        readers: Readers | None = None,
+    ) -> None:
+        self._source = source
+        self._readers = readers
+        self._error: BaseException | None = None
+        self._run = DatasetStream(arguments, source, directory, talks, pure)
+        super().__init__(name)
+        try:
+            while not self._run.wait_opened(_SLICE_MS):
+                pass
+        except BaseException:
+            self._run.ask_to_end("its producer was interrupted")
+            raise
+        if self.error is not None:
+            raise self.error
+
+    @property
+    def directory(self) -> str:
+        return self._run.directory
+
+    @property
+    def running(self) -> bool:
+        return not self._run.wait_ended(0)
+
+    @property
+    def error(self) -> BaseException | None:
+        if self._error is None and not self.running:
+            try:
+                self._run.raise_failure()
+            except Exception as error:
+                cause = None if self._source is None else self._source.first_failure
+                if isinstance(error, BadSample) and cause is not None:
+                    error.__cause__ = cause
+                self._error = error
+        return self._error
+
+    @property
+    def stats(self) -> dict[str, Any]:
+        return self._run.stats()
+
+    def _stop(self, reason: str) -> None:
+        self._run.ask_to_end(reason)
+        if self._readers is not None and not self._run.wait_ended(_READERS_PATIENCE_MS):
+            self._readers.close()  # a worker that waits for one gets an error
+        end = time.monotonic() + patience_s
+        while not self._wait_slice(_SLICE_MS):
+            if time.monotonic() > end and not self._run.wait_opened(0):
+                break  # its thread ends once that is through
+        hangs = self._run.hangs or ("" if self._wait_slice(0) else "its dataset to be opened")
+        if hangs:
+            _warn(f"the end of stream `{self._name}` did not wait for {hangs}")
+
+    def _wait_slice(self, at_most_ms: int) -> bool:
+        is_over = self._run.wait_ended(at_most_ms)
+        if is_over and self._readers is not None:
+            self._readers.close()
+        return is_over
+
+
+class LoaderServing(Serving):
+    """What a loader gives, copied into the ring by one thread."""
+
+    def __init__(self, name: str, stream: BatchStream, looping: Looping) -> None:
+        self._stream = stream
+        self._looping = looping
+        super().__init__(name)
+
+    def begin(self) -> None:
+        threading.Thread(
+            target=_work_in_thread,
+            args=(self._looping,),
+            name=f"bc-serve {self._name}",
+            daemon=True,
+        ).start()
+
+    def work(self) -> None:
+        self._looping.work()
+
+    @property
+    def directory(self) -> str:
+        return self._stream.directory
+
+    @property
+    def running(self) -> bool:
+        return not self._looping.ended.is_set()
+
+    @property
+    def error(self) -> BaseException | None:
+        return self._looping.error
+
+    @property
+    def stats(self) -> dict[str, Any]:
+        return self._stream.stats()
+
+    def _stop(self, reason: str) -> None:
+        self._stream.stop(reason)
+        if self._looping.ended.wait(patience_s):
+            return
+        left = "" if self._looping.leave() else ". Its files are there until that goes on"
+        _warn(
+            f"the end of stream `{self._name}` did not wait for its loader, which is "
+            f"{self._looping.place_now()}{left}"
+        )
+
+    def _wait_slice(self, at_most_ms: int) -> bool:
+        return self._looping.ended.wait(at_most_ms / 1000)
+
+
+def _work_in_thread(looping: Looping) -> None:
+    with contextlib.suppress(BaseException):  # such as SystemExit: wait() raises it
+        looping.work()
+
+
+def _warn(text: str) -> None:
+    warnings.warn(f"batchcast: {text}.", RuntimeWarning, stacklevel=4)

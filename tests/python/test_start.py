@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright 2026 the batchcast authors
+# environments: numpy
+"""What `bc.Start` says of its arguments: as Python calls them, not as the command does."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import batchcast as bc
+
+
+SOURCE = "synthetic:3x64x64"
+
+
+def refused(error: type[bc.Error], **options: Any) -> str:
+    with pytest.raises(error) as raised:
+        bc.Consumer("s", 8, start=bc.Start(SOURCE, **{"idle_exit": 0.1, **options}))
+    return str(raised.value)
+
+
+def test_what_start_says_itself_is_called_as_there(directory: Path) -> None:
+    assert refused(bc.InvalidArgument, idle_exit=0).startswith("batchcast: idle_exit is 0; it must")
+    assert 'Give it more: memory="56KiB".' in refused(bc.StartFailed, memory=1)
+    assert "Give the stream less (memory)." in refused(bc.StartFailed, memory="200TiB")
+    twice = refused(bc.InvalidArgument, arguments=["--memory", "3MiB"])
+    assert "is memory, which has a place of its own in Start" in twice
+    no_answer = refused(bc.StartFailed, command="/bin/true")
+    assert "(command= and BATCHCAST_COMMAND name another)" in no_answer
+
+
+def test_further_arguments_and_commands_are_called_as_a_shell_has_them(directory: Path) -> None:
+    text = refused(bc.StartFailed, memory="1MiB", arguments=["--max-bad", "3"])
+    assert "batchcast: --max-bad does not go with" in text
+    assert "--memory=1048576" in text
+
+
+def test_a_ring_that_is_too_small_for_a_batch(directory: Path) -> None:
+    start = bc.Start(SOURCE, memory="4MiB", idle_exit=0.1)
+    with bc.Consumer("s", 8, start=start) as starts, bc.Consumer("s", 8) as comes:
+        for consumer, advice in ((starts, 'It would take memory="47MiB".'), (comes, "--memory 47MiB")):
+            with pytest.raises(bc.RingTooSmall) as raised:
+                consumer.batch_size = 1000
+            assert advice in str(raised.value)
+
+
+def test_batches_that_are_held_leave_no_room(directory: Path) -> None:
+    start = bc.Start(SOURCE, memory="4MiB", idle_exit=0.1)
+    with bc.Consumer("s", 40, start=start) as consumer:
+        held = [consumer.next(), consumer.next()]
+        with pytest.raises(bc.RingTooSmall) as raised:
+            consumer.next()
+        del held
+    assert "give the stream more memory (memory)" in str(raised.value)
