@@ -63,7 +63,10 @@ class BusyDoor {
     };
   }
   void wait_until_inside() { inside_.wait(); }
-  void let_go() { goes_on_.count_down(); }
+  struct LetsGo {
+    BusyDoor& door;
+    ~LetsGo() { door.goes_on_.count_down(); }
+  };
 
  private:
   std::latch inside_{1};
@@ -188,20 +191,21 @@ TEST_CASE("a rank gives up while its producer does not hear its epoch's end, and
   CHECK_FALSE(rank.next());
   CHECK(rank.next()->position() == 4);
   const int connection = connection_to(stream.folder.path() + "/busy/door");
-  std::thread late([options]() mutable {
-    options.name = "late";
-    options.group = {};
-    options.while_waiting = {};
-    const Consumer consumer(options);
-  });
-  door.wait_until_inside();
-  const std::string told_before = encode(EpochEnd{.epoch = 0});
-  while (::send(connection, told_before.data(), told_before.size(), MSG_DONTWAIT) > 0) continue;
-  CHECK(stream.patience.ends([&] { static_cast<void>(rank.next()); }));
-  CHECK(rank.cursor() == 8);
-  CHECK_FALSE(rank.next());  // the end that it could not return
-  door.let_go();
-  late.join();
+  {
+    const std::jthread late([options]() mutable {
+      options.name = "late";
+      options.group = {};
+      options.while_waiting = {};
+      const Consumer consumer(options);
+    });
+    const BusyDoor::LetsGo lets_go{door};
+    door.wait_until_inside();
+    const std::string told_before = encode(EpochEnd{.epoch = 0});
+    while (::send(connection, told_before.data(), told_before.size(), MSG_DONTWAIT) > 0) continue;
+    CHECK(stream.patience.ends([&] { static_cast<void>(rank.next()); }));
+    CHECK(rank.cursor() == 8);
+    CHECK_FALSE(rank.next());  // the end that it could not return
+  }
   stream.producer.loan(4)->publish();
   const std::optional<Batch> third = rank.next();
   REQUIRE(third);

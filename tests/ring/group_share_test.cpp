@@ -151,7 +151,7 @@ TEST_CASE("a rank that waits for an epoch's first sample is in none, whatever it
 }
 
 TEST_CASE("a stall of a group is put down to the rank that the others wait for") {
-  auto options = epochs_of(8);
+  auto options = epochs_of(6);
   options.stall_timeout_ms = 50;
   std::vector<std::string> lines;
   options.log = [&](LogLevel, std::string_view text) { lines.emplace_back(text); };
@@ -164,7 +164,7 @@ TEST_CASE("a stall of a group is put down to the rank that the others wait for")
   HeapConsumer first(ring, requests[0], rank_of(0, 3));
   HeapConsumer slow(ring, requests[1], rank_of(1, 3));
   HeapConsumer last(ring, requests[2], rank_of(2, 3));
-  while (ring.produce(8) != 0) continue;
+  while (ring.produce(6) != 0) continue;
   const bool at_the_end = GENERATE(false, true);
   if (at_the_end) {
     Run run;
@@ -178,7 +178,7 @@ TEST_CASE("a stall of a group is put down to the rank that the others wait for")
   }
   Ticket ticket;
   for (int looks = 0; lines.empty() && looks < 100; ++looks) {
-    if (ring.writer().claim(8, 60, ticket) == Claim::granted) ring.publish(ticket);
+    if (ring.writer().claim(6, 60, ticket) == Claim::granted) ring.publish(ticket);
   }
   REQUIRE(!lines.empty());
   CHECK_THAT(lines[0], Catch::Matchers::Contains("`r1`") &&
