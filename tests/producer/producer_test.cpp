@@ -79,6 +79,22 @@ TEST_CASE("a producer that cannot have its memory leaves no directory behind") {
   CHECK(std::filesystem::is_empty(directory.path()));
 }
 
+TEST_CASE("a rank without a name of its own is called after its group") {
+  const Directory directory;
+  const Producer producer(serving(directory, "s"));
+  ConsumerOptions options = taking(directory, "s");
+  options.group = "resnet:0/1";
+  const Consumer rank(options);
+  CHECK(rank.name() == "resnet:0");
+  CHECK(producer.stats().consumers.at(0).name == "resnet:0");
+  std::string name(63, 'x');
+  options.group = {name, 0, 1};
+  CHECK(Consumer(options).name() == name.replace(61, 2, ":0"));
+  options.name = "named";
+  options.group = "other:0/1";
+  CHECK(Consumer(options).name() == "named");
+}
+
 TEST_CASE("a far cursor is no sample that was made") {
   const Directory directory;
   Producer producer(serving(directory, "far"));
