@@ -345,7 +345,7 @@ class Source:
     def __len__(self): return 1000
     def __getitem__(self, index):
         if index == 7 and sys.argv[1] == "hangs":
-            print("inside", flush=True)
+            print("inside\\n", end="", flush=True)  # two workers may
             time.sleep(60)
         return {"x": np.zeros(100), "label": index}
 h = bc.serve(Source(), stream="s", workers=2, memory="8MiB", background=True)
