@@ -31,7 +31,7 @@ struct ConsumerOptions {
   std::string stream;
   std::uint64_t batch_size = 64;
   /// Shown wherever consumers are listed; a second one of that name gets `-2`. Empty: the
-  /// program's.
+  /// program's; of a rank, its group's with the rank (`resnet:1`).
   std::string name = {};
   Pace pace = Pace::lockstep;
   Join join = Join::rewind;

@@ -248,6 +248,12 @@ class Producer {
   /// at the same moment is either attached or refused.
   [[nodiscard]] bool stop_if_unattended(double seconds, const std::string& reason) noexcept;
 
+  /// Stops it where it has not ended, and gives its name free: the door, the lock and the stream's
+  /// directory go at once, whatever the loans that are out still take. For a producer whose samples
+  /// are made by threads that may hang: it waits for none of them, and its destructor may come
+  /// much later. Consumers drain what is published. Not from the options' `log`.
+  void give_up_name(const std::string& reason) noexcept;
+
   /// Takes a consumer's place away although it lives: it gets Revoked. False if there is none.
   bool evict(std::string_view consumer, const std::string& reason);
 

@@ -49,6 +49,8 @@ nlohmann::json groups_of(const nlohmann::json& stats) {
                               {"world", group["world"]},
                               {"state", "forming"},
                               {"missing", group["missing"]}};
+    const auto left_out = group.find("missing_left_out");
+    if (left_out != group.end()) groups[group["group"]]["missing_left_out"] = *left_out;
   }
   std::map<std::string, std::set<std::uint32_t>> present;
   for (const auto& consumer : stats.value("consumers", nlohmann::json::array())) {
@@ -88,6 +90,7 @@ nlohmann::json row_of(const ListedStream& listed) {
         "capacity", "memory", "placement", "rings", "waits_for", "consumers_to_come"}) {
     if (stats.contains(key)) row[key] = stats[key];
   }
+  if (stats.contains("forming_left_out")) row["groups_left_out"] = stats["forming_left_out"];
   row["groups"] = groups_of(stats);
   return row;
 }
@@ -99,11 +102,12 @@ std::string number_text(const nlohmann::json& row, const char* key) {
 /// `resnet: 3 of 4 ranks, without 2`
 std::string group_text(const nlohmann::json& group) {
   constexpr std::size_t named_max = 4;
-  const std::size_t missing = group["missing"].size();
+  const std::size_t named = group["missing"].size();
+  const std::size_t missing = named + group.value("missing_left_out", std::size_t{0});
   std::string text = fmt::format("{}: {} of {}", group["group"].get<std::string>(),
                                  group["world"].get<std::size_t>() - missing,
                                  counted(group["world"].get<std::uint64_t>(), "rank"));
-  for (std::size_t i = 0; i < std::min(missing, named_max); ++i) {
+  for (std::size_t i = 0; i < std::min(named, named_max); ++i) {
     text += fmt::format("{} {}", i == 0 ? ", without" : ",", group["missing"][i].get<unsigned>());
   }
   return text + (missing > named_max ? ", …" : "");
@@ -161,6 +165,10 @@ void print_streams(const nlohmann::json& rows) {
                        number_text(ring, "published"), "", "", "", ""});
     }
     add_consumers(row, table);
+    if (const auto more = row.value("groups_left_out", std::uint64_t{0}); more != 0) {
+      table.push_back(
+          {"  and " + counted(more, "more group"), "", "forming", "", "", "", "", "", "", ""});
+    }
   }
   print_table(std::move(table));
   const auto explain = [&rows](const char* state, const char* meaning) {

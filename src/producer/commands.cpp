@@ -3,6 +3,7 @@
 #include "producer/commands.hpp"
 
 #include <batchcast/core/error.hpp>
+#include <batchcast/core/limits.hpp>
 #include <batchcast/core/printable.hpp>
 #include "producer/core.hpp"
 
@@ -12,6 +13,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
+#include <utility>
+#include <vector>
 
 namespace batchcast::inline v0_1::detail {
 namespace {
@@ -38,7 +42,28 @@ json consumer_json(const ConsumerInfo& consumer) {
 }
 
 json forming_json(const FormingGroup& group) {
-  return {{"group", group.name}, {"world", group.world}, {"missing", group.missing}};
+  constexpr std::size_t named_max = 64;
+  const std::size_t named = std::min(group.missing.size(), named_max);
+  const auto end = group.missing.begin() + static_cast<std::ptrdiff_t>(named);
+  json row = {{"group", group.name},
+              {"world", group.world},
+              {"missing", std::vector<std::uint32_t>(group.missing.begin(), end)}};
+  if (named < group.missing.size()) row["missing_left_out"] = group.missing.size() - named;
+  return row;
+}
+
+/// As many ranks may wait as there are places, each for a large group of its own.
+json forming_rows(const std::vector<FormingGroup>& groups) {
+  constexpr std::size_t bytes_max = limits::message_bytes_max / 4;
+  json rows = json::array();
+  std::size_t bytes = 0;
+  for (const FormingGroup& group : groups) {
+    json row = forming_json(group);
+    bytes += row.dump().size() + 1;
+    if (bytes > bytes_max) break;
+    rows.push_back(std::move(row));
+  }
+  return rows;
 }
 
 json ring_json(const RingInfo& ring) {
@@ -121,30 +146,31 @@ std::string ProducerCommands::statistics() const {
   const HostRing& host = core_.rings().host();
   json consumers = json::array();
   for (const ConsumerInfo& consumer : now.consumers) consumers.push_back(consumer_json(consumer));
-  json forming = json::array();
-  for (const FormingGroup& group : now.forming) forming.push_back(forming_json(group));
+  json forming = forming_rows(now.forming);
+  const std::size_t forming_left_out = now.forming.size() - forming.size();
   json rings = json::array();
   for (const RingInfo& ring : now.rings) rings.push_back(ring_json(ring));
-  return json{{"event", "statistics"},
-              {"stream", core_.options().stream},
-              {"pid", ::getpid()},
-              {"state", std::string(name_of(now.state))},
-              {"epoch", now.epoch},
-              {"position", lowest_position(now)},
-              {"published", now.published},
-              {"samples_per_second", now.samples_per_second},
-              {"capacity", host.capacity()},
-              {"memory", host.memory()},
-              {"samples_per_epoch", core_.options().samples_per_epoch},
-              {"placement", "host"},
-              {"late_wakeups", now.late_wakeups},
-              {"space_wait_seconds", now.space_wait_seconds},
-              {"waits_for", std::string(name_of(now.waits_for))},
-              {"consumers_to_come", now.consumers_to_come},
-              {"rings", std::move(rings)},
-              {"consumers", std::move(consumers)},
-              {"forming", std::move(forming)}}
-      .dump();
+  json told = {{"event", "statistics"},
+               {"stream", core_.options().stream},
+               {"pid", ::getpid()},
+               {"state", std::string(name_of(now.state))},
+               {"epoch", now.epoch},
+               {"position", lowest_position(now)},
+               {"published", now.published},
+               {"samples_per_second", now.samples_per_second},
+               {"capacity", host.capacity()},
+               {"memory", host.memory()},
+               {"samples_per_epoch", core_.options().samples_per_epoch},
+               {"placement", "host"},
+               {"late_wakeups", now.late_wakeups},
+               {"space_wait_seconds", now.space_wait_seconds},
+               {"waits_for", std::string(name_of(now.waits_for))},
+               {"consumers_to_come", now.consumers_to_come},
+               {"rings", std::move(rings)},
+               {"consumers", std::move(consumers)},
+               {"forming", std::move(forming)}};
+  if (forming_left_out != 0) told["forming_left_out"] = forming_left_out;
+  return told.dump();
 }
 
 std::string ProducerCommands::answer(std::string_view text) {

@@ -136,6 +136,16 @@ void ProducerCore::stop(const std::string& reason) noexcept {
   over_.store(true, std::memory_order_relaxed);
 }
 
+void ProducerCore::give_up_name(const std::string& reason) noexcept {
+  if (in_forked_child()) return;
+  stop(reason);
+  const std::lock_guard lock(giving_up_);
+  control_->stop();
+  door_server_->stop();
+  if (rings_.host().writer().status().state != StreamState::failed) directory_.forget_log();
+  directory_.leave();
+}
+
 bool ProducerCore::stop_if_unattended(std::uint64_t for_ns, const std::string& reason) noexcept {
   if (reception_.has_waiting_ranks()) return false;
   if (!rings_.host().writer().stop_if_unattended(for_ns, reason)) return false;

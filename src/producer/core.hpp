@@ -17,6 +17,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -45,6 +46,8 @@ class ProducerCore {
 
   bool finish(int linger_ms);
   void stop(const std::string& reason) noexcept;
+  /// Stops, and takes the door, the control socket and the directory away. The rings stay.
+  void give_up_name(const std::string& reason) noexcept;
   [[nodiscard]] bool stop_if_unattended(std::uint64_t for_ns, const std::string& reason) noexcept;
   /// What the end of a Producer does to its stream.
   void end() noexcept;
@@ -77,6 +80,7 @@ class ProducerCore {
   Reception reception_;
   ProducerCommands commands_;
 
+  std::mutex giving_up_;  ///< of two threads that give up the name
   // Last: their threads call into all of the above.
   std::unique_ptr<DoorServer> door_server_;
   std::unique_ptr<ControlServer> control_;

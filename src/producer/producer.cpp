@@ -48,6 +48,8 @@ bool Producer::finish(int linger_ms) { return core_->finish(linger_ms); }
 
 void Producer::stop(const std::string& reason) noexcept { core_->stop(reason); }
 
+void Producer::give_up_name(const std::string& reason) noexcept { core_->give_up_name(reason); }
+
 void Producer::fail(const std::string& reason) noexcept {
   core_->rings().host().writer().fail(reason);
 }

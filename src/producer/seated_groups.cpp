@@ -102,11 +102,19 @@ void SeatedGroups::ended(ConsumerKey key, const EpochEnd& end) {
   const auto found = find(key);
   if (!found || end.epoch < found->rank->epochs_ended) return;
   SeatedRank& rank = *found->rank;
+  if (end.epoch > rank.ring->writer().epoch()) return evict(rank, end);
   rank.epochs_ended = end.epoch + 1;
   rank.last = end;
   if (end.early) end_for_all(found->group->second, end);
   meet(found->group->second);
   if (found->group->second.lost) let_close(rank, rank.epochs_ended);  // it may meet no more
+}
+
+/// Of a rank that told of an end that it cannot have come to: believed, it would never be missed.
+void SeatedGroups::evict(const SeatedRank& rank, const EpochEnd& end) {
+  if (!rank.ring->writer().evict(rank.index, rank.key)) return;
+  news_.push_back({rank.key, Farewell{"it told of the end of epoch " + std::to_string(end.epoch) +
+                                      ", which has not begun"}});
 }
 
 void SeatedGroups::end_for_all(Seated& group, const EpochEnd& end) {

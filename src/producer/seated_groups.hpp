@@ -40,7 +40,8 @@ class SeatedGroups {
   void add(const std::string& name, std::vector<SeatedRank> ranks);
 
   /// What a rank says is believed of itself only, but where it left an epoch early: that ends the
-  /// epoch for its group. Nothing happens for a key that no rank has.
+  /// epoch for its group. One that has not begun evicts it. Nothing happens for a key that no rank
+  /// has.
   void ended(ConsumerKey key, const EpochEnd& end);
   /// A rank is gone. The others get the epochs that it ended, and no other; those that are in one
   /// lose their places at once. `stream`: the host ring's state, which says whether the whole
@@ -71,6 +72,7 @@ class SeatedGroups {
   [[nodiscard]] static bool is_patient(Seated& group);
   static void end_for_all(Seated& group, const EpochEnd& end);
   static void meet(Seated& group);
+  void evict(const SeatedRank& rank, const EpochEnd& end);
   [[nodiscard]] bool lose(Seated& group, const GroupNews::Lost& lost);
 
   Groups groups_;

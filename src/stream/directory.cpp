@@ -51,9 +51,12 @@ StreamDirectory::StreamDirectory(Options options) : options_(std::move(options))
   make();
 }
 
-StreamDirectory::~StreamDirectory() {
-  if (::getpid() != owner_pid_ || !intact()) return;
-  remove_stream_files(paths_, keep_log_);
+StreamDirectory::~StreamDirectory() { leave(); }
+
+void StreamDirectory::leave() noexcept {
+  if (::getpid() != owner_pid_) return;
+  if (intact()) remove_stream_files(paths_, keep_log_);
+  lock_.close();
 }
 
 void remove_stream_files(const StreamPaths& paths, bool keep_log) noexcept {

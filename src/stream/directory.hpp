@@ -76,6 +76,9 @@ class StreamDirectory {
   [[nodiscard]] bool repair() noexcept;
   /// The stream did not fail, so that its log is of no use: it goes with the directory.
   void forget_log() noexcept { keep_log_ = false; }
+  /// Removes the directory now, and lets go of the lock: the name is free. Once the door's thread
+  /// has ended.
+  void leave() noexcept;
 
  private:
   void make();

@@ -46,6 +46,11 @@ bool UninheritedDescriptor::hold(const std::function<FileDescriptor()>& open) {
   return true;
 }
 
+void UninheritedDescriptor::close() noexcept {
+  const std::lock_guard lock(mutex);
+  file_.reset();
+}
+
 void UninheritedDescriptor::close_in_child() noexcept {
   for (auto* one = first; one != nullptr; one = one->next_) one->file_.reset();
 }

@@ -21,6 +21,7 @@ class UninheritedDescriptor {
   /// Holds what `open` returns, in the place of what it held; no fork() happens meanwhile. False
   /// if that is none. Throws what `open` throws.
   bool hold(const std::function<FileDescriptor()>& open);
+  void close() noexcept;
   /// -1 if it holds none, and in a forked child.
   [[nodiscard]] int get() const noexcept { return file_.get(); }
 

@@ -25,6 +25,7 @@ as_rank() {
 
 echo "-- what is no group"
 expect 2 '`ranks` is no group: it has no rank and world\. It is NAME:RANK/WORLD' consume s --group ranks
+expect 2 '`` is no group: it is empty; .*NAME:RANK/WORLD' consume s --group ""
 expect 2 'is no group: ranks are numbered from 0' consume s --group ranks:2/2
 expect 2 'no launcher did: of LOCAL_RANK .*NAME:RANK/WORLD' consume s --group auto
 expect 2 'a rank of a group' consume s --group ranks:0/2 --digest
@@ -148,6 +149,14 @@ grep -qE 'info: group `auto` is none@localhost:29500:0/2: torchrun \(LOCAL_RANK=
   fail "it does not say where its rank comes from: $(cat "$work/rank.0.err")"
 grep -q '"error":.*rank 1' "$work/rank.0" || fail "it does not say who broke the group: $(cat "$work/rank.0")"
 expect 0 'is stopped' stop pair
+wait
+
+echo "-- what is too long for a list is counted"
+serve synthetic:8 --stream wide --samples 1000 --memory 1MiB --max-consumers 200
+timeout 60 "$batchcast" consume wide --group wide:0/100 --batch-size 1 >/dev/null 2>&1 &
+until_true lists '"missing_left_out":35'
+expect 0 '^  wide: 1 of 100 ranks, without 1, 2, 3, 4, … +forming' ls
+expect 0 'is stopped' stop wide
 wait
 
 finish

@@ -87,7 +87,7 @@ same "what is left of it" "" "$(ls "$work/streams")"
 
 echo "-- ls, evict, stop"
 serve synthetic:8 --stream two --dtype u8 --samples 1000000000 --memory 1MiB --verbose
-timeout 100 "$batchcast" consume two --name victim >"$work/victim" 2>"$work/victim.err" &
+"$batchcast" consume two --name victim --batch-size 16384 --verify --json >"$work/victim" 2>"$work/victim.err" &
 victim=$!
 timeout 100 "$batchcast" consume two --name other --json >"$work/other" 2>"$work/other.err" &
 other=$!
@@ -101,9 +101,13 @@ done
 expect 0 'victim' ls
 expect 3 'already served by process [0-9]+' serve synthetic:8 --stream two
 expect 2 'victim' evict two nobody
+kill -STOP $victim  # with a batch in its hands, most likely, which is written over
 expect 0 'victim.*is evicted' evict two victim --reason 'a test wanted it'
+expect 0 'other' ls
+kill -CONT $victim
 wait $victim
 same "exit code of the evicted" 4 $?
+same "torn samples of the evicted" 0 "$(value torn "$work/victim")"
 checks=$((checks + 1))
 grep -q 'a test wanted it' "$work/victim.err" || fail "the evicted is not told why"
 expect 3 'does not fit' consume two --batch-size 100000000

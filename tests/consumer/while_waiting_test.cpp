@@ -3,13 +3,20 @@
 //
 // `while_waiting`: each call that waits asks it, and ends by what it throws.
 #include <batchcast/batchcast.hpp>
+#include <batchcast/join/message.hpp>
 
 #include "catch.hpp"
 #include "temporary_folder.hpp"
 
+#include <sys/socket.h>
+#include <sys/un.h>
+
 #include <chrono>
+#include <latch>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <thread>
 
 using namespace batchcast;
 
@@ -44,6 +51,38 @@ class Patience {
  private:
   int calls_ = 0;
 };
+
+/// A producer whose door's thread stays in its log once a consumer `late` comes.
+class BusyDoor {
+ public:
+  [[nodiscard]] LogCallback log() {
+    return [this](LogLevel, std::string_view text) {
+      if (text.find("`late`") == text.npos) return;
+      inside_.count_down();
+      goes_on_.wait();
+    };
+  }
+  void wait_until_inside() { inside_.wait(); }
+  struct LetsGo {
+    BusyDoor& door;
+    ~LetsGo() { door.goes_on_.count_down(); }
+  };
+
+ private:
+  std::latch inside_{1};
+  std::latch goes_on_{1};
+};
+
+/// This process's connection to the door at that path.
+int connection_to(const std::string& door) {
+  for (int fd = 3; fd < 1'024; ++fd) {
+    sockaddr_un peer{};
+    socklen_t bytes = sizeof peer;
+    if (::getpeername(fd, reinterpret_cast<sockaddr*>(&peer), &bytes) != 0) continue;
+    if (peer.sun_family == AF_UNIX && door == peer.sun_path) return fd;
+  }
+  return -1;
+}
 
 struct Stream {
   batchcast::testing::TemporaryFolder folder;
@@ -131,4 +170,45 @@ TEST_CASE("a rank that gave up leaves its place in the group") {
       REQUIRE(std::chrono::steady_clock::now() < deadline);
     }
   }
+}
+
+TEST_CASE("a rank gives up while its producer does not hear its epoch's end, and tells it later") {
+  BusyDoor door;
+  Stream stream;
+  stream.producer = Producer({.stream = "busy",
+                              .schema = {{"value", DType::u64}},
+                              .memory = 64 << 10,
+                              .samples_per_epoch = 4,
+                              .linger_ms = 0,
+                              .directory = stream.folder.path(),
+                              .log = door.log()});
+  ConsumerOptions options = stream.options();
+  options.stream = "busy";
+  options.group = "g:0/1";
+  Consumer rank(options);
+  for (int batch = 0; batch < 2; ++batch) stream.producer.loan(4)->publish();
+  CHECK(rank.next()->position() == 0);
+  CHECK_FALSE(rank.next());
+  CHECK(rank.next()->position() == 4);
+  const int connection = connection_to(stream.folder.path() + "/busy/door");
+  {
+    const std::jthread late([options]() mutable {
+      options.name = "late";
+      options.group = {};
+      options.while_waiting = {};
+      const Consumer consumer(options);
+    });
+    const BusyDoor::LetsGo lets_go{door};
+    door.wait_until_inside();
+    const std::string told_before = encode(EpochEnd{.epoch = 0});
+    while (::send(connection, told_before.data(), told_before.size(), MSG_DONTWAIT) > 0) continue;
+    CHECK(stream.patience.ends([&] { static_cast<void>(rank.next()); }));
+    CHECK(rank.cursor() == 8);
+    CHECK_FALSE(rank.next());  // the end that it could not return
+  }
+  stream.producer.loan(4)->publish();
+  const std::optional<Batch> third = rank.next();
+  REQUIRE(third);
+  CHECK(third->position() == 8);
+  CHECK(rank.stats().epochs_matched == 2);
 }

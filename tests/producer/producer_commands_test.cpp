@@ -3,12 +3,17 @@
 #include <batchcast/batchcast.hpp>
 #include <batchcast/core/limits.hpp>
 #include "control/transport.hpp"
+#include "producer/core.hpp"
 #include "stream/directory.hpp"
 
 #include "catch.hpp"
 #include "temporary_folder.hpp"
 
+#include <nlohmann/json.hpp>
+
+#include <cstddef>
 #include <string>
+#include <variant>
 
 using namespace batchcast;
 using batchcast::testing::TemporaryFolder;
@@ -68,4 +73,31 @@ TEST_CASE("answers and reasons repeat no control characters") {
   const Scene scene;
   CHECK_THAT(scene.ask(R"({"command":"x\u001b[2J"})"), Contains(R"(`x\\x1b[2J`)"));
   CHECK_THAT(scene.ask(R"({"command":"evict","consumer":"x\n"})"), Contains(R"(`x\\n`)"));
+}
+
+TEST_CASE("of groups that form, an answer names what fits and counts the rest") {
+  const TemporaryFolder folder;
+  detail::ProducerCore core({.stream = "told",
+                             .schema = {{"value", DType::u64}},
+                             .memory = 64 << 10,
+                             .max_consumers = 1'000,
+                             .directory = folder.path()});
+  constexpr std::size_t groups = 900;
+  for (std::size_t i = 0; i < groups; ++i) {
+    Hello hello;
+    hello.batch_size = 1;
+    hello.group = "group " + std::to_string(i);
+    hello.world = 1'000;
+    hello.placement = "host";
+    REQUIRE(std::holds_alternative<Waiting>(core.reception().admit(hello, PeerIdentity{})));
+  }
+  const std::string answer =
+      ask_control(core.directory().paths().control, R"({"command":"stats"})", 5'000).value_or("");
+  CHECK(answer.size() < limits::message_bytes_max);
+  const nlohmann::json told = nlohmann::json::parse(answer);
+  const auto& forming = told.at("forming");
+  REQUIRE(!forming.empty());
+  CHECK(forming.size() + told.at("forming_left_out").get<std::size_t>() == groups);
+  const auto& first = forming.front();
+  CHECK(first.at("missing").size() + first.at("missing_left_out").get<std::size_t>() == 999);
 }

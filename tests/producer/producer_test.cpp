@@ -7,6 +7,8 @@
 #include "temporary_folder.hpp"
 
 #include <chrono>
+#include <filesystem>
+#include <optional>
 #include <string>
 #include <thread>
 #include <utility>
@@ -48,6 +50,49 @@ TEST_CASE("a producer that takes over another one's stream ends its own in order
   Producer& same = producer;
   producer = std::move(same);
   CHECK(producer.stats().state == StreamState::starting);
+}
+
+TEST_CASE("a producer whose loans may never come back gives up its name") {
+  const Directory directory;
+  std::optional<Producer> producer(serving(directory, "s"));
+  Consumer old(taking(directory, "s"));
+  std::optional<Loan> loan = producer->loan(8);  // of a thread that hangs
+  producer->give_up_name("it hangs");
+  CHECK_THROWS_WITH(old.try_next(5'000), Catch::Matchers::Contains("it hangs"));
+  CHECK(std::filesystem::is_empty(directory.path()));
+  Producer next(serving(directory, "s"));
+  Consumer consumer(taking(directory, "s"));
+  loan->publish();
+  loan.reset();
+  producer->give_up_name("once more");
+  producer.reset();
+  if (auto made = next.loan(8)) made->publish();
+  CHECK(consumer.try_next(5'000).batch.position() == 0);
+  CHECK_NOTHROW(Consumer(taking(directory, "s")));
+}
+
+TEST_CASE("a producer that cannot have its memory leaves no directory behind") {
+  const Directory directory;
+  ProducerOptions options = serving(directory, "s");
+  options.memory = std::uint64_t{1} << 50;
+  CHECK_THROWS_AS(Producer(options), OutOfMemory);
+  CHECK(std::filesystem::is_empty(directory.path()));
+}
+
+TEST_CASE("a rank without a name of its own is called after its group") {
+  const Directory directory;
+  const Producer producer(serving(directory, "s"));
+  ConsumerOptions options = taking(directory, "s");
+  options.group = "resnet:0/1";
+  const Consumer rank(options);
+  CHECK(rank.name() == "resnet:0");
+  CHECK(producer.stats().consumers.at(0).name == "resnet:0");
+  std::string name(63, 'x');
+  options.group = {name, 0, 1};
+  CHECK(Consumer(options).name() == name.replace(61, 2, ":0"));
+  options.name = "named";
+  options.group = "other:0/1";
+  CHECK(Consumer(options).name() == "named");
 }
 
 TEST_CASE("a far cursor is no sample that was made") {

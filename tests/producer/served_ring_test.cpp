@@ -164,6 +164,37 @@ struct Scene {
   }
 };
 
+/// The ranks of groups that come to a reception of which this thread is the door's.
+struct Ranks {
+  explicit Ranks(ProducerOptions options = {.stream = "served"}) : scene(std::move(options)) {}
+
+  Scene scene;
+  detail::SampleRate rate;
+  std::vector<std::string> lines;
+  detail::Reception reception{
+      {scene.core.options(), scene.core.rings(), rate,
+       [this](LogLevel, std::string_view line) { lines.emplace_back(line); }}};
+
+  [[nodiscard]] AdmissionReply come(const std::string& group, std::uint32_t rank) {
+    Hello said;
+    said.name = group + ":" + std::to_string(rank);
+    said.batch_size = 4;
+    said.group = group;
+    said.rank = rank;
+    said.world = 2;
+    said.placement = "host";
+    return reception.admit(said, PeerIdentity{});
+  }
+  /// The keys of those that have got their places by now.
+  [[nodiscard]] std::vector<ConsumerKey> welcomed() {
+    std::vector<ConsumerKey> keys;
+    for (const RankNews& news : reception.take_news()) {
+      if (const auto* it = std::get_if<Admission>(&news.said)) keys.push_back(it->key);
+    }
+    return keys;
+  }
+};
+
 std::string why_refused(ProducerOptions options) {
   options.schema = {{"image", DType::u8, {4}}, {"label", DType::i64}};
   try {
@@ -290,6 +321,43 @@ TEST_CASE("no hello and no command is too much for a producer") {
     CHECK_THAT(answer(command), Contains("error"));
   }
   CHECK_THAT(answer(R"({"command":"stats"})"), Contains("running"));
+}
+
+TEST_CASE("a rank that completes its group comes in where as many wait as there are places") {
+  Ranks ranks({.stream = "served", .max_consumers = 2});
+  CHECK(std::holds_alternative<Waiting>(ranks.come("a", 0)));
+  CHECK(std::holds_alternative<Waiting>(ranks.come("b", 1)));
+  const auto third = ranks.come("c", 0);
+  REQUIRE(std::holds_alternative<Refusal>(third));
+  CHECK(std::get<Refusal>(third).kind == RefusalKind::full);
+  CHECK_THAT(std::get<Refusal>(third).text, Contains("places for consumers (2)"));
+  CHECK(std::holds_alternative<Waiting>(ranks.come("a", 1)));
+  CHECK(ranks.welcomed().size() == 2);
+}
+
+TEST_CASE("a rank that has ended an epoch that has not begun is evicted, and its group ends") {
+  Ranks ranks;
+  for (const std::uint64_t epoch : {std::uint64_t{1'000}, ~std::uint64_t{0}}) {
+    for (const bool early : {false, true}) {
+      INFO(epoch);
+      static_cast<void>(ranks.come("g", 0));
+      static_cast<void>(ranks.come("g", 1));
+      const std::vector<ConsumerKey> keys = ranks.welcomed();
+      REQUIRE(keys.size() == 2);
+      ranks.lines.clear();
+      ranks.reception.epoch_ended(keys[1], EpochEnd{.epoch = epoch, .early = early});
+      const std::vector<RankNews> news = ranks.reception.take_news();
+      REQUIRE(news.size() == 1);
+      CHECK(news[0].key == keys[1]);
+      REQUIRE(std::holds_alternative<Farewell>(news[0].said));
+      CHECK_THAT(std::get<Farewell>(news[0].said).reason,
+                 Contains(std::to_string(epoch) + ", which has not begun"));
+      ranks.reception.left(keys[1], Leaving::evicted);
+      REQUIRE(!ranks.lines.empty());
+      CHECK_THAT(ranks.lines.back(), Contains("goes no further than its beginning: rank 1"));
+      ranks.reception.left(keys[0], Leaving::bye);
+    }
+  }
 }
 
 TEST_CASE("wait_for counts trainers on every ring, and no observer") {

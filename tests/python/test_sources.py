@@ -259,9 +259,11 @@ def test_a_source_that_hangs_does_not_hold_stop_up(directory: Path) -> None:
             consumer.next()
     del consumer, serving
     gc.collect()
+    # Its name is free, and nobody is left to make the door again.
+    assert not {"bc-door", "bc-control", "bc-messages"}.intersection(_threads())
+    assert len(served(made_data.Numbers(20))["label"]) == 20
     source.goes_on.set()
     support.until(lambda: "bc-serve" not in _threads())
-    assert len(served(made_data.Numbers(20))["label"]) == 20  # its name is free
 
 
 def _threads() -> list[str]:

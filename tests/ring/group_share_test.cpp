@@ -8,6 +8,8 @@
 #include <atomic>
 #include <optional>
 #include <random>
+#include <string>
+#include <string_view>
 #include <vector>
 
 using namespace batchcast;
@@ -125,6 +127,62 @@ TEST_CASE("between epochs a rank waits for the others, as its entry tells") {
   tell({.met = GroupNews::Met{2, GroupReceipt::mismatched}});
   CHECK_THROWS_AS(rank.reader->next(4, 0, run), ReceiptMismatch);
   CHECK(rank.reader->status().epochs_mismatched == 1);
+}
+
+TEST_CASE("a rank that waits for an epoch's first sample is in none, whatever its length") {
+  const std::uint64_t length = GENERATE(8, 0);
+  HeapRing ring(64, epochs_of(length));
+  HeapConsumer rank(ring, request_of(0, 2), rank_of(0, 2));
+  RingWriter& writer = ring.writer();
+  const auto tell = [&](const GroupNews& news) {
+    return writer.tell_rank(rank.admitted.index, rank.admitted.consumer_id, news);
+  };
+  CHECK(ring.produce(8) == 8);
+  if (length == 0) writer.end_epoch();
+  Run run;
+  take_and_return(rank, 4);
+  CHECK(rank.reader->next(4, 0, run) == Next::end_of_epoch);
+  tell({.met = GroupNews::Met{1, GroupReceipt::matched}});
+  CHECK(rank.reader->next(4, 0, run) == Next::timed_out);
+  CHECK(ordered::load_reading(rank.desk()) == 2);  // it has begun epoch 1
+  CHECK_FALSE(tell({}));
+  CHECK(ring.produce(1) == 1);
+  CHECK(tell({}) == 1U);
+}
+
+TEST_CASE("a stall of a group is put down to the rank that the others wait for") {
+  auto options = epochs_of(6);
+  options.stall_timeout_ms = 50;
+  std::vector<std::string> lines;
+  options.log = [&](LogLevel, std::string_view text) { lines.emplace_back(text); };
+  // Where the ring is full, and where no more is made ahead of the only trainers.
+  const bool ahead = GENERATE(false, true);
+  if (ahead) options.ahead = 1;
+  HeapRing ring(ahead ? 1'000 : 16, options);
+  std::vector<AdmitRequest> requests = {request_of(0, 3), request_of(1, 3), request_of(2, 3)};
+  for (std::size_t rank = 0; rank < 3; ++rank) requests[rank].name = "r" + std::to_string(rank);
+  HeapConsumer first(ring, requests[0], rank_of(0, 3));
+  HeapConsumer slow(ring, requests[1], rank_of(1, 3));
+  HeapConsumer last(ring, requests[2], rank_of(2, 3));
+  while (ring.produce(6) != 0) continue;
+  const bool at_the_end = GENERATE(false, true);
+  if (at_the_end) {
+    Run run;
+    for (HeapConsumer* rank : {&first, &slow, &last}) take_and_return(*rank, 2);
+    for (HeapConsumer* rank : {&first, &last}) {
+      CHECK(rank->reader->next(2, 0, run) == Next::end_of_epoch);
+    }
+  } else {
+    take(first, 2);
+    take(last, 2);
+  }
+  Ticket ticket;
+  for (int looks = 0; lines.empty() && looks < 100; ++looks) {
+    if (ring.writer().claim(6, 60, ticket) == Claim::granted) ring.publish(ticket);
+  }
+  REQUIRE(!lines.empty());
+  CHECK_THAT(lines[0], Catch::Matchers::Contains("`r1`") &&
+                           Catch::Matchers::Contains("does not ask for its next batch"));
 }
 
 TEST_CASE("a rank that leaves an epoch behind its last batch does not cut it short") {

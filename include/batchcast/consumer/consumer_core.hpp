@@ -17,6 +17,7 @@
 #include <batchcast/ring/reader.hpp>
 
 #include <cstdint>
+#include <exception>
 #include <memory>
 #include <optional>
 #include <string>
@@ -73,13 +74,15 @@ class ConsumerCore final : private ReaderHost, public std::enable_shared_from_th
   [[nodiscard]] bool fill_with_copies(BatchRecord& record, const Run& run);
   void note_first_batch(const Run& run);
   void note_first_write(const Run& run);
+  [[nodiscard]] bool tell_untold(int timeout_ms) noexcept;
+  void throw_interruption();
   void check_takes_part() const;
   void check_batch_size(std::uint64_t batch_size) const;
   [[nodiscard]] std::shared_ptr<BatchPool> pool() { return {shared_from_this(), &pool_}; }
 
   // What the reader asks.
   [[nodiscard]] BATCHCAST_INLINE bool producer_is_dead() noexcept override;
-  void while_waiting() override { waits_.look(); }
+  BATCHCAST_INLINE void while_waiting() override;
   [[nodiscard]] BATCHCAST_INLINE std::string why_revoked() override;
   [[nodiscard]] bool group_broke() noexcept override { return link_.group_broke(); }
   BATCHCAST_INLINE void tell_epoch_end(const RankEpoch& epoch) noexcept override;
@@ -104,6 +107,9 @@ class ConsumerCore final : private ReaderHost, public std::enable_shared_from_th
   bool first_write_noted_ = false;
   /// `lockstep`: a run that the reader gave and that is not handed out, since its copy failed.
   std::optional<Run> undelivered_;
+  std::optional<EpochEnd> untold_;   ///< of a rank, which the door has not taken yet
+  std::exception_ptr interruption_;  ///< thrown by `while_waiting` where no call could end
+  bool undelivered_end_ = false;     ///< of an epoch, in a call that ended with an interruption
 };
 
 }  // namespace batchcast::inline v0_1::detail

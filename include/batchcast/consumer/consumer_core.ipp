@@ -13,6 +13,7 @@
 #include <batchcast/ring/stream_over.hpp>
 
 #include <algorithm>
+#include <exception>
 #include <span>
 #include <utility>
 
@@ -74,6 +75,8 @@ inline void check_group(const ConsumerOptions& options) {
 BATCHCAST_INLINE NextBatch ConsumerCore::next(std::uint64_t batch_size, int timeout_ms) {
   process_.check();
   check_takes_part();
+  throw_interruption();
+  if (std::exchange(undelivered_end_, false)) return {Outcome::end_of_epoch, {}};
   if (!wait_for_streams(timeout_ms)) return {Outcome::timed_out, {}};
   if (membership_.has_let_go()) {
     switch (begin_loop(timeout_ms)) {
@@ -92,6 +95,8 @@ BATCHCAST_INLINE NextBatch ConsumerCore::next(std::uint64_t batch_size, int time
         return {Outcome::timed_out, {}};
       case Next::end_of_epoch:
         membership_.end_loop();
+        undelivered_end_ = interruption_ != nullptr;
+        throw_interruption();
         return {Outcome::end_of_epoch, {}};
       case Next::batch:
         break;
@@ -188,6 +193,8 @@ BATCHCAST_INLINE void ConsumerCore::note_first_write(const Run& run) {
 BATCHCAST_INLINE bool ConsumerCore::has_next_epoch() {
   process_.check();
   check_takes_part();
+  throw_interruption();
+  if (undelivered_end_) return true;
   int for_ever = -1;
   static_cast<void>(wait_for_streams(for_ever));
   if (membership_.has_let_go() && begin_loop(for_ever) == Membership::Loop::stream_is_over) {
@@ -201,6 +208,7 @@ BATCHCAST_INLINE bool ConsumerCore::has_next_epoch() {
 BATCHCAST_INLINE void ConsumerCore::leave_epoch() noexcept {
   if (process_.in_forked_child()) return;
   membership_.give_up_loop();
+  undelivered_end_ = false;
   if (reader_.between_epochs()) return;
   if (undelivered_) {
     static_cast<void>(reader_.give_back(std::exchange(undelivered_, std::nullopt)->lease));
@@ -296,25 +304,51 @@ BATCHCAST_INLINE ConsumerCore::ConsumerCore(const ConsumerOptions& options,
 BATCHCAST_INLINE bool ConsumerCore::producer_is_dead() noexcept { return link_.producer_is_dead(); }
 BATCHCAST_INLINE std::string ConsumerCore::why_revoked() { return link_.why_revoked(); }
 
+BATCHCAST_INLINE void ConsumerCore::while_waiting() {
+  static_cast<void>(tell_untold(0));
+  waits_.look();
+}
+
+/// The group does not go on without it: what the door does not take by then is told again while the
+/// next call waits.
 BATCHCAST_INLINE void ConsumerCore::tell_epoch_end(const RankEpoch& epoch) noexcept {
   constexpr int patience_ms = 1'000;  // with a producer that does not read
+  untold_ = EpochEnd{.epoch = epoch.epoch,
+                     .position = epoch.position,
+                     .early = epoch.early,
+                     .known = epoch.known,
+                     .count = epoch.receipt.count,
+                     .hash = epoch.receipt.hash};
   try {
-    static_cast<void>(link_.ask(encode(EpochEnd{.epoch = epoch.epoch,
-                                                .position = epoch.position,
-                                                .early = epoch.early,
-                                                .known = epoch.known,
-                                                .count = epoch.receipt.count,
-                                                .hash = epoch.receipt.hash}),
-                                patience_ms));
+    int left_ms = patience_ms;
+    static_cast<void>(
+        waits_.in_slices(left_ms, [this](int slice_ms) { return tell_untold(slice_ms); }));
+  } catch (...) {
+    interruption_ = std::current_exception();
+  }
+}
+
+/// False while the door is full.
+BATCHCAST_INLINE bool ConsumerCore::tell_untold(int timeout_ms) noexcept {
+  if (!untold_) return true;
+  try {
+    if (link_.ask(encode(*untold_), timeout_ms) == DoorSend::timed_out) return false;
   } catch (const std::exception&) {
     // The next call meets the same door.
   }
+  untold_.reset();
+  return true;
+}
+
+BATCHCAST_INLINE void ConsumerCore::throw_interruption() {
+  if (interruption_) std::rethrow_exception(std::exchange(interruption_, nullptr));
 }
 
 BATCHCAST_INLINE void ConsumerCore::abandon() noexcept {
   if (process_.in_forked_child()) return;
   // A rank that goes in the middle of an epoch breaks its group: it ends no epoch for the others.
   if (options_.group.world == 0) leave_epoch();
+  static_cast<void>(tell_untold(0));
   membership_.leave();
 }
 

@@ -33,14 +33,21 @@ inline constexpr int connect_timeout_ms = 1'000;  // where many wait at the door
 inline constexpr std::size_t descriptors_max =
     welcome_descriptors_before_segments + limits::fields_max;
 
+/// Of a consumer that was given none.
+inline std::string own_name(const Group& group) {
+  if (group.world != 0) {
+    const std::string rank = ":" + std::to_string(group.rank);
+    return group.name.substr(0, limits::consumer_name_bytes_max - rank.size()) + rank;
+  }
+  std::string name = ::program_invocation_short_name;
+  for (char& c : name) c = c >= ' ' && c <= '~' ? c : '?';
+  return name;
+}
+
 inline Hello hello_of(const ConsumerOptions& options, const std::string& placement) {
   Hello hello;
   hello.layout_version = layout_version;
-  hello.name = options.name;
-  if (hello.name.empty()) {
-    hello.name = ::program_invocation_short_name;
-    for (char& c : hello.name) c = c >= ' ' && c <= '~' ? c : '?';
-  }
+  hello.name = options.name.empty() ? own_name(options.group) : options.name;
   hello.name.resize(std::min(hello.name.size(), limits::consumer_name_bytes_max));
   hello.batch_size = options.batch_size;
   hello.pace = options.pace;

@@ -43,7 +43,7 @@ struct Group {
       : name(std::move(its_name)),
         rank(detail::group_number(its_rank, "rank")),
         world(detail::group_number(its_world, "world")) {}
-  /// Throws InvalidArgument for a text that is neither; an empty one is no group.
+  /// Throws InvalidArgument for a text that is neither, an empty one too: no group is `Group()`.
   Group(std::string_view text);  // NOLINT: `.group = "auto"` is how it is written
   Group(const char* text) : Group(std::string_view(text)) {}
   Group(const std::string& text) : Group(std::string_view(text)) {}

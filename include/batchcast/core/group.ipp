@@ -56,7 +56,7 @@ BATCHCAST_INLINE void detail::refuse_group_number(const std::string& number, con
 }
 
 BATCHCAST_INLINE Group::Group(std::string_view text) {
-  if (text.empty()) return;
+  if (text.empty()) detail::group::refuse(text, "it is empty; leave it out where there is none");
   if (text == detail::group::automatic) {
     automatic = true;
     return;

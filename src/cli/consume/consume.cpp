@@ -26,7 +26,7 @@ struct Options {
   std::optional<std::uint64_t> cursor;
   std::string between_epochs = "hold";
   std::string tail = "keep";
-  std::string group;
+  std::optional<std::string> group;
   std::string access = "shared";
   std::string on_miss = "skip";
   std::string placement = "host";
@@ -72,14 +72,14 @@ ConsumerOptions consumer_options(const Options& options) {
         "batchcast: --join at begins where --cursor says: write `--join at --cursor N`, with N a "
         "position from 0.");
   }
-  if (options.digest && !options.group.empty()) {
+  if (options.digest && options.group) {
     throw InvalidArgument(
         "batchcast: --digest is of whole epochs, and a rank of a group (--group) gets a part of "
         "each.");
   }
   consumer.cursor = options.cursor.value_or(0);
   consumer.tail = tail_of(options.tail);
-  consumer.group = Group(options.group);
+  if (options.group) consumer.group = Group(*options.group);
   consumer.access = options.access == "private" ? Access::private_copy : Access::shared;
   consumer.placement = Placement(options.placement);
   consumer.on_miss = options.on_miss == "error" ? OnMiss::error : OnMiss::skip;
@@ -195,17 +195,17 @@ class Consumption {
     const std::uint64_t skipped = consumer_.stats().skipped;
     const std::uint64_t given_up = skipped - std::exchange(skipped_, skipped);
     if (looks_at_bytes() && !batch.placement().is_host()) {
-      look_at(detail::copy_to_host(batch), given_up);
+      look_at(detail::copy_to_host(batch), given_up, batch);
     } else {
-      look_at(batch, given_up);
+      look_at(batch, given_up, batch);
     }
     batch.release();
   }
 
   [[nodiscard]] bool looks_at_bytes() const noexcept { return options_.verify || digest_; }
 
-  void look_at(const Batch& batch, std::uint64_t given_up) {
-    ledger_.add(batch, given_up);
+  void look_at(const Batch& batch, std::uint64_t given_up, const Batch& held) {
+    ledger_.add(batch, given_up, held);
     if (digest_) digest_->add(batch);
   }
 

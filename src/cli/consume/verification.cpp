@@ -20,8 +20,8 @@ std::uint64_t bytes_of_sample(const FieldTable& fields) noexcept {
 
 }  // namespace
 
-void Ledger::add(const Batch& batch, std::uint64_t skipped) {
-  if (again_) verify(batch, skipped);
+void Ledger::add(const Batch& batch, std::uint64_t skipped, const Batch& held) {
+  if (again_) verify(batch, skipped, held);
   if (group_.world != 0) {
     if (batch.padding() != 0) return;  // an epoch's last, which may begin with what others have
     const std::uint64_t begin = batch.position() - group_.rank * batch.size();
@@ -33,12 +33,15 @@ void Ledger::add(const Batch& batch, std::uint64_t skipped) {
   }
 }
 
-void Ledger::verify(const Batch& batch, std::uint64_t skipped) {
+void Ledger::verify(const Batch& batch, std::uint64_t skipped, const Batch& held) {
   const std::size_t samples = batch.size() - batch.padding();
   again_->begin(batch, samples);
   const std::uint64_t sample_bytes = bytes_of_sample(batch.fields());
+  verdicts_.clear();
+  for (std::size_t i = 0; i < samples; ++i) verdicts_.push_back(again_->verify(batch, i));
+  held.check();
   for (std::size_t i = 0; i < samples; ++i) {
-    const Recomputation::Verdict verdict = again_->verify(batch, i);
+    const Recomputation::Verdict& verdict = verdicts_[i];
     if (!verdict.position) {
       ++torn_;
       continue;

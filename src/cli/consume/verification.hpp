@@ -13,6 +13,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 // What `consume` finds out about the samples it was given.
 namespace batchcast::cli {
@@ -26,7 +27,11 @@ class Ledger {
       : again_(std::move(again)), group_(std::move(group)) {}
 
   /// `skipped` of the positions since the last batch were given up on purpose.
-  void add(const Batch& batch, std::uint64_t skipped);
+  /// Throws Revoked or GroupBroken, and counts nothing, where the consumer was evicted before all
+  /// of the batch was read: what is read then is not what was published.
+  void add(const Batch& batch, std::uint64_t skipped) { add(batch, skipped, batch); }
+  /// The same of a copy of the batch `held`.
+  void add(const Batch& batch, std::uint64_t skipped, const Batch& held);
   /// The next batch may begin anywhere: the consumer skipped the samples between on purpose.
   void forget_place() noexcept { expected_.reset(); }
 
@@ -36,10 +41,11 @@ class Ledger {
   [[nodiscard]] std::uint64_t verified_bytes() const noexcept { return verified_bytes_; }
 
  private:
-  void verify(const Batch& batch, std::uint64_t skipped);
+  void verify(const Batch& batch, std::uint64_t skipped, const Batch& held);
   void place(std::uint64_t position, std::uint64_t skipped) noexcept;
 
   std::unique_ptr<Recomputation> again_;
+  std::vector<Recomputation::Verdict> verdicts_;  ///< of the batch that is verified
   Group group_;
   std::optional<std::uint64_t> expected_;  ///< next position
   std::uint64_t missing_ = 0;

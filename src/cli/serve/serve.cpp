@@ -74,7 +74,7 @@ bool serve_dataset(const Options& options, Interrupts& interrupts, const Dataset
       if (!failure.empty()) say(failure + "\n");
       say("not waiting for a worker that is still at a sample\n");
       print_report(options, producer.stats(), dataset, seconds(), false);
-      remove_stream_files(producer, !failure.empty());
+      producer.give_up_name("its producer ended");
       end_at_once(failure.empty() ? exit_ok : exit_environment);
     }
     drained = service.linger(options.linger_s);

@@ -2,14 +2,8 @@
 // Copyright 2026 the batchcast authors
 #include "cli/serve/service.hpp"
 
-#include <batchcast/core/clock.hpp>
-#include "stream/directory.hpp"
-
-#include "stream/lock.hpp"
-
-#include <unistd.h>
-
 #include <fmt/format.h>
+#include <batchcast/core/clock.hpp>
 
 #include <algorithm>
 #include <chrono>
@@ -144,13 +138,6 @@ std::string progress_text(const Progress& progress) {
   text += forming_text(stream);
   if (progress.bad_samples != 0) text += "  " + counted(progress.bad_samples, "bad sample");
   return text;
-}
-
-void remove_stream_files(const Producer& producer, bool failed) noexcept {
-  const StreamPaths paths = stream_paths(producer.directory(), producer.stream());
-  // The directory may have been removed by hand, and made again by another producer.
-  if (look_at_lock(paths.lock).pid != static_cast<std::int32_t>(::getpid())) return;
-  batchcast::remove_stream_files(paths, failed);
 }
 
 Service::Service(const Parts& parts)

@@ -80,8 +80,4 @@ struct Progress {
 };
 [[nodiscard]] std::string progress_text(const Progress& progress);
 
-/// Removes what a producer that cannot be destroyed would leave of its stream's directory; the log
-/// of a trainer's start stays where the stream failed.
-void remove_stream_files(const Producer& producer, bool failed) noexcept;
-
 }  // namespace batchcast::cli

@@ -248,7 +248,7 @@ class Consumer:
 
     stream: name of the stream.
     batch_size: samples in a batch; any number up to the ring's capacity.
-    name: shown where consumers are listed; the script's by default.
+    name: shown where consumers are listed; the script's by default, of a rank its group's.
     pace: "lockstep", the producer waits for this consumer; "free", it does not, and samples may be
         missed.
     join: where to begin: "rewind", the current epoch's start if the ring still has it, else the next

@@ -64,7 +64,6 @@ void take_memory(const Arguments& given, ConsumerOptions& options) {
 }
 
 void take_attachment(const Arguments& given, ConsumerOptions& options) {
-  options.name = script_name();
   given.with("name", [&](Argument it) {
     if (!it.is_none()) options.name = it.text();
   });
@@ -106,6 +105,9 @@ CalledOptions options_of(const nb::args& args, const nb::kwargs& kwargs) {
   take_attachment(given, called.options);
   take_place(given, called.options);
   take_memory(given, called.options);
+  if (called.options.name.empty() && called.options.group == Group()) {
+    called.options.name = script_name();
+  }
   given.with("log", [&](Argument it) {
     if (!it.is_none() && PyCallable_Check(it.value.ptr()) == 0) {
       it.refuse_type("a callable that takes a level and a text");

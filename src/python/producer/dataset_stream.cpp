@@ -148,7 +148,7 @@ class Run {
       if (service.produce({.workers = options_.workers.count()})) {
         static_cast<void>(service.linger(options_.linger_s));
       } else {
-        leave_to(service.take_feeder());
+        leave_to(producer, service.take_feeder());
       }
     } catch (...) {
       note_last();
@@ -168,10 +168,10 @@ class Run {
   }
 
   /// The stream is over for everybody else; this thread stays until the worker is through.
-  void leave_to(std::unique_ptr<Feeder> feeder) {
+  void leave_to(Producer& producer, std::unique_ptr<Feeder> feeder) {
     const std::string failure = feeder->failure_text();
     is_left_.store(true);
-    cli::remove_stream_files(*producer_, !failure.empty());
+    producer.give_up_name("its producer ended");
     const std::string read = source_ == nullptr ? std::string() : source_->longest_read();
     note_last();
     {

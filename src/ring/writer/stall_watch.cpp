@@ -5,6 +5,9 @@
 
 #include <batchcast/core/clock.hpp>
 
+#include <algorithm>
+#include <vector>
+
 namespace batchcast::inline v0_1 {
 namespace {
 
@@ -13,6 +16,19 @@ constexpr std::uint64_t shown_as_stalled_share = 12;
 
 std::string whole_seconds(std::uint64_t ns) {
   return std::to_string(static_cast<std::uint64_t>(seconds_from_ns(ns))) + " s";
+}
+
+/// Of two ranks of a group that have let go of as much: one that waits for the other has taken its
+/// part already, or ended the epoch.
+bool is_behind(const ConsumerRecord& one, const ConsumerRecord& other) {
+  const std::uint64_t taken = ordered::get(one.desk->cursor);
+  const std::uint64_t taken_by_other = ordered::get(other.desk->cursor);
+  if (taken != taken_by_other) return taken < taken_by_other;
+  return ordered::load_reading(*one.desk) != 0 && ordered::load_reading(*other.desk) == 0;
+}
+
+bool are_of_one_group(const ConsumerRecord& one, const ConsumerRecord& other) {
+  return one.group.world != 0 && one.group.name == other.group.name;
 }
 
 }  // namespace
@@ -25,9 +41,21 @@ std::size_t StallWatch::slowest_trainer() const {
     const ConsumerRecord& one = records[i];
     if (one.paused || one.mirrors || one.pace != Pace::lockstep) continue;
     const auto position = state_.consumers.position_of(one);
-    if (position && *position < lowest) lowest = *position, slowest = i;
+    if (!position || *position > lowest) continue;
+    const bool is_tie = slowest != ConsumerTable::none && *position == lowest;
+    const bool ties_behind =
+        is_tie && are_of_one_group(one, records[slowest]) && is_behind(one, records[slowest]);
+    if (!is_tie || ties_behind) lowest = *position, slowest = i;
   }
   return slowest;
+}
+
+/// It, or its group, is the only trainer.
+bool StallWatch::is_alone(const ConsumerRecord& consumer) const {
+  const std::vector<ConsumerRecord>& records = state_.consumers.records();
+  return std::all_of(records.begin(), records.end(), [&](const ConsumerRecord& one) {
+    return !one.is_trainer() || &one == &consumer || are_of_one_group(one, consumer);
+  });
 }
 
 std::optional<StallWatch::Stall> StallWatch::look() {
@@ -38,8 +66,8 @@ std::optional<StallWatch::Stall> StallWatch::look() {
   const bool ring_is_full =
       found && saturating_add(consumer->released_min, state_.tickets.capacity()) <= next;
   // Of several consumers, one that stands behind keeps no other from the samples that are made.
-  const bool is_alone_at_limit = found && state_.gate.is_limited_by_demand() &&
-                                 !state_.gate.is_open() && state_.consumers.trainers() == 1;
+  const bool is_alone_at_limit =
+      found && state_.gate.is_limited_by_demand() && !state_.gate.is_open() && is_alone(*consumer);
   if (!ring_is_full && !is_alone_at_limit) {
     consumer_id_ = progress_ = since_ns_ = reported_ns_ = 0;
     return std::nullopt;

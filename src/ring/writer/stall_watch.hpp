@@ -31,6 +31,7 @@ class StallWatch {
 
  private:
   [[nodiscard]] std::size_t slowest_trainer() const;
+  [[nodiscard]] bool is_alone(const ConsumerRecord& consumer) const;
   [[nodiscard]] std::string text_of(const ConsumerRecord& consumer, std::uint64_t now) const;
 
   const WriterState& state_;

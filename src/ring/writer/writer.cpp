@@ -208,6 +208,11 @@ void RingWriter::rank_ended(std::uint32_t index, std::uint64_t consumer_id,
   state_.wake.wake();  // the stream may have drained
 }
 
+std::uint64_t RingWriter::epoch() const {
+  Lock lock(state_.mutex);
+  return state_.ledger.epoch_of(state_.tickets.published());
+}
+
 std::optional<Receipt> RingWriter::receipt_of(std::uint64_t epoch) const {
   Lock lock(state_.mutex);
   const BoardView& board = state_.board;
