@@ -171,6 +171,19 @@ expect 0 '"views":8,' peek "$images" --recipe dino --field local --count 32 --ou
 expect 2 '256 pictures at most, and 33 samples of 8 views are 264. Take 32 samples at most, or .*--view' \
   peek "$images" --recipe dino --field local --count 33 --out local.png
 expect 0 '^33 samples from' peek "$images" --recipe dino --field local --count 33 --view 7 --out local.png
+# 90 views of 8 x 8 pixels, and 320 of them.
+for views in 9 32; do
+  cat >"$work/views$views.toml" <<RECIPE
+[[field]]
+name = "image"
+views = $views
+stages = [{ stage = "decode" }, { stage = "resize", size = [8, 8] }, { stage = "ten_crop", size = 8 }]
+RECIPE
+done
+expect 0 '^2 samples of 90 views from position 0' peek "$images" --recipe views9.toml --out many.png
+expect 2 '1 sample of 320 views are 320. Take one of the views with --view' peek "$images" \
+  --recipe views32.toml --out many.png
+expect 0 '^32 samples from position 0' peek "$images" --recipe views32.toml --view 319 --out many.png
 expect 2 'field `image` has no view 2: its views are 0 to 1' peek "$images" --recipe simclr --view 2 --out no.png
 expect 2 'has no view 1: it has one .* without --view' peek "$images" --recipe imagenet-eval --view 1 --out no.png
 expect 2 'view' peek "$images" --recipe simclr --view first --out no.png
