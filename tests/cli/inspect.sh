@@ -229,6 +229,11 @@ for x in 6 108; do
   shows ids.png "[pixel($x + a, 6 + b) for b in (5, 90) for a in (5, 90)] == \
     [(0, 0, 0), (128, 0, 0), (0, 128, 0), (224, 224, 192)]"
 done
+# A large one is shown smaller, and no mixture of two colours is taken for another id.
+head -n 6 masks.toml | sed 's/"center_crop", size = 96/"resize", size = [398, 398]/' >large.toml
+expect 0 '^1 sample of 2 views' peek webdataset:masks.tar --recipe large.toml --count 1 --field mask --out large.png
+shows large.png "{pixel(6 + a, 6 + b) for a in range(199) for b in range(199)} == \
+  {(0, 0, 0), (128, 0, 0), (0, 128, 0), (224, 224, 192)}"
 expect 0 '^1 sample from' peek webdataset:masks.tar --recipe masks.toml --count 1 --field depth --out depth.png
 shows depth.png "pixel(11, 11) == (0, 0, 0) and pixel(96, 11) == (255, 255, 255)"
 expect 0 '"field":"image"' peek webdataset:masks.tar --recipe voc-segmentation --count 1 --out voc.png --json

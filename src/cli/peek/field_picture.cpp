@@ -205,7 +205,7 @@ Picture FieldPicture::of(std::span<const std::byte> sample, std::size_t view) co
   const std::size_t byte_count = channels_ * height_ * width_ * size_of(dtype_);
   const std::byte* const picture = sample.subspan(view * byte_count, byte_count).data();
   const Scale scale = known_range_ || is_mask_ ? Scale{} : range_of(picture);
-  Picture made{width_, height_, {}};
+  Picture made{width_, height_, {}, is_mask_};
   made.rgb.reserve(3 * width_ * height_);
   for (std::size_t y = 0; y < height_; ++y) {
     for (std::size_t x = 0; x < width_; ++x) add_pixel(picture, scale, y, x, made.rgb);
