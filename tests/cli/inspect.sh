@@ -184,6 +184,9 @@ expect 0 '^2 samples of 90 views from position 0' peek "$images" --recipe views9
 expect 2 '1 sample of 320 views are 320. Take one of the views with --view' peek "$images" \
   --recipe views32.toml --out many.png
 expect 0 '^32 samples from position 0' peek "$images" --recipe views32.toml --view 319 --out many.png
+sed -e 's/"decode"/"decode", mode = "gray"/' -e 's/size = 8 }/size = 8 }, { stage = "to", layout = "hw" }/' \
+  views9.toml >gray.toml
+expect 0 '^1 sample of 90 views from' peek "$images" --recipe gray.toml --count 1 --out many.png
 expect 2 'field `image` has no view 2: its views are 0 to 1' peek "$images" --recipe simclr --view 2 --out no.png
 expect 2 'has no view 1: it has one .* without --view' peek "$images" --recipe imagenet-eval --view 1 --out no.png
 expect 2 'view' peek "$images" --recipe simclr --view first --out no.png
