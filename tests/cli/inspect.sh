@@ -171,6 +171,22 @@ expect 0 '"views":8,' peek "$images" --recipe dino --field local --count 32 --ou
 expect 2 '256 pictures at most, and 33 samples of 8 views are 264. Take 32 samples at most, or .*--view' \
   peek "$images" --recipe dino --field local --count 33 --out local.png
 expect 0 '^33 samples from' peek "$images" --recipe dino --field local --count 33 --view 7 --out local.png
+# 90 views of 8 x 8 pixels, and 320 of them.
+for views in 9 32; do
+  cat >"$work/views$views.toml" <<RECIPE
+[[field]]
+name = "image"
+views = $views
+stages = [{ stage = "decode" }, { stage = "resize", size = [8, 8] }, { stage = "ten_crop", size = 8 }]
+RECIPE
+done
+expect 0 '^2 samples of 90 views from position 0' peek "$images" --recipe views9.toml --out many.png
+expect 2 '1 sample of 320 views are 320. Take one of the views with --view' peek "$images" \
+  --recipe views32.toml --out many.png
+expect 0 '^32 samples from position 0' peek "$images" --recipe views32.toml --view 319 --out many.png
+sed -e 's/"decode"/"decode", mode = "gray"/' -e 's/size = 8 }/size = 8 }, { stage = "to", layout = "hw" }/' \
+  views9.toml >gray.toml
+expect 0 '^1 sample of 90 views from' peek "$images" --recipe gray.toml --count 1 --out many.png
 expect 2 'field `image` has no view 2: its views are 0 to 1' peek "$images" --recipe simclr --view 2 --out no.png
 expect 2 'has no view 1: it has one .* without --view' peek "$images" --recipe imagenet-eval --view 1 --out no.png
 expect 2 'view' peek "$images" --recipe simclr --view first --out no.png
@@ -216,6 +232,11 @@ for x in 6 108; do
   shows ids.png "[pixel($x + a, 6 + b) for b in (5, 90) for a in (5, 90)] == \
     [(0, 0, 0), (128, 0, 0), (0, 128, 0), (224, 224, 192)]"
 done
+# A large one is shown smaller, and no mixture of two colours is taken for another id.
+head -n 6 masks.toml | sed 's/"center_crop", size = 96/"resize", size = [398, 398]/' >large.toml
+expect 0 '^1 sample of 2 views' peek webdataset:masks.tar --recipe large.toml --count 1 --field mask --out large.png
+shows large.png "{pixel(6 + a, 6 + b) for a in range(199) for b in range(199)} == \
+  {(0, 0, 0), (128, 0, 0), (0, 128, 0), (224, 224, 192)}"
 expect 0 '^1 sample from' peek webdataset:masks.tar --recipe masks.toml --count 1 --field depth --out depth.png
 shows depth.png "pixel(11, 11) == (0, 0, 0) and pixel(96, 11) == (255, 255, 255)"
 expect 0 '"field":"image"' peek webdataset:masks.tar --recipe voc-segmentation --count 1 --out voc.png --json

@@ -73,11 +73,23 @@ def test_a_dataset_of_hugging_face(directory: Path, tmp_path: Path) -> None:
 def test_a_dataloader_for_a_trainer_in_cpp(directory: Path) -> None:
     pytest.importorskip("torch")
     with subprocess.Popen([TRAINER, "digits", "served"], stdout=subprocess.PIPE, text=True) as cpp:
+        over = threading.Event()
+
+        def end_producer() -> None:
+            """It waits for this trainer, and would for ever."""
+            stop = [support.COMMAND, "stop", "digits"]
+            while cpp.wait() != 0 and not over.wait(0.2):
+                subprocess.run(stop, capture_output=True, check=False)
+
+        watch = threading.Thread(target=end_producer)
+        watch.start()
         try:
             examples.run("serve_to_cpp.py")
             out, _ = cpp.communicate(timeout=20)
         finally:
+            over.set()
             cpp.kill()
+            watch.join()
     assert cpp.returncode == 0
     epochs = re.findall(r"(\d+) samples, ([0-9.]+)% right, loss ([0-9.]+)", out)
     assert [samples for samples, _, _ in epochs] == ["5000"] * 3

@@ -61,15 +61,16 @@ void ContactSheet::put(Place at, Color color) noexcept {
 ContactSheet::Color ContactSheet::color_at(const Picture& picture, std::size_t x,
                                            std::size_t y) const noexcept {
   std::size_t sums[3] = {0, 0, 0};
-  for (std::size_t dy = 0; dy < reduce_; ++dy) {
-    for (std::size_t dx = 0; dx < reduce_; ++dx) {
+  const std::size_t mixed = picture.is_ids ? 1 : reduce_;
+  for (std::size_t dy = 0; dy < mixed; ++dy) {
+    for (std::size_t dx = 0; dx < mixed; ++dx) {
       const std::size_t from_x = std::min(picture.width - 1, x * reduce_ / enlarge_ + dx);
       const std::size_t from_y = std::min(picture.height - 1, y * reduce_ / enlarge_ + dy);
       const std::uint8_t* const pixel = &picture.rgb[3 * (from_y * picture.width + from_x)];
       for (std::size_t c = 0; c < 3; ++c) sums[c] += pixel[c];
     }
   }
-  const std::size_t pixels = reduce_ * reduce_;
+  const std::size_t pixels = mixed * mixed;
   return {static_cast<std::uint8_t>(sums[0] / pixels), static_cast<std::uint8_t>(sums[1] / pixels),
           static_cast<std::uint8_t>(sums[2] / pixels)};
 }

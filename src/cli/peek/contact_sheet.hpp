@@ -15,6 +15,7 @@ struct Picture {
   std::size_t width = 0;
   std::size_t height = 0;
   std::vector<std::uint8_t> rgb;
+  bool is_ids = false;  ///< a mixture of two colours would be another id's
 };
 
 /// Pictures of one size side by side, with two lines of text below each, those of a group all in

@@ -52,6 +52,12 @@ std::string list_of(const Schema& schema) {
   return text;
 }
 
+bool has_layout_hw(const Json& stages) {
+  return std::any_of(stages.begin(), stages.end(), [](const Json& stage) {
+    return stage.is_object() && stage.value("layout", Json()) == "hw";
+  });
+}
+
 std::vector<double> numbers(const Json& stage, const char* key) {
   const Json value = stage.value(key, Json());
   if (value.is_number()) return {value.get<double>()};
@@ -91,23 +97,25 @@ bool FieldPicture::adopt_named(const Schema& schema, const BoardRecipe& recipe,
                           list_of(schema) + "." + detail::did_you_mean(name, names));
   }
   field_ = static_cast<std::size_t>(found - names.begin());
-  return adopt(schema[field_], recipe.has_views(name));
+  return adopt(schema[field_], recipe);
 }
 
 bool FieldPicture::adopt_first(const Schema& schema, const BoardRecipe& recipe, bool others) {
   for (field_ = 0; field_ < schema.size(); ++field_) {
     const FieldSpec& field = schema[field_];
     const bool shows_colors = is_pixel_type(field.dtype) && !recipe.is_mask(field.name);
-    if (shows_colors != others && adopt(field, recipe.has_views(field.name))) return true;
+    if (shows_colors != others && adopt(field, recipe)) return true;
   }
   return false;
 }
 
-bool FieldPicture::adopt(const FieldSpec& field, bool has_views) {
+bool FieldPicture::adopt(const FieldSpec& field, const BoardRecipe& recipe) {
   std::vector<std::int64_t> shape = field.shape;
   // Views stand in front, and behind them what a stage makes of each, such as five_crop.
   views_ = 1;
-  while (!shape.empty() && (has_views || shape.size() > 3)) {
+  bool has_views = recipe.has_views(field.name);
+  const std::size_t dimensions = has_layout_hw(recipe.stages_of(field.name)) ? 2 : 3;
+  while (!shape.empty() && (has_views || shape.size() > dimensions)) {
     views_ *= static_cast<std::size_t>(shape.front());
     shape.erase(shape.begin());
     has_views = false;
@@ -205,7 +213,7 @@ Picture FieldPicture::of(std::span<const std::byte> sample, std::size_t view) co
   const std::size_t byte_count = channels_ * height_ * width_ * size_of(dtype_);
   const std::byte* const picture = sample.subspan(view * byte_count, byte_count).data();
   const Scale scale = known_range_ || is_mask_ ? Scale{} : range_of(picture);
-  Picture made{width_, height_, {}};
+  Picture made{width_, height_, {}, is_mask_};
   made.rgb.reserve(3 * width_ * height_);
   for (std::size_t y = 0; y < height_; ++y) {
     for (std::size_t x = 0; x < width_; ++x) add_pixel(picture, scale, y, x, made.rgb);

@@ -37,7 +37,7 @@ class FieldPicture {
     double factor = 255;
     double offset = 0;
   };
-  [[nodiscard]] bool adopt(const FieldSpec& field, bool has_views);
+  [[nodiscard]] bool adopt(const FieldSpec& field, const BoardRecipe& recipe);
   [[nodiscard]] bool adopt_named(const Schema& schema, const BoardRecipe& recipe,
                                  const std::string& name);
   /// An image, or with `others` what else can be shown: masks, and levels that no screen has.

@@ -29,6 +29,7 @@ namespace batchcast::cli {
 namespace {
 
 constexpr std::uint64_t samples_max = 64;
+constexpr std::uint64_t samples_default = 32;
 constexpr std::uint64_t pictures_max = 256;  // a sheet of large ones takes 100 MB
 
 struct Options {
@@ -36,7 +37,7 @@ struct Options {
   std::optional<std::string> positions;
   std::optional<std::string> field;
   std::optional<std::uint64_t> view;
-  std::uint64_t count = 32;
+  std::optional<std::uint64_t> count;
   double wait_s = 5;
   std::string out;
   bool json = false;
@@ -79,14 +80,19 @@ class Sheet {
     if (label_ && recipe.is_label(schema[*label_].name)) class_names_ = recipe.class_names();
   }
 
+  /// How many samples there are to be, unless --count says so: fewer where each has many views.
+  [[nodiscard]] std::uint64_t default_count() const {
+    return std::clamp<std::uint64_t>(pictures_max / views(), 1, samples_default);
+  }
   /// Before samples are made or waited for.
   void check_count(std::uint64_t samples) const {
     if (samples * views() <= pictures_max) return;
+    const std::uint64_t most = pictures_max / views();
     throw InvalidArgument(fmt::format(
-        "batchcast: a sheet takes {} pictures at most, and {} of {} are {}. Take {} "
-        "at most, or one of the views with --view.",
+        "batchcast: a sheet takes {} pictures at most, and {} of {} are {}. Take {}one of the "
+        "views with --view.",
         pictures_max, counted(samples, "sample"), counted(views(), "view"), samples * views(),
-        counted(std::max<std::uint64_t>(pictures_max / views(), 1), "sample")));
+        most > 0 ? counted(most, "sample") + " at most, or " : ""));
   }
   void begin(std::size_t samples) {
     sheet_.emplace(samples, views(), picture_.width(), picture_.height());
@@ -163,16 +169,18 @@ class Sheet {
 };
 
 int peek_source(const Options& options) {
-  const std::string text = options.positions.value_or("0:" + std::to_string(options.count));
-  const Positions positions = Positions::parse(text);
-  if (positions.size() > samples_max) {
+  std::optional<Positions> asked;
+  if (options.positions) asked = Positions::parse(*options.positions);
+  if (asked && asked->size() > samples_max) {
     throw InvalidArgument(
         fmt::format("batchcast: a sheet takes {} samples at most, and "
                     "--positions {} are {}.",
-                    samples_max, text, positions.size()));
+                    samples_max, *options.positions, asked->size()));
   }
   const Dataset dataset(options.dataset, console_log(false));
   Sheet sheet(options, dataset.maker().schema(), BoardRecipe(dataset.maker().recipe_json()));
+  const Positions positions =
+      asked.value_or(Positions{0, options.count.value_or(sheet.default_count())});
   sheet.check_count(positions.size());
   SampleWindow sample(dataset);
   sheet.begin(positions.size());
@@ -183,10 +191,10 @@ int peek_source(const Options& options) {
   return sheet.finish(options, positions.begin);
 }
 
-Batch newest(Consumer& consumer, const Options& options) {
+Batch newest(Consumer& consumer, std::uint64_t count, const Options& options) {
   const std::uint64_t began_ns = now_ns();
   for (;;) {
-    if (auto batch = consumer.newest(options.count)) return std::move(*batch);
+    if (auto batch = consumer.newest(count)) return std::move(*batch);
     if (seconds_from_ns(now_ns() - began_ns) >= options.wait_s) {
       throw Error(
           fmt::format("batchcast: stream `{}` holds no samples yet. Does it wait for "
@@ -215,8 +223,9 @@ int peek_stream(const Options& options) {
                      .observes = true,
                      .log = console_log(false)});
   Sheet sheet(options, consumer.schema(), BoardRecipe(consumer.recipe_json()));
-  sheet.check_count(options.count);
-  const Batch batch = newest(consumer, options);
+  const std::uint64_t count = options.count.value_or(sheet.default_count());
+  sheet.check_count(count);
+  const Batch batch = newest(consumer, count, options);
   sheet.begin(batch.size());
   for (std::size_t i = 0; i < batch.size(); ++i) {
     sheet.add(batch.sample_ids()[i],
@@ -267,13 +276,13 @@ void add_peek(CLI::App& program, Action& chosen) {
       "not notice, or a dataset, of which --recipe and --positions say what to make.\n"
       "Below each picture stand its label, with the class's name where the source has\n"
       "names, and its sample id. A mask's ids have a colour each. The views of a sample\n"
-      "stand side by side.");
+      "stand side by side; of many views there are fewer samples without --count.");
   add_dataset_options(*peek, options->dataset);
   peek->add_option("--out", options->out, "The picture, a PNG file")->required();
   peek->add_option("--positions", options->positions,
                    "Of a dataset: A:B, from A up to but not including B");
   peek->add_option("--count", options->count, "How many samples, unless --positions says so")
-      ->capture_default_str()
+      ->default_str(std::to_string(samples_default))
       ->check(CLI::Range(std::uint64_t{1}, samples_max));
   peek->add_option("--field", options->field, "Which one to show (default: the first image)");
   peek->add_option("--view", options->view, "Of several views, this one alone, from 0");
