@@ -436,10 +436,16 @@ def test_a_mapped_file_that_is_cut_short_in_the_middle_of_a_look(
 
 
 FAULTS = """
-import mmap, sys, faulthandler
-faulthandler.enable()
+import faulthandler, mmap, os, signal, sys
 from batchcast._producer import ZerosWhereCut
+if sys.argv[2] == "before":
+    faulthandler.enable()
 kept = ZerosWhereCut(4096, 8192)
+if sys.argv[2] == "between":
+    faulthandler.enable()
+others = ZerosWhereCut(8192, 12288)
+if sys.argv[2] == "sent":
+    os.kill(os.getpid(), signal.SIGBUS)
 with open(sys.argv[1], "w+b") as file:
     file.truncate(8192)
     mapped = mmap.mmap(file.fileno(), 8192)
@@ -448,9 +454,15 @@ with open(sys.argv[1], "w+b") as file:
 """
 
 
-def test_a_fault_in_what_is_not_watched_ends_the_process_as_before(tmp_path: Path) -> None:
-    ended = support.python(FAULTS, str(tmp_path / "a"))
-    assert ended.returncode == -signal.SIGBUS and "Fatal Python error: Bus error" in ended.stderr
+@pytest.mark.parametrize(
+    ("how", "said"), [("before", 1), ("between", 1), ("without", 0), ("sent", 0)]
+)
+def test_a_fault_in_what_is_not_watched_ends_the_process_as_before(
+    tmp_path: Path, how: str, said: int
+) -> None:
+    ended = support.python(FAULTS, str(tmp_path / "a"), how)
+    assert ended.returncode == -signal.SIGBUS
+    assert ended.stderr.count("Fatal Python error: Bus error") == said
 
 
 # -- arrays and torchvision -----------------------------------------------------------------------
