@@ -20,7 +20,7 @@ import pytest
 
 import made_data
 import support
-from batchcast.sources._files import Watched
+from batchcast.sources._files import Watched, _watched
 from batchcast.sources import Arrays, HuggingFace, LMDB, Parquet, Torchvision
 
 try:
@@ -484,6 +484,12 @@ def test_mapped_arrays_whose_file_is_changed(
         assert source[1]["x"][0] == 4096.0 and source.fingerprint()
 
 
+def test_memory_of_a_device_is_no_file(tmp_path: Path) -> None:
+    assert _watched(os.devnull, os.stat(os.devnull).st_ino) is None
+    (tmp_path / "a").write_bytes(b"1")
+    assert _watched(str(tmp_path / "a"), (tmp_path / "a").stat().st_ino) is not None
+
+
 def test_an_array_whose_file_was_cut_short_before(tmp_path: Path) -> None:
     np.save(tmp_path / "a.npy", np.zeros((3, 4096)))
     mapped = np.load(tmp_path / "a.npy", mmap_mode="r")
@@ -647,3 +653,35 @@ def test_without_any_reader_left_each_sample_says_so(directory: Path) -> None:
     with pytest.raises(bc.BadSample, match=f"was killed by signal {signal.SIGRTMIN + 5}"):
         readers[0]
     readers.close()
+
+
+ENDS_WITH_READERS = """
+import os, sys
+import numpy as np
+import batchcast as bc
+
+class Source:
+    def __len__(self): return 20
+    def __getitem__(self, index): return {"x": np.zeros(4)}
+
+options = {"stream": "s", "processes": 2, "epochs": 1, "memory": "64KiB", "background": True}
+if sys.argv[1] == "refused":  # and the traceback keeps the processes
+    bc.serve(Source(), recipe="none.toml", **options)
+serving = bc.serve(Source(), **options)
+with bc.Consumer("s", 5) as consumer:
+    for batch in consumer:
+        del batch
+while serving.running:
+    pass
+if os.fork() == 0:  # whose processes they are not
+    del serving
+    os._exit(0)
+assert os.wait()[1] == 0
+"""
+
+
+@pytest.mark.parametrize(("how", "code"), [("refused", 1), ("drained", 0)])
+def test_a_process_ends_while_its_readers_live(directory: Path, how: str, code: int) -> None:
+    ended = support.python(ENDS_WITH_READERS, how, timeout=10)
+    assert ended.returncode == code, ended.stderr
+    assert ("none.toml" in ended.stderr) if code else ended.stderr == ""

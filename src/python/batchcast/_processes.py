@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import multiprocessing
 import multiprocessing.connection
+import multiprocessing.util
 import os
 import pickle
 import queue
@@ -77,6 +78,9 @@ class Readers:
         self._lock = threading.Lock()
         self._death = ""
         self.readers: list[_Reader] = []
+        # Once nobody has this any more. As the process ends, multiprocessing sends its children a
+        # SIGTERM, which these do not heed, and waits for them: this comes before.
+        multiprocessing.util.Finalize(self, _end_all, args=(self.readers,), exitpriority=0)
         for _ in range(count):
             self.readers.append(_Reader(dataset, [one.connection for one in self.readers]))
         self._alive = count
@@ -133,12 +137,7 @@ class Readers:
 
     def close(self) -> None:
         """Ends the processes; who waits for one gets a bad sample."""
-        for one in self.readers:
-            one.end()
-
-    def __del__(self) -> None:
-        if "readers" in self.__dict__:
-            self.close()
+        _end_all(self.readers)
 
 
 class _Reader:
@@ -165,3 +164,8 @@ class _Reader:
         if self.process.is_alive():
             self.process.kill()
             self.process.join(1)
+
+
+def _end_all(readers: list[_Reader]) -> None:
+    for one in readers:
+        one.end()
