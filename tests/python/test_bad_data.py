@@ -685,3 +685,22 @@ def test_a_process_ends_while_its_readers_live(directory: Path, how: str, code: 
     ended = support.python(ENDS_WITH_READERS, how, timeout=10)
     assert ended.returncode == code, ended.stderr
     assert ("none.toml" in ended.stderr) if code else ended.stderr == ""
+
+
+class Runs(made_data.Numbers):
+    def __getitem__(self, index: int) -> dict[str, Any]:
+        ended = []
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            os.kill(os.getpid(), number)
+            program = subprocess.Popen(["sleep", "60"])
+            program.send_signal(number)
+            ended.append(program.wait(5))
+        return {"ended": ended}
+
+
+def test_a_program_that_a_reader_starts_can_be_terminated() -> None:
+    from batchcast._processes import Readers
+
+    readers = Readers(Runs(), 1)
+    assert readers[0]["ended"] == [-signal.SIGINT, -signal.SIGTERM, -signal.SIGHUP]
+    readers.close()

@@ -15,6 +15,7 @@ import sys
 import threading
 from collections.abc import Sequence
 from multiprocessing.context import ForkProcess
+from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -39,6 +40,10 @@ def _draw_anew() -> None:
         torch.default_generator.seed()
 
 
+def _not_heeded(number: int, frame: FrameType | None) -> None:
+    """Unlike SIG_IGN nothing that programs inherit, which a dataset starts and may terminate."""
+
+
 def _read(
     dataset: Any,
     connection: multiprocessing.connection.Connection,
@@ -46,7 +51,7 @@ def _read(
 ) -> None:
     """What a reader process does until the one that serves is gone, or has enough of it."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):  # of the whole group
-        signal.signal(number, signal.SIG_IGN)  # the one that serves decides
+        signal.signal(number, _not_heeded)  # the one that serves decides
     for other in of_others:
         other.close()
     _draw_anew()
