@@ -20,7 +20,7 @@ import pytest
 
 import made_data
 import support
-from batchcast.sources._files import Watched
+from batchcast.sources._files import Watched, _watched
 from batchcast.sources import Arrays, HuggingFace, LMDB, Parquet, Torchvision
 
 try:
@@ -436,10 +436,16 @@ def test_a_mapped_file_that_is_cut_short_in_the_middle_of_a_look(
 
 
 FAULTS = """
-import mmap, sys, faulthandler
-faulthandler.enable()
+import faulthandler, mmap, os, signal, sys
 from batchcast._producer import ZerosWhereCut
+if sys.argv[2] == "before":
+    faulthandler.enable()
 kept = ZerosWhereCut(4096, 8192)
+if sys.argv[2] == "between":
+    faulthandler.enable()
+others = ZerosWhereCut(8192, 12288)
+if sys.argv[2] == "sent":
+    os.kill(os.getpid(), signal.SIGBUS)
 with open(sys.argv[1], "w+b") as file:
     file.truncate(8192)
     mapped = mmap.mmap(file.fileno(), 8192)
@@ -448,9 +454,15 @@ with open(sys.argv[1], "w+b") as file:
 """
 
 
-def test_a_fault_in_what_is_not_watched_ends_the_process_as_before(tmp_path: Path) -> None:
-    ended = support.python(FAULTS, str(tmp_path / "a"))
-    assert ended.returncode == -signal.SIGBUS and "Fatal Python error: Bus error" in ended.stderr
+@pytest.mark.parametrize(
+    ("how", "said"), [("before", 1), ("between", 1), ("without", 0), ("sent", 0)]
+)
+def test_a_fault_in_what_is_not_watched_ends_the_process_as_before(
+    tmp_path: Path, how: str, said: int
+) -> None:
+    ended = support.python(FAULTS, str(tmp_path / "a"), how)
+    assert ended.returncode == -signal.SIGBUS
+    assert ended.stderr.count("Fatal Python error: Bus error") == said
 
 
 # -- arrays and torchvision -----------------------------------------------------------------------
@@ -470,6 +482,12 @@ def test_mapped_arrays_whose_file_is_changed(
                 look()
     else:
         assert source[1]["x"][0] == 4096.0 and source.fingerprint()
+
+
+def test_memory_of_a_device_is_no_file(tmp_path: Path) -> None:
+    assert _watched(os.devnull, os.stat(os.devnull).st_ino) is None
+    (tmp_path / "a").write_bytes(b"1")
+    assert _watched(str(tmp_path / "a"), (tmp_path / "a").stat().st_ino) is not None
 
 
 def test_an_array_whose_file_was_cut_short_before(tmp_path: Path) -> None:
@@ -634,4 +652,55 @@ def test_without_any_reader_left_each_sample_says_so(directory: Path) -> None:
     os.kill(readers.readers[0].process.pid or 0, signal.SIGRTMIN + 5)
     with pytest.raises(bc.BadSample, match=f"was killed by signal {signal.SIGRTMIN + 5}"):
         readers[0]
+    readers.close()
+
+
+ENDS_WITH_READERS = """
+import os, sys
+import numpy as np
+import batchcast as bc
+
+class Source:
+    def __len__(self): return 20
+    def __getitem__(self, index): return {"x": np.zeros(4)}
+
+options = {"stream": "s", "processes": 2, "epochs": 1, "memory": "64KiB", "background": True}
+if sys.argv[1] == "refused":  # and the traceback keeps the processes
+    bc.serve(Source(), recipe="none.toml", **options)
+serving = bc.serve(Source(), **options)
+with bc.Consumer("s", 5) as consumer:
+    for batch in consumer:
+        del batch
+while serving.running:
+    pass
+if os.fork() == 0:  # whose processes they are not
+    del serving
+    os._exit(0)
+assert os.wait()[1] == 0
+"""
+
+
+@pytest.mark.parametrize(("how", "code"), [("refused", 1), ("drained", 0)])
+def test_a_process_ends_while_its_readers_live(directory: Path, how: str, code: int) -> None:
+    ended = support.python(ENDS_WITH_READERS, how, timeout=10)
+    assert ended.returncode == code, ended.stderr
+    assert ("none.toml" in ended.stderr) if code else ended.stderr == ""
+
+
+class Runs(made_data.Numbers):
+    def __getitem__(self, index: int) -> dict[str, Any]:
+        ended = []
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            os.kill(os.getpid(), number)
+            program = subprocess.Popen(["sleep", "60"])
+            program.send_signal(number)
+            ended.append(program.wait(5))
+        return {"ended": ended}
+
+
+def test_a_program_that_a_reader_starts_can_be_terminated() -> None:
+    from batchcast._processes import Readers
+
+    readers = Readers(Runs(), 1)
+    assert readers[0]["ended"] == [-signal.SIGINT, -signal.SIGTERM, -signal.SIGHUP]
     readers.close()

@@ -21,6 +21,7 @@ import made_data
 import support
 
 MODULE = """
+import atexit
 import ctypes
 import os
 import sys
@@ -102,6 +103,21 @@ def talks():
 def generator_leaves():
     yield np.zeros(4)
     sys.exit()
+
+class Hangs:
+    def __len__(self): return 50
+    def __getitem__(self, index):
+        if index == 49:
+            print("asleep", flush=True)
+            time.sleep(60)
+        return {"x": np.zeros(4)}
+
+def says_goodbye():
+    def say():
+        time.sleep(0.6)
+        print("goodbye", flush=True)
+    atexit.register(say)
+    return Hangs()
 
 def stays():
     threading.Thread(target=time.sleep, args=(60,)).start()
@@ -188,6 +204,17 @@ def test_a_signal_where_a_thread_of_the_source_stays(
                 made_data.epoch_of(consumer)
     assert served.wait(8) == 0
     assert "not waiting for Python" in served.output()
+
+
+def test_a_process_whose_stream_took_long_to_end_has_time_for_its_own_end(
+    place: Path, serve: Callable[..., support.Served]
+) -> None:
+    served = serve("python:mine:says_goodbye", workers=1, order="sequential", memory="64KiB")
+    support.until(lambda: "asleep" in served.output())
+    served.process.terminate()
+    assert served.wait(8) == 0
+    assert "did not wait for a worker" in served.output()
+    assert "goodbye" in served.output() and "not waiting for Python" not in served.output()
 
 
 def test_the_end_of_its_terminal_under_nohup(place: Path) -> None:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import multiprocessing
 import multiprocessing.connection
+import multiprocessing.util
 import os
 import pickle
 import queue
@@ -14,6 +15,7 @@ import sys
 import threading
 from collections.abc import Sequence
 from multiprocessing.context import ForkProcess
+from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -38,6 +40,10 @@ def _draw_anew() -> None:
         torch.default_generator.seed()
 
 
+def _not_heeded(number: int, frame: FrameType | None) -> None:
+    """Unlike SIG_IGN nothing that programs inherit, which a dataset starts and may terminate."""
+
+
 def _read(
     dataset: Any,
     connection: multiprocessing.connection.Connection,
@@ -45,7 +51,7 @@ def _read(
 ) -> None:
     """What a reader process does until the one that serves is gone, or has enough of it."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):  # of the whole group
-        signal.signal(number, signal.SIG_IGN)  # the one that serves decides
+        signal.signal(number, _not_heeded)  # the one that serves decides
     for other in of_others:
         other.close()
     _draw_anew()
@@ -77,6 +83,9 @@ class Readers:
         self._lock = threading.Lock()
         self._death = ""
         self.readers: list[_Reader] = []
+        # Once nobody has this any more. As the process ends, multiprocessing sends its children a
+        # SIGTERM, which these do not heed, and waits for them: this comes before.
+        multiprocessing.util.Finalize(self, _end_all, args=(self.readers,), exitpriority=0)
         for _ in range(count):
             self.readers.append(_Reader(dataset, [one.connection for one in self.readers]))
         self._alive = count
@@ -133,12 +142,7 @@ class Readers:
 
     def close(self) -> None:
         """Ends the processes; who waits for one gets a bad sample."""
-        for one in self.readers:
-            one.end()
-
-    def __del__(self) -> None:
-        if "readers" in self.__dict__:
-            self.close()
+        _end_all(self.readers)
 
 
 class _Reader:
@@ -165,3 +169,8 @@ class _Reader:
         if self.process.is_alive():
             self.process.kill()
             self.process.join(1)
+
+
+def _end_all(readers: list[_Reader]) -> None:
+    for one in readers:
+        one.end()

@@ -87,5 +87,5 @@ class ZerosWhereCut:
 
 def end_in_time(exit_code: int, patience_ms: int) -> None:
     """
-    From now on SIGINT, SIGTERM and SIGHUP, beside what their handlers in Python do, end the process with this code where it has not ended by itself so long after the first of them.
+    From now on SIGINT, SIGTERM and SIGHUP, beside what their handlers in Python do, end the process with this code where it has not ended by itself so long after the first of them, and after this call.
     """

@@ -22,7 +22,7 @@ from ._producer import end_in_time
 # As the command has them.
 _EXIT_OK, _EXIT_USAGE, _EXIT_ENVIRONMENT = 0, 2, 3
 # After a signal, until the process ends whatever Python does: while nothing is there yet, while a
-# stream is, and once all is said.
+# stream is, and from where all is said.
 _OPENING_MS, _SERVING_MS, _SAID_MS = 500, 3000, 1000
 
 

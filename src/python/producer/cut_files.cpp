@@ -44,12 +44,25 @@ std::uintptr_t page_bytes = 0;
          page;
 }
 
+/// A handler that has said what it has to say raises the signal again, for the one before it. That
+/// may be the one here: then it would be handed on to it for ever.
+[[nodiscard]] bool is_raised_again(const siginfo_t& info) noexcept {
+  static std::atomic<bool> was_handed_on{false};
+  return was_handed_on.exchange(true) && info.si_code <= 0 && info.si_pid == ::getpid();
+}
+
 void hand_on(int number, siginfo_t* info, void* context) {
-  if ((before.sa_flags & SA_SIGINFO) != 0) return before.sa_sigaction(number, info, context);
-  if (before.sa_handler != SIG_DFL && before.sa_handler != SIG_IGN) {
-    return before.sa_handler(number);
+  const bool takes_all = (before.sa_flags & SA_SIGINFO) != 0;
+  const bool is_sent = info->si_code <= 0;
+  if (!takes_all && before.sa_handler == SIG_IGN && is_sent) return;
+  const bool is_none = !takes_all && (before.sa_handler == SIG_DFL || before.sa_handler == SIG_IGN);
+  if (is_none || is_raised_again(*info)) {
+    ::signal(number, SIG_DFL);
+    if (is_sent) ::raise(number);  // else the fault comes again
+    return;
   }
-  ::signal(number, SIG_DFL);  // the fault comes again
+  if (takes_all) return before.sa_sigaction(number, info, context);
+  before.sa_handler(number);
 }
 
 void on_fault(int number, siginfo_t* info, void* context) {
@@ -83,8 +96,8 @@ class ZerosWhereCut {
     take_faults();
   }
   ~ZerosWhereCut() {
+    range_->end.store(0);  // first: what has no begin would begin at 0
     range_->begin.store(0);
-    range_->end.store(0);
   }
   ZerosWhereCut(const ZerosWhereCut&) = delete;
   ZerosWhereCut& operator=(const ZerosWhereCut&) = delete;

@@ -2,16 +2,19 @@
 // Copyright 2026 the batchcast authors
 #include "python/producer/bindings.hpp"
 
+#include <batchcast/core/clock.hpp>
 #include <batchcast/core/named_thread.hpp>
 
 #include <semaphore.h>
 #include <signal.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cerrno>
 #include <chrono>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -31,7 +34,8 @@ struct EndsInTime {
   pid_t owner = 0;
   int exit_code = 0;
   std::atomic<int> patience_ms{0};
-  sem_t came{};  ///< a post for each signal
+  std::atomic<std::uint64_t> told_ns{0};  ///< when it was told how patient to be
+  sem_t came{};                           ///< a post for each signal
   std::array<struct sigaction, end_signals.size()> handlers_of_python{};
 };
 EndsInTime& state() {
@@ -56,14 +60,18 @@ void on_signal(int number) {
   std::_Exit(own.exit_code);
 }
 
-/// Sleeps until a signal comes; then the process has its time.
+/// Sleeps until a signal comes; then the process has its time, and where that changes another one
+/// from then on.
 void watch(EndsInTime& own) {
   while (::sem_wait(&own.came) != 0) {
   }
-  constexpr std::chrono::milliseconds look(10);  // the patience may change
-  for (auto passed = look; passed.count() < own.patience_ms.load(); passed += look) {
-    std::this_thread::sleep_for(look);
-  }
+  const std::uint64_t came_ns = now_ns();
+  const auto is_late = [&] {
+    const auto patience_ns = static_cast<std::uint64_t>(own.patience_ms.load()) * 1'000'000;
+    const std::uint64_t begin_ns = std::max(came_ns, own.told_ns.load());
+    return now_ns() - begin_ns >= patience_ns;
+  };
+  while (!is_late()) std::this_thread::sleep_for(std::chrono::milliseconds(10));
   end(own);
 }
 
@@ -83,6 +91,7 @@ void take_signals(EndsInTime& own) {
 
 void end_in_time(int exit_code, int patience_ms) {
   EndsInTime& own = state();
+  own.told_ns.store(now_ns());  // before the other, and read after it
   own.patience_ms.store(patience_ms);
   own.exit_code = exit_code;
   if (own.owner != 0) return;
@@ -98,7 +107,7 @@ void add_ends_in_time(nb::module_& module) {
   module.def("end_in_time", &end_in_time, nb::arg("exit_code"), nb::arg("patience_ms"),
              "From now on SIGINT, SIGTERM and SIGHUP, beside what their handlers in Python do, end "
              "the process with this code where it has not ended by itself so long after the first "
-             "of them.");
+             "of them, and after this call.");
 }
 
 }  // namespace batchcast::inline v0_1::python

@@ -126,6 +126,9 @@ class Maps:
 
 def _watched(path: str, inode: int) -> Watched | None:
     try:
-        return Watched(path) if os.stat(path).st_ino == inode else None
+        status = os.stat(path)
+        # Memory of a device has a path, too, and its size says nothing.
+        is_it = status.st_ino == inode and stat.S_ISREG(status.st_mode)
+        return Watched(path) if is_it else None
     except OSError:
         return None

@@ -200,7 +200,7 @@ class LMDB:
 
     Each thread has a read transaction of its own, for as long as it reads. Nothing may be written
     meanwhile, as it is opened without a lock: from then on every sample is bad. On opening, a
-    process of its own goes through all keys, so that a damaged file is an error and no crash.
+    process of its own reads all of it, so that a damaged file is an error and no crash.
     """
 
     def __init__(
