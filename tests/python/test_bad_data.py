@@ -436,21 +436,68 @@ def test_a_mapped_file_that_is_cut_short_in_the_middle_of_a_look(
 
 
 FAULTS = """
-import mmap, sys, faulthandler
-faulthandler.enable()
+import mmap, sys, faulthandler, signal
 from batchcast._producer import ZerosWhereCut
-kept = ZerosWhereCut(4096, 8192)
-with open(sys.argv[1], "w+b") as file:
-    file.truncate(8192)
-    mapped = mmap.mmap(file.fileno(), 8192)
-    file.truncate(0)
-    print(mapped[5000])
+def enable(): faulthandler.enable()
+def keep(): keeps.append(ZerosWhereCut(4096, 8192))
+def disable(): faulthandler.disable()
+def ignore(): signal.signal(signal.SIGBUS, signal.SIG_IGN)
+def send(): signal.raise_signal(signal.SIGBUS)
+def look():
+    with open(sys.argv[1], "w+b") as file:
+        file.truncate(8192)
+        mapped = mmap.mmap(file.fileno(), 8192)
+        file.truncate(0)
+        print(mapped[5000])
+keeps = []
+for do in sys.argv[2:]:
+    globals()[do]()
 """
 
 
-def test_a_fault_in_what_is_not_watched_ends_the_process_as_before(tmp_path: Path) -> None:
-    ended = support.python(FAULTS, str(tmp_path / "a"))
-    assert ended.returncode == -signal.SIGBUS and "Fatal Python error: Bus error" in ended.stderr
+@pytest.mark.parametrize(
+    ("steps", "dumps"),
+    [
+        ("keep look", 0),
+        ("keep send", 0),
+        ("enable keep look", 1),
+        ("keep enable look", 1),
+        ("keep enable keep look", 1),
+        ("enable keep disable enable keep send", 1),
+    ],
+)
+def test_a_fault_in_what_is_not_watched_ends_the_process_as_before(
+    tmp_path: Path, steps: str, dumps: int
+) -> None:
+    ended = support.python(FAULTS, str(tmp_path / "a"), *steps.split())
+    assert ended.returncode == -signal.SIGBUS
+    assert ended.stderr.count("Fatal Python error: Bus error") == dumps
+
+
+def test_a_fault_that_others_ignore_stays_ignored(tmp_path: Path) -> None:
+    ended = support.python(FAULTS, str(tmp_path / "a"), "ignore", "keep", "send", "send")
+    assert ended.returncode == 0, ended.stderr
+
+
+def test_a_file_that_is_cut_after_others_took_the_fault(tmp_path: Path) -> None:
+    code = """
+import os, sys, faulthandler, numpy as np, batchcast as bc
+from batchcast.sources._files import Watched
+np.save(sys.argv[1], np.arange(3 * 4096.0).reshape(3, 4096))
+source = bc.sources.Arrays(x=np.load(sys.argv[1], mmap_mode="r"))
+faulthandler.enable()
+check = Watched.check
+def check_before_it_is_cut(self):
+    check(self)
+    os.truncate(sys.argv[1], 4096)
+Watched.check = check_before_it_is_cut
+try:
+    source[2]
+except bc.BadSample as error:
+    print("was cut short" in str(error))
+"""
+    ended = support.python(code, str(tmp_path / "a.npy"))
+    assert ended.returncode == 0 and ended.stdout == "True\n", ended.stderr
 
 
 # -- arrays and torchvision -----------------------------------------------------------------------
