@@ -6,10 +6,12 @@ sample that says which file, and never a crash or another sample."""
 from __future__ import annotations
 
 import gzip
+import multiprocessing
 import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -660,6 +662,76 @@ def test_a_sample_that_calls_sys_exit_is_bad(directory: Path) -> None:
                 assert len(made_data.epoch_of(consumer)["label"]) == 50
             assert serving.wait(10) and serving.stats["bad_samples"] == 2
             assert processes == 0 or serving._readers._alive == processes  # type: ignore
+
+
+FORKS = """
+import os, sys, numpy as np, batchcast as bc
+serves = os.getpid()
+class Forks:
+    forked = False
+    def __len__(self):
+        return 50
+    def __getitem__(self, index):
+        if index % 10 == 7 and not self.forked:
+            self.forked = True
+            if (child := os.fork()) == 0:
+                return {"x": -1}
+            os.waitpid(child, 0)
+        return {"x": index}
+with bc.serve(
+    Forks(), stream="forks", memory="64KiB", epochs=2, processes=int(sys.argv[1]), background=True
+) as serving, bc.Consumer("forks", 10) as consumer:
+    for epoch in range(2):
+        for batch in consumer:
+            assert (batch["x"] == batch.sample_ids).all(), batch["x"]
+        del batch
+    assert serving.wait(10)
+"""
+
+
+@pytest.mark.parametrize("processes", [0, 2])
+def test_a_child_that_comes_back_from_a_sample_serves_nothing(
+    directory: Path, processes: int
+) -> None:
+    ended = support.python(FORKS, str(processes))
+    assert ended.returncode == 0, ended.stderr
+    assert "forked as it was read, and the child came back from it" in ended.stderr
+
+
+def test_a_child_that_comes_back_from_a_loader_ends_no_stream(directory: Path) -> None:
+    code = """
+import os, numpy as np, batchcast as bc
+def batches():
+    yield {"x": np.zeros(10)}
+    if (child := os.fork()) != 0:
+        assert os.waitpid(child, 0)[1] == 7 << 8
+    yield {"x": np.ones(10)}
+try:
+    bc.serve(batches(), stream="forks", wait_for=1, progress=False)
+except bc.Forked:
+    os._exit(7)
+"""
+    served = support.Child(code)
+    with bc.Consumer("forks", 10) as consumer:
+        assert [float(batch["x"].sum()) for batch in consumer] == [0.0, 10.0]
+    assert served.process.wait(10) == 0
+
+
+def test_a_sample_that_stop_took_the_process_from_is_no_failure(directory: Path) -> None:
+    class Hangs(made_data.Numbers):
+        reads = multiprocessing.get_context("fork").Event()
+
+        def __getitem__(self, index: int) -> dict[str, Any]:
+            if index == 7:
+                self.reads.set()
+                time.sleep(60)
+            return super().__getitem__(index)
+
+    dataset = Hangs()
+    serving = bc.serve(dataset, stream="s", memory="1MiB", processes=1, background=True)
+    assert dataset.reads.wait(10)
+    serving.stop()
+    assert serving.wait(10) and serving.error is None
 
 
 def test_without_any_reader_left_each_sample_says_so(directory: Path) -> None:
