@@ -151,6 +151,7 @@ class DatasetServing(Serving):
     ) -> None:
         self._source = source
         self._readers = readers
+        self._left_readers = False
         self._error: BaseException | None = None
         self._run = DatasetStream(arguments, source, directory, talks, pure)
         super().__init__(name)
@@ -177,6 +178,8 @@ class DatasetServing(Serving):
             try:
                 self._run.raise_failure()
             except Exception as error:
+                if self._left_readers and self.stats["state"] == "stopped":
+                    return None  # a sample that `stop` took the process from
                 cause = None if self._source is None else self._source.first_failure
                 if isinstance(error, BadSample) and cause is not None:
                     error.__cause__ = cause
@@ -190,6 +193,7 @@ class DatasetServing(Serving):
     def _stop(self, reason: str) -> None:
         self._run.ask_to_end(reason)
         if self._readers is not None and not self._run.wait_ended(_READERS_PATIENCE_MS):
+            self._left_readers = True
             self._readers.close()  # a worker that waits for one gets an error
         end = time.monotonic() + patience_s
         while not self._wait_slice(_SLICE_MS):
