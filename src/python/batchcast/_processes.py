@@ -56,7 +56,8 @@ def _read(
             answer = _answer(dataset, index)
             if os.getpid() != own:  # its answer would be taken for that of another sample
                 text = f"batchcast: sample {index} forked as it was read, and the child came back "
-                os.write(2, (text + "from it. It ends here: only the first process reads.\n").encode())
+                text += "from it. It ends here: only the first process reads.\n"
+                os.write(2, text.encode())
                 os._exit(3)
             connection.send_bytes(answer)
     except (EOFError, OSError):
