@@ -131,6 +131,7 @@ bool ProducerCore::finish(int linger_ms) {
 }
 
 void ProducerCore::stop(const std::string& reason) noexcept {
+  if (in_forked_child()) return;  // the stream is the parent's, which goes on
   stopped_.store(true);
   rings_.host().writer().stop(reason);
   over_.store(true, std::memory_order_relaxed);
@@ -147,7 +148,7 @@ void ProducerCore::give_up_name(const std::string& reason) noexcept {
 }
 
 bool ProducerCore::stop_if_unattended(std::uint64_t for_ns, const std::string& reason) noexcept {
-  if (reception_.has_waiting_ranks()) return false;
+  if (in_forked_child() || reception_.has_waiting_ranks()) return false;
   if (!rings_.host().writer().stop_if_unattended(for_ns, reason)) return false;
   stopped_.store(true);
   return true;

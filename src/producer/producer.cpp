@@ -51,7 +51,7 @@ void Producer::stop(const std::string& reason) noexcept { core_->stop(reason); }
 void Producer::give_up_name(const std::string& reason) noexcept { core_->give_up_name(reason); }
 
 void Producer::fail(const std::string& reason) noexcept {
-  core_->rings().host().writer().fail(reason);
+  if (!core_->in_forked_child()) core_->rings().host().writer().fail(reason);
 }
 
 bool Producer::stop_if_unattended(double seconds, const std::string& reason) noexcept {
@@ -79,6 +79,7 @@ std::uint64_t Producer::capacity() const noexcept { return core_->rings().host()
 std::uint64_t Producer::memory() const noexcept { return core_->rings().host().memory(); }
 
 void Loan::publish() {
+  if (core_ != nullptr) core_->check_process();
   detail::ProducerCore* core = std::exchange(core_, nullptr);
   if (core == nullptr) throw InvalidArgument("batchcast: this loan was published already.");
   core->rings().host().publish(contents_);

@@ -6,10 +6,12 @@ sample that says which file, and never a crash or another sample."""
 from __future__ import annotations
 
 import gzip
+import multiprocessing
 import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -436,33 +438,68 @@ def test_a_mapped_file_that_is_cut_short_in_the_middle_of_a_look(
 
 
 FAULTS = """
-import faulthandler, mmap, os, signal, sys
+import mmap, sys, faulthandler, signal
 from batchcast._producer import ZerosWhereCut
-if sys.argv[2] == "before":
-    faulthandler.enable()
-kept = ZerosWhereCut(4096, 8192)
-if sys.argv[2] == "between":
-    faulthandler.enable()
-others = ZerosWhereCut(8192, 12288)
-if sys.argv[2] == "sent":
-    os.kill(os.getpid(), signal.SIGBUS)
-with open(sys.argv[1], "w+b") as file:
-    file.truncate(8192)
-    mapped = mmap.mmap(file.fileno(), 8192)
-    file.truncate(0)
-    print(mapped[5000])
+def enable(): faulthandler.enable()
+def keep(): keeps.append(ZerosWhereCut(4096, 8192))
+def disable(): faulthandler.disable()
+def ignore(): signal.signal(signal.SIGBUS, signal.SIG_IGN)
+def send(): signal.raise_signal(signal.SIGBUS)
+def look():
+    with open(sys.argv[1], "w+b") as file:
+        file.truncate(8192)
+        mapped = mmap.mmap(file.fileno(), 8192)
+        file.truncate(0)
+        print(mapped[5000])
+keeps = []
+for do in sys.argv[2:]:
+    globals()[do]()
 """
 
 
 @pytest.mark.parametrize(
-    ("how", "said"), [("before", 1), ("between", 1), ("without", 0), ("sent", 0)]
+    ("steps", "dumps"),
+    [
+        ("keep look", 0),
+        ("keep send", 0),
+        ("enable keep look", 1),
+        ("keep enable look", 1),
+        ("keep enable keep look", 1),
+        ("enable keep disable enable keep send", 1),
+    ],
 )
 def test_a_fault_in_what_is_not_watched_ends_the_process_as_before(
-    tmp_path: Path, how: str, said: int
+    tmp_path: Path, steps: str, dumps: int
 ) -> None:
-    ended = support.python(FAULTS, str(tmp_path / "a"), how)
+    ended = support.python(FAULTS, str(tmp_path / "a"), *steps.split())
     assert ended.returncode == -signal.SIGBUS
-    assert ended.stderr.count("Fatal Python error: Bus error") == said
+    assert ended.stderr.count("Fatal Python error: Bus error") == dumps
+
+
+def test_a_fault_that_others_ignore_stays_ignored(tmp_path: Path) -> None:
+    ended = support.python(FAULTS, str(tmp_path / "a"), "ignore", "keep", "send", "send")
+    assert ended.returncode == 0, ended.stderr
+
+
+def test_a_file_that_is_cut_after_others_took_the_fault(tmp_path: Path) -> None:
+    code = """
+import os, sys, faulthandler, numpy as np, batchcast as bc
+from batchcast.sources._files import Watched
+np.save(sys.argv[1], np.arange(3 * 4096.0).reshape(3, 4096))
+source = bc.sources.Arrays(x=np.load(sys.argv[1], mmap_mode="r"))
+faulthandler.enable()
+check = Watched.check
+def check_before_it_is_cut(self):
+    check(self)
+    os.truncate(sys.argv[1], 4096)
+Watched.check = check_before_it_is_cut
+try:
+    source[2]
+except bc.BadSample as error:
+    print("was cut short" in str(error))
+"""
+    ended = support.python(code, str(tmp_path / "a.npy"))
+    assert ended.returncode == 0 and ended.stdout == "True\n", ended.stderr
 
 
 # -- arrays and torchvision -----------------------------------------------------------------------
@@ -631,6 +668,76 @@ def test_a_sample_that_calls_sys_exit_is_bad(directory: Path) -> None:
                 assert len(made_data.epoch_of(consumer)["label"]) == 50
             assert serving.wait(10) and serving.stats["bad_samples"] == 2
             assert processes == 0 or serving._readers._alive == processes  # type: ignore
+
+
+FORKS = """
+import os, sys, numpy as np, batchcast as bc
+serves = os.getpid()
+class Forks:
+    forked = False
+    def __len__(self):
+        return 50
+    def __getitem__(self, index):
+        if index % 10 == 7 and not self.forked:
+            self.forked = True
+            if (child := os.fork()) == 0:
+                return {"x": -1}
+            os.waitpid(child, 0)
+        return {"x": index}
+with bc.serve(
+    Forks(), stream="forks", memory="64KiB", epochs=2, processes=int(sys.argv[1]), background=True
+) as serving, bc.Consumer("forks", 10) as consumer:
+    for epoch in range(2):
+        for batch in consumer:
+            assert (batch["x"] == batch.sample_ids).all(), batch["x"]
+        del batch
+    assert serving.wait(10)
+"""
+
+
+@pytest.mark.parametrize("processes", [0, 2])
+def test_a_child_that_comes_back_from_a_sample_serves_nothing(
+    directory: Path, processes: int
+) -> None:
+    ended = support.python(FORKS, str(processes))
+    assert ended.returncode == 0, ended.stderr
+    assert "forked as it was read, and the child came back from it" in ended.stderr
+
+
+def test_a_child_that_comes_back_from_a_loader_ends_no_stream(directory: Path) -> None:
+    code = """
+import os, numpy as np, batchcast as bc
+def batches():
+    yield {"x": np.zeros(10)}
+    if (child := os.fork()) != 0:
+        assert os.waitpid(child, 0)[1] == 7 << 8
+    yield {"x": np.ones(10)}
+try:
+    bc.serve(batches(), stream="forks", wait_for=1, progress=False)
+except bc.Forked:
+    os._exit(7)
+"""
+    served = support.Child(code)
+    with bc.Consumer("forks", 10) as consumer:
+        assert [float(batch["x"].sum()) for batch in consumer] == [0.0, 10.0]
+    assert served.process.wait(10) == 0
+
+
+def test_a_sample_that_stop_took_the_process_from_is_no_failure(directory: Path) -> None:
+    class Hangs(made_data.Numbers):
+        reads = multiprocessing.get_context("fork").Event()
+
+        def __getitem__(self, index: int) -> dict[str, Any]:
+            if index == 7:
+                self.reads.set()
+                time.sleep(60)
+            return super().__getitem__(index)
+
+    dataset = Hangs()
+    serving = bc.serve(dataset, stream="s", memory="1MiB", processes=1, background=True)
+    assert dataset.reads.wait(10)
+    serving.stop()
+    assert serving.wait(10) and serving.error is None
 
 
 def test_without_any_reader_left_each_sample_says_so(directory: Path) -> None:

@@ -257,6 +257,28 @@ def test_without_join_the_last_samples_arrive(
     assert script.finish()[0] == 0
 
 
+IN_A_FUNCTION = """
+import numpy as np
+from batchcast.tensorsocket import TensorProducer
+
+def main():
+    for _ in (producer := TensorProducer([(np.zeros((8, 2)), np.arange(8))])):
+        pass
+
+main()
+print("left", flush=True)
+"""
+
+
+def test_without_join_a_function_drops_nothing(
+    child: Callable[..., support.Child], consumer: Callable[[], bc.Consumer]
+) -> None:
+    script = child(IN_A_FUNCTION)
+    assert script.line() == "left"  # trainers come later
+    assert labels_of(consumer()) == list(range(8))
+    assert script.finish()[0] == 0
+
+
 BESIDE_A_THREAD = """
 import threading, numpy as np
 from batchcast.tensorsocket import TensorProducer

@@ -55,9 +55,17 @@ def _read(
     for other in of_others:
         other.close()
     _draw_anew()
+    own = os.getpid()
     try:
         while True:
-            connection.send_bytes(_answer(dataset, connection.recv()))
+            index = connection.recv()
+            answer = _answer(dataset, index)
+            if os.getpid() != own:  # its answer would be taken for that of another sample
+                text = f"batchcast: sample {index} forked as it was read, and the child came back "
+                text += "from it. It ends here: only the first process reads.\n"
+                os.write(2, text.encode())
+                os._exit(3)
+            connection.send_bytes(answer)
     except (EOFError, OSError):
         pass
     os._exit(0)  # without what the process that serves registered for its own end

@@ -85,6 +85,12 @@ class ZerosWhereCut:
 
     def __init__(self, begin: int, end: int) -> None: ...
 
+    @staticmethod
+    def go_on() -> None:
+        """
+        Before such a look: others (faulthandler) may have taken the signal since.
+        """
+
 def end_in_time(exit_code: int, patience_ms: int) -> None:
     """
     From now on SIGINT, SIGTERM and SIGHUP, beside what their handlers in Python do, end the process with this code where it has not ended by itself so long after the first of them, and after this call.

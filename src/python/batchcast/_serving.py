@@ -12,6 +12,7 @@ import threading
 import time
 import warnings
 import weakref
+from collections.abc import Callable
 from typing import Any
 
 from . import _items
@@ -121,8 +122,9 @@ class Serving(OfThisProcess, ClosedByBlock):
     def _leave_block(self) -> None:
         self.stop()
 
-    def __del__(self) -> None:
-        if "_name" in self.__dict__ and not sys.is_finalizing():
+    # Modules may be emptied before the last handle goes.
+    def __del__(self, ends: Callable[[], bool] = sys.is_finalizing) -> None:
+        if "_name" in self.__dict__ and not ends():
             self.stop("its producer was dropped")
 
     def __repr__(self) -> str:
@@ -151,6 +153,7 @@ class DatasetServing(Serving):
     ) -> None:
         self._source = source
         self._readers = readers
+        self._left_readers = False
         self._error: BaseException | None = None
         self._run = DatasetStream(arguments, source, directory, talks, pure)
         super().__init__(name)
@@ -177,6 +180,8 @@ class DatasetServing(Serving):
             try:
                 self._run.raise_failure()
             except Exception as error:
+                if self._left_readers and self.stats["state"] == "stopped":
+                    return None  # a sample that `stop` took the process from
                 cause = None if self._source is None else self._source.first_failure
                 if isinstance(error, BadSample) and cause is not None:
                     error.__cause__ = cause
@@ -190,6 +195,7 @@ class DatasetServing(Serving):
     def _stop(self, reason: str) -> None:
         self._run.ask_to_end(reason)
         if self._readers is not None and not self._run.wait_ended(_READERS_PATIENCE_MS):
+            self._left_readers = True
             self._readers.close()  # a worker that waits for one gets an error
         end = time.monotonic() + patience_s
         while not self._wait_slice(_SLICE_MS):

@@ -29,6 +29,11 @@ _RING_MAX = 1024 * _MIB
 _OWN = {"source", "stream", "epochs", "background", "batched"}
 
 
+# A function that ends without `join` drops nothing that trainers have not read: the script's end
+# waits for them.
+_served: set[TensorProducer] = set()
+
+
 def pack(data: tuple[Any, ...]) -> tuple[Any, ...]:
     """What `pack_fn` is by default: the batch's tensors as they are."""
     return tuple(data)
@@ -160,6 +165,7 @@ class TensorProducer(OfThisProcess):
                 )
             raise StopIteration
         self._served_by = threading.current_thread()
+        _served.add(self)
         try:
             self._step()
         except StopIteration:
@@ -167,6 +173,7 @@ class TensorProducer(OfThisProcess):
         except BaseException as error:
             self._looping.end_by(error)
             self._looping.close()
+            _served.discard(self)
             raise
 
     _was_joined = False
@@ -226,6 +233,7 @@ class TensorProducer(OfThisProcess):
 
         In mid-epoch it is stopped instead: trainers get what was served of it, and then `Stopped`.
         """
+        _served.discard(self)
         if self._looping.ended.is_set() or not self._is_own:
             return
         self._was_joined = True

@@ -26,8 +26,11 @@ struct Range {
 };
 
 std::atomic<Range*> ranges{nullptr};
-// Set before the handler is.
+// Set before the handler is. What was there at first, and what was there when this one was set
+// last, which hands on to this one itself where it came in between.
+struct sigaction first {};
 struct sigaction before {};
+std::atomic<pid_t> handed_on_in{0};
 std::uintptr_t page_bytes = 0;
 
 [[nodiscard]] bool is_in_a_range(std::uintptr_t address) noexcept {
@@ -44,45 +47,46 @@ std::uintptr_t page_bytes = 0;
          page;
 }
 
-/// A handler that has said what it has to say raises the signal again, for the one before it. That
-/// may be the one here: then it would be handed on to it for ever.
-[[nodiscard]] bool is_raised_again(const siginfo_t& info) noexcept {
-  static std::atomic<bool> was_handed_on{false};
-  return was_handed_on.exchange(true) && info.si_code <= 0 && info.si_pid == ::getpid();
-}
-
-void hand_on(int number, siginfo_t* info, void* context) {
-  const bool takes_all = (before.sa_flags & SA_SIGINFO) != 0;
-  const bool is_sent = info->si_code <= 0;
-  if (!takes_all && before.sa_handler == SIG_IGN && is_sent) return;
-  const bool is_none = !takes_all && (before.sa_handler == SIG_DFL || before.sa_handler == SIG_IGN);
-  if (is_none || is_raised_again(*info)) {
-    ::signal(number, SIG_DFL);
-    if (is_sent) ::raise(number);  // else the fault comes again
-    return;
-  }
-  if (takes_all) return before.sa_sigaction(number, info, context);
-  before.sa_handler(number);
+void hand_on(const struct sigaction& to, int number, siginfo_t* info, void* context) {
+  const bool was_sent = info->si_code <= 0;  // by a process; a fault comes again by itself
+  if ((to.sa_flags & SA_SIGINFO) != 0) return to.sa_sigaction(number, info, context);
+  if (to.sa_handler == SIG_IGN && was_sent) return;
+  if (to.sa_handler != SIG_DFL && to.sa_handler != SIG_IGN) return to.sa_handler(number);
+  ::signal(number, SIG_DFL);
+  if (was_sent) ::raise(number);
 }
 
 void on_fault(int number, siginfo_t* info, void* context) {
   const int kept_errno = errno;
   const auto address = reinterpret_cast<std::uintptr_t>(info->si_addr);
   const bool is_cut = info->si_code == BUS_ADRERR && is_in_a_range(address);
-  if (!is_cut || !put_zeros_at(address)) hand_on(number, info, context);
+  if (!is_cut || !put_zeros_at(address)) {
+    const pid_t self = ::gettid();
+    if (handed_on_in.load() == self) {
+      hand_on(first, number, info, context);
+    } else {
+      handed_on_in.store(self);
+      hand_on(before, number, info, context);
+      handed_on_in.store(0);
+    }
+  }
   errno = kept_errno;
 }
 
+/// Also where others have set a handler since. With the GIL.
 void take_faults() {
+  static bool was_taken = false;
   struct sigaction current {};
   ::sigaction(SIGBUS, nullptr, &current);
   const bool is_ours = (current.sa_flags & SA_SIGINFO) != 0 && current.sa_sigaction == on_fault;
   if (is_ours) return;
+  if (!was_taken) first = current;
+  was_taken = true;
   before = current;
   page_bytes = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
   struct sigaction own {};
   own.sa_sigaction = on_fault;
-  own.sa_flags = SA_SIGINFO | SA_ONSTACK;
+  own.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;  // one that is handed on may raise it again
   ::sigemptyset(&own.sa_mask);
   ::sigaction(SIGBUS, &own, nullptr);
 }
@@ -123,7 +127,9 @@ void add_cut_files(nb::module_& module) {
   nb::class_<ZerosWhereCut>(module, "ZerosWhereCut",
                             "While it exists, reading between these addresses what was cut off a "
                             "mapped file gives zeros, and ends no process.")
-      .def(nb::init<std::uintptr_t, std::uintptr_t>(), nb::arg("begin"), nb::arg("end"));
+      .def(nb::init<std::uintptr_t, std::uintptr_t>(), nb::arg("begin"), nb::arg("end"))
+      .def_static("go_on", &take_faults,
+                  "Before such a look: others (faulthandler) may have taken the signal since.");
 }
 
 }  // namespace batchcast::inline v0_1::python

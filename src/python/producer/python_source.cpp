@@ -151,10 +151,22 @@ void PythonSource::read(std::uint64_t sample_id, SampleParts& parts) const {
   for (const InFile& file : files) read_file(file.path, file.part, parts);
 }
 
+void PythonSource::leave_child(std::uint64_t sample_id) const {
+  std::fprintf(stderr,
+               "batchcast: sample %llu of %s forked as it was read, and the child came back from "
+               "it. It ends here: only the first process serves.\n",
+               static_cast<unsigned long long>(sample_id), name_.c_str());
+  constexpr int exit_environment = 3;
+  ::_exit(exit_environment);  // the threads, the ring and what ends with them are the parent's
+}
+
 void PythonSource::read_item(std::uint64_t sample_id, SampleParts& parts,
                              std::vector<InFile>& files) const {
   const nb::int_ index(sample_id);
-  const Held item(in_python([&] { return PyObject_GetItem(items_.ptr(), index.ptr()); }));
+  const pid_t self = ::getpid();
+  PyObject* const made = in_python([&] { return PyObject_GetItem(items_.ptr(), index.ptr()); });
+  if (::getpid() != self) leave_child(sample_id);
+  const Held item(made);
   for (std::size_t i = 0; i < parts_.specs.size(); ++i) {
     const nb::object& key = parts_.keys[i];
     if (key.is_none()) {

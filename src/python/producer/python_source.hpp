@@ -54,6 +54,8 @@ class PythonSource final : public Source {
     std::string path;
   };
 
+  /// Ends this process, which a sample forked.
+  [[noreturn]] void leave_child(std::uint64_t sample_id) const;
   void read_item(std::uint64_t sample_id, SampleParts& parts, std::vector<InFile>& files) const;
   void take_part(std::size_t part, nanobind::handle value, SampleParts& parts,
                  std::vector<InFile>& files) const;

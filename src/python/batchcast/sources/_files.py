@@ -48,6 +48,8 @@ class Watched:
 
     def check(self) -> None:
         """Raises BadSample where it was written into. Before and after each look at it."""
+        if self._mapped:
+            ZerosWhereCut.go_on()
         try:
             status = os.stat(self.path)
         except OSError:
