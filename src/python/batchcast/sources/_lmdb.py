@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import hashlib
 import os
@@ -132,6 +133,8 @@ class _Looked:
 
     def entries(self) -> list[tuple[bytes, int]]:
         """Each key, and how many bytes its value has."""
+        done = threading.Event()
+        threading.Thread(target=self._read_ahead, args=(done,), daemon=True).start()
         try:
             found = apart(self._look_through)
         except Crashed as how:
@@ -139,9 +142,19 @@ class _Looked:
                 f"batchcast: {self._path} is damaged or cut short: LMDB cannot go through its keys "
                 f"({how}). Make it anew."
             ) from None
+        finally:
+            done.set()
         Maps().note_map_of(self._file)
         self._file.check()
         return found
+
+    def _read_ahead(self, done: threading.Event) -> None:
+        """Into the kernel's cache: the map, which is for reading here and there, takes a disk's time
+        for each page."""
+        place = bytearray(4 << 20)
+        with contextlib.suppress(OSError), open(self._file.path, "rb", buffering=0) as file:
+            while not done.is_set() and file.readinto(place):
+                pass
 
     def _look_through(self) -> list[tuple[bytes, int]]:
         said = self.lmdb.stat()["entries"]
