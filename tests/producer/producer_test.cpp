@@ -4,6 +4,7 @@
 #include <batchcast/core/limits.hpp>
 
 #include "catch.hpp"
+#include "control/control_support.hpp"
 #include "temporary_folder.hpp"
 
 #include <chrono>
@@ -69,6 +70,30 @@ TEST_CASE("a producer whose loans may never come back gives up its name") {
   if (auto made = next.loan(8)) made->publish();
   CHECK(consumer.try_next(5'000).batch.position() == 0);
   CHECK_NOTHROW(Consumer(taking(directory, "s")));
+}
+
+TEST_CASE("what a forked child does with a producer does nothing to its parent's stream") {
+  const Directory directory;
+  Producer producer(serving(directory, "s"));
+  Consumer consumer(taking(directory, "s"));
+  std::optional<Loan> loan = producer.loan(8);
+  REQUIRE(loan);
+  batchcast::test::Child child([&] {
+    producer.stop("the child says so");
+    producer.fail("the child says so");
+    producer.give_up_name("the child says so");
+    if (producer.stop_if_unattended(0, "the child says so")) return 2;
+    try {
+      loan->publish();
+    } catch (const Forked&) {
+      return 0;
+    }
+    return 3;
+  });
+  CHECK(child.wait() == 0);
+  CHECK(consumer.try_next(0).outcome == Outcome::timed_out);
+  loan->publish();
+  CHECK(consumer.try_next(5'000).batch.size() == 8);
 }
 
 TEST_CASE("a producer that cannot have its memory leaves no directory behind") {
