@@ -14,8 +14,9 @@ import numpy as np
 
 
 def png(pixels: np.ndarray[Any, Any]) -> bytes:
-    """A PNG file of u8 pixels [height, width, 3]."""
-    height, width, _ = pixels.shape
+    """A PNG file of u8 pixels: [height, width, 3], or of gray [height, width]."""
+    height, width = pixels.shape[:2]
+    colour = 2 if pixels.ndim == 3 else 0
     rows = np.concatenate([np.zeros((height, 1), np.uint8), pixels.reshape(height, -1)], axis=1)
 
     def chunk(kind: bytes, data: bytes) -> bytes:
@@ -23,7 +24,7 @@ def png(pixels: np.ndarray[Any, Any]) -> bytes:
             struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
         )
 
-    head = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
+    head = struct.pack(">IIBBBBB", width, height, 8, colour, 0, 0, 0)
     return (
         b"\x89PNG\r\n\x1a\n"
         + chunk(b"IHDR", head)

@@ -284,6 +284,24 @@ def test_saved_datasets_are_mapped_and_not_decoded(
         bc.sources.HuggingFace(train, split="test")
 
 
+def test_what_is_no_folder_is_said_before_the_hub_is_asked(
+    dataset: Any, hugging_face: Any, tmp_path: Path, monkeypatch: Any, capfd: Any
+) -> None:
+    asked = []
+
+    def load_dataset(place: str, split: str | None) -> Any:
+        asked.append((place, capfd.readouterr().err))
+        return dataset
+
+    monkeypatch.setattr(hugging_face, "load_dataset", load_dataset)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "hf_images").mkdir()
+    bc.sources.HuggingFace("hf_images", split="train")
+    bc.sources.HuggingFace("hf_svaed", split="train")
+    line = "batchcast: no folder `hf_svaed` here: asking the Hub\n"
+    assert asked == [("hf_images", ""), ("hf_svaed", line)]
+
+
 def test_rows_in_the_order_that_shuffle_and_select_gave(folder: Folder, dataset: Any) -> None:
     shuffled = dataset.shuffle(seed=3).select([5, 1, 1, 7])
     source = bc.sources.HuggingFace(shuffled)
@@ -322,6 +340,82 @@ def test_hugging_face_says_what_is_wrong(dataset: Any) -> None:
     text = dataset.add_column("name", ["a"] * 12)
     with pytest.raises(bc.InvalidArgument, match="is string, and a label is a number"):
         HuggingFace(text, label="name")
+
+
+# -- Images and masks -----------------------------------------------------------------------------
+
+MASK_RECIPE = """
+[[field]]
+name = "image"
+stages = [{ stage = "decode" }, { stage = "to", dtype = "u8", layout = "hwc" }]
+
+[[field]]
+name = "mask"
+stages = [{ stage = "decode", mode = "index" }, { stage = "to", dtype = "i64", layout = "hw" }]
+
+[[joint]]
+fields = ["image", "mask"]
+stages = [{ stage = "random_crop", size = 12 }, { stage = "horizontal_flip" }]
+"""
+
+
+# [snippet masks]
+class Pairs:
+    """images/a.jpg and masks/a.png, images/b.jpg and masks/b.png, …"""
+
+    def __init__(self, folder):
+        self.images = sorted((Path(folder) / "images").iterdir())
+        self.masks = [Path(folder) / "masks" / (path.stem + ".png") for path in self.images]
+
+    def __len__(self):
+        return len(self.images)
+
+    def __getitem__(self, index):  # of each path C++ reads the file
+        return {"image": self.images[index], "mask": self.masks[index]}
+        # [snippet end]
+
+
+@pytest.fixture
+def pairs(tmp_path: Path) -> Pairs:
+    """Images of which the green is the mask's id, in folders images and masks."""
+    random = np.random.default_rng(11)
+    for name in ("images", "masks"):
+        (tmp_path / name).mkdir()
+    for i in range(7):
+        pixels = random.integers(0, 256, (20 + i, 24, 3), dtype=np.uint8)
+        (tmp_path / f"images/{i}.png").write_bytes(made_data.png(pixels))
+        (tmp_path / f"masks/{i}.png").write_bytes(made_data.png(pixels[:, :, 1]))
+    (tmp_path / "masks.toml").write_text(MASK_RECIPE)
+    return Pairs(tmp_path)
+
+
+def check_masks(source: Any, pairs: Pairs) -> None:
+    epoch = served(source, str(pairs.images[0].parents[1] / "masks.toml"))
+    assert epoch["mask"].shape == (7, 12, 12)
+    np.testing.assert_array_equal(epoch["image"][..., 1], epoch["mask"])
+    assert len({mask.tobytes() for mask in epoch["mask"]}) == 7
+
+
+def test_images_and_masks_in_two_folders(directory: Path, pairs: Pairs) -> None:
+    check_masks(pairs, pairs)
+
+
+def test_images_and_masks_of_hugging_face(
+    directory: Path, pairs: Pairs, hugging_face: Any, tmp_path: Path
+) -> None:
+    columns = {"image": pairs.images, "mask": pairs.masks}
+    dataset = hugging_face.Dataset.from_dict({k: list(map(str, v)) for k, v in columns.items()})
+    for column in columns:
+        dataset = dataset.cast_column(column, hugging_face.Image())
+    dataset.save_to_disk(tmp_path / "saved")  # with the bytes of the files
+    Image = hugging_face.Image
+    dataset = hugging_face.load_from_disk(tmp_path / "saved")
+    # [snippet hugging face masks]
+    for column in ("image", "mask"):
+        dataset = dataset.cast_column(column, Image(decode=False))
+    # [snippet end]
+    assert dataset[0]["mask"]["bytes"] == pairs.masks[0].read_bytes()
+    check_masks(dataset, pairs)
 
 
 # -- LMDB -----------------------------------------------------------------------------------------

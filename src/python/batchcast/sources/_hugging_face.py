@@ -4,8 +4,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
+import sys
 from typing import Any
 
 import numpy as np
@@ -32,6 +34,9 @@ def _load(datasets: Any, place: str, split: str | None, where: str) -> Any:
     for saved in ("state.json", "dataset_dict.json"):
         if os.path.isfile(os.path.join(place, saved)):
             return _one_split(datasets.load_from_disk(place), split, where)
+    if not os.path.exists(place):  # a misspelt one would only show as errors of the network
+        with contextlib.suppress(OSError, ValueError, AttributeError):  # stderr may be closed
+            print(f"batchcast: no folder {where} here: asking the Hub", file=sys.stderr, flush=True)
     loaded = datasets.load_dataset(place, split=split)
     return loaded if split is not None else _one_split(loaded, split, where)
 
