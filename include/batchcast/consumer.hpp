@@ -189,6 +189,8 @@ class Consumer {
   /// 32 hexadecimal digits that a pure stream has in common only with those that have the same
   /// sample at each position; empty without one.
   [[nodiscard]] std::string identity() const;
+  /// 32 hexadecimal digits that each producer draws anew, for each of its rings.
+  [[nodiscard]] std::string incarnation() const;
   /// N, or 0 where it is not known beforehand.
   [[nodiscard]] std::uint64_t samples_per_epoch() const noexcept;
   /// Samples that the ring spans: no batch can be larger.

@@ -4,6 +4,7 @@
 #include "cli/console.hpp"
 
 #include <batchcast/core/error.hpp>
+#include <batchcast/join/absent_stream.hpp>
 #include "control/transport.hpp"
 #include "stream/directory.hpp"
 
@@ -186,7 +187,10 @@ void print_streams(const nlohmann::json& rows) {
   explain("dead", "the producer was killed; `serve` takes the name over");
   explain("silent", "the producer lives, and did not answer within a second");
   explain("foreign", "another user's producer; it answers no questions of this user");
-  explain_consumer("stalled", "it has held the stream up for seconds; `evict` lets others go on");
+  explain_consumer(
+      "stalled",
+      "it has held the stream up for a twelfth of --stall-timeout (5 s of 60 s, unless "
+      "set) or longer; `evict` lets others go on");
   const auto explain_group = [&rows](const char* state, const char* meaning) {
     for (const auto& row : rows) {
       for (const auto& group : row.value("groups", nlohmann::json::array())) {
@@ -257,8 +261,9 @@ int ask(const RemoteOptions& options, const nlohmann::json& command, const std::
     }
     return exit_ok;
   }
-  throw StreamNotFound("batchcast: no stream `" + options.stream +
-                       "` is served. `batchcast ls` shows what there is.");
+  throw StreamNotFound("batchcast: no stream `" + options.stream + "` is served." +
+                       why_absent(options.stream, candidate_directories()) +
+                       " `batchcast ls` shows what there is.");
 }
 
 }  // namespace

@@ -14,6 +14,7 @@ namespace batchcast::inline v0_1::detail {
 [[nodiscard]] inline std::string recipe_of_stream(ConsumerOptions options) {
   options.observes = true;
   options.name = "recipe-check";
+  options.batch_size = 1;  // it takes none: a ring of any size does
   return Consumer(std::move(options)).recipe_json();
 }
 

@@ -126,9 +126,11 @@ Lines data_differ(const Json& source, const std::string& asked, const Source& op
 Lines python_differs(const Json& source, const std::string& asked) {
   const std::string location = text_at(source, "location");
   if (location != asked) return {source_differs(location, asked)};
-  return {source_differs(location, asked,
-                         " from another directory, " + text_at(source, "directory") +
-                             ": only Python can open it and say whether it is the same")};
+  std::error_code ignored;
+  return {"source: the stream has `" + location + "` of the directory " +
+          text_at(source, "directory") + ", asked for `" + asked + "` of the directory " +
+          std::filesystem::current_path(ignored).string() +
+          ": only Python can open it and say whether it is the same"};
 }
 
 /// A loader's batches are whatever its program makes: a text names the program.

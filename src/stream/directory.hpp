@@ -30,10 +30,10 @@ struct ListedStream {
   std::uint32_t uid = 0;  ///< whose directory it is
 };
 /// All streams in all candidate directories, by name. Directories that cannot be trusted or read
-/// are passed over.
+/// are passed over. Throws Error where BATCHCAST_DIR names what is no directory.
 [[nodiscard]] std::vector<ListedStream> list_streams();
 /// Those of that name: also where this user may pass through a directory but not list it. Throws
-/// InvalidArgument for a bad name.
+/// InvalidArgument for a bad name, and Error as above.
 [[nodiscard]] std::vector<ListedStream> list_streams(std::string_view name);
 /// Candidate directories that are there, and that this user may not list.
 [[nodiscard]] std::vector<std::string> unlisted_directories();

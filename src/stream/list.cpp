@@ -30,6 +30,13 @@ bool trusted(const std::string& path, Trust trust) {
 
 Trust trust_of_user() { return {.any_owner = !environment("BATCHCAST_DIR").empty()}; }
 
+/// Throws Error where the user names what is no directory: no stream can be in it.
+void check_named(const std::string& base) {
+  struct stat status;
+  if (!trust_of_user().any_owner || ::lstat(base.c_str(), &status) != 0) return;
+  if (!S_ISDIR(status.st_mode)) throw Error(distrust(base, status, trust_of_user()));
+}
+
 // For each stream of a list, which may hold many. A slow door can be asked again.
 constexpr int connect_timeout_ms = 100;
 
@@ -74,6 +81,7 @@ std::optional<ListedStream> look_at_stream(const std::string& base, const std::s
 std::vector<ListedStream> list_streams() {
   std::vector<ListedStream> result;
   for (const std::string& base : candidate_directories()) {
+    check_named(base);
     if (!trusted(base, trust_of_user())) continue;
     std::error_code error;
     for (fs::directory_iterator it(base, error), end; !error && it != end; it.increment(error)) {
@@ -92,6 +100,7 @@ std::vector<ListedStream> list_streams(std::string_view name) {
   check_stream_name(name);
   std::vector<ListedStream> result;
   for (const std::string& base : candidate_directories()) {
+    check_named(base);
     if (!trusted(base, trust_of_user())) continue;
     if (auto stream = look_at_stream(base, std::string(name))) result.push_back(std::move(*stream));
   }

@@ -48,6 +48,11 @@ rm -r "$work/streams/killed"
 expect 3 'no stream' stop nobody
 expect 3 'no stream' evict nobody somebody
 expect 0 'no streams' ls
+: >"$work/file"
+BATCHCAST_DIR=$work/file expect 3 'file is not a directory' ls
+BATCHCAST_DIR=$work/file expect 3 'file is not a directory' ls --json
+BATCHCAST_DIR=$work/file expect 3 'file is not a directory' stop nobody
+BATCHCAST_DIR=$work/missing expect 0 'no streams' ls
 expect 0 '^\[\]$' ls --json
 
 echo "-- waiting for a stream can be interrupted"

@@ -144,6 +144,7 @@ answers 1 mismatch 'seed: the stream has 3, asked for 4$' made synthetic:3x8x8 -
 answers 1 mismatch 'samples_per_epoch: the stream has 1000, asked for 50000$' made synthetic:3x8x8 --seed 3
 answers 1 mismatch 'source: the stream has' made "npy:$work/data/image.npy"
 answers 2 invalid 'name' a/b synthetic:8
+answers 0 served '^recipe ' small synthetic:3x64x64 --samples 100 --memory 1MiB --idle-exit 1
 answers 2 invalid 'no amount of memory' never synthetic:8 --memory foo
 answers 2 invalid 'no amount of memory' never synthetic:8 --place cuda:0 --device-memory foo
 answers 2 invalid 'gpu:0' never synthetic:8 --place gpu:0
@@ -178,6 +179,7 @@ tr '\0' ' ' <"/proc/$(cat "$BATCHCAST_DIR/object/lock")/cmdline" | grep -q -e --
 expect 1 '^\{.*"recipe":null.*"text":".*samples_per_epoch: .*"word":"mismatch"\}$' ensure object synthetic:8 --json
 expect 2 '"word":"invalid"' ensure a/b synthetic:8 --json
 expect 2 '"word":"invalid"' ensure never synthetic:8 --memory foo --json
+expect 3 'Did you mean `object`, which is served' stop objct
 expect 0 object stop object
 vanishes "a stream that ensure --json started"
 

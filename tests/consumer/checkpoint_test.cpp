@@ -9,6 +9,7 @@
 #include "temporary_folder.hpp"
 
 #include <string>
+#include <vector>
 
 using namespace batchcast;
 using Catch::Matchers::Contains;
@@ -130,4 +131,36 @@ TEST_CASE("the identity that a producer was given stands on the board") {
                   InvalidArgument);
   CHECK_THROWS_AS(identity_of({.stream = "s", .recipe_json = "{}", .pure = true, .identity = "x"}),
                   InvalidArgument);
+}
+
+TEST_CASE("of a stream that is not pure another producer is told by a warning") {
+  std::vector<std::string> lines;
+  const LogCallback log = [&](LogLevel level, std::string_view text) {
+    if (level == LogLevel::warning) lines.emplace_back(text);
+  };
+  const auto checkpoint_at = [](bool pure) {
+    const testing::TemporaryFolder folder;
+    ProducerOptions options{.stream = "s", .recipe_json = pure ? "{}" : "", .pure = pure};
+    options.schema = {{"x", DType::u8, {}}};
+    options.memory = 64 << 10;
+    options.linger_ms = 0;
+    options.directory = folder.path();
+    options.log = [](LogLevel, std::string_view) {};
+    const Producer producer(std::move(options));
+    return checkpoint_of(Consumer({.stream = "s", .directory = folder.path()}), "s");
+  };
+  const Checkpoint saved = checkpoint_at(false);
+  CHECK(saved.incarnation.size() == 32);
+  check_same_samples(saved, saved, log);
+  CHECK(lines.empty());
+  check_same_samples(saved, checkpoint_at(false), log);
+  REQUIRE(lines.size() == 1);
+  CHECK_THAT(lines[0], Contains("stream `s`, position 0, of another producer"));
+
+  lines.clear();
+  check_same_samples(checkpoint_at(true), checkpoint_at(true), log);
+  Checkpoint earlier = saved;  // of a version that did not keep it
+  earlier.incarnation.clear();
+  check_same_samples(earlier, saved, log);
+  CHECK(lines.empty());
 }

@@ -415,3 +415,41 @@ def test_an_exception_through_a_generator_ends_the_epoch_of_all_ranks(
     others, mine = in_ranks(2, body)
     assert mine == (1, 1)
     assert others[0] < 12_500 and others[1] == 1
+
+
+class Unnamed(list):  # type: ignore[type-arg]
+    """Samples without a fingerprint."""
+
+
+def test_another_producer_of_a_stream_that_is_not_pure_is_warned_of(directory: Path) -> None:
+    def serve_it() -> Any:
+        samples = Unnamed({"x": torch.tensor(i)} for i in range(12))
+        return bc.serve(samples, stream="s", order="sequential", memory="1MiB", background=True)
+
+    said: list[tuple[str, str]] = []
+
+    def loader() -> bc.Loader:
+        return bc.Loader("s", 4, fields="x", log=lambda level, text: said.append((level, text)))
+
+    def warnings() -> list[str]:
+        return [text for level, text in said if level == "warning"]
+
+    with serve_it():
+        with loader() as first:
+            for _ in first:
+                saved = first.state_dict()
+                break
+        with loader() as same:
+            same.load_state_dict(saved)
+            assert same.cursor == saved["cursor"] == 4
+    assert warnings() == []
+    with serve_it():
+        with loader() as attached:
+            assert attached.epoch == 0
+            attached.load_state_dict(saved)
+            assert attached.cursor == 4
+        assert len(warnings()) == 1 and "position 4, of another producer" in warnings()[0]
+        with loader() as later:
+            later.load_state_dict(saved)
+            assert later.consumer.cursor == 4
+    assert len(warnings()) == 2

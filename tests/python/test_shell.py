@@ -365,7 +365,8 @@ def test_ensure_starts_it_and_knows_it_again(place: Path, source: str) -> None:
     assert other.returncode == 1 and f"the stream has `{source}`, asked for" in other.stdout
     elsewhere = command("ensure", "s", source, cwd="/")
     assert elsewhere.returncode == 1
-    assert f"from another directory, {place}: only Python can open it" in elsewhere.stdout
+    assert f"the stream has `{source}` of the directory {place}, asked for" in elsewhere.stdout
+    assert f"`{source}` of the directory /: only Python can open it" in elsewhere.stdout
 
 
 def test_ensure_does_not_take_a_loader_for_what_a_recipe_makes(place: Path) -> None:

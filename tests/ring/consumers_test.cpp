@@ -163,6 +163,18 @@ TEST_CASE("a stall is reported with what is held, and evicted if so chosen") {
     CHECK(ring.writer().status().consumers[0].state == ConsumerState::stalled);
     CHECK(lines.empty());
   }
+  SECTION("not while the stream waits for other consumers") {
+    options.wait_for = 2;
+    options.stall_timeout_ms = 50;
+    HeapRing ring(10, options);
+    HeapConsumer consumer(ring, joining(Join::rewind));
+    ring.produce(10);
+    Ticket ticket;
+    CHECK(ring.writer().claim(1, 150, ticket) == Claim::timed_out);
+    CHECK(ring.writer().status().waits_for == WaitsFor::consumers);
+    CHECK(ring.writer().status().consumers[0].state == ConsumerState::running);
+    CHECK(lines.empty());
+  }
   SECTION("evict") {
     options.on_stall = OnStall::evict;
     HeapRing ring(10, options);

@@ -89,6 +89,14 @@ TEST_CASE("recipes differ key by key") {
   CHECK(long_ones[0].size() < 200);
 }
 
+TEST_CASE("a stream of another folder's Python is refused with both folders") {
+  CHECK_THAT(
+      refusal_of(R"({"served_from":"python:m:g","directory":"/first"})", {.source = "python:m:g"}),
+      Contains("the stream has `python:m:g` of the directory /first, asked for `python:m:g` of the "
+               "directory " +
+               fs::current_path().string()));
+}
+
 TEST_CASE("a synthetic stream is what was asked for, or refused") {
   SyntheticRecipe recipe = SyntheticRecipe::parse("synthetic:3x8x8");
   recipe.seed = 5;

@@ -48,7 +48,7 @@ TEST_CASE("names of streams are names of files and nothing else") {
   CHECK_THROWS_WITH(check_stream_name("/"), Contains("slash"));
   CHECK_THROWS_WITH(check_stream_name("."), Contains("dot"));
   CHECK_THROWS_WITH(check_stream_name(".."), Contains("dot"));
-  CHECK_THROWS_WITH(check_stream_name("a b"), Contains("printable"));
+  CHECK_THROWS_WITH(check_stream_name("a b"), Contains("it has a blank"));
   CHECK_THROWS_WITH(check_stream_name("a\nb"), Contains("\"a\\nb\"") && Contains("printable"));
   CHECK_THROWS_WITH(check_stream_name("\xc3\xa4"), Contains("printable"));
   CHECK_THROWS_WITH(check_stream_name(std::string(limits::stream_name_bytes_max + 1, 'x')),

@@ -8,6 +8,7 @@
 #include <batchcast/core/identity.hpp>
 #include <batchcast/core/inline.hpp>
 #include <batchcast/core/json_member.hpp>
+#include <batchcast/core/log.hpp>
 #include <batchcast/core/schema.hpp>
 
 #include <utility>
@@ -40,6 +41,17 @@ inline std::string in_words(const Checkpoint& checkpoint) {
                        "checkpoint's position.");
 }
 
+/// A stream that is not pure may have other samples whenever it is served again.
+inline void warn_of_another_ring(const Checkpoint& saved, const Checkpoint& served,
+                                 const LogCallback& log) {
+  if (saved.incarnation.empty() || saved.incarnation == served.incarnation) return;
+  report(log, LogLevel::warning,
+         "batchcast: the checkpoint is of stream `" + saved.stream + "`, position " +
+             std::to_string(saved.cursor) +
+             ", of another producer (or of its ring on another device). The stream is not pure: "
+             "its samples from there on may be others than those that followed then.");
+}
+
 }  // namespace detail::saved_place
 
 BATCHCAST_INLINE Checkpoint checkpoint_of(const Consumer& consumer, std::string stream) {
@@ -48,10 +60,12 @@ BATCHCAST_INLINE Checkpoint checkpoint_of(const Consumer& consumer, std::string 
           .recipe_json = consumer.pure() ? consumer.recipe_json() : std::string(),
           .schema_json = schema_to_json(consumer.schema()),
           .samples_per_epoch = consumer.samples_per_epoch(),
-          .identity = consumer.pure() ? consumer.identity() : std::string()};
+          .identity = consumer.pure() ? consumer.identity() : std::string(),
+          .incarnation = consumer.incarnation()};
 }
 
-BATCHCAST_INLINE void check_same_samples(const Checkpoint& saved, const Checkpoint& served) {
+BATCHCAST_INLINE void check_same_samples(const Checkpoint& saved, const Checkpoint& served,
+                                         const LogCallback& log) {
   if (saved.recipe_json.empty() != served.recipe_json.empty()) {
     detail::saved_place::refuse(saved, saved.recipe_json.empty()
                                            ? "that was not pure; the one that is served now is."
@@ -60,7 +74,7 @@ BATCHCAST_INLINE void check_same_samples(const Checkpoint& saved, const Checkpoi
   if (saved.recipe_json.empty()) {
     if (saved.stream == served.stream && saved.schema_json == served.schema_json &&
         saved.samples_per_epoch == served.samples_per_epoch) {
-      return;
+      return detail::saved_place::warn_of_another_ring(saved, served, log);
     }
     detail::saved_place::refuse(
         saved,

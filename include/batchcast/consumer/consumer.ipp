@@ -80,6 +80,10 @@ BATCHCAST_INLINE std::string Consumer::identity() const {
   return detail::text_of(core_->board().head().identity);
 }
 
+BATCHCAST_INLINE std::string Consumer::incarnation() const {
+  return detail::to_hex(core_->board().head().incarnation);
+}
+
 BATCHCAST_INLINE std::uint64_t Consumer::samples_per_epoch() const noexcept {
   return core_->board().head().samples_per_epoch;
 }

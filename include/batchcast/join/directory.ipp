@@ -87,6 +87,7 @@ BATCHCAST_INLINE void check_stream_name(std::string_view name) {
   }
   if (name.front() == '.') refuse("it begins with a dot");
   if (name.find('/') != std::string_view::npos) refuse("it has a slash");
+  if (name.find(' ') != std::string_view::npos) refuse("it has a blank");
   if (!std::all_of(name.begin(), name.end(), [](char c) { return c >= '!' && c <= '~'; })) {
     refuse("it has characters other than printable ASCII");
   }

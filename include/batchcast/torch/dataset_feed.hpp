@@ -82,7 +82,7 @@ class DatasetFeed {
     looking.pin = false;  // it looks at no sample
     {
       const Consumer onlooker(looking);
-      check_same_samples(saved, checkpoint_of(onlooker, looking.stream));
+      check_same_samples(saved, checkpoint_of(onlooker, looking.stream), looking.log);
     }  // while it is attached, the stream would not go back
     consumer_.move_to(saved.cursor);
     forget();

@@ -35,6 +35,7 @@ inline void write(torch::serialize::OutputArchive& archive, const Checkpoint& ch
   archive.write("schema_json", c10::IValue(checkpoint.schema_json));
   archive.write("samples_per_epoch", number(checkpoint.samples_per_epoch));
   archive.write("identity", c10::IValue(checkpoint.identity));
+  archive.write("incarnation", c10::IValue(checkpoint.incarnation));
 }
 
 [[nodiscard]] inline Checkpoint read_checkpoint(torch::serialize::InputArchive& archive) {
@@ -73,7 +74,8 @@ inline void write(torch::serialize::OutputArchive& archive, const Checkpoint& ch
           .recipe_json = text("recipe_json"),
           .schema_json = text("schema_json"),
           .samples_per_epoch = number("samples_per_epoch"),
-          .identity = text_if_there("identity")};
+          .identity = text_if_there("identity"),
+          .incarnation = text_if_there("incarnation")};
 }
 
 }  // namespace detail

@@ -413,8 +413,10 @@ class Consumer:
     def stats(self) -> batchcast.ConsumerStats:
         """What it got so far, and how long it waited."""
 
-def check_same_samples(saved: Mapping[str, Any], served: Mapping[str, Any]) -> None:
+def check_same_samples(saved: Mapping[str, Any], served: Mapping[str, Any], log: Callable[[str, str], object] | None = None) -> None:
     """
     Raises RecipeMismatch unless both checkpoints (Consumer.checkpoint) are of streams with the
-    same sample at each position.
+    same sample at each position. A stream that is not pure is known by its name, fields and
+    epoch length alone: a warning goes to log where another producer serves it. Without log, to
+    stderr.
     """

@@ -319,7 +319,7 @@ class Loader(ClosedByBlock, IterableDataset):  # type: ignore[misc]
         consumer = Consumer(self._stream, self._batch_size, **options)
         try:
             if resume is not None:
-                check_same_samples(resume, consumer.checkpoint())
+                check_same_samples(resume, consumer.checkpoint(), options.get("log"))
             self._collation = collation_of(consumer, self._fields)
         except BaseException:
             consumer.close()
@@ -470,9 +470,12 @@ class Loader(ClosedByBlock, IterableDataset):  # type: ignore[misc]
             )
         if self._consumer is not None:
             consumer = self._attached
-            check_same_samples(dict(state), consumer.checkpoint())
             keeps_place = self._options.get("between_epochs") != "let_go"
-            if keeps_place and self._loop is None and consumer.cursor == state["cursor"]:
+            stays = keeps_place and self._loop is None and consumer.cursor == state["cursor"]
+            # One that moves is checked again where it attaches, and warns there.
+            log = self._options.get("log") if stays else lambda level, text: None
+            check_same_samples(dict(state), consumer.checkpoint(), log)
+            if stays:
                 return
             self._resume = dict(state)
             # Its place has to be free before a place further back can be had.

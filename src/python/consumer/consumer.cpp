@@ -199,6 +199,7 @@ class Loop {
   members["schema_json"] = saved.schema_json;
   members["samples_per_epoch"] = saved.samples_per_epoch;
   members["identity"] = saved.identity;
+  members["incarnation"] = saved.incarnation;
   return members;
 }
 
@@ -219,6 +220,7 @@ class Loop {
   text("schema_json", checkpoint.schema_json);
   number("samples_per_epoch", checkpoint.samples_per_epoch);
   text("identity", checkpoint.identity);
+  text("incarnation", checkpoint.incarnation);
   return checkpoint;
 }
 
@@ -390,15 +392,23 @@ void add_consumer(nb::module_& module) {
 void add_checkpoint(nb::module_& module) {
   module.def(
       "check_same_samples",
-      [](const nb::object& saved, const nb::object& served) {
-        check_same_samples(checkpoint_in(saved), checkpoint_in(served));
+      [](const nb::object& saved, const nb::object& served, const nb::object& log) {
+        LogCallback told;  // it must not throw
+        std::string warning;
+        if (!log.is_none()) told = [&](LogLevel, std::string_view text) { warning = text; };
+        check_same_samples(checkpoint_in(saved), checkpoint_in(served), told);
+        if (!warning.empty()) log("warning", warning);
       },
-      nb::arg("saved"), nb::arg("served"),
+      nb::arg("saved"), nb::arg("served"), nb::arg("log") = nb::none(),
       nb::sig("def check_same_samples(saved: collections.abc.Mapping[str, typing.Any], served: "
-              "collections.abc.Mapping[str, typing.Any]) -> None"),
+              "collections.abc.Mapping[str, typing.Any], "
+              "log: collections.abc.Callable[[str, str], object] | None = None) -> None"),
       "Raises RecipeMismatch unless both checkpoints (Consumer.checkpoint) are of streams with "
       "the\n"
-      "same sample at each position.");
+      "same sample at each position. A stream that is not pure is known by its name, fields and\n"
+      "epoch length alone: a warning goes to log where another producer serves it. Without log, "
+      "to\n"
+      "stderr.");
 }
 
 }  // namespace batchcast::inline v0_1::python

@@ -60,7 +60,9 @@ bool StallWatch::is_alone(const ConsumerRecord& consumer) const {
 
 std::optional<StallWatch::Stall> StallWatch::look() {
   const std::size_t at = slowest_trainer();
-  const bool found = at != ConsumerTable::none && !state_.outcome.is_over();
+  // While the stream waits for consumers, those that have come cannot go on.
+  const bool found = at != ConsumerTable::none && !state_.outcome.is_over() &&
+                     !state_.attendance.first_publication_waits();
   const ConsumerRecord* consumer = found ? &state_.consumers.records()[at] : nullptr;
   const std::uint64_t next = state_.tickets.next();
   const bool ring_is_full =
