@@ -475,3 +475,18 @@ def test_workers_that_outlive_their_producer_do_not_keep_its_name(
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
     assert len(epoch["label"]) == 9
+
+
+AT_EXIT = """
+import torch, numpy as np, batchcast as bc
+def loader():
+    while True:
+        yield np.zeros(4)
+handle = bc.serve(loader(), stream="s", memory="64KiB", background=True)
+"""
+
+
+def test_a_handle_may_be_there_after_its_module(directory: Path) -> None:
+    pytest.importorskip("torch")  # with it, modules are taken down in another order
+    done = support.python(AT_EXIT)
+    assert done.returncode == 0 and "Exception ignored" not in done.stderr, done.stderr

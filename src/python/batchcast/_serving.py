@@ -12,6 +12,7 @@ import threading
 import time
 import warnings
 import weakref
+from collections.abc import Callable
 from typing import Any
 
 from . import _items
@@ -121,8 +122,9 @@ class Serving(OfThisProcess, ClosedByBlock):
     def _leave_block(self) -> None:
         self.stop()
 
-    def __del__(self) -> None:
-        if "_name" in self.__dict__ and not sys.is_finalizing():
+    # Bound here: at the interpreter's end the module's names are gone before the last handle.
+    def __del__(self, is_finalizing: Callable[[], bool] = sys.is_finalizing) -> None:
+        if "_name" in self.__dict__ and not is_finalizing():
             self.stop("its producer was dropped")
 
     def __repr__(self) -> str:
