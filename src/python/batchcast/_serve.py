@@ -186,8 +186,9 @@ def _serve_dataset(
     )
 
 
-def _waited_for(serving: Serving, background: bool) -> Serving:
+def _waited_for(serving: DatasetServing, background: bool) -> Serving:
     if background:
+        serving.watch()
         return serving
     try:
         serving.wait()
