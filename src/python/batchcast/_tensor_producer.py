@@ -97,6 +97,10 @@ class TensorProducer(OfThisProcess):
                 "trainer (TensorConsumer's unpack_fn)."
             )
         _check_names(options)
+        if not rubber_band_pct >= 0:
+            raise InvalidArgument(
+                f"batchcast: rubber_band_pct is {rubber_band_pct}, and is to be 0 or more."
+            )
         self.port = port
         self.ack_port = ack_port
         self.heart_ports = heart_ports
