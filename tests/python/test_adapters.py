@@ -149,6 +149,8 @@ def test_parquet_says_what_is_wrong(folder: Folder, tmp_path: Path) -> None:
         Parquet(path, image="img", cache="lots")
     with pytest.raises(bc.BadDataset, match="no Parquet file is at"):
         Parquet(tmp_path / "b-*.parquet")
+    with pytest.raises(bc.BadDataset, match="the list of files is empty"):
+        Parquet([])
     with pytest.raises(bc.BadDataset, match="b.parquet"):
         Parquet(tmp_path / "b.parquet")
     (tmp_path / "b.parquet").write_bytes(b"nothing of the kind")
@@ -258,6 +260,11 @@ def test_a_dataset_of_hugging_face(directory: Path, folder: Folder, dataset: Any
     assert source.class_names == ["cat", "dog", "fox"]
     check_as_folder(source, folder)
     check_as_folder(source, folder, processes=2)
+
+
+def test_a_dataset_that_decodes_leads_to_the_adapter(directory: Path, dataset: Any) -> None:
+    with pytest.raises(bc.InvalidArgument, match=r"decoded already.*sources.HuggingFace\(dataset\)"):
+        bc.serve(dataset, recipe="imagenet-train", stream="s", memory="1MiB", background=True)
 
 
 def test_saved_datasets_are_mapped_and_not_decoded(
@@ -605,6 +612,8 @@ def test_torchvision_says_what_is_wrong(folder: Folder) -> None:
         bc.sources.Torchvision(of_torchvision("ImageFolder", root="/x", samples=[("a.bmp", 0)]))
     with pytest.raises(bc.InvalidArgument, match="different lengths: a 2, b 3"):
         bc.sources.Arrays(a=[1, 2], b=[1, 2, 3])
+    with pytest.raises(bc.InvalidArgument, match="there is no array"):
+        bc.sources.Arrays()
 
 
 # -- all ------------------------------------------------------------------------------------------

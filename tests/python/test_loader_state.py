@@ -211,6 +211,16 @@ def test_what_is_no_state_is_refused(serve: Callable[..., support.Served], garba
         assert len(list(loader)) == 3
 
 
+@pytest.mark.parametrize("cursor", [-1, "x", 5.5, None])
+def test_what_is_wrong_with_a_cursor_is_said(
+    serve: Callable[..., support.Served], cursor: Any
+) -> None:
+    serve(SHAPE, samples=10)
+    with bc.Loader("s", 4) as loader:
+        with pytest.raises(bc.InvalidArgument, match=f"its cursor is {cursor!r}"):
+            loader.load_state_dict({"cursor": cursor})
+
+
 def test_other_samples_are_refused(serve: Callable[..., support.Served]) -> None:
     serve(SHAPE, stream="a", samples=50, seed=1)
     serve(SHAPE, stream="b", samples=50, seed=2)

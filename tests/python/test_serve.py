@@ -53,7 +53,10 @@ def test_options_have_the_names_of_the_command(directory: Path) -> None:
         with pytest.raises(bc.InvalidArgument, match=text) as refused:
             bc.serve("synthetic:3x8x8", **{"stream": "s", "background": True} | options)
         assert "--" not in str(refused.value)
-    for name, meant in (("epoch", "`epochs`"), ("num_workers", "`workers`"), ("steam", "`stream`")):
+    for name, meant in (
+        ("epoch", "`epochs`"), ("num_workers", "`workers`"), ("steam", "`stream`"),
+        ("batch_size", "Each trainer chooses its own batch size, as in bc.Loader"),
+    ):  # fmt: skip
         with pytest.raises(TypeError, match=f"there is no argument `{name}`.*{meant}") as unknown:
             bc.serve("synthetic:3x8x8", **{"stream": "s", "background": True, name: 3})
         assert str(unknown.value).startswith("batchcast: serve(): ")

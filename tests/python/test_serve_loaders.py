@@ -7,10 +7,12 @@ from __future__ import annotations
 import collections
 import contextlib
 import gc
+import multiprocessing
 import os
 import signal
 import threading
 import time
+import traceback
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -475,3 +477,98 @@ def test_workers_that_outlive_their_producer_do_not_keep_its_name(
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
     assert len(epoch["label"]) == 9
+
+
+AT_EXIT = """
+import torch, numpy as np, batchcast as bc
+def loader():
+    while True:
+        yield np.zeros(4)
+handle = bc.serve(loader(), stream="s", memory="64KiB", background=True)
+"""
+
+
+def test_a_handle_may_be_there_after_its_module(directory: Path) -> None:
+    pytest.importorskip("torch")  # with it, modules are taken down in another order
+    done = support.python(AT_EXIT)
+    assert done.returncode == 0 and "Exception ignored" not in done.stderr, done.stderr
+
+
+class Broken:
+    """A dataset that fails, or a loader, which gives what `broken` does."""
+
+    def __len__(self) -> int:
+        return 64
+
+    def __getitem__(self, index: int) -> Any:
+        if index >= 16:
+            raise ValueError("broken\nhere")
+        return np.zeros(4)
+
+
+def broken(batches: int = 0) -> Iterator[Any]:
+    for _ in range(batches):
+        yield np.zeros(4)
+    raise ValueError("broken\nhere")
+
+
+@pytest.mark.parametrize("source", [broken, lambda: broken(3), Broken])
+def test_a_failure_in_the_background_is_told(
+    directory: Path, capfd: pytest.CaptureFixture[str], source: Callable[[], Any]
+) -> None:
+    with pytest.raises((ValueError, bc.BadSample), match="broken"):  # noqa: SIM117
+        with bc.serve(source(), stream="s", memory="1MiB", background=True) as serving:
+            support.until(lambda: not serving.running)
+            error = serving.error
+            assert error is not None
+    err = capfd.readouterr().err
+    assert err.count("\n") == 1 and err.startswith("batchcast: stream `s` failed: "), err
+    assert "ValueError: broken" in err and "here (at " in err
+
+
+def test_a_failure_that_was_raised_is_not_raised_again(directory: Path) -> None:
+    with bc.serve(broken(), stream="s", memory="1MiB", background=True) as serving:
+        with pytest.raises(ValueError, match="broken"):
+            serving.wait(10)
+    with pytest.raises(KeyError, match="own"):  # noqa: SIM117
+        with bc.serve(broken(), stream="s", memory="1MiB", background=True) as serving:
+            support.until(lambda: not serving.running)
+            raise KeyError("own")
+
+
+def test_a_stream_that_failed_does_not_run(directory: Path) -> None:
+    for source in (broken(3), Broken()):
+        serving = bc.serve(source, stream="s", memory="1MiB", wait_for=1, background=True)
+        with pytest.raises(bc.StreamFailed), bc.Consumer("s", 4) as consumer:
+            while True:
+                consumer.next()
+        assert not serving.running and serving.error is not None
+        serving.stop()
+
+
+@pytest.mark.parametrize("ends_by", ["failure", "stop"])
+def test_workers_of_a_loader_end_with_the_stream(directory: Path, ends_by: str) -> None:
+    data = pytest.importorskip("torch.utils.data")
+    gc.collect()
+    gc.disable()  # it would end them too, in any thread
+    try:
+        source = Broken() if ends_by == "failure" else range(1 << 20)
+        loader = data.DataLoader(source, batch_size=4, num_workers=2)
+        serving = bc.serve(loader, stream="s", memory="64KiB", background=True)
+        if ends_by == "stop":
+            support.until(lambda: serving.stats["published"] > 0)
+            serving.stop()
+        else:
+            with pytest.raises(ValueError, match="broken"):
+                serving.wait(10)
+        assert not multiprocessing.active_children()
+        assert serving.error is None or not _iterators_in(serving.error)
+    finally:
+        gc.enable()
+
+
+def _iterators_in(error: BaseException) -> list[Any]:
+    """What its frames hold of a DataLoader."""
+    frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
+    held = [value for frame in frames for value in frame.f_locals.values()]
+    return [value for value in held if hasattr(value, "_shutdown_workers")]

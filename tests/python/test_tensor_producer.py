@@ -341,6 +341,8 @@ def test_what_has_no_counterpart_says_why(directory: Path) -> None:
         TensorProducer([], pack_fn=lambda data: data)
     with pytest.raises(bc.InvalidArgument, match="recipe: not for a loader"):
         TensorProducer([], recipe="mnist")
+    with pytest.raises(bc.InvalidArgument, match="rubber_band_pct is -1"):
+        TensorProducer([], rubber_band_pct=-1)
     with pytest.raises(TypeError, match="unexpected keyword argument 'batchsize'"):
         TensorProducer([], batchsize=3)
     with pytest.raises(bc.InvalidArgument, match="wait_for is '2', a text"):

@@ -4,9 +4,12 @@
 
 from __future__ import annotations
 
+import contextlib
+import sys
 import threading
 import time
-from collections.abc import Iterable, Sequence
+import traceback
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from . import _items
@@ -14,6 +17,35 @@ from ._producer import BatchStream
 from .errors import InvalidArgument
 
 patience_s = 0.5  # for a thread that is to end
+
+
+def tell_failure(stream: str, reason: str) -> None:
+    """One line on stderr, of a stream in the background: its handle may not be looked at."""
+    if sys.stderr is None:
+        return
+    why = " ".join(reason.split())
+    with contextlib.suppress(OSError, ValueError):  # closed
+        print(f"batchcast: stream `{stream}` failed: {why}", file=sys.stderr, flush=True)
+
+
+def end_iterator(iterator: object, loader: object) -> None:
+    """Ends the worker processes of a torch DataLoader's iterator, which else live until it is
+    collected, by any thread. Persistent ones are the loader's, an iterator that is served is the
+    caller's. To be called by the thread that iterates."""
+    end_workers = getattr(iterator, "_shutdown_workers", None)
+    is_kept = iterator is loader or getattr(iterator, "_persistent_workers", False)
+    if callable(end_workers) and not is_kept:
+        with contextlib.suppress(Exception):  # torch's own, after which there is nothing to do
+            end_workers()
+
+
+def clear_frames(error: BaseException | None) -> None:
+    """What the calls that led to an error had in hand goes: the loader's iterator, for one."""
+    seen: list[BaseException] = []
+    while error is not None and not any(error is one for one in seen):
+        seen.append(error)
+        traceback.clear_frames(error.__traceback__)
+        error = error.__cause__ or error.__context__
 
 
 class Looping:
@@ -31,6 +63,7 @@ class Looping:
     ) -> None:
         self.stream = stream
         self._loader = loader
+        self._iterator: Iterator[Any] | None = None
         self._what = what
         self.fields = fields
         self._batched = batched
@@ -42,18 +75,28 @@ class Looping:
         self.ended = threading.Event()
         self.error: BaseException | None = None
 
-    def work(self) -> None:
-        """Until the stream is over. What goes wrong is in `error`."""
+    def work(self, name: str | None = None) -> None:
+        """Until the stream is over. What goes wrong is in `error`.
+
+        In the background, `name` is the stream's: stderr is told of a failure.
+        """
         try:
             while self._epochs == 0 or self._epoch < self._epochs:
                 if not self._serve_epoch():
                     return
             self.drain()
         except BaseException as error:
+            if name is not None and not self.stream.over:
+                tell_failure(name, self._reason(error))
             self.end_by(error)
             if not isinstance(error, Exception):
                 raise
         finally:
+            iterator, self._iterator = self._iterator, None
+            end_iterator(iterator, self._loader)
+            del iterator
+            if name is not None:  # else the caller gets the error, perhaps to look at its frames
+                clear_frames(self.error)
             self.close()
 
     def end_by(self, error: BaseException) -> None:
@@ -62,12 +105,15 @@ class Looping:
         if not isinstance(error, Exception):  # Ctrl-C, above all
             self.stream.stop("its producer was interrupted")
         elif not self.stream.over:
-            self.stream.fail(f"{_items.reason(error)} ({self._place()})")
+            self.stream.fail(self._reason(error))
 
     def close(self) -> None:
         """Any thread may: one that works on the stream is told to end that."""
         self.stream.close()
         self.ended.set()
+
+    def _reason(self, error: BaseException) -> str:
+        return f"{_items.reason(error)} ({self._place()})"
 
     def _place(self) -> str:
         unit = "batch" if self._batched else "sample"
@@ -78,9 +124,11 @@ class Looping:
 
     def _serve_epoch(self) -> bool:
         self.begin_epoch()
-        for item in self._loader:
+        self._iterator = iter(self._loader)
+        for item in self._iterator:
             if not self.append(item):
                 return False
+        self._iterator = None
         return self.end_epoch()
 
     def begin_epoch(self) -> None:

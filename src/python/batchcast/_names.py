@@ -10,6 +10,11 @@ import inspect
 from collections.abc import Callable, Iterable
 from typing import Any, TypeVar, cast
 
+# Of bc.serve. What it means is somebody else's business.
+_ELSEWHERE = {
+    "batch_size": "Each trainer chooses its own batch size, as in bc.Loader(stream, batch_size=64).",
+}
+
 Call = TypeVar("Call", bound=Callable[..., Any])
 
 
@@ -21,6 +26,8 @@ def refuse_unknown(call: str, given: Iterable[str], known: Iterable[str]) -> Non
             continue
         near = difflib.get_close_matches(name, known, n=1)
         meant = f" Did you mean `{near[0]}`?" if near else ""
+        if name in _ELSEWHERE:
+            meant = f" {_ELSEWHERE[name]}"
         raise TypeError(f"batchcast: {call}(): there is no argument `{name}`.{meant}")
 
 

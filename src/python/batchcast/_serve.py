@@ -17,7 +17,7 @@ from ._producer import BatchStream
 from ._python_source import check_servable, is_indexed, is_torch_iterable, name_of, python_source
 from ._serving import DatasetServing, LoaderServing
 from ._serving import Serving as Serving
-from .errors import Error, InvalidArgument
+from .errors import BadSample, Error, InvalidArgument
 
 
 @checks_names
@@ -146,11 +146,19 @@ def serve_as(
     else:
         is_dataset = is_indexed(source) and not batched
     if is_dataset:
-        return _serve_dataset(
-            source, location or f"python:{name_of(source)}", stream,
-            {**options, "epochs": epochs}, fields=fields, processes=processes,
-            directory=files, talks=talks, background=background,
-        )  # fmt: skip
+        try:
+            return _serve_dataset(
+                source, location or f"python:{name_of(source)}", stream,
+                {**options, "epochs": epochs}, fields=fields, processes=processes,
+                directory=files, talks=talks, background=background,
+            )  # fmt: skip
+        except (InvalidArgument, BadSample) as error:
+            if not _decodes_images(source):
+                raise
+            raise type(error)(
+                f"{error} This dataset decodes its images in Python; "
+                "bc.sources.HuggingFace(dataset) gives a recipe their bytes."
+            ) from error
     if processes != 0:
         raise InvalidArgument("batchcast: processes: not for a loader, which has workers itself.")
     return _serve_loader(
@@ -186,8 +194,19 @@ def _serve_dataset(
     )
 
 
-def _waited_for(serving: Serving, background: bool) -> Serving:
+def _decodes_images(source: Any) -> bool:
+    """Whether it is a dataset of Hugging Face's that gives images, and not their files' bytes."""
+    if not type(source).__module__.startswith("datasets."):
+        return False
+    features = getattr(source, "features", None) or {}
+    return any(
+        type(one).__name__ == "Image" and getattr(one, "decode", False) for one in features.values()
+    )
+
+
+def _waited_for(serving: DatasetServing, background: bool) -> Serving:
     if background:
+        serving.watch()
         return serving
     try:
         serving.wait()

@@ -13,15 +13,18 @@ import time
 import warnings
 import weakref
 from collections.abc import Callable
+from types import TracebackType
 from typing import Any
 
 from . import _items
 from ._closed import ClosedByBlock
-from ._looping import Looping, patience_s
+from ._looping import Looping, patience_s, tell_failure
 from ._processes import Readers
 from ._producer import BatchStream, DatasetStream, PythonSource
 from .errors import BadSample
 
+_FAREWELL_MS = 2000
+_LONG_MS = (1 << 31) - 1
 _SLICE_MS = 20  # between two looks for Ctrl-C
 _READERS_PATIENCE_MS = 200  # for processes that read a dataset
 
@@ -56,11 +59,13 @@ def end_all() -> None:
 class Serving(OfThisProcess, ClosedByBlock):
     """A stream that this process serves. `stop()` ends it; so does the end of the process.
 
-    As a context manager it is stopped where the block ends.
+    As a context manager it is stopped where the block ends. What failed it is raised there, unless
+    the block raises or `wait` has raised it. In the background, stderr is told of a failure too.
     """
 
     def __init__(self, stream: str) -> None:
         super().__init__()
+        self._has_raised = False
         self._name = stream
 
     @property
@@ -75,7 +80,7 @@ class Serving(OfThisProcess, ClosedByBlock):
 
     @property
     def running(self) -> bool:
-        """Whether it is not over yet."""
+        """Whether it is not over yet. It is as soon as it failed."""
         raise NotImplementedError
 
     @property
@@ -94,7 +99,7 @@ class Serving(OfThisProcess, ClosedByBlock):
         Returns within a second, also where a dataset or a loader hangs; a warning then says where.
         In a forked child nothing happens.
         """
-        if self._is_own and self.running:
+        if self._is_own and not self._wait_slice(0):
             self._stop(_items.shown(reason))
 
     def _stop(self, reason: str) -> None:
@@ -110,6 +115,7 @@ class Serving(OfThisProcess, ClosedByBlock):
             if end is not None and time.monotonic() >= end:
                 return False
         if self.error is not None:
+            self._has_raised = True
             raise self.error
         return True
 
@@ -122,9 +128,20 @@ class Serving(OfThisProcess, ClosedByBlock):
     def _leave_block(self) -> None:
         self.stop()
 
-    # Modules may be emptied before the last handle goes.
-    def __del__(self, ends: Callable[[], bool] = sys.is_finalizing) -> None:
-        if "_name" in self.__dict__ and not ends():
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        super().__exit__(kind, error, trace)
+        if kind is None and self._is_own and not self._has_raised and self.error is not None:
+            self._has_raised = True
+            raise self.error
+
+    # Bound here: at the interpreter's end the module's names are gone before the last handle.
+    def __del__(self, is_finalizing: Callable[[], bool] = sys.is_finalizing) -> None:
+        if "_name" in self.__dict__ and not is_finalizing():
             self.stop("its producer was dropped")
 
     def __repr__(self) -> str:
@@ -155,6 +172,7 @@ class DatasetServing(Serving):
         self._readers = readers
         self._left_readers = False
         self._error: BaseException | None = None
+        self._watching: threading.Thread | None = None
         self._run = DatasetStream(arguments, source, directory, talks, pure)
         super().__init__(name)
         try:
@@ -166,17 +184,33 @@ class DatasetServing(Serving):
         if self.error is not None:
             raise self.error
 
+    def watch(self) -> None:
+        """Has stderr told of a failure."""
+        self._watching = threading.Thread(
+            target=_tell_failure_of,
+            args=(self._run, self._name),
+            name=f"bc-watch {self._name}",
+            daemon=True,
+        )
+        self._watching.start()
+
+    def _end_with_process(self) -> None:
+        super()._end_with_process()
+        if self._watching is not None:
+            self._watching.join(patience_s)
+
     @property
     def directory(self) -> str:
         return self._run.directory
 
     @property
     def running(self) -> bool:
-        return not self._run.wait_ended(0)
+        return not self._run.wait_ended(0) and self._run.stats()["state"] != "failed"
 
     @property
     def error(self) -> BaseException | None:
-        if self._error is None and not self.running:
+        # One that failed still tells trainers that are just coming, for half a second.
+        if self._error is None and not self.running and self._run.wait_ended(_FAREWELL_MS):
             try:
                 self._run.raise_failure()
             except Exception as error:
@@ -223,7 +257,7 @@ class LoaderServing(Serving):
     def begin(self) -> None:
         threading.Thread(
             target=_work_in_thread,
-            args=(self._looping,),
+            args=(self._looping, self._name),
             name=f"bc-serve {self._name}",
             daemon=True,
         ).start()
@@ -237,7 +271,7 @@ class LoaderServing(Serving):
 
     @property
     def running(self) -> bool:
-        return not self._looping.ended.is_set()
+        return self._looping.error is None and not self._looping.ended.is_set()
 
     @property
     def error(self) -> BaseException | None:
@@ -261,9 +295,19 @@ class LoaderServing(Serving):
         return self._looping.ended.wait(at_most_ms / 1000)
 
 
-def _work_in_thread(looping: Looping) -> None:
+def _work_in_thread(looping: Looping, name: str) -> None:
     with contextlib.suppress(BaseException):  # such as SystemExit: wait() raises it
-        looping.work()
+        looping.work(name)
+
+
+def _tell_failure_of(run: DatasetStream, name: str) -> None:
+    """Its thread has no reference to the handle."""
+    try:
+        while not run.wait_ended(_LONG_MS):
+            pass
+        run.raise_failure()
+    except Exception as error:
+        tell_failure(name, _items.reason(error))
 
 
 def _warn(text: str) -> None:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from . import _items
-from ._looping import Looping
+from ._looping import Looping, end_iterator
 from ._options import arguments, check_numbers, refuse_dataset_options
 from ._producer import BatchStream
 from ._serve import serve
@@ -102,6 +102,10 @@ class TensorProducer(OfThisProcess):
                 "trainer (TensorConsumer's unpack_fn)."
             )
         _check_names(options)
+        if not rubber_band_pct >= 0:
+            raise InvalidArgument(
+                f"batchcast: rubber_band_pct is {rubber_band_pct}, and is to be 0 or more."
+            )
         self.port = port
         self.ack_port = ack_port
         self.heart_ports = heart_ports
@@ -172,6 +176,7 @@ class TensorProducer(OfThisProcess):
             raise
         except BaseException as error:
             self._looping.end_by(error)
+            self._end_iterator()
             self._looping.close()
             _served.discard(self)
             raise
@@ -199,9 +204,14 @@ class TensorProducer(OfThisProcess):
         if self.loader_batch_size == 0:
             self._measure(batch)
         if not self._looping.append(batch):
+            self._end_iterator()
             self._looping.close()
             raise StopIteration
         self.index += 1
+
+    def _end_iterator(self) -> None:
+        iterator, self.data_loader_iter = self.data_loader_iter, None
+        end_iterator(iterator, self.data_loader)
 
     def _end_epoch(self) -> None:
         self.data_loader_iter = None
@@ -238,7 +248,10 @@ class TensorProducer(OfThisProcess):
             return
         self._was_joined = True
         if self.index > 0 or self.epoch == 0:
-            return self._stop(f"its producer ended in the middle of epoch {self.epoch}")
+            self._stop(f"its producer ended in the middle of epoch {self.epoch}")
+            if self._served_by in (None, threading.current_thread()):
+                self._end_iterator()
+            return
         try:
             self._looping.drain()
         finally:

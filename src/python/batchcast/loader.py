@@ -463,7 +463,10 @@ class Loader(ClosedByBlock, IterableDataset):  # type: ignore[misc]
         """
         cursor = state.get("cursor") if isinstance(state, Mapping) else None
         if not isinstance(cursor, int) or isinstance(cursor, bool) or cursor < 0:
-            what = "it has no cursor" if isinstance(state, Mapping) else f"it is {state!r:.60}"
+            what = f"it is {state!r:.60}"
+            if isinstance(state, Mapping):
+                is_there = "cursor" in state
+                what = f"its cursor is {cursor!r:.60}" if is_there else "it has no cursor"
             raise InvalidArgument(
                 f"batchcast: this is no state of a Loader: {what}. A state is the dict that"
                 f" state_dict() gave."

@@ -56,6 +56,8 @@ def _files(files: Any) -> list[str]:
         if not inside:
             raise BadDataset(f"batchcast: no Parquet file is at `{one}`")
         found += inside
+    if not found:
+        raise BadDataset("batchcast: sources.Parquet: the list of files is empty.")
     return found
 
 

@@ -92,11 +92,15 @@ class Arrays:
             self.fields[key] = np.ascontiguousarray(array)
             if np.may_share_memory(self.fields[key], array):  # else it was copied
                 self._files[key] = files
+        if not fields:
+            raise InvalidArgument(
+                "batchcast: sources.Arrays: there is no array. Name each: Arrays(image=…, label=…)."
+            )
         lengths = {len(array) for array in self.fields.values()}
         if len(lengths) != 1:
             raise InvalidArgument(
                 "batchcast: sources.Arrays: the arrays have different lengths: "
-                + (", ".join(f"{key} {len(array)}" for key, array in self.fields.items()) or "none")
+                + ", ".join(f"{key} {len(array)}" for key, array in self.fields.items())
             )
         self.name = name
         self.class_names = [str(one) for one in class_names]
