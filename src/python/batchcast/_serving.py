@@ -181,7 +181,8 @@ class DatasetServing(Serving):
         except BaseException:
             self._run.ask_to_end("its producer was interrupted")
             raise
-        if self.error is not None:
+        # One that fails at an early sample is open, and tells trainers that are just coming.
+        if self._run.wait_ended(0) and self.error is not None:
             raise self.error
 
     def watch(self) -> None:
