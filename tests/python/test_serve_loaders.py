@@ -521,7 +521,14 @@ def test_a_failure_in_the_background_is_told(
             support.until(lambda: not serving.running)
             error = serving.error
             assert error is not None
-    err = capfd.readouterr().err
+    told: list[str] = []  # by a thread that waits for the stream's end
+
+    def is_told() -> bool:
+        told.append(capfd.readouterr().err)
+        return bool("".join(told))
+
+    support.until(is_told)
+    err = "".join(told)
     assert err.count("\n") == 1 and err.startswith("batchcast: stream `s` failed: "), err
     assert "ValueError: broken" in err and "here (at " in err
 
