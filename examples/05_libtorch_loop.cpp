@@ -7,8 +7,8 @@
 //   example_05_libtorch_loop FOLDER shared   takes them from a stream, together with whoever else
 //                                            takes that stream; the first one to come starts it
 // and without a file of one's own:
-//   example_05_libtorch_loop STREAM served   takes a stream that somebody serves, as Python's
-//                                            examples/python/serve_to_cpp.py does
+//   example_05_libtorch_loop STREAM served   takes a stream of another process, such as
+//                                            examples/python/serve_to_cpp.py
 #include <torch/torch.h>
 
 #include <batchcast/torch.hpp>

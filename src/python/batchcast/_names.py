@@ -10,7 +10,7 @@ import inspect
 from collections.abc import Callable, Iterable
 from typing import Any, TypeVar, cast
 
-# Of bc.serve. What it means is somebody else's business.
+# Options that bc.serve does not have, and what has them.
 _ELSEWHERE = {
     "batch_size": "Each trainer chooses its own batch size, as in bc.Loader(stream, batch_size=64).",
 }

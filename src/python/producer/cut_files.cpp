@@ -12,9 +12,9 @@
 
 namespace nb = nanobind;
 
-// Libraries of Python map files. The kernel raises SIGBUS in whoever reads what was cut off such a
-// file, which ends the process. Here zeros take the place of what is gone, in mappings whose reader
-// asks afterwards whether the file is still what it was.
+// Libraries of Python map files. The kernel raises SIGBUS in a thread that reads what was cut off
+// such a file, which ends the process. Here zeros take the place of what is gone, in mappings whose
+// reader asks afterwards whether the file is still what it was.
 namespace batchcast::inline v0_1::python {
 namespace {
 

@@ -17,7 +17,7 @@ class KeptThreadState {
     has_gil();
     thread_ = PyEval_SaveThread();
   }
-  /// Where the interpreter ends, it is left: somebody may wait for this thread's end.
+  /// As the interpreter ends, it is left: the main thread may wait for this thread's end.
   ~KeptThreadState() {
     if (thread_ == nullptr || interpreter_ends() || !may_take_gil()) return;
     in_python([this] { PyEval_RestoreThread(thread_); });

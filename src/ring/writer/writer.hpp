@@ -100,7 +100,7 @@ class RingWriter {
                                          const GroupNews& news) noexcept;
   /// It told of the end of all epochs below, and was told what its group has come to.
   void rank_ended(std::uint32_t index, std::uint64_t consumer_id, std::uint64_t epochs) noexcept;
-  /// The epoch of the sample that is published next: nobody can have ended a later one.
+  /// The epoch of the sample that is published next: no consumer can have ended a later one.
   [[nodiscard]] std::uint64_t epoch() const;
   /// What was published of that epoch; nothing where that is not known.
   [[nodiscard]] std::optional<Receipt> receipt_of(std::uint64_t epoch) const;

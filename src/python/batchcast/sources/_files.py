@@ -3,7 +3,7 @@
 """Files that lie in this process's memory, or are read piece by piece, and are to stay as they are.
 
 The kernel ends a process that looks at mapped memory whose file was cut short (SIGBUS). Here it
-finds zeros, and whoever looked asks afterwards whether the file is what it was.
+finds zeros, and the dataset that looked asks afterwards whether the file is what it was.
 """
 
 from __future__ import annotations
