@@ -24,6 +24,7 @@ MODULE = """
 import atexit
 import ctypes
 import os
+import signal
 import sys
 import threading
 import time
@@ -119,6 +120,21 @@ def says_goodbye():
     atexit.register(say)
     return Hangs()
 
+class Signals:  # while the thread that served it has not yet come back from that
+    def __len__(self): return 50
+    def __getitem__(self, index):
+        if threading.current_thread() is not threading.main_thread():
+            os.kill(os.getpid(), signal.SIGTERM)
+            time.sleep(0.001)
+        return {"x": np.zeros(4)}
+
+class SignalsLoader:
+    def __iter__(self):
+        if threading.current_thread() is not threading.main_thread():
+            os.kill(os.getpid(), signal.SIGTERM)
+        while True:
+            yield np.zeros((4, 2))
+
 def stays():
     threading.Thread(target=time.sleep, args=(60,)).start()
     return made
@@ -179,6 +195,16 @@ def test_a_signal_ends_it_in_order(
                 made_data.epoch_of(consumer)
     assert served.wait() == 0
     assert "stream `s` stopped: " in served.output()
+
+
+@pytest.mark.parametrize("factory", ["Signals", "SignalsLoader"])
+def test_a_signal_at_the_first_sample(
+    place: Path, serve: Callable[..., support.Served], factory: str
+) -> None:
+    served = serve(f"python:mine:{factory}", memory="64KiB")
+    assert served.wait() == 0
+    assert "stream `s` stopped: " in served.output()
+    assert "was dropped" not in served.output() and "not waiting" not in served.output()
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])

@@ -15,7 +15,7 @@ from ._options import arguments, check_count, check_numbers, refuse_dataset_opti
 from ._processes import Readers
 from ._producer import BatchStream
 from ._python_source import check_servable, is_indexed, is_torch_iterable, name_of, python_source
-from ._serving import DatasetServing, LoaderServing
+from ._serving import AskedToEnd, DatasetServing, LoaderServing, not_asked_to_end
 from ._serving import Serving as Serving
 from .errors import BadSample, Error, InvalidArgument
 
@@ -116,6 +116,7 @@ def serve_as(
     processes: int = 0,
     directory: str | os.PathLike[str] | None = None,
     progress: bool | None = None,
+    asked_to_end: AskedToEnd = not_asked_to_end,
 ) -> Serving:
     """`serve`, of a source that trainers know as `location`, a text that says where it is."""
     if not isinstance(stream, str):
@@ -137,7 +138,10 @@ def serve_as(
             )
         words = arguments(os.fspath(source), stream, {**options, "epochs": epochs})
         return _waited_for(
-            DatasetServing(stream, words, None, files, talks=talks, pure=True), background
+            DatasetServing(
+                stream, words, None, files, talks=talks, pure=True, asked_to_end=asked_to_end
+            ),
+            background,
         )
     check_servable(source)
     if batched is None:
@@ -150,7 +154,7 @@ def serve_as(
             return _serve_dataset(
                 source, location or f"python:{name_of(source)}", stream,
                 {**options, "epochs": epochs}, fields=fields, processes=processes,
-                directory=files, talks=talks, background=background,
+                directory=files, talks=talks, background=background, asked_to_end=asked_to_end,
             )  # fmt: skip
         except (InvalidArgument, BadSample) as error:
             if not _decodes_images(source):
@@ -164,6 +168,7 @@ def serve_as(
     return _serve_loader(
         source, location or name_of(source), stream, options, fields=fields,
         batched=batched, epochs=epochs, directory=files, talks=talks, background=background,
+        asked_to_end=asked_to_end,
     )  # fmt: skip
 
 
@@ -178,6 +183,7 @@ def _serve_dataset(
     directory: str,
     talks: bool,
     background: bool,
+    asked_to_end: AskedToEnd,
 ) -> Serving:
     readers = None
     if processes != 0:
@@ -188,8 +194,9 @@ def _serve_dataset(
     words = arguments(location, stream, options)
     return _waited_for(
         DatasetServing(
-            stream, words, samples, directory, talks=talks, pure=pure, readers=readers
-        ),
+            stream, words, samples, directory, talks=talks, pure=pure, readers=readers,
+            asked_to_end=asked_to_end,
+        ),  # fmt: skip
         background,
     )
 
@@ -230,6 +237,7 @@ def _serve_loader(
     directory: str,
     talks: bool,
     background: bool,
+    asked_to_end: AskedToEnd,
 ) -> Serving:
     refuse_dataset_options(options)
     once = iter(source) is source if not hasattr(type(source), "__len__") else False
@@ -244,6 +252,8 @@ def _serve_loader(
     looping = Looping(batches, source, what, fields=fields, batched=batched, epochs=epochs or 0)
     serving = LoaderServing(stream, batches, looping)
     if background:
+        if why := asked_to_end():
+            batches.stop(why)
         serving.begin()
         return serving
     serving.work()

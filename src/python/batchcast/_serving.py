@@ -29,6 +29,15 @@ _SLICE_MS = 20  # between two looks for Ctrl-C
 _READERS_PATIENCE_MS = 200  # for processes that read a dataset
 
 
+AskedToEnd = Callable[[], str]
+"""Why the stream is to end, or "". It is first called before there is a stream; from then on it
+alone tells of signals, where it is `batchcast serve` that asks."""
+
+
+def not_asked_to_end() -> str:
+    return ""  # Ctrl-C raises, wherever it comes
+
+
 class OfThisProcess:
     """What ends with the process that made it, and is none of its forked children's business."""
 
@@ -167,22 +176,26 @@ class DatasetServing(Serving):
         talks: bool,
         pure: bool,
         readers: Readers | None = None,
+        asked_to_end: AskedToEnd,
     ) -> None:
         self._source = source
         self._readers = readers
         self._left_readers = False
         self._error: BaseException | None = None
         self._watching: threading.Thread | None = None
+        asked_to_end()  # from here on an exception might drop the stream
         self._run = DatasetStream(arguments, source, directory, talks, pure)
         super().__init__(name)
         try:
             while not self._run.wait_opened(_SLICE_MS):
-                pass
+                if why := asked_to_end():
+                    self._run.ask_to_end(why)
+            # One that fails at an early sample is open, and tells trainers that are just coming.
+            failed = self._run.wait_ended(0) and self.error is not None
         except BaseException:
             self._run.ask_to_end("its producer was interrupted")
             raise
-        # One that fails at an early sample is open, and tells trainers that are just coming.
-        if self._run.wait_ended(0) and self.error is not None:
+        if failed and self.error is not None:
             raise self.error
 
     def watch(self) -> None:

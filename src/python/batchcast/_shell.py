@@ -24,27 +24,39 @@ _EXIT_OK, _EXIT_USAGE, _EXIT_ENVIRONMENT = 0, 2, 3
 # After a signal, until the process ends whatever Python does: while nothing is there yet, while a
 # stream is, and from where all is said.
 _OPENING_MS, _SERVING_MS, _SAID_MS = 500, 3000, 1000
+_SLICE_S = 0.05  # between two looks for a signal
 
 
 class Asked(BaseException):
     """A signal asks this process to end."""
 
 
-_asked = False
+class _Signals:
+    """SIGTERM, SIGINT and SIGHUP.
 
+    Where they come they raise Asked, so that a source that hangs is left, until a stream is about to
+    be made. From there on they are only noted: an exception between two steps might drop the
+    stream's handle, and trainers would not hear why the stream ended.
+    """
 
-def _on_signal(number: int, frame: FrameType | None) -> None:
-    global _asked
-    if not _asked:  # what ends in order is not interrupted again
-        _asked = True
-        raise Asked(signal.Signals(number).name)
+    def __init__(self) -> None:
+        self._raise = True
+        self.came: str | None = None
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN:  # else nohup
+                signal.signal(number, self._note)
+        end_in_time(_EXIT_OK, _OPENING_MS)
 
+    def _note(self, number: int, frame: FrameType | None) -> None:
+        if self.came is None:  # what ends in order is not interrupted again
+            self.came = signal.Signals(number).name
+            if self._raise:
+                raise Asked
 
-def _take_signals() -> None:
-    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-        if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN:  # else nohup
-            signal.signal(number, _on_signal)
-    end_in_time(_EXIT_OK, _OPENING_MS)
+    def asked_to_end(self) -> str:
+        """Why the stream is to end, or "". From the first call on nothing is raised."""
+        self._raise = False
+        return "" if self.came is None else f"its producer got {self.came}"
 
 
 def split_options(text: str) -> tuple[str, dict[str, str]]:
@@ -174,19 +186,20 @@ def _opened(text: str) -> Any:
             os._exit(_EXIT_ENVIRONMENT)
 
 
-def _serve_source(text: str, options: dict[str, Any]) -> None:
+def _serve_source(text: str, options: dict[str, Any], signals: _Signals) -> None:
     source = _opened(text)
     epochs = int(options.pop("epochs", "0"))
     begin = time.monotonic()
     serving = _serve.serve_as(
         text, source, options.pop("stream"), options, epochs=epochs or None, background=True,
-        progress=True,
+        progress=True, asked_to_end=signals.asked_to_end,
     )  # fmt: skip
     end_in_time(_EXIT_OK, _SERVING_MS)
     try:
-        serving.wait()
-    except Asked as asked:
-        serving.stop(f"its producer got {asked}")
+        while not serving.wait(_SLICE_S):
+            if why := signals.asked_to_end():
+                serving.stop(why)
+                break
     except errors.Error:
         raise
     except SystemExit as left:  # a loader's own
@@ -240,10 +253,10 @@ def _leave_with(error: BaseException, text: str) -> NoReturn:
 
 def serve(words: list[str]) -> NoReturn:
     """`batchcast serve` with these words, the source first; ends the process as the command would."""
-    _take_signals()
+    signals = _Signals()
     try:
-        _serve_source(words[0], _options_of(words[1:]))
+        _serve_source(words[0], _options_of(words[1:]), signals)
     except BaseException as error:
-        if not _asked:  # else it is whatever the source made of the signal while it was opened
+        if signals.came is None:  # else it is whatever the source made of the signal while it was opened
             _leave_with(error, words[0])
     sys.exit(_EXIT_OK)
