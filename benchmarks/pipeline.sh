@@ -6,7 +6,7 @@
 # peers, in turns; and per CPU second other formats and recipes, against DALI and torchvision. See README.md in this
 # folder.
 # Usage: pipeline.sh [--quick] [--rounds N] [--seconds S] [--images DIR] [--peers DIR]
-#                    [--cases all|crops|others] [--build-dir DIR] [--batchcast P]
+#                    [--cases all|crops|others|NAME] [--build-dir DIR] [--batchcast P]
 set -u
 root=$(cd "$(dirname "$0")/.." && pwd)
 # shellcheck source=benchmarks/common.sh
@@ -17,15 +17,11 @@ root=$(cd "$(dirname "$0")/.." && pwd)
 cases=all
 pipeline_option() {
   case $1 in
-    --cases) cases=${2:?--cases needs all, crops or others} shift_by=2 ;;
+    --cases) cases=${2:?--cases needs all, crops, others or the name of one of these} shift_by=2 ;;
     *) image_option "$@" ;;
   esac
 }
 read_options pipeline_option "$@"
-case $cases in
-  all | crops | others) ;;
-  *) die "--cases is all, crops or others, not $cases" ;;
-esac
 
 # rate_from KEY: that number of what a run printed; of A/B the one divided by the other.
 rate_from() {
@@ -102,6 +98,10 @@ each_other() {
   "$1" eval_256_224 "imagefolder:$images" imagenet-eval eval eval 8
 }
 
+is_wanted() {
+  [ "$cases" = all ] || [ "$cases" = others ] || [ "$cases" = "$1" ]
+}
+
 prepare_others() {
   for form in progressive png webp large masks; do
     count=400
@@ -116,6 +116,7 @@ prepare_others() {
 
 # Per CPU second: DALI has threads of its own beside its workers, and so has batchcast.
 run_other() {
+  is_wanted "$1" || return 0
   other=$1 source=$2 torchvision=$4 dali=$5 warm_up=$6 batch=${7:-64}
   measure "$other.batchcast" samples/cpu_seconds "$batchcast" bench pipeline "$source" \
     --recipe "$3" --workers 1 --seconds "$seconds" --batch-size "$batch" --json
@@ -141,6 +142,7 @@ run_other() {
 # One row per case and peer: case, then median min max of batchcast's images a CPU second, the peer, its images,
 # the ratios to it, and the batch size.
 other_row() {
+  is_wanted "$1" || return 0
   for peer in codec opencv dali torchvision; do
     [ "$(rates "$1.$peer")" = "- - -" ] ||
       echo "$1 $(rates "$1.batchcast") $peer $(rates "$1.$peer") $(ratios "$1.batchcast" "$1.$peer") ${7:-64}"
@@ -189,8 +191,12 @@ crop_table() {
         sprintf("%.2f", $8), target[$1] }' "$scratch/rows"
 }
 
+has_crops() {
+  [ "$cases" = all ] || [ "$cases" = crops ]
+}
+
 table() {
-  [ "$cases" = others ] || crop_table
+  if has_crops; then crop_table; fi
   [ "$cases" = crops ] || other_table
 }
 
@@ -207,10 +213,17 @@ json() {
 }
 
 turns() {
-  [ "$cases" = others ] || run_crops
+  if has_crops; then run_crops; fi
   [ "$cases" = crops ] || each_other run_other
 }
 
+case $cases in
+  all | crops | others) ;;
+  *)
+    each_other echo | grep -q "^$cases " ||
+      die "--cases is all, crops, others or one of these, not $cases: $(each_other echo | cut -d' ' -f1 | xargs)"
+    ;;
+esac
 make_scratch
 build
 prepare_images

@@ -75,9 +75,10 @@ batchcast_room(data/image
   SOURCES blur.cpp color_adjust.cpp decoder.cpp elastic.cpp exif.cpp format.cpp geometry.cpp
           jpeg/bitstream.cpp jpeg/color.cpp jpeg/decoder.cpp jpeg/entropy.cpp jpeg/fast_codec.cpp
           jpeg/fast_decoder.cpp jpeg/header.cpp jpeg/huffman.cpp jpeg/inverse_dct.cpp
-          jpeg/inverse_dct_block.cpp jpeg/upsampling.cpp kept_runner.cpp level_rows.cpp
-          orientation.cpp plan.cpp png_decoder.cpp png_writer.cpp runner.cpp step_chooser.cpp
-          tone.cpp warp.cpp warp_filters.cpp warp_matrix.cpp webp_decoder.cpp weigh_rows.cpp)
+          jpeg/inverse_dct_block.cpp jpeg/progressive.cpp jpeg/upsampling.cpp kept_runner.cpp
+          level_rows.cpp orientation.cpp plan.cpp png_decoder.cpp png_writer.cpp runner.cpp
+          step_chooser.cpp tone.cpp warp.cpp warp_filters.cpp warp_matrix.cpp webp_decoder.cpp
+          weigh_rows.cpp)
 
 # Every stage of a recipe.
 batchcast_room(data/stage

@@ -59,6 +59,10 @@ def jpegs():
     put("image_jpeg", "420.jpg", encoded(picture(70, 40), subsampling=2, **options))
     put("image_jpeg", "progressive.jpg",
         encoded(picture(40, 24), subsampling=2, progressive=True, **options))
+    put("image_jpeg", "progressive_restarts.jpg",
+        encoded(picture(40, 24), subsampling=0, progressive=True, restart_marker_blocks=3, **options))
+    put("image_jpeg", "progressive_gray.jpg",
+        encoded(picture(33, 17, "L"), progressive=True, **options))
     put("image_jpeg", "optimised.jpg", encoded(picture(24, 24), optimize=True, **options))
     put("image_jpeg", "gray.jpg", encoded(picture(33, 17, "L"), **options))
     put("image_jpeg", "cmyk.jpg", encoded(picture(20, 20, "CMYK"), **options))

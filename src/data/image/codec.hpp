@@ -42,7 +42,7 @@ void shed_if_large(std::vector<Element>& buffer) noexcept {
   if (buffer.capacity() > kept_bytes_max / sizeof(Element)) std::vector<Element>().swap(buffer);
 }
 
-/// Leaves to libjpeg what is not clean and baseline; what comes out is the same.
+/// Leaves to libjpeg what is not clean, or of an unusual kind; what comes out is the same.
 std::unique_ptr<ImageCodec> make_jpeg_codec();
 std::unique_ptr<ImageCodec> make_libjpeg_codec();
 std::unique_ptr<ImageCodec> make_png_codec();

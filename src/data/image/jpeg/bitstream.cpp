@@ -65,11 +65,15 @@ bool JpegScanBytes::settle(const std::uint8_t*& next, unsigned ahead) {
   return 8 * (next - clean_.data()) - static_cast<std::ptrdiff_t>(ahead) <= 8 * usable_size_;
 }
 
-bool JpegScanBytes::restart(const std::uint8_t*& next, unsigned ahead, unsigned index) {
-  if (!segment_ended_ || marker_ != 0xD0 + index) return false;
+bool JpegScanBytes::is_used_up(const std::uint8_t* next, unsigned ahead) const noexcept {
+  if (!segment_ended_ || marker_ == marker_start) return false;
   const std::ptrdiff_t bits_left =
       8 * usable_size_ - 8 * (next - clean_.data()) + static_cast<std::ptrdiff_t>(ahead);
-  if (bits_left < 0 || bits_left >= 8) return false;
+  return bits_left >= 0 && bits_left < 8;
+}
+
+bool JpegScanBytes::restart(const std::uint8_t*& next, unsigned ahead, unsigned index) {
+  if (!is_used_up(next, ahead) || marker_ != 0xD0 + index) return false;
   raw_ = raw_.subspan(2);
   segment_ended_ = false;
   clean_size_ = 0;

@@ -10,7 +10,7 @@
 #include <span>
 #include <vector>
 
-// The bytes of a baseline JPEG file: its markers, and its scan freed of stuffing.
+// The bytes of a JPEG file: its markers, and its scans freed of stuffing.
 namespace batchcast::inline v0_1::detail {
 
 struct JpegComponent {
@@ -18,24 +18,46 @@ struct JpegComponent {
   int across = 1;  ///< sampling factors: blocks in an MCU
   int down = 1;
   std::array<std::uint16_t, 64> quantizer{};  ///< in zigzag order
-  /// As in the file: how many codes of 1 to 16 bits there are, then their symbols.
+  /// Of a baseline file. As in the file: how many codes of 1 to 16 bits there are, then their
+  /// symbols.
   std::span<const std::uint8_t> dc_codes;
   std::span<const std::uint8_t> ac_codes;
 };
 
-/// One scan with all components in it, 8 bits, Huffman codes. Points into the file.
+/// 8 bits, Huffman codes; baseline with one scan that has all components, or progressive. Points
+/// into the file.
 struct JpegHeader {
   ImageSize size;
   int orientation = 1;
+  bool is_progressive = false;
   int component_count = 0;  ///< 1: gray; 3: YCbCr, luma of 1 or 2 x 1 or 2
   std::array<JpegComponent, 3> components;
-  std::uint32_t restart_interval = 0;  ///< in MCUs; 0: no restart markers
-  std::span<const std::uint8_t> scan;  ///< up to the file's end
+  std::uint32_t restart_interval = 0;  ///< of a baseline file; in MCUs; 0: no restart markers
+  std::span<const std::uint8_t> scan;  ///< the first; up to the file's end
 };
 
-/// Fills `header` from a file of the kind that it describes, with nothing unusual up to its scan;
-/// false for every other file, good or bad.
+/// Fills `header` from a file of the kind that it describes, with nothing unusual up to its (first)
+/// scan; false for every other file, good or bad.
 [[nodiscard]] bool read_jpeg_header(std::span<const std::byte> file, JpegHeader& header);
+
+/// One scan of a progressive file: some bits of some coefficients. Points into the file.
+struct JpegScan {
+  std::size_t component_count = 0;  ///< 1 where it is not of DC coefficients
+  std::array<std::size_t, 3> components{};
+  std::uint32_t first = 0;  ///< coefficient, in zigzag order: 0, or not
+  std::uint32_t last = 0;
+  std::uint32_t lowest_bit = 0;
+  bool refines = false;  ///< brings that bit alone; else all from there on up
+  std::array<std::span<const std::uint8_t>, 3> dc_codes;  ///< of each component, where it is to
+  std::span<const std::uint8_t> ac_codes;                 ///< have any
+  std::uint32_t restart_interval = 0;
+  std::span<const std::uint8_t> bytes;  ///< up to the file's end
+};
+
+/// The scans of a progressive file that has a header such as above, if between them, too, is
+/// nothing unusual, each bit of each coefficient comes once, higher ones before lower ones and DC
+/// before AC, and all have come when the file ends.
+[[nodiscard]] bool read_jpeg_scans(std::span<const std::byte> file, std::vector<JpegScan>& scans);
 
 /// A scan without stuffed zeros, segment by segment (what lies between restart markers), each a
 /// chunk at a time. After an MCU has been read, `settle` checks and refills.
@@ -57,6 +79,9 @@ class JpegScanBytes {
   /// Goes on to the segment after restart marker `index`, if the one before it is used up and the
   /// marker comes next.
   [[nodiscard]] bool restart(const std::uint8_t*& next, unsigned ahead, unsigned index);
+
+  /// Whether the segment is used up, and a marker follows it.
+  [[nodiscard]] bool is_used_up(const std::uint8_t* next, unsigned ahead) const noexcept;
 
  private:
   void fill(const std::uint8_t*& next);

@@ -3,88 +3,20 @@
 #include "data/image/jpeg/entropy.hpp"
 
 #include <algorithm>
-#include <bit>
-#include <cstring>
+
+#include "data/image/jpeg/scan_bits-inl.hpp"
 
 namespace batchcast::inline v0_1::detail {
-namespace {
-
-// Everything that the loops call becomes part of them: what they keep in registers stays there.
-
-constexpr std::array<std::uint8_t, 64 + 16> natural_order = {
-    0,  1,  8,  16, 9,  2,  3,  10, 17, 24, 32, 25, 18, 11, 4,  5,   //
-    12, 19, 26, 33, 40, 48, 41, 34, 27, 20, 13, 6,  7,  14, 21, 28,  //
-    35, 42, 49, 56, 57, 50, 43, 36, 29, 22, 15, 23, 30, 37, 44, 51,  //
-    58, 59, 52, 45, 38, 31, 39, 46, 53, 60, 61, 54, 47, 55, 62, 63,  //
-    63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63};
-
-[[gnu::always_inline]] inline std::uint64_t load_big_endian(const std::uint8_t* bytes) noexcept {
-  std::uint64_t value;
-  std::memcpy(&value, bytes, sizeof value);
-  if constexpr (std::endian::native == std::endian::little) value = __builtin_bswap64(value);
-  return value;
-}
-
-struct Bits {
-  std::uint64_t window;
-  std::uint64_t count;
-  const std::uint8_t* next;
-};
-
-/// At least 56 bits are there afterwards.
-[[gnu::always_inline]] inline void refill(Bits& bits) noexcept {
-  bits.window |= load_big_endian(bits.next) >> bits.count;
-  bits.next += (63 - bits.count) >> 3U;
-  bits.count |= 56;
-}
-
-[[gnu::always_inline]] inline void consume(Bits& bits, std::uint32_t count) noexcept {
-  bits.window <<= count & 63U;
-  bits.count -= count;
-}
-
-/// The value at the top of `bits`, which `shift` right brings to the low end: ones first for
-/// positive numbers, complemented for negative ones.
-[[gnu::always_inline]] inline std::int32_t value_at_top(std::uint64_t bits,
-                                                        std::uint32_t shift) noexcept {
-  const auto flip = static_cast<std::uint64_t>(~(static_cast<std::int64_t>(bits) >> 63U));
-  const auto magnitude = static_cast<std::uint32_t>((bits ^ flip) >> (shift & 63U));
-  const auto sign = static_cast<std::uint32_t>(flip);
-  return static_cast<std::int32_t>((magnitude ^ sign) - sign);
-}
-
-[[gnu::always_inline]] inline bool fits_sample(std::uint32_t beyond) noexcept {
-  return beyond >> 16U == 0;
-}
-
-/// Zero as long as all the products so far fit into 16 bits.
-[[gnu::always_inline]] inline std::uint32_t excess(std::int32_t product) noexcept {
-  return static_cast<std::uint32_t>(product) + 0x8000U;
-}
-
-}  // namespace
 
 struct JpegEntropyDecoder::Engine {
   /// The DC coefficient, undone of prediction. False for what is no code, and beyond 16 bits.
-  [[gnu::always_inline]] static inline bool read_dc(Bits& bits, Component& component) noexcept {
-    refill(bits);
-    std::uint32_t entry = component.dc->look[bits.window >> (64 - JpegHuffmanTable::look_bits)];
-    if (entry < JpegHuffmanTable::valued) [[unlikely]] {
-      entry = component.dc->find(bits.window);
-      if (entry < JpegHuffmanTable::valued) return false;
-    }
-    // Shifted by one more, because there may be no bits of value at all.
-    const std::uint64_t value = bits.window << (entry >> 8U & 63U);
-    const auto flip = static_cast<std::uint64_t>(~(static_cast<std::int64_t>(value) >> 63U));
-    const auto magnitude = static_cast<std::uint32_t>((value ^ flip) >> 1U >> (entry >> 24U));
-    const auto sign = static_cast<std::uint32_t>(flip);
-    consume(bits, entry & 0xFF);
-    component.prediction += static_cast<std::int32_t>((magnitude ^ sign) - sign);
+  [[gnu::always_inline]] static inline bool read_dc(JpegBits& bits, Component& component) noexcept {
+    if (!read_difference(bits, *component.dc, component.prediction)) return false;
     return fits_sample(excess(component.prediction));
   }
 
   /// False for what is no code.
-  [[gnu::always_inline]] static inline bool skip_ac(Bits& bits,
+  [[gnu::always_inline]] static inline bool skip_ac(JpegBits& bits,
                                                     const JpegHuffmanTable& table) noexcept {
     std::uint32_t at = 1;
     refill(bits);
@@ -116,7 +48,7 @@ struct JpegEntropyDecoder::Engine {
     }
   }
 
-  [[gnu::always_inline]] static inline bool read_ac(Bits& bits, const Component& component,
+  [[gnu::always_inline]] static inline bool read_ac(JpegBits& bits, const Component& component,
                                                     std::int16_t* block) noexcept {
     const JpegHuffmanTable& table = *component.ac;
     std::uint32_t beyond = 0;
@@ -147,7 +79,7 @@ struct JpegEntropyDecoder::Engine {
         consume(bits, entry & 0xFF);
         const std::int32_t product = value * static_cast<std::int32_t>(component.quantizer[at]);
         beyond |= excess(product);
-        block[natural_order[at]] = static_cast<std::int16_t>(product);
+        block[jpeg_natural_order[at]] = static_cast<std::int16_t>(product);
         if (++at >= 64) return at == 64 && fits_sample(beyond);
       }
     }
@@ -156,7 +88,7 @@ struct JpegEntropyDecoder::Engine {
   template <bool keeps>
   static bool run(JpegEntropyDecoder& decoder, std::size_t mcus,
                   const JpegBlocks* blocks) noexcept {
-    Bits bits{decoder.window_, decoder.count_, decoder.next_};
+    JpegBits bits{decoder.window_, decoder.count_, decoder.next_};
     const std::size_t block_count = decoder.block_count_;
     for (std::size_t mcu = 0; mcu < mcus; ++mcu) {
       for (std::size_t i = 0; i < block_count; ++i) {
@@ -194,8 +126,8 @@ bool JpegEntropyDecoder::start(const JpegHeader& header) {
   for (std::size_t c = 0; c < static_cast<std::size_t>(header.component_count); ++c) {
     const JpegComponent& from = header.components[c];
     Component& component = components_[c];
-    component.dc = tables_.find(from.dc_codes, true);
-    component.ac = tables_.find(from.ac_codes, false);
+    component.dc = tables_.find(from.dc_codes, JpegCodeKind::dc);
+    component.ac = tables_.find(from.ac_codes, JpegCodeKind::ac);
     if (component.dc == nullptr || component.ac == nullptr) return false;
     component.quantizer.fill(0);
     std::copy(from.quantizer.begin(), from.quantizer.end(), component.quantizer.begin());

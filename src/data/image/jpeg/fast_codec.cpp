@@ -10,7 +10,7 @@
 namespace batchcast::inline v0_1::detail {
 namespace {
 
-/// Clean baseline files by a decoder of our own, everything else by libjpeg; also a file that turns
+/// Clean files by a decoder of our own, everything else by libjpeg; also a file that turns
 /// out not to be clean once rows of it have been given out, which are the same from both.
 class FastJpegCodec final : public ImageCodec {
  public:
@@ -35,7 +35,7 @@ class FastJpegCodec final : public ImageCodec {
     if (uses_library_) return library_->start(window);
     window_ = window;
     rows_done_ = 0;
-    if (!decoder_.start(header_, window)) hand_over();
+    if (!decoder_.start(header_, encoded_, window)) hand_over();
     return {0, row_bytes() + jpeg_row_slack};
   }
 

@@ -22,8 +22,10 @@ const std::uint8_t* JpegWindowDecoder::Plane::row(std::int32_t y) const noexcept
   return samples.data() + static_cast<std::size_t>(y % (2 * down * block_side)) * stride;
 }
 
-bool JpegWindowDecoder::start(const JpegHeader& header, const Box& window) {
-  if (!entropy_.start(header)) return false;
+bool JpegWindowDecoder::start(const JpegHeader& header, std::span<const std::byte> file,
+                              const Box& window) {
+  is_progressive_ = header.is_progressive;
+  if (!(is_progressive_ ? progressive_.start(header, file) : entropy_.start(header))) return false;
   window_ = window;
   next_row_ = window.y;
   mcu_rows_done_ = 0;
@@ -34,7 +36,8 @@ bool JpegWindowDecoder::start(const JpegHeader& header, const Box& window) {
   const std::int32_t top = mcu_height_ > block_side ? std::max(window.y / 2 - 1, 0) : window.y;
   const std::int32_t passed = top / block_side;
   mcu_rows_done_ = passed;
-  return entropy_.skip(static_cast<std::size_t>(passed) * static_cast<std::size_t>(mcus_across_));
+  return is_progressive_ ||
+         entropy_.skip(static_cast<std::size_t>(passed) * static_cast<std::size_t>(mcus_across_));
 }
 
 void JpegWindowDecoder::plan_columns(const JpegHeader& header) {
@@ -91,7 +94,8 @@ std::int32_t JpegWindowDecoder::mcu_row_for(std::int32_t y) const noexcept {
   return std::min((y + ahead) / mcu_height_, mcus_down_ - 1);
 }
 
-bool JpegWindowDecoder::decode_mcu_row() {
+/// Those of the next MCU row that the window needs, in the planes' blocks.
+bool JpegWindowDecoder::decode_blocks() {
   std::array<JpegBlocks, JpegEntropyDecoder::blocks_max> blocks;
   const std::int32_t mcus = end_mcu_ - first_mcu_;
   std::size_t position = 0;
@@ -105,11 +109,30 @@ bool JpegWindowDecoder::decode_mcu_row() {
       }
     }
   }
-  if (!entropy_.skip(static_cast<std::size_t>(first_mcu_)) ||
-      !entropy_.decode(static_cast<std::size_t>(mcus), blocks) ||
-      !entropy_.skip(static_cast<std::size_t>(mcus_across_ - end_mcu_))) {
-    return false;
+  return entropy_.skip(static_cast<std::size_t>(first_mcu_)) &&
+         entropy_.decode(static_cast<std::size_t>(mcus), blocks) &&
+         entropy_.skip(static_cast<std::size_t>(mcus_across_ - end_mcu_));
+}
+
+/// The same of a progressive file.
+bool JpegWindowDecoder::take_blocks() {
+  for (std::size_t i = 0; i < plane_count_; ++i) {
+    Plane& plane = planes_[i];
+    const auto count = static_cast<std::size_t>((end_mcu_ - first_mcu_) * plane.across);
+    for (std::int32_t y = 0; y < plane.down; ++y) {
+      const std::span blocks(plane.blocks.data() + static_cast<std::size_t>(y) * count, count);
+      if (!progressive_.take(i, static_cast<std::size_t>(mcu_rows_done_ * plane.down + y),
+                             static_cast<std::size_t>(first_mcu_ * plane.across), blocks)) {
+        return false;
+      }
+    }
   }
+  return true;
+}
+
+bool JpegWindowDecoder::decode_mcu_row() {
+  if (!(is_progressive_ ? take_blocks() : decode_blocks())) return false;
+  const std::int32_t mcus = end_mcu_ - first_mcu_;
   for (std::size_t i = 0; i < plane_count_; ++i) {
     Plane& plane = planes_[i];
     const auto count = static_cast<std::size_t>(mcus * plane.across);
@@ -172,6 +195,7 @@ void JpegWindowDecoder::shed() noexcept {
     shed_if_large(plane.samples);
     shed_if_large(plane.blocks);
   }
+  progressive_.shed();
 }
 
 }  // namespace batchcast::inline v0_1::detail

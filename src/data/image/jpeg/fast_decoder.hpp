@@ -7,18 +7,22 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "data/image/jpeg/entropy.hpp"
+#include "data/image/jpeg/progressive.hpp"
 
 namespace batchcast::inline v0_1::detail {
 
-/// The rows of a window of a baseline JPEG, bit for bit what libjpeg-turbo makes of it. Gives up on
-/// whatever is not as it should be in the MCU rows that libjpeg would read for the same rows.
+/// The rows of a window of a JPEG, bit for bit what libjpeg-turbo makes of it. Gives up on whatever
+/// is not as it should be in what libjpeg would read for the same rows: of a baseline file the MCU
+/// rows down to there, of a progressive one all.
 class JpegWindowDecoder {
  public:
-  /// `header` must stay, as must its file. False: not for this decoder.
-  [[nodiscard]] bool start(const JpegHeader& header, const Box& window);
+  /// `header` must stay, as must `file`, which it was read from. False: not for this decoder.
+  [[nodiscard]] bool start(const JpegHeader& header, std::span<const std::byte> file,
+                           const Box& window);
 
   /// The window's next row, 3 × width bytes and whatever in jpeg_row_slack bytes more. False: the
   /// scan is not as it should be.
@@ -50,10 +54,14 @@ class JpegWindowDecoder {
   void size_planes();
   [[nodiscard]] std::int32_t mcu_row_for(std::int32_t y) const noexcept;
   [[nodiscard]] bool decode_mcu_row();
+  [[nodiscard]] bool decode_blocks();
+  [[nodiscard]] bool take_blocks();
   [[nodiscard]] const std::uint8_t* upsampled(const Plane& plane, std::int32_t y,
                                               std::uint8_t* room) const noexcept;
 
   JpegEntropyDecoder entropy_;
+  JpegProgressiveDecoder progressive_;
+  bool is_progressive_ = false;
   Box window_;
   std::int32_t next_row_ = 0;
 

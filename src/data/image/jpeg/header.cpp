@@ -14,13 +14,19 @@ namespace {
 using Bytes = std::span<const std::uint8_t>;
 
 constexpr int dimension_max = 65500;  // libjpeg's
+// libjpeg's default has 10. Each may tell little of a large image, and takes its time.
+constexpr std::size_t scans_max = 64;
 
 namespace marker {
 enum : std::uint8_t {
   baseline = 0xC0,
   extended = 0xC1,
+  progressive = 0xC2,
   huffman_tables = 0xC4,
+  first_restart = 0xD0,
+  last_restart = 0xD7,
   start = 0xD8,
+  end = 0xD9,
   scan = 0xDA,
   quantizers = 0xDB,
   restart_interval = 0xDD,
@@ -39,35 +45,114 @@ bool begins_with(Bytes bytes, std::string_view prefix) noexcept {
          std::memcmp(bytes.data(), prefix.data(), prefix.size()) == 0;
 }
 
+/// Which bits of a component's coefficients have come.
+class Progress {
+ public:
+  Progress() noexcept { lowest_bits_.fill(none); }
+
+  bool take(const JpegScan& scan) noexcept {
+    if (scan.first > 0 && lowest_bits_[0] == none) return false;
+    for (std::size_t at = scan.first; at <= scan.last; ++at) {
+      if (lowest_bits_[at] != (scan.refines ? scan.lowest_bit + 1 : none)) return false;
+      lowest_bits_[at] = scan.lowest_bit;
+    }
+    return true;
+  }
+  [[nodiscard]] bool is_complete() const noexcept {
+    return std::all_of(lowest_bits_.begin(), lowest_bits_.end(), [](auto bit) { return bit == 0; });
+  }
+
+ private:
+  static constexpr std::uint32_t none = ~std::uint32_t{0};
+  std::array<std::uint32_t, 64> lowest_bits_;
+};
+
 class HeaderReader {
  public:
   explicit HeaderReader(JpegHeader& header) noexcept : header_(header) {}
 
   bool read(Bytes file) {
     if (file.size() < 2 || file[0] != 0xFF || file[1] != marker::start) return false;
-    file = file.subspan(2);
-    for (;;) {
-      if (file.empty() || file[0] != 0xFF) return false;
-      while (!file.empty() && file[0] == 0xFF) file = file.subspan(1);
-      if (file.size() < 3) return false;
-      const std::uint8_t kind = file[0];
-      const auto length = static_cast<std::size_t>(number_at(file, 1));
-      if (length < 2 || length > file.size() - 1) return false;
-      const Bytes content = file.subspan(3, length - 2);
-      file = file.subspan(1 + length);
-      if (kind == marker::scan) {
-        header_.scan = file;
-        return read_scan(content) && is_usual();
+    rest_ = file.subspan(2);
+    while (next_segment()) {
+      if (kind_ == marker::scan) {
+        header_.scan = rest_;
+        return (header_.is_progressive ? take_quantizers() : read_only_scan()) && is_usual();
       }
-      if (!read_segment(kind, content)) return false;
+      if (!read_segment(kind_, content_)) return false;
     }
+    return false;
+  }
+
+  /// After `read`.
+  bool read_scans(std::vector<JpegScan>& scans) {
+    std::array<Progress, 3> progress;
+    scans.clear();
+    if (!header_.is_progressive) return false;
+    do {
+      if (kind_ == marker::scan) {
+        if (scans.size() == scans_max || !read_scan(scans.emplace_back())) return false;
+        const JpegScan& scan = scans.back();
+        for (std::size_t i = 0; i < scan.component_count; ++i) {
+          if (!progress[scan.components[i]].take(scan)) return false;
+        }
+        pass_scan();
+      } else if (!may_follow_scan(kind_) || !read_segment(kind_, content_)) {
+        return false;
+      }
+      if (rest_.size() >= 2 && rest_[0] == 0xFF && rest_[1] == marker::end) {
+        return std::all_of(progress.begin(), progress.begin() + header_.component_count,
+                           [](const Progress& one) { return one.is_complete(); });
+      }
+    } while (next_segment());
+    return false;
   }
 
  private:
+  /// A marker with what it brings.
+  bool next_segment() noexcept {
+    if (rest_.empty() || rest_[0] != 0xFF) return false;
+    while (!rest_.empty() && rest_[0] == 0xFF) rest_ = rest_.subspan(1);
+    if (rest_.size() < 3) return false;
+    kind_ = rest_[0];
+    const auto length = static_cast<std::size_t>(number_at(rest_, 1));
+    if (length < 2 || length > rest_.size() - 1) return false;
+    content_ = rest_.subspan(3, length - 2);
+    rest_ = rest_.subspan(1 + length);
+    return true;
+  }
+
+  /// To the marker that ends it.
+  void pass_scan() noexcept {
+    const auto is_of_scan = [](std::uint8_t after) {
+      return after == 0 || (after >= marker::first_restart && after <= marker::last_restart);
+    };
+    for (;;) {
+      const void* const found =
+          rest_.empty() ? nullptr : std::memchr(rest_.data(), 0xFF, rest_.size());
+      if (found == nullptr) {
+        rest_ = {};
+        return;
+      }
+      rest_ = rest_.subspan(
+          static_cast<std::size_t>(static_cast<const std::uint8_t*>(found) - rest_.data()));
+      if (rest_.size() < 2 || !is_of_scan(rest_[1])) return;
+      rest_ = rest_.subspan(2);
+    }
+  }
+
+  static bool may_follow_scan(std::uint8_t kind) noexcept {
+    return kind == marker::huffman_tables || kind == marker::restart_interval ||
+           kind == marker::comment ||
+           (kind > marker::app1 && kind <= marker::app15 && kind != marker::app14);
+  }
+
   bool read_segment(std::uint8_t kind, Bytes content) {
     switch (kind) {
       case marker::baseline:
       case marker::extended:
+      case marker::progressive:
+        header_.is_progressive = kind == marker::progressive;
         return read_frame(content);
       case marker::huffman_tables:
         return read_codes(content);
@@ -153,22 +238,72 @@ class HeaderReader {
     return true;
   }
 
-  bool read_scan(Bytes content) {
+  /// Of a baseline file.
+  bool read_only_scan() {
     const auto count = static_cast<std::size_t>(header_.component_count);
-    if (count == 0 || content.size() != 4 + 2 * count || content[0] != count) return false;
+    if (count == 0 || content_.size() != 4 + 2 * count || content_[0] != count) return false;
     for (std::size_t i = 0; i < count; ++i) {
       JpegComponent& component = header_.components[i];
-      const std::size_t dc = content[2 + 2 * i] >> 4U;
-      const std::size_t ac = content[2 + 2 * i] & 15U;
-      if (content[1 + 2 * i] != component.id || dc >= 4 || ac >= 4) return false;
-      const auto& quantizer = quantizers_[quantizer_of_[i]];
-      if (!quantizer || dc_codes_[dc].empty() || ac_codes_[ac].empty()) return false;
-      component.quantizer = *quantizer;
+      const std::size_t dc = content_[2 + 2 * i] >> 4U;
+      const std::size_t ac = content_[2 + 2 * i] & 15U;
+      if (content_[1 + 2 * i] != component.id || dc >= 4 || ac >= 4) return false;
+      if (!take_quantizer(i) || dc_codes_[dc].empty() || ac_codes_[ac].empty()) return false;
       component.dc_codes = dc_codes_[dc];
       component.ac_codes = ac_codes_[ac];
     }
-    const Bytes spectrum = content.last(3);
+    const Bytes spectrum = content_.last(3);
     return spectrum[0] == 0 && spectrum[1] == 63 && spectrum[2] == 0;
+  }
+
+  bool take_quantizer(std::size_t component) {
+    const auto& quantizer = quantizers_[quantizer_of_[component]];
+    if (quantizer) header_.components[component].quantizer = *quantizer;
+    return quantizer.has_value();
+  }
+
+  bool take_quantizers() {
+    for (std::size_t i = 0; i < static_cast<std::size_t>(header_.component_count); ++i) {
+      if (!take_quantizer(i)) return false;
+    }
+    return header_.component_count != 0;
+  }
+
+  bool read_scan(JpegScan& scan) {
+    if (content_.empty() || content_[0] < 1 || content_[0] > header_.component_count) return false;
+    scan.component_count = content_[0];
+    if (content_.size() != 4 + 2 * scan.component_count) return false;
+    const Bytes spectrum = content_.last(3);
+    scan.first = spectrum[0];
+    scan.last = spectrum[1];
+    scan.lowest_bit = spectrum[2] & 15U;
+    const std::uint32_t before = spectrum[2] >> 4U;
+    scan.refines = before != 0;
+    scan.restart_interval = header_.restart_interval;
+    scan.bytes = rest_;
+    if (scan.first > scan.last || scan.last > 63 || scan.lowest_bit > 13) return false;
+    if (scan.first == 0 ? scan.last != 0 : scan.component_count != 1) return false;
+    if (scan.refines && before != scan.lowest_bit + 1) return false;
+    std::size_t component = 0;
+    for (std::size_t i = 0; i < scan.component_count; ++i, ++component) {
+      if (!read_component(scan, i, component)) return false;
+    }
+    return true;
+  }
+
+  /// The scan's `i`th component, which is the frame's from `component` on.
+  bool read_component(JpegScan& scan, std::size_t i, std::size_t& component) {
+    const std::uint8_t id = content_[1 + 2 * i];
+    const auto count = static_cast<std::size_t>(header_.component_count);
+    while (component < count && header_.components[component].id != id) ++component;
+    if (component == count) return false;
+    scan.components[i] = component;
+    const std::size_t dc = content_[2 + 2 * i] >> 4U;
+    const std::size_t ac = content_[2 + 2 * i] & 15U;
+    if (dc >= 4 || ac >= 4) return false;
+    scan.dc_codes[i] = dc_codes_[dc];
+    scan.ac_codes = ac_codes_[ac];
+    if (scan.first > 0) return !scan.ac_codes.empty();
+    return scan.refines || !scan.dc_codes[i].empty();
   }
 
   [[nodiscard]] bool is_usual() {
@@ -186,6 +321,9 @@ class HeaderReader {
   }
 
   JpegHeader& header_;
+  Bytes rest_;  // of the file
+  std::uint8_t kind_ = 0;
+  Bytes content_;
   std::array<std::optional<std::array<std::uint16_t, 64>>, 4> quantizers_;
   std::array<std::size_t, 3> quantizer_of_{};
   std::array<Bytes, 4> dc_codes_;
@@ -201,6 +339,13 @@ bool read_jpeg_header(std::span<const std::byte> file, JpegHeader& header) {
   header = {};
   return HeaderReader(header).read(
       {reinterpret_cast<const std::uint8_t*>(file.data()), file.size()});
+}
+
+bool read_jpeg_scans(std::span<const std::byte> file, std::vector<JpegScan>& scans) {
+  JpegHeader header;
+  HeaderReader reader(header);
+  return reader.read({reinterpret_cast<const std::uint8_t*>(file.data()), file.size()}) &&
+         reader.read_scans(scans);
 }
 
 }  // namespace batchcast::inline v0_1::detail

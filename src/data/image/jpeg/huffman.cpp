@@ -7,15 +7,18 @@
 namespace batchcast::inline v0_1::detail {
 namespace {
 
-constexpr std::size_t slots_max = 16;  // an image has at most six
+constexpr std::size_t slots_max = 16;  // a scan has at most six
 
 std::uint32_t entry_of(const JpegHuffmanTable& table, std::uint32_t symbol,
                        std::uint32_t code_bits) noexcept {
   const std::uint32_t run = symbol >> 4U;
   const std::uint32_t value_bits = symbol & 15U;
   const std::uint32_t bits = code_bits + value_bits;
-  if (table.is_dc) return bits | code_bits << 8U | (63 - value_bits) << 24U;
+  if (table.kind == JpegCodeKind::dc) return bits | code_bits << 8U | (63 - value_bits) << 24U;
   if (value_bits > 0) return bits | code_bits << 8U | run << 16U | (64 - value_bits) << 24U;
+  if (table.kind == JpegCodeKind::progressive_ac && run > 0 && run < 15) {
+    return (code_bits + run) | code_bits << 8U | (JpegHuffmanTable::end_of_blocks + run) << 16U;
+  }
   const std::uint32_t why =
       run == 15 ? JpegHuffmanTable::sixteen_zeros : JpegHuffmanTable::end_of_block;
   return bits | code_bits << 8U | why << 16U;
@@ -65,13 +68,15 @@ void fill_skip(JpegHuffmanTable& table) noexcept {
   }
 }
 
-bool build(JpegHuffmanTable& table, std::span<const std::uint8_t> codes, bool is_dc) noexcept {
+bool build(JpegHuffmanTable& table, std::span<const std::uint8_t> codes,
+           JpegCodeKind kind) noexcept {
   const auto counts = codes.first(16);
   const auto symbols = codes.subspan(16);
-  table.is_dc = is_dc;
+  table.kind = kind;
   table.symbols.fill(0);
   std::copy(symbols.begin(), symbols.end(), table.symbols.begin());
-  if (is_dc && std::any_of(symbols.begin(), symbols.end(), [](int s) { return s > 15; })) {
+  if (kind == JpegCodeKind::dc &&
+      std::any_of(symbols.begin(), symbols.end(), [](int s) { return s > 15; })) {
     return false;
   }
   std::uint32_t code = 0;
@@ -86,7 +91,7 @@ bool build(JpegHuffmanTable& table, std::span<const std::uint8_t> codes, bool is
     code <<= 1U;
   }
   fill_look(table, counts);
-  if (!is_dc) fill_skip(table);
+  if (kind == JpegCodeKind::ac) fill_skip(table);
   return true;
 }
 
@@ -102,11 +107,12 @@ std::uint32_t JpegHuffmanTable::find(std::uint64_t window) const noexcept {
   return long_entry;
 }
 
-const JpegHuffmanTable* JpegHuffmanCache::find(std::span<const std::uint8_t> codes, bool is_dc) {
+const JpegHuffmanTable* JpegHuffmanCache::find(std::span<const std::uint8_t> codes,
+                                               JpegCodeKind kind) {
   ++uses_;
   Slot* oldest = nullptr;
   for (const auto& slot : slots_) {
-    if (slot->table.is_dc == is_dc &&
+    if (slot->table.kind == kind &&
         std::equal(codes.begin(), codes.end(), slot->codes.begin(), slot->codes.end())) {
       slot->last_use = uses_;
       return &slot->table;
@@ -117,7 +123,7 @@ const JpegHuffmanTable* JpegHuffmanCache::find(std::span<const std::uint8_t> cod
     oldest = slots_.emplace_back(std::make_unique<Slot>()).get();
   }
   oldest->codes.clear();
-  if (!build(oldest->table, codes, is_dc)) return nullptr;
+  if (!build(oldest->table, codes, kind)) return nullptr;
   oldest->codes.assign(codes.begin(), codes.end());
   oldest->last_use = uses_;
   return &oldest->table;

@@ -11,7 +11,10 @@
 
 namespace batchcast::inline v0_1::detail {
 
-/// One of a JPEG's Huffman codes, laid out for JpegEntropyDecoder.
+/// What a code is of.
+enum class JpegCodeKind : std::uint8_t { dc, ac, progressive_ac };
+
+/// One of a JPEG's Huffman codes, laid out for those who read scans.
 ///
 /// A symbol is a byte. Of an AC code its upper half is a run of zero coefficients and its lower
 /// half the number of value bits that follow the code; the value is the coefficient after the run.
@@ -27,7 +30,9 @@ struct JpegHuffmanTable {
   ///   bits 0-7    bits of code and value together: how far to move on in the scan
   ///   bits 8-15   bits of the code: window << n has the value at its top
   ///   bits 16-23  the run of zeros before the value; where there is no value, one of end_of_block,
-  ///               sixteen_zeros and long_code
+  ///               sixteen_zeros and long_code, or of a progressive AC code end_of_blocks + n,
+  ///               which the n bits follow that say of how many more blocks: they count as a
+  ///               value's
   ///   bits 24-31  64 less the bits of the value: (window << n) >> this is the value alone. Of DC
   ///               symbols 63 less them, since their value may have 0 bits and a shift by 64 is
   ///               undefined: shift by one first, and then by this. 0: there is no value
@@ -38,10 +43,12 @@ struct JpegHuffmanTable {
   static constexpr std::uint32_t valued = 1U << 24U;  ///< entries from here on have a value
   static constexpr std::uint32_t end_of_block = 0;
   static constexpr std::uint32_t sixteen_zeros = 16;
+  static constexpr std::uint32_t end_of_blocks = 32;  ///< n from 1 to 14
   static constexpr std::uint32_t long_code = 255;  ///< more than look_bits bits, or no code at all
 
-  /// AC only, to pass over coefficients that no pixel needs. Indexed by the next skip_bits bits:
-  /// all the symbols whose codes lie within them, together. 0: the first code is longer.
+  /// AC of baseline files only, to pass over coefficients that no pixel needs. Indexed by the next
+  /// skip_bits bits: all the symbols whose codes lie within them, together. 0: the first code is
+  /// longer.
   ///
   ///   bits 0-5   bits of all their codes and values (the last value may end beyond skip_bits)
   ///   bit 7      the last one is an end of block
@@ -54,7 +61,7 @@ struct JpegHuffmanTable {
   std::array<std::uint32_t, 17> limits;
   std::array<std::int32_t, 17> offsets;
   std::array<std::uint8_t, 256> symbols;
-  bool is_dc;
+  JpegCodeKind kind;
 
   /// As in `look`, whatever the length; `long_code` where `window` begins with no code.
   [[nodiscard]] std::uint32_t find(std::uint64_t window) const noexcept;
@@ -65,7 +72,7 @@ class JpegHuffmanCache {
  public:
   /// The table for `codes` (as in the file), good until as many others as are kept have been asked
   /// for; null where it is none that libjpeg takes.
-  const JpegHuffmanTable* find(std::span<const std::uint8_t> codes, bool is_dc);
+  const JpegHuffmanTable* find(std::span<const std::uint8_t> codes, JpegCodeKind kind);
 
  private:
   struct Slot {

@@ -6,6 +6,8 @@
 
 #include "data/image/codec.hpp"
 #include "data/image/image_support.hpp"
+#include "data/image/jpeg/fast_decoder.hpp"
+#include "data/image/jpeg/pixels.hpp"
 
 using namespace image_test;
 
@@ -74,12 +76,43 @@ const std::vector<Sampling>& samplings() {
   return all;
 }
 
+/// Sends each bit of each coefficient once, in some order that a progressive file may have.
+std::vector<jpeg_scan_info> random_scans(Random& random, int components) {
+  std::vector<jpeg_scan_info> scans;
+  std::vector<jpeg_scan_info> waiting;  // refinements, and bands of AC coefficients
+  const auto send = [&](jpeg_scan_info scan) {
+    for (scan.Al = between(random, 0, 2); scan.Al >= 0; --scan.Al) {
+      (scan.Ss == 0 && scan.Ah == 0 ? scans : waiting).push_back(scan);
+      scan.Ah = scan.Al;
+    }
+  };
+  if (random() % 2 == 0) {
+    send({components, {0, 1, 2}, 0, 0, 0, 0});
+  } else {
+    for (int i = 0; i < components; ++i) send({1, {i}, 0, 0, 0, 0});
+  }
+  for (int i = 0; i < components; ++i) {
+    for (int first = 1, last = 0; last < 63; first = last + 1) {
+      last = random() % 3 == 0 ? 63 : between(random, first, 63);
+      send({1, {i}, first, last, 0, 0});
+    }
+  }
+  // Any order but for what one coefficient's bits have.
+  std::shuffle(waiting.begin(), waiting.end(), random);
+  std::stable_sort(waiting.begin(), waiting.end(),
+                   [](const auto& one, const auto& other) { return one.Al > other.Al; });
+  scans.insert(scans.end(), waiting.begin(), waiting.end());
+  return scans;
+}
+
 struct Made {
   bc::ImageSize size;
   Bytes file;
 };
 
-Made random_file(Random& random, int side) {
+enum class Way { one_scan, progressive, either };
+
+Made random_file(Random& random, int side, Way way = Way::either) {
   JpegOptions options;
   Made made;
   made.size = {between(random, 1, side), between(random, 1, side)};
@@ -96,8 +129,14 @@ Made random_file(Random& random, int side) {
   } else {
     options.sampling = samplings()[random() % samplings().size()];
   }
+  if (way == Way::either) way = random() % 2 == 0 ? Way::one_scan : Way::progressive;
+  if (way == Way::progressive) {
+    options.progressive = random() % 2 == 0;
+    if (!options.progressive) options.scans = random_scans(random, gray ? 1 : 3);
+    options.own_codes = true;
+  }
   CAPTURE(made.size.width, made.size.height, options.quality, options.own_codes,
-          options.restart_interval, gray);
+          options.restart_interval, gray, options.progressive, options.scans.size());
   made.file = encode_jpeg(noise(random, made.size, gray ? 1 : 3), options);
   return made;
 }
@@ -131,6 +170,61 @@ TEST_CASE("Fast JPEG: pixels are libjpeg's, whatever the sampling, size, codes a
     for (int choice = 0; choice < 9; ++choice) {
       check_same(codecs, made.file, some_window(random, made.size, choice), random);
     }
+  }
+}
+
+TEST_CASE(
+    "Fast JPEG: clean files need no libjpeg, whatever the order of a progressive one's scans") {
+  const unsigned seed = std::random_device()();
+  CAPTURE(seed);
+  Random random(seed);
+  bc::detail::JpegHeader header;
+  bc::detail::JpegWindowDecoder decoder;
+  for (int i = 0; i < 100; ++i) {
+    const Made made = random_file(random, 100, i % 4 == 0 ? Way::one_scan : Way::progressive);
+    CAPTURE(i, made.size.width, made.size.height);
+    // Unusual sampling is libjpeg's, as is chroma of one or two columns.
+    if (!bc::detail::read_jpeg_header(as_bytes(made.file), header)) continue;
+    const bc::Box window = some_window(random, made.size, i);
+    REQUIRE(decoder.start(header, as_bytes(made.file), window));
+    Bytes row(3 * static_cast<std::size_t>(window.width) + bc::detail::jpeg_row_slack);
+    for (int y = 0; y < window.height; ++y) REQUIRE(decoder.read_row(row.data()));
+  }
+  const Bytes usual = encode_jpeg(noise(random, {50, 40}), {.progressive = true});
+  REQUIRE(bc::detail::read_jpeg_header(as_bytes(usual), header));
+  CHECK(header.is_progressive);
+}
+
+TEST_CASE("Fast JPEG: progressive files that leave something out, or come twice, are libjpeg's") {
+  Random random(6);
+  Codecs codecs;
+  bc::detail::JpegHeader header;
+  std::vector<bc::detail::JpegScan> scans;
+  const bc::ImageSize size{60, 50};
+  const Bytes file = encode_jpeg(noise(random, size), {.progressive = true});
+  REQUIRE(bc::detail::read_jpeg_header(as_bytes(file), header));
+  REQUIRE(bc::detail::read_jpeg_scans(as_bytes(file), scans));
+  REQUIRE(scans.size() == 10);
+  // Where its marker is, or that of its codes.
+  const auto begin_of = [&](std::size_t scan) {
+    const std::span before = scans[scan - 1].bytes;
+    std::size_t at = 0;
+    while (before[at] != 0xFF || before[at + 1] == 0) ++at;
+    return static_cast<std::ptrdiff_t>(file.size() - before.size() + at);
+  };
+  for (std::size_t scan = 1; scan + 1 < scans.size(); ++scan) {
+    const auto begin = file.begin() + begin_of(scan);
+    const auto end = file.begin() + begin_of(scan + 1);
+    Bytes without(file.begin(), begin);
+    without.insert(without.end(), end, file.end());
+    Bytes twice(file.begin(), end);
+    twice.insert(twice.end(), begin, file.end());
+    CAPTURE(scan);
+    for (const Bytes& odd : {without, twice}) {
+      CHECK_FALSE(bc::detail::read_jpeg_scans(as_bytes(odd), scans));
+      check_same(codecs, odd, {0, 0, size.width, size.height}, random);
+    }
+    REQUIRE(bc::detail::read_jpeg_scans(as_bytes(file), scans));
   }
 }
 
