@@ -5,21 +5,12 @@
 #include <algorithm>
 
 #include "data/image/codec.hpp"
+#include "data/image/jpeg/grid.hpp"
 #include "data/image/jpeg/pixels.hpp"
 
 namespace batchcast::inline v0_1::detail {
-namespace {
-
-constexpr std::int32_t block_side = 8;
-
-std::int32_t divided_up(std::int32_t value, std::int32_t by) noexcept {
-  return (value + by - 1) / by;
-}
-
-}  // namespace
-
 const std::uint8_t* JpegWindowDecoder::Plane::row(std::int32_t y) const noexcept {
-  return samples.data() + static_cast<std::size_t>(y % (2 * down * block_side)) * stride;
+  return samples.data() + static_cast<std::size_t>(y % (2 * down * jpeg_block_side)) * stride;
 }
 
 bool JpegWindowDecoder::start(const JpegHeader& header, std::span<const std::byte> file,
@@ -33,8 +24,8 @@ bool JpegWindowDecoder::start(const JpegHeader& header, std::span<const std::byt
   size_planes();
 
   // Upsampling downwards looks at the chroma row above.
-  const std::int32_t top = mcu_height_ > block_side ? std::max(window.y / 2 - 1, 0) : window.y;
-  const std::int32_t passed = top / block_side;
+  const std::int32_t top = mcu_height_ > jpeg_block_side ? std::max(window.y / 2 - 1, 0) : window.y;
+  const std::int32_t passed = top / jpeg_block_side;
   mcu_rows_done_ = passed;
   return is_progressive_ ||
          entropy_.skip(static_cast<std::size_t>(passed) * static_cast<std::size_t>(mcus_across_));
@@ -42,22 +33,22 @@ bool JpegWindowDecoder::start(const JpegHeader& header, std::span<const std::byt
 
 void JpegWindowDecoder::plan_columns(const JpegHeader& header) {
   const JpegComponent& luma = header.components[0];
-  mcu_width_ = luma.across * block_side;
-  mcu_height_ = luma.down * block_side;
-  mcus_across_ = divided_up(header.size.width, mcu_width_);
-  mcus_down_ = divided_up(header.size.height, mcu_height_);
+  mcu_width_ = luma.across * jpeg_block_side;
+  mcu_height_ = luma.down * jpeg_block_side;
+  mcus_across_ = jpeg_divided_up(header.size.width, mcu_width_);
+  mcus_down_ = jpeg_divided_up(header.size.height, mcu_height_);
   plane_count_ = static_cast<std::size_t>(header.component_count);
   for (std::size_t i = 0; i < plane_count_; ++i) {
     Plane& plane = planes_[i];
     plane.across = header.components[i].across;
     plane.down = header.components[i].down;
-    plane.height = divided_up(header.size.height * plane.down, luma.down);
+    plane.height = jpeg_divided_up(header.size.height * plane.down, luma.down);
   }
   std::int32_t first = window_.x;
   std::int32_t end = window_.x + window_.width;
   if (luma.across == 2) {
     // Upsampling to the right looks at a neighbour on each side, where there is one.
-    const std::int32_t chroma_width = divided_up(header.size.width, 2);
+    const std::int32_t chroma_width = jpeg_divided_up(header.size.width, 2);
     range_.first = std::max(first / 2 - 1, 0);
     end = std::min((end - 1) / 2 + 2, chroma_width);
     range_.count = static_cast<std::size_t>(end - range_.first);
@@ -67,7 +58,7 @@ void JpegWindowDecoder::plan_columns(const JpegHeader& header) {
     range_ = {first, static_cast<std::size_t>(window_.width)};
   }
   first_mcu_ = first / mcu_width_;
-  end_mcu_ = divided_up(end, mcu_width_);
+  end_mcu_ = jpeg_divided_up(end, mcu_width_);
 }
 
 void JpegWindowDecoder::size_planes() {
@@ -79,9 +70,9 @@ void JpegWindowDecoder::size_planes() {
     Plane& plane = planes_[i];
     const auto blocks = mcus * static_cast<std::size_t>(plane.across);
     const auto rows = static_cast<std::size_t>(plane.down);
-    plane.stride = blocks * block_side;
+    plane.stride = blocks * jpeg_block_side;
     grow(plane.blocks, rows * blocks);
-    grow(plane.samples, 2 * rows * block_side * plane.stride + jpeg_row_slack);
+    grow(plane.samples, 2 * rows * jpeg_block_side * plane.stride + jpeg_row_slack);
   }
   if (plane_count_ == 1) return;
   for (auto& row : chroma_rows_) grow(row, 2 * range_.count + jpeg_row_slack);
@@ -90,7 +81,7 @@ void JpegWindowDecoder::size_planes() {
 /// The last MCU row that libjpeg has decoded when it gives out row `y`: a row group before it needs
 /// to, where upsampling looks downwards.
 std::int32_t JpegWindowDecoder::mcu_row_for(std::int32_t y) const noexcept {
-  const std::int32_t ahead = mcu_height_ > block_side ? 2 : 0;
+  const std::int32_t ahead = mcu_height_ > jpeg_block_side ? 2 : 0;
   return std::min((y + ahead) / mcu_height_, mcus_down_ - 1);
 }
 
@@ -137,7 +128,7 @@ bool JpegWindowDecoder::decode_mcu_row() {
     Plane& plane = planes_[i];
     const auto count = static_cast<std::size_t>(mcus * plane.across);
     for (std::int32_t y = 0; y < plane.down; ++y) {
-      const std::int32_t row = (mcu_rows_done_ % 2 * plane.down + y) * block_side;
+      const std::int32_t row = (mcu_rows_done_ % 2 * plane.down + y) * jpeg_block_side;
       const JpegBlock& first = plane.blocks[static_cast<std::size_t>(y) * count];
       jpeg_inverse_dct(first.coefficients.data(), count,
                        plane.samples.data() + static_cast<std::size_t>(row) * plane.stride,
@@ -151,9 +142,9 @@ bool JpegWindowDecoder::decode_mcu_row() {
 /// What row `y` of the image has of a chroma component, from the range's first sample on.
 const std::uint8_t* JpegWindowDecoder::upsampled(const Plane& plane, std::int32_t y,
                                                  std::uint8_t* room) const noexcept {
-  const bool across = mcu_width_ > block_side;
-  const std::int32_t column = range_.first - first_mcu_ * block_side;
-  if (mcu_height_ == block_side) {
+  const bool across = mcu_width_ > jpeg_block_side;
+  const std::int32_t column = range_.first - first_mcu_ * jpeg_block_side;
+  if (mcu_height_ == jpeg_block_side) {
     const std::uint8_t* const row = plane.row(y) + column;
     if (!across) return row;
     jpeg_upsample_h2v1(row, range_.count, room);
@@ -183,7 +174,7 @@ bool JpegWindowDecoder::read_row(std::uint8_t* rgb) {
     jpeg_rgb_from_gray(luma, width, rgb);
     return true;
   }
-  const std::int32_t skip = mcu_width_ > block_side ? window_.x - 2 * range_.first : 0;
+  const std::int32_t skip = mcu_width_ > jpeg_block_side ? window_.x - 2 * range_.first : 0;
   const std::uint8_t* const blue = upsampled(planes_[1], y, chroma_rows_[0].data());
   const std::uint8_t* const red = upsampled(planes_[2], y, chroma_rows_[1].data());
   jpeg_rgb_from_ycc(luma, blue + skip, red + skip, width, rgb);

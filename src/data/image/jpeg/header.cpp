@@ -15,7 +15,7 @@ using Bytes = std::span<const std::uint8_t>;
 
 constexpr int dimension_max = 65500;  // libjpeg's
 // libjpeg's default has 10. Each may tell little of a large image, and takes its time.
-constexpr std::size_t scans_max = 64;
+constexpr std::size_t clean_scans_max = 64;
 
 namespace marker {
 enum : std::uint8_t {
@@ -91,7 +91,7 @@ class HeaderReader {
     if (!header_.is_progressive) return false;
     do {
       if (kind_ == marker::scan) {
-        if (scans.size() == scans_max || !read_scan(scans.emplace_back())) return false;
+        if (scans.size() == clean_scans_max || !read_scan(scans.emplace_back())) return false;
         const JpegScan& scan = scans.back();
         for (std::size_t i = 0; i < scan.component_count; ++i) {
           if (!progress[scan.components[i]].take(scan)) return false;

@@ -7,15 +7,13 @@
 #include <limits>
 
 #include "data/image/codec.hpp"
+#include "data/image/jpeg/grid.hpp"
 #include "data/image/jpeg/scan_bits-inl.hpp"
 
 namespace batchcast::inline v0_1::detail {
 namespace {
 
-constexpr std::size_t block_side = 8;
 constexpr std::size_t blocks_max = std::size_t{1} << 22U;  // 512 MiB
-
-std::size_t divided_up(std::size_t value, std::size_t by) noexcept { return (value + by - 1) / by; }
 
 constexpr std::uint64_t from_bit(std::uint32_t bit) noexcept { return ~std::uint64_t{0} << bit; }
 
@@ -271,12 +269,13 @@ struct JpegProgressiveDecoder::Engine {
 };
 
 bool JpegProgressiveDecoder::plan(const JpegHeader& header) {
-  const auto width = static_cast<std::size_t>(header.size.width);
-  const auto height = static_cast<std::size_t>(header.size.height);
-  const auto luma_across = static_cast<std::size_t>(header.components[0].across);
-  const auto luma_down = static_cast<std::size_t>(header.components[0].down);
-  mcu_columns_ = divided_up(width, luma_across * block_side);
-  mcu_rows_ = divided_up(height, luma_down * block_side);
+  const ImageSize size = header.size;
+  const JpegComponent& luma = header.components[0];
+  const auto blocks_of = [](std::int32_t samples, std::int32_t in_block) {
+    return static_cast<std::size_t>(jpeg_divided_up(samples, in_block * jpeg_block_side));
+  };
+  mcu_columns_ = blocks_of(size.width, luma.across);
+  mcu_rows_ = blocks_of(size.height, luma.down);
   if (mcu_columns_ * mcu_rows_ > blocks_max / 6) return false;
   for (std::size_t i = 0; i < static_cast<std::size_t>(header.component_count); ++i) {
     const JpegComponent& from = header.components[i];
@@ -284,8 +283,8 @@ bool JpegProgressiveDecoder::plan(const JpegHeader& header) {
     component.across = static_cast<std::size_t>(from.across);
     component.down = static_cast<std::size_t>(from.down);
     component.columns = mcu_columns_ * component.across;
-    component.image_columns = divided_up(width * component.across, luma_across * block_side);
-    component.image_rows = divided_up(height * component.down, luma_down * block_side);
+    component.image_columns = blocks_of(size.width * from.across, luma.across);
+    component.image_rows = blocks_of(size.height * from.down, luma.down);
     for (std::size_t at = 0; at < 64; ++at) {
       if (from.quantizer[at] > std::numeric_limits<std::int16_t>::max()) return false;
       component.quantizer[jpeg_natural_order[at]] = static_cast<std::int16_t>(from.quantizer[at]);

@@ -228,6 +228,30 @@ TEST_CASE("Fast JPEG: progressive files that leave something out, or come twice,
   }
 }
 
+TEST_CASE("Fast JPEG: bytes between a progressive file's scans that belong to none") {
+  const unsigned seed = std::random_device()();
+  CAPTURE(seed);
+  Random random(seed);
+  Codecs codecs;
+  std::vector<bc::detail::JpegScan> scans;
+  for (int i = 0; i < 30; ++i) {
+    const Made made = random_file(random, 60, Way::progressive);
+    if (!bc::detail::read_jpeg_scans(as_bytes(made.file), scans)) continue;
+    for (const bc::detail::JpegScan& scan : scans) {
+      // Behind the scan: its marker is the first that is neither stuffing nor a restart.
+      std::size_t at = 0;
+      const auto is_of_scan = [](int after) { return after == 0 || (after >> 3) == 0xD0 >> 3; };
+      while (scan.bytes[at] != 0xFF || is_of_scan(scan.bytes[at + 1])) ++at;
+      Bytes file = made.file;
+      const auto behind = static_cast<std::ptrdiff_t>(file.size() - scan.bytes.size() + at);
+      file.insert(file.begin() + behind, static_cast<std::size_t>(between(random, 1, 3)),
+                  static_cast<std::uint8_t>(random() % 255));
+      CAPTURE(i, scan.first, scan.last, scan.lowest_bit, scan.refines);
+      check_same(codecs, file, {0, 0, made.size.width, made.size.height}, random);
+    }
+  }
+}
+
 TEST_CASE("Fast JPEG: files cut short come out as from libjpeg") {
   const unsigned seed = std::random_device()();
   CAPTURE(seed);

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#pragma once
+
+#include <cstdint>
+
+// How a JPEG's samples lie in blocks, and these in MCUs.
+namespace batchcast::inline v0_1::detail {
+
+inline constexpr std::int32_t jpeg_block_side = 8;
+
+/// Blocks or MCUs for so many samples, those that are not full included.
+[[nodiscard]] constexpr std::int32_t jpeg_divided_up(std::int32_t value, std::int32_t by) noexcept {
+  return (value + by - 1) / by;
+}
+
+}  // namespace batchcast::inline v0_1::detail
