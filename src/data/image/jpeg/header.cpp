@@ -77,7 +77,7 @@ class HeaderReader {
     while (next_segment()) {
       if (kind_ == marker::scan) {
         header_.scan = rest_;
-        return (header_.is_progressive ? take_quantizers() : read_only_scan()) && is_usual();
+        return (header_.is_progressive ? read_first_scan() : read_only_scan()) && is_usual();
       }
       if (!read_segment(kind_, content_)) return false;
     }
@@ -261,11 +261,13 @@ class HeaderReader {
     return quantizer.has_value();
   }
 
-  bool take_quantizers() {
+  /// Of a progressive file: libjpeg takes it for a part of the header.
+  bool read_first_scan() {
     for (std::size_t i = 0; i < static_cast<std::size_t>(header_.component_count); ++i) {
       if (!take_quantizer(i)) return false;
     }
-    return header_.component_count != 0;
+    JpegScan scan;
+    return read_scan(scan);
   }
 
   bool read_scan(JpegScan& scan) {

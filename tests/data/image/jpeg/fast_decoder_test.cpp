@@ -228,6 +228,31 @@ TEST_CASE("Fast JPEG: progressive files that leave something out, or come twice,
   }
 }
 
+TEST_CASE("Fast JPEG: a first scan that is none is refused with the header") {
+  Random random(7);
+  Codecs codecs;
+  for (const bool progressive : {false, true}) {
+    const Bytes file = encode_jpeg(noise(random, {40, 24}), {.progressive = progressive});
+    for (int change = 0; change < 14; ++change) {
+      Bytes odd = file;
+      odd[scan_of(file) - 14 + static_cast<std::size_t>(change)] ^= 0x85;
+      CAPTURE(progressive, change);
+      const auto info = [&odd](ImageCodec& codec) -> std::optional<int> {
+        try {
+          const int width = codec.open(as_bytes(odd)).size.width;
+          codec.close();
+          return width;
+        } catch (const bc::BadSample&) {
+          codec.close();
+          return {};
+        }
+      };
+      CHECK(info(*codecs.ours) == info(*codecs.library));
+      check_same(codecs, odd, {0, 0, 40, 24}, random);
+    }
+  }
+}
+
 TEST_CASE("Fast JPEG: bytes between a progressive file's scans that belong to none") {
   const unsigned seed = std::random_device()();
   CAPTURE(seed);
