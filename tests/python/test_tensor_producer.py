@@ -343,8 +343,10 @@ def test_what_has_no_counterpart_says_why(directory: Path) -> None:
         TensorProducer([], recipe="mnist")
     with pytest.raises(bc.InvalidArgument, match="rubber_band_pct is -1"):
         TensorProducer([], rubber_band_pct=-1)
-    with pytest.raises(TypeError, match="unexpected keyword argument 'batchsize'"):
-        TensorProducer([], batchsize=3)
+    with pytest.raises(TypeError, match="no argument `zzz`.$"):
+        TensorProducer([], zzz=3)
+    with pytest.raises(TypeError, match=r"TensorProducer\(\).*`feilds`. Did you mean `fields`"):
+        TensorProducer([], feilds=("x",))
     with pytest.raises(bc.InvalidArgument, match="wait_for is '2', a text"):
         TensorProducer([], wait_for="2")
     with pytest.raises(bc.InvalidArgument, match="on_stall"):

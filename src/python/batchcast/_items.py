@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from ._names import did_you_mean
 from ._producer import is_image
 from .errors import Error, InvalidArgument
 
@@ -219,7 +220,9 @@ def named(item: Any, fields: Sequence[str] | None) -> Iterator[tuple[Any, str, A
     if _is_mapping(item):
         for key in item if fields is None else fields:
             if key not in item:
-                raise Unservable(f"it has no `{key}`, only {', '.join(f'`{k}`' for k in item)}")
+                meant = did_you_mean(str(key), map(str, item))
+                there = ", ".join(f"`{one}`" for one in item)
+                raise Unservable(f"it has no `{key}`.{meant} It has {there}")
             yield key, str(key), item[key]
         return
     numbers = isinstance(item, list) and all(isinstance(one, bool | int | float) for one in item)

@@ -14,6 +14,7 @@ from typing import Any
 
 from . import _items
 from ._looping import Looping, end_iterator
+from ._names import refuse_unknown
 from ._options import arguments, check_numbers, refuse_dataset_options
 from ._producer import BatchStream
 from ._serve import serve
@@ -40,10 +41,9 @@ def pack(data: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def _check_names(options: dict[str, Any]) -> None:
+    own = set(inspect.signature(TensorProducer).parameters) - {"options"}
     names = set(inspect.signature(serve).parameters) - _OWN
-    for name in options:
-        if name not in names:
-            raise TypeError(f"TensorProducer() got an unexpected keyword argument {name!r}")
+    refuse_unknown("TensorProducer", options, sorted(own | names))
     check_numbers(options)
     refuse_dataset_options(options)
 

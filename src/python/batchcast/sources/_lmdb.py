@@ -13,6 +13,7 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
+from .._names import checks_names
 from .._producer import is_image
 from ..errors import BadDataset, InvalidArgument
 from ._apart import Crashed, apart
@@ -216,6 +217,7 @@ class LMDB:
     process of its own reads all of it, so that a damaged file is an error and no crash.
     """
 
+    @checks_names
     def __init__(
         self,
         path: str | os.PathLike[str],

@@ -16,6 +16,7 @@ import threading
 from collections.abc import Iterable
 from typing import Any
 
+from .._names import checks_names
 from ..errors import BadDataset, BadSample, InvalidArgument
 from ._apart import Crashed, apart
 from ._columns import (
@@ -120,6 +121,7 @@ class Parquet:
     neighbours together: otherwise most samples read a row group again.
     """
 
+    @checks_names
     def __init__(
         self,
         files: Any,

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from .._names import checks_names
 from ..errors import InvalidArgument
 from ._columns import checked
 from ._files import Maps, Watched, check_all
@@ -240,6 +241,7 @@ def _mnist(dataset: Any) -> Any:
     return Arrays(name=name, class_names=dataset.classes, image=pixels, label=labels)
 
 
+@checks_names
 def Torchvision(dataset: Any) -> Any:
     """A dataset of torchvision without its Python: what bc.serve takes for it.
 
