@@ -535,6 +535,22 @@ def test_an_array_whose_file_was_cut_short_before(tmp_path: Path) -> None:
         Arrays(x=mapped[::-1])
 
 
+def test_an_array_whose_file_is_cut_short_while_it_is_copied(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    np.save(tmp_path / "a.npy", np.ones((3, 4096)))
+    mapped = np.load(tmp_path / "a.npy", mmap_mode="r")
+    copy = np.ascontiguousarray
+
+    def copy_once_it_is_cut(array: Any) -> Any:
+        cut_short(tmp_path / "a.npy")
+        return copy(array)
+
+    monkeypatch.setattr(np, "ascontiguousarray", copy_once_it_is_cut)
+    with pytest.raises(bc.BadDataset, match="a.npy was cut short, from 98,432 bytes to 10"):
+        Arrays(x=mapped[::-1])
+
+
 @pytest.mark.parametrize(
     ("value", "why"),
     [

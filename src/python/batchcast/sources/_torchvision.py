@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .._names import checks_names
-from ..errors import InvalidArgument
+from ..errors import BadDataset, BadSample, InvalidArgument
 from ._columns import checked
 from ._files import Maps, Watched, check_all
 
@@ -91,8 +91,13 @@ class Arrays:
             array = _as_array(key, value)
             files = maps.files_at([array.__array_interface__["data"][0]] if array.size else [])
             self.fields[key] = np.ascontiguousarray(array)
-            if np.may_share_memory(self.fields[key], array):  # else it was copied
+            if np.may_share_memory(self.fields[key], array):
                 self._files[key] = files
+                continue
+            try:
+                check_all(files)  # of what was copied, this once
+            except BadSample as error:
+                raise BadDataset(f"batchcast: {error}.") from error
         if not fields:
             raise InvalidArgument(
                 "batchcast: sources.Arrays: there is no array. Name each: Arrays(image=…, label=…)."
