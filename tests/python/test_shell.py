@@ -437,7 +437,16 @@ def test_a_trainer_starts_it(place: Path) -> None:
         assert len(made_data.epoch_of(consumer)["label"]) == 30
 
 
-def test_nothing_else_opens_it(place: Path) -> None:
-    ended = command("dump", "python:mine:made", "--positions", "0:1", "--out", "x")
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("dump", "python:mine:made", "--positions", "0:1", "--out", "x"),
+        ("inspect", "python:mine:made"),
+        ("inspect", "parquet:train.parquet", "--seed", "3"),
+    ],
+)
+def test_nothing_else_opens_it(place: Path, words: list[str]) -> None:
+    ended = command(*words)
     assert "is read by Python. `batchcast serve` and `batchcast ensure` take it" in ended.stderr
+    assert "Once it is served, `batchcast inspect STREAM` says what" in ended.stderr
     assert ended.returncode == 2
