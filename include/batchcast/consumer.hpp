@@ -36,7 +36,7 @@ struct ConsumerOptions {
   Pace pace = Pace::lockstep;
   Join join = Join::rewind;
   /// With join = at: the position to begin at, from an earlier `cursor()`. Refused where the ring
-  /// has lost it, beyond the stream's end, and from 2^62 on.
+  /// has lost it, beyond the stream's end, and from 2^62 on. With any other join it is to be 0.
   std::uint64_t cursor = 0;
   BetweenEpochs between_epochs = BetweenEpochs::hold;
   Tail tail = Tail::keep;

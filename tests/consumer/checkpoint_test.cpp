@@ -64,7 +64,43 @@ TEST_CASE("checkpoints are compared by identity, whatever else their recipes say
   CHECK(refusal(with_identity(a, "{}"), with_identity(a, R"({"x":1})")).empty());
   CHECK_THAT(refusal(with_identity(a), with_identity(b)),
              Contains("its identity is " + b) && Contains("the checkpoint's is " + a) &&
-                 Contains("batchcast recipe --diff A B"));
+                 !Contains("They differ in"));
+}
+
+TEST_CASE("a checkpoint of another recipe is refused with the members that differ") {
+  const auto told = [](const std::string& saved, const std::string& served) {
+    return refusal(with_identity(a, saved), with_identity(b, served));
+  };
+  CHECK_THAT(
+      told(R"({"identity":"x","same":[1],"seed":1})", R"({"identity":"y","same":[1],"seed":2})"),
+      Contains(". They differ in `seed` (1 then, 2 now).\nServe the stream as it was"));
+  CHECK_THAT(
+      told(R"({"epochs":1,"shard":{"count":2}})", R"({"epochs":2,"order":"linear"})"),
+      Contains(R"(in `shard` ({"count":2} then, none now), `order` (none then, "linear" now))"));
+  // Where the files lie is no part of what the samples are.
+  const std::string there = R"({"seed":1,"source":{"directory":"/there","samples":10}})";
+  CHECK_THAT(told(there, R"({"seed":2,"source":{"directory":"/here","samples":10}})"),
+             Contains("`seed`") && !Contains("`source`"));
+  const std::string large = R"({"recipe":{"fields":[")" + std::string(80, 'x') + R"("]}})";
+  CHECK_THAT(told(large, R"({"recipe":{}})"),
+             Contains("They differ in `recipe`; the checkpoint has its own as recipe_json."));
+  // Somebody else's text is shown as it may be, and is not trusted to be JSON.
+  CHECK_THAT(told("{\"a\x1b\":1}", R"({})"), Contains("`a\\x1b`") && !Contains("\x1b"));
+  for (const char* text :
+       {"{\"", "{\"a", "{\"a\"", "{\"a\":", "{\"a\":\"", "{", ",", "{\"a\":1,\""}) {
+    CHECK_THAT(told(text, R"({"z":1})"), Contains("`z` (none then, 1 now)"));
+  }
+}
+
+TEST_CASE("a cursor without join = at is refused, and not ignored") {
+  using Catch::Matchers::Message;
+  ConsumerOptions options = {.stream = "s", .connect_timeout_ms = 0};
+  options.cursor = 5;
+  CHECK_THROWS_MATCHES(Consumer(options), InvalidArgument,
+                       Message("batchcast: cursor is 5, which says where join `at` begins; with "
+                               "join `rewind` it has no meaning."));
+  options.join = Join::at;
+  CHECK_THROWS_AS(Consumer(options), StreamNotFound);
 }
 
 TEST_CASE("a checkpoint of an earlier version is known by the identity in its recipe") {

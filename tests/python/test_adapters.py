@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import gzip
+import inspect
 import os
 import shutil
 import sys
@@ -617,6 +618,23 @@ def test_torchvision_says_what_is_wrong(folder: Folder) -> None:
 
 
 # -- all ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("adapter", "name", "meant"),
+    [
+        ("HuggingFace", "lable", "label"),
+        ("Parquet", "cach", "cache"),
+        ("LMDB", "skips", "skip"),
+        ("Torchvision", "data_set", "dataset"),
+    ],
+)
+def test_an_argument_that_was_misspelt(adapter: str, name: str, meant: str) -> None:
+    make = getattr(bc.sources, adapter)
+    text = rf"batchcast: {adapter}\(\): there is no argument `{name}`. Did you mean `{meant}`\?"
+    with pytest.raises(TypeError, match=text):
+        make("there", **{name: "x"})
+    assert meant in inspect.signature(make).parameters  # what help() shows
 
 
 @pytest.mark.parametrize(

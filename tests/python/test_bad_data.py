@@ -12,6 +12,7 @@ import signal
 import subprocess
 import sys
 import time
+import types
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ import pytest
 
 import made_data
 import support
+from batchcast.sources import _apart, _lmdb
 from batchcast.sources._files import Watched, _watched
 from batchcast.sources import Arrays, HuggingFace, LMDB, Parquet, Torchvision
 
@@ -131,14 +133,51 @@ def test_a_footer_that_ends_whoever_looks_at_it(
 ) -> None:
     files = [str(parquet(tmp_path / f"{name}.parquet")) for name in "abc"]
 
-    def look(self: Parquet, paths: list[str]) -> None:
+    def look(self: Parquet, paths: list[str], tick: Any) -> None:
         if files[1] in paths:
             os.abort()
+        if files[2] in paths:
+            signal.pause()
 
     monkeypatch.setattr(Parquet, "_look_at_footers", look)
     with pytest.raises(bc.BadDataset, match=r"b.parquet is damaged: .*\(SIGABRT\)"):
         Parquet(files)
-    check_samples(Parquet(files[::2][:1]))
+    check_samples(Parquet(files[:1]))
+    monkeypatch.setattr(_apart, "_SILENCE_S", 0.1)
+    with pytest.raises(bc.BadDataset, match=r"c.parquet is damaged: .*\(no progress in 0.1 s\)"):
+        Parquet(files[::2])
+
+
+@needs_arrow
+def test_files_that_say_other_numbers_of_rows_than_they_have(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = parquet(tmp_path / "a.parquet")
+    opened = pq.ParquetFile(path)
+    lie = {"file": 0, "group": 0}
+
+    class Lying:
+        def __init__(self, path: str) -> None:
+            self.schema_arrow = opened.schema_arrow
+            self.read_row_group = opened.read_row_group
+            self.metadata = types.SimpleNamespace(
+                num_rows=12 + lie["file"], num_row_groups=3, row_group=self.row_group
+            )
+
+        def row_group(self, number: int) -> Any:
+            rows = opened.metadata.row_group(number).num_rows
+            return types.SimpleNamespace(num_rows=rows + (lie["group"] if number == 1 else 0))
+
+    monkeypatch.setattr(pq, "ParquetFile", Lying)
+    lie["file"] = 1
+    with pytest.raises(bc.BadDataset, match="groups have 12 rows, and the file says 13"):
+        Parquet(path, image=None)
+    lie["group"] = 1
+    with pytest.raises(bc.BadDataset, match="row group 1 of .* has 4 rows, and the file says 5"):
+        Parquet(path, image=None)
+    lie["group"] = -5
+    with pytest.raises(bc.BadDataset, match="groups have 7 rows"):
+        Parquet(path, image=None)
 
 
 @needs_arrow
@@ -406,6 +445,38 @@ def test_odd_environments(tmp_path: Path) -> None:
         LMDB(tmp_path / "several")
 
 
+def test_a_look_that_hangs_is_ended(images: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    children = []
+    fork = os.fork
+
+    def fork_and_note() -> int:
+        children.append(fork())
+        return children[-1]
+
+    def hang(self: Any, tick: Any) -> None:
+        signal.pause()
+
+    monkeypatch.setattr(os, "fork", fork_and_note)
+    monkeypatch.setattr(_apart, "_SILENCE_S", 0.1)
+    monkeypatch.setattr(_lmdb._Looked, "_look_through", hang)
+    with pytest.raises(bc.BadDataset, match=rf"{images}.* its keys \(no progress in 0.1 s\)"):
+        LMDB(images)
+    with pytest.raises(ProcessLookupError):
+        os.kill(children[0], 0)
+
+
+def test_a_look_that_takes_long_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_apart, "_SILENCE_S", 0.2)
+
+    def look(tick: Any) -> bytes:
+        for _ in range(8):
+            tick()
+            time.sleep(0.05)
+        return b"." * (3 << 20)
+
+    assert _apart.apart(look) == b"." * (3 << 20)
+
+
 def mapped_array(tmp_path: Path) -> tuple[Any, Path]:
     np.save(tmp_path / "a.npy", np.zeros((12, 4096)))
     return Arrays(image=np.load(tmp_path / "a.npy", mmap_mode="r")), tmp_path / "a.npy"
@@ -535,6 +606,22 @@ def test_an_array_whose_file_was_cut_short_before(tmp_path: Path) -> None:
         Arrays(x=mapped[::-1])
 
 
+def test_an_array_whose_file_is_cut_short_while_it_is_copied(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    np.save(tmp_path / "a.npy", np.ones((3, 4096)))
+    mapped = np.load(tmp_path / "a.npy", mmap_mode="r")
+    copy = np.ascontiguousarray
+
+    def copy_once_it_is_cut(array: Any) -> Any:
+        cut_short(tmp_path / "a.npy")
+        return copy(array)
+
+    monkeypatch.setattr(np, "ascontiguousarray", copy_once_it_is_cut)
+    with pytest.raises(bc.BadDataset, match="a.npy was cut short, from 98,432 bytes to 10"):
+        Arrays(x=mapped[::-1])
+
+
 @pytest.mark.parametrize(
     ("value", "why"),
     [
@@ -656,6 +743,42 @@ class Leaves(made_data.Numbers):
         if index in (7, 8):
             sys.exit("enough")
         return super().__getitem__(index)
+
+
+FULL_TABLE = """
+import errno, os, resource, sys
+import batchcast as bc
+from pathlib import Path
+
+class Files:
+    def __len__(self): return 8
+    def __getitem__(self, i):
+        try:
+            while i == 3:
+                held.append(os.dup(0))
+        except OSError:
+            pass
+        return {"image": Path(sys.argv[1]), "label": i}
+
+held = []
+resource.setrlimit(resource.RLIMIT_NOFILE, (512, 512))
+try:
+    serving = bc.serve(
+        Files(), stream="s", recipe=sys.argv[2], workers=1, memory="1MiB",
+        on_bad_sample="substitute", background=True,
+    )
+    serving.wait(10)
+except bc.SystemError as error:
+    for one in held:
+        os.close(one)
+    print(error.errno == errno.EMFILE, f"{sys.argv[1]} cannot be opened" in str(error))
+"""
+
+
+def test_too_many_open_files_are_no_bad_sample(directory: Path, tmp_path: Path) -> None:
+    image = made_data.image_folder(tmp_path / "images")[0][0]
+    ended = support.python(FULL_TABLE, str(image), made_data.recipe_file(tmp_path))
+    assert ended.stdout == "True True\n", ended.stderr
 
 
 def test_a_sample_that_calls_sys_exit_is_bad(directory: Path) -> None:

@@ -328,6 +328,18 @@ def test_refusals_name_what_is_near(directory):
         bc.Consumer("s/t")
 
 
+def test_a_cursor_says_where_join_at_begins(directory):
+    for join in ({}, {"join": "now"}):
+        with pytest.raises(bc.InvalidArgument, match="cursor is 5, .* join `(rewind|now)` it has no"):
+            bc.Consumer("s", connect_timeout=0, cursor=5, **join)
+    with pytest.raises(bc.StreamNotFound):  # the signature's own
+        bc.Consumer("s", connect_timeout=0, cursor=0)
+    for cursor, why in ((-1, "-1 is not from 0"), (1 << 64, "16 is not from 0"), (True, "an int"),
+                        ("3", "an int"), (1.5, "an int"), (None, "an int")):  # fmt: skip
+        with pytest.raises((bc.InvalidArgument, TypeError), match=f"cursor.*{why}"):
+            bc.Consumer("s", connect_timeout=0, join="at", cursor=cursor)
+
+
 def test_no_stream_of_that_name(directory):
     begun = time.monotonic()
     with pytest.raises(bc.StreamNotFound, match="no producer serves a stream `s`"):

@@ -423,8 +423,9 @@ def test_class_names(serve: Callable[..., support.Served], tmp_path: Path) -> No
 
 def test_wrong_inputs_are_told_on_attaching(serve: Callable[..., support.Served]) -> None:
     serve(SHAPE, samples=10)
-    with pytest.raises(bc.InvalidArgument, match="no field `imag`; it has: image, label"):
-        bc.Loader("s", 4, fields="imag")
+    for fields in ("imag", ("label", "imag"), {"x": "imag"}):
+        with pytest.raises(bc.InvalidArgument, match="no field `imag`.*, sample_id. Did .* `image`.$"):
+            bc.Loader("s", 4, fields=fields)
     with pytest.raises(bc.InvalidArgument, match="no field `b`"):
         bc.Loader("s", 4, fields={"a": "b"})
     for fields in (7, (), ("image", 7)):

@@ -226,8 +226,9 @@ def test_other_samples_are_refused(serve: Callable[..., support.Served]) -> None
     serve(SHAPE, stream="b", samples=50, seed=2)
     saved = bc.Loader("a", 10).state_dict()
     loader = bc.Loader("b", 10)
-    with pytest.raises(bc.RecipeMismatch, match="stream `a`"):
+    with pytest.raises(bc.RecipeMismatch, match="stream `a`") as refused:
         loader.load_state_dict(saved)
+    assert "They differ in `seed` (1 then, 2 now)." in str(refused.value)
     assert len(list(loader)) == 5  # it is as it was
     unused = pickle.loads(pickle.dumps(loader))
     unused.load_state_dict(saved)

@@ -9,6 +9,7 @@ import contextlib
 import gc
 import multiprocessing
 import os
+import re
 import signal
 import threading
 import time
@@ -22,6 +23,7 @@ import made_data
 import numpy as np
 import pytest
 import support
+from batchcast import _items
 
 
 class Batches:
@@ -377,6 +379,27 @@ def test_many_epochs_do_not_grow(directory: Path) -> None:
                 begin = _resident()
         assert _resident() - begin < 8 << 20
         del consumer
+
+
+def test_what_a_worker_of_torchs_raised_is_told_once(directory: Path) -> None:
+    data = pytest.importorskip("torch.utils.data")
+
+    class Broken(data.Dataset):
+        def __len__(self) -> int:
+            return 4
+
+        def __getitem__(self, index: int) -> Any:
+            try:
+                raise KeyError(index)
+            except KeyError:
+                raise OSError("no disk\nhere")
+
+    with pytest.raises(OSError, match="in DataLoader worker process 0") as raised:
+        bc.serve(data.DataLoader(Broken(), num_workers=1), stream="s", memory="64KiB", wait_for=0)
+    told = _items.reason(raised.value)
+    pattern = r"OSError: no disk\nhere \(at .*test_serve_loaders.py:\d+ in __getitem__, called at "
+    assert re.match(pattern + r".*fetch.py:\d+ in .*, in DataLoader worker process 0\)$", told), told
+    assert told.count("in fetch") == 1 and "Traceback" not in told and "KeyError" not in told
 
 
 def test_torch_loaders_are_served_as_they_are(directory: Path) -> None:

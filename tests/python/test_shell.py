@@ -135,6 +135,18 @@ class SignalsLoader:
         while True:
             yield np.zeros((4, 2))
 
+def ends_late():  # what C runs after Python's own end, the last one registered first
+    libc = ctypes.CDLL(None)
+    libc.strdup.restype = ctypes.c_void_p
+    text = ctypes.c_void_p(libc.strdup(b"Python is gone"))
+    libc.__cxa_atexit(libc.pause, None, None)
+    libc.__cxa_atexit(libc.perror, text, None)
+    return made
+
+def fails_late():
+    ends_late()
+    raise OSError("no disk")
+
 def stays():
     threading.Thread(target=time.sleep, args=(60,)).start()
     return made
@@ -232,6 +244,21 @@ def test_a_signal_where_a_thread_of_the_source_stays(
     assert "not waiting for Python" in served.output()
 
 
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize(("factory", "code"), [("ends_late", 0), ("fails_late", 3)])
+def test_a_signal_when_python_is_gone_changes_nothing(
+    place: Path,
+    serve: Callable[..., support.Served],
+    factory: str,
+    code: int,
+    number: signal.Signals,
+) -> None:
+    served = serve(f"python:mine:{factory}", epochs=1, idle_exit=0.05)
+    support.until(lambda: "Python is gone" in served.output())
+    served.process.send_signal(number)
+    assert served.wait(8) == code
+
+
 def test_a_process_whose_stream_took_long_to_end_has_time_for_its_own_end(
     place: Path, serve: Callable[..., support.Served]
 ) -> None:
@@ -282,7 +309,7 @@ def test_a_factory_that_talks_and_closes_the_output(
         (["python:mine:none"], 2, "module `mine` has no `none`."),
         (["python:other:x"], 2, "there is no module `other` in "),
         (["python:mine"], 2, "names no factory. Write `python:MODULE:FACTORY`"),
-        (["python:mine:Squares?sise=3"], 2, "unexpected keyword argument 'sise'"),
+        (["python:mine:Squares?sise=3"], 2, "keyword argument 'sise'. Did you mean `size`?"),
         (["python:mine:made?size=3"], 2, "is no function, and takes no options"),
         (["python:mine:Squares?size=3&x"], 2, "`x` in `mine:Squares?size=3&x` is no option"),
         (["python:mine:broken"], 3, "cannot be opened: OSError('no disk')"),
@@ -410,7 +437,16 @@ def test_a_trainer_starts_it(place: Path) -> None:
         assert len(made_data.epoch_of(consumer)["label"]) == 30
 
 
-def test_nothing_else_opens_it(place: Path) -> None:
-    ended = command("dump", "python:mine:made", "--positions", "0:1", "--out", "x")
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("dump", "python:mine:made", "--positions", "0:1", "--out", "x"),
+        ("inspect", "python:mine:made"),
+        ("inspect", "parquet:train.parquet", "--seed", "3"),
+    ],
+)
+def test_nothing_else_opens_it(place: Path, words: list[str]) -> None:
+    ended = command(*words)
     assert "is read by Python. `batchcast serve` and `batchcast ensure` take it" in ended.stderr
+    assert "Once it is served, `batchcast inspect STREAM` says what" in ended.stderr
     assert ended.returncode == 2

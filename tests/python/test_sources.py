@@ -100,8 +100,10 @@ def test_fields_names_and_chooses(directory: Path) -> None:
     assert list(served(made_data.Numbers(5), fields=["label"])) == ["label"]
     with pytest.raises(bc.InvalidArgument, match="2 values, and `fields` names 1: a"):
         bc.serve(pairs, stream="s", fields=("a",), background=True)
-    with pytest.raises(bc.InvalidArgument, match="has no `y`, only `x`, `label`"):
+    with pytest.raises(bc.InvalidArgument, match="has no `y`. It has `x`, `label`"):
         bc.serve(made_data.Numbers(), stream="s", fields=("y",), background=True)
+    with pytest.raises(bc.InvalidArgument, match="has no `lable`. Did you mean `label`. It has `x`"):
+        bc.serve(made_data.Numbers(), stream="s", fields=("lable",), background=True)
 
 
 def test_a_fingerprint_makes_it_pure(directory: Path, tmp_path: Path) -> None:

@@ -333,6 +333,26 @@ def test_ctrl_c_ends_a_producer_that_waits(child: Callable[..., support.Child]) 
     assert code != 0 and error.endswith("KeyboardInterrupt\n")
 
 
+def test_one_that_was_not_joined_keeps_its_name(directory: Path) -> None:
+    TensorProducer = bc.tensorsocket.TensorProducer
+    loader = [[torch.zeros(4, 2)]]
+    producer = first = TensorProducer(loader, port="p", wait_for=0)
+    list(producer)
+    producer = TensorProducer(loader, port="p", wait_for=0)
+    with pytest.raises(bc.StreamTaken, match=r"another TensorProducer of this process.*its join\(\)"):
+        list(producer)
+    with bc.Consumer("p", 4) as consumer:  # the first one's stream is as it was
+        assert len(consumer.next()["data"]) == 4
+    first.join()
+    producer = TensorProducer(loader, port="p", wait_for=0, linger=0)
+    list(producer)
+    producer.join()
+    with bc.serve(torch.zeros(9, 2), stream="q", background=True, memory="64KiB"):
+        other = TensorProducer(loader, port="q", wait_for=0)
+        with pytest.raises(bc.StreamTaken, match="batchcast stop q"):
+            list(other)
+
+
 def test_what_has_no_counterpart_says_why(directory: Path) -> None:
     TensorProducer = bc.tensorsocket.TensorProducer
     with pytest.raises(ImportError, match="no TensorPayload: nothing is pickled"):
@@ -343,8 +363,10 @@ def test_what_has_no_counterpart_says_why(directory: Path) -> None:
         TensorProducer([], recipe="mnist")
     with pytest.raises(bc.InvalidArgument, match="rubber_band_pct is -1"):
         TensorProducer([], rubber_band_pct=-1)
-    with pytest.raises(TypeError, match="unexpected keyword argument 'batchsize'"):
-        TensorProducer([], batchsize=3)
+    with pytest.raises(TypeError, match="no argument `zzz`.$"):
+        TensorProducer([], zzz=3)
+    with pytest.raises(TypeError, match=r"TensorProducer\(\).*`feilds`. Did you mean `fields`"):
+        TensorProducer([], feilds=("x",))
     with pytest.raises(bc.InvalidArgument, match="wait_for is '2', a text"):
         TensorProducer([], wait_for="2")
     with pytest.raises(bc.InvalidArgument, match="on_stall"):

@@ -93,6 +93,27 @@ def test_a_batch_that_nothing_is_made_of_comes_again(
     assert torch.equal(torch.cat(seen), torch.from_numpy(wanted))
 
 
+@pytest.mark.parametrize("access", ["shared", "private"])
+def test_what_unpack_changed_in_place_before_it_failed_stays_changed(
+    serve: Callable[..., support.Served], tmp_path: Path, access: str
+) -> None:
+    serve("synthetic:8", stream="s", samples=40)
+    wanted = support.dump("synthetic:8", 0, 10, tmp_path, samples=40)["label"]
+    failures = [MemoryError(), MemoryError()]
+
+    def unpack(data: Any) -> Any:
+        data[1].add_(1000)
+        if failures:
+            raise failures.pop()
+        return data[1]
+
+    with bc.tensorsocket.TensorConsumer("s", batch_size=10, unpack_fn=unpack, access=access) as it:
+        for _ in range(2):
+            with pytest.raises(MemoryError):
+                next(it)
+        assert next(it).tolist() == [label + 3000 for label in wanted.tolist()]
+
+
 def test_any_stream_and_any_option(serve: Callable[..., support.Served]) -> None:
     serve("synthetic:8", stream="mine", samples=45)
     with bc.tensorsocket.TensorConsumer("mine", batch_size=10, tail="drop", name="one") as it:

@@ -9,24 +9,73 @@
 #include <batchcast/core/inline.hpp>
 #include <batchcast/core/json_member.hpp>
 #include <batchcast/core/log.hpp>
+#include <batchcast/core/printable.hpp>
 #include <batchcast/core/schema.hpp>
 
+#include <algorithm>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 namespace batchcast::inline v0_1 {
 namespace detail::saved_place {
 
-/// How long a stream goes on is no part of what its samples are.
-inline std::string without_epochs(std::string recipe_json) {
-  const auto member = json_member(recipe_json, "epochs");
-  if (!member) return recipe_json;
+inline std::string without_member(std::string json, std::string_view key) {
+  const auto member = json_member(json, key);
+  if (!member) return json;
   auto [begin, value, end] = *member;
-  if (end < recipe_json.size() && recipe_json[end] == ',') {
+  if (end < json.size() && json[end] == ',') {
     ++end;
-  } else if (recipe_json[begin - 1] == ',') {
+  } else if (json[begin - 1] == ',') {
     --begin;
   }
-  return recipe_json.erase(begin, end - begin);
+  return json.erase(begin, end - begin);
+}
+
+/// How long a stream goes on is no part of what its samples are.
+inline std::string without_epochs(std::string recipe_json) {
+  return without_member(std::move(recipe_json), "epochs");
+}
+
+/// The keys of an object, in text as json_member takes it.
+inline std::vector<std::string_view> keys_in(std::string_view json) {
+  std::vector<std::string_view> keys;
+  for (std::size_t at = 1; at < json.size() && json[at] == '"';) {
+    const std::size_t key_end = json_string_end(json, at);
+    if (key_end >= json.size() || json[key_end] != ':') break;
+    keys.push_back(json.substr(at + 1, key_end - at - 2));
+    at = json_value_end(json, key_end + 1) + 1;
+  }
+  return keys;
+}
+
+/// A member that says what samples are made of; a folder is only where they lie.
+inline std::string value_in(std::string_view json, std::string_view key) {
+  const auto member = json_member(json, key);
+  if (!member) return "none";
+  return without_member(std::string(json.substr(member->value, member->end - member->value)),
+                        "directory");
+}
+
+/// In which members two recipes differ, with the values of those that are short.
+inline std::string what_differs(std::string_view saved, std::string_view served) {
+  constexpr std::size_t shown_max = 48;
+  std::vector<std::string_view> keys = keys_in(saved);
+  for (const std::string_view key : keys_in(served)) {
+    if (std::find(keys.begin(), keys.end(), key) == keys.end()) keys.push_back(key);
+  }
+  std::string list;
+  bool shows_all = true;
+  for (const std::string_view key : keys) {
+    const std::string then = value_in(saved, key), now = value_in(served, key);
+    if (then == now || key == "identity" || key == "epochs") continue;
+    list += (list.empty() ? " They differ in `" : ", `") + printable(key) + "`";
+    const bool is_shown = then.size() <= shown_max && now.size() <= shown_max;
+    if (is_shown) list += " (" + printable(then) + " then, " + printable(now) + " now)";
+    shows_all = shows_all && is_shown;
+  }
+  if (list.empty()) return list;
+  return list + (shows_all ? "." : "; the checkpoint has its own as recipe_json.");
 }
 
 inline std::string in_words(const Checkpoint& checkpoint) {
@@ -96,7 +145,7 @@ BATCHCAST_INLINE void check_same_samples(const Checkpoint& saved, const Checkpoi
       "`" + served.stream + "` has another recipe now" +
           (known ? ": its identity is " + served.identity + ", and the checkpoint's is " + identity
                  : std::string()) +
-          ". `batchcast recipe --diff A B` shows in what two recipes differ.");
+          "." + detail::saved_place::what_differs(saved.recipe_json, served.recipe_json));
 }
 
 }  // namespace batchcast::inline v0_1

@@ -64,6 +64,13 @@ inline void check_group(const ConsumerOptions& options) {
   }
 }
 
+inline void check_cursor(const ConsumerOptions& options) {
+  if (options.cursor == 0 || options.join == Join::at) return;
+  throw InvalidArgument("batchcast: cursor is " + std::to_string(options.cursor) +
+                        ", which says where join `at` begins; with join `" +
+                        std::string(name_of(options.join)) + "` it has no meaning.");
+}
+
 [[noreturn]] inline void throw_no_samples() {
   throw InvalidArgument("batchcast: batch_size is 0. A batch has at least one sample.");
 }
@@ -267,6 +274,7 @@ BATCHCAST_INLINE std::shared_ptr<ConsumerCore> ConsumerCore::attach(
   check_stream_name(options.stream);
   check_consumer_name(options.name);
   consumer_core::check_group(options);
+  consumer_core::check_cursor(options);
   if (options.batch_size == 0) consumer_core::throw_no_samples();
   const std::uint64_t started_ns = now_ns();
   const Deadline deadline(options.connect_timeout_ms);

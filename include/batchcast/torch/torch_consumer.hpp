@@ -70,7 +70,10 @@ class TorchConsumer {
     Consumer consumer(options);
     BatchMaker<UserBatch> make(field_table_of(consumer), fields_);
     // A cursor is where the first loop begins; a consumer that attaches anew follows the stream.
-    if (options_.join == Join::at) options_.join = Join::rewind;
+    if (options_.join == Join::at) {
+      options_.join = Join::rewind;
+      options_.cursor = 0;
+    }
     make_.emplace(std::move(make));
     consumer_.emplace(std::move(consumer));
   }

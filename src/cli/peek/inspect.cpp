@@ -5,6 +5,7 @@
 #include "cli/recipe/board_recipe.hpp"
 #include "cli/serve/dataset_options.hpp"
 #include "data/program/field_program.hpp"
+#include "data/source/read_by_python.hpp"
 #include "data/source/source_kinds.hpp"
 
 #include <batchcast/consumer.hpp>
@@ -206,7 +207,9 @@ Description describe(const DatasetOptions& options) {
     refuse_dataset_options(options, "a recipe");
     return of_recipe(name);
   }
-  // No name of a stream has a slash: a path whose kind is missing, or mistyped.
+  // No name of a stream has a slash: a path whose kind is missing, or mistyped. What Python reads
+  // is refused as any other command refuses it; stream:python:x is a stream's name.
+  if (detail::is_read_by_python(name)) return of_source(name);
   if (name.find('/') != std::string::npos) return of_source(name);
   refuse_dataset_options(options, "the name of a stream, which has a recipe already");
   return of_stream(name.starts_with(stream_prefix) ? name.substr(stream_prefix.size()) : name);

@@ -155,7 +155,8 @@ std::unique_ptr<Source> open_source(std::string_view spec) {
       throw InvalidArgument(
           "batchcast: `" + std::string(spec) +
           "` is read by Python. `batchcast serve` and `batchcast ensure` take it, "
-          "and bc.serve in a program; it can be opened by nothing else.");
+          "and bc.serve in a program; it can be opened by nothing else. Once it is served, "
+          "`batchcast inspect STREAM` says what it consists of.");
     }
     refuse_kind(std::string(name), std::string(spec.substr(colon + 1)));
   }

@@ -8,6 +8,7 @@ Nothing here imports torch. A tensor of torch's is known by its methods.
 from __future__ import annotations
 
 import os
+import re
 import stat
 import traceback
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,6 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from ._names import did_you_mean
 from ._producer import is_image
 from .errors import Error, InvalidArgument
 
@@ -219,7 +221,9 @@ def named(item: Any, fields: Sequence[str] | None) -> Iterator[tuple[Any, str, A
     if _is_mapping(item):
         for key in item if fields is None else fields:
             if key not in item:
-                raise Unservable(f"it has no `{key}`, only {', '.join(f'`{k}`' for k in item)}")
+                meant = did_you_mean(str(key), map(str, item))
+                there = ", ".join(f"`{one}`" for one in item)
+                raise Unservable(f"it has no `{key}`.{meant} It has {there}")
             yield key, str(key), item[key]
         return
     numbers = isinstance(item, list) and all(isinstance(one, bool | int | float) for one in item)
@@ -363,6 +367,28 @@ def shown(text: str) -> str:
     return text.encode("utf-8", "backslashreplace").decode().replace("\0", "\\x00")
 
 
+_IN_WORKER = re.compile(r"Caught \w+ (in .*)\.\nOriginal Traceback .*:\n")
+_CALL = re.compile(r'  File "(.+)", line (\d+), in (.+)\n(?:    .*\n)*')
+
+
+def _with_calls(text: str, calls: Sequence[str], where: str = "") -> str:
+    return f"{text} (at {shown(', called at '.join(reversed(calls[-6:])))}{where})"
+
+
+def _of_worker(said: str) -> str | None:
+    """The same of what happened in a process of torch's, which has the traceback as its text."""
+    found = _IN_WORKER.match(said)
+    if found is None:
+        return None
+    trace = said.rpartition("Traceback (most recent call last):\n")[2]
+    calls = list(_CALL.finditer(trace))
+    text = trace[calls[-1].end() :].strip() if calls else ""
+    if not text:
+        return None
+    names = [f"{file}:{line} in {name}" for file, line, name in (call.groups() for call in calls)]
+    return _with_calls(text, names, f", {found[1]}")
+
+
 def reason(error: BaseException) -> str:
     """An exception as one line, with the calls that led to it, the last one first."""
     try:
@@ -377,4 +403,4 @@ def reason(error: BaseException) -> str:
     calls = [f"{frame.filename}:{frame.lineno} in {frame.name}" for frame in _own_frames(error)]
     if isinstance(error, Error) or not calls:
         return text
-    return f"{text} (at {shown(', called at '.join(reversed(calls[-6:])))})"
+    return _of_worker(said) or _with_calls(text, calls)

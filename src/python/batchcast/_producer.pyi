@@ -95,3 +95,8 @@ def end_in_time(exit_code: int, patience_ms: int) -> None:
     """
     From now on SIGINT, SIGTERM and SIGHUP, beside what their handlers in Python do, end the process with this code where it has not ended by itself so long after the first of them, and after this call.
     """
+
+def end_without_python(exit_code: int, patience_ms: int) -> None:
+    """
+    As end_in_time, for a process that has nothing left to do but to end. Before, its handlers in Python of these signals are to be set to SIG_IGN: from this call on until the process is gone the signals have no other effect.
+    """

@@ -17,7 +17,8 @@ from types import FrameType
 from typing import Any, NoReturn
 
 from . import _items, _serve, errors
-from ._producer import end_in_time
+from ._names import did_you_mean
+from ._producer import end_in_time, end_without_python
 
 # As the command has them.
 _EXIT_OK, _EXIT_USAGE, _EXIT_ENVIRONMENT = 0, 2, 3
@@ -42,9 +43,11 @@ class _Signals:
     def __init__(self) -> None:
         self._raise = True
         self.came: str | None = None
-        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-            if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN:  # else nohup
-                signal.signal(number, self._note)
+        self._own = [signal.SIGTERM, signal.SIGINT]
+        if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:  # else nohup
+            self._own.append(signal.SIGHUP)
+        for number in self._own:
+            signal.signal(number, self._note)
         end_in_time(_EXIT_OK, _OPENING_MS)
 
     def _note(self, number: int, frame: FrameType | None) -> None:
@@ -57,6 +60,13 @@ class _Signals:
         """Why the stream is to end, or "". From the first call on nothing is raised."""
         self._raise = False
         return "" if self.came is None else f"its producer got {self.came}"
+
+    def leave_to_c(self) -> None:
+        """Python has nothing more to do with them. Those of a process that ends are its last, and
+        come where no Python is any more, too."""
+        for number in self._own:
+            if signal.getsignal(number) == self._note:  # else the source took it
+                signal.signal(number, signal.SIG_IGN)
 
 
 def split_options(text: str) -> tuple[str, dict[str, str]]:
@@ -89,7 +99,9 @@ def _made(text: str, factory: Callable[..., Any], *places: Any, **options: Any) 
     try:
         signature.bind(*places, **options)
     except TypeError as error:
-        raise errors.InvalidArgument(f"batchcast: `{text}`: {error}.") from None
+        known = signature.parameters
+        meant = "".join(did_you_mean(name, known) for name in options if name not in known)
+        raise errors.InvalidArgument(f"batchcast: `{text}`: {error}.{meant}") from None
     return factory(*places, **options)
 
 
@@ -210,7 +222,6 @@ def _serve_source(text: str, options: dict[str, Any], signals: _Signals) -> None
         print("".join(_report(serving, time.monotonic() - begin)), flush=True)
     except (OSError, ValueError):  # whoever read the output may be gone, or the source closed it
         sys.stdout = None
-    end_in_time(_EXIT_OK, _SAID_MS)
 
 
 class _Failed(Exception):
@@ -229,34 +240,36 @@ def _say(text: str) -> None:
         print(_items.shown(text), file=sys.stderr, flush=True)
 
 
-def _leave(code: int, text: str) -> NoReturn:
-    _say(text)
-    sys.exit(code)
-
-
-def _leave_with(error: BaseException, text: str) -> NoReturn:
-    """Says what went wrong, with the traceback of what is not ours."""
+def _tell(error: BaseException, text: str) -> int:
+    """Says what went wrong, with the traceback of what is not ours. Returns the exit code."""
     cause = error.__cause__ if isinstance(error, _Failed) else error
     if isinstance(cause, Exception) and not isinstance(cause, errors.Error):
         traceback.print_exception(cause)
-    if isinstance(error, errors.InvalidArgument):
-        _leave(_EXIT_USAGE, str(error))
     if isinstance(error, errors.Error | ImportError):
-        _leave(_EXIT_ENVIRONMENT, str(error))
+        _say(str(error))
+        return _EXIT_USAGE if isinstance(error, errors.InvalidArgument) else _EXIT_ENVIRONMENT
     said = f"cannot be opened: {_shown(error)}"
     if isinstance(error, _Failed):
         said = str(error)
     elif isinstance(error, SystemExit):
         said = f"called sys.exit({error.code!r}) while it was opened, and gave nothing to serve."
-    _leave(_EXIT_ENVIRONMENT, f"batchcast: `{text}` {said}")
+    _say(f"batchcast: `{text}` {said}")
+    return _EXIT_ENVIRONMENT
 
 
 def serve(words: list[str]) -> NoReturn:
     """`batchcast serve` with these words, the source first; ends the process as the command would."""
     signals = _Signals()
+    code = _EXIT_OK
     try:
-        _serve_source(words[0], _options_of(words[1:]), signals)
-    except BaseException as error:
-        if signals.came is None:  # else it is whatever the source made of the signal while it was opened
-            _leave_with(error, words[0])
-    sys.exit(_EXIT_OK)
+        try:
+            _serve_source(words[0], _options_of(words[1:]), signals)
+        except BaseException as error:
+            # After a signal it is whatever the source made of that while it was opened.
+            if not signals.asked_to_end():
+                code = _tell(error, words[0])
+    except Asked:  # just as it failed
+        pass
+    signals.leave_to_c()
+    end_without_python(code, _SAID_MS)
+    sys.exit(code)

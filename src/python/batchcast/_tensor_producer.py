@@ -14,11 +14,12 @@ from typing import Any
 
 from . import _items
 from ._looping import Looping, end_iterator
+from ._names import refuse_unknown
 from ._options import arguments, check_numbers, refuse_dataset_options
 from ._producer import BatchStream
 from ._serve import serve
 from ._serving import OfThisProcess
-from .errors import InvalidArgument
+from .errors import InvalidArgument, StreamTaken
 from .tensorsocket import stream_of
 
 _MIB = 1 << 20
@@ -40,10 +41,9 @@ def pack(data: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def _check_names(options: dict[str, Any]) -> None:
+    own = set(inspect.signature(TensorProducer).parameters) - {"options"}
     names = set(inspect.signature(serve).parameters) - _OWN
-    for name in options:
-        if name not in names:
-            raise TypeError(f"TensorProducer() got an unexpected keyword argument {name!r}")
+    refuse_unknown("TensorProducer", options, sorted(own | names))
     check_numbers(options)
     refuse_dataset_options(options)
 
@@ -203,11 +203,28 @@ class TensorProducer(OfThisProcess):
             raise
         if self.loader_batch_size == 0:
             self._measure(batch)
-        if not self._looping.append(batch):
+        if not self._append(batch):
             self._end_iterator()
             self._looping.close()
             raise StopIteration
         self.index += 1
+
+    def _append(self, batch: Any) -> bool:
+        try:
+            return self._looping.append(batch)
+        except StreamTaken as error:
+            if not any(one._holds(self._stream, self._directory) for one in list(_served)):
+                raise
+            raise StreamTaken(
+                f"batchcast: stream `{self._stream}` is still served by another TensorProducer of "
+                "this process, which lives until it is joined, whatever its name is bound to. Call its "
+                "join() before this one begins: it waits until the trainers have all of it. Or choose "
+                "another port."
+            ) from error
+
+    def _holds(self, stream: str, directory: str) -> bool:
+        is_it = (self._stream, self._directory) == (stream, directory)
+        return is_it and self.index + self.epoch > 0 and not self._looping.ended.is_set()
 
     def _end_iterator(self) -> None:
         iterator, self.data_loader_iter = self.data_loader_iter, None

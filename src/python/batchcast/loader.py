@@ -29,7 +29,7 @@ except ImportError as error:
 
 from ._closed import ClosedByBlock
 from ._consumer import Batch, Consumer, Start, check_same_samples
-from ._names import refuse_unknown
+from ._names import did_you_mean, refuse_unknown
 from .errors import Forked, GpuUnavailable, InvalidArgument
 
 __all__ = ["Loader"]
@@ -114,9 +114,10 @@ class _Tensors:
     @staticmethod
     def _check(stream: str, dtypes: Mapping[str, str], name: str) -> None:
         if name not in dtypes:
-            there = ", ".join([*dtypes, SAMPLE_ID])
+            names = [*dtypes, SAMPLE_ID]
             raise InvalidArgument(
-                f"batchcast: stream `{stream}` has no field `{name}`; it has: {there}"
+                f"batchcast: stream `{stream}` has no field `{name}`. It has {', '.join(names)}."
+                f"{did_you_mean(name, names)}"
             )
         dtype = dtypes[name]
         if dtype != "bool" and not _torch_takes(dtype):

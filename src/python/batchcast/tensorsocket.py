@@ -63,8 +63,9 @@ class TensorConsumer(ClosedByBlock):
     A batch is what `unpack_fn` makes of a tuple: the tensors of all fields, in the stream's order.
     Each epoch ends with StopIteration, and the next loop goes on with the next epoch; a loop that
     was left early goes on where it was, as TensorSocket's does, and a batch of which `unpack_fn`
-    makes nothing, or during which Ctrl-C came, comes again. Unlike there, a short last batch
-    arrives, and after the last epoch StreamFinished is raised, where TensorSocket waits for ever.
+    makes nothing, or during which Ctrl-C came, comes again: as `unpack_fn` left it, where that
+    changed the tensors in place. Unlike there, a short last batch arrives, and after the last epoch
+    StreamFinished is raised, where TensorSocket waits for ever.
     Make one for all epochs: each is a trainer of its own, and begins where the stream is.
 
     `port` may also be the name of any stream. `ack_port` and `heart_ports` are taken and have no

@@ -32,22 +32,30 @@ constexpr std::array<int, 3> end_signals = {SIGINT, SIGTERM, SIGHUP};
 
 struct EndsInTime {
   pid_t owner = 0;
-  int exit_code = 0;
+  std::atomic<int> exit_code{0};
   std::atomic<int> patience_ms{0};
   std::atomic<std::uint64_t> told_ns{0};  ///< when it was told how patient to be
   sem_t came{};                           ///< a post for each signal
   std::array<struct sigaction, end_signals.size()> handlers_of_python{};
+  std::array<bool, end_signals.size()> is_taken{};
 };
 EndsInTime& state() {
   static EndsInTime* const kept = new EndsInTime;  // a thread has it until the process is gone
   return *kept;
 }
 
+void note_signal(int /*number*/) {
+  const int kept_errno = errno;
+  EndsInTime& own = state();
+  if (::getpid() == own.owner) ::sem_post(&own.came);
+  errno = kept_errno;
+}
+
 /// In a forked child it only hands on.
 void on_signal(int number) {
   const int kept_errno = errno;
   EndsInTime& own = state();
-  if (::getpid() == own.owner) ::sem_post(&own.came);
+  note_signal(number);
   for (std::size_t i = 0; i < end_signals.size(); ++i) {
     if (end_signals[i] == number) own.handlers_of_python[i].sa_handler(number);
   }
@@ -57,7 +65,7 @@ void on_signal(int number) {
 [[noreturn]] void end(const EndsInTime& own) {
   constexpr const char* text = "batchcast: not waiting for Python, which does not end\n";
   [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, text, std::strlen(text));
-  std::_Exit(own.exit_code);
+  std::_Exit(own.exit_code.load());
 }
 
 /// Sleeps until a signal comes; then the process has its time, and where that changes another one
@@ -82,6 +90,7 @@ void take_signals(EndsInTime& own) {
     ::sigaction(end_signals[i], nullptr, &before);
     const bool hands_on = (before.sa_flags & SA_SIGINFO) == 0 && before.sa_handler != SIG_IGN &&
                           before.sa_handler != SIG_DFL;
+    own.is_taken[i] = hands_on;
     if (!hands_on) continue;
     struct sigaction own_action = before;
     own_action.sa_handler = on_signal;
@@ -93,12 +102,25 @@ void end_in_time(int exit_code, int patience_ms) {
   EndsInTime& own = state();
   own.told_ns.store(now_ns());  // before the other, and read after it
   own.patience_ms.store(patience_ms);
-  own.exit_code = exit_code;
+  own.exit_code.store(exit_code);
   if (own.owner != 0) return;
   own.owner = ::getpid();
   ::sem_init(&own.came, 0, 0);
   start_thread("bc-signals", [&own] { watch(own); }).detach();
   take_signals(own);
+}
+
+/// Python ignores these signals by now, and so leaves their handlers alone where it ends: of its
+/// own it makes the default action, which would be that of a process that was killed.
+void end_without_python(int exit_code, int patience_ms) {
+  EndsInTime& own = state();
+  end_in_time(exit_code, patience_ms);
+  for (std::size_t i = 0; i < end_signals.size(); ++i) {
+    if (!own.is_taken[i]) continue;
+    struct sigaction own_action = own.handlers_of_python[i];
+    own_action.sa_handler = note_signal;
+    ::sigaction(end_signals[i], &own_action, nullptr);
+  }
 }
 
 }  // namespace
@@ -108,6 +130,11 @@ void add_ends_in_time(nb::module_& module) {
              "From now on SIGINT, SIGTERM and SIGHUP, beside what their handlers in Python do, end "
              "the process with this code where it has not ended by itself so long after the first "
              "of them, and after this call.");
+  module.def(
+      "end_without_python", &end_without_python, nb::arg("exit_code"), nb::arg("patience_ms"),
+      "As end_in_time, for a process that has nothing left to do but to end. Before, its "
+      "handlers in Python of these signals are to be set to SIG_IGN: from this call on until "
+      "the process is gone the signals have no other effect.");
 }
 
 }  // namespace batchcast::inline v0_1::python

@@ -8,6 +8,7 @@ import contextlib
 import os
 import pickle
 import resource
+import select
 import signal
 import warnings
 from collections.abc import Callable
@@ -16,13 +17,18 @@ from typing import NoReturn, TypeVar
 from ..errors import Error
 
 T = TypeVar("T")
+Tick = Callable[[], object]
+"""To be called again and again by work that goes on: each call takes a system call's time."""
+
+_SIGN = b"."  # of life; no pickle begins with it
+_SILENCE_S = 30.0
 
 
 class Crashed(Exception):
-    """The process died, or raised what is no Error; the text says of what."""
+    """The process died, hung, or raised what is no Error; the text says of what."""
 
 
-def _work_and_leave(work: Callable[[], T], pipe: int) -> NoReturn:
+def _work_and_leave(work: Callable[[Tick], T], pipe: int) -> NoReturn:
     code = 1
     try:
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
@@ -30,7 +36,7 @@ def _work_and_leave(work: Callable[[], T], pipe: int) -> NoReturn:
         for number in (signal.SIGSEGV, signal.SIGBUS, signal.SIGABRT, signal.SIGTERM):
             signal.signal(number, signal.SIG_DFL)
         try:
-            answer = pickle.dumps((work(), None), protocol=5)
+            answer = pickle.dumps((work(lambda: os.write(pipe, _SIGN)), None), protocol=5)
         except Error as error:
             answer = pickle.dumps((None, error), protocol=5)
         except Exception as error:
@@ -42,9 +48,25 @@ def _work_and_leave(work: Callable[[], T], pipe: int) -> NoReturn:
         os._exit(code)  # without what the parent registered for its own end
 
 
-def apart(work: Callable[[], T]) -> T:
+def _told(pipe: int) -> bytes:
+    """All that the process tells, until it ends."""
+    waiting = select.poll()
+    waiting.register(pipe, select.POLLIN)
+    told: list[bytes] = []
+    while waiting.poll(_SILENCE_S * 1000):
+        piece = os.read(pipe, 1 << 20)
+        if not piece:
+            return b"".join(told)
+        if not told:
+            piece = piece.lstrip(_SIGN)
+        if piece:
+            told.append(piece)
+    raise Crashed(f"no progress in {_SILENCE_S:g} s")
+
+
+def apart(work: Callable[[Tick], T]) -> T:
     """What `work` returns, or the Error that it raises, in a forked process. Raises Crashed where
-    that dies of it."""
+    that dies of it, or hangs: where neither a tick nor the end came within 30 s."""
     reading, writing = os.pipe()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # the child starts no thread
@@ -55,12 +77,13 @@ def apart(work: Callable[[], T]) -> T:
     os.close(writing)
     status, told = 0, None
     try:
-        with open(reading, "rb") as pipe, contextlib.suppress(EOFError, pickle.UnpicklingError):
-            told = pickle.load(pipe)
+        with contextlib.suppress(EOFError, pickle.UnpicklingError):
+            told = pickle.loads(_told(reading))
     except BaseException:  # Ctrl-C, above all
         os.kill(child, signal.SIGKILL)
         raise
     finally:
+        os.close(reading)
         with contextlib.suppress(ChildProcessError):  # where nobody wants to know of children
             status = os.waitpid(child, 0)[1]
     if told is None:

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from .._names import checks_names
 from ..errors import BadDataset, Error, InvalidArgument
 from ._columns import Rows, Wanted, checked, class_names_of, named_files, paths_without_bytes
 from ._files import Maps, Watched, check_all
@@ -132,6 +133,7 @@ class HuggingFace:
     the sizes and times of change of files that rows only name.
     """
 
+    @checks_names
     def __init__(
         self,
         dataset: Any,

@@ -13,9 +13,10 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
+from .._names import checks_names
 from .._producer import is_image
 from ..errors import BadDataset, InvalidArgument
-from ._apart import Crashed, apart
+from ._apart import Crashed, Tick, apart
 from ._columns import checked
 from ._files import Maps, Watched, check_regular
 from ._packages import needed
@@ -156,7 +157,7 @@ class _Looked:
             while not done.is_set() and file.readinto(place):
                 pass
 
-    def _look_through(self) -> list[tuple[bytes, int]]:
+    def _look_through(self, tick: Tick) -> list[tuple[bytes, int]]:
         said = self.lmdb.stat()["entries"]
         found = []
         with self.lmdb.begin(buffers=True) as transaction, transaction.cursor() as cursor:
@@ -169,6 +170,8 @@ class _Looked:
             for key, value in cursor:
                 found.append((bytes(key), len(value)))
                 had += transaction.get(key) is not None
+                if had % 100 == 0:  # of a disk that has to be looked for each
+                    tick()
                 if len(found) > said:
                     break
         if len(found) != said or had != said:
@@ -216,6 +219,7 @@ class LMDB:
     process of its own reads all of it, so that a damaged file is an error and no crash.
     """
 
+    @checks_names
     def __init__(
         self,
         path: str | os.PathLike[str],

@@ -16,8 +16,9 @@ import threading
 from collections.abc import Iterable
 from typing import Any
 
+from .._names import checks_names
 from ..errors import BadDataset, BadSample, InvalidArgument
-from ._apart import Crashed, apart
+from ._apart import Crashed, Tick, apart
 from ._columns import (
     Read,
     Rows,
@@ -120,6 +121,7 @@ class Parquet:
     neighbours together: otherwise most samples read a row group again.
     """
 
+    @checks_names
     def __init__(
         self,
         files: Any,
@@ -188,11 +190,12 @@ class Parquet:
                         "it anew."
                     ) from None
 
-    def _look_at_footers(self, paths: list[str]) -> None:
+    def _look_at_footers(self, paths: list[str], tick: Tick) -> None:
         for path in paths:
             with contextlib.suppress(Exception):  # said when it is opened
                 told = self._parquet.ParquetFile(path).metadata
                 for group in range(told.num_row_groups):
+                    tick()
                     chunks = told.row_group(group)
                     for column in range(chunks.num_columns):
                         repr(chunks.column(column))

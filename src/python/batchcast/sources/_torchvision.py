@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import InvalidArgument
+from .._names import checks_names
+from ..errors import BadDataset, BadSample, InvalidArgument
 from ._columns import checked
 from ._files import Maps, Watched, check_all
 
@@ -90,8 +91,13 @@ class Arrays:
             array = _as_array(key, value)
             files = maps.files_at([array.__array_interface__["data"][0]] if array.size else [])
             self.fields[key] = np.ascontiguousarray(array)
-            if np.may_share_memory(self.fields[key], array):  # else it was copied
+            if np.may_share_memory(self.fields[key], array):
                 self._files[key] = files
+                continue
+            try:
+                check_all(files)  # of what was copied, this once
+            except BadSample as error:
+                raise BadDataset(f"batchcast: {error}.") from error
         if not fields:
             raise InvalidArgument(
                 "batchcast: sources.Arrays: there is no array. Name each: Arrays(image=…, label=…)."
@@ -240,6 +246,7 @@ def _mnist(dataset: Any) -> Any:
     return Arrays(name=name, class_names=dataset.classes, image=pixels, label=labels)
 
 
+@checks_names
 def Torchvision(dataset: Any) -> Any:
     """A dataset of torchvision without its Python: what bc.serve takes for it.
 
