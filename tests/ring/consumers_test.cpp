@@ -188,6 +188,32 @@ TEST_CASE("a stall is reported with what is held, and evicted if so chosen") {
   }
 }
 
+TEST_CASE("how far trainers were given samples, of all that are there or were") {
+  HeapRing ring(100, epochs_of(1000, 1));
+  const auto read_to = [&] { return ring.writer().status().read_to; };
+  const auto leave = [&](const HeapConsumer& consumer) {
+    ring.writer().remove(consumer.admitted.index, consumer.admitted.consumer_id);
+  };
+  ring.produce(50);
+  AdmitRequest observing;
+  observing.observes = true;
+  const HeapConsumer observer(ring, observing), idle(ring, joining(Join::rewind));
+  CHECK(read_to() == 0);
+  HeapConsumer far(ring, joining(Join::rewind)), near(ring, joining(Join::rewind));
+  take(near, 10);
+  take(far, 30);  // held until its end
+  CHECK(read_to() == 30);
+  leave(far);
+  leave(idle);
+  CHECK(read_to() == 30);
+  take(near, 35);
+  CHECK(read_to() == 45);
+  near.desk().cursor = 1'000'000;  // it may say anything
+  leave(near);
+  CHECK(read_to() == 50);
+  CHECK(ring.writer().status().samples_published == 50);
+}
+
 TEST_CASE("free pace: demands, never gates, and misses what is gone") {
   for (const OnMiss on_miss : {OnMiss::skip, OnMiss::error}) {
     HeapRing ring(10, epochs_of(1000));
