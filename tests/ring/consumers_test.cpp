@@ -140,6 +140,29 @@ TEST_CASE("a stall is reported with what is held, and evicted if so chosen") {
     CHECK_NOTHROW(consumer.reader->check());
     CHECK(ring.writer().status().consumers[0].state == ConsumerState::stalled);
   }
+  SECTION("of one that holds nothing") {
+    HeapRing ring(10, options);
+    HeapConsumer consumer(ring, joining(Join::rewind)), first(ring, joining(Join::rewind));
+    ring.produce(10);
+    take_and_return(first, 10);
+    const bool had_one = GENERATE(false, true);
+    if (had_one) {
+      take_and_return(consumer, 4);
+      ring.produce(4);
+      consumer.desk().oldest_lease_since_ns = now_ns() - 75'000'000'000;
+    }
+    Ticket ticket;
+    for (int looks = 0; lines.empty() && looks < 100; ++looks) {
+      CHECK(ring.writer().claim(1, 60, ticket) == Claim::timed_out);
+    }
+    REQUIRE(!lines.empty());
+    CHECK_THAT(lines[0], Catch::Contains(had_one ? "at position 4" : "at position 0"));
+    if (had_one) {
+      CHECK_THAT(lines[0], Catch::Matches(".*, and got its last one 7[5-9] s ago\\. .*"));
+    } else {
+      CHECK_THAT(lines[0], !Catch::Contains("last one"));
+    }
+  }
   SECTION("of one that is alone where no more is made ahead of it") {
     options.ahead = 1;
     HeapRing ring(1'000, options);
