@@ -201,6 +201,8 @@ struct ProducerStats {
   StreamState state = StreamState::starting;
   std::uint64_t epoch = 0;
   std::uint64_t published = 0;
+  /// The last so many of these: no trainer was given them, or passed them over as it left an epoch.
+  std::uint64_t unread = 0;
   std::uint64_t late_wakeups = 0;
   std::uint64_t space_waits = 0;
   double space_wait_seconds = 0;

@@ -42,7 +42,8 @@ const char* state_of(const ListedStream& listed) noexcept {
 }
 
 /// The groups that a stream's statistics tell of, each with the ranks that it has and lacks. One
-/// that is not whole is forming while ranks wait at the door for the others, and broken afterwards.
+/// that is not whole is forming while ranks wait at the door for the others, and broken afterwards;
+/// where consumers were left out, nobody can tell what the rest of its ranks do.
 nlohmann::json groups_of(const nlohmann::json& stats) {
   std::map<std::string, nlohmann::json> groups;
   for (const auto& group : stats.value("forming", nlohmann::json::array())) {
@@ -60,8 +61,15 @@ nlohmann::json groups_of(const nlohmann::json& stats) {
     present[name].insert(consumer["rank"].get<std::uint32_t>());
     groups.try_emplace(name, nlohmann::json{{"group", name}, {"world", consumer["world"]}});
   }
+  const bool some_left_out = stats.contains("consumers_left_out");
   nlohmann::json rows = nlohmann::json::array();
   for (auto& [name, group] : groups) {
+    const std::size_t listed = present[name].size();
+    if (!group.contains("state") && some_left_out && listed < group["world"]) {
+      group["state"] = "unknown";
+      group["missing"] = nlohmann::json::array();
+      group["listed"] = listed;
+    }
     if (!group.contains("missing")) group["missing"] = ranks_without(present[name], group["world"]);
     if (!group.contains("state")) group["state"] = group["missing"].empty() ? "running" : "broken";
     rows.push_back(std::move(group));
@@ -91,6 +99,7 @@ nlohmann::json row_of(const ListedStream& listed) {
         "capacity", "memory", "placement", "rings", "waits_for", "consumers_to_come"}) {
     if (stats.contains(key)) row[key] = stats[key];
   }
+  if (stats.contains("consumers_left_out")) row["consumers_left_out"] = stats["consumers_left_out"];
   if (stats.contains("forming_left_out")) row["groups_left_out"] = stats["forming_left_out"];
   row["groups"] = groups_of(stats);
   return row;
@@ -103,6 +112,11 @@ std::string number_text(const nlohmann::json& row, const char* key) {
 /// `resnet: 3 of 4 ranks, without 2`
 std::string group_text(const nlohmann::json& group) {
   constexpr std::size_t named_max = 4;
+  if (group.contains("listed")) {
+    return fmt::format("{}: {} of {} listed", group["group"].get<std::string>(),
+                       group["listed"].get<std::size_t>(),
+                       counted(group["world"].get<std::uint64_t>(), "rank"));
+  }
   const std::size_t named = group["missing"].size();
   const std::size_t missing = named + group.value("missing_left_out", std::size_t{0});
   std::string text = fmt::format("{}: {} of {}", group["group"].get<std::string>(),
@@ -166,6 +180,10 @@ void print_streams(const nlohmann::json& rows) {
                        number_text(ring, "published"), "", "", "", ""});
     }
     add_consumers(row, table);
+    if (const auto more = row.value("consumers_left_out", std::uint64_t{0}); more != 0) {
+      table.push_back(
+          {"  and " + counted(more, "more consumer"), "", "", "", "", "", "", "", "", ""});
+    }
     if (const auto more = row.value("groups_left_out", std::uint64_t{0}); more != 0) {
       table.push_back(
           {"  and " + counted(more, "more group"), "", "forming", "", "", "", "", "", "", ""});

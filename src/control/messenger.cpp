@@ -49,14 +49,14 @@ class Endpoint {
     static_cast<void>(bound.socket.release());  // ZeroMQ closes it
     identity_ = bound.identity;
   }
-  /// True if the path had to be bound anew.
-  bool look_after() {
+  [[nodiscard]] bool intact() const noexcept {
+    return identity_ != FileIdentity{} && identity_at(path_) == identity_;
+  }
+  void bind_again() {
     const bool bound = identity_ != FileIdentity{};
-    if (bound && identity_at(path_) == identity_) return false;
     identity_ = {};
     if (bound) socket_.unbind(address_);
     bind();
-    return true;
   }
   [[nodiscard]] zmq::socket_t& socket() noexcept { return socket_; }
   [[nodiscard]] const std::string& path() const noexcept { return path_; }
@@ -81,8 +81,11 @@ struct Messenger::Sockets {
 
   void look_after(const Callbacks& callbacks) {
     for (Endpoint* endpoint : {&control, &events}) {
+      if (endpoint->intact()) continue;
+      // Where somebody removed the directory, another producer may serve from there by now.
+      if (callbacks.owns_paths && !callbacks.owns_paths()) return;
       try {
-        if (!endpoint->look_after()) continue;
+        endpoint->bind_again();
         callbacks.on_trouble("the socket " + endpoint->path() +
                              " was removed by somebody; made it again");
       } catch (const std::exception&) {

@@ -17,8 +17,8 @@
 namespace batchcast::inline v0_1 {
 
 /// The ZeroMQ sockets of a ControlServer and the one thread that touches them. That thread has file
-/// descriptors of its own, so nothing of the program's runs on it but the two callbacks below,
-/// which only queue.
+/// descriptors of its own, so nothing of the program's runs on it but the callbacks below, of which
+/// two only queue and one looks at files.
 class Messenger {
  public:
   /// Where an answer goes: the frames that came before the command.
@@ -27,6 +27,7 @@ class Messenger {
     /// False: too many wait already.
     std::function<bool(Envelope envelope, std::string command)> on_command;
     std::function<void(std::string text)> on_trouble;
+    std::function<bool()> owns_paths;  ///< as of the ControlServer; may be empty
   };
 
   /// The sockets are bound when this returns. Throws what binding throws.

@@ -57,7 +57,8 @@ class ControlServer::Impl {
                         [this](Messenger::Envelope envelope, std::string command) {
                           return queue({std::move(envelope), std::move(command)});
                         },
-                    .on_trouble = [this](std::string text) { queue_trouble(std::move(text)); }}),
+                    .on_trouble = [this](std::string text) { queue_trouble(std::move(text)); },
+                    .owns_paths = options_.owns_paths}),
         thread_(start_thread("bc-control", [this] { run(); })) {}
   ~Impl() { stop(); }
 

@@ -27,6 +27,9 @@ class ControlServer {
     /// Optional.
     std::function<std::string()> statistics = {};
     int statistics_interval_ms = 1'000;
+    /// Whether what lies at the sockets' paths is this server's, so that it may replace it; asked
+    /// on a thread of the server before it makes a socket again. Empty: always.
+    std::function<bool()> owns_paths = {};
     LogCallback log = {};
   };
 

@@ -55,7 +55,10 @@ void DoorConsumers::hear(DoorClient& client) {
     std::visit(Overloaded{[&](const Bye&) { lose(id, Leaving::bye); },
                           [&](const Pause&) { parts_.events.paused(key); },
                           [&](const Rejoin& request) { rejoin(client, request); },
-                          [&](const EpochEnd& end) { parts_.events.epoch_ended(key, end); },
+                          [&](const EpochEnd& end) {
+                            parts_.events.epoch_ended(key, end);
+                            tell_news();
+                          },
                           [&](const BadMessage& bad) { misbehaved(client, bad.text); }},
                decode_from_consumer(message.text));
   } catch (const std::exception& error) {

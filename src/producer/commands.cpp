@@ -14,6 +14,8 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <map>
+#include <numeric>
 #include <utility>
 #include <vector>
 
@@ -66,6 +68,34 @@ json forming_rows(const std::vector<FormingGroup>& groups) {
   return rows;
 }
 
+/// It asks for samples, or holds some.
+bool stands(const ConsumerInfo& consumer) noexcept {
+  return consumer.state != ConsumerState::paused && consumer.state != ConsumerState::observing;
+}
+
+/// As many as fit into an answer, in their order. Those that are left out are ahead of the others.
+json consumer_rows(const std::vector<ConsumerInfo>& consumers) {
+  constexpr std::size_t bytes_max = limits::message_bytes_max / 8 * 5;
+  std::vector<std::size_t> order(consumers.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  const auto urgency = [&](std::size_t at) {
+    return std::pair(stands(consumers[at]), consumers[at].lag);
+  };
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t a, std::size_t b) { return urgency(a) > urgency(b); });
+  std::map<std::size_t, json> rows;
+  std::size_t bytes = 0;
+  for (const std::size_t at : order) {
+    json row = consumer_json(consumers[at]);
+    bytes += row.dump().size() + 1;
+    if (bytes > bytes_max) break;
+    rows.emplace(at, std::move(row));
+  }
+  json list = json::array();
+  for (auto& [at, row] : rows) list.push_back(std::move(row));
+  return list;
+}
+
 json ring_json(const RingInfo& ring) {
   return {{"placement", ring.placement},
           {"id", ring.id},
@@ -103,9 +133,7 @@ std::string reason_in(const json& command, const std::string& otherwise) {
 std::uint64_t lowest_position(const ProducerStats& stats) {
   std::uint64_t position = stats.published;
   for (const ConsumerInfo& consumer : stats.consumers) {
-    const bool stands =
-        consumer.state != ConsumerState::paused && consumer.state != ConsumerState::observing;
-    if (stands) position = std::min(position, consumer.position);
+    if (stands(consumer)) position = std::min(position, consumer.position);
   }
   return position;
 }
@@ -115,10 +143,14 @@ std::string evict(ProducerCore& core, const json& command) {
   if (core.evict(consumer, reason_in(command, "it was evicted on request"))) {
     return json{{"ok", true}, {"evicted", consumer}}.dump();
   }
+  constexpr std::size_t named_max = 64;
+  const std::vector<std::string> names = core.rings().consumer_names();
   std::string known;
-  for (const std::string& name : core.rings().consumer_names()) {
-    known += (known.empty() ? "" : ", ") + name;
+  for (std::size_t i = 0; i < std::min(names.size(), named_max); ++i) {
+    known += (known.empty() ? "" : ", ") + names[i];
   }
+  if (names.size() > named_max)
+    known += " and " + std::to_string(names.size() - named_max) + " more";
   throw InvalidArgument("stream `" + core.options().stream + "` has no consumer `" +
                         printable(consumer) + "`; it has " + (known.empty() ? "none" : known));
 }
@@ -144,8 +176,8 @@ std::string set(ProducerCore& core, const json& command) {
 std::string ProducerCommands::statistics() const {
   const ProducerStats now = core_.stats();
   const HostRing& host = core_.rings().host();
-  json consumers = json::array();
-  for (const ConsumerInfo& consumer : now.consumers) consumers.push_back(consumer_json(consumer));
+  json consumers = consumer_rows(now.consumers);
+  const std::size_t consumers_left_out = now.consumers.size() - consumers.size();
   json forming = forming_rows(now.forming);
   const std::size_t forming_left_out = now.forming.size() - forming.size();
   json rings = json::array();
@@ -169,6 +201,7 @@ std::string ProducerCommands::statistics() const {
                {"rings", std::move(rings)},
                {"consumers", std::move(consumers)},
                {"forming", std::move(forming)}};
+  if (consumers_left_out != 0) told["consumers_left_out"] = consumers_left_out;
   if (forming_left_out != 0) told["forming_left_out"] = forming_left_out;
   return told.dump();
 }

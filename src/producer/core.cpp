@@ -67,6 +67,7 @@ void ProducerCore::open_control() {
   control.events_path = directory_.paths().events;
   control.handle = [this](std::string_view command) { return commands_.answer(command); };
   control.statistics = [this] { return commands_.statistics(); };
+  control.owns_paths = [this] { return directory_.intact(); };
   control.log = options_.log;
   control_ = std::make_unique<ControlServer>(std::move(control));
 }

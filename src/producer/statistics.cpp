@@ -5,6 +5,8 @@
 #include <batchcast/core/clock.hpp>
 #include <batchcast/core/process_state.hpp>
 
+#include <algorithm>
+
 namespace batchcast::inline v0_1::detail {
 namespace {
 
@@ -41,6 +43,8 @@ bool is_read(ServedRing& ring, const WriterStatus& status) {
 
 ProducerStats statistics_of(const ServedRings& rings, double samples_per_second, bool stopped) {
   ProducerStats stats;
+  std::uint64_t read_to = 0;
+  std::uint64_t samples_published = 0;
   stats.samples_per_second = samples_per_second;
   for (ServedRing* const ring : rings.all()) {
     const WriterStatus status = ring->writer().status();
@@ -53,14 +57,19 @@ ProducerStats statistics_of(const ServedRings& rings, double samples_per_second,
       stats.space_wait_seconds = seconds_from_ns(status.space_wait_ns);
       stats.waits_for = status.waits_for;
       stats.consumers_to_come = status.consumers_to_come;
+      samples_published = status.samples_published;
     } else if (stats.state == StreamState::finished && is_read(*ring, status)) {
       stats.state = stopped ? StreamState::stopped : StreamState::draining;
     }
+    read_to = std::max(read_to, status.read_to);
     stats.rings.push_back(info_of(*ring, status));
     for (const ConsumerStatus& row : status.consumers) {
       if (!row.mirrors) stats.consumers.push_back(info_of(row, ring->placement()));
     }
   }
+  // Positions that the stream jumped over were never published.
+  const std::uint64_t behind = stats.published - std::min(read_to, stats.published);
+  stats.unread = std::min(behind, samples_published);
   return stats;
 }
 

@@ -56,6 +56,7 @@ StreamDirectory::~StreamDirectory() { leave(); }
 void StreamDirectory::leave() noexcept {
   if (::getpid() != owner_pid_) return;
   if (intact()) remove_stream_files(paths_, keep_log_);
+  const std::lock_guard lock(mutex_);
   lock_.close();
 }
 
@@ -93,12 +94,14 @@ void StreamDirectory::make() {
 
 bool StreamDirectory::take_lock(int directory) {
   bool vanished = false;
+  const std::lock_guard lock(mutex_);
   if (lock_.hold([&] { return try_stream_lock(directory, paths_.lock, vanished); })) return true;
   if (!vanished) throw StreamTaken(taken_text(options_.stream, paths_));
   return false;
 }
 
 bool StreamDirectory::intact() const noexcept {
+  const std::lock_guard lock(mutex_);
   struct stat status;
   if (::fstat(lock_.get(), &status) != 0) return false;
   return identity_at(paths_.lock) == FileIdentity{status.st_dev, status.st_ino};

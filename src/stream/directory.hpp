@@ -7,6 +7,7 @@
 #include "stream/uninherited.hpp"
 
 #include <cstdint>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -41,7 +42,7 @@ struct ListedStream {
 /// What gives a producer the name of its stream. Makes the directory, takes the lock, and removes
 /// both (and the sockets in it) when destroyed, unless that happens in a forked child.
 ///
-/// `intact` and `repair` belong to one thread (the door's); the rest may be read from any.
+/// `repair` belongs to one thread (the door's); the rest may be read from any.
 class StreamDirectory {
  public:
   struct Options {
@@ -69,7 +70,8 @@ class StreamDirectory {
     return options_.allow_uids;
   }
 
-  /// The directory and the lock file at our path are still the ones that we made.
+  /// The directory and the lock file at our path are still the ones that we made: what else lies
+  /// there is ours, too.
   [[nodiscard]] bool intact() const noexcept;
   /// Makes them again. False, and a warning once, if that cannot be, or if another producer has
   /// taken the name meanwhile.
@@ -87,6 +89,7 @@ class StreamDirectory {
 
   Options options_;
   StreamPaths paths_;
+  mutable std::mutex mutex_;  ///< of the next one
   UninheritedDescriptor lock_;
   std::int32_t owner_pid_ = 0;
   bool warned_ = false;

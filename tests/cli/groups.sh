@@ -2,9 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright 2026 the batchcast authors
 #
-# sh groups.sh BATCHCAST    ranks of a group, and nodes that serve shards, as their launchers name them.
+# sh groups.sh BATCHCAST MULTIPROCESS    ranks of a group, and nodes that serve shards, as their launchers name them;
+# the second program attaches many consumers at once.
 set -u
 batchcast=$1
+multiprocess=$2
 
 here=$(cd "$(dirname "$0")" && pwd)
 . "$here/support.sh"
@@ -158,5 +160,28 @@ until_true lists '"missing_left_out":35'
 expect 0 '^  wide: 1 of 100 ranks, without 1, 2, 3, 4, … +forming' ls
 expect 0 'is stopped' stop wide
 wait
+# shows PATTERN OPTION...    waits until ls says so: on a busy machine a producer is silent now and then
+says() { "$batchcast" ls "$@" >"$work/out" 2>"$work/err" && grep -qE -e "$pattern" "$work/out"; }
+shows() {
+  pattern=$1
+  shift
+  checks=$((checks + 1))
+  until_true says "$@" || fail "ls $*: says nothing like '$pattern'"
+}
+mkfifo "$work/leave"
+exec 9<>"$work/leave"
+for group in "" group=all; do
+  serve synthetic:8 --stream wide --samples 1000 --memory 1MiB --max-consumers 250
+  # shellcheck disable=SC2086
+  "$multiprocess" --role sit_together parent=$$ stream=wide count=250 $group <&9 >"$work/crowd" 2>&1 &
+  until_true grep -q '^sit' "$work/crowd" || fail "250 consumers do not attach: $(cat "$work/crowd")"
+  shows '"consumers_left_out":[0-9]+' --json
+  same "consumers of ls" 250 $(($(grep -o '"lag":' "$work/out" | wc -l) + $(value consumers_left_out "$work/out")))
+  shows '^  and [0-9]+ more consumers'
+  [ -z "$group" ] || shows '^  all: [0-9]+ of 250 ranks listed +unknown'
+  echo >&9
+  expect 0 'is stopped' stop wide
+  wait
+done
 
 finish

@@ -2,10 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright 2026 the batchcast authors
 #
-# sh run.sh BATCHCAST    the command as its users and their scripts see it: results, JSON keys, exit codes,
-# and what wrong input gets.
+# sh run.sh BATCHCAST MULTIPROCESS    the command as its users and their scripts see it: results, JSON keys, exit
+# codes, and what wrong input gets; the second program is a trainer that reads nothing.
 set -u
 batchcast=$1
+multiprocess=$2
 
 here=$(cd "$(dirname "$0")" && pwd)
 . "$here/support.sh"
@@ -194,6 +195,15 @@ expect 0 'receipts match' consume four --batch-size 1000
 checks=$((checks + 1))
 grep -q '1,000 samples in 1 batch, 1 epoch, ' "$work/out" || fail "one is not counted as one"
 wait $!
+
+echo "-- a stream whose only trainer left before its end"
+serve synthetic:8 --stream five --samples 1000 --memory 1MiB --epochs 1
+served=$!
+"$multiprocess" --role sit_together parent=$$ stream=five count=1 </dev/null >/dev/null 2>&1 ||
+  fail "a trainer does not attach"
+wait $served
+same "what it says" 'finished, the last 1,000 read by no consumer' \
+  "$(sed -n 's/^stream `five` \(finished\): .* for space\(, .*\)$/\1\2/p' "$work/serve.out")"
 
 echo "-- benchmarks"
 expect 0 '"bad":0' bench ring --batch-bytes 65536 --batches 2000 --consumers 2 --in-flight 4 --json

@@ -3,6 +3,7 @@
 
 #include "control/transport.hpp"
 
+#include <batchcast/join/unix_socket.hpp>
 #include "control_support.hpp"
 
 #include <fcntl.h>
@@ -171,6 +172,27 @@ TEST_CASE("control sockets that vanish are made again within a second") {
   std::this_thread::sleep_for(std::chrono::milliseconds(600));
   std::filesystem::create_directory(echo.base.path());
   CHECK(holds_within(1'000, [&] { return echo.ask("{\"a\":1}", 1'000) != "no answer"; }));
+}
+
+TEST_CASE("what lies at the paths of control sockets is not replaced where it is another's") {
+  std::atomic<int> looks{0};
+  std::atomic<bool> owns{false};
+  const TemporaryDirectory base;
+  const ControlServer server({.control_path = base / "control",
+                              .events_path = base / "events",
+                              .handle = [](std::string_view) { return std::string("{}"); },
+                              .owns_paths =
+                                  [&] {
+                                    ++looks;
+                                    return owns.load();
+                                  },
+                              .log = [](LogLevel, std::string_view) {}});
+  std::filesystem::remove(base / "control");
+  const BoundSocket others = listen_at(base / "control", SOCK_STREAM, 0600);
+  CHECK(holds_within(5'000, [&] { return looks.load() >= 2; }));
+  CHECK(identity_at(base / "control") == others.identity);
+  owns = true;
+  CHECK(holds_within(5'000, [&] { return identity_at(base / "control") != others.identity; }));
 }
 
 TEST_CASE("a socket that cannot be bound is an exception, with the path") {

@@ -51,7 +51,11 @@ class FakeProducer : public DoorEvents {
     return Rejoined{100, 2, 90, 3};
   }
   void paused(ConsumerKey) override { ++pauses; }
-  void epoch_ended(ConsumerKey, const EpochEnd&) override { ++epochs_ended; }
+  void epoch_ended(ConsumerKey key, const EpochEnd&) override {
+    ++epochs_ended;
+    if (dismisses_at_epoch_end) news_.push_back({key, Farewell{"its epoch ended"}});
+  }
+  std::vector<RankNews> take_news() override { return std::exchange(news_, {}); }
   void tick() override {
     ++ticks;
     while (busy) {
@@ -83,6 +87,7 @@ class FakeProducer : public DoorEvents {
   std::atomic<ConsumerKey> last_key{0};
   std::atomic<int> left_count{0}, left_at_last_admission{0}, pauses{0}, ticks{0}, epochs_ended{0};
   std::atomic<bool> busy{false}, held{false};  ///< the door's thread is, in a tick
+  std::atomic<bool> dismisses_at_epoch_end{false};
 
  private:
   std::mutex mutex_;
@@ -90,6 +95,7 @@ class FakeProducer : public DoorEvents {
   std::map<ConsumerKey, Left> left_;
   std::map<ConsumerKey, std::int32_t> pids_;
   std::optional<Refusal> refusal_;
+  std::vector<RankNews> news_;  ///< the door's thread's
   FileDescriptor fd_{::eventfd(42, EFD_CLOEXEC | EFD_NONBLOCK)};
 };
 

@@ -225,6 +225,18 @@ TEST_CASE("what a consumer said before it died is heard, however late its death 
   CHECK(house.producer.epochs_ended == 1);
 }
 
+TEST_CASE("what an epoch's end means for others is told at once, not with the next tick") {
+  House house({.tick_ms = 3'600'000});
+  house.producer.dismisses_at_epoch_end = true;
+  Visit guest = join(house.door());
+  REQUIRE(guest.get<Welcome>());
+  CHECK(guest.connection.send(encode(EpochEnd{})) == DoorSend::sent);
+  REQUIRE(guest.connection.receive(guest.message, 0, 5'000) == DoorRead::message);
+  REQUIRE(guest.get<Farewell>());
+  CHECK(guest.get<Farewell>()->reason == "its epoch ended");
+  CHECK(house.producer.how_left(1) == "evicted");
+}
+
 TEST_CASE("a hello that cannot be read is refused with the reason") {
   House house;
   CHECK_THAT(refusal_to(house.door(), "rubbish"), Contains("bad_hello:") && Contains("record"));

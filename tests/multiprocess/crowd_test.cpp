@@ -7,13 +7,18 @@
 #include "serve.hpp"
 
 #include <batchcast/core/clock.hpp>
+#include <batchcast/core/limits.hpp>
 
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <cstdio>
 #include <filesystem>
+#include <optional>
 #include <random>
 #include <string>
+#include <thread>
+#include <utility>
 #include <vector>
 
 using namespace batchcast;
@@ -45,7 +50,34 @@ int come_and_go(const Words& words) {
   return 0;
 }
 
+/// Attaches so many consumers with long names, all at once: the ranks of `group` where it is given.
+/// They read nothing, and leave when they are told.
+int sit_together(const Words& words) {
+  rlimit files{};
+  ::getrlimit(RLIMIT_NOFILE, &files);
+  files.rlim_cur = files.rlim_max;
+  ::setrlimit(RLIMIT_NOFILE, &files);
+  const auto count = static_cast<std::uint32_t>(words.number("count"));
+  std::vector<std::optional<Consumer>> consumers(count);
+  std::vector<std::thread> threads;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    threads.emplace_back([&, i] {
+      ConsumerOptions options = stream_options();
+      options.stream = words.text("stream");
+      options.batch_size = 1;
+      options.name = std::to_string(i) + std::string(limits::consumer_name_bytes_max - 4, 'n');
+      if (words.has("group")) options.group = {words.text("group"), i, count};
+      consumers[i].emplace(std::move(options));
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  say("sit");
+  static_cast<void>(hear());
+  return 0;
+}
+
 const RoleRegistration role("come_and_go", come_and_go);
+const RoleRegistration sitters("sit_together", sit_together);
 
 /// Open descriptors of this process; some of its threads have tables of their own.
 std::size_t open_descriptors() {

@@ -14,6 +14,7 @@
 #include <cstddef>
 #include <string>
 #include <variant>
+#include <vector>
 
 using namespace batchcast;
 using batchcast::testing::TemporaryFolder;
@@ -73,6 +74,41 @@ TEST_CASE("answers and reasons repeat no control characters") {
   const Scene scene;
   CHECK_THAT(scene.ask(R"({"command":"x\u001b[2J"})"), Contains(R"(`x\\x1b[2J`)"));
   CHECK_THAT(scene.ask(R"({"command":"evict","consumer":"x\n"})"), Contains(R"(`x\\n`)"));
+}
+
+TEST_CASE("of many consumers, an answer has those furthest behind and counts the rest") {
+  const TemporaryFolder folder;
+  constexpr std::size_t consumers = 400;
+  detail::ProducerCore core({.stream = "told",
+                             .schema = {{"value", DType::u64}},
+                             .memory = 64 << 10,
+                             .max_consumers = consumers,
+                             .directory = folder.path()});
+  Hello hello;
+  hello.batch_size = 1;
+  hello.placement = "host";
+  hello.observes = true;  // which holds up nobody, so that it is left out first
+  const std::string tail(limits::consumer_name_bytes_max - 3, 'n');
+  std::vector<AdmissionReply> replies;
+  for (std::size_t i = 0; i < consumers; ++i) {
+    if (i + 1 == consumers) hello.observes = false;
+    hello.name = std::to_string(i + 100) + tail;
+    replies.push_back(core.reception().admit(hello, PeerIdentity{}));
+    REQUIRE(std::holds_alternative<Admission>(replies.back()));
+  }
+  const std::string control = core.directory().paths().control;
+  const std::string answer = ask_control(control, R"({"command":"stats"})", 5'000).value_or("");
+  CHECK(answer.size() < limits::message_bytes_max);
+  const nlohmann::json told = nlohmann::json::parse(answer);
+  const auto& rows = told.at("consumers");
+  CHECK(rows.size() >= limits::consumers_default);
+  CHECK(rows.size() + told.at("consumers_left_out").get<std::size_t>() == consumers);
+  CHECK(rows.back().at("name") == hello.name);
+  CHECK(rows.front().at("name") == "100" + tail);
+  const std::string refusal =
+      ask_control(control, R"({"command":"evict","consumer":"x"})", 5'000).value_or("");
+  CHECK_THAT(refusal, Contains("100" + tail) && Contains("and 336 more"));
+  CHECK(refusal.size() < limits::message_bytes_max);
 }
 
 TEST_CASE("of groups that form, an answer names what fits and counts the rest") {

@@ -2,15 +2,20 @@
 // Copyright 2026 the batchcast authors
 #include <batchcast/batchcast.hpp>
 #include <batchcast/core/limits.hpp>
+#include <batchcast/join/unix_socket.hpp>
 
 #include "catch.hpp"
 #include "control/control_support.hpp"
 #include "temporary_folder.hpp"
 
+#include <array>
+#include <atomic>
 #include <chrono>
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -157,4 +162,33 @@ TEST_CASE("cursors that no stream has are refused, and the producer goes on") {
   Consumer consumer(taking(directory, "s"));
   if (auto loan = producer.loan(8)) loan->publish();
   CHECK(consumer.try_next(5'000).batch.position() == 0);
+}
+
+TEST_CASE("a producer that lost its name leaves the sockets of the one that has it alone") {
+  const Directory directory;
+  std::atomic<bool> has_looked{false};
+  ProducerOptions losing = serving(directory, "lost");
+  losing.log = [&](LogLevel, std::string_view text) {
+    if (text.find("already served") != std::string_view::npos) has_looked = true;
+  };
+  const Producer loser(std::move(losing));
+  const StreamPaths paths = stream_paths(directory.path(), "lost");
+  std::optional<Producer> winner;
+  while (!winner) {  // the first one may have made the directory again
+    std::error_code ignored;
+    std::filesystem::remove_all(paths.directory, ignored);
+    try {
+      winner.emplace(serving(directory, "lost"));
+    } catch (const StreamTaken&) {
+    }
+  }
+  const auto sockets = [&] {
+    return std::array{identity_at(paths.door), identity_at(paths.control),
+                      identity_at(paths.events)};
+  };
+  const auto winners = sockets();
+  CHECK(test::holds_within(5'000, [&] { return has_looked.load(); }));
+  // Each of its threads looks every half second.
+  CHECK_FALSE(test::holds_within(700, [&] { return sockets() != winners; }));
+  const Consumer consumer(taking(directory, "lost"));
 }

@@ -186,6 +186,19 @@ def test_a_dataset_of_a_module_here(place: Path, serve: Callable[..., support.Se
     assert "stream `s` finished: 20 samples in " in said
 
 
+def test_what_no_consumer_read(place: Path, serve: Callable[..., support.Served]) -> None:
+    served = serve("python:mine:Squares?size=20", epochs=1, wait_for=1)
+    trainer = (
+        "import batchcast as bc, os, signal; consumer = bc.Consumer('s', 8); consumer.next(); "
+        "os.kill(os.getpid(), signal.SIGKILL)"
+    )
+    died = subprocess.run([sys.executable, "-c", trainer], timeout=30, check=False)
+    assert died.returncode == -signal.SIGKILL and served.wait() == 0
+    said = served.output()
+    assert "stream `s` finished: 20 samples" in said
+    assert " s for space, the last 12 read by no consumer\n" in said
+
+
 def test_a_loader(place: Path, serve: Callable[..., support.Served]) -> None:
     served = serve("python:mine:loader", epochs=2, wait_for=1)
     with bc.Consumer("s", 5) as consumer:

@@ -140,6 +140,29 @@ TEST_CASE("a stall is reported with what is held, and evicted if so chosen") {
     CHECK_NOTHROW(consumer.reader->check());
     CHECK(ring.writer().status().consumers[0].state == ConsumerState::stalled);
   }
+  SECTION("of one that holds nothing") {
+    HeapRing ring(10, options);
+    HeapConsumer consumer(ring, joining(Join::rewind)), first(ring, joining(Join::rewind));
+    ring.produce(10);
+    take_and_return(first, 10);
+    const bool had_one = GENERATE(false, true);
+    if (had_one) {
+      take_and_return(consumer, 4);
+      ring.produce(4);
+      consumer.desk().oldest_lease_since_ns = now_ns() - 75'000'000'000;
+    }
+    Ticket ticket;
+    for (int looks = 0; lines.empty() && looks < 100; ++looks) {
+      CHECK(ring.writer().claim(1, 60, ticket) == Claim::timed_out);
+    }
+    REQUIRE(!lines.empty());
+    CHECK_THAT(lines[0], Catch::Contains(had_one ? "at position 4" : "at position 0"));
+    if (had_one) {
+      CHECK_THAT(lines[0], Catch::Matches(".*, and got its last one 7[5-9] s ago\\. .*"));
+    } else {
+      CHECK_THAT(lines[0], !Catch::Contains("last one"));
+    }
+  }
   SECTION("of one that is alone where no more is made ahead of it") {
     options.ahead = 1;
     HeapRing ring(1'000, options);
@@ -186,6 +209,32 @@ TEST_CASE("a stall is reported with what is held, and evicted if so chosen") {
     CHECK_NOTHROW(other.reader->check());
     CHECK_THROWS_AS(consumer.reader->check(), Revoked);
   }
+}
+
+TEST_CASE("how far trainers were given samples, of all that are there or were") {
+  HeapRing ring(100, epochs_of(1000, 1));
+  const auto read_to = [&] { return ring.writer().status().read_to; };
+  const auto leave = [&](const HeapConsumer& consumer) {
+    ring.writer().remove(consumer.admitted.index, consumer.admitted.consumer_id);
+  };
+  ring.produce(50);
+  AdmitRequest observing;
+  observing.observes = true;
+  const HeapConsumer observer(ring, observing), idle(ring, joining(Join::rewind));
+  CHECK(read_to() == 0);
+  HeapConsumer far(ring, joining(Join::rewind)), near(ring, joining(Join::rewind));
+  take(near, 10);
+  take(far, 30);  // held until its end
+  CHECK(read_to() == 30);
+  leave(far);
+  leave(idle);
+  CHECK(read_to() == 30);
+  take(near, 35);
+  CHECK(read_to() == 45);
+  near.desk().cursor = 1'000'000;  // it may say anything
+  leave(near);
+  CHECK(read_to() == 50);
+  CHECK(ring.writer().status().samples_published == 50);
 }
 
 TEST_CASE("free pace: demands, never gates, and misses what is gone") {

@@ -39,6 +39,7 @@ void print_report(const Options& options, const ProducerStats& stats, const Data
     print_json({{"stream", options.stream},
                 {"state", name_of(stats.state)},
                 {"published", stats.published},
+                {"unread", stats.unread},
                 {"seconds", seconds},
                 {"space_wait_seconds", stats.space_wait_seconds},
                 {"late_wakeups", stats.late_wakeups},
@@ -49,6 +50,11 @@ void print_report(const Options& options, const ProducerStats& stats, const Data
   fmt::print("stream `{}` {}: {} in {:.1f} s, waited {:.1f} s for space", options.stream,
              name_of(stats.state), counted(stats.published, "sample"), seconds,
              stats.space_wait_seconds);
+  const bool is_cut_short =
+      stats.state == StreamState::stopped || stats.state == StreamState::failed;
+  if (!is_cut_short && stats.unread != 0) {
+    fmt::print(", the last {} read by no consumer", count_text(stats.unread));
+  }
   if (dataset.bad_samples() != 0) fmt::print(", {}", counted(dataset.bad_samples(), "bad sample"));
   fmt::print("\n");
 }

@@ -5,6 +5,7 @@
 #include "data/draw_word.hpp"
 #include "data/recipe/parameters.hpp"
 #include "data/recipe/torchvision_names.hpp"
+#include "data/refuse_at.hpp"
 #include "data/stage/options.hpp"
 
 #include <batchcast/core/error.hpp>
@@ -110,14 +111,10 @@ class RecipeReader {
   static void check_joint_field(TableParameters& table, const std::string& name,
                                 const std::vector<FieldRecipe>& fields) {
     std::vector<std::string> names;
-    std::string list;
-    for (const FieldRecipe& field : fields) {
-      names.push_back(field.name);
-      list += (list.empty() ? "`" : ", `") + field.name + "`";
-    }
+    for (const FieldRecipe& field : fields) names.push_back(field.name);
     if (std::find(names.begin(), names.end(), name) != names.end()) return;
-    table.refuse("fields", "names `" + name + "`, and the recipe's fields are " + list + "." +
-                               did_you_mean(name, names));
+    table.refuse("fields", "names `" + name + "`, and the recipe's fields are " + quoted(names) +
+                               "." + did_you_mean(name, names));
   }
 
   /// Of stages that stand in that many containers.

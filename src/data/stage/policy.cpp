@@ -59,10 +59,7 @@ class PolicyStage : public PixelStage, public MovesPixels {
  public:
   explicit PolicyStage(Filling filling) : filling_(std::move(filling)) {}
   [[nodiscard]] std::int32_t output_channels(std::int32_t channels) const override {
-    if (filling_.fill.size() != 1 && static_cast<std::size_t>(channels) != filling_.fill.size()) {
-      throw InvalidArgument("`fill` has three levels, and the image " + std::to_string(channels) +
-                            " channel: give one");
-    }
+    check_fill(name(), filling_.fill, channels);
     return channels;
   }
   [[nodiscard]] std::size_t scratch_bytes(ImageSize size, std::int32_t channels) const override {

@@ -28,6 +28,13 @@ std::vector<std::uint8_t> fill_levels(StageParameters& parameters) {
   return fill;
 }
 
+void check_fill(std::string_view stage, std::span<const std::uint8_t> fill, std::int32_t channels) {
+  if (fill.size() == 1 || fill.size() == static_cast<std::size_t>(channels)) return;
+  throw InvalidArgument(std::string(stage) + " has a `fill` of " + std::to_string(fill.size()) +
+                        " numbers, and the image " + std::to_string(channels) + " channel" +
+                        (channels == 1 ? "" : "s") + ". Give one number.");
+}
+
 WarpOptions warp_options(Interpolation interpolation, std::span<const std::uint8_t> fill) noexcept {
   WarpOptions options{interpolation, {}};
   for (std::size_t c = 0; c < options.fill.size(); ++c) {
@@ -39,13 +46,6 @@ WarpOptions warp_options(Interpolation interpolation, std::span<const std::uint8
 WarpOptions WarpParameters::options(bool is_mask) const noexcept {
   if (is_mask) return {Interpolation::nearest, {mask_fill, mask_fill, mask_fill}};
   return warp_options(interpolation.value_or(otherwise), fill);
-}
-
-void WarpParameters::check_channels(std::string_view stage, std::int32_t channels) const {
-  if (fill.size() == 1 || fill.size() == static_cast<std::size_t>(channels)) return;
-  throw InvalidArgument(std::string(stage) + " has a `fill` of " + std::to_string(fill.size()) +
-                        " numbers, and the image " + std::to_string(channels) + " channel" +
-                        (channels == 1 ? "" : "s") + ". Give one number.");
 }
 
 void WarpParameters::add_to(nlohmann::json& object) const {

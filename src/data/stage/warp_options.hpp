@@ -22,6 +22,8 @@ namespace batchcast::inline v0_1::detail {
                                                               bool has_bicubic = true);
 /// `fill`: a level of all channels, or one of each; 0.
 [[nodiscard]] std::vector<std::uint8_t> fill_levels(StageParameters& parameters);
+/// Throws InvalidArgument where `fill` has neither one level nor one of each channel.
+void check_fill(std::string_view stage, std::span<const std::uint8_t> fill, std::int32_t channels);
 [[nodiscard]] WarpOptions warp_options(Interpolation interpolation,
                                        std::span<const std::uint8_t> fill) noexcept;
 
@@ -33,8 +35,6 @@ struct WarpParameters {
   double p = 1;
 
   [[nodiscard]] WarpOptions options(bool is_mask) const noexcept;
-  /// Throws InvalidArgument where `fill` has another number of channels.
-  void check_channels(std::string_view stage, std::int32_t channels) const;
   void add_to(nlohmann::json& object) const;
 };
 
@@ -54,7 +54,7 @@ class StandardWarp : public WarpStage {
     return warp_.interpolation;
   }
   void check_channels(std::int32_t channels) const override {
-    warp_.check_channels(name(), channels);
+    check_fill(name(), warp_.fill, channels);
   }
 
  protected:

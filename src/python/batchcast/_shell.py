@@ -181,6 +181,8 @@ def _report(serving: _serve.Serving, seconds: float) -> Iterator[str]:
     stats = serving.stats
     yield f"stream `{serving.stream}` {stats['state']}: {stats['published']:,} samples"
     yield f" in {seconds:.1f} s, waited {stats['space_wait_seconds']:.1f} s for space"
+    if stats["unread"] and stats["state"] not in ("stopped", "failed"):
+        yield f", the last {stats['unread']:,} read by no consumer"
     if stats["bad_samples"]:
         yield f", {stats['bad_samples']:,} bad samples"
 

@@ -75,6 +75,7 @@ nb::dict stats_dict(const ProducerStats& stream, const FeederStats& feeder,
   told["state"] = std::string(batchcast::name_of(stream.state)).c_str();
   told["epoch"] = stream.epoch;
   told["published"] = stream.published;
+  told["unread"] = stream.unread;
   told["samples_per_second"] = stream.samples_per_second;
   told["space_wait_seconds"] = stream.space_wait_seconds;
   told["consumers_to_come"] = stream.consumers_to_come;

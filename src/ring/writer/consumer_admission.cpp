@@ -126,7 +126,8 @@ void ConsumerAdmission::remove_at(std::size_t at) noexcept {
     const bool had_batch = ordered::get(consumer.desk->batches) != 0;
     state_.attendance.trainer_left(
         had_batch ? std::optional(std::min(consumer.released_min, state_.tickets.published()))
-                  : std::nullopt);
+                  : std::nullopt,
+        state_.consumers.read_to(consumer));
   }
   state_.consumers.remove(at);
   state_.gate.forget_consumers();

@@ -170,6 +170,13 @@ std::optional<std::uint64_t> ConsumerTable::position_of(
   return std::max(consumer.released_min, *end);
 }
 
+std::uint64_t ConsumerTable::read_to(const ConsumerRecord& consumer) const noexcept {
+  const Desk& desk = *consumer.desk;
+  if (ordered::get(desk.batches) == 0) return 0;
+  const std::uint64_t given = std::max(ordered::get(desk.cursor), consumer.released_min);
+  return std::min(given, tickets_.published());
+}
+
 void ConsumerTable::tell(const ConsumerRecord& consumer, const GroupNews& news) noexcept {
   ConsumerEntry& entry = board_.consumer(consumer.index);
   if (news.ends) {

@@ -57,6 +57,10 @@ class ConsumerTable {
   [[nodiscard]] std::optional<std::uint64_t> position_of(
       const ConsumerRecord& consumer) const noexcept;
 
+  /// How far it was given samples that are published, or has passed over them, as its desk says; 0
+  /// where it was never given any.
+  [[nodiscard]] std::uint64_t read_to(const ConsumerRecord& consumer) const noexcept;
+
   /// Puts that on the rank's entry, and wakes it.
   void tell(const ConsumerRecord& consumer, const GroupNews& news) noexcept;
 

@@ -93,10 +93,13 @@ std::string StallWatch::text_of(const ConsumerRecord& consumer, std::uint64_t no
   const std::string position = std::to_string(consumer.released_min);
   const std::string text =
       consumer.title() + " has held the stream up for " + whole_seconds(now - since_ns_) + ": it ";
-  if (ordered::get(desk.leases_held) == 0) {
-    return text + "does not ask for its next batch, at position " + position;
-  }
+  // The desk keeps it when the batch comes back.
   const std::uint64_t since = ordered::get(desk.oldest_lease_since_ns);
+  if (ordered::get(desk.leases_held) == 0) {
+    const std::string asked = text + "does not ask for its next batch, at position " + position;
+    if (since == 0) return asked;  // it never had one
+    return asked + ", and got its last one " + whole_seconds(saturating_sub(now, since)) + " ago";
+  }
   return text + "holds a batch from position " + position + " since " +
          whole_seconds(saturating_sub(now, since));
 }

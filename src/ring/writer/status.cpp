@@ -56,6 +56,8 @@ WriterStatus status_of(const WriterState& state, const StallWatch& stalls) {
   status.state = state.outcome.state();
   status.published = state.tickets.published();
   status.claimed = state.tickets.claimed();
+  status.samples_published = state.tickets.samples_published();
+  status.read_to = state.attendance.read_to();
   status.epoch = state.ledger.epoch_of(status.published);
   status.late_wakeups = ordered::get(board.progress().late_wakeups);
   status.space_waits = ordered::get(board.progress().space_waits);

@@ -40,6 +40,8 @@ struct WriterStatus {
   std::uint64_t epoch = 0;
   std::uint64_t published = 0;
   std::uint64_t claimed = 0;
+  std::uint64_t samples_published = 0;
+  std::uint64_t read_to = 0;  ///< how far a trainer of this ring has been given samples
   std::uint64_t late_wakeups = 0;
   std::uint64_t space_waits = 0;
   std::uint64_t space_wait_ns = 0;

@@ -32,8 +32,10 @@ std::uint32_t TrainerAttendance::to_come() const noexcept {
   return here < wait_for_ ? static_cast<std::uint32_t>(wait_for_ - here) : 0;
 }
 
-void TrainerAttendance::trainer_left(std::optional<std::uint64_t> position) noexcept {
+void TrainerAttendance::trainer_left(std::optional<std::uint64_t> position,
+                                     std::uint64_t read_to) noexcept {
   last_leave_ns_ = now_ns();
+  read_to_ = std::max(read_to_, read_to);
   if (!position) return;
   left_at_ = position;
   left_anew_ = true;
@@ -45,6 +47,14 @@ void TrainerAttendance::set_trainers_elsewhere(std::uint32_t trainers,
   if (trainers < elsewhere_) last_leave_ns_ = now_ns();
   elsewhere_ = trainers;
   ever_had_trainer_ = ever_had_trainer_ || trainers != 0;
+}
+
+std::uint64_t TrainerAttendance::read_to() const noexcept {
+  std::uint64_t most = read_to_;
+  for (const ConsumerRecord& one : consumers_.records()) {
+    if (one.is_trainer()) most = std::max(most, consumers_.read_to(one));
+  }
+  return most;
 }
 
 std::optional<std::uint64_t> TrainerAttendance::take_left_at() noexcept {

@@ -32,11 +32,13 @@ class TrainerAttendance {
   [[nodiscard]] std::uint32_t to_come() const noexcept;
 
   void trainer_came() noexcept { ever_had_trainer_ = true; }
-  /// `position`: where it stood, if it ever had a batch.
-  void trainer_left(std::optional<std::uint64_t> position) noexcept;
+  /// `position`: where it stood, if it ever had a batch. `read_to`: how far it was given samples.
+  void trainer_left(std::optional<std::uint64_t> position, std::uint64_t read_to) noexcept;
   /// `jobs`: with each group of ranks as one.
   void set_trainers_elsewhere(std::uint32_t trainers, std::uint32_t jobs) noexcept;
 
+  /// How far a trainer of this ring, attached or gone, has been given samples.
+  [[nodiscard]] std::uint64_t read_to() const noexcept;
   /// Where the last trainer stood that had a batch and left this ring. Nothing if none has since
   /// this was asked last.
   [[nodiscard]] std::optional<std::uint64_t> take_left_at() noexcept;
@@ -57,7 +59,8 @@ class TrainerAttendance {
   bool ever_had_trainer_ = false;
   std::uint64_t last_leave_ns_;
   std::optional<std::uint64_t> left_at_;
-  bool left_anew_ = false;  ///< `left_at_` is of this ring, and was not taken yet
+  std::uint64_t read_to_ = 0;  ///< of those that have left
+  bool left_anew_ = false;     ///< `left_at_` is of this ring, and was not taken yet
 };
 
 }  // namespace batchcast::inline v0_1

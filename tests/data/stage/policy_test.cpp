@@ -303,5 +303,5 @@ TEST_CASE("policies take torchvision's parameters, and refuse what cannot be") {
   CHECK(refusal_of(R"(stage = "aug_mix", fill = [1, 2])") != "");
   CHECK_THROWS_WITH(
       stage_as<PixelStage>(R"(stage = "rand_augment", fill = [1, 2, 3])")->output_channels(1),
-      Contains("three levels"));
+      Contains("rand_augment has a `fill` of 3 numbers, and the image 1 channel."));
 }
