@@ -29,6 +29,7 @@ import sys
 import threading
 import time
 import numpy as np
+from batchcast import _serving
 
 class Squares:
     def __init__(self, size="30"):
@@ -115,7 +116,7 @@ class Hangs:
 
 def says_goodbye():
     def say():
-        time.sleep(0.6)
+        time.sleep(0.1)
         print("goodbye", flush=True)
     atexit.register(say)
     return Hangs()
@@ -127,6 +128,15 @@ class Signals:  # while the thread that served it has not yet come back from tha
             os.kill(os.getpid(), signal.SIGTERM)
             time.sleep(0.001)
         return {"x": np.zeros(4)}
+
+def comes_up_late():  # for the thread that looks whether it has
+    class Late(_serving.DatasetStream):
+        def wait_opened(self, timeout_ms):
+            os.kill(os.getpid(), signal.SIGTERM)
+            time.sleep(0.7)
+            return super().wait_opened(timeout_ms)
+    _serving.DatasetStream = Late
+    return made
 
 class SignalsLoader:
     def __iter__(self):
@@ -197,7 +207,7 @@ def test_a_signal_ends_it_in_order(
     assert "stream `s` stopped: " in served.output()
 
 
-@pytest.mark.parametrize("factory", ["Signals", "SignalsLoader"])
+@pytest.mark.parametrize("factory", ["Signals", "SignalsLoader", "comes_up_late"])
 def test_a_signal_at_the_first_sample(
     place: Path, serve: Callable[..., support.Served], factory: str
 ) -> None:
