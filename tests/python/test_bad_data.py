@@ -763,7 +763,7 @@ def test_without_any_reader_left_each_sample_says_so(directory: Path) -> None:
 
 
 ENDS_WITH_READERS = """
-import os, sys
+import os, sys, time
 import numpy as np
 import batchcast as bc
 
@@ -778,8 +778,8 @@ serving = bc.serve(Source(), **options)
 with bc.Consumer("s", 5) as consumer:
     for batch in consumer:
         del batch
-while serving.running:
-    pass
+while serving.running:  # `wait` would end the readers
+    time.sleep(1e-3)
 if os.fork() == 0:  # whose processes they are not
     del serving
     os._exit(0)
