@@ -190,7 +190,7 @@ class DatasetServing(Serving):
             while not self._run.wait_opened(_SLICE_MS):
                 if why := asked_to_end():
                     self._run.ask_to_end(why)
-            # One that fails at an early sample was open, however soon: what failed it is told there.
+            # One that fails at an early sample was open, however soon: `error` tells.
             failure = self.error if not self._run.directory else None
         except BaseException:
             self._run.ask_to_end("its producer was interrupted")

@@ -57,7 +57,7 @@ class _Signals:
         """Why the stream is to end, or "". From the first call on nothing is raised."""
         if self._raise:
             self._raise = False
-            end_in_time(_EXIT_OK, _SERVING_MS)  # for trainers may be there before the main thread is
+            end_in_time(_EXIT_OK, _SERVING_MS)  # trainers may be there already
         return "" if self.came is None else f"its producer got {self.came}"
 
 
