@@ -115,6 +115,11 @@ class Hangs:
         return {"x": np.zeros(4)}
 
 def says_goodbye():
+    stop = _serving.DatasetServing._stop
+    def stop_slowly(self, reason):
+        stop(self, reason)
+        time.sleep(0.6)
+    _serving.DatasetServing._stop = stop_slowly
     def say():
         time.sleep(0.1)
         print("goodbye", flush=True)
