@@ -723,7 +723,9 @@ except bc.Forked:
     assert served.process.wait(10) == 0
 
 
-def test_a_sample_that_stop_took_the_process_from_is_no_failure(directory: Path) -> None:
+def test_a_sample_that_stop_took_the_process_from_is_no_failure(
+    directory: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
     class Hangs(made_data.Numbers):
         reads = multiprocessing.get_context("fork").Event()
 
@@ -738,6 +740,8 @@ def test_a_sample_that_stop_took_the_process_from_is_no_failure(directory: Path)
     assert dataset.reads.wait(10)
     serving.stop()
     assert serving.wait(10) and serving.error is None
+    serving._watching.join(10)  # it tells of failures
+    assert "failed" not in capfd.readouterr().err
 
 
 def test_without_any_reader_left_each_sample_says_so(directory: Path) -> None:

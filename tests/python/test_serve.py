@@ -144,6 +144,13 @@ def test_stop_tells_trainers_why(directory: Path) -> None:
     serving.stop()  # once more is nothing
 
 
+def test_it_is_stopped_as_soon_as_that_is_asked(directory: Path) -> None:
+    for _ in range(3):
+        with bc.serve("synthetic:3x8x8", stream="s", memory="1MiB", background=True) as serving:
+            serving._run.ask_to_end("enough")  # from here on no worker fails it
+            assert serving.stats["state"] == "stopped"
+
+
 def test_wait_waits_no_longer_than_asked(directory: Path) -> None:
     with bc.serve("synthetic:3x8x8", stream="s", memory="1MiB", background=True) as serving:
         watch, began = support.Stopwatch(), time.monotonic()

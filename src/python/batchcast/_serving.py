@@ -319,7 +319,8 @@ def _tell_failure_of(run: DatasetStream, name: str) -> None:
     try:
         while not run.wait_ended(_LONG_MS):
             pass
-        run.raise_failure()
+        if run.stats()["state"] != "stopped":  # else a sample that `stop` took the process from
+            run.raise_failure()
     except Exception as error:
         tell_failure(name, _items.reason(error))
 
