@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import struct
+import threading
 import zlib
 from pathlib import Path
 from typing import Any
@@ -92,6 +93,23 @@ class Numbers:
         if index == self.bad:
             raise KeyError(f"number {index}")
         return {"x": np.full((2, 3), index, np.float32), "label": index}
+
+
+class Late:
+    """A dataset whose sample 7 comes once there is a trainer: of a stream that it fails, one that
+    comes later than half a second after that finds nothing."""
+
+    def __init__(self, dataset: Any) -> None:
+        self.dataset = dataset
+        self.attached = threading.Event()
+
+    def __len__(self) -> int:
+        return len(self.dataset)
+
+    def __getitem__(self, index: int) -> Any:
+        if index == 7:
+            self.attached.wait(10)
+        return self.dataset[index]
 
 
 class Images:

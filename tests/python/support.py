@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -15,6 +16,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+import batchcast as bc
 import numpy as np
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -162,6 +164,42 @@ def until(condition: Callable[[], bool], timeout: float = 10) -> None:
     while not condition():
         assert time.monotonic() < deadline, "it did not come"
         time.sleep(0.002)
+
+
+class Stopwatch:
+    """The time that passes for this process and some others, without what their threads had to wait
+    for a core: how busy the machine is says nothing of them."""
+
+    def __init__(self, *others: int) -> None:
+        self._pids = (os.getpid(), *others)
+        self._waited_ns = self._waits_ns()
+        self._begin = time.monotonic()
+
+    def seconds(self, end: float | None = None) -> float:
+        """Up to now, or to `end` by the monotonic clock."""
+        passed = (time.monotonic() if end is None else end) - self._begin
+        waited_ns = sum(
+            ns - self._waited_ns.get(thread, 0) for thread, ns in self._waits_ns().items()
+        )
+        return passed - waited_ns / 1e9
+
+    def _waits_ns(self) -> dict[Path, int]:
+        """Of each thread, how long it was ready to run and did not, as the kernel has it."""
+        waits = {}
+        for pid in self._pids:
+            for thread in Path(f"/proc/{pid}/task").glob("*"):
+                with contextlib.suppress(OSError):  # it has ended, or the kernel does not count
+                    waits[thread] = int((thread / "schedstat").read_text().split()[1])
+        return waits
+
+
+def is_in_a_call(consumer: Any) -> bool:
+    """Whether another thread of this process waits in a call of the consumer."""
+    try:
+        consumer.cursor  # noqa: B018
+    except bc.InvalidArgument:
+        return True
+    return False
 
 
 def sleeps(pid: int, thread: int | None = None) -> bool:

@@ -846,7 +846,9 @@ except bc.Forked:
     assert served.process.wait(10) == 0
 
 
-def test_a_sample_that_stop_took_the_process_from_is_no_failure(directory: Path) -> None:
+def test_a_sample_that_stop_took_the_process_from_is_no_failure(
+    directory: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
     class Hangs(made_data.Numbers):
         reads = multiprocessing.get_context("fork").Event()
 
@@ -861,6 +863,8 @@ def test_a_sample_that_stop_took_the_process_from_is_no_failure(directory: Path)
     assert dataset.reads.wait(10)
     serving.stop()
     assert serving.wait(10) and serving.error is None
+    serving._watching.join(10)  # it tells of failures
+    assert "failed" not in capfd.readouterr().err
 
 
 def test_without_any_reader_left_each_sample_says_so(directory: Path) -> None:
@@ -886,7 +890,7 @@ def test_without_any_reader_left_each_sample_says_so(directory: Path) -> None:
 
 
 ENDS_WITH_READERS = """
-import os, sys
+import os, sys, time
 import numpy as np
 import batchcast as bc
 
@@ -901,8 +905,8 @@ serving = bc.serve(Source(), **options)
 with bc.Consumer("s", 5) as consumer:
     for batch in consumer:
         del batch
-while serving.running:
-    pass
+while serving.running:  # `wait` would end the readers
+    time.sleep(1e-3)
 if os.fork() == 0:  # whose processes they are not
     del serving
     os._exit(0)

@@ -398,22 +398,27 @@ def test_log_hears_what_is_no_error(serve):
     assert consumers.pop().next().size == 64
 
 
-def test_a_log_that_raises_ends_nothing(directory, monkeypatch):
+def test_a_log_that_raises_ends_nothing(serve, monkeypatch):
     unraisable = []
     monkeypatch.setattr(sys, "unraisablehook", unraisable.append)
+    consumers = []
 
     def log(level, text):
         raise ValueError("no")
 
-    with pytest.raises(bc.StreamNotFound):
-        bc.Consumer("s", connect_timeout=0.3, log=log)
+    thread = threading.Thread(target=lambda: consumers.append(bc.Consumer("s", 64, log=log)))
+    thread.start()
+    support.until(lambda: bool(unraisable))  # while it waits for a producer
+    serve(SOURCE, samples=64, epochs=1)
+    thread.join()
+    assert consumers.pop().next().size == 64
     assert [one.exc_type for one in unraisable] == [ValueError]
 
     def leave(level, text):
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        bc.Consumer("s", connect_timeout=30, log=leave)
+        bc.Consumer("none", connect_timeout=30, log=leave)
 
 
 class Writable:

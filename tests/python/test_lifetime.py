@@ -36,6 +36,7 @@ def test_a_ring_is_unmapped_with_its_last_array(serve):
         with open("/proc/self/maps") as maps:
             return sum("memfd:" in line for line in maps)
 
+    gc.collect()
     before = mapped()
     serve("synthetic:3x8x8", samples=640, epochs=1)
     consumer = bc.Consumer("s", 64)

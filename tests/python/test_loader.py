@@ -311,15 +311,7 @@ def test_a_close_that_is_refused_changes_nothing(serve: Callable[..., support.Se
     batches: list[Any] = []
     waits = threading.Thread(target=lambda: batches.extend(loader))
     waits.start()
-
-    def refused() -> bool:
-        try:
-            consumer.cursor
-        except bc.InvalidArgument:
-            return True
-        return False
-
-    support.until(refused)
+    support.until(lambda: support.is_in_a_call(consumer))
     for use in (loader.close, lambda: loader.load_state_dict({"cursor": 4})):
         with pytest.raises(bc.InvalidArgument, match="another thread"):
             use()
@@ -360,7 +352,7 @@ def test_many_epochs_take_no_more_than_one(serve: Callable[..., support.Served])
     files, threads, own_kib = taken()
     run(200)
     later = taken()
-    assert later[:2] == (files, threads)
+    assert later[0] <= files and later[1] <= threads
     assert later[2] - own_kib < 512
 
 

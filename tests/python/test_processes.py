@@ -191,11 +191,7 @@ def test_a_child_forked_during_a_call_is_told_that_it_is_one(serve):
     with bc.Consumer("s", 64) as consumer:
         waits = threading.Thread(target=consumer.next)
         waits.start()
-        while True:  # until it is in the call
-            try:
-                consumer.cursor
-            except bc.InvalidArgument:
-                break
+        support.until(lambda: support.is_in_a_call(consumer))
 
         def child():
             for use in (consumer.next, lambda: consumer.cursor):

@@ -29,6 +29,7 @@ import sys
 import threading
 import time
 import numpy as np
+from batchcast import _serving
 
 class Squares:
     def __init__(self, size="30"):
@@ -114,8 +115,13 @@ class Hangs:
         return {"x": np.zeros(4)}
 
 def says_goodbye():
-    def say():
+    stop = _serving.DatasetServing._stop
+    def stop_slowly(self, reason):
+        stop(self, reason)
         time.sleep(0.6)
+    _serving.DatasetServing._stop = stop_slowly
+    def say():
+        time.sleep(0.1)
         print("goodbye", flush=True)
     atexit.register(say)
     return Hangs()
@@ -126,6 +132,15 @@ def signals():  # between the stream's opening and the wait for its end
             os.kill(os.getpid(), signal.SIGTERM)
         really(thread)
     threading.Thread.start = start
+    return made
+
+def comes_up_late():  # for the thread that looks whether it has
+    class Late(_serving.DatasetStream):
+        def wait_opened(self, timeout_ms):
+            os.kill(os.getpid(), signal.SIGTERM)
+            time.sleep(0.7)
+            return super().wait_opened(timeout_ms)
+    _serving.DatasetStream = Late
     return made
 
 class SignalsLoader:
@@ -222,7 +237,7 @@ def test_a_signal_ends_it_in_order(
     assert "stream `s` stopped: " in served.output()
 
 
-@pytest.mark.parametrize("factory", ["signals", "SignalsLoader"])
+@pytest.mark.parametrize("factory", ["signals", "SignalsLoader", "comes_up_late"])
 def test_a_signal_as_the_stream_comes_up(
     place: Path, serve: Callable[..., support.Served], factory: str
 ) -> None:

@@ -22,6 +22,7 @@ import made_data
 import numpy as np
 import pytest
 import support
+from batchcast import _serving
 from batchcast._processes import Readers
 
 
@@ -30,6 +31,8 @@ def served(source: Any, **options: Any) -> dict[str, np.ndarray[Any, Any]]:
     options = {"stream": "s", "epochs": 1, "memory": "1MiB", "background": True} | options
     with bc.serve(source, **options) as serving:
         consumer = bc.Consumer(options["stream"], 7)
+        if isinstance(source, made_data.Late):
+            source.attached.set()
         epoch = made_data.epoch_of(consumer)
         del consumer
         assert serving.wait(10), serving
@@ -137,6 +140,20 @@ def test_an_exception_is_a_bad_sample(directory: Path) -> None:
     assert isinstance(cause, KeyError) and cause.__traceback__ is not None
     with pytest.raises(bc.BadSample, match="sample 0 of the Numbers: KeyError"):
         bc.serve(made_data.Numbers(50, bad=0), stream="s", background=True)
+
+
+def test_a_failure_that_comes_as_soon_as_the_stream_is_raised_by_wait(
+    directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class SeenLate(_serving.DatasetStream):
+        def wait_opened(self, timeout_ms: int) -> bool:
+            return self.wait_ended(timeout_ms)
+
+    monkeypatch.setattr(_serving, "DatasetStream", SeenLate)
+    numbers = made_data.Numbers(50, bad=7)
+    serving = bc.serve(numbers, stream="s", epochs=1, memory="1MiB", background=True)
+    with pytest.raises(bc.BadSample, match=r"Numbers\[7\]"):
+        serving.wait(10)
 
 
 @pytest.mark.parametrize("bad", [0, 7])
@@ -249,13 +266,13 @@ def test_a_source_that_hangs_does_not_hold_stop_up(directory: Path) -> None:
     serving = bc.serve(source, stream="s", workers=1, memory="1MiB", background=True)
     consumer = bc.Consumer("s", 10)
     assert source.inside.wait(10)
-    began = time.monotonic()
+    watch = support.Stopwatch()
     with pytest.warns(
         RuntimeWarning,
         match=r"did not wait for a worker that still reads sample 7 of Hanging \(for \d",
     ):
         serving.stop("enough")
-    assert time.monotonic() - began < 1.5
+    assert watch.seconds() < 1.5
     with pytest.raises(bc.Error, match="enough"):
         while True:
             consumer.next()
@@ -280,7 +297,7 @@ def test_an_int_of_more_than_64_bits_is_a_bad_sample(directory: Path) -> None:
     with pytest.raises(
         bc.StreamFailed, match="sample 7, .* it is 9223372036854775808, which is no"
     ) as told:
-        served([2**63 if i == 7 else i for i in range(10)])
+        served(made_data.Late([2**63 if i == 7 else i for i in range(10)]))
     assert str(told.value).count("batchcast:") == 1
 
 
@@ -305,7 +322,7 @@ def test_what_is_no_regular_file_is_not_waited_for(
     parts = [{"image": path, "label": label} for path, label in samples]
     parts[at] = {"image": tmp_path / "fifo", "label": 1}
     with pytest.raises(bc.Error, match="fifo is no regular file"):
-        served(parts, recipe=made_data.recipe_file(tmp_path))
+        served(made_data.Late(parts), recipe=made_data.recipe_file(tmp_path))
 
 
 def test_a_path_with_a_nul_is_refused(directory: Path, tmp_path: Path) -> None:
@@ -313,7 +330,7 @@ def test_a_path_with_a_nul_is_refused(directory: Path, tmp_path: Path) -> None:
     parts = [{"image": path, "label": label} for path, label in samples]
     parts[7] = {"image": Path(f"{samples[7][0]}\0x"), "label": 1}
     with pytest.raises(bc.Error, match="of which there is no file"):
-        served(parts, recipe=made_data.recipe_file(tmp_path))
+        served(made_data.Late(parts), recipe=made_data.recipe_file(tmp_path))
 
 
 class Raising:
@@ -330,7 +347,7 @@ class Raising:
 
 def test_an_exception_without_utf_8_is_shown(directory: Path) -> None:
     with pytest.raises(bc.StreamFailed, match=r"ValueError: in \\udcff.jpg\\x00"):
-        served(Raising())
+        served(made_data.Late(Raising()))
 
 
 @pytest.mark.parametrize("told", [True, 1.5, b"text", "", np.arange(3), object()])
@@ -502,11 +519,11 @@ def test_processes_that_hang_end_with_their_stream(directory: Path) -> None:
 
     serving = bc.serve(Sleeping(), stream="s", memory="1MiB", processes=1, background=True)
     assert inside.wait(10)
-    began = time.monotonic()
+    watch = support.Stopwatch()
     with warnings.catch_warnings():
         warnings.simplefilter("error")  # nothing is left behind
         serving.stop("enough")
-    assert time.monotonic() - began < 1 and not multiprocessing.active_children()
+    assert watch.seconds() < 1 and not multiprocessing.active_children()
 
 
 def test_a_threads_own_things_are_kept_from_sample_to_sample(directory: Path) -> None:

@@ -190,13 +190,13 @@ class DatasetServing(Serving):
             while not self._run.wait_opened(_SLICE_MS):
                 if why := asked_to_end():
                     self._run.ask_to_end(why)
-            # One that fails at an early sample is open, and tells trainers that are just coming.
-            failed = self._run.wait_ended(0) and self.error is not None
+            # One that fails at an early sample was open, however soon: `error` tells.
+            failure = self.error if not self._run.directory else None
         except BaseException:
             self._run.ask_to_end("its producer was interrupted")
             raise
-        if failed and self.error is not None:
-            raise self.error
+        if failure is not None:
+            raise failure
 
     def watch(self) -> None:
         """Has stderr told of a failure."""
@@ -319,7 +319,8 @@ def _tell_failure_of(run: DatasetStream, name: str) -> None:
     try:
         while not run.wait_ended(_LONG_MS):
             pass
-        run.raise_failure()
+        if run.stats()["state"] != "stopped":  # else a sample that `stop` took the process from
+            run.raise_failure()
     except Exception as error:
         tell_failure(name, _items.reason(error))
 

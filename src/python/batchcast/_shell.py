@@ -58,7 +58,9 @@ class _Signals:
 
     def asked_to_end(self) -> str:
         """Why the stream is to end, or "". From the first call on nothing is raised."""
-        self._raise = False
+        if self._raise:
+            self._raise = False
+            end_in_time(_EXIT_OK, _SERVING_MS)  # trainers may be there already
         return "" if self.came is None else f"its producer got {self.came}"
 
     def leave_to_c(self) -> None:

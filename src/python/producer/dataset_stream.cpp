@@ -54,10 +54,12 @@ class Run {
     end();
   }
 
-  /// The first reason counts.
+  /// The first reason counts. The stream is stopped at once: what a worker meets from here on, such
+  /// as the end of the process that reads for it, fails no stream.
   void ask_to_end(const std::string& why) {
     const std::lock_guard lock(mutex_);
     if (why_.empty()) why_ = why;
+    if (producer_ != nullptr) producer_->stop(why_);
     changed_.notify_all();
   }
 
@@ -164,6 +166,7 @@ class Run {
     service_ = &service;
     dataset_ = &dataset;
     phase_ = Phase::serving;
+    if (!why_.empty()) producer.stop(why_);
     changed_.notify_all();
   }
 
@@ -211,7 +214,7 @@ class Run {
   std::atomic<bool> is_left_{false};  ///< to a worker that hangs
   std::exception_ptr failure_;
   Stats last_;
-  const Producer* producer_ = nullptr;  ///< while it serves
+  Producer* producer_ = nullptr;  ///< while it serves
   const cli::Service* service_ = nullptr;
   const cli::Dataset* dataset_ = nullptr;
 };
