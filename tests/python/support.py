@@ -158,7 +158,7 @@ class Child:
                 file.close()
 
 
-def until(condition: Callable[[], bool], timeout: float = 10) -> None:
+def until(condition: Callable[[], bool], timeout: float = 30) -> None:
     """Waits for what only looking can tell."""
     deadline = time.monotonic() + timeout
     while not condition():

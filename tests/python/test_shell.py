@@ -107,10 +107,12 @@ def generator_leaves():
     sys.exit()
 
 class Hangs:
+    hangs = threading.Event()
     def __len__(self): return 50
     def __getitem__(self, index):
         if index == 49:
             print("asleep", flush=True)
+            self.hangs.set()
             time.sleep(60)
         return {"x": np.zeros(4)}
 
@@ -142,6 +144,19 @@ def comes_up_late():  # for the thread that looks whether it has
             return super().wait_opened(timeout_ms)
     _serving.DatasetStream = Late
     return made
+
+def hangs_as_it_comes_up():
+    class Late(_serving.DatasetStream):
+        was_asked = False
+        def wait_opened(self, timeout_ms):
+            if self.was_asked:
+                return self.wait_ended(timeout_ms)
+            self.was_asked = True
+            Hangs.hangs.wait()
+            os.kill(os.getpid(), signal.SIGTERM)
+            return False
+    _serving.DatasetStream = Late
+    return Hangs()
 
 class SignalsLoader:
     def __iter__(self):
@@ -296,6 +311,15 @@ def test_a_process_whose_stream_took_long_to_end_has_time_for_its_own_end(
     assert served.wait(8) == 0
     assert "did not wait for a worker" in served.output()
     assert "goodbye" in served.output() and "not waiting for Python" not in served.output()
+
+
+def test_a_sample_that_hangs_as_the_stream_comes_up_is_named(
+    place: Path, serve: Callable[..., support.Served]
+) -> None:
+    options = {"workers": 1, "order": "sequential", "memory": "64KiB"}
+    served = serve("python:mine:hangs_as_it_comes_up", **options)
+    assert served.wait() == 0
+    assert "did not wait for a worker that still reads" in served.output()
 
 
 def test_the_end_of_its_terminal_under_nohup(place: Path) -> None:

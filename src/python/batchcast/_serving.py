@@ -190,6 +190,8 @@ class DatasetServing(Serving):
             while not self._run.wait_opened(_SLICE_MS):
                 if why := asked_to_end():
                     self._run.ask_to_end(why)
+            if why := asked_to_end():
+                self._stop(why)  # which says what it did not wait for
             # One that fails at an early sample was open, however soon: `error` tells.
             failure = self.error if not self._run.directory else None
         except BaseException:
