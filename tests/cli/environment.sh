@@ -194,7 +194,7 @@ as() {
 # limited RESOURCE    runs serve and the rest under it, as that user: well or with a named error
 limited() {
   timeout -k 5 60 prlimit "$1" setpriv --reuid=$user --regid=$user --clear-groups "$batchcast" serve synthetic:8 \
-    --stream few --samples 1000 --memory 1MiB --epochs 1 --linger 0 --workers 2 >"$work/out" 2>"$work/err"
+    --stream few --samples 1000 --memory $memory --epochs 1 --linger 0 --workers 2 >"$work/out" 2>"$work/err"
   status=$?
   checks=$((checks + 1))
   case $status in
@@ -223,15 +223,17 @@ limits() {
 
 if prlimit --as=$((400 << 20)) "$batchcast" --version >/dev/null 2>&1; then
   echo "-- few threads"
+  memory=128MiB  # whose pages a thread is still filling in once the others are there
   limits 3 --nproc=1 --nproc=2 --nproc=3 --nproc=4 --nproc=5 --nproc=6 --nproc=7 --nproc=8 --nproc=9 --nproc=10 \
     --nproc=11 --nproc=12
   echo "-- little address space"
+  memory=1MiB
   # Each thread's first allocation reserves 64 MiB of it where there are as many, so all but the last may refuse.
   sizes=""
   for mib in 70 80 90 100 110 120 130 140 150 160 180 200 240 300 400 2048; do sizes="$sizes --as=$((mib << 20))"; done
   # shellcheck disable=SC2086
   limits 1 $sizes
-  timeout 60 prlimit --as=$((400 << 20)) "$batchcast" serve synthetic:8 --stream few --memory 1GiB \
+  timeout 60 prlimit --as=$((1536 << 20)) "$batchcast" serve synthetic:8 --stream few --memory 1GiB \
     >"$work/out" 2>"$work/err"
   same "exit code of a ring beyond the address space" 3 $?
   says 'less \(--memory\)' "$work/err"
