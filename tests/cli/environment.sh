@@ -280,6 +280,8 @@ of $((user + 1)) 3 "no permission" stop shared
 chmod 755 "$work/theirs"
 # Both producers with their threads, a `timeout` for each, and ls itself.
 own_pid=$(cat "$work/theirs/own/lock")
+have_their_pages() { ! grep -qsx bc-populate "/proc/$pid"/task/*/comm "/proc/$own_pid"/task/*/comm; }
+until_true have_their_pages || fail "a ring's pages are not all there"
 tasks=$(($(ls "/proc/$pid/task" | wc -l) + $(ls "/proc/$own_pid/task" | wc -l) + 3))
 for n in $tasks $((tasks + 1)); do
   timeout 60 prlimit --nproc=$n setpriv --reuid=$user --regid=$user --clear-groups "$batchcast" ls \
