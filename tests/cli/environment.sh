@@ -194,7 +194,7 @@ as() {
 # limited RESOURCE    runs serve and the rest under it, as that user: well or with a named error
 limited() {
   timeout -k 5 60 prlimit "$1" setpriv --reuid=$user --regid=$user --clear-groups "$batchcast" serve synthetic:8 \
-    --stream few --samples 1000 --memory 1MiB --epochs 1 --linger 0 --workers 2 >"$work/out" 2>"$work/err"
+    --stream few --samples 1000 --memory $memory --epochs 1 --linger 0 --workers 2 >"$work/out" 2>"$work/err"
   status=$?
   checks=$((checks + 1))
   case $status in
@@ -223,15 +223,17 @@ limits() {
 
 if prlimit --as=$((400 << 20)) "$batchcast" --version >/dev/null 2>&1; then
   echo "-- few threads"
+  memory=128MiB  # whose pages a thread is still filling in once the others are there
   limits 3 --nproc=1 --nproc=2 --nproc=3 --nproc=4 --nproc=5 --nproc=6 --nproc=7 --nproc=8 --nproc=9 --nproc=10 \
     --nproc=11 --nproc=12
   echo "-- little address space"
+  memory=1MiB
   # Each thread's first allocation reserves 64 MiB of it where there are as many, so all but the last may refuse.
   sizes=""
   for mib in 70 80 90 100 110 120 130 140 150 160 180 200 240 300 400 2048; do sizes="$sizes --as=$((mib << 20))"; done
   # shellcheck disable=SC2086
   limits 1 $sizes
-  timeout 60 prlimit --as=$((400 << 20)) "$batchcast" serve synthetic:8 --stream few --memory 1GiB \
+  timeout 60 prlimit --as=$((1536 << 20)) "$batchcast" serve synthetic:8 --stream few --memory 1GiB \
     >"$work/out" 2>"$work/err"
   same "exit code of a ring beyond the address space" 3 $?
   says 'less \(--memory\)' "$work/err"
@@ -278,6 +280,8 @@ of $((user + 1)) 3 "no permission" stop shared
 chmod 755 "$work/theirs"
 # Both producers with their threads, a `timeout` for each, and ls itself.
 own_pid=$(cat "$work/theirs/own/lock")
+have_their_pages() { ! grep -qsx bc-populate "/proc/$pid"/task/*/comm "/proc/$own_pid"/task/*/comm; }
+until_true have_their_pages || fail "a ring's pages are not all there"
 tasks=$(($(ls "/proc/$pid/task" | wc -l) + $(ls "/proc/$own_pid/task" | wc -l) + 3))
 for n in $tasks $((tasks + 1)); do
   timeout 60 prlimit --nproc=$n setpriv --reuid=$user --regid=$user --clear-groups "$batchcast" ls \

@@ -215,6 +215,7 @@ Image.new("L", (13000, 13000)).save(sys.argv[1], compress_level=1)' "$work/large
 sed 's/random_resized_crop", size = 32/resize", size = [64, 64]/' "$work/recipe.toml" >"$work/whole.toml"
 serve "imagefolder:$work/large" --recipe "$work/whole.toml" --stream slow
 producer=$!
+until_true grep -q 'serving stream' "$work/serve.err" || fail "a stream of large images does not come up"
 sleep 0.5
 ends_soon "a worker in the middle of a sample" $producer
 same "what is left of it" "" "$(ls "$work/streams")"

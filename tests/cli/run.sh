@@ -141,11 +141,8 @@ same "what SIGINT leaves" "" "$(ls "$work/streams")"
 # A ring for hundreds of its epochs.
 serve synthetic:8 --stream ahead --samples 100 --memory 1MiB --ahead 3
 ahead=$!
-for _ in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
-  timeout 20 "$batchcast" ls --json >"$work/ahead" 2>/dev/null
-  grep -q '"waits_for":"demand"' "$work/ahead" && break
-  sleep 0.1
-done
+until_true lists '"waits_for":"demand"'
+"$batchcast" ls --json >"$work/ahead"
 same "what is made without a consumer" 300 "$(value published "$work/ahead")"
 expect 0 '"epochs":2' consume ahead --epochs 2 --json
 kill -TERM $ahead
@@ -164,27 +161,19 @@ expect 3 'is dead' stop four
 # --linger counts once the consumers of --wait-for are there.
 serve synthetic:8 --stream gated --samples 100 --memory 1MiB --epochs 1 --linger 0 --wait-for 2
 "$batchcast" consume gated >"$work/one" 2>&1 &
-one=$!
 expect 0 'receipts match' consume gated
-wait $one
+wait
 checks=$((checks + 1))
 grep -q 'receipts match' "$work/one" || fail "a stream ended before the consumers that it waits for came"
-wait $!
 
 # Whoever is waited for at the end need not come.
 serve synthetic:8 --stream drained --samples 100 --memory 1MiB --epochs 1
 drained=$!
-for _ in 1 2 3 4 5 6 7 8 9 10; do
-  sleep 0.2
-  grep -q 'waits in memory for consumers' "$work/serve.err" && break
-done
+until_true grep -q 'waits in memory for consumers' "$work/serve.err" || fail "a stream does not say that it drains"
 expect 0 'is stopped' stop drained
-for _ in 1 2 3 4 5 6 7 8 9 10; do
-  sleep 0.2
-  kill -0 $drained 2>/dev/null || break
-done
+is_gone() { ! kill -0 "$1"; }
 checks=$((checks + 1))
-kill -0 $drained 2>/dev/null && fail "a stream that drains does not end when it is stopped"
+until_true is_gone $drained || fail "a stream that drains does not end when it is stopped"
 wait $drained
 
 expect 0 'random_resized_crop' recipe imagenet-train

@@ -37,13 +37,12 @@ says() {
   fail "trainer $1 does not say '$2'"
 }
 
+is_empty() { [ -z "$(ls "$1")" ]; }
+
 # Waits until nothing is left of any stream.
 vanishes() {
   checks=$((checks + 1))
-  for _ in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30; do
-    [ -n "$(ls "$BATCHCAST_DIR")" ] || return
-    sleep 0.2
-  done
+  until_true is_empty "$BATCHCAST_DIR" && return
   fail "$1: there is still $(ls "$BATCHCAST_DIR"/*)"
 }
 
@@ -54,10 +53,8 @@ same "trainers that started it" 1 "$(grep -l '^starts' "$work"/train.? | grep -c
 checks=$((checks + 1))
 grep -q 'serving stream `s`' "$BATCHCAST_DIR/s/serve.log" || fail "the log does not say that it serves"
 # On a busy machine a producer may be too late to answer, and shown as silent.
-for _ in 1 2 3 4 5 6 7 8 9 10; do
-  "$batchcast" ls --json 2>&1 | grep -q '"state":"silent"' || break
-done
-expect 0 '"name":"a".*"name":"d"|"name":"d".*"name":"a"' ls --json
+checks=$((checks + 1))
+until_true lists '"name":"a".*"name":"d"|"name":"d".*"name":"a"' || fail "ls does not show the trainers"
 train e source=synthetic:3x8x9
 says e 'kind=RecipeMismatch.*shape: the stream has \[3,8,8\], asked for \[3,8,9\]'
 dismiss
@@ -103,21 +100,38 @@ expect 0 'nobody was attached for 0.3 s' serve synthetic:8 --stream idle --idle-
 expect 0 'nobody was attached for 0.3 s' serve synthetic:8 --stream idle --idle-exit 0.3 --wait-for 2
 expect 0 'nobody was attached for 0.3 s' serve synthetic:8 --stream idle --idle-exit 0.3 --samples 100 --epochs 1
 expect 2 'above 0' serve synthetic:8 --stream idle --idle-exit 0
+# consume_first NAME SECONDS    a trainer that waits for the stream, so that its own start is no idle time of it
+consume_first() {
+  : >"$work/first.err"
+  timeout 60 "$batchcast" consume "$1" --seconds "$2" >"$work/first" 2>"$work/first.err" &
+  first=$!
+  until_true grep -q 'waiting for a producer' "$work/first.err" || fail "consume does not say that it waits"
+}
+# is_consumed NAME    waits for that trainer
+is_consumed() {
+  wait $first
+  same "exit code of a trainer of $1" 0 $?
+}
+consume_first idle 2
 serve synthetic:8 --stream idle --idle-exit 1
-expect 0 'samples' consume idle --seconds 2
-wait $!
+producer=$!
+is_consumed idle
+wait $producer
 same "exit code of an idle producer" 0 $?
 vanishes "serve --idle-exit"
 
 echo "-- nobody reads what serve says, and a log whose disk is full"
 serve_unheard() { "$batchcast" serve synthetic:8 --stream unheard --idle-exit 1; }
+consume_first unheard 0.3
 serve_unheard >/dev/full 2>&1 &
-expect 0 'samples' consume unheard --seconds 0.3
-wait $!
+producer=$!
+is_consumed unheard
+wait $producer
 same "exit code of a producer whose log cannot be written" 0 $?
 vanishes "a producer whose log cannot be written"
+consume_first unheard 0.3
 serve_unheard 2>&1 | true &
-expect 0 'samples' consume unheard --seconds 0.3
+is_consumed unheard
 vanishes "a producer whose output nobody reads"
 
 echo "-- ensure: its words and exit codes"
@@ -187,6 +201,7 @@ echo "-- ensure: time is up, and nobody reads"
 mkfifo "$work/slow.toml"
 answers 3 timeout 'does not serve it yet.*wait longer' slow "npy:$work/data/image.npy" --timeout 0.5 \
   --recipe "$work/slow.toml"
+until_true pgrep -f -x ".*serve npy:$work/data/image.npy --stream slow .*" >/dev/null
 pid=$(pgrep -f -x ".*serve npy:$work/data/image.npy --stream slow .*")
 same "producers that go on" 1 "$(echo "$pid" | grep -c .)"
 kill "$pid"

@@ -49,7 +49,7 @@ ConsumerOptions mine(std::uint64_t batch_size = 8) {
   ConsumerOptions options;
   options.stream = "s";
   options.batch_size = batch_size;
-  options.connect_timeout_ms = 300;
+  options.connect_timeout_ms = 20'000;
   options.log = [](LogLevel, std::string_view) {};
   return options;
 }
@@ -327,6 +327,7 @@ TEST_CASE("at the door: another layout, and a mute producer", "[input]") {
   StreamDirectory taken({.stream = "s", .base = directory.path()});
   DoorListener mute(taken.paths().door, 0600);
   ConsumerOptions options = mine();
+  options.connect_timeout_ms = 300;
   const std::uint64_t started_ns = now_ns();
   CHECK(says(refusal_of(options), {"StreamNotFound", "`s`"}));
   CHECK(seconds_from_ns(now_ns() - started_ns) < 12);

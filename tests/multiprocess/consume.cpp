@@ -8,6 +8,7 @@
 #include <array>
 #include <deque>
 #include <random>
+#include <utility>
 
 namespace batchcast::testing {
 namespace {
@@ -195,6 +196,11 @@ ConsumerOptions consumer_options(const Words& words) {
   options.on_miss = words.text("on_miss") == "error" ? OnMiss::error : OnMiss::skip;
   options.connect_timeout_ms = static_cast<int>(words.number("connect_ms", 20'000));
   options.spin_us = size("spin_us", 5);
+  if (words.has("says_waits")) {
+    options.while_waiting = [said = false]() mutable {
+      if (!std::exchange(said, true)) say("waits");
+    };
+  }
   return options;
 }
 

@@ -66,7 +66,7 @@ void kill_ranks(const char* test, std::uint64_t kills) {
     const bool while_forming = random() % 8 == 0;
     std::vector<Process> ranks =
         send_ranks(world, {"group=dies", "batch=" + std::to_string(1 + random() % 40),
-                           std::string("connect_ms=") + (while_forming ? "100" : "20000")});
+                           std::string("connect_ms=") + (while_forming ? "500" : "20000")});
     const std::size_t victim = kill % world;
     if (!while_forming) {
       for (Process& rank : ranks) static_cast<void>(rank.expect("attached"));
@@ -179,7 +179,7 @@ TEST_CASE("a rank that leaves ends its group: at once in an epoch, at its end be
   CHECK(batches == 20);  // all of its epoch
   // The name is taken as long as a rank is there.
   ConsumerOptions again = rank_options(0, 2, 10);
-  again.connect_timeout_ms = 60;
+  again.connect_timeout_ms = 500;
   CHECK_THAT(run_rank(again, {}).text, Contains("is broken") && Contains("rank 1 (pid"));
   CHECK_THROWS_AS(ranks[1]->next(), GroupBroken);
   CHECK(eventually([&] { return server.producer().stats().consumers.empty(); }));

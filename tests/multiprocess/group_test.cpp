@@ -263,17 +263,16 @@ TEST_CASE("a rank gives up after its connect time-out and says who is missing", 
   const OwnDirectory directory;
   Server server(small_stream(100), {});
   ConsumerOptions options = rank_options(2, 4, 8);
-  options.connect_timeout_ms = 150;
+  options.connect_timeout_ms = 700;
   const Ranked gave_up = run_rank(options, {});
   CHECK(gave_up.over == "Refused");
   CHECK_THAT(gave_up.text, Contains("ranks 0, 1 and 3 of 4 have not come") &&
-                               Contains("not complete after 0.") && Contains("--connect-timeout"));
+                               Contains("not complete after ") && Contains("--connect-timeout"));
   CHECK(eventually([&] { return server.producer().stats().forming.empty(); }));
   // A group whose ranks have partly gone goes on forming.
-  options.connect_timeout_ms = 300;
   std::thread leaves([&] {
     ConsumerOptions early = rank_options(0, 2, 8);
-    early.connect_timeout_ms = 100;
+    early.connect_timeout_ms = 700;
     CHECK(run_rank(early, {}).over == "Refused");
   });
   leaves.join();

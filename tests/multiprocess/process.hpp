@@ -121,5 +121,8 @@ class OwnDirectory {
 [[nodiscard]] bool eventually(const std::function<bool()>& condition, int timeout_ms = 10'000);
 void pause_us(std::uint64_t microseconds);
 [[nodiscard]] double percentile(std::vector<double> values, double share);
+/// How long the threads of this process, and the first of `other`, were ready to run so far and got
+/// no processor. What has to happen within some time of the clock cannot happen meanwhile.
+[[nodiscard]] double starved_ms(const Process& other = {});
 
 }  // namespace batchcast::testing

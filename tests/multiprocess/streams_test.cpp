@@ -73,8 +73,8 @@ TEST_CASE("consumers that came first notice the stream within 50 ms", "[streams]
   const OwnDirectory directory;
   std::vector<double> delays_ms;
   for (std::uint64_t i = 0; i < scaled(20, 3); ++i) {
-    Process early("consume", {"epochs=1"});
-    pause_us(30'000);
+    Process early("consume", {"epochs=1", "says_waits=1"});
+    static_cast<void>(early.expect("waits"));
     ProducerOptions options = producer_options();
     options.epochs = 1;
     Server server(std::move(options), {});
@@ -299,7 +299,11 @@ TEST_CASE("a slow consumer of free pace skips or is told, and accepts nothing to
     } catch (const Missed& error) {
       ++missed;
     }
-    if (i % 10 == 0) pause_us(1'000);
+    if (i % 10 == 0) {  // until what it has not read is gone
+      CHECK(eventually([&] {
+        return server.producer().stats().published > consumer.cursor() + 2 * consumer.capacity();
+      }));
+    }
   }
   CHECK(checker.fault() == "");
   CHECK(consumer.stats().skipped > 0);

@@ -11,8 +11,10 @@
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
+#include <fstream>
 #include <random>
 #include <stdexcept>
+#include <string>
 
 namespace batchcast::testing {
 
@@ -85,6 +87,19 @@ double percentile(std::vector<double> values, double share) {
   std::sort(values.begin(), values.end());
   const double index = std::ceil(share * static_cast<double>(values.size())) - 1;
   return values[static_cast<std::size_t>(std::max(index, 0.0))];
+}
+
+double starved_ms(const Process& other) {
+  double sum_ns = 0;
+  const auto add = [&](const fs::path& task) {
+    std::ifstream file(task / "schedstat");
+    std::uint64_t ran_ns = 0;
+    std::uint64_t waited_ns = 0;
+    if (file >> ran_ns >> waited_ns) sum_ns += static_cast<double>(waited_ns);
+  };
+  for (const auto& task : fs::directory_iterator("/proc/self/task")) add(task.path());
+  if (other.pid() > 0) add("/proc/" + std::to_string(other.pid()));
+  return sum_ns / 1e6;
 }
 
 }  // namespace batchcast::testing

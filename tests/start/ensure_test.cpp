@@ -144,7 +144,7 @@ TEST_CASE("ensure says in a word what it found") {
   }
   SECTION("timeout") {
     EnsureRequest request = request_for(base, 1);
-    request.timeout_ms = 200;
+    request.timeout_ms = 1'000;
     request.serve = {make_command(base, "echo opening; exec sleep 5"), "serve"};
     const EnsureAnswer answer = ensure(request);
     CHECK(answer.word == ensure_word::timeout);

@@ -175,7 +175,7 @@ TEST_CASE("looking at a lock does not keep a producer from taking it") {
   const FileDescriptor looker(::open((base / "demo/lock").c_str(), O_RDWR | O_CREAT, 0600));
   REQUIRE(::flock(looker.get(), LOCK_SH) == 0);
   std::thread away([&] {
-    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));  // off its processor meanwhile
     ::flock(looker.get(), LOCK_UN);
   });
   CHECK_NOTHROW(StreamDirectory(in(base)));

@@ -110,8 +110,8 @@ HugePages huge_pages_of(const std::string& name) {
   return name == "explicit" ? HugePages::explicit_pages : HugePages::automatic;
 }
 
-// Of the producer, its ZeroMQ and its feeder.
-constexpr unsigned threads_besides_workers = 6;
+// Of the producer, its ZeroMQ and its feeder, and the one that fills in the ring's pages meanwhile.
+constexpr unsigned threads_besides_workers = 7;
 constexpr std::uint64_t address_space_besides = 32 << 20;  // beside the ring
 
 }  // namespace
