@@ -287,7 +287,10 @@ class LoaderServing(Serving):
 
     @property
     def error(self) -> BaseException | None:
-        return self._looping.error
+        error = self._looping.error
+        if isinstance(error, Exception) and self.stats["state"] == "stopped":
+            return None  # what the loader met after that
+        return error
 
     @property
     def stats(self) -> dict[str, Any]:
