@@ -477,6 +477,36 @@ def test_a_look_that_takes_long_goes_on(monkeypatch: pytest.MonkeyPatch) -> None
     assert _apart.apart(look) == b"." * (3 << 20)
 
 
+STOPPED = """
+import time
+from batchcast.sources import _apart
+
+def look(tick):
+    for _ in range(12):
+        tick()
+        time.sleep(0.05)
+    return "through"
+
+_apart._SILENCE_S = 0.5
+print("looks", flush=True)
+print(_apart.apart(look), flush=True)
+"""
+
+
+def test_a_look_that_was_stopped_with_its_process_goes_on() -> None:
+    looks = subprocess.Popen(
+        [sys.executable, "-c", STOPPED], stdout=subprocess.PIPE, text=True, start_new_session=True,
+        env=support.environment(),
+    )  # fmt: skip
+    with looks:
+        assert looks.stdout is not None and looks.stdout.readline() == "looks\n"
+        time.sleep(0.1)
+        os.killpg(looks.pid, signal.SIGSTOP)
+        time.sleep(0.7)
+        os.killpg(looks.pid, signal.SIGCONT)
+        assert looks.stdout.readline() == "through\n"
+
+
 def mapped_array(tmp_path: Path) -> tuple[Any, Path]:
     np.save(tmp_path / "a.npy", np.zeros((12, 4096)))
     return Arrays(image=np.load(tmp_path / "a.npy", mmap_mode="r")), tmp_path / "a.npy"

@@ -289,6 +289,23 @@ def test_a_loader_that_hangs_does_not_hold_stop_up(directory: Path) -> None:
     assert serving.wait(10)
 
 
+def test_a_loader_that_fails_once_its_stream_is_stopped_fails_nothing(
+    directory: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    inside = threading.Event()
+
+    def loader() -> Iterator[Any]:
+        yield np.zeros(4)
+        inside.set()
+        support.until(lambda: serving.stats["state"] == "stopped")
+        raise ValueError("its file is closed")
+
+    with bc.serve(loader(), stream="s", memory="1MiB", background=True) as serving:
+        assert inside.wait(10)
+    assert serving.wait(10) and serving.error is None
+    assert "closed" not in capfd.readouterr().err
+
+
 def test_a_stopped_loader_is_asked_for_no_more(directory: Path) -> None:
     asked = []
 

@@ -23,6 +23,7 @@ import support
 MODULE = """
 import atexit
 import ctypes
+import multiprocessing
 import os
 import signal
 import sys
@@ -165,6 +166,18 @@ class SignalsLoader:
         while True:
             yield np.zeros((4, 2))
 
+class Terminates:  # a child of its own, as multiprocessing.Pool does
+    def __iter__(self):
+        fork = multiprocessing.get_context("fork")
+        ready = fork.Event()
+        child = fork.Process(target=lambda: (ready.set(), time.sleep(60)), daemon=True)
+        child.start()
+        ready.wait()
+        child.terminate()
+        child.join(10)
+        print(f"child {child.exitcode}", flush=True)
+        yield np.zeros((4, 2))
+
 def ends_late():  # what C runs after Python's own end, the last one registered first
     libc = ctypes.CDLL(None)
     libc.strdup.restype = ctypes.c_void_p
@@ -260,6 +273,31 @@ def test_a_signal_as_the_stream_comes_up(
     assert served.wait() == 0
     assert "stream `s` stopped: " in served.output()
     assert "was dropped" not in served.output() and "not waiting" not in served.output()
+
+
+def test_a_child_of_the_source_can_be_terminated(
+    place: Path, serve: Callable[..., support.Served]
+) -> None:
+    served = serve("python:mine:Terminates", memory="64KiB", epochs=1, linger=0)
+    assert served.wait(20) == 0
+    assert "child -15\n" in served.output()
+
+
+EARLY = """
+import os, signal
+from batchcast import _shell
+
+def end_in_time(*told):
+    os.kill(os.getpid(), signal.SIGTERM)
+
+_shell.end_in_time = end_in_time
+_shell.serve(["python:mine:made", "--stream=s"])
+"""
+
+
+def test_a_signal_as_soon_as_it_is_heard(place: Path) -> None:
+    ended = support.python(EARLY)
+    assert (ended.returncode, ended.stdout, ended.stderr) == (0, "", "")
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])

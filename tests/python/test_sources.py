@@ -507,6 +507,27 @@ def test_a_sample_that_kills_its_readers_is_bad(directory: Path) -> None:
         serving.wait(10)
 
 
+def test_a_sample_that_is_bad_once_its_stream_is_stopped_fails_nothing(
+    directory: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    inside = threading.Event()
+
+    class Closed(made_data.Numbers):
+        def __getitem__(self, index: int) -> Any:
+            if index == 7:
+                inside.set()
+                support.until(lambda: serving.stats["state"] == "stopped")
+                raise ValueError("its file is closed")
+            return super().__getitem__(index)
+
+    options: dict[str, Any] = {"workers": 1, "order": "sequential", "memory": "1MiB"}
+    with bc.serve(Closed(), stream="s", background=True, **options) as serving:
+        assert inside.wait(10)
+    assert serving.wait(10) and serving.error is None and serving.stats["state"] == "stopped"
+    serving._watching.join(10)  # it tells of failures
+    assert "closed" not in capfd.readouterr().err
+
+
 def test_processes_that_hang_end_with_their_stream(directory: Path) -> None:
     inside = multiprocessing.get_context("fork").Event()
 

@@ -180,7 +180,6 @@ class DatasetServing(Serving):
     ) -> None:
         self._source = source
         self._readers = readers
-        self._left_readers = False
         self._error: BaseException | None = None
         self._watching: threading.Thread | None = None
         asked_to_end()  # from here on an exception might drop the stream
@@ -228,10 +227,8 @@ class DatasetServing(Serving):
         # One that failed still tells trainers that are just coming, for half a second.
         if self._error is None and not self.running and self._run.wait_ended(_FAREWELL_MS):
             try:
-                self._run.raise_failure()
+                _raise_failure_of(self._run)
             except Exception as error:
-                if self._left_readers and self.stats["state"] == "stopped":
-                    return None  # a sample that `stop` took the process from
                 cause = None if self._source is None else self._source.first_failure
                 if isinstance(error, BadSample) and cause is not None:
                     error.__cause__ = cause
@@ -245,7 +242,6 @@ class DatasetServing(Serving):
     def _stop(self, reason: str) -> None:
         self._run.ask_to_end(reason)
         if self._readers is not None and not self._run.wait_ended(_READERS_PATIENCE_MS):
-            self._left_readers = True
             self._readers.close()  # a worker that waits for one gets an error
         end = time.monotonic() + patience_s
         while not self._wait_slice(_SLICE_MS):
@@ -291,7 +287,10 @@ class LoaderServing(Serving):
 
     @property
     def error(self) -> BaseException | None:
-        return self._looping.error
+        error = self._looping.error
+        if isinstance(error, Exception) and self.stats["state"] == "stopped":
+            return None  # what the loader met after that
+        return error
 
     @property
     def stats(self) -> dict[str, Any]:
@@ -321,10 +320,16 @@ def _tell_failure_of(run: DatasetStream, name: str) -> None:
     try:
         while not run.wait_ended(_LONG_MS):
             pass
-        if run.stats()["state"] != "stopped":  # else a sample that `stop` took the process from
-            run.raise_failure()
+        _raise_failure_of(run)
     except Exception as error:
         tell_failure(name, _items.reason(error))
+
+
+def _raise_failure_of(run: DatasetStream) -> None:
+    """Once it is over. What a sample of one that was stopped met after that failed nothing, such as
+    the end of the process that reads it."""
+    if run.stats()["state"] != "stopped":
+        run.raise_failure()
 
 
 def _warn(text: str) -> None:

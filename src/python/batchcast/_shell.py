@@ -46,9 +46,20 @@ class _Signals:
         self._own = [signal.SIGTERM, signal.SIGINT]
         if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:  # else nohup
             self._own.append(signal.SIGHUP)
+
+    def take(self) -> None:
+        """From the first of them on, Asked may be raised."""
+        os.register_at_fork(after_in_child=self._leave_to_child)
         for number in self._own:
             signal.signal(number, self._note)
         end_in_time(_EXIT_OK, _OPENING_MS)
+
+    def _leave_to_child(self) -> None:
+        """A process that a source forked may be terminated by it, as multiprocessing does. Ctrl-C,
+        which all processes of a terminal get, is the parent's."""
+        for number in self._own:
+            if number != signal.SIGINT and signal.getsignal(number) == self._note:
+                signal.signal(number, signal.SIG_DFL)
 
     def _note(self, number: int, frame: FrameType | None) -> None:
         if self.came is None:  # what ends in order is not interrupted again
@@ -267,6 +278,7 @@ def serve(words: list[str]) -> NoReturn:
     code = _EXIT_OK
     try:
         try:
+            signals.take()
             _serve_source(words[0], _options_of(words[1:]), signals)
         except BaseException as error:
             # After a signal it is whatever the source made of that while it was opened.

@@ -22,6 +22,7 @@ Tick = Callable[[], object]
 
 _SIGN = b"."  # of life; no pickle begins with it
 _SILENCE_S = 30.0
+_SLICES = 30
 
 
 class Crashed(Exception):
@@ -53,7 +54,8 @@ def _told(pipe: int) -> bytes:
     waiting = select.poll()
     waiting.register(pipe, select.POLLIN)
     told: list[bytes] = []
-    while waiting.poll(_SILENCE_S * 1000):
+    # In slices: both may be stopped together, as by Ctrl-Z, and that is no silence.
+    while any(waiting.poll(_SILENCE_S / _SLICES * 1000) for _ in range(_SLICES)):
         piece = os.read(pipe, 1 << 20)
         if not piece:
             return b"".join(told)
