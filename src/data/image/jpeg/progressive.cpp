@@ -20,16 +20,16 @@ constexpr std::uint64_t from_bit(std::uint32_t bit) noexcept { return ~std::uint
 }  // namespace
 
 struct JpegProgressiveDecoder::Engine {
-  /// What AC scans go on with from block to block.
+  /// An AC scan: what it is of, and where it stands between two blocks.
   struct Band {
     const JpegHuffmanTable* table;
     std::uint32_t first;
     std::uint32_t last;
     std::uint32_t lowest_bit;
-    std::uint32_t ended_blocks = 0;  ///< have nothing more of their own in this scan
+    std::uint32_t ended_blocks = 0;  ///< the next so many get no new coefficient from it
   };
 
-  /// What comes next in an AC scan. Where it has no value: `run` is one of JpegHuffmanTable's.
+  /// For the symbol that comes next in an AC scan: an entry as in JpegHuffmanTable's `look`.
   [[gnu::always_inline]] static inline std::uint32_t next_entry(
       JpegBits& bits, const JpegHuffmanTable& table) noexcept {
     refill(bits);
@@ -49,6 +49,7 @@ struct JpegProgressiveDecoder::Engine {
     return (std::uint32_t{1} << length) + static_cast<std::uint32_t>(more);
   }
 
+  /// A block's coefficients of a band, down to the scan's lowest bit. False: not as it should be.
   [[gnu::always_inline]] static inline bool first_ac(JpegBits& bits, Band& band, JpegBlock& block,
                                                      std::uint64_t& nonzero) noexcept {
     if (band.ended_blocks > 0) {
@@ -99,6 +100,7 @@ struct JpegProgressiveDecoder::Engine {
     consume(bits, 1);
   }
 
+  /// One more bit of a band: of coefficients that are not zero, and of others that begin with it.
   [[gnu::always_inline]] static inline bool refine_ac(JpegBits& bits, Band& band, JpegBlock& block,
                                                       std::uint64_t& nonzero) noexcept {
     constexpr std::uint32_t none = 128;
@@ -146,7 +148,7 @@ struct JpegProgressiveDecoder::Engine {
     return true;
   }
 
-  /// Calls `read(bits, row, column)` for each MCU, and `restart()` where one begins without a past.
+  /// Calls `read(bits, row, column)` for each MCU, and `restart()` after each restart marker.
   template <typename Read, typename Restart>
   static bool go_through(JpegScanBytes& bytes, const JpegScan& scan, std::size_t rows,
                          std::size_t columns, Read read, Restart restart) {
