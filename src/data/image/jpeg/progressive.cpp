@@ -270,7 +270,7 @@ struct JpegProgressiveDecoder::Engine {
   }
 };
 
-bool JpegProgressiveDecoder::plan(const JpegHeader& header) {
+bool JpegProgressiveDecoder::plan(const JpegHeader& header, std::size_t file_bytes) {
   const ImageSize size = header.size;
   const JpegComponent& luma = header.components[0];
   const auto blocks_of = [](std::int32_t samples, std::int32_t in_block) {
@@ -278,7 +278,8 @@ bool JpegProgressiveDecoder::plan(const JpegHeader& header) {
   };
   mcu_columns_ = blocks_of(size.width, luma.across);
   mcu_rows_ = blocks_of(size.height, luma.down);
-  if (mcu_columns_ * mcu_rows_ > blocks_max / 6) return false;
+  // A block takes a bit at least, that of its DC coefficient: a few bytes don't make much memory.
+  if (mcu_columns_ * mcu_rows_ > std::min(blocks_max / 6, 8 * file_bytes)) return false;
   for (std::size_t i = 0; i < static_cast<std::size_t>(header.component_count); ++i) {
     const JpegComponent& from = header.components[i];
     Component& component = components_[i];
@@ -299,7 +300,7 @@ bool JpegProgressiveDecoder::plan(const JpegHeader& header) {
 }
 
 bool JpegProgressiveDecoder::start(const JpegHeader& header, std::span<const std::byte> file) {
-  if (!read_jpeg_scans(file, scans_) || !plan(header)) return false;
+  if (!read_jpeg_scans(file, scans_) || !plan(header, file.size())) return false;
   return std::all_of(scans_.begin(), scans_.end(), [this](const JpegScan& scan) {
     return scan.first == 0 ? Engine::read_dc(*this, scan) : Engine::read_ac(*this, scan);
   });
