@@ -48,8 +48,9 @@ struct JpegScan {
   std::uint32_t last = 0;
   std::uint32_t lowest_bit = 0;
   bool refines = false;  ///< brings that bit alone; else all from there on up
-  std::array<std::span<const std::uint8_t>, 3> dc_codes;  ///< of each component, where it is to
-  std::span<const std::uint8_t> ac_codes;                 ///< have any
+  /// As in the file; may be empty where the scan needs none. Those of DC are by component.
+  std::array<std::span<const std::uint8_t>, 3> dc_codes;
+  std::span<const std::uint8_t> ac_codes;
   std::uint32_t restart_interval = 0;
   std::span<const std::uint8_t> bytes;  ///< up to the file's end
 };

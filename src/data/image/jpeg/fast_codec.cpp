@@ -63,6 +63,7 @@ class FastJpegCodec final : public ImageCodec {
   /// libjpeg starts over; the rows that it gives first have been given out already.
   void hand_over() {
     uses_library_ = handed_over_ = true;
+    decoder_.shed();  // of a progressive file libjpeg holds all coefficients, too
     (void)library_->open(encoded_);
     library_layout_ = library_->start(window_);
     library_row_.resize(library_layout_.byte_count);

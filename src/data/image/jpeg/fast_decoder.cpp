@@ -9,6 +9,7 @@
 #include "data/image/jpeg/pixels.hpp"
 
 namespace batchcast::inline v0_1::detail {
+
 const std::uint8_t* JpegWindowDecoder::Plane::row(std::int32_t y) const noexcept {
   return samples.data() + static_cast<std::size_t>(y % (2 * down * jpeg_block_side)) * stride;
 }

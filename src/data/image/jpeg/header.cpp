@@ -14,7 +14,8 @@ namespace {
 using Bytes = std::span<const std::uint8_t>;
 
 constexpr int dimension_max = 65500;  // libjpeg's
-// libjpeg's default has 10. Each may tell little of a large image, and takes its time.
+// libjpeg writes 10 unless told otherwise. Each is a walk through the whole image, however few
+// bytes it has.
 constexpr std::size_t clean_scans_max = 64;
 
 namespace marker {

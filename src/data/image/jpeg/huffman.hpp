@@ -11,10 +11,10 @@
 
 namespace batchcast::inline v0_1::detail {
 
-/// What a code is of.
+/// What a Huffman code is for. AC codes of progressive files have symbols that others lack.
 enum class JpegCodeKind : std::uint8_t { dc, ac, progressive_ac };
 
-/// One of a JPEG's Huffman codes, laid out for those who read scans.
+/// One of a JPEG's Huffman codes, laid out for the decoders of scans.
 ///
 /// A symbol is a byte. Of an AC code its upper half is a run of zero coefficients and its lower
 /// half the number of value bits that follow the code; the value is the coefficient after the run.

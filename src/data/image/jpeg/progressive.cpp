@@ -20,16 +20,16 @@ constexpr std::uint64_t from_bit(std::uint32_t bit) noexcept { return ~std::uint
 }  // namespace
 
 struct JpegProgressiveDecoder::Engine {
-  /// What AC scans go on with from block to block.
+  /// An AC scan: what it is of, and where it stands between two blocks.
   struct Band {
     const JpegHuffmanTable* table;
     std::uint32_t first;
     std::uint32_t last;
     std::uint32_t lowest_bit;
-    std::uint32_t ended_blocks = 0;  ///< have nothing more of their own in this scan
+    std::uint32_t ended_blocks = 0;  ///< the next so many get no new coefficient from it
   };
 
-  /// What comes next in an AC scan. Where it has no value: `run` is one of JpegHuffmanTable's.
+  /// For the symbol that comes next in an AC scan: an entry as in JpegHuffmanTable's `look`.
   [[gnu::always_inline]] static inline std::uint32_t next_entry(
       JpegBits& bits, const JpegHuffmanTable& table) noexcept {
     refill(bits);
@@ -49,6 +49,7 @@ struct JpegProgressiveDecoder::Engine {
     return (std::uint32_t{1} << length) + static_cast<std::uint32_t>(more);
   }
 
+  /// A block's coefficients of a band, down to the scan's lowest bit. False: not as it should be.
   [[gnu::always_inline]] static inline bool first_ac(JpegBits& bits, Band& band, JpegBlock& block,
                                                      std::uint64_t& nonzero) noexcept {
     if (band.ended_blocks > 0) {
@@ -99,6 +100,7 @@ struct JpegProgressiveDecoder::Engine {
     consume(bits, 1);
   }
 
+  /// One more bit of a band: of coefficients that are not zero, and of others that begin with it.
   [[gnu::always_inline]] static inline bool refine_ac(JpegBits& bits, Band& band, JpegBlock& block,
                                                       std::uint64_t& nonzero) noexcept {
     constexpr std::uint32_t none = 128;
@@ -146,7 +148,7 @@ struct JpegProgressiveDecoder::Engine {
     return true;
   }
 
-  /// Calls `read(bits, row, column)` for each MCU, and `restart()` where one begins without a past.
+  /// Calls `read(bits, row, column)` for each MCU, and `restart()` after each restart marker.
   template <typename Read, typename Restart>
   static bool go_through(JpegScanBytes& bytes, const JpegScan& scan, std::size_t rows,
                          std::size_t columns, Read read, Restart restart) {
@@ -268,7 +270,7 @@ struct JpegProgressiveDecoder::Engine {
   }
 };
 
-bool JpegProgressiveDecoder::plan(const JpegHeader& header) {
+bool JpegProgressiveDecoder::plan(const JpegHeader& header, std::size_t file_bytes) {
   const ImageSize size = header.size;
   const JpegComponent& luma = header.components[0];
   const auto blocks_of = [](std::int32_t samples, std::int32_t in_block) {
@@ -276,7 +278,8 @@ bool JpegProgressiveDecoder::plan(const JpegHeader& header) {
   };
   mcu_columns_ = blocks_of(size.width, luma.across);
   mcu_rows_ = blocks_of(size.height, luma.down);
-  if (mcu_columns_ * mcu_rows_ > blocks_max / 6) return false;
+  // A block takes a bit at least, that of its DC coefficient: a few bytes don't make much memory.
+  if (mcu_columns_ * mcu_rows_ > std::min(blocks_max / 6, 8 * file_bytes)) return false;
   for (std::size_t i = 0; i < static_cast<std::size_t>(header.component_count); ++i) {
     const JpegComponent& from = header.components[i];
     Component& component = components_[i];
@@ -297,7 +300,7 @@ bool JpegProgressiveDecoder::plan(const JpegHeader& header) {
 }
 
 bool JpegProgressiveDecoder::start(const JpegHeader& header, std::span<const std::byte> file) {
-  if (!read_jpeg_scans(file, scans_) || !plan(header)) return false;
+  if (!read_jpeg_scans(file, scans_) || !plan(header, file.size())) return false;
   return std::all_of(scans_.begin(), scans_.end(), [this](const JpegScan& scan) {
     return scan.first == 0 ? Engine::read_dc(*this, scan) : Engine::read_ac(*this, scan);
   });

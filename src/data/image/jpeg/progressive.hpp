@@ -46,7 +46,7 @@ class JpegProgressiveDecoder {
     std::vector<std::uint64_t> nonzero;
   };
 
-  [[nodiscard]] bool plan(const JpegHeader& header);
+  [[nodiscard]] bool plan(const JpegHeader& header, std::size_t file_bytes);
 
   JpegHuffmanCache tables_;
   JpegScanBytes bytes_;
