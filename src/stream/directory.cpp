@@ -95,16 +95,20 @@ void StreamDirectory::make() {
 bool StreamDirectory::take_lock(int directory) {
   bool vanished = false;
   const std::lock_guard lock(mutex_);
-  if (lock_.hold([&] { return try_stream_lock(directory, paths_.lock, vanished); })) return true;
-  if (!vanished) throw StreamTaken(taken_text(options_.stream, paths_));
-  return false;
+  if (!lock_.hold([&] { return try_stream_lock(directory, paths_.lock, vanished); })) {
+    if (!vanished) throw StreamTaken(taken_text(options_.stream, paths_));
+    return false;
+  }
+  struct stat status;
+  const bool known = ::fstat(lock_.get(), &status) == 0;
+  identity_ = known ? FileIdentity{status.st_dev, status.st_ino} : FileIdentity{};
+  return true;
 }
 
 bool StreamDirectory::intact() const noexcept {
   const std::lock_guard lock(mutex_);
-  struct stat status;
-  if (::fstat(lock_.get(), &status) != 0) return false;
-  return identity_at(paths_.lock) == FileIdentity{status.st_dev, status.st_ino};
+  // The descriptor is not asked: in a thread with descriptors of its own it is none, or another.
+  return lock_.get() >= 0 && identity_ != FileIdentity{} && identity_at(paths_.lock) == identity_;
 }
 
 bool StreamDirectory::repair() noexcept {

@@ -4,6 +4,7 @@
 
 #include <batchcast/core/log.hpp>
 #include <batchcast/join/directory.hpp>
+#include <batchcast/join/unix_socket.hpp>
 #include "stream/uninherited.hpp"
 
 #include <cstdint>
@@ -71,7 +72,7 @@ class StreamDirectory {
   }
 
   /// The directory and the lock file at our path are still the ones that we made: what else lies
-  /// there is ours, too.
+  /// there is ours, too. Also for threads that have file descriptors of their own.
   [[nodiscard]] bool intact() const noexcept;
   /// Makes them again. False, and a warning once, if that cannot be, or if another producer has
   /// taken the name meanwhile.
@@ -89,8 +90,9 @@ class StreamDirectory {
 
   Options options_;
   StreamPaths paths_;
-  mutable std::mutex mutex_;  ///< of the next one
+  mutable std::mutex mutex_;  ///< of the next two
   UninheritedDescriptor lock_;
+  FileIdentity identity_;  ///< of the lock file; no other has it while the lock is held
   std::int32_t owner_pid_ = 0;
   bool warned_ = false;
   bool keep_log_ = true;

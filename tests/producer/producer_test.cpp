@@ -6,6 +6,7 @@
 
 #include "catch.hpp"
 #include "control/control_support.hpp"
+#include "control/transport.hpp"
 #include "temporary_folder.hpp"
 
 #include <array>
@@ -191,4 +192,21 @@ TEST_CASE("a producer that lost its name leaves the sockets of the one that has 
   // Each of its threads looks every half second.
   CHECK_FALSE(test::holds_within(700, [&] { return sockets() != winners; }));
   const Consumer consumer(taking(directory, "lost"));
+}
+
+TEST_CASE("a producer whose directory is removed has all its sockets back within a second") {
+  const Directory directory;
+  ProducerOptions options = serving(directory, "back");
+  options.log = [](LogLevel, std::string_view) {};
+  const Producer producer(std::move(options));
+  const StreamPaths paths = stream_paths(directory.path(), "back");
+  for (int round = 0; round < 2; ++round) {
+    std::filesystem::remove_all(paths.directory);
+    for (const std::string& path : {paths.door, paths.control, paths.events}) {
+      INFO(path);
+      CHECK(test::holds_within(5'000, [&] { return identity_at(path) != FileIdentity{}; }));
+    }
+    CHECK(test::holds_within(5'000,
+                             [&] { return ask_control(paths.control, "{}", 1'000).has_value(); }));
+  }
 }

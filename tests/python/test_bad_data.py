@@ -309,6 +309,13 @@ def test_a_damaged_arrow_file(saved: Path) -> None:
         HuggingFace(saved.parent)
 
 
+def test_a_pipe_in_the_place_of_an_arrow_file(saved: Path) -> None:
+    saved.unlink()
+    os.mkfifo(saved)  # which nobody ever writes
+    with pytest.raises(bc.BadDataset, match=r"\.arrow is no regular file"):
+        HuggingFace(saved.parent)
+
+
 def test_odd_datasets_of_hugging_face(saved: Path) -> None:
     import datasets
 

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -66,6 +67,9 @@ std::filesystem::path find_folder(const std::string& path, const Layout& layout)
 // One a line.
 std::vector<std::string> read_names(const std::filesystem::path& path) {
   std::vector<std::string> names;
+  // A pipe would have us wait for its other end.
+  std::error_code ignored;
+  if (!std::filesystem::is_regular_file(path, ignored)) return names;
   std::ifstream file(path);
   for (std::string line; std::getline(file, line);) {
     if (line.ends_with('\r')) line.pop_back();

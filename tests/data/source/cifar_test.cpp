@@ -3,6 +3,8 @@
 #include <batchcast/core/error.hpp>
 #include <batchcast/data/source.hpp>
 
+#include <sys/stat.h>
+
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -142,6 +144,11 @@ TEST_CASE("what is odd about CIFAR files is remarked") {
   REQUIRE(source->remarks().size() == 2);
   CHECK(mentions(source->remarks()[0], {"test_batch.bin", "1 sample", "10000"}));
   CHECK(mentions(source->remarks()[1], {"batches.meta.txt", "2 classes"}));
+
+  const std::string names = folder.path("c/batches.meta.txt");
+  std::filesystem::remove(names);
+  REQUIRE(::mkfifo(names.c_str(), 0600) == 0);  // which nobody ever writes
+  CHECK(open_source("cifar10:" + folder.path("c") + "?split=test")->class_names().empty());
 }
 
 TEST_CASE("CIFAR's fingerprint is of names and sizes") {

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the batchcast authors
+#include <sys/stat.h>
+
 #include <cstdlib>
 #include <filesystem>
 #include <string>
@@ -61,6 +63,8 @@ TEST_CASE("webdataset: a broken header, a sparse member and other files are refu
   CHECK_THROWS_WITH(open(folder / "b-{0..3}.tar"), Contains("b-0.tar"));
   std::filesystem::create_directory(folder / "dir.tar");
   CHECK_THROWS_AS(open(folder / "dir.tar"), bc::BadDataset);
+  REQUIRE(::mkfifo((folder / "pipe.tar").c_str(), 0600) == 0);  // which nobody ever writes
+  CHECK_THROWS_WITH(open(folder / "pipe.tar"), Contains("is not a regular file"));
 
   std::filesystem::resize_file(folder.write("0.txt", "begin"), 1'000'000);
   const std::string command = "cd '" + folder.path() + "' && tar -S --format=";

@@ -22,6 +22,8 @@ namespace {
 
 constexpr std::size_t pending_bytes = 1 << 20;
 constexpr std::size_t shards_open_max = 1024;
+// O_NONBLOCK: a pipe would have us wait for its other end.
+constexpr int open_flags = O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK;
 
 std::string message_of(int error_number) { return std::generic_category().message(error_number); }
 
@@ -125,7 +127,7 @@ ShardFiles::ShardFiles(std::vector<std::string> paths)
 }
 
 FileDescriptor ShardFiles::open_first(std::size_t shard) {
-  FileDescriptor file(::open(shards_[shard].path.c_str(), O_RDONLY | O_CLOEXEC));
+  FileDescriptor file(::open(shards_[shard].path.c_str(), open_flags));
   struct stat status {};
   if (!file || ::fstat(file.get(), &status) != 0) {
     throw BadDataset("batchcast: cannot open shard " + shards_[shard].path + ": " +
@@ -158,8 +160,8 @@ ShardFiles::Lease ShardFiles::acquire(std::size_t shard) const {
 // Not under the lock: opening may take milliseconds. Two threads may open the same shard; the later
 // one's descriptor replaces the other's.
 std::shared_ptr<const FileDescriptor> ShardFiles::reopen(std::size_t shard) const {
-  auto file = std::make_shared<const FileDescriptor>(
-      ::open(shards_[shard].path.c_str(), O_RDONLY | O_CLOEXEC));
+  auto file =
+      std::make_shared<const FileDescriptor>(::open(shards_[shard].path.c_str(), open_flags));
   struct stat status {};
   if (!*file || ::fstat(file->get(), &status) != 0) {
     // Not the sample's fault: it would be substituted in one run and not in another.

@@ -15,7 +15,7 @@ import numpy as np
 from .._names import checks_names
 from ..errors import BadDataset, Error, InvalidArgument
 from ._columns import Rows, Wanted, checked, class_names_of, named_files, paths_without_bytes
-from ._files import Maps, Watched, check_all
+from ._files import Maps, Watched, check_all, check_regular
 from ._packages import needed
 
 
@@ -31,9 +31,18 @@ def _loaded(place: str, split: str | None, where: str) -> Any:
         ) from error
 
 
+def _check_saved(place: str) -> None:
+    """Arrow would wait at a pipe for its other end, and hear no Ctrl-C."""
+    for folder, _, names in os.walk(place):
+        for path in (os.path.join(folder, name) for name in names):
+            if path.endswith((".arrow", ".json")) and os.path.exists(path):
+                check_regular(path)
+
+
 def _load(datasets: Any, place: str, split: str | None, where: str) -> Any:
     for saved in ("state.json", "dataset_dict.json"):
         if os.path.isfile(os.path.join(place, saved)):
+            _check_saved(place)
             return _one_split(datasets.load_from_disk(place), split, where)
     if not os.path.exists(place):  # a misspelt one would only show as errors of the network
         with contextlib.suppress(OSError, ValueError, AttributeError):  # stderr may be closed
