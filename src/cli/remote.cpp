@@ -5,15 +5,19 @@
 
 #include <batchcast/core/error.hpp>
 #include <batchcast/join/absent_stream.hpp>
+#include <batchcast/join/stream_lock.hpp>
 #include "control/transport.hpp"
 #include "stream/directory.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
+#include <functional>
 #include <map>
 #include <memory>
 #include <set>
+#include <thread>
 
 // The commands that ask running producers: ls, stop, evict.
 namespace batchcast::cli {
@@ -251,7 +255,10 @@ int list(const RemoteOptions& options) {
   return exit_ok;
 }
 
-int ask(const RemoteOptions& options, const nlohmann::json& command, const std::string& done) {
+/// What is told of a stream that did as it was asked; may add to the answer.
+using Done = std::function<std::string(const ListedStream&, nlohmann::json& answer)>;
+
+int ask(const RemoteOptions& options, const nlohmann::json& command, const Done& done) {
   for (const ListedStream& listed : list_streams(options.stream)) {
     if (listed.foreign && listed.served) {
       throw Error("batchcast: stream `" + options.stream + "` in " + listed.paths.directory +
@@ -268,20 +275,55 @@ int ask(const RemoteOptions& options, const nlohmann::json& command, const std::
       throw Error("batchcast: the producer of stream `" + options.stream + "` (pid " +
                   std::to_string(listed.pid) + ") does not answer.");
     }
-    const auto answer = nlohmann::json::parse(*text, nullptr, false);
+    auto answer = nlohmann::json::parse(*text, nullptr, false);
     if (answer.is_object() && answer.contains("error")) {
       throw InvalidArgument("batchcast: " + answer["error"].get<std::string>());
     }
+    const std::string told = done(listed, answer);
     if (options.json) {
       print_json(answer);
     } else {
-      fmt::print("{}\n", done);
+      fmt::print("{}\n", told);
     }
     return exit_ok;
   }
   throw StreamNotFound("batchcast: no stream `" + options.stream + "` is served." +
                        why_absent(options.stream, candidate_directories()) +
                        " `batchcast ls` shows what there is.");
+}
+
+/// Waits until another producer may take the name. False: it is not free yet, as where trainers
+/// still drain what is published, or where a program goes on without its stream.
+bool is_name_free_soon(const ListedStream& listed) {
+  constexpr auto patience = std::chrono::seconds(2);
+  const auto end = std::chrono::steady_clock::now() + patience;
+  for (;;) {
+    const LockState lock = look_at_lock(listed.paths.lock);
+    if (!lock.held || lock.pid != listed.pid) return true;
+    if (std::chrono::steady_clock::now() >= end) return false;
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+}
+
+int stop(const RemoteOptions& options) {
+  return ask(options, {{"command", "stop"}, {"reason", options.reason}},
+             [&](const ListedStream& listed, nlohmann::json& answer) {
+               const bool is_free = is_name_free_soon(listed);
+               if (answer.is_object()) answer["name_is_free"] = is_free;
+               return "stream `" + options.stream + "` is stopped" +
+                      (is_free ? ""
+                               : "; process " + std::to_string(listed.pid) +
+                                     " still has its name, until its trainers have what is "
+                                     "published or it ends");
+             });
+}
+
+int evict(const RemoteOptions& options) {
+  return ask(options,
+             {{"command", "evict"}, {"consumer", options.consumer}, {"reason", options.reason}},
+             [&](const ListedStream&, nlohmann::json&) {
+               return "`" + options.consumer + "` is evicted from stream `" + options.stream + "`";
+             });
 }
 
 }  // namespace
@@ -296,36 +338,25 @@ void add_list(CLI::App& program, Action& chosen) {
 void add_stop(CLI::App& program, Action& chosen) {
   auto options = std::make_shared<RemoteOptions>();
   options->reason = "`batchcast stop` was called";
-  CLI::App* stop = program.add_subcommand(
-      "stop", "End a stream: consumers drain what is published, and are told");
-  stop->add_option("stream", options->stream, "Name of the stream")->required();
-  stop->add_option("--reason", options->reason, "What they are told")->capture_default_str();
-  stop->add_flag("--json", options->json, "Print one JSON object");
-  stop->callback([options, &chosen] {
-    chosen = [options] {
-      return ask(*options, {{"command", "stop"}, {"reason", options->reason}},
-                 "stream `" + options->stream + "` is stopped");
-    };
-  });
+  CLI::App* command = program.add_subcommand(
+      "stop",
+      "End a stream: consumers drain what is published and are told; then its name is free");
+  command->add_option("stream", options->stream, "Name of the stream")->required();
+  command->add_option("--reason", options->reason, "What they are told")->capture_default_str();
+  command->add_flag("--json", options->json, "Print one JSON object");
+  command->callback([options, &chosen] { chosen = [options] { return stop(*options); }; });
 }
 
 void add_evict(CLI::App& program, Action& chosen) {
   auto options = std::make_shared<RemoteOptions>();
   options->reason = "`batchcast evict` was called";
-  CLI::App* evict =
+  CLI::App* command =
       program.add_subcommand("evict", "Take a consumer out of a stream, so that the others go on");
-  evict->add_option("stream", options->stream, "Name of the stream")->required();
-  evict->add_option("consumer", options->consumer, "Its name, as ls shows it")->required();
-  evict->add_option("--reason", options->reason, "What it is told")->capture_default_str();
-  evict->add_flag("--json", options->json, "Print one JSON object");
-  evict->callback([options, &chosen] {
-    chosen = [options] {
-      return ask(
-          *options,
-          {{"command", "evict"}, {"consumer", options->consumer}, {"reason", options->reason}},
-          "`" + options->consumer + "` is evicted from stream `" + options->stream + "`");
-    };
-  });
+  command->add_option("stream", options->stream, "Name of the stream")->required();
+  command->add_option("consumer", options->consumer, "Its name, as ls shows it")->required();
+  command->add_option("--reason", options->reason, "What it is told")->capture_default_str();
+  command->add_flag("--json", options->json, "Print one JSON object");
+  command->callback([options, &chosen] { chosen = [options] { return evict(*options); }; });
 }
 
 }  // namespace batchcast::cli

@@ -127,6 +127,16 @@ same "exit code of who was stopped" 4 $?
 checks=$((checks + 1))
 grep -q '"error":.*the test is over' "$work/other" || fail "who was stopped is not told why"
 
+echo "-- a name is free once its stream was stopped"
+for _ in 1 2 3; do
+  rm -f "$work/serve.err"  # the last one's says so, too
+  serve synthetic:8 --stream again --samples 100 --memory 1MiB
+  checks=$((checks + 1))
+  until_true grep -q 'serving stream' "$work/serve.err" || fail "a name is not free once its stream was stopped"
+  expect 0 'is stopped$' stop again
+done
+wait $!
+
 echo "-- signals"
 serve synthetic:8 --stream three --samples 1000 --memory 1MiB
 producer=$!

@@ -8,6 +8,7 @@ import functools
 import inspect
 import itertools
 import multiprocessing
+import os
 import subprocess
 import threading
 import time
@@ -229,7 +230,9 @@ def test_a_stopped_stream_ends_every_loop(consumer: Callable[[], bc.Consumer]) -
     producer = bc.tensorsocket.TensorProducer(Endless(1000), memory="64KiB")
     next(producer)
     trainer = consumer()
-    subprocess.run([support.COMMAND, "stop", "tensorsocket-5555"], check=True)
+    stop = [support.COMMAND, "stop", "tensorsocket-5555"]
+    told = subprocess.run(stop, check=True, capture_output=True, text=True).stdout
+    assert f"is stopped; process {os.getpid()} still has its name" in told
     assert list(producer) == list(producer) == []
     with pytest.raises(bc.Stopped):
         labels_of(trainer)
