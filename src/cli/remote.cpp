@@ -47,7 +47,7 @@ const char* state_of(const ListedStream& listed) noexcept {
 
 /// The groups that a stream's statistics tell of, each with the ranks that it has and lacks. One
 /// that is not whole is forming while ranks wait at the door for the others, and broken afterwards;
-/// where consumers were left out, nobody can tell what the rest of its ranks do.
+/// where the producer left consumers out, its answer does not say what the other ranks do.
 nlohmann::json groups_of(const nlohmann::json& stats) {
   std::map<std::string, nlohmann::json> groups;
   for (const auto& group : stats.value("forming", nlohmann::json::array())) {

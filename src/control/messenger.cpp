@@ -82,7 +82,7 @@ struct Messenger::Sockets {
   void look_after(const Callbacks& callbacks) {
     for (Endpoint* endpoint : {&control, &events}) {
       if (endpoint->intact()) continue;
-      // Where somebody removed the directory, another producer may serve from there by now.
+      // After the directory was removed, another producer may serve from the same path.
       if (callbacks.owns_paths && !callbacks.owns_paths()) return;
       try {
         endpoint->bind_again();

@@ -45,7 +45,8 @@ std::string refusal(const Checkpoint& saved, const Checkpoint& served) {
   return "";
 }
 
-std::string identity_of(ProducerOptions options) {
+/// Of a consumer that has just attached to a producer of its own.
+Checkpoint checkpoint_beside(ProducerOptions options) {
   const testing::TemporaryFolder folder;
   options.schema = {{"x", DType::u8, {}}};
   options.memory = 64 << 10;
@@ -54,8 +55,13 @@ std::string identity_of(ProducerOptions options) {
   options.log = [](LogLevel, std::string_view) {};
   const Producer producer(std::move(options));
   const Consumer consumer({.stream = "s", .directory = folder.path()});
-  CHECK(checkpoint_of(consumer, "s").identity == consumer.identity());
-  return consumer.identity();
+  Checkpoint checkpoint = checkpoint_of(consumer, "s");
+  CHECK(checkpoint.identity == consumer.identity());
+  return checkpoint;
+}
+
+std::string identity_of(ProducerOptions options) {
+  return checkpoint_beside(std::move(options)).identity;
 }
 
 }  // namespace
@@ -84,7 +90,7 @@ TEST_CASE("a checkpoint of another recipe is refused with the members that diffe
   const std::string large = R"({"recipe":{"fields":[")" + std::string(80, 'x') + R"("]}})";
   CHECK_THAT(told(large, R"({"recipe":{}})"),
              Contains("They differ in `recipe`; the checkpoint has its own as recipe_json."));
-  // Somebody else's text is shown as it may be, and is not trusted to be JSON.
+  // A checkpoint may come from another user: its text is made printable, and need not be JSON.
   CHECK_THAT(told("{\"a\x1b\":1}", R"({})"), Contains("`a\\x1b`") && !Contains("\x1b"));
   for (const char* text :
        {"{\"", "{\"a", "{\"a\"", "{\"a\":", "{\"a\":\"", "{", ",", "{\"a\":1,\""}) {
@@ -175,15 +181,7 @@ TEST_CASE("of a stream that is not pure another producer is told by a warning") 
     if (level == LogLevel::warning) lines.emplace_back(text);
   };
   const auto checkpoint_at = [](bool pure) {
-    const testing::TemporaryFolder folder;
-    ProducerOptions options{.stream = "s", .recipe_json = pure ? "{}" : "", .pure = pure};
-    options.schema = {{"x", DType::u8, {}}};
-    options.memory = 64 << 10;
-    options.linger_ms = 0;
-    options.directory = folder.path();
-    options.log = [](LogLevel, std::string_view) {};
-    const Producer producer(std::move(options));
-    return checkpoint_of(Consumer({.stream = "s", .directory = folder.path()}), "s");
+    return checkpoint_beside({.stream = "s", .recipe_json = pure ? "{}" : "", .pure = pure});
   };
   const Checkpoint saved = checkpoint_at(false);
   CHECK(saved.incarnation.size() == 32);

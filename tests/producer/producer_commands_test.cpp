@@ -87,7 +87,7 @@ TEST_CASE("of many consumers, an answer has those furthest behind and counts the
   Hello hello;
   hello.batch_size = 1;
   hello.placement = "host";
-  hello.observes = true;  // which holds up nobody, so that it is left out first
+  hello.observes = true;  // an observer holds up no producer, and is left out first
   const std::string tail(limits::consumer_name_bytes_max - 3, 'n');
   std::vector<AdmissionReply> replies;
   for (std::size_t i = 0; i < consumers; ++i) {

@@ -197,7 +197,7 @@ def test_what_is_no_parquet_file_at_all(tmp_path: Path) -> None:
     (tmp_path / "a.parquet").mkdir()
     with pytest.raises(bc.BadDataset, match="a.parquet is a folder"):
         Parquet(tmp_path)
-    os.mkfifo(tmp_path / "b.parquet")  # which nobody ever writes
+    os.mkfifo(tmp_path / "b.parquet")  # no process writes to it
     with pytest.raises(bc.BadDataset, match="b.parquet is no regular file"):
         Parquet(tmp_path / "b.parquet")
     pq.write_table(pq.read_table(parquet(tmp_path / "c.parquet")).slice(0, 0), tmp_path / "c.parquet")
@@ -311,7 +311,7 @@ def test_a_damaged_arrow_file(saved: Path) -> None:
 
 def test_a_pipe_in_the_place_of_an_arrow_file(saved: Path) -> None:
     saved.unlink()
-    os.mkfifo(saved)  # which nobody ever writes
+    os.mkfifo(saved)  # no process writes to it
     with pytest.raises(bc.BadDataset, match=r"\.arrow is no regular file"):
         HuggingFace(saved.parent)
 

@@ -147,7 +147,7 @@ TEST_CASE("what is odd about CIFAR files is remarked") {
 
   const std::string names = folder.path("c/batches.meta.txt");
   std::filesystem::remove(names);
-  REQUIRE(::mkfifo(names.c_str(), 0600) == 0);  // which nobody ever writes
+  REQUIRE(::mkfifo(names.c_str(), 0600) == 0);  // no process writes to it
   CHECK(open_source("cifar10:" + folder.path("c") + "?split=test")->class_names().empty());
 }
 

@@ -63,7 +63,7 @@ TEST_CASE("webdataset: a broken header, a sparse member and other files are refu
   CHECK_THROWS_WITH(open(folder / "b-{0..3}.tar"), Contains("b-0.tar"));
   std::filesystem::create_directory(folder / "dir.tar");
   CHECK_THROWS_AS(open(folder / "dir.tar"), bc::BadDataset);
-  REQUIRE(::mkfifo((folder / "pipe.tar").c_str(), 0600) == 0);  // which nobody ever writes
+  REQUIRE(::mkfifo((folder / "pipe.tar").c_str(), 0600) == 0);  // no process writes to it
   CHECK_THROWS_WITH(open(folder / "pipe.tar"), Contains("is not a regular file"));
 
   std::filesystem::resize_file(folder.write("0.txt", "begin"), 1'000'000);
