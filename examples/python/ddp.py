@@ -41,12 +41,15 @@ for images, labels, sample_ids in loader:
     ids.append(sample_ids)
 
 ids = torch.cat(ids)
-sums = torch.stack([ids.sum(), torch.tensor(len(ids))])
-dist.all_reduce(sums)
-total = sum(float(parameter.sum()) for parameter in model.parameters())
+# No all_reduce of these, so close to the end. A thread of gloo may be the last to let go of a tensor,
+# and with torch 2.11 it then needs the GIL if Python knows that tensor. A thread that asks for the
+# GIL while the interpreter ends takes the process with it ("terminate called without an active
+# exception"), and destroy_process_group() does not end the threads of a group that a DDP model has
+# used. The tensors that DDP itself reduces are unknown to Python.
+total = sum(float(parameter.detach().sum()) for parameter in model.parameters())
 print(
-    f"rank {dist.get_rank()} of {dist.get_world_size()}: {len(ids)} of {sums[1]} samples, whose ids add"
-    f" up to {sums[0]}; parameters add up to {total:.6f}",
+    f"rank {dist.get_rank()} of {dist.get_world_size()}: {len(ids)} samples, whose ids add up to"
+    f" {ids.sum()}; parameters add up to {total:.6f}",
     flush=True,
 )
 loader.close()
