@@ -104,7 +104,7 @@ run_tests() {
 configure() {
   preset=$1
   shift
-  must cmake --preset "$preset" -DBATCHCAST_BUILD_TESTS=ON "$@"
+  must cmake --preset "$preset" -DBATCHCAST_BUILD_TESTS=ON -DBATCHCAST_WARNINGS_AS_ERRORS=ON "$@"
 }
 
 build() {

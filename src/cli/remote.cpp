@@ -162,7 +162,7 @@ void add_consumers(const nlohmann::json& row, std::vector<std::vector<std::strin
     table.push_back(group_row(group));
     std::map<std::uint32_t, std::vector<std::string>> ranks;
     for (const auto& consumer : row["consumers"]) {
-      if (consumer.value("group", "") != group["group"]) continue;
+      if (consumer.value("group", "") != group.value("group", "")) continue;
       ranks[consumer["rank"].get<std::uint32_t>()] = consumer_row(consumer);
     }
     for (auto& [rank, cells] : ranks) table.push_back(std::move(cells));

@@ -12,7 +12,7 @@
 #include <vector>
 
 using namespace batchcast;
-using Catch::Matchers::Contains;
+using Catch::Contains;
 
 namespace {
 

@@ -17,7 +17,7 @@
 using namespace batchcast;
 using namespace batchcast::detail::cuda;
 using namespace batchcast::testing;
-using Catch::Matchers::Contains;
+using Catch::Contains;
 
 TEST_CASE("devices of this process", "[cuda][fake]") {
   const FakeSettings fake("devices=2");

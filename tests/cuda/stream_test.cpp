@@ -16,7 +16,7 @@
 using namespace batchcast;
 using namespace batchcast::detail::cuda;
 using namespace batchcast::testing;
-using Catch::Matchers::Contains;
+using Catch::Contains;
 
 namespace {
 

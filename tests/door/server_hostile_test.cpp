@@ -15,7 +15,7 @@
 
 using namespace batchcast;
 using namespace batchcast::test;
-using Catch::Matchers::Contains;
+using Catch::Contains;
 
 namespace {
 

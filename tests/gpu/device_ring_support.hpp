@@ -260,7 +260,8 @@ class DeviceTrainer final : public ReaderHost {
     auto device = detail::cuda::Device::open_uuid(welcome.placement);
     std::size_t next = 0;
     for (std::size_t i = 0; i < welcome.segment_bytes.size(); ++i) {
-      const FieldEntry& entry = board().field(i);
+      const BoardView view = board();
+      const FieldEntry& entry = view.field(i);
       FieldWindow window{nullptr, entry.capacity, entry.stride_bytes, entry.sample_bytes};
       const detail::cuda::DeviceSegment::Request request{"field", welcome.segment_bytes[i]};
       on_device_.push_back(welcome.segment_kinds[i] != SegmentKind::memfd);

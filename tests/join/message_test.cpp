@@ -12,7 +12,7 @@
 #include "catch.hpp"
 
 using namespace batchcast;
-using Catch::Matchers::Contains;
+using Catch::Contains;
 
 namespace {
 

@@ -21,7 +21,7 @@
 
 using namespace batchcast;
 using namespace batchcast::testing;
-using Catch::Matchers::Contains;
+using Catch::Contains;
 
 namespace {
 

@@ -20,7 +20,7 @@
 
 using namespace batchcast;
 using namespace batchcast::testing;
-using Catch::Matchers::Contains;
+using Catch::Contains;
 
 TEST_CASE("of many trainers that come at once one starts the producer", "[start][short]") {
   const OwnDirectory directory;

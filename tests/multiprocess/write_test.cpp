@@ -220,5 +220,5 @@ TEST_CASE("private batches can be written, and nobody else sees it", "[write][sh
   Consumer consumer(shared);
   const Batch batch = consumer.next().value();
   REQUIRE_THROWS_WITH(batch.writable_field<std::uint8_t>("image"),
-                      Catch::Matchers::Contains("access = private"));
+                      Catch::Contains("access = private"));
 }

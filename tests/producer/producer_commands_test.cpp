@@ -18,7 +18,7 @@
 
 using namespace batchcast;
 using batchcast::testing::TemporaryFolder;
-using Catch::Matchers::Contains;
+using Catch::Contains;
 
 namespace {
 

@@ -65,7 +65,7 @@ TEST_CASE("a producer whose loans may never come back gives up its name") {
   Consumer old(taking(directory, "s"));
   std::optional<Loan> loan = producer->loan(8);  // of a thread that hangs
   producer->give_up_name("it hangs");
-  CHECK_THROWS_WITH(old.try_next(5'000), Catch::Matchers::Contains("it hangs"));
+  CHECK_THROWS_WITH(old.try_next(5'000), Catch::Contains("it hangs"));
   CHECK(std::filesystem::is_empty(directory.path()));
   Producer next(serving(directory, "s"));
   Consumer consumer(taking(directory, "s"));

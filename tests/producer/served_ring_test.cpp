@@ -22,7 +22,7 @@
 #include <vector>
 
 using namespace batchcast;
-using Catch::Matchers::Contains;
+using Catch::Contains;
 
 namespace {
 

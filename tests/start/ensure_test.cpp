@@ -21,7 +21,7 @@
 using namespace batchcast;
 using namespace batchcast::test;
 using namespace batchcast::detail;
-using Catch::Matchers::Contains;
+using Catch::Contains;
 using Catch::Matchers::StartsWith;
 
 namespace {

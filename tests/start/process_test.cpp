@@ -25,7 +25,7 @@
 using namespace batchcast;
 using namespace batchcast::detail;
 using batchcast::testing::TemporaryFolder;
-using Catch::Matchers::Contains;
+using Catch::Contains;
 
 namespace {
 

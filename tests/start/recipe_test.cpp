@@ -17,7 +17,7 @@
 using namespace batchcast;
 using namespace batchcast::test;
 using namespace batchcast::detail;
-using Catch::Matchers::Contains;
+using Catch::Contains;
 using Json = nlohmann::json;
 
 namespace {

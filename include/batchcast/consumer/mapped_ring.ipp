@@ -129,14 +129,15 @@ BATCHCAST_INLINE void MappedRing::map_fields(Welcome& welcome,
   schema_ = board().schema();
   Schema all = schema_;
   all.push_back({std::string(sample_id_name), DType::u64, {}});
-  if (all.size() != board().head().field_count || all.size() != welcome.segment_bytes.size()) {
+  const BoardView view = board();
+  if (all.size() != view.head().field_count || all.size() != welcome.segment_bytes.size()) {
     throw Refused("batchcast: the schema of stream `" + options_.stream +
                   "` does not fit its fields.");
   }
   std::vector<FieldInfo> infos;
   std::size_t next = welcome_descriptors_before_segments;
   for (std::size_t i = 0; i < all.size(); ++i) {
-    const FieldEntry& entry = board().field(i);
+    const FieldEntry& entry = view.field(i);
     if (entry.segment_bytes != welcome.segment_bytes[i] ||
         entry.sample_bytes != all[i].byte_count()) {
       throw Refused("batchcast: field `" + all[i].name + "` of stream `" + options_.stream +
@@ -179,7 +180,8 @@ BATCHCAST_INLINE void MappedRing::map_fields(Welcome& welcome,
 }
 
 BATCHCAST_INLINE void MappedRing::map_on_host(std::size_t index, FileDescriptor descriptor) {
-  const FieldEntry& entry = board().field(index);
+  const BoardView view = board();
+  const FieldEntry& entry = view.field(index);
   const bool is_id = index == schema_.size();
   const std::string name = is_id ? std::string(sample_id_name) : schema_[index].name;
   const Segment segment = Segment::adopt(name, std::move(descriptor), entry.segment_bytes,

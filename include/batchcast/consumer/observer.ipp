@@ -45,8 +45,9 @@ BATCHCAST_INLINE std::optional<Batch> Observer::newest(std::uint64_t samples_max
 }
 
 BATCHCAST_INLINE std::optional<Run> Observer::newest_run(std::uint64_t samples_max) const noexcept {
-  const BoardHead& head = ring_.board().head();
-  const BoardProgress& progress = ring_.board().progress();
+  const BoardView board = ring_.board();
+  const BoardHead& head = board.head();
+  const BoardProgress& progress = board.progress();
   const std::uint64_t published = ordered::load_published(progress);
   const std::uint64_t oldest = oldest_held(ordered::load_claimed(progress), head.capacity,
                                            ordered::get_acquire(progress.valid_from));
@@ -63,8 +64,9 @@ BATCHCAST_INLINE std::optional<Run> Observer::newest_run(std::uint64_t samples_m
 
 /// Asked after the copies are made: whether none of these samples was written over meanwhile.
 BATCHCAST_INLINE bool Observer::still_held(const Run& run) const noexcept {
-  const BoardProgress& progress = ring_.board().progress();
-  return oldest_held(ordered::load_claimed_after_reading(progress), ring_.board().head().capacity,
+  const BoardView board = ring_.board();
+  const BoardProgress& progress = board.progress();
+  return oldest_held(ordered::load_claimed_after_reading(progress), board.head().capacity,
                      ordered::get_acquire(progress.valid_from)) <= run.position;
 }
 

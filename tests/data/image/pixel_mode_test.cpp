@@ -6,7 +6,7 @@
 #include "image_support.hpp"
 
 using namespace image_test;
-using Catch::Matchers::Contains;
+using Catch::Contains;
 
 namespace {
 

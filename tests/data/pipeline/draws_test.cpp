@@ -17,7 +17,7 @@
 // What draws by what name, and that names are all that draws have in common.
 using namespace batchcast;
 using namespace batchcast::test;
-using Catch::Matchers::Contains;
+using Catch::Contains;
 
 namespace {
 

@@ -15,7 +15,7 @@
 // Images whose pixels stay what stands in the file: 16 bits, alpha.
 using namespace batchcast;
 using namespace batchcast::test;
-using Catch::Matchers::Contains;
+using Catch::Contains;
 
 namespace {
 

@@ -10,7 +10,7 @@
 
 using namespace batchcast;
 using namespace batchcast::test;
-using Catch::Matchers::Contains;
+using Catch::Contains;
 
 TEST_CASE("without a recipe every part is a field as it stands") {
   const Pipeline pipeline({.source = numbers(10), .recipe = {.order = OrderMode::sequential}});

@@ -18,7 +18,7 @@
 // Several images of one: five_crop and ten_crop, many views.
 using namespace batchcast;
 using namespace batchcast::test;
-using Catch::Matchers::Contains;
+using Catch::Contains;
 
 namespace {
 

@@ -17,7 +17,7 @@
 // Several views of one image, and fields that are cut alike: an image and its mask.
 using namespace batchcast;
 using namespace batchcast::test;
-using Catch::Matchers::Contains;
+using Catch::Contains;
 
 namespace {
 

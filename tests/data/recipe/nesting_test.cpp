@@ -20,7 +20,7 @@
 // Stages in stages: what may stand where, what is drawn, and what comes out.
 using namespace batchcast;
 using namespace batchcast::test;
-using Catch::Matchers::Contains;
+using Catch::Contains;
 
 namespace {
 

@@ -23,7 +23,7 @@ using bc::test::gzip_of;
 using bc::test::TarWriter;
 using bc::test::TemporaryFolder;
 using bc::test::zstd_of;
-using Catch::Matchers::Contains;
+using Catch::Contains;
 using Strings = std::vector<std::string>;
 
 inline std::unique_ptr<bc::Source> open(const std::string& patterns,

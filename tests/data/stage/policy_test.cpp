@@ -20,7 +20,7 @@
 using namespace batchcast;
 using namespace batchcast::test;
 using namespace batchcast::detail;
-using Catch::Matchers::Contains;
+using Catch::Contains;
 
 namespace {
 

@@ -190,7 +190,7 @@ TEST_CASE("a synthetic source's text gives its shape") {
 }
 
 TEST_CASE("a bad synthetic source is refused with what to write") {
-  using Catch::Matchers::Contains;
+  using Catch::Contains;
   for (const char* source :
        {"", "synthetic", "synthetic:", "imagefolder:/data", "synthetic:3x", "synthetic:x3",
         "synthetic:3xx4", "synthetic:3 x4", "synthetic:3x224x224?dtype=u8", "synthetic:3X4",
@@ -227,7 +227,7 @@ TEST_CASE("a synthetic recipe survives its JSON") {
 }
 
 TEST_CASE("a recipe that is not ours or not possible is refused") {
-  using Catch::Matchers::Contains;
+  using Catch::Contains;
   const std::string good = small_recipe().to_json();
   const auto changed = [&good](const std::string& from, const std::string& to) {
     std::string text = good;
