@@ -256,7 +256,8 @@ class Loader(ClosedByBlock, IterableDataset):  # type: ignore[misc]
     options are those of `Consumer`, by the same names.
 
     The tensors show the ring's own memory, without a copy, and keep their place in it until the
-    last view is gone; they may outlive the loader. A write stays in this process.
+    last view is gone; they may outlive the loader. A write stays in this process. With `pin` they
+    are copies of this process's own, in page-locked memory.
 
     It attaches at once, so that a wrong name is told at once. A pickled one attaches anew where it
     is first used, as a trainer of its own. Use it from one thread at a time, and in no worker of a
@@ -288,6 +289,10 @@ class Loader(ClosedByBlock, IterableDataset):  # type: ignore[misc]
             start=start, group=group, between_epochs=between_epochs, placement=placement, pin=pin,
             name=name, access=access, directory=directory, connect_timeout=connect_timeout,
         )  # fmt: skip
+        if pin:
+            # torch may write into what it is given, and page-locked pages of the ring cannot be
+            # made private: the GPU would go on reading what was there.
+            options["access"] = "private"
         if drop_last:
             options["tail"] = "drop"
         self._stream = stream
