@@ -5,6 +5,7 @@
 # Fills a folder with what batchcast and its tests need and a bare machine lacks: headers, libraries
 # with what they need at run time, and a pkg-config. Run it on Debian 12, take the folder along, and
 # say there `cmake -DCMAKE_PREFIX_PATH=FOLDER`: nothing else has to be installed but g++ and CMake.
+# Python's package is made with nanobind, whose wheel is in FOLDER/wheels: tests/gpu.sh finds it.
 # The other machine has to have the same processor family and a C library no older than MANIFEST says.
 #   sh cmake/bundle.sh [FOLDER] [--peers [PYTHON_VERSION]]
 # FOLDER is build/bundle unless given. --peers adds the wheels of TensorSocket and what it needs
@@ -198,11 +199,15 @@ cp /usr/lib/cmake/Catch2/Catch.cmake /usr/lib/cmake/Catch2/CatchAddTests.cmake "
 echo 'list(APPEND CMAKE_MODULE_PATH "${CMAKE_CURRENT_LIST_DIR}")' \
   >>"$folder/lib/cmake/Catch2/Catch2Config.cmake"
 
-# ---- the peer of benchmarks/gpu.sh
+# ---- wheels: what Python's package is made with, and the peer of benchmarks/gpu.sh
 
+if command -v pip3 >/dev/null; then
+  pip3 download --quiet --disable-pip-version-check --no-deps --only-binary=:all: -d "$folder/wheels" 'nanobind>=3.1'
+else
+  echo "bundle: there is no pip3 (Debian: python3-pip), so nanobind is left out" >&2
+fi
 if [ -n "$peers" ]; then
   command -v pip3 >/dev/null || die "--peers needs pip3 (Debian: python3-pip)"
-  mkdir "$folder/wheels"
   pip3 download --quiet --disable-pip-version-check --no-deps --only-binary=:all: --implementation cp \
     --python-version "$python_version" --platform manylinux_2_28_"$(uname -m)" \
     --platform manylinux_2_17_"$(uname -m)" --platform manylinux2014_"$(uname -m)" \
@@ -229,7 +234,7 @@ oldest() {
   echo
   sort -u "$taken" | while read -r file; do owner "$file"; done | sort -u |
     while read -r package; do dpkg-query -W -f='${binary:Package} ${Version}\n' "$package" | head -n 1; done
-  [ -z "$peers" ] || (cd "$folder/wheels" && ls)
+  [ ! -d "$folder/wheels" ] || (cd "$folder/wheels" && ls)
 } >"$folder/MANIFEST"
 rm "$taken"
 

@@ -7,6 +7,7 @@
 # this machine's driver, what only hardware can answer, libtorch's trainers and compute-sanitizer. Takes a few minutes
 # on 16 cores. Each line says how one of them came out; what does not run says why. Fails if any failed.
 #   sh tests/gpu.sh [--bundle FOLDER] [--build-dir FOLDER] [--torch FOLDER] [--seconds S] [--mps] [--fake] [--no-build]
+# Python's trainers are tested with the active python3, if it has torch, numpy, pytest and Python's headers.
 # --bundle   build/bundle if there is one; otherwise what is installed here
 # --torch    FOLDER of TorchConfig.cmake, if not the active python3's
 # --seconds  for all of it (540): what has not begun by then does not run, and fails
@@ -118,6 +119,13 @@ if [ -n "$bundle" ]; then
   bundle=$(cd "$bundle" && pwd) || exit 1
   echo "with the bundle $bundle: $(head -n 1 "$bundle/MANIFEST")"
 fi
+# What the bundle took along for Python: its packages are archives.
+python=$(command -v python3)
+if [ -d "$bundle/wheels" ] && [ -n "$python" ]; then
+  for wheel in "$bundle"/wheels/*.whl; do "$python" -m zipfile -e "$wheel" "$build/site"; done
+  PYTHONPATH=$build/site${PYTHONPATH:+:$PYTHONPATH}
+  export PYTHONPATH
+fi
 if [ -n "$building" ]; then
   generator="Unix Makefiles"
   ! command -v ninja >/dev/null || generator=Ninja
@@ -125,9 +133,13 @@ if [ -n "$building" ]; then
   check configure 120 cmake -S "$root" -B "$build" -G "$generator" -DCMAKE_BUILD_TYPE=RelWithDebInfo \
     "-DCMAKE_CXX_FLAGS_RELWITHDEBINFO=-O2 -g1" -DBATCHCAST_CUDA=ON -DBATCHCAST_BUILD_TESTS=AUTO \
     -DBATCHCAST_BUILD_EXAMPLES=OFF -DBATCHCAST_BUILD_BENCHMARKS=OFF -DBATCHCAST_INSTALL=OFF \
-    ${bundle:+"-DCMAKE_PREFIX_PATH=$bundle"} ${torch:+"-DTorch_DIR=$torch"} || finish
+    ${bundle:+"-DCMAKE_PREFIX_PATH=$bundle"} ${torch:+"-DTorch_DIR=$torch"} \
+    ${python:+"-DPython_EXECUTABLE=$python"} || finish
   sed -n 's/^-- batchcast: /          > /p' "$logs/configure.log"
-  check build 420 cmake --build "$build" -j "$(nproc)" --target batchcast_cli batchcast_gpu || finish
+  modules=
+  ! grep -q 'the Python package is made' "$logs/configure.log" || modules=batchcast_python
+  # shellcheck disable=SC2086 # no word where there is no package
+  check build 420 cmake --build "$build" -j "$(nproc)" --target batchcast_cli batchcast_gpu $modules || finish
 fi
 batchcast=$build/batchcast
 programs=$build/tests/gpu
@@ -233,11 +245,22 @@ else
   fi
 fi
 
+# ---- Python
+
+if [ -n "$fake" ]; then
+  not_run "training with Python" "torch wants a GPU"
+elif [ ! -d "$build/python/batchcast" ]; then
+  echo "no package was made: see configure.log for why" >"$logs/no_python.log"
+  failure "training with Python" "it was not built" "$logs/no_python.log"
+else
+  check "training with Python" 150 sh tests/python/run.sh "$python" "$build" 145 -p conftest -rP -q ../gpu/test_python.py
+fi
+
 # ---- compute-sanitizer on the library's kernels
 
 sanitizer=$(command -v compute-sanitizer || ls /usr/local/cuda/bin/compute-sanitizer 2>/dev/null)
 sanitize() {
-  "$programs/tests_on_gpu" --list-test-names-only "[finish]" | sed 's/[][,"\\]/\\&/g' |
+  "$programs/tests_on_gpu" --list-test-names-only "[kernel]" | sed 's/[][,"\\]/\\&/g' |
     grep -Fxf - "$logs/tests/passed" >"$logs/kernel_tests"
   while IFS= read -r test; do
     check "$1: $test" 120 "$sanitizer" --tool "$1" --error-exitcode 9 --print-limit 5 "$programs/tests_on_gpu" "$test"

@@ -26,7 +26,7 @@ TEST_CASE("a ring on a GPU is filled two epochs beyond its trainers, who want fo
   }
 }
 
-TEST_CASE("a ring on a GPU without trainers begins anew behind what it holds") {
+TEST_CASE("a ring on a GPU without trainers begins anew behind what it holds", "[fake]") {
   const FakeGpu fake("granularity=64K delay_us=50");
   ProducerOptions options = small_stream(10);
   options.memory = 1 << 20;

@@ -98,7 +98,7 @@ unsigned seed_of_today() {
 
 }  // namespace
 
-TEST_CASE("Finish: the GPU makes the CPU's bytes, whatever the recipe", "[gpu][finish]") {
+TEST_CASE("Finish: the GPU makes the CPU's bytes, whatever the recipe", "[gpu][finish][kernel]") {
   if (!has_kernel()) return;
   const unsigned seed = seed_of_today();
   INFO("BATCHCAST_TEST_SEED=" << seed);
@@ -134,13 +134,13 @@ TEST_CASE("Finish: the GPU makes the CPU's bytes, whatever the recipe", "[gpu][f
   }
 }
 
-TEST_CASE("Finish: more samples than one launch takes", "[gpu][finish]") {
+TEST_CASE("Finish: more samples than one launch takes", "[gpu][finish][kernel]") {
   if (!has_kernel()) return;
   const std::string stages = "{ stage = \"horizontal_flip\" }, " + to_stage("bf16", true);
   CHECK(finish(images(16'384 + 70, {1, 4, 1}, stages), {}, 1, 1 << 20).equal());
 }
 
-TEST_CASE("Finish: which samples are mirrored changes with the epoch", "[gpu][finish]") {
+TEST_CASE("Finish: which samples are mirrored changes with the epoch", "[gpu][finish][kernel]") {
   if (!has_kernel()) return;
   auto options = images(64, {1, 4, 1}, "{ stage = \"horizontal_flip\" }, " + to_stage("f32", true));
   options.recipe.order = OrderMode::sequential;

@@ -6,13 +6,14 @@
 #include <dlfcn.h>
 
 #include <algorithm>
-#include <condition_variable>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <exception>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <sstream>
 #include <stdexcept>
 #include <string>
@@ -42,41 +43,46 @@ std::vector<std::pair<std::string, std::string>> settings_of(const char* setting
   return all;
 }
 
-/// What a held stream waits at.
-struct Gate {
-  std::mutex mutex;
-  std::condition_variable changed;
-  bool open = false;
+using HostAllocate = cuda::CUresult (*)(void** pointer, std::size_t bytes, unsigned flags);
+using WaitForValue = cuda::CUresult (*)(cuda::CUstream stream, cuda::CUdeviceptr address,
+                                        std::uint32_t value, unsigned flags);
 
-  void let_pass() {
-    const std::lock_guard lock(mutex);
-    open = true;
-    changed.notify_all();
+template <typename Function>
+Function driver_function(const char* name) {
+  void* const driver = ::dlopen("libcuda.so.1", RTLD_NOW);
+  void* const found = driver == nullptr ? nullptr : ::dlsym(driver, name);
+  if (found == nullptr) needs_the_fake(std::string("there is no ") + name);
+  return reinterpret_cast<Function>(found);
+}
+
+/// What a held stream waits at: a word of page-locked memory. No function of the host's holds a
+/// stream, since the driver calls those of all streams on one thread.
+class Gate {
+ public:
+  explicit Gate(void* stream) : device_(cuda::Device::open(0)) {
+    const cuda::Device::Current current(*device_);
+    void* word = nullptr;
+    cuda::check(*device_, driver_function<HostAllocate>("cuMemHostAlloc")(&word, 4, 0),
+                "cuMemHostAlloc");
+    word_ = static_cast<std::atomic<std::uint32_t>*>(word);  // left to the context
+    word_->store(0);
+    constexpr unsigned at_least = 0;
+    cuda::check(*device_,
+                driver_function<WaitForValue>("cuStreamWaitValue32_v2")(
+                    static_cast<cuda::CUstream>(stream), reinterpret_cast<cuda::CUdeviceptr>(word),
+                    1, at_least),
+                "cuStreamWaitValue32");
   }
-  void wait() {
-    std::unique_lock lock(mutex);
-    changed.wait(lock, [&] { return open; });
-  }
+  void let_pass() { word_->store(1); }
+
+ private:
+  std::shared_ptr<cuda::Device> device_;  ///< keeps the context, and with it the word
+  std::atomic<std::uint32_t>* word_ = nullptr;
 };
 
-std::map<void*, std::shared_ptr<Gate>>& gates() {
-  static std::map<void*, std::shared_ptr<Gate>> all;
+std::map<void*, Gate>& gates() {
+  static std::map<void*, Gate> all;
   return all;
-}
-
-void wait_at_gate(void* data) {
-  const std::unique_ptr<std::shared_ptr<Gate>> gate(static_cast<std::shared_ptr<Gate>*>(data));
-  (*gate)->wait();
-}
-
-using LaunchHostFunction = cuda::CUresult (*)(cuda::CUstream stream, void (*function)(void* data),
-                                              void* data);
-
-LaunchHostFunction launch_host_function() {
-  void* const driver = ::dlopen("libcuda.so.1", RTLD_NOW);
-  void* const found = driver == nullptr ? nullptr : ::dlsym(driver, "cuLaunchHostFunc");
-  if (found == nullptr) needs_the_fake("streams cannot be held here");
-  return reinterpret_cast<LaunchHostFunction>(found);
 }
 
 }  // namespace
@@ -102,7 +108,7 @@ bool batchcast_fake_cuda_is_fake() { return false; }
 
 void batchcast_fake_cuda_configure(const char* settings) {
   if (settings == nullptr) settings = std::getenv("BATCHCAST_FAKE_CUDA");
-  for (auto& [stream, gate] : gates()) gate->let_pass();
+  for (auto& [stream, gate] : gates()) gate.let_pass();
   gates().clear();
   // A destructor's call gives back what was set.
   if (settings != nullptr && std::uncaught_exceptions() == 0 &&
@@ -113,15 +119,7 @@ void batchcast_fake_cuda_configure(const char* settings) {
 
 void batchcast_fake_cuda_hold(void* stream) {
   if (stream == nullptr) needs_the_fake("all streams are to be held");
-  auto gate = std::make_unique<std::shared_ptr<Gate>>(std::make_shared<Gate>());
-  const std::shared_ptr<Gate> held = *gate;
-  const auto launch = launch_host_function();
-  const auto device = cuda::Device::open(0);
-  const cuda::Device::Current current(*device);
-  cuda::check(*device, launch(static_cast<cuda::CUstream>(stream), wait_at_gate, gate.get()),
-              "cuLaunchHostFunc");
-  static_cast<void>(gate.release());  // the stream's
-  gates()[stream] = held;
+  gates().try_emplace(stream, stream);
 }
 
 void batchcast_fake_cuda_release(void* stream) {
@@ -130,7 +128,7 @@ void batchcast_fake_cuda_release(void* stream) {
       ++it;
       continue;
     }
-    it->second->let_pass();
+    it->second.let_pass();
     it = gates().erase(it);
   }
 }

@@ -178,9 +178,10 @@ inline void learn(Trainer& trainer) {
           "the loss went from " + std::to_string(first) + " to " + std::to_string(last));
 }
 
-/// Writes to its batches: that copies them, or is in place where they are its own.
+/// Writes to its batches: that copies them, or is in place where they are its own. In host memory
+/// the pages that a write hits become its own.
 inline void write(Trainer& trainer) {
-  const bool own = trainer.role().name == "private";
+  const bool own = trainer.role().name == "private" || trainer.role().placement.is_host();
   trainer.each_batch([&](auto& batch, const at::Tensor& samples) {
     const void* const place = batch.data.storage().data();
     batch.data.sub_(32).div_(16);

@@ -9,6 +9,8 @@
 //   torch_train --unnamed       one trainer does not name its stream, and is to fail
 #include "torch_roles.hpp"
 
+#include <batchcast/producer.hpp>
+
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <signal.h>
