@@ -215,8 +215,10 @@ def test_a_null_is_a_bad_sample(directory: Path, folder: Folder, tmp_path: Path)
     pq.write_table(table.set_column(0, "image", [images]), tmp_path / "a.parquet")
     source = bc.sources.Parquet(tmp_path / "a.parquet")
     assert source[7]["image"] is None and source[6]["image"] is not None
-    with pytest.raises(bc.StreamFailed, match="a.parquet, row 7 of row group 0.*None"):
-        served(source, recipe_of(folder))
+    options: dict[str, Any] = {"stream": "s", "epochs": 1, "memory": "1MiB", "background": True}
+    serving = bc.serve(source, recipe=recipe_of(folder), **options)
+    with pytest.raises(bc.BadSample, match="a.parquet, row 7 of row group 0.*None"):
+        serving.wait(10)
 
 
 # -- Hugging Face ---------------------------------------------------------------------------------

@@ -265,16 +265,18 @@ def test_options_that_are_not_for_loaders_are_refused(directory: Path) -> None:
 
 
 def test_a_loader_that_hangs_does_not_hold_stop_up(directory: Path) -> None:
-    goes_on = threading.Event()
+    inside, goes_on = threading.Event(), threading.Event()
 
     def loader() -> Iterator[Any]:
         yield np.zeros(4)
+        inside.set()
         goes_on.wait()
         yield np.zeros(4)
 
     serving = bc.serve(loader(), stream="s", wait_for=1, memory="1MiB", background=True)
     consumer = bc.Consumer("s", 4)
     assert consumer.next() is not None
+    assert inside.wait(10)  # a trainer may have a batch before its loader is asked for the next
     watch = support.Stopwatch()
     with pytest.warns(
         RuntimeWarning, match="did not wait for its loader, which is at batch 1 of epoch 0"
@@ -292,15 +294,17 @@ def test_a_loader_that_hangs_does_not_hold_stop_up(directory: Path) -> None:
 def test_a_loader_that_fails_once_its_stream_is_stopped_fails_nothing(
     directory: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    inside = threading.Event()
+    inside, has_handle = threading.Event(), threading.Event()
 
     def loader() -> Iterator[Any]:
         yield np.zeros(4)
         inside.set()
+        has_handle.wait(10)  # its thread may be here before `serve` returns
         support.until(lambda: serving.stats["state"] == "stopped")
         raise ValueError("its file is closed")
 
     with bc.serve(loader(), stream="s", memory="1MiB", background=True) as serving:
+        has_handle.set()
         assert inside.wait(10)
     assert serving.wait(10) and serving.error is None
     assert "closed" not in capfd.readouterr().err

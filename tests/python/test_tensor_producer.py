@@ -138,7 +138,7 @@ def consumer(directory: Path) -> Iterator[Callable[[], bc.Consumer]]:
     made: list[bc.Consumer] = []
 
     def attach() -> None:
-        made.append(bc.Consumer("tensorsocket-5555", 8, connect_timeout=10))
+        made.append(bc.Consumer("tensorsocket-5555", 8))  # a process may have to start meanwhile
 
     thread = threading.Thread(target=attach)
     thread.start()
@@ -306,9 +306,9 @@ def test_a_daemon_thread_that_serves_is_not_waited_for(
     child: Callable[..., support.Child], trainers: int
 ) -> None:
     script = child(BESIDE_A_THREAD)
-    made = [bc.Consumer("tensorsocket-5555", 8, connect_timeout=10) for _ in range(trainers)]
+    made = [bc.Consumer("tensorsocket-5555", 8) for _ in range(trainers)]
     script.tell()
-    code, _, error = script.finish(timeout=10)
+    code, _, error = script.finish()
     assert (code, error) == (0, "")
     for trainer in made:
         with pytest.raises(bc.Stopped, match="its producer's process ended"):
