@@ -253,7 +253,8 @@ elif [ ! -d "$build/python/batchcast" ]; then
   echo "no package was made: see configure.log for why" >"$logs/no_python.log"
   failure "training with Python" "it was not built" "$logs/no_python.log"
 else
-  check "training with Python" 150 sh tests/python/run.sh "$python" "$build" 145 -p conftest -rP -q ../gpu/test_python.py
+  check "training with Python" 150 \
+    sh tests/python/run.sh "$python" "$build" 145 -p conftest -rP -q ../gpu/test_python.py
 fi
 
 # ---- compute-sanitizer on the library's kernels

@@ -181,8 +181,8 @@ TEST_CASE("a stall of a group is put down to the rank that the others wait for")
     if (ring.writer().claim(6, 60, ticket) == Claim::granted) ring.publish(ticket);
   }
   REQUIRE(!lines.empty());
-  CHECK_THAT(lines[0], Catch::Contains("`r1`") &&
-                           Catch::Contains("does not ask for its next batch"));
+  CHECK_THAT(lines[0],
+             Catch::Contains("`r1`") && Catch::Contains("does not ask for its next batch"));
 }
 
 TEST_CASE("a rank that leaves an epoch behind its last batch does not cut it short") {
@@ -236,8 +236,7 @@ TEST_CASE("a rank gets what another that is gone has had, and no more") {
                           {.lost = GroupNews::Lost{{1, 77, detail::RankLoss::died}, 1}});
   take_and_return(rank, 2);
   CHECK(rank.reader->next(2, 0, run) == Next::end_of_epoch);
-  CHECK_THROWS_WITH(rank.reader->next(2, 0, run),
-                    Catch::Contains("rank 1 (pid 77) died"));
+  CHECK_THROWS_WITH(rank.reader->next(2, 0, run), Catch::Contains("rank 1 (pid 77) died"));
 }
 
 TEST_CASE("a rank that is evicted because of another says so, whether the farewell comes or not") {
