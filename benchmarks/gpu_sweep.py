@@ -8,7 +8,8 @@ could take), a stream that is served on the GPU, a stream in host memory out of 
 page-locked batches, and a DataLoader of each trainer's own, with the same crops, flips and normalisation.
 Prints images a second, of all trainers together, then one line of JSON.
 
-Usage: gpu_sweep.py IMAGES --batchcast COMMAND [--trainers 4] [--seconds 5] [--rounds 1] [--ways WAY ...]
+Usage: gpu_sweep.py IMAGES --batchcast COMMAND [--trainers 4] [--seconds 10] [--warm-up 10] [--rounds 3]
+       [--ways WAY ...]
 """
 
 import argparse
@@ -16,6 +17,7 @@ import json
 import multiprocessing
 import os
 import pathlib
+import queue
 import statistics
 import subprocess
 import sys
@@ -26,6 +28,7 @@ BATCH = 128
 CLASSES = 1000
 WARM_UP = 10  # batches, after which all begin together
 STREAM = "gpu-sweep"
+PATIENCE = 240  # seconds until all trainers have begun
 WAYS = ("resident", "batchcast-gpu", "batchcast-pin", "dataloader")
 
 
@@ -74,8 +77,8 @@ def batches(way, folder, workers):
     return dataloader(folder, workers)
 
 
-def train(way, folder, workers, seconds, everybody, results):
-    feed = batches(way, folder, workers)
+def train(way, chosen, workers, everybody, results):
+    feed = batches(way, chosen.images, workers)
     if way == "dataloader":
         next(feed)  # its workers are forked before this process has anything to do with CUDA
     import torch
@@ -96,26 +99,48 @@ def train(way, folder, workers, seconds, everybody, results):
     for _ in range(WARM_UP):
         step()
     torch.cuda.synchronize()
-    everybody.wait(240)
-    began, taken = time.monotonic(), 0
-    while time.monotonic() < began + seconds:
-        step()
-        taken += BATCH
-        if taken % (8 * BATCH) == 0:
-            torch.cuda.synchronize()  # what was not trained does not count
-    torch.cuda.synchronize()
-    results.put(taken / (time.monotonic() - began))
+    everybody.wait(PATIENCE)
+
+    def go_on_for(seconds):
+        """Images a second."""
+        began, taken = time.monotonic(), 0
+        while time.monotonic() < began + seconds:
+            step()
+            taken += BATCH
+            if taken % (8 * BATCH) == 0:
+                torch.cuda.synchronize()  # what was not trained does not count
+        torch.cuda.synchronize()
+        return taken / (time.monotonic() - began)
+
+    go_on_for(chosen.warm_up)  # until what was made beforehand is used up
+    results.put(go_on_for(chosen.seconds))
     results.close()
     results.join_thread()
     os._exit(0)  # a DataLoader's workers are not waited for
 
 
-def producer(chosen, way):
+def producer(chosen, way, log):
     command = [chosen.batchcast, "serve", f"imagefolder:{chosen.images}", "--recipe", "imagenet-train"]
     command += ["--stream", STREAM, "--memory", "4GiB"]
     if way == "batchcast-gpu":
         command += ["--place", "cuda:0", "--finish-on-gpu"]
-    return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=log)
+
+
+def all_of(results, processes, served, log):
+    """One result of each trainer. Ends the program if a trainer or the producer ends before."""
+    found = []
+    deadline = time.monotonic() + PATIENCE + 120
+    while len(found) < len(processes):
+        try:
+            found.append(results.get(timeout=1))
+        except queue.Empty:
+            gone = [process.exitcode for process in processes if process.exitcode not in (None, 0)]
+            if gone or time.monotonic() > deadline or (served is not None and served.poll() is not None):
+                log.seek(0)
+                why = "the producer or a trainer ended, or took too long"
+                sys.exit(f"gpu_sweep.py: {why}\n{log.read()[-2000:]}")
+    return found
 
 
 def turn(chosen, way):
@@ -124,17 +149,18 @@ def turn(chosen, way):
     everybody = context.Barrier(chosen.trainers)
     results = context.Queue()
     workers = max(1, len(os.sched_getaffinity(0)) // chosen.trainers)
-    served = producer(chosen, way) if way.startswith("batchcast") else None
-    arguments = (way, chosen.images, workers, chosen.seconds, everybody, results)
+    log = tempfile.TemporaryFile("w+")
+    served = producer(chosen, way, log) if way.startswith("batchcast") else None
+    arguments = (way, chosen, workers, everybody, results)
     trainers = [context.Process(target=train, args=arguments) for _ in range(chosen.trainers)]
     try:
         for trainer in trainers:
             trainer.start()
-        return sum(results.get(timeout=300) for _ in trainers)
+        return sum(all_of(results, trainers, served, log))
     finally:
         for trainer in trainers:
-            trainer.join(10)
             trainer.kill()
+            trainer.join()
         if served is not None:
             served.terminate()
             served.wait()
@@ -145,8 +171,9 @@ def main():
     parser.add_argument("images", type=pathlib.Path, help="an image folder: one folder for each class")
     parser.add_argument("--batchcast", required=True, help="the command")
     parser.add_argument("--trainers", type=int, default=4)
-    parser.add_argument("--seconds", type=float, default=5)
-    parser.add_argument("--rounds", type=int, default=1)
+    parser.add_argument("--seconds", type=float, default=10)
+    parser.add_argument("--warm-up", type=float, default=10, help="seconds that do not count")
+    parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--ways", nargs="+", choices=WAYS, default=WAYS)
     chosen = parser.parse_args()
     rates = {way: [] for way in chosen.ways}

@@ -34,19 +34,21 @@ while [ $# -gt 0 ]; do
 done
 folder=${folder:-$root/build/bundle}
 
+[ -z "$peers" ] || command -v pip3 >/dev/null || die "--peers needs pip3 (Debian: python3-pip)"
 sh "$root/cmake/bootstrap.sh" bundle
 arch=$(c++ -print-multiarch)
 libs=/usr/lib/$arch
 # A folder that is not ours is not emptied.
 if [ -e "$folder" ]; then
-  [ -f "$folder/MANIFEST" ] || [ -z "$(ls -A "$folder")" ] || die "$folder exists and is no bundle"
+  grep -qs 'by cmake/bundle.sh' "$folder/MANIFEST" "$folder/.taken" || [ -z "$(ls -A "$folder")" ] ||
+    die "$folder exists and is no bundle"
   rm -rf "$folder"
 fi
 mkdir -p "$folder"
 folder=$(cd "$folder" && pwd)
 mkdir -p "$folder/include" "$folder/lib/pkgconfig" "$folder/lib/cmake" "$folder/bin" "$folder/libexec"
 taken=$folder/.taken
-: >"$taken"
+echo "what is copied, by cmake/bundle.sh:" >"$taken"  # an unfinished bundle is known by it, too
 
 # ---- headers
 
@@ -201,13 +203,9 @@ echo 'list(APPEND CMAKE_MODULE_PATH "${CMAKE_CURRENT_LIST_DIR}")' \
 
 # ---- wheels: what Python's package is made with, and the peer of benchmarks/gpu.sh
 
-if command -v pip3 >/dev/null; then
-  pip3 download --quiet --disable-pip-version-check --no-deps --only-binary=:all: -d "$folder/wheels" 'nanobind>=3.1'
-else
-  echo "bundle: there is no pip3 (Debian: python3-pip), so nanobind is left out" >&2
-fi
+pip3 download --quiet --disable-pip-version-check --no-deps --only-binary=:all: -d "$folder/wheels" 'nanobind>=3.1' ||
+  echo "bundle: nanobind is left out: pip3 (Debian: python3-pip) could not fetch it" >&2
 if [ -n "$peers" ]; then
-  command -v pip3 >/dev/null || die "--peers needs pip3 (Debian: python3-pip)"
   pip3 download --quiet --disable-pip-version-check --no-deps --only-binary=:all: --implementation cp \
     --python-version "$python_version" --platform manylinux_2_28_"$(uname -m)" \
     --platform manylinux_2_17_"$(uname -m)" --platform manylinux2014_"$(uname -m)" \
@@ -232,7 +230,7 @@ oldest() {
   echo "Built on $(sed -n 's/^PRETTY_NAME="\(.*\)"/\1/p' /etc/os-release) for $arch by cmake/bundle.sh."
   echo "Where it is used: glibc $(oldest GLIBC) or newer, and a libstdc++ with GLIBCXX_$(oldest GLIBCXX)."
   echo
-  sort -u "$taken" | while read -r file; do owner "$file"; done | sort -u |
+  grep '^/' "$taken" | sort -u | while read -r file; do owner "$file"; done | sort -u |
     while read -r package; do dpkg-query -W -f='${binary:Package} ${Version}\n' "$package" | head -n 1; done
   [ ! -d "$folder/wheels" ] || (cd "$folder/wheels" && ls)
 } >"$folder/MANIFEST"

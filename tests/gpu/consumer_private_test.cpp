@@ -105,7 +105,7 @@ TEST_CASE("a consumer's end waits for the GPU on a thread of its own", "[gpu]") 
   REQUIRE((last && other));
   reads.read(*last);
   later.read(*other);
-  unrelated.read(*other);  // what unmapping waits for, as it does for all of the context
+  unrelated.read(*other);  // what unmapping may wait for, as the tests' driver does
   ends.reset();
   last.reset();
   reads.release();  // nothing else was the consumer there for: its memory goes now

@@ -103,23 +103,30 @@ print("ok")
 
 
 PINNED = """
-import batchcast as bc, numpy as np, torch
-loader = bc.Loader("s", 64, pin=True)
-batch = loader._consumer.next()
+import batchcast as bc, numpy as np, sys, torch
+from batchcast.tensorsocket import TensorConsumer
+if sys.argv[1] == "loader":
+    trainer = bc.Loader("s", 64, pin=True)
+    collate = trainer._collation
+else:
+    trainer = TensorConsumer("s", batch_size=64, pin=True)
+    collate = trainer._collate
+batch = trainer._consumer.next()
 assert batch.keeps_writes  # else a tensor of it would be a copy that is not page-locked
-images = loader._collation(batch)[0]
+images = collate(batch)[0]
 assert images.data_ptr() == batch["image"].__array_interface__["data"][0]
 images.zero_()
 print("ok")
 """
 
 
+@pytest.mark.parametrize("trainer", ["loader", "tensorsocket"])
 @pytest.mark.parametrize("in_place", [0, 1])
-def test_a_loader_gives_pinned_tensors_that_may_be_written(gpus, serve, monkeypatch, in_place):
+def test_pinned_tensors_may_be_written(gpus, serve, monkeypatch, in_place, trainer):
     pytest.importorskip("torch")
     monkeypatch.setenv("BATCHCAST_FAKE_CUDA", f"memory=256M read_only_register={in_place}")
     serve("synthetic:3x8x8", samples=640, epochs=1)
-    run = support.python(PINNED)
+    run = support.python(PINNED, trainer)
     assert (run.stdout, run.stderr) == ("ok\n", "")
 
 

@@ -88,6 +88,13 @@ def _torch_takes(dtype: str) -> bool:
     return True
 
 
+def own_pinned_copies(options: dict[str, Any]) -> None:
+    """torch may write into what it is given, and page-locked pages of the ring cannot be made
+    private: the GPU would go on reading what was there. So pinned batches are copies."""
+    if options.get("pin"):
+        options["access"] = "private"
+
+
 def dtypes_of(consumer: Consumer) -> dict[str, str]:
     """The fields of its stream, in order and without sample_id, each with its dtype."""
     return {field.name: field.dtype for field in consumer.schema if field.name != SAMPLE_ID}
@@ -257,7 +264,7 @@ class Loader(ClosedByBlock, IterableDataset):  # type: ignore[misc]
 
     The tensors show the ring's own memory, without a copy, and keep their place in it until the
     last view is gone; they may outlive the loader. A write stays in this process. With `pin` they
-    are copies of this process's own, in page-locked memory.
+    are copies of this process's own, in page-locked memory, whatever `access` says.
 
     It attaches at once, so that a wrong name is told at once. A pickled one attaches anew where it
     is first used, as a trainer of its own. Use it from one thread at a time, and in no worker of a
@@ -289,10 +296,7 @@ class Loader(ClosedByBlock, IterableDataset):  # type: ignore[misc]
             start=start, group=group, between_epochs=between_epochs, placement=placement, pin=pin,
             name=name, access=access, directory=directory, connect_timeout=connect_timeout,
         )  # fmt: skip
-        if pin:
-            # torch may write into what it is given, and page-locked pages of the ring cannot be
-            # made private: the GPU would go on reading what was there.
-            options["access"] = "private"
+        own_pinned_copies(options)
         if drop_last:
             options["tail"] = "drop"
         self._stream = stream

@@ -91,8 +91,10 @@ class TensorConsumer(ClosedByBlock):
         self.batch_max = -1
         self.epoch = 0
         options.setdefault("connect_timeout", None)  # as there, it waits for its producer
-        from .loader import collation_of, dtypes_of  # of torch, which a producer may lack
+        # Of torch, which a producer may lack.
+        from .loader import collation_of, dtypes_of, own_pinned_copies
 
+        own_pinned_copies(options)
         self._tail = options.get("tail", "keep")
         self._consumer = Consumer(stream_of(port), batch_size, **options)
         self._collate = collation_of(self._consumer, tuple(dtypes_of(self._consumer)))
