@@ -55,7 +55,7 @@ kill -STOP $first
 listed '"name":"first"[^}]*"state":"stopped"'
 listed '"name":"second"[^}]*"state":"running"'
 soon 'limited by first \([0-9,]+ behind, stopped\)' "$work/serve.err"
-expect 0 '^stopped: .*kill -CONT' ls
+ls_shows '^stopped: .*kill -CONT'
 kill -CONT $first
 listed '"name":"first"[^}]*"state":"running"'
 kill -TERM $first $second
@@ -82,7 +82,14 @@ same "its word" timeout "$(head -n 1 "$work/out")"
 expect 0 "held +$producer +silent" ls
 kill -CONT $producer
 expect 0 'receipts match' consume held --epochs 1
-kill -TERM $producer
+# An order waits for a producer that is late, longer than ls does.
+kill -STOP $producer
+until_true is_stopped $producer
+(
+  sleep 1.5
+  kill -CONT $producer
+) &
+expect 0 'is stopped' stop held
 wait $producer
 
 finish
