@@ -23,7 +23,10 @@
 namespace batchcast::cli {
 namespace {
 
-constexpr int answer_timeout_ms = 1'000;
+constexpr int stats_timeout_ms = 1'000;  // of each stream in turn
+// An order to one producer, which a busy machine may keep off its processors: whoever is told that
+// it does not answer takes the stream for one that goes on.
+constexpr int order_timeout_ms = 10'000;
 
 struct RemoteOptions {
   std::string stream;
@@ -93,8 +96,7 @@ nlohmann::json row_of(const ListedStream& listed) {
                         {"groups", nlohmann::json::array()},
                         {"directory", listed.paths.directory}};
   if (!listed.served || listed.foreign) return row;
-  const auto answer =
-      ask_control(listed.paths.control, R"({"command":"stats"})", answer_timeout_ms);
+  const auto answer = ask_control(listed.paths.control, R"({"command":"stats"})", stats_timeout_ms);
   if (!answer) return row;
   const auto stats = nlohmann::json::parse(*answer, nullptr, false);
   if (!stats.is_object()) return row;
@@ -270,7 +272,7 @@ int ask(const RemoteOptions& options, const nlohmann::json& command, const Done&
                            "` is dead, its producer was killed. `batchcast serve … --stream " +
                            options.stream + "` takes the name over.");
     }
-    const auto text = ask_control(listed.paths.control, command.dump(), answer_timeout_ms);
+    const auto text = ask_control(listed.paths.control, command.dump(), order_timeout_ms);
     if (!text) {
       throw Error("batchcast: the producer of stream `" + options.stream + "` (pid " +
                   std::to_string(listed.pid) + ") does not answer.");

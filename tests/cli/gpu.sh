@@ -62,11 +62,11 @@ near=$!
 listed two near # first, or the epoch would be too far on to begin it
 timeout 100 "$batchcast" consume two --name far --json >"$work/far" 2>&1 &
 listed two near far
-expect 0 'near +[0-9]+ +running +cuda:1 ' ls
-expect 0 'far +[0-9]+ +running +host ' ls
-expect 0 '\(ring\) +resting +cuda:0 ' ls
-expect 0 '\(ring\) +running +cuda:1 ' ls
-expect 0 '"placement":"cuda:1".*"rings":\[' ls --json
+ls_shows 'near +[0-9]+ +running +cuda:1 '
+ls_shows 'far +[0-9]+ +running +host '
+ls_shows '\(ring\) +resting +cuda:0 '
+ls_shows '\(ring\) +running +cuda:1 '
+ls_shows '"placement":"cuda:1".*"rings":\[' --json
 expect 3 'in host memory, on cuda:0 .* and on cuda:1 .*, not on the GPU .*--place' consume two --placement cuda:2
 expect 3 'on cuda:0, which spans.*--device-memory [0-9]+' consume two --placement cuda:0 --batch-size 100000000
 expect 0 'near.*is evicted' evict two near

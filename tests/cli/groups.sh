@@ -80,18 +80,18 @@ serve synthetic:3x8x8 --stream pair --samples 1003 --epochs 2 --memory 1MiB --wa
 consume() { timeout 60 "$batchcast" consume pair --json "$@"; }
 consume --group ranks:0/2 --batch-size 16 --name first --verify >"$work/rank.0" 2>"$work/rank.0.err" &
 until_true lists '"group":"ranks","missing":\[1\],"state":"forming","world":2'
-expect 0 '^  ranks: 1 of 2 ranks, without 1 +forming' ls
-expect 0 '^forming: its ranks begin once the last of them has come' ls
-expect 0 '^pair: waits for 2 consumers \(a group counts as one\)' ls
-lists '"waits_for":"consumers"' || fail "ls --json does not say what pair waits for"
+ls_shows '^  ranks: 1 of 2 ranks, without 1 +forming'
+ls_shows '^forming: its ranks begin once the last of them has come'
+ls_shows '^pair: waits for 2 consumers \(a group counts as one\)'
+ls_shows '"waits_for":"consumers"' --json
 said serve.err 'waits for 2 consumers (--wait-for 2; a group counts as one)  rank 1 of `ranks` is missing'
 consume --group ranks:1/2 --batch-size 16 --name second --verify >"$work/rank.1" 2>"$work/rank.1.err" &
 until_true lists '"group":"ranks","missing":\[\],"state":"running","world":2'
-expect 0 '^pair .* starting ' ls  # a group is one of the two
-expect 0 '^pair: waits for 1 more consumer \(a group counts as one\)' ls
+ls_shows '^pair .* starting '  # a group is one of the two
+ls_shows '^pair: waits for 1 more consumer \(a group counts as one\)'
 said serve.err 'waits for 1 more consumer (--wait-for 2; a group counts as one)'
-expect 0 '^  ranks: 2 of 2 ranks +running' ls
-expect 0 '^    1: second .* lockstep' ls
+ls_shows '^  ranks: 2 of 2 ranks +running'
+ls_shows '^    1: second .* lockstep'
 consume --batch-size 37 --name beside >"$work/beside" 2>"$work/beside.err"
 wait
 for rank in 0 1; do
@@ -157,17 +157,9 @@ echo "-- what is too long for a list is counted"
 serve synthetic:8 --stream wide --samples 1000 --memory 1MiB --max-consumers 200
 timeout 60 "$batchcast" consume wide --group wide:0/100 --batch-size 1 >/dev/null 2>&1 &
 until_true lists '"missing_left_out":35'
-expect 0 '^  wide: 1 of 100 ranks, without 1, 2, 3, 4, … +forming' ls
+ls_shows '^  wide: 1 of 100 ranks, without 1, 2, 3, 4, … +forming'
 expect 0 'is stopped' stop wide
 wait
-# shows PATTERN OPTION...    waits until ls says so: on a busy machine a producer is silent now and then
-says() { "$batchcast" ls "$@" >"$work/out" 2>"$work/err" && grep -qE -e "$pattern" "$work/out"; }
-shows() {
-  pattern=$1
-  shift
-  checks=$((checks + 1))
-  until_true says "$@" || fail "ls $*: says nothing like '$pattern'"
-}
 mkfifo "$work/leave"
 exec 9<>"$work/leave"
 for group in "" group=all; do
@@ -175,10 +167,10 @@ for group in "" group=all; do
   # shellcheck disable=SC2086
   "$multiprocess" --role sit_together parent=$$ stream=wide count=250 $group <&9 >"$work/crowd" 2>&1 &
   until_true grep -q '^sit' "$work/crowd" || fail "250 consumers do not attach: $(cat "$work/crowd")"
-  shows '"consumers_left_out":[0-9]+' --json
+  ls_shows '"consumers_left_out":[0-9]+' --json
   same "consumers of ls" 250 $(($(grep -o '"lag":' "$work/out" | wc -l) + $(value consumers_left_out "$work/out")))
-  shows '^  and [0-9]+ more consumers'
-  [ -z "$group" ] || shows '^  all: [0-9]+ of 250 ranks listed +unknown'
+  ls_shows '^  and [0-9]+ more consumers'
+  [ -z "$group" ] || ls_shows '^  all: [0-9]+ of 250 ranks listed +unknown'
   echo >&9
   expect 0 'is stopped' stop wide
   wait

@@ -131,7 +131,7 @@ far_cursors() {
     done
   done
   expect 0 'receipts match' consume far --join at --cursor 4611686018427387903 --verify --epochs 2
-  expect 0 '"state":"running"' ls --json
+  ls_shows '"state":"running"' --json
   kill -INT $producer && wait $producer
   same "exit code of a producer that was asked for the impossible" 0 $?
 }

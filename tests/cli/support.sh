@@ -61,6 +61,15 @@ until_true() {
 # lists PATTERN    whether `ls --json` says so
 lists() { "$batchcast" ls --json | grep -qE -e "$1"; }
 
+# ls_shows PATTERN OPTION...    waits until ls says so: on a busy machine a producer is silent now and then
+ls_says() { "$batchcast" ls "$@" >"$work/out" 2>"$work/err" && grep -qE -e "$pattern" "$work/out"; }
+ls_shows() {
+  pattern=$1
+  shift
+  checks=$((checks + 1))
+  until_true ls_says "$@" || fail "ls $*: says nothing like '$pattern'"
+}
+
 # has_keys FILE KEY...
 has_keys() {
   where=$1

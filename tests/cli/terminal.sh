@@ -22,6 +22,9 @@ listed() {
   until_true lists "$1" || fail "ls does not say '$1': $("$batchcast" ls --json)"
 }
 
+# is_stopped PID    whether none of its threads runs any more: the signal is one thread's to tell the others
+is_stopped() { [ -z "$(grep -L '^State:.T ' "/proc/$1"/task/*/status)" ]; }
+
 echo "-- log lines above the live line, at every width"
 widths="24 80 200"
 for width in $widths; do
@@ -52,7 +55,7 @@ kill -STOP $first
 listed '"name":"first"[^}]*"state":"stopped"'
 listed '"name":"second"[^}]*"state":"running"'
 soon 'limited by first \([0-9,]+ behind, stopped\)' "$work/serve.err"
-expect 0 '^stopped: .*kill -CONT' ls
+ls_shows '^stopped: .*kill -CONT'
 kill -CONT $first
 listed '"name":"first"[^}]*"state":"running"'
 kill -TERM $first $second
@@ -69,6 +72,8 @@ echo "-- a producer that does not answer"
 producer=$!
 soon 'serving stream' "$work/held"
 kill -STOP $producer
+checks=$((checks + 1))
+until_true is_stopped $producer || fail "a producer is not stopped"
 expect 3 "process $producer, which is stopped .*kill -CONT $producer.* holds stream .held. and does not answer" \
   consume held --connect-timeout 0.2
 expect 3 "process $producer, .*does not answer" peek held --wait 0.2 --out "$work/none.png"
@@ -77,7 +82,14 @@ same "its word" timeout "$(head -n 1 "$work/out")"
 expect 0 "held +$producer +silent" ls
 kill -CONT $producer
 expect 0 'receipts match' consume held --epochs 1
-kill -TERM $producer
+# An order waits for a producer that is late, longer than ls does.
+kill -STOP $producer
+until_true is_stopped $producer
+(
+  sleep 1.5
+  kill -CONT $producer
+) &
+expect 0 'is stopped' stop held
 wait $producer
 
 finish

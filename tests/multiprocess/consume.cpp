@@ -82,6 +82,10 @@ class Loop {
 };
 
 int run_consume(const Words& words) {
+  if (words.has("told")) {  // to begin; its start is over by then
+    say("ready");
+    static_cast<void>(hear());
+  }
   const Consumed consumed =
       consume(consumer_options(words), consume_plan(words), [](Consumer& consumer) {
         say("attached name=" + consumer.name() + " cursor=" + std::to_string(consumer.cursor()) +

@@ -89,7 +89,9 @@ int mutate(const Words& words) {
   std::int64_t done = 0;
   std::int64_t evictions = 0;
   std::int64_t turned_away = 0;
-  while (done < mutations) {
+  // A busy producer may see no garbage in time for the first visits.
+  const std::uint64_t until_ns = now_ns() + 10'000'000'000;
+  while (done < mutations || (evictions == 0 && now_ns() < until_ns)) {
     Intruder intruder(random() % 2 == 0 ? Pace::lockstep : Pace::free);
     if (!intruder.admitted()) {
       if (++turned_away > 1'000) break;
@@ -97,7 +99,7 @@ int mutate(const Words& words) {
       continue;
     }
     const std::uint64_t burst = 1 + random() % 300;
-    for (std::uint64_t i = 0; i < burst && done < mutations; ++i, ++done) {
+    for (std::uint64_t i = 0; i < burst; ++i, ++done) {
       const std::size_t index = random() % (random() % 2 == 0 ? sizeof(Desk) / 8 : 512);
       const std::uint64_t published = intruder.published();
       const std::uint64_t values[] = {random(), random() % 64, published + random() % 5'000,
@@ -119,10 +121,9 @@ const RoleRegistration role("mutate", mutate);
 TEST_CASE("a desk full of garbage costs nobody but its consumer", "[desk][short]") {
   const OwnDirectory directory;
   const std::uint64_t seed = test_seed("desk garbage") % 1'000'000;
-  ProducerOptions options = producer_options("small", 1'009, 64 << 10);
-  options.stall_timeout_ms = 200;  // garbage may also be a position that never moves
-  options.on_stall = OnStall::evict;
-  Server server(std::move(options), {});
+  // A position that never moves is given back as the intruder leaves. A stall time-out as short as
+  // its visits would evict honest consumers, too, that a busy machine keeps off their processors.
+  Server server(producer_options("small", 1'009, 64 << 10), {});
   std::vector<Process> honest;
   for (const char* batch : {"batch=37", "batch=64"}) {
     honest.emplace_back("consume", std::vector<std::string>{batch, "name=honest"});
@@ -134,7 +135,7 @@ TEST_CASE("a desk full of garbage costs nobody but its consumer", "[desk][short]
   const Words words = intruder.expect("mutated", 120'000);
   std::printf("desk garbage: %s, longest wait for a loan %.0f ms\n", words.line().c_str(),
               server.longest_wait_seconds() * 1e3);
-  CHECK(words.number("done") == static_cast<std::int64_t>(mutations));
+  CHECK(words.number("done") >= static_cast<std::int64_t>(mutations));
   CHECK(words.number("evictions") > 0);
   server.stop();
   for (Process& consumer : honest) {

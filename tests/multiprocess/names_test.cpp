@@ -50,6 +50,9 @@ TEST_CASE("a directory that somebody removes is back within a second", "[names][
   Server server(producer_options(), {});
   Process before("consume", {"name=before"});
   static_cast<void>(before.expect("attached"));
+  Process after("consume", {"name=after", "epochs=2", "told=1"});
+  static_cast<void>(after.expect("ready"));
+  const double starved_before_ms = starved_ms(after);
   const bool all = GENERATE(false, true);
   if (all) {
     std::filesystem::remove_all(directory.path());
@@ -57,8 +60,7 @@ TEST_CASE("a directory that somebody removes is back within a second", "[names][
     std::filesystem::remove(directory.path() + "/s/door");
   }
   const std::uint64_t removed_ns = now_ns();
-  const double starved_before_ms = starved_ms();
-  Process after("consume", {"name=after", "epochs=2"});
+  after.tell("go");
   static_cast<void>(after.expect("attached"));
   const double starved = std::max(starved_ms(after) - starved_before_ms, 0.0);
   const double seconds = seconds_from_ns(now_ns() - removed_ns) - starved / 1e3;
