@@ -24,7 +24,7 @@ namespace batchcast::cli {
 namespace {
 
 constexpr int stats_timeout_ms = 1'000;  // of each stream in turn
-// An order to one producer, which a busy machine may keep off its processors: whoever is told that
+// An order to one producer, which a busy machine may keep off its processors: a user who reads that
 // it does not answer takes the stream for one that goes on.
 constexpr int order_timeout_ms = 10'000;
 
