@@ -325,7 +325,7 @@ def in_ranks(world: int, body: Callable[[int], Any]) -> list[Any]:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(timeout=20)
+        thread.join(timeout=30)
     if errors:
         raise errors[0]
     return results
