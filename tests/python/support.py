@@ -61,7 +61,7 @@ class Served:
         self.process.terminate()
         self.process.wait(timeout=10)
 
-    def wait(self, timeout: float = 10) -> int:
+    def wait(self, timeout: float = 30) -> int:
         """Its exit code, once it has ended by itself."""
         return self.process.wait(timeout=timeout)
 

@@ -471,7 +471,7 @@ def test_a_log_that_knows_its_consumer_is_collected(serve):
 
 
 def test_the_first_trainer_starts_the_producer(directory):
-    start = bc.Start(SOURCE, seed=3, memory="32MiB", epochs=1, idle_exit=1, arguments=("--samples", "64"))
+    start = bc.Start(SOURCE, seed=3, memory="32MiB", epochs=1, idle_exit=30, arguments=("--samples", "64"))
     assert start.memory == 32 << 20 and start.arguments == ("--samples", "64")
     assert repr(start).startswith(f"Start('{SOURCE}', recipe='', seed=3, memory=33554432")
     try:

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 import batchcast as bc
+import examples
 import support
 from batchcast import _command
 
@@ -123,8 +124,8 @@ def test_start_runs_the_one_inside(directory, tmp_path, monkeypatch):
     other.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     monkeypatch.delenv("BATCHCAST_COMMAND")
-    start = bc.Start("synthetic:8", epochs=1, idle_exit=0.1, arguments=["--samples", "64"])
-    with bc.Consumer("s", 64, start=start) as consumer:
+    start = bc.Start("synthetic:8", epochs=1, arguments=["--samples", "64"])
+    with examples.started(directory), bc.Consumer("s", 64, start=start) as consumer:
         assert consumer.next().size == 64
     monkeypatch.setenv("BATCHCAST_COMMAND", str(other))
     with pytest.raises(bc.StartFailed, match="the other one was run"):

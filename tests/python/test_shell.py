@@ -279,7 +279,7 @@ def test_a_child_of_the_source_can_be_terminated(
     place: Path, serve: Callable[..., support.Served]
 ) -> None:
     served = serve("python:mine:Terminates", memory="64KiB", epochs=1, linger=0)
-    assert served.wait(20) == 0
+    assert served.wait() == 0
     assert "child -15\n" in served.output()
 
 
@@ -500,9 +500,9 @@ def test_the_package_runs_the_command_with_itself(place: Path) -> None:
 
 @pytest.mark.parametrize("source", ["python:mine:made", "python:mine:loader"])
 def test_ensure_starts_it_and_knows_it_again(place: Path, source: str) -> None:
-    first = command("ensure", "s", source, "--idle-exit", "20")
+    first = command("ensure", "s", source, "--idle-exit", "100")
     assert first.stdout.startswith("served\n"), first.stdout + first.stderr
-    again = command("ensure", "s", source, "--idle-exit", "20")
+    again = command("ensure", "s", source, "--idle-exit", "100")
     assert again.stdout.startswith("served\n")
     other = command("ensure", "s", "python:mine:Squares?size=3")
     assert other.returncode == 1 and f"the stream has `{source}`, asked for" in other.stdout
@@ -514,7 +514,7 @@ def test_ensure_starts_it_and_knows_it_again(place: Path, source: str) -> None:
 
 def test_ensure_does_not_take_a_loader_for_what_a_recipe_makes(place: Path) -> None:
     words = ["ensure", "s", "python:mine:loader"]
-    assert command(*words, "--idle-exit", "20").stdout.startswith("served\n")
+    assert command(*words, "--idle-exit", "100").stdout.startswith("served\n")
     other = command(*words, "--recipe", "mnist", "--seed", "7", "--shard", "0/2")
     assert other.returncode == 1
     for asked in ("recipe: a loader makes its samples itself, asked for `mnist`", "`7`", "`0/2`"):

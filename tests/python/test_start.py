@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 import batchcast as bc
+import examples
 
 
 SOURCE = "synthetic:3x64x64"
@@ -39,17 +40,19 @@ def test_further_arguments_and_commands_are_called_as_a_shell_has_them(directory
 
 
 def test_a_ring_that_is_too_small_for_a_batch(directory: Path) -> None:
-    start = bc.Start(SOURCE, memory="4MiB", idle_exit=0.1)
-    with bc.Consumer("s", 8, start=start) as starts, bc.Consumer("s", 8) as comes:
-        for consumer, advice in ((starts, 'It would take memory="47MiB".'), (comes, "--memory 47MiB")):
-            with pytest.raises(bc.RingTooSmall) as raised:
-                consumer.batch_size = 1000
-            assert advice in str(raised.value)
+    start = bc.Start(SOURCE, memory="4MiB")
+    with examples.started(directory):
+        with bc.Consumer("s", 8, start=start) as starts, bc.Consumer("s", 8) as comes:
+            advices = ((starts, 'It would take memory="47MiB".'), (comes, "--memory 47MiB"))
+            for consumer, advice in advices:
+                with pytest.raises(bc.RingTooSmall) as raised:
+                    consumer.batch_size = 1000
+                assert advice in str(raised.value)
 
 
 def test_batches_that_are_held_leave_no_room(directory: Path) -> None:
-    start = bc.Start(SOURCE, memory="4MiB", idle_exit=0.1)
-    with bc.Consumer("s", 40, start=start) as consumer:
+    start = bc.Start(SOURCE, memory="4MiB")
+    with examples.started(directory), bc.Consumer("s", 40, start=start) as consumer:
         held = [consumer.next(), consumer.next()]
         with pytest.raises(bc.RingTooSmall) as raised:
             consumer.next()

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import examples
 import support
 
 # What each Debian 12 has (dpkg needs libz), and each manylinux: auditwheel's list, as far as it is
@@ -141,16 +142,17 @@ sys.exit(producer.wait(timeout=20))"""
 def test_its_command_starts_streams(installed, directory, tmp_path):
     code = """
 import batchcast as bc
-start = bc.Start("synthetic:8", epochs=1, idle_exit=0.1, arguments=["--samples", "64"])
+start = bc.Start("synthetic:8", epochs=1, arguments=["--samples", "64"])
 with bc.Consumer("s", 64, start=start) as consumer:
     print(consumer.next().size)"""
-    run = subprocess.run(
-        [installed / "bin/python", "-c", code],
-        capture_output=True,
-        text=True,
-        cwd=tmp_path,
-        env=dict(bare_environment(installed), PATH="/usr/bin:/bin"),
-    )
+    with examples.started(directory):
+        run = subprocess.run(
+            [installed / "bin/python", "-c", code],
+            capture_output=True,
+            text=True,
+            cwd=tmp_path,
+            env=dict(bare_environment(installed), PATH="/usr/bin:/bin"),
+        )
     assert run.stdout == "64\n", run.stderr
 
 
