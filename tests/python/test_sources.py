@@ -550,6 +550,36 @@ def test_processes_that_hang_end_with_their_stream(directory: Path) -> None:
     assert watch.seconds() < 1 and not multiprocessing.active_children()
 
 
+LET_GO_OF_AT_THE_END = """
+import batchcast as bc, threading, time
+from batchcast import _serving
+began, dropped = threading.Event(), threading.Event()
+tell_failure_of = _serving._tell_failure_of
+def late(run, name):
+    tell_failure_of(run, name)
+    dropped.wait(10)
+_serving._tell_failure_of = late
+class Numbers:
+    def __len__(self):
+        return 8
+    def __getitem__(self, index):
+        return {"x": index}
+    def __del__(self):  # on that thread, the last to have the stream
+        began.set()
+        time.sleep(0.3)
+        print("gone", threading.current_thread() is threading.main_thread(), flush=True)
+serving = bc.serve(Numbers(), stream="s", memory="1MiB", background=True)
+del serving
+dropped.set()
+assert began.wait(10)
+"""
+
+
+def test_the_interpreter_ends_once_a_dataset_is_let_go_of(directory: Path) -> None:
+    run = support.python(LET_GO_OF_AT_THE_END)
+    assert (run.returncode, run.stdout, run.stderr) == (0, "gone False\n", "")
+
+
 def test_a_threads_own_things_are_kept_from_sample_to_sample(directory: Path) -> None:
     local = threading.local()
     opened = []

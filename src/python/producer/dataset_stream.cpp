@@ -226,9 +226,11 @@ class Run {
           [kept = object.inc_ref()](const PythonSource*) noexcept {
             if (interpreter_ends() || !may_take_gil()) return;  // its memory ends with the process
             const PyGILState_STATE state = in_python([] { return PyGILState_Ensure(); });
-            has_gil();
+            // What goes with it may leave the interpreter and come back, such as torch's tensors:
+            // until then the interpreter does not end, which would end this thread in the midst.
             in_python([&] { Py_DECREF(kept.ptr()); });
             in_python([&] { PyGILState_Release(state); });
+            has_gil();
           }};
 }
 
