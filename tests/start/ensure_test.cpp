@@ -150,7 +150,7 @@ TEST_CASE("ensure says in a word what it found") {
     const EnsureAnswer answer = ensure(request);
     CHECK(answer.word == ensure_word::timeout);
     CHECK_THAT(answer.text, Contains("goes on"));
-    // Its own start may take longer than that; what it says is shown to whoever asks then.
+    // The command's start may take longer than that: a second request shows what it said.
     const std::string log = stream_paths(base.path(), "s").log;
     REQUIRE(holds_within(10'000, [&] { return last_lines(log) == "\n  opening"; }));
     const EnsureAnswer later = ensure(request);
