@@ -7,7 +7,7 @@
 
 # What everything stands on.
 batchcast_room(core
-  SOURCES cgroup.cpp named_thread.cpp usable_processors.cpp)
+  SOURCES named_thread.cpp usable_processors.cpp)
 
 # What a trainer and the door say to each other: headers.
 batchcast_room(join

@@ -148,8 +148,10 @@ class Consumer {
   /// The next batch; nothing at the end of an epoch, after which the next call begins another. A
   /// private copy that failed is tried again by the next call, with the same samples.
   [[nodiscard]] std::optional<Batch> next();
-  /// The same, waiting at most that long.
+  /// The same, waiting at most that long. Copying what is kept (see Consumer) takes its own time.
   [[nodiscard]] NextBatch try_next(int timeout_ms);
+  /// The same, but only looks: it neither waits nor copies what is kept.
+  [[nodiscard]] NextBatch poll();
   /// Whether another epoch follows; waits until that is known.
   [[nodiscard]] bool has_next_epoch();
   /// A copy of the newest samples that the ring holds, at most so many, of the epoch that most of

@@ -9,6 +9,7 @@
 #include <batchcast/consumer/consumer.ipp>
 #include <batchcast/consumer/consumer_core.ipp>
 #include <batchcast/consumer/delivery.ipp>
+#include <batchcast/consumer/kept_batches.ipp>
 #include <batchcast/consumer/launched_group.ipp>
 #include <batchcast/consumer/mapped_ring.ipp>
 #include <batchcast/consumer/membership.ipp>
@@ -21,3 +22,4 @@
 #include <batchcast/consumer/start_command.ipp>
 #include <batchcast/consumer/start_process.ipp>
 #include <batchcast/consumer/stream_joiner.ipp>
+#include <batchcast/consumer/wait_report.ipp>

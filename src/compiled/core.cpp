@@ -2,6 +2,7 @@
 // Copyright 2026 the batchcast authors
 
 // Names, options, descriptors.
+#include <batchcast/core/cgroup.ipp>
 #include <batchcast/core/file_descriptor.ipp>
 #include <batchcast/core/group.ipp>
 #include <batchcast/core/launcher.ipp>
@@ -11,5 +12,6 @@
 #include <batchcast/core/options.ipp>
 #include <batchcast/core/placement.ipp>
 #include <batchcast/core/printable.ipp>
+#include <batchcast/core/process_end.ipp>
 #include <batchcast/core/process_symbol.ipp>
 #include <batchcast/core/schema.ipp>

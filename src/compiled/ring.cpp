@@ -12,6 +12,7 @@
 #include <batchcast/ring/lease_table.ipp>
 #include <batchcast/ring/mapping.ipp>
 #include <batchcast/ring/memory.ipp>
+#include <batchcast/ring/memory_left.ipp>
 #include <batchcast/ring/populator.ipp>
 #include <batchcast/ring/private_chunks.ipp>
 #include <batchcast/ring/read_cursor.ipp>

@@ -2,7 +2,7 @@
 // Copyright 2026 the batchcast authors
 #include "core/usable_processors.hpp"
 
-#include "core/cgroup.hpp"
+#include <batchcast/core/cgroup.hpp>
 
 #include <sched.h>
 

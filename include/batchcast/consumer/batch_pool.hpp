@@ -35,9 +35,10 @@ class BatchPool {
   };
   using FreshRecord = std::unique_ptr<BatchRecord, Recycle>;
 
-  /// `owner` is this pool, with all that it needs. `may_be_shown`: the batch may show the ring in
-  /// place; else it is a copy in any case.
-  [[nodiscard]] FreshRecord take(std::shared_ptr<BatchPool> owner, bool may_be_shown);
+  /// For that run. `owner` is this pool, with all that it needs. `may_be_shown`: the batch may show
+  /// the ring in place; else it is a copy in any case.
+  [[nodiscard]] FreshRecord take(std::shared_ptr<BatchPool> owner, const Run& run,
+                                 bool may_be_shown);
   /// The record is no batch in place after all, or not any more. After a write of the trainer the
   /// last one in place gives the memory of private chunks back.
   void leave_place(BatchRecord& record) noexcept;
@@ -45,12 +46,33 @@ class BatchPool {
   /// however long its batch is held.
   void give_back_when_copied(BatchRecord& record, std::uint64_t lease) noexcept;
   /// The first handle of the batch.
-  [[nodiscard]] Batch hand_out(FreshRecord record, const Run& run);
+  [[nodiscard]] Batch hand_out(FreshRecord record);
+
+  // Of batches that the trainer keeps. Calls are the consuming thread's.
+
+  /// Another handle of the oldest batch that shows the ring in place; empty if there is none.
+  [[nodiscard]] Batch hold_oldest();
+  /// What the batches in place show of a mapping.
+  void add_shown(std::size_t mapping, std::vector<AddressRange>& to);
+  /// That batch, which is held, shows memory of the trainer's own by now: its lease goes back.
+  /// `sound`: what it shows is what was published.
+  void make_own(BatchRecord& record, std::uint64_t bytes, bool sound) noexcept;
+  struct Kept {
+    std::uint64_t batches = 0;
+    std::uint64_t bytes = 0;
+    Run oldest;
+  };
+  [[nodiscard]] Kept kept() noexcept;
+  /// Shows the ring again in place of private memory that no batch shows any more.
+  void show_ring_again();
+  /// Whether batches are out.
+  [[nodiscard]] bool has_batches_out() noexcept;
 
   // Of batches that are handed out.
   [[nodiscard]] bool in_forked_child() const noexcept { return process_.in_forked_child(); }
   /// Throws Forked, Revoked.
   void check() const;
+  void check(const BatchRecord& record) const;
   /// A CUDA stream reads that batch.
   void use(BatchRecord& record, void* cuda_stream);
   /// The same samples in host memory of their own.
@@ -67,11 +89,12 @@ class BatchPool {
   [[nodiscard]] bool wait_for_streams(std::size_t most, int& timeout_ms);
 
  private:
-  void add_record();                                      // with the mutex
-  void leave_place_locked(BatchRecord& record) noexcept;  // with the mutex
+  void add_record();                                         // with the mutex
+  void leave_place_locked(BatchRecord& record) noexcept;     // with the mutex
+  void give_pages_back(const BatchRecord& record) noexcept;  // with the mutex
+  void add_shown_locked(std::size_t mapping, std::vector<AddressRange>& to) const;
   void recycle(BatchRecord& record) noexcept;
-  [[nodiscard]] Batch hand_out(FreshRecord record, const Run& run, const FieldTable& fields,
-                               Placement placement);
+  [[nodiscard]] Batch hand_out(FreshRecord record, const FieldTable& fields, Placement placement);
   static void streams_passed(void* record) noexcept;
   static void copies_made(void* record) noexcept;
   void end_use(BatchRecord& record) noexcept;
@@ -87,6 +110,9 @@ class BatchPool {
   std::vector<BatchRecord*> idle_;
   std::uint64_t in_place_ = 0;  ///< batches that show the ring's memory and could become private
   bool memory_given_back_ = false;
+  std::vector<AddressRange> shown_;  ///< of one mapping at a time; its room
+  std::uint64_t kept_bytes_ = 0;
+  bool left_private_ = false;            ///< a batch has left a chunk that is private
   std::atomic<std::size_t> waiting_{0};  ///< read without the mutex too
   std::condition_variable passed_;
 };

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <thread>
 #include <utility>
 
 namespace batchcast::inline v0_1::detail {
@@ -22,17 +23,19 @@ inline constexpr std::size_t streams_at_first = 8;
 // ---- out
 
 BATCHCAST_INLINE BatchPool::FreshRecord BatchPool::take(std::shared_ptr<BatchPool> owner,
-                                                        bool may_be_shown) {
+                                                        const Run& run, bool may_be_shown) {
   const std::lock_guard lock(mutex_);
   if (idle_.empty()) add_record();
   BatchRecord& record = *idle_.back();
   idle_.pop_back();
   record.owner = std::move(owner);
+  record.run = run;
   record.uses = 1;
   record.copied = false;
   record.leased = false;
+  record.sound.store(false, std::memory_order_relaxed);
   record.own = true;
-  record.in_place = may_be_shown && ring_.writes().keeps();
+  record.in_place = may_be_shown && ring_.writes().possible();
   if (record.in_place) ++in_place_;  // before it is looked for a write
   return FreshRecord(&record);
 }
@@ -44,6 +47,7 @@ BATCHCAST_INLINE void BatchPool::add_record() {
   record->number = records_.size();
   if (ring_.delivery() != nullptr) record->streams.reserve(batch_pool::streams_at_first);
   idle_.reserve(records_.size() + 1);  // so that taking one back cannot throw
+  shown_.reserve(records_.size() + 1);
   idle_.push_back(record.get());
   records_.push_back(std::move(record));
 }
@@ -55,10 +59,23 @@ BATCHCAST_INLINE void BatchPool::leave_place(BatchRecord& record) noexcept {
 
 BATCHCAST_INLINE void BatchPool::leave_place_locked(BatchRecord& record) noexcept {
   if (!std::exchange(record.in_place, false)) return;
+  if (std::exchange(record.kept, false)) kept_bytes_ -= record.kept_bytes;
+  if ((ring_.writes().word() & private_word::kept) != 0) give_pages_back(record);
   // A batch that is counted after this one has left is looked for a write after the mutex was ours.
   // So the write is found as well, and that batch is not shown in place.
   if (--in_place_ != 0 || !ring_.writes().written()) return;
   if (!std::exchange(memory_given_back_, true)) ring_.writes().give_memory_back();
+}
+
+/// Of what that batch showed, private pages that no other batch shows.
+BATCHCAST_INLINE void BatchPool::give_pages_back(const BatchRecord& record) noexcept {
+  if (!ring_.is_private(record.run)) return;
+  left_private_ = true;
+  for (std::size_t mapping = 0; mapping < ring_.mappings(); ++mapping) {
+    shown_.clear();
+    add_shown_locked(mapping, shown_);
+    ring_.writes().chunks()[mapping]->give_back(ring_.addresses_of(mapping, record.run), shown_);
+  }
 }
 
 BATCHCAST_INLINE void BatchPool::Recycle::operator()(BatchRecord* record) const noexcept {
@@ -88,14 +105,14 @@ BATCHCAST_INLINE void BatchPool::give_back_when_copied(BatchRecord& record,
   ring_.delivery()->when_copied(&record, &copies_made);
 }
 
-BATCHCAST_INLINE Batch BatchPool::hand_out(FreshRecord record, const Run& run) {
-  return hand_out(std::move(record), run, ring_.fields(), ring_.placement());
+BATCHCAST_INLINE Batch BatchPool::hand_out(FreshRecord record) {
+  return hand_out(std::move(record), ring_.fields(), ring_.placement());
 }
 
-BATCHCAST_INLINE Batch BatchPool::hand_out(FreshRecord fresh, const Run& run,
-                                           const FieldTable& fields, Placement placement) {
+BATCHCAST_INLINE Batch BatchPool::hand_out(FreshRecord fresh, const FieldTable& fields,
+                                           Placement placement) {
   BatchRecord& record = *fresh.release();
-  record.run = run;
+  const Run& run = record.run;
   record.references.store(1, std::memory_order_relaxed);
   BatchContents contents;
   contents.fields = &fields;
@@ -106,21 +123,21 @@ BATCHCAST_INLINE Batch BatchPool::hand_out(FreshRecord fresh, const Run& run,
   contents.epoch = run.epoch;
   contents.padding = run.padding;
   contents.writable = record.own;
-  contents.keeps_writes = record.own || ring_.writes().keeps();
+  contents.keeps_writes = record.own || ring_.writes().keeps_writes();
   contents.placement = placement;
   return BatchRecord::handle(record, contents);
 }
 
 BATCHCAST_INLINE Batch BatchPool::copy_to_host(const BatchRecord& record,
                                                const BatchContents& contents) {
-  FreshRecord copy = take(record.owner, false);
-  filler_.copy_to_host(*copy, contents);
   Run run;
   run.position = contents.position;
   run.size = contents.size;
   run.epoch = contents.epoch;
   run.padding = contents.padding;
-  return hand_out(std::move(copy), run, ring_.host_fields(), Placement());
+  FreshRecord copy = take(record.owner, run, false);
+  filler_.copy_to_host(*copy, contents);
+  return hand_out(std::move(copy), ring_.host_fields(), Placement());
 }
 
 // ---- while it is out
@@ -130,6 +147,14 @@ BATCHCAST_INLINE void BatchPool::check() const {
   reader_.check();
 }
 
+/// A copy was looked at when it was made, before its lease went back.
+BATCHCAST_INLINE void BatchPool::check(const BatchRecord& record) const {
+  process_.check();
+  const bool is_its_own =
+      record.sound.load(std::memory_order_relaxed) || (record.own && ring_.delivery() == nullptr);
+  if (!is_its_own) reader_.check();
+}
+
 BATCHCAST_INLINE void BatchPool::use(BatchRecord& record, void* cuda_stream) {
   if (ring_.delivery() == nullptr || in_forked_child()) return;
   const std::lock_guard lock(mutex_);
@@ -137,6 +162,83 @@ BATCHCAST_INLINE void BatchPool::use(BatchRecord& record, void* cuda_stream) {
   if (known != record.streams.end()) return;
   if (record.copied) ring_.delivery()->order_copies(cuda_stream);
   record.streams.push_back(cuda_stream);
+}
+
+// ---- while the trainer keeps it
+
+BATCHCAST_INLINE Batch BatchPool::hold_oldest() {
+  for (;;) {
+    std::unique_lock lock(mutex_);
+    BatchRecord* oldest = nullptr;
+    for (const auto& record : records_) {
+      if (!record->in_place || record->kept) continue;
+      if (oldest == nullptr || record->run.lease < oldest->run.lease) oldest = record.get();
+    }
+    if (oldest == nullptr) return {};
+    std::uint32_t handles = oldest->references.load(std::memory_order_relaxed);
+    while (handles != 0) {
+      if (oldest->references.compare_exchange_weak(handles, handles + 1,
+                                                   std::memory_order_relaxed)) {
+        return BatchRecord::handle(*oldest, {});
+      }
+    }
+    lock.unlock();
+    std::this_thread::yield();  // another thread gives it back at this moment
+  }
+}
+
+BATCHCAST_INLINE void BatchPool::add_shown(std::size_t mapping, std::vector<AddressRange>& to) {
+  const std::lock_guard lock(mutex_);
+  to.reserve(to.size() + records_.size());
+  add_shown_locked(mapping, to);
+}
+
+BATCHCAST_INLINE void BatchPool::add_shown_locked(std::size_t mapping,
+                                                  std::vector<AddressRange>& to) const {
+  for (const auto& record : records_) {
+    if (record->in_place) to.push_back(ring_.addresses_of(mapping, record->run));
+  }
+}
+
+BATCHCAST_INLINE void BatchPool::make_own(BatchRecord& record, std::uint64_t bytes,
+                                          bool sound) noexcept {
+  {
+    const std::lock_guard lock(mutex_);
+    record.kept = true;
+    record.kept_bytes = bytes;
+    kept_bytes_ += bytes;
+  }
+  record.sound = sound;
+  if (!std::exchange(record.leased, false)) return;
+  if (reader_.give_back(record.run.lease)) membership_.leases_are_back();
+}
+
+BATCHCAST_INLINE BatchPool::Kept BatchPool::kept() noexcept {
+  const std::lock_guard lock(mutex_);
+  Kept kept;
+  kept.bytes = kept_bytes_;
+  for (const auto& record : records_) {
+    if (!record->kept) continue;
+    if (kept.batches++ == 0 || record->run.lease < kept.oldest.lease) kept.oldest = record->run;
+  }
+  return kept;
+}
+
+BATCHCAST_INLINE void BatchPool::show_ring_again() {
+  const std::lock_guard lock(mutex_);
+  if (!std::exchange(left_private_, false)) return;
+  std::uint64_t still_private = 0;
+  for (std::size_t mapping = 0; mapping < ring_.mappings(); ++mapping) {
+    shown_.clear();
+    add_shown_locked(mapping, shown_);
+    still_private += ring_.show_ring_again(mapping, shown_);
+  }
+  if (still_private == 0) ring_.writes().none_is_kept();
+}
+
+BATCHCAST_INLINE bool BatchPool::has_batches_out() noexcept {
+  const std::lock_guard lock(mutex_);
+  return idle_.size() != records_.size();
 }
 
 // ---- back
@@ -210,7 +312,7 @@ BATCHCAST_INLINE void drop(BatchRecord& record) noexcept {
   pool.take_back(record);
 }
 
-BATCHCAST_INLINE void check(const BatchRecord& record) { record.owner->check(); }
+BATCHCAST_INLINE void check(const BatchRecord& record) { record.owner->check(record); }
 
 BATCHCAST_INLINE void use(BatchRecord& record, void* cuda_stream) {
   record.owner->use(record, cuda_stream);

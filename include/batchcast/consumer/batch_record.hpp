@@ -24,8 +24,8 @@ struct BatchRecord {
   std::vector<std::byte> copy;  ///< the memory of copies on the host that are not page-locked
   std::size_t number = 0;       ///< of the pool's: names the memory that a Delivery has for it
   std::vector<void*> streams;   ///< CUDA streams that read it, the consumer's own first
-  Run run;
-  bool leased = false;  ///< until its last handle is gone
+  Run run;                      ///< as long as it is `in_place`, written with the pool's mutex only
+  bool leased = false;          ///< until its last handle is gone, or it is kept
   /// With the pool's mutex: the batch counts as one, copies of the ring on their way as another.
   std::uint32_t uses = 0;
   std::shared_ptr<BatchPool> copier;  ///< while such copies are on their way
@@ -33,6 +33,9 @@ struct BatchRecord {
   bool copied = false;                ///< it shows what was copied on a GPU
   bool own = false;                   ///< all that it shows is a copy, the consumer's own
   bool in_place = false;              ///< of what can become private it shows the ring's
+  bool kept = false;                  ///< with the mutex: where it is, it shows the trainer's own
+  std::uint64_t kept_bytes = 0;       ///< with the mutex
+  std::atomic<bool> sound{false};     ///< once kept: what it shows was whole when it was copied
 
   [[nodiscard]] static Batch handle(BatchRecord& record, const BatchContents& contents) noexcept {
     return Batch(&record, contents);

@@ -42,6 +42,10 @@ BATCHCAST_INLINE NextBatch Consumer::try_next(int timeout_ms) {
   return core_->next(batch_size_, timeout_ms);
 }
 
+BATCHCAST_INLINE NextBatch Consumer::poll() {
+  return core_->next(batch_size_, 0, detail::ConsumerCore::Room::take_as_it_is);
+}
+
 BATCHCAST_INLINE bool Consumer::has_next_epoch() { return core_->has_next_epoch(); }
 
 BATCHCAST_INLINE std::optional<Batch> Consumer::newest(std::uint64_t samples_max) {

@@ -7,11 +7,13 @@
 #include <batchcast/consumer/batch_filler.hpp>
 #include <batchcast/consumer/batch_pool.hpp>
 #include <batchcast/consumer/delivery.hpp>
+#include <batchcast/consumer/kept_batches.hpp>
 #include <batchcast/consumer/mapped_ring.hpp>
 #include <batchcast/consumer/membership.hpp>
 #include <batchcast/consumer/observer.hpp>
 #include <batchcast/consumer/producer_link.hpp>
 #include <batchcast/consumer/stream_joiner.hpp>
+#include <batchcast/consumer/wait_report.hpp>
 #include <batchcast/core/inline.hpp>
 #include <batchcast/core/wait_watch.hpp>
 #include <batchcast/ring/reader.hpp>
@@ -39,7 +41,8 @@ class ConsumerCore final : private ReaderHost, public std::enable_shared_from_th
   // Inline where the definitions are: else every file that includes them would emit the class.
   BATCHCAST_INLINE ~ConsumerCore() override;
 
-  [[nodiscard]] NextBatch next(std::uint64_t batch_size, int timeout_ms);
+  using Room = RingReader::Room;
+  [[nodiscard]] NextBatch next(std::uint64_t batch_size, int timeout_ms, Room room = Room::make);
   [[nodiscard]] bool has_next_epoch();
   [[nodiscard]] std::optional<Batch> newest(std::uint64_t samples_max);
   void leave_epoch() noexcept;
@@ -50,7 +53,8 @@ class ConsumerCore final : private ReaderHost, public std::enable_shared_from_th
   }
   void set_batch_size(std::uint64_t batch_size);
   void set_cuda_stream(void* stream) noexcept { filler_.set_cuda_stream(stream); }
-  /// The Consumer is gone: leaves as soon as no lease is held. Nothing in a forked child.
+  /// The Consumer is gone: what the trainer keeps becomes its own. Leaves as soon as no lease is
+  /// held. Nothing in a forked child.
   void abandon() noexcept;
 
   [[nodiscard]] const RingReader& reader() const noexcept { return reader_; }
@@ -69,12 +73,13 @@ class ConsumerCore final : private ReaderHost, public std::enable_shared_from_th
 
   [[nodiscard]] bool wait_for_streams(int& timeout_ms);
   [[nodiscard]] Membership::Loop begin_loop(int& timeout_ms);
-  [[nodiscard]] Next next_run(std::uint64_t batch_size, int timeout_ms, Run& run);
+  [[nodiscard]] Next next_run(std::uint64_t batch_size, int timeout_ms, Run& run, Room room);
   [[nodiscard]] bool fill(BatchRecord& record, const Run& run);
   [[nodiscard]] bool fill_with_copies(BatchRecord& record, const Run& run);
   void note_first_batch(const Run& run);
   void note_first_write(const Run& run);
   [[nodiscard]] bool tell_untold(int timeout_ms) noexcept;
+  void give_undelivered_back() noexcept;
   void throw_interruption();
   void check_takes_part() const;
   void check_batch_size(std::uint64_t batch_size) const;
@@ -89,6 +94,7 @@ class ConsumerCore final : private ReaderHost, public std::enable_shared_from_th
   [[nodiscard]] bool is_hung_up() noexcept override { return link_.is_hung_up(); }
   void give_up_place() noexcept override { membership_.leave(); }
   [[nodiscard]] bool leases_come_back() noexcept override { return pool_.waits_for_streams(); }
+  [[nodiscard]] bool give_oldest_back() noexcept override { return kept_.make_oldest_own(); }
 
   const ConsumerOptions options_;  ///< with the GPU's number where `placement` was "cuda"
   WaitWatch waits_{options_.while_waiting};
@@ -101,7 +107,9 @@ class ConsumerCore final : private ReaderHost, public std::enable_shared_from_th
   Membership membership_;
   BatchFiller filler_;
   BatchPool pool_;
+  KeptBatches kept_;
   Observer observer_;
+  WaitReport wait_report_;
   std::string notes_;
   double attach_seconds_ = 0;  ///< until the first batch
   bool first_write_noted_ = false;

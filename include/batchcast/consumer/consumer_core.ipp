@@ -9,6 +9,7 @@
 #include <batchcast/core/deadline.hpp>
 #include <batchcast/core/error.hpp>
 #include <batchcast/core/log.hpp>
+#include <batchcast/core/process_end.hpp>
 #include <batchcast/ring/capacity.hpp>
 #include <batchcast/ring/stream_over.hpp>
 
@@ -79,7 +80,7 @@ inline void check_cursor(const ConsumerOptions& options) {
 
 // ---- a batch
 
-BATCHCAST_INLINE NextBatch ConsumerCore::next(std::uint64_t batch_size, int timeout_ms) {
+BATCHCAST_INLINE NextBatch ConsumerCore::next(std::uint64_t batch_size, int timeout_ms, Room room) {
   process_.check();
   check_takes_part();
   throw_interruption();
@@ -97,10 +98,12 @@ BATCHCAST_INLINE NextBatch ConsumerCore::next(std::uint64_t batch_size, int time
   }
   for (;;) {
     Run run;
-    switch (next_run(batch_size, timeout_ms, run)) {
+    switch (next_run(batch_size, timeout_ms, run, room)) {
       case Next::timed_out:
         return {Outcome::timed_out, {}};
       case Next::end_of_epoch:
+        wait_report_.end_wait();
+        if (options_.between_epochs == BetweenEpochs::let_go) kept_.make_all_own();
         membership_.end_loop();
         undelivered_end_ = interruption_ != nullptr;
         throw_interruption();
@@ -108,11 +111,13 @@ BATCHCAST_INLINE NextBatch ConsumerCore::next(std::uint64_t batch_size, int time
       case Next::batch:
         break;
     }
-    BatchPool::FreshRecord record = pool_.take(pool(), true);
+    wait_report_.end_wait();
+    kept_.show_ring_again();
+    BatchPool::FreshRecord record = pool_.take(pool(), run, true);
     if (!fill(*record, run)) continue;
     if (attach_seconds_ == 0) note_first_batch(run);
     undelivered_.reset();
-    return {Outcome::batch, pool_.hand_out(std::move(record), run)};
+    return {Outcome::batch, pool_.hand_out(std::move(record))};
   }
 }
 
@@ -138,13 +143,14 @@ BATCHCAST_INLINE Membership::Loop ConsumerCore::begin_loop(int& timeout_ms) {
 }
 
 /// The run that could not be delivered the last time, whatever the batch size is now, or the next.
-BATCHCAST_INLINE Next ConsumerCore::next_run(std::uint64_t batch_size, int timeout_ms, Run& run) {
+BATCHCAST_INLINE Next ConsumerCore::next_run(std::uint64_t batch_size, int timeout_ms, Run& run,
+                                             Room room) {
   if (undelivered_) {
     check();
     run = *undelivered_;
     return Next::batch;
   }
-  const Next next = reader_.next(batch_size, timeout_ms, run);
+  const Next next = reader_.next(batch_size, timeout_ms, run, room);
   // At `free` pace the reader itself stays where it is until the copy is whole.
   if (next == Next::batch && options_.pace == Pace::lockstep) undelivered_ = run;
   return next;
@@ -152,14 +158,13 @@ BATCHCAST_INLINE Next ConsumerCore::next_run(std::uint64_t batch_size, int timeo
 
 /// False if the producer wrote over the run before its copy was whole.
 BATCHCAST_INLINE bool ConsumerCore::fill(BatchRecord& record, const Run& run) {
-  const bool written = ring_.writes().written();
-  if (written) {
-    pool_.leave_place(record);
-    if (!std::exchange(first_write_noted_, true)) note_first_write(run);
-  }
+  const std::uint32_t word = ring_.writes().word();
+  const bool written = (word & private_word::written) != 0;
+  if (written && !std::exchange(first_write_noted_, true)) note_first_write(run);
   const bool is_padded = run.padding != 0;
-  if (is_padded) pool_.leave_place(record);
-  record.own = ring_.copies() || is_padded || (written && !ring_.on_device());
+  const bool is_private = written || (word != 0 && ring_.is_private(run));
+  if (is_private || is_padded) pool_.leave_place(record);
+  record.own = ring_.copies() || is_padded || (is_private && !ring_.on_device());
   if (record.own) return fill_with_copies(record, run);
   record.leased = true;
   ring_.writes().note_shown();
@@ -183,6 +188,7 @@ BATCHCAST_INLINE bool ConsumerCore::fill_with_copies(BatchRecord& record, const 
 
 BATCHCAST_INLINE void ConsumerCore::note_first_batch(const Run& run) {
   attach_seconds_ = seconds_from_ns(now_ns() - started_ns_);
+  watch_process_end();
   ring_.populate_shown(run.position);
 }
 
@@ -208,7 +214,10 @@ BATCHCAST_INLINE bool ConsumerCore::has_next_epoch() {
     return false;
   }
   for (;;) {
-    if (const auto known = reader_.has_next_epoch(-1)) return *known;
+    const auto known = reader_.has_next_epoch(-1);
+    if (!known) continue;
+    wait_report_.end_wait();
+    return *known;
   }
 }
 
@@ -217,11 +226,17 @@ BATCHCAST_INLINE void ConsumerCore::leave_epoch() noexcept {
   membership_.give_up_loop();
   undelivered_end_ = false;
   if (reader_.between_epochs()) return;
-  if (undelivered_) {
-    static_cast<void>(reader_.give_back(std::exchange(undelivered_, std::nullopt)->lease));
-  }
+  give_undelivered_back();
+  kept_.make_all_own();
   reader_.leave_epoch();
   membership_.end_loop();
+}
+
+BATCHCAST_INLINE void ConsumerCore::give_undelivered_back() noexcept {
+  if (!undelivered_) return;
+  if (reader_.give_back(std::exchange(undelivered_, std::nullopt)->lease)) {
+    membership_.leases_are_back();
+  }
 }
 
 BATCHCAST_INLINE std::optional<Batch> ConsumerCore::newest(std::uint64_t samples_max) {
@@ -300,7 +315,9 @@ BATCHCAST_INLINE ConsumerCore::ConsumerCore(const ConsumerOptions& options,
       membership_(options_, link_, ring_.board(), reader_),
       filler_(ring_),
       pool_(ring_, reader_, membership_, filler_, process_),
-      observer_(ring_, filler_) {
+      kept_(options_, name_, ring_, reader_, link_, pool_),
+      observer_(ring_, filler_),
+      wait_report_(options_, name_, ring_, reader_) {
   link_.watch(std::move(joined.descriptors[2]));
   for (const std::string& note : joined.welcome.notes) {
     notes_ += notes_.empty() ? "" : "; ";
@@ -314,6 +331,7 @@ BATCHCAST_INLINE std::string ConsumerCore::why_revoked() { return link_.why_revo
 
 BATCHCAST_INLINE void ConsumerCore::while_waiting() {
   static_cast<void>(tell_untold(0));
+  wait_report_.look();
   waits_.look();
 }
 
@@ -356,8 +374,11 @@ BATCHCAST_INLINE void ConsumerCore::abandon() noexcept {
   if (process_.in_forked_child()) return;
   // A rank that goes in the middle of an epoch breaks its group: it ends no epoch for the others.
   if (options_.group.world == 0) leave_epoch();
+  give_undelivered_back();
+  kept_.make_all_own();
   static_cast<void>(tell_untold(0));
   membership_.leave();
+  kept_.reserve_rest();
 }
 
 BATCHCAST_INLINE ConsumerCore::~ConsumerCore() {

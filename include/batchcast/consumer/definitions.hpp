@@ -11,6 +11,7 @@
 #include <batchcast/consumer/consumer.ipp>
 #include <batchcast/consumer/consumer_core.ipp>
 #include <batchcast/consumer/delivery.ipp>
+#include <batchcast/consumer/kept_batches.ipp>
 #include <batchcast/consumer/launched_group.ipp>
 #include <batchcast/consumer/mapped_ring.ipp>
 #include <batchcast/consumer/membership.ipp>
@@ -23,6 +24,8 @@
 #include <batchcast/consumer/start_command.ipp>
 #include <batchcast/consumer/start_process.ipp>
 #include <batchcast/consumer/stream_joiner.ipp>
+#include <batchcast/consumer/wait_report.ipp>
+#include <batchcast/core/cgroup.ipp>
 #include <batchcast/core/file_descriptor.ipp>
 #include <batchcast/core/group.ipp>
 #include <batchcast/core/launcher.ipp>
@@ -32,6 +35,7 @@
 #include <batchcast/core/options.ipp>
 #include <batchcast/core/placement.ipp>
 #include <batchcast/core/printable.ipp>
+#include <batchcast/core/process_end.ipp>
 #include <batchcast/core/process_symbol.ipp>
 #include <batchcast/core/schema.ipp>
 #include <batchcast/cuda/device.ipp>
@@ -61,6 +65,7 @@
 #include <batchcast/ring/lease_table.ipp>
 #include <batchcast/ring/mapping.ipp>
 #include <batchcast/ring/memory.ipp>
+#include <batchcast/ring/memory_left.ipp>
 #include <batchcast/ring/populator.ipp>
 #include <batchcast/ring/private_chunks.ipp>
 #include <batchcast/ring/read_cursor.ipp>

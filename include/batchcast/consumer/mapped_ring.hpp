@@ -18,13 +18,15 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
 namespace batchcast::inline v0_1::detail {
 
 /// What a welcome offers, mapped into this process: board, desk, and each field in host memory or
-/// on a GPU. It stays as it is from the constructor on, and its members may be called from any
-/// thread, but for the two `populate` and those of `writes` and `delivery`.
+/// on a GPU. It stays as it is from the constructor on until `reserve`, and its members may be
+/// called from any thread, but for the two `populate`, `show_ring_again`, `reserve` and those of
+/// `writes` and `delivery`.
 class MappedRing {
  public:
   /// Takes the descriptors of board, desk and segments; adds to the welcome's notes what the
@@ -50,7 +52,7 @@ class MappedRing {
   /// The same bytes for the consumer's own copies: the ring's, whatever the trainer wrote.
   [[nodiscard]] const std::vector<FieldWindow>& windows() const noexcept { return windows_; }
   [[nodiscard]] SampleIds sample_ids() const noexcept {
-    return {shown_.back(), windows_.back(), writes_.written_flag()};
+    return {shown_.back(), windows_.back(), writes_.flag()};
   }
   /// Whether that part of a field is not contiguous, or not page-locked as a whole, and has to be
   /// copied.
@@ -74,6 +76,29 @@ class MappedRing {
   void populate_shown(std::uint64_t position) { populate(mappings_, position); }
   void populate_windows(std::uint64_t position) { populate(writes_.apart(), position); }
 
+  // ---- of what the trainer keeps: the fields in host memory, one behind the other
+
+  [[nodiscard]] std::size_t mappings() const noexcept { return mappings_.size(); }
+  /// Of all these, once.
+  [[nodiscard]] std::uint64_t mapped_bytes() const noexcept;
+  /// Where a mapping shows that run.
+  [[nodiscard]] AddressRange addresses_of(std::size_t mapping, const Run& run) const noexcept;
+  /// Whether that run would be shown from memory that is private.
+  [[nodiscard]] bool is_private(const Run& run) const noexcept;
+  /// Shows the ring again where a mapping's private chunks hold nothing of `live`. Returns how many
+  /// chunks are still private.
+  [[nodiscard]] std::uint64_t show_ring_again(std::size_t mapping,
+                                              std::span<const AddressRange> live);
+  /// Nothing is shown, copied or looked at any more. Gives all memory but `live(mapping)` back, and
+  /// all that is shared; the addresses stay this object's.
+  template <class Live>
+  void reserve(Live&& live) {
+    populator_.reset();
+    for (std::size_t i = 0; i < mappings_.size(); ++i) writes_.chunks()[i]->reserve(live(i));
+    writes_.end();
+    reserve_control();
+  }
+
  private:
   void check_offer(const Welcome& welcome, std::size_t descriptors) const;
   void map_control(const Welcome& welcome, std::vector<FileDescriptor>& descriptors);
@@ -81,6 +106,7 @@ class MappedRing {
   void map_on_host(std::size_t index, FileDescriptor descriptor);
   void map_on_device(std::size_t index, const Welcome& welcome, FileDescriptor descriptor);
   void populate(const std::vector<DoubleMapping>& mappings, std::uint64_t position);
+  void reserve_control() noexcept;
 
   const ConsumerOptions& options_;
   const AttachedProcess& process_;

@@ -215,6 +215,40 @@ BATCHCAST_INLINE bool MappedRing::has_gap(std::size_t field, std::uint64_t posit
          !delivery_->in_one_pin(place * window.stride_bytes, samples * window.stride_bytes);
 }
 
+BATCHCAST_INLINE std::uint64_t MappedRing::mapped_bytes() const noexcept {
+  std::uint64_t bytes = 0;
+  for (const DoubleMapping& mapping : mappings_) bytes += mapping.bytes();
+  return bytes;
+}
+
+BATCHCAST_INLINE AddressRange MappedRing::addresses_of(std::size_t mapping,
+                                                       const Run& run) const noexcept {
+  const FieldWindow& window = shown_[mapped_fields_[mapping]];
+  const auto begin = reinterpret_cast<std::uintptr_t>(window.at(run.position));
+  return {begin, begin + (run.size - 1) * window.stride_bytes + window.sample_bytes};
+}
+
+BATCHCAST_INLINE bool MappedRing::is_private(const Run& run) const noexcept {
+  for (std::size_t i = 0; i < mappings_.size(); ++i) {
+    if (writes_.chunks()[i]->is_private(addresses_of(i, run))) return true;
+  }
+  return false;
+}
+
+BATCHCAST_INLINE std::uint64_t MappedRing::show_ring_again(std::size_t mapping,
+                                                           std::span<const AddressRange> live) {
+  return writes_.chunks()[mapping]->show_ring_again(writes_.apart()[mapping].data(), live);
+}
+
+/// Zeros take the place of board and desk: nobody needs what stands there, and they are the
+/// stream's memory.
+BATCHCAST_INLINE void MappedRing::reserve_control() noexcept {
+  for (const Mapping* control : {board_.get(), desk_.get()}) {
+    static_cast<void>(::mmap(control->data(), control->bytes(), PROT_READ | PROT_WRITE,
+                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0));
+  }
+}
+
 BATCHCAST_INLINE void MappedRing::populate(const std::vector<DoubleMapping>& mappings,
                                            std::uint64_t position) {
   if (options_.pin && !pins_copies_) return;  // every page is there

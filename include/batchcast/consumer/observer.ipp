@@ -34,10 +34,10 @@ BATCHCAST_INLINE std::optional<Batch> Observer::newest(std::uint64_t samples_max
   for (;;) {
     const std::optional<Run> run = newest_run(samples_max);
     if (!run) return std::nullopt;
-    BatchPool::FreshRecord record = pool->take(pool, false);
+    BatchPool::FreshRecord record = pool->take(pool, *run, false);
     filler_.copy(*record, *run);
     if (ring_.on_device()) ring_.delivery()->wait_for_copies();
-    if (still_held(*run)) return pool->hand_out(std::move(record), *run);
+    if (still_held(*run)) return pool->hand_out(std::move(record));
     // The newest are the last to be written over: the next round has younger ones, and fewer, as
     // the ring may turn faster than so many can be copied.
     samples_max = std::max<std::uint64_t>(1, run->size / 2);

@@ -16,30 +16,45 @@
 
 namespace batchcast::inline v0_1::detail {
 
-/// What a consumer does about the trainer's writes into batches that show the ring in host memory:
-/// either all of them become private to this process, or all of them end it with a message. Calls
-/// are the consuming thread's, except where they say otherwise. The mappings that it is given must
-/// outlive it.
+/// What of a ring in host memory becomes private to this process: what the trainer writes into
+/// batches that show it, and what it keeps of them. Where writes cannot, all of them end the
+/// process with a message. Calls are the consuming thread's, except where they say otherwise. The
+/// mappings that it is given must outlive it.
 class PrivateWrites {
  public:
-  /// `wanted`: writes are to become private, if the system lets them.
-  explicit PrivateWrites(bool wanted) noexcept : keeps_(wanted) {}
+  /// `wanted`: memory of the ring is to become private, if the system lets it.
+  explicit PrivateWrites(bool wanted) noexcept : possible_(wanted), keeps_writes_(wanted) {}
 
   /// Maps a field's segment once more: there the consumer finds the ring's bytes, whatever the
-  /// trainer wrote. Null where writes will end the process.
+  /// trainer wrote. Null where nothing can become private.
   [[nodiscard]] std::byte* map_apart(const Segment& segment);
   /// Guards what batches show, once every field is mapped.
   void guard(const std::vector<DoubleMapping>& shown, const std::string& stream,
              const LogCallback& log);
 
   /// Whether writes become private.
-  [[nodiscard]] bool keeps() const noexcept { return keeps_; }
-  /// Whether this process has written into a batch of the ring's. To be asked once a run is known
-  /// to be published and before it is shown in place: docs/decisions/0018. From any thread.
-  [[nodiscard]] bool written() const noexcept { return written_.load() != 0; }
-  [[nodiscard]] const std::atomic<std::uint32_t>& written_flag() const noexcept { return written_; }
+  [[nodiscard]] bool keeps_writes() const noexcept { return keeps_writes_; }
+  /// Whether memory of the ring can become private at all. From any thread, once it is guarded.
+  [[nodiscard]] bool possible() const noexcept { return possible_; }
+  /// Why some of it is, in bits of `private_word`. To be asked once a run is known to be published
+  /// and before it is shown in place: docs/decisions/0018 and 0029. From any thread.
+  [[nodiscard]] std::uint32_t word() const noexcept { return word_.load(); }
+  [[nodiscard]] const std::atomic<std::uint32_t>& flag() const noexcept { return word_; }
+  /// Whether this process has written into a batch of the ring's. From any thread.
+  [[nodiscard]] bool written() const noexcept { return (word() & private_word::written) != 0; }
   /// The mappings of `map_apart`.
   [[nodiscard]] const std::vector<DoubleMapping>& apart() const noexcept { return apart_; }
+  /// Of what was guarded, in its order; where private memory is possible.
+  [[nodiscard]] const std::vector<std::unique_ptr<PrivateChunks>>& chunks() const noexcept {
+    return chunks_;
+  }
+  /// No chunk is private any more that batches were kept in.
+  void none_is_kept() noexcept { word_.fetch_and(~private_word::kept); }
+  /// Nothing will be shown again: guards nothing from here on, and gives up what `map_apart` made.
+  void end() noexcept {
+    fault_ranges_.clear();
+    apart_.clear();
+  }
 
   /// Of each batch that is about to be shown in place.
   void note_shown() noexcept;
@@ -50,10 +65,11 @@ class PrivateWrites {
  private:
   [[nodiscard]] bool guard_all(const std::vector<DoubleMapping>& shown, const std::string& stream);
 
-  bool keeps_;
+  bool possible_;
+  bool keeps_writes_;
   std::uint64_t tried_page_bytes_ = 0;  ///< pages of that size can be replaced
   std::uint64_t shown_ = 0;             ///< batches
-  std::atomic<std::uint32_t> written_{0};
+  std::atomic<std::uint32_t> word_{0};
   std::vector<DoubleMapping> apart_;  ///< the trainer gets no pointer into these
   std::vector<std::unique_ptr<PrivateChunks>> chunks_;
   std::vector<FaultRange> fault_ranges_;

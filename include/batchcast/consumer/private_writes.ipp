@@ -21,29 +21,30 @@ inline constexpr std::uint64_t handler_looked_for_every = 1024;
 }  // namespace private_writes
 
 BATCHCAST_INLINE std::byte* PrivateWrites::map_apart(const Segment& segment) {
-  if (!keeps_) return nullptr;
+  if (!possible_) return nullptr;
   try {
-    if (tried_page_bytes_ != segment.granularity()) keeps_ = PrivateChunks::possible(segment);
-    if (!keeps_) return nullptr;
+    if (tried_page_bytes_ != segment.granularity()) possible_ = PrivateChunks::possible(segment);
+    if (!possible_) return nullptr;
     tried_page_bytes_ = segment.granularity();
     apart_.emplace_back(segment, MapMode::read_only);
     return apart_.back().data();
   } catch (const SystemError&) {
-    keeps_ = false;
+    possible_ = false;
     return nullptr;
   }
 }
 
 BATCHCAST_INLINE void PrivateWrites::guard(const std::vector<DoubleMapping>& shown,
                                            const std::string& stream, const LogCallback& log) {
-  if (keeps_) {
+  keeps_writes_ = possible_;
+  if (possible_) {
     for (const DoubleMapping& mapping : shown) {
       chunks_.push_back(
-          std::make_unique<PrivateChunks>(mapping.data(), 2 * mapping.bytes(), written_));
+          std::make_unique<PrivateChunks>(mapping.data(), 2 * mapping.bytes(), word_));
     }
     if (guard_all(shown, stream)) return;
     fault_ranges_.clear();
-    keeps_ = false;
+    keeps_writes_ = false;
   }
   if (guard_all(shown, stream)) return;
   report(log, LogLevel::warning,
@@ -59,7 +60,7 @@ BATCHCAST_INLINE bool PrivateWrites::guard_all(const std::vector<DoubleMapping>&
                                                const std::string& stream) {
   for (std::size_t i = 0; i < shown.size(); ++i) {
     fault_ranges_.emplace_back(shown[i].data(), 2 * shown[i].bytes(), stream,
-                               keeps_ ? chunks_[i].get() : nullptr);
+                               keeps_writes_ ? chunks_[i].get() : nullptr);
     if (!fault_ranges_.back().in_effect()) return false;
   }
   return true;
@@ -67,8 +68,8 @@ BATCHCAST_INLINE bool PrivateWrites::guard_all(const std::vector<DoubleMapping>&
 
 BATCHCAST_INLINE void PrivateWrites::note_shown() noexcept {
   const std::uint64_t shown = shown_++;
-  if (keeps_ && (shown < private_writes::handler_looked_for_at_first ||
-                 shown % private_writes::handler_looked_for_every == 0)) {
+  if (keeps_writes_ && (shown < private_writes::handler_looked_for_at_first ||
+                        shown % private_writes::handler_looked_for_every == 0)) {
     FaultRange::come_first();
   }
 }

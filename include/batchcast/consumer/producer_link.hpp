@@ -50,6 +50,8 @@ class ProducerLink {
   [[nodiscard]] bool group_broke() const noexcept { return group_broke_; }
   /// Says bye, once, and closes the door for the producer too.
   void leave() noexcept;
+  /// The same, and gives up both descriptors.
+  void close() noexcept;
 
  private:
   const AttachedProcess& process_;

@@ -75,4 +75,10 @@ BATCHCAST_INLINE void ProducerLink::leave() noexcept {
   door_.shutdown();
 }
 
+BATCHCAST_INLINE void ProducerLink::close() noexcept {
+  leave();
+  static_cast<void>(door_.release());
+  producer_pidfd_ = FileDescriptor();
+}
+
 }  // namespace batchcast::inline v0_1::detail

@@ -107,6 +107,10 @@ inline void producer_wakes(BoardProgress& board) noexcept {
 [[nodiscard]] inline std::uint64_t load_published(const BoardProgress& board) noexcept {
   return board.published.load(std::memory_order_acquire);
 }
+/// The consumer_id of the one whose samples the producer waits for at this moment; 0: none.
+[[nodiscard]] inline std::uint64_t load_sleeping_on(const BoardProgress& board) noexcept {
+  return board.sleeping_on.load(std::memory_order_relaxed);
+}
 /// The second look of a consumer that has announced its sleep.
 [[nodiscard]] inline std::uint64_t look_again_published(const BoardProgress& board) noexcept {
   return board.published.load(std::memory_order_seq_cst);

@@ -43,6 +43,8 @@ class LeaseTable {
   void end_skip(std::uint64_t position) noexcept;
 
   [[nodiscard]] bool none_held() const noexcept;
+  /// The rest of an epoch is to be skipped, and leases that are held keep it from that.
+  [[nodiscard]] bool hold_up_skip() const noexcept;
 
   struct Held {
     std::uint64_t leases;

@@ -102,6 +102,11 @@ BATCHCAST_INLINE bool LeaseTable::none_held() const noexcept {
   return held_ == 0;
 }
 
+BATCHCAST_INLINE bool LeaseTable::hold_up_skip() const noexcept {
+  const std::lock_guard lock(mutex_);
+  return skip_ == Skip::wanted && held_ != 0;
+}
+
 BATCHCAST_INLINE std::optional<LeaseTable::Held> LeaseTable::in_the_way_of(std::uint64_t end,
                                                                            ReaderHost& host) const {
   // Held while the host is asked: a lease that came back in between would be counted by neither.

@@ -5,26 +5,41 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 namespace batchcast::inline v0_1 {
 
 class Segment;
 
-/// A shared, read-only mapping whose chunks become private copies one by one, where this process
-/// writes to them: each chunk at its first write, and for as long as the mapping lives. A chunk is
-/// 2 MiB of the mapping's addresses. Of a ring that is mapped twice, each of the two mappings of
-/// the same bytes becomes private by itself: what is written through a pointer is seen through that
-/// pointer. Why this is sound: docs/decisions/0018-a-write-makes-its-chunk-private.md
+/// Addresses of this process.
+struct AddressRange {
+  std::uintptr_t begin = 0;
+  std::uintptr_t end = 0;
+};
+
+/// Why a mapping has private chunks: bits of the word that its consumer asks before it shows the
+/// ring. 0: it has none.
+namespace private_word {
+inline constexpr std::uint32_t written = 1;  ///< the trainer wrote: nothing is shown in place again
+inline constexpr std::uint32_t kept = 2;     ///< batches were kept: a chunk says whether it may be
+}  // namespace private_word
+
+/// A shared, read-only mapping whose chunks become private copies one by one: where this process
+/// writes to them, each at its first write, and where it keeps what they show. A chunk is 2 MiB of
+/// the mapping's addresses. Of a ring that is mapped twice, each of the two mappings of the same
+/// bytes becomes private by itself: what is written through a pointer is seen through that pointer.
+/// Why this is sound: docs/decisions/0018-a-write-makes-its-chunk-private.md and
+/// docs/decisions/0029-what-is-kept-becomes-private.md
 class PrivateChunks {
  public:
   /// Whether mappings of that segment can do that, and this process may at this time: tried on one
   /// of a single page.
   [[nodiscard]] static bool possible(const Segment& segment) noexcept;
 
-  /// Over [begin, begin + bytes), which must be mapped while this lives. `written` is set before
+  /// Over [begin, begin + bytes), which must be mapped while this lives. `word` gets its bit before
   /// the first byte of a chunk is copied.
   PrivateChunks(const std::byte* begin, std::uint64_t bytes,
-                std::atomic<std::uint32_t>& written) noexcept;
+                std::atomic<std::uint32_t>& word) noexcept;
   ~PrivateChunks();
   PrivateChunks(const PrivateChunks&) = delete;
   PrivateChunks& operator=(const PrivateChunks&) = delete;
@@ -37,12 +52,38 @@ class PrivateChunks {
   /// nobody has pointers into them any more.
   void give_back() noexcept;
 
+  // ---- what is kept. `live`: all that anybody may read there. Calls are the thread's that shows
+  // the ring, but where they say otherwise.
+
+  /// Makes the chunks of `kept` private. They have the pages of `live`, which has `kept`, and no
+  /// others. False if the kernel refuses; what did become private stays so.
+  [[nodiscard]] bool keep(AddressRange kept, std::span<const AddressRange> live) noexcept;
+  /// Whether a chunk of that range is private, or becomes so.
+  [[nodiscard]] bool is_private(AddressRange range) const noexcept;
+  /// From any thread: gives the private pages of `range` back to the system, but those of `live`.
+  void give_back(AddressRange range, std::span<const AddressRange> live) noexcept;
+  /// Maps the ring again where a chunk is private and holds nothing of `live`, out of `apart`,
+  /// another mapping of the same bytes, twice too. Returns how many chunks are still private.
+  std::uint64_t show_ring_again(const std::byte* apart,
+                                std::span<const AddressRange> live) noexcept;
+  /// Takes all memory but the pages of `live`: their addresses stay reserved, and have no access.
+  void reserve(std::span<const AddressRange> live) noexcept;
+
  private:
+  enum class Claim { mine, is_private };
+  [[nodiscard]] Claim claim(std::uint64_t chunk) const noexcept;
+  void set_bit(std::uint32_t bit) const noexcept;
+  void settle(std::uint64_t first, std::uint64_t last, bool replaced) const noexcept;
   [[nodiscard]] bool replace(std::uint64_t chunk) const noexcept;
+  [[nodiscard]] bool show_ring_again(std::uint64_t chunk, const std::byte* apart) const noexcept;
+  [[nodiscard]] std::uint64_t chunks() const noexcept;
+  [[nodiscard]] std::uint64_t chunk_of(std::uintptr_t address) const noexcept;
+  /// Of the chunks `first` … `last` - 1.
+  [[nodiscard]] AddressRange range_of(std::uint64_t first, std::uint64_t last) const noexcept;
 
   const std::uintptr_t begin_;
   const std::uint64_t bytes_;
-  std::atomic<std::uint32_t>& written_;
+  std::atomic<std::uint32_t>& word_;
   std::atomic<std::uint32_t>*
       states_;  ///< one a chunk, in pages that are taken as they are used; null: none
 };

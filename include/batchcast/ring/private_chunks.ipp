@@ -50,59 +50,231 @@ inline void copy_chunk(void* to, const void* from, std::uint64_t bytes) noexcept
 }
 #endif
 
-/// Puts a private copy of [at, at + bytes) in its place, in one step for whoever reads there.
-inline bool replace_by_copy(std::uintptr_t at, std::uint64_t bytes) noexcept {
-  void* const there = reinterpret_cast<void*>(at);
-  const long copy = ::syscall(SYS_mmap, nullptr, bytes, PROT_READ | PROT_WRITE,
-                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0L);
-  if (copy == -1) return false;
-  auto* const copied = reinterpret_cast<void*>(copy);
-  copy_chunk(copied, there, bytes);
-  if (::syscall(SYS_mremap, copied, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, there) != -1) {
+/// Memory of this process's own; 0 if there is none.
+inline std::uintptr_t own_memory(std::uint64_t bytes, unsigned further_flags) noexcept {
+  const long at = ::syscall(SYS_mmap, nullptr, bytes, PROT_READ | PROT_WRITE,
+                            MAP_PRIVATE | MAP_ANONYMOUS | further_flags, -1, 0L);
+  return at == -1 ? 0 : static_cast<std::uintptr_t>(at);
+}
+
+/// Puts that memory at [at, at + bytes), in one step for whoever reads there, or unmaps it.
+inline bool put_in_place(std::uintptr_t memory, std::uintptr_t at, std::uint64_t bytes) noexcept {
+  if (::syscall(SYS_mremap, memory, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, at) != -1) {
     return true;
   }
-  ::syscall(SYS_munmap, copied, bytes);
+  ::syscall(SYS_munmap, memory, bytes);
   return false;
+}
+
+/// Puts a private copy of [at, at + bytes) in its place.
+inline bool replace_by_copy(std::uintptr_t at, std::uint64_t bytes) noexcept {
+  const std::uintptr_t copy = own_memory(bytes, MAP_POPULATE);
+  if (copy == 0) return false;
+  copy_chunk(reinterpret_cast<void*>(copy), reinterpret_cast<const void*>(at), bytes);
+  return put_in_place(copy, at, bytes);
 }
 
 }  // namespace detail::private_chunks
 
 BATCHCAST_INLINE bool PrivateChunks::make_private(std::uintptr_t address) noexcept {
   if (states_ == nullptr) return false;
-  const std::uint64_t chunk = (address - begin_) / detail::private_chunks::chunk_bytes;
-  std::atomic<std::uint32_t>& state = states_[chunk];
-  const auto self = static_cast<std::uint32_t>(::getpid());
+  const std::uint64_t chunk = chunk_of(address);
   // Their handlers could write into the same chunk, and wait for it for ever.
   const SignalsBlocked until_done;
-  for (;;) {
-    std::uint32_t seen = state.load(std::memory_order_acquire);
-    if (seen == detail::private_chunks::is_private) return true;
-    if (seen == self) {
-      static_cast<void>(futex_wait(state, seen, detail::private_chunks::look_again_ms));
-    } else if (state.compare_exchange_strong(seen, self, std::memory_order_acq_rel)) {
-      break;
-    }
-  }
-  // Before the copy, and with a fence between: a `next` that read 0 had seen its run published
-  // before, so the copy has all of that run.
-  written_.store(1);
-#if !defined(BATCHCAST_THREAD_SANITIZER)  // which knows no fences
-  std::atomic_thread_fence(std::memory_order_seq_cst);
-#endif
+  if (claim(chunk) == Claim::is_private) return true;
+  set_bit(private_word::written);
   const bool replaced = replace(chunk);
-  state.store(replaced ? detail::private_chunks::is_private : detail::private_chunks::shared,
-              std::memory_order_release);
-  futex_wake(state);
+  settle(chunk, chunk + 1, replaced);
   return replaced;
 }
 
+/// Waits for another thread that copies the chunk.
+BATCHCAST_INLINE PrivateChunks::Claim PrivateChunks::claim(std::uint64_t chunk) const noexcept {
+  std::atomic<std::uint32_t>& state = states_[chunk];
+  const auto self = static_cast<std::uint32_t>(::getpid());
+  for (;;) {
+    std::uint32_t seen = state.load(std::memory_order_acquire);
+    if (seen == detail::private_chunks::is_private) return Claim::is_private;
+    if (seen == self) {
+      static_cast<void>(futex_wait(state, seen, detail::private_chunks::look_again_ms));
+    } else if (state.compare_exchange_strong(seen, self)) {
+      return Claim::mine;
+    }
+  }
+}
+
+/// Before the copy, and with a fence between: a `next` that did not find the bit had seen its run
+/// published before, so the copy has all of that run.
+BATCHCAST_INLINE void PrivateChunks::set_bit(std::uint32_t bit) const noexcept {
+  word_.fetch_or(bit);
+#if !defined(BATCHCAST_THREAD_SANITIZER)  // which knows no fences
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+#endif
+}
+
+/// Ends the claims on chunks `first` … `last` - 1.
+BATCHCAST_INLINE void PrivateChunks::settle(std::uint64_t first, std::uint64_t last,
+                                            bool replaced) const noexcept {
+  for (std::uint64_t chunk = first; chunk < last; ++chunk) {
+    states_[chunk].store(
+        replaced ? detail::private_chunks::is_private : detail::private_chunks::shared,
+        std::memory_order_release);
+    futex_wake(states_[chunk]);
+  }
+}
+
 BATCHCAST_INLINE bool PrivateChunks::replace(std::uint64_t chunk) const noexcept {
-  const std::uint64_t offset = chunk * detail::private_chunks::chunk_bytes;
-  return detail::private_chunks::replace_by_copy(
-      begin_ + offset, std::min(detail::private_chunks::chunk_bytes, bytes_ - offset));
+  const AddressRange range = range_of(chunk, chunk + 1);
+  return detail::private_chunks::replace_by_copy(range.begin, range.end - range.begin);
+}
+
+BATCHCAST_INLINE std::uint64_t PrivateChunks::chunk_of(std::uintptr_t address) const noexcept {
+  return (address - begin_) / detail::private_chunks::chunk_bytes;
+}
+
+BATCHCAST_INLINE AddressRange PrivateChunks::range_of(std::uint64_t first,
+                                                      std::uint64_t last) const noexcept {
+  return {begin_ + first * detail::private_chunks::chunk_bytes,
+          begin_ + std::min(last * detail::private_chunks::chunk_bytes, bytes_)};
 }
 
 // So much for signal handlers.
+
+namespace detail::private_chunks {
+
+inline AddressRange whole_pages(AddressRange range) noexcept {
+  const std::uintptr_t page = page_bytes();
+  return {range.begin / page * page, (range.end + page - 1) / page * page};
+}
+
+inline AddressRange in_both(AddressRange a, AddressRange b) noexcept {
+  return {std::max(a.begin, b.begin), std::min(a.end, b.end)};
+}
+
+/// Calls `work(range)` for what `range` has besides the pages of `live`, in rising order.
+template <class Work>
+inline void for_each_gap(AddressRange range, std::span<const AddressRange> live, Work&& work) {
+  for (std::uintptr_t at = range.begin; at < range.end;) {
+    std::uintptr_t live_from = range.end;
+    std::uintptr_t live_to = 0;
+    for (const AddressRange& one : live) {
+      const AddressRange pages = whole_pages(one);
+      if (pages.end <= at || pages.begin >= live_from) continue;
+      live_from = std::max(pages.begin, at);
+      live_to = pages.end;
+    }
+    if (live_from > at) work(AddressRange{at, live_from});
+    at = live_from == range.end ? range.end : live_to;
+  }
+}
+
+/// A private copy of those pages of `range` that `live` has: the others are none.
+inline bool replace_by_pages(AddressRange range, std::span<const AddressRange> live) noexcept {
+  const std::uint64_t bytes = range.end - range.begin;
+  const std::uintptr_t copy = own_memory(bytes, MAP_NORESERVE);
+  if (copy == 0) return false;
+  // A huge page would take 2 MiB for each of these.
+  ::madvise(reinterpret_cast<void*>(copy), bytes, MADV_NOHUGEPAGE);
+  for (const AddressRange& one : live) {
+    const AddressRange wanted = in_both(whole_pages(one), range);
+    if (wanted.begin >= wanted.end) continue;
+    auto* const to = reinterpret_cast<void*>(copy + (wanted.begin - range.begin));
+#if defined(MADV_POPULATE_WRITE)
+    ::madvise(to, wanted.end - wanted.begin, MADV_POPULATE_WRITE);  // else at each page's fault
+#endif
+    copy_chunk(to, reinterpret_cast<const void*>(wanted.begin), wanted.end - wanted.begin);
+  }
+  return put_in_place(copy, range.begin, bytes);
+}
+
+}  // namespace detail::private_chunks
+
+BATCHCAST_INLINE std::uint64_t PrivateChunks::chunks() const noexcept {
+  return states_ == nullptr ? 0 : detail::private_chunks::chunks_of(bytes_);
+}
+
+BATCHCAST_INLINE bool PrivateChunks::keep(AddressRange kept,
+                                          std::span<const AddressRange> live) noexcept {
+  if (states_ == nullptr) return false;
+  const std::uint64_t end = chunk_of(kept.end - 1) + 1;
+  const SignalsBlocked until_done;  // as in make_private
+  for (std::uint64_t chunk = chunk_of(kept.begin); chunk < end; ++chunk) {
+    const std::uint64_t first = chunk;
+    while (chunk < end && claim(chunk) == Claim::mine) ++chunk;
+    if (chunk == first) continue;
+    set_bit(private_word::kept);
+    const bool replaced = detail::private_chunks::replace_by_pages(range_of(first, chunk), live);
+    settle(first, chunk, replaced);
+    if (!replaced) return false;
+  }
+  return true;
+}
+
+BATCHCAST_INLINE bool PrivateChunks::is_private(AddressRange range) const noexcept {
+  if (states_ == nullptr) return false;
+  const std::uint64_t end = chunk_of(range.end - 1) + 1;
+  for (std::uint64_t chunk = chunk_of(range.begin); chunk < end; ++chunk) {
+    if (states_[chunk].load() != detail::private_chunks::shared) return true;
+  }
+  return false;
+}
+
+BATCHCAST_INLINE void PrivateChunks::give_back(AddressRange range,
+                                               std::span<const AddressRange> live) noexcept {
+  namespace its = detail::private_chunks;
+  if (states_ == nullptr) return;
+  its::for_each_gap(its::whole_pages(range), live, [this](AddressRange gap) {
+    const std::uint64_t end = chunk_of(gap.end - 1) + 1;
+    for (std::uint64_t chunk = chunk_of(gap.begin); chunk < end; ++chunk) {
+      if (states_[chunk].load(std::memory_order_acquire) != its::is_private) continue;
+      const AddressRange pages = its::in_both(gap, range_of(chunk, chunk + 1));
+      ::madvise(reinterpret_cast<void*>(pages.begin), pages.end - pages.begin, MADV_DONTNEED);
+    }
+  });
+}
+
+BATCHCAST_INLINE std::uint64_t PrivateChunks::show_ring_again(
+    const std::byte* apart, std::span<const AddressRange> live) noexcept {
+  namespace its = detail::private_chunks;
+  std::uint64_t still_private = 0;
+  for (std::uint64_t chunk = 0; chunk < chunks(); ++chunk) {
+    if (states_[chunk].load(std::memory_order_acquire) != its::is_private) continue;
+    const AddressRange range = range_of(chunk, chunk + 1);
+    const bool is_live = std::any_of(live.begin(), live.end(), [range](AddressRange one) {
+      return one.begin < range.end && range.begin < one.end;
+    });
+    if (is_live || !show_ring_again(chunk, apart)) {
+      ++still_private;
+    } else {
+      states_[chunk].store(its::shared);
+    }
+  }
+  return still_private;
+}
+
+/// In two pieces where the ring's two mappings meet in the chunk: each is one of the kernel's.
+BATCHCAST_INLINE bool PrivateChunks::show_ring_again(std::uint64_t chunk,
+                                                     const std::byte* apart) const noexcept {
+  const AddressRange range = range_of(chunk, chunk + 1);
+  const std::uintptr_t border = begin_ + bytes_ / 2;
+  const auto from = reinterpret_cast<std::uintptr_t>(apart);
+  const auto map = [&](std::uintptr_t begin, std::uintptr_t end) {
+    // An old size of 0 maps the same pages once more, and leaves those there where they are.
+    return begin >= end || ::syscall(SYS_mremap, from + (begin - begin_), 0L, end - begin,
+                                     MREMAP_MAYMOVE | MREMAP_FIXED, begin) != -1;
+  };
+  return map(range.begin, std::min(range.end, border)) &&
+         map(std::max(range.begin, border), range.end);
+}
+
+BATCHCAST_INLINE void PrivateChunks::reserve(std::span<const AddressRange> live) noexcept {
+  const auto take = [](AddressRange gap) {
+    // Where the kernel refuses, what was there stays.
+    static_cast<void>(::mmap(reinterpret_cast<void*>(gap.begin), gap.end - gap.begin, PROT_NONE,
+                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0));
+  };
+  detail::private_chunks::for_each_gap({begin_, begin_ + bytes_}, live, take);
+}
 
 BATCHCAST_INLINE bool PrivateChunks::possible(const Segment& segment) noexcept {
   const std::uint64_t bytes = segment.granularity();
@@ -118,21 +290,19 @@ BATCHCAST_INLINE bool PrivateChunks::possible(const Segment& segment) noexcept {
 }
 
 BATCHCAST_INLINE void PrivateChunks::give_back() noexcept {
-  for (std::uint64_t chunk = 0;
-       states_ != nullptr && chunk < detail::private_chunks::chunks_of(bytes_); ++chunk) {
+  for (std::uint64_t chunk = 0; chunk < chunks(); ++chunk) {
     if (states_[chunk].load(std::memory_order_acquire) != detail::private_chunks::is_private)
       continue;
-    const std::uint64_t offset = chunk * detail::private_chunks::chunk_bytes;
-    ::madvise(reinterpret_cast<void*>(begin_ + offset),
-              std::min(detail::private_chunks::chunk_bytes, bytes_ - offset), MADV_DONTNEED);
+    const AddressRange range = range_of(chunk, chunk + 1);
+    ::madvise(reinterpret_cast<void*>(range.begin), range.end - range.begin, MADV_DONTNEED);
   }
 }
 
 BATCHCAST_INLINE PrivateChunks::PrivateChunks(const std::byte* begin, std::uint64_t bytes,
-                                              std::atomic<std::uint32_t>& written) noexcept
+                                              std::atomic<std::uint32_t>& word) noexcept
     : begin_(reinterpret_cast<std::uintptr_t>(begin)),
       bytes_(bytes),
-      written_(written),
+      word_(word),
       states_(nullptr) {
   void* const states = ::mmap(nullptr, detail::private_chunks::chunks_of(bytes) * sizeof(*states_),
                               PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

@@ -92,8 +92,10 @@ class RingReader {
   /// for each rank. A negative time-out waits for ever. After `end_of_epoch` the next call begins
   /// the following epoch. Throws StreamOver's kinds, Revoked, GroupBroken, RingTooSmall, Missed,
   /// ReceiptMismatch. `lockstep`: the run is leased until it is given back.
-  /// `free`: copy it, then ask `copied`.
-  [[nodiscard]] Next next(std::uint64_t samples, int timeout_ms, Run& run);
+  /// `free`: copy it, then ask `copied`. Where the reader's own leases are in the way, it asks its
+  /// host to give them back (`Room::make`), or looks no further.
+  enum class Room : std::uint8_t { make, take_as_it_is };
+  [[nodiscard]] Next next(std::uint64_t samples, int timeout_ms, Run& run, Room room = Room::make);
 
   /// `free` pace: true if the copy made of `run` is whole; the cursor moves on. Else copy what the
   /// next call of `next` gives.
@@ -144,6 +146,8 @@ class RingReader {
   [[nodiscard]] bool deliver(std::uint64_t samples, std::uint64_t there, Run& run);
   void miss(std::uint64_t oldest);
   void check_room(std::uint64_t end);
+  [[nodiscard]] std::optional<LeaseTable::Held> make_room(std::uint64_t end);
+  void make_room_for_skip();
   [[nodiscard]] bool is_over(StreamState state) const noexcept;
   [[noreturn]] void throw_over(StreamState state) const;
   [[nodiscard]] std::string why_revoked() const;

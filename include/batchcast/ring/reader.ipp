@@ -50,7 +50,7 @@ BATCHCAST_INLINE void RingReader::move_to(std::uint64_t position) {
   cursor_.move_to(position, skipping);
 }
 
-BATCHCAST_INLINE Next RingReader::next(std::uint64_t samples, int timeout_ms, Run& run) {
+BATCHCAST_INLINE Next RingReader::next(std::uint64_t samples, int timeout_ms, Run& run, Room room) {
   BATCHCAST_ASSERT(samples > 0);
   check();
   throw_complaint();
@@ -64,6 +64,7 @@ BATCHCAST_INLINE Next RingReader::next(std::uint64_t samples, int timeout_ms, Ru
       if (!may_begin(state) || !is_placed) {
         const bool waits = is_placed || cursor_.phase() == Phase::skipping;
         const std::uint64_t wanted = waits ? ReadCursor::endless : cursor_.position() + 1;
+        if (room == Room::make) make_room_for_skip();
         if (!sleep(wanted, state, deadline_ns)) return Next::timed_out;
         continue;
       }
@@ -93,7 +94,7 @@ BATCHCAST_INLINE Next RingReader::next(std::uint64_t samples, int timeout_ms, Ru
       throw_complaint();
       return Next::end_of_epoch;
     }
-    check_room(end);
+    if (room == Room::make) check_room(end);
     if (is_over(state)) {
       const bool some_left = published > cursor_.position() && options_.tail == Tail::keep;
       if (some_left && deliver(samples, published - cursor_.position(), run)) return Next::batch;
@@ -131,6 +132,8 @@ BATCHCAST_INLINE std::optional<bool> RingReader::has_next_epoch(int timeout_ms) 
       if (more) return true;
     }
     const std::uint64_t wanted = found && met ? cursor_.position() + 1 : ReadCursor::endless;
+    make_room_for_skip();
+    if (found && met) static_cast<void>(make_room(wanted));
     if (!sleep(wanted, state, deadline_ns)) return std::nullopt;
   }
 }
@@ -432,8 +435,22 @@ BATCHCAST_INLINE void RingReader::throw_broken() const {
                     "not use them. Attach all ranks again to go on.");
 }
 
+/// What is still in the way of samples below `end`.
+BATCHCAST_INLINE std::optional<LeaseTable::Held> RingReader::make_room(std::uint64_t end) {
+  for (;;) {
+    const auto held = leases_.in_the_way_of(end, host_);
+    if (!held || !host_.give_oldest_back()) return held;
+  }
+}
+
+/// An epoch of unknown length is given up only once no lease is held.
+BATCHCAST_INLINE void RingReader::make_room_for_skip() {
+  if (cursor_.phase() != Phase::skipping) return;
+  while (leases_.hold_up_skip() && host_.give_oldest_back()) continue;
+}
+
 BATCHCAST_INLINE void RingReader::check_room(std::uint64_t end) {
-  const auto held = leases_.in_the_way_of(end, host_);
+  const auto held = make_room(end);
   if (!held) return;
   throw RingTooSmall("batchcast: this consumer holds " + std::to_string(held->leases) +
                      " batches, the oldest from position " + std::to_string(held->oldest) +

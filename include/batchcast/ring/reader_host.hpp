@@ -40,6 +40,9 @@ class ReaderHost {
   /// Whether leases will be given back without the consumer's doing, so that too many of them are
   /// worth waiting for. Asked before RingTooSmall is thrown, with the mutex of the leases held.
   [[nodiscard]] virtual bool leases_come_back() noexcept { return false; }
+  /// Gives the oldest lease back in that what it protects becomes the trainer's own. False if it
+  /// cannot. Asked where the reader would wait for its own leases.
+  [[nodiscard]] virtual bool give_oldest_back() noexcept { return false; }
 };
 
 }  // namespace batchcast::inline v0_1

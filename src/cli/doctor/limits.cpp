@@ -2,8 +2,8 @@
 // Copyright 2026 the batchcast authors
 #include "cli/console.hpp"
 #include "cli/doctor/doctor.hpp"
-#include "core/cgroup.hpp"
 
+#include <batchcast/core/cgroup.hpp>
 #include <batchcast/core/limits.hpp>
 #include <batchcast/ring/memory.hpp>
 

@@ -4,6 +4,8 @@
 
 #include "python/consumer/bindings.hpp"
 
+#include <batchcast/core/process_end.hpp>
+
 #include <pthread.h>
 #include <unistd.h>
 
@@ -35,6 +37,7 @@ void begin_to_end() {
   constexpr int looks_max = 10'000;  // a thread that keeps the GIL keeps all from ending
   ending.thread.store(::pthread_self());
   ending.begun.store(true);
+  detail::note_process_end();
   PyThreadState* const left = PyEval_SaveThread();
   for (int i = 0; i < looks_max && ending.coming_back.load() != 0; ++i) {
     std::this_thread::sleep_for(look_every);

@@ -89,7 +89,7 @@ std::optional<Batch> Trainer::next_new(int timeout_ms) {
 std::optional<Batch> Trainer::next_of(int timeout_ms) {
   NextBatch next;
   if (is_quick_) {
-    next = consumer_->try_next(0);
+    next = consumer_->poll();
     calls_->hand_on_lines();
   }
   if (next.outcome == Outcome::timed_out && (!is_quick_ || timeout_ms != 0)) {

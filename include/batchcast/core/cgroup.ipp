@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the batchcast authors
-#include "core/cgroup.hpp"
+#pragma once
+
+#include <batchcast/core/cgroup.hpp>
+
+#include <batchcast/core/inline.hpp>
 
 #include <fstream>
 
 namespace batchcast::inline v0_1 {
 
-std::vector<CgroupDirectory> cgroup_directories(std::string_view controller,
-                                                const std::string& root) {
+BATCHCAST_INLINE std::vector<CgroupDirectory> cgroup_directories(std::string_view controller,
+                                                                 const std::string& root) {
   std::vector<CgroupDirectory> directories;
   const std::string wanted = "," + std::string(controller) + ",";
   std::ifstream file(root + "/proc/self/cgroup");

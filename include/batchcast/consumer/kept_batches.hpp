@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#pragma once
+
+#include <batchcast/consumer.hpp>
+#include <batchcast/consumer/batch_pool.hpp>
+#include <batchcast/consumer/mapped_ring.hpp>
+#include <batchcast/consumer/producer_link.hpp>
+#include <batchcast/ring/private_chunks.hpp>
+#include <batchcast/ring/reader.hpp>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace batchcast::inline v0_1::detail {
+
+/// What a trainer keeps of its batches while the ring has to go on: makes it the trainer's own, at
+/// the same addresses, and gives its lease back. Only of what shows the ring in host memory, up to
+/// the ring's size and half of the memory that is left; the others keep their leases. Calls are the
+/// consuming thread's. What it is given must outlive it.
+class KeptBatches {
+ public:
+  KeptBatches(const ConsumerOptions& options, const std::string& consumer, MappedRing& ring,
+              RingReader& reader, ProducerLink& link, BatchPool& pool) noexcept
+      : options_(options),
+        consumer_(consumer),
+        ring_(ring),
+        reader_(reader),
+        link_(link),
+        pool_(pool) {}
+
+  void make_all_own() noexcept;
+  /// False if that cannot be done, or there is none.
+  [[nodiscard]] bool make_oldest_own() noexcept;
+  /// Before a batch is shown: the ring is shown again where nothing private is.
+  void show_ring_again();
+  /// The consumer has left: gives back all but what the batches show that are out.
+  void reserve_rest() noexcept;
+
+ private:
+  [[nodiscard]] bool is_wanted() const noexcept;
+  [[nodiscard]] bool try_oldest();
+  [[nodiscard]] bool make_own(BatchRecord& record);
+  [[nodiscard]] bool has_room_for(std::uint64_t bytes) const;
+  void warn_once() noexcept;
+
+  const ConsumerOptions& options_;
+  const std::string& consumer_;
+  MappedRing& ring_;
+  RingReader& reader_;
+  ProducerLink& link_;
+  BatchPool& pool_;
+  bool warned_ = false;
+};
+
+}  // namespace batchcast::inline v0_1::detail

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#pragma once
+
+#include <batchcast/consumer/kept_batches.hpp>
+
+#include <batchcast/core/bytes_text.hpp>
+#include <batchcast/core/inline.hpp>
+#include <batchcast/core/log.hpp>
+#include <batchcast/core/process_end.hpp>
+#include <batchcast/ring/cursor.hpp>
+#include <batchcast/ring/memory_left.hpp>
+
+#include <exception>
+#include <utility>
+
+namespace batchcast::inline v0_1::detail {
+
+BATCHCAST_INLINE void KeptBatches::make_all_own() noexcept {
+  if (!is_wanted()) return;
+  try {
+    while (try_oldest()) continue;
+  } catch (const std::exception&) {
+    // Of memory, for the list of what is shown: the others keep their leases.
+  }
+  warn_once();
+}
+
+BATCHCAST_INLINE bool KeptBatches::make_oldest_own() noexcept {
+  if (!is_wanted()) return false;
+  try {
+    if (!try_oldest()) return false;
+  } catch (const std::exception&) {
+    return false;
+  }
+  warn_once();
+  return true;
+}
+
+/// Where nobody waits for this consumer any more, or soon nobody has its memory, it is in vain.
+BATCHCAST_INLINE bool KeptBatches::is_wanted() const noexcept {
+  if (!ring_.writes().possible() || ring_.delivery() != nullptr || process_ends()) return false;
+  const StreamState state = ordered::load_state(ring_.board().progress());
+  const bool is_over = has_ended(state) && state != StreamState::draining;
+  return !is_over && !link_.producer_is_dead();
+}
+
+BATCHCAST_INLINE bool KeptBatches::try_oldest() {
+  const Batch held = pool_.hold_oldest();
+  return held && make_own(BatchRecord::of(held));
+}
+
+BATCHCAST_INLINE bool KeptBatches::make_own(BatchRecord& record) {
+  std::uint64_t bytes = 0;
+  for (std::size_t mapping = 0; mapping < ring_.mappings(); ++mapping) {
+    const AddressRange shown = ring_.addresses_of(mapping, record.run);
+    bytes += shown.end - shown.begin;
+  }
+  if (!has_room_for(bytes)) return false;
+  std::vector<AddressRange> live;
+  for (std::size_t mapping = 0; mapping < ring_.mappings(); ++mapping) {
+    live.clear();
+    pool_.add_shown(mapping, live);
+    PrivateChunks& chunks = *ring_.writes().chunks()[mapping];
+    if (!chunks.keep(ring_.addresses_of(mapping, record.run), live)) return false;
+  }
+  // An evicted consumer's samples may have been written over before they were copied.
+  pool_.make_own(record, bytes, !reader_.revoked());
+  return true;
+}
+
+BATCHCAST_INLINE bool KeptBatches::has_room_for(std::uint64_t bytes) const {
+  return pool_.kept().bytes + bytes <= ring_.mapped_bytes() && bytes <= memory_left().bytes() / 2;
+}
+
+BATCHCAST_INLINE void KeptBatches::warn_once() noexcept {
+  if (warned_) return;
+  const BatchPool::Kept kept = pool_.kept();
+  if (kept.batches < 2) return;
+  warned_ = true;
+  try {
+    report(options_.log, LogLevel::warning,
+           "`" + consumer_ + "` keeps " + std::to_string(kept.batches) + " batches of stream `" +
+               options_.stream + "`, " + bytes_text(kept.bytes) + ", the oldest of epoch " +
+               std::to_string(kept.oldest.epoch) + " from position " +
+               std::to_string(kept.oldest.position) +
+               ". Each takes memory of its own until it is dropped. Lists, autograd graphs and the "
+               "tracebacks of exceptions hold batches: see \"Batches that are kept\" in "
+               "docs/troubleshooting.md.");
+  } catch (const std::exception&) {
+    // Only the warning is lost.
+  }
+}
+
+BATCHCAST_INLINE void KeptBatches::show_ring_again() {
+  const std::uint32_t word = ring_.writes().word();
+  if (word == private_word::kept) pool_.show_ring_again();
+}
+
+BATCHCAST_INLINE void KeptBatches::reserve_rest() noexcept {
+  if (!ring_.writes().possible() || ring_.delivery() != nullptr) return;
+  if (!reader_.idle() || reader_.revoked() || !pool_.has_batches_out()) return;
+  try {
+    ring_.reserve([this](std::size_t mapping) {
+      std::vector<AddressRange> live;
+      pool_.add_shown(mapping, live);
+      return live;
+    });
+  } catch (const std::exception&) {
+    // Of memory, for that list: what is still there goes with the last batch.
+  }
+  link_.close();
+}
+
+}  // namespace batchcast::inline v0_1::detail

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#pragma once
+
+#include <batchcast/consumer/wait_report.hpp>
+
+#include <batchcast/core/clock.hpp>
+#include <batchcast/core/inline.hpp>
+#include <batchcast/core/log.hpp>
+#include <batchcast/ring/cursor.hpp>
+
+#include <algorithm>
+#include <exception>
+
+namespace batchcast::inline v0_1::detail {
+namespace wait_report {
+
+inline constexpr std::uint64_t first_after_ns = 2'000'000'000;
+inline constexpr std::uint64_t again_after_ns = 60'000'000'000;
+// The producer wakes by itself to look around, and names nobody for that moment.
+inline constexpr std::uint64_t holder_remembered_ns = 500'000'000;
+
+}  // namespace wait_report
+
+BATCHCAST_INLINE void WaitReport::look() noexcept {
+  const std::uint64_t now = now_ns();
+  if (since_ns_ == 0) {
+    since_ns_ = now;
+    next_ns_ = now + wait_report::first_after_ns;
+    holder_ = 0;
+  }
+  note_holder(now);
+  if (now < next_ns_) return;
+  next_ns_ = now + wait_report::again_after_ns;
+  try {
+    report(options_.log, LogLevel::info,
+           "`" + consumer_ + "` has waited " + std::to_string((now - since_ns_) / 1'000'000'000) +
+               " s for position " + std::to_string(reader_.position()) + " of stream `" +
+               options_.stream + "`: " + cause());
+  } catch (const std::exception&) {
+    // Only the line is lost.
+  }
+}
+
+BATCHCAST_INLINE void WaitReport::note_holder(std::uint64_t now) noexcept {
+  const std::uint64_t holder = ordered::load_sleeping_on(ring_.board().progress());
+  if (holder != 0) {
+    holder_ = holder;
+    holder_seen_ns_ = now;
+  } else if (now - holder_seen_ns_ > wait_report::holder_remembered_ns) {
+    holder_ = 0;
+  }
+}
+
+BATCHCAST_INLINE std::string WaitReport::cause() const {
+  const BoardView board = ring_.board();
+  const std::string producer =
+      "its producer, process " + std::to_string(board.head().producer_pid) + ", ";
+  if (ordered::load_published(board.progress()) > reader_.position() && options_.group.world != 0) {
+    return "the other ranks of group `" + options_.group.name + "` have not come as far.";
+  }
+  if (holder_ != 0) return producer + "waits for " + holder_text(holder_);
+  if (ordered::load_state(board.progress()) == StreamState::starting) {
+    return producer + "has not begun the stream.";
+  }
+  return producer + "has not made it yet.";
+}
+
+BATCHCAST_INLINE std::string WaitReport::holder_text(std::uint64_t consumer_id) const {
+  const BoardView board = ring_.board();
+  for (std::size_t i = 0; i < board.head().consumers_max; ++i) {
+    const ConsumerEntry& entry = board.consumer(i);
+    if (entry.consumer_id.load(std::memory_order_acquire) != consumer_id) continue;
+    const std::string name(entry.name.begin(),
+                           std::find(entry.name.begin(), entry.name.end(), '\0'));
+    if (name == consumer_) {
+      return "this consumer, which holds " + std::to_string(reader_.status().leases_held) +
+             " batches.";
+    }
+    return "consumer `" + name + "` of process " +
+           std::to_string(entry.pid.load(std::memory_order_relaxed)) +
+           ", which has not given back older samples.";
+  }
+  return "a consumer that has just left.";
+}
+
+}  // namespace batchcast::inline v0_1::detail
