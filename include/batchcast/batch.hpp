@@ -37,9 +37,13 @@ struct BatchContents {
 };
 
 /// Consecutive samples of one epoch, zero-copy unless the consumer copies. It holds a lease: its
-/// samples cannot be overwritten while any handle to it lives (`share` makes another one), in
-/// whatever order and on whichever thread they go, and also after its Consumer is gone. The one
-/// exception is an eviction: then `check`, `release`, and the consumer's next call throw Revoked.
+/// samples cannot be overwritten while any handle to it lives (`share` makes another one), in any
+/// order and on any thread, and also after its Consumer is gone. The one exception is an eviction:
+/// then `check`, `release`, and the consumer's next call throw Revoked.
+///
+/// One that is kept while the ring has to go on (see Consumer) becomes this process's own: the same
+/// bytes at the same addresses, without a lease. Where I/O has pinned its pages by itself (io_uring,
+/// RDMA, cudaHostRegister), that goes on reading the ring: it has to end before.
 ///
 /// Move-only. Reading is safe from several threads; one handle is not. An empty one (moved from, or
 /// released) may only be destroyed or assigned to.

@@ -184,7 +184,7 @@ TEST_CASE("what a stream refuses its consumers", "[input][short]") {
       if (auto batch = first.next()) held.push_back(std::move(*batch));
     }
   });
-  CHECK(says(too_many, {"RingTooSmall", "holds", "--memory", "access = private"}));
+  CHECK(says(too_many, {"RingTooSmall", "keeps", "--memory", "Drop batches"}));
 }
 
 TEST_CASE("a cursor that the ring has lost", "[input][short]") {

@@ -24,8 +24,8 @@ optuna = pytest.importorskip("optuna")
 def test_the_example(directory: Path) -> None:
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     with examples.started(directory):
-        words = examples.run("optuna_sweep.py", examples.TEN_THOUSAND, "6")
-    assert words.startswith("6 trials")
+        words = examples.run("optuna_sweep.py", examples.TEN_THOUSAND, "12")
+    assert words.startswith("12 trials")
 
 
 def test_pruned_trials_vanish_in_mid_epoch(

@@ -57,9 +57,12 @@ class BatchPool {
   /// That batch, which is held, shows memory of the trainer's own by now: its lease goes back.
   /// `sound`: what it shows is what was published.
   void make_own(BatchRecord& record, std::uint64_t bytes, bool sound) noexcept;
+  /// That batch is a copy since its place is private.
+  void count_kept(BatchRecord& record, std::uint64_t bytes) noexcept;
   struct Kept {
     std::uint64_t batches = 0;
-    std::uint64_t bytes = 0;
+    std::uint64_t bytes = 0;         ///< in place
+    std::uint64_t copied_bytes = 0;  ///< beside that
     Run oldest;
   };
   [[nodiscard]] Kept kept() noexcept;
@@ -94,6 +97,7 @@ class BatchPool {
   void give_pages_back(const BatchRecord& record) noexcept;  // with the mutex
   void add_shown_locked(std::size_t mapping, std::vector<AddressRange>& to) const;
   void recycle(BatchRecord& record) noexcept;
+  void make_idle(BatchRecord& record) noexcept;
   [[nodiscard]] Batch hand_out(FreshRecord record, const FieldTable& fields, Placement placement);
   static void streams_passed(void* record) noexcept;
   static void copies_made(void* record) noexcept;
@@ -110,8 +114,7 @@ class BatchPool {
   std::vector<BatchRecord*> idle_;
   std::uint64_t in_place_ = 0;  ///< batches that show the ring's memory and could become private
   bool memory_given_back_ = false;
-  std::vector<AddressRange> shown_;  ///< of one mapping at a time; its room
-  std::uint64_t kept_bytes_ = 0;
+  std::vector<AddressRange> shown_;      ///< of one mapping at a time; its room
   bool left_private_ = false;            ///< a batch has left a chunk that is private
   std::atomic<std::size_t> waiting_{0};  ///< read without the mutex too
   std::condition_variable passed_;

@@ -59,7 +59,6 @@ BATCHCAST_INLINE void BatchPool::leave_place(BatchRecord& record) noexcept {
 
 BATCHCAST_INLINE void BatchPool::leave_place_locked(BatchRecord& record) noexcept {
   if (!std::exchange(record.in_place, false)) return;
-  if (std::exchange(record.kept, false)) kept_bytes_ -= record.kept_bytes;
   if ((ring_.writes().word() & private_word::kept) != 0) give_pages_back(record);
   // A batch that is counted after this one has left is looked for a write after the mutex was ours.
   // So the write is found as well, and that batch is not shown in place.
@@ -85,7 +84,13 @@ BATCHCAST_INLINE void BatchPool::Recycle::operator()(BatchRecord* record) const 
 
 BATCHCAST_INLINE void BatchPool::recycle(BatchRecord& record) noexcept {
   const std::lock_guard lock(mutex_);
+  make_idle(record);
+}
+
+/// With the mutex.
+BATCHCAST_INLINE void BatchPool::make_idle(BatchRecord& record) noexcept {
   leave_place_locked(record);
+  record.kept = false;
   idle_.push_back(&record);
 }
 
@@ -200,14 +205,15 @@ BATCHCAST_INLINE void BatchPool::add_shown_locked(std::size_t mapping,
   }
 }
 
+BATCHCAST_INLINE void BatchPool::count_kept(BatchRecord& record, std::uint64_t bytes) noexcept {
+  const std::lock_guard lock(mutex_);
+  record.kept = true;
+  record.kept_bytes = bytes;
+}
+
 BATCHCAST_INLINE void BatchPool::make_own(BatchRecord& record, std::uint64_t bytes,
                                           bool sound) noexcept {
-  {
-    const std::lock_guard lock(mutex_);
-    record.kept = true;
-    record.kept_bytes = bytes;
-    kept_bytes_ += bytes;
-  }
+  count_kept(record, bytes);
   record.sound = sound;
   if (!std::exchange(record.leased, false)) return;
   if (reader_.give_back(record.run.lease)) membership_.leases_are_back();
@@ -216,9 +222,9 @@ BATCHCAST_INLINE void BatchPool::make_own(BatchRecord& record, std::uint64_t byt
 BATCHCAST_INLINE BatchPool::Kept BatchPool::kept() noexcept {
   const std::lock_guard lock(mutex_);
   Kept kept;
-  kept.bytes = kept_bytes_;
   for (const auto& record : records_) {
     if (!record->kept) continue;
+    (record->in_place ? kept.bytes : kept.copied_bytes) += record->kept_bytes;
     if (kept.batches++ == 0 || record->run.lease < kept.oldest.lease) kept.oldest = record->run;
   }
   return kept;
@@ -276,10 +282,7 @@ BATCHCAST_INLINE void BatchPool::copies_made(void* record) noexcept {
 /// paused.
 BATCHCAST_INLINE void BatchPool::end_use(BatchRecord& record) noexcept {
   const std::lock_guard lock(mutex_);
-  if (--record.uses == 0) {
-    leave_place_locked(record);
-    idle_.push_back(&record);
-  }
+  if (--record.uses == 0) make_idle(record);
   if (ring_.delivery() == nullptr) return;
   --waiting_;
   passed_.notify_all();

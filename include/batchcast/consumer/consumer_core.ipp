@@ -164,6 +164,7 @@ BATCHCAST_INLINE bool ConsumerCore::fill(BatchRecord& record, const Run& run) {
   const bool is_padded = run.padding != 0;
   const bool is_private = written || (word != 0 && ring_.is_private(run));
   if (is_private || is_padded) pool_.leave_place(record);
+  if (is_private && !written) kept_.admit_copy(record, run);
   record.own = ring_.copies() || is_padded || (is_private && !ring_.on_device());
   if (record.own) return fill_with_copies(record, run);
   record.leased = true;

@@ -17,8 +17,9 @@ namespace batchcast::inline v0_1::detail {
 
 /// What a trainer keeps of its batches while the ring has to go on: makes it the trainer's own, at
 /// the same addresses, and gives its lease back. Only of what shows the ring in host memory, up to
-/// the ring's size and half of the memory that is left; the others keep their leases. Calls are the
-/// consuming thread's. What it is given must outlive it.
+/// the ring's size and half of the memory that is left; the others keep their leases. What is
+/// copied beside that may be as much again. Calls are the consuming thread's. What it is given must
+/// outlive it.
 class KeptBatches {
  public:
   KeptBatches(const ConsumerOptions& options, const std::string& consumer, MappedRing& ring,
@@ -33,6 +34,9 @@ class KeptBatches {
   void make_all_own() noexcept;
   /// False if that cannot be done, or there is none.
   [[nodiscard]] bool make_oldest_own() noexcept;
+  /// That run has to be copied, since its place is private. Throws RingTooSmall where as much is
+  /// copied as may be.
+  void admit_copy(BatchRecord& record, const Run& run);
   /// Before a batch is shown: the ring is shown again where nothing private is.
   void show_ring_again();
   /// The consumer has left: gives back all but what the batches show that are out.
@@ -42,7 +46,8 @@ class KeptBatches {
   [[nodiscard]] bool is_wanted() const noexcept;
   [[nodiscard]] bool try_oldest();
   [[nodiscard]] bool make_own(BatchRecord& record);
-  [[nodiscard]] bool has_room_for(std::uint64_t bytes) const;
+  [[nodiscard]] std::uint64_t bytes_of(const Run& run) const noexcept;
+  [[nodiscard]] bool has_room_for(std::uint64_t bytes, std::uint64_t besides) const;
   void warn_once() noexcept;
 
   const ConsumerOptions& options_;

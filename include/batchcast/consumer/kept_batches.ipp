@@ -5,6 +5,7 @@
 #include <batchcast/consumer/kept_batches.hpp>
 
 #include <batchcast/core/bytes_text.hpp>
+#include <batchcast/core/error.hpp>
 #include <batchcast/core/inline.hpp>
 #include <batchcast/core/log.hpp>
 #include <batchcast/core/process_end.hpp>
@@ -51,12 +52,8 @@ BATCHCAST_INLINE bool KeptBatches::try_oldest() {
 }
 
 BATCHCAST_INLINE bool KeptBatches::make_own(BatchRecord& record) {
-  std::uint64_t bytes = 0;
-  for (std::size_t mapping = 0; mapping < ring_.mappings(); ++mapping) {
-    const AddressRange shown = ring_.addresses_of(mapping, record.run);
-    bytes += shown.end - shown.begin;
-  }
-  if (!has_room_for(bytes)) return false;
+  const std::uint64_t bytes = bytes_of(record.run);
+  if (!has_room_for(bytes, pool_.kept().bytes)) return false;
   std::vector<AddressRange> live;
   for (std::size_t mapping = 0; mapping < ring_.mappings(); ++mapping) {
     live.clear();
@@ -69,8 +66,33 @@ BATCHCAST_INLINE bool KeptBatches::make_own(BatchRecord& record) {
   return true;
 }
 
-BATCHCAST_INLINE bool KeptBatches::has_room_for(std::uint64_t bytes) const {
-  return pool_.kept().bytes + bytes <= ring_.mapped_bytes() && bytes <= memory_left().bytes() / 2;
+BATCHCAST_INLINE void KeptBatches::admit_copy(BatchRecord& record, const Run& run) {
+  const std::uint64_t bytes = bytes_of(run);
+  // A trainer that keeps one batch goes on, however large its batches are.
+  const BatchPool::Kept kept = pool_.kept();
+  if (kept.batches > 1 && !has_room_for(bytes, kept.copied_bytes)) {
+    throw RingTooSmall(
+        "batchcast: this consumer keeps " + std::to_string(kept.batches) + " batches of stream `" +
+        options_.stream + "`, " + bytes_text(kept.bytes + kept.copied_bytes) +
+        ", the oldest from position " + std::to_string(kept.oldest.position) +
+        " on. No more than its ring has is kept, " + bytes_text(ring_.mapped_bytes()) +
+        ", and as much copied beside that, nor a batch above half of the memory that is left. Drop "
+        "batches sooner, or give the stream more memory (--memory).");
+  }
+  pool_.count_kept(record, bytes);
+}
+
+BATCHCAST_INLINE std::uint64_t KeptBatches::bytes_of(const Run& run) const noexcept {
+  std::uint64_t bytes = 0;
+  for (std::size_t mapping = 0; mapping < ring_.mappings(); ++mapping) {
+    const AddressRange shown = ring_.addresses_of(mapping, run);
+    bytes += shown.end - shown.begin;
+  }
+  return bytes;
+}
+
+BATCHCAST_INLINE bool KeptBatches::has_room_for(std::uint64_t bytes, std::uint64_t besides) const {
+  return besides + bytes <= ring_.mapped_bytes() && bytes <= memory_left().bytes() / 2;
 }
 
 BATCHCAST_INLINE void KeptBatches::warn_once() noexcept {
@@ -81,8 +103,8 @@ BATCHCAST_INLINE void KeptBatches::warn_once() noexcept {
   try {
     report(options_.log, LogLevel::warning,
            "`" + consumer_ + "` keeps " + std::to_string(kept.batches) + " batches of stream `" +
-               options_.stream + "`, " + bytes_text(kept.bytes) + ", the oldest of epoch " +
-               std::to_string(kept.oldest.epoch) + " from position " +
+               options_.stream + "`, " + bytes_text(kept.bytes + kept.copied_bytes) +
+               ", the oldest of epoch " + std::to_string(kept.oldest.epoch) + " from position " +
                std::to_string(kept.oldest.position) +
                ". Each takes memory of its own until it is dropped. Lists, autograd graphs and the "
                "tracebacks of exceptions hold batches: see \"Batches that are kept\" in "
@@ -99,7 +121,7 @@ BATCHCAST_INLINE void KeptBatches::show_ring_again() {
 
 BATCHCAST_INLINE void KeptBatches::reserve_rest() noexcept {
   if (!ring_.writes().possible() || ring_.delivery() != nullptr) return;
-  if (!reader_.idle() || reader_.revoked() || !pool_.has_batches_out()) return;
+  if (!reader_.idle() || !pool_.has_batches_out()) return;
   try {
     ring_.reserve([this](std::size_t mapping) {
       std::vector<AddressRange> live;

@@ -133,7 +133,14 @@ BATCHCAST_INLINE std::optional<bool> RingReader::has_next_epoch(int timeout_ms) 
     }
     const std::uint64_t wanted = found && met ? cursor_.position() + 1 : ReadCursor::endless;
     make_room_for_skip();
-    if (found && met) static_cast<void>(make_room(wanted));
+    if (found && met) {
+      // Only where the epoch is known to exist: else the stream may end without more room.
+      if (cursor_.epochs_have_one_length()) {
+        check_room(wanted);
+      } else {
+        static_cast<void>(make_room(wanted));
+      }
+    }
     if (!sleep(wanted, state, deadline_ns)) return std::nullopt;
   }
 }
