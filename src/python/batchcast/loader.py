@@ -29,6 +29,8 @@ except ImportError as error:
 
 from ._closed import ClosedByBlock
 from ._consumer import Batch, Consumer, Start, check_same_samples
+from ._dataloader_parts import StreamDataset, StreamSampler
+from ._epochs import batches_of_epoch
 from ._names import did_you_mean, refuse_unknown
 from .errors import Forked, GpuUnavailable, InvalidArgument
 
@@ -169,22 +171,6 @@ def collation_of(consumer: Consumer, fields: Any) -> Callable[[Batch], Any]:
     )
 
 
-def batches_of_epoch(consumer: Consumer, batch_size: int, tail: str) -> int:
-    """Of a whole epoch: of a rank, where the consumer is one of a group.
-
-    Raises TypeError, as torch wants it, where the stream's producer does not know.
-    """
-    samples = consumer.samples_per_epoch
-    if not samples:
-        raise TypeError(
-            f"the epochs of stream `{consumer.stream}` have no length that is known beforehand"
-        )
-    world = 1 if consumer.group is None else consumer.group.world
-    whole, rest = divmod(samples, batch_size * world)
-    # Of a short last batch each rank gets as much as the others.
-    return whole + (tail == "pad" and rest > 0 or tail == "keep" and rest >= world)
-
-
 def _options_of_consumer() -> list[str]:
     """The names of its options, as its signature says them."""
     signature = Consumer.__init__.__nb_signature__[0][0]  # type: ignore[attr-defined]
@@ -212,6 +198,15 @@ def _check_seconds(name: str, seconds: Any) -> None:
         raise InvalidArgument(f"batchcast: {name}: nan is no number.")
 
 
+def _cut(stream: str) -> str:
+    return (
+        f"batchcast: this loop over stream `{stream}` has no further batch: another iter() of the"
+        f" same loader began before its end, and the rest of its epoch was let go. A loader has one"
+        f" loop at a time. loader.peek() shows a batch and changes nothing; a second loop at the"
+        f" same time takes a Loader of its own."
+    )
+
+
 class _Loop(Iterator[Any]):
     """The batches of one epoch.
 
@@ -220,21 +215,24 @@ class _Loop(Iterator[Any]):
     stand between its end and that one's: no `__del__`, no generator.
     """
 
-    __slots__ = ("__weakref__", "_collate", "_loader", "batches")
+    __slots__ = ("__weakref__", "_collate", "_loader", "batches", "was_cut")
 
     def __init__(self, loader: Loader, consumer: Consumer) -> None:
         self._loader = loader
         self._collate = loader._collation
         self.batches: Any = iter(consumer)  # nothing once the loop is over
+        self.was_cut = False  # another loop began before this one's end
 
     def __iter__(self) -> _Loop:
         return self
 
     def __next__(self) -> Any:
         batches = self.batches
-        if batches is None:
-            raise StopIteration
         loader = self._loader
+        if batches is None:
+            if self.was_cut:
+                raise InvalidArgument(_cut(loader._stream))
+            raise StopIteration
         if loader._uses_gpu:
             loader._follow_stream()
         made = self._collate(batches.hold(loader.timeout))  # if this fails, the same batch again
@@ -363,10 +361,11 @@ class Loader(ClosedByBlock, IterableDataset):  # type: ignore[misc]
             )
         return self._consumer
 
-    def _end_loop(self) -> None:
+    def _end_loop(self, by_another: bool = False) -> None:
         """The loop that is under way is over, and what is left of its epoch is let go."""
         loop = None if self._loop is None else self._loop()
-        if loop is not None:
+        if loop is not None and loop.batches is not None:
+            loop.was_cut = by_another and not loop.batches.at_end
             loop.batches = None
 
     def _detach(self) -> None:
@@ -416,9 +415,10 @@ class Loader(ClosedByBlock, IterableDataset):  # type: ignore[misc]
     # -- a DataLoader's side -----------------------------------------------------------------------
 
     def __iter__(self) -> Iterator[Any]:
-        """One epoch. A loop before it is over, and what is left of its epoch is let go."""
+        """One epoch. A loop before it is over, and what is left of its epoch is let go: if it is
+        asked for another batch before its end, it raises InvalidArgument."""
         consumer = self._attached
-        self._end_loop()
+        self._end_loop(by_another=True)
         loop = _Loop(self, consumer)
         self._loop = weakref.ref(loop)
         return loop
@@ -428,8 +428,43 @@ class Loader(ClosedByBlock, IterableDataset):  # type: ignore[misc]
 
         Raises TypeError, as torch wants it, where the stream's producer does not know.
         """
-        tail = self._options.get("tail", "keep")
-        return batches_of_epoch(self._attached, self._batch_size, tail)
+        return batches_of_epoch(self._attached, self._batch_size, self._tail)
+
+    @property
+    def _tail(self) -> str:
+        tail: str = self._options.get("tail", "keep")
+        return tail
+
+    @property
+    def dataset(self) -> StreamDataset:
+        """What is known of the samples: `len`, and `classes`, `class_to_idx` and `class_names`
+        where the source names them. It has no samples: the producer reads them."""
+        return StreamDataset(self)
+
+    @property
+    def sampler(self) -> StreamSampler:
+        """`len` is the samples that this rank gets in an epoch; `set_epoch` does nothing."""
+        return StreamSampler(self)
+
+    @property
+    def batch_sampler(self) -> None:
+        """None: the stream has its samples in an order of its own."""
+        return None
+
+    @property
+    def num_workers(self) -> int:
+        """0: the samples are made by the producer's workers."""
+        return 0
+
+    @property
+    def pin_memory(self) -> bool:
+        """Whether batches lie in page-locked memory: the option `pin`."""
+        return bool(self._options.get("pin"))
+
+    @property
+    def drop_last(self) -> bool:
+        """Whether the short last batch of an epoch is left out, by that option or by `tail`."""
+        return self._tail == "drop"
 
     def __getitem__(self, index: Any) -> NoReturn:
         raise TypeError(

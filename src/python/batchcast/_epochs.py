@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright 2026 the batchcast authors
+"""How much an epoch of a stream is, for a trainer or for a rank of a group."""
+
+from __future__ import annotations
+
+from ._consumer import Consumer
+
+
+def samples_of_epoch(consumer: Consumer) -> int:
+    """Of the stream, whoever gets them.
+
+    Raises TypeError, as torch wants it, where the stream's producer does not know.
+    """
+    samples = consumer.samples_per_epoch
+    if not samples:
+        raise TypeError(
+            f"the epochs of stream `{consumer.stream}` have no length that is known beforehand"
+        )
+    return samples
+
+
+def batches_of_epoch(consumer: Consumer, batch_size: int, tail: str) -> int:
+    """Of a whole epoch: of a rank, where the consumer is one of a group. Raises TypeError."""
+    whole, last = _batches(consumer, batch_size, tail)
+    return whole + (last > 0)
+
+
+def samples_of_rank(consumer: Consumer, batch_size: int, tail: str) -> int:
+    """In all batches of a whole epoch, padding included. Raises TypeError."""
+    whole, last = _batches(consumer, batch_size, tail)
+    return whole * batch_size + last
+
+
+def _batches(consumer: Consumer, batch_size: int, tail: str) -> tuple[int, int]:
+    """The batches that are full, and the samples in the last one, 0 without one."""
+    world = 1 if consumer.group is None else consumer.group.world
+    whole, rest = divmod(samples_of_epoch(consumer), batch_size * world)
+    if rest == 0 or tail == "drop":
+        return whole, 0
+    # Of a short last batch each rank gets as much as the others.
+    return whole, batch_size if tail == "pad" else rest // world
