@@ -150,6 +150,11 @@ class Consumer {
   [[nodiscard]] std::optional<Batch> next();
   /// The same, waiting at most that long.
   [[nodiscard]] NextBatch try_next(int timeout_ms);
+  /// A copy of the batch that `next` will give, or, where this epoch has no more, of the first one
+  /// of the following; nothing if it did not come within that time. It leaves the consumer where it
+  /// is: cursor, epoch, stats, and an epoch's end that `next` has still to tell. One that has let
+  /// go joins for that time.
+  [[nodiscard]] std::optional<Batch> peek(int timeout_ms = -1);
   /// Whether another epoch follows; waits until that is known.
   [[nodiscard]] bool has_next_epoch();
   /// A copy of the newest samples that the ring holds, at most so many, of the epoch that most of

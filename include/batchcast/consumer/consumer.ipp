@@ -42,6 +42,10 @@ BATCHCAST_INLINE NextBatch Consumer::try_next(int timeout_ms) {
   return core_->next(batch_size_, timeout_ms);
 }
 
+BATCHCAST_INLINE std::optional<Batch> Consumer::peek(int timeout_ms) {
+  return core_->peek(batch_size_, timeout_ms);
+}
+
 BATCHCAST_INLINE bool Consumer::has_next_epoch() { return core_->has_next_epoch(); }
 
 BATCHCAST_INLINE std::optional<Batch> Consumer::newest(std::uint64_t samples_max) {

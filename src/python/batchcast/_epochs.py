@@ -22,20 +22,28 @@ def samples_of_epoch(consumer: Consumer) -> int:
 
 def batches_of_epoch(consumer: Consumer, batch_size: int, tail: str) -> int:
     """Of a whole epoch: of a rank, where the consumer is one of a group. Raises TypeError."""
-    whole, last = _batches(consumer, batch_size, tail)
+    whole, last = _batches(consumer, samples_of_epoch(consumer), batch_size, tail)
     return whole + (last > 0)
 
 
 def samples_of_rank(consumer: Consumer, batch_size: int, tail: str) -> int:
     """In all batches of a whole epoch, padding included. Raises TypeError."""
-    whole, last = _batches(consumer, batch_size, tail)
+    whole, last = _batches(consumer, samples_of_epoch(consumer), batch_size, tail)
     return whole * batch_size + last
 
 
-def _batches(consumer: Consumer, batch_size: int, tail: str) -> tuple[int, int]:
-    """The batches that are full, and the samples in the last one, 0 without one."""
+def is_batch_left(consumer: Consumer, epoch: int, batch_size: int, tail: str) -> bool:
+    """Of that epoch, behind the cursor. True where the epoch's end is not known."""
+    if not consumer.samples_per_epoch:
+        return True
+    left = (epoch + 1) * consumer.samples_per_epoch - consumer.cursor
+    return left > 0 and _batches(consumer, left, batch_size, tail) != (0, 0)
+
+
+def _batches(consumer: Consumer, samples: int, batch_size: int, tail: str) -> tuple[int, int]:
+    """Of so many samples: the batches that are full, and the samples in the last one, if any."""
     world = 1 if consumer.group is None else consumer.group.world
-    whole, rest = divmod(samples_of_epoch(consumer), batch_size * world)
+    whole, rest = divmod(samples, batch_size * world)
     if rest == 0 or tail == "drop":
         return whole, 0
     # Of a short last batch each rank gets as much as the others.

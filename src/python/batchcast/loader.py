@@ -30,9 +30,9 @@ except ImportError as error:
 from ._closed import ClosedByBlock
 from ._consumer import Batch, Consumer, Start, check_same_samples
 from ._dataloader_parts import StreamDataset, StreamSampler
-from ._epochs import batches_of_epoch
+from ._epochs import batches_of_epoch, is_batch_left
 from ._names import did_you_mean, refuse_unknown
-from .errors import Forked, GpuUnavailable, InvalidArgument
+from .errors import Error, Forked, GpuUnavailable, InvalidArgument
 
 __all__ = ["Loader"]
 
@@ -169,6 +169,15 @@ def collation_of(consumer: Consumer, fields: Any) -> Callable[[Batch], Any]:
         f"batchcast: fields={fields!r}: it is the name of a field, several names, a dict of them by"
         f" the keys that you want, or `dict` itself for all"
     )
+
+
+def _cloned(made: Any) -> Any:
+    """What a collation made, in memory of its own."""
+    if isinstance(made, torch.Tensor):
+        return made.clone()
+    if isinstance(made, dict):
+        return {key: tensor.clone() for key, tensor in made.items()}
+    return [tensor.clone() for tensor in made]
 
 
 def _options_of_consumer() -> list[str]:
@@ -365,8 +374,24 @@ class Loader(ClosedByBlock, IterableDataset):  # type: ignore[misc]
         """The loop that is under way is over, and what is left of its epoch is let go."""
         loop = None if self._loop is None else self._loop()
         if loop is not None and loop.batches is not None:
-            loop.was_cut = by_another and not loop.batches.at_end
+            loop.was_cut = by_another and self._has_more(loop.batches)
             loop.batches = None
+
+    def _has_more(self, batches: Any) -> bool:
+        """Whether the epoch of a loop that has not been told its end has another batch for it."""
+        if batches.over:
+            return False
+        consumer = self._consumer
+        try:
+            if consumer is None or consumer.closed:
+                return False
+            if batches.epoch is None:
+                return True
+            if batches.epoch != consumer.epoch:
+                return False
+            return is_batch_left(consumer, batches.epoch, self._batch_size, self._tail)
+        except Error:  # in a call, in another thread
+            return True
 
     def _detach(self) -> None:
         consumer = self._consumer
@@ -531,6 +556,22 @@ class Loader(ClosedByBlock, IterableDataset):  # type: ignore[misc]
             self._attach()
         else:
             self._resume = dict(state)
+
+    def peek(self) -> Any:
+        """A batch as the loop gives them, to look at: a copy of the next one, or of the following
+        epoch's first where this epoch has no more.
+
+        It changes nothing: a loop that is under way goes on with that batch, and cursor, epoch,
+        stats and checkpoints stay what they are. It waits as the loop does, `timeout` included;
+        StreamFinished where nothing follows. A loader that lets go between its loops joins the
+        stream for that time.
+        """
+        consumer = self._attached
+        if self._uses_gpu:
+            self._follow_stream()
+        batch = consumer._peek(self.timeout)
+        made = self._collation(batch)
+        return made if consumer._delivered else _cloned(made)  # else the loop gives that memory
 
     # -- the consumer's side -----------------------------------------------------------------------
 
