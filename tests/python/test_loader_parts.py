@@ -113,7 +113,7 @@ def test_neither_part_has_samples(serve: Callable[..., support.Served]) -> None:
         (loader.sampler, "sampler", "`sample_id`.*--order"),
     ):
         assert not isinstance(part, (Dataset, IterableDataset, Sampler))
-        for use in (iter, lambda part: part[0], lambda part: 3 in part, list):
+        for use in (iter, lambda part: part[0], list):
             with pytest.raises(TypeError, match=f"the {kind} of .*`s` has no samples.*{instead}"):
                 use(part)
         assert repr(part) == f"<the {kind} of batchcast.Loader('s', batch_size=4)>"
