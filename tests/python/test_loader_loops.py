@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright 2026 the batchcast authors
 # environments: torch-1.13 torch-2.11
-"""Several loops over one Loader: which of them goes on, and what the others are told. A look at what
-comes next."""
+"""Several loops over one Loader: which of them goes on, and what the others are told. A look at
+what comes next."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def place_of(loader: bc.Loader) -> Any:
     return loader.cursor, loader.epoch, loader.state_dict(), loader.stats
 
 
-# -- a loop that another one replaced ---------------------------------------------------------------
+# -- a loop that another one replaced --------------------------------------------------------------
 
 
 def test_a_look_with_iter_in_a_loop_is_no_silent_end(serve: Callable[..., support.Served]) -> None:
@@ -250,7 +250,7 @@ def test_iter_never_raises_it(serve: Callable[..., support.Served]) -> None:
     assert pickle.loads(pickle.dumps(loader)).batch_size == 4
 
 
-# -- a look -----------------------------------------------------------------------------------------
+# -- a look ----------------------------------------------------------------------------------------
 
 
 def test_peek_is_the_next_batch_and_changes_nothing(serve: Callable[..., support.Served]) -> None:
@@ -441,7 +441,7 @@ def test_a_look_of_a_rank_is_its_part(serve: Callable[..., support.Served]) -> N
         assert sorted(ids) == list(range(26))
 
 
-# -- under Lightning --------------------------------------------------------------------------------
+# -- under Lightning -------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

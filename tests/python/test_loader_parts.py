@@ -25,7 +25,7 @@ from torch.utils.data import DataLoader, Dataset, IterableDataset, Sampler, Subs
 SHAPE = "synthetic:3x8x8"
 
 
-# -- what there is ----------------------------------------------------------------------------------
+# -- what there is ---------------------------------------------------------------------------------
 
 
 def test_lengths_are_those_of_the_stream(serve: Callable[..., support.Served]) -> None:
@@ -133,11 +133,11 @@ def test_a_part_attaches_no_loader_before_it_is_asked(serve: Callable[..., suppo
     assert (len(dataset), len(sampler)) == (40, 40)
 
 
-# -- loops of scripts -------------------------------------------------------------------------------
+# -- loops of scripts ------------------------------------------------------------------------------
 
 
-def small_model(classes: int = 10) -> Any:
-    return torch.nn.Sequential(torch.nn.Flatten(), torch.nn.LazyLinear(classes))
+def small_model(classes: int = 1000, values: int = 192) -> Any:
+    return torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(values, classes))
 
 
 def test_as_mnist_trains_and_tests(serve: Callable[..., support.Served]) -> None:
@@ -145,15 +145,15 @@ def test_as_mnist_trains_and_tests(serve: Callable[..., support.Served]) -> None
     serve(SHAPE, samples=42)
     serve(SHAPE, stream="test", samples=26)
     train, test = bc.Loader("s", 8), bc.Loader("test", 10, between_epochs="let_go")
-    model = small_model(1000)
+    model = small_model()
     for epoch, is_dry in ((1, False), (2, True)):
         said = []
         for batch_idx, (data, target) in enumerate(train):
             loss = torch.nn.functional.cross_entropy(model(data), target % 1000)
             loss.backward()
             if batch_idx % 2 == 0:
-                share = 100.0 * batch_idx / len(train)
-                said.append(f"{epoch} [{batch_idx * len(data)}/{len(train.dataset)} ({share:.0f}%)]")
+                share, done = 100.0 * batch_idx / len(train), batch_idx * len(data)
+                said.append(f"{epoch} [{done}/{len(train.dataset)} ({share:.0f}%)]")
                 if is_dry:
                     break
         assert said == ["1 [0/42 (0%)]", "1 [16/42 (33%)]", "1 [32/42 (67%)]"] or is_dry
@@ -246,7 +246,7 @@ def test_as_torchvisions_references_count(
     made_data.image_folder(tmp_path / "images", classes=3)
     serve(f"imagefolder:{tmp_path / 'images'}", recipe=made_data.recipe_file(tmp_path))
     loader = bc.Loader("s", 4, drop_last=False)
-    model = small_model(len(loader.dataset.classes))
+    model = small_model(len(loader.dataset.classes), 3 * 16 * 16)
 
     def log_every(iterable: Any) -> Iterator[Any]:
         width = len(str(len(iterable)))
@@ -271,7 +271,7 @@ def test_as_timm_sets_epochs_and_counts_updates(serve: Callable[..., support.Ser
     """timm's train.py: epochs are told to what has `set_epoch`, updates are counted by `len`."""
     serve(SHAPE, samples=42)
     loader = bc.Loader("s", 8, drop_last=True)
-    model = small_model(1000)
+    model = small_model()
     for epoch in range(2):
         assert not hasattr(loader.dataset, "set_epoch")
         if hasattr(loader.batch_sampler, "set_epoch"):
