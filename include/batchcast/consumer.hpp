@@ -150,10 +150,10 @@ class Consumer {
   [[nodiscard]] std::optional<Batch> next();
   /// The same, waiting at most that long.
   [[nodiscard]] NextBatch try_next(int timeout_ms);
-  /// A copy of the batch that `next` will give, or, where this epoch has no more, of the first one
-  /// of the following; nothing if it did not come within that time. It leaves the consumer where it
-  /// is: cursor, epoch, stats, and an epoch's end that `next` has still to tell. One that has let
-  /// go joins for that time.
+  /// A copy of the next batch; where this epoch has no more, of the next epoch's first one. Nothing
+  /// at the time-out. It holds no lease, and the consumer stays as it is: cursor, epoch, stats, and
+  /// the end of an epoch that `next` has not returned yet. Between its loops, a consumer with
+  /// between_epochs = let_go joins the stream for the duration of the call.
   [[nodiscard]] std::optional<Batch> peek(int timeout_ms = -1);
   /// Whether another epoch follows; waits until that is known.
   [[nodiscard]] bool has_next_epoch();

@@ -34,7 +34,7 @@ def ids_loader(**options: Any) -> bc.Loader:
 def refuses(batches: Iterator[Any]) -> None:
     """Asked for a batch, it says why there is none, and what else to do."""
     for _ in range(2):  # and stays so
-        with pytest.raises(bc.InvalidArgument, match=r"`s` .*another iter\(\).*loader\.peek\(\)"):
+        with pytest.raises(bc.InvalidArgument, match=r"`s` was replaced.*loader\.peek\(\)"):
             next(batches)
 
 

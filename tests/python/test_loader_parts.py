@@ -110,7 +110,7 @@ def test_neither_part_has_samples(serve: Callable[..., support.Served]) -> None:
     loader = bc.Loader("s", 4)
     for part, kind, instead in (
         (loader.dataset, "dataset", "the producer reads them.*`for batch in loader`"),
-        (loader.sampler, "sampler", "`sample_id`.*--order"),
+        (loader.sampler, "sampler", "`sample_id`.*`--order`"),
     ):
         assert not isinstance(part, (Dataset, IterableDataset, Sampler))
         for use in (iter, lambda part: part[0], list):

@@ -95,12 +95,12 @@ class RingReader {
   /// `free`: copy it, then ask `copied`.
   [[nodiscard]] Next next(std::uint64_t samples, int timeout_ms, Run& run);
 
-  /// The run that `next` will give as its next batch of so many samples: where this epoch has no
-  /// more, the first one of the following. Waits until the samples are there; false at the
-  /// time-out. Moves, counts and leases nothing. Throws as `next`, and InvalidArgument where that
-  /// epoch has no such batch either. Copy the run, then ask `still_held`.
+  /// The run of the next batch of `samples` samples: where this epoch has no more, the first one of
+  /// the next epoch. Waits until its samples are published; false at the time-out. Changes nothing,
+  /// counts nothing and takes no lease. Throws as `next`, and InvalidArgument where the next epoch
+  /// has no such batch either. The caller copies the run, and then asks `still_held`.
   [[nodiscard]] bool peek(std::uint64_t samples, int timeout_ms, Run& run);
-  /// After a run without a lease was copied: none of its samples was written over meanwhile.
+  /// After the copy of a run without a lease: the producer overwrote none of its samples meanwhile.
   [[nodiscard]] bool still_held(const Run& run) const noexcept;
 
   /// `free` pace: true if the copy made of `run` is whole; the cursor moves on. Else copy what the

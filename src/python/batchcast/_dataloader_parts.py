@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class _Part:
-    """It says what its loader knows at the time, and attaches no sooner than it is asked."""
+    """What it says is the loader's at the time of the call. To have one attaches nothing."""
 
     __slots__ = ("_loader",)
 
@@ -36,7 +36,7 @@ class _Part:
     def _refuse(self) -> NoReturn:
         raise TypeError(
             f"batchcast: {self._what} of the loader of stream `{self._loader._stream}` has no"
-            f" samples of its own: {self._instead}"
+            f" samples: {self._instead}"
         )
 
     def __repr__(self) -> str:
@@ -50,9 +50,8 @@ class StreamDataset(_Part):
 
     _what = "the dataset"
     _instead = (
-        "the producer reads them. `for batch in loader` gives them in the stream's order, with"
-        " `sample_id` among `fields` each sample's index; open the dataset itself for single"
-        " samples or parts of it."
+        "the producer reads them. `for batch in loader` gives them in the stream's order. For"
+        " single samples, or parts of it, open the dataset itself."
     )
 
     def __len__(self) -> int:
@@ -87,8 +86,8 @@ class StreamSampler(_Part):
 
     _what = "the sampler"
     _instead = (
-        "the stream has an order of its own for each epoch. Ask for `sample_id` among `fields` for"
-        " the indices, and say `--order` and `--seed` to `batchcast serve` for another order."
+        "the producer draws the order of each epoch. With `sample_id` among `fields` batches have"
+        " the indices; `--order` and `--seed` of `batchcast serve` choose another order."
     )
 
     def __len__(self) -> int:

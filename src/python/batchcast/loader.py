@@ -207,12 +207,12 @@ def _check_seconds(name: str, seconds: Any) -> None:
         raise InvalidArgument(f"batchcast: {name}: nan is no number.")
 
 
-def _cut(stream: str) -> str:
+def _why_replaced(stream: str) -> str:
     return (
-        f"batchcast: this loop over stream `{stream}` has no further batch: another iter() of the"
-        f" same loader began before its end, and the rest of its epoch was let go. A loader has one"
-        f" loop at a time. loader.peek() shows a batch and changes nothing; a second loop at the"
-        f" same time takes a Loader of its own."
+        f"batchcast: this loop over stream `{stream}` was replaced before its end: another iter()"
+        f" of the same loader began, and the rest of the epoch was skipped. A loader has one loop"
+        f" at a time. loader.peek() shows the next batch and changes nothing. For two loops at a"
+        f" time make two loaders."
     )
 
 
@@ -224,13 +224,13 @@ class _Loop(Iterator[Any]):
     stand between its end and that one's: no `__del__`, no generator.
     """
 
-    __slots__ = ("__weakref__", "_collate", "_loader", "batches", "was_cut")
+    __slots__ = ("__weakref__", "_collate", "_loader", "batches", "was_replaced")
 
     def __init__(self, loader: Loader, consumer: Consumer) -> None:
         self._loader = loader
         self._collate = loader._collation
         self.batches: Any = iter(consumer)  # nothing once the loop is over
-        self.was_cut = False  # another loop began before this one's end
+        self.was_replaced = False  # by another loop, before this one's end
 
     def __iter__(self) -> _Loop:
         return self
@@ -239,8 +239,8 @@ class _Loop(Iterator[Any]):
         batches = self.batches
         loader = self._loader
         if batches is None:
-            if self.was_cut:
-                raise InvalidArgument(_cut(loader._stream))
+            if self.was_replaced:
+                raise InvalidArgument(_why_replaced(loader._stream))
             raise StopIteration
         if loader._uses_gpu:
             loader._follow_stream()
@@ -374,11 +374,11 @@ class Loader(ClosedByBlock, IterableDataset):  # type: ignore[misc]
         """The loop that is under way is over, and what is left of its epoch is let go."""
         loop = None if self._loop is None else self._loop()
         if loop is not None and loop.batches is not None:
-            loop.was_cut = by_another and self._has_more(loop.batches)
+            loop.was_replaced = by_another and self._has_more(loop.batches)
             loop.batches = None
 
     def _has_more(self, batches: Any) -> bool:
-        """Whether the epoch of a loop that has not been told its end has another batch for it."""
+        """Whether these batches of the loop that is under way are not at their epoch's end."""
         if batches.over:
             return False
         consumer = self._consumer
@@ -440,8 +440,8 @@ class Loader(ClosedByBlock, IterableDataset):  # type: ignore[misc]
     # -- a DataLoader's side -----------------------------------------------------------------------
 
     def __iter__(self) -> Iterator[Any]:
-        """One epoch. A loop before it is over, and what is left of its epoch is let go: if it is
-        asked for another batch before its end, it raises InvalidArgument."""
+        """One epoch. It replaces the loop before it and skips what is left of that one's epoch: if
+        that loop is asked for another batch, it raises InvalidArgument."""
         consumer = self._attached
         self._end_loop(by_another=True)
         loop = _Loop(self, consumer)
@@ -462,8 +462,8 @@ class Loader(ClosedByBlock, IterableDataset):  # type: ignore[misc]
 
     @property
     def dataset(self) -> StreamDataset:
-        """What is known of the samples: `len`, and `classes`, `class_to_idx` and `class_names`
-        where the source names them. It has no samples: the producer reads them."""
+        """The number of samples (`len`), and `classes`, `class_to_idx` and `class_names` where the
+        source names them. It has no samples: the producer reads them."""
         return StreamDataset(self)
 
     @property
@@ -473,7 +473,7 @@ class Loader(ClosedByBlock, IterableDataset):  # type: ignore[misc]
 
     @property
     def batch_sampler(self) -> None:
-        """None: the stream has its samples in an order of its own."""
+        """None: the stream has its samples in order, and each trainer cuts its batches."""
         return None
 
     @property
@@ -558,13 +558,13 @@ class Loader(ClosedByBlock, IterableDataset):  # type: ignore[misc]
             self._resume = dict(state)
 
     def peek(self) -> Any:
-        """A batch as the loop gives them, to look at: a copy of the next one, or of the following
-        epoch's first where this epoch has no more.
+        """A copy of the next batch, in the form that the loop gives. At the end of an epoch it is
+        the first batch of the next one.
 
-        It changes nothing: a loop that is under way goes on with that batch, and cursor, epoch,
-        stats and checkpoints stay what they are. It waits as the loop does, `timeout` included;
-        StreamFinished where nothing follows. A loader that lets go between its loops joins the
-        stream for that time.
+        It changes nothing: the loop goes on with that batch, and cursor, epoch, stats and
+        checkpoints stay as they are. It waits as the loop does, at most `timeout`, and raises
+        StreamFinished where no batch follows. Between its loops, a loader with
+        between_epochs="let_go" joins the stream for the duration of the call.
         """
         consumer = self._attached
         if self._uses_gpu:
