@@ -233,7 +233,7 @@ BATCHCAST_INLINE std::optional<Batch> ConsumerCore::look_ahead(std::uint64_t bat
     filler_.copy(*record, run);
     if (ring_.on_device()) ring_.delivery()->wait_for_copies();
     check();  // what was copied after an eviction is not what was published
-    // Of `free` pace; for the others the ring keeps what lies before them.
+    // For a consumer in lockstep, the producer overwrites nothing from its cursor on.
     if (options_.pace == Pace::lockstep || reader_.still_held(run)) {
       return pool_.hand_out(std::move(record), run);
     }

@@ -135,7 +135,7 @@ BATCHCAST_INLINE bool RingReader::peek(std::uint64_t samples, int timeout_ms, Ru
   }
 }
 
-/// Of the next batch; nothing while its epoch is not known.
+/// Where the next batch begins; nothing while the board does not tell its epoch.
 BATCHCAST_INLINE std::optional<RingReader::Place> RingReader::next_place(std::uint64_t samples) {
   if (share_.is_group()) {
     cursor_.note_group();
@@ -156,7 +156,7 @@ BATCHCAST_INLINE std::optional<RingReader::Place> RingReader::next_place(std::ui
   return Place{*place.end, place.epoch + 1, cursor_.end_of(place.epoch + 1)};
 }
 
-/// In an epoch that has no more for this reader, or leaving one.
+/// The epoch of the cursor has no further batch for this reader: it is over, or was left.
 BATCHCAST_INLINE bool RingReader::is_at_end_of_epoch() const noexcept {
   if (cursor_.phase() == Phase::skipping) return true;
   if (between_epochs()) return false;
@@ -164,7 +164,7 @@ BATCHCAST_INLINE bool RingReader::is_at_end_of_epoch() const noexcept {
          (share_.is_group() && share_.ends_here(cursor_.epoch(), cursor_.position()));
 }
 
-/// Of the samples there up to `published`; nothing where this reader gets none of them.
+/// The run of this reader among the samples below `published`; nothing where it gets none.
 BATCHCAST_INLINE std::optional<Run> RingReader::run_at(const Place& place, std::uint64_t samples,
                                                        std::uint64_t published) const noexcept {
   if (published <= place.position) return std::nullopt;

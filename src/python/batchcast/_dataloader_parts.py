@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class _Part:
-    """What it says is the loader's at the time of the call. To have one attaches nothing."""
+    """It asks the loader at each call. A loader that is not attached yet attaches at the first."""
 
     __slots__ = ("_loader",)
 

@@ -8,7 +8,7 @@ from ._consumer import Consumer
 
 
 def samples_of_epoch(consumer: Consumer) -> int:
-    """Of the stream, whoever gets them.
+    """Samples of the stream's epoch, for all ranks together.
 
     Raises TypeError, as torch wants it, where the stream's producer does not know.
     """
@@ -21,19 +21,19 @@ def samples_of_epoch(consumer: Consumer) -> int:
 
 
 def batches_of_epoch(consumer: Consumer, batch_size: int, tail: str) -> int:
-    """Of a whole epoch: of a rank, where the consumer is one of a group. Raises TypeError."""
+    """Batches of a whole epoch, for this rank of a group. Raises TypeError as above."""
     whole, last = _batches(consumer, samples_of_epoch(consumer), batch_size, tail)
     return whole + (last > 0)
 
 
 def samples_of_rank(consumer: Consumer, batch_size: int, tail: str) -> int:
-    """In all batches of a whole epoch, padding included. Raises TypeError."""
+    """Samples in these batches, padding included. Raises TypeError as above."""
     whole, last = _batches(consumer, samples_of_epoch(consumer), batch_size, tail)
     return whole * batch_size + last
 
 
 def is_batch_left(consumer: Consumer, epoch: int, batch_size: int, tail: str) -> bool:
-    """Of that epoch, behind the cursor. True where the epoch's end is not known."""
+    """Whether that epoch has a batch behind the cursor. True where its end is not known."""
     if not consumer.samples_per_epoch:
         return True
     left = (epoch + 1) * consumer.samples_per_epoch - consumer.cursor
@@ -41,7 +41,7 @@ def is_batch_left(consumer: Consumer, epoch: int, batch_size: int, tail: str) ->
 
 
 def _batches(consumer: Consumer, samples: int, batch_size: int, tail: str) -> tuple[int, int]:
-    """Of so many samples: the batches that are full, and the samples in the last one, if any."""
+    """Of these samples: the number of full batches, and the samples of a shorter or padded one."""
     world = 1 if consumer.group is None else consumer.group.world
     whole, rest = divmod(samples, batch_size * world)
     if rest == 0 or tail == "drop":

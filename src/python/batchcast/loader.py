@@ -172,7 +172,7 @@ def collation_of(consumer: Consumer, fields: Any) -> Callable[[Batch], Any]:
 
 
 def _cloned(made: Any) -> Any:
-    """What a collation made, in memory of its own."""
+    """Copies of the tensors of a batch, in the same form."""
     if isinstance(made, torch.Tensor):
         return made.clone()
     if isinstance(made, dict):
@@ -272,6 +272,9 @@ class Loader(ClosedByBlock, IterableDataset):  # type: ignore[misc]
     The tensors show the ring's own memory, without a copy, and keep their place in it until the
     last view is gone; they may outlive the loader. A write stays in this process. With `pin` they
     are copies of this process's own, in page-locked memory, whatever `access` says.
+
+    A loader has one loop at a time: a second `iter()` replaces the first, which then raises
+    InvalidArgument. `peek()` shows the next batch and changes nothing.
 
     It attaches at once, so that a wrong name is told at once. A pickled one attaches anew where it
     is first used, as a trainer of its own. Use it from one thread at a time, and in no worker of a
@@ -571,7 +574,7 @@ class Loader(ClosedByBlock, IterableDataset):  # type: ignore[misc]
             self._follow_stream()
         batch = consumer._peek(self.timeout)
         made = self._collation(batch)
-        return made if consumer._delivered else _cloned(made)  # else the loop gives that memory
+        return made if consumer._delivered else _cloned(made)  # else it is the loop's next
 
     # -- the consumer's side -----------------------------------------------------------------------
 

@@ -120,9 +120,9 @@ class Loop {
     epoch_ = nb::inst_ptr<Batch>(batch)->epoch();
     return batch;
   }
-  /// It gives no further batch: its epoch was told to be over or left, or a call ended it.
+  /// It gives no further batch: its epoch ended, `leave_epoch` left it, or an exception ended it.
   [[nodiscard]] bool is_over() const noexcept { return over_ || trainer().was_left(number_); }
-  /// That `hold` gave a batch of.
+  /// Of the last batch that `hold` gave.
   [[nodiscard]] std::optional<std::uint64_t> epoch() const noexcept { return epoch_; }
   [[nodiscard]] bool is_delivered() const noexcept { return !trainer().holds(); }
   void set_delivered(bool /*always*/) noexcept {
