@@ -236,6 +236,28 @@ TEST_CASE("an observer sees the newest of a ring on the GPU", "[gpu]") {
   CHECK(fault_of(*newest) == "");
 }
 
+TEST_CASE("a look at the next batch of a GPU is a copy there, and changes nothing", "[gpu]") {
+  const Where where = GENERATE(from_range(possible_places()));
+  const FakeSettings fake(settings_for(where, settings));
+  Scene scene(where);
+  Consumer consumer(scene.consumer(16));
+  REQUIRE(scene.publish(64) == 64);
+  for (std::uint64_t position = 0; position < 64; position += 16) {
+    const std::optional<Batch> seen = consumer.peek();
+    REQUIRE(seen);
+    CHECK(consumer.cursor() == position);
+    CHECK(consumer.stats().batches == position / 16);
+    CHECK(seen->position() == position);
+    CHECK(seen->placement() == consumer.placement());
+    CHECK(seen->writable());
+    CHECK(fault_of(*seen) == "");
+    const std::optional<Batch> batch = consumer.next();
+    REQUIRE(batch);
+    CHECK(batch->position() == position);
+    CHECK(fault_of(*batch) == "");
+  }
+}
+
 TEST_CASE("two GPUs and the host at the same time, each ring with its own consumers", "[gpu]") {
   const FakeSettings fake("devices=2 granularity=4K delay_us=50");
   Scene scene(Where::device, {"cuda:0", "cuda:1"});

@@ -46,6 +46,10 @@ BATCHCAST_INLINE NextBatch Consumer::poll() {
   return core_->next(batch_size_, 0, detail::ConsumerCore::Room::take_as_it_is);
 }
 
+BATCHCAST_INLINE std::optional<Batch> Consumer::peek(int timeout_ms) {
+  return core_->peek(batch_size_, timeout_ms);
+}
+
 BATCHCAST_INLINE bool Consumer::has_next_epoch() { return core_->has_next_epoch(); }
 
 BATCHCAST_INLINE std::optional<Batch> Consumer::newest(std::uint64_t samples_max) {

@@ -43,6 +43,7 @@ class ConsumerCore final : private ReaderHost, public std::enable_shared_from_th
 
   using Room = RingReader::Room;
   [[nodiscard]] NextBatch next(std::uint64_t batch_size, int timeout_ms, Room room = Room::make);
+  [[nodiscard]] std::optional<Batch> peek(std::uint64_t batch_size, int timeout_ms);
   [[nodiscard]] bool has_next_epoch();
   [[nodiscard]] std::optional<Batch> newest(std::uint64_t samples_max);
   void leave_epoch() noexcept;
@@ -72,8 +73,9 @@ class ConsumerCore final : private ReaderHost, public std::enable_shared_from_th
   static void destroy(ConsumerCore* core) noexcept;
 
   [[nodiscard]] bool wait_for_streams(int& timeout_ms);
-  [[nodiscard]] Membership::Loop begin_loop(int& timeout_ms);
   [[nodiscard]] Next next_run(std::uint64_t batch_size, int timeout_ms, Run& run, Room room);
+  [[nodiscard]] Membership::Loop begin_loop(int& timeout_ms, Membership::For reason);
+  [[nodiscard]] std::optional<Batch> look_ahead(std::uint64_t batch_size, int timeout_ms);
   [[nodiscard]] bool fill(BatchRecord& record, const Run& run);
   [[nodiscard]] bool fill_with_copies(BatchRecord& record, const Run& run);
   void note_first_batch(const Run& run);

@@ -87,7 +87,7 @@ BATCHCAST_INLINE NextBatch ConsumerCore::next(std::uint64_t batch_size, int time
   if (std::exchange(undelivered_end_, false)) return {Outcome::end_of_epoch, {}};
   if (!wait_for_streams(timeout_ms)) return {Outcome::timed_out, {}};
   if (membership_.has_let_go()) {
-    switch (begin_loop(timeout_ms)) {
+    switch (begin_loop(timeout_ms, Membership::For::loop)) {
       case Membership::Loop::timed_out:
         return {Outcome::timed_out, {}};
       case Membership::Loop::stream_is_over:
@@ -133,10 +133,11 @@ BATCHCAST_INLINE bool ConsumerCore::wait_for_streams(int& timeout_ms) {
 }
 
 /// Of a consumer that has let go.
-BATCHCAST_INLINE Membership::Loop ConsumerCore::begin_loop(int& timeout_ms) {
+BATCHCAST_INLINE Membership::Loop ConsumerCore::begin_loop(int& timeout_ms,
+                                                           Membership::For reason) {
   Membership::Loop loop = Membership::Loop::timed_out;
-  static_cast<void>(waits_.in_slices(timeout_ms, [this, &loop](int slice_ms) {
-    loop = membership_.begin_loop(slice_ms);
+  static_cast<void>(waits_.in_slices(timeout_ms, [this, reason, &loop](int slice_ms) {
+    loop = membership_.begin_loop(slice_ms, reason);
     return loop != Membership::Loop::timed_out;
   }));
   return loop;
@@ -204,6 +205,48 @@ BATCHCAST_INLINE void ConsumerCore::note_first_write(const Run& run) {
 
 // ---- between batches
 
+BATCHCAST_INLINE std::optional<Batch> ConsumerCore::peek(std::uint64_t batch_size, int timeout_ms) {
+  process_.check();
+  check_takes_part();
+  throw_interruption();
+  if (!wait_for_streams(timeout_ms)) return std::nullopt;
+  if (!membership_.has_let_go()) return look_ahead(batch_size, timeout_ms);
+  const auto let_go = [](Membership* membership) {
+    membership->give_up_loop();
+    membership->end_loop();
+  };
+  const std::unique_ptr<Membership, decltype(let_go)> look(&membership_, let_go);
+  switch (begin_loop(timeout_ms, Membership::For::look)) {
+    case Membership::Loop::timed_out:
+      return std::nullopt;
+    case Membership::Loop::stream_is_over:
+      throw_stream_over(board(), StreamState::finished, options_.stream, std::nullopt);
+    case Membership::Loop::joined:
+      break;
+  }
+  return look_ahead(batch_size, timeout_ms);
+}
+
+BATCHCAST_INLINE std::optional<Batch> ConsumerCore::look_ahead(std::uint64_t batch_size,
+                                                               int timeout_ms) {
+  for (;;) {
+    Run run;
+    if (undelivered_) {
+      run = *undelivered_;
+    } else if (!reader_.peek(batch_size, timeout_ms, run)) {
+      return std::nullopt;
+    }
+    BatchPool::FreshRecord record = pool_.take(pool(), run, false);
+    filler_.copy(*record, run);
+    if (ring_.on_device()) ring_.delivery()->wait_for_copies();
+    check();  // what was copied after an eviction is not what was published
+    // For a consumer in lockstep, the producer overwrites nothing from its cursor on.
+    if (options_.pace == Pace::lockstep || reader_.still_held(run)) {
+      return pool_.hand_out(std::move(record));
+    }
+  }
+}
+
 BATCHCAST_INLINE bool ConsumerCore::has_next_epoch() {
   process_.check();
   check_takes_part();
@@ -211,7 +254,8 @@ BATCHCAST_INLINE bool ConsumerCore::has_next_epoch() {
   if (undelivered_end_) return true;
   int for_ever = -1;
   static_cast<void>(wait_for_streams(for_ever));
-  if (membership_.has_let_go() && begin_loop(for_ever) == Membership::Loop::stream_is_over) {
+  if (membership_.has_let_go() &&
+      begin_loop(for_ever, Membership::For::loop) == Membership::Loop::stream_is_over) {
     return false;
   }
   for (;;) {

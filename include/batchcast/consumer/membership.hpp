@@ -26,9 +26,11 @@ class Membership {
   [[nodiscard]] bool has_let_go() const noexcept;
 
   enum class Loop { joined, stream_is_over, timed_out };
+  enum class For { loop, look };
   /// Before a loop of a consumer that has let go: joins anew, and moves the reader there. Takes its
-  /// time off the time-out. A call that timed out is continued by the next one.
-  [[nodiscard]] Loop begin_loop(int& timeout_ms);
+  /// time off the time-out. A call that timed out is continued by the next one. A look ends as a
+  /// loop does; with join = at, the first loop still begins at the cursor.
+  [[nodiscard]] Loop begin_loop(int& timeout_ms, For reason);
   /// Gives up a loop that was asked for and has not begun, so that the stream does not wait for it.
   void give_up_loop() noexcept;
   /// After a loop: pauses where the consumer lets go, as soon as it holds no lease.

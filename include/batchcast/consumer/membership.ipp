@@ -34,7 +34,7 @@ BATCHCAST_INLINE bool Membership::has_let_go() const noexcept {
   return paused_ || when_idle_.load(std::memory_order_relaxed) == WhenIdle::pause;
 }
 
-BATCHCAST_INLINE Membership::Loop Membership::begin_loop(int& timeout_ms) {
+BATCHCAST_INLINE Membership::Loop Membership::begin_loop(int& timeout_ms, For reason) {
   {
     const std::lock_guard lock(mutex_);
     when_idle_.store(WhenIdle::stay, std::memory_order_relaxed);
@@ -69,7 +69,7 @@ BATCHCAST_INLINE Membership::Loop Membership::begin_loop(int& timeout_ms) {
     paused_ = false;
   }
   // A cursor is where the first loop begins; the others follow the stream.
-  if (join_ == Join::at) join_ = Join::rewind;
+  if (join_ == Join::at && reason == For::loop) join_ = Join::rewind;
   reader_.move_to(rejoined->position);
   return Loop::joined;
 }

@@ -86,6 +86,8 @@ class ReadCursor {
     return there;
   }
   void look_for_end() noexcept;
+  /// The end of any epoch, as far as the board tells it now.
+  [[nodiscard]] std::optional<std::uint64_t> end_of(std::uint64_t epoch) const noexcept;
   /// Evicted: what was read before this call may be torn.
   [[nodiscard]] bool revoked() const noexcept {
     return ordered::load_consumer_id_after_reading(entry_) != consumer_id_;

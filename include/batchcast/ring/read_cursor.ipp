@@ -125,12 +125,13 @@ BATCHCAST_INLINE std::optional<std::uint64_t> ReadCursor::announced_end(
 }
 
 BATCHCAST_INLINE void ReadCursor::look_for_end() noexcept {
-  if (epoch_end_) return;
-  if (samples_per_epoch_ != 0) {
-    epoch_end_ = epoch_start_ + samples_per_epoch_;
-  } else {
-    epoch_end_ = announced_end(epoch_);
-  }
+  if (!epoch_end_) epoch_end_ = end_of(epoch_);
+}
+
+BATCHCAST_INLINE std::optional<std::uint64_t> ReadCursor::end_of(
+    std::uint64_t epoch) const noexcept {
+  if (samples_per_epoch_ != 0) return (epoch + 1) * samples_per_epoch_;
+  return announced_end(epoch);
 }
 
 BATCHCAST_INLINE bool ReadCursor::awaits_end() const noexcept {

@@ -97,6 +97,14 @@ class RingReader {
   enum class Room : std::uint8_t { make, take_as_it_is };
   [[nodiscard]] Next next(std::uint64_t samples, int timeout_ms, Run& run, Room room = Room::make);
 
+  /// The run of the next batch of `samples` samples: where this epoch has no more, the first one of
+  /// the next epoch. Waits until its samples are published; false at the time-out. Changes nothing,
+  /// counts nothing and takes no lease. Throws as `next`, and InvalidArgument where the next epoch
+  /// has no such batch either. The caller copies the run, and then asks `still_held`.
+  [[nodiscard]] bool peek(std::uint64_t samples, int timeout_ms, Run& run);
+  /// After the copy of a run without a lease: the producer overwrote none of its samples meanwhile.
+  [[nodiscard]] bool still_held(const Run& run) const noexcept;
+
   /// `free` pace: true if the copy made of `run` is whole; the cursor moves on. Else copy what the
   /// next call of `next` gives.
   [[nodiscard]] bool copied(const Run& run, std::span<const std::uint64_t> sample_ids);
@@ -129,6 +137,12 @@ class RingReader {
 
  private:
   using Phase = ReadCursor::Phase;
+  /// Where a batch begins, and where its epoch ends, if that is known.
+  struct Place {
+    std::uint64_t position = 0;
+    std::uint64_t epoch = 0;
+    std::optional<std::uint64_t> end;
+  };
 
   /// Between epochs: whether it is known where the next one begins.
   [[nodiscard]] bool find_next_epoch();
@@ -144,6 +158,14 @@ class RingReader {
   void count_receipt(EpochReceipt::Verdict verdict, const std::string& difference);
   void throw_complaint();
   [[nodiscard]] bool deliver(std::uint64_t samples, std::uint64_t there, Run& run);
+  [[nodiscard]] static Run run_of(const GroupShare::Part& part, const Place& place,
+                                  std::uint64_t there) noexcept;
+  [[nodiscard]] std::optional<Place> next_place(std::uint64_t samples);
+  [[nodiscard]] bool is_at_end_of_epoch() const noexcept;
+  [[nodiscard]] std::optional<Run> run_at(const Place& place, std::uint64_t samples,
+                                          std::uint64_t published) const noexcept;
+  [[nodiscard]] std::uint64_t oldest_there() const noexcept;
+  [[nodiscard]] std::uint64_t after_miss(std::uint64_t oldest, const Place& place) const noexcept;
   void miss(std::uint64_t oldest);
   void check_room(std::uint64_t end);
   [[nodiscard]] std::optional<LeaseTable::Held> make_room(std::uint64_t end);
@@ -154,7 +176,8 @@ class RingReader {
   [[noreturn]] void throw_broken() const;
   /// Until `published` reaches `wanted` or anything else changed. False once the deadline has
   /// passed.
-  [[nodiscard]] bool sleep(std::uint64_t wanted, StreamState seen, std::uint64_t deadline_ns);
+  [[nodiscard]] bool sleep(std::uint64_t wanted, StreamState seen, std::uint64_t deadline_ns,
+                           bool counts = true);
   void look_whether_alive(std::uint64_t now) noexcept;
 
   BoardView board_;

@@ -79,8 +79,7 @@ BATCHCAST_INLINE Next RingReader::next(std::uint64_t samples, int timeout_ms, Ru
       return Next::end_of_epoch;
     }
     if (options_.pace == Pace::free) {
-      const std::uint64_t oldest = oldest_held(ordered::load_claimed(board_.progress()), capacity_,
-                                               ordered::get_acquire(board_.progress().valid_from));
+      const std::uint64_t oldest = oldest_there();
       if (cursor_.position() < oldest) {
         miss(oldest);
         continue;
@@ -102,6 +101,77 @@ BATCHCAST_INLINE Next RingReader::next(std::uint64_t samples, int timeout_ms, Ru
     }
     if (!sleep(end, state, deadline_ns)) return Next::timed_out;
   }
+}
+
+// ---- a look at what comes next
+
+BATCHCAST_INLINE bool RingReader::peek(std::uint64_t samples, int timeout_ms, Run& run) {
+  BATCHCAST_ASSERT(samples > 0);
+  check();
+  const std::uint64_t deadline_ns = detail::reader::deadline_after(timeout_ms);
+  for (;;) {
+    const StreamState state = cursor_.state();            // before what it is the end of
+    const std::uint64_t published = cursor_.published();  // before the ends of epochs
+    const std::optional<Place> place = next_place(samples);
+    std::uint64_t wanted = ReadCursor::endless;
+    if (place) {
+      wanted = std::min(saturating_add(place->position, share_.whole(samples)),
+                        place->end.value_or(limits::position_max));
+      const bool whole = published >= wanted;
+      if (whole || (is_over(state) && options_.tail == Tail::keep)) {
+        if (const auto there = run_at(*place, samples, std::min(published, wanted))) {
+          run = *there;
+          return true;
+        }
+      }
+      if (whole) {
+        throw InvalidArgument("batchcast: epoch " + std::to_string(place->epoch) + " of stream `" +
+                              options_.stream + "` has no batch of " + std::to_string(samples) +
+                              " samples: it is shorter, and its tail is dropped.");
+      }
+      check_room(wanted);
+    }
+    if (is_over(state)) throw_over(state);
+    if (!sleep(wanted, state, deadline_ns, false)) return false;
+  }
+}
+
+/// Where the next batch begins; nothing while the board does not tell its epoch.
+BATCHCAST_INLINE std::optional<RingReader::Place> RingReader::next_place(std::uint64_t samples) {
+  if (share_.is_group()) {
+    cursor_.note_group();
+    if (!between_epochs()) check_group(cursor_.epoch());
+  }
+  if (cursor_.phase() == Phase::missed) static_cast<void>(missed_end());
+  if (cursor_.phase() == Phase::unplaced && !cursor_.find_epoch()) return std::nullopt;
+  cursor_.look_for_end();
+  Place place{cursor_.position(), cursor_.epoch(), cursor_.epoch_end()};
+  if (options_.pace == Pace::free && place.position < oldest_there()) {
+    place.position = after_miss(oldest_there(), place);
+  }
+  const bool has_batch =
+      !is_at_end_of_epoch() &&
+      (!place.end || (place.position < *place.end && run_at(place, samples, *place.end)));
+  if (has_batch) return place;
+  if (!place.end) return std::nullopt;
+  return Place{*place.end, place.epoch + 1, cursor_.end_of(place.epoch + 1)};
+}
+
+/// The epoch of the cursor has no further batch for this reader: it is over, or was left.
+BATCHCAST_INLINE bool RingReader::is_at_end_of_epoch() const noexcept {
+  if (cursor_.phase() == Phase::skipping) return true;
+  if (between_epochs()) return false;
+  return cursor_.at_epoch_end() ||
+         (share_.is_group() && share_.ends_here(cursor_.epoch(), cursor_.position()));
+}
+
+/// The run of this reader among the samples below `published`; nothing where it gets none.
+BATCHCAST_INLINE std::optional<Run> RingReader::run_at(const Place& place, std::uint64_t samples,
+                                                       std::uint64_t published) const noexcept {
+  if (published <= place.position) return std::nullopt;
+  const std::uint64_t there = std::min(published - place.position, share_.whole(samples));
+  const auto part = share_.part_of(samples, there);
+  return part ? std::optional(run_of(*part, place, there)) : std::nullopt;
 }
 
 BATCHCAST_INLINE std::optional<bool> RingReader::has_next_epoch(int timeout_ms) {
@@ -242,13 +312,7 @@ BATCHCAST_INLINE bool RingReader::deliver(std::uint64_t samples, std::uint64_t t
   const auto part = share_.part_of(samples, there);
   if (!part) return false;
   const std::uint64_t start = cursor_.position();
-  run.position = start + part->offset;
-  run.size = part->size;
-  run.epoch = cursor_.epoch();
-  run.lease = 0;
-  run.padding = part->padding;
-  run.batch_start = start;
-  run.batch_size = there;
+  run = run_of(*part, {start, cursor_.epoch(), {}}, there);
   if (options_.pace == Pace::free) return true;
   run.lease = leases_.add(run.padding == 0 ? run.position : start, start + there);
   if (run.own() != 0) receipt_.add(sample_ids_.at(run.position, run.own()));
@@ -259,12 +323,26 @@ BATCHCAST_INLINE bool RingReader::deliver(std::uint64_t samples, std::uint64_t t
   return true;
 }
 
+BATCHCAST_INLINE Run RingReader::run_of(const GroupShare::Part& part, const Place& place,
+                                        std::uint64_t there) noexcept {
+  Run run;
+  run.position = place.position + part.offset;
+  run.size = part.size;
+  run.epoch = place.epoch;
+  run.padding = part.padding;
+  run.batch_start = place.position;
+  run.batch_size = there;
+  return run;
+}
+
+BATCHCAST_INLINE bool RingReader::still_held(const Run& run) const noexcept {
+  return ordered::load_claimed_after_reading(board_.progress()) <=
+         saturating_add(run.batch_start, capacity_);
+}
+
 BATCHCAST_INLINE bool RingReader::copied(const Run& run,
                                          std::span<const std::uint64_t> sample_ids) {
-  if (ordered::load_claimed_after_reading(board_.progress()) >
-      saturating_add(run.batch_start, capacity_)) {
-    return false;
-  }
+  if (!still_held(run)) return false;
   receipt_.add(sample_ids.first(run.own()));
   cursor_.take(run.size, run.batch_size);
   leases_.pass(cursor_.position());
@@ -360,12 +438,24 @@ BATCHCAST_INLINE void RingReader::throw_complaint() {
   if (!complaint_.empty()) throw ReceiptMismatch(std::exchange(complaint_, {}));
 }
 
-BATCHCAST_INLINE void RingReader::miss(std::uint64_t oldest) {
-  // Into the middle of what there is: at its very edge the next sample would be missed as well.
+BATCHCAST_INLINE std::uint64_t RingReader::oldest_there() const noexcept {
+  return oldest_held(ordered::load_claimed(board_.progress()), capacity_,
+                     ordered::get_acquire(board_.progress().valid_from));
+}
+
+/// Into the middle of what there is: at its very edge the next sample would be missed as well.
+BATCHCAST_INLINE std::uint64_t RingReader::after_miss(std::uint64_t oldest,
+                                                      const Place& place) const noexcept {
   const std::uint64_t claimed = ordered::load_claimed(board_.progress());
-  std::uint64_t target = std::min(saturating_sub(claimed, capacity_ / 2), cursor_.published());
-  target = std::max({target, oldest, cursor_.position()});
-  if (cursor_.epoch_end()) target = std::min(target, *cursor_.epoch_end());
+  const std::uint64_t target =
+      std::min(saturating_sub(claimed, capacity_ / 2), cursor_.published());
+  return std::min(std::max({target, oldest, place.position}),
+                  place.end.value_or(limits::position_max));
+}
+
+BATCHCAST_INLINE void RingReader::miss(std::uint64_t oldest) {
+  const std::uint64_t target =
+      after_miss(oldest, {cursor_.position(), cursor_.epoch(), cursor_.epoch_end()});
   const std::uint64_t lost = target - cursor_.position();
   receipt_.spoil();
   cursor_.miss(target);
@@ -382,7 +472,7 @@ BATCHCAST_INLINE void RingReader::miss(std::uint64_t oldest) {
 }
 
 BATCHCAST_INLINE bool RingReader::sleep(std::uint64_t wanted, StreamState seen,
-                                        std::uint64_t deadline_ns) {
+                                        std::uint64_t deadline_ns, bool counts) {
   const std::uint64_t now = now_ns();
   if (now >= deadline_ns) {
     look_whether_alive(now);
@@ -390,7 +480,9 @@ BATCHCAST_INLINE bool RingReader::sleep(std::uint64_t wanted, StreamState seen,
   }
   const std::uint64_t left_ms = (deadline_ns - now + 999'999) / 1'000'000;
   const auto most_ms = static_cast<int>(std::min(detail::reader::sleep_ms_max, left_ms));
-  if (cursor_.wait(wanted, seen, most_ms) == Woken::timed_out) look_whether_alive(0);
+  const Woken woken =
+      counts ? cursor_.wait(wanted, seen, most_ms) : cursor_.sleep(wanted, seen, most_ms);
+  if (woken == Woken::timed_out) look_whether_alive(0);
   check();
   host_.while_waiting();
   return true;

@@ -230,6 +230,14 @@ class _Loop:
     @delivered.setter
     def delivered(self, arg: bool, /) -> None: ...
 
+    @property
+    def over(self) -> bool:
+        """Whether it gives no further batch."""
+
+    @property
+    def epoch(self) -> int | None:
+        """The epoch of what `hold` gave; None before."""
+
 class Consumer:
     """
     One trainer's part in a stream.
@@ -291,6 +299,12 @@ class Consumer:
 
     @_delivered.setter
     def _delivered(self, arg: bool, /) -> None: ...
+
+    def _peek(self, timeout: float | None) -> Batch:
+        """
+        The batch that `_hold` gave, while that is not delivered; else a copy of the next one,
+        of the following epoch where this one has no more. Changes nothing.
+        """
 
     def has_next_epoch(self) -> bool:
         """Whether another epoch follows; waits until that is known."""

@@ -29,8 +29,10 @@ except ImportError as error:
 
 from ._closed import ClosedByBlock
 from ._consumer import Batch, Consumer, Start, check_same_samples
+from ._dataloader_parts import StreamDataset, StreamSampler
+from ._epochs import batches_of_epoch, is_batch_left
 from ._names import did_you_mean, refuse_unknown
-from .errors import Forked, GpuUnavailable, InvalidArgument
+from .errors import Error, Forked, GpuUnavailable, InvalidArgument
 
 __all__ = ["Loader"]
 
@@ -169,20 +171,13 @@ def collation_of(consumer: Consumer, fields: Any) -> Callable[[Batch], Any]:
     )
 
 
-def batches_of_epoch(consumer: Consumer, batch_size: int, tail: str) -> int:
-    """Of a whole epoch: of a rank, where the consumer is one of a group.
-
-    Raises TypeError, as torch wants it, where the stream's producer does not know.
-    """
-    samples = consumer.samples_per_epoch
-    if not samples:
-        raise TypeError(
-            f"the epochs of stream `{consumer.stream}` have no length that is known beforehand"
-        )
-    world = 1 if consumer.group is None else consumer.group.world
-    whole, rest = divmod(samples, batch_size * world)
-    # Of a short last batch each rank gets as much as the others.
-    return whole + (tail == "pad" and rest > 0 or tail == "keep" and rest >= world)
+def _cloned(made: Any) -> Any:
+    """Copies of the tensors of a batch, in the same form."""
+    if isinstance(made, torch.Tensor):
+        return made.clone()
+    if isinstance(made, dict):
+        return {key: tensor.clone() for key, tensor in made.items()}
+    return [tensor.clone() for tensor in made]
 
 
 def _options_of_consumer() -> list[str]:
@@ -212,6 +207,15 @@ def _check_seconds(name: str, seconds: Any) -> None:
         raise InvalidArgument(f"batchcast: {name}: nan is no number.")
 
 
+def _why_replaced(stream: str) -> str:
+    return (
+        f"batchcast: this loop over stream `{stream}` was replaced before its end: another iter()"
+        f" of the same loader began, and the rest of the epoch was skipped. A loader has one loop"
+        f" at a time. loader.peek() shows the next batch and changes nothing. For two loops at a"
+        f" time make two loaders."
+    )
+
+
 class _Loop(Iterator[Any]):
     """The batches of one epoch.
 
@@ -220,21 +224,24 @@ class _Loop(Iterator[Any]):
     stand between its end and that one's: no `__del__`, no generator.
     """
 
-    __slots__ = ("__weakref__", "_collate", "_loader", "batches")
+    __slots__ = ("__weakref__", "_collate", "_loader", "batches", "was_replaced")
 
     def __init__(self, loader: Loader, consumer: Consumer) -> None:
         self._loader = loader
         self._collate = loader._collation
         self.batches: Any = iter(consumer)  # nothing once the loop is over
+        self.was_replaced = False  # by another loop, before this one's end
 
     def __iter__(self) -> _Loop:
         return self
 
     def __next__(self) -> Any:
         batches = self.batches
-        if batches is None:
-            raise StopIteration
         loader = self._loader
+        if batches is None:
+            if self.was_replaced:
+                raise InvalidArgument(_why_replaced(loader._stream))
+            raise StopIteration
         if loader._uses_gpu:
             loader._follow_stream()
         made = self._collate(batches.hold(loader.timeout))  # if this fails, the same batch again
@@ -265,6 +272,9 @@ class Loader(ClosedByBlock, IterableDataset):  # type: ignore[misc]
     The tensors show the ring's own memory, without a copy, and keep their place in it until the
     last view is gone; they may outlive the loader. A write stays in this process. With `pin` they
     are copies of this process's own, in page-locked memory, whatever `access` says.
+
+    A loader has one loop at a time: a second `iter()` replaces the first, which then raises
+    InvalidArgument. `peek()` shows the next batch and changes nothing.
 
     It attaches at once, so that a wrong name is told at once. A pickled one attaches anew where it
     is first used, as a trainer of its own. Use it from one thread at a time, and in no worker of a
@@ -363,11 +373,28 @@ class Loader(ClosedByBlock, IterableDataset):  # type: ignore[misc]
             )
         return self._consumer
 
-    def _end_loop(self) -> None:
+    def _end_loop(self, by_another: bool = False) -> None:
         """The loop that is under way is over, and what is left of its epoch is let go."""
         loop = None if self._loop is None else self._loop()
-        if loop is not None:
+        if loop is not None and loop.batches is not None:
+            loop.was_replaced = by_another and self._has_more(loop.batches)
             loop.batches = None
+
+    def _has_more(self, batches: Any) -> bool:
+        """Whether these batches of the loop that is under way are not at their epoch's end."""
+        if batches.over:
+            return False
+        consumer = self._consumer
+        try:
+            if consumer is None or consumer.closed:
+                return False
+            if batches.epoch is None:
+                return True
+            if batches.epoch != consumer.epoch:
+                return False
+            return is_batch_left(consumer, batches.epoch, self._batch_size, self._tail)
+        except Error:  # in a call, in another thread
+            return True
 
     def _detach(self) -> None:
         consumer = self._consumer
@@ -416,9 +443,10 @@ class Loader(ClosedByBlock, IterableDataset):  # type: ignore[misc]
     # -- a DataLoader's side -----------------------------------------------------------------------
 
     def __iter__(self) -> Iterator[Any]:
-        """One epoch. A loop before it is over, and what is left of its epoch is let go."""
+        """One epoch. It replaces the loop before it and skips what is left of that one's epoch: if
+        that loop is asked for another batch, it raises InvalidArgument."""
         consumer = self._attached
-        self._end_loop()
+        self._end_loop(by_another=True)
         loop = _Loop(self, consumer)
         self._loop = weakref.ref(loop)
         return loop
@@ -428,8 +456,43 @@ class Loader(ClosedByBlock, IterableDataset):  # type: ignore[misc]
 
         Raises TypeError, as torch wants it, where the stream's producer does not know.
         """
-        tail = self._options.get("tail", "keep")
-        return batches_of_epoch(self._attached, self._batch_size, tail)
+        return batches_of_epoch(self._attached, self._batch_size, self._tail)
+
+    @property
+    def _tail(self) -> str:
+        tail: str = self._options.get("tail", "keep")
+        return tail
+
+    @property
+    def dataset(self) -> StreamDataset:
+        """The number of samples (`len`), and `classes`, `class_to_idx` and `class_names` where the
+        source names them. It has no samples: the producer reads them."""
+        return StreamDataset(self)
+
+    @property
+    def sampler(self) -> StreamSampler:
+        """`len` is the samples that this rank gets in an epoch; `set_epoch` does nothing."""
+        return StreamSampler(self)
+
+    @property
+    def batch_sampler(self) -> None:
+        """None: the stream has its samples in order, and each trainer cuts its batches."""
+        return None
+
+    @property
+    def num_workers(self) -> int:
+        """0: the samples are made by the producer's workers."""
+        return 0
+
+    @property
+    def pin_memory(self) -> bool:
+        """Whether batches lie in page-locked memory: the option `pin`."""
+        return bool(self._options.get("pin"))
+
+    @property
+    def drop_last(self) -> bool:
+        """Whether the short last batch of an epoch is left out, by that option or by `tail`."""
+        return self._tail == "drop"
 
     def __getitem__(self, index: Any) -> NoReturn:
         raise TypeError(
@@ -496,6 +559,22 @@ class Loader(ClosedByBlock, IterableDataset):  # type: ignore[misc]
             self._attach()
         else:
             self._resume = dict(state)
+
+    def peek(self) -> Any:
+        """A copy of the next batch, in the form that the loop gives. At the end of an epoch it is
+        the first batch of the next one.
+
+        It changes nothing: the loop goes on with that batch, and cursor, epoch, stats and
+        checkpoints stay as they are. It waits as the loop does, at most `timeout`, and raises
+        StreamFinished where no batch follows. Between its loops, a loader with
+        between_epochs="let_go" joins the stream for the duration of the call.
+        """
+        consumer = self._attached
+        if self._uses_gpu:
+            self._follow_stream()
+        batch = consumer._peek(self.timeout)
+        made = self._collation(batch)
+        return made if consumer._delivered else _cloned(made)  # else it is the loop's next
 
     # -- the consumer's side -----------------------------------------------------------------------
 

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from ._closed import ClosedByBlock
 from ._consumer import Consumer
+from ._epochs import batches_of_epoch
 
 if TYPE_CHECKING:
     from ._tensor_producer import TensorProducer as TensorProducer
@@ -104,8 +105,6 @@ class TensorConsumer(ClosedByBlock):
 
     def __len__(self) -> int:
         """Batches an epoch, the short last one among them unless `tail` says otherwise."""
-        from .loader import batches_of_epoch
-
         return batches_of_epoch(self._consumer, self.batch_size, self._tail)
 
     def __next__(self) -> Any:

@@ -111,14 +111,19 @@ class Loop {
   }
   /// The same batch again until it is delivered. A loop that goes before leaves nothing.
   [[nodiscard]] nb::object hold(int timeout_ms) {
-    if (over_) throw nb::stop_iteration();
+    if (is_over()) throw nb::stop_iteration();
     over_ = timeout_ms < 0;
     inside_ = false;
     nb::object batch = trainer().hold(timeout_ms);
     over_ = !batch.is_valid();
     if (over_) throw nb::stop_iteration();
+    epoch_ = nb::inst_ptr<Batch>(batch)->epoch();
     return batch;
   }
+  /// It gives no further batch: its epoch ended, `leave_epoch` left it, or an exception ended it.
+  [[nodiscard]] bool is_over() const noexcept { return over_ || trainer().was_left(number_); }
+  /// Of the last batch that `hold` gave.
+  [[nodiscard]] std::optional<std::uint64_t> epoch() const noexcept { return epoch_; }
   [[nodiscard]] bool is_delivered() const noexcept { return !trainer().holds(); }
   void set_delivered(bool /*always*/) noexcept {
     inside_ = true;
@@ -130,6 +135,7 @@ class Loop {
 
   nb::object consumer_;
   std::uint64_t number_;
+  std::optional<std::uint64_t> epoch_;
   bool inside_ = false;
   bool over_ = false;
 };
@@ -275,6 +281,14 @@ void add_calls(nb::class_<Trainer>& type) {
           "_delivered", [](const Trainer& trainer) { return !trainer.holds(); },
           [](Trainer& trainer, bool /*always*/) { trainer.deliver_held(); },
           "As that of a loop: set to True once the batch that `_hold` gave is passed on.")
+      .def(
+          "_peek",
+          [](Trainer& trainer, const nb::object& timeout) {
+            return trainer.peek(timeout_of(timeout));
+          },
+          nb::arg("timeout").none(), nb::sig("def _peek(self, timeout: float | None) -> Batch"),
+          "The batch that `_hold` gave, while that is not delivered; else a copy of the next one,\n"
+          "of the following epoch where this one has no more. Changes nothing.")
       .def("has_next_epoch", &Trainer::has_next_epoch,
            "Whether another epoch follows; waits until that is known.")
       .def("newest", &Trainer::newest, nb::arg("samples_max"),
@@ -383,7 +397,10 @@ void add_consumer(nb::module_& module) {
       .def_prop_rw(
           "delivered", &Loop::is_delivered, &Loop::set_delivered,
           "Set to True once the batch that `hold` gave is passed on. An assignment, since\n"
-          "signal handlers run after calls.");
+          "signal handlers run after calls.")
+      .def_prop_ro("over", &Loop::is_over, "Whether it gives no further batch.")
+      .def_prop_ro("epoch", &Loop::epoch, nb::sig("def epoch(self) -> int | None"),
+                   "The epoch of what `hold` gave; None before.");
   nb::class_<Trainer> type(module, "Consumer", nb::type_slots(slots), about);
   add_calls(type);
   add_properties(type);

@@ -74,6 +74,19 @@ nb::object Trainer::hold(int timeout_ms) {
   return held_;
 }
 
+nb::object Trainer::peek(int timeout_ms) {
+  check_ready();
+  if (held_.is_valid()) return held_;
+  std::optional<Batch> batch;
+  try {
+    calls_->run([&] { batch = consumer_->peek(timeout_ms); });
+  } catch (const RingTooSmall& error) {
+    throw told(error.what());
+  }
+  if (!batch) throw_timeout(timeout_ms);
+  return nb::cast(std::move(*batch));
+}
+
 std::optional<Batch> Trainer::next_new(int timeout_ms) {
   calls_->throw_raised();  // by a call that had a batch
   try {
@@ -125,6 +138,7 @@ std::optional<Batch> Trainer::newest(std::uint64_t samples_max) {
 void Trainer::leave_epoch() {
   check_ready();
   held_.reset();
+  left_loop_ = loops_;
   calls_->run([&] { consumer_->leave_epoch(); });
 }
 

@@ -33,6 +33,8 @@ class Trainer {
   /// Throws Timeout.
   [[nodiscard]] nanobind::object hold(int timeout_ms);
   void deliver_held() noexcept { held_.reset(); }
+  /// The batch that is held, else a copy of what comes next, which changes nothing. Throws Timeout.
+  [[nodiscard]] nanobind::object peek(int timeout_ms);
   [[nodiscard]] bool holds() const noexcept { return held_.is_valid(); }
   [[nodiscard]] bool has_next_epoch();
   [[nodiscard]] std::optional<Batch> newest(std::uint64_t samples_max);
@@ -52,6 +54,8 @@ class Trainer {
 
   /// A loop begins; those before it let go of nothing any more.
   [[nodiscard]] std::uint64_t begin_loop() noexcept { return ++loops_; }
+  /// Whether `leave_epoch` was called in the loop that began as that one.
+  [[nodiscard]] bool was_left(std::uint64_t loop) const noexcept { return left_loop_ == loop; }
   /// The loop that began as that one ends early; `by_exception` or because it wants to.
   void end_loop(std::uint64_t loop, bool by_exception) noexcept;
 
@@ -77,7 +81,8 @@ class Trainer {
   nanobind::object held_;  ///< a Batch that is taken, and not delivered
   std::uint64_t cursor_of_held_ = 0;
   std::uint64_t loops_ = 0;
-  const bool starts_;  ///< the stream, where it is not served
+  std::uint64_t left_loop_ = 0;  ///< the last one within which `leave_epoch` was called
+  const bool starts_;            ///< the stream, where it is not served
   const bool may_be_quick_;
   /// A batch that is there is handed out in no time, and no other thread gets the GIL meanwhile.
   bool is_quick_ = false;

@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright 2026 the batchcast authors
+"""What training scripts look up at a DataLoader, its dataset and its sampler, for a Loader.
+
+Neither is a class of torch: what takes a Dataset or a Sampler would read samples through it, and
+here the producer does that.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from ._epochs import samples_of_epoch, samples_of_rank
+
+if TYPE_CHECKING:
+    from .loader import Loader
+
+
+class _Part:
+    """It asks the loader at each call. A loader that is not attached yet attaches at the first."""
+
+    __slots__ = ("_loader",)
+
+    _what = ""
+    _instead = ""
+
+    def __init__(self, loader: Loader) -> None:
+        self._loader = loader
+
+    def __iter__(self) -> NoReturn:
+        self._refuse()
+
+    def __getitem__(self, index: Any) -> NoReturn:
+        self._refuse()
+
+    def _refuse(self) -> NoReturn:
+        raise TypeError(
+            f"batchcast: {self._what} of the loader of stream `{self._loader._stream}` has no"
+            f" samples: {self._instead}"
+        )
+
+    def __repr__(self) -> str:
+        return f"<{self._what} of {self._loader!r}>"
+
+
+class StreamDataset(_Part):
+    """What is known of the samples: how many an epoch has, and what their labels stand for."""
+
+    __slots__ = ()
+
+    _what = "the dataset"
+    _instead = (
+        "the producer reads them. `for batch in loader` gives them in the stream's order. For"
+        " single samples, or parts of it, open the dataset itself."
+    )
+
+    def __len__(self) -> int:
+        """Samples of the stream's epoch. Raises TypeError where its producer does not know."""
+        return samples_of_epoch(self._loader.consumer)
+
+    @property
+    def class_names(self) -> tuple[str, ...]:
+        """As `Loader.class_names`; AttributeError without names."""
+        names = self._loader.class_names
+        if names is None:
+            raise AttributeError(
+                f"batchcast: the source of stream `{self._loader._stream}` names no classes"
+            )
+        return names
+
+    @property
+    def classes(self) -> list[str]:
+        """The names by label, as torchvision's datasets have them."""
+        return list(self.class_names)
+
+    @property
+    def class_to_idx(self) -> dict[str, int]:
+        """The labels by name, as torchvision's datasets have them."""
+        return {name: label for label, name in enumerate(self.class_names)}
+
+
+class StreamSampler(_Part):
+    """What this trainer, or this rank, gets of an epoch."""
+
+    __slots__ = ()
+
+    _what = "the sampler"
+    _instead = (
+        "the producer draws the order of each epoch. With `sample_id` among `fields` batches have"
+        " the indices; `--order` and `--seed` of `batchcast serve` choose another order."
+    )
+
+    def __len__(self) -> int:
+        """Samples in all batches of an epoch, padding included. Raises TypeError where the
+        stream's producer does not know."""
+        return samples_of_rank(self._loader.consumer, self._loader.batch_size, self._loader._tail)
+
+    def set_epoch(self, epoch: int) -> None:
+        """Accepted for loops that call it, and does nothing: as `Loader.set_epoch`."""
