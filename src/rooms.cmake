@@ -125,8 +125,8 @@ batchcast_room(data/pipeline
 batchcast_room(producer
   DEPENDS core data ring join stream control door
   PACKAGES cppzmq nlohmann_json::nlohmann_json
-  SOURCES commands.cpp core.cpp forming_groups.cpp group_reception.cpp host_ring.cpp options.cpp
-          producer.cpp reception.cpp seated_groups.cpp served_rings.cpp statistics.cpp)
+  SOURCES awaited.cpp commands.cpp core.cpp forming_groups.cpp group_reception.cpp host_ring.cpp
+          options.cpp producer.cpp reception.cpp seated_groups.cpp served_rings.cpp statistics.cpp)
 
 # Threads that fill it.
 batchcast_room(feeder
