@@ -36,7 +36,7 @@ batchcast_room(consumer
 # A stream on disk: its folder, its lock, the list.
 batchcast_room(stream
   DEPENDS core join
-  SOURCES directory.cpp list.cpp lock.cpp place.cpp uninherited.cpp)
+  SOURCES directory.cpp list.cpp lock.cpp lock_holder.cpp place.cpp uninherited.cpp)
 
 # Answers about a stream: ls, stop, stats.
 batchcast_room(control

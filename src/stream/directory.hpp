@@ -56,7 +56,7 @@ class StreamDirectory {
   };
 
   /// Throws InvalidArgument (name, path too long for a socket), StreamTaken (with the pid of the
-  /// other producer), Error (a directory that is a symlink, of another owner, or writable by
+  /// other producer, or of a stopped process that looks at the lock), Error (a directory that is a symlink, of another owner, or writable by
   /// others), or SystemError.
   explicit StreamDirectory(Options options);
   ~StreamDirectory();
