@@ -13,3 +13,4 @@
 #include <batchcast/core/printable.ipp>
 #include <batchcast/core/process_symbol.ipp>
 #include <batchcast/core/schema.ipp>
+#include <batchcast/core/try_write.ipp>

@@ -34,6 +34,7 @@
 #include <batchcast/core/printable.ipp>
 #include <batchcast/core/process_symbol.ipp>
 #include <batchcast/core/schema.ipp>
+#include <batchcast/core/try_write.ipp>
 #include <batchcast/cuda/device.ipp>
 #include <batchcast/cuda/device_mapping.ipp>
 #include <batchcast/cuda/device_memory.ipp>
