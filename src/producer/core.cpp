@@ -146,7 +146,7 @@ void ProducerCore::give_up_name(const std::string& reason) noexcept {
   const std::lock_guard lock(giving_up_);
   control_->stop();
   door_server_->stop();
-  if (rings_.host().writer().status().state != StreamState::failed) directory_.forget_log();
+  note_end();
   directory_.leave();
 }
 
@@ -168,10 +168,16 @@ void ProducerCore::end() noexcept {
     } else if (!has_ended(state)) {
       cut_short(unwinds, "before its last epoch");
     }
-    if (writer.status().state != StreamState::failed) directory_.forget_log();
+    note_end();
   } catch (const std::exception& error) {
     log_(LogLevel::error, std::string("could not end the stream in order: ") + error.what());
   }
+}
+
+void ProducerCore::note_end() {
+  const RingWriter& writer = rings_.host().writer();
+  if (writer.status().state != StreamState::failed) return directory_.forget_log();
+  if (const auto refusal = writer.refusal_of_newcomers()) directory_.note_failure(refusal->text);
 }
 
 void ProducerCore::finish_at_end(bool unwinds) {

@@ -65,6 +65,8 @@ class ProducerCore {
   void open_control();
   void take_down() noexcept;
   void finish_at_end(bool unwinds);
+  /// What the stream's directory keeps of it.
+  void note_end();
   void cut_short(bool unwinds, const std::string& when) noexcept;
   /// A ring's writer evicted a consumer on its own account.
   void tell_evicted(ConsumerKey key, const std::string& reason);

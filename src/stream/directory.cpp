@@ -5,7 +5,9 @@
 
 #include <batchcast/core/error.hpp>
 #include <batchcast/core/process_state.hpp>
+#include <batchcast/core/try_write.hpp>
 
+#include <batchcast/join/absent_stream.hpp>
 #include <batchcast/join/trust.hpp>
 #include <batchcast/join/unix_socket.hpp>
 #include "stream/lock.hpp"
@@ -99,6 +101,18 @@ void remove_stream_files(const StreamPaths& paths, bool keep_log) noexcept {
   ::rmdir(paths.directory.c_str());
 }
 
+void StreamDirectory::note_failure(std::string_view reason) const noexcept {
+  if (::getpid() != owner_pid_ || !intact()) return;
+  try {
+    const std::string note = failure_note(owner_pid_, reason);
+    const FileDescriptor file(::open(paths_.failure.c_str(),
+                                     O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0644));
+    if (file) static_cast<void>(detail::try_write(file.get(), note));
+  } catch (const std::exception&) {
+    // Trainers are then told that no producer serves the stream.
+  }
+}
+
 void StreamDirectory::make() {
   const Trust trust{.owners = options_.allow_uids};
   const bool for_others = !options_.allow_uids.empty();
@@ -123,6 +137,7 @@ bool StreamDirectory::take_lock(int directory) {
     if (!vanished) throw_taken(options_.stream, paths_);
     return false;
   }
+  ::unlink(paths_.failure.c_str());  // of an earlier producer
   struct stat status;
   const bool known = ::fstat(lock_.get(), &status) == 0;
   identity_ = known ? FileIdentity{status.st_dev, status.st_ino} : FileIdentity{};
