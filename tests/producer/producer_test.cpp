@@ -86,6 +86,10 @@ TEST_CASE("a trainer that comes after a stream has failed is told why") {
   {
     Producer producer(serving(directory, "s"));
     producer.fail("sample 7 cannot be read: images/7.jpg is cut short.");
+    CHECK_THROWS_AS(Consumer(taking(directory, "s")), StreamFailed);
+    CHECK_THROWS_WITH(Consumer(taking(directory, "s")),
+                      "batchcast: stream `s`: it has failed: sample 7 cannot be read: "
+                      "images/7.jpg is cut short.");
     if (gives_up_name) producer.give_up_name("it hangs");
   }
   ConsumerOptions late = taking(directory, "s");
