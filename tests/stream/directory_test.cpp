@@ -188,7 +188,7 @@ TEST_CASE("a stopped process that looks at a lock is named, and no producer") {
   std::filesystem::permissions(base / "demo", std::filesystem::perms::owner_all);
   std::ofstream(base / "demo/lock") << "1\n";  // of a producer that was killed
   const Pipe looks;
-  const Child looker([&] {
+  const Child looker([&]() -> int {
     const FileDescriptor lock(::open((base / "demo/lock").c_str(), O_RDONLY));
     const int locked = ::flock(lock.get(), LOCK_SH);
     looks.put(locked);
