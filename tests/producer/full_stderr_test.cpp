@@ -71,7 +71,8 @@ class Making {
 int serve_on_full_stderr(const Directory& directory) {
   std::array<int, 2> ends{};
   if (::pipe(ends.data()) != 0) return 2;
-  while (detail::try_write(ends[1], std::string(1'024, 'x'))) {
+  const std::string page(4'096, 'x');  // whole ones: then no byte fits
+  while (detail::try_write(ends[1], page)) {
   }
   ::dup2(ends[1], STDERR_FILENO);
   Producer producer(stalling(directory));
