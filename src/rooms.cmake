@@ -36,7 +36,7 @@ batchcast_room(consumer
 # A stream on disk: its folder, its lock, the list.
 batchcast_room(stream
   DEPENDS core join
-  SOURCES directory.cpp list.cpp lock.cpp place.cpp uninherited.cpp)
+  SOURCES directory.cpp list.cpp lock.cpp lock_holder.cpp place.cpp uninherited.cpp)
 
 # Answers about a stream: ls, stop, stats.
 batchcast_room(control
@@ -125,8 +125,8 @@ batchcast_room(data/pipeline
 batchcast_room(producer
   DEPENDS core data ring join stream control door
   PACKAGES cppzmq nlohmann_json::nlohmann_json
-  SOURCES commands.cpp core.cpp forming_groups.cpp group_reception.cpp host_ring.cpp options.cpp
-          producer.cpp reception.cpp seated_groups.cpp served_rings.cpp statistics.cpp)
+  SOURCES awaited.cpp commands.cpp core.cpp forming_groups.cpp group_reception.cpp host_ring.cpp
+          options.cpp producer.cpp reception.cpp seated_groups.cpp served_rings.cpp statistics.cpp)
 
 # Threads that fill it.
 batchcast_room(feeder

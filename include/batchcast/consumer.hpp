@@ -69,8 +69,8 @@ struct ConsumerOptions {
   OnMiss on_miss = OnMiss::skip;
   /// How long to wait for a producer of that name to come up. Negative: for ever.
   int connect_timeout_ms = 30'000;
-  /// How long to look for samples before sleeping, at most. It learns to look shorter where that is
-  /// in vain; 0 never looks.
+  /// How long to look for samples before sleeping, at most; more than 100 ms counts as that. It
+  /// learns to look shorter where that is in vain; 0 never looks.
   std::uint64_t spin_us = 50;
   /// Where to look for the stream, instead of the usual places.
   std::string directory = {};

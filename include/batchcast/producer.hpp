@@ -220,7 +220,11 @@ class Producer {
  public:
   /// Throws InvalidArgument, StreamTaken, OutOfMemory, SystemError, GpuUnavailable, GpuError.
   explicit Producer(ProducerOptions options);
-  /// Ends the stream as `finish` does if its last epoch was made, and as `stop` otherwise.
+  /// Ends the stream as `finish` does if its last epoch was made, and as `stop` otherwise. Where it
+  /// waits for longer than two seconds, it reports what for (`log`). It waits also for batches that
+  /// this process holds: a thread that holds one while it destroys the producer waits for ever.
+  /// If more exceptions unwind on this thread than when the producer was made, it waits for
+  /// nothing: a stream whose last epoch was made ends as it is, and any other one fails.
   ~Producer();
   Producer(Producer&&) noexcept;
   Producer& operator=(Producer&&) noexcept;

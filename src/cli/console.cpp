@@ -7,6 +7,7 @@
 
 #include <batchcast/core/bytes_text.hpp>
 #include <batchcast/core/limits.hpp>
+#include <batchcast/core/try_write.hpp>
 
 #include <fmt/format.h>
 #include <spdlog/sinks/base_sink.h>
@@ -16,6 +17,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cmath>
 #include <cstdio>
@@ -59,6 +61,7 @@ std::size_t bytes_of_columns(std::string_view text) {
 struct StandardError {
   std::mutex mutex;
   std::string live_line;
+  std::atomic<int> unwaited{0};  ///< how many UnwaitedStderr live
 };
 
 StandardError& standard_error() {
@@ -75,7 +78,11 @@ void flush_output() noexcept {
 }
 
 void put_on_stderr(std::string_view text) noexcept {
-  static_cast<void>(std::fwrite(text.data(), 1, text.size(), stderr));
+  if (standard_error().unwaited.load() != 0) {
+    static_cast<void>(detail::try_write(STDERR_FILENO, text));
+  } else {
+    static_cast<void>(std::fwrite(text.data(), 1, text.size(), stderr));
+  }
 }
 
 /// Whole lines.
@@ -242,6 +249,10 @@ void say(std::string_view text) noexcept {
     put_on_stderr("batchcast: out of memory\n");
   }
 }
+
+UnwaitedStderr::UnwaitedStderr() noexcept { ++standard_error().unwaited; }
+
+UnwaitedStderr::~UnwaitedStderr() { --standard_error().unwaited; }
 
 LogCallback console_log(bool verbose) {
   auto logger =

@@ -56,6 +56,16 @@ void take_output_for_a_log() noexcept;
 /// reason to end a stream that trainers use.
 void say(std::string_view text) noexcept;
 
+/// As long as one lives, no thread waits for the reader of stderr: what a full pipe there does not
+/// take is lost. For a stream, which goes on whoever reads what it prints.
+class UnwaitedStderr {
+ public:
+  UnwaitedStderr() noexcept;
+  ~UnwaitedStderr();
+  UnwaitedStderr(const UnwaitedStderr&) = delete;
+  UnwaitedStderr& operator=(const UnwaitedStderr&) = delete;
+};
+
 /// The library's and the command's own reports, on stderr.
 [[nodiscard]] LogCallback console_log(bool verbose);
 

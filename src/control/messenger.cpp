@@ -24,6 +24,9 @@ namespace batchcast::inline v0_1 {
 namespace {
 
 constexpr std::chrono::milliseconds look_every{500};
+// A program may lower its limit of open files at any time.
+constexpr std::chrono::milliseconds look_at_limit_every{100};
+constexpr unsigned descriptors_for_clients = 8;
 constexpr std::size_t outgoing_max = 1'024;
 constexpr int commands_at_once = 32;
 // What is above the limit for a message is answered with an error; what is above this, ZeroMQ drops
@@ -48,24 +51,36 @@ class Endpoint {
     socket_.bind(address_);
     static_cast<void>(bound.socket.release());  // ZeroMQ closes it
     identity_ = bound.identity;
+    withdrawn_ = false;
   }
   [[nodiscard]] bool intact() const noexcept {
     return identity_ != FileIdentity{} && identity_at(path_) == identity_;
   }
   void bind_again() {
-    const bool bound = identity_ != FileIdentity{};
-    identity_ = {};
-    if (bound) socket_.unbind(address_);
+    unbind();
     bind();
   }
+  /// Nobody connects any more, until it is bound again.
+  void withdraw() {
+    unbind();
+    withdrawn_ = true;
+  }
+  [[nodiscard]] bool is_withdrawn() const noexcept { return withdrawn_; }
   [[nodiscard]] zmq::socket_t& socket() noexcept { return socket_; }
   [[nodiscard]] const std::string& path() const noexcept { return path_; }
 
  private:
+  void unbind() {
+    const bool bound = identity_ != FileIdentity{};
+    identity_ = {};
+    if (bound) socket_.unbind(address_);
+  }
+
   std::string path_;
   std::string address_;
   zmq::socket_t socket_;
   FileIdentity identity_;
+  bool withdrawn_ = false;
 };
 
 }  // namespace
@@ -79,15 +94,32 @@ struct Messenger::Sockets {
     events.bind();
   }
 
+  /// libzmq 4.3.4 ends the process where accept() finds no descriptor free.
+  void look_at_limit(const Callbacks& callbacks) {
+    const bool may_listen = has_free_descriptors(descriptors_for_clients);
+    if (may_listen == listens) return;
+    if (!may_listen) {
+      for (Endpoint* endpoint : {&control, &events}) endpoint->withdraw();
+      callbacks.on_trouble(
+          "this process may open too few files: there are no commands and statistics (`batchcast "
+          "ls`, `batchcast stop`) until it may open more (`ulimit -n`)");
+    }
+    listens = may_listen;
+    look_after(callbacks);
+  }
+
   void look_after(const Callbacks& callbacks) {
+    if (!listens) return;
     for (Endpoint* endpoint : {&control, &events}) {
       if (endpoint->intact()) continue;
       // After the directory was removed, another producer may serve from the same path.
       if (callbacks.owns_paths && !callbacks.owns_paths()) return;
+      const bool is_back = endpoint->is_withdrawn();
       try {
         endpoint->bind_again();
         callbacks.on_trouble("the socket " + endpoint->path() +
-                             " was removed by somebody; made it again");
+                             (is_back ? " is there again, since more files may be opened"
+                                      : " was removed by somebody; made it again"));
       } catch (const std::exception&) {
         // Its directory is not there: the door server reports that, and makes the directory again.
       }
@@ -97,6 +129,7 @@ struct Messenger::Sockets {
   zmq::context_t context;
   Endpoint control;
   Endpoint events;
+  bool listens = true;
 };
 
 Messenger::Messenger(std::string control_path, std::string events_path, Callbacks callbacks)
@@ -152,7 +185,8 @@ void Messenger::run() {
       std::array<zmq::pollitem_t, 2> items = {
           zmq::pollitem_t{sockets->control.socket().handle(), 0, ZMQ_POLLIN, 0},
           zmq::pollitem_t{nullptr, wake_.get(), ZMQ_POLLIN, 0}};
-      zmq::poll(items.data(), items.size(), look_every);
+      zmq::poll(items.data(), items.size(), look_at_limit_every);
+      sockets->look_at_limit(callbacks_);
       if (items[1].revents != 0) wake_.clear();
       send_all(*sockets);
       if (items[0].revents != 0) receive_some(*sockets);

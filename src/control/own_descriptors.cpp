@@ -8,6 +8,7 @@
 
 #include <fcntl.h>
 #include <sched.h>
+#include <sys/eventfd.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -45,6 +46,12 @@ bool take_own_descriptors(int keep) noexcept {
     if (::fcntl(STDERR_FILENO, F_GETFD) < 0) ::dup2(null.get(), STDERR_FILENO);
   }
   return true;
+}
+
+bool has_free_descriptors(unsigned count) noexcept {
+  if (count == 0) return true;
+  const FileDescriptor one(::eventfd(0, EFD_CLOEXEC));
+  return one && has_free_descriptors(count - 1);
 }
 
 }  // namespace batchcast::inline v0_1

@@ -12,4 +12,7 @@ namespace batchcast::inline v0_1 {
 /// always finds one, however many the program has used up.
 [[nodiscard]] bool take_own_descriptors(int keep) noexcept;
 
+/// Whether the calling thread may open so many descriptors more. False leaves the reason in errno.
+[[nodiscard]] bool has_free_descriptors(unsigned count) noexcept;
+
 }  // namespace batchcast::inline v0_1

@@ -6,6 +6,7 @@
 #include <batchcast/core/error.hpp>
 #include <batchcast/core/named_thread.hpp>
 #include "control/zmq_threads.hpp"
+#include "producer/awaited.hpp"
 #include "producer/statistics.hpp"
 
 #include <exception>
@@ -33,6 +34,7 @@ StreamDirectory::Options directory_options(const ProducerOptions& options) {
 ProducerCore::ProducerCore(ProducerOptions options, const DeviceRingMaker& devices)
     : options_(checked(std::move(options))),
       log_(log_of(options_)),
+      exceptions_(std::uncaught_exceptions()),
       directory_(directory_options(options_)),
       rings_(
           options_, log_,
@@ -144,7 +146,7 @@ void ProducerCore::give_up_name(const std::string& reason) noexcept {
   const std::lock_guard lock(giving_up_);
   control_->stop();
   door_server_->stop();
-  if (rings_.host().writer().status().state != StreamState::failed) directory_.forget_log();
+  note_end();
   directory_.leave();
 }
 
@@ -157,21 +159,48 @@ bool ProducerCore::stop_if_unattended(std::uint64_t for_ns, const std::string& r
 
 void ProducerCore::end() noexcept {
   RingWriter& writer = rings_.host().writer();
+  const bool unwinds = std::uncaught_exceptions() > exceptions_;
   try {
     const StreamState state = writer.status().state;
     const bool made = state == StreamState::draining || state == StreamState::finished;
     if (made || (!has_ended(state) && writer.all_made())) {
-      static_cast<void>(finish(options_.linger_ms));
+      finish_at_end(unwinds);
     } else if (!has_ended(state)) {
-      if (std::uncaught_exceptions() > 0) {
-        writer.fail("the producer ended with an exception");
-      } else {
-        writer.stop("the producer ended before its last epoch");
-      }
+      cut_short(unwinds, "before its last epoch");
     }
-    if (writer.status().state != StreamState::failed) directory_.forget_log();
+    note_end();
   } catch (const std::exception& error) {
     log_(LogLevel::error, std::string("could not end the stream in order: ") + error.what());
+  }
+}
+
+void ProducerCore::note_end() {
+  const RingWriter& writer = rings_.host().writer();
+  if (writer.status().state != StreamState::failed) return directory_.forget_log();
+  if (const auto refusal = writer.refusal_of_newcomers()) directory_.note_failure(refusal->text);
+}
+
+void ProducerCore::finish_at_end(bool unwinds) {
+  constexpr int silent_ms = 2'000;
+  // Whoever waits for the exception may hold the batches that would be waited for.
+  const int linger_ms = unwinds ? 0 : options_.linger_ms;
+  const bool may_be_long = linger_ms < 0 || linger_ms > silent_ms;
+  if (!finish(may_be_long ? silent_ms : linger_ms) && may_be_long && !stopped_.load()) {
+    log_(LogLevel::warning, awaited_text(stats(), options_.stream));
+    static_cast<void>(finish(linger_ms < 0 ? linger_ms : linger_ms - silent_ms));
+  }
+  // `wait_for` held back the first publication to the last.
+  if (!has_ended(rings_.host().writer().status().state)) {
+    cut_short(unwinds, "before the consumers that it waited for had come");
+  }
+}
+
+void ProducerCore::cut_short(bool unwinds, const std::string& when) noexcept {
+  RingWriter& writer = rings_.host().writer();
+  if (unwinds) {
+    writer.fail("the producer ended with an exception");
+  } else {
+    writer.stop("the producer ended " + when);
   }
 }
 

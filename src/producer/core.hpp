@@ -49,7 +49,7 @@ class ProducerCore {
   /// Stops, and takes the door, the control socket and the directory away. The rings stay.
   void give_up_name(const std::string& reason) noexcept;
   [[nodiscard]] bool stop_if_unattended(std::uint64_t for_ns, const std::string& reason) noexcept;
-  /// What the end of a Producer does to its stream.
+  /// What the end of a Producer does to its stream. On the thread that ends it.
   void end() noexcept;
   [[nodiscard]] bool evict(std::string_view consumer, const std::string& reason);
   [[nodiscard]] ProducerStats stats() const;
@@ -64,12 +64,17 @@ class ProducerCore {
   void open_door();
   void open_control();
   void take_down() noexcept;
+  void finish_at_end(bool unwinds);
+  /// What the stream's directory keeps of it.
+  void note_end();
+  void cut_short(bool unwinds, const std::string& when) noexcept;
   /// A ring's writer evicted a consumer on its own account.
   void tell_evicted(ConsumerKey key, const std::string& reason);
 
   const ProducerOptions options_;
   const LogCallback log_;  ///< never empty
   ForkGuard fork_guard_;
+  const int exceptions_;  ///< that unwound where the producer was made
   StreamDirectory directory_;
   std::atomic<bool> over_{false};
   std::atomic<bool> stopped_{false};  ///< consumers that still drain are waited for no longer

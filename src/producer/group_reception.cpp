@@ -32,7 +32,7 @@ std::optional<Refusal> Reception::refusal_of_rank(const Hello& hello, ServedRing
   };
   // A rank does not wait for others where none would be let in.
   if (const auto none = ring.writer().refusal_of_newcomers()) {
-    return refused(none->text, refusal_kind_of(none->reason));
+    return refused(refusal_text_of(*none), refusal_kind_of(none->reason));
   }
   if (hello.group.empty()) return refused("a group of ranks has a name");
   if (hello.pace != Pace::lockstep || hello.between_epochs != BetweenEpochs::hold ||
@@ -96,7 +96,8 @@ void Reception::refuse_if_over(std::vector<RankNews>& news) {
   const auto over = parts_.rings.host().writer().refusal_of_newcomers();
   if (!over || over->reason == NotAdmitted::Reason::full) return;  // places may become free
   for (const WaitingRank& rank : forming_.take_all()) {
-    news.push_back({rank.key, Refusal{refusal_kind_of(over->reason), stream_text() + over->text}});
+    news.push_back(
+        {rank.key, Refusal{refusal_kind_of(over->reason), stream_text() + refusal_text_of(*over)}});
   }
 }
 

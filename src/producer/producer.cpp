@@ -4,6 +4,8 @@
 
 #include "producer/core.hpp"
 
+#include <algorithm>
+
 namespace batchcast::inline v0_1 {
 
 Producer::Producer(ProducerOptions options)
@@ -55,7 +57,9 @@ void Producer::fail(const std::string& reason) noexcept {
 }
 
 bool Producer::stop_if_unattended(double seconds, const std::string& reason) noexcept {
-  return core_->stop_if_unattended(static_cast<std::uint64_t>(seconds * 1e9), reason);
+  constexpr double longest_s = 1e9;  // in nanoseconds it fits into 64 bits
+  const double wanted_s = seconds > 0 ? std::min(seconds, longest_s) : 0;
+  return core_->stop_if_unattended(static_cast<std::uint64_t>(wanted_s * 1e9), reason);
 }
 
 bool Producer::evict(std::string_view consumer, const std::string& reason) {

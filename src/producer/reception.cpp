@@ -48,6 +48,10 @@ RefusalKind refusal_kind_of(NotAdmitted::Reason reason) noexcept {
   return RefusalKind::busy;
 }
 
+std::string refusal_text_of(const NotAdmitted& why) {
+  return (why.reason == NotAdmitted::Reason::failed ? "it has failed: " : "") + why.text;
+}
+
 Reception::Reception(Parts parts) : parts_(std::move(parts)), pidfd_(own_pidfd()) {}
 
 std::string Reception::stream_text() const {
@@ -136,7 +140,7 @@ std::variant<Admitted, Refusal> Reception::let_in(ServedRing& ring, const AdmitR
                                                   std::shared_ptr<Desk> desk) {
   auto reply = ring.admit(request, std::move(desk));
   if (const auto* refusal = std::get_if<NotAdmitted>(&reply)) {
-    return Refusal{refusal_kind_of(refusal->reason), stream_text() + refusal->text};
+    return Refusal{refusal_kind_of(refusal->reason), stream_text() + refusal_text_of(*refusal)};
   }
   Admitted& admitted = std::get<Admitted>(reply);
   const bool goes_on = parts_.rings.count_trainers();
@@ -218,7 +222,7 @@ std::variant<Rejoined, Refusal> Reception::rejoin(ConsumerKey key, const Rejoin&
   if (!seat) return Refusal{RefusalKind::busy, "batchcast: this consumer is not attached"};
   const auto reply = seat->ring.resume(seat->index, key, rejoin.join, rejoin.cursor);
   if (const auto* refusal = std::get_if<NotAdmitted>(&reply)) {
-    return Refusal{refusal_kind_of(refusal->reason), stream_text() + refusal->text};
+    return Refusal{refusal_kind_of(refusal->reason), stream_text() + refusal_text_of(*refusal)};
   }
   Rejoined rejoined;
   rejoined.position = std::get<std::uint64_t>(reply);

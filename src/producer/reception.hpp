@@ -26,6 +26,8 @@
 namespace batchcast::inline v0_1::detail {
 
 [[nodiscard]] RefusalKind refusal_kind_of(NotAdmitted::Reason reason) noexcept;
+/// What follows the stream's name in the refusal.
+[[nodiscard]] std::string refusal_text_of(const NotAdmitted& why);
 
 /// What the door server asks of a producer: admits consumers to the ring that they name, and takes
 /// note of their pauses and of their end.

@@ -109,8 +109,10 @@ bool ServedRings::count_trainers() {
 }
 
 void ServedRings::note_leave(ServedRing& ring) {
+  if (&ring == host_.get()) return;
   // `rewind` begins where the last trainer left, whichever ring it read.
-  if (&ring != host_.get()) host_->writer().set_left_at(ring.writer().take_left_at());
+  host_->writer().set_left_at(ring.writer().take_left_at());
+  host_->writer().add_read_to(ring.writer().take_read_to());
 }
 
 std::optional<std::uint64_t> ServedRings::evict(std::string_view consumer) {

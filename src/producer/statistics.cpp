@@ -44,7 +44,8 @@ bool is_read(ServedRing& ring, const WriterStatus& status) {
 ProducerStats statistics_of(const ServedRings& rings, double samples_per_second, bool stopped) {
   ProducerStats stats;
   std::uint64_t read_to = 0;
-  std::uint64_t samples_published = 0;
+  std::uint64_t run_start = 0;
+  std::uint64_t unread_before_jump = 0;
   stats.samples_per_second = samples_per_second;
   for (ServedRing* const ring : rings.all()) {
     const WriterStatus status = ring->writer().status();
@@ -57,7 +58,8 @@ ProducerStats statistics_of(const ServedRings& rings, double samples_per_second,
       stats.space_wait_seconds = seconds_from_ns(status.space_wait_ns);
       stats.waits_for = status.waits_for;
       stats.consumers_to_come = status.consumers_to_come;
-      samples_published = status.samples_published;
+      run_start = status.run_start;
+      unread_before_jump = status.unread_before_jump;
     } else if (stats.state == StreamState::finished && is_read(*ring, status)) {
       stats.state = stopped ? StreamState::stopped : StreamState::draining;
     }
@@ -67,9 +69,10 @@ ProducerStats statistics_of(const ServedRings& rings, double samples_per_second,
       if (!row.mirrors) stats.consumers.push_back(info_of(row, ring->placement()));
     }
   }
-  // Positions that the stream jumped over were never published.
-  const std::uint64_t behind = stats.published - std::min(read_to, stats.published);
-  stats.unread = std::min(behind, samples_published);
+  // What no trainer was given before the stream jumped are the last samples only if the same is so
+  // of all that came after.
+  stats.unread = read_to > run_start ? stats.published - std::min(read_to, stats.published)
+                                     : stats.published - run_start + unread_before_jump;
   return stats;
 }
 

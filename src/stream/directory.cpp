@@ -4,10 +4,14 @@
 #include "stream/directory.hpp"
 
 #include <batchcast/core/error.hpp>
+#include <batchcast/core/process_state.hpp>
+#include <batchcast/core/try_write.hpp>
 
+#include <batchcast/join/absent_stream.hpp>
 #include <batchcast/join/trust.hpp>
 #include <batchcast/join/unix_socket.hpp>
 #include "stream/lock.hpp"
+#include "stream/lock_holder.hpp"
 #include "stream/place.hpp"
 
 #include <fcntl.h>
@@ -36,6 +40,28 @@ std::string taken_text(const std::string& stream, const StreamPaths& paths) {
            paths.lock + "; `fuser " + paths.lock + "` shows which.";
   }
   return text + " End that one with `batchcast stop " + stream + "`, or choose another name.";
+}
+
+/// No producer has the lock, but a process that looks whether one does: `ls`, or a trainer. It
+/// lasts longer than an instant where that process is stopped.
+std::string looked_at_text(const std::string& stream, const StreamPaths& paths, std::int32_t pid) {
+  std::string text = "batchcast: no producer serves the stream " + stream + ", but ";
+  const std::string number = std::to_string(pid);
+  text += pid == 0 ? "a process that cannot be seen from here" : "process " + number;
+  text += " looks at " + paths.lock + ", and keeps a producer from locking it.";
+  if (pid == 0) return text + " `fuser " + paths.lock + "` shows which.";
+  if (!detail::is_stopped(static_cast<std::uint32_t>(pid))) return text + " Try again.";
+  return text + " It is stopped: let it go on with `kill -CONT " + number + "`, or end it with " +
+         "`kill -KILL " + number + "`.";
+}
+
+[[noreturn]] void throw_taken(const std::string& stream, const StreamPaths& paths) {
+  if (!look_at_lock(paths.lock).held) {
+    if (const auto pid = looker_at_lock(paths.lock)) {
+      throw StreamTaken(looked_at_text(stream, paths, *pid));
+    }
+  }
+  throw StreamTaken(taken_text(stream, paths));
 }
 
 }  // namespace
@@ -75,6 +101,18 @@ void remove_stream_files(const StreamPaths& paths, bool keep_log) noexcept {
   ::rmdir(paths.directory.c_str());
 }
 
+void StreamDirectory::note_failure(std::string_view reason) const noexcept {
+  if (::getpid() != owner_pid_ || !intact()) return;
+  try {
+    const std::string note = failure_note(owner_pid_, reason);
+    const FileDescriptor file(::open(paths_.failure.c_str(),
+                                     O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0644));
+    if (file) static_cast<void>(detail::try_write(file.get(), note));
+  } catch (const std::exception&) {
+    // Trainers are then told that no producer serves the stream.
+  }
+}
+
 void StreamDirectory::make() {
   const Trust trust{.owners = options_.allow_uids};
   const bool for_others = !options_.allow_uids.empty();
@@ -96,9 +134,10 @@ bool StreamDirectory::take_lock(int directory) {
   bool vanished = false;
   const std::lock_guard lock(mutex_);
   if (!lock_.hold([&] { return try_stream_lock(directory, paths_.lock, vanished); })) {
-    if (!vanished) throw StreamTaken(taken_text(options_.stream, paths_));
+    if (!vanished) throw_taken(options_.stream, paths_);
     return false;
   }
+  ::unlink(paths_.failure.c_str());  // of an earlier producer
   struct stat status;
   const bool known = ::fstat(lock_.get(), &status) == 0;
   identity_ = known ? FileIdentity{status.st_dev, status.st_ino} : FileIdentity{};

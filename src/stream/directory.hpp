@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <vector>
 
 // The directory of a stream, as its producer makes and locks it, and as `ls` finds it.
@@ -56,8 +57,8 @@ class StreamDirectory {
   };
 
   /// Throws InvalidArgument (name, path too long for a socket), StreamTaken (with the pid of the
-  /// other producer), Error (a directory that is a symlink, of another owner, or writable by
-  /// others), or SystemError.
+  /// other producer, or of a stopped process that looks at the lock), Error (a directory that is a
+  /// symlink, of another owner, or writable by others), or SystemError.
   explicit StreamDirectory(Options options);
   ~StreamDirectory();
 
@@ -77,6 +78,8 @@ class StreamDirectory {
   /// Makes them again. False, and a warning once, if that cannot be, or if another producer has
   /// taken the name meanwhile.
   [[nodiscard]] bool repair() noexcept;
+  /// The stream failed: trainers that come later are told why, until the name is served again.
+  void note_failure(std::string_view reason) const noexcept;
   /// The stream did not fail, so that its log is of no use: it goes with the directory.
   void forget_log() noexcept { keep_log_ = false; }
   /// Removes the directory now, and lets go of the lock: the name is free. Once the door's thread

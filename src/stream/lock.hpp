@@ -12,8 +12,8 @@
 namespace batchcast::inline v0_1 {
 
 /// Opens or makes the file in the directory `directory` and locks it. Empty if another process
-/// holds the lock, or if the directory was removed meanwhile (`vanished`). Throws Error,
-/// SystemError.
+/// holds the lock, or shares it for five seconds; and if the directory was removed meanwhile
+/// (`vanished`). Throws Error, SystemError.
 [[nodiscard]] FileDescriptor try_stream_lock(int directory, const std::string& path,
                                              bool& vanished);
 

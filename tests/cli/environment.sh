@@ -65,6 +65,20 @@ kill -TERM $producer
 wait $producer
 same "exit code of SIGTERM under nohup" 0 $?
 
+echo "-- messages to a pipe that nobody reads"
+mkfifo "$work/unread"
+sleep 600 <"$work/unread" &
+sleeper=$!
+timeout 1 cat /dev/zero >"$work/unread"  # until it is full
+BATCHCAST_PROGRESS_EVERY_S=0.01 "$batchcast" serve synthetic:8 --stream unread --samples 1000 --memory 1MiB \
+  --verbose >"$work/serve.out" 2>"$work/unread" &
+producer=$!
+expect 0 'receipts match' consume unread --epochs 2
+expect 0 'is stopped' stop unread
+wait $producer
+same "exit code of a producer whose messages nobody reads" 0 $?
+kill $sleeper
+
 echo "-- reports that cannot be written"
 serve synthetic:8 --stream full --samples 1000 --memory 1MiB
 until_true test -S "$work/streams/full/control"

@@ -9,6 +9,7 @@
 #include <batchcast/join/message.hpp>
 #include "stream/directory.hpp"
 
+#include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
@@ -122,6 +123,11 @@ class Pipe {
   template <class T>
   void put(const T& value) const {
     if (::write(write_.get(), &value, sizeof value) != sizeof value) std::abort();
+  }
+  /// Whether `get` need not wait.
+  [[nodiscard]] bool has_some() const {
+    pollfd asked{read_.get(), POLLIN, 0};
+    return ::poll(&asked, 1, 0) == 1;
   }
   /// Waits.
   template <class T>

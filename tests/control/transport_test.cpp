@@ -12,7 +12,10 @@
 #include <sys/un.h>
 
 #include <atomic>
+#include <cerrno>
 #include <cstring>
+#include <string_view>
+#include <utility>
 #include <zmq.hpp>
 
 #include "catch.hpp"
@@ -252,6 +255,62 @@ TEST_CASE("commands are answered although the program has no file descriptor lef
   });
   static_cast<void>(ready.get<char>());
   for (int i = 0; i < 3; ++i) CHECK(ask_control(base / "control", "{}", 5'000) == "{}");
+}
+
+TEST_CASE("a server survives clients that come while its program may open no file") {
+  const TemporaryDirectory base;
+  const Pipe told, go_on;
+  Child server([&] {
+    const ControlServer control({.control_path = base / "control",
+                                 .events_path = base / "events",
+                                 .handle = [](std::string_view) { return std::string("{}"); },
+                                 .log =
+                                     [&](LogLevel, std::string_view text) {
+                                       if (text.find("too few files") != text.npos) told.put('f');
+                                     }});
+    rlimit limit{};
+    ::getrlimit(RLIMIT_NOFILE, &limit);
+    const rlim_t before = std::exchange(limit.rlim_cur, 4);
+    ::setrlimit(RLIMIT_NOFILE, &limit);
+    static_cast<void>(go_on.get<char>());
+    limit.rlim_cur = before;
+    ::setrlimit(RLIMIT_NOFILE, &limit);
+    static_cast<void>(go_on.get<char>());
+    return 0;
+  });
+  // A server that does not look at the limit says nothing.
+  static_cast<void>(holds_within(5'000, [&] { return told.has_some(); }));
+  for (int i = 0; i < 3; ++i) CHECK_FALSE(ask_control(base / "control", "{}", 200));
+  go_on.put('x');
+  CHECK(holds_within(5'000, [&] { return ask_control(base / "control", "{}", 200) == "{}"; }));
+  go_on.put('x');
+  CHECK(server.wait() == 0);
+}
+
+TEST_CASE("a client that may open no file gets an exception") {
+  const TemporaryDirectory base;
+  const ControlServer control({.control_path = base / "control",
+                               .events_path = base / "events",
+                               .handle = [](std::string_view) { return std::string("{}"); }});
+  Child client([&] {
+    const FileDescriptor next(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+    rlimit limit{};
+    ::getrlimit(RLIMIT_NOFILE, &limit);
+    limit.rlim_cur = static_cast<rlim_t>(next.get()) + 4;
+    ::setrlimit(RLIMIT_NOFILE, &limit);
+    const auto is_told = [](const auto& ask) {
+      try {
+        ask();
+      } catch (const SystemError& error) {
+        return error.code() == EMFILE &&
+               std::string_view(error.what()).find("ulimit -n") != std::string_view::npos;
+      }
+      return false;
+    };
+    if (!is_told([&] { static_cast<void>(ask_control(base / "control", "{}", 1'000)); })) return 2;
+    return is_told([&] { EventListener(base / "events"); }) ? 0 : 3;
+  });
+  CHECK(client.wait() == 0);
 }
 
 TEST_CASE("the program's own descriptors are not kept open by the server") {

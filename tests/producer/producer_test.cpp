@@ -9,6 +9,8 @@
 #include "control/transport.hpp"
 #include "temporary_folder.hpp"
 
+#include <unistd.h>
+
 #include <array>
 #include <atomic>
 #include <chrono>
@@ -76,6 +78,33 @@ TEST_CASE("a producer whose loans may never come back gives up its name") {
   if (auto made = next.loan(8)) made->publish();
   CHECK(consumer.try_next(5'000).batch.position() == 0);
   CHECK_NOTHROW(Consumer(taking(directory, "s")));
+}
+
+TEST_CASE("a trainer that comes after a stream has failed is told why") {
+  const Directory directory;
+  const bool gives_up_name = GENERATE(false, true);
+  {
+    Producer producer(serving(directory, "s"));
+    producer.fail("sample 7 cannot be read: images/7.jpg is cut short.");
+    CHECK_THROWS_AS(Consumer(taking(directory, "s")), StreamFailed);
+    CHECK_THROWS_WITH(Consumer(taking(directory, "s")),
+                      "batchcast: stream `s`: it has failed: sample 7 cannot be read: "
+                      "images/7.jpg is cut short.");
+    if (gives_up_name) producer.give_up_name("it hangs");
+  }
+  ConsumerOptions late = taking(directory, "s");
+  late.connect_timeout_ms = 50;
+  CHECK_THROWS_AS(Consumer(late), StreamNotFound);
+  CHECK_THROWS_WITH(
+      Consumer(late),
+      Catch::Contains("Its last producer (pid " + std::to_string(::getpid()) + ") failed ") &&
+          Catch::Contains(" s ago: sample 7 cannot be read: images/7.jpg is cut "
+                          "short. Looked in"));
+  {
+    Producer next(serving(directory, "s"));
+    CHECK_NOTHROW(Consumer(late));
+  }
+  CHECK(std::filesystem::is_empty(directory.path()));
 }
 
 TEST_CASE("what a forked child does with a producer does nothing to its parent's stream") {

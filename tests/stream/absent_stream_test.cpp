@@ -69,3 +69,27 @@ TEST_CASE("names of consumers are printable ASCII") {
   }
   CHECK_THROWS_WITH(check_consumer_name("a\nb"), Contains("\"a\\nb\""));
 }
+
+TEST_CASE("what a producer that failed leaves behind tells why") {
+  const TemporaryDirectory base;
+  const auto leave_failure = [&](const std::string& note) {
+    std::filesystem::create_directories(base.path() + "/photos");
+    std::ofstream(stream_paths(base.path(), "photos").failure) << note;
+  };
+  leave_failure(failure_note(4711, "no disk\nat all.\n\x1b[2J"));
+  CHECK_THAT(hints("photos", base), Contains(" Its last producer (pid 4711) failed ") &&
+                                        Contains(" s ago: no disk\nat all.\n\\x1b[2J."));
+  for (const char* useless : {"", "4711", "\n"}) {
+    leave_failure(useless);
+    CHECK(hints("photos", base).empty());
+  }
+}
+
+TEST_CASE("a long reason of a failure is cut between characters") {
+  std::string reason(failure_bytes_max - 10, 'x');
+  for (int i = 0; i < 8; ++i) reason += "\u00e4";
+  const std::string note = failure_note(4711, reason);
+  CHECK(note.size() <= failure_bytes_max);
+  CHECK(note.ends_with("x \u2026"));
+  CHECK(failure_note(1, "short") == "1\nshort");
+}

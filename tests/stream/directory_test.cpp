@@ -182,6 +182,35 @@ TEST_CASE("looking at a lock does not keep a producer from taking it") {
   away.join();
 }
 
+TEST_CASE("a stopped process that looks at a lock is named, and no producer") {
+  const TemporaryDirectory base;
+  std::filesystem::create_directory(base / "demo");
+  std::filesystem::permissions(base / "demo", std::filesystem::perms::owner_all);
+  std::ofstream(base / "demo/lock") << "1\n";  // of a producer that was killed
+  const Pipe looks;
+  const Child looker([&]() -> int {
+    const FileDescriptor lock(::open((base / "demo/lock").c_str(), O_RDONLY));
+    const int locked = ::flock(lock.get(), LOCK_SH);
+    looks.put(locked);
+    for (;;) ::pause();
+  });
+  REQUIRE(looks.get<int>() == 0);
+  const std::string number = std::to_string(looker.pid());
+  SECTION("while it is stopped") {
+    REQUIRE(::kill(looker.pid(), SIGSTOP) == 0);
+    int status = 0;
+    REQUIRE(::waitpid(looker.pid(), &status, WUNTRACED) == looker.pid());
+    CHECK_THROWS_WITH(StreamDirectory(in(base)), Contains("no producer serves the stream demo") &&
+                                                     Contains("process " + number + " looks at") &&
+                                                     Contains("kill -CONT " + number) &&
+                                                     !Contains("batchcast stop"));
+  }
+  SECTION("while it goes on") {
+    CHECK_THROWS_WITH(StreamDirectory(in(base)), Contains("process " + number + " looks at") &&
+                                                     Contains("Try again") && !Contains("kill"));
+  }
+}
+
 TEST_CASE("directories that others could have planted are refused") {
   const TemporaryDirectory base;
   const std::string place = base / "b";

@@ -11,6 +11,7 @@
 #include <batchcast/core/log.hpp>
 #include <batchcast/core/process_end.hpp>
 #include <batchcast/ring/capacity.hpp>
+#include <batchcast/ring/spinner.hpp>
 #include <batchcast/ring/stream_over.hpp>
 
 #include <algorithm>
@@ -32,7 +33,7 @@ inline RingReader::Options reader_options(const ConsumerOptions& options) {
   reader.tail = options.tail;
   reader.group = options.group;
   reader.on_miss = options.on_miss;
-  reader.spin_ns = options.spin_us * 1000;
+  reader.spin_ns = spin_ns_of(options.spin_us);
   reader.stream = options.stream;
   if (!options.placement.is_host()) reader.memory_option = "--device-memory";
   return reader;

@@ -9,8 +9,8 @@ namespace batchcast::inline v0_1 {
 
 enum class LogLevel { debug, info, warning, error };
 
-/// Where the library reports what is no error. May be called from any of its threads; must not
-/// throw. Without one, warnings and errors go to stderr as `batchcast: …`.
+/// Where the library reports what is no error. Any of its threads calls it; it must not throw.
+/// Without one, warnings and errors go to stderr as `batchcast: …`; a full pipe there loses them.
 using LogCallback = std::function<void(LogLevel, std::string_view)>;
 
 namespace detail {

@@ -6,8 +6,10 @@
 
 #include <batchcast/core/inline.hpp>
 #include <batchcast/core/printable.hpp>
+#include <batchcast/core/try_write.hpp>
 
-#include <cstdio>
+#include <unistd.h>
+
 #include <string>
 
 namespace batchcast::inline v0_1::detail {
@@ -19,7 +21,7 @@ BATCHCAST_INLINE void report(const LogCallback& log, LogLevel level, std::string
       log(level, text);
     } else if (level >= LogLevel::warning) {
       const std::string line = "batchcast: " + std::string(about) + printable_lines(text) + "\n";
-      std::fputs(line.c_str(), stderr);
+      static_cast<void>(try_write(STDERR_FILENO, line));
     }
   } catch (...) {
     // Nothing is left to report it to.

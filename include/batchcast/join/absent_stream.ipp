@@ -4,12 +4,21 @@
 
 #include <batchcast/join/absent_stream.hpp>
 
+#include <batchcast/core/file_descriptor.hpp>
 #include <batchcast/core/inline.hpp>
 #include <batchcast/core/nearest_name.hpp>
+#include <batchcast/core/printable.hpp>
 #include <batchcast/join/directory.hpp>
 #include <batchcast/join/stream_lock.hpp>
 
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/types.h>
+#include <unistd.h>
+
+#include <algorithm>
 #include <cstdint>
+#include <ctime>
 #include <filesystem>
 #include <system_error>
 #include <vector>
@@ -28,6 +37,38 @@ inline std::int32_t killed_producer(std::string_view stream,
     if (lock.dead_pid != 0) return lock.dead_pid;
   }
   return 0;
+}
+
+/// `12 s ago`
+inline std::string age_text(std::int64_t seconds) {
+  constexpr std::int64_t minute = 60, hour = 60 * minute, day = 24 * hour;
+  const std::int64_t age = std::max<std::int64_t>(seconds, 0);
+  if (age < 2 * minute) return std::to_string(age) + " s ago";
+  if (age < 2 * hour) return std::to_string(age / minute) + " minutes ago";
+  if (age < 2 * day) return std::to_string(age / hour) + " hours ago";
+  return std::to_string(age / day) + " days ago";
+}
+
+/// A producer that fails leaves the reason; the next one of that name removes it.
+inline std::string left_failure(std::string_view stream, std::span<const std::string> directories) {
+  for (const std::string& base : directories) {
+    const std::string path = stream_paths(base, stream).failure;
+    const FileDescriptor file(::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+    struct stat status;
+    if (!file || ::fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode)) continue;
+    std::string note(failure_bytes_max, '\0');
+    const ssize_t bytes = ::read(file.get(), note.data(), note.size());
+    if (bytes <= 0) continue;
+    note.resize(static_cast<std::size_t>(bytes));
+    const std::size_t line = note.find('\n');
+    if (line == std::string::npos || line == 0) continue;
+    std::string reason = printable_lines(note.substr(line + 1));
+    while (!reason.empty() && (reason.back() == '\n' || reason.back() == '.')) reason.pop_back();
+    return " Its last producer (pid " + printable(note.substr(0, line)) + ") failed " +
+           age_text(static_cast<std::int64_t>(::time(nullptr)) - status.st_mtime) + ": " + reason +
+           ".";
+  }
+  return {};
 }
 
 inline std::vector<std::string> served_streams(std::span<const std::string> directories) {
@@ -51,12 +92,23 @@ BATCHCAST_INLINE std::string why_absent(std::string_view stream,
   std::string text;
   const std::int32_t pid = detail::absent_stream::killed_producer(stream, directories);
   if (pid != 0) text += " Its producer (pid " + std::to_string(pid) + ") is gone.";
+  text += detail::absent_stream::left_failure(stream, directories);
   const std::vector<std::string> served = detail::absent_stream::served_streams(directories);
   const std::string nearest = detail::nearest_name(stream, served);
   if (!nearest.empty() && nearest != stream) {
     text += " Did you mean `" + nearest + "`, which is served?";
   }
   return text;
+}
+
+BATCHCAST_INLINE std::string failure_note(std::int32_t pid, std::string_view reason) {
+  std::string note = std::to_string(pid) + "\n" + std::string(reason.substr(0, failure_bytes_max));
+  constexpr std::string_view cut = " …";
+  if (note.size() <= failure_bytes_max) return note;
+  std::size_t end = failure_bytes_max - cut.size();
+  while (end > 0 && (static_cast<unsigned char>(note[end]) & 0xc0U) == 0x80U) --end;
+  note.resize(end);
+  return note.append(cut);
 }
 
 }  // namespace batchcast::inline v0_1

@@ -11,7 +11,8 @@
 #include <vector>
 
 // Where a stream lives: <base>/<stream>/{lock,door,control,events}. The process with the lock
-// serves it. A stream that trainers start has {start,serve.log} there too (start.hpp).
+// serves it. A stream that trainers start has {start,serve.log} there too (start.hpp). One that
+// failed leaves {failure}.
 namespace batchcast::inline v0_1 {
 
 /// Throws InvalidArgument unless `name` can name a stream: 1 to limits::stream_name_bytes_max
@@ -39,6 +40,7 @@ struct StreamPaths {
   std::string events;
   std::string start;  ///< the `ensure` that has it locked may start a producer
   std::string log;  ///< of a producer that an `ensure` started, which has it locked while it lives
+  std::string failure;  ///< why the last producer failed (join/absent_stream.hpp)
 };
 [[nodiscard]] StreamPaths stream_paths(std::string_view base, std::string_view stream);
 

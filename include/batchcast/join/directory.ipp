@@ -138,7 +138,8 @@ BATCHCAST_INLINE StreamPaths stream_paths(std::string_view base, std::string_vie
           directory + "/control",
           directory + "/events",
           directory + "/start",
-          directory + "/serve.log"};
+          directory + "/serve.log",
+          directory + "/failure"};
 }
 
 BATCHCAST_INLINE StreamPlaces find_stream(std::string_view stream) {

@@ -3,11 +3,18 @@
 #pragma once
 
 #include <batchcast/core/clock.hpp>
+#include <batchcast/core/limits.hpp>
 
 #include <algorithm>
 #include <cstdint>
 
 namespace batchcast::inline v0_1 {
+
+/// Microseconds of looking that somebody asked for, in nanoseconds. A look takes no longer than a
+/// sleep, since deaths are noticed between looks.
+[[nodiscard]] constexpr std::uint64_t spin_ns_of(std::uint64_t us) noexcept {
+  return std::min(us, std::uint64_t{limits::sleep_ms_max} * 1'000) * 1'000;
+}
 
 /// Looking for a while before sleeping: a wake-up costs both sides more than the look, if what is
 /// waited for is about to come. How long is learnt: a look that found nothing halves the next one,

@@ -63,6 +63,7 @@ void print_report(const Options& options, const ProducerStats& stats, const Data
 bool serve_dataset(const Options& options, Interrupts& interrupts, const Dataset& dataset) {
   ProducerOptions serving = serving_options(options, dataset);
   rehearse_serving(options, serving);
+  const UnwaitedStderr unwaited;
   Producer producer(std::move(serving));
   say_what_is_served(producer);
   const std::uint64_t started_ns = now_ns();

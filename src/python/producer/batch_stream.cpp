@@ -264,6 +264,7 @@ class BatchStream {
   const std::string directory_;
   const std::string served_from_;
   LogCallback log_;
+  const cli::UnwaitedStderr unwaited_;
   std::optional<cli::ProgressLine> progress_;  ///< of one that talks
 
   std::recursive_timed_mutex turn_;  ///< before `mutex_`

@@ -141,6 +141,7 @@ class Run {
     if (!asked_to_end(0).empty()) return;
     ProducerOptions serving = producer_options(dataset);
     cli::rehearse_serving(options_, serving);
+    const cli::UnwaitedStderr unwaited;
     Producer producer(std::move(serving));
     if (talks_) cli::say_what_is_served(producer);
     cli::Service service({[this](int timeout_ms) { return asked_to_end(timeout_ms); }, producer,

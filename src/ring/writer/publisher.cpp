@@ -119,15 +119,16 @@ void Publisher::stop(const std::string& text, PendingWakes& wakes) noexcept {
 }
 
 void Publisher::jump(std::uint64_t target) noexcept {
+  state_.attendance.jumps(state_.tickets.run_start(), state_.tickets.published());
   state_.tickets.jump(target);
   state_.gate.restart(target);
 }
 
 void Publisher::go_back(std::uint64_t cursor) {
   state_.tickets.abandon_all();
-  state_.log(LogLevel::info, "the stream goes back from position " +
-                                 std::to_string(state_.tickets.published()) + " to " +
-                                 std::to_string(cursor) + ", where its only consumer begins");
+  state_.untold.push_back("the stream goes back from position " +
+                          std::to_string(state_.tickets.published()) + " to " +
+                          std::to_string(cursor) + ", where its only consumer begins");
   jump(cursor);
   state_.attendance.set_left_at(std::nullopt);  // the next trainer begins where the stream is now
   state_.wake.wake();

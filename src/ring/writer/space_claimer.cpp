@@ -78,7 +78,7 @@ void SpaceClaimer::wait_for_space(Lock& lock, int timeout_ms) {
   }
   state_.wake.set_claimer_sleeps(false);
   ordered::producer_wakes(state_.board.progress());
-  report_stall();
+  report_stall(lock);
 }
 
 bool SpaceClaimer::space_came_while_looking(Lock& lock) {
@@ -148,17 +148,17 @@ bool SpaceClaimer::slept_in_vain(Lock& lock, const DeskWatch& watch, std::uint32
          ordered::load_word(own_word) == own_value;
 }
 
-void SpaceClaimer::report_stall() {
+void SpaceClaimer::report_stall(Lock& lock) {
   admission_.refresh_gate();
   const auto stall = stalls_.look();
   if (!stall) return;
-  if (state_.options.on_stall == OnStall::evict) {
-    state_.log(LogLevel::warning, stall->text + ". It is evicted.");
-    admission_.evict_at(stall->at, stall->text);
-  } else {
-    state_.log(LogLevel::warning,
-               stall->text + ". `batchcast evict` lets the others go on without it.");
-  }
+  const bool evicts = state_.options.on_stall == OnStall::evict;
+  if (evicts) admission_.evict_at(stall->at, stall->text);
+  lock.unlock();
+  state_.log(LogLevel::warning,
+             stall->text + (evicts ? ". It is evicted."
+                                   : ". `batchcast evict` lets the others go on without it."));
+  lock.lock();
 }
 
 }  // namespace batchcast::inline v0_1

@@ -53,7 +53,7 @@ class SpaceClaimer {
   /// True if the time ran out although that consumer has let go of enough, and no word has changed.
   [[nodiscard]] bool slept_in_vain(Lock& lock, const DeskWatch& watch, std::uint32_t own_value,
                                    int timeout_ms);
-  void report_stall();
+  void report_stall(Lock& lock);
   void tell_evictions(Lock& lock);
 
   WriterState& state_;

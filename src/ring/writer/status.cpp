@@ -57,7 +57,9 @@ WriterStatus status_of(const WriterState& state, const StallWatch& stalls) {
   status.published = state.tickets.published();
   status.claimed = state.tickets.claimed();
   status.samples_published = state.tickets.samples_published();
+  status.run_start = state.tickets.run_start();
   status.read_to = state.attendance.read_to();
+  status.unread_before_jump = state.attendance.unread_before_jump();
   status.epoch = state.ledger.epoch_of(status.published);
   status.late_wakeups = ordered::get(board.progress().late_wakeups);
   status.space_waits = ordered::get(board.progress().space_waits);

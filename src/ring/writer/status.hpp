@@ -41,7 +41,9 @@ struct WriterStatus {
   std::uint64_t published = 0;
   std::uint64_t claimed = 0;
   std::uint64_t samples_published = 0;
-  std::uint64_t read_to = 0;  ///< how far a trainer of this ring has been given samples
+  std::uint64_t run_start = 0;  ///< where the stream went to with its last jump, or began
+  std::uint64_t read_to = 0;    ///< how far a trainer of this ring was given samples since then
+  std::uint64_t unread_before_jump = 0;  ///< samples right before that jump that none was given
   std::uint64_t late_wakeups = 0;
   std::uint64_t space_waits = 0;
   std::uint64_t space_wait_ns = 0;

@@ -36,6 +36,8 @@ class TicketQueue {
   [[nodiscard]] std::uint64_t oldest_held() const noexcept {
     return batchcast::oldest_held(claimed_, capacity_, valid_from_);
   }
+  /// Where it went to with its last jump, or began: nothing is left out from there on.
+  [[nodiscard]] std::uint64_t run_start() const noexcept { return valid_from_; }
   /// Positions that were jumped over are not among them.
   [[nodiscard]] std::uint64_t samples_published() const noexcept;
 

@@ -57,6 +57,14 @@ std::uint64_t TrainerAttendance::read_to() const noexcept {
   return most;
 }
 
+std::uint64_t TrainerAttendance::take_read_to() noexcept { return std::exchange(read_to_, 0); }
+
+void TrainerAttendance::jumps(std::uint64_t run_start, std::uint64_t published) noexcept {
+  const std::uint64_t to = read_to();
+  unread_before_ = to > run_start ? published - to : published - run_start + unread_before_;
+  read_to_ = 0;
+}
+
 std::optional<std::uint64_t> TrainerAttendance::take_left_at() noexcept {
   return std::exchange(left_anew_, false) ? left_at_ : std::nullopt;
 }

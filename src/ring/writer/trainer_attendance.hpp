@@ -5,6 +5,7 @@
 #include "ring/writer/consumer_table.hpp"
 #include "ring/writer/stream_outcome.hpp"
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 
@@ -37,8 +38,16 @@ class TrainerAttendance {
   /// `jobs`: with each group of ranks as one.
   void set_trainers_elsewhere(std::uint32_t trainers, std::uint32_t jobs) noexcept;
 
-  /// How far a trainer of this ring, attached or gone, has been given samples.
+  /// How far a trainer of this ring, attached or gone, has been given samples since the stream
+  /// jumped last.
   [[nodiscard]] std::uint64_t read_to() const noexcept;
+  /// The same of the trainers that have gone: another ring of the stream has it from now on.
+  [[nodiscard]] std::uint64_t take_read_to() noexcept;
+  void add_read_to(std::uint64_t position) noexcept { read_to_ = std::max(read_to_, position); }
+  /// The stream jumps from `published`; it got there without a jump from `run_start` on.
+  void jumps(std::uint64_t run_start, std::uint64_t published) noexcept;
+  /// Samples right before the last jump that no trainer was given.
+  [[nodiscard]] std::uint64_t unread_before_jump() const noexcept { return unread_before_; }
   /// Where the last trainer stood that had a batch and left this ring. Nothing if none has since
   /// this was asked last.
   [[nodiscard]] std::optional<std::uint64_t> take_left_at() noexcept;
@@ -60,7 +69,8 @@ class TrainerAttendance {
   std::uint64_t last_leave_ns_;
   std::optional<std::uint64_t> left_at_;
   std::uint64_t read_to_ = 0;  ///< of those that have left
-  bool left_anew_ = false;     ///< `left_at_` is of this ring, and was not taken yet
+  std::uint64_t unread_before_ = 0;
+  bool left_anew_ = false;  ///< `left_at_` is of this ring, and was not taken yet
 };
 
 }  // namespace batchcast::inline v0_1

@@ -130,9 +130,22 @@ bool RingWriter::all_made() const {
 
 std::variant<Admitted, NotAdmitted> RingWriter::admit(const AdmitRequest& request,
                                                       std::shared_ptr<Desk> desk) {
-  PendingWakes wakes;
-  Lock lock(state_.mutex);
-  return admission_.admit(request, std::move(desk), wakes);
+  auto reply = [&] {
+    PendingWakes wakes;
+    Lock lock(state_.mutex);
+    return admission_.admit(request, std::move(desk), wakes);
+  }();
+  tell();
+  return reply;
+}
+
+void RingWriter::tell() {
+  std::vector<std::string> untold;
+  {
+    Lock lock(state_.mutex);
+    untold.swap(state_.untold);
+  }
+  for (const std::string& text : untold) state_.log(LogLevel::info, text);
 }
 
 void RingWriter::remove(std::uint32_t index, std::uint64_t consumer_id) noexcept {
@@ -152,8 +165,12 @@ void RingWriter::pause(std::uint32_t index, std::uint64_t consumer_id) noexcept 
 std::variant<std::uint64_t, NotAdmitted> RingWriter::resume(std::uint32_t index,
                                                             std::uint64_t consumer_id, Join join,
                                                             std::uint64_t cursor) {
-  Lock lock(state_.mutex);
-  return admission_.resume(index, consumer_id, join, cursor);
+  auto reply = [&] {
+    Lock lock(state_.mutex);
+    return admission_.resume(index, consumer_id, join, cursor);
+  }();
+  tell();
+  return reply;
 }
 
 std::optional<NotAdmitted> RingWriter::refusal_of_newcomers() const {
@@ -236,6 +253,16 @@ void RingWriter::set_left_at(std::optional<std::uint64_t> position) {
   state_.wake.wake();
 }
 
+std::uint64_t RingWriter::take_read_to() {
+  Lock lock(state_.mutex);
+  return state_.attendance.take_read_to();
+}
+
+void RingWriter::add_read_to(std::uint64_t position) {
+  Lock lock(state_.mutex);
+  state_.attendance.add_read_to(std::min(position, state_.tickets.published()));
+}
+
 bool RingWriter::has_demand() const {
   Lock lock(state_.mutex);
   return state_.consumers.has_demand();
@@ -244,8 +271,12 @@ bool RingWriter::has_demand() const {
 std::variant<MirrorStart, NotAdmitted> RingWriter::resume_mirror(std::uint32_t index,
                                                                  std::uint64_t consumer_id,
                                                                  const MirrorRequest& request) {
-  Lock lock(state_.mutex);
-  return admission_.resume_mirror(index, consumer_id, request);
+  auto reply = [&] {
+    Lock lock(state_.mutex);
+    return admission_.resume_mirror(index, consumer_id, request);
+  }();
+  tell();
+  return reply;
 }
 
 void RingWriter::restart_at(std::uint64_t position, std::uint64_t epoch,

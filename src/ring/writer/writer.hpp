@@ -123,6 +123,10 @@ class RingWriter {
   [[nodiscard]] std::optional<std::uint64_t> take_left_at();
   /// The same, where that trainer left another ring of the stream.
   void set_left_at(std::optional<std::uint64_t> position);
+  /// How far the trainers that have left were given samples; 0 if that was taken before.
+  [[nodiscard]] std::uint64_t take_read_to();
+  /// The same, of trainers that left another ring of the stream.
+  void add_read_to(std::uint64_t position);
   /// A consumer that is not paused, and no mirror, is attached.
   [[nodiscard]] bool has_demand() const;
   /// Lets a resting mirror in again (`pause` rests it), and decides where a trainer that comes to
@@ -154,6 +158,8 @@ class RingWriter {
   using Lock = std::lock_guard<std::mutex>;
 
   [[nodiscard]] bool is_drained();
+  /// Without the lock.
+  void tell();
 
   WriterState state_;
   Publisher publisher_;

@@ -14,6 +14,7 @@
 #include <mutex>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace batchcast::inline v0_1 {
 
@@ -32,6 +33,7 @@ struct WriterState {
   WriterState(const WriterState&) = delete;
   WriterState& operator=(const WriterState&) = delete;
 
+  /// Not under the lock: whatever it writes to may make it wait.
   void log(LogLevel level, const std::string& text) const {
     if (options.log) options.log(level, text);
   }
@@ -46,6 +48,7 @@ struct WriterState {
   TrainerAttendance attendance;
   OverwriteGate gate;
   ProducerWake wake;
+  std::vector<std::string> untold;  ///< for the log, once the lock is released
 };
 
 }  // namespace batchcast::inline v0_1

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#pragma once
+
+#include <string_view>
+
+namespace batchcast::inline v0_1::detail {
+
+/// Writes `text` without waiting until a pipe, a socket or a terminal has room: what it does not
+/// take is lost. The flags of the descriptor stay as they are, since other processes share them.
+/// False where something was lost. A pipe that nobody has open for reading raises no SIGPIPE.
+bool try_write(int fd, std::string_view text) noexcept;
+
+}  // namespace batchcast::inline v0_1::detail
