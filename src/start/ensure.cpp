@@ -8,7 +8,7 @@
 #include "start/detached_process.hpp"
 #include "start/lock.hpp"
 #include "start/log.hpp"
-#include "start/poll.hpp"
+#include "start/observation.hpp"
 #include "start/recipe_check.hpp"
 #include "stream/lock.hpp"
 
@@ -172,35 +172,76 @@ void see_it_served(const EnsureRequest& request, const Deadline& deadline) {
   if (!door_answers(request)) Starter(request, deadline).run();
 }
 
+int within_ms(const Deadline& deadline) {
+  const int left_ms = deadline.left_ms();
+  return left_ms < 0 ? attach_within_ms : std::min(left_ms, attach_within_ms);
+}
+
 /// The trainer may ask for another recipe. It must not count for wait_for then, nor delay other
 /// trainers while the source is opened. So `ensure` reads the board as an observer, and the trainer
 /// attaches afterwards.
-std::string look_at(const EnsureRequest& request, const Deadline& deadline) {
+Observation look_at(const EnsureRequest& request, const Deadline& deadline) {
   ConsumerOptions options;
   options.stream = request.stream;
   options.directory = request.directory;
   options.allow_uids = request.allow_uids;
   options.log = request.log;
-  const int left_ms = deadline.left_ms();
-  options.connect_timeout_ms = left_ms < 0 ? attach_within_ms : std::min(left_ms, attach_within_ms);
-  return recipe_of_stream(std::move(options));
+  options.connect_timeout_ms = within_ms(deadline);
+  return Observation(options);
+}
+
+/// How long a finished stream is waited for, so that the next one can be started: while consumers
+/// read it, until the deadline; afterwards a short while, since a producer that ends is gone then.
+class FinishedStream {
+ public:
+  explicit FinishedStream(const Deadline& deadline) : deadline_(deadline) {}
+
+  /// Whether to look at it again, now that it was found so.
+  [[nodiscard]] bool is_waited_for(bool is_read) {
+    if (!is_read) read_.reset();
+    if (is_read && !read_) read_.emplace(finished_stream_ends_ms);
+    return !deadline_.over() && !(read_ && read_->over());
+  }
+
+ private:
+  const Deadline& deadline_;
+  std::optional<Deadline> read_;  ///< nobody reads it any more
+};
+
+/// Returns once the producer knows that a trainer follows. Waits while consumers read the end of a
+/// stream that lets no trainer in. Throws what that trainer would get.
+void announce_trainer(Observation& stream, FinishedStream& finished, const Deadline& deadline,
+                      const EnsureRequest& request) {
+  for (bool said = false;; rest(look_again_ms)) {
+    const bool is_read = !stream.is_draining();
+    try {
+      return stream.announce_trainer(within_ms(deadline));
+    } catch (const StreamFinished&) {
+      if (!finished.is_waited_for(is_read)) throw;
+    }
+    if (!is_read && !std::exchange(said, true) && request.log) {
+      request.log(LogLevel::info, "waiting for the end of stream `" + request.stream +
+                                      "`, whose last samples are being read");
+    }
+  }
 }
 
 EnsureAnswer ensure_or_throw(const EnsureRequest& request) {
   check_stream_name(request.stream);
   const Deadline deadline(request.timeout_ms);
-  std::optional<Deadline> finished;
+  FinishedStream finished(deadline);
   for (;;) {
     see_it_served(request, deadline);
     try {
-      std::string recipe = look_at(request, deadline);
+      Observation stream = look_at(request, deadline);
+      std::string recipe = stream.recipe_json();
       check_recipe(request.stream, recipe, request.asked);
+      announce_trainer(stream, finished, deadline, request);
       return {ensure_word::served,
               "batchcast: stream `" + request.stream + "` is served with what was asked for.",
               std::move(recipe)};
     } catch (const StreamFinished& refused) {
-      if (!finished) finished.emplace(finished_stream_ends_ms);
-      if (finished->over() || deadline.over()) return {ensure_word::refused, refused.what()};
+      if (!finished.is_waited_for(true)) return {ensure_word::refused, refused.what()};
     } catch (const StreamFailed& refused) {
       return {ensure_word::refused, refused.what()};
     } catch (const StreamOver& ending) {
