@@ -412,7 +412,7 @@ void add_how(CLI::App& consume, Options& options) {
       ->capture_default_str()
       ->check(CLI::IsMember({"skip", "error"}));
   consume
-      .add_option("--connect-timeout", options.connect_timeout_s,
+      .add_option("--connect-timeout,--timeout", options.connect_timeout_s,
                   "Seconds to wait for the stream to come up; -1: for ever")
       ->capture_default_str()
       ->check(seconds_or_forever());
