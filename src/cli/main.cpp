@@ -42,6 +42,9 @@ int parse_and_run(CLI::App& program, std::vector<std::string> words, const cli::
   if (const std::string text = cli::unknown_command(program, words); !text.empty()) {
     return fail(text, cli::exit_usage);
   }
+  if (const std::string text = cli::empty_value(program, words); !text.empty()) {
+    return fail(text, cli::exit_usage);
+  }
   try {
     std::reverse(words.begin(), words.end());  // as the parser takes them
     program.parse(std::move(words));

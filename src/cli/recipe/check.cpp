@@ -101,7 +101,7 @@ int run(const Options& options) {
   Interrupts interrupts;
   std::shared_ptr<const Source> source;
   {
-    const EndsAtOnce opening(interrupts, exit_not_held);
+    const EndsAtOnce opening(interrupts);
     source = open_source(options.source);
   }
   for (const std::string& remark : source->remarks()) {
@@ -110,7 +110,9 @@ int run(const Options& options) {
   const Outcome outcome = check(options, source, interrupts);
   if (options.list) write_list(*options.list, outcome.bad);
   print_outcome(options, outcome);
-  return outcome.bad.empty() && outcome.checked == outcome.samples ? exit_ok : exit_not_held;
+  const int signal = interrupts.wait(0);
+  if (signal != 0 && outcome.checked != outcome.samples) return interrupted_exit(signal);
+  return outcome.bad.empty() ? exit_ok : exit_not_held;
 }
 
 }  // namespace

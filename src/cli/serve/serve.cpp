@@ -103,7 +103,7 @@ int run(const Options& options, const CLI::App& serve) {
   check_serve_options(options);
   std::optional<Dataset> dataset;
   {
-    const EndsAtOnce opening(interrupts, exit_ok);
+    const EndsAtOnce opening(interrupts, [](int) { return exit_ok; });
     dataset.emplace(served_dataset(options), console_log(options.verbose));
   }
   // Whoever reads ahead may sit in a slow file, and would be waited for.
