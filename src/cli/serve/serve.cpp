@@ -123,6 +123,8 @@ void add_serve(CLI::App& program, Action& chosen) {
       "  batchcast consume imagenet --batch-size 256 &\n"
       "  batchcast consume imagenet --batch-size 37\n"
       "\n"
+      "Ctrl-C, SIGTERM and `batchcast stop` end it: exit code 0.\n"
+      "\n"
       "Python reads `python:MODULE:FACTORY` (a function that returns a dataset or a\n"
       "loader), `huggingface:DIR?split=train` and `parquet:FILES`: the command becomes\n"
       "`python3 -m batchcast serve`, with the Python of $BATCHCAST_PYTHON, else of\n"
