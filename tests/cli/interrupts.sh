@@ -29,9 +29,11 @@ interrupted() {
   # shellcheck disable=SC2086
   until_true $condition || fail "$name: what it waits for does not come"
   kill "-$signal" $pid
+  until_true is_gone || kill -KILL $pid
   wait $pid
   same "exit code of $name after SIG$signal" "$expected" $?
 }
+is_gone() { ! grep -q '^State:.[^Z]' "/proc/$pid/status"; }
 # Signals of a shell's background jobs are ignored unless a program takes them.
 takes_interrupts() { grep -q '^SigBlk:.*[2367abefABEF]$' "/proc/$pid/status"; }
 
