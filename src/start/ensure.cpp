@@ -33,6 +33,8 @@ namespace {
 constexpr int look_every_ms = 10;
 constexpr int connect_timeout_ms = 100;
 constexpr int look_again_ms = 20;
+// A producer answers at once, also where time is nearly up.
+constexpr int announce_within_ms = 500;
 // The producer that answered the door a moment ago may be gone; then another has to be started.
 constexpr int attach_within_ms = 1'000;
 // A stream whose consumers have all it has ends within that time.
@@ -172,11 +174,6 @@ void see_it_served(const EnsureRequest& request, const Deadline& deadline) {
   if (!door_answers(request)) Starter(request, deadline).run();
 }
 
-int within_ms(const Deadline& deadline) {
-  const int left_ms = deadline.left_ms();
-  return left_ms < 0 ? attach_within_ms : std::min(left_ms, attach_within_ms);
-}
-
 /// The trainer may ask for another recipe. It must not count for wait_for then, nor delay other
 /// trainers while the source is opened. So `ensure` reads the board as an observer, and the trainer
 /// attaches afterwards.
@@ -186,7 +183,8 @@ Observation look_at(const EnsureRequest& request, const Deadline& deadline) {
   options.directory = request.directory;
   options.allow_uids = request.allow_uids;
   options.log = request.log;
-  options.connect_timeout_ms = within_ms(deadline);
+  const int left_ms = deadline.left_ms();
+  options.connect_timeout_ms = left_ms < 0 ? attach_within_ms : std::min(left_ms, attach_within_ms);
   return Observation(options);
 }
 
@@ -210,12 +208,11 @@ class FinishedStream {
 
 /// Returns once the producer knows that a trainer follows. Waits while consumers read the end of a
 /// stream that lets no trainer in. Throws what that trainer would get.
-void announce_trainer(Observation& stream, FinishedStream& finished, const Deadline& deadline,
-                      const EnsureRequest& request) {
+void announce_trainer(Observation& stream, FinishedStream& finished, const EnsureRequest& request) {
   for (bool said = false;; rest(look_again_ms)) {
     const bool is_read = !stream.is_draining();
     try {
-      return stream.announce_trainer(within_ms(deadline));
+      return stream.announce_trainer(announce_within_ms);
     } catch (const StreamFinished&) {
       if (!finished.is_waited_for(is_read)) throw;
     }
@@ -236,7 +233,7 @@ EnsureAnswer ensure_or_throw(const EnsureRequest& request) {
       Observation stream = look_at(request, deadline);
       std::string recipe = stream.recipe_json();
       check_recipe(request.stream, recipe, request.asked);
-      announce_trainer(stream, finished, deadline, request);
+      announce_trainer(stream, finished, request);
       return {ensure_word::served,
               "batchcast: stream `" + request.stream + "` is served with what was asked for.",
               std::move(recipe)};

@@ -70,10 +70,14 @@ expect 0 '100 samples' dump synthetic:8 --positions 0:100 --out "$work/whole"
 same "files of a dump that was not interrupted" "draws.jsonl image.npy label.npy sample_id.npy" \
   "$(cd "$work/whole" && echo *)"
 
-echo "-- check and peek, of a dataset that does not open"
-mkfifo "$work/slow.npy"
-interrupted 130 INT check takes_interrupts -- check "npy:$work/slow.npy"
-interrupted 130 INT peek takes_interrupts -- peek "npy:$work/slow.npy" --out "$work/sheet.png"
+echo "-- check, peek and dump, where a file does not answer"
+mkfifo "$work/slow.toml"
+array=npy:$work/whole/image.npy
+interrupted 130 INT check takes_interrupts -- check "$array" --recipe "$work/slow.toml"
+interrupted 130 INT dump takes_interrupts -- \
+  dump "$array" --recipe "$work/slow.toml" --positions 0:1 --out "$work/slow"
+same "what is left of a dump that did not begin" "" "$(ls -d "$work/slow" 2>/dev/null)"
+interrupted 130 INT peek takes_interrupts -- peek "$array" --recipe "$work/slow.toml" --out "$work/sheet.png"
 same "what is left of a sheet" "" "$(ls "$work/sheet.png" 2>/dev/null)"
 
 echo "-- bench"

@@ -185,6 +185,7 @@ same "what is left of it" "" "$(ls "$work/streams")"
 expect 3 'no stream' stop four
 mkdir -m 700 "$work/streams/four"
 echo 4711 >"$work/streams/four/lock"
+: >"$work/streams/four/start"
 echo why >"$work/streams/four/serve.log"
 expect 0 '"name_is_free":true.*"was_dead":true' stop four --json
 same "what is left of one with a log" "" "$(ls "$work/streams")"

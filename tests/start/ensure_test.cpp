@@ -21,6 +21,7 @@
 #include <optional>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "catch.hpp"
 
@@ -203,7 +204,12 @@ class Ending {
   void read_to_the_end() {
     read_all(*reader_);
     reader_.reset();
-    REQUIRE(holds_within(10'000, [&] { return producer_->stats().consumers.empty(); }));
+    REQUIRE(holds_within(10'000, [&] {
+      const std::vector<ConsumerInfo> consumers = producer_->stats().consumers;
+      return std::all_of(consumers.begin(), consumers.end(), [](const ConsumerInfo& one) {
+        return one.state == ConsumerState::observing;
+      });
+    }));
   }
   [[nodiscard]] Producer& producer() { return *producer_; }
   void end() { producer_.reset(); }
