@@ -48,6 +48,12 @@ expect 2 '^batchcast: consume: there is no option' consume s --no-such-option
 expect 2 '"a\\nb" cannot name a consumer: .*printable ASCII' consume s --name "$newline" --connect-timeout 60
 expect 3 '[Rr]un|left|memory' serve synthetic:3x8x8 --stream s --memory 900TiB
 expect 3 'no producer serves' consume nobody --connect-timeout 0.2
+mkdir -p "$work/photos/test/cat" "$work/photos/train/cat"
+echo no image | tee "$work/photos/test/cat/0.jpg" >"$work/photos/train/cat/0.jpg"
+expect 2 'should it be imagefolder:.*/photos/train\?' serve "imagefolder:$work/photos" --stream s
+expect 2 'a preset, such as imagenet-train or imagenet-eval; `batchcast recipe --list` lists them all' \
+  serve "imagefolder:$work/photos" --stream s
+same "presets for other data there" "" "$(grep -oE 'tokens|mnist|cifar' "$work/err")"
 mkdir -m 700 "$work/streams/killed"
 echo 4711 >"$work/streams/killed/lock"
 expect 3 'no producer serves.* Its producer \(pid 4711\) is gone\.' consume killed --connect-timeout 0.2
@@ -168,6 +174,11 @@ ls_shows '"waits_for":"demand"' --json
 cp "$work/out" "$work/ahead"
 same "what is made without a consumer" 300 "$(value published "$work/ahead")"
 expect 0 '"epochs":2' consume ahead --epochs 2 --json
+expect 0 'digest of epoch 4: [0-9a-f]{32}' consume ahead --join at --cursor 300 --epochs 2 --digest
+grep '^digest' "$work/out" >"$work/digests"
+expect 0 'digest of epoch 3: ' dump synthetic:8 --samples 100 --positions 300:500 --digest --out "$work/third"
+same "digests by the stream's epochs" "$(grep '^digest' "$work/out")" "$(cat "$work/digests")"
+expect 0 '"digest_epochs":\[5\]' consume ahead --join at --cursor 500 --epochs 1 --digest --json
 kill -TERM $ahead
 wait $ahead
 same "exit code of SIGTERM" 0 $?
