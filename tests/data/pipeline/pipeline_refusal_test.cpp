@@ -107,7 +107,7 @@ TEST_CASE("encoded images without a recipe are refused with presets for them") {
     const Pipeline pipeline({.source = source});
   } catch (const InvalidArgument& error) {
     CHECK(says(error.what(), "imagenet-train or imagenet-eval; `batchcast recipe --list`"));
-    CHECK_FALSE(says(error.what(), "tokens"));  // which are for other sources
+    CHECK(std::string_view(error.what()).find("tokens") == std::string_view::npos);
   }
 }
 
