@@ -8,6 +8,7 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 
 using namespace batchcast;
 using test::FakeSource;
