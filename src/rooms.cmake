@@ -135,10 +135,10 @@ batchcast_room(feeder
 
 # A stream that a trainer starts.
 batchcast_room(start
-  DEPENDS core data data/source join consumer stream
+  DEPENDS core data data/source join ring consumer stream
   PACKAGES nlohmann_json::nlohmann_json
-  SOURCES answer.cpp detached_process.cpp ensure.cpp lock.cpp log.cpp recipe_check.cpp
-          recipe_difference.cpp)
+  SOURCES answer.cpp detached_process.cpp ensure.cpp lock.cpp log.cpp observation.cpp
+          recipe_check.cpp recipe_difference.cpp)
 
 # Rings in GPU memory, the mirror that fills them.
 batchcast_room(gpu

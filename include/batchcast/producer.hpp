@@ -242,7 +242,7 @@ class Producer {
   void end_epoch();
   /// No more samples will come; waits until consumers have drained, at most the options'
   /// `linger_ms`. True if they have; may be called again. A stream that never had a consumer waits
-  /// for one.
+  /// for one, and one that `batchcast ensure` called `served` waits for that trainer, 5 s at most.
   bool finish();
   bool finish(int linger_ms);
   /// Ends the stream here: consumers drain what is published and then get Stopped, or StreamFailed,
@@ -250,8 +250,9 @@ class Producer {
   void stop(const std::string& reason) noexcept;
   void fail(const std::string& reason) noexcept;
   /// Stops it if no consumer but observers has been attached for so long, counted from the last
-  /// that left, or from the beginning. False, and nothing happens, otherwise. A consumer that joins
-  /// at the same moment is either attached or refused.
+  /// that left, from the last `served` of `batchcast ensure`, or from the beginning. False, and
+  /// nothing happens, otherwise. A consumer that joins at the same moment is either attached or
+  /// refused.
   [[nodiscard]] bool stop_if_unattended(double seconds, const std::string& reason) noexcept;
 
   /// Stops it where it has not ended, and gives its name free: the door, the lock and the stream's

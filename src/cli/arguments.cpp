@@ -88,6 +88,23 @@ std::string unknown_command(const CLI::App& program, const std::vector<std::stri
   return {};
 }
 
+std::string empty_value(const CLI::App& program, const std::vector<std::string>& words) {
+  const CLI::App* app = &program;
+  for (const std::string& word : words) {
+    if (word == "--") return {};
+    const auto has_name = [&word](const CLI::App* command) { return command->check_name(word); };
+    const std::vector<const CLI::App*> found = app->get_subcommands(has_name);
+    if (!found.empty()) app = found.front();
+    if (!word.starts_with("--") || word.find('=') != word.size() - 1) continue;
+    const std::string name = word.substr(0, word.size() - 1);
+    const std::vector<std::string> known = options_of(*app);
+    if (std::find(known.begin(), known.end(), name) == known.end()) continue;
+    return message_of(*app) + "`" + printable(word) + "` has no value behind its `=`. `" +
+           full_name(*app) + " --help` says what it takes.";
+  }
+  return {};
+}
+
 int exit_of(const CLI::App& program, const CLI::ParseError& error) {
   if (error.get_exit_code() == 0) return program.exit(error) == 0 ? exit_ok : exit_usage;
   const CLI::App& app = chosen_in(program);

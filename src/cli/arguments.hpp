@@ -18,6 +18,11 @@ namespace batchcast::cli {
 [[nodiscard]] std::string unknown_command(const CLI::App& program,
                                           const std::vector<std::string>& words);
 
+/// The same of an option with an `=` and nothing behind it, for which the parser would take the
+/// next word.
+[[nodiscard]] std::string empty_value(const CLI::App& program,
+                                      const std::vector<std::string>& words);
+
 /// The same of what the parser could do nothing with; empty if that is not what it failed for.
 [[nodiscard]] std::string unknown_argument(const CLI::App& program);
 /// Ends a parse that threw: prints the help or version that was asked for, or what is wrong with

@@ -14,11 +14,14 @@ _batchcast_options() { "$@" --help 2>/dev/null | grep -E '^  -' | grep -oE -- '(
 _batchcast_value() {
   local option=$1
   shift
-  "$@" --help 2>/dev/null | sed -nE "s/^  (-[a-z], )?$option ([^ ]+).*/\2/p"
+  "$@" --help 2>/dev/null | sed -nE "s/^  (--?[a-z-]+, )*$option(, --[a-z-]+)* ([^ ]+).*/\3/p"
 }
 
-# The streams that a producer serves now.
-_batchcast_streams() { "$1" ls 2>/dev/null | awk '/^[^ ]/ && $2 ~ /^[0-9]+$/ && $3 != "dead" { print $1 }'; }
+# _batchcast_streams BATCHCAST [dead]: the streams that a producer serves now; with `dead` also those of killed ones.
+_batchcast_streams() {
+  "$1" ls 2>/dev/null |
+    awk -v dead="${2-}" '/^[^ ]/ && $2 ~ /^[0-9]+$/ && ($3 != "dead" || dead != "") { print $1 }'
+}
 
 # _batchcast_consumers BATCHCAST STREAM
 _batchcast_consumers() {
@@ -69,7 +72,7 @@ _batchcast() {
       return
       ;;
     TEXT*)
-      [ "$previous" != --recipe ] || _batchcast_offer < <("${COMP_WORDS[0]}" recipe 2>/dev/null)
+      [ "$previous" != --recipe ] || _batchcast_offer < <("${COMP_WORDS[0]}" recipe --list 2>/dev/null)
       compopt -o filenames 2>/dev/null # what a shell would read in a file's name is escaped
       mapfile -t -O ${#COMPREPLY[@]} COMPREPLY < <(compgen -f -- "$current")
       return
@@ -86,6 +89,9 @@ _batchcast() {
   usage=$("${command[@]}" --help 2>/dev/null | sed -n 's/^Usage: .*\[OPTIONS\] *//p')
   argument=$(echo "$usage" | awk -v n=$((${#words[@]} + 1)) '{ print $n }')
   case ${command[1]-}:$argument in
+    stop:STREAM | ls:*STREAM*)
+      _batchcast_offer < <(_batchcast_streams "${COMP_WORDS[0]}" dead)
+      ;;
     *:STREAM | peek:SOURCE)
       _batchcast_offer < <(_batchcast_streams "${COMP_WORDS[0]}")
       ;;

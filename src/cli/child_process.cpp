@@ -80,9 +80,18 @@ TemporaryDirectory::TemporaryDirectory() {
     throw SystemError("batchcast: a temporary directory " + pattern, errno);
   }
   path_ = pattern;
+  ending_.emplace(interrupts_, [this](int signal) {
+    remove();
+    return interrupted_exit(signal);
+  });
 }
 
 TemporaryDirectory::~TemporaryDirectory() {
+  ending_.reset();
+  remove();
+}
+
+void TemporaryDirectory::remove() const noexcept {
   std::error_code ignored;
   std::filesystem::remove_all(path_, ignored);
 }

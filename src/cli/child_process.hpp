@@ -2,10 +2,13 @@
 // Copyright 2026 the batchcast authors
 #pragma once
 
+#include "cli/interrupts.hpp"
+
 #include <batchcast/core/file_descriptor.hpp>
 
 #include <sys/types.h>
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -34,7 +37,8 @@ class ChildProcess {
 /// The last line of `text` as JSON; throws Error.
 [[nodiscard]] std::string last_line(const std::string& text);
 
-/// A stream directory of its own, gone with this object.
+/// A stream directory of its own, gone with this object. While it lives, an interrupt ends the
+/// process at once, and the directory goes as well. Make one before any thread.
 class TemporaryDirectory {
  public:
   TemporaryDirectory();
@@ -44,7 +48,11 @@ class TemporaryDirectory {
   [[nodiscard]] const std::string& path() const noexcept { return path_; }
 
  private:
+  void remove() const noexcept;
+
   std::string path_;
+  Interrupts interrupts_;
+  std::optional<EndsAtOnce> ending_;
 };
 
 }  // namespace batchcast::cli

@@ -56,6 +56,13 @@ std::size_t bytes_of_columns(std::string_view text) {
   return text.size();
 }
 
+/// False where a shell runs this process in the background: the terminal shows what the user types
+/// there, which is not to be painted over.
+bool is_in_foreground() noexcept {
+  const pid_t group = ::tcgetpgrp(STDERR_FILENO);
+  return group < 0 || group == ::getpgrp();  // below 0: no shell shares this terminal
+}
+
 /// stderr, and the line that a terminal shows last there as long as it is rewritten in place: what
 /// any thread prints meanwhile comes above it.
 struct StandardError {
@@ -89,6 +96,7 @@ void put_on_stderr(std::string_view text) noexcept {
 void write_to_stderr(std::string_view lines) {
   StandardError& state = standard_error();
   const std::lock_guard lock(state.mutex);
+  if (!is_in_foreground()) state.live_line.clear();
   if (state.live_line.empty()) return put_on_stderr(lines);
   // One write, so that what other processes write does not come in between.
   put_on_stderr(fmt::format("{}{}{}", erased_line, lines, state.live_line));
@@ -307,6 +315,7 @@ void ProgressLine::show(std::string_view text) {
     line.resize(bytes_of_columns(line));  // one that wraps could not be rewritten
     StandardError& state = standard_error();
     const std::lock_guard lock(state.mutex);
+    if (!is_in_foreground()) return state.live_line.clear();
     put_on_stderr(fmt::format("{}{}", erased_line, line));
     state.live_line = std::move(line);
   } else if (line != plain_) {
@@ -319,7 +328,7 @@ void ProgressLine::finish() noexcept {
   if (!terminal_) return;
   StandardError& state = standard_error();
   const std::lock_guard lock(state.mutex);
-  if (!state.live_line.empty()) put_on_stderr("\n");
+  if (!state.live_line.empty() && is_in_foreground()) put_on_stderr("\n");
   state.live_line.clear();
 }
 

@@ -69,8 +69,9 @@ class UnwaitedStderr {
 /// The library's and the command's own reports, on stderr.
 [[nodiscard]] LogCallback console_log(bool verbose);
 
-/// A line that is rewritten in place on a terminal, below whatever is printed meanwhile. Elsewhere
-/// it is printed every 30 s, if it says anything new. One at a time in a process.
+/// A line that is rewritten in place on a terminal, below whatever is printed meanwhile, as long as
+/// the process is in the foreground there. Elsewhere it is printed every 30 s, if it says anything
+/// new. One at a time in a process.
 class ProgressLine {
  public:
   ProgressLine();

@@ -2,13 +2,19 @@
 // Copyright 2026 the batchcast authors
 #include "cli/interrupts.hpp"
 
+#include <batchcast/core/error.hpp>
+#include <batchcast/core/file_descriptor.hpp>
 #include <batchcast/core/named_thread.hpp>
 
+#include <poll.h>
 #include <pthread.h>
+#include <sys/signalfd.h>
 
-#include <cstdio>
+#include <array>
+#include <cerrno>
 #include <cstdlib>
 #include <ctime>
+#include <utility>
 
 namespace batchcast::cli {
 
@@ -31,19 +37,23 @@ int Interrupts::wait(int timeout_ms) noexcept {
   return seen_;
 }
 
-EndsAtOnce::EndsAtOnce(Interrupts& interrupts, int exit_code) {
-  thread_ = start_thread("bc-interrupts", [this, &interrupts, exit_code] {
-    constexpr int look_ms = 10;
-    while (!over_.load()) {
-      if (interrupts.wait(look_ms) == 0 || over_.load()) continue;
-      std::fflush(nullptr);
-      std::_Exit(exit_code);
-    }
-  });
+EndsAtOnce::EndsAtOnce(Interrupts& interrupts, LastAct last_act) {
+  FileDescriptor came(::signalfd(-1, &interrupts.signals_, SFD_CLOEXEC | SFD_NONBLOCK));
+  if (!came) throw SystemError("batchcast: cannot make a signalfd", errno);
+  thread_ = start_thread(
+      "bc-interrupts", [this, &interrupts, came = std::move(came), last_act = std::move(last_act)] {
+        std::array<pollfd, 2> events{{{over_.get(), POLLIN, 0}, {came.get(), POLLIN, 0}}};
+        for (;;) {
+          ::poll(events.data(), events.size(), -1);
+          if (events[0].revents != 0) return;
+          // What stdout holds is lost: the thread that writes there may wait for its reader.
+          if (const int signal = interrupts.wait(0); signal != 0) std::_Exit(last_act(signal));
+        }
+      });
 }
 
 EndsAtOnce::~EndsAtOnce() {
-  over_.store(true);
+  over_.wake();
   thread_.join();
 }
 

@@ -2,8 +2,10 @@
 // Copyright 2026 the batchcast authors
 #pragma once
 
-#include <atomic>
+#include "core/wake_descriptor.hpp"
+
 #include <csignal>
+#include <functional>
 #include <thread>
 
 namespace batchcast::cli {
@@ -17,22 +19,30 @@ class Interrupts {
   [[nodiscard]] int wait(int timeout_ms) noexcept;
 
  private:
+  friend class EndsAtOnce;
+
   sigset_t signals_;
   int seen_ = 0;
 };
 
-/// While it lives, an interrupt ends the process at once with that exit code: for what may take
-/// long, does not ask, and leaves nothing behind, such as opening a dataset. No other code may ask
-/// meanwhile.
+/// The exit code of a command that an interrupt ended, as a shell has it: 130 after Ctrl-C.
+[[nodiscard]] constexpr int interrupted_exit(int signal) noexcept { return 128 + signal; }
+
+/// While it lives, an interrupt ends the process at once: for what may take long and does not ask,
+/// such as opening a dataset. No other code may ask meanwhile.
 class EndsAtOnce {
  public:
-  EndsAtOnce(Interrupts& interrupts, int exit_code);
+  /// Given the signal's number, removes what the command would leave behind, and returns the exit
+  /// code. Called in a thread of its own, while the others go on.
+  using LastAct = std::function<int(int signal)>;
+
+  explicit EndsAtOnce(Interrupts& interrupts, LastAct last_act = interrupted_exit);
   ~EndsAtOnce();
   EndsAtOnce(const EndsAtOnce&) = delete;
   EndsAtOnce& operator=(const EndsAtOnce&) = delete;
 
  private:
-  std::atomic<bool> over_{false};
+  WakeDescriptor over_;
   std::thread thread_;
 };
 

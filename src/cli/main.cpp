@@ -42,6 +42,9 @@ int parse_and_run(CLI::App& program, std::vector<std::string> words, const cli::
   if (const std::string text = cli::unknown_command(program, words); !text.empty()) {
     return fail(text, cli::exit_usage);
   }
+  if (const std::string text = cli::empty_value(program, words); !text.empty()) {
+    return fail(text, cli::exit_usage);
+  }
   try {
     std::reverse(words.begin(), words.end());  // as the parser takes them
     program.parse(std::move(words));
@@ -89,7 +92,7 @@ int run(int argc, char** argv) {
   program.footer(
       "`batchcast COMMAND --help` says more. Exit codes: 0 all well, 1 a promise did\n"
       "not hold, 2 wrong arguments, 3 the environment (no such stream, no memory …),\n"
-      "4 the stream ended early.");
+      "4 the stream ended early, 130 Ctrl-C (0 of a `serve`, which is told to end so).");
   return parse_and_run(program, cli::command_words(argc, argv), chosen);
 }
 

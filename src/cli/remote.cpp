@@ -13,9 +13,11 @@
 
 #include <algorithm>
 #include <chrono>
+#include <filesystem>
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <thread>
 
@@ -30,6 +32,7 @@ constexpr int order_timeout_ms = 10'000;
 
 struct RemoteOptions {
   std::string stream;
+  std::optional<std::string> only;  ///< of the streams that there are
   std::string consumer;
   std::string reason;
   bool json = false;
@@ -208,7 +211,7 @@ void print_streams(const nlohmann::json& rows) {
       }
     }
   };
-  explain("dead", "the producer was killed; `serve` takes the name over");
+  explain("dead", "the producer was killed; `serve` takes the name over, `stop` clears it");
   explain("silent", "the producer lives, and did not answer within a second");
   explain("foreign", "another user's producer; it answers no questions of this user");
   explain_consumer(
@@ -240,10 +243,19 @@ void say_what_cannot_be_listed() {
   }
 }
 
+[[noreturn]] void throw_absent(const std::string& stream) {
+  throw StreamNotFound("batchcast: no stream `" + stream + "` is served." +
+                       why_absent(stream, candidate_directories()) +
+                       " `batchcast ls` shows what there is.");
+}
+
 int list(const RemoteOptions& options) {
   nlohmann::json rows = nlohmann::json::array();
-  for (const ListedStream& listed : list_streams()) rows.push_back(row_of(listed));
-  say_what_cannot_be_listed();
+  for (const ListedStream& listed : options.only ? list_streams(*options.only) : list_streams()) {
+    rows.push_back(row_of(listed));
+  }
+  if (options.only && rows.empty()) throw_absent(*options.only);
+  if (!options.only) say_what_cannot_be_listed();
   if (options.json) {
     print_json(rows);
   } else if (rows.empty()) {
@@ -260,38 +272,47 @@ int list(const RemoteOptions& options) {
 /// What is told of a stream that did as it was asked; may add to the answer.
 using Done = std::function<std::string(const ListedStream&, nlohmann::json& answer)>;
 
-int ask(const RemoteOptions& options, const nlohmann::json& command, const Done& done) {
-  for (const ListedStream& listed : list_streams(options.stream)) {
-    if (listed.foreign && listed.served) {
-      throw Error("batchcast: stream `" + options.stream + "` in " + listed.paths.directory +
-                  " is user " + std::to_string(listed.uid) +
-                  "'s: no permission. That user, or root, may do this.");
-    }
-    if (!listed.served) {
-      throw StreamNotFound("batchcast: stream `" + options.stream +
-                           "` is dead, its producer was killed. `batchcast serve … --stream " +
-                           options.stream + "` takes the name over.");
-    }
-    const auto text = ask_control(listed.paths.control, command.dump(), order_timeout_ms);
-    if (!text) {
-      throw Error("batchcast: the producer of stream `" + options.stream + "` (pid " +
-                  std::to_string(listed.pid) + ") does not answer.");
-    }
-    auto answer = nlohmann::json::parse(*text, nullptr, false);
-    if (answer.is_object() && answer.contains("error")) {
-      throw InvalidArgument("batchcast: " + answer["error"].get<std::string>());
-    }
-    const std::string told = done(listed, answer);
-    if (options.json) {
-      print_json(answer);
-    } else {
-      fmt::print("{}\n", told);
-    }
-    return exit_ok;
+/// One that is served, where a dead one lies in another directory.
+ListedStream own_stream(const std::string& stream) {
+  const std::vector<ListedStream> all = list_streams(stream);
+  if (all.empty()) throw_absent(stream);
+  const auto served = std::find_if(all.begin(), all.end(),
+                                   [](const ListedStream& listed) { return listed.served; });
+  const ListedStream& listed = served == all.end() ? all.front() : *served;
+  if (!listed.foreign) return listed;
+  const std::string whose =
+      "user " + std::to_string(listed.uid) + "'s: no permission. That user, or root, may do this.";
+  if (listed.served) {
+    throw Error("batchcast: stream `" + stream + "` in " + listed.paths.directory + " is " + whose);
   }
-  throw StreamNotFound("batchcast: no stream `" + options.stream + "` is served." +
-                       why_absent(options.stream, candidate_directories()) +
-                       " `batchcast ls` shows what there is.");
+  throw StreamNotFound("batchcast: stream `" + stream +
+                       "` is dead, its producer was killed, and its name in " +
+                       listed.paths.directory + " is " + whose);
+}
+
+int print_answer(const RemoteOptions& options, const nlohmann::json& answer,
+                 const std::string& told) {
+  if (options.json) {
+    print_json(answer);
+  } else {
+    fmt::print("{}\n", told);
+  }
+  return exit_ok;
+}
+
+int ask(const RemoteOptions& options, const ListedStream& listed, const nlohmann::json& command,
+        const Done& done) {
+  const auto text = ask_control(listed.paths.control, command.dump(), order_timeout_ms);
+  if (!text) {
+    throw Error("batchcast: the producer of stream `" + options.stream + "` (pid " +
+                std::to_string(listed.pid) + ") does not answer.");
+  }
+  auto answer = nlohmann::json::parse(*text, nullptr, false);
+  if (answer.is_object() && answer.contains("error")) {
+    throw InvalidArgument("batchcast: " + answer["error"].get<std::string>());
+  }
+  const std::string told = done(listed, answer);
+  return print_answer(options, answer, told);
 }
 
 /// Waits until another producer may take the name. False: it is not free yet, as where trainers
@@ -307,8 +328,22 @@ bool is_name_free_soon(const ListedStream& listed) {
   }
 }
 
+/// Takes the name of a dead producer's stream, as the next producer would, and gives it up again.
+int clear(const RemoteOptions& options, const ListedStream& listed) {
+  {
+    const std::filesystem::path directory = listed.paths.directory;
+    StreamDirectory name({.stream = listed.name, .base = directory.parent_path().string()});
+    name.forget_log();
+  }
+  return print_answer(
+      options, {{"ok", true}, {"was_dead", true}, {"name_is_free", true}},
+      "stream `" + options.stream + "` was dead, its producer was killed; its name is free now");
+}
+
 int stop(const RemoteOptions& options) {
-  return ask(options, {{"command", "stop"}, {"reason", options.reason}},
+  const ListedStream stream = own_stream(options.stream);
+  if (!stream.served) return clear(options, stream);
+  return ask(options, stream, {{"command", "stop"}, {"reason", options.reason}},
              [&](const ListedStream& listed, nlohmann::json& answer) {
                const bool is_free = is_name_free_soon(listed);
                if (answer.is_object()) answer["name_is_free"] = is_free;
@@ -321,7 +356,14 @@ int stop(const RemoteOptions& options) {
 }
 
 int evict(const RemoteOptions& options) {
-  return ask(options,
+  const ListedStream stream = own_stream(options.stream);
+  if (!stream.served) {
+    throw StreamNotFound("batchcast: stream `" + options.stream +
+                         "` is dead, its producer was killed. `batchcast serve … --stream " +
+                         options.stream + "` takes the name over, `batchcast stop " +
+                         options.stream + "` clears it.");
+  }
+  return ask(options, stream,
              {{"command", "evict"}, {"consumer", options.consumer}, {"reason", options.reason}},
              [&](const ListedStream&, nlohmann::json&) {
                return "`" + options.consumer + "` is evicted from stream `" + options.stream + "`";
@@ -333,6 +375,7 @@ int evict(const RemoteOptions& options) {
 void add_list(CLI::App& program, Action& chosen) {
   auto options = std::make_shared<RemoteOptions>();
   CLI::App* ls = program.add_subcommand("ls", "List streams and their consumers");
+  ls->add_option("stream", options->only, "Only this one");
   ls->add_flag("--json", options->json, "Print one JSON array");
   ls->callback([options, &chosen] { chosen = [options] { return list(*options); }; });
 }
@@ -343,6 +386,7 @@ void add_stop(CLI::App& program, Action& chosen) {
   CLI::App* command = program.add_subcommand(
       "stop",
       "End a stream: consumers drain what is published and are told; then its name is free");
+  command->footer("Of a stream whose producer was killed it clears the name.");
   command->add_option("stream", options->stream, "Name of the stream")->required();
   command->add_option("--reason", options->reason, "What they are told")->capture_default_str();
   command->add_flag("--json", options->json, "Print one JSON object");

@@ -8,7 +8,7 @@
 #include "start/detached_process.hpp"
 #include "start/lock.hpp"
 #include "start/log.hpp"
-#include "start/poll.hpp"
+#include "start/observation.hpp"
 #include "start/recipe_check.hpp"
 #include "stream/lock.hpp"
 
@@ -33,6 +33,8 @@ namespace {
 constexpr int look_every_ms = 10;
 constexpr int connect_timeout_ms = 100;
 constexpr int look_again_ms = 20;
+// A producer answers at once, also where time is nearly up.
+constexpr int announce_within_ms = 500;
 // The producer that answered the door a moment ago may be gone; then another has to be started.
 constexpr int attach_within_ms = 1'000;
 // A stream whose consumers have all it has ends within that time.
@@ -175,7 +177,7 @@ void see_it_served(const EnsureRequest& request, const Deadline& deadline) {
 /// The trainer may ask for another recipe. It must not count for wait_for then, nor delay other
 /// trainers while the source is opened. So `ensure` reads the board as an observer, and the trainer
 /// attaches afterwards.
-std::string look_at(const EnsureRequest& request, const Deadline& deadline) {
+Observation look_at(const EnsureRequest& request, const Deadline& deadline) {
   ConsumerOptions options;
   options.stream = request.stream;
   options.directory = request.directory;
@@ -183,24 +185,60 @@ std::string look_at(const EnsureRequest& request, const Deadline& deadline) {
   options.log = request.log;
   const int left_ms = deadline.left_ms();
   options.connect_timeout_ms = left_ms < 0 ? attach_within_ms : std::min(left_ms, attach_within_ms);
-  return recipe_of_stream(std::move(options));
+  return Observation(options);
+}
+
+/// How long a finished stream is waited for, so that the next one can be started: while consumers
+/// read it, until the deadline; afterwards a short while, since a producer that ends is gone then.
+class FinishedStream {
+ public:
+  explicit FinishedStream(const Deadline& deadline) : deadline_(deadline) {}
+
+  /// Whether to look at it again, now that it was found so.
+  [[nodiscard]] bool is_waited_for(bool is_read) {
+    if (!is_read) read_.reset();
+    if (is_read && !read_) read_.emplace(finished_stream_ends_ms);
+    return !deadline_.over() && !(read_ && read_->over());
+  }
+
+ private:
+  const Deadline& deadline_;
+  std::optional<Deadline> read_;  ///< nobody reads it any more
+};
+
+/// Returns once the producer knows that a trainer follows. Waits while consumers read the end of a
+/// stream that lets no trainer in. Throws what that trainer would get.
+void announce_trainer(Observation& stream, FinishedStream& finished, const EnsureRequest& request) {
+  for (bool said = false;; rest(look_again_ms)) {
+    const bool is_read = !stream.is_draining();
+    try {
+      return stream.announce_trainer(announce_within_ms);
+    } catch (const StreamFinished&) {
+      if (!finished.is_waited_for(is_read)) throw;
+    }
+    if (!is_read && !std::exchange(said, true) && request.log) {
+      request.log(LogLevel::info, "waiting for the end of stream `" + request.stream +
+                                      "`, whose last samples are being read");
+    }
+  }
 }
 
 EnsureAnswer ensure_or_throw(const EnsureRequest& request) {
   check_stream_name(request.stream);
   const Deadline deadline(request.timeout_ms);
-  std::optional<Deadline> finished;
+  FinishedStream finished(deadline);
   for (;;) {
     see_it_served(request, deadline);
     try {
-      std::string recipe = look_at(request, deadline);
+      Observation stream = look_at(request, deadline);
+      std::string recipe = stream.recipe_json();
       check_recipe(request.stream, recipe, request.asked);
+      announce_trainer(stream, finished, request);
       return {ensure_word::served,
               "batchcast: stream `" + request.stream + "` is served with what was asked for.",
               std::move(recipe)};
     } catch (const StreamFinished& refused) {
-      if (!finished) finished.emplace(finished_stream_ends_ms);
-      if (finished->over() || deadline.over()) return {ensure_word::refused, refused.what()};
+      if (!finished.is_waited_for(true)) return {ensure_word::refused, refused.what()};
     } catch (const StreamFailed& refused) {
       return {ensure_word::refused, refused.what()};
     } catch (const StreamOver& ending) {

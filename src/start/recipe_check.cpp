@@ -103,11 +103,8 @@ bool takes_parts_as_they_stand(const Json& recipe) {
 
 /// How a stream's recipe differs from one that makes each part a field, unchanged.
 Lines stages_differ(const Json& recipe) {
-  return {"recipe.fields: the stream has " +
-          recipe.value("fields", Json::array())
-              .dump(-1, ' ', false, Json::error_handler_t::replace)
-              .substr(0, 200) +
-          "…, asked for each part of the source, unchanged (no recipe)"};
+  return {"recipe.fields: the stream has " + in_words(recipe.value("fields", Json::array())) +
+          "; asked for each part of the source, unchanged (no recipe)"};
 }
 
 Lines data_differ(const Json& source, const std::string& asked, const Source& opened) {

@@ -3,6 +3,7 @@
 #include "start/recipe_difference.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <set>
 #include <string>
 
@@ -11,17 +12,40 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr std::size_t shown_max = 80;
+constexpr std::size_t json_max = 80;
+constexpr std::size_t names_max = 400;
 constexpr int depth_max = 32;
 
-std::string shown(const Json* value) {
-  if (value == nullptr) return "nothing";
-  std::string text = value->dump(-1, ' ', false, Json::error_handler_t::replace);
-  if (text.size() <= shown_max) return text;
-  std::size_t end = shown_max;
+std::string cut(std::string text, std::size_t bytes_max) {
+  if (text.size() <= bytes_max) return text;
+  std::size_t end = bytes_max;
   while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0U) == 0x80U) --end;
   return text.substr(0, end) + "…";
 }
+
+std::string name_in(const Json& object, const char* key) {
+  const auto found = object.find(key);
+  return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
+}
+
+/// The names of a list of stages, or of fields with their stages; nothing for any other list.
+std::optional<std::string> names_of(const Json& list) {
+  std::string names;
+  for (const Json& item : list) {
+    if (!item.is_object()) return std::nullopt;
+    std::string name = name_in(item, "stage");
+    if (name.empty()) name = name_in(item, "name");
+    if (name.empty()) return std::nullopt;
+    if (const auto stages = item.find("stages"); stages != item.end() && stages->is_array()) {
+      const std::optional<std::string> of_field = names_of(*stages);
+      if (of_field && !of_field->empty()) name += " (" + *of_field + ")";
+    }
+    names += (names.empty() ? "" : ", ") + name;
+  }
+  return names;
+}
+
+std::string shown(const Json* value) { return value == nullptr ? "nothing" : in_words(*value); }
 
 class Comparison {
  public:
@@ -61,24 +85,22 @@ class Comparison {
     }
   }
 
-  /// What a list of stages does, in order; empty for any other list.
-  static std::string stages_of(const Json& list) {
-    std::string names;
-    for (const Json& item : list) {
-      const auto stage = item.find("stage");
-      if (stage == item.end() || !stage->is_string()) return {};
-      names += (names.empty() ? "" : ", ") + stage->get<std::string>();
-    }
-    return names;
+  /// What a list of stages does, in order; nothing for any other list.
+  static std::optional<std::string> stages_of(const Json& list) {
+    const bool are_stages = std::all_of(list.begin(), list.end(), [](const Json& item) {
+      return item.is_object() && !name_in(item, "stage").empty();
+    });
+    return are_stages ? names_of(list) : std::nullopt;
   }
 
   void items(const std::string& path, const Json& stream, const Json& asked, int depth) {
     // Where other stages stand, their parameters compare to nothing.
-    const std::string there = stages_of(stream);
-    const std::string here = stages_of(asked);
-    if (!there.empty() && !here.empty() && there != here) {
-      found_.push_back(path + ": " + names_.stream + " " + there + "; " + names_.asked + " " +
-                       here);
+    const std::optional<std::string> there = stages_of(stream);
+    const std::optional<std::string> here = stages_of(asked);
+    if (there && here && *there != *here) {
+      const auto text = [](const std::string& names) { return names.empty() ? "none" : names; };
+      found_.push_back(path + ": " + names_.stream + " " + text(*there) + "; " + names_.asked +
+                       " " + text(*here));
       return;
     }
     for (std::size_t i = 0; i < std::max(stream.size(), asked.size()); ++i) {
@@ -92,6 +114,13 @@ class Comparison {
 };
 
 }  // namespace
+
+std::string in_words(const Json& value) {
+  const std::optional<std::string> names =
+      value.is_array() && !value.empty() ? names_of(value) : names_of(Json::array({value}));
+  if (names) return cut(*names, names_max);
+  return cut(value.dump(-1, ' ', false, Json::error_handler_t::replace), json_max);
+}
 
 std::vector<std::string> recipe_differences(const Json& stream, const Json& asked,
                                             const ComparedNames& names) {

@@ -15,6 +15,10 @@ struct ComparedNames {
   std::string asked = "asked for";
 };
 
+/// A recipe's stages, fields and joints by their names: `image (decode, resize)`; what has none as
+/// JSON, cut where it is long.
+[[nodiscard]] std::string in_words(const nlohmann::json& value);
+
 /// What differs between a stream's recipe and the one asked for, key by key in the order of keys:
 /// `recipe.fields[0].stages[1].size: the stream has 224, asked for 192`. Empty where they are
 /// equal. Both may be hostile; their parsers limit how deep they are.

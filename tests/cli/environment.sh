@@ -157,7 +157,7 @@ expect 2 'no command `rnig`.*Did you mean `ring`' bench rnig
 expect 2 'no option `--recepe`.*Did you mean `--recipe`' serve synthetic:8 --stream s --recepe mnist
 expect 2 'no option `--steam`.*Did you mean `--stream`' serve synthetic:8 --steam s
 expect 2 'no option `--jsn`.*Did you mean `--json`' ls --jsn
-expect 2 'one argument too many' ls streams
+expect 2 'one argument too many' ls streams more
 expect 2 'no option `--recepe`.*`--recipe`.*no option `--sead`.*`--seed`' serve synthetic:8 --stream s --recepe mnist \
   --sead=3
 expect 2 'no option `--sead`.*no option `--recepe`' serve synthetic:8 --stream s --sead 3 --recepe mnist

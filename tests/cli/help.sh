@@ -40,6 +40,16 @@ expect 0 '^  --max-consumers N +Places for consumers \(default 64; from 1 to 102
 expect 0 '^  --stream TEXT +Name of the stream \(required\)$' serve --help
 expect 0 '^Usage: batchcast evict \[OPTIONS\] STREAM CONSUMER$' evict --help
 
+echo "-- help on a narrow terminal"
+for width in 60 45; do
+  for words in "" serve ensure stop ls peek consume inspect recipe check dump doctor bench "bench pipeline"; do
+    checks=$((checks + 1))
+    # shellcheck disable=SC2086
+    /usr/bin/python3 "$here/narrow_help.py" "$batchcast" "$width" $words >"$work/out" 2>&1 ||
+      fail "batchcast $words --help on $width columns"
+  done
+done
+
 echo "-- docs/commands.md"
 checks=$((checks + 1))
 sh "$root/docs/commands.sh" --check "$batchcast" >"$work/out" 2>"$work/err" || fail "docs/commands.md is old"
@@ -72,7 +82,7 @@ completed() {
 serve synthetic:8 --stream running --samples 100 --memory 1MiB
 timeout 60 "$batchcast" consume running --name reader >/dev/null 2>&1 &
 until_true lists '"name":"reader"'
-# A dead producer's stream cannot be stopped or consumed: it is not offered.
+# A dead producer's stream cannot be consumed: it is not offered, but to `stop`, which clears it, and to `ls`.
 "$batchcast" serve synthetic:8 --stream killed --samples 100 --memory 1MiB >/dev/null 2>&1 &
 killed=$!
 until_true test -S "$work/streams/killed/door"
@@ -86,7 +96,11 @@ same "choices behind =" "drop" "$(completed consume running --tail = d | xargs)"
 same "streams behind = and its value" "running" "$(completed consume --tail = drop r | xargs)"
 same "presets" "cifar-train cifar-eval cifar-autoaugment cifar-autoaugment-eval" \
   "$(cd "$work" && completed serve x --recipe cifar | xargs)"
-same "streams to stop" "running" "$(completed stop '' | xargs)"
+same "streams to stop" "killed running" "$(completed stop '' | xargs)"
+same "streams to list" "killed running" "$(completed ls '' | xargs)"
+same "options of consume with --ti" "--timeout" "$(completed consume --ti | xargs)"
+same "what a value's option has two names for" "" "$(completed consume --connect-timeout r | xargs)"
+same "the same by the other name" "" "$(completed consume --timeout r | xargs)"
 same "streams behind options" "running" "$(completed consume --batch-size 64 --verify r | xargs)"
 same "streams to look at" "running" "$(completed peek r | xargs)"
 same "no streams where a dataset is served" "" "$(completed serve r | xargs)"

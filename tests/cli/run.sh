@@ -27,6 +27,12 @@ expect 2 'dtype' serve synthetic:3x8x8 --stream s --dtype f31
 expect 2 '256MiB' serve synthetic:3x8x8 --stream s --memory much
 expect 2 'memory' serve synthetic:3x224x224 --stream s --memory 1000
 expect 2 'stream' serve synthetic:3x8x8 --stream a/b
+# The next word is not taken for what is missing.
+expect 2 'serve: `--stream=` has no value' serve synthetic:8 --stream= --epochs 1
+expect 2 'serve: `--recipe=` has no value' serve --recipe= synthetic:8 --stream s
+expect 2 'consume: `--name=` has no value' consume --name= nobody
+expect 2 'bench ring: `--consumers=` has no value' bench ring --consumers= --json
+expect 3 'no stream `nobody`' stop nobody --reason a=
 expect 2 'stream' consume a/b
 for name in '*' 'a?' 'a b' '$x' '~x' '-x' 'a;b'; do
   expect 2 'cannot name a stream' serve synthetic:3x8x8 --stream="$name"
@@ -42,6 +48,12 @@ expect 2 '^batchcast: consume: there is no option' consume s --no-such-option
 expect 2 '"a\\nb" cannot name a consumer: .*printable ASCII' consume s --name "$newline" --connect-timeout 60
 expect 3 '[Rr]un|left|memory' serve synthetic:3x8x8 --stream s --memory 900TiB
 expect 3 'no producer serves' consume nobody --connect-timeout 0.2
+mkdir -p "$work/photos/test/cat" "$work/photos/train/cat"
+echo no image | tee "$work/photos/test/cat/0.jpg" >"$work/photos/train/cat/0.jpg"
+expect 2 'should it be imagefolder:.*/photos/train\?' serve "imagefolder:$work/photos" --stream s
+expect 2 'a preset, such as imagenet-train or imagenet-eval; `batchcast recipe --list` lists them all' \
+  serve "imagefolder:$work/photos" --stream s
+same "presets for other data there" "" "$(grep -oE 'tokens|mnist|cifar' "$work/err")"
 mkdir -m 700 "$work/streams/killed"
 echo 4711 >"$work/streams/killed/lock"
 expect 3 'no producer serves.* Its producer \(pid 4711\) is gone\.' consume killed --connect-timeout 0.2
@@ -63,6 +75,7 @@ sleep 0.5
 kill -TERM $waiting
 wait $waiting
 same "exit code of who was interrupted" 143 $?
+expect 3 'waited 0.2 s' consume nobody --timeout 0.2
 
 echo "-- one stream, three batch sizes, every byte"
 serve synthetic:3x16x16 --stream one --samples 5000 --epochs 2 --memory 4MiB --wait-for 3 --json
@@ -105,6 +118,12 @@ for key in pid state epoch position published samples_per_second consumers name 
   grep -q "\"$key\":" "$work/out" || fail "ls: no key $key"
 done
 ls_shows 'victim'
+ls_shows '^two ' two
+checks=$((checks + 1))
+"$batchcast" ls nobody >"$work/out" 2>"$work/err" && fail "ls nobody: exit code 0"
+expect 3 'no stream `twoo` is served. Did you mean `two`' ls twoo
+ls_shows '^\[\{.*"stream":"two".*\}\]$' two --json
+expect 2 'one argument too many' ls two three
 expect 3 'already served by process [0-9]+' serve synthetic:8 --stream two
 expect 2 'victim' evict two nobody
 kill -STOP $victim  # with a batch in its hands, most likely, which is written over
@@ -155,6 +174,11 @@ ls_shows '"waits_for":"demand"' --json
 cp "$work/out" "$work/ahead"
 same "what is made without a consumer" 300 "$(value published "$work/ahead")"
 expect 0 '"epochs":2' consume ahead --epochs 2 --json
+expect 0 'digest of epoch 4: [0-9a-f]{32}' consume ahead --join at --cursor 300 --epochs 2 --digest
+grep '^digest' "$work/out" >"$work/digests"
+expect 0 'digest of epoch 3: ' dump synthetic:8 --samples 100 --positions 300:500 --digest --out "$work/third"
+same "digests by the stream's epochs" "$(grep '^digest' "$work/out")" "$(cat "$work/digests")"
+expect 0 '"digest_epochs":\[5\]' consume ahead --join at --cursor 500 --epochs 1 --digest --json
 kill -TERM $ahead
 wait $ahead
 same "exit code of SIGTERM" 0 $?
@@ -165,8 +189,17 @@ producer=$!
 timeout 100 "$batchcast" consume four --epochs 1 >"$work/four" 2>/dev/null
 kill -KILL $producer
 wait $producer
-expect 0 'dead' ls
-expect 3 'is dead' stop four
+expect 0 'dead: .*`stop` clears it' ls
+expect 3 'is dead.*`batchcast stop four` clears it' evict four somebody
+expect 0 '^stream `four` was dead, .*its name is free now$' stop four
+same "what is left of it" "" "$(ls "$work/streams")"
+expect 3 'no stream' stop four
+mkdir -m 700 "$work/streams/four"
+echo 4711 >"$work/streams/four/lock"
+: >"$work/streams/four/start"
+echo why >"$work/streams/four/serve.log"
+expect 0 '"name_is_free":true.*"was_dead":true' stop four --json
+same "what is left of one with a log" "" "$(ls "$work/streams")"
 
 # --linger counts once the consumers of --wait-for are there.
 serve synthetic:8 --stream gated --samples 100 --memory 1MiB --epochs 1 --linger 0 --wait-for 2
@@ -188,6 +221,11 @@ wait $drained
 
 expect 0 'random_resized_crop' recipe imagenet-train
 expect 0 'cifar-eval' recipe
+expect 0 '^cifar-eval$' recipe --list
+same "presets with --list" "$("$batchcast" recipe)" "$("$batchcast" recipe --list)"
+expect 0 '^\["imagenet-train",.*"cifar-eval"' recipe --list --json
+expect 2 'takes no recipe' recipe mnist --list
+expect 2 'list' recipe --list --diff
 expect 2 'Did you mean `mnist`' recipe mnits
 serve synthetic:8 --stream four --samples 1000 --memory 1MiB --epochs 1
 expect 0 'receipts match' consume four --batch-size 1000

@@ -181,6 +181,19 @@ done
 expect 0 made stop made
 vanishes "a stream that ensure started"
 
+echo "-- ensure right behind a stream's last epoch"
+for round in 1 2 3 4 5 6; do
+  serve synthetic:8 --stream brief --samples 1000 --memory 1MiB --epochs 2 --wait-for 2
+  "$batchcast" consume brief --batch-size 8 >"$work/first" 2>&1 &
+  first=$!
+  expect 0 'receipts match' consume brief --batch-size 5
+  expect 0 served ensure brief synthetic:8 --samples 1000 --memory 1MiB --epochs 2
+  expect 0 'receipts match' consume brief --connect-timeout 5
+  wait $first
+  same "exit code of the other trainer in round $round" 0 $?
+  vanishes "the stream of round $round"
+done
+
 echo "-- ensure: one JSON object"
 expect 0 '"word":"served"' ensure object synthetic:8 --samples 100 --idle-exit 60 --json
 has_keys "$work/out" word stream text recipe

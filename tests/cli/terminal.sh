@@ -37,6 +37,11 @@ for width in $widths; do
   cat "$work/shown.$width"
 done
 
+echo "-- a job in the background leaves the line on which the user types"
+timeout 120 /usr/bin/python3 "$here/background.py" "$batchcast" behind >"$work/shown" 2>&1
+same "exit code of the look at a job in the background" 0 $?
+cat "$work/shown"
+
 echo "-- without a terminal"
 export BATCHCAST_PROGRESS_EVERY_S=0.05
 : >"$work/serve.err"
@@ -63,6 +68,14 @@ wait $first $second
 soon 'running .*waits for a consumer, [0-9,]+ samples made$' "$work/serve.err"
 same "lines that say nothing new" "" "$(uniq -d "$work/serve.err")"
 kill -TERM $producer
+wait $producer
+: >"$work/serve.err"
+serve synthetic:8 --stream made --samples 1000 --memory 1MiB --epochs 1 --linger 60
+producer=$!
+soon '^draining  every epoch is made  waits for a consumer, 1,000 samples in memory$' "$work/serve.err"
+checks=$((checks + 1))
+grep 'draining' "$work/serve.err" | grep -E '%|left' && fail "a stream whose samples are made is said to have work left"
+expect 0 'receipts match' consume made
 wait $producer
 unset BATCHCAST_PROGRESS_EVERY_S
 

@@ -158,6 +158,7 @@ ConsumerOptions options_of(const Words& words) {
   }
   options.log = [](LogLevel, std::string_view text) {
     if (text.starts_with("waiting for the process")) say("waits");
+    if (text.starts_with("waiting for the end")) say("waits for the end");
     if (text.starts_with("starting ")) say("starts");
   };
   return options;

@@ -11,11 +11,17 @@
 #include <batchcast/data/synthetic.hpp>
 
 #include <algorithm>
+#include <atomic>
+#include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <future>
 #include <iterator>
+#include <memory>
 #include <optional>
 #include <string>
+#include <thread>
+#include <vector>
 
 #include "catch.hpp"
 
@@ -157,6 +163,142 @@ TEST_CASE("ensure says in a word what it found") {
     CHECK(later.word == ensure_word::timeout);
     CHECK_THAT(later.text, Contains("does not serve it yet") && Contains("\n  opening"));
   }
+}
+
+namespace {
+
+/// A stream of one epoch that is made, with a trainer that has not read all of it.
+class Ending {
+ public:
+  /// `samples` that fit into the ring or not: where they do, a second trainer would be let in.
+  Ending(const TemporaryDirectory& base, std::uint64_t samples) {
+    ProducerOptions made = stream_with(base, 1);
+    made.schema = {{"x", DType::u8, {4096}}};
+    made.samples_per_epoch = samples;
+    made.epochs = 1;
+    producer_.emplace(std::move(made));
+    reader_ = attached(base);
+    for (std::uint64_t published = 0; published < samples;) {
+      if (auto loan = producer_->try_loan(1, 0)) {
+        loan->publish();
+        ++published;
+      } else {
+        REQUIRE(reader_->next());
+      }
+    }
+    REQUIRE(producer_->stats().state == StreamState::draining);
+  }
+
+  static std::unique_ptr<Consumer> attached(const TemporaryDirectory& base) {
+    ConsumerOptions options;
+    options.stream = "s";
+    options.batch_size = 1;
+    options.directory = base.path();
+    options.connect_timeout_ms = 0;
+    return std::make_unique<Consumer>(options);
+  }
+  static void read_all(Consumer& consumer) {
+    while (consumer.next()) {
+    }
+  }
+  void read_to_the_end() {
+    read_all(*reader_);
+    reader_.reset();
+    REQUIRE(holds_within(10'000, [&] {
+      const std::vector<ConsumerInfo> consumers = producer_->stats().consumers;
+      return std::all_of(consumers.begin(), consumers.end(), [](const ConsumerInfo& one) {
+        return one.state == ConsumerState::observing;
+      });
+    }));
+  }
+  [[nodiscard]] Producer& producer() { return *producer_; }
+  void end() { producer_.reset(); }
+
+ private:
+  std::optional<Producer> producer_;
+  std::unique_ptr<Consumer> reader_;
+};
+
+constexpr std::uint64_t more_than_fits = 100;
+constexpr std::uint64_t few = 4;
+
+}  // namespace
+
+TEST_CASE("ensure does not say `served` of a stream that lets no trainer in any more") {
+  const TemporaryDirectory base;
+  Ending ending(base, more_than_fits);
+  EnsureRequest request = request_for(base, 1);
+  REQUIRE_THROWS_AS(Ending::attached(base), StreamFinished);
+  SECTION("it waits until it is read and its producer is gone, and starts the next") {
+    const std::string started = base / "started";
+    request.serve = {make_command(base, "touch " + started + "; exit 7"), "serve"};
+    std::atomic<bool> waits = false;
+    request.log = [&](LogLevel, std::string_view text) {
+      if (text.find("waiting for the end of stream `s`") != std::string_view::npos) waits = true;
+    };
+    std::future<EnsureAnswer> asked =
+        std::async(std::launch::async, [&] { return ensure(request); });
+    REQUIRE(holds_within(10'000, [&] { return waits.load(); }));
+    CHECK_FALSE(fs::exists(started));
+    ending.read_to_the_end();
+    REQUIRE(ending.producer().finish(10'000));
+    ending.end();
+    const EnsureAnswer answer = asked.get();
+    CHECK(fs::exists(started));
+    CHECK(answer.word == ensure_word::failed);
+    CHECK_THAT(answer.text, Contains("exit code 7"));
+  }
+  SECTION("for no longer than it may") {
+    request.timeout_ms = 300;
+    CHECK(ensure(request).word == ensure_word::refused);
+  }
+  SECTION("and says at once that the stream is another one") {
+    request.asked.seed = 2;
+    CHECK(ensure(request).word == ensure_word::mismatch);
+    CHECK(ending.producer().stats().state == StreamState::draining);
+  }
+}
+
+TEST_CASE("ensure refuses a stream that all have read and whose producer stays") {
+  const TemporaryDirectory base;
+  Ending ending(base, few);
+  ending.read_to_the_end();
+  CHECK(ensure(request_for(base, 1)).word == ensure_word::refused);
+}
+
+TEST_CASE("a stream that ends waits for the trainer that ensure has promised it to") {
+  const TemporaryDirectory base;
+  Ending ending(base, few);
+  REQUIRE(ensure(request_for(base, 1)).word == ensure_word::served);
+  ending.read_to_the_end();
+  CHECK_FALSE(ending.producer().finish(50));
+  const auto next = Ending::attached(base);
+  Ending::read_all(*next);
+  CHECK(next->stats().samples == few);
+  CHECK(ending.producer().finish(10'000));
+}
+
+TEST_CASE("a stream whose promised trainer does not come ends after a while") {
+  const TemporaryDirectory base;
+  Ending ending(base, few);
+  REQUIRE(ensure(request_for(base, 1)).word == ensure_word::served);
+  ending.read_to_the_end();
+  CHECK(ending.producer().finish(60'000));
+}
+
+TEST_CASE("what ensure promises begins the idle time anew, and nothing else does") {
+  const TemporaryDirectory base;
+  Producer producer(stream_with(base, 1));
+  constexpr double idle_s = 2;
+  const auto idles = [] {
+    std::this_thread::sleep_for(std::chrono::duration<double>(idle_s + 0.1));
+  };
+  idles();
+  CHECK(ensure(request_for(base, 1)).word == ensure_word::served);
+  CHECK_FALSE(producer.stop_if_unattended(idle_s, "idle"));
+  idles();
+  CHECK(ensure(request_for(base, 2)).word == ensure_word::mismatch);
+  CHECK(producer.stop_if_unattended(idle_s, "idle"));
 }
 
 TEST_CASE("a trainer gets each of ensure's words as what it means") {

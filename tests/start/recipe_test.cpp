@@ -66,6 +66,23 @@ TEST_CASE("lists of other stages differ by what they do") {
             "stages: the stream has to, normalize; asked for random_crop, to, normalize"});
 }
 
+TEST_CASE("stages and fields that one recipe lacks are named, not shown as JSON") {
+  const Json stream = Json::parse(R"({"fields":[{"name":"image","from":"image","stages":[
+      {"stage":"decode","mode":"rgb"},{"stage":"resize","size":[8,8]}]},
+      {"name":"label","from":"label","stages":[]}]})");
+  Json asked = stream;
+  asked["fields"][0]["stages"].clear();
+  asked["fields"].erase(1);
+  CHECK(recipe_differences(stream, asked) ==
+        std::vector<std::string>{
+            "fields[0].stages: the stream has decode, resize; asked for none",
+            "fields[1]: the stream has label, asked for nothing",
+        });
+  CHECK(in_words(stream["fields"]) == "image (decode, resize), label");
+  CHECK(in_words(Json::array()) == "[]");
+  CHECK(in_words({1, 2}) == "[1,2]");
+}
+
 TEST_CASE("recipes differ key by key") {
   const Json stream =
       Json::parse(R"({"a":1,"list":[{"size":224,"mean":[1,2]},{"x":true}],"b":"t"})");
@@ -168,7 +185,10 @@ TEST_CASE("a dataset's stream is compared by recipe, draws and data") {
   CHECK_THAT(refusal_of(board, asked), Contains("recipe.fields[0].stages"));
   const std::string of_recipe = board_of(asked);
   CHECK(refusal_of(of_recipe, asked) == "");
-  CHECK_THAT(refusal_of(of_recipe, served), Contains("unchanged (no recipe)"));
+  CHECK_THAT(
+      refusal_of(of_recipe, served),
+      Contains("\n  recipe.fields: the stream has x (to); asked for each part of the source, "
+               "unchanged (no recipe)\n"));
 }
 
 TEST_CASE("class names out of JSON are the same data at another place") {

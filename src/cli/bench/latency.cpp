@@ -82,8 +82,8 @@ int run_consumer(const Options& options) {
   return exit_ok;
 }
 
-void through_a_ring(const Options& options, bool spin, Latencies& all) {
-  const TemporaryDirectory directory;
+void through_a_ring(const Options& options, const TemporaryDirectory& directory, bool spin,
+                    Latencies& all) {
   const std::string stream = spin ? "spinning" : "sleeping";
   Producer producer({.stream = stream,
                      .schema = {{"sent_ns", DType::u64}},
@@ -152,10 +152,11 @@ void through_a_futex(const Options& options, Latencies& all) {
 }
 
 int run(const Options& options) {
+  const TemporaryDirectory directory;
   Latencies spinning, sleeping, futex;
   for (int round = 0; round < options.rounds; ++round) {
-    through_a_ring(options, true, spinning);
-    through_a_ring(options, false, sleeping);
+    through_a_ring(options, directory, true, spinning);
+    through_a_ring(options, directory, false, sleeping);
     through_a_futex(options, futex);
   }
   const nlohmann::json result = {{"spinning_p50_us", percentile_us(spinning, 0.5)},

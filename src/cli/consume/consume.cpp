@@ -15,6 +15,7 @@
 #include <limits>
 #include <memory>
 #include <optional>
+#include <vector>
 
 namespace batchcast::cli {
 namespace {
@@ -44,6 +45,7 @@ struct Report {
   double seconds = 0;
   double samples_per_second = 0;
   nlohmann::json digests = nlohmann::json::array();
+  std::vector<std::uint64_t> digest_epochs;  ///< of the stream, which the digests are of
   std::string error;
   int exit = exit_ok;
 };
@@ -148,9 +150,16 @@ class Consumption {
       if (next.outcome == Outcome::batch) take(next.batch);
       if (next.outcome == Outcome::end_of_epoch) end_epoch(report);
       if (next.outcome == Outcome::batch && batches % look_every_batches != 0) continue;
-      if (interrupts.wait(0) != 0) return;
+      if (is_interrupted(interrupts, 0, report)) return;
       if (progress.due()) progress.show(progress_text(report));
     }
+  }
+
+  [[nodiscard]] static bool is_interrupted(Interrupts& interrupts, int timeout_ms,
+                                           Report& report) noexcept {
+    const int signal = interrupts.wait(timeout_ms);
+    if (signal != 0) report.exit = interrupted_exit(signal);
+    return signal != 0;
   }
 
   /// The last epochs' receipts are a group's once the slowest rank has come to their end.
@@ -165,7 +174,7 @@ class Consumption {
     };
     const std::uint64_t began_ns = now_ns();
     while (compared() < report.epochs) {
-      if (interrupts.wait(look_ms) != 0) return;
+      if (is_interrupted(interrupts, look_ms, report)) return;
       if (seconds_from_ns(now_ns() - began_ns) < patience_s) continue;
       report.error = fmt::format(
           "batchcast: the receipts of the last epoch did not come within {} s: not all ranks of "
@@ -222,6 +231,7 @@ class Consumption {
     const bool all = n != 0 ? digest_->samples() == n : options_.tail == "keep";
     const std::string digest = digest_->finish();
     report.digests.push_back(whole && all ? nlohmann::json(digest) : nlohmann::json(nullptr));
+    report.digest_epochs.push_back(consumer_.epoch() - 1);
   }
 
   [[nodiscard]] double rate(std::uint64_t until_ns) const noexcept {
@@ -234,7 +244,7 @@ class Consumption {
     const ConsumerStats stats = consumer_.stats();
     const double a_second = rate(now_ns());
     return fmt::format("{}: epoch {}  {}  {}  {}/s{}  waited {:.1f} s", consumer_.name(),
-                       report.epochs, counted(stats.samples, "sample"),
+                       consumer_.epoch(), counted(stats.samples, "sample"),
                        counted(stats.batches, "batch", "batches"),
                        counted(static_cast<std::uint64_t>(a_second), "sample"),
                        left_text(seconds_left(report, a_second)), stats.wait_seconds);
@@ -296,7 +306,8 @@ void print_report(const Options& options, const Consumer& consumer, const Ledger
                              {"late_wakeups", stats.late_wakeups},
                              {"verified_bytes", ledger.verified_bytes()},
                              {"receipts", receipts_text(stats)},
-                             {"digests", report.digests}};
+                             {"digests", report.digests},
+                             {"digest_epochs", report.digest_epochs}};
     if (const Group& group = consumer.group(); group.world != 0) {
       object["group"] = group.name;
       object["rank"] = group.rank;
@@ -317,14 +328,13 @@ void print_report(const Options& options, const Consumer& consumer, const Ledger
   if (options.verify) fmt::print(", {} verified", bytes_text(ledger.verified_bytes()));
   fmt::print("\n");
   for (std::size_t i = 0; i < report.digests.size(); ++i) {
-    fmt::print("digest of epoch {}: {}\n", i,
+    fmt::print("digest of epoch {}: {}\n", report.digest_epochs[i],
                report.digests[i].is_null() ? "none, not delivered whole"
                                            : report.digests[i].get<std::string>());
   }
 }
 
-int run_attached(const Options& options, Consumer consumer) {
-  Interrupts interrupts;  // not before: SIGINT ends a process that still waits for the stream
+int run_attached(const Options& options, Interrupts& interrupts, Consumer consumer) {
   Consumption consumption(options, consumer);
   Report report;
   consumption.run(interrupts, report);
@@ -337,14 +347,16 @@ int run_attached(const Options& options, Consumer consumer) {
 }
 
 int run(const Options& options) {
+  Interrupts interrupts;
   std::optional<Consumer> consumer;
   try {
+    const EndsAtOnce waiting(interrupts);
     consumer.emplace(consumer_options(options));
   } catch (const StreamOver& error) {
     say(std::string(error.what()) + "\n");
     return exit_stream_ended;
   }
-  return run_attached(options, std::move(*consumer));
+  return run_attached(options, interrupts, std::move(*consumer));
 }
 
 void add_what(CLI::App& consume, Options& options) {
@@ -412,7 +424,7 @@ void add_how(CLI::App& consume, Options& options) {
       ->capture_default_str()
       ->check(CLI::IsMember({"skip", "error"}));
   consume
-      .add_option("--connect-timeout", options.connect_timeout_s,
+      .add_option("--connect-timeout,--timeout", options.connect_timeout_s,
                   "Seconds to wait for the stream to come up; -1: for ever")
       ->capture_default_str()
       ->check(seconds_or_forever());

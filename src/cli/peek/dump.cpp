@@ -4,6 +4,7 @@
 #include "cli/console.hpp"
 #include "cli/consume/sample_window.hpp"
 #include "cli/consume/verification.hpp"
+#include "cli/interrupts.hpp"
 #include "cli/peek/npy_file.hpp"
 #include "cli/serve/dataset_options.hpp"
 
@@ -11,6 +12,8 @@
 #include <batchcast/core/error.hpp>
 
 #include <fmt/format.h>
+
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -21,6 +24,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <utility>
 
 // Any window of a stream as files, made on its own: what tests and users compare with.
 namespace batchcast::cli {
@@ -127,7 +131,8 @@ std::string file_name(std::string field) {
   return field + ".npy";
 }
 
-void prepare_directory(const Options& options) {
+/// Whether it was made.
+bool prepare_directory(const Options& options) {
   std::error_code error;
   const fs::path out(options.out);
   if (fs::exists(out, error) && !fs::is_directory(out, error)) {
@@ -138,24 +143,36 @@ void prepare_directory(const Options& options) {
                           " is not empty. Name another directory, or add --force to write over "
                           "what has the same names.");
   }
-  if (!fs::create_directories(out, error) && error) {
+  const bool is_made = fs::create_directories(out, error);
+  if (!is_made && error) {
     throw SystemError("batchcast: cannot make the directory " + options.out, error.value());
   }
+  return is_made;
 }
 
-/// The files of one dump, open.
+/// The files of one dump, open. Unless they were finished they go with this object, and the
+/// directory that was made for them.
 class Files {
  public:
-  Files(const Options& options, const Schema& schema, std::uint64_t samples) {
-    const fs::path out(options.out);
-    const auto open = [&](const std::string& name, DType dtype, std::vector<std::int64_t> shape) {
-      shape.insert(shape.begin(), static_cast<std::int64_t>(samples));
-      arrays_.emplace_back((out / name).string(), NpyFile::Array{dtype, std::move(shape)});
-    };
-    for (const FieldSpec& field : schema) open(file_name(field.name), field.dtype, field.shape);
-    open(std::string(sample_id_name) + ".npy", DType::u64, {});
-    draws_path_ = (out / "draws.jsonl").string();
-    draws_.open(draws_path_, std::ios::binary | std::ios::trunc);
+  Files(const Options& options, const Schema& schema, std::uint64_t samples)
+      : out_(options.out), made_directory_(prepare_directory(options)) {
+    try {
+      open(schema, static_cast<std::int64_t>(samples));
+    } catch (...) {
+      remove();
+      throw;
+    }
+  }
+  ~Files() {
+    if (!finished_) remove();
+  }
+  Files(const Files&) = delete;
+  Files& operator=(const Files&) = delete;
+
+  /// From any thread, as long as they are not finished.
+  void remove() const noexcept {
+    for (const fs::path& path : paths_) ::unlink(path.c_str());
+    if (made_directory_) ::rmdir(out_.c_str());
   }
 
   void add(const SampleWindow& sample, std::uint64_t position) {
@@ -172,12 +189,29 @@ class Files {
     for (NpyFile& array : arrays_) array.finish();
     draws_.close();
     if (!draws_) throw SystemError("batchcast: cannot write " + draws_path_, errno);
+    finished_ = true;
   }
 
  private:
+  void open(const Schema& schema, std::int64_t samples) {
+    const auto add = [&](const std::string& name, DType dtype, std::vector<std::int64_t> shape) {
+      shape.insert(shape.begin(), samples);
+      const fs::path& path = paths_.emplace_back(out_ / name);
+      arrays_.emplace_back(path.string(), NpyFile::Array{dtype, std::move(shape)});
+    };
+    for (const FieldSpec& field : schema) add(file_name(field.name), field.dtype, field.shape);
+    add(std::string(sample_id_name) + ".npy", DType::u64, {});
+    paths_.emplace_back(draws_path_);
+    draws_.open(draws_path_, std::ios::binary | std::ios::trunc);
+  }
+
+  const fs::path out_;
+  const bool made_directory_;
+  const std::string draws_path_ = (out_ / "draws.jsonl").string();
+  std::vector<fs::path> paths_;  ///< of what is open
   std::vector<NpyFile> arrays_;
-  std::string draws_path_;
   std::ofstream draws_;
+  bool finished_ = false;
 };
 
 /// Digests of the epochs that positions touch; null for those that they do not cover.
@@ -248,14 +282,8 @@ void print_summary(const Options& options, const Dataset& dataset, const Positio
   }
 }
 
-int run(const Options& options) {
-  const Positions positions = Positions::parse(options.positions);
-  const Dataset dataset(options.dataset, console_log(options.verbose));
-  prepare_directory(options);
-  const Schema& schema = dataset.maker().schema();
-  Files files(options, schema, positions.size());
-  std::optional<Digests> digests;
-  if (options.digest) digests.emplace(schema.size(), dataset.maker().samples_per_epoch());
+void make_all(const Dataset& dataset, const Positions& positions, Files& files,
+              std::optional<Digests>& digests) {
   SampleWindow sample(dataset);
   const std::uint64_t started_ns = now_ns();
   ProgressLine progress;
@@ -271,7 +299,24 @@ int run(const Options& options) {
                     counted(positions.size(), "sample"),
                     left_text(seconds_each * static_cast<double>(positions.size() - done))));
   }
-  progress.finish();
+}
+
+int run(const Options& options) {
+  const Positions positions = Positions::parse(options.positions);
+  Interrupts interrupts;
+  std::optional<EndsAtOnce> ending(std::in_place, interrupts);
+  const Dataset dataset(options.dataset, console_log(options.verbose));
+  ending.reset();
+  const Schema& schema = dataset.maker().schema();
+  Files files(options, schema, positions.size());
+  ending.emplace(interrupts, [&files](int signal) {
+    files.remove();
+    return interrupted_exit(signal);
+  });
+  std::optional<Digests> digests;
+  if (options.digest) digests.emplace(schema.size(), dataset.maker().samples_per_epoch());
+  make_all(dataset, positions, files, digests);
+  ending.reset();
   files.finish();
   print_summary(options, dataset, positions, digests ? digests->finish() : Json::array());
   return exit_ok;

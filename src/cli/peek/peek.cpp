@@ -3,6 +3,7 @@
 #include "cli/command.hpp"
 #include "cli/console.hpp"
 #include "cli/consume/sample_window.hpp"
+#include "cli/interrupts.hpp"
 #include "cli/peek/contact_sheet.hpp"
 #include "cli/peek/field_picture.hpp"
 #include "cli/recipe/board_recipe.hpp"
@@ -262,6 +263,8 @@ void check_out(const std::string& out) {
 
 int run(const Options& options) {
   check_out(options.out);
+  Interrupts interrupts;
+  const EndsAtOnce ending(interrupts);
   return is_stream(options.dataset.source) ? peek_stream(options) : peek_source(options);
 }
 

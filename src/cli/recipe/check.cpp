@@ -39,9 +39,7 @@ struct Outcome {
 };
 
 Outcome check(const Options& options, const std::shared_ptr<const Source>& source,
-              Interrupts& interrupts) {
-  std::optional<Recipe> recipe;
-  if (options.recipe) recipe = Recipe::load(*options.recipe);
+              const std::optional<Recipe>& recipe, Interrupts& interrupts) {
   const unsigned workers = options.workers != 0 ? options.workers : usable_processors();
   const std::uint64_t started_ns = now_ns();
   const std::uint64_t samples = source->size();
@@ -100,17 +98,21 @@ int run(const Options& options) {
   }
   Interrupts interrupts;
   std::shared_ptr<const Source> source;
+  std::optional<Recipe> recipe;
   {
-    const EndsAtOnce opening(interrupts, exit_not_held);
+    const EndsAtOnce opening(interrupts);
     source = open_source(options.source);
+    if (options.recipe) recipe = Recipe::load(*options.recipe);
   }
   for (const std::string& remark : source->remarks()) {
     say(fmt::format("{}: {}\n", printable(options.source), printable(remark)));
   }
-  const Outcome outcome = check(options, source, interrupts);
+  const Outcome outcome = check(options, source, recipe, interrupts);
   if (options.list) write_list(*options.list, outcome.bad);
   print_outcome(options, outcome);
-  return outcome.bad.empty() && outcome.checked == outcome.samples ? exit_ok : exit_not_held;
+  const int signal = interrupts.wait(0);
+  if (signal != 0 && outcome.checked != outcome.samples) return interrupted_exit(signal);
+  return outcome.bad.empty() ? exit_ok : exit_not_held;
 }
 
 }  // namespace

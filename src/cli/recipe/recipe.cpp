@@ -21,6 +21,7 @@ namespace {
 
 struct Options {
   std::vector<std::string> recipes;
+  bool list = false;
   bool diff = false;
   bool json = false;
 };
@@ -55,15 +56,28 @@ int print(const std::string& name, bool json) {
   return exit_ok;
 }
 
+int list(bool json) {
+  const auto names = Recipe::preset_names();
+  if (json) {
+    print_json(std::vector<std::string>(names.begin(), names.end()));
+    return exit_ok;
+  }
+  for (const std::string_view name : names) fmt::print("{}\n", name);
+  return exit_ok;
+}
+
 int run(const Options& options) {
+  if (options.list && !options.recipes.empty()) {
+    throw InvalidArgument("batchcast: recipe: --list takes no recipe, and was given `" +
+                          printable(options.recipes.front()) + "`.");
+  }
   if (options.diff) return compare(options);
   if (options.recipes.size() > 1) {
     throw InvalidArgument("batchcast: recipe: `" + printable(options.recipes[1]) +
                           "` is one argument too many. Two recipes are compared with --diff.");
   }
   if (!options.recipes.empty()) return print(options.recipes.front(), options.json);
-  for (const std::string_view name : Recipe::preset_names()) fmt::print("{}\n", name);
-  return exit_ok;
+  return list(options.json);
 }
 
 }  // namespace
@@ -77,11 +91,14 @@ void add_recipe(CLI::App& program, Action& chosen) {
                    "A preset's name or a TOML file; two of them, or stream:NAME, with --diff; "
                    "without one the presets are listed")
       ->expected(0, 2);
-  recipe->add_flag(
-      "--diff", options->diff,
-      "Say what differs between the two. Exit code 0: nothing does; 1: something does");
+  CLI::Option* const lists = recipe->add_flag("--list", options->list, "List the presets");
+  recipe
+      ->add_flag("--diff", options->diff,
+                 "Say what differs between the two. Exit code 0: nothing does; 1: something does")
+      ->excludes(lists);
   recipe->add_flag("--json", options->json,
-                   "Print the JSON of the board, defaults too; of --diff, one object");
+                   "Print the JSON of the board, defaults too; of --diff, one object; of the "
+                   "list, an array");
   recipe->callback([options, &chosen] { chosen = [options] { return run(*options); }; });
 }
 

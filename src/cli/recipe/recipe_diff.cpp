@@ -4,7 +4,7 @@
 
 #include "cli/command.hpp"
 #include "cli/console.hpp"
-#include "start/poll.hpp"
+#include "start/observation.hpp"
 #include "start/recipe_difference.hpp"
 
 #include <batchcast/core/error.hpp>
@@ -34,7 +34,7 @@ Json board_of(const std::string& stream) {
   options.stream = stream;
   options.connect_timeout_ms = look_timeout_ms;
   options.log = console_log(false);
-  const Json board = Json::parse(detail::recipe_of_stream(std::move(options)), nullptr, false);
+  const Json board = Json::parse(detail::Observation(options).recipe_json(), nullptr, false);
   if (!board.is_object()) {
     throw Error("batchcast: stream `" + stream +
                 "` has no recipe to compare, since a program fills it by itself.");

@@ -104,7 +104,7 @@ int run(const Options& options, const CLI::App& serve) {
   check_serve_options(options);
   std::optional<Dataset> dataset;
   {
-    const EndsAtOnce opening(interrupts, exit_ok);
+    const EndsAtOnce opening(interrupts, [](int) { return exit_ok; });
     dataset.emplace(served_dataset(options), console_log(options.verbose));
   }
   // Whoever reads ahead may sit in a slow file, and would be waited for.
@@ -123,6 +123,8 @@ void add_serve(CLI::App& program, Action& chosen) {
       "    --stream imagenet --memory 1GiB --wait-for 2 &\n"
       "  batchcast consume imagenet --batch-size 256 &\n"
       "  batchcast consume imagenet --batch-size 37\n"
+      "\n"
+      "Ctrl-C, SIGTERM and `batchcast stop` end it: exit code 0.\n"
       "\n"
       "Python reads `python:MODULE:FACTORY` (a function that returns a dataset or a\n"
       "loader), `huggingface:DIR?split=train` and `parquet:FILES`: the command becomes\n"

@@ -115,11 +115,31 @@ std::string work_text(const ProducerStats& stream, const FeederStats& feeder,
   return text;
 }
 
+/// Of a stream whose last epoch is made: who still reads.
+std::string draining_text(const ProducerStats& stream) {
+  const std::size_t trainers = trainers_of(stream);
+  std::string text = "  every epoch is made";
+  if (trainers == 0) {
+    const std::uint64_t ready = std::min(stream.published, stream.rings.front().capacity);
+    return text + "  waits for a consumer, " + counted(ready, "sample") + " in memory";
+  }
+  text += "  " + counted(trainers, "consumer");
+  if (const ConsumerInfo* const slowest = slowest_of(stream); slowest && slowest->lag != 0) {
+    text += fmt::format("  {} has {} to read", slowest->name, counted(slowest->lag, "sample"));
+  }
+  return text;
+}
+
 }  // namespace
 
 std::string progress_text(const Progress& progress) {
   const ProducerStats& stream = progress.stream;
   const std::uint64_t per_epoch = progress.samples_per_epoch;
+  const std::string bad =
+      progress.bad_samples == 0 ? "" : "  " + counted(progress.bad_samples, "bad sample");
+  if (stream.state == StreamState::draining) {
+    return std::string(name_of(stream.state)) + draining_text(stream) + bad;
+  }
   std::string text = fmt::format("{}  epoch {}", name_of(stream.state), stream.epoch);
   std::optional<std::uint64_t> left_in_epoch;
   if (per_epoch == 0) {
@@ -135,9 +155,7 @@ std::string progress_text(const Progress& progress) {
   }
   const std::string waiting = waiting_text(stream, progress.feeder, progress.wait_for);
   text += waiting.empty() ? work_text(stream, progress.feeder, left_in_epoch) : waiting;
-  text += forming_text(stream);
-  if (progress.bad_samples != 0) text += "  " + counted(progress.bad_samples, "bad sample");
-  return text;
+  return text + forming_text(stream) + bad;
 }
 
 Service::Service(const Parts& parts)

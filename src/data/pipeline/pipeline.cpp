@@ -41,16 +41,11 @@ std::vector<FieldRecipe> all_parts(const Source& source) {
   std::vector<FieldRecipe> fields;
   for (const PartSpec& part : source.parts()) {
     if (part.kind == PartKind::image) {
-      std::string presets;
-      for (const std::string_view name : Recipe::preset_names()) {
-        presets += (presets.empty() ? "" : ", ") + std::string(name);
-      }
       throw InvalidArgument(
           "batchcast: the part `" + part.name +
           "` of this source is encoded images, which are of different sizes: a "
-          "recipe must say what becomes of them. Give --recipe a TOML file or one "
-          "of " +
-          presets + ".");
+          "recipe must say what becomes of them. Give --recipe a TOML file or a preset, such as "
+          "imagenet-train or imagenet-eval; `batchcast recipe --list` lists them all.");
     }
     if (part.kind == PartKind::tensor) fields.push_back({part.name, part.name, {}});
   }

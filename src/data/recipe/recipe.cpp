@@ -34,12 +34,8 @@ const detail::Preset* find_preset(std::string_view name) {
 
 std::string about_presets(std::string_view wanted) {
   std::vector<std::string> names;
-  std::string list;
-  for (const detail::Preset& preset : detail::presets()) {
-    names.emplace_back(preset.name);
-    list += (list.empty() ? "" : ", ") + names.back();
-  }
-  return detail::did_you_mean(wanted, names) + " The presets are " + list + ".";
+  for (const detail::Preset& preset : detail::presets()) names.emplace_back(preset.name);
+  return detail::did_you_mean(wanted, names) + " `batchcast recipe --list` lists the presets.";
 }
 
 std::string read_file(const std::string& path) {

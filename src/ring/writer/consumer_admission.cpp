@@ -14,6 +14,7 @@ namespace {
 constexpr const char* no_epoch_held =
     "the stream's last epoch is no longer in the ring, and none follows";
 constexpr const char* no_epoch_follows = "the stream has no further epoch";
+constexpr const char* read_to_its_end = "its last epoch is made and was read";
 
 }  // namespace
 
@@ -169,9 +170,7 @@ std::variant<std::uint64_t, NotAdmitted> ConsumerAdmission::resume(std::uint32_t
     return NotAdmitted{NotAdmitted::Reason::stopped, "the producer evicted this consumer"};
   }
   BATCHCAST_ASSERT(!consumer->mirrors);
-  if (consumer->observes) {
-    return NotAdmitted{NotAdmitted::Reason::cursor_gone, "an observer has no place in the stream"};
-  }
+  if (consumer->observes) return expect_trainer(join, cursor);
   if (!consumer->paused) return consumer->released_min;
   // A consumer that has had nothing yet may go back as far as the ring reaches.
   const std::uint64_t at_least = consumer->fresh ? 0 : consumer->released_min;
@@ -181,6 +180,27 @@ std::variant<std::uint64_t, NotAdmitted> ConsumerAdmission::resume(std::uint32_t
   const StartPoint begins = rules_.start_point(std::get<JoinRules::Start>(found));
   let_in(*state_.consumers.find(index, consumer_id), begins);
   return begins.position;
+}
+
+/// Where a trainer would begin that comes next. An observer that asks has a trainer to follow it.
+std::variant<std::uint64_t, NotAdmitted> ConsumerAdmission::expect_trainer(Join join,
+                                                                           std::uint64_t cursor) {
+  const auto found = start(join, cursor, rules_.bounds_here(0), no_epoch_held);
+  if (const auto* refusal = std::get_if<NotAdmitted>(&found)) return *refusal;
+  // It would be let in until the producer takes the stream down, which is any moment now.
+  if (all_is_read()) return NotAdmitted{NotAdmitted::Reason::finished, read_to_its_end};
+  state_.attendance.expect_trainer();
+  return rules_.start_point(std::get<JoinRules::Start>(found)).position;
+}
+
+bool ConsumerAdmission::all_is_read() {
+  const StreamOutcome& outcome = state_.outcome;
+  // All may be made while the first publication still waits for its trainers.
+  if (!outcome.is_over()) return false;
+  // A stream that came to its end waits for its first trainer, which may be slow to start.
+  if (!state_.attendance.ever_had_trainer() && outcome.is_finished()) return false;
+  evict_offenders();
+  return state_.consumers.all_have_read(outcome.is_finished());
 }
 
 std::variant<MirrorStart, NotAdmitted> ConsumerAdmission::resume_mirror(

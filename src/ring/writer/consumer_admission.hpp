@@ -43,6 +43,10 @@ class ConsumerAdmission {
                                                                      std::uint64_t consumer_id,
                                                                      const MirrorRequest& request);
 
+  /// Nothing is published any more, and every consumer has read all that is. A stream that came to
+  /// its end also had one.
+  [[nodiscard]] bool all_is_read();
+
   /// Takes over what the desks say. Evicts each consumer whose desk says what cannot be.
   void evict_offenders();
   /// The same, and then finds the gate's limit.
@@ -62,6 +66,8 @@ class ConsumerAdmission {
   [[nodiscard]] std::variant<JoinRules::Start, NotAdmitted> start(Join join, std::uint64_t cursor,
                                                                   JoinRules::Bounds bounds,
                                                                   const char* ended);
+  [[nodiscard]] std::variant<std::uint64_t, NotAdmitted> expect_trainer(Join join,
+                                                                        std::uint64_t cursor);
   void remove_at(std::size_t at) noexcept;
   void let_in(ConsumerRecord& consumer, StartPoint start) noexcept;
 

@@ -9,6 +9,12 @@
 #include <utility>
 
 namespace batchcast::inline v0_1 {
+namespace {
+
+// A program that loads its libraries first takes seconds to attach.
+constexpr std::uint64_t expected_within_ns = 5'000'000'000;
+
+}  // namespace
 
 TrainerAttendance::TrainerAttendance(const EpochLedger& ledger, const ConsumerTable& consumers,
                                      const StreamOutcome& outcome, std::uint32_t wait_for) noexcept
@@ -41,10 +47,24 @@ void TrainerAttendance::trainer_left(std::optional<std::uint64_t> position,
   left_anew_ = true;
 }
 
+void TrainerAttendance::expect_trainer() noexcept {
+  last_leave_ns_ = expected_since_ns_ = now_ns();
+  ++expected_;
+}
+
+bool TrainerAttendance::expects_trainer() const noexcept {
+  return expected_ != 0 && now_ns() - expected_since_ns_ < expected_within_ns;
+}
+
+void TrainerAttendance::expected_came(std::uint32_t trainers) noexcept {
+  expected_ -= std::min(expected_, trainers);
+}
+
 void TrainerAttendance::set_trainers_elsewhere(std::uint32_t trainers,
                                                std::uint32_t jobs) noexcept {
   jobs_elsewhere_ = jobs;
   if (trainers < elsewhere_) last_leave_ns_ = now_ns();
+  if (trainers > elsewhere_) expected_came(trainers - elsewhere_);
   elsewhere_ = trainers;
   ever_had_trainer_ = ever_had_trainer_ || trainers != 0;
 }

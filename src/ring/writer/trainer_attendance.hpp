@@ -22,7 +22,8 @@ class TrainerAttendance {
 
   /// No trainer is attached to any ring of the stream.
   [[nodiscard]] bool is_deserted() const noexcept;
-  /// For so long, counted from the last trainer that left, or from the beginning.
+  /// For so long, counted from the last trainer that left or was told that it may come, or from the
+  /// beginning.
   [[nodiscard]] bool is_deserted_for(std::uint64_t ns) const noexcept;
   [[nodiscard]] bool has_trainers_elsewhere() const noexcept { return elsewhere_ != 0; }
   /// A trainer is attached, or one was.
@@ -32,7 +33,15 @@ class TrainerAttendance {
   /// So many of these have not come; 0 once something is published.
   [[nodiscard]] std::uint32_t to_come() const noexcept;
 
-  void trainer_came() noexcept { ever_had_trainer_ = true; }
+  void trainer_came() noexcept {
+    ever_had_trainer_ = true;
+    expected_came(1);
+  }
+  /// A trainer was told that it may come. The stream counts as deserted from now on at the
+  /// earliest, and one that has drained waits for it a little.
+  void expect_trainer() noexcept;
+  /// Whether one that was told so a short while ago has not come yet.
+  [[nodiscard]] bool expects_trainer() const noexcept;
   /// `position`: where it stood, if it ever had a batch. `read_to`: how far it was given samples.
   void trainer_left(std::optional<std::uint64_t> position, std::uint64_t read_to) noexcept;
   /// `jobs`: with each group of ranks as one.
@@ -59,6 +68,8 @@ class TrainerAttendance {
   [[nodiscard]] std::optional<std::uint64_t> rewind_start(std::uint64_t oldest) const noexcept;
 
  private:
+  void expected_came(std::uint32_t trainers) noexcept;
+
   const EpochLedger& ledger_;
   const ConsumerTable& consumers_;
   const StreamOutcome& outcome_;
@@ -66,7 +77,9 @@ class TrainerAttendance {
   std::uint32_t elsewhere_ = 0;
   std::uint32_t jobs_elsewhere_ = 0;
   bool ever_had_trainer_ = false;
-  std::uint64_t last_leave_ns_;
+  std::uint64_t last_leave_ns_;  ///< or when a trainer was told last that it may come
+  std::uint64_t expected_since_ns_ = 0;
+  std::uint32_t expected_ = 0;  ///< were told so, and have not come
   std::optional<std::uint64_t> left_at_;
   std::uint64_t read_to_ = 0;  ///< of those that have left
   std::uint64_t unread_before_ = 0;

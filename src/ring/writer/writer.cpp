@@ -101,13 +101,8 @@ bool RingWriter::wait_drained(int timeout_ms) {
 }
 
 bool RingWriter::is_drained() {
-  const StreamOutcome& outcome = state_.outcome;
-  // All may be made while the first publication still waits for its trainers.
-  if (!outcome.is_over()) return false;
-  // A stream that came to its end waits for its first trainer, which may be slow to start.
-  if (!state_.attendance.ever_had_trainer() && outcome.is_finished()) return false;
-  admission_.evict_offenders();
-  return state_.consumers.all_have_read(outcome.is_finished());
+  if (!admission_.all_is_read()) return false;
+  return !state_.outcome.is_finished() || !state_.attendance.expects_trainer();
 }
 
 bool RingWriter::close() {

@@ -60,12 +60,14 @@ class RingWriter {
   void stop(const std::string& text) noexcept;
   void fail(const std::string& text) noexcept;
   /// The same as `stop` if no trainer has been attached for so long, here or elsewhere, counted
-  /// from the last that left, or from the beginning. A consumer that comes later is refused: none
-  /// is let in and then told to go.
+  /// from the last that left or was told to come, or from the beginning. A consumer that comes
+  /// later is refused: none is let in and then told to go.
   [[nodiscard]] bool stop_if_unattended(std::uint64_t for_ns, const std::string& text) noexcept;
 
   /// Waits until every consumer has let go of all that is published, and of a stream that came to
-  /// its end, until it ever had one. Negative: for ever. False at the time-out, and after `stop`.
+  /// its end, until it ever had one. That one also waits a few seconds for a trainer that was told
+  /// to come (`resume` of an observer). Negative: for ever. False at the time-out, and after
+  /// `stop`.
   [[nodiscard]] bool wait_drained(int timeout_ms);
   /// `finished` for good: no consumer is let in any more. False if one that still reads came.
   [[nodiscard]] bool close();
@@ -82,7 +84,9 @@ class RingWriter {
   void remove(std::uint32_t index, std::uint64_t consumer_id) noexcept;
   /// Takes its place away although it lives. False if there is no such consumer.
   bool evict(std::uint32_t index, std::uint64_t consumer_id) noexcept;
-  /// `let_go`: out of the gate between its loops, and in again at a new position.
+  /// `let_go`: out of the gate between its loops, and in again at a new position. `resume` of an
+  /// observer changes nothing for it: it asks where a trainer would begin now, and says that one
+  /// follows. Refused then where that trainer would be, or would find a stream that all have read.
   void pause(std::uint32_t index, std::uint64_t consumer_id) noexcept;
   [[nodiscard]] std::variant<std::uint64_t, NotAdmitted> resume(std::uint32_t index,
                                                                 std::uint64_t consumer_id,

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
 #include <utility>
 #include <vector>
 
@@ -47,12 +48,19 @@ std::string describe_left_out(const std::map<std::string, std::uint64_t>& left_o
   return text + ".";
 }
 
-bool are_splits(std::span<const std::string> classes) {
+std::string split_among(std::span<const std::string> classes) {
   constexpr std::array<std::string_view, 6> splits = {"train",      "training", "val",
                                                       "validation", "valid",    "test"};
-  return std::all_of(classes.begin(), classes.end(), [&](const std::string& name) {
-    return std::find(splits.begin(), splits.end(), name) != splits.end();
-  });
+  const auto rank = [&](const std::string& name) {
+    return std::find(splits.begin(), splits.end(), name) - splits.begin();
+  };
+  const auto none = static_cast<std::ptrdiff_t>(splits.size());
+  std::string best;
+  for (const std::string& name : classes) {
+    if (rank(name) == none) return {};
+    if (best.empty() || rank(name) < rank(best)) best = name;
+  }
+  return best;
 }
 
 }  // namespace batchcast::inline v0_1::detail

@@ -20,7 +20,8 @@ namespace batchcast::inline v0_1::detail {
 /// How many files are no images, the commonest extensions by name; `left_out` is not empty.
 [[nodiscard]] std::string describe_left_out(const std::map<std::string, std::uint64_t>& left_out);
 
-/// Whether the classes are named like parts of a dataset, whose classes lie one level deeper.
-[[nodiscard]] bool are_splits(std::span<const std::string> classes);
+/// Of classes that are named like parts of a dataset, whose classes lie one level deeper: the part
+/// that is trained on, or else the first. Empty where they are not named so.
+[[nodiscard]] std::string split_among(std::span<const std::string> classes);
 
 }  // namespace batchcast::inline v0_1::detail

@@ -75,9 +75,9 @@ class ImageFolderSource final : public Source {
     if (top.images > 0) {
       remarks_.push_back(counted(top.images, "image") + " beside the class folders left out.");
     }
-    if (are_splits(classes_)) {
+    if (const std::string split = split_among(classes_); !split.empty()) {
       remarks_.push_back("The classes are named " + few_of(classes_) +
-                         ": should it be imagefolder:" + path_ + "/" + classes_.front() + "?");
+                         ": should it be imagefolder:" + path_ + "/" + split + "?");
     }
     labels_.resize(classes_.size());
     for (std::size_t i = 0; i < labels_.size(); ++i) labels_[i] = static_cast<std::int64_t>(i);
