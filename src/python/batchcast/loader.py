@@ -11,6 +11,7 @@ import inspect
 import math
 import os
 import re
+import warnings
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NoReturn
@@ -29,7 +30,9 @@ except ImportError as error:
 
 from ._closed import ClosedByBlock
 from ._consumer import Batch, Consumer, Start, check_same_samples
+from ._frameworks import refuse_what_is_meant
 from ._names import did_you_mean, refuse_unknown
+from ._ranks import group_of_spawned, warn_without_group
 from .errors import Forked, GpuUnavailable, InvalidArgument
 
 __all__ = ["Loader"]
@@ -264,7 +267,8 @@ class Loader(ClosedByBlock, IterableDataset):  # type: ignore[misc]
 
     The tensors show the ring's own memory, without a copy, and keep their place in it until the
     last view is gone; they may outlive the loader. A write stays in this process. With `pin` they
-    are copies of this process's own, in page-locked memory, whatever `access` says.
+    are copies of this process's own, in page-locked memory, whatever `access` says. Without a GPU
+    `pin` warns and does nothing.
 
     It attaches at once, so that a wrong name is told at once. A pickled one attaches anew where it
     is first used, as a trainer of its own. Use it from one thread at a time, and in no worker of a
@@ -296,7 +300,6 @@ class Loader(ClosedByBlock, IterableDataset):  # type: ignore[misc]
             start=start, group=group, between_epochs=between_epochs, placement=placement, pin=pin,
             name=name, access=access, directory=directory, connect_timeout=connect_timeout,
         )  # fmt: skip
-        own_pinned_copies(options)
         if drop_last:
             options["tail"] = "drop"
         self._stream = stream
@@ -307,6 +310,7 @@ class Loader(ClosedByBlock, IterableDataset):  # type: ignore[misc]
         self._resume: dict[str, Any] | None = None
         self._start_detached()
         self._attach()
+        self._warn_of_ranks()
 
     # -- attaching ---------------------------------------------------------------------------------
 
@@ -315,6 +319,7 @@ class Loader(ClosedByBlock, IterableDataset):  # type: ignore[misc]
         self._closed = False
         self._loop: weakref.ref[_Loop] | None = None
         self._uses_gpu = False
+        self._has_warned_of_ranks = False
 
     def _attach(self) -> Consumer:
         options = dict(self._options)
@@ -326,7 +331,8 @@ class Loader(ClosedByBlock, IterableDataset):  # type: ignore[misc]
                 f"batchcast: placement={options['placement']!r}: torch {torch.__version__} sees no"
                 f" GPU (torch.cuda.is_available() is False)"
             )
-        consumer = Consumer(self._stream, self._batch_size, **options)
+        options["group"] = group_of_spawned(options.get("group"))
+        consumer = self._make_consumer(options)
         try:
             if resume is not None:
                 check_same_samples(resume, consumer.checkpoint(), options.get("log"))
@@ -341,6 +347,24 @@ class Loader(ClosedByBlock, IterableDataset):  # type: ignore[misc]
             self._device = int(consumer.placement.rpartition(":")[2])
         self._consumer, self._resume = consumer, None  # last, and at once: Ctrl-C loses no place
         return consumer
+
+    def _make_consumer(self, options: dict[str, Any]) -> Consumer:
+        """Takes `pin` out of the options where there is no GPU."""
+        pinned = dict(options)
+        own_pinned_copies(pinned)
+        try:
+            return Consumer(self._stream, self._batch_size, **pinned)
+        except GpuUnavailable as error:
+            if not options.get("pin") or torch.cuda.is_available():
+                raise
+            warnings.warn(
+                f"batchcast: pin=True: there is no GPU ({str(error).removeprefix('batchcast: ')})."
+                f" The batches of stream `{self._stream}` are not page-locked.",
+                RuntimeWarning,
+                stacklevel=4,
+            )
+        options["pin"] = False
+        return Consumer(self._stream, self._batch_size, **options)
 
     @property
     def _attached(self) -> Consumer:
@@ -362,6 +386,14 @@ class Loader(ClosedByBlock, IterableDataset):  # type: ignore[misc]
                 f" start the child with the method `spawn` (and in a DataLoader say num_workers=0)."
             )
         return self._consumer
+
+    def _warn_of_ranks(self) -> None:
+        """Once, where ranks of one job would train on the same samples. One that lets go between
+        its loops is for tests, of which each rank may have all."""
+        has_part = self._options.get("group") or self._options.get("between_epochs") == "let_go"
+        if not has_part and not self._has_warned_of_ranks:
+            said = warn_without_group(self._stream, self._batch_size, stacklevel=3)
+            self._has_warned_of_ranks = said
 
     def _end_loop(self) -> None:
         """The loop that is under way is over, and what is left of its epoch is let go."""
@@ -418,6 +450,7 @@ class Loader(ClosedByBlock, IterableDataset):  # type: ignore[misc]
     def __iter__(self) -> Iterator[Any]:
         """One epoch. A loop before it is over, and what is left of its epoch is let go."""
         consumer = self._attached
+        self._warn_of_ranks()
         self._end_loop()
         loop = _Loop(self, consumer)
         self._loop = weakref.ref(loop)
@@ -440,6 +473,7 @@ class Loader(ClosedByBlock, IterableDataset):  # type: ignore[misc]
     if not TYPE_CHECKING:  # checkers would take any name for an attribute
 
         def __getattr__(self, name: str) -> Any:
+            refuse_what_is_meant(self.__dict__.get("_stream", ""), name)
             hint = _OF_A_DATALOADER.get(name)
             why = "" if hint is None else f": {hint}"
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}{why}")

@@ -293,7 +293,7 @@ TEST_CASE("a preset's name mistyped gives the nearest, a path that is not there 
       "batchcast: no/such/recipe.toml: there is neither a preset nor a recipe file"));
   CHECK(
       missing.find("The presets are imagenet-train, imagenet-eval, cifar-train, cifar-eval, mnist, "
-                   "tokens, torchvision-v1, ") != std::string::npos);
+                   "to-tensor, tokens, torchvision-v1, ") != std::string::npos);
   CHECK(load_refusal("/").find("this is a directory") != std::string::npos);
   CHECK_THROWS_AS(Recipe::preset_toml("cifar"), bc::InvalidArgument);
 }
