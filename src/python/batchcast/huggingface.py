@@ -32,6 +32,8 @@ def _saved_place(checkpoint: str) -> dict[str, Any]:
     try:
         with open(os.path.join(checkpoint, _PLACE)) as file:
             state: dict[str, Any] = json.load(file)
+        if not isinstance(state, dict) or not isinstance(state.get("cursor"), int):
+            raise ValueError("it holds no cursor")
     except FileNotFoundError:
         raise InvalidArgument(
             f"batchcast: checkpoint {checkpoint} has no {_PLACE}, so nothing says where in the"
@@ -45,6 +47,20 @@ def _saved_place(checkpoint: str) -> dict[str, Any]:
             f" another checkpoint."
         ) from error
     return state
+
+
+def _behind_dropped_tail(loader: Loader, place: dict[str, Any]) -> dict[str, Any]:
+    """The place; the next epoch's beginning where this one's rest makes no batch of the loader. The
+    Trainer has counted that epoch already, and takes one without a batch for the stream's end."""
+    samples = place.get("samples_per_epoch") or 0
+    if samples == 0:
+        return place
+    group = loader.consumer.group
+    world = 1 if group is None else group.world
+    tail = loader._options.get("tail", "keep")
+    least = {"drop": loader.batch_size * world, "keep": world, "pad": 1}[tail]
+    left = samples - place["cursor"] % samples
+    return place if left >= least else {**place, "cursor": place["cursor"] + left}
 
 
 class SharedTrainer(Trainer):  # type: ignore[misc]
@@ -88,7 +104,7 @@ class SharedTrainer(Trainer):  # type: ignore[misc]
             return super().get_train_dataloader()
         self.args.ignore_data_skip = True  # before the Trainer looks how many batches to skip
         if self._place is not None:
-            loader.load_state_dict(self._place)
+            loader.load_state_dict(_behind_dropped_tail(loader, self._place))
         return loader
 
     def get_eval_dataloader(self, eval_dataset: Any = None) -> Any:
