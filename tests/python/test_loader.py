@@ -322,6 +322,31 @@ def test_a_close_that_is_refused_changes_nothing(serve: Callable[..., support.Se
     assert len(list(loader)) == 2  # it goes on, and is no second trainer
 
 
+def test_pin_without_a_gpu_warns_and_goes_on(
+    serve: Callable[..., support.Served], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    try:
+        bc.Consumer("no-stream", 4, pin=True, connect_timeout=0)
+    except bc.GpuUnavailable:
+        pass
+    except bc.StreamNotFound:
+        pytest.skip("there is a GPU")
+    serve(SHAPE, samples=10)
+    with pytest.warns(RuntimeWarning, match="pin=True: there is no GPU.*not page-locked") as caught:
+        loader = bc.Loader("s", 4, pin=True)
+    assert caught[0].filename == __file__
+    assert len(list(loader)) == 3
+    assert not loader._uses_gpu and loader.consumer.next().keeps_writes  # as without `pin`
+    packed = pickle.dumps(loader)
+    loader.close()
+    with pytest.warns(RuntimeWarning, match="not page-locked"):
+        assert len(list(pickle.loads(packed))) == 3
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    with pytest.raises(bc.GpuUnavailable):
+        bc.Loader("s", 4, pin=True)
+
+
 @pytest.mark.parametrize("dtype", ["bool", "u8"])
 def test_a_write_is_no_end_where_it_is_not_kept(
     serve: Callable[..., support.Served], dtype: str
