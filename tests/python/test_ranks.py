@@ -1,13 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright 2026 the batchcast authors
 # environments: torch-1.13 torch-2.11
-"""Ranks of one job whose loaders have no `group`, and those that Lightning starts."""
+"""Ranks of one job: loaders without `group`, and what `"auto"` is."""
 
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -16,7 +14,6 @@ from typing import Any
 import pytest
 
 import batchcast as bc
-import examples
 import support
 
 torch = pytest.importorskip("torch")
@@ -142,58 +139,27 @@ def test_auto_before_fit_says_where_loaders_are_made(
         bc.Loader("s", 5, group="auto")
 
 
-@examples.needs_fashion
-def test_lightning_starts_two_ranks(
-    directory: Path, launched: Callable[[dict[str, str]], None]
-) -> None:
-    pytest.importorskip("lightning")
-    with examples.started(directory):
-        done = subprocess.run(
-            [sys.executable, str(examples.FOLDER / "lightning_ddp.py"), str(examples.FASHION)],
-            capture_output=True,
-            text=True,
-            env=support.environment(OMP_NUM_THREADS="1"),
-            timeout=90,
-        )
-    assert done.returncode == 0, done.stderr
-    ranks = re.findall(r"rank ([01]) of 2: (\d+) samples, accuracy ([0-9.]+)%", done.stdout)
-    assert sorted(ranks)[0][:2] == ("0", "30000") and sorted(ranks)[1][:2] == ("1", "30000")
-    assert ranks[0][2] == ranks[1][2] and float(ranks[0][2]) > 60
-    assert "without `group`" not in done.stderr
-
-
-EARLY = """
-import lightning, torch, batchcast as bc
-class Classifier(lightning.LightningModule):
-    def __init__(self):
-        super().__init__()
-        self.layer = torch.nn.Linear(8, 1)
-    def training_step(self, batch, index):
-        return self.layer(batch).sum()
-    def configure_optimizers(self):
-        return torch.optim.SGD(self.parameters(), lr=0.01)
-loader = bc.Loader("s", 5, fields="image")
-lightning.Trainer(
-    strategy="STRATEGY", devices=2, max_epochs=1, accelerator="cpu", logger=False,
-    enable_checkpointing=False, enable_progress_bar=False, enable_model_summary=False,
-).fit(Classifier(), loader)
+SPAWNED = """
+import os, sys, torch.distributed as dist, batchcast as bc
+rank, file = sys.argv[1:]
+os.environ.update(LOCAL_RANK=rank, MASTER_ADDR="127.0.0.1", MASTER_PORT="40123")
+dist.init_process_group("gloo", init_method="file://" + file, rank=int(rank), world_size=2)
+with bc.Loader("s", 5, fields="sample_id", group="auto") as loader:
+    ids = [one for batch in loader for one in batch.tolist()]
+print("ids", *ids, flush=True)
+dist.barrier()
 """
 
 
-def test_an_earlier_loader_is_warned_of_under_lightning(
+def test_auto_is_understood_where_lightning_spawns(
     serve: Callable[..., support.Served],
     launched: Callable[[dict[str, str]], None],
+    child: Callable[..., support.Child],
     tmp_path: Path,
 ) -> None:
-    pytest.importorskip("lightning")
+    """As its ddp_spawn does: torch.distributed alone knows the world."""
     serve(SHAPE, samples=20)
-    script = tmp_path / "early.py"
-    script.write_text(EARLY.replace("STRATEGY", "ddp"))
-    done = subprocess.run(
-        [sys.executable, str(script)],
-        capture_output=True, text=True, env=support.environment(OMP_NUM_THREADS="1"), timeout=60,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    ranks = re.findall(r"batchcast: rank (\d) of 2 takes stream `s` without", done.stderr)
-    assert sorted(ranks) == ["0", "1"]
-    assert done.stderr.count('group="auto"), and make it in train_dataloader()') == 2
+    ranks = [child(SPAWNED, str(rank), str(tmp_path / "store")) for rank in range(2)]
+    lines = [process.line().split() for process in ranks]
+    assert [len(line) for line in lines] == [11, 11], ranks[0].finish()
+    assert sorted(int(one) for line in lines for one in line[1:]) == list(range(20))
