@@ -11,13 +11,13 @@ from .errors import InvalidArgument
 # By the attribute of a loader that a framework asks for, and the function of it that asks.
 _MEANT = {
     ("sampler", "_resolve_overfit_batches"): "Lightning's overfit_batches wants the same batches in"
-    " each epoch, and those of stream `{stream}` come in the order of each epoch. Keep the first few:"
-    " batches = [[tensor.clone() for tensor in batch] for batch in itertools.islice(loader, 10)],"
+    " each epoch, and those of stream `{stream}` come in the order of each epoch. Keep the first"
+    " few: batches = [[tensor.clone() for tensor in batch] for batch in itertools.islice(loader, 10)],"
     " and give Lightning DataLoader(batches, batch_size=None) instead of the loader. A stream whose"
     " order is sequential has the same batches in each epoch: limit_train_batches and"
     " limit_val_batches choose the first of them, without overfit_batches",
-    ("dataset", "skip_first_batches"): "accelerate was asked to skip the batches before a checkpoint,"
-    " and stream `{stream}` may be in any epoch. Resume with batchcast.huggingface.SharedTrainer,"
+    ("dataset", "skip_first_batches"): "accelerate was asked to skip the batches before a"
+    " checkpoint, and stream `{stream}` may be in any epoch. Resume with batchcast.huggingface.SharedTrainer,"
     " which keeps the loader's place in its checkpoints, or save loader.state_dict() yourself, load"
     " it, and set ignore_data_skip",
 }

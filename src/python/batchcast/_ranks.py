@@ -16,7 +16,7 @@ _BEGINS = "batchcast: rank"
 
 
 def _is_initialised() -> bool:
-    return dist.is_available() and dist.is_initialized()
+    return bool(dist.is_available() and dist.is_initialized())
 
 
 def _number(*names: str) -> int | None:
@@ -57,10 +57,11 @@ def warn_without_group(stream: str, batch_size: int, stacklevel: int) -> bool:
         return False
     where = " and make it in train_dataloader()," if _is_lightnings() else ""
     warnings.warn(
-        f"{_BEGINS} {place[0]} of {place[1]} takes stream `{stream}` without `group`: each rank gets"
-        f" every sample, and all train on the same batches. Write bc.Loader({stream!r},"
-        f" {batch_size}, {_group_to_write()}),{where} and each batch is cut among the ranks. If each"
-        f' is to have all samples, write warnings.filterwarnings("ignore", "{_BEGINS}") before.',
+        f"{_BEGINS} {place[0]} of {place[1]} takes stream `{stream}` without `group`: each rank"
+        f" gets every sample, and all train on the same batches. Write bc.Loader({stream!r},"
+        f" {batch_size}, {_group_to_write()}),{where} and each batch is cut among the ranks. If"
+        f' each is to have all samples, write warnings.filterwarnings("ignore", "{_BEGINS}")'
+        f" before.",
         RuntimeWarning,
         stacklevel=stacklevel + 1,
     )

@@ -28,7 +28,7 @@ _PLACE = "batchcast_loader.json"  # in the folder of a checkpoint
 
 
 def _saved_place(checkpoint: str) -> dict[str, Any]:
-    """What `SharedTrainer` wrote into a checkpoint. Raises InvalidArgument where that is missing."""
+    """What `SharedTrainer` wrote into a checkpoint. Raises InvalidArgument where it is missing."""
     try:
         with open(os.path.join(checkpoint, _PLACE)) as file:
             state: dict[str, Any] = json.load(file)
