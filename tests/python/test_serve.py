@@ -123,16 +123,17 @@ class Batches:
             yield {"x": np.zeros((4, 2), np.float32)}
 
 
-SOURCES: tuple[Callable[[], Any], ...] = (
-    lambda: "synthetic:3x8x8", lambda: made_data.Numbers(40), Batches,
-)  # fmt: skip
+SOURCES: dict[str, Callable[[], Any]] = {
+    "text": lambda: "synthetic:3x8x8",
+    "dataset": lambda: made_data.Numbers(40),
+    "loader": Batches,
+}
 
 
-@pytest.mark.parametrize("first", SOURCES)
-@pytest.mark.parametrize("second", SOURCES)
-def test_a_stream_of_this_process_is_replaced(
-    directory: Path, first: Callable[[], Any], second: Callable[[], Any]
-) -> None:
+@pytest.mark.parametrize("one", SOURCES)
+@pytest.mark.parametrize("other", SOURCES)
+def test_a_stream_of_this_process_is_replaced(directory: Path, one: str, other: str) -> None:
+    first, second = SOURCES[one], SOURCES[other]
     options: dict[str, Any] = {"stream": "s", "memory": "1MiB", "background": True}
     serving = bc.serve(first(), **options)
     with bc.Consumer("s", 4) as trainer:
