@@ -348,6 +348,14 @@ class Loader(ClosedByBlock, IterableDataset):  # type: ignore[misc]
         self._consumer, self._resume = consumer, None  # last, and at once: Ctrl-C loses no place
         return consumer
 
+    def _warn_of_ranks(self) -> None:
+        """Once, where ranks of one job would train on the same samples. One that lets go between
+        its loops is for tests, of which each rank may have all."""
+        has_part = self._options.get("group") or self._options.get("between_epochs") == "let_go"
+        if not has_part and not self._has_warned_of_ranks:
+            said = warn_without_group(self._stream, self._batch_size, stacklevel=3)
+            self._has_warned_of_ranks = said
+
     def _make_consumer(self, options: dict[str, Any]) -> Consumer:
         """Takes `pin` out of the options where there is no GPU."""
         pinned = dict(options)
@@ -386,14 +394,6 @@ class Loader(ClosedByBlock, IterableDataset):  # type: ignore[misc]
                 f" start the child with the method `spawn` (and in a DataLoader say num_workers=0)."
             )
         return self._consumer
-
-    def _warn_of_ranks(self) -> None:
-        """Once, where ranks of one job would train on the same samples. One that lets go between
-        its loops is for tests, of which each rank may have all."""
-        has_part = self._options.get("group") or self._options.get("between_epochs") == "let_go"
-        if not has_part and not self._has_warned_of_ranks:
-            said = warn_without_group(self._stream, self._batch_size, stacklevel=3)
-            self._has_warned_of_ranks = said
 
     def _end_loop(self) -> None:
         """The loop that is under way is over, and what is left of its epoch is let go."""
@@ -450,10 +450,10 @@ class Loader(ClosedByBlock, IterableDataset):  # type: ignore[misc]
     def __iter__(self) -> Iterator[Any]:
         """One epoch. A loop before it is over, and what is left of its epoch is let go."""
         consumer = self._attached
-        self._warn_of_ranks()
         self._end_loop()
         loop = _Loop(self, consumer)
         self._loop = weakref.ref(loop)
+        self._warn_of_ranks()
         return loop
 
     def __len__(self) -> int:
