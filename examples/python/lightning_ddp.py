@@ -37,8 +37,8 @@ class Classifier(lightning.LightningModule):
             between_epochs="let_go",
             start=bc.Start("idx:" + folder + "?split=test", recipe="mnist"),
         )
-
     # [snippet end]
+
     def training_step(self, batch, index):
         images, labels = batch
         self.samples += len(labels)
