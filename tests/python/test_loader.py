@@ -77,6 +77,22 @@ def test_a_stream_of_one_field_gives_tensors(
     assert sorted(rows.flatten().tolist()) == list(range(12))
 
 
+@pytest.mark.parametrize("shape", [(28, 28), (28, 28, 3)])
+def test_a_preset_does_what_totensor_does(
+    serve: Callable[..., support.Served], tmp_path: Path, shape: tuple[int, ...]
+) -> None:
+    values = np.arange(6 * int(np.prod(shape))).astype(np.uint8).reshape(6, *shape)
+    np.save(tmp_path / "image.npy", values)
+    np.save(tmp_path / "label.npy", np.arange(6))
+    serve(f"npy:{tmp_path}/image.npy,{tmp_path}/label.npy", recipe="to-tensor")
+    images, labels = next(iter(bc.Loader("s", 6)))
+    pixels = torch.from_numpy(values)[labels]
+    pixels = pixels[:, None] if len(shape) == 2 else pixels.permute(0, 3, 1, 2)
+    assert images.shape == pixels.shape and images.dtype == torch.float32
+    assert torch.allclose(images, pixels.float() / 255, rtol=0, atol=1e-7)
+    assert (images.min(), images.max()) == (0, 1)
+
+
 @pytest.mark.parametrize(
     "dtype", ["i8", "u8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64", "bool", "u16", "u64"]
 )
