@@ -6,9 +6,10 @@ import sys
 import tempfile
 
 import torch
-from transformers import Trainer, TrainingArguments
+from transformers import TrainingArguments
 
 import batchcast as bc
+from batchcast.huggingface import SharedTrainer
 
 folder = sys.argv[1]
 
@@ -23,12 +24,7 @@ class Classifier(torch.nn.Module):
         return {"loss": torch.nn.functional.cross_entropy(scores, labels), "logits": scores}
 
 
-# [snippet trainer]
-class SharedTrainer(Trainer):
-    def get_train_dataloader(self):
-        return self.train_dataset  # a loader already
-
-
+# [snippet loader]
 loader = bc.Loader(
     "mnist",
     batch_size=256,
@@ -39,7 +35,10 @@ loader = bc.Loader(
 with tempfile.TemporaryDirectory() as out:
     arguments = TrainingArguments(
         out, num_train_epochs=1, per_device_train_batch_size=256, report_to=[], use_cpu=True,
-        save_strategy="no", disable_tqdm=True, learning_rate=0.01,
+        save_strategy="steps", save_steps=25, disable_tqdm=True, learning_rate=0.01,
     )
-    result = SharedTrainer(Classifier(), arguments, train_dataset=loader).train()
+    # [snippet train]
+    trainer = SharedTrainer(Classifier(), arguments, train_dataset=loader)
+    result = trainer.train()  # resume_from_checkpoint=True goes on in mid-epoch, at the next sample
+    # [snippet end]
 print(f"{result.global_step} steps, loss {result.training_loss:.2f}")

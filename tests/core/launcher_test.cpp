@@ -53,6 +53,12 @@ const Variables srun = {{"SLURM_LOCALID", "0"},
                         {"SLURM_TASKS_PER_NODE", "9(x4)"},
                         {"SLURM_JOB_ID", "42"},
                         {"SLURM_STEP_ID", "0"}};
+/// As Lightning 2.6 sets them, in its first process too.
+const Variables lightning = {{"LOCAL_RANK", "1"},
+                             {"NODE_RANK", "0"},
+                             {"WORLD_SIZE", "2"},
+                             {"MASTER_ADDR", "127.0.0.1"},
+                             {"MASTER_PORT", "40123"}};
 /// One task on each node, which starts the ranks: torchrun, or mpirun's daemon.
 const Variables srun_of_agents = srun + Variables{{"SLURM_STEP_TASKS_PER_NODE", "1(x4)"}};
 const Variables batch_script = without(srun + Variables{{"SLURM_NODEID", "0"}}, "SLURM_STEP_ID");
@@ -78,6 +84,13 @@ TEST_CASE("rank and world come from the innermost launcher") {
        "TORCHELASTIC_RUN_ID=none)"},
       {"its variables without a run", without(torchrun, "TORCHELASTIC_RUN_ID"), "node0:29500:1/4",
        "torchrun (LOCAL_RANK=1"},
+      {"Lightning's own launcher", lightning, "lightning-127.0.0.1:40123:1/2",
+       "Lightning (LOCAL_RANK=1, WORLD_SIZE=2, NODE_RANK=0, MASTER_ADDR=127.0.0.1, "
+       "MASTER_PORT=40123)"},
+      {"Lightning in a batch script", batch_script + lightning, "lightning-127.0.0.1:40123:1/2",
+       "Lightning ("},
+      {"torchrun with a node's number", torchrun + Variables{{"NODE_RANK", "1"}},
+       "none@node0:29500:1/4", "torchrun ("},
       {"mpirun", mpirun, "mpi-258605057:2/4",
        "mpirun (OMPI_COMM_WORLD_LOCAL_RANK=2, OMPI_COMM_WORLD_LOCAL_SIZE=4, "
        "PMIX_NAMESPACE=258605057)"},
@@ -123,7 +136,19 @@ TEST_CASE("an environment that says no rank is refused by its variables") {
       {"no launcher",
        {},
        {"no launcher did", "LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_RANK", "SLURM_STEP_ID",
-        "NAME:RANK/WORLD"}},
+        "in fit(): make the loader in train_dataloader()", "NAME:RANK/WORLD"}},
+      {"Lightning on a second node",
+       lightning + Variables{{"NODE_RANK", "1"}, {"WORLD_SIZE", "4"}},
+       {"Lightning (LOCAL_RANK=1", "several nodes", "torchrun", "NAME:RANK/WORLD"}},
+      {"half of Lightning",
+       without(lightning, "MASTER_PORT"),
+       {"of what Lightning sets", "MASTER_PORT is not"}},
+      {"a rank too high for Lightning",
+       lightning + Variables{{"LOCAL_RANK", "2"}},
+       {"rank 2 is none of 2"}},
+      {"a script's own variables, of which one is missing",
+       lightning + Variables{{"RANK", "1"}},
+       {"of what torchrun sets", "LOCAL_WORLD_SIZE is not"}},
       {"a batch script", batch_script, {"no launcher did", "`srun`", "batch script runs once"}},
       {"half of torchrun",
        {{"LOCAL_RANK", "1"}},

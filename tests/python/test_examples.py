@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import examples
@@ -41,6 +42,16 @@ def test_the_trainer_of_eight_lines(serve: Callable[..., support.Served]) -> Non
     words = examples.run("trainer.py", "mnist")
     assert words.startswith("20000 samples")
     assert share_of(words) > 60
+
+
+def test_text_of_tokens(directory: Path, tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    file = tmp_path / "train.bin"
+    tokens = np.arange(20 * 16 * 128 + 900, dtype=np.uint16) % 100  # each one says the next
+    file.write_bytes(tokens.tobytes())
+    with examples.started(directory):
+        words = examples.run("text_trainer.py", str(file))
+    assert words.startswith("40 batches of (16, 128), loss 0.")
 
 
 @examples.needs_fashion

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -71,6 +72,55 @@ def test_lightning_saves_and_loads_the_place_in_mid_epoch(
     order = support.dump("synthetic:8", 0, 80, tmp_path, samples=40, seed=1)["sample_id"].tolist()
     assert fit(7) == order[:70]
     assert fit(8, str(tmp_path / "half.ckpt")) == order[60:80]
+
+
+def test_lightning_overfits_on_a_list_and_is_refused_a_stream(
+    serve: Callable[..., support.Served],
+) -> None:
+    lightning = pytest.importorskip("lightning")
+    serve("synthetic:8", samples=40, seed=1)
+
+    class Recorder(lightning.LightningModule):  # type: ignore[misc, name-defined]
+        def __init__(self) -> None:
+            super().__init__()
+            self.layer = torch.nn.Linear(8, 1)
+            self.seen: list[int] = []
+
+        def training_step(self, batch: Any, index: int) -> Any:
+            values, ids = batch
+            self.seen += ids.tolist()
+            return self.layer(values).sum()
+
+        def validation_step(self, batch: Any, index: int) -> None:
+            pass
+
+        def configure_optimizers(self) -> Any:
+            return torch.optim.SGD(self.parameters(), lr=0.01)
+
+    def fit(*batches: Any) -> list[int]:
+        trainer = lightning.Trainer(
+            overfit_batches=2,
+            max_epochs=3,
+            accelerator="cpu",
+            logger=False,
+            enable_checkpointing=False,
+            enable_progress_bar=False,
+            enable_model_summary=False,
+        )
+        module = Recorder()
+        trainer.fit(module, *batches)
+        return module.seen
+
+    with bc.Loader("s", 10, fields=("image", "sample_id")) as loader:
+        batches = [[tensor.clone() for tensor in batch] for batch in itertools.islice(loader, 2)]
+        few = torch.utils.data.DataLoader(batches, batch_size=None)
+        refused = "overfit_batches.*stream `s`.*clone.*islice"
+        with pytest.raises(bc.InvalidArgument, match=refused):
+            fit(loader)
+        with pytest.raises(bc.InvalidArgument, match=refused):
+            fit(few, loader)
+    seen = fit(few)
+    assert len(seen) == 60 and seen[:20] == seen[20:40] == seen[40:]
 
 
 @examples.needs_fashion

@@ -77,6 +77,22 @@ def test_a_stream_of_one_field_gives_tensors(
     assert sorted(rows.flatten().tolist()) == list(range(12))
 
 
+@pytest.mark.parametrize("shape", [(28, 28), (28, 28, 3)])
+def test_a_preset_does_what_totensor_does(
+    serve: Callable[..., support.Served], tmp_path: Path, shape: tuple[int, ...]
+) -> None:
+    values = np.arange(6 * int(np.prod(shape))).astype(np.uint8).reshape(6, *shape)
+    np.save(tmp_path / "image.npy", values)
+    np.save(tmp_path / "label.npy", np.arange(6))
+    serve(f"npy:{tmp_path}/image.npy,{tmp_path}/label.npy", recipe="to-tensor")
+    images, labels = next(iter(bc.Loader("s", 6)))
+    pixels = torch.from_numpy(values)[labels]
+    pixels = pixels[:, None] if len(shape) == 2 else pixels.permute(0, 3, 1, 2)
+    assert images.shape == pixels.shape and images.dtype == torch.float32
+    assert torch.allclose(images, pixels.float() / 255, rtol=0, atol=1e-7)
+    assert (images.min(), images.max()) == (0, 1)
+
+
 @pytest.mark.parametrize(
     "dtype", ["i8", "u8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64", "bool", "u16", "u64"]
 )
@@ -320,6 +336,31 @@ def test_a_close_that_is_refused_changes_nothing(serve: Callable[..., support.Se
         waits.join()
     assert len(batches) == 2
     assert len(list(loader)) == 2  # it goes on, and is no second trainer
+
+
+def test_pin_without_a_gpu_warns_and_goes_on(
+    serve: Callable[..., support.Served], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    try:
+        bc.Consumer("no-stream", 4, pin=True, connect_timeout=0)
+    except bc.GpuUnavailable:
+        pass
+    except bc.StreamNotFound:
+        pytest.skip("there is a GPU")
+    serve(SHAPE, samples=10)
+    with pytest.warns(RuntimeWarning, match="pin=True: there is no GPU.*not page-locked") as caught:
+        loader = bc.Loader("s", 4, pin=True)
+    assert caught[0].filename == __file__
+    assert len(list(loader)) == 3
+    assert not loader._uses_gpu and loader.consumer.next().keeps_writes  # as without `pin`
+    packed = pickle.dumps(loader)
+    loader.close()
+    with pytest.warns(RuntimeWarning, match="not page-locked"):
+        assert len(list(pickle.loads(packed))) == 3
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    with pytest.raises(bc.GpuUnavailable):
+        bc.Loader("s", 4, pin=True)
 
 
 @pytest.mark.parametrize("dtype", ["bool", "u8"])

@@ -115,6 +115,63 @@ def test_a_name_is_taken_until_its_stream_is_over(directory: Path) -> None:
         assert serving.running
 
 
+class Batches:
+    """A loader."""
+
+    def __iter__(self) -> Any:
+        while True:
+            yield {"x": np.zeros((4, 2), np.float32)}
+
+
+SOURCES: dict[str, Callable[[], Any]] = {
+    "text": lambda: "synthetic:3x8x8",
+    "dataset": lambda: made_data.Numbers(40),
+    "loader": Batches,
+}
+
+
+@pytest.mark.parametrize("one", SOURCES)
+@pytest.mark.parametrize("other", SOURCES)
+def test_a_stream_of_this_process_is_replaced(directory: Path, one: str, other: str) -> None:
+    first, second = SOURCES[one], SOURCES[other]
+    options: dict[str, Any] = {"stream": "s", "memory": "1MiB", "background": True}
+    serving = bc.serve(first(), **options)
+    with bc.Consumer("s", 4) as trainer:
+        assert trainer.next() is not None
+        with pytest.raises(bc.StreamTaken, match=r"already served by this process.*`s\.stop\(\)`"):
+            bc.serve(second(), **options)
+        assert serving.running  # and goes on
+        serving = bc.serve(second(), replace=True, **options)  # as a cell that is run again
+        with pytest.raises(bc.Stopped, match="replaced by another of the same process"):
+            while True:
+                trainer.next()
+    with bc.Consumer("s", 4) as trainer:
+        assert trainer.next() is not None
+    serving.stop()
+    with bc.serve(second(), replace=True, **options):  # nothing is in its way
+        pass
+
+
+def test_replace_leaves_others_alone(
+    directory: Path, serve: Callable[..., support.Served]
+) -> None:
+    options: dict[str, Any] = {"memory": "1MiB", "background": True, "replace": True}
+    elsewhere = directory / "elsewhere"
+    elsewhere.mkdir(mode=0o700)
+    with (
+        bc.serve("synthetic:8", stream="s", **options) as one,
+        bc.serve("synthetic:8", stream="t", **options) as two,
+        bc.serve("synthetic:8", stream="s", directory=elsewhere, **options) as three,
+    ):
+        assert one.running and two.running and three.running
+        with bc.serve("synthetic:8", stream="s", directory=str(directory), **options) as four:
+            assert not one.running and two.running and three.running and four.running
+    serve("synthetic:8", stream="u")
+    with bc.Consumer("u", 4):
+        with pytest.raises(bc.StreamTaken, match="served by process .*batchcast stop u"):
+            bc.serve("synthetic:8", stream="u", **options)
+
+
 def test_two_streams_in_one_process(directory: Path) -> None:
     with (
         bc.serve(

@@ -8,8 +8,8 @@
 #include <functional>
 #include <string>
 
-// What the launcher of a data-parallel job (torchrun, Open MPI's mpirun, Slurm's srun; between
-// nodes Kubernetes too) tells each of its processes in environment variables.
+// What the launcher of a data-parallel job (torchrun, Lightning's own, Open MPI's mpirun, Slurm's
+// srun; between nodes Kubernetes too) tells each of its processes in environment variables.
 namespace batchcast::inline v0_1::detail {
 
 /// The value of a variable; null where it is not set. As std::getenv, whose promises about threads

@@ -139,8 +139,35 @@ inline void check(const Place& place) {
          std::to_string(*place.rank) + " is none of " + std::to_string(*place.world) + ".");
 }
 
+/// Lightning's own launcher tells neither how many processes this node has nor any RANK; its first
+/// process starts the others on its node, and is rank 0.
+inline bool is_lightning(const Environment& environment) {
+  const auto is_set = [&](const char* name) { return find(environment, {name}).has_value(); };
+  return is_set("LOCAL_RANK") && is_set("NODE_RANK") && is_set("WORLD_SIZE") && !is_set("RANK") &&
+         !is_set("LOCAL_WORLD_SIZE");
+}
+
+inline std::optional<Place> lightning_place(const Environment& environment) {
+  if (!is_lightning(environment)) return std::nullopt;
+  Place place{Reading(environment, "Lightning"), {}, {}, {}};
+  place.rank = place.reading.number({"LOCAL_RANK"});
+  place.world = place.reading.number({"WORLD_SIZE"});
+  const auto node = place.reading.number({"NODE_RANK"});
+  const auto address = place.reading.needed({"MASTER_ADDR"});
+  const auto port = place.reading.needed({"MASTER_PORT"});
+  if (node != 0U) {
+    refuse(place.reading.origin() +
+           ": the job has several nodes, and Lightning's launcher does not tell how many processes "
+           "each of them has. Start it with torchrun." +
+           name_the_group);
+  }
+  if (address && port) place.job = "lightning-" + address->value + ":" + port->value;
+  return place;
+}
+
 inline std::optional<Place> torchrun_place(const Environment& environment) {
   if (!find(environment, {"LOCAL_RANK", "LOCAL_WORLD_SIZE"})) return std::nullopt;
+  if (is_lightning(environment)) return std::nullopt;
   Place place{Reading(environment, "torchrun"), {}, {}, {}};
   place.rank = place.reading.number({"LOCAL_RANK"});
   place.world = place.reading.number({"LOCAL_WORLD_SIZE"});
@@ -208,7 +235,11 @@ inline bool agree(const Place& place, const Place& other) {
   if (find(environment, {"SLURM_JOB_ID"})) {
     text += " In a Slurm job, it is `srun` that starts several ranks; the batch script runs once.";
   }
-  refuse(text + " Start it with one of these." + name_the_group);
+  text +=
+      " Start it with one of these. Lightning's own launcher tells its first process the world "
+      "only "
+      "in fit(): make the loader in train_dataloader().";
+  refuse(text + name_the_group);
 }
 
 // ---- nodes
@@ -332,8 +363,8 @@ BATCHCAST_INLINE std::string group_name_of(std::string_view text) {
 
 BATCHCAST_INLINE LaunchedRank launched_rank(const Environment& environment) {
   std::vector<launcher::Place> places;  // the innermost first
-  for (const auto look :
-       {launcher::torchrun_place, launcher::open_mpi_place, launcher::slurm_place}) {
+  for (const auto look : {launcher::lightning_place, launcher::torchrun_place,
+                          launcher::open_mpi_place, launcher::slurm_place}) {
     if (auto place = look(environment)) {
       launcher::check(*place);
       places.push_back(std::move(*place));

@@ -85,6 +85,20 @@ stages = [
 name = "label"
 )";
 
+// torchvision's ToTensor, of images that lie there as arrays.
+inline constexpr std::string_view to_tensor = R"([order]
+mode = "reshuffle"
+
+[[field]]
+name = "image"
+stages = [
+  { stage = "to", dtype = "f32", layout = "chw" },
+]
+
+[[field]]
+name = "label"
+)";
+
 inline constexpr std::string_view tokens = R"([order]
 mode = "reshuffle"
 

@@ -10,12 +10,13 @@
 namespace batchcast::inline v0_1::detail {
 namespace {
 
-constexpr std::array<Preset, 6> plain = {{
+constexpr std::array<Preset, 7> plain = {{
     {"imagenet-train", plain_preset::imagenet_train},
     {"imagenet-eval", plain_preset::imagenet_eval},
     {"cifar-train", plain_preset::cifar_train},
     {"cifar-eval", plain_preset::cifar_eval},
     {"mnist", plain_preset::mnist},
+    {"to-tensor", plain_preset::to_tensor},
     {"tokens", plain_preset::tokens},
 }};
 

@@ -14,6 +14,7 @@ from ._values import ConsumerStats, FieldSpec, Group
 from .errors import *  # noqa: F403
 
 if TYPE_CHECKING:
+    from . import huggingface as huggingface
     from . import sources as sources
     from . import tensorsocket as tensorsocket
     from ._serve import serve as serve
@@ -34,7 +35,10 @@ __all__ = [
 __all__ += errors.__all__
 
 # Loaded on first use, by the module that has them: they bring torch, or what a producer runs.
-_lazy = {"Loader": "loader", "serve": "_serve", "sources": "sources", "tensorsocket": "tensorsocket"}
+_lazy = {
+    "Loader": "loader", "huggingface": "huggingface", "serve": "_serve", "sources": "sources",
+    "tensorsocket": "tensorsocket",
+}  # fmt: skip
 
 if not TYPE_CHECKING:  # they would take any name for one of these
 
@@ -51,7 +55,8 @@ def __dir__() -> list[str]:
     """What can be had here: help() and its like ask for each of these."""
     from importlib.util import find_spec
 
-    missing = {"Loader"} if find_spec("torch") is None else set()
+    needs = {"Loader": "torch", "huggingface": "transformers"}
+    missing = {name for name, package in needs.items() if find_spec(package) is None}
     return sorted({*globals(), *_lazy} - missing)
 
 

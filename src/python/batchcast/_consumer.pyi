@@ -264,7 +264,7 @@ class Consumer:
     cursor: with join="at", the position to begin at.
     between_epochs: "hold" keeps its place; "let_go" lets the producer go on between two loops.
     tail: of an epoch's last samples that fill no batch: "keep" (a short batch), "drop" or "pad".
-    group: the ranks of one data-parallel job: "auto" (as torchrun, mpirun or srun say),
+    group: the ranks of one data-parallel job: "auto" (as torchrun, Lightning, mpirun or srun say),
         "NAME:RANK/WORLD" or (name, rank, world).
     access: "shared" shows the stream's own memory; "private" makes copies, which may be written to.
     placement: "host", "cuda:0", or "cuda" for the GPU of this process.

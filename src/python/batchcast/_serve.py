@@ -15,7 +15,7 @@ from ._options import arguments, check_count, check_numbers, refuse_dataset_opti
 from ._processes import Readers
 from ._producer import BatchStream
 from ._python_source import check_servable, is_indexed, is_torch_iterable, name_of, python_source
-from ._serving import AskedToEnd, DatasetServing, LoaderServing, not_asked_to_end
+from ._serving import AskedToEnd, DatasetServing, LoaderServing, make_way, not_asked_to_end
 from ._serving import Serving as Serving
 from .errors import BadSample, Error, InvalidArgument
 
@@ -29,6 +29,7 @@ def serve(
     epochs: int | None = None,
     memory: int | str = "256MiB",
     background: bool = False,
+    replace: bool = False,
     fields: Sequence[str] | None = None,
     batched: bool | None = None,
     processes: int = 0,
@@ -83,6 +84,9 @@ def serve(
     Blocks until the epochs are made and trainers have them, with a line of progress on stderr;
     Ctrl-C stops the stream and raises KeyboardInterrupt. With `background=True` it returns once a
     dataset is opened; the handle's `stop()`, or the end of the process, ends the stream.
+
+    `replace` stops a stream of that name which this process serves, for a notebook's cell that runs
+    again. One of another process is never replaced: StreamTaken.
     """
     options: dict[str, Any] = {
         "recipe": None if recipe is None else os.fspath(recipe),
@@ -98,8 +102,8 @@ def serve(
     }  # fmt: skip
     check_numbers(options)
     return serve_as(
-        None, source, stream, options, epochs=epochs, background=background, fields=fields,
-        batched=batched, processes=processes, directory=directory, progress=progress,
+        None, source, stream, options, epochs=epochs, background=background, replace=replace,
+        fields=fields, batched=batched, processes=processes, directory=directory, progress=progress,
     )  # fmt: skip
 
 
@@ -111,6 +115,7 @@ def serve_as(
     *,
     epochs: int | None,
     background: bool,
+    replace: bool = False,
     fields: Sequence[str] | None = None,
     batched: bool | None = None,
     processes: int = 0,
@@ -137,6 +142,7 @@ def serve_as(
                 "batchcast: fields, batched and processes are for datasets of Python's own."
             )
         words = arguments(os.fspath(source), stream, {**options, "epochs": epochs})
+        make_way(stream, files, replace)
         return _waited_for(
             DatasetServing(
                 stream, words, None, files, talks=talks, pure=True, asked_to_end=asked_to_end
@@ -154,7 +160,8 @@ def serve_as(
             return _serve_dataset(
                 source, location or f"python:{name_of(source)}", stream,
                 {**options, "epochs": epochs}, fields=fields, processes=processes,
-                directory=files, talks=talks, background=background, asked_to_end=asked_to_end,
+                directory=files, talks=talks, background=background, replace=replace,
+                asked_to_end=asked_to_end,
             )  # fmt: skip
         except (InvalidArgument, BadSample) as error:
             if not _decodes_images(source):
@@ -168,7 +175,7 @@ def serve_as(
     return _serve_loader(
         source, location or name_of(source), stream, options, fields=fields,
         batched=batched, epochs=epochs, directory=files, talks=talks, background=background,
-        asked_to_end=asked_to_end,
+        replace=replace, asked_to_end=asked_to_end,
     )  # fmt: skip
 
 
@@ -183,6 +190,7 @@ def _serve_dataset(
     directory: str,
     talks: bool,
     background: bool,
+    replace: bool,
     asked_to_end: AskedToEnd,
 ) -> Serving:
     readers = None
@@ -192,6 +200,7 @@ def _serve_dataset(
     has_recipe = options.get("recipe") is not None
     samples, pure = python_source(source, fields, tries, has_recipe)
     words = arguments(location, stream, options)
+    make_way(stream, directory, replace)
     return _waited_for(
         DatasetServing(
             stream, words, samples, directory, talks=talks, pure=pure, readers=readers,
@@ -237,6 +246,7 @@ def _serve_loader(
     directory: str,
     talks: bool,
     background: bool,
+    replace: bool,
     asked_to_end: AskedToEnd,
 ) -> Serving:
     refuse_dataset_options(options)
@@ -250,7 +260,8 @@ def _serve_loader(
         )
     batches = BatchStream(arguments(what, stream, options), directory, what, talks)
     looping = Looping(batches, source, what, fields=fields, batched=batched, epochs=epochs or 0)
-    serving = LoaderServing(stream, batches, looping)
+    make_way(stream, directory, replace)
+    serving = LoaderServing(stream, directory, batches, looping)
     if background:
         if why := asked_to_end():
             batches.stop(why)

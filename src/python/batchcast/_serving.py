@@ -21,7 +21,7 @@ from ._closed import ClosedByBlock
 from ._looping import Looping, patience_s, tell_failure
 from ._processes import Readers
 from ._producer import BatchStream, DatasetStream, PythonSource
-from .errors import BadSample
+from .errors import BadSample, StreamTaken
 
 _FAREWELL_MS = 2000
 _LONG_MS = (1 << 31) - 1
@@ -72,10 +72,12 @@ class Serving(OfThisProcess, ClosedByBlock):
     the block raises or `wait` has raised it. In the background, stderr is told of a failure too.
     """
 
-    def __init__(self, stream: str) -> None:
+    def __init__(self, stream: str, directory: str) -> None:
         super().__init__()
         self._has_raised = False
+        self._was_stopped = False
         self._name = stream
+        self._place = _place_of(directory)
 
     @property
     def stream(self) -> str:
@@ -109,6 +111,7 @@ class Serving(OfThisProcess, ClosedByBlock):
         In a forked child nothing happens.
         """
         if self._is_own and not self._wait_slice(0):
+            self._was_stopped = True
             self._stop(_items.shown(reason))
 
     def _stop(self, reason: str) -> None:
@@ -130,6 +133,11 @@ class Serving(OfThisProcess, ClosedByBlock):
 
     def _wait_slice(self, at_most_ms: int) -> bool:
         raise NotImplementedError
+
+    def _has_name(self, stream: str, place: str) -> bool:
+        """Whether no other stream of that name can be served in that place until it is over."""
+        is_it = (self._name, self._place) == (stream, place)
+        return is_it and self._is_own and not self._was_stopped and not self._wait_slice(0)
 
     def _end_with_process(self) -> None:
         self.stop("its producer's process ended")
@@ -155,6 +163,34 @@ class Serving(OfThisProcess, ClosedByBlock):
 
     def __repr__(self) -> str:
         return f"<batchcast.Serving of stream `{self._name}`, {self.stats['state']}>"
+
+
+def _place_of(directory: str) -> str:
+    """Where streams lie for a caller who says this directory; "" for the usual places."""
+    asked = directory or os.environ.get("BATCHCAST_DIR", "")
+    return os.path.abspath(asked) if asked else ""
+
+
+def own_servings(stream: str, directory: str) -> list[Serving]:
+    """Those of this process that have this name, and have not been asked to end."""
+    servings = [one for one in list(_of_this_process) if isinstance(one, Serving)]
+    return [one for one in servings if one._has_name(stream, _place_of(directory))]
+
+
+def taken_here(stream: str) -> StreamTaken:
+    return StreamTaken(
+        f"batchcast: stream `{stream}` is already served by this process. End it with `s.stop()`, s"
+        f" being what bc.serve returned, or choose another name; bc.serve(..., replace=True) ends"
+        f" it itself."
+    )
+
+
+def make_way(stream: str, directory: str, replaces: bool) -> None:
+    """Stops what this process serves by that name; raises StreamTaken unless it is to."""
+    for one in own_servings(stream, directory):
+        if not replaces:
+            raise taken_here(stream)
+        one.stop("its producer was replaced by another of the same process")
 
 
 def _left_ms(end: float | None) -> int:
@@ -184,7 +220,7 @@ class DatasetServing(Serving):
         self._watching: threading.Thread | None = None
         asked_to_end()  # from here on an exception might drop the stream
         self._run = DatasetStream(arguments, source, directory, talks, pure)
-        super().__init__(name)
+        super().__init__(name, directory)
         try:
             while not self._run.wait_opened(_SLICE_MS):
                 if why := asked_to_end():
@@ -261,10 +297,10 @@ class DatasetServing(Serving):
 class LoaderServing(Serving):
     """What a loader gives, copied into the ring by one thread."""
 
-    def __init__(self, name: str, stream: BatchStream, looping: Looping) -> None:
+    def __init__(self, name: str, directory: str, stream: BatchStream, looping: Looping) -> None:
         self._stream = stream
         self._looping = looping
-        super().__init__(name)
+        super().__init__(name, directory)
 
     def begin(self) -> None:
         threading.Thread(

@@ -18,7 +18,7 @@ from ._names import refuse_unknown
 from ._options import arguments, check_numbers, refuse_dataset_options
 from ._producer import BatchStream
 from ._serve import serve
-from ._serving import OfThisProcess
+from ._serving import OfThisProcess, own_servings, taken_here
 from .errors import InvalidArgument, StreamTaken
 from .tensorsocket import stream_of
 
@@ -27,7 +27,7 @@ _RING_MIN = 256 * _MIB
 _RING_MAX = 1024 * _MIB
 
 # What `bc.serve` takes and a TensorProducer says itself, or has no use for.
-_OWN = {"source", "stream", "epochs", "background", "batched"}
+_OWN = {"source", "stream", "epochs", "background", "batched", "replace"}
 
 
 # A function that ends without `join` drops nothing that trainers have not read: the script's end
@@ -213,6 +213,8 @@ class TensorProducer(OfThisProcess):
         try:
             return self._looping.append(batch)
         except StreamTaken as error:
+            if own_servings(self._stream, self._directory):
+                raise taken_here(self._stream) from error
             if not any(one._holds(self._stream, self._directory) for one in list(_served)):
                 raise
             raise StreamTaken(

@@ -11,6 +11,7 @@ import inspect
 import math
 import os
 import re
+import warnings
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NoReturn
@@ -31,7 +32,9 @@ from ._closed import ClosedByBlock
 from ._consumer import Batch, Consumer, Start, check_same_samples
 from ._dataloader_parts import StreamDataset, StreamSampler
 from ._epochs import batches_of_epoch, is_batch_left
+from ._frameworks import refuse_what_is_meant
 from ._names import did_you_mean, refuse_unknown
+from ._ranks import group_of_spawned, warn_without_group
 from .errors import Error, Forked, GpuUnavailable, InvalidArgument
 
 __all__ = ["Loader"]
@@ -271,7 +274,8 @@ class Loader(ClosedByBlock, IterableDataset):  # type: ignore[misc]
 
     The tensors show the ring's own memory, without a copy, and keep their place in it until the
     last view is gone; they may outlive the loader. A write stays in this process. With `pin` they
-    are copies of this process's own, in page-locked memory, whatever `access` says.
+    are copies of this process's own, in page-locked memory, whatever `access` says. Without a GPU
+    `pin` warns and does nothing.
 
     A loader has one loop at a time: a second `iter()` replaces the first, which then raises
     InvalidArgument. `peek()` shows the next batch and changes nothing.
@@ -306,7 +310,6 @@ class Loader(ClosedByBlock, IterableDataset):  # type: ignore[misc]
             start=start, group=group, between_epochs=between_epochs, placement=placement, pin=pin,
             name=name, access=access, directory=directory, connect_timeout=connect_timeout,
         )  # fmt: skip
-        own_pinned_copies(options)
         if drop_last:
             options["tail"] = "drop"
         self._stream = stream
@@ -317,6 +320,7 @@ class Loader(ClosedByBlock, IterableDataset):  # type: ignore[misc]
         self._resume: dict[str, Any] | None = None
         self._start_detached()
         self._attach()
+        self._warn_of_ranks()
 
     # -- attaching ---------------------------------------------------------------------------------
 
@@ -325,6 +329,7 @@ class Loader(ClosedByBlock, IterableDataset):  # type: ignore[misc]
         self._closed = False
         self._loop: weakref.ref[_Loop] | None = None
         self._uses_gpu = False
+        self._has_warned_of_ranks = False
 
     def _attach(self) -> Consumer:
         options = dict(self._options)
@@ -336,7 +341,8 @@ class Loader(ClosedByBlock, IterableDataset):  # type: ignore[misc]
                 f"batchcast: placement={options['placement']!r}: torch {torch.__version__} sees no"
                 f" GPU (torch.cuda.is_available() is False)"
             )
-        consumer = Consumer(self._stream, self._batch_size, **options)
+        options["group"] = group_of_spawned(options.get("group"))
+        consumer = self._make_consumer(options)
         try:
             if resume is not None:
                 check_same_samples(resume, consumer.checkpoint(), options.get("log"))
@@ -351,6 +357,32 @@ class Loader(ClosedByBlock, IterableDataset):  # type: ignore[misc]
             self._device = int(consumer.placement.rpartition(":")[2])
         self._consumer, self._resume = consumer, None  # last, and at once: Ctrl-C loses no place
         return consumer
+
+    def _warn_of_ranks(self) -> None:
+        """Once, where ranks of one job would train on the same samples. One that lets go between
+        its loops is for tests, of which each rank may have all."""
+        has_part = self._options.get("group") or self._options.get("between_epochs") == "let_go"
+        if not has_part and not self._has_warned_of_ranks:
+            said = warn_without_group(self._stream, self._batch_size, stacklevel=3)
+            self._has_warned_of_ranks = said
+
+    def _make_consumer(self, options: dict[str, Any]) -> Consumer:
+        """Takes `pin` out of the options where there is no GPU."""
+        pinned = dict(options)
+        own_pinned_copies(pinned)
+        try:
+            return Consumer(self._stream, self._batch_size, **pinned)
+        except GpuUnavailable as error:
+            if not options.get("pin") or torch.cuda.is_available():
+                raise
+            warnings.warn(
+                f"batchcast: pin=True: there is no GPU ({str(error).removeprefix('batchcast: ')})."
+                f" The batches of stream `{self._stream}` are not page-locked.",
+                RuntimeWarning,
+                stacklevel=4,
+            )
+        options["pin"] = False
+        return Consumer(self._stream, self._batch_size, **options)
 
     @property
     def _attached(self) -> Consumer:
@@ -449,6 +481,7 @@ class Loader(ClosedByBlock, IterableDataset):  # type: ignore[misc]
         self._end_loop(by_another=True)
         loop = _Loop(self, consumer)
         self._loop = weakref.ref(loop)
+        self._warn_of_ranks()
         return loop
 
     def __len__(self) -> int:
@@ -467,11 +500,13 @@ class Loader(ClosedByBlock, IterableDataset):  # type: ignore[misc]
     def dataset(self) -> StreamDataset:
         """The number of samples (`len`), and `classes`, `class_to_idx` and `class_names` where the
         source names them. It has no samples: the producer reads them."""
+        refuse_what_is_meant(self._stream, "dataset")
         return StreamDataset(self)
 
     @property
     def sampler(self) -> StreamSampler:
         """`len` is the samples that this rank gets in an epoch; `set_epoch` does nothing."""
+        refuse_what_is_meant(self._stream, "sampler")
         return StreamSampler(self)
 
     @property
@@ -503,6 +538,7 @@ class Loader(ClosedByBlock, IterableDataset):  # type: ignore[misc]
     if not TYPE_CHECKING:  # checkers would take any name for an attribute
 
         def __getattr__(self, name: str) -> Any:
+            refuse_what_is_meant(self.__dict__.get("_stream", ""), name)
             hint = _OF_A_DATALOADER.get(name)
             why = "" if hint is None else f": {hint}"
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}{why}")

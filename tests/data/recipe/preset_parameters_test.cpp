@@ -174,6 +174,7 @@ std::map<std::string, std::string, std::less<>> all_presets() {
       {"cifar-eval", cifar_tested},
       {"mnist", labelled("reshuffle",
                          list({to, R"({"mean":[0.1307],"stage":"normalize","std":[0.3081]})"}))},
+      {"to-tensor", labelled("reshuffle", list({to}))},
       {"tokens",
        recipe("reshuffle", list({tokens("input", R"({"stage":"slice","start":0,"stop":-1})"),
                                  tokens("target", R"({"stage":"slice","start":1})")}))},

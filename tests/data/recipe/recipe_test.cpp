@@ -210,11 +210,26 @@ TEST_CASE("JSON names defaults, so that equal recipes have equal texts") {
 TEST_CASE("presets are what their documentation says") {
   const auto names = Recipe::preset_names();
   CHECK(std::vector<std::string_view>(names.begin(), names.end()) ==
-        std::vector<std::string_view>{
-            "imagenet-train", "imagenet-eval", "cifar-train", "cifar-eval", "mnist", "tokens",
-            "torchvision-v1", "torchvision-v1-eval", "torchvision-v2", "torchvision-v2-eval",
-            "deit", "deit-eval", "simclr", "dino", "clip", "clip-eval", "cifar-autoaugment",
-            "cifar-autoaugment-eval", "voc-segmentation"});
+        std::vector<std::string_view>{"imagenet-train",
+                                      "imagenet-eval",
+                                      "cifar-train",
+                                      "cifar-eval",
+                                      "mnist",
+                                      "to-tensor",
+                                      "tokens",
+                                      "torchvision-v1",
+                                      "torchvision-v1-eval",
+                                      "torchvision-v2",
+                                      "torchvision-v2-eval",
+                                      "deit",
+                                      "deit-eval",
+                                      "simclr",
+                                      "dino",
+                                      "clip",
+                                      "clip-eval",
+                                      "cifar-autoaugment",
+                                      "cifar-autoaugment-eval",
+                                      "voc-segmentation"});
   CHECK(Recipe::load("imagenet-train").to_json() ==
         R"({"fields":[{"draws":"sample","from":"image","name":"image","stages":[)"
         R"({"fast":false,"mode":"rgb","orient":false,"pixels_max":178956970,"stage":"decode"},)"
