@@ -19,20 +19,57 @@ work=$(cd "$2" && pwd)
 shift 2
 prefix=$work/prefix
 
+# step NAME    the part of the test that follows
+step=""
+step() {
+  step=$1
+  echo "== $step"
+}
+
+# check COMMAND...    one that says nothing itself where it fails
+check() {
+  "$@" && return
+  echo "run.sh: a check failed: $*" >&2
+  exit 1
+}
+
+# says PATTERN FILE
+says() {
+  grep -q -e "$1" "$2" && return
+  echo "run.sh: nothing like '$1' in $2:" >&2
+  cat "$2" >&2
+  exit 1
+}
+
+serve=""
+end_serving() {
+  [ -n "$serve" ] || return 0
+  kill "$serve" 2>/dev/null || true
+  wait "$serve" || true
+  serve=""
+}
+ended() {
+  status=$?
+  end_serving
+  [ "$status" -eq 0 ] || echo "run.sh: failed in: $step (exit code $status)" >&2
+  exit "$status"
+}
+trap ended EXIT
+
 run_user() {
   mkdir -m 700 "$work/streams"
   BATCHCAST_DIR=$work/streams "$@"
   rm -r "$work/streams"
 }
 
-echo "== install"
+step "install"
 cmake --install "$build" --prefix "$prefix" >/dev/null
 "$prefix/bin/batchcast" --version
-test -f "$prefix/share/doc/batchcast/LICENSE"
-grep -q '^\.SS batchcast serve$' "$prefix/share/man/man1/batchcast.1"
+check test -f "$prefix/share/doc/batchcast/LICENSE"
+says '^\.SS batchcast serve$' "$prefix/share/man/man1/batchcast.1"
 bash -n "$prefix/share/bash-completion/completions/batchcast"
 
-echo "== a trainer is headers: two compilers, two standards, every warning, nothing to link"
+step "a trainer is headers: two compilers, two standards, every warning, nothing to link"
 mkdir -m 700 "$work/served"
 serve_for_trainers() {
   BATCHCAST_DIR=$work/served "$prefix/bin/batchcast" serve synthetic:8x8 --dtype u8 --samples 100 \
@@ -40,12 +77,7 @@ serve_for_trainers() {
   serve=$!
 }
 train() { BATCHCAST_DIR=$work/served timeout 60 "$@"; }
-end_serving() {
-  kill "$serve" 2>/dev/null || true
-  wait "$serve" || true
-}
 serve_for_trainers
-trap end_serving EXIT
 strict="-Wall -Wextra -Wpedantic -Wconversion -Wsign-conversion -Wshadow -Werror"
 build_trainers() {
   compiler=$1
@@ -69,19 +101,19 @@ wait $clang
 for trainer in "$work"/*/trainer-*; do
   train "$trainer" package-trainer
 done
-test "$(echo "$work"/*/trainer-* | wc -w)" -eq 4
+check test "$(echo "$work"/*/trainer-* | wc -w)" -eq 4
 trainer=$work/g++/trainer-c++20
 if ldd "$trainer" | grep -E 'batchcast|zmq|jpeg|archive|webp|spng|boost'; then
   echo "a trainer links something" >&2
   exit 1
 fi
 
-echo "== two hidden copies in one process, of two compilers"
+step "two hidden copies in one process, of two compilers"
 g++ -std=c++20 "$here/copies/main.cpp" -o "$work/copies"
 train "$work/copies" package-trainer "$work/copy-g++.so" "$work/copy-clang++-14.so"
 train "$work/copies" package-trainer "$work/copy-clang++-14.so" "$work/copy-g++.so"
 
-echo "== find_package, from a moved prefix, each header alone"
+step "find_package, from a moved prefix, each header alone"
 mv "$prefix" "$prefix-moved"
 prefix=$prefix-moved
 cmake -S "$here/find_package" -B "$work/find_package" -G Ninja -DCMAKE_PREFIX_PATH="$prefix" \
@@ -90,12 +122,12 @@ mkdir -p "$work/nonsense"
 echo 'cmake_minimum_required(VERSION 3.20)
 project(nonsense CXX)
 find_package(batchcast CONFIG REQUIRED COMPONENTS consumer nonsense)' >"$work/nonsense/CMakeLists.txt"
-if cmake -S "$work/nonsense" -B "$work/nonsense/build" -DCMAKE_PREFIX_PATH="$prefix" \
+if cmake -S "$work/nonsense" -B "$work/nonsense/build" -G Ninja -DCMAKE_PREFIX_PATH="$prefix" \
   >/dev/null 2>"$work/nonsense.err"; then
-  echo "a component that is not there is found"
+  echo "a component that is not there is found" >&2
   exit 1
 fi
-grep -q 'no component nonsense' "$work/nonsense.err"
+says 'no component nonsense' "$work/nonsense.err"
 cmake --build "$work/find_package"
 run_user "$work/find_package/user"
 # The tutorial's own project; what it compiles, the examples compile.
@@ -117,9 +149,8 @@ for torch in "$root"/build/torch/venv/lib/python3*/site-packages/torch; do
   train "$work/torch_trainer_of_clang" package-trainer
 done
 end_serving
-trap - EXIT
 
-echo "== a trainer finds the command where the package is now, and nowhere else"
+step "a trainer finds the command where the package is now, and nowhere else"
 start_stream() {
   mkdir -m 700 "$work/streams"
   result=0
@@ -136,13 +167,13 @@ start_stream() {
 start_stream
 mv "$prefix/bin/batchcast" "$prefix/bin/elsewhere"
 if start_stream; then
-  echo "it was started with a command of another place"
+  echo "it was started with a command of another place" >&2
   exit 1
 fi
-grep -q "$prefix/bin/batchcast" "$work/starter.err"
+says "$prefix/bin/batchcast" "$work/starter.err"
 mv "$prefix/bin/elsewhere" "$prefix/bin/batchcast"
 
-echo "== pkg-config"
+step "pkg-config"
 PKG_CONFIG_PATH=$(dirname "$(find "$prefix" -name batchcast.pc)")
 export PKG_CONFIG_PATH
 # Several words on purpose. What is compiled once is linked three times.
@@ -160,7 +191,7 @@ g++ -std=c++20 "$here/trainer/main.cpp" "$here/trainer/half.cpp" -o "$work/pkg_c
 g++ "$work/user.o" -o "$work/pkg_config_static_user" $(pkg-config --static --libs batchcast)
 run_user "$work/pkg_config_static_user"
 
-echo "== a shared library of the same objects"
+step "a shared library of the same objects"
 # shellcheck disable=SC2046
 g++ -shared -Wl,-z,defs -o "$work/libbatchcast.so" \
   -Wl,--whole-archive "$(find "$prefix" -name libbatchcast.a)" -Wl,--no-whole-archive \
@@ -168,7 +199,7 @@ g++ -shared -Wl,-z,defs -o "$work/libbatchcast.so" \
 g++ "$work/user.o" -o "$work/shared_user" "$work/libbatchcast.so" -Wl,-rpath,"$work"
 run_user "$work/shared_user"
 
-echo "== add_subdirectory"
+step "add_subdirectory"
 cmake -S "$here/add_subdirectory" -B "$work/add_subdirectory" -G Ninja -DBUILD_SHARED_LIBS=ON \
   -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG=-O0 >/dev/null
 cd "$work/add_subdirectory"
@@ -177,5 +208,6 @@ ninja user_object ${rooms}_compiled.dir/src/compiled/consumer.cpp.o \
   ${rooms}_control.dir/src/control/messenger.cpp.o \
   ${rooms}_data_image.dir/src/data/image/decoder.cpp.o
 # What users link would be made of these, as the shared library that they asked for.
-ninja -t inputs user | grep -qx 'batchcast/libbatchcast\.so.*'
-ninja -t inputs user | grep -qx ${rooms}_compiled.dir/src/compiled/consumer.cpp.o
+ninja -t inputs user >"$work/inputs"
+says '^batchcast/libbatchcast\.so' "$work/inputs"
+says "^${rooms}_compiled.dir/src/compiled/consumer.cpp.o\$" "$work/inputs"
