@@ -15,7 +15,6 @@ namespace batchcast::inline v0_1::detail {
 }
 }  // namespace batchcast::inline v0_1::detail
 
-#define BATCHCAST_ASSERT(condition) \
-  (static_cast<bool>(condition)     \
-       ? static_cast<void>(0)       \
-       : ::batchcast::detail::assertion_failed(#condition, __FILE__, __LINE__))
+#define BATCHCAST_ASSERT(condition)   \
+  ((condition) ? static_cast<void>(0) \
+               : ::batchcast::detail::assertion_failed(#condition, __FILE__, __LINE__))
