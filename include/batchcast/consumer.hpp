@@ -120,7 +120,8 @@ struct NextBatch {
 ///
 /// Use it from one thread at a time; several consumers in a process are fine. After fork() the
 /// child cannot use it, and its destructor does nothing there. Batches may outlive it: the producer
-/// counts on them until the last is gone.
+/// counts on them until the last is gone. One that was moved from may only be destroyed or assigned
+/// to: other calls end the process with a message.
 ///
 /// A write into a batch, whatever wrote it, stays with this process: its pages become private and
 /// show the write for as long as the batch lives. The next call of `next` warns once, and from then
@@ -200,7 +201,9 @@ class Consumer {
   [[nodiscard]] ConsumerStats stats() const noexcept;
 
  private:
-  std::shared_ptr<detail::ConsumerCore> core_;
+  [[nodiscard]] detail::ConsumerCore& core() const noexcept;
+
+  std::shared_ptr<detail::ConsumerCore> core_;  ///< null once it was moved from
   std::uint64_t batch_size_;
 };
 

@@ -13,6 +13,12 @@ namespace batchcast::inline v0_1::detail {
                condition, file, line);
   std::abort();
 }
+
+/// For a bug of the caller's that neither a value nor an exception can answer.
+[[noreturn]] inline void misused(const char* what) {
+  std::fprintf(stderr, "batchcast: %s\n", what);
+  std::abort();
+}
 }  // namespace batchcast::inline v0_1::detail
 
 #define BATCHCAST_ASSERT(condition)   \
