@@ -10,7 +10,6 @@
 
 #if !__has_include(<gloo/algorithm.h>)
 #error "gloo's headers are not there: take Debian's libtorch-dev and libgloo-dev, PyPI's has none"
-#include <gloo/algorithm.h>
 #endif
 #include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
 #include <torch/csrc/distributed/c10d/TCPStore.hpp>

@@ -7,7 +7,7 @@
 # with both compilers and every warning, without CMake and nothing to link, twice in one process as
 # hidden copies. A producer comes through find_package, through pkg-config, as a shared library, and
 # the sources as a subdirectory: of these what their project is set up with and a few files, since
-# compiling all of them again takes minutes.
+# compiling all of them again takes minutes; or of these a trainer's headers alone.
 set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -78,9 +78,10 @@ serve_for_trainers() {
 }
 train() { BATCHCAST_DIR=$work/served timeout 60 "$@"; }
 serve_for_trainers
-strict="-Wall -Wextra -Wpedantic -Wconversion -Wsign-conversion -Wshadow -Werror"
+strict="-Wall -Wextra -Wpedantic -Wconversion -Wsign-conversion -Wshadow -Wswitch-enum -Werror"
 build_trainers() {
   compiler=$1
+  strict="$strict $2"
   mkdir "$work/$compiler"
   for standard in c++20 c++2b; do
     for part in main half; do
@@ -94,9 +95,9 @@ build_trainers() {
   $compiler -std=c++20 -O1 -fPIC -fvisibility=hidden -fvisibility-inlines-hidden -shared \
     -I "$prefix/include" "$here/copies/plugin.cpp" -o "$work/copy-$compiler.so"
 }
-(build_trainers clang++-14) &
+(build_trainers clang++-14 "") &
 clang=$!
-build_trainers g++
+(build_trainers g++ -Wuseless-cast)
 wait $clang
 for trainer in "$work"/*/trainer-*; do
   train "$trainer" package-trainer
@@ -112,6 +113,31 @@ step "two hidden copies in one process, of two compilers"
 g++ -std=c++20 "$here/copies/main.cpp" -o "$work/copies"
 train "$work/copies" package-trainer "$work/copy-g++.so" "$work/copy-clang++-14.so"
 train "$work/copies" package-trainer "$work/copy-clang++-14.so" "$work/copy-g++.so"
+
+step "an older language, or one without exceptions: one error, and nothing behind it"
+old='batchcast needs C++20: compile with -std=c++20'
+without='batchcast needs exceptions: compile without -fno-exceptions'
+# refused TEXT HEADER COMPILER OPTION...
+refused() {
+  text=$1
+  printf '#include <batchcast/%s>\nint main() { return batchcast::nothing; }\n' "$2" >"$work/refused.cpp"
+  shift 2
+  status=0
+  "$@" -fsyntax-only -I "$prefix/include" "$work/refused.cpp" 2>"$work/refused" || status=$?
+  check test $status -ne 0
+  grep 'error:' "$work/refused" >"$work/errors"
+  sed -n 1p "$work/errors" >"$work/first"
+  says " error: .*$text" "$work/first"
+  says 'fatal error: .*nothing behind the error above is compiled' "$work/errors"
+  check test "$(wc -l <"$work/errors")" -eq 2
+}
+for compiler in g++ clang++-14; do
+  refused "$without" consumer.hpp $compiler -std=c++20 -fno-exceptions
+  refused "$old" consumer.hpp $compiler -std=c++17
+done
+for header in "$prefix"/include/batchcast/*.hpp "$prefix"/include/batchcast/data/*.hpp; do
+  refused "$old" "${header#"$prefix/include/batchcast/"}" g++ -std=c++17
+done
 
 step "find_package, from a moved prefix, each header alone"
 mv "$prefix" "$prefix-moved"
@@ -198,6 +224,25 @@ g++ -shared -Wl,-z,defs -o "$work/libbatchcast.so" \
   $(pkg-config --libs-only-l batchcast | tr ' ' '\n' | grep -vx -e -lbatchcast) -pthread
 g++ "$work/user.o" -o "$work/shared_user" "$work/libbatchcast.so" -Wl,-rpath,"$work"
 run_user "$work/shared_user"
+
+step "add_subdirectory of a trainer's headers: nothing but Boost's is looked for"
+mkdir "$work/watched"
+for command in pkg-config pkgconf python3 python nvcc; do
+  # shellcheck disable=SC2016
+  printf '#!/bin/sh\necho "$0 $*" >>"%s"\nexit 1\n' "$work/looked_for" >"$work/watched/$command"
+  chmod +x "$work/watched/$command"
+done
+PATH=$work/watched:$PATH cmake -S "$here/consumer_alone" -B "$work/consumer_alone" -G Ninja >/dev/null
+check test ! -e "$work/looked_for"
+sed -nE 's/^([A-Za-z0-9_]+):.*/\1/p' "$work/consumer_alone/CMakeCache.txt" >"$work/cached"
+if grep -E 'zmq|NVCC|CUDA|Python|PKG_CONFIG|Torch|TORCH_|jpeg' "$work/cached"; then
+  echo "run.sh: that was looked for" >&2
+  exit 1
+fi
+cmake --build "$work/consumer_alone"
+if [ -x "$work/find_package/torch_user" ]; then
+  cmake --no-warn-unused-cli -S "$here/consumer_alone" -B "$work/consumer_alone" "$@" >/dev/null
+fi
 
 step "add_subdirectory"
 cmake -S "$here/add_subdirectory" -B "$work/add_subdirectory" -G Ninja -DBUILD_SHARED_LIBS=ON \
