@@ -196,7 +196,7 @@ as() {
   shift
   setpriv --reuid="$uid" --regid="$uid" --clear-groups "$@"
 }
-as $user "$batchcast" --version >"$work/out" 2>&1
+as $user timeout 60 "$batchcast" --version >"$work/out" 2>&1
 same "exit code of a command that another user cannot reach" 126 $?
 
 # limited RESOURCE    runs serve and the rest under it, as that user: well or with a named error
