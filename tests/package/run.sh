@@ -55,6 +55,7 @@ ended() {
   exit "$status"
 }
 trap ended EXIT
+trap 'exit 1' INT TERM
 
 run_user() {
   mkdir -m 700 "$work/streams"
