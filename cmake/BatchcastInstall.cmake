@@ -9,13 +9,15 @@ set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/batchcast)
 
 # Two files of targets: a trainer's is there also where the library's own needs are not.
 install(TARGETS batchcast_consumer EXPORT batchcastConsumerTargets)
-install(TARGETS batchcast EXPORT batchcastTargets)
+if(BATCHCAST_BUILD_PRODUCER)
+  install(TARGETS batchcast EXPORT batchcastTargets)
+  install(EXPORT batchcastTargets NAMESPACE batchcast:: DESTINATION ${package_dir})
+endif()
 install(DIRECTORY include/batchcast ${PROJECT_BINARY_DIR}/include/batchcast
         DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING
         PATTERN "*.hpp" PATTERN "*.ipp")
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(EXPORT batchcastConsumerTargets NAMESPACE batchcast:: DESTINATION ${package_dir})
-install(EXPORT batchcastTargets NAMESPACE batchcast:: DESTINATION ${package_dir})
 
 if(BATCHCAST_BUILD_CLI)
   install(TARGETS batchcast_cli)
@@ -47,6 +49,14 @@ install(FILES ${PROJECT_BINARY_DIR}/batchcastConfig.cmake
               cmake/BatchcastTorch.cmake
         DESTINATION ${package_dir})
 
+file(RELATIVE_PATH prefix_from_pc /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
+configure_file(cmake/batchcast-consumer.pc.in batchcast-consumer.pc @ONLY)
+install(FILES ${PROJECT_BINARY_DIR}/batchcast-consumer.pc
+        DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+if(NOT BATCHCAST_BUILD_PRODUCER)
+  return()
+endif()
+
 # Where only libbatchcast.a is installed, a plain `pkg-config --libs` must name what it uses too:
 # most users do not know that their library is static and never pass --static.
 #
@@ -70,8 +80,5 @@ else()
   set(pc_libs " ${pc_modules}")
   set(pc_libs_private "")
 endif()
-file(RELATIVE_PATH prefix_from_pc /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
 configure_file(cmake/batchcast.pc.in batchcast.pc @ONLY)
-configure_file(cmake/batchcast-consumer.pc.in batchcast-consumer.pc @ONLY)
-install(FILES ${PROJECT_BINARY_DIR}/batchcast.pc ${PROJECT_BINARY_DIR}/batchcast-consumer.pc
-        DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+install(FILES ${PROJECT_BINARY_DIR}/batchcast.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)

@@ -8,9 +8,10 @@ cmake_policy(VERSION 3.25)
 
 # batchcast_look_for_torch(ROOT): is there in ROOT a libtorch that what is compiled here can be
 # linked with? Sets torch_VERSION, torch_ROOT, torch_INCLUDE_DIRS, torch_LIBRARY_DIR, torch_CUDA
-# (can its CUDA half be loaded?) and torch_OLD_ABI (was it compiled with _GLIBCXX_USE_CXX11_ABI=0?
-# Such a one is taken where the variable batchcast_TAKES_OLD_ABI is on: trainers, which link nothing
-# of batchcast, can be compiled so too); or torch_WHY_NOT, which is empty otherwise.
+# (can its CUDA half be loaded?), torch_DEFINITIONS and torch_OLD_ABI (was it compiled with
+# _GLIBCXX_USE_CXX11_ABI=0? Such a one is taken where the variable batchcast_TAKES_OLD_ABI is on:
+# trainers, which link nothing of batchcast, can be compiled so too); or torch_WHY_NOT, which is
+# empty otherwise.
 function(batchcast_look_for_torch torch_ROOT)
   cmake_path(NORMAL_PATH torch_ROOT)
   string(REGEX REPLACE "(.)/$" "\\1" torch_ROOT "${torch_ROOT}")
@@ -72,9 +73,35 @@ library; take a newer one, or in a project of trainers alone the installed batch
     # The compiler knows /usr/include, and other headers must stay in front of it.
     list(POP_FRONT torch_INCLUDE_DIRS)
   endif()
+  batchcast_read_torch_definitions()
   set(torch_WHY_NOT "")
   return(PROPAGATE torch_VERSION torch_ROOT torch_INCLUDE_DIRS torch_LIBRARY_DIR torch_CUDA
-         torch_OLD_ABI torch_WHY_NOT)
+         torch_DEFINITIONS torch_OLD_ABI torch_WHY_NOT)
+endfunction()
+
+# batchcast_read_torch_definitions(): sets torch_DEFINITIONS to what libtorch's own CMake package
+# has the users of its libraries define, such as USE_C10D_GLOO: its headers ask for it.
+function(batchcast_read_torch_definitions)
+  set(torch_DEFINITIONS "")
+  set(libraries torch_cpu)
+  if(torch_CUDA)
+    list(APPEND libraries torch_cuda)
+  endif()
+  foreach(dir IN ITEMS ${torch_ROOT}/share/cmake ${torch_LIBRARY_DIR}/cmake)
+    if(NOT EXISTS ${dir}/Caffe2/Caffe2Targets.cmake)
+      continue()
+    endif()
+    file(READ ${dir}/Caffe2/Caffe2Targets.cmake targets)
+    foreach(library IN LISTS libraries)
+      set(begins "set_target_properties\\(${library} PROPERTIES[ \n]+")
+      if(targets MATCHES "${begins}INTERFACE_COMPILE_DEFINITIONS \"([A-Za-z0-9_=;]*)\"")
+        list(APPEND torch_DEFINITIONS ${CMAKE_MATCH_1})
+      endif()
+    endforeach()
+    break()
+  endforeach()
+  list(REMOVE_DUPLICATES torch_DEFINITIONS)
+  return(PROPAGATE torch_DEFINITIONS)
 endfunction()
 
 # batchcast_find_torch(): looks in Torch_DIR and nowhere else, if that is set; otherwise in
@@ -94,7 +121,7 @@ function(batchcast_find_torch)
 around it; it is to be the folder of TorchConfig.cmake, a wheel's torch/share/cmake/Torch")
     endif()
     return(PROPAGATE torch_VERSION torch_ROOT torch_INCLUDE_DIRS torch_LIBRARY_DIR torch_CUDA
-           torch_OLD_ABI torch_WHY_NOT torch_PASSED_BY)
+           torch_DEFINITIONS torch_OLD_ABI torch_WHY_NOT torch_PASSED_BY)
   endif()
 
   set(roots "")
@@ -126,12 +153,13 @@ python3, nor Debian's (libtorch-dev); Torch_DIR can name one")
   list(JOIN torch_WHY_NOT "; " torch_WHY_NOT)
   list(JOIN torch_PASSED_BY "; " torch_PASSED_BY)
   return(PROPAGATE torch_VERSION torch_ROOT torch_INCLUDE_DIRS torch_LIBRARY_DIR torch_CUDA
-         torch_OLD_ABI torch_WHY_NOT torch_PASSED_BY)
+         torch_DEFINITIONS torch_OLD_ABI torch_WHY_NOT torch_PASSED_BY)
 endfunction()
 
 # batchcast_link_torch(TARGET): what was found, for all that link TARGET.
 function(batchcast_link_torch target)
   target_include_directories(${target} SYSTEM INTERFACE ${torch_INCLUDE_DIRS})
+  target_compile_definitions(${target} INTERFACE ${torch_DEFINITIONS})
   if(torch_OLD_ABI)
     target_compile_definitions(${target} INTERFACE _GLIBCXX_USE_CXX11_ABI=0)
   endif()

@@ -4,8 +4,9 @@
 #
 # Installs what building batchcast needs and this Debian 12 machine lacks; nothing else. libtorch is
 # Debian's unless the active python3 has one; tests use Debian's and PyPI's, see tests/torch/setup.sh,
-# and several Pythons, see tests/python/setup.sh.
-#   sh cmake/bootstrap.sh [quickstart] [python] [tests] [benchmarks] [peers] [bundle]
+# and several Pythons, see tests/python/setup.sh. With `packages` it prints the names of the packages, and
+# installs nothing.
+#   sh cmake/bootstrap.sh [packages] [quickstart] [python] [tests] [benchmarks] [peers] [bundle]
 set -eu
 
 packages="g++ cmake ninja-build pkg-config
@@ -26,8 +27,10 @@ print(find_spec('torch').submodule_search_locations[0])" 2>/dev/null) || return 
 libtorch=libtorch-dev
 ! python_has_libtorch || libtorch=""
 tests=no
+only_prints=no
 for group in "$@"; do
   case $group in
+    packages) only_prints=yes ;;
     quickstart) packages="$packages dataset-fashion-mnist $libtorch" ;;
     # What `pip install .` and cmake/wheel.sh need; the rest comes from PyPI.
     python) packages="$packages python3-dev python3-venv libzstd-dev zlib1g-dev" ;;
@@ -45,11 +48,17 @@ for group in "$@"; do
     bundle) packages="$packages catch2 librapidcheck-dev binutils" ;;
     peers) packages="$packages python3-venv ffmpeg" ;;
     *)
-      echo "usage: sh cmake/bootstrap.sh [quickstart] [python] [tests] [benchmarks] [peers] [bundle]" >&2
+      echo "usage: sh cmake/bootstrap.sh [packages] [quickstart] [python] [tests] [benchmarks] [peers] [bundle]" >&2
       exit 2
       ;;
   esac
 done
+
+if [ $only_prints = yes ]; then
+  # shellcheck disable=SC2086
+  printf '%s\n' $packages
+  exit
+fi
 
 if ! command -v dpkg-query >/dev/null; then
   echo "bootstrap: this is not a Debian system. Install what these Debian packages hold:" >&2

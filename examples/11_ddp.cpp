@@ -5,9 +5,12 @@
 // MNIST's or Fashion-MNIST's files, unpacked, in a folder:
 //   torchrun --no-python --nproc-per-node 2 example_11_ddp FOLDER
 // The first rank to come starts the stream; all begin at the same sample, once the last has come.
+// It takes a libtorch whose gloo has headers: Debian's (libtorch-dev, libgloo-dev), not PyPI's.
 #include <torch/torch.h>
 
-#define USE_C10D_GLOO  // as Debian's libtorch was built
+#if !__has_include(<gloo/algorithm.h>)
+#error "gloo's headers are not there: take Debian's libtorch-dev and libgloo-dev, PyPI's has none"
+#endif
 #include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
 #include <torch/csrc/distributed/c10d/TCPStore.hpp>
 

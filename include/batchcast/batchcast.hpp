@@ -3,6 +3,8 @@
 #pragma once
 
 // The map, in the order in which data flows.
+#include <batchcast/core/language.hpp>
+
 #include <batchcast/core/dtype.hpp>
 #include <batchcast/core/error.hpp>
 #include <batchcast/core/log.hpp>

@@ -119,7 +119,8 @@ struct NextBatch {
 /// ReceiptMismatch, Forked.
 ///
 /// Use it from one thread at a time; several consumers in a process are fine. After fork() the
-/// child cannot use it, and its destructor does nothing there.
+/// child cannot use it, and its destructor does nothing there. One that was moved from may only be
+/// destroyed or assigned to: other calls end the process with a message.
 ///
 /// Batches may outlive it, and hold nobody up. What of them is still held becomes the process's
 /// own, at the same addresses: all, when the consumer goes, leaves an epoch, or ends one with
@@ -214,7 +215,9 @@ class Consumer {
   [[nodiscard]] ConsumerStats stats() const noexcept;
 
  private:
-  std::shared_ptr<detail::ConsumerCore> core_;
+  [[nodiscard]] detail::ConsumerCore& core() const noexcept;
+
+  std::shared_ptr<detail::ConsumerCore> core_;  ///< null once it was moved from
   std::uint64_t batch_size_;
 };
 

@@ -4,6 +4,8 @@
 
 // Streams of what torch's loaders and datasets make: `serve(*loader, …)`. This is a producer, and
 // needs batchcast::batchcast beside libtorch.
+#include <batchcast/core/language.hpp>
+
 #include <batchcast/batchcast.hpp>
 #include <batchcast/torch.hpp>
 #include <batchcast/torch/serve.hpp>

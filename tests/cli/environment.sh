@@ -193,21 +193,29 @@ if [ "$(id -u)" -ne 0 ] || ! command -v setpriv >/dev/null; then
   finish
   exit
 fi
-# Users that have no other process, and a folder that they can reach.
+# Users that have no other process, and folders that they can reach: of the streams, and of the command,
+# which need not lie where they can. Here it does not.
 user=$((60000 + $$ % 1000 * 4))
 chmod 755 "$work"
-mkdir -m 755 "$work/theirs"
+mkdir -m 755 "$work/theirs" "$work/for_all"
 chown $user:$user "$work/theirs"
 export BATCHCAST_DIR="$work/theirs"
+mkdir -m 700 "$work/closed"
+cp "$batchcast" "$work/closed/batchcast"
+batchcast=$work/closed/batchcast
+reachable=$work/for_all/batchcast
+install -m 755 "$batchcast" "$reachable"
 as() {
   uid=$1
   shift
   setpriv --reuid="$uid" --regid="$uid" --clear-groups "$@"
 }
+as $user timeout 60 "$batchcast" --version >"$work/out" 2>&1
+same "exit code of a command that another user cannot reach" 126 $?
 
 # limited RESOURCE    runs serve and the rest under it, as that user: well or with a named error
 limited() {
-  timeout -k 5 60 prlimit "$1" setpriv --reuid=$user --regid=$user --clear-groups "$batchcast" serve synthetic:8 \
+  timeout -k 5 60 prlimit "$1" setpriv --reuid=$user --regid=$user --clear-groups "$reachable" serve synthetic:8 \
     --stream few --samples 1000 --memory $memory --epochs 1 --linger 0 --workers 2 >"$work/out" 2>"$work/err"
   status=$?
   checks=$((checks + 1))
@@ -251,7 +259,7 @@ if prlimit --as=$((400 << 20)) "$batchcast" --version >/dev/null 2>&1; then
     >"$work/out" 2>"$work/err"
   same "exit code of a ring beyond the address space" 3 $?
   says 'less \(--memory\)' "$work/err"
-  timeout 60 prlimit --nproc=1 setpriv --reuid=$user --regid=$user --clear-groups "$batchcast" ensure few synthetic:8 \
+  timeout 60 prlimit --nproc=1 setpriv --reuid=$user --regid=$user --clear-groups "$reachable" ensure few synthetic:8 \
     >"$work/out" 2>"$work/err"
   same "exit code of ensure without threads" 3 $?
   same "its word" failed "$(head -n 1 "$work/out")"
@@ -260,10 +268,10 @@ else
 fi
 
 echo "-- other users"
-as $user timeout 60 "$batchcast" serve synthetic:8 --stream shared --samples 1000 --memory 1MiB \
+as $user timeout 60 "$reachable" serve synthetic:8 --stream shared --samples 1000 --memory 1MiB \
   --allow-uid $((user + 1)) >"$work/serve.out" 2>"$work/serve.err" &
 until_true test -S "$work/theirs/shared/control" || fail "the shared stream does not come up: $(cat "$work/serve.err")"
-as $user timeout 60 "$batchcast" serve synthetic:8 --stream own --samples 1000 --memory 1MiB >/dev/null 2>&1 &
+as $user timeout 60 "$reachable" serve synthetic:8 --stream own --samples 1000 --memory 1MiB >/dev/null 2>&1 &
 until_true test -S "$work/theirs/own/control" || fail "the own stream does not come up"
 pid=$(cat "$work/theirs/shared/lock")
 
@@ -274,7 +282,7 @@ of() {
   text=$3
   shift 3
   checks=$((checks + 1))
-  as "$of" timeout 60 "$batchcast" "$@" >"$work/out" 2>"$work/err"
+  as "$of" timeout 60 "$reachable" "$@" >"$work/out" 2>"$work/err"
   status=$?
   [ "$status" -eq "$expected" ] || fail "user $of, $*: exit code $status instead of $expected"
   cat "$work/out" "$work/err" | grep -qE -e "$text" || fail "user $of, $*: says nothing like '$text'"
@@ -298,7 +306,7 @@ have_their_pages() { ! grep -qsx bc-populate "/proc/$pid"/task/*/comm "/proc/$ow
 until_true have_their_pages || fail "a ring's pages are not all there"
 tasks=$(($(ls "/proc/$pid/task" | wc -l) + $(ls "/proc/$own_pid/task" | wc -l) + 3))
 for n in $tasks $((tasks + 1)); do
-  timeout 60 prlimit --nproc=$n setpriv --reuid=$user --regid=$user --clear-groups "$batchcast" ls \
+  timeout 60 prlimit --nproc=$n setpriv --reuid=$user --regid=$user --clear-groups "$reachable" ls \
     >"$work/out" 2>"$work/err"
   same "exit code of ls with $n processes" 3 $?
   says 'ulimit -u' "$work/err"

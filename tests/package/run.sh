@@ -7,7 +7,7 @@
 # with both compilers and every warning, without CMake and nothing to link, twice in one process as
 # hidden copies. A producer comes through find_package, through pkg-config, as a shared library, and
 # the sources as a subdirectory: of these what their project is set up with and a few files, since
-# compiling all of them again takes minutes.
+# compiling all of them again takes minutes; or of these a trainer's headers alone.
 set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -19,20 +19,58 @@ work=$(cd "$2" && pwd)
 shift 2
 prefix=$work/prefix
 
+# step NAME    the part of the test that follows
+step=""
+step() {
+  step=$1
+  echo "== $step"
+}
+
+# check COMMAND...    one that says nothing itself where it fails
+check() {
+  "$@" && return
+  echo "run.sh: a check failed: $*" >&2
+  exit 1
+}
+
+# says PATTERN FILE
+says() {
+  grep -q -e "$1" "$2" && return
+  echo "run.sh: nothing like '$1' in $2:" >&2
+  cat "$2" >&2
+  exit 1
+}
+
+serve=""
+end_serving() {
+  [ -n "$serve" ] || return 0
+  kill "$serve" 2>/dev/null || true
+  wait "$serve" || true
+  serve=""
+}
+ended() {
+  status=$?
+  end_serving
+  [ "$status" -eq 0 ] || echo "run.sh: failed in: $step (exit code $status)" >&2
+  exit "$status"
+}
+trap ended EXIT
+trap 'exit 1' INT TERM
+
 run_user() {
   mkdir -m 700 "$work/streams"
   BATCHCAST_DIR=$work/streams "$@"
   rm -r "$work/streams"
 }
 
-echo "== install"
+step "install"
 cmake --install "$build" --prefix "$prefix" >/dev/null
 "$prefix/bin/batchcast" --version
-test -f "$prefix/share/doc/batchcast/LICENSE"
-grep -q '^\.SS batchcast serve$' "$prefix/share/man/man1/batchcast.1"
+check test -f "$prefix/share/doc/batchcast/LICENSE"
+says '^\.SS batchcast serve$' "$prefix/share/man/man1/batchcast.1"
 bash -n "$prefix/share/bash-completion/completions/batchcast"
 
-echo "== a trainer is headers: two compilers, two standards, every warning, nothing to link"
+step "a trainer is headers: two compilers, two standards, every warning, nothing to link"
 mkdir -m 700 "$work/served"
 serve_for_trainers() {
   BATCHCAST_DIR=$work/served "$prefix/bin/batchcast" serve synthetic:8x8 --dtype u8 --samples 100 \
@@ -40,15 +78,11 @@ serve_for_trainers() {
   serve=$!
 }
 train() { BATCHCAST_DIR=$work/served timeout 60 "$@"; }
-end_serving() {
-  kill "$serve" 2>/dev/null || true
-  wait "$serve" || true
-}
 serve_for_trainers
-trap end_serving EXIT
-strict="-Wall -Wextra -Wpedantic -Wconversion -Wsign-conversion -Wshadow -Werror"
+strict="-Wall -Wextra -Wpedantic -Wconversion -Wsign-conversion -Wshadow -Wswitch-enum -Werror"
 build_trainers() {
   compiler=$1
+  strict="$strict $2"
   mkdir "$work/$compiler"
   for standard in c++20 c++2b; do
     for part in main half; do
@@ -62,26 +96,51 @@ build_trainers() {
   $compiler -std=c++20 -O1 -fPIC -fvisibility=hidden -fvisibility-inlines-hidden -shared \
     -I "$prefix/include" "$here/copies/plugin.cpp" -o "$work/copy-$compiler.so"
 }
-(build_trainers clang++-14) &
+(build_trainers clang++-14 "") &
 clang=$!
-build_trainers g++
+(build_trainers g++ -Wuseless-cast)
 wait $clang
 for trainer in "$work"/*/trainer-*; do
   train "$trainer" package-trainer
 done
-test "$(echo "$work"/*/trainer-* | wc -w)" -eq 4
+check test "$(echo "$work"/*/trainer-* | wc -w)" -eq 4
 trainer=$work/g++/trainer-c++20
 if ldd "$trainer" | grep -E 'batchcast|zmq|jpeg|archive|webp|spng|boost'; then
   echo "a trainer links something" >&2
   exit 1
 fi
 
-echo "== two hidden copies in one process, of two compilers"
+step "two hidden copies in one process, of two compilers"
 g++ -std=c++20 "$here/copies/main.cpp" -o "$work/copies"
 train "$work/copies" package-trainer "$work/copy-g++.so" "$work/copy-clang++-14.so"
 train "$work/copies" package-trainer "$work/copy-clang++-14.so" "$work/copy-g++.so"
 
-echo "== find_package, from a moved prefix, each header alone"
+step "an older language, or one without exceptions: one error, and nothing behind it"
+old='batchcast needs C++20: compile with -std=c++20'
+without='batchcast needs exceptions: compile without -fno-exceptions'
+# refused TEXT HEADER COMPILER OPTION...
+refused() {
+  text=$1
+  printf '#include <batchcast/%s>\nint main() { return batchcast::nothing; }\n' "$2" >"$work/refused.cpp"
+  shift 2
+  status=0
+  "$@" -fsyntax-only -I "$prefix/include" "$work/refused.cpp" 2>"$work/refused" || status=$?
+  check test $status -ne 0
+  grep 'error:' "$work/refused" >"$work/errors"
+  sed -n 1p "$work/errors" >"$work/first"
+  says " error: .*$text" "$work/first"
+  says 'fatal error: .*nothing behind the error above is compiled' "$work/errors"
+  check test "$(wc -l <"$work/errors")" -eq 2
+}
+for compiler in g++ clang++-14; do
+  refused "$without" consumer.hpp $compiler -std=c++20 -fno-exceptions
+  refused "$old" consumer.hpp $compiler -std=c++17
+done
+for header in "$prefix"/include/batchcast/*.hpp "$prefix"/include/batchcast/data/*.hpp; do
+  refused "$old" "${header#"$prefix/include/batchcast/"}" g++ -std=c++17
+done
+
+step "find_package, from a moved prefix, each header alone"
 mv "$prefix" "$prefix-moved"
 prefix=$prefix-moved
 cmake -S "$here/find_package" -B "$work/find_package" -G Ninja -DCMAKE_PREFIX_PATH="$prefix" \
@@ -90,12 +149,12 @@ mkdir -p "$work/nonsense"
 echo 'cmake_minimum_required(VERSION 3.20)
 project(nonsense CXX)
 find_package(batchcast CONFIG REQUIRED COMPONENTS consumer nonsense)' >"$work/nonsense/CMakeLists.txt"
-if cmake -S "$work/nonsense" -B "$work/nonsense/build" -DCMAKE_PREFIX_PATH="$prefix" \
+if cmake -S "$work/nonsense" -B "$work/nonsense/build" -G Ninja -DCMAKE_PREFIX_PATH="$prefix" \
   >/dev/null 2>"$work/nonsense.err"; then
-  echo "a component that is not there is found"
+  echo "a component that is not there is found" >&2
   exit 1
 fi
-grep -q 'no component nonsense' "$work/nonsense.err"
+says 'no component nonsense' "$work/nonsense.err"
 cmake --build "$work/find_package"
 run_user "$work/find_package/user"
 # The tutorial's own project; what it compiles, the examples compile.
@@ -117,9 +176,8 @@ for torch in "$root"/build/torch/venv/lib/python3*/site-packages/torch; do
   train "$work/torch_trainer_of_clang" package-trainer
 done
 end_serving
-trap - EXIT
 
-echo "== a trainer finds the command where the package is now, and nowhere else"
+step "a trainer finds the command where the package is now, and nowhere else"
 start_stream() {
   mkdir -m 700 "$work/streams"
   result=0
@@ -136,13 +194,13 @@ start_stream() {
 start_stream
 mv "$prefix/bin/batchcast" "$prefix/bin/elsewhere"
 if start_stream; then
-  echo "it was started with a command of another place"
+  echo "it was started with a command of another place" >&2
   exit 1
 fi
-grep -q "$prefix/bin/batchcast" "$work/starter.err"
+says "$prefix/bin/batchcast" "$work/starter.err"
 mv "$prefix/bin/elsewhere" "$prefix/bin/batchcast"
 
-echo "== pkg-config"
+step "pkg-config"
 PKG_CONFIG_PATH=$(dirname "$(find "$prefix" -name batchcast.pc)")
 export PKG_CONFIG_PATH
 # Several words on purpose. What is compiled once is linked three times.
@@ -160,7 +218,7 @@ g++ -std=c++20 "$here/trainer/main.cpp" "$here/trainer/half.cpp" -o "$work/pkg_c
 g++ "$work/user.o" -o "$work/pkg_config_static_user" $(pkg-config --static --libs batchcast)
 run_user "$work/pkg_config_static_user"
 
-echo "== a shared library of the same objects"
+step "a shared library of the same objects"
 # shellcheck disable=SC2046
 g++ -shared -Wl,-z,defs -o "$work/libbatchcast.so" \
   -Wl,--whole-archive "$(find "$prefix" -name libbatchcast.a)" -Wl,--no-whole-archive \
@@ -168,7 +226,26 @@ g++ -shared -Wl,-z,defs -o "$work/libbatchcast.so" \
 g++ "$work/user.o" -o "$work/shared_user" "$work/libbatchcast.so" -Wl,-rpath,"$work"
 run_user "$work/shared_user"
 
-echo "== add_subdirectory"
+step "add_subdirectory of a trainer's headers: nothing but Boost's is looked for"
+mkdir "$work/watched"
+for command in pkg-config pkgconf python3 python nvcc; do
+  # shellcheck disable=SC2016
+  printf '#!/bin/sh\necho "$0 $*" >>"%s"\nexit 1\n' "$work/looked_for" >"$work/watched/$command"
+  chmod +x "$work/watched/$command"
+done
+PATH=$work/watched:$PATH cmake -S "$here/consumer_alone" -B "$work/consumer_alone" -G Ninja >/dev/null
+check test ! -e "$work/looked_for"
+sed -nE 's/^([A-Za-z0-9_]+):.*/\1/p' "$work/consumer_alone/CMakeCache.txt" >"$work/cached"
+if grep -E 'zmq|NVCC|CUDA|Python|PKG_CONFIG|Torch|TORCH_|jpeg' "$work/cached"; then
+  echo "run.sh: that was looked for" >&2
+  exit 1
+fi
+cmake --build "$work/consumer_alone"
+if [ -x "$work/find_package/torch_user" ]; then
+  cmake --no-warn-unused-cli -S "$here/consumer_alone" -B "$work/consumer_alone" "$@" >/dev/null
+fi
+
+step "add_subdirectory"
 cmake -S "$here/add_subdirectory" -B "$work/add_subdirectory" -G Ninja -DBUILD_SHARED_LIBS=ON \
   -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG=-O0 >/dev/null
 cd "$work/add_subdirectory"
@@ -177,5 +254,6 @@ ninja user_object ${rooms}_compiled.dir/src/compiled/consumer.cpp.o \
   ${rooms}_control.dir/src/control/messenger.cpp.o \
   ${rooms}_data_image.dir/src/data/image/decoder.cpp.o
 # What users link would be made of these, as the shared library that they asked for.
-ninja -t inputs user | grep -qx 'batchcast/libbatchcast\.so.*'
-ninja -t inputs user | grep -qx ${rooms}_compiled.dir/src/compiled/consumer.cpp.o
+ninja -t inputs user >"$work/inputs"
+says '^batchcast/libbatchcast\.so' "$work/inputs"
+says "^${rooms}_compiled.dir/src/compiled/consumer.cpp.o\$" "$work/inputs"

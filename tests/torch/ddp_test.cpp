@@ -6,7 +6,6 @@
 #include "loader_support.hpp"
 #include "producer_process.hpp"
 
-#define USE_C10D_GLOO  // as Debian's libtorch was built
 #include <torch/csrc/distributed/c10d/FileStore.hpp>
 #include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
 

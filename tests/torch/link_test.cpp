@@ -39,6 +39,14 @@ TEST_CASE("the headers and the library are of one version of libtorch", "[torch]
   CHECK(linked.find("TORCH_VERSION=" TORCH_VERSION) != std::string::npos);
 }
 
+TEST_CASE("a program has the definitions that libtorch's own CMake package gives", "[torch]") {
+#if defined(USE_DISTRIBUTED) && defined(USE_C10D_GLOO)
+  SUCCEED();
+#else
+  FAIL("libtorch's headers leave out what they have for gloo");
+#endif
+}
+
 TEST_CASE("a program may use both namespaces, torch's and batchcast's", "[torch]") {
   CHECK(can_be_said());
 }

@@ -4,6 +4,7 @@
 
 #include <batchcast/consumer.hpp>
 
+#include <batchcast/core/assert.hpp>
 #include <batchcast/core/clock.hpp>
 #include <batchcast/core/inline.hpp>
 
@@ -30,87 +31,94 @@ BATCHCAST_INLINE Consumer& Consumer::operator=(Consumer&& other) noexcept {
   return *this;
 }
 
+BATCHCAST_INLINE detail::ConsumerCore& Consumer::core() const noexcept {
+  if (!core_) {
+    detail::misused("this Consumer was moved from: it may only be destroyed or assigned to");
+  }
+  return *core_;
+}
+
 BATCHCAST_INLINE std::optional<Batch> Consumer::next() {
   for (;;) {
-    NextBatch next = core_->next(batch_size_, -1);
+    NextBatch next = core().next(batch_size_, -1);
     if (next.outcome == Outcome::batch) return std::move(next.batch);
     if (next.outcome == Outcome::end_of_epoch) return std::nullopt;
   }
 }
 
 BATCHCAST_INLINE NextBatch Consumer::try_next(int timeout_ms) {
-  return core_->next(batch_size_, timeout_ms);
+  return core().next(batch_size_, timeout_ms);
 }
 
 BATCHCAST_INLINE NextBatch Consumer::poll() {
-  return core_->next(batch_size_, 0, detail::ConsumerCore::Room::take_as_it_is);
+  return core().next(batch_size_, 0, detail::ConsumerCore::Room::take_as_it_is);
 }
 
 BATCHCAST_INLINE std::optional<Batch> Consumer::peek(int timeout_ms) {
-  return core_->peek(batch_size_, timeout_ms);
+  return core().peek(batch_size_, timeout_ms);
 }
 
-BATCHCAST_INLINE bool Consumer::has_next_epoch() { return core_->has_next_epoch(); }
+BATCHCAST_INLINE bool Consumer::has_next_epoch() { return core().has_next_epoch(); }
 
 BATCHCAST_INLINE std::optional<Batch> Consumer::newest(std::uint64_t samples_max) {
-  return core_->newest(samples_max);
+  return core().newest(samples_max);
 }
 
-BATCHCAST_INLINE void Consumer::leave_epoch() noexcept { core_->leave_epoch(); }
+BATCHCAST_INLINE void Consumer::leave_epoch() noexcept { core().leave_epoch(); }
 
 BATCHCAST_INLINE void Consumer::set_batch_size(std::uint64_t batch_size) {
-  core_->set_batch_size(batch_size);
+  core().set_batch_size(batch_size);
   batch_size_ = batch_size;
 }
 
-BATCHCAST_INLINE std::uint64_t Consumer::cursor() const noexcept { return core_->cursor(); }
+BATCHCAST_INLINE std::uint64_t Consumer::cursor() const noexcept { return core().cursor(); }
 
-BATCHCAST_INLINE std::uint64_t Consumer::epoch() const noexcept { return core_->reader().epoch(); }
+BATCHCAST_INLINE std::uint64_t Consumer::epoch() const noexcept { return core().reader().epoch(); }
 
-BATCHCAST_INLINE void Consumer::check() const { core_->check(); }
+BATCHCAST_INLINE void Consumer::check() const { core().check(); }
 
-BATCHCAST_INLINE const std::string& Consumer::name() const noexcept { return core_->name(); }
-BATCHCAST_INLINE Placement Consumer::placement() const noexcept { return core_->placement(); }
-BATCHCAST_INLINE const Group& Consumer::group() const noexcept { return core_->group(); }
+BATCHCAST_INLINE const std::string& Consumer::name() const noexcept { return core().name(); }
+BATCHCAST_INLINE Placement Consumer::placement() const noexcept { return core().placement(); }
+BATCHCAST_INLINE const Group& Consumer::group() const noexcept { return core().group(); }
 BATCHCAST_INLINE void Consumer::set_cuda_stream(void* stream) noexcept {
-  core_->set_cuda_stream(stream);
+  core().set_cuda_stream(stream);
 }
 
-BATCHCAST_INLINE const Schema& Consumer::schema() const noexcept { return core_->schema(); }
+BATCHCAST_INLINE const Schema& Consumer::schema() const noexcept { return core().schema(); }
 
 BATCHCAST_INLINE std::string Consumer::recipe_json() const {
-  return std::string(core_->board().recipe_json());
+  return std::string(core().board().recipe_json());
 }
 
-BATCHCAST_INLINE bool Consumer::pure() const noexcept { return core_->board().head().pure != 0; }
+BATCHCAST_INLINE bool Consumer::pure() const noexcept { return core().board().head().pure != 0; }
 
 BATCHCAST_INLINE std::string Consumer::identity() const {
-  return detail::text_of(core_->board().head().identity);
+  return detail::text_of(core().board().head().identity);
 }
 
 BATCHCAST_INLINE std::string Consumer::incarnation() const {
-  return detail::to_hex(core_->board().head().incarnation);
+  return detail::to_hex(core().board().head().incarnation);
 }
 
 BATCHCAST_INLINE std::uint64_t Consumer::samples_per_epoch() const noexcept {
-  return core_->board().head().samples_per_epoch;
+  return core().board().head().samples_per_epoch;
 }
 
 BATCHCAST_INLINE std::uint64_t Consumer::capacity() const noexcept {
-  return core_->board().head().capacity;
+  return core().board().head().capacity;
 }
 
-BATCHCAST_INLINE const std::string& Consumer::notes() const noexcept { return core_->notes(); }
+BATCHCAST_INLINE const std::string& Consumer::notes() const noexcept { return core().notes(); }
 
 BATCHCAST_INLINE ConsumerStats Consumer::stats() const noexcept {
-  const ReaderStatus status = core_->reader().status();
+  const ReaderStatus status = core().reader().status();
   ConsumerStats stats;
   stats.samples = status.samples;
   stats.batches = status.batches;
   stats.skipped = status.skipped;
   stats.waits = status.waits;
   stats.wait_seconds = seconds_from_ns(status.wait_ns);
-  stats.attach_seconds = core_->attach_seconds();
+  stats.attach_seconds = core().attach_seconds();
   stats.late_wakeups = status.late_wakeups;
   stats.epochs_matched = status.epochs_matched;
   stats.epochs_mismatched = status.epochs_mismatched;

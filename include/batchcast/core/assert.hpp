@@ -13,9 +13,14 @@ namespace batchcast::inline v0_1::detail {
                condition, file, line);
   std::abort();
 }
+
+/// For a bug of the caller's that neither a value nor an exception can answer.
+[[noreturn]] inline void misused(const char* what) {
+  std::fprintf(stderr, "batchcast: %s\n", what);
+  std::abort();
+}
 }  // namespace batchcast::inline v0_1::detail
 
-#define BATCHCAST_ASSERT(condition) \
-  (static_cast<bool>(condition)     \
-       ? static_cast<void>(0)       \
-       : ::batchcast::detail::assertion_failed(#condition, __FILE__, __LINE__))
+#define BATCHCAST_ASSERT(condition)   \
+  ((condition) ? static_cast<void>(0) \
+               : ::batchcast::detail::assertion_failed(#condition, __FILE__, __LINE__))

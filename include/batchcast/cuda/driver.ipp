@@ -11,6 +11,8 @@
 #include <dlfcn.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <optional>
 #include <type_traits>
 
@@ -125,29 +127,19 @@ BATCHCAST_INLINE std::string reason(const Driver& driver, CUresult result) {
 }
 
 BATCHCAST_INLINE bool is_lost(CUresult result) noexcept {
-  switch (result) {
-    case CUDA_ERROR_NOT_INITIALIZED:  // in a forked child
-    case CUDA_ERROR_DEINITIALIZED:    // at the process's exit
-    case CUDA_ERROR_DEVICE_UNAVAILABLE:
-    case CUDA_ERROR_ECC_UNCORRECTABLE:
-    case CUDA_ERROR_NVLINK_UNCORRECTABLE:
-    case CUDA_ERROR_CONTAINED:
-    case CUDA_ERROR_ILLEGAL_ADDRESS:
-    case CUDA_ERROR_LAUNCH_TIMEOUT:
-    case CUDA_ERROR_CONTEXT_IS_DESTROYED:
-    case CUDA_ERROR_ASSERT:
-    case CUDA_ERROR_HARDWARE_STACK_ERROR:
-    case CUDA_ERROR_ILLEGAL_INSTRUCTION:
-    case CUDA_ERROR_MISALIGNED_ADDRESS:
-    case CUDA_ERROR_INVALID_ADDRESS_SPACE:
-    case CUDA_ERROR_INVALID_PC:
-    case CUDA_ERROR_LAUNCH_FAILED:
-    case CUDA_ERROR_TENSOR_MEMORY_LEAK:
-    case CUDA_ERROR_MPS_CLIENT_TERMINATED:
-      return true;
-    default:
-      return false;
-  }
+  constexpr std::array lost = {
+      CUDA_ERROR_NOT_INITIALIZED,  // in a forked child
+      CUDA_ERROR_DEINITIALIZED,    // at the process's exit
+      CUDA_ERROR_DEVICE_UNAVAILABLE,   CUDA_ERROR_ECC_UNCORRECTABLE,
+      CUDA_ERROR_NVLINK_UNCORRECTABLE, CUDA_ERROR_CONTAINED,
+      CUDA_ERROR_ILLEGAL_ADDRESS,      CUDA_ERROR_LAUNCH_TIMEOUT,
+      CUDA_ERROR_CONTEXT_IS_DESTROYED, CUDA_ERROR_ASSERT,
+      CUDA_ERROR_HARDWARE_STACK_ERROR, CUDA_ERROR_ILLEGAL_INSTRUCTION,
+      CUDA_ERROR_MISALIGNED_ADDRESS,   CUDA_ERROR_INVALID_ADDRESS_SPACE,
+      CUDA_ERROR_INVALID_PC,           CUDA_ERROR_LAUNCH_FAILED,
+      CUDA_ERROR_TENSOR_MEMORY_LEAK,   CUDA_ERROR_MPS_CLIENT_TERMINATED,
+  };
+  return std::ranges::find(lost, result) != lost.end();
 }
 
 BATCHCAST_INLINE void fail(const Driver& driver, CUresult result, const char* call,

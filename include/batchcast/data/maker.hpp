@@ -2,6 +2,8 @@
 // Copyright 2026 the batchcast authors
 #pragma once
 
+#include <batchcast/core/language.hpp>
+
 #include <batchcast/core/schema.hpp>
 #include <batchcast/data/fingerprint.hpp>
 

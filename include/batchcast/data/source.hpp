@@ -2,6 +2,8 @@
 // Copyright 2026 the batchcast authors
 #pragma once
 
+#include <batchcast/core/language.hpp>
+
 #include <batchcast/core/assert.hpp>
 #include <batchcast/core/dtype.hpp>
 #include <batchcast/data/fingerprint.hpp>
@@ -94,7 +96,9 @@ class Source {
   [[nodiscard]] virtual std::uint64_t size() const noexcept = 0;
   [[nodiscard]] virtual const std::vector<PartSpec>& parts() const noexcept = 0;
   /// Reads sample `sample_id`, which is below size(): all parts, in the order of parts(). Tensors
-  /// have the size that their spec says. Throws BadSample; its text is the reason alone.
+  /// have the size that their spec says. Throws BadSample; its text is the reason alone. Any other
+  /// exception is one reason more why this sample is bad, but for SystemError, OutOfMemory and
+  /// std::bad_alloc: these end the stream, with the sample's name in their text.
   virtual void read(std::uint64_t sample_id, SampleParts& parts) const = 0;
   /// Reads so much of a sample that parts[part] is there; the other parts are then unspecified. For
   /// callers that need one part of every sample.

@@ -149,8 +149,7 @@ inline Hello hello_from(const HelloRecord& record) {
 }
 
 inline void read_segments(const WelcomeRecord& record, Welcome& welcome) {
-  const auto count = static_cast<std::size_t>(
-      number(record.segment_count, "segment_count", 1, limits::fields_max));
+  const std::size_t count = number(record.segment_count, "segment_count", 1, limits::fields_max);
   bool handles = false;
   for (std::size_t i = 0; i < count; ++i) {
     const SegmentRecord& segment = record.segments[i];

@@ -6,6 +6,7 @@
 #include <batchcast/core/error.hpp>
 #include <batchcast/core/schema.hpp>
 #include <batchcast/data/maker.hpp>
+#include <batchcast/torch/dtype_twins.hpp>
 
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/from_blob.h>
@@ -39,30 +40,10 @@ struct TorchColumns {
 };
 
 [[nodiscard]] inline std::optional<DType> dtype_of(at::ScalarType type) noexcept {
-  switch (type) {
-    case at::kByte:
-      return DType::u8;
-    case at::kChar:
-      return DType::i8;
-    case at::kShort:
-      return DType::i16;
-    case at::kInt:
-      return DType::i32;
-    case at::kLong:
-      return DType::i64;
-    case at::kHalf:
-      return DType::f16;
-    case at::kBFloat16:
-      return DType::bf16;
-    case at::kFloat:
-      return DType::f32;
-    case at::kDouble:
-      return DType::f64;
-    case at::kBool:
-      return DType::boolean;
-    default:
-      return std::nullopt;
+  for (const DTypeTwin& twin : dtype_twins) {
+    if (twin.there == type) return twin.here;
   }
+  return std::nullopt;
 }
 
 [[noreturn]] inline void throw_unservable(const std::string& name, const std::string& why) {

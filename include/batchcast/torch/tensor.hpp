@@ -8,6 +8,7 @@
 #include <batchcast/core/limits.hpp>
 #include <batchcast/core/view.hpp>
 #include <batchcast/torch/device_storage.hpp>
+#include <batchcast/torch/dtype_twins.hpp>
 #include <batchcast/torch/host_storage.hpp>
 #include <batchcast/torch/storage.hpp>
 #include <batchcast/torch/stream.hpp>
@@ -27,33 +28,13 @@ namespace batchcast::inline v0_1 {
 
 /// The torch twin of a field's dtype. Throws InvalidArgument where there is none (u16, u32, u64).
 [[nodiscard]] inline at::ScalarType scalar_type(const FieldInfo& field) {
-  switch (field.spec.dtype) {
-    case DType::u8:
-      return at::kByte;
-    case DType::i8:
-      return at::kChar;
-    case DType::i16:
-      return at::kShort;
-    case DType::i32:
-      return at::kInt;
-    case DType::i64:
-      return at::kLong;
-    case DType::f16:
-      return at::kHalf;
-    case DType::bf16:
-      return at::kBFloat16;
-    case DType::f32:
-      return at::kFloat;
-    case DType::f64:
-      return at::kDouble;
-    case DType::boolean:
-      return at::kBool;
-    default:
-      throw InvalidArgument("batchcast: field `" + field.spec.name + "` is " +
-                            std::string(name_of(field.spec.dtype)) +
-                            ", which libtorch has no tensors of. Convert it in the recipe, with "
-                            "the stage `to`.");
+  for (const detail::DTypeTwin& twin : detail::dtype_twins) {
+    if (twin.here == field.spec.dtype) return twin.there;
   }
+  throw InvalidArgument("batchcast: field `" + field.spec.name + "` is " +
+                        std::string(name_of(field.spec.dtype)) +
+                        ", which libtorch has no tensors of. Convert it in the recipe, with the "
+                        "stage `to`.");
 }
 
 namespace detail {

@@ -87,7 +87,7 @@ class TorchConsumer {
 /// As torch's datasets tell their size: nothing where it is not known beforehand.
 [[nodiscard]] inline torch::optional<std::size_t> size_of_epoch(std::uint64_t samples) noexcept {
   if (samples == 0) return {};
-  return static_cast<std::size_t>(samples);
+  return torch::optional<std::size_t>(samples);
 }
 
 }  // namespace batchcast::inline v0_1::detail

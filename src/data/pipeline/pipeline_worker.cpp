@@ -1,16 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the batchcast authors
 #include "data/pipeline/pipeline_core.hpp"
+#include "data/read_sample.hpp"
 #include "data/reason.hpp"
 
 #include <batchcast/core/clock.hpp>
 #include <batchcast/core/error.hpp>
+#include <batchcast/core/printable.hpp>
 
 #include <cstring>
 #include <new>
 #include <string>
+#include <system_error>
 
 namespace batchcast::inline v0_1::detail {
+namespace {
+
+std::string called(const Source& source, std::uint64_t sample_id) {
+  return "sample " + std::to_string(sample_id) + ", `" + printable(source.name_of(sample_id)) + "`";
+}
+
+/// The same error with the sample's name in front.
+SystemError with_name(const std::string& sample, const SystemError& error) {
+  std::string text = as_reason(error.what());
+  const std::string message = ": " + std::generic_category().message(error.code());
+  if (text.ends_with(message)) text.resize(text.size() - message.size());
+  return {"batchcast: " + sample + ", cannot be made: " + text, error.code()};
+}
+
+}  // namespace
 
 PipelineWorker::PipelineWorker(const PipelineCore& pipeline) : pipeline_(pipeline) {
   for (const PipelineCore::Unit& unit : pipeline.units) {
@@ -61,7 +79,8 @@ std::uint64_t PipelineWorker::make_noted(const SampleSlots& slots,
 // is tried again in the next, and a restart there makes the same samples.
 std::uint64_t PipelineWorker::make_one(const Place& place, const SampleSlots& slots,
                                        std::size_t slot) {
-  const std::uint64_t samples = pipeline_.options.source->size();
+  const Source& source = *pipeline_.options.source;
+  const std::uint64_t samples = source.size();
   for (std::uint64_t step = 0; step < samples; ++step) {
     const std::uint64_t id = (place.sample_id + step) % samples;
     try {
@@ -69,11 +88,15 @@ std::uint64_t PipelineWorker::make_one(const Place& place, const SampleSlots& sl
       attempt({place.epoch, place.index, id}, slots, slot);
       return id;
     } catch (const BadSample& bad) {
-      pipeline_.bad_samples.add({id, pipeline_.options.source->name_of(id), as_reason(bad.what())});
+      pipeline_.bad_samples.add({id, source.name_of(id), as_reason(bad.what())});
+    } catch (const SystemError& error) {
+      throw with_name(called(source, id), error);
+    } catch (const OutOfMemory& error) {
+      throw OutOfMemory("batchcast: " + called(source, id) +
+                        ", cannot be made: " + as_reason(error.what()) + ".");
     } catch (const std::bad_alloc&) {
-      throw OutOfMemory("batchcast: there is not enough memory to make sample " +
-                        std::to_string(id) + ", `" + pipeline_.options.source->name_of(id) +
-                        "`. Fewer workers need less.");
+      throw OutOfMemory("batchcast: there is not enough memory to make " + called(source, id) +
+                        ". Fewer workers need less.");
     }
   }
   throw BadSample("batchcast: no sample of this dataset can be made. `batchcast check` says why.");
@@ -82,11 +105,13 @@ std::uint64_t PipelineWorker::make_one(const Place& place, const SampleSlots& sl
 // Substitutes and single samples that somebody looks at are not what comes next in the stream.
 void PipelineWorker::read(const Place& place, bool in_order) {
   const std::uint64_t began_ns = now_ns();
-  if (in_order) {
-    pipeline_.read_ahead.take(place.epoch, place.index, place.sample_id, parts_);
-  } else {
-    pipeline_.options.source->read(place.sample_id, parts_);
-  }
+  read_sample([&] {
+    if (in_order) {
+      pipeline_.read_ahead.take(place.epoch, place.index, place.sample_id, parts_);
+    } else {
+      pipeline_.options.source->read(place.sample_id, parts_);
+    }
+  });
   read_ns_.fetch_add(now_ns() - began_ns, std::memory_order_relaxed);
 }
 
@@ -130,14 +155,14 @@ void PipelineWorker::copy_all(const SampleSlots& slots) {
     const std::uint64_t index = slots.index_in_epoch + i;
     const std::uint64_t id = order.index_at(index);
     try {
-      source.read(id, parts_);
+      read_sample([&] { source.read(id, parts_); });
       for (std::size_t f = 0; f < pipeline_.fields.size(); ++f) {
         const PipelineCore::Field& field = pipeline_.fields[f];
         const FieldSlots& target = slots.fields[f];
         std::memcpy(target.data + i * target.stride_bytes, part_of(field).data(), field.byte_count);
       }
       slots.sample_ids[i] = id;
-    } catch (const BadSample&) {
+    } catch (const std::exception&) {
       // Once more, by who knows what becomes of such a sample.
       slots.sample_ids[i] = make_one({slots.epoch, index, id}, slots, i);
     }

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "data/fingerprint_builder.hpp"
+#include "data/read_sample.hpp"
 #include "data/reason.hpp"
 #include "data/refuse_at.hpp"
 #include "data/source/class_labels.hpp"
@@ -209,7 +210,7 @@ class JsonPartsSource final : public Source {
 
   [[nodiscard]] Json parse(std::uint64_t sample_id, const JsonPart& value,
                            SampleParts& sample) const {
-    inner_->read_part(sample_id, value.from, sample);
+    read_sample([&] { inner_->read_part(sample_id, value.from, sample); });
     return parse_json(sample[value.from], inner_->parts()[value.from].name);
   }
 

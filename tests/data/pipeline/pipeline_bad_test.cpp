@@ -5,11 +5,16 @@
 #include "catch.hpp"
 
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
+#include <functional>
 #include <memory>
 #include <new>
 #include <optional>
+#include <stdexcept>
 #include <string>
+#include <utility>
+#include <vector>
 
 // Samples, stages and sources that are not what they should be.
 using namespace batchcast;
@@ -198,4 +203,63 @@ TEST_CASE("a sample that memory does not suffice for is named, and never substit
                            .on_bad_sample = OnBadSample::substitute});
   CHECK_THROWS_AS(make(pipeline, {0, 3, 2}), OutOfMemory);
   CHECK_THROWS_WITH(make(pipeline, {0, 4, 1}), Catch::Contains("`fake/4`"));
+}
+
+namespace {
+
+/// Ten samples, of which reading the one numbered 4 throws what `raise` throws.
+std::shared_ptr<FakeSource> throwing(bool mapped, std::function<void()> raise) {
+  auto source = std::make_shared<FakeSource>(
+      10, std::vector<PartSpec>{{"values", PartKind::tensor, DType::i32, {4}}},
+      [raise = std::move(raise)](std::uint64_t id, std::size_t, std::span<std::byte>) {
+        if (id == 4) raise();
+      });
+  source->mapped = mapped;
+  return source;
+}
+
+}  // namespace
+
+TEST_CASE("what a source of one's own throws is why its sample is bad, whatever its type") {
+  const bool mapped = GENERATE(false, true);
+  CAPTURE(mapped);
+  const std::vector<std::pair<std::string, std::function<void()>>> all = {
+      {"no such record", [] { throw std::runtime_error("no such record"); }},
+      {"out of its range", [] { throw std::out_of_range("out of its range."); }},
+      {"asked for wrongly", [] { throw InvalidArgument("batchcast: asked for wrongly."); }},
+      {"no std::exception", [] { throw 7; }},
+  };
+  for (const auto& [reason, raise] : all) {
+    CAPTURE(reason);
+    PipelineOptions options{.source = throwing(mapped, raise),
+                            .recipe = {.order = OrderMode::sequential}};
+    CHECK_THROWS_AS(make(Pipeline(options), {0, 3, 2}), BadSample);
+    CHECK_THROWS_WITH(make(Pipeline(options), {0, 3, 2}),
+                      Catch::Contains("sample 4, `fake/4`") && Catch::Contains(reason));
+    options.on_bad_sample = OnBadSample::substitute;
+    CHECK(make(Pipeline(options), {0, 3, 3}).ids == std::vector<std::uint64_t>{3, 5, 5});
+  }
+}
+
+TEST_CASE("faults of the machine name the sample, keep their type, and are never substituted") {
+  const bool mapped = GENERATE(false, true);
+  CAPTURE(mapped);
+  const auto serving = [&](std::function<void()> raise) {
+    return Pipeline({.source = throwing(mapped, std::move(raise)),
+                     .recipe = {.order = OrderMode::sequential},
+                     .on_bad_sample = OnBadSample::substitute});
+  };
+  try {
+    static_cast<void>(
+        make(serving([] { throw SystemError("batchcast: cannot read disk", EIO); }), {0, 3, 2}));
+    FAIL("it was made");
+  } catch (const SystemError& error) {
+    CHECK(error.code() == EIO);
+    CHECK(std::string(error.what()) ==
+          "batchcast: sample 4, `fake/4`, cannot be made: cannot read disk: Input/output error");
+  }
+  const Pipeline full = serving([] { throw OutOfMemory("batchcast: too large."); });
+  CHECK_THROWS_AS(make(full, {0, 3, 2}), OutOfMemory);
+  CHECK_THROWS_WITH(make(full, {0, 3, 2}),
+                    Catch::Contains("`fake/4`") && Catch::Contains("too large"));
 }
