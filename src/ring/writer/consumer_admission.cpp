@@ -172,7 +172,10 @@ std::variant<std::uint64_t, NotAdmitted> ConsumerAdmission::resume(std::uint32_t
   if (consumer->observes) {
     return NotAdmitted{NotAdmitted::Reason::cursor_gone, "an observer has no place in the stream"};
   }
-  if (!consumer->paused) return consumer->released_min;
+  if (!consumer->paused) {
+    const bool moves = join == Join::at && consumer->group.world == 0;
+    return moves ? move(index, consumer_id, cursor) : consumer->released_min;
+  }
   // A consumer that has had nothing yet may go back as far as the ring reaches.
   const std::uint64_t at_least = consumer->fresh ? 0 : consumer->released_min;
   if (consumer->fresh && rules_.goes_back(join, cursor, consumer_id)) publisher_.go_back(cursor);
@@ -181,6 +184,19 @@ std::variant<std::uint64_t, NotAdmitted> ConsumerAdmission::resume(std::uint32_t
   const StartPoint begins = rules_.start_point(std::get<JoinRules::Start>(found));
   let_in(*state_.consumers.find(index, consumer_id), begins);
   return begins.position;
+}
+
+/// Of a consumer that is not paused. The stream waits for it at one place or the other throughout.
+std::variant<std::uint64_t, NotAdmitted> ConsumerAdmission::move(std::uint32_t index,
+                                                                 std::uint64_t consumer_id,
+                                                                 std::uint64_t cursor) {
+  if (rules_.goes_back(Join::at, cursor, consumer_id)) publisher_.go_back(cursor);
+  const auto found = start(Join::at, cursor, rules_.bounds_here(0), no_epoch_held);
+  if (const auto* refusal = std::get_if<NotAdmitted>(&found)) return *refusal;
+  ConsumerRecord& consumer = *state_.consumers.find(index, consumer_id);
+  state_.attendance.note_read(state_.consumers.read_to(consumer));
+  let_in(consumer, rules_.start_point(std::get<JoinRules::Start>(found)));
+  return cursor;
 }
 
 std::variant<MirrorStart, NotAdmitted> ConsumerAdmission::resume_mirror(

@@ -63,6 +63,9 @@ class ConsumerAdmission {
                                                                   JoinRules::Bounds bounds,
                                                                   const char* ended);
   void remove_at(std::size_t at) noexcept;
+  [[nodiscard]] std::variant<std::uint64_t, NotAdmitted> move(std::uint32_t index,
+                                                              std::uint64_t consumer_id,
+                                                              std::uint64_t cursor);
   void let_in(ConsumerRecord& consumer, StartPoint start) noexcept;
 
   WriterState& state_;

@@ -5,6 +5,7 @@
 #include "ring/writer/consumer_table.hpp"
 #include "ring/writer/stream_outcome.hpp"
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 
@@ -37,6 +38,8 @@ class TrainerAttendance {
   /// `jobs`: with each group of ranks as one.
   void set_trainers_elsewhere(std::uint32_t trainers, std::uint32_t jobs) noexcept;
 
+  /// A trainer that goes elsewhere was given samples up to there.
+  void note_read(std::uint64_t read_to) noexcept { read_to_ = std::max(read_to_, read_to); }
   /// How far a trainer of this ring, attached or gone, has been given samples.
   [[nodiscard]] std::uint64_t read_to() const noexcept;
   /// Where the last trainer stood that had a batch and left this ring. Nothing if none has since
@@ -59,7 +62,7 @@ class TrainerAttendance {
   bool ever_had_trainer_ = false;
   std::uint64_t last_leave_ns_;
   std::optional<std::uint64_t> left_at_;
-  std::uint64_t read_to_ = 0;  ///< of those that have left
+  std::uint64_t read_to_ = 0;  ///< of those that have left, or gone elsewhere
   bool left_anew_ = false;     ///< `left_at_` is of this ring, and was not taken yet
 };
 

@@ -82,7 +82,8 @@ class RingWriter {
   void remove(std::uint32_t index, std::uint64_t consumer_id) noexcept;
   /// Takes its place away although it lives. False if there is no such consumer.
   bool evict(std::uint32_t index, std::uint64_t consumer_id) noexcept;
-  /// `let_go`: out of the gate between its loops, and in again at a new position.
+  /// `let_go`: out of the gate between its loops, and in again at a new position. With join `at`
+  /// `resume` also moves a consumer that is not paused and holds no lease; ranks stay.
   void pause(std::uint32_t index, std::uint64_t consumer_id) noexcept;
   [[nodiscard]] std::variant<std::uint64_t, NotAdmitted> resume(std::uint32_t index,
                                                                 std::uint64_t consumer_id,
