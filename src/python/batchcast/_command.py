@@ -29,12 +29,23 @@ def _is_handed_on(words: list[str]) -> bool:
     return is_of_python and all(word.startswith("--") for word in words[2:])
 
 
+def _leave_at_signals() -> None:
+    """Until what serves is imported, which may take seconds, a signal ends the process, and nothing
+    is lost by that. The command has blocked them: the interpreter's own start is over now."""
+    numbers = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
+    for number in numbers:
+        if signal.getsignal(number) != signal.SIG_IGN:
+            signal.signal(number, lambda number, frame: os._exit(0))
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, numbers)
+
+
 def main() -> NoReturn:
     """Becomes the command: its process is this one, so its signals and exit status are, too.
 
     `serve` of a source that Python reads it runs itself: the command has handed it on.
     """
     if _is_handed_on(sys.argv[1:]):
+        _leave_at_signals()
         from . import _shell
 
         _shell.serve(sys.argv[2:])
