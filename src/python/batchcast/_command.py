@@ -45,7 +45,6 @@ def main() -> NoReturn:
     `serve` of a source that Python reads it runs itself: the command has handed it on.
     """
     if _is_handed_on(sys.argv[1:]):
-        _leave_at_signals()
         from . import _shell
 
         _shell.serve(sys.argv[2:])
@@ -60,3 +59,8 @@ def main() -> NoReturn:
     # Where it needs a Python, this one, which has the package.
     os.environ.setdefault("BATCHCAST_PYTHON", sys.executable)
     os.execv(command, ["batchcast", *sys.argv[1:]])
+
+
+# Here, and not in `main`: what the package imports next may take seconds.
+if sys.argv[:1] == ["-m"] and _is_handed_on(sys.argv[1:]):
+    _leave_at_signals()

@@ -14,7 +14,7 @@ from typing import Any
 
 from . import _items
 from ._producer import BatchStream
-from .errors import InvalidArgument
+from .errors import Error, InvalidArgument
 
 patience_s = 0.5  # for a thread that is to end
 
@@ -83,8 +83,11 @@ class Looping:
         try:
             while self._epochs == 0 or self._epoch < self._epochs:
                 if not self._serve_epoch():
-                    return
-            self.drain()
+                    break
+            else:
+                self.drain()
+            if self.stream.stats()["state"] == "failed":
+                raise Error("batchcast: the stream failed; stderr was told why.")
         except BaseException as error:
             if name is not None and not self.stream.over:
                 tell_failure(name, self._reason(error))

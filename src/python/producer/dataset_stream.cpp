@@ -158,6 +158,12 @@ class Run {
     }
     note_last();
     producer.stop("its producer ended");  // so that taking it down does not wait again
+    const std::lock_guard lock(mutex_);
+    if (last_.stream.state == StreamState::failed && !failure_) throw_failed();
+  }
+
+  [[noreturn]] void throw_failed() const {
+    throw Error("batchcast: stream `" + options_.stream + "` failed; stderr was told why.");
   }
 
   void begin(Producer& producer, cli::Service& service, const cli::Dataset& dataset) {
