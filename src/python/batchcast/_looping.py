@@ -74,6 +74,7 @@ class Looping:
         self._using = threading.Lock()  # of the stream
         self.ended = threading.Event()
         self.error: BaseException | None = None
+        self.was_over = False  # the stream, when the loader met its error
 
     def work(self, name: str | None = None) -> None:
         """Until the stream is over. What goes wrong is in `error`.
@@ -104,6 +105,7 @@ class Looping:
 
     def end_by(self, error: BaseException) -> None:
         """Trainers are told what ends the stream."""
+        self.was_over = self.stream.over
         self.error = error  # before `ended`: wait() raises it
         if not isinstance(error, Exception):  # Ctrl-C, above all
             self.stream.stop("its producer was interrupted")
