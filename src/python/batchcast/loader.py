@@ -7,6 +7,7 @@ Needs torch, 1.13 or later, which nothing else of the package imports.
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import math
 import os
@@ -30,7 +31,14 @@ except ImportError as error:
 from ._closed import ClosedByBlock
 from ._consumer import Batch, Consumer, Start, check_same_samples
 from ._names import did_you_mean, refuse_unknown
-from .errors import Forked, GpuUnavailable, InvalidArgument, Refused, StreamFinished
+from .errors import (
+    Error,
+    Forked,
+    GpuUnavailable,
+    InvalidArgument,
+    Refused,
+    StreamFinished,
+)
 
 __all__ = ["Loader"]
 
@@ -522,8 +530,12 @@ class Loader(ClosedByBlock, IterableDataset):  # type: ignore[misc]
             self._detach()
             self._resume = dict(state)
             self._attach()
-        except BaseException:
+        except BaseException as error:
             self._resume = before if self._consumer is None else None
+            # A rank would wait for the others.
+            if isinstance(error, Refused) and self._options.get("group") is None:
+                with contextlib.suppress(Error):  # else the next use says it
+                    self._attach()
             raise
 
     # -- the consumer's side -----------------------------------------------------------------------
