@@ -167,6 +167,12 @@ class Consumer {
   [[nodiscard]] std::optional<Batch> peek(int timeout_ms = -1);
   /// Whether another epoch follows; waits until that is known.
   [[nodiscard]] bool has_next_epoch();
+  /// Goes to another position, as with join = at, without leaving the stream: it does not end in
+  /// between. What was under way is over. False where that cannot be had, and attaching anew may
+  /// do: batches are held or on a GPU, it is a rank or lets go between epochs, the stream is over.
+  /// Throws Refused and StreamFinished where there is no such place; then, and with false, it stays
+  /// where it is. Where `while_waiting` throws, it is only to be destroyed.
+  [[nodiscard]] bool move_to(std::uint64_t cursor);
   /// A copy of the newest samples that the ring holds, at most so many, of the epoch that most of
   /// them belong to; nothing while there are none. Whether it observes or takes part, its place
   /// stays what it is.

@@ -8,6 +8,7 @@
 #include <batchcast/producer.hpp>
 
 #include <cstdint>
+#include <exception>
 #include <memory>
 #include <string>
 #include <utility>
@@ -67,7 +68,9 @@ class Feeder {
   /// Waits until no worker runs, but no longer than that (negative: for ever). True if none runs.
   /// Throws the exception that failed the stream.
   bool wait(int timeout_ms = -1);
-  /// Text of the exception that failed the stream; empty as long as none did.
+  /// The exception that failed the stream; null as long as none did.
+  [[nodiscard]] std::exception_ptr failure() const;
+  /// Its text; empty as long as none did.
   [[nodiscard]] std::string failure_text() const;
   [[nodiscard]] FeederStats stats() const;
 

@@ -16,6 +16,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <exception>
 #include <mutex>
 #include <thread>
@@ -80,6 +81,8 @@ class DoorServer::Impl {
 
  private:
   void run();
+  /// False once the door is lost.
+  [[nodiscard]] bool take_turn();
   void handle(std::uint64_t token);
   void evict_queued();
   [[nodiscard]] int wait_ms(std::uint64_t now) const noexcept;
@@ -96,6 +99,7 @@ class DoorServer::Impl {
   DoorHandshake handshake_;
   DoorEntrance entrance_;
   std::uint64_t next_tick_ns_ = 0;
+  bool told_trouble_ = false;
 
   std::mutex mutex_;  ///< of the next one
   std::vector<std::pair<ConsumerKey, std::string>> evictions_;
@@ -105,13 +109,28 @@ class DoorServer::Impl {
 
 // A turn: all deaths, then one datagram of each of a few clients. Those that are ready take turns,
 // as the kernel queues them.
-void DoorServer::Impl::run() {
+bool DoorServer::Impl::take_turn() {
   std::array<epoll_event, events_at_once> ready;
+  consumers_.see_deaths();
+  const std::size_t count = watched_.wait(ready, wait_ms(now_ns()));
+  if (count == 0 && watched_.is_lost()) return false;
+  for (std::size_t i = 0; i < count && !stopping_.load(); ++i) handle(ready[i].data.u64);
+  if (!stopping_.load()) do_what_is_due(now_ns());
+  return true;
+}
+
+void DoorServer::Impl::run() {
+  constexpr auto rest = std::chrono::milliseconds(100);
   while (!stopping_.load()) {
-    consumers_.see_deaths();
-    const std::size_t count = watched_.wait(ready, wait_ms(now_ns()));
-    for (std::size_t i = 0; i < count && !stopping_.load(); ++i) handle(ready[i].data.u64);
-    if (!stopping_.load()) do_what_is_due(now_ns());
+    try {
+      if (!take_turn()) return events_.door_lost();
+    } catch (const std::exception& error) {
+      if (!std::exchange(told_trouble_, true)) {
+        detail::report(options_.log, LogLevel::error,
+                       std::string("the door could not be looked after: ") + error.what());
+      }
+      std::this_thread::sleep_for(rest);
+    }
   }
 }
 

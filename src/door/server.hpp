@@ -71,6 +71,9 @@ class DoorEvents {
   [[nodiscard]] virtual std::vector<RankNews> take_news() { return {}; }
   /// At least every `tick_ms`.
   virtual void tick() = 0;
+  /// The program has closed the door's descriptors: nobody can join any more, nor be seen to leave.
+  /// The last that is called.
+  virtual void door_lost() {}
 };
 
 /// Opens the producer's door: a thread that admits consumers and sees them leave or die. A client

@@ -41,6 +41,12 @@ class WatchSet {
         ::epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()), timeout_ms);
     return count > 0 ? static_cast<std::size_t>(count) : 0;
   }
+  /// The program has closed its descriptor, as os.closerange of Python does: there is no set.
+  [[nodiscard]] bool is_lost() const noexcept {
+    epoll_event ignored{};
+    const bool failed = ::epoll_wait(epoll_.get(), &ignored, 1, 0) < 0;
+    return failed && (errno == EBADF || errno == EINVAL);
+  }
 
  private:
   FileDescriptor epoll_;

@@ -147,6 +147,8 @@ bool Feeder::wait(int timeout_ms) {
   return true;
 }
 
+std::exception_ptr Feeder::failure() const { return impl_->pool.failure(); }
+
 std::string Feeder::failure_text() const { return impl_->pool.failure_text(); }
 
 FeederStats Feeder::stats() const {

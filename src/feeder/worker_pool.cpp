@@ -187,18 +187,18 @@ bool WorkerPool::wait(int timeout_ms) {
   return ended_.wait_for(lock, std::chrono::milliseconds(timeout_ms), none_runs);
 }
 
+std::exception_ptr WorkerPool::failure() const {
+  const std::lock_guard lock(mutex_);
+  return failure_;
+}
+
 void WorkerPool::rethrow_failure() const {
-  std::exception_ptr failure;
-  {
-    const std::lock_guard lock(mutex_);
-    failure = failure_;
-  }
-  if (failure) std::rethrow_exception(failure);
+  if (const std::exception_ptr thrown = failure()) std::rethrow_exception(thrown);
 }
 
 std::string WorkerPool::failure_text() const {
-  const std::lock_guard lock(mutex_);
-  return failure_ ? text_of(failure_) : std::string();
+  const std::exception_ptr thrown = failure();
+  return thrown ? text_of(thrown) : std::string();
 }
 
 }  // namespace batchcast::inline v0_1::detail

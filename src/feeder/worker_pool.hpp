@@ -50,6 +50,7 @@ class WorkerPool {
   /// The first failure fails the stream with its text; later ones are dropped.
   void fail(std::exception_ptr failure) noexcept;
   void rethrow_failure() const;
+  [[nodiscard]] std::exception_ptr failure() const;
   [[nodiscard]] std::string failure_text() const;
 
  private:

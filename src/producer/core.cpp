@@ -126,6 +126,16 @@ void ProducerCore::check_process() const {
                options_.stream + "`, and cannot serve it.");
 }
 
+bool ProducerCore::finish() {
+  constexpr int look_ms = 50;
+  if (finish(0)) return true;
+  // Held back by `wait_for`.
+  while (rings_.host().writer().status().state == StreamState::starting) {
+    if (finish(look_ms)) return true;
+  }
+  return finish(options_.linger_ms);
+}
+
 bool ProducerCore::finish(int linger_ms) {
   check_process();
   rings_.host().writer().finish();

@@ -44,6 +44,8 @@ class ProducerCore {
   /// No loan will come any more.
   [[nodiscard]] bool over() const noexcept { return over_.load(std::memory_order_relaxed); }
 
+  /// Waits as the options say.
+  bool finish();
   bool finish(int linger_ms);
   void stop(const std::string& reason) noexcept;
   /// Stops, and takes the door, the control socket and the directory away. The rings stay.

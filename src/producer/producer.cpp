@@ -44,7 +44,7 @@ void Producer::end_epoch() {
   core_->rings().host().writer().end_epoch();
 }
 
-bool Producer::finish() { return core_->finish(core_->options().linger_ms); }
+bool Producer::finish() { return core_->finish(); }
 
 bool Producer::finish(int linger_ms) { return core_->finish(linger_ms); }
 

@@ -236,6 +236,15 @@ void Reception::paused(ConsumerKey key) {
   seat->ring.look_for_demand();
 }
 
+void Reception::door_lost() {
+  const std::string why =
+      "the program that serves it closed the stream's file descriptors (os.closerange, or a step "
+      "that makes a daemon): nobody can join any more, nor be seen to leave. Close them before "
+      "the stream is served";
+  parts_.log(LogLevel::error, why);
+  parts_.rings.host().writer().fail(why);
+}
+
 void Reception::tick() {
   for (ServedRing* const ring : parts_.rings.all()) ring->look_for_demand();
   parts_.rate.note(parts_.rings.host().writer().samples_published());

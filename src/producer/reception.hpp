@@ -50,6 +50,7 @@ class Reception final : public DoorEvents {
   void epoch_ended(ConsumerKey key, const EpochEnd& end) override;
   [[nodiscard]] std::vector<RankNews> take_news() override;
   void tick() override;
+  void door_lost() override;
 
   /// From any thread.
   [[nodiscard]] std::vector<FormingGroup> forming() const { return forming_.list(); }

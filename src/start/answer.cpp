@@ -28,7 +28,7 @@ namespace batchcast::inline v0_1::detail {
 namespace {
 
 // Where time is up, ensure itself says what it was waiting for, unless it sits in a source.
-constexpr int overtime_ms = 1'000;
+constexpr int overtime_ms = 250;
 constexpr int farewell_ms = 100;  // from the answer's last byte to the end of the watch
 constexpr int exit_environment = 3;
 

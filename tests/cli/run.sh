@@ -209,6 +209,17 @@ wait
 checks=$((checks + 1))
 grep -q 'receipts match' "$work/one" || fail "a stream ended before the consumers that it waits for came"
 
+# However late they come.
+serve synthetic:8 --stream late --samples 100 --memory 1MiB --epochs 1 --linger 0 --wait-for 1
+late=$!
+until_true grep -q 'waits in memory for consumers (--wait-for' "$work/serve.err" ||
+  fail "a stream does not say for whom it waits"
+sleep 0.5
+checks=$((checks + 1))
+kill -0 $late || fail "a stream ended before the consumer that it waits for came"
+expect 0 'receipts match' consume late
+wait $late
+
 # Whoever is waited for at the end need not come.
 serve synthetic:8 --stream drained --samples 100 --memory 1MiB --epochs 1
 drained=$!

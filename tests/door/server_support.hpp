@@ -64,6 +64,8 @@ class FakeProducer : public DoorEvents {
     }
   }
 
+  void door_lost() override { lost = true; }
+
   [[nodiscard]] std::optional<Left> wait_for_left(ConsumerKey key, int timeout_ms = 5'000) {
     std::unique_lock lock(mutex_);
     const auto end = std::chrono::system_clock::now() + std::chrono::milliseconds(timeout_ms);
@@ -88,6 +90,7 @@ class FakeProducer : public DoorEvents {
   std::atomic<int> left_count{0}, left_at_last_admission{0}, pauses{0}, ticks{0}, epochs_ended{0};
   std::atomic<bool> busy{false}, held{false};  ///< the door's thread is, in a tick
   std::atomic<bool> dismisses_at_epoch_end{false};
+  std::atomic<bool> lost{false};
 
  private:
   std::mutex mutex_;

@@ -4,6 +4,7 @@
 #include "server_support.hpp"
 
 #include <sys/syscall.h>
+#include <unistd.h>
 
 #include <fstream>
 
@@ -338,4 +339,19 @@ TEST_CASE("a forked child of the producer cannot disturb its door") {
   guest.read = guest.connection.ask(encode(Rejoin{}), {}, guest.message, 0, 5'000);
   CHECK(guest.get<Rejoined>());
   CHECK(join(house.door()).get<Welcome>());
+}
+
+TEST_CASE("a program that closes the door's descriptors loses the door, and is told") {
+  const bool removed = GENERATE(false, true);
+  // In a process of its own, whose other descriptors are no loss.
+  Child child([&] {
+    House house;
+    ::close_range(3, 1'000, 0);
+    if (removed) ::unlink(house.door().c_str());
+    for (int i = 0; i < 5'000 && !house.producer.lost; ++i) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    return house.producer.lost ? 0 : 1;
+  });
+  CHECK(child.wait() == 0);
 }

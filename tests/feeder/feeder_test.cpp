@@ -255,6 +255,7 @@ TEST_CASE("what failed a stream is known before the last worker ends") {
   Feeder feeder(stream.producer, maker, {2});
   CHECK(comes_true([&] { return !feeder.failure_text().empty(); }));
   CHECK(feeder.failure_text() == "sample 1 is broken");
+  CHECK_THROWS_AS(std::rethrow_exception(feeder.failure()), BadSample);
   CHECK_FALSE(feeder.wait(0));
   ends = true;
   CHECK_THROWS_AS(feeder.wait(), BadSample);

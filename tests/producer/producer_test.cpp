@@ -15,6 +15,7 @@
 #include <atomic>
 #include <chrono>
 #include <filesystem>
+#include <future>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -59,6 +60,29 @@ TEST_CASE("a producer that takes over another one's stream ends its own in order
   Producer& same = producer;
   producer = std::move(same);
   CHECK(producer.stats().state == StreamState::starting);
+}
+
+TEST_CASE("the time to linger counts once the consumers of wait_for are there") {
+  const Directory directory;
+  ProducerOptions options = serving(directory, "s");
+  options.samples_per_epoch = 8;
+  options.epochs = 1;
+  options.wait_for = 1;
+  options.linger_ms = 10;
+  Producer producer(options);
+  producer.loan(8)->publish();
+  auto finished = std::async(std::launch::async, [&] { return producer.finish(); });
+  CHECK(finished.wait_for(std::chrono::milliseconds(300)) == std::future_status::timeout);
+  SECTION("one comes") {
+    Consumer consumer(taking(directory, "s"));
+    CHECK(consumer.try_next(5'000).batch.size() == 8);
+    static_cast<void>(finished.get());
+  }
+  SECTION("or the stream is stopped") {
+    producer.stop("enough");
+    static_cast<void>(finished.get());
+    CHECK(producer.stats().state == StreamState::stopped);
+  }
 }
 
 TEST_CASE("a producer whose loans may never come back gives up its name") {

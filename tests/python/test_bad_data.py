@@ -871,6 +871,42 @@ def test_a_sample_that_calls_sys_exit_is_bad(directory: Path) -> None:
             assert processes == 0 or serving._readers._alive == processes  # type: ignore
 
 
+CLOSES = """
+import os, subprocess, sys, threading
+import numpy as np
+import batchcast as bc
+class Loader:
+    def __iter__(self):
+        while True:
+            yield np.zeros(4)
+source = {"dataset": "synthetic:3x8x8", "loader": Loader()}[sys.argv[1]]
+serving = bc.serve(source, stream="s", memory="64KiB", background=True)
+with bc.Consumer("s", 4) as consumer:
+    consumer.next()
+    os.closerange(3, 65536)
+    if sys.argv[2] == "removed":  # as another producer does, which takes the name
+        os.unlink(os.path.join(os.environ["BATCHCAST_DIR"], "s", "door"))
+    try:
+        while True:
+            consumer.next()
+    except bc.StreamFailed as error:
+        print("closed the stream's file descriptors" in str(error))
+try:
+    serving.wait(10)
+except bc.Error:
+    print(serving.stats["state"])
+"""
+
+
+@pytest.mark.parametrize("door", ["there", "removed"])
+@pytest.mark.parametrize("source", ["dataset", "loader"])
+def test_a_program_that_closes_the_descriptors_of_its_stream(
+    directory: Path, source: str, door: str
+) -> None:
+    ended = support.python(CLOSES, source, door)
+    assert (ended.returncode, ended.stdout) == (0, "True\nfailed\n"), ended.stderr
+
+
 FORKS = """
 import os, sys, numpy as np, batchcast as bc
 serves = os.getpid()

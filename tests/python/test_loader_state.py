@@ -465,3 +465,75 @@ def test_another_producer_of_a_stream_that_is_not_pure_is_warned_of(directory: P
             later.load_state_dict(saved)
             assert later.consumer.cursor == 4
     assert len(warnings()) == 2
+
+
+@pytest.mark.parametrize("holds", [False, True])
+def test_a_loader_that_was_refused_keeps_its_place(
+    serve: Callable[..., support.Served], holds: bool
+) -> None:
+    serve(SHAPE, samples=4000, memory="64KiB")
+    loader = bc.Loader("s", 10, fields=("sample_id", "image"))
+    other = bc.Loader("s", 10, fields="sample_id")  # else the stream would go back
+    batches, others = iter(loader), iter(other)
+    next(batches), next(others)
+    early = loader.state_dict()
+    assert loader.consumer.capacity < 200
+    for _ in range(30):
+        last = next(batches)
+        next(others)
+    if not holds:
+        del last  # a batch that is held makes it attach anew
+    for _ in range(2):
+        with pytest.raises(bc.Refused, match="position 10 is no longer in the ring"):
+            loader.load_state_dict(early)
+        assert loader.state_dict()["cursor"] == 310
+    following = next(others).tolist()
+    rest = iter(loader) if holds else batches
+    assert next(rest)[0].tolist() == following and loader.cursor == 320
+
+
+def test_a_stream_does_not_end_while_a_state_is_loaded(
+    serve: Callable[..., support.Served],
+) -> None:
+    served = serve(SHAPE, samples=50, epochs=1)
+    with bc.Loader("s", 10, fields="sample_id") as loader:
+        consumer, name = loader.consumer, loader.consumer.name
+        batches = iter(loader)
+        wanted = [next(batches).tolist()]
+        saved = loader.state_dict()
+        wanted += [next(batches).tolist() for _ in range(3)]
+        for _ in range(20):
+            loader.load_state_dict(saved)
+            assert next(batches, None) is None and loader.cursor == 10
+            batches = iter(loader)
+            assert [next(batches).tolist() for _ in range(3)] == wanted[1:]
+        assert loader.consumer is consumer and consumer.name == name
+        with pytest.raises(bc.StreamFinished):
+            loader.load_state_dict({**saved, "cursor": 50})
+        assert len(list(batches)) == 1 and loader.cursor == 50  # and its loop goes on
+        assert loader.stats.epochs_mismatched == 0
+    assert served.wait() == 0
+
+
+def test_states_at_random_places_of_a_stream(
+    serve: Callable[..., support.Served], tmp_path: Path
+) -> None:
+    serve(SHAPE, samples=200, seed=6, memory="64KiB")
+    order = support.dump(SHAPE, 0, 1000, tmp_path, samples=200, seed=6)["sample_id"].tolist()
+    seed = random.randrange(1 << 32)
+    print("seed", seed)
+    places = random.Random(seed)
+    with bc.Loader("s", 10, fields="sample_id") as loader:
+        saved, consumer = loader.state_dict(), loader.consumer
+        for _ in range(50):
+            cursor = places.randrange(900)  # most of which the ring has lost, or not made
+            loader.load_state_dict({**saved, "cursor": cursor})
+            assert (loader.cursor, loader.epoch) == (cursor, cursor // 200)
+            seen: list[int] = []
+            for ids in loader:
+                seen += ids.tolist()
+                if places.random() < 0.2:
+                    break
+            del ids
+            assert seen == order[cursor : cursor + len(seen)]
+        assert loader.consumer is consumer and loader.stats.epochs_mismatched == 0

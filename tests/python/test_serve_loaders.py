@@ -149,6 +149,53 @@ def test_a_generator_is_gone_through_once(directory: Path) -> None:
         bc.serve((x for x in PAIRS), stream="s", epochs=2, memory="1MiB", background=True)
 
 
+@pytest.mark.parametrize("linger", [0, 0.05])
+def test_the_time_to_linger_counts_once_its_trainers_are_there(
+    directory: Path, linger: float
+) -> None:
+    serving = bc.serve(
+        (x for x in PAIRS), stream="s", wait_for=1, linger=linger, memory="1MiB", background=True
+    )
+    assert not serving.wait(0.5) and serving.stats["state"] == "starting"
+    with bc.Consumer("s", 4) as consumer:
+        assert len(made_data.epoch_of(consumer)["label"]) == 9
+        assert not consumer.has_next_epoch()
+    assert serving.wait(10) and serving.error is None
+
+
+@pytest.mark.parametrize("options", [{"linger": 0.05}, {"linger": 0}, {"idle_exit": 0.05}])
+def test_a_stream_that_nobody_comes_to_ends(directory: Path, options: dict[str, Any]) -> None:
+    wait_for = 1 if "idle_exit" in options else 0
+    serving = bc.serve(
+        iter(PAIRS), stream="s", wait_for=wait_for, memory="1MiB", background=True, **options
+    )
+    assert serving.wait(10) and serving.error is None
+
+
+@pytest.mark.parametrize("reads", ["before", "after"])
+def test_without_a_time_to_linger_a_stream_that_was_read_is_finished(
+    directory: Path, reads: str
+) -> None:
+    may_end = threading.Event()
+
+    def loader() -> Iterator[Any]:
+        yield np.zeros(4)
+        may_end.wait(10)
+
+    serving = bc.serve(
+        loader(), stream="s", wait_for=1, linger=0, memory="1MiB", background=True
+    )
+    with bc.Consumer("s", 4) as consumer:
+        if reads == "after":
+            may_end.set()
+        assert consumer.next() is not None
+        may_end.set()
+        assert consumer.next() is None
+        with pytest.raises(bc.StreamFinished):
+            consumer.next()
+    assert serving.wait(10) and serving.stats["published"] == 4
+
+
 def test_batched_says_what_items_are(directory: Path) -> None:
     epoch = served(iter([(np.zeros(2), 1), (np.ones(2), 2)]), epochs=None, batched=False)
     assert epoch["image"].shape == (2, 2) and epoch["label"].tolist() == [1, 2]
@@ -228,6 +275,30 @@ def test_what_ends_a_loaders_thread_is_there_before_its_end(
     with pytest.raises(SystemExit):
         serving.wait(10)
     assert at_end == [serving.error]
+
+
+def test_the_text_of_an_exception_is_cut(directory: Path, capfd: Any) -> None:
+    raises = threading.Event()
+
+    def loader() -> Iterator[Any]:
+        yield np.zeros(4)
+        raises.wait(10)
+        raise ValueError("begin" + 50_000_000 * "x")
+
+    serving = bc.serve(loader(), stream="s", memory="1MiB", background=True)
+    with bc.Consumer("s", 4) as consumer:
+        assert consumer.next() is not None
+        raises.set()
+        with pytest.raises(bc.StreamFailed, match="ValueError: beginx+… .cut: it has 50,000,005"):
+            consumer.next()
+    with pytest.raises(ValueError) as raised:
+        serving.wait(10)
+    assert len(str(raised.value)) == 50_000_005  # here it is the loader's own
+    for thread in threading.enumerate():  # it tells stderr
+        if thread.name == "bc-serve s":
+            thread.join(30)
+    told = capfd.readouterr().err
+    assert "(cut: it has 50,000,005 letters) (at " in told and len(told) < 10_000
 
 
 def test_an_exception_without_utf_8_reaches_the_trainer(directory: Path) -> None:

@@ -30,7 +30,7 @@ import sys
 import threading
 import time
 import numpy as np
-from batchcast import _serving
+from batchcast import _serve, _serving
 
 class Squares:
     def __init__(self, size="30"):
@@ -190,6 +190,47 @@ def fails_late():
     ends_late()
     raise OSError("no disk")
 
+class Breaks(Squares):
+    def __getitem__(self, i):
+        if i == 20:
+            raise OSError("disk gone")
+        return super().__getitem__(i)
+
+class BreakingLoader:
+    def __iter__(self):
+        yield np.zeros(4)
+        raise OSError("disk gone")
+
+def signal_at_failure(source):  # as it is told trainers for a while
+    streams = []
+    def kept(kind):
+        class Kept(kind):
+            def __init__(self, *given):
+                super().__init__(*given)
+                streams.append(self)
+        return Kept
+    _serving.DatasetStream = kept(_serving.DatasetStream)
+    _serve.BatchStream = kept(_serve.BatchStream)
+    def signal_it():
+        while not any(one.stats()["state"] == "failed" for one in list(streams)):
+            time.sleep(1e-3)
+        os.kill(os.getpid(), signal.SIGTERM)
+    threading.Thread(target=signal_it, daemon=True).start()
+    return source
+
+def breaks_and_is_told():
+    return signal_at_failure(Breaks())
+
+def loader_breaks_and_is_told():
+    return signal_at_failure(BreakingLoader())
+
+def told_slowly():  # of which the exception's text is asked for as the failure is told
+    class Slow(OSError):
+        def __str__(self):
+            print("asleep", flush=True)
+            time.sleep(60)
+    raise Slow
+
 def stays():
     threading.Thread(target=time.sleep, args=(60,)).start()
     return made
@@ -281,6 +322,64 @@ def test_a_child_of_the_source_can_be_terminated(
     served = serve("python:mine:Terminates", memory="64KiB", epochs=1, linger=0)
     assert served.wait() == 0
     assert "child -15\n" in served.output()
+
+
+@pytest.mark.parametrize("factory", ["breaks_and_is_told", "loader_breaks_and_is_told"])
+def test_a_signal_after_a_failure_makes_no_success_of_it(
+    place: Path, serve: Callable[..., support.Served], factory: str
+) -> None:
+    served = serve(f"python:mine:{factory}", memory="64KiB")
+    assert served.wait() == 3
+    assert "disk gone" in served.output()
+
+
+def test_a_signal_while_a_failure_is_told(
+    place: Path, serve: Callable[..., support.Served]
+) -> None:
+    served = serve("python:mine:told_slowly")
+    support.until(lambda: "asleep" in served.output())
+    served.process.terminate()
+    assert served.wait(10) == 3
+
+
+IMPORTS = """
+import os, time
+print("imports", flush=True)
+time.sleep(60)
+"""
+# Of the interpreter's start: it goes on once the signal is there.
+STARTS = """
+import signal, sys, time
+if "python:mine:made" in sys.orig_argv:
+    print("starts", flush=True)
+    while not signal.sigpending():
+        time.sleep(1e-3)
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize(
+    ("module", "code", "said"),
+    [("numpy.py", IMPORTS, "imports"), ("sitecustomize.py", STARTS, "starts")],
+)
+def test_a_signal_while_python_starts(
+    place: Path,
+    serve: Callable[..., support.Served],
+    monkeypatch: pytest.MonkeyPatch,
+    number: signal.Signals,
+    module: str,
+    code: str,
+    said: str,
+) -> None:
+    (place / "first").mkdir()
+    (place / "first" / module).write_text(code)
+    path = os.pathsep.join([str(place / "first"), os.environ["PYTHONPATH"]])
+    monkeypatch.setenv("PYTHONPATH", path)
+    served = serve("python:mine:made")
+    support.until(lambda: said in served.output())
+    served.process.send_signal(number)
+    assert served.wait(10) == 0
+    assert "Traceback" not in served.output() and "KeyboardInterrupt" not in served.output()
 
 
 EARLY = """

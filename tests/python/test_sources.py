@@ -410,6 +410,128 @@ def test_processes_read_what_threads_read(directory: Path, tmp_path: Path) -> No
     assert not multiprocessing.active_children()
 
 
+class Odd(Exception):
+    """One that is made of other arguments than it keeps."""
+
+    def __init__(self, number: int, place: str) -> None:
+        super().__init__(f"{number} in {place}")
+        self.place = place
+
+
+class Unlike(ValueError):
+    """One that no other process can make of what this one says."""
+
+    def __reduce__(self) -> Any:
+        return Unlike, ("no", "such", "arguments"), {"handle": threading.Lock()}
+
+
+class Raises(made_data.Numbers):
+    def __init__(self, error: Callable[[], BaseException], bad: int = 7) -> None:
+        super().__init__(50, bad)
+        self.error = error
+
+    def __getitem__(self, index: int) -> Any:
+        if index == self.bad:
+            raise self.error()
+        return super().__getitem__(index)
+
+
+def local() -> BaseException:
+    class Local(KeyError):
+        pass
+
+    return Local("nowhere")
+
+
+@pytest.mark.parametrize(
+    ("error", "kind"),
+    [
+        (lambda: KeyError("k"), KeyError),
+        (lambda: FileNotFoundError(2, "gone", "a.jpg"), FileNotFoundError),
+        (lambda: UnicodeDecodeError("utf-8", b"\xff", 0, 1, "why"), UnicodeDecodeError),
+        (lambda: Odd(3, "here"), Odd),
+        (lambda: Unlike("text"), Unlike),
+        (local, KeyError),
+        (lambda: ValueError(3_000_000 * "x"), ValueError),
+        (lambda: bc.BadDataset("batchcast: cut"), bc.BadDataset),
+        (lambda: SystemExit(3), bc.BadSample),
+    ],
+)
+@pytest.mark.parametrize("bad", [0, 7])
+def test_what_a_process_raised_is_the_cause(
+    directory: Path, error: Callable[[], BaseException], kind: type[BaseException], bad: int
+) -> None:
+    with pytest.raises(bc.BadSample, match=f"{type(error()).__name__}: ") as raised:
+        bc.serve(
+            Raises(error, bad), stream="s", memory="1MiB", epochs=1, processes=2,
+            order="sequential",
+        )  # fmt: skip
+    assert type(raised.value.__cause__) is kind
+    assert "test_sources.py" in str(raised.value) or kind is bc.BadDataset
+    assert len(str(raised.value)) < 10_000
+    if kind is FileNotFoundError:
+        assert raised.value.__cause__.filename == "a.jpg"  # type: ignore[union-attr]
+
+
+def test_the_cause_is_known_while_another_worker_is_slow(directory: Path) -> None:
+    goes_on = threading.Event()
+
+    class OneHangs(made_data.Numbers):
+        lock, hangs = threading.Lock(), False
+
+        def __getitem__(self, index: int) -> Any:
+            if threading.current_thread() is not threading.main_thread():
+                with self.lock:
+                    is_first, self.hangs = not self.hangs, True
+                if not is_first:
+                    raise KeyError(f"number {index}")
+                goes_on.wait(30)
+            return super().__getitem__(index)
+
+    serving = bc.serve(OneHangs(), stream="s", memory="1MiB", workers=2, background=True)
+    try:
+        with pytest.raises(bc.BadSample, match=r"OneHangs\[\d+\].*KeyError: 'number ") as raised:
+            serving.wait(20)
+        assert isinstance(raised.value.__cause__, KeyError)
+    finally:
+        goes_on.set()
+
+
+@pytest.mark.parametrize(
+    ("samples", "text"),
+    [
+        ([{"x": 1}, None], "it is None. Every sample is to have its fields"),
+        ([(1, 2), None], "it is None. Every sample is to have its fields"),
+        ([1, None], "field `data` cannot be served: it is None"),
+        ([{"x": 1, "y": 2}, {"y": 2}], "it has no `x`, which the first sample has. It has `y`"),
+        ([(1, 2), (1,)], "it has 1 values, and the first sample has more"),
+        ([(1, 2), 3], "it is an int, and the first sample has fields, such as `image`"),
+        ([None], "field `data` cannot be served: it is None"),
+    ],
+)
+def test_a_sample_without_the_fields_of_the_first(
+    directory: Path, samples: list[Any], text: str
+) -> None:
+    with pytest.raises(bc.Error) as raised:
+        bc.serve(samples, stream="s", memory="64KiB", order="sequential", epochs=1)
+    assert text in str(raised.value) and "subscriptable" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("names", "text"),
+    [
+        (["a", 5], "class_names of the Numbers: that of label 1 is an int, and is to be a text"),
+        (["a", None], "that of label 1 is None"),
+        (5, "class_names of the Numbers is an int, and is to be a list of names"),
+    ],
+)
+def test_class_names_are_texts(directory: Path, names: Any, text: str) -> None:
+    dataset = made_data.Numbers()
+    dataset.class_names = names  # type: ignore[attr-defined]
+    with pytest.raises(bc.InvalidArgument, match=text):
+        bc.serve(dataset, stream="s", memory="64KiB", epochs=1)
+
+
 class Pids(made_data.Numbers):
     """Samples that tell who read them; one of them kills its reader."""
 

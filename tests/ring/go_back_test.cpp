@@ -42,6 +42,15 @@ void pass_by(HeapRing& ring, std::uint64_t samples) {
   fill(ring);
 }
 
+/// This one takes all up to there.
+void pass_by_with(HeapRing& ring, HeapConsumer& consumer, std::uint64_t position) {
+  while (consumer.reader->position() < position) {
+    fill(ring);
+    Run run;
+    if (consumer.reader->next(5, 0, run) == Next::batch) consumer.reader->give_back(run.lease);
+  }
+}
+
 void check_reads_from(HeapRing& ring, HeapConsumer& consumer, std::uint64_t position) {
   for (std::uint64_t end = position + 35; position < end;) {
     fill(ring);
@@ -210,4 +219,80 @@ TEST_CASE("a mirror's trainer takes the stream back where its own ring does not 
   CHECK(apart.trainer == 25);
   CHECK(apart.position == 30);
   CHECK(ring.writer().status().published == 25);
+}
+
+// ---- a consumer that holds its place goes to another one
+
+namespace {
+
+auto move_of(HeapRing& ring, HeapConsumer& consumer, std::uint64_t cursor) {
+  return ring.writer().resume(consumer.admitted.index, consumer.admitted.consumer_id, Join::at,
+                              cursor);
+}
+
+void move(HeapRing& ring, HeapConsumer& consumer, std::uint64_t cursor) {
+  const auto reply = move_of(ring, consumer, cursor);
+  REQUIRE(std::holds_alternative<std::uint64_t>(reply));
+  REQUIRE(std::get<std::uint64_t>(reply) == cursor);
+  consumer.reader->move_to(cursor);
+}
+
+}  // namespace
+
+TEST_CASE("a consumer goes to another place without leaving the stream") {
+  HeapRing ring(20, pure_epochs_of(10));
+  HeapConsumer consumer(ring, joining(Join::rewind));
+  fill(ring);
+  take_and_return(consumer, 5);
+  take_and_return(consumer, 5);
+  for (const std::uint64_t cursor : {3U, 0U, 8U, 700U, 13U}) {
+    move(ring, consumer, cursor);
+    CHECK(consumer.reader->position() == cursor);
+    CHECK(consumer.reader->epoch() == cursor / 10);
+    check_reads_from(ring, consumer, cursor);
+  }
+}
+
+TEST_CASE("a stream that came to its end stays for a consumer that goes back in it") {
+  HeapRing ring(20, epochs_of(10, 1));
+  HeapConsumer consumer(ring, joining(Join::rewind));
+  fill(ring);
+  take_and_return(consumer, 5);
+  for (int i = 0; i < 3; ++i) {
+    move(ring, consumer, 2);
+    CHECK_FALSE(ring.writer().wait_drained(0));
+    take_and_return(consumer, 5);
+  }
+  const auto reply = move_of(ring, consumer, 10);
+  REQUIRE(std::holds_alternative<NotAdmitted>(reply));
+  CHECK(std::get<NotAdmitted>(reply).reason == NotAdmitted::Reason::finished);
+  take_and_return(consumer, 3);
+  CHECK(ring.writer().wait_drained(0));
+}
+
+TEST_CASE("a consumer that cannot go to a place stays where it is") {
+  HeapRing ring(20, pure_epochs_of(10));
+  HeapConsumer consumer(ring, joining(Join::rewind));
+  const HeapConsumer other(ring, joining(Join::rewind));
+  fill(ring);
+  take_and_return(consumer, 5);
+  move(ring, consumer, 0);
+  leave(ring, other);
+  pass_by_with(ring, consumer, 50);
+  const HeapConsumer looker(ring, joining(Join::now));
+  const auto reply = move_of(ring, consumer, 3);
+  REQUIRE(std::holds_alternative<NotAdmitted>(reply));
+  CHECK(std::get<NotAdmitted>(reply).reason == NotAdmitted::Reason::cursor_gone);
+  leave(ring, looker);
+  check_reads_from(ring, consumer, 50);
+}
+
+TEST_CASE("what a consumer was given counts as read wherever it goes") {
+  HeapRing ring(20, pure_epochs_of(10, 2));
+  HeapConsumer consumer(ring, joining(Join::rewind));
+  fill(ring);
+  pass_by_with(ring, consumer, 15);
+  move(ring, consumer, 5);
+  leave(ring, consumer);
+  CHECK(ring.writer().status().read_to == 15);
 }

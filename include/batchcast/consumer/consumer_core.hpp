@@ -47,6 +47,7 @@ class ConsumerCore final : private ReaderHost, public std::enable_shared_from_th
   [[nodiscard]] bool has_next_epoch();
   [[nodiscard]] std::optional<Batch> newest(std::uint64_t samples_max);
   void leave_epoch() noexcept;
+  [[nodiscard]] bool move_to(std::uint64_t cursor);
   void check() const { pool_.check(); }
   /// Position after the last sample that was handed out.
   [[nodiscard]] std::uint64_t cursor() const noexcept {

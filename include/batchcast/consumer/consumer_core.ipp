@@ -285,6 +285,26 @@ BATCHCAST_INLINE void ConsumerCore::give_undelivered_back() noexcept {
   }
 }
 
+BATCHCAST_INLINE bool ConsumerCore::move_to(std::uint64_t cursor) {
+  process_.check();
+  check_takes_part();
+  throw_interruption();
+  const bool holds_its_place =
+      options_.group.world == 0 && options_.between_epochs == BetweenEpochs::hold;
+  if (!holds_its_place || ring_.on_device() || undelivered_) return false;
+  kept_.make_all_own();
+  if (!reader_.idle()) return false;
+  if (reader_.revoked()) return false;
+  std::optional<bool> moved;
+  int for_ever = -1;
+  static_cast<void>(waits_.in_slices(for_ever, [&](int slice_ms) {
+    moved = membership_.move_to(cursor, slice_ms);
+    return moved.has_value();
+  }));
+  if (*moved) undelivered_end_ = false;
+  return *moved;
+}
+
 BATCHCAST_INLINE std::optional<Batch> ConsumerCore::newest(std::uint64_t samples_max) {
   process_.check();
   return observer_.newest(samples_max, pool());

@@ -10,6 +10,7 @@
 #include <atomic>
 #include <cstdint>
 #include <mutex>
+#include <optional>
 
 namespace batchcast::inline v0_1::detail {
 
@@ -33,6 +34,10 @@ class Membership {
   [[nodiscard]] Loop begin_loop(int& timeout_ms, For reason);
   /// Gives up a loop that was asked for and has not begun, so that the stream does not wait for it.
   void give_up_loop() noexcept;
+  /// Of a consumer that holds its place and no lease: goes to another one without leaving the
+  /// stream. False, and it stays, where the producer does not do that. Nothing at the time-out: the
+  /// next call goes on waiting. Throws Refused, StreamFinished.
+  [[nodiscard]] std::optional<bool> move_to(std::uint64_t cursor, int timeout_ms);
   /// After a loop: pauses where the consumer lets go, as soon as it holds no lease.
   void end_loop() noexcept;
   /// Leaves the stream for good as soon as the consumer holds no lease.

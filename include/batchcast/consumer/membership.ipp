@@ -74,6 +74,33 @@ BATCHCAST_INLINE Membership::Loop Membership::begin_loop(int& timeout_ms, For re
   return Loop::joined;
 }
 
+BATCHCAST_INLINE std::optional<bool> Membership::move_to(std::uint64_t cursor, int timeout_ms) {
+  const Deadline deadline(timeout_ms);
+  if (!asked_) {
+    const DoorSend sent = link_.ask(encode(Rejoin{Join::at, cursor}), timeout_ms);
+    if (sent == DoorSend::timed_out) return std::nullopt;
+    if (sent == DoorSend::closed) return false;
+    asked_ = true;
+  }
+  DoorMessage answer;
+  const DoorRead read = link_.hear(answer, deadline.left_ms());
+  if (read == DoorRead::timed_out) return std::nullopt;
+  asked_ = false;
+  if (read != DoorRead::message) return false;
+  const ProducerMessage message = decode_from_producer(answer.text);
+  if (const auto* refusal = std::get_if<Refusal>(&message)) {
+    const bool is_about_place =
+        refusal->kind == RefusalKind::cursor_gone || refusal->kind == RefusalKind::finished;
+    if (is_about_place) throw_refused(*refusal);
+    return false;
+  }
+  const auto* rejoined = std::get_if<Rejoined>(&message);
+  // An older producer answers where the consumer stands.
+  if (rejoined == nullptr || rejoined->position != cursor) return false;
+  reader_.move_to(cursor);
+  return true;
+}
+
 /// False at the time-out.
 BATCHCAST_INLINE bool Membership::skip_stale_answers(int& timeout_ms) {
   for (; stale_answers_ > 0; --stale_answers_) {

@@ -25,7 +25,7 @@ namespace detail {
 namespace ensuring {
 
 // The command keeps the time itself; this is for one that does not.
-inline constexpr int overtime_ms = 5'000;
+inline constexpr int overtime_ms = 1'000;
 
 inline std::string first_line_of(std::string_view text) {
   return std::string(text.substr(0, text.find('\n')));

@@ -116,7 +116,8 @@ class RingReader {
   /// about, the next call of `next` throws.
   void leave_epoch() noexcept;
 
-  /// `let_go`: the place that the producer gave for the next loop.
+  /// The place that the producer gave: for the next loop with `let_go`, or for one that moves. No
+  /// lease is held.
   void move_to(std::uint64_t position);
 
   [[nodiscard]] bool between_epochs() const noexcept { return cursor_.between_epochs(); }

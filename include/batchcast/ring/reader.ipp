@@ -46,6 +46,7 @@ BATCHCAST_INLINE RingReader::RingReader(BoardView board, Desk& desk, SampleIds s
 
 BATCHCAST_INLINE void RingReader::move_to(std::uint64_t position) {
   const std::uint64_t skipping = ordered::load_skipping(desk_);
+  if (!between_epochs()) ordered::count(desk_.epochs_unknown);  // it is not read to its end
   leases_.restart(position, skipping != 0);
   cursor_.move_to(position, skipping);
 }

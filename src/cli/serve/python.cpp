@@ -2,6 +2,7 @@
 // Copyright 2026 the batchcast authors
 #include "cli/serve/python.hpp"
 
+#include "cli/command.hpp"
 #include "cli/console.hpp"
 
 #include <batchcast/core/error.hpp>
@@ -124,14 +125,18 @@ std::vector<std::string> words_given(const CLI::App& command,
   return words;
 }
 
-void serve_with_python(const ServeOptions& options, const CLI::App& serve) {
+void serve_with_python(const ServeOptions& options, const CLI::App& serve, Interrupts& interrupts) {
   const std::string& source = options.dataset.source;
   if (options.json) {
     throw InvalidArgument("batchcast: --json: the report of what Python serves (`" + source +
                           "`) is text only.");
   }
   const Python python = choose_python(source);
-  check_has_package(python, source);
+  {
+    const EndsAtOnce looking(interrupts, exit_ok);
+    check_has_package(python, source);
+  }
+  if (interrupts.wait(0) != 0) std::_Exit(exit_ok);
   std::vector<std::string> words = {python.file, "-m", "batchcast", "serve", source};
   const std::vector<std::string> given = words_given(serve, {"help"});
   words.insert(words.end(), given.begin(), given.end());

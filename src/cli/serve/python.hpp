@@ -2,6 +2,7 @@
 // Copyright 2026 the batchcast authors
 #pragma once
 
+#include "cli/interrupts.hpp"
 #include "cli/serve/serve_options.hpp"
 
 #include <CLI/CLI.hpp>
@@ -19,7 +20,9 @@ namespace batchcast::cli {
 
 /// For a source that Python reads: this process becomes `python3 -m batchcast serve` with the same
 /// options, and stderr says which Python that is. Throws InvalidArgument where there is none that
-/// has the package, and for options that it does not take.
-[[noreturn]] void serve_with_python(const ServeOptions& options, const CLI::App& serve);
+/// has the package, and for options that it does not take. An interrupt until then ends the process
+/// in order; one that comes while Python starts is kept for it, which takes it from there.
+[[noreturn]] void serve_with_python(const ServeOptions& options, const CLI::App& serve,
+                                    Interrupts& interrupts);
 
 }  // namespace batchcast::cli

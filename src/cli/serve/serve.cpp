@@ -93,11 +93,11 @@ bool serve_dataset(const Options& options, Interrupts& interrupts, const Dataset
 }
 
 int run(const Options& options, const CLI::App& serve) {
+  Interrupts interrupts;
   if (detail::is_read_by_python(options.dataset.source)) {
     check_serve_options(options);
-    serve_with_python(options, serve);
+    serve_with_python(options, serve, interrupts);
   }
-  Interrupts interrupts;
   // Whoever read the output may be gone: others use the stream.
   std::signal(SIGPIPE, SIG_IGN);
   if (!options.json) take_output_for_a_log();

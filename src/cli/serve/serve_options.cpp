@@ -80,9 +80,10 @@ void add_how(CLI::App& serve, ServeOptions& options) {
       ->capture_default_str()
       ->check(above_zero());
   serve
-      .add_option("--linger", options.linger_s,
-                  "Seconds to stay after the last epoch for consumers that still read; -1: as long "
-                  "as they do")
+      .add_option(
+          "--linger", options.linger_s,
+          "Seconds to stay after the last epoch for consumers that still read, counted once "
+          "those of --wait-for are there; -1: as long as they do")
       ->capture_default_str()
       ->check(seconds_or_forever());
   serve

@@ -2,6 +2,8 @@
 // Copyright 2026 the batchcast authors
 #include "cli/serve/service.hpp"
 
+#include "cli/serve/linger_clock.hpp"
+
 #include <fmt/format.h>
 #include <batchcast/core/clock.hpp>
 
@@ -229,12 +231,14 @@ bool Service::ended_in_vain(std::uint64_t& since_ns) const {
 }
 
 bool Service::linger(double linger_s) {
-  std::uint64_t since_ns = now_ns();
+  LingerClock clock(linger_s);
   const ProducerStats made = producer_.stats();
-  if (made.state != StreamState::stopped && trainers_of(made) == 0 && linger_s != 0) {
-    tell(fmt::format(
-        "every epoch is made and waits in memory for consumers (--linger, `batchcast stop {}`)",
-        producer_.stream()));
+  const bool is_held_back = made.state == StreamState::starting;  // by --wait-for
+  if (!was_ended(made.state) && trainers_of(made) == 0 && (is_held_back || linger_s != 0)) {
+    tell(
+        fmt::format("every epoch is made and waits in memory for consumers ({}, "
+                    "`batchcast stop {}`)",
+                    is_held_back ? "--wait-for" : "--linger", producer_.stream()));
   }
   for (;;) {
     const StreamState state = producer_.stats().state;
@@ -242,8 +246,7 @@ bool Service::linger(double linger_s) {
     if (producer_.finish(look_ms)) return true;
     look();
     show({});
-    if (state == StreamState::starting) since_ns = now_ns();  // --wait-for is not reached yet
-    if (linger_s >= 0 && seconds_from_ns(now_ns() - since_ns) >= linger_s) return false;
+    if (clock.is_over(state)) return false;
   }
 }
 

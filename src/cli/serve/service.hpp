@@ -45,7 +45,8 @@ class Service {
   [[nodiscard]] FeederStats feeder_stats() const;
 
   /// After the last epoch is made: stays for the consumers that still read it, so many seconds at
-  /// most (negative: for ever). True if all of them have read it.
+  /// most (negative: for ever), which count once those of `wait_for` are there. True if all of them
+  /// have read it.
   [[nodiscard]] bool linger(double linger_s);
 
  private:

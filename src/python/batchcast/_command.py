@@ -29,6 +29,16 @@ def _is_handed_on(words: list[str]) -> bool:
     return is_of_python and all(word.startswith("--") for word in words[2:])
 
 
+def _leave_at_signals() -> None:
+    """Until what serves is imported, which may take seconds, a signal ends the process, and nothing
+    is lost by that. The command has blocked them: the interpreter's own start is over now."""
+    numbers = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
+    for number in numbers:
+        if signal.getsignal(number) != signal.SIG_IGN:
+            signal.signal(number, lambda number, frame: os._exit(0))
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, numbers)
+
+
 def main() -> NoReturn:
     """Becomes the command: its process is this one, so its signals and exit status are, too.
 
@@ -49,3 +59,8 @@ def main() -> NoReturn:
     # Where it needs a Python, this one, which has the package.
     os.environ.setdefault("BATCHCAST_PYTHON", sys.executable)
     os.execv(command, ["batchcast", *sys.argv[1:]])
+
+
+# Here, and not in `main`: what the package imports next may take seconds.
+if sys.argv[:1] == ["-m"] and _is_handed_on(sys.argv[1:]):
+    _leave_at_signals()

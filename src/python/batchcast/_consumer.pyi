@@ -318,6 +318,12 @@ class Consumer:
     def leave_epoch(self) -> None:
         """Lets go of what is left of the current epoch."""
 
+    def _move_to(self, cursor: int) -> bool:
+        """
+        Goes to another position without leaving the stream. False, and it stays, where only a
+        consumer that attaches anew may have it. Raises Refused, StreamFinished: it stays, too.
+        """
+
     def close(self) -> None:
         """
         Leaves the stream. Batches that are held stay good. A second call does nothing.

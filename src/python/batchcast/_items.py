@@ -237,6 +237,21 @@ def named(item: Any, fields: Sequence[str] | None) -> Iterator[tuple[Any, str, A
         yield (None if values[0] is item else i), names[i], value
 
 
+def why_no_field(item: Any, key: Any, name: str, error: BaseException) -> str:
+    """What is wrong with a sample that does not give its field as the first one did."""
+    if item is None:
+        return "it is None. Every sample is to have its fields"
+    kind = type(item)
+    if not hasattr(kind, "__getitem__"):
+        return f"it is {a_kind_of(item)}, and the first sample has fields, such as `{name}`"
+    if isinstance(error, KeyError) and isinstance(item, dict) and key not in item:
+        there = ", ".join(f"`{one}`" for one in item) or "none"
+        return f"it has no `{name}`, which the first sample has. It has {shown(cut(there))}"
+    if isinstance(error, IndexError) and isinstance(item, tuple | list):
+        return f"it has {len(item)} values, and the first sample has more"
+    return reason(error)
+
+
 def size_of(source: Any, name: str) -> int:
     """How many samples a dataset has. Raises InvalidArgument where it does not say."""
     try:
@@ -251,12 +266,19 @@ def class_names_of(source: Any, name: str) -> list[str]:
     if told is None:
         return []
     try:
-        return [str(one) for one in told]
+        names = list(told)
     except Exception as error:
         raise InvalidArgument(
             f"batchcast: class_names of the {name} is {a_kind_of(told)}, and is to be a list of names, "
             f"the first for label 0: {reason(error)}."
         ) from error
+    for label, one in enumerate(names):
+        if not isinstance(one, str):
+            raise InvalidArgument(
+                f"batchcast: class_names of the {name}: that of label {label} is {a_kind_of(one)}, "
+                "and is to be a text."
+            )
+    return [shown(one) for one in names]
 
 
 def fingerprint_of(source: Any, name: str) -> Any:
@@ -367,6 +389,16 @@ def shown(text: str) -> str:
     return text.encode("utf-8", "backslashreplace").decode().replace("\0", "\\x00")
 
 
+_SHOWN_MAX = 2000  # letters of what an exception says
+
+
+def cut(text: str, at_most: int = _SHOWN_MAX) -> str:
+    """Its beginning, and a note that says so, where it is longer than that."""
+    if len(text) <= at_most:
+        return text
+    return f"{text[:at_most]}… (cut: it has {len(text):,} letters)"
+
+
 _IN_WORKER = re.compile(r"Caught \w+ (in .*)\.\nOriginal Traceback .*:\n")
 _CALL = re.compile(r'  File "(.+)", line (\d+), in (.+)\n(?:    .*\n)*')
 
@@ -386,13 +418,26 @@ def _of_worker(said: str) -> str | None:
     if not text:
         return None
     names = [f"{file}:{line} in {name}" for file, line, name in (call.groups() for call in calls)]
-    return _with_calls(text, names, f", {found[1]}")
+    return _with_calls(shown(cut(text)), names, f", {found[1]}")
+
+
+_REASON = "_batchcast_reason"  # of an exception that was raised in another process
+
+
+def tell_reason(error: BaseException, text: str) -> None:
+    """Says what `reason` is to tell of an exception whose calls are not known here."""
+    error.__dict__[_REASON] = text
 
 
 def reason(error: BaseException) -> str:
-    """An exception as one line, with the calls that led to it, the last one first."""
+    """An exception as one line, with the calls that led to it, the last one first. A long text is
+    cut."""
+    if (told := error.__dict__.get(_REASON)) is not None:
+        return str(told)
+    whole = ""
     try:
-        said = shown(str(error))
+        whole = str(error)
+        said = shown(cut(whole))
     except Exception as other:
         said = f"a text that cannot be shown ({type(other).__name__})"
     if isinstance(error, Unservable):
@@ -403,4 +448,4 @@ def reason(error: BaseException) -> str:
     calls = [f"{frame.filename}:{frame.lineno} in {frame.name}" for frame in _own_frames(error)]
     if isinstance(error, Error) or not calls:
         return text
-    return _of_worker(said) or _with_calls(text, calls)
+    return _of_worker(whole) or _with_calls(text, calls)

@@ -14,7 +14,7 @@ from typing import Any
 
 from . import _items
 from ._producer import BatchStream
-from .errors import InvalidArgument
+from .errors import Error, InvalidArgument
 
 patience_s = 0.5  # for a thread that is to end
 
@@ -74,6 +74,7 @@ class Looping:
         self._using = threading.Lock()  # of the stream
         self.ended = threading.Event()
         self.error: BaseException | None = None
+        self.was_over = False  # the stream, when the loader met its error
 
     def work(self, name: str | None = None) -> None:
         """Until the stream is over. What goes wrong is in `error`.
@@ -83,8 +84,11 @@ class Looping:
         try:
             while self._epochs == 0 or self._epoch < self._epochs:
                 if not self._serve_epoch():
-                    return
-            self.drain()
+                    break
+            else:
+                self.drain()
+            if self.stream.stats()["state"] == "failed":
+                raise Error("batchcast: the stream failed; stderr was told why.")
         except BaseException as error:
             if name is not None and not self.stream.over:
                 tell_failure(name, self._reason(error))
@@ -101,6 +105,7 @@ class Looping:
 
     def end_by(self, error: BaseException) -> None:
         """Trainers are told what ends the stream."""
+        self.was_over = self.stream.over
         self.error = error  # before `ended`: wait() raises it
         if not isinstance(error, Exception):  # Ctrl-C, above all
             self.stream.stop("its producer was interrupted")
@@ -178,9 +183,7 @@ class Looping:
 
     def drain(self) -> None:
         """Stays for trainers that still read, as long as `linger` says."""
-        linger = self.stream.linger
-        end = time.monotonic() + linger if linger >= 0 else float("inf")
-        while time.monotonic() < end:
+        while True:
             with self._using:
                 if self.stream.finish():
                     return

@@ -24,13 +24,56 @@ from . import _items
 from .errors import BadSample, InvalidArgument
 
 _MOST = 256
+_ERROR_MAX = 1 << 20  # bytes of an exception that goes to the process that serves
 
 
 def _answer(dataset: Any, index: int) -> bytes:
     try:
         return pickle.dumps((dataset[index], None), protocol=5)
-    except BaseException as error:  # also SystemExit; from here on only its text counts
-        return pickle.dumps((None, _items.reason(error)), protocol=5)
+    except Exception as error:
+        told = _items.reason(error)
+        return pickle.dumps((None, (told, _packed(error, told))), protocol=5)
+    except BaseException as error:  # SystemExit, above all: it is no end of the one that serves
+        told = _items.reason(error)
+        return pickle.dumps((None, (told, _packed(BadSample(told), told))), protocol=5)
+
+
+def _packed(error: Exception, told: str) -> bytes:
+    """What `_unpacked` makes the exception of again. Where it cannot go as it is, it goes as one of
+    its class, or of the nearest base that the other process has by its name, with what is told."""
+    try:
+        packed = pickle.dumps(error, protocol=5)
+        if len(packed) <= _ERROR_MAX and type(pickle.loads(packed)) is type(error):
+            return packed
+    except Exception:  # of its class's own making
+        pass
+    for kind in type(error).__mro__:
+        try:
+            packed = pickle.dumps((kind, told), protocol=5)
+            _unpacked(packed)
+            return packed
+        except Exception:  # a class inside a function, or one that is made otherwise
+            continue
+    raise AssertionError("Exception itself goes")
+
+
+def _unpacked(packed: bytes) -> Exception:
+    made = pickle.loads(packed)
+    if isinstance(made, tuple):
+        kind, told = made
+        made = kind.__new__(kind, told)  # its __init__ may take other arguments
+        made.args = (told,)
+    assert isinstance(made, Exception)
+    return made
+
+
+def _raised(told: str, packed: bytes) -> Exception:
+    try:
+        error = _unpacked(packed)
+    except Exception:  # of a module that only the reader has
+        error = BadSample(told)
+    _items.tell_reason(error, told)
+    return error
 
 
 def _draw_anew() -> None:
@@ -72,7 +115,8 @@ def _read(
 
 
 class Readers:
-    """A dataset whose items are read by forked processes, each a copy of this one.
+    """A dataset whose items are read by forked processes, each a copy of this one. What an item
+    raises there is raised here.
 
     One that dies is not replaced: a process with threads is no good to fork. Its sample is read by
     another; when none is left every sample is bad, and says so.
@@ -126,9 +170,9 @@ class Readers:
                 self._note_death(reader, f"as nothing could take its sample {index}")
                 raise
             self._idle.put(reader)
-            item, reason = pickle.loads(answer)
-            if reason is not None:
-                raise _items.Unservable(reason)
+            item, failure = pickle.loads(answer)
+            if failure is not None:
+                raise _raised(*failure)
             return item
         raise BadSample(death)
 

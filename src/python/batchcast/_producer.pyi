@@ -59,7 +59,9 @@ class BatchStream:
     def end_epoch(self) -> None: ...
 
     def finish(self) -> bool:
-        """Whether consumers have drained it, or it was ended."""
+        """
+        Once every epoch is appended, to be called until it is True: consumers have drained the stream, did not within `linger`, or it was ended.
+        """
 
     @property
     def over(self) -> bool: ...
@@ -72,9 +74,6 @@ class BatchStream:
 
     @property
     def directory(self) -> str: ...
-
-    @property
-    def linger(self) -> float: ...
 
     def stats(self) -> dict[str, Any]: ...
 

@@ -324,7 +324,8 @@ class LoaderServing(Serving):
     @property
     def error(self) -> BaseException | None:
         error = self._looping.error
-        if isinstance(error, Exception) and self.stats["state"] == "stopped":
+        late = self._looping.was_over and self.stats["state"] == "stopped"
+        if isinstance(error, Exception) and late:
             return None  # what the loader met after that
         return error
 

@@ -26,6 +26,7 @@ _EXIT_OK, _EXIT_USAGE, _EXIT_ENVIRONMENT = 0, 2, 3
 # stream is, and from where all is said.
 _OPENING_MS, _SERVING_MS, _SAID_MS = 500, 3000, 1000
 _SLICE_S = 0.05  # between two looks for a signal
+_TRACEBACK_MAX = 20_000  # letters
 
 
 class Asked(BaseException):
@@ -213,30 +214,43 @@ def _opened(text: str) -> Any:
             os._exit(_EXIT_ENVIRONMENT)
 
 
-def _serve_source(text: str, options: dict[str, Any], signals: _Signals) -> None:
+def _begun(text: str, options: dict[str, Any], signals: _Signals) -> _serve.Serving:
     source = _opened(text)
     epochs = int(options.pop("epochs", "0"))
-    begin = time.monotonic()
-    serving = _serve.serve_as(
+    return _serve.serve_as(
         text, source, options.pop("stream"), options, epochs=epochs or None, background=True,
         progress=True, asked_to_end=signals.asked_to_end,
     )  # fmt: skip
-    end_in_time(_EXIT_OK, _SERVING_MS)
+
+
+def _wait_for(serving: _serve.Serving, signals: _Signals) -> None:
     try:
         while not serving.wait(_SLICE_S):
             if why := signals.asked_to_end():
                 serving.stop(why)
-                break
+                if serving.error is not None:  # before the signal; trainers were still told of it
+                    raise serving.error
+                return
     except errors.Error:
         raise
     except SystemExit as left:  # a loader's own
         raise _Failed(f"called sys.exit({left.code!r}) while it was served") from left
     except Exception as error:  # a loader's own
         raise _Failed(f"failed while it was served: {_shown(error)}") from error
+
+
+def _attend(serving: _serve.Serving, text: str, begin: float, signals: _Signals) -> int:
+    """Until the stream is over. Returns the exit code: that of a failure, whatever comes after."""
+    end_in_time(_EXIT_OK, _SERVING_MS)
+    try:
+        _wait_for(serving, signals)
+    except BaseException as error:
+        return _tell(error, text)
     try:
         print("".join(_report(serving, time.monotonic() - begin)), flush=True)
     except (OSError, ValueError):  # whoever read the output may be gone, or the source closed it
         sys.stdout = None
+    return _EXIT_OK
 
 
 class _Failed(Exception):
@@ -245,7 +259,7 @@ class _Failed(Exception):
 
 def _shown(error: BaseException) -> str:
     try:
-        return repr(error)
+        return _items.cut(repr(error))
     except Exception:
         return type(error).__name__
 
@@ -257,33 +271,38 @@ def _say(text: str) -> None:
 
 def _tell(error: BaseException, text: str) -> int:
     """Says what went wrong, with the traceback of what is not ours. Returns the exit code."""
+    code = _EXIT_USAGE if isinstance(error, errors.InvalidArgument) else _EXIT_ENVIRONMENT
+    end_in_time(code, _SERVING_MS)  # a signal from here on makes no success of it
     cause = error.__cause__ if isinstance(error, _Failed) else error
     if isinstance(cause, Exception) and not isinstance(cause, errors.Error):
-        traceback.print_exception(cause)
+        _say(_items.cut("".join(traceback.format_exception(cause)).rstrip(), _TRACEBACK_MAX))
     if isinstance(error, errors.Error | ImportError):
         _say(str(error))
-        return _EXIT_USAGE if isinstance(error, errors.InvalidArgument) else _EXIT_ENVIRONMENT
+        return code
     said = f"cannot be opened: {_shown(error)}"
     if isinstance(error, _Failed):
         said = str(error)
     elif isinstance(error, SystemExit):
         said = f"called sys.exit({error.code!r}) while it was opened, and gave nothing to serve."
     _say(f"batchcast: `{text}` {said}")
-    return _EXIT_ENVIRONMENT
+    return code
 
 
 def serve(words: list[str]) -> NoReturn:
     """`batchcast serve` with these words, the source first; ends the process as the command would."""
     signals = _Signals()
     code = _EXIT_OK
+    begin = time.monotonic()
     try:
         try:
             signals.take()
-            _serve_source(words[0], _options_of(words[1:]), signals)
+            serving = _begun(words[0], _options_of(words[1:]), signals)
         except BaseException as error:
             # After a signal it is whatever the source made of that while it was opened.
             if not signals.asked_to_end():
                 code = _tell(error, words[0])
+        else:
+            code = _attend(serving, words[0], begin, signals)
     except Asked:  # just as it failed
         pass
     signals.leave_to_c()

@@ -7,6 +7,7 @@ Needs torch, 1.13 or later, which nothing else of the package imports.
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import math
 import os
@@ -35,7 +36,14 @@ from ._epochs import batches_of_epoch, is_batch_left
 from ._frameworks import refuse_what_is_meant
 from ._names import did_you_mean, refuse_unknown
 from ._ranks import group_of_spawned, warn_without_group
-from .errors import Error, Forked, GpuUnavailable, InvalidArgument
+from .errors import (
+    Error,
+    Forked,
+    GpuUnavailable,
+    InvalidArgument,
+    Refused,
+    StreamFinished,
+)
 
 __all__ = ["Loader"]
 
@@ -567,8 +575,11 @@ class Loader(ClosedByBlock, IterableDataset):  # type: ignore[misc]
         """Goes on where `state_dict` was taken: the next loop is the rest of that epoch.
 
         Raises RecipeMismatch where the stream that is served now has other samples, and Refused
-        where other trainers are attached and the ring has lost that place. In a group all ranks
-        load. A loop that is under way is over.
+        where other trainers are attached and the ring has lost that place; the loader then keeps
+        the place that it has. In a group all ranks load. A loop that is under way is over.
+
+        It stays attached meanwhile, so that a stream with an end does not end for want of trainers.
+        Where it cannot, as a rank, with `between_epochs="let_go"` or on a GPU, it attaches anew.
         """
         cursor = state.get("cursor") if isinstance(state, Mapping) else None
         if not isinstance(cursor, int) or isinstance(cursor, bool) or cursor < 0:
@@ -589,10 +600,10 @@ class Loader(ClosedByBlock, IterableDataset):  # type: ignore[misc]
             check_same_samples(dict(state), consumer.checkpoint(), log)
             if stays:
                 return
-            self._resume = dict(state)
-            # Its place has to be free before a place further back can be had.
-            self._detach()
-            self._attach()
+            if self._moves_to(cursor):
+                check_same_samples(dict(state), consumer.checkpoint(), self._options.get("log"))
+            else:
+                self._attach_anew_at(state)
         else:
             self._resume = dict(state)
 
@@ -611,6 +622,36 @@ class Loader(ClosedByBlock, IterableDataset):  # type: ignore[misc]
         batch = consumer._peek(self.timeout)
         made = self._collation(batch)
         return made if consumer._delivered else _cloned(made)  # else it is the loop's next
+
+    def _moves_to(self, cursor: int) -> bool:
+        """Whether the consumer, which stays attached, is there now."""
+        consumer, before = self._attached, self.state_dict()
+        try:
+            moved = consumer._move_to(cursor)
+        except (Refused, StreamFinished):
+            raise  # it is where it was
+        except BaseException:  # Ctrl-C while the producer has the question
+            self._detach()
+            self._resume = before
+            raise
+        if moved:
+            self._end_loop()
+        return moved
+
+    def _attach_anew_at(self, state: Mapping[str, Any]) -> None:
+        before = self.state_dict()
+        try:
+            # Its place has to be free before a place further back can be had.
+            self._detach()
+            self._resume = dict(state)
+            self._attach()
+        except BaseException as error:
+            self._resume = before if self._consumer is None else None
+            # A rank would wait for the others.
+            if isinstance(error, Refused) and self._options.get("group") is None:
+                with contextlib.suppress(Error):  # else the next use says it
+                    self._attach()
+            raise
 
     # -- the consumer's side -----------------------------------------------------------------------
 

@@ -296,6 +296,14 @@ void add_calls(nb::class_<Trainer>& type) {
            "are\n"
            "none. It leaves the consumer where it is.")
       .def("leave_epoch", &Trainer::leave_epoch, "Lets go of what is left of the current epoch.")
+      .def(
+          "_move_to",
+          [](Trainer& trainer, const nb::object& cursor) {
+            return trainer.move_to(Argument{"cursor", cursor}.number());
+          },
+          nb::arg("cursor"), nb::sig("def _move_to(self, cursor: int) -> bool"),
+          "Goes to another position without leaving the stream. False, and it stays, where only a\n"
+          "consumer that attaches anew may have it. Raises Refused, StreamFinished: it stays, too.")
       .def("close", &Trainer::close,
            "Leaves the stream. Batches that are held stay good. A second call does nothing.")
       .def(

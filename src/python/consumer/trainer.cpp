@@ -142,6 +142,15 @@ void Trainer::leave_epoch() {
   calls_->run([&] { consumer_->leave_epoch(); });
 }
 
+bool Trainer::move_to(std::uint64_t cursor) {
+  check_ready();
+  if (held_.is_valid()) return false;
+  bool moved = false;
+  calls_->run([&] { moved = consumer_->move_to(cursor); });
+  if (moved) ++loops_;
+  return moved;
+}
+
 void Trainer::set_batch_size(std::uint64_t batch_size) {
   try {
     changed().set_batch_size(batch_size);

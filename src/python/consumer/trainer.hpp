@@ -39,6 +39,8 @@ class Trainer {
   [[nodiscard]] bool has_next_epoch();
   [[nodiscard]] std::optional<Batch> newest(std::uint64_t samples_max);
   void leave_epoch();
+  /// As Consumer::move_to; loops that were under way let go of nothing any more.
+  [[nodiscard]] bool move_to(std::uint64_t cursor);
   /// Throws RingTooSmall, InvalidArgument.
   void set_batch_size(std::uint64_t batch_size);
   void close();

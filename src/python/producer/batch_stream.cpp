@@ -5,6 +5,7 @@
 #include "python/producer/serving.hpp"
 
 #include "cli/console.hpp"
+#include "cli/serve/linger_clock.hpp"
 #include "cli/serve/service.hpp"
 
 #include <batchcast/core/error.hpp>
@@ -104,17 +105,20 @@ class BatchStream {
     const std::shared_ptr<Producer> producer = producer_now();
     if (turn && producer && !producer->over()) producer->end_epoch();
   }
-  /// Once every epoch is appended: whether consumers have drained it within a short while, or it
-  /// was ended before.
+  /// Once every epoch is appended: whether nothing is left to wait for. Consumers have drained it
+  /// within a short while, the options' time for that is over, or it was ended before.
   [[nodiscard]] bool finish() {
     const Turn turn = take_turn();
     const std::shared_ptr<Producer> producer = producer_now();
     if (!turn || !producer) return true;  // `stop` or `close` of another thread has closed it
+    if (!linger_clock_) linger_clock_.emplace(options_.linger_s);
+    const StreamState before = producer->stats().state;
     if (producer->finish(slice_ms)) return true;
     end_if_idle(*producer);
     show(*producer);
     const StreamState state = producer->stats().state;
-    return state == StreamState::stopped || state == StreamState::failed;
+    const bool was_ended = state == StreamState::stopped || state == StreamState::failed;
+    return was_ended || linger_clock_->is_over(before);
   }
   [[nodiscard]] bool over() const {
     const std::lock_guard lock(mutex_);
@@ -160,7 +164,6 @@ class BatchStream {
     const std::lock_guard lock(mutex_);
     return producer_ ? producer_->directory() : directory_;
   }
-  [[nodiscard]] double linger_s() const noexcept { return options_.linger_s; }
 
  private:
   /// Recursive: signal handlers run in the middle of `append`, and may close the stream.
@@ -265,7 +268,8 @@ class BatchStream {
   const std::string served_from_;
   LogCallback log_;
   const cli::UnwaitedStderr unwaited_;
-  std::optional<cli::ProgressLine> progress_;  ///< of one that talks
+  std::optional<cli::ProgressLine> progress_;     ///< of one that talks
+  std::optional<cli::LingerClock> linger_clock_;  ///< from the first `finish` on
 
   std::recursive_timed_mutex turn_;  ///< before `mutex_`
   mutable std::mutex mutex_;         ///< for `producer_` to come and go
@@ -295,13 +299,13 @@ void add_batch_stream(nb::module_& module) {
           "stream is over.")
       .def("end_epoch", &BatchStream::end_epoch, Released())
       .def("finish", &BatchStream::finish, Released(),
-           "Whether consumers have drained it, or it was ended.")
+           "Once every epoch is appended, to be called until it is True: consumers have drained "
+           "the stream, did not within `linger`, or it was ended.")
       .def_prop_ro("over", &BatchStream::over, Released())
       .def("stop", &BatchStream::stop, nb::arg("why"), Released())
       .def("fail", &BatchStream::fail, nb::arg("why"), Released())
       .def("close", &BatchStream::close, Released())
       .def_prop_ro("directory", &BatchStream::directory, Released())
-      .def_prop_ro("linger", &BatchStream::linger_s)
       .def(
           "stats",
           [](const BatchStream& stream) {

@@ -159,6 +159,12 @@ class Run {
     }
     note_last();
     producer.stop("its producer ended");  // so that taking it down does not wait again
+    const std::lock_guard lock(mutex_);
+    if (last_.stream.state == StreamState::failed && !failure_) throw_failed();
+  }
+
+  [[noreturn]] void throw_failed() const {
+    throw Error("batchcast: stream `" + options_.stream + "` failed; stderr was told why.");
   }
 
   void begin(Producer& producer, cli::Service& service, const cli::Dataset& dataset) {
@@ -173,7 +179,7 @@ class Run {
 
   /// The stream is over for everybody else; this thread stays until the worker is through.
   void leave_to(Producer& producer, std::unique_ptr<Feeder> feeder) {
-    const std::string failure = feeder->failure_text();
+    std::exception_ptr failure = feeder->failure();
     is_left_.store(true);
     producer.give_up_name("its producer ended");
     const std::string read = source_ == nullptr ? std::string() : source_->longest_read();
@@ -182,7 +188,7 @@ class Run {
       const std::lock_guard lock(mutex_);
       hangs_ =
           read.empty() ? "a worker that is still at a sample" : "a worker that still reads " + read;
-      if (!failure.empty()) failure_ = std::make_exception_ptr(Error(failure));
+      failure_ = std::move(failure);
     }
     end();
     feeder.reset();

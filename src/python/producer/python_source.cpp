@@ -172,10 +172,21 @@ void PythonSource::read_item(std::uint64_t sample_id, SampleParts& parts,
     if (key.is_none()) {
       take_part(i, item.get(), parts, files);
     } else {
-      const Held value(in_python([&] { return PyObject_GetItem(item.get(), key.ptr()); }));
+      const Held value = field_of(item.get(), key, parts_.specs[i].name);
       take_part(i, value.get(), parts, files);
     }
   }
+}
+
+Held PythonSource::field_of(nb::handle item, const nb::object& key, const std::string& name) const {
+  PyObject* const value = in_python([&] { return PyObject_GetItem(item.ptr(), key.ptr()); });
+  if (value != nullptr) return Held(value);
+  const nb::python_error raised;
+  const nb::object error = nb::borrow(raised.value());
+  const nb::str field(name.c_str());
+  note_failure(error);
+  throw BadSample(shown(
+      call(helpers_.attr("why_no_field"), item.ptr(), key.ptr(), field.ptr(), error.ptr()).get()));
 }
 
 void PythonSource::take_part(std::size_t part, nb::handle value, SampleParts& parts,
@@ -219,9 +230,13 @@ void PythonSource::take_tensor(std::size_t part, nb::handle value, SampleParts& 
   copy(buffer.bytes(), parts.make(part, buffer.bytes().size()));
 }
 
+void PythonSource::note_failure(const nb::object& error) const {
+  if (first_failure_.is_none()) first_failure_ = error;
+}
+
 std::string PythonSource::reason_of(nb::python_error& raised) const {
   const nb::object error = nb::borrow(raised.value());
-  if (first_failure_.is_none()) first_failure_ = error;
+  note_failure(error);
   try {
     return shown(call(helpers_.attr("reason"), error.ptr()).get());
   } catch (const std::exception& other) {

@@ -2,6 +2,8 @@
 // Copyright 2026 the batchcast authors
 #pragma once
 
+#include "python/producer/gil.hpp"
+
 #include <batchcast/data/source.hpp>
 
 #include <nanobind/nanobind.h>
@@ -61,6 +63,10 @@ class PythonSource final : public Source {
                  std::vector<InFile>& files) const;
   void take_bytes(std::size_t part, nanobind::handle value, SampleParts& parts) const;
   void take_tensor(std::size_t part, nanobind::handle value, SampleParts& parts) const;
+  /// Throws BadSample where the item has none of that key.
+  [[nodiscard]] Held field_of(nanobind::handle item, const nanobind::object& key,
+                              const std::string& name) const;
+  void note_failure(const nanobind::object& error) const;
   [[nodiscard]] std::string reason_of(nanobind::python_error& raised) const;
 
   const nanobind::object items_;

@@ -171,7 +171,10 @@ std::variant<std::uint64_t, NotAdmitted> ConsumerAdmission::resume(std::uint32_t
   }
   BATCHCAST_ASSERT(!consumer->mirrors);
   if (consumer->observes) return expect_trainer(join, cursor);
-  if (!consumer->paused) return consumer->released_min;
+  if (!consumer->paused) {
+    const bool moves = join == Join::at && consumer->group.world == 0;
+    return moves ? move(index, consumer_id, cursor) : consumer->released_min;
+  }
   // A consumer that has had nothing yet may go back as far as the ring reaches.
   const std::uint64_t at_least = consumer->fresh ? 0 : consumer->released_min;
   if (consumer->fresh && rules_.goes_back(join, cursor, consumer_id)) publisher_.go_back(cursor);
@@ -201,6 +204,20 @@ bool ConsumerAdmission::all_is_read() {
   if (!state_.attendance.ever_had_trainer() && outcome.is_finished()) return false;
   evict_offenders();
   return state_.consumers.all_have_read(outcome.is_finished());
+}
+
+/// Of a consumer that is not paused. The stream waits for it at one place or the other throughout.
+std::variant<std::uint64_t, NotAdmitted> ConsumerAdmission::move(std::uint32_t index,
+                                                                 std::uint64_t consumer_id,
+                                                                 std::uint64_t cursor) {
+  const bool jumps = rules_.goes_back(Join::at, cursor, consumer_id);
+  if (jumps) publisher_.go_back(cursor);
+  const auto found = start(Join::at, cursor, rules_.bounds_here(0), no_epoch_held);
+  if (const auto* refusal = std::get_if<NotAdmitted>(&found)) return *refusal;
+  ConsumerRecord& consumer = *state_.consumers.find(index, consumer_id);
+  if (!jumps) state_.attendance.add_read_to(state_.consumers.read_to(consumer));
+  let_in(consumer, rules_.start_point(std::get<JoinRules::Start>(found)));
+  return cursor;
 }
 
 std::variant<MirrorStart, NotAdmitted> ConsumerAdmission::resume_mirror(

@@ -69,6 +69,9 @@ class ConsumerAdmission {
   [[nodiscard]] std::variant<std::uint64_t, NotAdmitted> expect_trainer(Join join,
                                                                         std::uint64_t cursor);
   void remove_at(std::size_t at) noexcept;
+  [[nodiscard]] std::variant<std::uint64_t, NotAdmitted> move(std::uint32_t index,
+                                                              std::uint64_t consumer_id,
+                                                              std::uint64_t cursor);
   void let_in(ConsumerRecord& consumer, StartPoint start) noexcept;
 
   WriterState& state_;

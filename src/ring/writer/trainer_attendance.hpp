@@ -81,7 +81,7 @@ class TrainerAttendance {
   std::uint64_t expected_since_ns_ = 0;
   std::uint32_t expected_ = 0;  ///< were told so, and have not come
   std::optional<std::uint64_t> left_at_;
-  std::uint64_t read_to_ = 0;  ///< of those that have left
+  std::uint64_t read_to_ = 0;  ///< of those that have left, or moved on
   std::uint64_t unread_before_ = 0;
   bool left_anew_ = false;  ///< `left_at_` is of this ring, and was not taken yet
 };

@@ -84,8 +84,9 @@ class RingWriter {
   void remove(std::uint32_t index, std::uint64_t consumer_id) noexcept;
   /// Takes its place away although it lives. False if there is no such consumer.
   bool evict(std::uint32_t index, std::uint64_t consumer_id) noexcept;
-  /// `let_go`: out of the gate between its loops, and in again at a new position. `resume` of an
-  /// observer changes nothing for it: it asks where a trainer would begin now, and says that one
+  /// `let_go`: out of the gate between its loops, and in again at a new position. With join `at`
+  /// `resume` also moves a consumer that is not paused and holds no lease; ranks stay. Of an
+  /// observer it changes nothing for it: it asks where a trainer would begin now, and says that one
   /// follows. Refused then where that trainer would be, or would find a stream that all have read.
   void pause(std::uint32_t index, std::uint64_t consumer_id) noexcept;
   [[nodiscard]] std::variant<std::uint64_t, NotAdmitted> resume(std::uint32_t index,
