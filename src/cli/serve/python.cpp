@@ -133,7 +133,7 @@ void serve_with_python(const ServeOptions& options, const CLI::App& serve, Inter
   }
   const Python python = choose_python(source);
   {
-    const EndsAtOnce looking(interrupts, exit_ok);
+    const EndsAtOnce looking(interrupts, [](int) { return exit_ok; });
     check_has_package(python, source);
   }
   if (interrupts.wait(0) != 0) std::_Exit(exit_ok);
