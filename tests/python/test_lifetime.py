@@ -78,7 +78,7 @@ def test_a_ring_for_one_batch_has_room_for_the_next(serve):
         with pytest.raises(bc.RingTooSmall, match="`del` them at the end of the loop"):
             for batch in consumer:
                 kept.append(batch)
-        assert len(kept) == 2
+        assert len(kept) == 3  # one in place, and two copies beside it
         position = kept[-1].position + kept[-1].size
         del batch, kept
         for batch in consumer:
@@ -212,7 +212,9 @@ def test_the_interpreter_ends_with(serve, what):
     run = support.python(
         "import batchcast as bc\nconsumer = bc.Consumer('s', 64)\n" + AT_EXIT[what]
     )
-    assert (run.returncode, run.stderr) == (0, "")
+    # What is kept when a loop was left is warned of.
+    lines = [line for line in run.stderr.splitlines() if " batches of stream `s`" not in line]
+    assert (run.returncode, lines) == (0, [])
     assert "came back" not in run.stdout
 
 

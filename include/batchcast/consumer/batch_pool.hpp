@@ -61,8 +61,9 @@ class BatchPool {
   void count_kept(BatchRecord& record, std::uint64_t bytes) noexcept;
   struct Kept {
     std::uint64_t batches = 0;
-    std::uint64_t bytes = 0;         ///< in place
-    std::uint64_t copied_bytes = 0;  ///< beside that
+    std::uint64_t bytes = 0;   ///< in place
+    std::uint64_t copies = 0;  ///< beside that, among `batches`
+    std::uint64_t copied_bytes = 0;
     Run oldest;
   };
   [[nodiscard]] Kept kept() noexcept;

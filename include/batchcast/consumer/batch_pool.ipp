@@ -224,6 +224,7 @@ BATCHCAST_INLINE BatchPool::Kept BatchPool::kept() noexcept {
   Kept kept;
   for (const auto& record : records_) {
     if (!record->kept) continue;
+    if (!record->in_place) ++kept.copies;
     (record->in_place ? kept.bytes : kept.copied_bytes) += record->kept_bytes;
     if (kept.batches++ == 0 || record->run.lease < kept.oldest.lease) kept.oldest = record->run;
   }

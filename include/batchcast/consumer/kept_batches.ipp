@@ -68,9 +68,10 @@ BATCHCAST_INLINE bool KeptBatches::make_own(BatchRecord& record) {
 
 BATCHCAST_INLINE void KeptBatches::admit_copy(BatchRecord& record, const Run& run) {
   const std::uint64_t bytes = bytes_of(run);
-  // A trainer that keeps one batch goes on, however large its batches are.
+  // A trainer that keeps one batch goes on, however large its batches are: Python has the last one
+  // while the next is made.
   const BatchPool::Kept kept = pool_.kept();
-  if (kept.batches > 1 && !has_room_for(bytes, kept.copied_bytes)) {
+  if (kept.copies > 1 && !has_room_for(bytes, kept.copied_bytes)) {
     throw RingTooSmall(
         "batchcast: this consumer keeps " + std::to_string(kept.batches) + " batches of stream `" +
         options_.stream + "`, " + bytes_text(kept.bytes + kept.copied_bytes) +
