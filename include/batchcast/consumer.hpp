@@ -128,7 +128,8 @@ struct NextBatch {
 /// copies 1 to 2 MB in a millisecond, on the calling thread. At most the ring's bytes are kept, and
 /// none above half of the memory that is left. Beyond that, on a GPU, page-locked, with huge pages
 /// above 2 MiB and without `explain_faults` a batch holds its place, and `next` throws
-/// RingTooSmall.
+/// RingTooSmall. A
+/// child that was forked before goes on showing the ring, which is written over then.
 ///
 /// A write into a batch, whatever wrote it, stays with this process: its pages become private and
 /// show the write for as long as the batch lives. The next call of `next` warns once, and from then
@@ -158,12 +159,13 @@ class Consumer {
   [[nodiscard]] std::optional<Batch> next();
   /// The same, waiting at most that long. Copying what is kept (see Consumer) takes its own time.
   [[nodiscard]] NextBatch try_next(int timeout_ms);
-  /// The same, but only looks: it neither waits nor copies what is kept.
+  /// The same, but only looks: it neither waits nor makes room by copying what is kept.
   [[nodiscard]] NextBatch poll();
   /// A copy of the next batch; where this epoch has no more, of the next epoch's first one. Nothing
   /// at the time-out. It holds no lease, and the consumer stays as it is: cursor, epoch, stats, and
   /// the end of an epoch that `next` has not returned yet. Between its loops, a consumer with
-  /// between_epochs = let_go joins the stream for the duration of the call.
+  /// between_epochs = let_go joins the stream for the duration of the call, and its cursor is there
+  /// afterwards.
   [[nodiscard]] std::optional<Batch> peek(int timeout_ms = -1);
   /// Whether another epoch follows; waits until that is known.
   [[nodiscard]] bool has_next_epoch();

@@ -71,8 +71,8 @@ struct ProducerOptions {
   std::uint64_t stall_timeout_ms = 60'000;
   OnStall on_stall = OnStall::report;
   /// How long the end of the stream waits for consumers to read the rest, counted from the later
-  /// of its last sample and the moment when those of `wait_for` are there. Negative, the default:
-  /// as long as it takes.
+  /// of its last sample and the moment when those of `wait_for` are there; the destructor counts
+  /// from its call. Negative, the default: as long as it takes.
   int linger_ms = -1;
   HugePages huge_pages = HugePages::automatic;
 

@@ -45,7 +45,7 @@ std::uint64_t resident_pages(const Guarded& ring, std::uint64_t begin, std::uint
 }  // namespace
 
 TEST_CASE("what is kept is private, with its pages alone, and can be written") {
-  const Guarded ring;
+  Guarded ring;
   const std::array live = {range_in(ring, 5'000, 105'000)};
   REQUIRE(ring.chunks->keep(live[0], live));
   CHECK(ring.written == private_word::kept);
@@ -61,7 +61,7 @@ TEST_CASE("what is kept is private, with its pages alone, and can be written") {
 }
 
 TEST_CASE("neighbours come along, over the border of the halves too") {
-  const Guarded ring;
+  Guarded ring;
   const std::uint64_t end = ring.producer.bytes();
   const std::array live = {range_in(ring, end - 300'000, end - 50'000),
                            range_in(ring, end - 50'000, end + 70'000)};
@@ -71,7 +71,7 @@ TEST_CASE("neighbours come along, over the border of the halves too") {
 }
 
 TEST_CASE("the ring is shown again where nothing lives, in two pieces at its end") {
-  const Guarded ring;
+  Guarded ring;
   const DoubleMapping apart(ring.segment, MapMode::read_only);
   const std::uint64_t end = ring.producer.bytes();
   const std::array kept = {range_in(ring, 10, 20), range_in(ring, end - 10, end + 10),
@@ -93,7 +93,7 @@ TEST_CASE("the ring is shown again where nothing lives, in two pieces at its end
 }
 
 TEST_CASE("pages that nobody shows any more go back, and no others") {
-  const Guarded ring;
+  Guarded ring;
   const std::array live = {range_in(ring, 0, 50'000), range_in(ring, 50'000, 100'000)};
   REQUIRE(ring.chunks->keep(live[0], live));
   const std::uint64_t both = resident_pages(ring, 0, chunk);
@@ -108,7 +108,7 @@ TEST_CASE("pages that nobody shows any more go back, and no others") {
 
 TEST_CASE("only what lives stays when the rest is reserved") {
   const auto end = in_child([] {
-    const Guarded ring;
+    Guarded ring;
     const std::array live = {range_in(ring, 5'000, 9'000)};
     if (!ring.chunks->keep(live[0], live)) return 1;
     ring.chunks->reserve(live);
@@ -123,7 +123,7 @@ TEST_CASE("only what lives stays when the rest is reserved") {
 
 TEST_CASE("threads that write while what they write into is being kept lose nothing") {
   for (int round = 0; round < 20; ++round) {
-    const Guarded ring(3 * chunk);
+    Guarded ring(3 * chunk);
     const std::array live = {range_in(ring, 1'000, 3 * chunk + 1'000)};
     std::atomic<bool> begun{false};
     std::thread writer([&] {
@@ -145,7 +145,7 @@ TEST_CASE("threads that write while what they write into is being kept lose noth
 
 TEST_CASE("where the kernel refuses, what is kept stays the ring's") {
   const auto end = in_child([] {
-    const Guarded ring;
+    Guarded ring;
     const std::array live = {range_in(ring, 0, 100)};
     if (!without_system_call(SYS_mremap, EPERM)) return 1;
     if (ring.chunks->keep(live[0], live)) return 2;

@@ -8,6 +8,7 @@
 #include "start/recipe_check.hpp"
 
 #include <batchcast/batchcast.hpp>
+#include <batchcast/core/deadline.hpp>
 #include <batchcast/data/synthetic.hpp>
 
 #include <algorithm>

@@ -69,6 +69,8 @@ class BatchPool {
   [[nodiscard]] Kept kept() noexcept;
   /// Shows the ring again in place of private memory that no batch shows any more.
   void show_ring_again();
+  /// Chunks may have become private that no batch is kept in: `show_ring_again` is to look.
+  void look_for_private() noexcept;
   /// Whether batches are out.
   [[nodiscard]] bool has_batches_out() noexcept;
 

@@ -48,8 +48,8 @@ BATCHCAST_INLINE void BatchPool::add_record() {
   if (ring_.delivery() != nullptr) record->streams.reserve(batch_pool::streams_at_first);
   idle_.reserve(records_.size() + 1);  // so that taking one back cannot throw
   shown_.reserve(records_.size() + 1);
-  idle_.push_back(record.get());
   records_.push_back(std::move(record));
+  idle_.push_back(records_.back().get());
 }
 
 BATCHCAST_INLINE void BatchPool::leave_place(BatchRecord& record) noexcept {
@@ -59,7 +59,6 @@ BATCHCAST_INLINE void BatchPool::leave_place(BatchRecord& record) noexcept {
 
 BATCHCAST_INLINE void BatchPool::leave_place_locked(BatchRecord& record) noexcept {
   if (!std::exchange(record.in_place, false)) return;
-  if ((ring_.writes().word() & private_word::kept) != 0) give_pages_back(record);
   // A batch that is counted after this one has left is looked for a write after the mutex was ours.
   // So the write is found as well, and that batch is not shown in place.
   if (--in_place_ != 0 || !ring_.writes().written()) return;
@@ -89,7 +88,9 @@ BATCHCAST_INLINE void BatchPool::recycle(BatchRecord& record) noexcept {
 
 /// With the mutex.
 BATCHCAST_INLINE void BatchPool::make_idle(BatchRecord& record) noexcept {
+  const bool was_shown = record.in_place;
   leave_place_locked(record);
+  if (was_shown && (ring_.writes().word() & private_word::kept) != 0) give_pages_back(record);
   record.kept = false;
   idle_.push_back(&record);
 }
@@ -155,9 +156,10 @@ BATCHCAST_INLINE void BatchPool::check() const {
 /// A copy was looked at when it was made, before its lease went back.
 BATCHCAST_INLINE void BatchPool::check(const BatchRecord& record) const {
   process_.check();
-  const bool is_its_own =
-      record.sound.load(std::memory_order_relaxed) || (record.own && ring_.delivery() == nullptr);
-  if (!is_its_own) reader_.check();
+  const bool is_copy = record.own && ring_.delivery() == nullptr;
+  if (is_copy || !reader_.revoked()) return;
+  // Or it was kept since, and its consumer has left: then the place is not its own any more.
+  if (!record.sound.load(std::memory_order_acquire)) reader_.check();
 }
 
 BATCHCAST_INLINE void BatchPool::use(BatchRecord& record, void* cuda_stream) {
@@ -214,7 +216,7 @@ BATCHCAST_INLINE void BatchPool::count_kept(BatchRecord& record, std::uint64_t b
 BATCHCAST_INLINE void BatchPool::make_own(BatchRecord& record, std::uint64_t bytes,
                                           bool sound) noexcept {
   count_kept(record, bytes);
-  record.sound = sound;
+  record.sound.store(sound, std::memory_order_release);
   if (!std::exchange(record.leased, false)) return;
   if (reader_.give_back(record.run.lease)) membership_.leases_are_back();
 }
@@ -241,6 +243,11 @@ BATCHCAST_INLINE void BatchPool::show_ring_again() {
     still_private += ring_.show_ring_again(mapping, shown_);
   }
   if (still_private == 0) ring_.writes().none_is_kept();
+}
+
+BATCHCAST_INLINE void BatchPool::look_for_private() noexcept {
+  const std::lock_guard lock(mutex_);
+  left_private_ = true;
 }
 
 BATCHCAST_INLINE bool BatchPool::has_batches_out() noexcept {

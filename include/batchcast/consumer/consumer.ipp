@@ -60,7 +60,7 @@ BATCHCAST_INLINE std::optional<Batch> Consumer::peek(int timeout_ms) {
 
 BATCHCAST_INLINE bool Consumer::has_next_epoch() { return core().has_next_epoch(); }
 
-BATCHCAST_INLINE bool Consumer::move_to(std::uint64_t cursor) { return core_->move_to(cursor); }
+BATCHCAST_INLINE bool Consumer::move_to(std::uint64_t cursor) { return core().move_to(cursor); }
 
 BATCHCAST_INLINE std::optional<Batch> Consumer::newest(std::uint64_t samples_max) {
   return core().newest(samples_max);

@@ -59,7 +59,9 @@ BATCHCAST_INLINE bool KeptBatches::make_own(BatchRecord& record) {
     live.clear();
     pool_.add_shown(mapping, live);
     PrivateChunks& chunks = *ring_.writes().chunks()[mapping];
-    if (!chunks.keep(ring_.addresses_of(mapping, record.run), live)) return false;
+    if (chunks.keep(ring_.addresses_of(mapping, record.run), live)) continue;
+    pool_.look_for_private();
+    return false;
   }
   // An evicted consumer's samples may have been written over before they were copied.
   pool_.make_own(record, bytes, !reader_.revoked());
@@ -81,6 +83,7 @@ BATCHCAST_INLINE void KeptBatches::admit_copy(BatchRecord& record, const Run& ru
         "batches sooner, or give the stream more memory (--memory).");
   }
   pool_.count_kept(record, bytes);
+  if (kept.copies > 1) warn_once();
 }
 
 BATCHCAST_INLINE std::uint64_t KeptBatches::bytes_of(const Run& run) const noexcept {
@@ -121,7 +124,7 @@ BATCHCAST_INLINE void KeptBatches::show_ring_again() {
 }
 
 BATCHCAST_INLINE void KeptBatches::reserve_rest() noexcept {
-  if (!ring_.writes().possible() || ring_.delivery() != nullptr) return;
+  if (!ring_.writes().possible() || ring_.delivery() != nullptr || process_ends()) return;
   if (!reader_.idle() || !pool_.has_batches_out()) return;
   try {
     ring_.reserve([this](std::size_t mapping) {

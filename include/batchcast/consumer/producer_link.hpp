@@ -8,6 +8,7 @@
 #include <batchcast/join/message.hpp>
 
 #include <exception>
+#include <mutex>
 #include <string>
 #include <string_view>
 
@@ -15,7 +16,7 @@ namespace batchcast::inline v0_1::detail {
 
 /// A joined consumer's connection to its producer: the door, where the two talk, and the pidfd that
 /// tells whether the producer lives. Says bye when it goes, in a forked child nothing. One thread
-/// at a time, but `producer_is_dead` from any.
+/// at a time, but `tell`, `leave` and `why_revoked` from any, and `producer_is_dead` until `close`.
 class ProducerLink {
  public:
   ProducerLink(const AttachedProcess& process, DoorConnection door);
@@ -33,11 +34,8 @@ class ProducerLink {
   /// Sends without waiting. What the door does not take is lost: the next question finds that out.
   template <class Message>
   void tell(const Message& message) noexcept {
-    try {
-      static_cast<void>(door_.send(encode(message)));
-    } catch (const std::exception&) {
-      // The next question meets the same door.
-    }
+    const std::lock_guard lock(mutex_);
+    tell_locked(message);
   }
   /// Waits until the door takes it; `closed` where the producer is dead as well.
   [[nodiscard]] DoorSend ask(std::string_view text, int timeout_ms);
@@ -54,7 +52,18 @@ class ProducerLink {
   void close() noexcept;
 
  private:
+  template <class Message>
+  void tell_locked(const Message& message) noexcept {
+    try {
+      static_cast<void>(door_.send(encode(message)));
+    } catch (const std::exception&) {
+      // The next question meets the same door.
+    }
+  }
+  void leave_locked() noexcept;
+
   const AttachedProcess& process_;
+  std::mutex mutex_;  ///< so that the door is not closed under another thread's call
   DoorConnection door_;
   FileDescriptor producer_pidfd_;
   bool left_ = false;

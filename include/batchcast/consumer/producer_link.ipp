@@ -53,6 +53,7 @@ BATCHCAST_INLINE DoorRead ProducerLink::hear(DoorMessage& message, int timeout_m
 }
 
 BATCHCAST_INLINE std::string ProducerLink::why_revoked() {
+  const std::lock_guard lock(mutex_);
   DoorMessage message;
   try {
     while (door_ &&
@@ -70,13 +71,19 @@ BATCHCAST_INLINE std::string ProducerLink::why_revoked() {
 }
 
 BATCHCAST_INLINE void ProducerLink::leave() noexcept {
+  const std::lock_guard lock(mutex_);
+  leave_locked();
+}
+
+BATCHCAST_INLINE void ProducerLink::leave_locked() noexcept {
   if (std::exchange(left_, true) || !door_) return;
-  tell(Bye{});
+  tell_locked(Bye{});
   door_.shutdown();
 }
 
 BATCHCAST_INLINE void ProducerLink::close() noexcept {
-  leave();
+  const std::lock_guard lock(mutex_);
+  leave_locked();
   static_cast<void>(door_.release());
   producer_pidfd_ = FileDescriptor();
 }

@@ -34,6 +34,7 @@ class WaitReport {
   const RingReader& reader_;
   std::uint64_t since_ns_ = 0;  ///< 0: it does not wait
   std::uint64_t next_ns_ = 0;
+  std::uint64_t looked_ns_ = 0;
   std::uint64_t holder_ = 0;  ///< consumer_id of the one that the producer waited for last
   std::uint64_t holder_seen_ns_ = 0;
 };

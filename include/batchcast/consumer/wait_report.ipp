@@ -16,6 +16,7 @@ namespace batchcast::inline v0_1::detail {
 namespace wait_report {
 
 inline constexpr std::uint64_t first_after_ns = 2'000'000'000;
+inline constexpr std::uint64_t one_wait_ns = 1'000'000'000;
 inline constexpr std::uint64_t again_after_ns = 60'000'000'000;
 // The producer wakes by itself to look around, and names nobody for that moment.
 inline constexpr std::uint64_t holder_remembered_ns = 500'000'000;
@@ -24,7 +25,10 @@ inline constexpr std::uint64_t holder_remembered_ns = 500'000'000;
 
 BATCHCAST_INLINE void WaitReport::look() noexcept {
   const std::uint64_t now = now_ns();
-  if (since_ns_ == 0) {
+  // Calls that time out are one wait where they follow each other closely.
+  const bool goes_on = since_ns_ != 0 && now - looked_ns_ < wait_report::one_wait_ns;
+  looked_ns_ = now;
+  if (!goes_on) {
     since_ns_ = now;
     next_ns_ = now + wait_report::first_after_ns;
     holder_ = 0;

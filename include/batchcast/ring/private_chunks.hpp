@@ -75,7 +75,7 @@ class PrivateChunks {
   void set_bit(std::uint32_t bit) const noexcept;
   void settle(std::uint64_t first, std::uint64_t last, bool replaced) const noexcept;
   [[nodiscard]] bool replace(std::uint64_t chunk) const noexcept;
-  [[nodiscard]] bool show_ring_again(std::uint64_t chunk, const std::byte* apart) const noexcept;
+  [[nodiscard]] bool map_ring_at(std::uint64_t chunk, const std::byte* apart) const noexcept;
   [[nodiscard]] std::uint64_t chunks() const noexcept;
   [[nodiscard]] std::uint64_t chunk_of(std::uintptr_t address) const noexcept;
   /// Of the chunks `first` … `last` - 1.

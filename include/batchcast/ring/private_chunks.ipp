@@ -243,7 +243,7 @@ BATCHCAST_INLINE std::uint64_t PrivateChunks::show_ring_again(
     const bool is_live = std::any_of(live.begin(), live.end(), [range](AddressRange one) {
       return one.begin < range.end && range.begin < one.end;
     });
-    if (is_live || !show_ring_again(chunk, apart)) {
+    if (is_live || !map_ring_at(chunk, apart)) {
       ++still_private;
     } else {
       states_[chunk].store(its::shared);
@@ -253,15 +253,19 @@ BATCHCAST_INLINE std::uint64_t PrivateChunks::show_ring_again(
 }
 
 /// In two pieces where the ring's two mappings meet in the chunk: each is one of the kernel's.
-BATCHCAST_INLINE bool PrivateChunks::show_ring_again(std::uint64_t chunk,
-                                                     const std::byte* apart) const noexcept {
+BATCHCAST_INLINE bool PrivateChunks::map_ring_at(std::uint64_t chunk,
+                                                 const std::byte* apart) const noexcept {
   const AddressRange range = range_of(chunk, chunk + 1);
   const std::uintptr_t border = begin_ + bytes_ / 2;
   const auto from = reinterpret_cast<std::uintptr_t>(apart);
   const auto map = [&](std::uintptr_t begin, std::uintptr_t end) {
-    // An old size of 0 maps the same pages once more, and leaves those there where they are.
-    return begin >= end || ::syscall(SYS_mremap, from + (begin - begin_), 0L, end - begin,
-                                     MREMAP_MAYMOVE | MREMAP_FIXED, begin) != -1;
+    if (begin >= end) return true;
+    // An old size of 0 maps the same pages once more. Elsewhere first: a kernel that refuses (huge
+    // pages) may have unmapped a place that it was given by then.
+    const long again =
+        ::syscall(SYS_mremap, from + (begin - begin_), 0L, end - begin, MREMAP_MAYMOVE);
+    return again != -1 && detail::private_chunks::put_in_place(static_cast<std::uintptr_t>(again),
+                                                               begin, end - begin);
   };
   return map(range.begin, std::min(range.end, border)) &&
          map(std::max(range.begin, border), range.end);

@@ -133,6 +133,7 @@ BATCHCAST_INLINE bool RingReader::peek(std::uint64_t samples, int timeout_ms, Ru
       check_room(wanted);
     }
     if (is_over(state)) throw_over(state);
+    make_room_for_skip();
     if (!sleep(wanted, state, deadline_ns, false)) return false;
   }
 }

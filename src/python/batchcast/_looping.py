@@ -90,9 +90,11 @@ class Looping:
             if self.stream.stats()["state"] == "failed":
                 raise Error("batchcast: the stream failed; stderr was told why.")
         except BaseException as error:
-            if name is not None and not self.stream.over:
-                tell_failure(name, self._reason(error))
+            was_over = self.stream.over
             self.end_by(error)
+            # After the trainers: a pipe that nobody reads may hold up the line.
+            if name is not None and not was_over:
+                tell_failure(name, self._reason(error))
             if not isinstance(error, Exception):
                 raise
         finally:

@@ -614,7 +614,7 @@ class Loader(ClosedByBlock, IterableDataset):  # type: ignore[misc]
         It changes nothing: the loop goes on with that batch, and cursor, epoch, stats and
         checkpoints stay as they are. It waits as the loop does, at most `timeout`, and raises
         StreamFinished where no batch follows. Between its loops, a loader with
-        between_epochs="let_go" joins the stream for the duration of the call.
+        between_epochs="let_go" joins the stream for the duration of the call, and stands there.
         """
         consumer = self._attached
         if self._uses_gpu:

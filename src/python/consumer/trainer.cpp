@@ -105,7 +105,9 @@ std::optional<Batch> Trainer::next_of(int timeout_ms) {
     next = consumer_->poll();
     calls_->hand_on_lines();
   }
-  if (next.outcome == Outcome::timed_out && (!is_quick_ || timeout_ms != 0)) {
+  // With leases that are held, a look is not enough: they may be what it waits for.
+  const bool asks = !is_quick_ || timeout_ms != 0 || consumer_->stats().leases_held != 0;
+  if (next.outcome == Outcome::timed_out && asks) {
     calls_->run_to_its_end([&] {
       do next = consumer_->try_next(timeout_ms);
       while (timeout_ms < 0 && next.outcome == Outcome::timed_out);

@@ -188,7 +188,7 @@ class Run {
       const std::lock_guard lock(mutex_);
       hangs_ =
           read.empty() ? "a worker that is still at a sample" : "a worker that still reads " + read;
-      failure_ = std::move(failure);
+      if (failure && !failure_) failure_ = std::move(failure);
     }
     end();
     feeder.reset();
