@@ -42,8 +42,8 @@ struct BatchContents {
 /// then `check`, `release`, and the consumer's next call throw Revoked.
 ///
 /// One that is kept while the ring has to go on (see Consumer) becomes this process's own: the same
-/// bytes at the same addresses, without a lease. Where I/O has pinned its pages by itself (io_uring,
-/// RDMA, cudaHostRegister), that goes on reading the ring: it has to end before.
+/// bytes at the same addresses, without a lease. Where I/O has pinned its pages by itself
+/// (io_uring, RDMA, cudaHostRegister), that goes on reading the ring: it has to end before.
 ///
 /// Move-only. Reading is safe from several threads; one handle is not. An empty one (moved from, or
 /// released) may only be destroyed or assigned to.

@@ -63,6 +63,7 @@
 #include <batchcast/ring/fork_guard.ipp>
 #include <batchcast/ring/futex.ipp>
 #include <batchcast/ring/group_share.ipp>
+#include <batchcast/ring/lease_room.ipp>
 #include <batchcast/ring/lease_table.ipp>
 #include <batchcast/ring/mapping.ipp>
 #include <batchcast/ring/memory.ipp>

@@ -6,6 +6,7 @@
 #include <batchcast/ring/board.hpp>
 #include <batchcast/ring/epoch_receipt.hpp>
 #include <batchcast/ring/group_share.hpp>
+#include <batchcast/ring/lease_room.hpp>
 #include <batchcast/ring/lease_table.hpp>
 #include <batchcast/ring/read_cursor.hpp>
 #include <batchcast/ring/reader_host.hpp>
@@ -168,9 +169,6 @@ class RingReader {
   [[nodiscard]] std::uint64_t oldest_there() const noexcept;
   [[nodiscard]] std::uint64_t after_miss(std::uint64_t oldest, const Place& place) const noexcept;
   void miss(std::uint64_t oldest);
-  void check_room(std::uint64_t end);
-  [[nodiscard]] std::optional<LeaseTable::Held> make_room(std::uint64_t end);
-  void make_room_for_skip();
   [[nodiscard]] bool is_over(StreamState state) const noexcept;
   [[noreturn]] void throw_over(StreamState state) const;
   [[nodiscard]] std::string why_revoked() const;
@@ -189,6 +187,7 @@ class RingReader {
   const std::uint64_t capacity_;
   ReadCursor cursor_;
   LeaseTable leases_;
+  LeaseRoom room_;
   GroupShare share_;
   EpochReceipt receipt_;
   std::string complaint_;  ///< of a receipt that did not match, to be thrown

@@ -40,6 +40,7 @@ BATCHCAST_INLINE RingReader::RingReader(BoardView board, Desk& desk, SampleIds s
       capacity_(board.head().capacity),
       cursor_(board, desk, options_.spin_ns),
       leases_(board, desk),
+      room_(leases_, host, {options_.stream, options_.memory_option, capacity_}),
       share_(board, desk, options_.group, options_.tail) {
   move_to(ordered::load_released(desk));
 }
@@ -65,7 +66,7 @@ BATCHCAST_INLINE Next RingReader::next(std::uint64_t samples, int timeout_ms, Ru
       if (!may_begin(state) || !is_placed) {
         const bool waits = is_placed || cursor_.phase() == Phase::skipping;
         const std::uint64_t wanted = waits ? ReadCursor::endless : cursor_.position() + 1;
-        if (room == Room::make) make_room_for_skip();
+        if (room == Room::make) room_.make_for_skip();
         if (!sleep(wanted, state, deadline_ns)) return Next::timed_out;
         continue;
       }
@@ -94,7 +95,7 @@ BATCHCAST_INLINE Next RingReader::next(std::uint64_t samples, int timeout_ms, Ru
       throw_complaint();
       return Next::end_of_epoch;
     }
-    if (room == Room::make) check_room(end);
+    if (room == Room::make) room_.check(end);
     if (is_over(state)) {
       const bool some_left = published > cursor_.position() && options_.tail == Tail::keep;
       if (some_left && deliver(samples, published - cursor_.position(), run)) return Next::batch;
@@ -130,10 +131,10 @@ BATCHCAST_INLINE bool RingReader::peek(std::uint64_t samples, int timeout_ms, Ru
                               options_.stream + "` has no batch of " + std::to_string(samples) +
                               " samples: it is shorter, and its tail is dropped.");
       }
-      check_room(wanted);
+      room_.check(wanted);
     }
     if (is_over(state)) throw_over(state);
-    make_room_for_skip();
+    room_.make_for_skip();
     if (!sleep(wanted, state, deadline_ns, false)) return false;
   }
 }
@@ -204,13 +205,13 @@ BATCHCAST_INLINE std::optional<bool> RingReader::has_next_epoch(int timeout_ms) 
       if (more) return true;
     }
     const std::uint64_t wanted = found && met ? cursor_.position() + 1 : ReadCursor::endless;
-    make_room_for_skip();
+    room_.make_for_skip();
     if (found && met) {
       // Only where the epoch is known to exist: else the stream may end without more room.
       if (cursor_.epochs_have_one_length()) {
-        check_room(wanted);
+        room_.check(wanted);
       } else {
-        static_cast<void>(make_room(wanted));
+        static_cast<void>(room_.make(wanted));
       }
     }
     if (!sleep(wanted, state, deadline_ns)) return std::nullopt;
@@ -534,32 +535,6 @@ BATCHCAST_INLINE void RingReader::throw_broken() const {
                     "` is broken: " + broken_ +
                     ". Samples of batches that this rank still held may have been overwritten: do "
                     "not use them. Attach all ranks again to go on.");
-}
-
-/// What is still in the way of samples below `end`.
-BATCHCAST_INLINE std::optional<LeaseTable::Held> RingReader::make_room(std::uint64_t end) {
-  for (;;) {
-    const auto held = leases_.in_the_way_of(end, host_);
-    if (!held || !host_.give_oldest_back()) return held;
-  }
-}
-
-/// An epoch of unknown length is given up only once no lease is held.
-BATCHCAST_INLINE void RingReader::make_room_for_skip() {
-  if (cursor_.phase() != Phase::skipping) return;
-  while (leases_.hold_up_skip() && host_.give_oldest_back()) continue;
-}
-
-BATCHCAST_INLINE void RingReader::check_room(std::uint64_t end) {
-  const auto held = make_room(end);
-  if (!held) return;
-  throw RingTooSmall("batchcast: this consumer holds " + std::to_string(held->leases) +
-                     " batches, the oldest from position " + std::to_string(held->oldest) +
-                     " on, and asks for samples up to " + std::to_string(end - 1) +
-                     "; the ring of stream `" + options_.stream + "` spans " +
-                     std::to_string(capacity_) +
-                     " samples. Drop batches sooner, give the stream more memory (" +
-                     options_.memory_option + "), or copy batches with access = private.");
 }
 
 BATCHCAST_INLINE void RingReader::throw_over(StreamState state) const {
