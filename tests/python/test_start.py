@@ -53,8 +53,9 @@ def test_a_ring_that_is_too_small_for_a_batch(directory: Path) -> None:
 def test_batches_that_are_held_leave_no_room(directory: Path) -> None:
     start = bc.Start(SOURCE, memory="4MiB")
     with examples.started(directory), bc.Consumer("s", 40, start=start) as consumer:
-        held = [consumer.next(), consumer.next()]
+        held = []
         with pytest.raises(bc.RingTooSmall) as raised:
-            consumer.next()
+            for _ in range(20):
+                held.append(consumer.next())
         del held
     assert "give the stream more memory (memory)" in str(raised.value)
