@@ -64,9 +64,9 @@ inline std::string left_failure(std::string_view stream, std::span<const std::st
     if (line == std::string::npos || line == 0) continue;
     std::string reason = printable_lines(note.substr(line + 1));
     while (!reason.empty() && (reason.back() == '\n' || reason.back() == '.')) reason.pop_back();
+    const std::int64_t now_s = ::time(nullptr);
     return " Its last producer (pid " + printable(note.substr(0, line)) + ") failed " +
-           age_text(static_cast<std::int64_t>(::time(nullptr)) - status.st_mtime) + ": " + reason +
-           ".";
+           age_text(now_s - status.st_mtime) + ": " + reason + ".";
   }
   return {};
 }
