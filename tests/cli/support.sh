@@ -46,7 +46,13 @@ same() {
 
 value() { sed -n "s/.*\"$1\":\(\"[^\"]*\"\|\[[^]]*\]\|[^,}]*\).*/\1/p" "$2" | tail -n 1; }
 
-serve() { timeout 120 "$batchcast" serve "$@" >"$work/serve.out" 2>"$work/serve.err" & }
+# What the last one wrote is gone before this one is asked what it wrote: a process in the background
+# empties the files only once it runs.
+serve() {
+  : >"$work/serve.out"
+  : >"$work/serve.err"
+  timeout 120 "$batchcast" serve "$@" >"$work/serve.out" 2>"$work/serve.err" &
+}
 
 # until_true COMMAND...    waits for it, at most 20 seconds
 until_true() {

@@ -44,7 +44,6 @@ cat "$work/shown"
 
 echo "-- without a terminal"
 export BATCHCAST_PROGRESS_EVERY_S=0.05
-: >"$work/serve.err"
 serve synthetic:8 --stream plain --samples 1000000 --memory 1MiB --wait-for 2
 producer=$!
 soon 'starting .*waits for 2 consumers \(--wait-for 2;' "$work/serve.err"
@@ -69,7 +68,6 @@ soon 'running .*waits for a consumer, [0-9,]+ samples made$' "$work/serve.err"
 same "lines that say nothing new" "" "$(uniq -d "$work/serve.err")"
 kill -TERM $producer
 wait $producer
-: >"$work/serve.err"
 serve synthetic:8 --stream made --samples 1000 --memory 1MiB --epochs 1 --linger 60
 producer=$!
 soon '^draining  every epoch is made  waits for a consumer, 1,000 samples in memory$' "$work/serve.err"
