@@ -328,21 +328,34 @@ bool is_name_free_soon(const ListedStream& listed) {
   }
 }
 
-/// Takes the name of a dead producer's stream, as the next producer would, and gives it up again.
-int clear(const RemoteOptions& options, const ListedStream& listed) {
-  {
-    const std::filesystem::path directory = listed.paths.directory;
-    StreamDirectory name({.stream = listed.name, .base = directory.parent_path().string()});
-    name.forget_log();
-  }
+/// Takes a name that no producer has, as the next producer would, and gives it up again.
+void clear(const std::string& stream, const StreamPaths& paths) {
+  const std::filesystem::path directory = paths.directory;
+  StreamDirectory name({.stream = stream, .base = directory.parent_path().string()});
+  name.forget_log();
+}
+
+int clear_dead(const RemoteOptions& options, const ListedStream& listed) {
+  clear(listed.name, listed.paths);
   return print_answer(
       options, {{"ok", true}, {"was_dead", true}, {"name_is_free", true}},
       "stream `" + options.stream + "` was dead, its producer was killed; its name is free now");
 }
 
+int clear_failed(const RemoteOptions& options, const StreamPaths& paths) {
+  const std::string why = why_absent(options.stream, candidate_directories());
+  clear(options.stream, paths);
+  return print_answer(options, {{"ok", true}, {"had_failed", true}, {"name_is_free", true}},
+                      "stream `" + options.stream + "` is served no more." + why +
+                          " What it left to tell so is removed.");
+}
+
 int stop(const RemoteOptions& options) {
+  if (list_streams(options.stream).empty()) {
+    if (const auto left = find_failed_stream(options.stream)) return clear_failed(options, *left);
+  }
   const ListedStream stream = own_stream(options.stream);
-  if (!stream.served) return clear(options, stream);
+  if (!stream.served) return clear_dead(options, stream);
   return ask(options, stream, {{"command", "stop"}, {"reason", options.reason}},
              [&](const ListedStream& listed, nlohmann::json& answer) {
                const bool is_free = is_name_free_soon(listed);
@@ -386,7 +399,7 @@ void add_stop(CLI::App& program, Action& chosen) {
   CLI::App* command = program.add_subcommand(
       "stop",
       "End a stream: consumers drain what is published and are told; then its name is free");
-  command->footer("Of a stream whose producer was killed it clears the name.");
+  command->footer("Of a stream whose producer was killed or failed it clears the name.");
   command->add_option("stream", options->stream, "Name of the stream")->required();
   command->add_option("--reason", options->reason, "What they are told")->capture_default_str();
   command->add_flag("--json", options->json, "Print one JSON object");

@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -38,6 +39,9 @@ struct ListedStream {
 /// Those of that name: also where this user may pass through a directory but not list it. Throws
 /// InvalidArgument for a bad name, and Error as above.
 [[nodiscard]] std::vector<ListedStream> list_streams(std::string_view name);
+/// The first directory of that name that a failed stream left to tell why, with no producer. Throws
+/// as above.
+[[nodiscard]] std::optional<StreamPaths> find_failed_stream(std::string_view name);
 /// Candidate directories that are there, and that this user may not list.
 [[nodiscard]] std::vector<std::string> unlisted_directories();
 

@@ -107,6 +107,19 @@ std::vector<ListedStream> list_streams(std::string_view name) {
   return result;
 }
 
+std::optional<StreamPaths> find_failed_stream(std::string_view name) {
+  check_stream_name(name);
+  for (const std::string& base : candidate_directories()) {
+    check_named(base);
+    StreamPaths paths = stream_paths(base, name);
+    struct stat status;
+    if (!trusted(base, trust_of_user()) || !trusted(paths.directory, trust_of_user())) continue;
+    if (::lstat(paths.lock.c_str(), &status) == 0) continue;
+    if (::lstat(paths.failure.c_str(), &status) == 0) return paths;
+  }
+  return std::nullopt;
+}
+
 std::vector<std::string> unlisted_directories() {
   std::vector<std::string> result;
   for (std::string& base : candidate_directories()) {

@@ -225,6 +225,9 @@ expect 3 "not waiting for a worker" serve "imagefolder:$work/large" --recipe "$w
   --workers 2
 same "what failed it" 1 "$(grep -c '1.png.*cannot be made' "$work/err")"
 same "what is left of it" "" "$(find "$work/streams" ! -type d ! -name failure)"
+expect 0 'served no more\. Its last producer .* failed .*1\.png.*cannot be made.* is removed\.' stop broken
+same "what is left of a failed stream" "" "$(ls -d "$work"/streams/broken* 2>/dev/null)"
+expect 3 'no stream' stop broken
 
 echo "-- tokens and labels as other tools write them"
 $python - "$work" <<'MAKE' || exit 1

@@ -77,10 +77,34 @@ std::size_t mapped_segments() {
   return count;
 }
 
+/// The next batch; drops half of what it keeps where that has reached its limit, and not before.
+std::optional<Batch> next_beside(Consumer& consumer, std::vector<Kept>& kept) {
+  for (;;) {
+    try {
+      return consumer.next();
+    } catch (const RingTooSmall&) {
+      std::uint64_t samples = 0;
+      for (const Kept& one : kept) samples += one.batch.size();
+      if (samples < consumer.capacity() / 2) throw;
+      kept.erase(kept.begin(), kept.begin() + static_cast<std::ptrdiff_t>((kept.size() + 1) / 2));
+    }
+  }
+}
+
+/// Empty if all show what they have to.
+std::string what_is_lost(const std::vector<Kept>& kept, const std::string& when) {
+  for (const Kept& one : kept) {
+    if (!one.shows_it()) return "a kept batch shows other bytes " + when;
+    one.batch.check();
+  }
+  return {};
+}
+
 /// Keeps batches in all ways that there are, at random; empty if all was sound.
 std::string keep_at_random(std::mt19937_64& random, std::uint64_t rounds) {
-  std::vector<Kept> kept;
+  std::vector<Kept> of_others;  // consumers that have left
   for (std::uint64_t round = 0; round < rounds; ++round) {
+    std::vector<Kept> kept;
     ConsumerOptions options = quiet(1 + random() % 60);
     options.name = "keeper";
     options.join = random() % 2 == 0 ? Join::now : Join::rewind;
@@ -88,7 +112,7 @@ std::string keep_at_random(std::mt19937_64& random, std::uint64_t rounds) {
     Consumer consumer(options);
     const std::uint64_t most = 1 + random() % 40;
     for (std::uint64_t i = 0; i < most; ++i) {
-      auto batch = consumer.next();
+      auto batch = next_beside(consumer, kept);
       if (!batch) continue;
       if (const auto fault = fault_of(*batch); !fault.empty()) return fault;
       if (random() % 4 == 0) kept.emplace_back(std::move(*batch));
@@ -96,17 +120,11 @@ std::string keep_at_random(std::mt19937_64& random, std::uint64_t rounds) {
       if (!kept.empty() && random() % 5 == 0) kept.erase(kept.begin() + random() % kept.size());
       if (random() % 16 == 0) consumer.leave_epoch();
     }
-    for (const Kept& one : kept) {
-      if (!one.shows_it()) return "a kept batch shows other bytes";
-      one.batch.check();
-    }
-    if (random() % 2 == 0) kept.clear();
+    if (const auto fault = what_is_lost(kept, "beside its consumer"); !fault.empty()) return fault;
+    if (random() % 2 == 0) of_others.clear();
+    for (Kept& one : kept) of_others.push_back(std::move(one));
   }
-  for (const Kept& one : kept) {
-    if (!one.shows_it()) return "a kept batch shows other bytes after its consumer left";
-    one.batch.check();
-  }
-  return {};
+  return what_is_lost(of_others, "after its consumer left");
 }
 
 int keep_batches(const Words& words) {

@@ -43,6 +43,7 @@ struct LetGo {
     ConsumerOptions options = stream_options();
     options.batch_size = 16;
     options.between_epochs = BetweenEpochs::let_go;
+    options.log = [this](LogLevel, std::string_view text) { log += std::string(text) + "\n"; };
     consumer.emplace(std::move(options));
     loop();
   }
@@ -77,6 +78,7 @@ struct LetGo {
 
   OwnDirectory directory;
   Process producer{"produce_with_child", {}};
+  std::string log;
   std::optional<Consumer> consumer;
   std::uint64_t next = 0;
 };
@@ -95,6 +97,22 @@ TEST_CASE("a loop that begins while the producer stands times out, and goes on w
   scene.producer.signal(SIGCONT);
   // Asked once, it is answered once: a second answer would be taken for that of a later loop.
   for (int i = 0; i < 5; ++i) scene.loop();
+}
+
+TEST_CASE("a loop that waits for a producer that does not answer says so", "[rejoin][wait]") {
+  LetGo scene;
+  scene.halt_producer();
+  for (int i = 0; i < 60 && scene.log.empty(); ++i) {
+    CHECK(scene.consumer->try_next(1'000).outcome == Outcome::timed_out);
+  }
+  INFO(scene.log);
+  for (const std::string& part :
+       {std::string("has waited "), std::string("stream `s`"),
+        "process " + std::to_string(scene.producer.pid()), std::string("has not answered")}) {
+    CHECK(scene.log.find(part) != std::string::npos);
+  }
+  scene.producer.signal(SIGCONT);
+  scene.loop();
 }
 
 TEST_CASE("a loop that is given up before it has begun holds up nobody", "[rejoin][short]") {

@@ -72,6 +72,38 @@ def test_a_look_does_not_hold_up_the_loop(serve):
         np.testing.assert_array_equal(first["image"], expected)
 
 
+def test_polls_get_the_next_batch_although_one_is_kept(serve):
+    serve("synthetic:1x64x64", samples=4096, memory="4MiB")
+    with bc.Consumer("s") as consumer:
+        consumer.batch_size = consumer.capacity * 2 // 3
+        kept = consumer.next(timeout=10)
+        expected = kept["image"].copy()
+        until = time.monotonic() + 30
+        batch = None
+        while batch is None and time.monotonic() < until:
+            try:
+                batch = consumer.next(timeout=0)
+            except TimeoutError:
+                time.sleep(0.01)
+        assert batch is not None and batch.position == kept.position + kept.size
+        np.testing.assert_array_equal(kept["image"], expected)
+
+
+def test_a_look_ahead_beside_what_is_kept(serve):
+    serve("synthetic:1x64x64", samples=4096, memory="4MiB")
+    with bc.Consumer("s", 100) as consumer:
+        kept = [consumer.next() for _ in range(3)]
+        expected = [batch["image"].copy() for batch in kept]
+        consumer.leave_epoch()
+        ahead = consumer.peek()
+        batch = consumer.next()
+        assert ahead.position == batch.position
+        np.testing.assert_array_equal(ahead["image"], batch["image"])
+        goes_on()
+        for one, image in zip(kept, expected):
+            np.testing.assert_array_equal(one["image"], image)
+
+
 def test_who_keeps_several_is_warned_once(serve):
     serve("synthetic:1x64x64", samples=4096, memory="4MiB")
     lines = []

@@ -416,6 +416,32 @@ TEST_CASE("a desk that breaks the rules at the stream's very end is told of as w
   CHECK(told == 1);
 }
 
+TEST_CASE("a stream that was read ends finished, although it waits for an announced trainer") {
+  HeapRing ring(10, epochs_of(10, 1));
+  AdmitRequest observing;
+  observing.observes = true;
+  const HeapConsumer observer(ring, observing);
+  HeapConsumer trainer(ring, joining(Join::rewind));
+  CHECK(ring.produce(10) == 10);
+  const auto announced =
+      ring.writer().resume(observer.admitted.index, observer.admitted.consumer_id, Join::rewind, 0);
+  REQUIRE(std::get<std::uint64_t>(announced) == 0);
+  const auto state = [&] { return ring.writer().status().state; };
+  SECTION("once its samples were read") {
+    take(trainer, 10);
+    ring.writer().remove(trainer.admitted.index, trainer.admitted.consumer_id);
+    CHECK_FALSE(ring.writer().wait_drained(0));
+    CHECK(state() == StreamState::draining);
+    ring.writer().stop("for the test");
+    CHECK(state() == StreamState::finished);
+    CHECK(ring.writer().wait_drained(0));
+  }
+  SECTION("but not before") {
+    ring.writer().stop("for the test");
+    CHECK(state() == StreamState::stopped);
+  }
+}
+
 TEST_CASE("who stood far ahead and left has asked for nothing before") {
   HeapRing ring(10, epochs_of(10'000));
   Ticket ticket;

@@ -92,6 +92,26 @@ TEST_CASE("the ring is shown again where nothing lives, in two pieces at its end
   CHECK(ring.producer.data()[end - 1] == std::byte{0x66});
 }
 
+TEST_CASE("a chunk stays private where the kernel maps the ring there no more") {
+  Guarded ring;
+  const std::array kept = {range_in(ring, 10, 20)};
+  REQUIRE(ring.chunks->keep(kept[0], kept));
+  // Pages that the kernel does not map twice, as those of 2 MiB.
+  void* const refused =
+      ::mmap(nullptr, ring.bytes(), PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  REQUIRE(refused != MAP_FAILED);
+  CHECK(ring.chunks->show_ring_again(static_cast<const std::byte*>(refused), {}) == 1);
+  CHECK(ring.chunks->is_private(kept[0]));
+  CHECK(shows_filled(ring, 10, 20));
+  ring.write(10, 200);
+  CHECK(ring.read(10) == 200);
+  CHECK(ring.ring_is_as_filled());
+  REQUIRE(::munmap(refused, ring.bytes()) == 0);
+  const DoubleMapping apart(ring.segment, MapMode::read_only);
+  CHECK(ring.chunks->show_ring_again(apart.data(), {}) == 0);
+  CHECK(ring.read(10) == filled(ring, 10));
+}
+
 TEST_CASE("pages that nobody shows any more go back, and no others") {
   Guarded ring;
   const std::array live = {range_in(ring, 0, 50'000), range_in(ring, 50'000, 100'000)};

@@ -129,8 +129,11 @@ BATCHCAST_INLINE bool ConsumerCore::wait_for_streams(int& timeout_ms) {
   const std::size_t most = membership_.has_let_go() ? 0
                            : ring_.copies()         ? BatchPool::waiting_copies_max
                                                     : ~std::size_t{0};
-  return waits_.in_slices(
-      timeout_ms, [this, most](int slice_ms) { return pool_.wait_for_streams(most, slice_ms); });
+  return waits_.in_slices(timeout_ms, [this, most](int slice_ms) {
+    const bool through = pool_.wait_for_streams(most, slice_ms);
+    if (!through) wait_report_.look(WaitReport::Cause::gpu_streams);
+    return through;
+  });
 }
 
 /// Of a consumer that has let go.
@@ -139,7 +142,9 @@ BATCHCAST_INLINE Membership::Loop ConsumerCore::begin_loop(int& timeout_ms,
   Membership::Loop loop = Membership::Loop::timed_out;
   static_cast<void>(waits_.in_slices(timeout_ms, [this, reason, &loop](int slice_ms) {
     loop = membership_.begin_loop(slice_ms, reason);
-    return loop != Membership::Loop::timed_out;
+    const bool through = loop != Membership::Loop::timed_out;
+    if (!through) wait_report_.look(WaitReport::Cause::answer);
+    return through;
   }));
   return loop;
 }
@@ -299,6 +304,7 @@ BATCHCAST_INLINE bool ConsumerCore::move_to(std::uint64_t cursor) {
   int for_ever = -1;
   static_cast<void>(waits_.in_slices(for_ever, [&](int slice_ms) {
     moved = membership_.move_to(cursor, slice_ms);
+    if (!moved) wait_report_.look(WaitReport::Cause::answer);
     return moved.has_value();
   }));
   if (*moved) undelivered_end_ = false;
@@ -397,7 +403,7 @@ BATCHCAST_INLINE std::string ConsumerCore::why_revoked() { return link_.why_revo
 
 BATCHCAST_INLINE void ConsumerCore::while_waiting() {
   static_cast<void>(tell_untold(0));
-  wait_report_.look();
+  wait_report_.look(WaitReport::Cause::samples);
   waits_.look();
 }
 

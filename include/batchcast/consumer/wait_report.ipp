@@ -23,7 +23,7 @@ inline constexpr std::uint64_t holder_remembered_ns = 500'000'000;
 
 }  // namespace wait_report
 
-BATCHCAST_INLINE void WaitReport::look() noexcept {
+BATCHCAST_INLINE void WaitReport::look(Cause cause) noexcept {
   const std::uint64_t now = now_ns();
   // Calls that time out are one wait where they follow each other closely.
   const bool goes_on = since_ns_ != 0 && now - looked_ns_ < wait_report::one_wait_ns;
@@ -40,7 +40,7 @@ BATCHCAST_INLINE void WaitReport::look() noexcept {
     report(options_.log, LogLevel::info,
            "`" + consumer_ + "` has waited " + std::to_string((now - since_ns_) / 1'000'000'000) +
                " s for position " + std::to_string(reader_.position()) + " of stream `" +
-               options_.stream + "`: " + cause());
+               options_.stream + "`: " + text_of(cause));
   } catch (const std::exception&) {
     // Only the line is lost.
   }
@@ -56,7 +56,14 @@ BATCHCAST_INLINE void WaitReport::note_holder(std::uint64_t now) noexcept {
   }
 }
 
-BATCHCAST_INLINE std::string WaitReport::cause() const {
+BATCHCAST_INLINE std::string WaitReport::text_of(Cause cause) const {
+  if (cause == Cause::gpu_streams) return "GPU streams still work on the batches before it.";
+  if (cause == Cause::samples) return what_samples_wait_for();
+  return "its producer, process " + std::to_string(ring_.board().head().producer_pid) +
+         ", has not answered.";
+}
+
+BATCHCAST_INLINE std::string WaitReport::what_samples_wait_for() const {
   const BoardView board = ring_.board();
   const std::string producer =
       "its producer, process " + std::to_string(board.head().producer_pid) + ", ";

@@ -32,13 +32,15 @@ class WaitWatch {
     callback_();
   }
 
-  /// `wait(slice_ms)` returns true once it need not wait any more. False at the time-out, of which
-  /// the time goes off.
+  /// `wait(slice_ms)` returns true once it need not wait any more; it is called each second at
+  /// least, so that it can say for what it waits. False at the time-out, of which the time goes
+  /// off.
   template <class Wait>
   [[nodiscard]] bool in_slices(int& timeout_ms, Wait&& wait) {
     const Deadline deadline(timeout_ms);
     for (;;) {
-      const bool through = wait(slice_ms(timeout_ms));
+      const int slice = slice_ms(timeout_ms);
+      const bool through = wait(slice < 0 ? in_slices_max_ms : std::min(slice, in_slices_max_ms));
       timeout_ms = deadline.left_ms();
       if (through) return true;
       if (timeout_ms == 0) return false;
@@ -48,6 +50,7 @@ class WaitWatch {
 
  private:
   static constexpr int slice_max_ms = 50;  // so that it is called each 100 ms on a busy machine too
+  static constexpr int in_slices_max_ms = 1'000;
 
   const std::function<void()>& callback_;
   std::uint64_t looked_ns_ = 0;

@@ -246,7 +246,9 @@ bool Service::linger(double linger_s) {
     if (producer_.finish(look_ms)) return true;
     look();
     show({});
-    if (clock.is_over(state)) return false;
+    if (!clock.is_over(state)) continue;
+    producer_.stop("its producer ended");
+    return producer_.stats().state == StreamState::finished;
   }
 }
 

@@ -118,7 +118,10 @@ class BatchStream {
     show(*producer);
     const StreamState state = producer->stats().state;
     const bool was_ended = state == StreamState::stopped || state == StreamState::failed;
-    return was_ended || linger_clock_->is_over(before);
+    if (was_ended) return true;
+    if (!linger_clock_->is_over(before)) return false;
+    producer->stop("its producer ended");
+    return true;
   }
   [[nodiscard]] bool over() const {
     const std::lock_guard lock(mutex_);

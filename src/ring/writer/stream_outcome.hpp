@@ -34,6 +34,7 @@ class StreamOutcome {
   void cancel_drain() noexcept { drain_cancelled_ = true; }
   /// Every consumer has read all: no consumer is let in any more.
   void close() noexcept;
+  [[nodiscard]] bool is_closed() const noexcept { return closed_; }
 
   /// Why no consumer is let in, whatever it asks for.
   [[nodiscard]] std::optional<NotAdmitted> refusal() const;

@@ -52,9 +52,20 @@ void RingWriter::finish() {
 }
 
 void RingWriter::stop(const std::string& text) noexcept {
-  PendingWakes wakes;
-  Lock lock(state_.mutex);
-  publisher_.stop(text, wakes);
+  std::vector<ConsumerAdmission::Eviction> evictions;
+  {
+    PendingWakes wakes;
+    Lock lock(state_.mutex);
+    // It waits at most for trainers that were announced: for those that came it has ended in order.
+    if (state_.outcome.is_finished() && admission_.all_is_read()) {
+      state_.outcome.close();
+      state_.wake.wake();
+    } else {
+      publisher_.stop(text, wakes);
+    }
+    evictions = admission_.take_evictions();
+  }
+  admission_.tell(evictions);
 }
 
 void RingWriter::fail(const std::string& text) noexcept {
@@ -101,6 +112,7 @@ bool RingWriter::wait_drained(int timeout_ms) {
 }
 
 bool RingWriter::is_drained() {
+  if (state_.outcome.is_closed()) return true;
   if (!admission_.all_is_read()) return false;
   return !state_.outcome.is_finished() || !state_.attendance.expects_trainer();
 }
