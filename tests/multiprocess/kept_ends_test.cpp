@@ -59,7 +59,6 @@ TEST_CASE("ranks that keep batches hold up neither their group nor others", "[ke
   const OwnDirectory directory;
   constexpr std::uint32_t world = 3;
   Server server(producer_options("mixed", 900, 256 << 10), {});
-  Consumer other(quiet());
   std::vector<std::vector<Kept>> kept(world);
   const std::vector<Ranked> ranks =
       run_ranks(rank_options(0, world, 16), [&kept](std::uint32_t rank) {
@@ -76,6 +75,7 @@ TEST_CASE("ranks that keep batches hold up neither their group nor others", "[ke
     CHECK(rank.over.empty());
     CHECK(rank.loops.size() == 4);
   }
+  Consumer other(quiet());
   CHECK(goes_on(other, 3 * other.capacity()));
   std::size_t count = 0;
   for (const std::vector<Kept>& one : kept) {
@@ -90,18 +90,16 @@ TEST_CASE("ranks that keep batches hold up neither their group nor others", "[ke
 
 TEST_CASE("a batch is kept in place although no range is left to explain faults", "[kept]") {
   const OwnDirectory directory;
-  ProducerOptions options = producer_options("mixed", 100'000);
+  ProducerOptions options = producer_options("mixed", 1'000);
   options.max_consumers = 200;
   Server server(std::move(options), {});
-  Consumer other(quiet());
   // They take ranges, and hold nobody up.
   std::vector<std::unique_ptr<Consumer>> many;
   ConsumerOptions idle = quiet();
   idle.between_epochs = BetweenEpochs::let_go;
-  const std::size_t fields = other.schema().size() + 1;
-  while (many.size() * fields <= limits::fault_ranges_max) {
+  do {
     many.push_back(std::make_unique<Consumer>(idle));
-  }
+  } while (many.size() * many.front()->schema().size() <= limits::fault_ranges_max);
   auto consumer = std::make_unique<Consumer>(quiet());
   Kept left(consumer->next().value());
   consumer->leave_epoch();
@@ -110,6 +108,7 @@ TEST_CASE("a batch is kept in place although no range is left to explain faults"
   Kept at_the_end(std::move(*next));
   consumer.reset();
   CHECK_FALSE(lies_in_ring(left.batch));
+  Consumer other(quiet());
   CHECK(goes_on(other, 3 * other.capacity()));
   for (Kept* one : {&left, &at_the_end}) {
     CHECK(one->shows_it());
@@ -135,22 +134,34 @@ TEST_CASE("nothing of a dead producer's stream is copied", "[kept][short]") {
   CHECK(kept.shows_it());
 }
 
-TEST_CASE("nothing of a stream that is over is copied", "[kept][short]") {
+TEST_CASE("nothing of a stream that was stopped is copied", "[kept][short]") {
   const OwnDirectory directory;
-  ProducerOptions options = producer_options("mixed", 100);
-  options.epochs = 1;
-  options.linger_ms = 0;
-  auto server = std::make_unique<Server>(std::move(options), ServePlan{});
-  auto consumer = std::make_unique<Consumer>(quiet(100));
+  auto server = std::make_unique<Server>(producer_options("mixed", 100'000), ServePlan{});
+  auto consumer = std::make_unique<Consumer>(quiet());
   Kept kept(consumer->next().value());
-  SECTION("read to its end") { CHECK_FALSE(consumer->next()); }
   SECTION("stopped") { server->stop(); }
-  server->join();
-  SECTION("and its producer gone") { server.reset(); }
+  SECTION("failed") { server->producer().fail("for the test"); }
+  SECTION("stopped, and its producer gone") { server.reset(); }
   consumer.reset();
   CHECK(lies_in_ring(kept.batch));
   CHECK(kept.shows_it());
   kept.batch.check();
+}
+
+TEST_CASE("a stream ends in order although its last batch is kept", "[kept][short]") {
+  const OwnDirectory directory;
+  ProducerOptions options = producer_options("mixed", 100);
+  options.epochs = 1;
+  Server server(std::move(options), {});
+  auto consumer = std::make_unique<Consumer>(quiet(100));
+  Kept kept(consumer->next().value());
+  server.join();
+  CHECK_FALSE(consumer->next());
+  consumer.reset();
+  CHECK(server.producer().finish(10'000));
+  CHECK(server.producer().stats().state == StreamState::finished);
+  CHECK_FALSE(lies_in_ring(kept.batch));
+  CHECK(kept.shows_it());
 }
 
 TEST_CASE("a look ahead and a move find what is kept in place", "[kept][short]") {

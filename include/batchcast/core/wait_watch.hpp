@@ -32,7 +32,7 @@ class WaitWatch {
     callback_();
   }
 
-  /// `wait(slice_ms)` returns true once it need not wait any more; it is called each second at
+  /// `wait(slice_ms)` returns true once it need not wait any more; it is called twice a second at
   /// least, so that it can say for what it waits. False at the time-out, of which the time goes
   /// off.
   template <class Wait>
@@ -50,7 +50,7 @@ class WaitWatch {
 
  private:
   static constexpr int slice_max_ms = 50;  // so that it is called each 100 ms on a busy machine too
-  static constexpr int in_slices_max_ms = 1'000;
+  static constexpr int in_slices_max_ms = 500;
 
   const std::function<void()>& callback_;
   std::uint64_t looked_ns_ = 0;
