@@ -89,21 +89,6 @@ def test_polls_get_the_next_batch_although_one_is_kept(serve):
         np.testing.assert_array_equal(kept["image"], expected)
 
 
-def test_a_look_ahead_beside_what_is_kept(serve):
-    serve("synthetic:1x64x64", samples=4096, memory="4MiB")
-    with bc.Consumer("s", 100) as consumer:
-        kept = [consumer.next() for _ in range(3)]
-        expected = [batch["image"].copy() for batch in kept]
-        consumer.leave_epoch()
-        ahead = consumer.peek()
-        batch = consumer.next()
-        assert ahead.position == batch.position
-        np.testing.assert_array_equal(ahead["image"], batch["image"])
-        goes_on()
-        for one, image in zip(kept, expected):
-            np.testing.assert_array_equal(one["image"], image)
-
-
 def test_who_keeps_several_is_warned_once(serve):
     serve("synthetic:1x64x64", samples=4096, memory="4MiB")
     lines = []

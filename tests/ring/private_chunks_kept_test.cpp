@@ -9,6 +9,8 @@
 #include <array>
 #include <atomic>
 #include <cstring>
+#include <fstream>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -42,6 +44,10 @@ std::uint64_t resident_pages(const Guarded& ring, std::uint64_t begin, std::uint
       std::count_if(pages.begin(), pages.end(), [](unsigned char page) { return page & 1U; }));
 }
 
+std::uint64_t pages_of(std::uint64_t begin, std::uint64_t end) {
+  return (end + page_bytes() - 1) / page_bytes() - begin / page_bytes();
+}
+
 }  // namespace
 
 TEST_CASE("what is kept is private, with its pages alone, and can be written") {
@@ -58,6 +64,27 @@ TEST_CASE("what is kept is private, with its pages alone, and can be written") {
   CHECK(ring.read(5'000) == 200);
   CHECK(ring.written == private_word::kept);  // no fault
   CHECK(ring.producer.data()[5'000] == std::byte{0x55});
+}
+
+TEST_CASE("what is kept whole lies in huge pages where the machine has them, its edges do not") {
+  std::string use;
+  std::ifstream("/sys/kernel/mm/transparent_hugepage/enabled") >> use;
+  if (use == "always" || use.find("[never]") != std::string::npos) return;
+  Guarded ring(16 * chunk);
+  const std::array live = {range_in(ring, 5'000, 9 * chunk + 5'000),
+                           range_in(ring, 9 * chunk + 300'000, 11 * chunk)};
+  REQUIRE(ring.chunks->keep(live[0], live));
+  std::memset(ring.producer.data(), 0x55, ring.producer.bytes());
+  CHECK(shows_filled(ring, 5'000, 9 * chunk + 5'000));
+  CHECK(shows_filled(ring, 9 * chunk + 300'000, 10 * chunk));
+  // The pages between the two are none.
+  const std::uint64_t wanted =
+      pages_of(5'000, 9 * chunk + 5'000) + pages_of(9 * chunk + 300'000, 10 * chunk);
+  CHECK(resident_pages(ring, 0, 10 * chunk) == wanted);
+  // Half of it goes back.
+  ring.chunks->give_back(live[0], std::array{live[1]});
+  CHECK(resident_pages(ring, 0, 10 * chunk) == pages_of(9 * chunk + 300'000, 10 * chunk));
+  CHECK(shows_filled(ring, 9 * chunk + 300'000, 10 * chunk));
 }
 
 TEST_CASE("neighbours come along, over the border of the halves too") {
