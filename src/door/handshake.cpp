@@ -44,7 +44,7 @@ void DoorHandshake::take_hello(DoorClient& client, DoorRead read, DoorMessage& m
     }
     auto hello = decode_hello(message.text, parts_.options.layout_version);
     if (const auto* refusal = std::get_if<Refusal>(&hello)) {
-      return refuse(id, *refusal, message.text);
+      return refuse(id, *refusal);
     }
     parts_.consumers.hear_waiting();
     // A client that has gone again takes no place in the ring.
@@ -97,9 +97,9 @@ void DoorHandshake::admit(DoorClient& client, const Hello& hello) {
   }
 }
 
-void DoorHandshake::refuse(std::uint64_t id, const Refusal& refusal, std::string_view hello) {
+void DoorHandshake::refuse(std::uint64_t id, const Refusal& refusal) {
   DoorClient client = parts_.clients.take(id);
-  DoorClients::say(client, encode_answer(hello, refusal));
+  DoorClients::say(client, encode(refusal));
   parts_.clients.close(std::move(client));
 }
 

@@ -34,8 +34,8 @@ class DoorHandshake {
   void hear(DoorClient& client);
   /// What was read of it. The client may be gone afterwards.
   void take_hello(DoorClient& client, DoorRead read, DoorMessage& message);
-  /// Tells the client why, and closes its connection. `hello` is what it said, if anything.
-  void refuse(std::uint64_t id, const Refusal& refusal, std::string_view hello = {});
+  /// Tells the client why, and closes its connection.
+  void refuse(std::uint64_t id, const Refusal& refusal);
   /// The clients that have been silent for too long.
   void refuse_late(std::uint64_t now);
   /// The oldest silent clients, where there are more than the options allow.

@@ -194,6 +194,20 @@ for round in 1 2 3 4 5 6; do
   vanishes "the stream of round $round"
 done
 
+echo "-- a stream that was read is finished, however many trainers ensure announced"
+serve synthetic:8 --stream announced --samples 1000 --memory 1MiB --epochs 1 --linger 1 --wait-for 1
+producer=$!
+until_true grep -q 'serving stream' "$work/serve.err" || fail "a stream does not come up"
+for announcement in 1 2; do
+  expect 0 served ensure announced synthetic:8 --samples 1000 --memory 1MiB --epochs 1
+done
+expect 0 'receipts match' consume announced
+wait $producer
+checks=$((checks + 1))
+grep -q '^stream `announced` finished: 1,000 samples' "$work/serve.out" ||
+  fail "a stream that was read is not finished: $(cat "$work/serve.out")"
+vanishes "an announced stream"
+
 echo "-- ensure: one JSON object"
 expect 0 '"word":"served"' ensure object synthetic:8 --samples 100 --idle-exit 60 --json
 has_keys "$work/out" word stream text recipe

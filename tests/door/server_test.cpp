@@ -260,19 +260,6 @@ TEST_CASE("a hello that cannot be read is refused with the reason") {
   CHECK(house.producer.last_key == 0);
 }
 
-TEST_CASE("a hello of layout version 1 is refused in the words of that version") {
-  House house;
-  const Visit guest = visit(house.door(), R"({"batch_size":37,"between_epochs":"hold",)"
-                                          R"("join":"rewind","layout":1,"name":"n",)"
-                                          R"("pace":"lockstep","pid":1,"type":"hello"})");
-  REQUIRE(guest.read == DoorRead::message);
-  CHECK(
-      guest.message.text.starts_with(R"({"kind":"layout","text":"batchcast: the producer speaks)"));
-  CHECK(guest.message.text.ends_with(R"(","type":"refusal"})"));
-  CHECK_THAT(guest.message.text, Contains("version 7") && Contains("version 1"));
-  CHECK(house.producer.last_key == 0);
-}
-
 TEST_CASE("a consumer that closes without a word delays no other while its death is awaited") {
   House house({.tick_ms = 1'000});
   std::vector<Visit> guests;

@@ -14,7 +14,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const auto again = batchcast::decode_hello(batchcast::encode(*said), layout_version);
     BATCHCAST_ASSERT(std::holds_alternative<batchcast::Hello>(again));
   } else {
-    const std::string answer = batchcast::encode_answer(text, std::get<batchcast::Refusal>(hello));
+    const std::string answer = batchcast::encode(std::get<batchcast::Refusal>(hello));
     BATCHCAST_ASSERT(
         std::holds_alternative<batchcast::Refusal>(batchcast::decode_from_producer(answer)));
   }

@@ -75,14 +75,6 @@ std::array<char, n> text_of(const std::string& text) {
 }
 NameText name(const std::string& text) { return text_of<sizeof(NameText)>(text); }
 
-/// What releases with layout version 1 said.
-constexpr const char* hello_of_version_1 =
-    R"({"batch_size":37,"between_epochs":"hold","join":"rewind","layout":1,"name":"lr-0.1",)"
-    R"("pace":"lockstep","pid":4711,"type":"hello"})";
-constexpr const char* refusal_of_version_1 =
-    R"({"kind":"bad_hello","text":"batchcast: the hello cannot be read: it is not a JSON object",)"
-    R"("type":"refusal"})";
-
 }  // namespace
 
 TEST_CASE("what is said at the door arrives as it was said") {
@@ -166,29 +158,6 @@ TEST_CASE("another layout version is refused with both named, whatever else has 
   const auto refusal = std::get<Refusal>(decode_from_producer(newer));
   CHECK(refusal.kind == RefusalKind::layout);
   CHECK_THAT(refusal.text, Contains("version 9") && Contains("version 2"));
-}
-
-TEST_CASE("layout version 1, which spoke JSON, is answered in its form and understood") {
-  CHECK_THAT(refusal_text(hello_of_version_1, layout_version),
-             Contains("layout:") && Contains("the producer speaks layout version 2") &&
-                 Contains("the consumer version 1"));
-  const auto refusal = std::get<Refusal>(decode_hello(hello_of_version_1, layout_version));
-  CHECK(encode_answer(hello_of_version_1, refusal) ==
-        R"({"kind":"layout","text":")" + refusal.text + R"(","type":"refusal"})");
-  CHECK(encode_answer(encode(sample_hello()), refusal) == encode(refusal));
-
-  const auto answer = decode_from_producer(refusal_of_version_1);
-  REQUIRE(std::holds_alternative<Refusal>(answer));
-  CHECK(std::get<Refusal>(answer).kind == RefusalKind::layout);
-  CHECK_THAT(std::get<Refusal>(answer).text, Contains("the producer speaks layout version 1") &&
-                                                 Contains("the consumer version 2") &&
-                                                 Contains("start the producer again"));
-  // What only looks like it is no hello of that version.
-  for (const std::string text :
-       {"{", R"({"type":"hello"})", R"({"type":"hello","layout":x})",
-        R"({"type":"bye","layout":1})", R"(["type":"hello","layout":1])"}) {
-    CHECK_THAT(refusal_text(text, layout_version), Contains("bad_hello:"));
-  }
 }
 
 TEST_CASE("a malformed hello is refused with what is wrong") {

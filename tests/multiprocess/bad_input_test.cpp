@@ -10,6 +10,7 @@
 #include <batchcast/core/clock.hpp>
 #include <batchcast/join/door.hpp>
 #include <batchcast/join/message.hpp>
+#include <batchcast/join/records.hpp>
 #include <batchcast/ring/layout.hpp>
 #include "stream/directory.hpp"
 
@@ -17,6 +18,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cstddef>
 #include <string>
 #include <thread>
 #include <variant>
@@ -212,11 +214,13 @@ TEST_CASE("a stream that is over", "[input][short]") {
   CHECK(says(thrown_by([&] { static_cast<void>(slow.next()); }), {"StreamFinished"}));
 }
 
-TEST_CASE("at the door: a producer of layout version 1", "[input][short]") {
+TEST_CASE("at the door: a producer of another layout version", "[input][short]") {
   const OwnDirectory directory;
   StreamDirectory taken({.stream = "s", .base = directory.path()});
   DoorListener listener(taken.paths().door, 0600);
   std::atomic<bool> stop = false;
+  std::string answer = encode(Refusal{RefusalKind::bad_hello, "it cannot be read"});
+  answer[offsetof(RecordHead, layout_version)] = 9;
   std::thread producer([&] {
     while (!stop) {
       DoorConnection client;
@@ -226,12 +230,10 @@ TEST_CASE("at the door: a producer of layout version 1", "[input][short]") {
         continue;
       }
       static_cast<void>(client.receive(hello, 1, 1'000));
-      static_cast<void>(client.send(
-          R"({"kind":"bad_hello","text":"batchcast: the hello cannot be read: it is not a JSON )"
-          R"(object","type":"refusal"})"));
+      static_cast<void>(client.send(answer));
     }
   });
-  CHECK(says(refusal_of(mine()), {"Refused", "the producer speaks layout version 1",
+  CHECK(says(refusal_of(mine()), {"Refused", "the producer speaks layout version 9",
                                   "the consumer version 2", "start the producer again"}));
   stop = true;
   producer.join();

@@ -153,9 +153,6 @@ using ProducerMessage = std::variant<Welcome, Refusal, Rejoined, Farewell, Formi
 /// wrong.
 [[nodiscard]] std::variant<Hello, Refusal> decode_hello(std::string_view datagram,
                                                         std::uint32_t our_layout_version);
-/// The refusal in the form that the sender of `hello` can read: JSON, if that is of layout
-/// version 1.
-[[nodiscard]] std::string encode_answer(std::string_view hello, const Refusal& refusal);
 /// What an admitted consumer says.
 [[nodiscard]] ConsumerMessage decode_from_consumer(std::string_view datagram);
 /// What a producer says. One of another layout version is a refusal that names both. A consumer

@@ -14,7 +14,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cstring>
 #include <limits>
 #include <optional>
@@ -229,24 +228,6 @@ inline Refusal refusal_of_layout(std::uint32_t producer, std::uint32_t consumer)
               "consumer's, or run the consumer with the producer's."};
 }
 
-/// Version 1 spoke JSON.
-inline bool is_json(std::string_view datagram) noexcept { return datagram.starts_with('{'); }
-
-/// The layout version in a hello of version 1, as that wrote it; nothing in any other text.
-inline std::optional<std::uint32_t> version_in_json_hello(std::string_view datagram) noexcept {
-  constexpr std::string_view type = R"("type":"hello")";
-  constexpr std::string_view key = R"("layout":)";
-  const std::string_view text = datagram.substr(0, limits::consumer_record_bytes_max);
-  if (!is_json(text) || text.find(type) == std::string_view::npos) return std::nullopt;
-  const std::size_t at = text.find(key);
-  if (at == std::string_view::npos) return std::nullopt;
-  std::uint32_t version = 0;
-  const auto [end, error] =
-      std::from_chars(text.data() + at + key.size(), text.data() + text.size(), version);
-  if (error != std::errc()) return std::nullopt;
-  return version;
-}
-
 }  // namespace detail::message
 
 BATCHCAST_INLINE void check_consumer_name(std::string_view name) {
@@ -270,20 +251,8 @@ BATCHCAST_INLINE std::string_view name_of(SegmentKind kind) noexcept {
              : std::string_view("?");
 }
 
-BATCHCAST_INLINE std::string encode_answer(std::string_view hello, const Refusal& refusal) {
-  const bool json =
-      refusal.kind == RefusalKind::layout && detail::message::version_in_json_hello(hello);
-  if (!json) return encode(refusal);
-  // That text is ours, of letters and digits that need no escape.
-  return R"({"kind":")" + std::string(name_of(refusal.kind)) + R"(","text":")" + refusal.text +
-         R"(","type":"refusal"})";
-}
-
 BATCHCAST_INLINE std::variant<Hello, Refusal> decode_hello(std::string_view datagram,
                                                            std::uint32_t our_layout_version) {
-  if (const auto theirs = detail::message::version_in_json_hello(datagram)) {
-    return detail::message::refusal_of_layout(our_layout_version, *theirs);
-  }
   try {
     const RecordHead head = detail::message::head_of(datagram);
     if (!detail::message::is(head, RecordType::hello))
@@ -318,8 +287,6 @@ BATCHCAST_INLINE ConsumerMessage decode_from_consumer(std::string_view datagram)
 }
 
 BATCHCAST_INLINE ProducerMessage decode_from_producer(std::string_view datagram) {
-  if (detail::message::is_json(datagram))
-    return detail::message::refusal_of_layout(1, layout_version);
   try {
     const RecordHead head = detail::message::head_of(datagram);
     if (head.layout_version != layout_version) {
