@@ -2,7 +2,7 @@
 // Copyright 2026 the batchcast authors
 #include "serve.hpp"
 
-#include "data/image/operations.hpp"
+#include "data/pixels/operations.hpp"
 #include "data/stage/stage_support.hpp"
 
 #include <cstdint>

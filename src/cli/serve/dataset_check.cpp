@@ -2,7 +2,7 @@
 // Copyright 2026 the batchcast authors
 #include "cli/serve/dataset_check.hpp"
 
-#include "data/image/decoder.hpp"
+#include "data/codec/decoder.hpp"
 
 #include <batchcast/core/error.hpp>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the batchcast authors
-#include "data/image/decoder.hpp"
-#include "data/image/orientation.hpp"
+#include "data/codec/decoder.hpp"
+#include "data/codec/orientation.hpp"
 #include "data/image/program.hpp"
 #include "data/image/step_chooser.hpp"
 

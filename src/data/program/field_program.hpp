@@ -66,17 +66,7 @@ class FieldProgram {
       std::span<const FieldProgram* const> others) const = 0;
 };
 
-/// Throws InvalidArgument, naming field and stage, where stages do not fit.
-[[nodiscard]] std::unique_ptr<FieldProgram> compile_field(const ResolvedField& field,
-                                                          const PartSpec& part);
-
-/// The same where no source is known: what begins with `decode` has an image before it. Null for
-/// other fields, which need their part.
-[[nodiscard]] std::unique_ptr<FieldProgram> compile_without_source(const ResolvedField& field);
-
-/// Whether the field's stages see its part as an image.
-[[nodiscard]] bool is_image_field(const ResolvedField& field, const PartSpec& part);
-
+/// Throws InvalidArgument, naming field and stage.
 [[noreturn]] void refuse_stage(const std::string& field, std::string_view stage,
                                const std::string& why, const std::string& where = {});
 

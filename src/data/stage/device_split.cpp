@@ -2,6 +2,7 @@
 // Copyright 2026 the batchcast authors
 #include "data/stage/device_split.hpp"
 
+#include "data/image/compile_field.hpp"
 #include "data/image/program.hpp"
 #include "data/stage/standard_stages.hpp"
 
