@@ -22,7 +22,7 @@ std::int64_t pixels_max_of(const std::string& part, const std::optional<Recipe>&
   for (const FieldRecipe& field : recipe->fields) {
     if ((field.from.empty() ? field.name : field.from) != part) continue;
     for (const auto& stage : field.stages) {
-      if (const auto* decode = dynamic_cast<const DecodeStage*>(stage.get())) {
+      if (const DecodeStage* decode = stage->as_decode()) {
         return decode->parameters().pixels_max;
       }
     }

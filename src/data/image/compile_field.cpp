@@ -10,20 +10,12 @@
 namespace batchcast::inline v0_1::detail {
 
 bool is_image_field(const ResolvedField& field, const PartSpec& part) {
-  const auto any = [&](auto says) {
-    return std::any_of(field.stages.begin(), field.stages.end(),
-                       [&](const NamedStage& named) { return says(*named.stage); });
-  };
-  const bool works_on_pixels = any([](const Stage& stage) {
-    return stage.kind() == StageKind::decode || stage.kind() == StageKind::geometry ||
-           stage.kind() == StageKind::pixel || stage.kind() == StageKind::warp ||
-           stage.kind() == StageKind::container || stage.name() == "normalize";
-  });
-  const bool converts_image =
-      any([](const Stage& stage) { return dynamic_cast<const ToStage*>(&stage) != nullptr; });
+  const bool takes_images =
+      std::any_of(field.stages.begin(), field.stages.end(),
+                  [](const NamedStage& named) { return named.stage->kind() != StageKind::tensor; });
   const bool says_so = field.views != 0 || field.kind == FieldKind::mask;
   return part.kind == PartKind::image ||
-         ((works_on_pixels || converts_image || says_so) && as_raw_image(part).has_value());
+         ((takes_images || says_so) && as_raw_image(part).has_value());
 }
 
 std::unique_ptr<FieldProgram> compile_field(const ResolvedField& field, const PartSpec& part) {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the batchcast authors
 #include "data/image/program.hpp"
-#include "data/moves_pixels.hpp"
 #include "data/program/tensor_program.hpp"
 #include "data/refuse_at.hpp"
 
@@ -82,21 +81,11 @@ class ImageCompiler {
   }
 
   void take(const Stage& stage) {
-    switch (stage.kind()) {
-      case StageKind::decode:
-        return take_decode(dynamic_cast<const DecodeStage&>(stage));
-      case StageKind::geometry:
-      case StageKind::pixel:
-      case StageKind::warp:
-      case StageKind::container:
-        needs_pixels();
-        plan_.image_steps.push_back(take_step(*named_));
-        return;
-      case StageKind::finish:
-        return take_finish(stage);
-      case StageKind::tensor:
-        return take_tensor(dynamic_cast<const TensorStage&>(stage));
-    }
+    if (const DecodeStage* decode = stage.as_decode()) return take_decode(*decode);
+    if (const TensorStage* tensor = stage.as_tensor()) return take_tensor(*tensor);
+    if (stage.kind() == StageKind::finish) return take_finish(stage);
+    needs_pixels();
+    plan_.image_steps.push_back(take_step(*named_));
   }
 
   void take_decode(const DecodeStage& decode) {
@@ -123,19 +112,14 @@ class ImageCompiler {
     step.draws = named.draws;
     step.path = named.path;
     step.is_joint = named.is_joint;
-    if (const auto* geometry = dynamic_cast<const GeometryStage*>(stage_)) {
-      step.geometry = geometry;
-      take_geometry(*geometry);
-    } else if (const auto* pixels = dynamic_cast<const PixelStage*>(stage_)) {
-      step.pixels = pixels;
-      take_pixels(*pixels);
-    } else if (const auto* warp = dynamic_cast<const WarpStage*>(stage_)) {
-      step.warp = warp;
-      take_warp(*warp);
-    } else {
-      step.container = &dynamic_cast<const ContainerStage&>(*stage_);
-      take_container(named, step);
-    }
+    step.geometry = stage_->as_geometry();
+    step.pixels = stage_->as_pixel();
+    step.warp = stage_->as_warp();
+    step.container = stage_->as_container();
+    if (step.geometry != nullptr) take_geometry(*step.geometry);
+    if (step.pixels != nullptr) take_pixels(*step.pixels);
+    if (step.warp != nullptr) take_warp(*step.warp);
+    if (step.container != nullptr) take_container(named, step);
     named_ = before;
     stage_ = before->stage.get();
     return step;
@@ -223,8 +207,7 @@ class ImageCompiler {
   void take_pixels(const PixelStage& stage) {
     if (plan_.is_mask) {
       refuse(std::string("it changes colours, and the field is a mask, whose pixels are ids") +
-             (dynamic_cast<const MovesPixels*>(&stage) != nullptr
-                  ? ", which no policy can be done to: leave it out"
+             (stage.moves_pixels() ? ", which no policy can be done to: leave it out"
               : named_->is_joint ? ": move it out of the joint, to the stages of the image's field"
                                  : ": leave it out, or say kind = \"image\""));
     }
@@ -257,8 +240,8 @@ class ImageCompiler {
 
   void take_finish(const Stage& stage) {
     if (!tensor_stages_.empty()) refuse("it must stand before tensor stages");
-    if (const auto* to = dynamic_cast<const ToStage*>(&stage)) return take_to(to->parameters());
-    take_normalize(dynamic_cast<const NormalizeStage&>(stage).parameters());
+    if (const ToStage* to = stage.as_to()) return take_to(to->parameters());
+    take_normalize(stage.as_normalize()->parameters());
   }
 
   void take_to(const ToStage::Parameters& to) {
@@ -437,16 +420,16 @@ class ImageProgram final : public FieldProgram {
  public:
   explicit ImageProgram(ImagePlan plan) : plan_(std::move(plan)) {}
   [[nodiscard]] const TensorSpec& output() const noexcept override { return plan_.output; }
-  [[nodiscard]] bool shares_decoding(const FieldProgram& other) const noexcept override {
-    const auto* image = dynamic_cast<const ImageProgram*>(&other);
-    return image != nullptr && plan_.decode && plan_.decode == image->plan_.decode;
+  [[nodiscard]] const DecodeStage::Parameters* decoding() const noexcept override {
+    return plan_.decode ? &*plan_.decode : nullptr;
   }
   [[nodiscard]] std::vector<std::vector<std::string>> walks() const override { return plan_.walks; }
   [[nodiscard]] std::unique_ptr<FieldRunner> runner(
       std::span<const FieldProgram* const> others) const override {
     std::vector<const ImagePlan*> plans = {&plan_};
     for (const FieldProgram* other : others) {
-      plans.push_back(&dynamic_cast<const ImageProgram&>(*other).plan_);
+      // They decode, as no other program does.
+      plans.push_back(&static_cast<const ImageProgram&>(*other).plan_);
     }
     return image_runner(plans);
   }

@@ -54,9 +54,11 @@ class FieldProgram {
   [[nodiscard]] virtual const TensorSpec& output() const noexcept = 0;
   /// True where the field is its part, byte for byte.
   [[nodiscard]] virtual bool copies() const noexcept { return false; }
+  /// How it decodes its part; null where it does not.
+  [[nodiscard]] virtual const DecodeStage::Parameters* decoding() const noexcept { return nullptr; }
   /// Whether one decoding of a part does for both.
-  [[nodiscard]] virtual bool shares_decoding(const FieldProgram& /*other*/) const noexcept {
-    return false;
+  [[nodiscard]] bool shares_decoding(const FieldProgram& other) const noexcept {
+    return decoding() != nullptr && other.decoding() != nullptr && *decoding() == *other.decoding();
   }
   /// The names of its stages, those together that one walk over the elements does; empty where
   /// there are none.

@@ -36,7 +36,7 @@ TensorSteps::TensorSteps(const std::string& field, TensorSpec input,
   output_ = input_;
   std::size_t buffer = 0;
   for (const NamedStage& named : stages) {
-    const auto* stage = dynamic_cast<const TensorStage*>(named.stage.get());
+    const TensorStage* stage = named.stage->as_tensor();
     BATCHCAST_ASSERT(stage != nullptr);
     Step step{named.stage, stage, named.draws, output_, {}, 0, stage->in_place(), 0};
     try {

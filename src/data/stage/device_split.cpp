@@ -84,7 +84,7 @@ FieldFinish take_finish(FieldRecipe& field, const NamedStage* flip, const ImageP
   auto& stages = field.stages;
   while (!stages.empty() && stages.back()->kind() == StageKind::finish) stages.pop_back();
   if (flip != nullptr) {
-    finish.flip = std::dynamic_pointer_cast<const GeometryStage>(flip->stage);
+    finish.flip = {flip->stage, flip->stage->as_geometry()};
     finish.flip_draws = flip->draws;
     stages.pop_back();
   }
