@@ -87,7 +87,7 @@ batchcast_room(data/program
 # Fields of images, compiled and run: a stage after another over pixels.
 batchcast_room(data/image
   DEPENDS core data data/resample data/codec data/program
-  SOURCES compile_field.cpp kept_runner.cpp plan.cpp runner.cpp step_chooser.cpp)
+  SOURCES compile_field.cpp pixel_mover.cpp plan.cpp runner.cpp step_chooser.cpp)
 
 # Every stage of a recipe.
 batchcast_room(data/stage

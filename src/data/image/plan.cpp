@@ -254,7 +254,7 @@ class ImageCompiler {
     check_hw(to.layout);
     plan_.format.dtype = is_float ? to.dtype : DType::u8;
     take_layout(to.layout);
-    if (is_float) plan_.format.scale.fill(static_cast<float>(1.0 / 255.0));
+    if (is_float) plan_.format.scale.fill(static_cast<float>(1.0 / level_most()));
     formatted_ = true;
   }
 
@@ -273,7 +273,7 @@ class ImageCompiler {
     take_layout(to.layout);
     if (is_float) {
       plan_.format.dtype = DType::f32;
-      plan_.kept_scale.fill(static_cast<float>(1.0 / kept_most()));
+      plan_.format.scale.fill(static_cast<float>(1.0 / level_most()));
     } else if (to.dtype != plan_.format.dtype) {
       NamedStage cast = *named_;
       cast.stage = cast_stage(plan_.format.dtype, to.dtype);
@@ -282,7 +282,9 @@ class ImageCompiler {
     formatted_ = true;
   }
 
-  [[nodiscard]] double kept_most() const { return plan_.decode->bits == 16 ? 65535 : 255; }
+  [[nodiscard]] double level_most() const {
+    return plan_.keeps() && plan_.decode->bits == 16 ? 65535 : 255;
+  }
 
   [[noreturn]] void refuse_float_ids() const {
     refuse(
@@ -332,13 +334,8 @@ class ImageCompiler {
     for (std::size_t i = 0; i < count; ++i) {
       const double mean = normal.mean[normal.mean.size() == 1 ? 0 : i];
       const double std = normal.std[normal.std.size() == 1 ? 0 : i];
-      if (plan_.keeps()) {
-        plan_.kept_scale[i] = static_cast<float>(1.0 / (kept_most() * std));
-        plan_.kept_bias[i] = static_cast<float>(-mean / std);
-      } else {
-        plan_.format.scale[i] = static_cast<float>(1.0 / (255.0 * std));
-        plan_.format.bias[i] = static_cast<float>(-mean / std);
-      }
+      plan_.format.scale[i] = static_cast<float>(1.0 / (level_most() * std));
+      plan_.format.bias[i] = static_cast<float>(-mean / std);
     }
     normalized_ = true;
   }
