@@ -81,8 +81,8 @@ batchcast_room(data/pixels
 # What a recipe says of its fields; fields of tensors, compiled.
 batchcast_room(data/program
   DEPENDS core data
-  SOURCES cast_stage.cpp draw_match.cpp field_program.cpp naming.cpp placing.cpp resolve.cpp
-          same_place.cpp tensor_program.cpp tensor_steps.cpp)
+  SOURCES cast_stage.cpp draw_match.cpp naming.cpp placing.cpp resolve.cpp same_place.cpp
+          tensor_program.cpp tensor_steps.cpp)
 
 # Fields of images, compiled and run: a stage after another over pixels.
 batchcast_room(data/image

@@ -3,6 +3,8 @@
 #pragma once
 
 #include "data/program/resolve.hpp"
+#include "data/reason.hpp"
+#include "data/refuse_at.hpp"
 
 #include <batchcast/core/schema.hpp>
 #include <batchcast/data/source.hpp>
@@ -69,7 +71,10 @@ class FieldProgram {
 };
 
 /// Throws InvalidArgument, naming field and stage.
-[[noreturn]] void refuse_stage(const std::string& field, std::string_view stage,
-                               const std::string& why, const std::string& where = {});
+[[noreturn]] inline void refuse_stage(const std::string& field, const NamedStage& named,
+                                      const std::string& why) {
+  refuse_at(named.where, "the stage `" + std::string(named.stage->name()) + "` of the field `" +
+                             field + "` does not fit: " + as_reason(why) + ".");
+}
 
 }  // namespace batchcast::inline v0_1::detail

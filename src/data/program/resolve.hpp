@@ -14,8 +14,8 @@ namespace batchcast::inline v0_1::detail {
 
 /// Whether it takes pixels and gives pixels.
 [[nodiscard]] inline bool works_on_pixels(const Stage& stage) noexcept {
-  const StageKind kind = stage.kind();
-  return kind != StageKind::decode && kind != StageKind::finish && kind != StageKind::tensor;
+  return stage.as_geometry() != nullptr || stage.as_pixel() != nullptr ||
+         stage.as_warp() != nullptr || stage.as_container() != nullptr;
 }
 
 /// A stage and what its draws are named by, in view 0.

@@ -98,13 +98,13 @@ std::unique_ptr<FieldProgram> compile_tensor(const ResolvedField& field, const P
     if (const ToStage* to = step.stage->as_to()) {
       step.stage = cast_stage(spec.dtype, to->parameters().dtype);
     } else if (step.stage->as_tensor() == nullptr) {
-      refuse_stage(field.name, step.stage->name(),
-                   "it works on images, and the part `" + part.name + "` is not one", named.where);
+      refuse_stage(field.name, named,
+                   "it works on images, and the part `" + part.name + "` is not one");
     }
     try {
       spec = step.stage->as_tensor()->output(spec);
     } catch (const InvalidArgument& error) {
-      refuse_stage(field.name, step.stage->name(), error.what(), named.where);
+      refuse_stage(field.name, named, error.what());
     }
     steps.push_back(std::move(step));
   }
