@@ -66,17 +66,18 @@ batchcast_room(data/resample
 batchcast_room(data/codec
   DEPENDS core data
   PACKAGES PkgConfig::libhwy PkgConfig::libjpeg PkgConfig::libwebp PkgConfig::spng
-  SOURCES decoder.cpp exif.cpp format.cpp jpeg/bitstream.cpp jpeg/color.cpp jpeg/decoder.cpp
+  SOURCES decoder.cpp exif.cpp format.cpp jpeg/bitstream.cpp jpeg/color_conversion.cpp
           jpeg/entropy.cpp jpeg/fast_codec.cpp jpeg/fast_decoder.cpp jpeg/header.cpp
-          jpeg/huffman.cpp jpeg/inverse_dct.cpp jpeg/inverse_dct_block.cpp jpeg/progressive.cpp
-          jpeg/upsampling.cpp orientation.cpp png_decoder.cpp png_writer.cpp webp_decoder.cpp)
+          jpeg/huffman.cpp jpeg/inverse_dct.cpp jpeg/inverse_dct_block.cpp jpeg/libjpeg_codec.cpp
+          jpeg/progressive.cpp jpeg/upsampling.cpp orientation.cpp png_decoder.cpp png_writer.cpp
+          webp_decoder.cpp)
 
 # What stages do to pixels: colours, blur, warps, as PIL does them.
 batchcast_room(data/pixels
   DEPENDS core data data/resample
   PACKAGES PkgConfig::libhwy
-  SOURCES blur.cpp color_adjust.cpp elastic.cpp level_rows.cpp tone.cpp warp.cpp warp_filters.cpp
-          warp_matrix.cpp weigh_rows.cpp)
+  SOURCES color_adjust.cpp gaussian_blur.cpp level_rows.cpp offset_warp.cpp tone_operations.cpp
+          warp.cpp warp_filters.cpp warp_matrix.cpp weigh_rows.cpp)
 
 # What a recipe says of its fields; fields of tensors, compiled.
 batchcast_room(data/program

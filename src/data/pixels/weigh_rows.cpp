@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the batchcast authors
-#include "data/pixels/blur.hpp"
+#include "data/pixels/gaussian_blur.hpp"
 
 // Vectors whose length is unknown at compile time are not what the rest is made for.
 #define HWY_DISABLED_TARGETS (HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)

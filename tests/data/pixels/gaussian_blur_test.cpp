@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the batchcast authors
-#include "data/pixels/blur.hpp"
+#include "data/pixels/gaussian_blur.hpp"
 #include "data/resample/forced_level.hpp"
 #include "data/stage/stage_support.hpp"
 

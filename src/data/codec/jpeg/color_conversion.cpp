@@ -7,7 +7,7 @@
 // Vectors whose length is unknown at compile time cannot be kept in arrays.
 #define HWY_DISABLED_TARGETS (HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "data/codec/jpeg/color.cpp"
+#define HWY_TARGET_INCLUDE "data/codec/jpeg/color_conversion.cpp"
 #include <hwy/foreach_target.h>
 // After foreach_target.h
 #include <hwy/highway.h>

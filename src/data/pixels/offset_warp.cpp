@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the batchcast authors
-#include "data/pixels/elastic.hpp"
+#include "data/pixels/offset_warp.hpp"
 
 #include "data/portable_math.hpp"
 
