@@ -5,7 +5,8 @@
 #
 # A room of the library: the target batchcast_room_NAME with the sources of src/NAME, which sees
 # what the rooms and packages that it names show. Without sources it is headers of include/batchcast
-# only. batchcast_rooms lists those that have objects.
+# only. batchcast_rooms lists those that have objects; the property batchcast_room_lines has a line
+# for each room with its DEPENDS and objects, which tests/tidy/room_links.py reads.
 
 # What all of them compile with.
 add_library(batchcast_sources INTERFACE)
@@ -35,6 +36,13 @@ endfunction()
 function(batchcast_room name)
   cmake_parse_arguments(PARSE_ARGV 1 room "" "" "DEPENDS;PACKAGES;SOURCES")
   string(REPLACE "/" "_" target batchcast_room_${name})
+  set(objects "")
+  if(room_SOURCES)
+    set(objects $<TARGET_OBJECTS:${target}>)
+  endif()
+  string(REPLACE ";" " " needs "${room_DEPENDS}")
+  set_property(GLOBAL APPEND_STRING PROPERTY batchcast_room_lines
+               "${name}\t${needs}\t${objects}\n")
   list(TRANSFORM room_DEPENDS REPLACE "/" "_")
   list(TRANSFORM room_DEPENDS PREPEND batchcast_room_)
   if(NOT room_SOURCES)

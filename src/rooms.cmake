@@ -53,7 +53,7 @@ batchcast_room(door
 batchcast_room(data
   DEPENDS core
   PACKAGES batchcast_xxhash
-  SOURCES fingerprint.cpp order.cpp portable_math.cpp)
+  SOURCES fingerprint.cpp geometry.cpp order.cpp portable_math.cpp)
 
 # Images of another size, bit by bit as Pillow makes them.
 batchcast_room(data/resample
@@ -62,29 +62,39 @@ batchcast_room(data/resample
   SOURCES arrange.cpp axis.cpp coefficients.cpp elements.cpp horizontal.cpp resampler.cpp
           vertical.cpp)
 
-# A field's stages, compiled.
+# JPEG, PNG and WebP: a window of an encoded image becomes rows of pixels (docs/codec.md).
+batchcast_room(data/codec
+  DEPENDS core data
+  PACKAGES PkgConfig::libhwy PkgConfig::libjpeg PkgConfig::libwebp PkgConfig::spng
+  SOURCES decoder.cpp exif.cpp format.cpp jpeg/bitstream.cpp jpeg/color_conversion.cpp
+          jpeg/entropy.cpp jpeg/fast_codec.cpp jpeg/fast_decoder.cpp jpeg/header.cpp
+          jpeg/huffman.cpp jpeg/inverse_dct.cpp jpeg/inverse_dct_block.cpp jpeg/libjpeg_codec.cpp
+          jpeg/progressive.cpp jpeg/upsampling.cpp orientation.cpp png_decoder.cpp png_writer.cpp
+          webp_decoder.cpp)
+
+# What stages do to pixels: colours, blur, warps, as PIL does them.
+batchcast_room(data/pixels
+  DEPENDS core data data/resample
+  PACKAGES PkgConfig::libhwy
+  SOURCES color_adjust.cpp gaussian_blur.cpp level_rows.cpp offset_warp.cpp tone_operations.cpp
+          warp.cpp warp_filters.cpp warp_matrix.cpp weigh_rows.cpp)
+
+# What a recipe says of its fields; fields of tensors, compiled.
 batchcast_room(data/program
   DEPENDS core data
-  SOURCES draw_match.cpp naming.cpp placing.cpp resolve.cpp same_place.cpp tensor_program.cpp
-          tensor_steps.cpp)
+  SOURCES cast_stage.cpp draw_match.cpp naming.cpp placing.cpp resolve.cpp same_place.cpp
+          tensor_program.cpp tensor_steps.cpp)
 
-# Decoding, and a stage after another over pixels.
+# Fields of images, compiled and run: a stage after another over pixels.
 batchcast_room(data/image
-  DEPENDS core data data/resample data/program
-  PACKAGES PkgConfig::libhwy PkgConfig::libjpeg PkgConfig::libwebp PkgConfig::spng
-  SOURCES blur.cpp color_adjust.cpp decoder.cpp elastic.cpp exif.cpp format.cpp geometry.cpp
-          jpeg/bitstream.cpp jpeg/color.cpp jpeg/decoder.cpp jpeg/entropy.cpp jpeg/fast_codec.cpp
-          jpeg/fast_decoder.cpp jpeg/header.cpp jpeg/huffman.cpp jpeg/inverse_dct.cpp
-          jpeg/inverse_dct_block.cpp jpeg/progressive.cpp jpeg/upsampling.cpp kept_runner.cpp
-          level_rows.cpp orientation.cpp plan.cpp png_decoder.cpp png_writer.cpp runner.cpp
-          step_chooser.cpp tone.cpp warp.cpp warp_filters.cpp warp_matrix.cpp webp_decoder.cpp
-          weigh_rows.cpp)
+  DEPENDS core data data/resample data/codec data/program
+  SOURCES compile_field.cpp pixel_mover.cpp plan.cpp runner.cpp step_chooser.cpp)
 
 # Every stage of a recipe.
 batchcast_room(data/stage
-  DEPENDS core data data/resample data/program data/image
+  DEPENDS core data data/resample data/pixels data/program data/image
   PACKAGES nlohmann_json::nlohmann_json
-  SOURCES affine.cpp blur.cpp cast_stage.cpp catalog.cpp color.cpp container.cpp crop.cpp
+  SOURCES affine.cpp blur.cpp catalog.cpp color.cpp container.cpp crop.cpp
           crop_box.cpp device_split.cpp elastic.cpp erasing.cpp finish.cpp geometry.cpp noise.cpp
           options.cpp perspective.cpp photometric.cpp policy.cpp policy_space.cpp random_resize.cpp
           scaling.cpp several_crops.cpp tensor.cpp tone.cpp warp_options.cpp)
@@ -116,10 +126,9 @@ batchcast_room(data/synthetic
 
 # Positions in, samples out.
 batchcast_room(data/pipeline
-  DEPENDS core data data/program data/image data/source
+  DEPENDS core data data/program data/image data/recipe data/source
   PACKAGES nlohmann_json::nlohmann_json
-  SOURCES bad_samples.cpp compile_field.cpp pipeline.cpp pipeline_worker.cpp
-          read_ahead.cpp)
+  SOURCES bad_samples.cpp pipeline.cpp pipeline_worker.cpp read_ahead.cpp)
 
 # A stream: its rings, admission, commands.
 batchcast_room(producer
@@ -135,14 +144,15 @@ batchcast_room(feeder
 
 # A stream that a trainer starts.
 batchcast_room(start
-  DEPENDS core data data/source join ring consumer stream
+  DEPENDS core data data/stage data/recipe data/source data/synthetic data/pipeline join ring
+          consumer stream
   PACKAGES nlohmann_json::nlohmann_json
   SOURCES answer.cpp detached_process.cpp ensure.cpp lock.cpp log.cpp observation.cpp
           recipe_check.cpp recipe_difference.cpp)
 
 # Rings in GPU memory, the mirror that fills them.
 batchcast_room(gpu
-  DEPENDS core data data/stage ring join cuda producer
+  DEPENDS core data data/stage data/pipeline ring join cuda producer
   SOURCES finish/finish_stage.cpp mirror/mirror.cpp mirror/mirror_copier.cpp
           mirror/mirror_pins.cpp mirror/mirror_seat.cpp mirror/mirror_source.cpp
           mirror/mirror_thread.cpp ring/device_ring.cpp ring/device_ring_layout.cpp

@@ -10,7 +10,7 @@ namespace batchcast::inline v0_1::detail {
 [[nodiscard]] inline bool is_mask(const FieldRecipe& field) {
   if (field.kind) return *field.kind == FieldKind::mask;
   if (field.stages.empty()) return false;
-  const auto* decode = dynamic_cast<const DecodeStage*>(field.stages.front().get());
+  const DecodeStage* decode = field.stages.front()->as_decode();
   return decode != nullptr && decode->parameters().mode == PixelMode::index;
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the batchcast authors
-#include "data/image/exif.hpp"
+#include "data/codec/exif.hpp"
 
 #include "fuzz.hpp"
 

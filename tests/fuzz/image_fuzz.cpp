@@ -6,7 +6,7 @@
 #include <optional>
 #include <vector>
 
-#include "data/image/decoder.hpp"
+#include "data/codec/decoder.hpp"
 #include "fuzz.hpp"
 
 namespace bc = batchcast;

@@ -7,7 +7,7 @@
 #include <optional>
 #include <vector>
 
-#include "data/image/codec.hpp"
+#include "data/codec/codec.hpp"
 #include "fuzz.hpp"
 
 namespace bc = batchcast;

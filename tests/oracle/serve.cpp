@@ -2,7 +2,7 @@
 // Copyright 2026 the batchcast authors
 #include "serve.hpp"
 
-#include "data/image/operations.hpp"
+#include "data/pixels/operations.hpp"
 #include "data/stage/stage_support.hpp"
 
 #include <cstdint>
@@ -141,12 +141,12 @@ bool run_stage(std::istream& line) {
   };
   const auto stage = stage_of(text);
   ImageView result = images.in;
-  if (const auto* pixels = dynamic_cast<const PixelStage*>(stage.get())) {
+  if (const PixelStage* pixels = stage->as_pixel()) {
     run(pixels->scratch_bytes(result.size, result.channels),
         [&](StageContext& context) { pixels->run(images.in, context); });
     result.channels = pixels->output_channels(result.channels);
   } else {
-    const auto& warp = dynamic_cast<const WarpStage&>(*stage);
+    const WarpStage& warp = *stage->as_warp();
     run(warp.scratch_bytes(result.size, result.channels), [&](StageContext& context) {
       if (warp.run(images.in, images.out, is_mask, context)) result = images.out;
     });

@@ -252,7 +252,7 @@ cd "$work/add_subdirectory"
 rooms=batchcast/CMakeFiles/batchcast_room
 ninja user_object ${rooms}_compiled.dir/src/compiled/consumer.cpp.o \
   ${rooms}_control.dir/src/control/messenger.cpp.o \
-  ${rooms}_data_image.dir/src/data/image/decoder.cpp.o
+  ${rooms}_data_codec.dir/src/data/codec/decoder.cpp.o
 # What users link would be made of these, as the shared library that they asked for.
 ninja -t inputs user >"$work/inputs"
 says '^batchcast/libbatchcast\.so' "$work/inputs"

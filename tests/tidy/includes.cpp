@@ -21,10 +21,10 @@ const Rooms beyond_the_library = {
     {"torch_serve",
      {"core", "data", "ring", "consumer", "producer", "feeder", "batchcast", "torch"}},
     {"cli",
-     {"core", "data", "data/image", "data/program", "data/source", "ring", "join", "cuda",
-      "consumer", "stream", "control", "producer", "feeder", "start", "gpu", "batchcast"}},
+     {"core", "data", "data/codec", "data/image", "data/program", "data/source", "ring", "join",
+      "cuda", "consumer", "stream", "control", "producer", "feeder", "start", "gpu", "batchcast"}},
     {"python",
-     {"core", "data", "data/image", "ring", "join", "consumer", "stream", "producer", "feeder",
+     {"core", "data", "data/codec", "ring", "join", "consumer", "stream", "producer", "feeder",
       "batchcast", "cli"}},
 };
 

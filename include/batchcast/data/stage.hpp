@@ -67,6 +67,15 @@ class StageContext {
 
 enum class StageKind : std::uint8_t { decode, geometry, pixel, warp, finish, tensor, container };
 
+class DecodeStage;
+class GeometryStage;
+class PixelStage;
+class WarpStage;
+class ContainerStage;
+class ToStage;
+class NormalizeStage;
+class TensorStage;
+
 class Stage {
  public:
   Stage() = default;
@@ -83,6 +92,18 @@ class Stage {
   /// Whether its draws decide what comes out. Fields that draw alike must have such stages at paths
   /// that match; let one of your own that draws nothing say so.
   [[nodiscard]] virtual bool is_random() const noexcept { return true; }
+  /// Whether it may take pixels to other places of the image.
+  [[nodiscard]] virtual bool moves_pixels() const noexcept { return false; }
+
+  // The stage as what it is; null for all others.
+  [[nodiscard]] virtual const DecodeStage* as_decode() const noexcept { return nullptr; }
+  [[nodiscard]] virtual const GeometryStage* as_geometry() const noexcept { return nullptr; }
+  [[nodiscard]] virtual const PixelStage* as_pixel() const noexcept { return nullptr; }
+  [[nodiscard]] virtual const WarpStage* as_warp() const noexcept { return nullptr; }
+  [[nodiscard]] virtual const ContainerStage* as_container() const noexcept { return nullptr; }
+  [[nodiscard]] virtual const ToStage* as_to() const noexcept { return nullptr; }
+  [[nodiscard]] virtual const NormalizeStage* as_normalize() const noexcept { return nullptr; }
+  [[nodiscard]] virtual const TensorStage* as_tensor() const noexcept { return nullptr; }
 };
 
 /// A stage as it stands in a recipe.
@@ -115,6 +136,7 @@ enum class Branching : std::uint8_t {
 class ContainerStage : public Stage {
  public:
   [[nodiscard]] StageKind kind() const noexcept final { return StageKind::container; }
+  [[nodiscard]] const ContainerStage* as_container() const noexcept final { return this; }
   [[nodiscard]] virtual std::span<const RecipeStage> stages() const noexcept = 0;
   [[nodiscard]] virtual Branching branching() const noexcept { return Branching::any; }
   /// Appends the places in stages() of those that run, each at most once, in the order in which
@@ -139,6 +161,8 @@ struct GeometryTraits {
 class GeometryStage : public Stage {
  public:
   [[nodiscard]] StageKind kind() const noexcept final { return StageKind::geometry; }
+  [[nodiscard]] const GeometryStage* as_geometry() const noexcept final { return this; }
+  [[nodiscard]] bool moves_pixels() const noexcept final { return true; }
   [[nodiscard]] virtual GeometryTraits traits() const noexcept = 0;
   /// What its parameters say about resizing; nothing: what suits the field.
   [[nodiscard]] virtual std::optional<Interpolation> interpolation() const noexcept {
@@ -170,6 +194,7 @@ struct ImageView {
 class PixelStage : public Stage {
  public:
   [[nodiscard]] StageKind kind() const noexcept final { return StageKind::pixel; }
+  [[nodiscard]] const PixelStage* as_pixel() const noexcept final { return this; }
   /// Channels that come out, packed; at most `channels`.
   [[nodiscard]] virtual std::int32_t output_channels(std::int32_t channels) const {
     return channels;
@@ -185,6 +210,8 @@ class PixelStage : public Stage {
 class WarpStage : public Stage {
  public:
   [[nodiscard]] StageKind kind() const noexcept final { return StageKind::warp; }
+  [[nodiscard]] const WarpStage* as_warp() const noexcept final { return this; }
+  [[nodiscard]] bool moves_pixels() const noexcept final { return true; }
   /// What its parameters say about pixels that lie between others; nothing: what suits the field.
   [[nodiscard]] virtual std::optional<Interpolation> interpolation() const noexcept {
     return std::nullopt;
@@ -206,6 +233,7 @@ class WarpStage : public Stage {
 class TensorStage : public Stage {
  public:
   [[nodiscard]] StageKind kind() const noexcept final { return StageKind::tensor; }
+  [[nodiscard]] const TensorStage* as_tensor() const noexcept final { return this; }
   /// What comes out. Throws InvalidArgument for an input that it cannot take. A part of
   /// PartKind::bytes comes as u8 with the shape [-1].
   [[nodiscard]] virtual TensorSpec output(const TensorSpec& in) const = 0;
@@ -248,6 +276,7 @@ class DecodeStage final : public Stage {
   explicit DecodeStage(const Parameters& parameters) : parameters_(parameters) {}
   [[nodiscard]] const Parameters& parameters() const noexcept { return parameters_; }
   [[nodiscard]] StageKind kind() const noexcept override { return StageKind::decode; }
+  [[nodiscard]] const DecodeStage* as_decode() const noexcept override { return this; }
   [[nodiscard]] std::string_view name() const noexcept override { return "decode"; }
   [[nodiscard]] bool is_random() const noexcept override { return false; }
   [[nodiscard]] std::string parameters_json() const override;
@@ -270,6 +299,7 @@ class ToStage final : public Stage {
   explicit ToStage(const Parameters& parameters) : parameters_(parameters) {}
   [[nodiscard]] const Parameters& parameters() const noexcept { return parameters_; }
   [[nodiscard]] StageKind kind() const noexcept override { return StageKind::finish; }
+  [[nodiscard]] const ToStage* as_to() const noexcept override { return this; }
   [[nodiscard]] std::string_view name() const noexcept override { return "to"; }
   [[nodiscard]] bool is_random() const noexcept override { return false; }
   [[nodiscard]] std::string parameters_json() const override;
@@ -288,6 +318,7 @@ class NormalizeStage final : public Stage {
   explicit NormalizeStage(Parameters parameters) : parameters_(std::move(parameters)) {}
   [[nodiscard]] const Parameters& parameters() const noexcept { return parameters_; }
   [[nodiscard]] StageKind kind() const noexcept override { return StageKind::finish; }
+  [[nodiscard]] const NormalizeStage* as_normalize() const noexcept override { return this; }
   [[nodiscard]] std::string_view name() const noexcept override { return "normalize"; }
   [[nodiscard]] bool is_random() const noexcept override { return false; }
   [[nodiscard]] std::string parameters_json() const override;

@@ -4,7 +4,7 @@
 #include "cli/console.hpp"
 #include "cli/recipe/board_recipe.hpp"
 #include "cli/serve/dataset_options.hpp"
-#include "data/program/field_program.hpp"
+#include "data/image/compile_field.hpp"
 #include "data/source/read_by_python.hpp"
 #include "data/source/source_kinds.hpp"
 

@@ -8,7 +8,7 @@
 #include "cli/peek/field_picture.hpp"
 #include "cli/recipe/board_recipe.hpp"
 #include "cli/serve/dataset_options.hpp"
-#include "data/image/png_writer.hpp"
+#include "data/codec/png_writer.hpp"
 
 #include <batchcast/batchcast.hpp>
 #include <batchcast/core/clock.hpp>

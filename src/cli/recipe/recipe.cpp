@@ -4,7 +4,7 @@
 #include "cli/console.hpp"
 #include "cli/recipe/recipe_diff.hpp"
 #include "cli/serve/dataset_options.hpp"
-#include "data/program/field_program.hpp"
+#include "data/image/compile_field.hpp"
 
 #include <batchcast/core/error.hpp>
 #include <batchcast/core/printable.hpp>

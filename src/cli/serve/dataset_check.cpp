@@ -2,7 +2,7 @@
 // Copyright 2026 the batchcast authors
 #include "cli/serve/dataset_check.hpp"
 
-#include "data/image/decoder.hpp"
+#include "data/codec/decoder.hpp"
 
 #include <batchcast/core/error.hpp>
 
@@ -22,7 +22,7 @@ std::int64_t pixels_max_of(const std::string& part, const std::optional<Recipe>&
   for (const FieldRecipe& field : recipe->fields) {
     if ((field.from.empty() ? field.name : field.from) != part) continue;
     for (const auto& stage : field.stages) {
-      if (const auto* decode = dynamic_cast<const DecodeStage*>(stage.get())) {
+      if (const DecodeStage* decode = stage->as_decode()) {
         return decode->parameters().pixels_max;
       }
     }

@@ -1,22 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the batchcast authors
 #include "data/image/program.hpp"
-#include "data/moves_pixels.hpp"
 #include "data/program/tensor_program.hpp"
 #include "data/refuse_at.hpp"
 
 #include <batchcast/core/error.hpp>
 
+#include <algorithm>
 #include <utility>
 
 // Compiles an image field: sorts its stages into passes over the pixels and works out what comes
 // out.
 namespace batchcast::inline v0_1::detail {
 namespace {
-
-std::string text(ImageSize size) {
-  return std::to_string(size.width) + " by " + std::to_string(size.height);
-}
 
 /// What is known of the image between two stages. Sizes that are not known are equal where their
 /// number is.
@@ -32,112 +28,71 @@ struct PixelShape {
   }
 };
 
+std::string text(ImageSize size) {
+  return std::to_string(size.width) + " by " + std::to_string(size.height);
+}
+
 std::string text(const PixelShape& shape) {
   return (shape.size ? text(*shape.size) + " pixels" : "pixels of no known size") + " with " +
          std::to_string(shape.channels) + (shape.channels == 1 ? " channel" : " channels");
 }
 
-/// Stages are taken in the recipe's order; each kind knows what may have come before it.
-class ImageCompiler {
+/// Takes the stages of an image field that work on pixels, in the recipe's order, and follows the
+/// image through them.
+class StepCompiler {
  public:
-  ImageCompiler(const ResolvedField& field, const PartSpec& part) : field_(field), part_(part) {
-    plan_.is_mask = field.kind == FieldKind::mask;
-    plan_.views = field.views == 0 ? 1 : static_cast<std::uint32_t>(field.views);
-    if (part.kind == PartKind::image) {
-      // Pixels of a decoded image have no layout of their own; trainers want planes.
-      plan_.format.layout = ImageLayout::chw;
-    } else {
-      plan_.raw = *as_raw_image(part);
-      shape_ = {plan_.raw.size, 0, plan_.raw.channels};
-      plan_.format.layout = plan_.raw.channels_last ? ImageLayout::hwc : ImageLayout::chw;
-      two_dimensional_ = plan_.raw.two_dimensional;
-    }
-  }
+  /// Field and plan must outlive it; the image begins as `shape`.
+  StepCompiler(const ResolvedField& field, ImagePlan& plan, const PixelShape& shape)
+      : field_(field), plan_(plan), shape_(shape) {}
 
-  ImagePlan compile() {
-    for (const NamedStage& named : field_.stages) {
-      named_ = &named;
-      stage_ = named.stage.get();
-      plan_.owners.push_back(named.stage);
-      take(*stage_);
+  /// Appends the stage to the plan's steps.
+  void add(const NamedStage& stage) { plan_.image_steps.push_back(take(stage)); }
+  /// What has come out so far.
+  [[nodiscard]] const PixelShape& shape() const noexcept { return shape_; }
+  /// What comes out has to be known, and no larger than a field may be.
+  void check_size() const {
+    if (!shape_.size || shape_.size->width <= 0 || shape_.size->height <= 0) {
+      refuse_at(field_.where,
+                "images have sizes of their own and the samples of the field `" + field_.name +
+                    "` must have one. Add random_resized_crop, center_crop or random_crop, or "
+                    "resize with [height, width].");
     }
-    if (part_.kind == PartKind::image && !plan_.decode) {
-      refuse_at(field_.where, "the part `" + part_.name +
-                                  "` is an encoded image. Let the stages of the field `" +
-                                  field_.name + "` begin with { stage = \"decode\" }.");
-    }
-    finish();
-    list_walks();
-    for (const ImageStep& step : plan_.image_steps) {
-      if (step.container != nullptr) plan_.branches = true;
-    }
-    if (plan_.branches) return std::move(plan_);
-    for (const ImageStep& step : plan_.image_steps) plan_.passes.add(step);
-    return std::move(plan_);
+    const auto area = static_cast<std::int64_t>(shape_.size->width) * shape_.size->height;
+    if (area <= (std::int64_t{1} << 28)) return;
+    refuse_at(sized_by_ != nullptr ? sized_by_->where : field_.where,
+              "the field `" + field_.name + "` of " + text(*shape_.size) +
+                  " pixels is too large. Ask for at most 2^28 pixels.");
   }
 
  private:
-  [[noreturn]] void refuse(const std::string& why) const {
-    refuse_stage(field_.name, stage_->name(), why, named_->where);
+  [[noreturn]] void refuse(const NamedStage& named, const std::string& why) const {
+    refuse_stage(field_.name, named, why);
   }
 
-  void take(const Stage& stage) {
-    switch (stage.kind()) {
-      case StageKind::decode:
-        return take_decode(dynamic_cast<const DecodeStage&>(stage));
-      case StageKind::geometry:
-      case StageKind::pixel:
-      case StageKind::warp:
-      case StageKind::container:
-        needs_pixels();
-        plan_.image_steps.push_back(take_step(*named_));
-        return;
-      case StageKind::finish:
-        return take_finish(stage);
-      case StageKind::tensor:
-        return take_tensor(dynamic_cast<const TensorStage&>(stage));
+  /// Asks the stage something: what it refuses, the field refuses with its name.
+  template <class Question>
+  void ask(const NamedStage& named, Question question) const {
+    try {
+      question();
+    } catch (const InvalidArgument& error) {
+      refuse(named, error.what());
     }
   }
 
-  void take_decode(const DecodeStage& decode) {
-    if (part_.kind != PartKind::image) {
-      refuse("the part `" + part_.name + "` is decoded already. Leave the stage out");
-    }
-    if (named_ != &field_.stages.front()) refuse("it must be the field's first stage");
-    plan_.decode = decode.parameters();
-    shape_.channels = plan_.decoded_channels();
-    if (plan_.keeps() && plan_.decode->bits == 16) plan_.format.dtype = DType::u16;
-  }
-
-  void needs_pixels() const {
-    if (formatted_ || !tensor_stages_.empty()) {
-      refuse("it works on pixels, so it must stand before `to`, `normalize` and tensor stages");
-    }
-  }
-
-  /// Also of a stage in a container.
-  ImageStep take_step(const NamedStage& named) {
-    const NamedStage* const before = std::exchange(named_, &named);
-    stage_ = named.stage.get();
+  ImageStep take(const NamedStage& named) {
+    const Stage& stage = *named.stage;
     ImageStep step;
+    step.geometry = stage.as_geometry();
+    step.pixels = stage.as_pixel();
+    step.warp = stage.as_warp();
+    step.container = stage.as_container();
     step.draws = named.draws;
     step.path = named.path;
     step.is_joint = named.is_joint;
-    if (const auto* geometry = dynamic_cast<const GeometryStage*>(stage_)) {
-      step.geometry = geometry;
-      take_geometry(*geometry);
-    } else if (const auto* pixels = dynamic_cast<const PixelStage*>(stage_)) {
-      step.pixels = pixels;
-      take_pixels(*pixels);
-    } else if (const auto* warp = dynamic_cast<const WarpStage*>(stage_)) {
-      step.warp = warp;
-      take_warp(*warp);
-    } else {
-      step.container = &dynamic_cast<const ContainerStage&>(*stage_);
-      take_container(named, step);
-    }
-    named_ = before;
-    stage_ = before->stage.get();
+    if (step.geometry != nullptr) take_geometry(named, *step.geometry);
+    if (step.pixels != nullptr) take_pixels(named, *step.pixels);
+    if (step.warp != nullptr) take_warp(named, *step.warp);
+    if (step.container != nullptr) take_container(named, step);
     return step;
   }
 
@@ -152,301 +107,301 @@ class ImageCompiler {
     if (branching != Branching::all && branching != Branching::one) out = in;
     for (const NamedStage& inner : named.stages) {
       if (!one_after_another) shape_ = in;
-      step.inner.push_back(take_step(inner));
+      step.inner.push_back(take(inner));
       if (one_after_another) continue;
       if (!out) out = shape_;
-      if (!shape_.is_same(*out)) refuse_shapes(inner, shape_, *out);
+      if (!shape_.is_same(*out)) refuse_shapes(named, inner, *out);
     }
-    if (out && !shape_.is_same(*out)) refuse_shapes(named.stages.back(), shape_, *out);
+    if (out && !shape_.is_same(*out)) refuse_shapes(named, named.stages.back(), *out);
     if (out) shape_ = *out;
     --depth_;
   }
 
-  [[noreturn]] void refuse_shapes(const NamedStage& inner, const PixelShape& one,
+  [[noreturn]] void refuse_shapes(const NamedStage& container, const NamedStage& inner,
                                   const PixelShape& other) const {
-    refuse("with its `" + std::string(inner.stage->name()) + "` come out " + text(one) +
-           ", and otherwise " + text(other) +
-           ", so samples would differ in shape: let all that may be chosen give one shape, with "
-           "resize or a crop to [height, width] in each of them or before this stage");
+    refuse(
+        container,
+        "with its `" + std::string(inner.stage->name()) + "` come out " + text(shape_) +
+            ", and otherwise " + text(other) +
+            ", so samples would differ in shape: let all that may be chosen give one shape, with "
+            "resize or a crop to [height, width] in each of them or before this stage");
   }
 
-  void check_interpolation(std::optional<Interpolation> interpolation) const {
-    // In a joint it is what the images of the joint are resized with.
-    if (plan_.is_mask && !named_->is_joint &&
-        interpolation.value_or(Interpolation::nearest) != Interpolation::nearest) {
-      refuse(
-          "the field is a mask, and its interpolation would mix ids: leave `interpolation` out, "
-          "or say kind = \"image\"");
-    }
-  }
-
-  void take_geometry(const GeometryStage& stage) {
-    check_interpolation(stage.interpolation());
+  void take_geometry(const NamedStage& named, const GeometryStage& stage) {
+    check_interpolation(named, stage.interpolation());
+    check_kept(named, stage);
+    take_count(named, stage);
+    ask(named, [&] { shape_.size = stage.output(shape_.size); });
     const GeometryTraits traits = stage.traits();
-    check_kept(stage, traits);
-    check_count(stage);
-    try {
-      shape_.size = stage.output(shape_.size);
-    } catch (const InvalidArgument& error) {
-      refuse(error.what());
-    }
     if (!traits.crops && !traits.resizes && !traits.pads) return;
-    sized_by_ = named_;
+    sized_by_ = &named;
     if (!shape_.size) shape_.unknown = ++unknown_sizes_;
   }
 
+  void take_pixels(const NamedStage& named, const PixelStage& stage) {
+    if (plan_.is_mask) {
+      refuse(
+          named,
+          std::string("it changes colours, and the field is a mask, whose pixels are ids") +
+              (stage.moves_pixels() ? ", which no policy can be done to: leave it out"
+               : named.is_joint ? ": move it out of the joint, to the stages of the image's field"
+                                : ": leave it out, or say kind = \"image\""));
+    }
+    check_not_kept(named);
+    ask(named, [&] { shape_.channels = stage.output_channels(shape_.channels); });
+  }
+
+  void take_warp(const NamedStage& named, const WarpStage& stage) {
+    check_not_kept(named);
+    check_interpolation(named, stage.interpolation());
+    if (!plan_.is_mask) ask(named, [&] { stage.check_channels(shape_.channels); });
+  }
+
+  void check_interpolation(const NamedStage& named,
+                           std::optional<Interpolation> interpolation) const {
+    // In a joint it is what the images of the joint are resized with.
+    if (plan_.is_mask && !named.is_joint &&
+        interpolation.value_or(Interpolation::nearest) != Interpolation::nearest) {
+      refuse(named,
+             "the field is a mask, and its interpolation would mix ids: leave `interpolation` out, "
+             "or say kind = \"image\"");
+    }
+  }
+
   // A mask is resized to the nearest whatever the stage says.
-  void check_kept(const GeometryStage& stage, const GeometryTraits& traits) const {
-    if (!plan_.keeps() || plan_.is_mask || !traits.resizes) return;
+  void check_kept(const NamedStage& named, const GeometryStage& stage) const {
+    if (!plan_.keeps() || plan_.is_mask || !stage.traits().resizes) return;
     if (stage.interpolation() == Interpolation::nearest) return;
-    refuse(
-        "the field keeps its pixels as they are, and resizing them would mix them: say "
-        "interpolation = \"nearest\", or decode with mode = \"rgb\" or \"gray\"");
+    refuse(named,
+           "the field keeps its pixels as they are, and resizing them would mix them: say "
+           "interpolation = \"nearest\", or decode with mode = \"rgb\" or \"gray\"");
   }
 
-  void check_not_kept() const {
+  void check_not_kept(const NamedStage& named) const {
     if (!plan_.keeps()) return;
-    refuse(
-        "it takes gray or RGB of 8 bits, and the field keeps its pixels as they are: leave it out, "
-        "or decode with mode = \"rgb\" or \"gray\"");
+    refuse(named,
+           "it takes gray or RGB of 8 bits, and the field keeps its pixels as they are: leave it "
+           "out, or decode with mode = \"rgb\" or \"gray\"");
   }
 
-  void check_count(const GeometryStage& stage) {
+  void take_count(const NamedStage& named, const GeometryStage& stage) {
     if (stage.count() == 1) return;
     if (depth_ != 0) {
-      refuse("it makes several images of one, and may not be chosen: give it to the field itself");
+      refuse(named,
+             "it makes several images of one, and may not be chosen: give it to the field itself");
     }
-    if (plan_.crops != 1) refuse("the field has a stage that makes several images of one already");
+    if (plan_.crops != 1) {
+      refuse(named, "the field has a stage that makes several images of one already");
+    }
     plan_.crops = static_cast<std::uint32_t>(stage.count());
   }
 
-  void take_pixels(const PixelStage& stage) {
-    if (plan_.is_mask) {
-      refuse(std::string("it changes colours, and the field is a mask, whose pixels are ids") +
-             (dynamic_cast<const MovesPixels*>(&stage) != nullptr
-                  ? ", which no policy can be done to: leave it out"
-              : named_->is_joint ? ": move it out of the joint, to the stages of the image's field"
-                                 : ": leave it out, or say kind = \"image\""));
+  const ResolvedField& field_;
+  ImagePlan& plan_;
+  PixelShape shape_;
+  int unknown_sizes_ = 0;
+  int depth_ = 0;                         ///< containers around the stage
+  const NamedStage* sized_by_ = nullptr;  ///< the last that crops, resizes or pads
+};
+
+/// Takes the end of an image field: `to`, `normalize` and tensor stages, in the recipe's order.
+class FormatCompiler {
+ public:
+  /// Field and plan must outlive it. The plan has the layout and the type of the pixels.
+  FormatCompiler(const ResolvedField& field, ImagePlan& plan)
+      : field_(field), plan_(plan), two_dimensional_(plan.raw.two_dimensional) {}
+
+  /// The image has `channels`.
+  void add(const NamedStage& named, std::int32_t channels) {
+    const Stage& stage = *named.stage;
+    if (const TensorStage* tensor = stage.as_tensor()) return take_tensor(named, *tensor);
+    if (!tensor_stages_.empty()) refuse(named, "it must stand before tensor stages");
+    if (const ToStage* to = stage.as_to()) return take_to(named, to->parameters(), channels);
+    if (const NormalizeStage* normalize = stage.as_normalize()) {
+      return take_normalize(named, normalize->parameters(), channels);
     }
-    check_not_kept();
-    try {
-      shape_.channels = stage.output_channels(shape_.channels);
-    } catch (const InvalidArgument& error) {
-      refuse(error.what());
-    }
+    refuse(named, "derive it from GeometryStage, PixelStage, WarpStage or TensorStage");
   }
 
-  void take_warp(const WarpStage& stage) {
-    check_not_kept();
-    check_interpolation(stage.interpolation());
-    try {
-      if (!plan_.is_mask) stage.check_channels(shape_.channels);
-    } catch (const InvalidArgument& error) {
-      refuse(error.what());
-    }
-  }
+  /// Whether it is too late for stages that work on pixels.
+  [[nodiscard]] bool has_begun() const noexcept { return formatted_ || !tensor_stages_.empty(); }
 
-  void take_tensor(const TensorStage& stage) {
-    if (plan_.is_mask && !stage.takes_masks()) {
-      refuse(
-          "it makes other values, and the field is a mask, whose pixels are ids: leave it out, or "
-          "say kind = \"image\"");
-    }
-    tensor_stages_.push_back(*named_);
-  }
-
-  void take_finish(const Stage& stage) {
-    if (!tensor_stages_.empty()) refuse("it must stand before tensor stages");
-    if (const auto* to = dynamic_cast<const ToStage*>(&stage)) return take_to(to->parameters());
-    take_normalize(dynamic_cast<const NormalizeStage&>(stage).parameters());
-  }
-
-  void take_to(const ToStage::Parameters& to) {
-    if (formatted_) refuse("the field has it already, or `normalize` stands before it");
-    if (plan_.keeps()) return take_to_of_kept(to);
-    const bool is_float =
-        to.dtype == DType::f16 || to.dtype == DType::bf16 || to.dtype == DType::f32;
-    if (!is_float && to.dtype != DType::u8) take_integers(to.dtype);
-    if (is_float && plan_.is_mask) refuse_float_ids();
-    check_hw(to.layout);
-    plan_.format.dtype = is_float ? to.dtype : DType::u8;
-    take_layout(to.layout);
-    if (is_float) plan_.format.scale.fill(static_cast<float>(1.0 / 255.0));
-    formatted_ = true;
-  }
-
-  void take_to_of_kept(const ToStage::Parameters& to) {
-    const bool is_wide = plan_.decode->bits == 16;
-    const bool is_float = to.dtype == DType::f32;
-    const bool is_narrow = to.dtype == DType::u8 || to.dtype == DType::i8 || to.dtype == DType::i16;
-    const bool is_other = to.dtype == DType::f16 || to.dtype == DType::bf16 ||
-                          to.dtype == DType::f64 || to.dtype == DType::boolean;
-    if (is_other || (is_wide && is_narrow) || to.dtype == DType::i8) {
-      refuse("kept pixels of " + std::to_string(plan_.decode->bits) + " bits become u" +
-             std::to_string(plan_.decode->bits) + ", a wider integer type or f32");
-    }
-    if (is_float && plan_.is_mask) refuse_float_ids();
-    check_hw(to.layout);
-    take_layout(to.layout);
-    if (is_float) {
-      plan_.format.dtype = DType::f32;
-      plan_.kept_scale.fill(static_cast<float>(1.0 / kept_most()));
-    } else if (to.dtype != plan_.format.dtype) {
-      NamedStage cast = *named_;
-      cast.stage = cast_stage(plan_.format.dtype, to.dtype);
-      integers_ = std::move(cast);
-    }
-    formatted_ = true;
-  }
-
-  [[nodiscard]] double kept_most() const { return plan_.decode->bits == 16 ? 65535 : 255; }
-
-  [[noreturn]] void refuse_float_ids() const {
-    refuse(
-        "the field is a mask, whose pixels are ids: let it become an integer type, such as u8 or "
-        "i64, or say kind = \"image\"");
-  }
-
-  void check_hw(ImageLayout layout) const {
-    if (layout != ImageLayout::hw || shape_.channels == 1) return;
-    refuse("the layout `hw` is for one channel, and the image has " +
-           std::to_string(shape_.channels) +
-           ": decode it with mode = \"gray\" or \"index\", or take `chw`");
-  }
-
-  void take_layout(ImageLayout layout) {
-    plan_.format.layout = layout == ImageLayout::hw ? ImageLayout::hwc : layout;
-    two_dimensional_ = layout == ImageLayout::hw;
-  }
-
-  // Of one channel: what is ids, or levels, and no colour.
-  void take_integers(DType dtype) {
-    const bool is_integer = dtype != DType::f64 && dtype != DType::boolean;
-    if (!is_integer || shape_.channels != 1) {
-      refuse(
-          "images become u8, f16, bf16 or f32, and those of one channel (decode with mode = "
-          "\"gray\" or \"index\") any integer type");
-    }
-    NamedStage cast = *named_;
-    cast.stage = cast_stage(DType::u8, dtype);
-    integers_ = std::move(cast);
-  }
-
-  void take_normalize(const NormalizeStage::Parameters& normal) {
-    if (normalized_) refuse("the field has it already");
-    if (plan_.is_mask) {
-      refuse("the field is a mask, whose pixels are ids: leave it out, or say kind = \"image\"");
-    }
-    if (plan_.format.dtype == DType::u8 || plan_.format.dtype == DType::u16 || integers_) {
-      refuse("it makes floats: put { stage = \"to\", dtype = \"f32\" } before it");
-    }
-    const auto count = static_cast<std::size_t>(shape_.channels);
-    const auto fits_channels = [count](std::size_t n) { return n == 1 || n == count; };
-    if (!fits_channels(normal.mean.size()) || !fits_channels(normal.std.size())) {
-      refuse("the image has " + std::to_string(count) + " channel" + (count == 1 ? "" : "s") +
-             ", so mean and std need one value or as many");
-    }
-    for (std::size_t i = 0; i < count; ++i) {
-      const double mean = normal.mean[normal.mean.size() == 1 ? 0 : i];
-      const double std = normal.std[normal.std.size() == 1 ? 0 : i];
-      if (plan_.keeps()) {
-        plan_.kept_scale[i] = static_cast<float>(1.0 / (kept_most() * std));
-        plan_.kept_bias[i] = static_cast<float>(-mean / std);
-      } else {
-        plan_.format.scale[i] = static_cast<float>(1.0 / (255.0 * std));
-        plan_.format.bias[i] = static_cast<float>(-mean / std);
-      }
-    }
-    normalized_ = true;
-  }
-
-  void list_walks() {
-    std::vector<std::string> walk;
-    const auto end_walk = [&] {
-      if (!walk.empty()) plan_.walks.push_back(std::exchange(walk, {}));
-    };
-    if (plan_.decode) walk.emplace_back("decode");
-    PassList passes;
-    for (const ImageStep& step : plan_.image_steps) {
-      const std::size_t before = passes.passes().size();
-      if (step.container == nullptr) passes.add(step);
-      if (step.geometry == nullptr || passes.passes().size() != before) end_walk();
-      walk.emplace_back(step.stage().name());
-      if (step.geometry == nullptr) end_walk();
-      if (step.container != nullptr) passes.clear();
-    }
-    for (const NamedStage& named : field_.stages) {
-      if (named.stage->kind() == StageKind::tensor) end_walk();
-      const bool is_last =
-          named.stage->kind() == StageKind::finish || named.stage->kind() == StageKind::tensor;
-      if (is_last) walk.emplace_back(named.stage->name());
-    }
-    end_walk();
-  }
-
-  void finish() {
-    if (!shape_.size || shape_.size->width <= 0 || shape_.size->height <= 0) {
-      refuse_at(field_.where,
-                "images have sizes of their own and the samples of the field `" + field_.name +
-                    "` must have one. Add random_resized_crop, center_crop or random_crop, or "
-                    "resize with [height, width].");
-    }
-    const auto area = static_cast<std::int64_t>(shape_.size->width) * shape_.size->height;
-    if (area > (std::int64_t{1} << 28)) {
-      refuse_at(sized_by_ != nullptr ? sized_by_->where : field_.where,
-                "the field `" + field_.name + "` of " + text(*shape_.size) +
-                    " pixels is too large. Ask for at most 2^28 pixels.");
-    }
-    plan_.channels_out = shape_.channels;
-    TensorSpec spec{plan_.format.dtype, {}};
-    const std::int64_t height = shape_.size->height;
-    const std::int64_t width = shape_.size->width;
-    if (two_dimensional_) {
-      spec.shape = {height, width};
-    } else if (plan_.format.layout == ImageLayout::chw) {
-      spec.shape = {shape_.channels, height, width};
-    } else {
-      spec.shape = {height, width, shape_.channels};
+  /// Writes the plan's tensor steps and what comes out.
+  void finish(ImageSize size, std::int32_t channels) {
+    plan_.channels_out = channels;
+    TensorSpec spec{plan_.format.dtype, {size.height, size.width}};
+    if (!two_dimensional_) {
+      const bool planar = plan_.format.layout == ImageLayout::chw;
+      spec.shape.insert(planar ? spec.shape.begin() : spec.shape.end(), channels);
     }
     if (integers_) tensor_stages_.insert(tensor_stages_.begin(), *integers_);
     plan_.steps.emplace(field_.name, std::move(spec), tensor_stages_);
     plan_.output = plan_.steps->output();
-    if (plan_.crops != 1) {
-      plan_.output.shape.insert(plan_.output.shape.begin(), plan_.crops);
-    }
+    if (plan_.crops != 1) plan_.output.shape.insert(plan_.output.shape.begin(), plan_.crops);
     if (field_.views != 0) plan_.output.shape.insert(plan_.output.shape.begin(), field_.views);
   }
 
+ private:
+  [[noreturn]] void refuse(const NamedStage& named, const std::string& why) const {
+    refuse_stage(field_.name, named, why);
+  }
+
+  void take_tensor(const NamedStage& named, const TensorStage& stage) {
+    if (plan_.is_mask && !stage.takes_masks()) {
+      refuse(
+          named,
+          "it makes other values, and the field is a mask, whose pixels are ids: leave it out, or "
+          "say kind = \"image\"");
+    }
+    tensor_stages_.push_back(named);
+  }
+
+  void take_to(const NamedStage& named, const ToStage::Parameters& to, std::int32_t channels) {
+    if (formatted_) refuse(named, "the field has it already, or `normalize` stands before it");
+    const bool is_float =
+        to.dtype == DType::f16 || to.dtype == DType::bf16 || to.dtype == DType::f32;
+    if (plan_.keeps()) check_kept_type(named, to.dtype);
+    if (!plan_.keeps() && !is_float) check_integers(named, to.dtype, channels);
+    if (is_float && plan_.is_mask) {
+      refuse(named,
+             "the field is a mask, whose pixels are ids: let it become an integer type, such as u8 "
+             "or i64, or say kind = \"image\"");
+    }
+    if (to.layout == ImageLayout::hw && channels != 1) {
+      refuse(named, "the layout `hw` is for one channel, and the image has " +
+                        std::to_string(channels) +
+                        ": decode it with mode = \"gray\" or \"index\", or take `chw`");
+    }
+    two_dimensional_ = to.layout == ImageLayout::hw;
+    plan_.format.layout = two_dimensional_ ? ImageLayout::hwc : to.layout;
+    if (is_float) {
+      plan_.format.dtype = to.dtype;
+      plan_.format.scale.fill(static_cast<float>(1.0 / level_most()));
+    } else if (to.dtype != plan_.format.dtype) {
+      integers_ = named;
+      integers_->stage = cast_stage(plan_.format.dtype, to.dtype);
+    }
+    formatted_ = true;
+  }
+
+  void check_kept_type(const NamedStage& named, DType dtype) const {
+    const bool is_narrow = dtype == DType::u8 || dtype == DType::i16;
+    const bool is_other = dtype == DType::i8 || dtype == DType::f16 || dtype == DType::bf16 ||
+                          dtype == DType::f64 || dtype == DType::boolean;
+    if (!is_other && (plan_.decode->bits == 8 || !is_narrow)) return;
+    const std::string bits = std::to_string(plan_.decode->bits);
+    refuse(named,
+           "kept pixels of " + bits + " bits become u" + bits + ", a wider integer type or f32");
+  }
+
+  // Of one channel: what is ids, or levels, and no colour.
+  void check_integers(const NamedStage& named, DType dtype, std::int32_t channels) const {
+    const bool is_integer = dtype != DType::f64 && dtype != DType::boolean;
+    if (dtype == DType::u8 || (is_integer && channels == 1)) return;
+    refuse(named,
+           "images become u8, f16, bf16 or f32, and those of one channel (decode with mode = "
+           "\"gray\" or \"index\") any integer type");
+  }
+
+  void take_normalize(const NamedStage& named, const NormalizeStage::Parameters& normal,
+                      std::int32_t channels) {
+    if (normalized_) refuse(named, "the field has it already");
+    if (plan_.is_mask) {
+      refuse(named,
+             "the field is a mask, whose pixels are ids: leave it out, or say kind = \"image\"");
+    }
+    if (plan_.format.dtype == DType::u8 || plan_.format.dtype == DType::u16 || integers_) {
+      refuse(named, "it makes floats: put { stage = \"to\", dtype = \"f32\" } before it");
+    }
+    const auto count = static_cast<std::size_t>(channels);
+    const auto fits_channels = [count](std::size_t n) { return n == 1 || n == count; };
+    if (!fits_channels(normal.mean.size()) || !fits_channels(normal.std.size())) {
+      refuse(named, "the image has " + std::to_string(count) + " channel" +
+                        (count == 1 ? "" : "s") + ", so mean and std need one value or as many");
+    }
+    for (std::size_t i = 0; i < count; ++i) {
+      const double mean = normal.mean[normal.mean.size() == 1 ? 0 : i];
+      const double std = normal.std[normal.std.size() == 1 ? 0 : i];
+      plan_.format.scale[i] = static_cast<float>(1.0 / (level_most() * std));
+      plan_.format.bias[i] = static_cast<float>(-mean / std);
+    }
+    normalized_ = true;
+  }
+
+  [[nodiscard]] double level_most() const noexcept {
+    return plan_.keeps() && plan_.decode->bits == 16 ? 65535 : 255;
+  }
+
   const ResolvedField& field_;
-  const PartSpec& part_;
-  ImagePlan plan_;
-  const Stage* stage_ = nullptr;
-  const NamedStage* named_ = nullptr;
-  const NamedStage* sized_by_ = nullptr;  ///< the last that crops, resizes or pads
-  PixelShape shape_;
-  int unknown_sizes_ = 0;
-  int depth_ = 0;  ///< containers around the stage
-  bool two_dimensional_ = false;
+  ImagePlan& plan_;
+  bool two_dimensional_;
   bool formatted_ = false;
   bool normalized_ = false;
-  std::optional<NamedStage> integers_;
+  std::optional<NamedStage> integers_;  ///< makes other integers of the pixels
   std::vector<NamedStage> tensor_stages_;
 };
+
+/// Writes how the part becomes pixels; what is known of these.
+PixelShape begin_plan(ImagePlan& plan, const ResolvedField& field, const PartSpec& part) {
+  plan.is_mask = field.kind == FieldKind::mask;
+  plan.views = field.views == 0 ? 1 : static_cast<std::uint32_t>(field.views);
+  if (part.kind != PartKind::image) {
+    plan.raw = *as_raw_image(part);
+    plan.format.layout = plan.raw.channels_last ? ImageLayout::hwc : ImageLayout::chw;
+    return {plan.raw.size, 0, plan.raw.channels};
+  }
+  // Pixels of a decoded image have no layout of their own; trainers want planes.
+  plan.format.layout = ImageLayout::chw;
+  const DecodeStage* const decode =
+      field.stages.empty() ? nullptr : field.stages.front().stage->as_decode();
+  if (decode == nullptr) return {};
+  plan.decode = decode->parameters();
+  if (plan.keeps() && plan.decode->bits == 16) plan.format.dtype = DType::u16;
+  return {std::nullopt, 0, plan.decoded_channels()};
+}
+
+/// The names of stages that one walk over the elements does.
+std::vector<std::vector<std::string>> walks_of(const ImagePlan& plan, const ResolvedField& field) {
+  std::vector<std::vector<std::string>> walks;
+  std::vector<std::string> walk;
+  const auto end_walk = [&] {
+    if (!walk.empty()) walks.push_back(std::exchange(walk, {}));
+  };
+  if (plan.decode) walk.emplace_back("decode");
+  PassList passes;
+  for (const ImageStep& step : plan.image_steps) {
+    const std::size_t before = passes.passes().size();
+    if (step.container == nullptr) passes.add(step);
+    if (step.geometry == nullptr || passes.passes().size() != before) end_walk();
+    walk.emplace_back(step.stage().name());
+    if (step.geometry == nullptr) end_walk();
+    if (step.container != nullptr) passes.clear();
+  }
+  for (const NamedStage& named : field.stages) {
+    const StageKind kind = named.stage->kind();
+    if (kind == StageKind::tensor) end_walk();
+    if (kind == StageKind::finish || kind == StageKind::tensor) {
+      walk.emplace_back(named.stage->name());
+    }
+  }
+  end_walk();
+  return walks;
+}
 
 class ImageProgram final : public FieldProgram {
  public:
   explicit ImageProgram(ImagePlan plan) : plan_(std::move(plan)) {}
   [[nodiscard]] const TensorSpec& output() const noexcept override { return plan_.output; }
-  [[nodiscard]] bool shares_decoding(const FieldProgram& other) const noexcept override {
-    const auto* image = dynamic_cast<const ImageProgram*>(&other);
-    return image != nullptr && plan_.decode && plan_.decode == image->plan_.decode;
+  [[nodiscard]] const DecodeStage::Parameters* decoding() const noexcept override {
+    return plan_.decode ? &*plan_.decode : nullptr;
   }
   [[nodiscard]] std::vector<std::vector<std::string>> walks() const override { return plan_.walks; }
   [[nodiscard]] std::unique_ptr<FieldRunner> runner(
       std::span<const FieldProgram* const> others) const override {
     std::vector<const ImagePlan*> plans = {&plan_};
     for (const FieldProgram* other : others) {
-      plans.push_back(&dynamic_cast<const ImageProgram&>(*other).plan_);
+      // They decode, as no other program does.
+      plans.push_back(&static_cast<const ImageProgram&>(*other).plan_);
     }
     return image_runner(plans);
   }
@@ -510,7 +465,42 @@ std::optional<RawImage> as_raw_image(const PartSpec& part) {
 }
 
 ImagePlan plan_image(const ResolvedField& field, const PartSpec& part) {
-  return ImageCompiler(field, part).compile();
+  ImagePlan plan;
+  StepCompiler steps(field, plan, begin_plan(plan, field, part));
+  FormatCompiler format(field, plan);
+  for (const NamedStage& named : field.stages) {
+    plan.owners.push_back(named.stage);
+    if (named.stage->as_decode() != nullptr) {
+      if (part.kind != PartKind::image) {
+        refuse_stage(field.name, named,
+                     "the part `" + part.name + "` is decoded already. Leave the stage out");
+      }
+      if (&named != &field.stages.front())
+        refuse_stage(field.name, named, "it must be the field's first stage");
+    } else if (works_on_pixels(*named.stage)) {
+      if (format.has_begun()) {
+        refuse_stage(
+            field.name, named,
+            "it works on pixels, so it must stand before `to`, `normalize` and tensor stages");
+      }
+      steps.add(named);
+    } else {
+      format.add(named, steps.shape().channels);
+    }
+  }
+  if (part.kind == PartKind::image && !plan.decode) {
+    refuse_at(field.where, "the part `" + part.name +
+                               "` is an encoded image. Let the stages of the field `" + field.name +
+                               "` begin with { stage = \"decode\" }.");
+  }
+  steps.check_size();
+  format.finish(*steps.shape().size, steps.shape().channels);
+  plan.walks = walks_of(plan, field);
+  plan.branches = std::any_of(plan.image_steps.begin(), plan.image_steps.end(),
+                              [](const ImageStep& step) { return step.container != nullptr; });
+  if (plan.branches) return plan;
+  for (const ImageStep& step : plan.image_steps) plan.passes.add(step);
+  return plan;
 }
 
 std::unique_ptr<FieldProgram> compile_image(const ResolvedField& field, const PartSpec& part) {

@@ -6,7 +6,6 @@
 #include "data/program/tensor_steps.hpp"
 #include "data/resample/resampler.hpp"
 
-#include <array>
 #include <optional>
 #include <span>
 #include <vector>
@@ -85,6 +84,9 @@ struct ImagePlan {
     if (decode->mode == PixelMode::keep) return decode->channels;
     return decode->mode == PixelMode::rgb ? 3 : 1;
   }
+  [[nodiscard]] std::size_t decoded_pixel_bytes() const noexcept {
+    return static_cast<std::size_t>(decoded_channels()) * (keeps() && decode->bits == 16 ? 2 : 1);
+  }
   /// Whether pixels are moved, and never mixed or changed, in the type that the file has.
   [[nodiscard]] bool keeps() const noexcept { return decode && decode->mode == PixelMode::keep; }
   /// Of one sample.
@@ -99,8 +101,6 @@ struct ImagePlan {
   PassList passes;        ///< of the steps, where it does not branch
   std::vector<std::vector<std::string>> walks;
   PixelFormat format;
-  std::array<float, 4> kept_scale{1, 1, 1, 1};  ///< where it keeps(), and makes floats
-  std::array<float, 4> kept_bias{};
   std::int32_t channels_out = 3;
   std::optional<TensorSteps> steps;  ///< of one view
   std::uint32_t views = 1;
@@ -118,9 +118,6 @@ struct ImagePlan {
 /// That tensor as an image; nothing if it is none: u8, two dimensions or three, one or three
 /// channels.
 [[nodiscard]] std::optional<RawImage> as_raw_image(const PartSpec& part);
-
-/// Of plans that keep pixels as they are.
-[[nodiscard]] std::unique_ptr<FieldRunner> kept_runner(std::span<const ImagePlan* const> plans);
 
 /// Runs plans, which share a decoding where there is more than one; one for each thread.
 [[nodiscard]] std::unique_ptr<FieldRunner> image_runner(std::span<const ImagePlan* const> plans);

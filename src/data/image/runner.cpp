@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the batchcast authors
-#include "data/image/decoder.hpp"
-#include "data/image/orientation.hpp"
+#include "data/codec/decoder.hpp"
+#include "data/codec/orientation.hpp"
+#include "data/image/pixel_mover.hpp"
 #include "data/image/program.hpp"
 #include "data/image/step_chooser.hpp"
 
@@ -25,8 +26,6 @@ constexpr std::size_t row_offset = 8;
 constexpr std::size_t row_stride(std::size_t byte_count) noexcept {
   return (byte_count + row_alignment - 1) / row_alignment * row_alignment;
 }
-
-constexpr PixelFormat plain_pixels{};
 
 // The largest of 1, 2, 4 and 8 by which the crop may shrink and still be as large as what it is
 // resized to.
@@ -59,6 +58,20 @@ std::uint8_t* bytes_of(Scratch& memory, std::size_t byte_count) {
   return reinterpret_cast<std::uint8_t*>(memory.of(byte_count).data());
 }
 
+/// Gray or RGB of 8 bits, which stages may mix and change.
+struct MixedPixels {
+  using Level = std::uint8_t;
+  using Mover = Resampler;
+  static constexpr PixelFormat plain{};
+};
+/// The channels and bits of the file, which are moved and nothing else.
+template <class Channel>
+struct KeptPixels {
+  using Level = Channel;
+  using Mover = PixelMover<Channel>;
+  static constexpr PixelFormat plain{.dtype = sizeof(Channel) == 1 ? DType::u8 : DType::u16};
+};
+
 /// What lanes need one after another, and so have together.
 struct LaneMemory {
   // What a pass or a warp makes for the next one, which writes the other of the two.
@@ -67,6 +80,7 @@ struct LaneMemory {
 };
 
 /// One image of one field on its way: passes, format and tensor stages, from where the pixels are.
+template <class Pixels>
 class Lane {
  public:
   /// The memory is of all lanes of a runner.
@@ -93,7 +107,7 @@ class Lane {
   /// What the first pass makes for what comes after it; 0 where it writes elements.
   [[nodiscard]] std::size_t first_byte_count() const {
     if (writes_elements(0)) return 0;
-    return ImageView{nullptr, first_.output(), plan_.decoded_channels()}.byte_count();
+    return byte_count_of({nullptr, first_.output(), plan_.decoded_channels()});
   }
   void shrink_first(ImageSize image, int scale) { first_ = scaled(first_, image, scale); }
   /// The part of the image whose rows it wants; `push_first` gets them from the top. With `alone`
@@ -101,7 +115,7 @@ class Lane {
   [[nodiscard]] const Box& begin_first(bool alone) {
     const std::int32_t channels = plan_.decoded_channels();
     const Goal goal = goal_of(0, alone ? free_image() : own_, first_.output(), channels);
-    part_ = resampler_.begin(first_, channels, goal.format, goal.out);
+    part_ = mover_.begin(first_, channels, goal.format, goal.out);
     return part_;
   }
   /// Rows [y, y + count) of the image, whose pixels begin at the column x: takes what it wants.
@@ -109,10 +123,9 @@ class Lane {
     const std::int32_t from = std::max(at.y, part_.y);
     const std::int32_t to = std::min(at.y + at.height, part_.y + part_.height);
     if (from >= to) return;
-    const auto channels = static_cast<std::size_t>(plan_.decoded_channels());
-    resampler_.push(rows + static_cast<std::size_t>(from - at.y) * stride +
-                        static_cast<std::size_t>(part_.x - at.x) * channels,
-                    stride, static_cast<std::size_t>(to - from));
+    mover_.push(rows + static_cast<std::size_t>(from - at.y) * stride +
+                    static_cast<std::size_t>(part_.x - at.x) * plan_.decoded_pixel_bytes(),
+                stride, static_cast<std::size_t>(to - from));
   }
   void finish_from_first() {
     paint(0, first_.output(), plan_.decoded_channels());
@@ -125,6 +138,8 @@ class Lane {
   }
 
  private:
+  using Level = typename Pixels::Level;
+
   void go_on(std::size_t first) {
     for (std::size_t i = first; i < passes().size(); ++i) {
       walk_image(chooser_.place(i, image_.size), i);
@@ -148,7 +163,7 @@ class Lane {
     check_between(plan_, size);
     const ImageView made{nullptr, size, channels};
     made_in_ = &made_in;
-    return {plain_pixels, made_in.of(made.byte_count()).data()};
+    return {Pixels::plain, made_in.of(byte_count_of(made)).data()};
   }
 
   /// Memory for an image, other than that of the last one.
@@ -169,12 +184,16 @@ class Lane {
   }
 
   void walk(const ImageView& from, const Geometry& geometry, const Goal& goal) {
-    const Box part = resampler_.begin(geometry, from.channels, goal.format, goal.out);
-    const auto channels = static_cast<std::size_t>(from.channels);
-    const std::size_t stride = static_cast<std::size_t>(from.size.width) * channels;
+    const Box part = mover_.begin(geometry, from.channels, goal.format, goal.out);
+    const std::size_t pixel_bytes = static_cast<std::size_t>(from.channels) * sizeof(Level);
+    const std::size_t stride = static_cast<std::size_t>(from.size.width) * pixel_bytes;
     const std::uint8_t* first = from.data + static_cast<std::size_t>(part.y) * stride +
-                                static_cast<std::size_t>(part.x) * channels;
-    resampler_.push(first, stride, static_cast<std::size_t>(part.height));
+                                static_cast<std::size_t>(part.x) * pixel_bytes;
+    mover_.push(first, stride, static_cast<std::size_t>(part.height));
+  }
+
+  static std::size_t byte_count_of(const ImageView& image) noexcept {
+    return image.byte_count() * sizeof(Level);
   }
 
   // Pixel stages and warps, over what the pass left in its image; and the format, if none comes
@@ -215,7 +234,7 @@ class Lane {
   LaneMemory& memory_;
   StepChooser chooser_;
   TensorSteps::Run steps_;
-  Resampler resampler_;
+  typename Pixels::Mover mover_;
   Scratch own_;                 ///< what the first pass makes while other lanes are begun
   Scratch* filled_ = nullptr;   ///< has the image
   Scratch* made_in_ = nullptr;  ///< has what the last pass makes
@@ -237,13 +256,14 @@ Box around(const Box& a, const Box& b) noexcept {
 }
 
 /// All views of fields that are made of the same pixels.
+template <class Pixels>
 class ImageRunner final : public FieldRunner {
  public:
   explicit ImageRunner(std::span<const ImagePlan* const> plans)
       : plan_(*plans.front()), plans_(plans.begin(), plans.end()) {
     for (const ImagePlan* plan : plans) {
       for (std::uint32_t number = 0; number < plan->images(); ++number) {
-        lanes_.push_back(std::make_unique<Lane>(*plan, number, memory_));
+        lanes_.push_back(std::make_unique<Lane<Pixels>>(*plan, number, memory_));
       }
     }
   }
@@ -291,8 +311,10 @@ class ImageRunner final : public FieldRunner {
   }
 
   ImageSize run_encoded(std::span<const std::byte> bytes) {
-    const ImageInfo info =
-        decoder_.open(bytes, {.pixels_max = plan_.decode->pixels_max, .mode = plan_.decode->mode});
+    const ImageInfo info = decoder_.open(bytes, {.pixels_max = plan_.decode->pixels_max,
+                                                 .mode = plan_.decode->mode,
+                                                 .channels = plan_.decode->channels,
+                                                 .bits = plan_.decode->bits});
     if (plan_.decode->orient && info.orientation != 1) return decode_upright(info);
     decode_once(info);
     return info.size;
@@ -300,7 +322,8 @@ class ImageRunner final : public FieldRunner {
 
   // Rows go through the first pass of every lane as they are decoded, without an image between.
   void decode_once(const ImageInfo& info) {
-    int scale = plan_.decode->fast && info.format == ImageFormat::jpeg ? 8 : 1;
+    const bool may_shrink = plan_.decode->fast && !plan_.keeps();
+    int scale = may_shrink && info.format == ImageFormat::jpeg ? 8 : 1;
     for (const auto& lane : lanes_)
       scale = std::min(scale, scale_for(lane->place_first(info.size)));
     if (scale > 1) {
@@ -317,7 +340,8 @@ class ImageRunner final : public FieldRunner {
     const RowLayout layout = decoder_.start(part);
     const std::size_t stride = row_stride(layout.byte_count);
     std::uint8_t* rows = rows_for(rows_, stride * rows_at_once);
-    const std::uint8_t* first = rows + channels() * static_cast<std::size_t>(layout.skip);
+    const std::uint8_t* first =
+        rows + plan_.decoded_pixel_bytes() * static_cast<std::size_t>(layout.skip);
     Box at = part;
     while (at.y < part.y + part.height) {
       const auto left = static_cast<std::size_t>(part.y + part.height - at.y);
@@ -340,7 +364,7 @@ class ImageRunner final : public FieldRunner {
       sum += byte_count;
       largest = std::max(largest, byte_count);
     }
-    return sum > largest + ImageView{nullptr, image, plan_.decoded_channels()}.byte_count();
+    return sum > largest + ImageView{nullptr, image, 1}.byte_count() * plan_.decoded_pixel_bytes();
   }
 
   void decode_for_turns(const Box& part) {
@@ -351,7 +375,8 @@ class ImageRunner final : public FieldRunner {
     for (std::size_t done = 0; done < height;) {
       done += decoder_.read(rows + done * stride, stride, std::min(height - done, rows_at_once));
     }
-    const std::uint8_t* first = rows + channels() * static_cast<std::size_t>(layout.skip);
+    const std::uint8_t* first =
+        rows + plan_.decoded_pixel_bytes() * static_cast<std::size_t>(layout.skip);
     for (const auto& lane : lanes_) {
       static_cast<void>(lane->begin_first(true));
       lane->push_first(first, stride, part);
@@ -368,16 +393,13 @@ class ImageRunner final : public FieldRunner {
     for (std::size_t done = 0; done < height;) {
       done += decoder_.read(rows + done * stride, stride, std::min(height - done, rows_at_once));
     }
-    const auto* first = rows + channels() * static_cast<std::size_t>(layout.skip);
+    const auto* first = rows + plan_.decoded_pixel_bytes() * static_cast<std::size_t>(layout.skip);
     ImageView image{nullptr, upright_size(info.size, info.orientation), plan_.decoded_channels()};
-    image.data = bytes_of(whole_, image.byte_count());
-    turn_upright({first, stride, info.size, channels()}, info.orientation, image.data);
+    const std::size_t pixel_bytes = plan_.decoded_pixel_bytes();
+    image.data = bytes_of(whole_, image.byte_count() * sizeof(typename Pixels::Level));
+    turn_upright({first, stride, info.size, pixel_bytes}, info.orientation, image.data);
     run_all_from(image);
     return image.size;
-  }
-
-  [[nodiscard]] std::size_t channels() const noexcept {
-    return static_cast<std::size_t>(plan_.decoded_channels());
   }
 
   static std::uint8_t* rows_for(Scratch& memory, std::size_t byte_count) {
@@ -387,7 +409,7 @@ class ImageRunner final : public FieldRunner {
   const ImagePlan& plan_;  ///< the first: what all of them have in common
   std::vector<const ImagePlan*> plans_;
   LaneMemory memory_;
-  std::vector<std::unique_ptr<Lane>> lanes_;
+  std::vector<std::unique_ptr<Lane<Pixels>>> lanes_;
   ImageDecoder decoder_;
   ImageSize smaller_;  ///< of an image that the decoder scales down
   Scratch rows_;
@@ -398,8 +420,10 @@ class ImageRunner final : public FieldRunner {
 }  // namespace
 
 std::unique_ptr<FieldRunner> image_runner(std::span<const ImagePlan* const> plans) {
-  if (plans.front()->keeps()) return kept_runner(plans);
-  return std::make_unique<ImageRunner>(plans);
+  const ImagePlan& plan = *plans.front();
+  if (!plan.keeps()) return std::make_unique<ImageRunner<MixedPixels>>(plans);
+  if (plan.decode->bits == 8) return std::make_unique<ImageRunner<KeptPixels<std::uint8_t>>>(plans);
+  return std::make_unique<ImageRunner<KeptPixels<std::uint16_t>>>(plans);
 }
 
 }  // namespace batchcast::inline v0_1::detail

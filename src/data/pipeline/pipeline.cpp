@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the batchcast authors
+#include "data/image/compile_field.hpp"
 #include "data/pipeline/pipeline_core.hpp"
 #include "data/reason.hpp"
 #include "data/refuse_at.hpp"

@@ -3,6 +3,8 @@
 #pragma once
 
 #include "data/program/resolve.hpp"
+#include "data/reason.hpp"
+#include "data/refuse_at.hpp"
 
 #include <batchcast/core/schema.hpp>
 #include <batchcast/data/source.hpp>
@@ -54,9 +56,11 @@ class FieldProgram {
   [[nodiscard]] virtual const TensorSpec& output() const noexcept = 0;
   /// True where the field is its part, byte for byte.
   [[nodiscard]] virtual bool copies() const noexcept { return false; }
+  /// How it decodes its part; null where it does not.
+  [[nodiscard]] virtual const DecodeStage::Parameters* decoding() const noexcept { return nullptr; }
   /// Whether one decoding of a part does for both.
-  [[nodiscard]] virtual bool shares_decoding(const FieldProgram& /*other*/) const noexcept {
-    return false;
+  [[nodiscard]] bool shares_decoding(const FieldProgram& other) const noexcept {
+    return decoding() != nullptr && other.decoding() != nullptr && *decoding() == *other.decoding();
   }
   /// The names of its stages, those together that one walk over the elements does; empty where
   /// there are none.
@@ -66,18 +70,11 @@ class FieldProgram {
       std::span<const FieldProgram* const> others) const = 0;
 };
 
-/// Throws InvalidArgument, naming field and stage, where stages do not fit.
-[[nodiscard]] std::unique_ptr<FieldProgram> compile_field(const ResolvedField& field,
-                                                          const PartSpec& part);
-
-/// The same where no source is known: what begins with `decode` has an image before it. Null for
-/// other fields, which need their part.
-[[nodiscard]] std::unique_ptr<FieldProgram> compile_without_source(const ResolvedField& field);
-
-/// Whether the field's stages see its part as an image.
-[[nodiscard]] bool is_image_field(const ResolvedField& field, const PartSpec& part);
-
-[[noreturn]] void refuse_stage(const std::string& field, std::string_view stage,
-                               const std::string& why, const std::string& where = {});
+/// Throws InvalidArgument, naming field and stage.
+[[noreturn]] inline void refuse_stage(const std::string& field, const NamedStage& named,
+                                      const std::string& why) {
+  refuse_at(named.where, "the stage `" + std::string(named.stage->name()) + "` of the field `" +
+                             field + "` does not fit: " + as_reason(why) + ".");
+}
 
 }  // namespace batchcast::inline v0_1::detail

@@ -9,8 +9,7 @@ namespace batchcast::inline v0_1::detail {
 namespace {
 
 void check_inner(const RecipeStage& inner, const ContainerStage& container) {
-  const StageKind kind = inner->kind();
-  if (kind != StageKind::decode && kind != StageKind::finish && kind != StageKind::tensor) return;
+  if (works_on_pixels(*inner.stage)) return;
   refuse_at(inner.where,
             "the stage `" + std::string(inner->name()) + "` cannot stand in `" +
                 std::string(container.name()) +
@@ -42,7 +41,7 @@ NamedStage Naming::name(const Place& place, Counts& before) {
                                "`, so they would draw the same. Give each an id of its own, or "
                                "none.");
   }
-  if (const auto* container = dynamic_cast<const ContainerStage*>(stage.get())) {
+  if (const ContainerStage* container = stage->as_container()) {
     name_inner(*container, place, named);
   }
   return named;

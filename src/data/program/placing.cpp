@@ -2,8 +2,6 @@
 // Copyright 2026 the batchcast authors
 #include "data/program/placing.hpp"
 
-#include "data/moves_pixels.hpp"
-
 #include <nlohmann/json.hpp>
 
 namespace batchcast::inline v0_1::detail {
@@ -23,20 +21,20 @@ void erase_mixing(nlohmann::json& parameters) {
 }  // namespace
 
 bool is_policy(const NamedStage& stage) {
-  return stage.stage->is_random() && dynamic_cast<const MovesPixels*>(stage.stage.get()) != nullptr;
+  const Stage& one = *stage.stage;
+  return one.kind() == StageKind::pixel && one.moves_pixels() && one.is_random();
 }
 
 bool moves_pixels(const NamedStage& stage) {
   return any_stage(stage, [](const NamedStage& one) {
-    return one.stage->kind() == StageKind::geometry || one.stage->kind() == StageKind::warp ||
-           is_policy(one);
+    return is_policy(one) || (one.stage->kind() != StageKind::pixel && one.stage->moves_pixels());
   });
 }
 
 bool places_by_size(const NamedStage& stage) {
   return any_stage(stage, [](const NamedStage& one) {
     if (one.stage->kind() == StageKind::warp) return true;
-    const auto* geometry = dynamic_cast<const GeometryStage*>(one.stage.get());
+    const GeometryStage* geometry = one.stage->as_geometry();
     if (geometry == nullptr) return false;
     const GeometryTraits traits = geometry->traits();
     return traits.crops || traits.resizes || traits.pads;
@@ -44,7 +42,7 @@ bool places_by_size(const NamedStage& stage) {
 }
 
 bool only_scales(const NamedStage& stage) {
-  const auto* geometry = dynamic_cast<const GeometryStage*>(stage.stage.get());
+  const GeometryStage* geometry = stage.stage->as_geometry();
   if (geometry == nullptr || geometry->is_random()) return false;
   const GeometryTraits traits = geometry->traits();
   return traits.resizes && !traits.crops && !traits.pads;

@@ -128,8 +128,7 @@ class Resolver {
   }
 
   static void check_joint_stage(const RecipeStage& stage, const ResolvedField& field) {
-    const StageKind kind = stage->kind();
-    if (kind != StageKind::decode && kind != StageKind::finish && kind != StageKind::tensor) return;
+    if (works_on_pixels(*stage.stage)) return;
     refuse_at(stage.where,
               "the stage `" + std::string(stage->name()) +
                   "` cannot stand in a joint, which has stages that crop, resize, pad, "

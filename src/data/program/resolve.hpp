@@ -12,6 +12,12 @@
 // stage gets the name that it draws by.
 namespace batchcast::inline v0_1::detail {
 
+/// Whether it takes pixels and gives pixels.
+[[nodiscard]] inline bool works_on_pixels(const Stage& stage) noexcept {
+  return stage.as_geometry() != nullptr || stage.as_pixel() != nullptr ||
+         stage.as_warp() != nullptr || stage.as_container() != nullptr;
+}
+
 /// A stage and what its draws are named by, in view 0.
 struct NamedStage {
   std::shared_ptr<const Stage> stage;

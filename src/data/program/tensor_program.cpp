@@ -95,16 +95,16 @@ std::unique_ptr<FieldProgram> compile_tensor(const ResolvedField& field, const P
   TensorSpec spec = input;
   for (const NamedStage& named : field.stages) {
     NamedStage step = named;
-    if (const auto* to = dynamic_cast<const ToStage*>(step.stage.get())) {
+    if (const ToStage* to = step.stage->as_to()) {
       step.stage = cast_stage(spec.dtype, to->parameters().dtype);
-    } else if (step.stage->kind() != StageKind::tensor) {
-      refuse_stage(field.name, step.stage->name(),
-                   "it works on images, and the part `" + part.name + "` is not one", named.where);
+    } else if (step.stage->as_tensor() == nullptr) {
+      refuse_stage(field.name, named,
+                   "it works on images, and the part `" + part.name + "` is not one");
     }
     try {
-      spec = dynamic_cast<const TensorStage&>(*step.stage).output(spec);
+      spec = step.stage->as_tensor()->output(spec);
     } catch (const InvalidArgument& error) {
-      refuse_stage(field.name, step.stage->name(), error.what(), named.where);
+      refuse_stage(field.name, named, error.what());
     }
     steps.push_back(std::move(step));
   }

@@ -36,22 +36,21 @@ TensorSteps::TensorSteps(const std::string& field, TensorSpec input,
   output_ = input_;
   std::size_t buffer = 0;
   for (const NamedStage& named : stages) {
-    const auto* stage = dynamic_cast<const TensorStage*>(named.stage.get());
+    const TensorStage* stage = named.stage->as_tensor();
     BATCHCAST_ASSERT(stage != nullptr);
     Step step{named.stage, stage, named.draws, output_, {}, 0, stage->in_place(), 0};
     try {
       step.out = stage->output(step.in);
       step.scratch_bytes = stage->scratch_bytes(step.in);
     } catch (const InvalidArgument& error) {
-      refuse_stage(field, stage->name(), error.what(), named.where);
+      refuse_stage(field, named, error.what());
     }
     const std::vector<std::int64_t>& shape = step.out.shape;
     if (std::any_of(shape.begin(), shape.end(), [](std::int64_t extent) { return extent < 0; })) {
-      refuse_stage(field, stage->name(), "what comes out of it has no known size", named.where);
+      refuse_stage(field, named, "what comes out of it has no known size");
     }
     if (step.in_place && step.out.byte_count() != step.in.byte_count()) {
-      refuse_stage(field, stage->name(), "it works in place but gives another number of bytes",
-                   named.where);
+      refuse_stage(field, named, "it works in place but gives another number of bytes");
     }
     if (!step.in_place) step.buffer = buffer = 1 - buffer;
     output_ = step.out;

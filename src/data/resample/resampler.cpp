@@ -338,8 +338,8 @@ void Resampler::State::make_elements(std::int32_t row, const VerticalRow& from) 
   VerticalRow plane = from;
   plane.count = width();
   if (format.dtype != DType::u8) {
-    resample_vertically(plane, {.scale = format.scale,
-                                .bias = format.bias,
+    resample_vertically(plane, {.scale = {format.scale[0], format.scale[1], format.scale[2]},
+                                .bias = {format.bias[0], format.bias[1], format.bias[2]},
                                 .count = channels,
                                 .dtype = format.dtype,
                                 .out = to,

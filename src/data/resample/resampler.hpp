@@ -16,12 +16,12 @@
 namespace batchcast::inline v0_1::detail {
 
 /// How u8 pixels become elements: element = pixel × scale + bias in f32, product and sum each
-/// rounded, then to `dtype` (f16 and bf16 to nearest even). u8 are the pixels themselves.
+/// rounded, then to `dtype` (f16 and bf16 to nearest even). u8 and u16 are the pixels themselves.
 struct PixelFormat {
-  DType dtype = DType::u8;  ///< u8, f16, bf16 or f32
+  DType dtype = DType::u8;  ///< u8, f16, bf16 or f32; u16 of pixels that a PixelMover moves
   ImageLayout layout = ImageLayout::hwc;
-  std::array<float, 3> scale{1, 1, 1};
-  std::array<float, 3> bias{0, 0, 0};
+  std::array<float, 4> scale{1, 1, 1, 1};  ///< of each channel
+  std::array<float, 4> bias{};
 
   friend bool operator==(const PixelFormat&, const PixelFormat&) = default;
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the batchcast authors
-#include "data/image/blur.hpp"
+#include "data/pixels/gaussian_blur.hpp"
 
 #include "data/stage/options.hpp"
 #include "data/stage/standard_stages.hpp"

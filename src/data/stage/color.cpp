@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the batchcast authors
-#include "data/image/color_adjust.hpp"
+#include "data/pixels/color_adjust.hpp"
 #include "data/stage/options.hpp"
 #include "data/stage/standard_stages.hpp"
 

@@ -2,6 +2,7 @@
 // Copyright 2026 the batchcast authors
 #include "data/stage/device_split.hpp"
 
+#include "data/image/compile_field.hpp"
 #include "data/image/program.hpp"
 #include "data/stage/standard_stages.hpp"
 
@@ -83,7 +84,7 @@ FieldFinish take_finish(FieldRecipe& field, const NamedStage* flip, const ImageP
   auto& stages = field.stages;
   while (!stages.empty() && stages.back()->kind() == StageKind::finish) stages.pop_back();
   if (flip != nullptr) {
-    finish.flip = std::dynamic_pointer_cast<const GeometryStage>(flip->stage);
+    finish.flip = {flip->stage, flip->stage->as_geometry()};
     finish.flip_draws = flip->draws;
     stages.pop_back();
   }

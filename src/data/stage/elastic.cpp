@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the batchcast authors
-#include "data/image/elastic.hpp"
+#include "data/pixels/offset_warp.hpp"
 
-#include "data/image/blur.hpp"
+#include "data/pixels/gaussian_blur.hpp"
 #include "data/stage/standard_stages.hpp"
 #include "data/stage/warp_options.hpp"
 

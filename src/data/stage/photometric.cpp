@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the batchcast authors
-#include "data/image/operations.hpp"
+#include "data/pixels/operations.hpp"
 #include "data/stage/channel_order.hpp"
 #include "data/stage/options.hpp"
 #include "data/stage/standard_stages.hpp"

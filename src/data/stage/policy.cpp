@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the batchcast authors
-#include "data/moves_pixels.hpp"
 #include "data/stage/normal_draws.hpp"
 #include "data/stage/options.hpp"
 #include "data/stage/policy_space.hpp"
@@ -55,9 +54,10 @@ Filling filling_of(StageParameters& parameters, Interpolation otherwise) {
   return {interpolation, fill_levels(parameters)};
 }
 
-class PolicyStage : public PixelStage, public MovesPixels {
+class PolicyStage : public PixelStage {
  public:
   explicit PolicyStage(Filling filling) : filling_(std::move(filling)) {}
+  [[nodiscard]] bool moves_pixels() const noexcept final { return true; }
   [[nodiscard]] std::int32_t output_channels(std::int32_t channels) const override {
     check_fill(name(), filling_.fill, channels);
     return channels;

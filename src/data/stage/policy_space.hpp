@@ -2,7 +2,7 @@
 // Copyright 2026 the batchcast authors
 #pragma once
 
-#include "data/image/operations.hpp"
+#include "data/pixels/operations.hpp"
 
 #include <array>
 #include <cstdint>

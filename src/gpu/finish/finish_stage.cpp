@@ -46,8 +46,8 @@ class FinishProgram final : public DeviceProgram {
     finish.channels = static_cast<std::uint32_t>(field.channels);
     finish.dtype = field.format.dtype;
     finish.planar = field.format.layout == ImageLayout::chw;
-    finish.scale = field.format.scale;
-    finish.bias = field.format.bias;
+    std::copy_n(field.format.scale.begin(), finish.scale.size(), finish.scale.begin());
+    std::copy_n(field.format.bias.begin(), finish.bias.size(), finish.bias.begin());
     for (std::uint64_t first = 0; first < run.size; first += finish.samples) {
       finish.samples = static_cast<std::uint32_t>(
           std::min<std::uint64_t>(run.size - first, detail::cuda::FinishArguments::samples_max));

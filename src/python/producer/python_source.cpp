@@ -5,7 +5,7 @@
 #include "python/producer/bindings.hpp"
 #include "python/producer/gil.hpp"
 
-#include "data/image/format.hpp"
+#include "data/codec/format.hpp"
 #include "data/tensor_part.hpp"
 
 #include <batchcast/core/clock.hpp>

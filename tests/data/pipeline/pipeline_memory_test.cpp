@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the batchcast authors
-#include "data/image/image_support.hpp"
+#include "data/codec/image_support.hpp"
 
 #include <batchcast/core/error.hpp>
 #include <batchcast/data/pipeline.hpp>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the batchcast authors
+#include "data/image/compile_field.hpp"
 #include "data/pipeline/pipeline_support.hpp"
-#include "data/program/field_program.hpp"
 #include "data/program/resolve.hpp"
 #include "data/stage/stage_support.hpp"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the batchcast authors
-#include "data/program/field_program.hpp"
+#include "data/image/compile_field.hpp"
 #include "data/program/resolve.hpp"
 
 #include "catch.hpp"

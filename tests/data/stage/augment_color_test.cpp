@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the batchcast authors
-#include "data/image/color_adjust.hpp"
+#include "data/pixels/color_adjust.hpp"
 #include "stage_support.hpp"
 
 #include <algorithm>

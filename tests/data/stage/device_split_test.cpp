@@ -33,7 +33,7 @@ std::vector<std::string> stages_of(const FieldRecipe& field) {
   std::vector<std::string> names;
   for (const auto& stage : field.stages) {
     std::string name(stage->name());
-    if (const auto* to = dynamic_cast<const ToStage*>(stage.get())) name = to->parameters_json();
+    if (const ToStage* to = stage->as_to()) name = to->parameters_json();
     names.push_back(name);
   }
   return names;

@@ -38,23 +38,22 @@ struct Sample {
 
 Sample draw(const Stage& stage, ImageSize size, std::uint64_t sample_id) {
   Sample sample;
-  if (const auto* places = dynamic_cast<const GeometryStage*>(&stage)) {
+  if (const GeometryStage* places = stage.as_geometry()) {
     sample.geometry = placed(*places, size, sample_id, &sample.notes);
-  } else if (const auto* container = dynamic_cast<const ContainerStage*>(&stage)) {
+  } else if (const ContainerStage* container = stage.as_container()) {
     StageContext context({.seed = 5, .epoch = 1, .sample_id = sample_id}, DrawName{2}, {}, nullptr);
     container->choose(sample.chosen, context);
-  } else if (const auto* tensor = dynamic_cast<const TensorStage*>(&stage)) {
+  } else if (const TensorStage* tensor = stage.as_tensor()) {
     const TensorSpec spec{DType::f32, {3, size.height, size.width}};
     static_cast<void>(run_tensor(*tensor, spec, std::vector<float>(spec.element_count()), sample_id,
                                  &sample.notes));
   } else {
     const auto count = static_cast<std::size_t>(size.width * size.height) * 3;
     const std::vector<std::uint8_t> pixels(count, 99);
-    if (const auto* warp = dynamic_cast<const WarpStage*>(&stage)) {
+    if (const WarpStage* warp = stage.as_warp()) {
       static_cast<void>(run_warp(*warp, pixels, size, 3, false, sample_id, &sample.notes));
     } else {
-      static_cast<void>(run_pixels(dynamic_cast<const PixelStage&>(stage), pixels, size, 3,
-                                   sample_id, &sample.notes));
+      static_cast<void>(run_pixels(*stage.as_pixel(), pixels, size, 3, sample_id, &sample.notes));
     }
   }
   return sample;

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "data/codec/decoder.hpp"
+
+namespace batchcast::inline v0_1::detail {
+
+/// One format behind ImageDecoder, which calls in this order: `open`, perhaps `scale_down`,
+/// `start`, `read` until all rows are out; `close` at any time, after a failure too.
+class ImageCodec {
+ public:
+  virtual ~ImageCodec() = default;
+
+  /// Reads no more than the header, and allocates nothing that the header's size decides.
+  [[nodiscard]] virtual ImageInfo open(std::span<const std::byte> encoded) = 0;
+  virtual ImageSize scale_down(int scale);
+  /// Between `open` and `start`: from here on rows are ids, one byte each. Throws BadSample where
+  /// the image has none.
+  virtual void want_ids();
+  /// Between `open` and `start`: from here on rows are what stands in the file, alpha and 16 bits
+  /// too. What is RGB of 8 bits anyway, or is gray and comes as RGB, may stay as it is.
+  virtual void want_stored() {}
+  [[nodiscard]] virtual RowLayout start(const Box& window) = 0;
+  /// `count` is at most the rows left. All of them are filled.
+  virtual void read(std::uint8_t* rows, std::size_t stride, std::size_t count) = 0;
+  /// Lets go of the encoded bytes and of what the library holds; buffers of our own stay, if not
+  /// huge.
+  virtual void close() noexcept = 0;
+};
+
+/// Lets go of a buffer that one image far larger than others has grown.
+template <typename Element>
+void shed_if_large(std::vector<Element>& buffer) noexcept {
+  constexpr std::size_t kept_bytes_max = std::size_t{64} << 20U;
+  if (buffer.capacity() > kept_bytes_max / sizeof(Element)) std::vector<Element>().swap(buffer);
+}
+
+/// Leaves to libjpeg what is not clean, or of an unusual kind; what comes out is the same.
+std::unique_ptr<ImageCodec> make_jpeg_codec();
+std::unique_ptr<ImageCodec> make_libjpeg_codec();
+std::unique_ptr<ImageCodec> make_png_codec();
+std::unique_ptr<ImageCodec> make_webp_codec();
+
+}  // namespace batchcast::inline v0_1::detail

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "data/codec/jpeg/bitstream.hpp"
+#include "data/codec/jpeg/huffman.hpp"
+
+namespace batchcast::inline v0_1::detail {
+
+/// Dequantised, in natural order.
+struct alignas(64) JpegBlock {
+  std::array<std::int16_t, 64> coefficients;
+};
+
+/// Where the blocks of one position within an MCU go.
+struct JpegBlocks {
+  JpegBlock* first = nullptr;
+  std::size_t step = 0;  ///< from one MCU's block to the next one's
+};
+
+/// Decodes a scan, MCU after MCU. Whatever is not as it should be ends it: nothing that it made of
+/// that call is of use then, nor is it itself before the next `start`.
+class JpegEntropyDecoder {
+ public:
+  static constexpr std::size_t blocks_max = 6;
+
+  /// `header` must stay, as must its file. False where a code is none.
+  [[nodiscard]] bool start(const JpegHeader& header);
+
+  [[nodiscard]] std::size_t blocks_in_mcu() const noexcept { return block_count_; }
+
+  /// Passes over MCUs.
+  [[nodiscard]] bool skip(std::size_t mcus);
+
+  /// `blocks`: for each block of an MCU.
+  [[nodiscard]] bool decode(std::size_t mcus, const std::array<JpegBlocks, blocks_max>& blocks);
+
+ private:
+  struct Engine;  // the loops
+
+  /// Of 64 and what a run beyond them reaches.
+  static constexpr std::size_t steps_max = 64 + 16;
+
+  struct Component {
+    const JpegHuffmanTable* dc = nullptr;
+    const JpegHuffmanTable* ac = nullptr;
+    std::array<std::uint16_t, steps_max> quantizer{};
+    std::int32_t prediction = 0;
+  };
+
+  [[nodiscard]] bool run(std::size_t mcus, const JpegBlocks* blocks);
+  [[nodiscard]] bool restart();
+
+  JpegHuffmanCache tables_;
+  JpegScanBytes bytes_;
+  std::array<Component, 3> components_;
+  std::array<Component*, blocks_max> component_of_{};  // by block of an MCU
+  std::size_t block_count_ = 0;
+  std::size_t restart_interval_ = 0;
+  std::size_t until_restart_ = 0;
+  unsigned restart_index_ = 0;
+
+  // Bits that come next, from the top of `window_`, of which `count_` are counted; whatever lies
+  // below those is what `next_` begins with.
+  std::uint64_t window_ = 0;
+  std::uint64_t count_ = 0;
+  const std::uint8_t* next_ = nullptr;
+};
+
+}  // namespace batchcast::inline v0_1::detail

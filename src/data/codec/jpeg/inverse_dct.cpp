@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#include "data/codec/jpeg/inverse_dct_block.hpp"
+#include "data/codec/jpeg/pixels.hpp"
+
+// Vectors whose length is unknown at compile time cannot be kept in arrays.
+#define HWY_DISABLED_TARGETS (HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "data/codec/jpeg/inverse_dct.cpp"
+#include <hwy/foreach_target.h>
+// After foreach_target.h
+#include <hwy/highway.h>
+
+#include "data/codec/jpeg/lanes-inl.hpp"
+
+HWY_BEFORE_NAMESPACE();
+namespace batchcast::inline v0_1::detail::HWY_NAMESPACE {
+
+#if HWY_TARGET == HWY_SCALAR
+
+void inverse_dct(const std::int16_t* blocks, std::size_t count, std::uint8_t* out,
+                 std::size_t stride) {
+  for (std::size_t i = 0; i < count; ++i) {
+    inverse_dct_block(blocks + 64 * i, out + 8 * i, stride);
+  }
+}
+
+#else
+
+// One block for each 128 bits of a vector; nothing here crosses their borders but loads and stores.
+template <class D>
+constexpr std::size_t blocks_of = hn::MaxLanes(D()) / 8;
+
+template <class D>
+HWY_INLINE hn::Vec<D> load_row(D d, const std::int16_t* row) {
+  if constexpr (blocks_of<D> == 1) {
+    return hn::LoadU(d, row);
+  } else {
+    const hn::Half<D> half;
+    return hn::Combine(d, load_row(half, row + 64 * blocks_of<decltype(half)>),
+                       load_row(half, row));
+  }
+}
+
+// Interleaving each vector with the one half of them further on moves the highest bit of an
+// element's place to the lowest: after as many times as the place within a row has bits, rows are
+// columns.
+template <class D, class V, std::size_t n>
+HWY_INLINE void transpose(D d, V (&rows)[n]) {
+  for (int bit = 0; bit < 3; ++bit) {
+    V made[n];
+    for (std::size_t i = 0; i < n / 2; ++i) {
+      made[2 * i] = hn::InterleaveLower(d, rows[i], rows[i + n / 2]);
+      made[2 * i + 1] = hn::InterleaveUpper(d, rows[i], rows[i + n / 2]);
+    }
+    for (std::size_t i = 0; i < n; ++i) rows[i] = made[i];
+  }
+}
+
+// The sums of one half of each block's lanes.
+template <class V>
+struct Sums {
+  V even[4];
+  V odd[4];
+};
+
+template <int shift, class D, class V, class Zip>
+HWY_INLINE Sums<hn::Vec<hn::RepartitionToWide<D>>> add_up(D d, const V (&in)[8], V sum,
+                                                          V difference, V z3, V z4,
+                                                          const Zip& zip) {
+  const hn::RepartitionToWide<D> d32;
+  const auto times = [&](V pairs, int even, int odd) HWY_ATTR {
+    return multiply_pairs(
+        d32, pairs, pair_of(d, static_cast<std::int16_t>(even), static_cast<std::int16_t>(odd)));
+  };
+  const auto rounding = hn::Set(d32, 1 << (shift - 1));
+  const auto scaled = [&](V value) HWY_ATTR {
+    const auto high = hn::BitCast(d32, zip(hn::Zero(d), value));
+    return hn::Add(hn::ShiftRight<3>(high), rounding);
+  };
+  const auto e0 = scaled(sum);
+  const auto e1 = scaled(difference);
+  const V in26 = zip(in[2], in[6]);
+  const auto e2 = times(in26, 4433, 4433 - 15137);
+  const auto e3 = times(in26, 4433 + 6270, 4433);
+  const V z34 = zip(z3, z4);
+  const auto s3 = times(z34, 9633 - 16069, 9633);
+  const auto s4 = times(z34, 9633, 9633 - 3196);
+  const V in17 = zip(in[1], in[7]);
+  const V in35 = zip(in[3], in[5]);
+  return {{hn::Add(e0, e3), hn::Add(e1, e2), hn::Sub(e1, e2), hn::Sub(e0, e3)},
+          {hn::Add(times(in17, 12299 - 7373, -7373), s4),
+           hn::Add(times(in35, 25172 - 20995, -20995), s3),
+           hn::Add(times(in35, -20995, 16819 - 20995), s4),
+           hn::Add(times(in17, -7373, 2446 - 7373), s3)}};
+}
+
+template <int shift, class D, class V>
+HWY_INLINE void transform(D d, V (&rows)[8]) {
+  const V sum = hn::Add(rows[0], rows[4]);
+  const V difference = hn::Sub(rows[0], rows[4]);
+  const V z3 = hn::Add(rows[7], rows[3]);
+  const V z4 = hn::Add(rows[5], rows[1]);
+  const auto low = add_up<shift>(d, rows, sum, difference, z3, z4,
+                                 [&](V a, V b) HWY_ATTR { return hn::InterleaveLower(d, a, b); });
+  const auto high = add_up<shift>(d, rows, sum, difference, z3, z4,
+                                  [&](V a, V b) HWY_ATTR { return hn::InterleaveUpper(d, a, b); });
+  for (std::size_t i = 0; i < 4; ++i) {
+    rows[i] = hn::ReorderDemote2To(d, hn::ShiftRight<shift>(hn::Add(low.even[i], low.odd[i])),
+                                   hn::ShiftRight<shift>(hn::Add(high.even[i], high.odd[i])));
+    rows[7 - i] = hn::ReorderDemote2To(d, hn::ShiftRight<shift>(hn::Sub(low.even[i], low.odd[i])),
+                                       hn::ShiftRight<shift>(hn::Sub(high.even[i], high.odd[i])));
+  }
+}
+
+// Each pair of rows to bytes, rows transposed.
+template <class D, class V>
+HWY_INLINE void store(D d, const V (&columns)[8], std::uint8_t* out, std::size_t stride) {
+  const hn::Repartition<std::uint8_t, D> d8;
+  const hn::Repartition<std::uint64_t, D> d64;
+  const hn::Half<decltype(d8)> row;
+  const V center = hn::Set(d, 128);
+  hn::Vec<decltype(d8)> pairs[4];
+  for (std::size_t i = 0; i < 4; ++i) {
+    pairs[i] = narrow(hn::SaturatedAdd(columns[2 * i], center),
+                      hn::SaturatedAdd(columns[2 * i + 1], center));
+  }
+  transpose(d8, pairs);
+  for (std::size_t i = 0; i < 4; i += 2) {
+    const auto lower = hn::BitCast(d64, pairs[i]);
+    const auto upper = hn::BitCast(d64, pairs[i + 1]);
+    const auto even = hn::BitCast(d8, hn::ConcatEven(d64, upper, lower));
+    const auto odd = hn::BitCast(d8, hn::ConcatOdd(d64, upper, lower));
+    std::uint8_t* const at = out + 2 * i * stride;
+    hn::StoreU(hn::LowerHalf(row, even), row, at);
+    hn::StoreU(hn::LowerHalf(row, odd), row, at + stride);
+    hn::StoreU(hn::UpperHalf(row, even), row, at + 2 * stride);
+    hn::StoreU(hn::UpperHalf(row, odd), row, at + 3 * stride);
+  }
+}
+
+// Blocks of nothing but their mean.
+template <class D, class V>
+HWY_INLINE void store_flat(D d, V means, std::uint8_t* out, std::size_t stride) {
+  const hn::Repartition<std::uint8_t, D> d8;
+  const hn::Repartition<std::uint64_t, D> d64;
+  const hn::Half<decltype(d8)> half;
+  const V scaled = hn::ShiftLeft<2>(hn::Broadcast<0>(means));
+  const V rounded = hn::ShiftRight<5>(hn::SaturatedAdd(scaled, hn::Set(d, 16)));
+  const V centered = hn::SaturatedAdd(rounded, hn::Set(d, 128));
+  const auto samples = hn::BitCast(d64, narrow(centered, centered));
+  const auto row = hn::LowerHalf(half, hn::BitCast(d8, hn::ConcatEven(d64, samples, samples)));
+  for (std::size_t y = 0; y < 8; ++y) hn::StoreU(row, half, out + y * stride);
+}
+template <class D>
+HWY_INLINE hn::Vec<D> all_but_first(D d) {
+  alignas(16) static constexpr std::int16_t lanes[8] = {0, -1, -1, -1, -1, -1, -1, -1};
+  return hn::LoadDup128(d, lanes);
+}
+
+template <class D>
+HWY_INLINE void some_blocks(D d, const std::int16_t* blocks, std::uint8_t* out,
+                            std::size_t stride) {
+  using V = hn::Vec<D>;
+  V rows[8];
+  for (std::size_t y = 0; y < 8; ++y) rows[y] = load_row(d, blocks + 8 * y);
+  V others = rows[1];
+  for (std::size_t y = 2; y < 8; ++y) others = hn::Or(others, rows[y]);
+  if (hn::AllTrue(d, hn::Eq(hn::Or(others, hn::And(rows[0], all_but_first(d))), hn::Zero(d)))) {
+    store_flat(d, rows[0], out, stride);
+    return;
+  }
+  // What a flat block does with more than the first pass can hold depends on the whole block.
+  if (HWY_UNLIKELY(
+          !hn::AllTrue(d, hn::Eq(hn::ShiftRight<2>(hn::ShiftLeft<2>(rows[0])), rows[0])))) {
+    for (std::size_t i = 0; i < blocks_of<D>; ++i) {
+      inverse_dct_block(blocks + 64 * i, out + 8 * i, stride);
+    }
+    return;
+  }
+  transform<11>(d, rows);
+  transpose(d, rows);
+  transform<18>(d, rows);
+  store(d, rows, out, stride);
+}
+
+void inverse_dct(const std::int16_t* blocks, std::size_t count, std::uint8_t* out,
+                 std::size_t stride) {
+  const hn::Repartition<std::int16_t, DBytes> many;
+  constexpr std::size_t step = blocks_of<decltype(many)>;
+  if (count < step) {
+    const hn::Repartition<std::int16_t, DSixteen> one;
+    for (std::size_t i = 0; i < count; ++i) some_blocks(one, blocks + 64 * i, out + 8 * i, stride);
+    return;
+  }
+  for (std::size_t i = 0; i < count; i += step) {
+    // The last ones may be made twice.
+    const std::size_t first = i + step <= count ? i : count - step;
+    some_blocks(many, blocks + 64 * first, out + 8 * first, stride);
+  }
+}
+
+#endif
+
+}  // namespace batchcast::inline v0_1::detail::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace batchcast::inline v0_1::detail {
+
+HWY_EXPORT(inverse_dct);
+
+void jpeg_inverse_dct(const std::int16_t* blocks, std::size_t count, std::uint8_t* out,
+                      std::size_t stride) {
+  HWY_DYNAMIC_DISPATCH(inverse_dct)(blocks, count, out, stride);
+}
+
+}  // namespace batchcast::inline v0_1::detail
+#endif

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#include "data/codec/png_writer.hpp"
+
+#include <batchcast/core/assert.hpp>
+#include <batchcast/core/error.hpp>
+#include "data/codec/png_context.hpp"
+
+#include <cerrno>
+#include <cstdio>
+#include <memory>
+
+namespace batchcast::inline v0_1::detail {
+namespace {
+
+constexpr std::uint8_t bits_per_channel = 8;
+
+struct CloseFile {
+  void operator()(std::FILE* file) const noexcept { std::fclose(file); }
+};
+
+void require(int status, const std::string& path) {
+  if (status == SPNG_OK) return;
+  throw Error("batchcast: cannot write " + path + ": " + spng_strerror(status) + ".");
+}
+
+}  // namespace
+
+void write_png(const std::string& path, const RgbPixels& pixels) {
+  BATCHCAST_ASSERT(pixels.bytes.size() == std::size_t{3} * pixels.width * pixels.height);
+  std::unique_ptr<std::FILE, CloseFile> file(std::fopen(path.c_str(), "wbe"));
+  if (!file) throw SystemError("batchcast: cannot write " + path, errno);
+  const PngContext context(spng_ctx_new(SPNG_CTX_ENCODER));
+  if (!context) throw std::bad_alloc();
+  require(spng_set_png_file(context.get(), file.get()), path);
+  spng_ihdr header{};
+  header.width = pixels.width;
+  header.height = pixels.height;
+  header.bit_depth = bits_per_channel;
+  header.color_type = SPNG_COLOR_TYPE_TRUECOLOR;
+  require(spng_set_ihdr(context.get(), &header), path);
+  require(spng_encode_image(context.get(), pixels.bytes.data(), pixels.bytes.size(), SPNG_FMT_PNG,
+                            SPNG_ENCODE_FINALIZE),
+          path);
+  if (std::fclose(file.release()) != 0) throw SystemError("batchcast: cannot write " + path, errno);
+}
+
+}  // namespace batchcast::inline v0_1::detail
