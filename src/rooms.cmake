@@ -130,11 +130,24 @@ batchcast_room(data/pipeline
   PACKAGES nlohmann_json::nlohmann_json
   SOURCES bad_samples.cpp pipeline.cpp pipeline_worker.cpp read_ahead.cpp)
 
+# A ring that a stream serves: in host memory here, as `gpu` makes it on a GPU.
+batchcast_room(served
+  DEPENDS core join ring
+  SOURCES host_ring.cpp)
+
+# Rings in GPU memory, the mirror that fills them.
+batchcast_room(gpu
+  DEPENDS core data data/stage ring join cuda served
+  SOURCES finish/finish_stage.cpp mirror/mirror.cpp mirror/mirror_copier.cpp
+          mirror/mirror_pins.cpp mirror/mirror_seat.cpp mirror/mirror_source.cpp
+          mirror/mirror_thread.cpp ring/device_ring.cpp ring/device_ring_layout.cpp
+          ring/device_ring_memory.cpp)
+
 # A stream: its rings, admission, commands.
 batchcast_room(producer
-  DEPENDS core data ring join stream control door
+  DEPENDS core data ring join stream control door served gpu
   PACKAGES cppzmq nlohmann_json::nlohmann_json
-  SOURCES awaited.cpp commands.cpp core.cpp forming_groups.cpp group_reception.cpp host_ring.cpp
+  SOURCES awaited.cpp commands.cpp core.cpp forming_groups.cpp group_reception.cpp
           options.cpp producer.cpp reception.cpp seated_groups.cpp served_rings.cpp statistics.cpp)
 
 # Threads that fill it.
@@ -149,14 +162,6 @@ batchcast_room(start
   PACKAGES nlohmann_json::nlohmann_json
   SOURCES answer.cpp detached_process.cpp ensure.cpp lock.cpp log.cpp observation.cpp
           recipe_check.cpp recipe_difference.cpp)
-
-# Rings in GPU memory, the mirror that fills them.
-batchcast_room(gpu
-  DEPENDS core data data/stage data/pipeline ring join cuda producer
-  SOURCES finish/finish_stage.cpp mirror/mirror.cpp mirror/mirror_copier.cpp
-          mirror/mirror_pins.cpp mirror/mirror_seat.cpp mirror/mirror_source.cpp
-          mirror/mirror_thread.cpp ring/device_ring.cpp ring/device_ring_layout.cpp
-          ring/device_ring_memory.cpp)
 
 # The definitions of a trainer's headers, once for the library.
 batchcast_room(compiled

@@ -4,167 +4,24 @@
 
 #include <batchcast/core/language.hpp>
 
-#include <batchcast/core/field_table.hpp>
 #include <batchcast/core/group.hpp>
-#include <batchcast/core/log.hpp>
 #include <batchcast/core/options.hpp>
-#include <batchcast/core/placement.hpp>
 #include <batchcast/core/schema.hpp>
 #include <batchcast/core/states.hpp>
-#include <batchcast/device_stage.hpp>
+#include <batchcast/loan.hpp>
+#include <batchcast/producer_options.hpp>
 
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 namespace batchcast::inline v0_1 {
 namespace detail {
 class ProducerCore;
 }
-
-struct ProducerOptions {
-  // ---- The stream. Every producer says these.
-
-  /// Name of the stream. Only one producer at a time can serve a name.
-  std::string stream;
-  /// Fields of a sample. The producer adds `sample_id` itself.
-  Schema schema = {};
-  /// Upper limit for the samples in host memory, in bytes. Default: 256 MiB.
-  std::uint64_t memory = std::uint64_t{256} << 20;
-  /// Samples of an epoch. 0, the default: each epoch ends with a call of `end_epoch`.
-  std::uint64_t samples_per_epoch = 0;
-  /// Epochs to make. 0, the default: endless.
-  std::uint64_t epochs = 0;
-  /// The first publication waits for this many consumers, of which a group of ranks is one.
-  /// Default: 0, it waits for none.
-  std::uint32_t wait_for = 0;
-
-  // ---- GPUs. Without `places` the stream is served in host memory only.
-
-  /// GPUs that the stream is served on as well. Each gets a ring of its own, which one copy from
-  /// the host ring fills for all trainers there. Throws GpuUnavailable, GpuError, OutOfMemory.
-  std::vector<Placement> places = {};
-  /// Upper limit for the samples on each of these GPUs, in bytes. 0, the default: as in host
-  /// memory.
-  std::uint64_t device_memory = 0;
-  /// Fields that stay in host memory for consumers on GPUs too. `sample_id` always does.
-  std::vector<std::string> host_fields = {};
-  /// Work on the samples on each GPU before trainers there get them. Null, the default: none.
-  std::shared_ptr<const DeviceStage> device_stage = nullptr;
-
-  // ---- Pace. Most users leave these alone.
-
-  /// Consumers that can be attached at a time. At most limits::consumers_max, 1,024.
-  std::uint32_t max_consumers = 64;
-  /// Epochs to make beyond the foremost consumer; while none is attached, beyond the place where
-  /// the next consumer would begin. Never more than the ring holds. 0: as many as the ring holds.
-  std::uint64_t ahead = 2;
-  /// Make samples although no consumer asks for them, and without the limit of `ahead`.
-  bool free_running = false;
-  /// A consumer that has kept the producer from writing for this long is reported, or evicted.
-  /// Default: one minute.
-  std::uint64_t stall_timeout_ms = 60'000;
-  OnStall on_stall = OnStall::report;
-  /// How long the end of the stream waits for consumers to read the rest, counted from the later
-  /// of its last sample and the moment when those of `wait_for` are there; the destructor counts
-  /// from its call. Negative, the default: as long as it takes.
-  int linger_ms = -1;
-  HugePages huge_pages = HugePages::automatic;
-
-  // ---- What determines the samples. `producer_options` (feeder.hpp) fills these in.
-
-  /// JSON text of the recipe, for the board.
-  std::string recipe_json = {};
-  /// The recipe determines every byte of the stream.
-  bool pure = false;
-  /// For a pure stream: 32 hexadecimal digits. Two streams have the same digits only if they have
-  /// the same sample at each position. Empty, the default: the digits in the recipe, else a
-  /// fingerprint of its text.
-  std::string identity = {};
-
-  // ---- Surroundings. Most users leave these alone.
-
-  /// User ids, besides this process's own, whose consumers may attach.
-  std::vector<std::uint32_t> allow_uids = {};
-  /// Directory for the stream's files. Empty, the default: the usual place (join/directory.hpp).
-  std::string directory = {};
-  /// Takes the producer's messages. Empty, the default: warnings and errors go to stderr.
-  LogCallback log = {};
-};
-
-/// What a loan shows; see BatchContents.
-struct LoanContents {
-  const FieldTable* fields = nullptr;
-  std::uint64_t position = 0;
-  std::uint64_t size = 0;
-  std::uint64_t epoch = 0;
-  std::uint64_t index_in_epoch = 0;
-};
-
-/// Consecutive places of the ring, to be filled and published. Move-only. Loans may be filled and
-/// published on any thread and in any order. One that is dropped unpublished goes back if it is the
-/// newest; any other would leave a hole, so the stream fails. A stream that goes to another
-/// position grants no loan before those from the old one are back: a thread that keeps one while it
-/// waits for the next would wait for ever.
-class Loan {
- public:
-  Loan(Loan&& other) noexcept
-      : core_(std::exchange(other.core_, nullptr)), contents_(other.contents_) {}
-  Loan& operator=(Loan&& other) noexcept {
-    if (this != &other) {
-      give_back();
-      core_ = std::exchange(other.core_, nullptr);
-      contents_ = other.contents_;
-    }
-    return *this;
-  }
-  ~Loan() { give_back(); }
-
-  /// Number of samples; at least one, at most what was asked for, all of one epoch.
-  [[nodiscard]] std::size_t size() const noexcept { return contents_.size; }
-  /// Of the first one. It need not follow the last loan's. The stream skips samples that no
-  /// consumer wants; and a pure stream goes back to a checkpoint's position where no other consumer
-  /// is attached.
-  [[nodiscard]] std::uint64_t position() const noexcept { return contents_.position; }
-  [[nodiscard]] std::uint64_t epoch() const noexcept { return contents_.epoch; }
-  /// Of the first one, counted from its epoch's start.
-  [[nodiscard]] std::uint64_t index_in_epoch() const noexcept { return contents_.index_in_epoch; }
-
-  /// Where one field of all samples goes. Throws InvalidArgument for a wrong name or type.
-  template <class T>
-  [[nodiscard]] FieldView<T> field(std::string_view name) const {
-    return field<T>(contents_.fields->index_of(name));
-  }
-  template <class T>
-  [[nodiscard]] FieldView<T> field(std::size_t index) const {
-    return contents_.fields->view<T>(index, data(index), contents_.size,
-                                     (*contents_.fields)[index].stride_bytes);
-  }
-
-  /// The dataset's index of each sample. Holds index_in_epoch, + 1, … until it is written.
-  [[nodiscard]] std::span<std::uint64_t> sample_ids() const noexcept {
-    return {reinterpret_cast<std::uint64_t*>(data(contents_.fields->sample_id_index())),
-            contents_.size};
-  }
-
-  /// The samples are complete: consumers may have them.
-  void publish();
-
- private:
-  friend class Producer;
-  Loan(detail::ProducerCore& core, const LoanContents& contents) noexcept
-      : core_(&core), contents_(contents) {}
-  [[nodiscard]] std::byte* data(std::size_t index) const noexcept;
-  void give_back() noexcept;
-
-  detail::ProducerCore* core_;
-  LoanContents contents_;
-};
 
 struct ConsumerInfo {
   std::string name;

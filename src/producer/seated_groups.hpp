@@ -5,7 +5,7 @@
 #include <batchcast/core/group.hpp>
 #include <batchcast/join/message.hpp>
 #include "door/server.hpp"
-#include "producer/served_ring.hpp"
+#include "served/served_ring.hpp"
 
 #include <cstdint>
 #include <map>

@@ -6,9 +6,9 @@
 #include <batchcast/core/log.hpp>
 #include <batchcast/core/options.hpp>
 #include <batchcast/producer.hpp>
-#include "producer/device_rings.hpp"
-#include "producer/host_ring.hpp"
-#include "producer/served_ring.hpp"
+#include "served/device_rings.hpp"
+#include "served/host_ring.hpp"
+#include "served/served_ring.hpp"
 
 #include <atomic>
 #include <cstdint>

@@ -10,8 +10,8 @@
 #include "ring/writer/writer.hpp"
 
 #include <batchcast/cuda/device_memory.hpp>
-#include "producer/device_rings.hpp"
-#include "producer/host_ring.hpp"
+#include "served/device_rings.hpp"
+#include "served/host_ring.hpp"
 
 #include <unistd.h>
 

@@ -22,7 +22,8 @@ const Rooms beyond_the_library = {
      {"core", "data", "ring", "consumer", "producer", "feeder", "batchcast", "torch"}},
     {"cli",
      {"core", "data", "data/codec", "data/image", "data/program", "data/source", "ring", "join",
-      "cuda", "consumer", "stream", "control", "producer", "feeder", "start", "gpu", "batchcast"}},
+      "cuda", "consumer", "stream", "control", "served", "producer", "feeder", "start", "gpu",
+      "batchcast"}},
     {"python",
      {"core", "data", "data/codec", "ring", "join", "consumer", "stream", "producer", "feeder",
       "batchcast", "cli"}},
@@ -115,12 +116,20 @@ std::string room_of(const Rooms& rooms, const std::string& path) {
     if (std::string folder = path.substr(0, slash); rooms.contains(folder)) return folder;
   }
   static const std::map<std::string, std::string> files = {
-      {"batchcast.hpp", "batchcast"},     {"version.hpp", "core"},
-      {"version.hpp.in", "core"},         {"consumer.hpp", "consumer"},
-      {"batch.hpp", "consumer"},          {"checkpoint.hpp", "consumer"},
-      {"start.hpp", "consumer"},          {"producer.hpp", "producer"},
-      {"device_stage.hpp", "producer"},   {"feeder.hpp", "feeder"},
-      {"finish_stage.hpp", "gpu"},        {"torch.hpp", "torch"},
+      {"batchcast.hpp", "batchcast"},
+      {"version.hpp", "core"},
+      {"version.hpp.in", "core"},
+      {"consumer.hpp", "consumer"},
+      {"batch.hpp", "consumer"},
+      {"checkpoint.hpp", "consumer"},
+      {"start.hpp", "consumer"},
+      {"producer.hpp", "producer"},
+      {"device_stage.hpp", "served"},
+      {"feeder.hpp", "feeder"},
+      {"loan.hpp", "served"},
+      {"producer_options.hpp", "served"},
+      {"finish_stage.hpp", "gpu"},
+      {"torch.hpp", "torch"},
       {"torch_serve.hpp", "torch_serve"},
   };
   const auto known = files.find(path);

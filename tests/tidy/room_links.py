@@ -15,9 +15,6 @@ import sys
 # src/compiled defines what the headers of other rooms declare: each of its files belongs to the room of its name.
 COMPILED = "compiled"
 
-# (room that uses, room that defines): circles that are known.
-KNOWN = {("producer", "gpu")}
-
 
 def read(path):
     """The rooms of rooms.txt: DEPENDS and objects of each."""
@@ -59,16 +56,14 @@ def reached(room, depends):
 def main(nm, path):
     depends, objects = read(path)
     of = {room: symbols(nm, files) for room, files in objects.items()}
-    bad, seen = [], set()
+    bad = []
     for room in sorted(depends):
         near = reached(room, depends)
         here = set().union(*(of[other][0] for other in near))
         for symbol in sorted(of[room][1] - here):
             owners = [other for other in sorted(of) if symbol in of[other][0]]
-            seen.update((room, owner) for owner in owners)
-            if owners and not any((room, owner) in KNOWN for owner in owners):
+            if owners:
                 bad.append(f"{room} uses {symbol}, which {' and '.join(owners)} defines; its DEPENDS lack that room")
-    bad += [f"{room} uses nothing of {owner} any more: take the pair out of KNOWN" for room, owner in KNOWN - seen]
     if not any(of[room][0] for room in of):
         bad.append("no room has a symbol: build the library first")
     print(*bad, sep="\n", end="\n" if bad else "")

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the batchcast authors
-#include "producer/device_rings.hpp"
+#include "served/device_rings.hpp"
 
 #include "gpu/mirror/mirror.hpp"
 #include "gpu/ring/device_ring_layout.hpp"

@@ -4,7 +4,7 @@
 
 #include <batchcast/cuda/device.hpp>
 
-#include <batchcast/producer.hpp>
+#include <batchcast/producer_options.hpp>
 #include <batchcast/ring/capacity.hpp>
 
 #include <cstddef>

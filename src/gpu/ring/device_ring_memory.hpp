@@ -7,11 +7,11 @@
 
 #include <batchcast/core/log.hpp>
 #include <batchcast/join/message.hpp>
-#include <batchcast/producer.hpp>
+#include <batchcast/producer_options.hpp>
 #include <batchcast/ring/board.hpp>
 #include <batchcast/ring/memory.hpp>
 #include <batchcast/ring/window.hpp>
-#include "producer/board_memory.hpp"
+#include "served/board_memory.hpp"
 
 #include <cstdint>
 #include <memory>

@@ -56,8 +56,8 @@ class RingWriter {
   /// No more samples will come. Ends the current epoch where its length is not known; throws
   /// InvalidArgument in the middle of one whose length is.
   void finish();
-  /// Ends the stream where it is, or the wait for a finished one to drain. A finished one that every
-  /// consumer has read, and that waits for a trainer that was told to come, stays finished.
+  /// Ends the stream where it is, or the wait for a finished one to drain. A finished one that all
+  /// consumers have read, and that waits for a trainer that was told to come, stays finished.
   void stop(const std::string& text) noexcept;
   void fail(const std::string& text) noexcept;
   /// The same as `stop` if no trainer has been attached for so long, here or elsewhere, counted

@@ -4,9 +4,9 @@
 
 #include <batchcast/core/log.hpp>
 #include <batchcast/core/placement.hpp>
-#include <batchcast/producer.hpp>
-#include "producer/host_ring.hpp"
-#include "producer/served_ring.hpp"
+#include <batchcast/producer_options.hpp>
+#include "served/host_ring.hpp"
+#include "served/served_ring.hpp"
 
 #include <cstdint>
 #include <functional>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the batchcast authors
-#include "producer/host_ring.hpp"
+#include "served/host_ring.hpp"
 
 #include <batchcast/core/bytes_text.hpp>
 #include <batchcast/core/error.hpp>

@@ -4,12 +4,13 @@
 
 #include <batchcast/core/field_table.hpp>
 #include <batchcast/core/log.hpp>
-#include <batchcast/producer.hpp>
+#include <batchcast/loan.hpp>
+#include <batchcast/producer_options.hpp>
 #include <batchcast/ring/capacity.hpp>
 #include <batchcast/ring/memory.hpp>
 #include <batchcast/ring/window.hpp>
-#include "producer/board_memory.hpp"
-#include "producer/served_ring.hpp"
+#include "served/board_memory.hpp"
+#include "served/served_ring.hpp"
 
 #include <cstddef>
 #include <cstdint>

@@ -2,7 +2,7 @@
 // Copyright 2026 the batchcast authors
 #include "../catch.hpp"
 
-#include "producer/host_ring.hpp"
+#include "served/host_ring.hpp"
 
 #include <batchcast/core/bytes_text.hpp>
 

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#pragma once
+
+#include <batchcast/core/language.hpp>
+
+#include <batchcast/core/group.hpp>
+#include <batchcast/core/log.hpp>
+#include <batchcast/core/options.hpp>
+#include <batchcast/core/placement.hpp>
+#include <batchcast/core/schema.hpp>
+#include <batchcast/device_stage.hpp>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace batchcast::inline v0_1 {
+
+struct ProducerOptions {
+  // ---- The stream. Every producer says these.
+
+  /// Name of the stream. Only one producer at a time can serve a name.
+  std::string stream;
+  /// Fields of a sample. The producer adds `sample_id` itself.
+  Schema schema = {};
+  /// Upper limit for the samples in host memory, in bytes. Default: 256 MiB.
+  std::uint64_t memory = std::uint64_t{256} << 20;
+  /// Samples of an epoch. 0, the default: each epoch ends with a call of `end_epoch`.
+  std::uint64_t samples_per_epoch = 0;
+  /// Epochs to make. 0, the default: endless.
+  std::uint64_t epochs = 0;
+  /// The first publication waits for this many consumers, of which a group of ranks is one.
+  /// Default: 0, it waits for none.
+  std::uint32_t wait_for = 0;
+
+  // ---- GPUs. Without `places` the stream is served in host memory only.
+
+  /// GPUs that the stream is served on as well. Each gets a ring of its own, which one copy from
+  /// the host ring fills for all trainers there. Throws GpuUnavailable, GpuError, OutOfMemory.
+  std::vector<Placement> places = {};
+  /// Upper limit for the samples on each of these GPUs, in bytes. 0, the default: as in host
+  /// memory.
+  std::uint64_t device_memory = 0;
+  /// Fields that stay in host memory for consumers on GPUs too. `sample_id` always does.
+  std::vector<std::string> host_fields = {};
+  /// Work on the samples on each GPU before trainers there get them. Null, the default: none.
+  std::shared_ptr<const DeviceStage> device_stage = nullptr;
+
+  // ---- Pace. Most users leave these alone.
+
+  /// Consumers that can be attached at a time. At most limits::consumers_max, 1,024.
+  std::uint32_t max_consumers = 64;
+  /// Epochs to make beyond the foremost consumer; while none is attached, beyond the place where
+  /// the next consumer would begin. Never more than the ring holds. 0: as many as the ring holds.
+  std::uint64_t ahead = 2;
+  /// Make samples although no consumer asks for them, and without the limit of `ahead`.
+  bool free_running = false;
+  /// A consumer that has kept the producer from writing for this long is reported, or evicted.
+  /// Default: one minute.
+  std::uint64_t stall_timeout_ms = 60'000;
+  OnStall on_stall = OnStall::report;
+  /// How long the end of the stream waits for consumers to read the rest, counted from the later
+  /// of its last sample and the moment when those of `wait_for` are there; the destructor counts
+  /// from its call. Negative, the default: as long as it takes.
+  int linger_ms = -1;
+  HugePages huge_pages = HugePages::automatic;
+
+  // ---- What determines the samples. `producer_options` (feeder.hpp) fills these in.
+
+  /// JSON text of the recipe, for the board.
+  std::string recipe_json = {};
+  /// The recipe determines every byte of the stream.
+  bool pure = false;
+  /// For a pure stream: 32 hexadecimal digits. Two streams have the same digits only if they have
+  /// the same sample at each position. Empty, the default: the digits in the recipe, else a
+  /// fingerprint of its text.
+  std::string identity = {};
+
+  // ---- Surroundings. Most users leave these alone.
+
+  /// User ids, besides this process's own, whose consumers may attach.
+  std::vector<std::uint32_t> allow_uids = {};
+  /// Directory for the stream's files. Empty, the default: the usual place (join/directory.hpp).
+  std::string directory = {};
+  /// Takes the producer's messages. Empty, the default: warnings and errors go to stderr.
+  LogCallback log = {};
+};
+
+}  // namespace batchcast::inline v0_1
