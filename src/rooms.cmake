@@ -86,8 +86,8 @@ batchcast_room(data/stage
   PACKAGES nlohmann_json::nlohmann_json
   SOURCES affine.cpp blur.cpp cast_stage.cpp catalog.cpp color.cpp container.cpp crop.cpp
           crop_box.cpp device_split.cpp elastic.cpp erasing.cpp finish.cpp geometry.cpp noise.cpp
-          options.cpp perspective.cpp photometric.cpp policy.cpp policy_space.cpp random_resize.cpp
-          scaling.cpp several_crops.cpp tensor.cpp tone.cpp warp_options.cpp)
+          options.cpp padding.cpp perspective.cpp policy.cpp policy_space.cpp scaling.cpp table.cpp
+          tensor.cpp tone.cpp warp_options.cpp)
 
 # TOML and JSON, checked.
 batchcast_room(data/recipe
