@@ -89,12 +89,11 @@ batchcast_room(data/stage
           options.cpp padding.cpp perspective.cpp policy.cpp policy_space.cpp scaling.cpp table.cpp
           tensor.cpp tone.cpp warp_options.cpp)
 
-# TOML and JSON, checked.
+# TOML and JSON, checked; presets/ is embedded by cmake/BatchcastPresets.cmake.
 batchcast_room(data/recipe
   DEPENDS core data data/stage
   PACKAGES batchcast_tomlplusplus nlohmann_json::nlohmann_json
-  SOURCES json.cpp paper_presets.cpp parameters.cpp presets.cpp reader.cpp recipe.cpp toml.cpp
-          torchvision_names.cpp value.cpp)
+  SOURCES json.cpp parameters.cpp reader.cpp recipe.cpp toml.cpp torchvision_names.cpp value.cpp)
 
 # Where samples come from.
 batchcast_room(data/source
