@@ -102,10 +102,10 @@ batchcast_room(data/source
   SOURCES cifar_source.cpp class_labels.cpp idx/file.cpp idx/source.cpp
           image_folder/class_folder.cpp image_folder/class_folder_reader.cpp image_folder/index.cpp
           image_folder/remarks.cpp image_folder/source.cpp json_parts.cpp known_format.cpp
-          mapped_file.cpp npy/header.cpp npy/source.cpp open_source.cpp remote_place.cpp
-          source_options.cpp tokens/token_file.cpp tokens/tokens_source.cpp webdataset/files.cpp
-          webdataset/index.cpp webdataset/joiner.cpp webdataset/parts.cpp webdataset/pattern.cpp
-          webdataset/tar.cpp webdataset/webdataset.cpp)
+          mapped_file.cpp npy/header.cpp npy/source.cpp open_source.cpp record_source.cpp
+          remote_place.cpp source_options.cpp tokens/token_file.cpp tokens/tokens_source.cpp
+          webdataset/files.cpp webdataset/index.cpp webdataset/joiner.cpp webdataset/parts.cpp
+          webdataset/pattern.cpp webdataset/tar.cpp webdataset/webdataset.cpp)
 
 # Samples without a dataset.
 batchcast_room(data/synthetic
