@@ -96,15 +96,14 @@ batchcast_room(data/stage
   PACKAGES nlohmann_json::nlohmann_json
   SOURCES affine.cpp blur.cpp catalog.cpp color.cpp container.cpp crop.cpp
           crop_box.cpp device_split.cpp elastic.cpp erasing.cpp finish.cpp geometry.cpp noise.cpp
-          options.cpp perspective.cpp photometric.cpp policy.cpp policy_space.cpp random_resize.cpp
-          scaling.cpp several_crops.cpp tensor.cpp tone.cpp warp_options.cpp)
+          options.cpp padding.cpp perspective.cpp policy.cpp policy_space.cpp scaling.cpp table.cpp
+          tensor.cpp tone.cpp warp_options.cpp)
 
-# TOML and JSON, checked.
+# TOML and JSON, checked; presets/ is embedded by cmake/BatchcastPresets.cmake.
 batchcast_room(data/recipe
   DEPENDS core data data/stage
   PACKAGES batchcast_tomlplusplus nlohmann_json::nlohmann_json
-  SOURCES json.cpp paper_presets.cpp parameters.cpp presets.cpp reader.cpp recipe.cpp toml.cpp
-          torchvision_names.cpp value.cpp)
+  SOURCES json.cpp parameters.cpp reader.cpp recipe.cpp toml.cpp torchvision_names.cpp value.cpp)
 
 # Where samples come from.
 batchcast_room(data/source
@@ -113,10 +112,10 @@ batchcast_room(data/source
   SOURCES cifar_source.cpp class_labels.cpp idx/file.cpp idx/source.cpp
           image_folder/class_folder.cpp image_folder/class_folder_reader.cpp image_folder/index.cpp
           image_folder/remarks.cpp image_folder/source.cpp json_parts.cpp known_format.cpp
-          mapped_file.cpp npy/header.cpp npy/source.cpp open_source.cpp remote_place.cpp
-          source_options.cpp tokens/token_file.cpp tokens/tokens_source.cpp webdataset/files.cpp
-          webdataset/index.cpp webdataset/joiner.cpp webdataset/parts.cpp webdataset/pattern.cpp
-          webdataset/tar.cpp webdataset/webdataset.cpp)
+          mapped_file.cpp npy/header.cpp npy/source.cpp open_source.cpp record_source.cpp
+          remote_place.cpp source_options.cpp tokens/token_file.cpp tokens/tokens_source.cpp
+          webdataset/files.cpp webdataset/index.cpp webdataset/joiner.cpp webdataset/parts.cpp
+          webdataset/pattern.cpp webdataset/tar.cpp webdataset/webdataset.cpp)
 
 # Samples without a dataset.
 batchcast_room(data/synthetic

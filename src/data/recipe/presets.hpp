@@ -12,8 +12,7 @@ struct Preset {
   std::string_view toml;
 };
 
+/// From src/data/recipe/presets, by cmake/EmbedPresets.cmake.
 [[nodiscard]] std::span<const Preset> presets() noexcept;
-/// Those of them that papers and their published code have.
-[[nodiscard]] std::span<const Preset> paper_presets() noexcept;
 
 }  // namespace batchcast::inline v0_1::detail

@@ -3,7 +3,6 @@
 #include <batchcast/core/error.hpp>
 
 #include <algorithm>
-#include <array>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -13,18 +12,13 @@
 
 #include "data/fingerprint_builder.hpp"
 #include "data/source/mapped_file.hpp"
+#include "data/source/record_source.hpp"
 #include "data/source/source_kinds.hpp"
 
 namespace batchcast::inline v0_1::detail {
 namespace {
 
 constexpr std::size_t image_bytes = 3 * 32 * 32;
-
-constexpr auto label_values = [] {
-  std::array<std::int64_t, 256> values{};
-  for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<std::int64_t>(i);
-  return values;
-}();
 
 // One of the two datasets, and which of its labels is wanted.
 struct Layout {
@@ -78,99 +72,61 @@ std::vector<std::string> read_names(const std::filesystem::path& path) {
   return names;
 }
 
-class CifarSource final : public Source {
- public:
-  CifarSource(const std::string& path, const Layout& layout)
-      : layout_(layout), record_bytes_(layout.label_bytes + image_bytes) {
-    const std::filesystem::path folder = find_folder(path, layout);
-    for (const std::string& name : layout.files) add(folder / name);
-    if (size_ == 0)
-      throw BadDataset("batchcast: " + folder.string() + " holds no samples: its files are empty.");
-    names_ = read_names(folder / layout.names_file);
-    if (!names_.empty() && names_.size() != layout.classes) {
-      remarks_.push_back(std::string(layout.names_file) + " names " +
-                         std::to_string(names_.size()) + " classes, not " +
-                         std::to_string(layout.classes) + ": it is not used.");
-      names_.clear();
-    }
+void add_file(const Layout& layout, const std::filesystem::path& path, RecordSet& set,
+              FingerprintBuilder& fingerprint) {
+  const MappedFile& file = keep(set, MappedFile(path.string()));
+  const std::size_t bytes = file.bytes().size();
+  const std::size_t record_bytes = layout.label_bytes + image_bytes;
+  if (bytes % record_bytes != 0) {
+    throw BadDataset("batchcast: " + path.string() + " holds " + std::to_string(bytes) +
+                     " bytes, which is no whole number of records of " +
+                     std::to_string(record_bytes) + ": it was cut short, or is another file.");
   }
+  const std::uint64_t samples = bytes / record_bytes;
+  if (samples != layout.file_samples) {
+    set.remarks.push_back(std::string(file.name()) + " holds " + std::to_string(samples) +
+                          " samples; as published it has " + std::to_string(layout.file_samples) +
+                          ".");
+  }
+  set.files.push_back({std::string(file.name()), samples});
+  for (RecordPart& part : set.parts) part.records.push_back(file.bytes());
+  fingerprint.add(file.name());
+  fingerprint.add(bytes);
+}
 
-  [[nodiscard]] std::uint64_t size() const noexcept override { return size_; }
-  [[nodiscard]] const std::vector<PartSpec>& parts() const noexcept override { return parts_; }
-  void read(std::uint64_t sample_id, SampleParts& parts) const override {
-    const File& file = file_of(sample_id);
-    const auto record =
-        file.mapped.bytes().subspan((sample_id - file.first_sample) * record_bytes_, record_bytes_);
-    const auto label = std::to_integer<std::size_t>(record[layout_.label_at]);
-    if (label >= layout_.classes) {
-      throw BadSample("its label is " + std::to_string(label) + ", and labels go from 0 to " +
-                      std::to_string(layout_.classes - 1));
-    }
-    parts.resize(2);
-    parts.set(0, record.subspan(layout_.label_bytes));
-    parts.set(1, std::as_bytes(std::span(label_values).subspan(label, 1)));
+void add_names(const Layout& layout, const std::filesystem::path& path, RecordSet& set) {
+  std::vector<std::string> names = read_names(path);
+  if (names.empty() || names.size() == layout.classes) {
+    set.class_names = std::move(names);
+    return;
   }
-  [[nodiscard]] std::string name_of(std::uint64_t sample_id) const override {
-    const File& file = file_of(sample_id);
-    return std::string(file.mapped.name()) + "[" + std::to_string(sample_id - file.first_sample) +
-           "]";
-  }
-  [[nodiscard]] Fingerprint fingerprint() const override {
-    FingerprintBuilder builder;
-    builder.add(layout_.kind);
-    builder.add(layout_.label_at);
-    for (const File& file : files_) {
-      builder.add(file.mapped.name());
-      builder.add(file.mapped.bytes().size());
-    }
-    return builder.finish();
-  }
-  [[nodiscard]] std::span<const std::string> class_names() const noexcept override {
-    return names_;
-  }
-  [[nodiscard]] bool in_memory() const noexcept override { return true; }
-  [[nodiscard]] std::span<const std::string> remarks() const noexcept override { return remarks_; }
+  set.remarks.push_back(std::string(layout.names_file) + " names " + std::to_string(names.size()) +
+                        " classes, not " + std::to_string(layout.classes) + ": it is not used.");
+}
 
- private:
-  struct File {
-    MappedFile mapped;
-    std::uint64_t first_sample;
-  };
-
-  void add(const std::filesystem::path& path) {
-    MappedFile mapped(path.string());
-    const std::size_t bytes = mapped.bytes().size();
-    if (bytes % record_bytes_ != 0) {
-      throw BadDataset("batchcast: " + path.string() + " holds " + std::to_string(bytes) +
-                       " bytes, which is no whole number of records of " +
-                       std::to_string(record_bytes_) + ": it was cut short, or is another file.");
-    }
-    const std::uint64_t samples = bytes / record_bytes_;
-    if (samples != layout_.file_samples) {
-      remarks_.push_back(std::string(mapped.name()) + " holds " + std::to_string(samples) +
-                         " samples; as published it has " + std::to_string(layout_.file_samples) +
-                         ".");
-    }
-    files_.push_back({std::move(mapped), size_});
-    size_ += samples;
+std::unique_ptr<Source> open_cifar(const std::string& path, const Layout& layout) {
+  const std::filesystem::path folder = find_folder(path, layout);
+  const std::size_t record_bytes = layout.label_bytes + image_bytes;
+  RecordSet set;
+  set.parts = {{.spec = {.name = "image", .dtype = DType::u8, .shape = {3, 32, 32}},
+                .record_bytes = record_bytes,
+                .at = layout.label_bytes},
+               {.spec = {.name = "label", .dtype = DType::i64},
+                .record_bytes = record_bytes,
+                .at = layout.label_at,
+                .classes = layout.classes}};
+  FingerprintBuilder fingerprint;
+  fingerprint.add(layout.kind);
+  fingerprint.add(layout.label_at);
+  for (const std::string& name : layout.files) add_file(layout, folder / name, set, fingerprint);
+  set.fingerprint = fingerprint.finish();
+  if (std::all_of(set.files.begin(), set.files.end(),
+                  [](const RecordSet::File& file) { return file.samples == 0; })) {
+    throw BadDataset("batchcast: " + folder.string() + " holds no samples: its files are empty.");
   }
-
-  [[nodiscard]] const File& file_of(std::uint64_t sample_id) const {
-    const auto after =
-        std::upper_bound(files_.begin(), files_.end(), sample_id,
-                         [](std::uint64_t id, const File& file) { return id < file.first_sample; });
-    return *(after - 1);
-  }
-
-  Layout layout_;
-  std::size_t record_bytes_;
-  std::vector<PartSpec> parts_ = {{.name = "image", .dtype = DType::u8, .shape = {3, 32, 32}},
-                                  {.name = "label", .dtype = DType::i64}};
-  std::vector<File> files_;
-  std::vector<std::string> names_;
-  std::vector<std::string> remarks_;
-  std::uint64_t size_ = 0;
-};
+  add_names(layout, folder / layout.names_file, set);
+  return make_record_source(std::move(set));
+}
 
 }  // namespace
 
@@ -190,7 +146,7 @@ std::unique_ptr<Source> open_cifar10(std::string_view rest, const SourceOptions&
     layout.files = {"data_batch_1.bin", "data_batch_2.bin", "data_batch_3.bin", "data_batch_4.bin",
                     "data_batch_5.bin"};
   }
-  return std::make_unique<CifarSource>(with_home(rest), layout);
+  return open_cifar(with_home(rest), layout);
 }
 
 std::unique_ptr<Source> open_cifar100(std::string_view rest, const SourceOptions& options) {
@@ -206,7 +162,7 @@ std::unique_ptr<Source> open_cifar100(std::string_view rest, const SourceOptions
                       .label_at = fine ? std::size_t{1} : std::size_t{0},
                       .classes = fine ? std::size_t{100} : std::size_t{20},
                       .file_samples = train ? std::uint64_t{50'000} : std::uint64_t{10'000}};
-  return std::make_unique<CifarSource>(with_home(rest), layout);
+  return open_cifar(with_home(rest), layout);
 }
 
 }  // namespace batchcast::inline v0_1::detail

@@ -8,133 +8,169 @@
 namespace batchcast::inline v0_1::detail {
 namespace {
 
-using Json = nlohmann::json;
-
 // Ten turns: a recipe with more has a mistake.
-constexpr Range degree_bounds{-3600, 3600};
+constexpr double degrees_max = 3600;
 // Nearly a right angle, where nothing of the image is left.
-constexpr Range shear_bounds{-89, 89};
-constexpr Range scale_bounds{1e-3, 1000};
+constexpr double shear_max = 89;
+constexpr double far = side_max;
+constexpr const char* range_text = "a number, or [min, max]";
 
-struct TurnParameters {
-  std::optional<Point> center;
-  WarpParameters warp;
-};
-
-/// `center`, and what all warps take.
-TurnParameters turn_parameters(StageParameters& parameters) {
-  const std::optional<Point> center = center_of(parameters);
-  return {center, warp_parameters(parameters, Interpolation::nearest, 1)};
-}
-
-/// A warp about a centre.
-class TurningWarp : public StandardWarp {
- public:
-  explicit TurningWarp(TurnParameters turn)
-      : StandardWarp(std::move(turn.warp)), center_(turn.center) {}
-  [[nodiscard]] std::string parameters_json() const final {
-    Json object = own_parameters();
-    if (center_) object["center"] = json_of(center_);
-    warp().add_to(object);
-    return object.dump();
-  }
-
+/// A warp about a centre, which is the image's where none is given.
+template <class Self>
+class TurningWarp : public StandardWarp<Self> {
  protected:
-  [[nodiscard]] virtual Json own_parameters() const = 0;
-  [[nodiscard]] const std::optional<Point>& center() const noexcept { return center_; }
-
- private:
+  static void turn_rows(auto& self, auto& table) {
+    table("center", self.center_, Pair{-far, far});
+    StandardWarp<Self>::warp_rows(self, table);
+  }
   std::optional<Point> center_;
 };
 
-class RotateStage final : public TurningWarp {
+/// A rotation, which keeps the image's size.
+template <class Self>
+class RotatingWarp : public TurningWarp<Self> {
  public:
-  RotateStage(double angle, TurnParameters turn) : TurningWarp(std::move(turn)), angle_(angle) {}
-  [[nodiscard]] std::string_view name() const noexcept override { return "rotate"; }
-  [[nodiscard]] bool is_random() const noexcept override { return is_open(warp().p); }
-  [[nodiscard]] bool run(const ImageView& in, const ImageView& out, bool is_mask,
-                         StageContext& context) const override {
-    if (!happens(warp().p, context)) return false;
-    context.note("angle", angle_);
-    rotate(in, out, angle_, center(), warp().options(is_mask));
-    return true;
+  void settle(StageParameters& given) {
+    if (!expand_) return;
+    given.refuse("expand",
+                 "cannot be true: a warp keeps the image's size. Put { stage = \"pad\", "
+                 "padding = … } before it instead");
   }
 
  protected:
-  [[nodiscard]] Json own_parameters() const override { return {{"angle", angle_}}; }
+  static void rotation_rows(auto& self, auto& table) {
+    table("expand", self.expand_, Flag(), {.printed = false});
+    TurningWarp<Self>::turn_rows(self, table);
+  }
 
  private:
-  double angle_;
+  bool expand_ = false;
 };
 
-class RandomRotationStage final : public TurningWarp {
+class RotateStage final : public RotatingWarp<RotateStage> {
  public:
-  RandomRotationStage(Range degrees, TurnParameters turn)
-      : TurningWarp(std::move(turn)), degrees_(degrees) {}
-  [[nodiscard]] std::string_view name() const noexcept override { return "random_rotation"; }
-  [[nodiscard]] bool is_random() const noexcept override { return warp().p > 0; }
+  static constexpr std::string_view stage_name = "rotate";
+  static void rows(auto& self, auto& table) {
+    constexpr Number degrees{-degrees_max, degrees_max};
+    table("angle", self.angle_, degrees, {.missing = degrees.text()});
+    rotation_rows(self, table);
+  }
+  [[nodiscard]] bool is_random() const noexcept override { return is_open(p_); }
   [[nodiscard]] bool run(const ImageView& in, const ImageView& out, bool is_mask,
                          StageContext& context) const override {
-    if (!happens(warp().p, context)) return false;
-    const double angle = draw_between(degrees_, context.draws());
-    context.note("angle", angle);
-    rotate(in, out, angle, center(), warp().options(is_mask));
+    if (!happens(p_, context)) return false;
+    context.note("angle", angle_);
+    rotate(in, out, angle_, center_, options(is_mask));
     return true;
   }
 
- protected:
-  [[nodiscard]] Json own_parameters() const override { return {{"degrees", list_of(degrees_)}}; }
+ private:
+  double angle_ = 0;
+};
+
+class RandomRotationStage final : public RotatingWarp<RandomRotationStage> {
+ public:
+  static constexpr std::string_view stage_name = "random_rotation";
+  static void rows(auto& self, auto& table) {
+    table("degrees", self.degrees_, Spread{degrees_max}, {.missing = range_text});
+    rotation_rows(self, table);
+  }
+  [[nodiscard]] bool is_random() const noexcept override { return p_ > 0; }
+  [[nodiscard]] bool run(const ImageView& in, const ImageView& out, bool is_mask,
+                         StageContext& context) const override {
+    if (!happens(p_, context)) return false;
+    const double angle = draw_between(degrees_, context.draws());
+    context.note("angle", angle);
+    rotate(in, out, angle, center_, options(is_mask));
+    return true;
+  }
 
  private:
   Range degrees_;
 };
 
-class AffineStage final : public TurningWarp {
- public:
-  AffineStage(const AffineParameters& affine, TurnParameters turn)
-      : TurningWarp(std::move(turn)), affine_(affine) {
-    affine_.center = center();
+/// Degrees along x, or [x, y].
+struct ShearOf {
+  [[nodiscard]] bool read(StageParameters& given, std::string_view key, Point& value) const {
+    const auto numbers = given.numbers(key);
+    if (!numbers || numbers->size() != 1) {
+      return Pair{-shear_max, shear_max}.read(given, key, value);
+    }
+    return Number{-shear_max, shear_max}.read(given, key, value[0]);
   }
-  [[nodiscard]] std::string_view name() const noexcept override { return "affine"; }
-  [[nodiscard]] bool is_random() const noexcept override { return is_open(warp().p); }
+  [[nodiscard]] nlohmann::json write(const Point& value) const { return value; }
+};
+
+class AffineStage final : public TurningWarp<AffineStage> {
+ public:
+  static constexpr std::string_view stage_name = "affine";
+  static void rows(auto& self, auto& table) {
+    table("angle", self.affine_.angle, Number{-degrees_max, degrees_max});
+    table("translate", self.affine_.translate, Pair{-far, far});
+    table("scale", self.affine_.scale, Number{1e-3, 1000});
+    table("shear", self.affine_.shear, ShearOf());
+    turn_rows(self, table);
+  }
+  void settle(StageParameters& /*given*/) { affine_.center = center_; }
+  [[nodiscard]] bool is_random() const noexcept override { return is_open(p_); }
   [[nodiscard]] bool run(const ImageView& in, const ImageView& out, bool is_mask,
                          StageContext& context) const override {
-    const bool applies = happens(warp().p, context);
+    const bool applies = happens(p_, context);
     context.note("affine", applies ? 1 : 0);
     if (!applies) return false;
-    warp_affine(in, out, affine_matrix(in.size, affine_), warp().options(is_mask));
+    warp_affine(in, out, affine_matrix(in.size, affine_), options(is_mask));
     return true;
-  }
-
- protected:
-  [[nodiscard]] Json own_parameters() const override {
-    return {{"angle", affine_.angle},
-            {"translate", {affine_.translate[0], affine_.translate[1]}},
-            {"scale", affine_.scale},
-            {"shear", {affine_.shear[0], affine_.shear[1]}}};
   }
 
  private:
   AffineParameters affine_;
 };
 
-struct RandomAffineParameters {
-  Range degrees;
-  std::optional<Point> translate;  ///< shares of width and height
-  std::optional<Range> scale;
-  std::optional<Range> shear_x;
-  std::optional<Range> shear_y;
+/// s: from −s to s along x; [min, max] along x; [min x, max x, min y, max y].
+struct RandomShearOf {
+  [[nodiscard]] bool read(StageParameters& given, std::string_view key,
+                          std::vector<double>& value) const {
+    const auto numbers = given.numbers(key);
+    if (!numbers) return false;
+    if (numbers->size() == 1) {
+      double most = 0;
+      static_cast<void>(Number{0, shear_max}.read(given, key, most));
+      value = {-most, most};
+      return true;
+    }
+    if (numbers->size() != 2 && numbers->size() != 4) {
+      given.refuse(key,
+                   "must be one number, [min, max] or [min x, max x, min y, max y], not a list "
+                   "of " +
+                       std::to_string(numbers->size()));
+    }
+    for (std::size_t i = 0; i < numbers->size(); i += 2) {
+      const Range range{(*numbers)[i], (*numbers)[i + 1]};
+      if (range.low <= range.high && range.low >= -shear_max && range.high <= shear_max) continue;
+      given.refuse(key, "must lie from -89 to 89 degrees, the least first, not " + text_of(range));
+    }
+    value = *numbers;
+    return true;
+  }
+  [[nodiscard]] nlohmann::json write(const std::vector<double>& value) const {
+    return value.empty() ? nlohmann::json() : nlohmann::json(value);
+  }
 };
 
-class RandomAffineStage final : public TurningWarp {
+class RandomAffineStage final : public TurningWarp<RandomAffineStage> {
  public:
-  RandomAffineStage(const RandomAffineParameters& ranges, TurnParameters turn)
-      : TurningWarp(std::move(turn)), ranges_(ranges) {}
-  [[nodiscard]] std::string_view name() const noexcept override { return "random_affine"; }
-  [[nodiscard]] bool is_random() const noexcept override { return warp().p > 0; }
+  static constexpr std::string_view stage_name = "random_affine";
+  static void rows(auto& self, auto& table) {
+    table("degrees", self.degrees_, Spread{degrees_max}, {.missing = range_text});
+    table("translate", self.translate_, Pair{0, 1});
+    table("scale", self.scale_, Between{1e-3, 1000});
+    table("shear", self.shear_, RandomShearOf());
+    turn_rows(self, table);
+  }
+  [[nodiscard]] bool is_random() const noexcept override { return p_ > 0; }
   [[nodiscard]] bool run(const ImageView& in, const ImageView& out, bool is_mask,
                          StageContext& context) const override {
-    if (!happens(warp().p, context)) return false;
+    if (!happens(p_, context)) return false;
     const AffineParameters drawn = draw(in.size, context.draws());
     context.note("angle", drawn.angle);
     context.note("translate_x", drawn.translate[0]);
@@ -142,138 +178,41 @@ class RandomAffineStage final : public TurningWarp {
     context.note("scale", drawn.scale);
     context.note("shear_x", drawn.shear[0]);
     context.note("shear_y", drawn.shear[1]);
-    warp_affine(in, out, affine_matrix(in.size, drawn), warp().options(is_mask));
+    warp_affine(in, out, affine_matrix(in.size, drawn), options(is_mask));
     return true;
-  }
-
- protected:
-  [[nodiscard]] Json own_parameters() const override {
-    Json object = {{"degrees", list_of(ranges_.degrees)}};
-    if (ranges_.translate) object["translate"] = json_of(ranges_.translate);
-    if (ranges_.scale) object["scale"] = list_of(*ranges_.scale);
-    if (ranges_.shear_x) object["shear"] = list_of(*ranges_.shear_x);
-    if (ranges_.shear_y) {
-      object["shear"].push_back(ranges_.shear_y->low);
-      object["shear"].push_back(ranges_.shear_y->high);
-    }
-    return object;
   }
 
  private:
   [[nodiscard]] AffineParameters draw(ImageSize size, Draws& draws) const {
     AffineParameters drawn;
-    drawn.center = center();
-    drawn.angle = draw_between(ranges_.degrees, draws);
-    if (ranges_.translate) {
-      const double x_max = (*ranges_.translate)[0] * size.width;
-      const double y_max = (*ranges_.translate)[1] * size.height;
+    drawn.center = center_;
+    drawn.angle = draw_between(degrees_, draws);
+    if (translate_) {
+      const double x_max = (*translate_)[0] * size.width;
+      const double y_max = (*translate_)[1] * size.height;
       drawn.translate[0] = round_half_even(draw_between({-x_max, x_max}, draws));
       drawn.translate[1] = round_half_even(draw_between({-y_max, y_max}, draws));
     }
-    if (ranges_.scale) drawn.scale = draw_between(*ranges_.scale, draws);
-    if (ranges_.shear_x) drawn.shear[0] = draw_between(*ranges_.shear_x, draws);
-    if (ranges_.shear_y) drawn.shear[1] = draw_between(*ranges_.shear_y, draws);
+    if (scale_) drawn.scale = draw_between(*scale_, draws);
+    for (std::size_t i = 0; i < shear_.size() / 2; ++i) {
+      drawn.shear[i] = draw_between({shear_[2 * i], shear_[2 * i + 1]}, draws);
+    }
     return drawn;
   }
 
-  RandomAffineParameters ranges_;
+  Range degrees_;
+  std::optional<Point> translate_;  ///< shares of width and height
+  std::optional<Range> scale_;
+  std::vector<double> shear_;  ///< the least and most along x, then along y
 };
-
-/// A number d: from −d to d; or the range itself.
-Range degrees_of(StageParameters& parameters) {
-  const auto degrees = parameters.numbers("degrees");
-  if (!degrees) parameters.refuse("degrees", "is missing: a number, or [min, max]");
-  if (degrees->size() != 1) return range_in(parameters, "degrees", {}, degree_bounds);
-  const double most = number_in(parameters, "degrees", std::nullopt, {0, degree_bounds.high});
-  return {-most, most};
-}
-
-void refuse_expand(StageParameters& parameters) {
-  if (parameters.boolean("expand").value_or(false)) {
-    parameters.refuse("expand",
-                      "cannot be true: a warp keeps the image's size. Put { stage = \"pad\", "
-                      "padding = … } before it instead");
-  }
-}
-
-Point pair_of(StageParameters& parameters, std::string_view key, Range bounds) {
-  const auto numbers = parameters.numbers(key);
-  if (!numbers) return {};
-  if (numbers->size() != 2) {
-    parameters.refuse(key, "must be [x, y], not a list of " + std::to_string(numbers->size()));
-  }
-  for (const double number : *numbers) {
-    if (!(number >= bounds.low && number <= bounds.high)) {
-      parameters.refuse(key, "must lie from " + text_of(bounds.low) + " to " +
-                                 text_of(bounds.high) + ", not at " + text_of(number));
-    }
-  }
-  return {(*numbers)[0], (*numbers)[1]};
-}
-
-/// s: from −s to s along x; [min, max] along x; [min x, max x, min y, max y].
-void take_shear(StageParameters& parameters, RandomAffineParameters& ranges) {
-  const auto numbers = parameters.numbers("shear");
-  if (!numbers) return;
-  if (numbers->size() == 1) {
-    const double most = number_in(parameters, "shear", std::nullopt, {0, shear_bounds.high});
-    ranges.shear_x = Range{-most, most};
-    return;
-  }
-  if (numbers->size() != 2 && numbers->size() != 4) {
-    parameters.refuse("shear",
-                      "must be one number, [min, max] or [min x, max x, min y, max y], not a list "
-                      "of " +
-                          std::to_string(numbers->size()));
-  }
-  const auto range = [&](std::size_t i) {
-    const Range found{(*numbers)[i], (*numbers)[i + 1]};
-    if (!(found.low <= found.high && found.low >= shear_bounds.low &&
-          found.high <= shear_bounds.high)) {
-      parameters.refuse("shear",
-                        "must lie from -89 to 89 degrees, the least first, not " + text_of(found));
-    }
-    return found;
-  };
-  ranges.shear_x = range(0);
-  if (numbers->size() == 4) ranges.shear_y = range(2);
-}
 
 }  // namespace
 
-StagePointer make_rotate(StageParameters& parameters) {
-  const double angle = number_in(parameters, "angle", std::nullopt, degree_bounds);
-  refuse_expand(parameters);
-  return std::make_shared<RotateStage>(angle, turn_parameters(parameters));
-}
-
-StagePointer make_random_rotation(StageParameters& parameters) {
-  const Range degrees = degrees_of(parameters);
-  refuse_expand(parameters);
-  return std::make_shared<RandomRotationStage>(degrees, turn_parameters(parameters));
-}
-
-StagePointer make_affine(StageParameters& parameters) {
-  constexpr auto far = static_cast<double>(side_max);
-  AffineParameters affine;
-  affine.angle = number_in(parameters, "angle", 0, degree_bounds);
-  affine.translate = pair_of(parameters, "translate", {-far, far});
-  affine.scale = number_in(parameters, "scale", 1, scale_bounds);
-  if (const auto shear = parameters.numbers("shear"); shear && shear->size() == 1) {
-    affine.shear[0] = number_in(parameters, "shear", 0, shear_bounds);
-  } else {
-    affine.shear = pair_of(parameters, "shear", shear_bounds);
-  }
-  return std::make_shared<AffineStage>(affine, turn_parameters(parameters));
-}
-
-StagePointer make_random_affine(StageParameters& parameters) {
-  RandomAffineParameters ranges;
-  ranges.degrees = degrees_of(parameters);
-  if (parameters.numbers("translate")) ranges.translate = pair_of(parameters, "translate", {0, 1});
-  if (parameters.numbers("scale")) ranges.scale = range_in(parameters, "scale", {}, scale_bounds);
-  take_shear(parameters, ranges);
-  return std::make_shared<RandomAffineStage>(ranges, turn_parameters(parameters));
+void add_affine(StandardStages& stages) {
+  stages.add<RotateStage>();
+  stages.add<RandomRotationStage>();
+  stages.add<AffineStage>();
+  stages.add<RandomAffineStage>();
 }
 
 }  // namespace batchcast::inline v0_1::detail

@@ -2,7 +2,6 @@
 // Copyright 2026 the batchcast authors
 #include "data/stage/container.hpp"
 
-#include "data/stage/options.hpp"
 #include "data/stage/standard_stages.hpp"
 
 #include <batchcast/core/error.hpp>
@@ -40,12 +39,27 @@ Json stage_json(const RecipeStage& stage, const std::string& owner) {
   return object;
 }
 
-class RandomApplyStage final : public ContainerStage {
+/// A container of the catalog.
+template <class Self>
+class StandardContainer : public TableStage<Self, ContainerStage> {
  public:
-  RandomApplyStage(std::vector<RecipeStage> stages, double p) : stages_(std::move(stages)), p_(p) {}
-  [[nodiscard]] std::string_view name() const noexcept override { return "random_apply"; }
-  [[nodiscard]] bool is_random() const noexcept override { return p_ > 0 && p_ < 1; }
-  [[nodiscard]] std::span<const RecipeStage> stages() const noexcept override { return stages_; }
+  static void rows(auto& self, auto& table) {
+    table("stages", self.stages_, InnerStages(), {.missing = "the stages that it chooses from"});
+  }
+  [[nodiscard]] std::span<const RecipeStage> stages() const noexcept final { return stages_; }
+
+ protected:
+  std::vector<RecipeStage> stages_;
+};
+
+class RandomApplyStage final : public StandardContainer<RandomApplyStage> {
+ public:
+  static constexpr std::string_view stage_name = "random_apply";
+  static void rows(auto& self, auto& table) {
+    table("p", self.p_, probability);
+    StandardContainer::rows(self, table);
+  }
+  [[nodiscard]] bool is_random() const noexcept override { return is_open(p_); }
   [[nodiscard]] Branching branching() const noexcept override {
     return p_ < 1 ? Branching::all_or_none : Branching::all;
   }
@@ -53,24 +67,44 @@ class RandomApplyStage final : public ContainerStage {
     if (!(context.draws().unit_f64() < p_)) return;
     for (std::size_t i = 0; i < stages_.size(); ++i) chosen.push_back(i);
   }
-  [[nodiscard]] std::string own_parameters_json() const override {
-    return Json({{"p", p_}}).dump();
-  }
 
  private:
-  std::vector<RecipeStage> stages_;
-  double p_;
+  double p_ = 0.5;
 };
 
-class RandomChoiceStage final : public ContainerStage {
+/// One number for each stage. Above the largest they would lose what small ones add.
+struct Weights {
+  [[nodiscard]] bool read(StageParameters& given, std::string_view key,
+                          std::vector<double>& value) const {
+    auto weights = given.numbers(key);
+    if (!weights) return false;
+    for (const double weight : *weights) {
+      if (weight >= 0 && weight <= 1e9) continue;
+      given.refuse(key, "takes weights from 0 to 1e9, not " + text_of(weight));
+    }
+    value = std::move(*weights);
+    return true;
+  }
+  [[nodiscard]] Json write(const std::vector<double>& value) const { return value; }
+};
+
+class RandomChoiceStage final : public StandardContainer<RandomChoiceStage> {
  public:
-  RandomChoiceStage(std::vector<RecipeStage> stages, std::vector<double> weights)
-      : stages_(std::move(stages)),
-        weights_(std::move(weights)),
-        total_(std::accumulate(weights_.begin(), weights_.end(), 0.0)) {}
-  [[nodiscard]] std::string_view name() const noexcept override { return "random_choice"; }
+  static constexpr std::string_view stage_name = "random_choice";
+  static void rows(auto& self, auto& table) {
+    StandardContainer::rows(self, table);
+    table("p", self.weights_, Weights());
+  }
+  void settle(StageParameters& given) {
+    if (!given.numbers("p")) weights_.assign(stages_.size(), 1);
+    if (weights_.size() != stages_.size()) {
+      given.refuse("p", "must have one weight for each of its " + std::to_string(stages_.size()) +
+                            " stages, not " + std::to_string(weights_.size()));
+    }
+    total_ = std::accumulate(weights_.begin(), weights_.end(), 0.0);
+    if (!(total_ > 0)) given.refuse("p", "has no weight above 0");
+  }
   [[nodiscard]] bool is_random() const noexcept override { return stages_.size() > 1; }
-  [[nodiscard]] std::span<const RecipeStage> stages() const noexcept override { return stages_; }
   [[nodiscard]] Branching branching() const noexcept override { return Branching::one; }
   void choose(std::vector<std::size_t>& chosen, StageContext& context) const override {
     const double drawn = context.draws().unit_f64() * total_;
@@ -84,42 +118,23 @@ class RandomChoiceStage final : public ContainerStage {
     }
     chosen.push_back(last);
   }
-  [[nodiscard]] std::string own_parameters_json() const override {
-    return Json({{"p", weights_}}).dump();
-  }
 
  private:
-  std::vector<RecipeStage> stages_;
   std::vector<double> weights_;
-  double total_;
+  double total_ = 0;
 };
 
-class RandomOrderStage final : public ContainerStage {
+class RandomOrderStage final : public StandardContainer<RandomOrderStage> {
  public:
-  explicit RandomOrderStage(std::vector<RecipeStage> stages) : stages_(std::move(stages)) {}
-  [[nodiscard]] std::string_view name() const noexcept override { return "random_order"; }
+  static constexpr std::string_view stage_name = "random_order";
   [[nodiscard]] bool is_random() const noexcept override { return stages_.size() > 1; }
-  [[nodiscard]] std::span<const RecipeStage> stages() const noexcept override { return stages_; }
-  [[nodiscard]] Branching branching() const noexcept override { return Branching::any; }
   void choose(std::vector<std::size_t>& chosen, StageContext& context) const override {
     for (std::size_t i = 0; i < stages_.size(); ++i) chosen.push_back(i);
     for (std::size_t left = chosen.size(); left > 1; --left) {
       std::swap(chosen[left - 1], chosen[context.draws().below(left)]);
     }
   }
-  [[nodiscard]] std::string own_parameters_json() const override { return "{}"; }
-
- private:
-  std::vector<RecipeStage> stages_;
 };
-
-std::vector<RecipeStage> inner_stages(StageParameters& parameters) {
-  auto stages = parameters.stages("stages");
-  if (!stages || stages->empty()) {
-    parameters.refuse("stages", "is missing: the stages that it chooses from");
-  }
-  return std::move(*stages);
-}
 
 }  // namespace
 
@@ -129,32 +144,10 @@ Json stages_json(std::span<const RecipeStage> stages, const std::string& owner) 
   return list;
 }
 
-StagePointer make_random_apply(StageParameters& parameters) {
-  const double p = probability(parameters, 0.5);
-  return std::make_shared<RandomApplyStage>(inner_stages(parameters), p);
-}
-
-StagePointer make_random_choice(StageParameters& parameters) {
-  std::vector<RecipeStage> stages = inner_stages(parameters);
-  auto weights = parameters.numbers("p").value_or(std::vector<double>(stages.size(), 1));
-  if (weights.size() != stages.size()) {
-    parameters.refuse("p", "must have one weight for each of its " + std::to_string(stages.size()) +
-                               " stages, not " + std::to_string(weights.size()));
-  }
-  double total = 0;
-  for (const double weight : weights) {
-    // Above this they would lose what small ones add.
-    if (!(weight >= 0 && weight <= 1e9)) {
-      parameters.refuse("p", "takes weights from 0 to 1e9, not " + text_of(weight));
-    }
-    total += weight;
-  }
-  if (!(total > 0)) parameters.refuse("p", "has no weight above 0");
-  return std::make_shared<RandomChoiceStage>(std::move(stages), std::move(weights));
-}
-
-StagePointer make_random_order(StageParameters& parameters) {
-  return std::make_shared<RandomOrderStage>(inner_stages(parameters));
+void add_containers(StandardStages& stages) {
+  stages.add<RandomApplyStage>();
+  stages.add<RandomChoiceStage>();
+  stages.add<RandomOrderStage>();
 }
 
 }  // namespace detail

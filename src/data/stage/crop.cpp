@@ -2,73 +2,49 @@
 // Copyright 2026 the batchcast authors
 #include "data/portable_math.hpp"
 #include "data/stage/crop_box.hpp"
-#include "data/stage/options.hpp"
+#include "data/stage/padding.hpp"
+#include "data/stage/resizing.hpp"
 #include "data/stage/standard_stages.hpp"
 
 #include <batchcast/core/error.hpp>
 
-#include <nlohmann/json.hpp>
-
 namespace batchcast::inline v0_1::detail {
 namespace {
 
-using Json = nlohmann::json;
-
-Json sides_of(ImageSize size) { return Json::array({size.height, size.width}); }
-
-std::string words(ImageSize size) {
-  return std::to_string(size.width) + "x" + std::to_string(size.height);
-}
-
-class RandomResizedCropStage final : public GeometryStage {
+class RandomResizedCropStage final : public ResizingStage<RandomResizedCropStage> {
  public:
-  RandomResizedCropStage(ImageSize size, BoxRange range, std::optional<Interpolation> interpolation,
-                         bool as_pillow_13)
-      : size_(size), range_(range), interpolation_(interpolation), as_pillow_13_(as_pillow_13) {}
-  [[nodiscard]] std::optional<Interpolation> interpolation() const noexcept override {
-    return interpolation_;
+  static constexpr std::string_view stage_name = "random_resized_crop";
+  static void rows(auto& self, auto& table) {
+    table("size", self.size_, Sides(), {.missing = Sides::text});
+    BoxRange::rows(self.range_, table);
+    Resizing::rows(self.resizing_, table);
   }
-  [[nodiscard]] std::string_view name() const noexcept override { return "random_resized_crop"; }
+  void settle(StageParameters& /*given*/) { range_.settle(); }
   [[nodiscard]] GeometryTraits traits() const noexcept override {
     return {.crops = true, .resizes = true};
-  }
-  [[nodiscard]] std::string parameters_json() const override {
-    Json object = {{"size", sides_of(size_)},
-                   {"scale", list_of(range_.scale())},
-                   {"ratio", list_of(range_.ratio())}};
-    if (interpolation_) {
-      object["interpolation"] = interpolation_names[static_cast<std::size_t>(*interpolation_)];
-    }
-    if (as_pillow_13_) object["pillow"] = 13;
-    return object.dump();
   }
   [[nodiscard]] std::optional<ImageSize> output(std::optional<ImageSize> /*in*/) const override {
     return size_;
   }
   void place(Geometry& geometry, StageContext& context) const override {
     geometry.crop(draw_crop_box(geometry.output(), range_, context.draws()));
-    geometry.resize(size_);
-    geometry.interpolation = interpolation_.value_or(geometry.interpolation);
-    geometry.as_pillow_13 = as_pillow_13_;
+    resizing_.apply(geometry, size_);
   }
 
  private:
   ImageSize size_;
-  BoxRange range_;
-  std::optional<Interpolation> interpolation_;
-  bool as_pillow_13_;
+  BoxRange range_{{0.08, 1.0}, {3.0 / 4.0, 4.0 / 3.0}};
 };
 
-class CenterCropStage final : public GeometryStage {
+class CenterCropStage final : public TableStage<CenterCropStage, GeometryStage> {
  public:
-  explicit CenterCropStage(ImageSize size) : size_(size) {}
-  [[nodiscard]] std::string_view name() const noexcept override { return "center_crop"; }
+  static constexpr std::string_view stage_name = "center_crop";
+  static void rows(auto& self, auto& table) {
+    table("size", self.size_, Sides(), {.missing = Sides::text});
+  }
   [[nodiscard]] bool is_random() const noexcept override { return false; }
   [[nodiscard]] GeometryTraits traits() const noexcept override {
     return {.crops = true, .pads = true};
-  }
-  [[nodiscard]] std::string parameters_json() const override {
-    return Json({{"size", sides_of(size_)}}).dump();
   }
   [[nodiscard]] std::optional<ImageSize> output(std::optional<ImageSize> /*in*/) const override {
     return size_;
@@ -91,98 +67,148 @@ class CenterCropStage final : public GeometryStage {
   ImageSize size_;
 };
 
-struct RandomCropParameters {
-  ImageSize size;
-  Padding padding;
-  bool pad_if_needed = false;
-};
-
-class RandomCropStage final : public GeometryStage {
+class RandomCropStage final : public TableStage<RandomCropStage, GeometryStage> {
  public:
-  explicit RandomCropStage(const RandomCropParameters& parameters) : parameters_(parameters) {}
-  [[nodiscard]] std::string_view name() const noexcept override { return "random_crop"; }
-  [[nodiscard]] GeometryTraits traits() const noexcept override {
-    return {.crops = true, .pads = parameters_.pad_if_needed || !parameters_.padding.empty()};
+  static constexpr std::string_view stage_name = "random_crop";
+  static void rows(auto& self, auto& table) {
+    table("size", self.size_, Sides(), {.missing = Sides::text});
+    Padding::rows(self.padding_, table);
+    table("pad_if_needed", self.pad_if_needed_, Flag());
   }
-  [[nodiscard]] std::string parameters_json() const override {
-    const Padding& padding = parameters_.padding;
-    Json object = {{"size", sides_of(parameters_.size)},
-                   {"padding", {padding.left, padding.top, padding.right, padding.bottom}},
-                   {"fill", padding.fill},
-                   {"padding_mode", padding_mode_names[static_cast<std::size_t>(padding.mode)]},
-                   {"pad_if_needed", parameters_.pad_if_needed}};
-    if (padding.mask_fill) object["mask_fill"] = *padding.mask_fill;
-    return object.dump();
+  void settle(StageParameters& given) {
+    const PaddingMode mode = padding_.mode;
+    if (pad_if_needed_ && !padding_.empty() &&
+        (mode == PaddingMode::reflect || mode == PaddingMode::symmetric)) {
+      given.refuse("pad_if_needed", "and `padding` cannot both mirror the image: give one");
+    }
+  }
+  [[nodiscard]] GeometryTraits traits() const noexcept override {
+    return {.crops = true, .pads = pad_if_needed_ || !padding_.empty()};
   }
   [[nodiscard]] std::optional<ImageSize> output(std::optional<ImageSize> in) const override {
     if (in && !fits(*in)) throw InvalidArgument(why_not(*in));
-    return parameters_.size;
+    return size_;
   }
   void place(Geometry& geometry, StageContext& context) const override {
     const ImageSize in = geometry.output();
     if (!fits(in)) throw BadSample(why_not(in));
-    const Padding& padding = parameters_.padding;
-    const ImageSize missing = missing_of(*padding.around(in));
-    geometry.pad(padding.left + missing.width, padding.top + missing.height,
-                 padding.right + missing.width, padding.bottom + missing.height, padding.mode,
-                 padding.fill);
+    const Borders& by = padding_.by;
+    const ImageSize missing = missing_of(*padding_.around(in));
+    geometry.pad(by.left + missing.width, by.top + missing.height, by.right + missing.width,
+                 by.bottom + missing.height, padding_.mode, padding_.fill);
     // What a `pad` before it said stays where it pads nothing itself.
-    if (traits().pads) geometry.mask_fill = padding.mask_fill;
+    if (traits().pads) geometry.mask_fill = padding_.mask_fill;
     const ImageSize outer = geometry.output();
-    const ImageSize size = parameters_.size;
     const auto y =
-        context.draws().below(static_cast<std::uint64_t>(outer.height - size.height) + 1);
-    const auto x = context.draws().below(static_cast<std::uint64_t>(outer.width - size.width) + 1);
+        context.draws().below(static_cast<std::uint64_t>(outer.height - size_.height) + 1);
+    const auto x = context.draws().below(static_cast<std::uint64_t>(outer.width - size_.width) + 1);
     geometry.crop(
-        {static_cast<std::int32_t>(x), static_cast<std::int32_t>(y), size.width, size.height});
+        {static_cast<std::int32_t>(x), static_cast<std::int32_t>(y), size_.width, size_.height});
   }
 
  private:
   // What pad_if_needed adds to what is `padded` already, on both sides alike as torchvision does.
   [[nodiscard]] ImageSize missing_of(ImageSize padded) const noexcept {
-    if (!parameters_.pad_if_needed) return {};
-    return {std::max(parameters_.size.width - padded.width, 0),
-            std::max(parameters_.size.height - padded.height, 0)};
+    if (!pad_if_needed_) return {};
+    return {std::max(size_.width - padded.width, 0), std::max(size_.height - padded.height, 0)};
   }
   [[nodiscard]] bool fits(ImageSize in) const noexcept {
-    const auto padded = parameters_.padding.around(in);
-    if (!padded || parameters_.pad_if_needed) return padded.has_value();
-    return padded->width >= parameters_.size.width && padded->height >= parameters_.size.height;
+    const auto padded = padding_.around(in);
+    if (!padded || pad_if_needed_) return padded.has_value();
+    return padded->width >= size_.width && padded->height >= size_.height;
   }
   [[nodiscard]] std::string why_not(ImageSize in) const {
-    const auto padded = parameters_.padding.around(in);
+    const auto padded = padding_.around(in);
     if (!padded) return why_too_padded(in, name());
     return "the image has " + words(in) + " pixels, with padding " + words(*padded) +
-           ", and a crop takes " + words(parameters_.size) +
+           ", and a crop takes " + words(size_) +
            ". Resize it first, pad more, or set `pad_if_needed`.";
   }
 
-  RandomCropParameters parameters_;
+  ImageSize size_;
+  Padding padding_;
+  bool pad_if_needed_ = false;
+};
+
+/// The corners and the centre, as torchvision's FiveCrop.
+template <class Self>
+class SeveralCropsStage : public TableStage<Self, GeometryStage> {
+ public:
+  static void rows(auto& self, auto& table) {
+    table("size", self.size_, Sides(), {.missing = Sides::text});
+  }
+  [[nodiscard]] bool is_random() const noexcept final { return false; }
+  [[nodiscard]] GeometryTraits traits() const noexcept final { return {.crops = true}; }
+  [[nodiscard]] std::int32_t count() const noexcept override { return places; }
+  [[nodiscard]] std::optional<ImageSize> output(std::optional<ImageSize> in) const final {
+    if (in && !fits(*in)) throw InvalidArgument(why_too_small(*in));
+    return size_;
+  }
+  void place(Geometry& geometry, StageContext& context) const override {
+    if (!fits(geometry.output())) throw BadSample(why_too_small(geometry.output()));
+    const std::int32_t place = context.part() % places;
+    const std::int32_t right = geometry.output().width - size_.width;
+    const std::int32_t below = geometry.output().height - size_.height;
+    const bool is_centre = place == places - 1;
+    const std::int32_t x = is_centre ? half(right) : place % 2 == 0 ? 0 : right;
+    const std::int32_t y = is_centre ? half(below) : place < 2 ? 0 : below;
+    geometry.crop({x, y, size_.width, size_.height});
+  }
+
+ protected:
+  static constexpr std::int32_t places = 5;
+  ImageSize size_;
+
+ private:
+  static std::int32_t half(std::int32_t extra) noexcept {
+    return static_cast<std::int32_t>(round_half_even(extra / 2.0));
+  }
+  [[nodiscard]] bool fits(ImageSize in) const noexcept {
+    return in.width >= size_.width && in.height >= size_.height;
+  }
+  [[nodiscard]] std::string why_too_small(ImageSize in) const {
+    return "an image of " + words(in) + " pixels is smaller than its crops of " + words(size_) +
+           ". Resize it first";
+  }
+};
+
+class FiveCropStage final : public SeveralCropsStage<FiveCropStage> {
+ public:
+  static constexpr std::string_view stage_name = "five_crop";
+};
+
+/// Those of the mirrored image too.
+class TenCropStage final : public SeveralCropsStage<TenCropStage> {
+ public:
+  static constexpr std::string_view stage_name = "ten_crop";
+  static void rows(auto& self, auto& table) {
+    SeveralCropsStage::rows(self, table);
+    table("vertical_flip", self.vertical_flip_, Flag());
+  }
+  [[nodiscard]] std::int32_t count() const noexcept override { return 2 * places; }
+  void place(Geometry& geometry, StageContext& context) const override {
+    if (context.part() >= places) {
+      if (vertical_flip_) {
+        geometry.flip_vertically();
+      } else {
+        geometry.flip_horizontally();
+      }
+    }
+    SeveralCropsStage::place(geometry, context);
+  }
+
+ private:
+  bool vertical_flip_ = false;
 };
 
 }  // namespace
 
-StagePointer make_random_resized_crop(StageParameters& parameters) {
-  const ImageSize size = image_size(parameters);
-  const Range scale = range_in(parameters, "scale", {0.08, 1.0}, {0, 1});
-  const Range ratio = range_in(parameters, "ratio", {3.0 / 4.0, 4.0 / 3.0}, ratio_bounds);
-  return std::make_shared<RandomResizedCropStage>(
-      size, BoxRange(scale, ratio), interpolation_of(parameters), as_pillow_13(parameters));
-}
-
-StagePointer make_center_crop(StageParameters& parameters) {
-  return std::make_shared<CenterCropStage>(image_size(parameters));
-}
-
-StagePointer make_random_crop(StageParameters& parameters) {
-  RandomCropParameters result{image_size(parameters), padding(parameters),
-                              parameters.boolean("pad_if_needed").value_or(false)};
-  const PaddingMode mode = result.padding.mode;
-  if (result.pad_if_needed && !result.padding.empty() &&
-      (mode == PaddingMode::reflect || mode == PaddingMode::symmetric)) {
-    parameters.refuse("pad_if_needed", "and `padding` cannot both mirror the image: give one");
-  }
-  return std::make_shared<RandomCropStage>(result);
+void add_crops(StandardStages& stages) {
+  stages.add<RandomResizedCropStage>();
+  stages.add<RandomCropStage>();
+  stages.add<CenterCropStage>();
+  stages.add<FiveCropStage>();
+  stages.add<TenCropStage>();
 }
 
 }  // namespace batchcast::inline v0_1::detail

@@ -5,7 +5,7 @@
 #include <batchcast/data/geometry.hpp>
 #include <batchcast/data/random.hpp>
 
-#include "data/stage/options.hpp"
+#include "data/stage/table.hpp"
 
 #include <optional>
 
@@ -16,7 +16,12 @@ namespace batchcast::inline v0_1::detail {
 class BoxRange {
  public:
   BoxRange(Range scale, Range ratio) noexcept;
-  [[nodiscard]] const Range& scale() const noexcept { return scale_; }
+  static void rows(auto& self, auto& table) {
+    table("scale", self.scale_, Between{0, 1});
+    table("ratio", self.ratio_, Between{1e-6, 1e6});
+  }
+  /// To be called after `rows` has changed it.
+  void settle() noexcept { *this = BoxRange(scale_, ratio_); }
   [[nodiscard]] const Range& ratio() const noexcept { return ratio_; }
 
   /// Sides of one try, to the nearest whole number, which may lie outside any image: the area is
@@ -33,7 +38,6 @@ class BoxRange {
   Range log_ratio_;
 };
 
-inline constexpr Range ratio_bounds{1e-6, 1e6};
 inline constexpr int box_tries = 10;
 
 /// As RandomResizedCrop.get_params: the first of ten tries that fits, at a uniform place; else the

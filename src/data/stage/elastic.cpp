@@ -14,25 +14,45 @@
 namespace batchcast::inline v0_1::detail {
 namespace {
 
-using Json = nlohmann::json;
+/// One number within bounds, or [x, y].
+struct OneOrPair {
+  double low;
+  double high;
 
-struct ElasticParameters {
-  Point alpha{50, 50};
-  Point sigma{5, 5};
+  [[nodiscard]] bool read(StageParameters& given, std::string_view key, Point& value) const {
+    const auto numbers = given.numbers(key);
+    if (!numbers) return false;
+    if (numbers->empty() || numbers->size() > 2) {
+      given.refuse(
+          key, "must be one number or [x, y], not a list of " + std::to_string(numbers->size()));
+    }
+    for (const double number : *numbers) {
+      if (number >= low && number <= high) continue;
+      given.refuse(key, "must be from " + text_of(low) + " to " + text_of(high) + ", not " +
+                            text_of(number));
+    }
+    value = {numbers->front(), numbers->back()};
+    return true;
+  }
+  [[nodiscard]] nlohmann::json write(const Point& value) const { return value; }
 };
 
-class ElasticStage final : public StandardWarp {
+class ElasticStage final : public StandardWarp<ElasticStage> {
  public:
-  ElasticStage(const ElasticParameters& parameters, WarpParameters warp)
-      : StandardWarp(std::move(warp)), parameters_(parameters) {}
-  [[nodiscard]] std::string_view name() const noexcept override { return "elastic"; }
-  [[nodiscard]] bool is_random() const noexcept override { return warp().p > 0; }
-  [[nodiscard]] std::string parameters_json() const override {
-    Json object = {{"alpha", {parameters_.alpha[0], parameters_.alpha[1]}},
-                   {"sigma", {parameters_.sigma[0], parameters_.sigma[1]}}};
-    warp().add_to(object);
-    return object.dump();
+  ElasticStage() { otherwise_ = Interpolation::bilinear; }
+  static constexpr std::string_view stage_name = "elastic";
+  static void rows(auto& self, auto& table) {
+    table("alpha", self.alpha_, OneOrPair{0, 1e6});
+    table("sigma", self.sigma_, OneOrPair{0, 31});
+    warp_rows(self, table, warp_interpolation_names.first(2));
   }
+  void settle(StageParameters& given) {
+    const auto [x, y] = sigma_;
+    if ((x == 0) != (y == 0) || (x > 0 && std::min(x, y) < 0.01)) {
+      given.refuse("sigma", "must be 0 for no blur at all, or at least 0.01 along both axes");
+    }
+  }
+  [[nodiscard]] bool is_random() const noexcept override { return p_ > 0; }
   [[nodiscard]] std::size_t scratch_bytes(ImageSize size,
                                           std::int32_t /*channels*/) const override {
     // Nothing for an image that run() refuses: of one that is wide and low it would be gigabytes.
@@ -45,7 +65,7 @@ class ElasticStage final : public StandardWarp {
   }
   [[nodiscard]] bool run(const ImageView& in, const ImageView& out, bool is_mask,
                          StageContext& context) const override {
-    const bool applies = happens(warp().p, context);
+    const bool applies = happens(p_, context);
     context.note("elastic", applies ? 1 : 0);
     if (!applies) return false;
     if (const auto axis = refused_axis(in.size)) {
@@ -57,7 +77,7 @@ class ElasticStage final : public StandardWarp {
     auto* y = reinterpret_cast<float*>(scratch.data() + bytes);
     draw_offsets(0, in.size, x, scratch.subspan(2 * bytes), context.draws());
     draw_offsets(1, in.size, y, scratch.subspan(2 * bytes), context.draws());
-    warp_by_offsets(in, out, {x, y}, warp().options(is_mask));
+    warp_by_offsets(in, out, {x, y}, options(is_mask));
     return true;
   }
 
@@ -71,8 +91,8 @@ class ElasticStage final : public StandardWarp {
 
   // The kernel of an axis's offsets is square, and falls off by either axis's sigma.
   [[nodiscard]] Blur blur_of(std::size_t axis) const noexcept {
-    const auto kernel = static_cast<std::int32_t>(8 * parameters_.sigma[axis] + 1) | 1;
-    return {{kernel, parameters_.sigma[0]}, {kernel, parameters_.sigma[1]}};
+    const auto kernel = static_cast<std::int32_t>(8 * sigma_[axis] + 1) | 1;
+    return {{kernel, sigma_[0]}, {kernel, sigma_[1]}};
   }
 
   /// Whose offsets cannot be blurred.
@@ -88,50 +108,25 @@ class ElasticStage final : public StandardWarp {
                     Draws& draws) const {
     const std::size_t count = pixel_count(size);
     for (std::size_t i = 0; i < count; ++i) offsets[i] = draws.unit_f32() * 2 - 1;
-    if (parameters_.sigma[axis] > 0) gaussian_blur(offsets, size, blur_of(axis), scratch);
-    const auto scale = static_cast<float>(parameters_.alpha[axis] / 2);
+    if (sigma_[axis] > 0) gaussian_blur(offsets, size, blur_of(axis), scratch);
+    const auto scale = static_cast<float>(alpha_[axis] / 2);
     for (std::size_t i = 0; i < count; ++i) offsets[i] *= scale;
   }
 
   static std::string why_too_small(ImageSize size, const Blur& blur) {
-    return "an image of " + std::to_string(size.width) + "x" + std::to_string(size.height) +
+    return "an image of " + words(size) +
            " pixels is too small for elastic's blur with a kernel of " +
            std::to_string(blur.across.kernel) +
            " (8 times its sigma), half of which must be less than a side. Resize it first, or take "
            "a smaller `sigma`.";
   }
 
-  ElasticParameters parameters_;
+  Point alpha_{50, 50};
+  Point sigma_{5, 5};
 };
-
-Point two_of(StageParameters& parameters, std::string_view key, double otherwise, Range bounds) {
-  const auto numbers = parameters.numbers(key);
-  if (!numbers) return {otherwise, otherwise};
-  if (numbers->empty() || numbers->size() > 2) {
-    parameters.refuse(
-        key, "must be one number or [x, y], not a list of " + std::to_string(numbers->size()));
-  }
-  for (const double number : *numbers) {
-    if (!(number >= bounds.low && number <= bounds.high)) {
-      parameters.refuse(key, "must be from " + text_of(bounds.low) + " to " + text_of(bounds.high) +
-                                 ", not " + text_of(number));
-    }
-  }
-  return {numbers->front(), numbers->back()};
-}
 
 }  // namespace
 
-StagePointer make_elastic(StageParameters& parameters) {
-  ElasticParameters result;
-  result.alpha = two_of(parameters, "alpha", 50, {0, 1e6});
-  result.sigma = two_of(parameters, "sigma", 5, {0, 31});
-  const auto [x, y] = result.sigma;
-  if ((x == 0) != (y == 0) || (x > 0 && std::min(x, y) < 0.01)) {
-    parameters.refuse("sigma", "must be 0 for no blur at all, or at least 0.01 along both axes");
-  }
-  return std::make_shared<ElasticStage>(
-      result, warp_parameters(parameters, Interpolation::bilinear, 1, false));
-}
+void add_elastic(StandardStages& stages) { stages.add<ElasticStage>(); }
 
 }  // namespace batchcast::inline v0_1::detail

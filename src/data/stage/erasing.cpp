@@ -4,20 +4,16 @@
 #include "data/portable_math.hpp"
 #include "data/stage/crop_box.hpp"
 #include "data/stage/normal_draws.hpp"
-#include "data/stage/options.hpp"
 #include "data/stage/standard_stages.hpp"
 
 #include <batchcast/core/error.hpp>
 
-#include <nlohmann/json.hpp>
-
+#include <algorithm>
 #include <array>
 #include <cstring>
 
 namespace batchcast::inline v0_1::detail {
 namespace {
-
-using Json = nlohmann::json;
 
 /// What boxes are filled with: a value; a drawn colour for each box; a drawn number for each
 /// element. timm's names for them are in erasing_mode_names.
@@ -27,13 +23,56 @@ constexpr std::array<std::string_view, 3> erasing_mode_names = {"const", "rand",
 
 constexpr std::int64_t erasing_count_max = 100;
 
-struct ErasingParameters {
-  double p = 0.5;
-  BoxRange range{{0.02, 0.33}, {0.3, 3.3}};
+struct Filling {
   ErasingMode mode = ErasingMode::constant;
   std::vector<double> value = {0};  ///< for each channel or for all, where that is constant
-  std::int64_t min_count = 1;
-  std::int64_t max_count = 1;
+};
+
+/// `mode`. The two others are printed as they were before there was a mode.
+struct ModeOf {
+  [[nodiscard]] bool read(StageParameters& given, std::string_view key, Filling& value) const {
+    return Choice{erasing_mode_names}.read(given, key, value.mode);
+  }
+  [[nodiscard]] nlohmann::json write(const Filling& value) const {
+    if (value.mode != ErasingMode::color) return {};
+    return Choice{erasing_mode_names}.write(value.mode);
+  }
+};
+
+/// `value`, whose "random" is what the mode "pixel" says. `mode` was read before it.
+struct ValueOf {
+  [[nodiscard]] bool read(StageParameters& given, std::string_view key, Filling& value) const {
+    if (given.is_text(key)) {
+      if (given.text(key) != "random") {
+        given.refuse(key, "must be a number, one for each channel, or \"random\"");
+      }
+      if (given.text("mode") && value.mode != ErasingMode::pixel) {
+        given.refuse(key, "is \"random\", which is the mode \"pixel\": leave one out");
+      }
+      value.mode = ErasingMode::pixel;
+      return true;
+    }
+    const auto numbers = given.numbers(key);
+    if (!numbers) return false;
+    if (value.mode != ErasingMode::constant) {
+      given.refuse(key, "is for the mode \"const\": leave one of them out");
+    }
+    if (numbers->size() != 1 && numbers->size() != 3) {
+      given.refuse(key, "takes 1 or 3 numbers, not " + std::to_string(numbers->size()));
+    }
+    for (const double number : *numbers) {
+      if (!(number >= -1e30 && number <= 1e30)) {
+        given.refuse(key, "is too large for a float: " + text_of(number));
+      }
+    }
+    value.value = *numbers;
+    return true;
+  }
+  [[nodiscard]] nlohmann::json write(const Filling& value) const {
+    if (value.mode == ErasingMode::color) return {};
+    if (value.mode == ErasingMode::pixel) return "random";
+    return value.value;
+  }
 };
 
 struct TensorImage {
@@ -67,29 +106,25 @@ void store(std::byte* at, DType dtype, float value) noexcept {
   }
 }
 
-class RandomErasingStage final : public TensorStage {
+class RandomErasingStage final : public TableStage<RandomErasingStage, TensorStage> {
  public:
-  explicit RandomErasingStage(ErasingParameters parameters) : parameters_(std::move(parameters)) {}
-  [[nodiscard]] std::string_view name() const noexcept override { return "random_erasing"; }
-  [[nodiscard]] bool is_random() const noexcept override { return parameters_.p > 0; }
-  [[nodiscard]] std::string parameters_json() const override {
-    const Range& scale = parameters_.range.scale();
-    const Range& ratio = parameters_.range.ratio();
-    Json object = {{"p", parameters_.p},
-                   {"scale", {scale.low, scale.high}},
-                   {"ratio", {ratio.low, ratio.high}},
-                   {"value", parameters_.value}};
-    if (parameters_.mode == ErasingMode::pixel) object["value"] = "random";
-    if (parameters_.mode == ErasingMode::color) {
-      object.erase("value");
-      object["mode"] = "rand";
-    }
-    if (parameters_.max_count != 1) {
-      object["min_count"] = parameters_.min_count;
-      object["max_count"] = parameters_.max_count;
-    }
-    return object.dump();
+  static constexpr std::string_view stage_name = "random_erasing";
+  static void rows(auto& self, auto& table) {
+    table("p", self.p_, probability);
+    BoxRange::rows(self.range_, table);
+    table("mode", self.filling_, ModeOf());
+    table("value", self.filling_, ValueOf());
+    // Recipes that are older than these keep their identity.
+    const bool several = self.max_count_ != 1;
+    table("min_count", self.min_count_, Whole{1, erasing_count_max}, {.printed = several});
+    table("max_count", self.max_count_, Whole{self.min_count_, erasing_count_max},
+          {.printed = several});
   }
+  void settle(StageParameters& /*given*/) {
+    range_.settle();
+    max_count_ = std::max(min_count_, max_count_);
+  }
+  [[nodiscard]] bool is_random() const noexcept override { return p_ > 0; }
   [[nodiscard]] bool takes_masks() const noexcept override { return false; }
   [[nodiscard]] bool in_place() const noexcept override { return true; }
   [[nodiscard]] TensorSpec output(const TensorSpec& in) const override {
@@ -97,9 +132,9 @@ class RandomErasingStage final : public TensorStage {
     if (!image) {
       throw InvalidArgument(
           "random_erasing takes an image of 1 or 3 channels, first or last, not " +
-          Json(in.shape).dump() + ".");
+          nlohmann::json(in.shape).dump() + ".");
     }
-    const auto values = parameters_.value.size();
+    const auto values = filling_.value.size();
     if (is_constant() && values > 1 && values != static_cast<std::size_t>(image->channels)) {
       throw InvalidArgument("random_erasing has a `value` of " + std::to_string(values) +
                             " numbers, and the image " + std::to_string(image->channels) +
@@ -110,13 +145,13 @@ class RandomErasingStage final : public TensorStage {
   }
   void run(std::span<const std::byte> /*in*/, std::span<std::byte> out,
            StageContext& context) const override {
-    const bool erases = context.draws().unit_f64() < parameters_.p;
+    const bool erases = context.draws().unit_f64() < p_;
     const TensorImage image = *image_of(context.input());
     const std::int64_t count = erases ? draw_count(context.draws()) : 0;
     bool erased = false;
     for (std::int64_t i = 0; i < count; ++i) {
-      const auto box = draw_erase_box(image.size, parameters_.range, context.draws(),
-                                      static_cast<double>(count));
+      const auto box =
+          draw_erase_box(image.size, range_, context.draws(), static_cast<double>(count));
       if (!box) continue;
       note(*box, context);
       erased = true;
@@ -126,13 +161,11 @@ class RandomErasingStage final : public TensorStage {
   }
 
  private:
-  [[nodiscard]] bool is_constant() const noexcept {
-    return parameters_.mode == ErasingMode::constant;
-  }
+  [[nodiscard]] bool is_constant() const noexcept { return filling_.mode == ErasingMode::constant; }
   [[nodiscard]] std::int64_t draw_count(Draws& draws) const noexcept {
-    const std::int64_t more = parameters_.max_count - parameters_.min_count;
-    if (more == 0) return parameters_.min_count;
-    return parameters_.min_count +
+    const std::int64_t more = max_count_ - min_count_;
+    if (more == 0) return min_count_;
+    return min_count_ +
            static_cast<std::int64_t>(draws.below(static_cast<std::uint64_t>(more) + 1));
   }
   static void note(const Box& box, StageContext& context) {
@@ -151,7 +184,7 @@ class RandomErasingStage final : public TensorStage {
     if (!is_constant()) {
       throw InvalidArgument("random_erasing with random values needs floats: put `to` before it.");
     }
-    for (const double value : parameters_.value) {
+    for (const double value : filling_.value) {
       if (value != round_half_even(value) || value < 0 || value > 255) {
         throw InvalidArgument("random_erasing of u8 takes whole values from 0 to 255, not " +
                               text_of(value) + ".");
@@ -170,67 +203,30 @@ class RandomErasingStage final : public TensorStage {
     const std::size_t column = image.channels_last ? channels * size : size;
     const std::size_t plane = image.channels_last ? size : width * height * size;
     NormalDraws normal(context.draws());
-    const std::vector<double>& value = parameters_.value;
+    const std::vector<double>& value = filling_.value;
     for (std::size_t c = 0; c < channels; ++c) {
       float fixed = 0;
       if (is_constant()) fixed = static_cast<float>(value[value.size() == 1 ? 0 : c]);
-      if (parameters_.mode == ErasingMode::color) fixed = normal.next();
+      if (filling_.mode == ErasingMode::color) fixed = normal.next();
       for (std::int32_t y = box.y; y < box.y + box.height; ++y) {
         std::byte* at = out.data() + c * plane + static_cast<std::size_t>(y) * width * column +
                         static_cast<std::size_t>(box.x) * column;
         for (std::int32_t x = 0; x < box.width; ++x, at += column) {
-          store(at, dtype, parameters_.mode == ErasingMode::pixel ? normal.next() : fixed);
+          store(at, dtype, filling_.mode == ErasingMode::pixel ? normal.next() : fixed);
         }
       }
     }
   }
 
-  ErasingParameters parameters_;
+  double p_ = 0.5;
+  BoxRange range_{{0.02, 0.33}, {0.3, 3.3}};
+  Filling filling_;
+  std::int64_t min_count_ = 1;
+  std::int64_t max_count_ = 1;
 };
-
-std::vector<double> erasing_value(StageParameters& parameters) {
-  const auto value = parameters.numbers("value").value_or(std::vector<double>{0});
-  if (value.size() != 1 && value.size() != 3) {
-    parameters.refuse("value", "takes 1 or 3 numbers, not " + std::to_string(value.size()));
-  }
-  for (const double number : value) {
-    if (!(number >= -1e30 && number <= 1e30)) {
-      parameters.refuse("value", "is too large for a float: " + text_of(number));
-    }
-  }
-  return value;
-}
-
-/// `mode` and `value`, whose "random" is what the mode "pixel" says.
-void take_filling(StageParameters& parameters, ErasingParameters& result) {
-  const bool has_mode = parameters.text("mode").has_value();
-  result.mode = static_cast<ErasingMode>(choice(parameters, "mode", erasing_mode_names, 0));
-  if (parameters.is_text("value")) {
-    if (parameters.text("value") != "random") {
-      parameters.refuse("value", "must be a number, one for each channel, or \"random\"");
-    }
-    if (has_mode && result.mode != ErasingMode::pixel) {
-      parameters.refuse("value", "is \"random\", which is the mode \"pixel\": leave one out");
-    }
-    result.mode = ErasingMode::pixel;
-  } else if (parameters.numbers("value") && result.mode != ErasingMode::constant) {
-    parameters.refuse("value", "is for the mode \"const\": leave one of them out");
-  }
-  if (result.mode == ErasingMode::constant) result.value = erasing_value(parameters);
-}
 
 }  // namespace
 
-StagePointer make_random_erasing(StageParameters& parameters) {
-  ErasingParameters result;
-  result.p = probability(parameters, result.p);
-  result.range = BoxRange(range_in(parameters, "scale", result.range.scale(), {0, 1}),
-                          range_in(parameters, "ratio", result.range.ratio(), ratio_bounds));
-  take_filling(parameters, result);
-  result.min_count = integer_in(parameters, "min_count", 1, 1, erasing_count_max);
-  result.max_count =
-      integer_in(parameters, "max_count", result.min_count, result.min_count, erasing_count_max);
-  return std::make_shared<RandomErasingStage>(std::move(result));
-}
+void add_erasing(StandardStages& stages) { stages.add<RandomErasingStage>(); }
 
 }  // namespace batchcast::inline v0_1::detail

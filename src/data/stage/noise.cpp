@@ -2,12 +2,9 @@
 // Copyright 2026 the batchcast authors
 #include "core/half.hpp"
 #include "data/stage/normal_draws.hpp"
-#include "data/stage/options.hpp"
 #include "data/stage/standard_stages.hpp"
 
 #include <batchcast/core/error.hpp>
-
-#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <cstring>
@@ -15,29 +12,19 @@
 namespace batchcast::inline v0_1::detail {
 namespace {
 
-using Json = nlohmann::json;
-
-struct NoiseParameters {
-  double mean = 0;
-  double sigma = 0.1;
-  bool clip = true;
-  double p = 1;
-};
-
-class GaussianNoiseStage final : public TensorStage {
+class GaussianNoiseStage final : public TableStage<GaussianNoiseStage, TensorStage> {
  public:
-  explicit GaussianNoiseStage(const NoiseParameters& parameters) : parameters_(parameters) {}
-  [[nodiscard]] std::string_view name() const noexcept override { return "gaussian_noise"; }
-  [[nodiscard]] bool is_random() const noexcept override { return parameters_.p > 0; }
+  static constexpr std::string_view stage_name = "gaussian_noise";
+  static void rows(auto& self, auto& table) {
+    // Images are 0 to 1: more than ten times that drowns every pixel.
+    table("mean", self.mean_, Number{-10, 10});
+    table("sigma", self.sigma_, Number{0, 10});
+    table("clip", self.clip_, Flag());
+    table("p", self.p_, probability);
+  }
+  [[nodiscard]] bool is_random() const noexcept override { return p_ > 0; }
   [[nodiscard]] bool takes_masks() const noexcept override { return false; }
   [[nodiscard]] bool in_place() const noexcept override { return true; }
-  [[nodiscard]] std::string parameters_json() const override {
-    return Json({{"mean", parameters_.mean},
-                 {"sigma", parameters_.sigma},
-                 {"clip", parameters_.clip},
-                 {"p", parameters_.p}})
-        .dump();
-  }
   [[nodiscard]] TensorSpec output(const TensorSpec& in) const override {
     if (in.dtype != DType::u8 && in.dtype != DType::f32 && in.dtype != DType::f16 &&
         in.dtype != DType::bf16) {
@@ -49,7 +36,7 @@ class GaussianNoiseStage final : public TensorStage {
   }
   void run(std::span<const std::byte> /*in*/, std::span<std::byte> out,
            StageContext& context) const override {
-    const bool applies = happens(parameters_.p, context);
+    const bool applies = happens(p_, context);
     context.note("noise", applies ? 1 : 0);
     if (!applies) return;
     NormalDraws normal(context.draws());
@@ -69,14 +56,14 @@ class GaussianNoiseStage final : public TensorStage {
  private:
   template <class Element, class Read, class Write>
   void add(std::span<std::byte> out, NormalDraws& normal, Read read, Write write) const {
-    const auto mean = static_cast<float>(parameters_.mean);
-    const auto sigma = static_cast<float>(parameters_.sigma);
+    const auto mean = static_cast<float>(mean_);
+    const auto sigma = static_cast<float>(sigma_);
     for (std::size_t at = 0; at + sizeof(Element) <= out.size(); at += sizeof(Element)) {
       Element element;
       std::memcpy(&element, out.data() + at, sizeof element);
       const float noise = mean + normal.next() * sigma;
       float value = read(element) + noise;
-      if (parameters_.clip) value = std::clamp(value, 0.0F, 1.0F);
+      if (clip_) value = std::clamp(value, 0.0F, 1.0F);
       element = write(value);
       std::memcpy(out.data() + at, &element, sizeof element);
     }
@@ -84,28 +71,23 @@ class GaussianNoiseStage final : public TensorStage {
 
   // torchvision's: noise is cut off to whole levels, and what is not clipped comes round.
   void add_to_levels(std::span<std::byte> out, NormalDraws& normal) const {
-    const auto mean = static_cast<float>(parameters_.mean * 255);
-    const auto sigma = static_cast<float>(parameters_.sigma * 255);
+    const auto mean = static_cast<float>(mean_ * 255);
+    const auto sigma = static_cast<float>(sigma_ * 255);
     for (std::byte& level : out) {
       int value = std::to_integer<int>(level) + static_cast<int>(mean + normal.next() * sigma);
-      if (parameters_.clip) value = std::clamp(value, 0, 255);
+      if (clip_) value = std::clamp(value, 0, 255);
       level = static_cast<std::byte>(static_cast<std::uint8_t>(value));
     }
   }
 
-  NoiseParameters parameters_;
+  double mean_ = 0;
+  double sigma_ = 0.1;
+  bool clip_ = true;
+  double p_ = 1;
 };
 
 }  // namespace
 
-StagePointer make_gaussian_noise(StageParameters& parameters) {
-  // Images are 0 to 1: more than ten times that drowns every pixel.
-  NoiseParameters result;
-  result.mean = number_in(parameters, "mean", result.mean, {-10, 10});
-  result.sigma = number_in(parameters, "sigma", result.sigma, {0, 10});
-  result.clip = parameters.boolean("clip").value_or(result.clip);
-  result.p = probability(parameters, result.p);
-  return std::make_shared<GaussianNoiseStage>(result);
-}
+void add_noise(StandardStages& stages) { stages.add<GaussianNoiseStage>(); }
 
 }  // namespace batchcast::inline v0_1::detail

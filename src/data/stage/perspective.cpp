@@ -8,28 +8,27 @@
 namespace batchcast::inline v0_1::detail {
 namespace {
 
-using Json = nlohmann::json;
-
 constexpr std::array<std::array<std::string_view, 2>, 4> corner_names = {
     {{"top_left_x", "top_left_y"},
      {"top_right_x", "top_right_y"},
      {"bottom_right_x", "bottom_right_y"},
      {"bottom_left_x", "bottom_left_y"}}};
 
-class RandomPerspectiveStage final : public StandardWarp {
+class RandomPerspectiveStage final : public StandardWarp<RandomPerspectiveStage> {
  public:
-  RandomPerspectiveStage(double distortion_scale, WarpParameters warp)
-      : StandardWarp(std::move(warp)), distortion_scale_(distortion_scale) {}
-  [[nodiscard]] std::string_view name() const noexcept override { return "random_perspective"; }
-  [[nodiscard]] bool is_random() const noexcept override { return warp().p > 0; }
-  [[nodiscard]] std::string parameters_json() const override {
-    Json object = {{"distortion_scale", distortion_scale_}};
-    warp().add_to(object);
-    return object.dump();
+  RandomPerspectiveStage() {
+    otherwise_ = Interpolation::bilinear;
+    p_ = 0.5;
   }
+  static constexpr std::string_view stage_name = "random_perspective";
+  static void rows(auto& self, auto& table) {
+    table("distortion_scale", self.distortion_scale_, Number{0, 1});
+    warp_rows(self, table);
+  }
+  [[nodiscard]] bool is_random() const noexcept override { return p_ > 0; }
   [[nodiscard]] bool run(const ImageView& in, const ImageView& out, bool is_mask,
                          StageContext& context) const override {
-    const bool applies = happens(warp().p, context);
+    const bool applies = happens(p_, context);
     context.note("perspective", applies ? 1 : 0);
     if (!applies) return false;
     const Corners corners = draw_corners(in.size, context.draws());
@@ -38,7 +37,7 @@ class RandomPerspectiveStage final : public StandardWarp {
     }
     const auto matrix = perspective_matrix(in.size, corners);
     if (!matrix) return false;  // an image of a pixel's width has no corners to move
-    warp_perspective(in, out, *matrix, warp().options(is_mask));
+    warp_perspective(in, out, *matrix, options(is_mask));
     return true;
   }
 
@@ -63,15 +62,11 @@ class RandomPerspectiveStage final : public StandardWarp {
     return corners;
   }
 
-  double distortion_scale_;
+  double distortion_scale_ = 0.5;
 };
 
 }  // namespace
 
-StagePointer make_random_perspective(StageParameters& parameters) {
-  const double scale = number_in(parameters, "distortion_scale", 0.5, {0, 1});
-  return std::make_shared<RandomPerspectiveStage>(
-      scale, warp_parameters(parameters, Interpolation::bilinear, 0.5));
-}
+void add_perspective(StandardStages& stages) { stages.add<RandomPerspectiveStage>(); }
 
 }  // namespace batchcast::inline v0_1::detail

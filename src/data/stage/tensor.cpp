@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the batchcast authors
-#include "data/stage/options.hpp"
 #include "data/stage/standard_stages.hpp"
 
 #include <batchcast/core/error.hpp>
 #include <batchcast/core/limits.hpp>
-
-#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <cstring>
@@ -14,23 +11,26 @@
 namespace batchcast::inline v0_1::detail {
 namespace {
 
-using Json = nlohmann::json;
-
 constexpr std::int64_t extent_max = std::int64_t{1} << 48;
 
-std::string shape_text(const std::vector<std::int64_t>& shape) { return Json(shape).dump(); }
+std::string shape_text(const std::vector<std::int64_t>& shape) {
+  return nlohmann::json(shape).dump();
+}
 
 /// Elements [start, stop) of the first axis; negative ones count from its end.
-class SliceStage final : public TensorStage {
+class SliceStage final : public TableStage<SliceStage, TensorStage> {
  public:
-  SliceStage(std::int64_t start, std::optional<std::int64_t> stop) : start_(start), stop_(stop) {}
-  [[nodiscard]] std::string_view name() const noexcept override { return "slice"; }
-  [[nodiscard]] bool is_random() const noexcept override { return false; }
-  [[nodiscard]] std::string parameters_json() const override {
-    Json object = {{"start", start_}};
-    if (stop_) object["stop"] = *stop_;
-    return object.dump();
+  static constexpr std::string_view stage_name = "slice";
+  static void rows(auto& self, auto& table) {
+    table("start", self.start_, Whole{-extent_max, extent_max});
+    table("stop", self.stop_, Whole{-extent_max, extent_max});
   }
+  void settle(StageParameters& given) {
+    if (!stop_ || (start_ < 0) != (*stop_ < 0) || *stop_ > start_) return;
+    given.refuse("stop", "must be above `start`, which is " + std::to_string(start_) + ", not " +
+                             std::to_string(*stop_));
+  }
+  [[nodiscard]] bool is_random() const noexcept override { return false; }
   [[nodiscard]] TensorSpec output(const TensorSpec& in) const override {
     if (in.shape.empty() || in.shape.front() < 1) {
       throw InvalidArgument("slice takes a part of the first axis, and " + shape_text(in.shape) +
@@ -61,18 +61,30 @@ class SliceStage final : public TensorStage {
     const std::int64_t stop = stop_.value_or(extent);
     return {start_ < 0 ? start_ + extent : start_, stop < 0 ? stop + extent : stop};
   }
-  std::int64_t start_;
+  std::int64_t start_ = 0;
   std::optional<std::int64_t> stop_;
 };
 
-class ReshapeStage final : public TensorStage {
+class ReshapeStage final : public TableStage<ReshapeStage, TensorStage> {
  public:
-  explicit ReshapeStage(std::vector<std::int64_t> shape) : shape_(std::move(shape)) {}
-  [[nodiscard]] std::string_view name() const noexcept override { return "reshape"; }
-  [[nodiscard]] bool is_random() const noexcept override { return false; }
-  [[nodiscard]] std::string parameters_json() const override {
-    return Json({{"shape", shape_}}).dump();
+  static constexpr std::string_view stage_name = "reshape";
+  static void rows(auto& self, auto& table) {
+    table("shape", self.shape_, Wholes{-1, extent_max},
+          {.missing = "a list of extents, of which one may be -1"});
   }
+  void settle(StageParameters& given) {
+    if (shape_.size() > limits::dimensions_max) {
+      given.refuse("shape", "has " + std::to_string(shape_.size()) + " dimensions, and at most " +
+                                std::to_string(limits::dimensions_max) + " can be");
+    }
+    if (std::count(shape_.begin(), shape_.end(), 0) != 0) {
+      given.refuse("shape", "must have extents above 0, of which one may be -1 for the rest");
+    }
+    if (std::count(shape_.begin(), shape_.end(), -1) > 1) {
+      given.refuse("shape", "may have one -1, for the rest");
+    }
+  }
+  [[nodiscard]] bool is_random() const noexcept override { return false; }
   [[nodiscard]] bool in_place() const noexcept override { return true; }
   [[nodiscard]] TensorSpec output(const TensorSpec& in) const override {
     std::uint64_t in_count = 1;
@@ -112,32 +124,9 @@ class ReshapeStage final : public TensorStage {
 
 }  // namespace
 
-StagePointer make_slice(StageParameters& parameters) {
-  const std::int64_t start = integer_in(parameters, "start", 0, -extent_max, extent_max);
-  auto stop = parameters.integer("stop");
-  if (stop) stop = integer_in(parameters, "stop", 0, -extent_max, extent_max);
-  if (stop && (start < 0) == (*stop < 0) && *stop <= start) {
-    parameters.refuse("stop", "must be above `start`, which is " + std::to_string(start) +
-                                  ", not " + std::to_string(*stop));
-  }
-  return std::make_shared<SliceStage>(start, stop);
-}
-
-StagePointer make_reshape(StageParameters& parameters) {
-  auto shape = integers_in(parameters, "shape", -1, extent_max);
-  if (!shape) parameters.refuse("shape", "is missing: a list of extents, of which one may be -1");
-  if (shape->size() > limits::dimensions_max) {
-    parameters.refuse("shape", "has " + std::to_string(shape->size()) +
-                                   " dimensions, and at most " +
-                                   std::to_string(limits::dimensions_max) + " can be");
-  }
-  if (std::count(shape->begin(), shape->end(), 0) != 0) {
-    parameters.refuse("shape", "must have extents above 0, of which one may be -1 for the rest");
-  }
-  if (std::count(shape->begin(), shape->end(), -1) > 1) {
-    parameters.refuse("shape", "may have one -1, for the rest");
-  }
-  return std::make_shared<ReshapeStage>(std::move(*shape));
+void add_tensors(StandardStages& stages) {
+  stages.add<SliceStage>();
+  stages.add<ReshapeStage>();
 }
 
 }  // namespace batchcast::inline v0_1::detail

@@ -3,65 +3,62 @@
 #pragma once
 
 #include "data/pixels/operations.hpp"
-#include "data/stage/options.hpp"
-
-#include <nlohmann/json.hpp>
+#include "data/stage/table.hpp"
 
 #include <cstdint>
 #include <optional>
 #include <span>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 // What all warps take: how pixels between others are made, what lies beyond the image, how often.
 namespace batchcast::inline v0_1::detail {
 
-/// `interpolation`, of "nearest", "bilinear" and perhaps "bicubic"; nothing where it is not given.
-[[nodiscard]] std::optional<Interpolation> warp_interpolation(StageParameters& parameters,
-                                                              bool has_bicubic = true);
-/// `fill`: a level of all channels, or one of each; 0.
-[[nodiscard]] std::vector<std::uint8_t> fill_levels(StageParameters& parameters);
+/// Names of what warps can do; elastic has the first two.
+inline constexpr std::span<const std::string_view> warp_interpolation_names =
+    std::span(interpolation_names).first(3);
+
+/// A level of all channels, or one of each.
+struct LevelsOf {
+  [[nodiscard]] bool read(StageParameters& given, std::string_view key,
+                          std::vector<std::uint8_t>& value) const;
+  [[nodiscard]] nlohmann::json write(const std::vector<std::uint8_t>& value) const { return value; }
+};
+
 /// Throws InvalidArgument where `fill` has neither one level nor one of each channel.
 void check_fill(std::string_view stage, std::span<const std::uint8_t> fill, std::int32_t channels);
 [[nodiscard]] WarpOptions warp_options(Interpolation interpolation,
                                        std::span<const std::uint8_t> fill) noexcept;
 
-struct WarpParameters {
-  std::optional<Interpolation> interpolation;
-  Interpolation otherwise = Interpolation::nearest;
-  std::vector<std::uint8_t> fill = {0};  ///< of all channels, or of each
-  std::uint8_t mask_fill = 0;
-  double p = 1;
-
-  [[nodiscard]] WarpOptions options(bool is_mask) const noexcept;
-  void add_to(nlohmann::json& object) const;
-};
-
-/// `interpolation` (of what a warp can do), `fill`, `mask_fill` and `p`.
-[[nodiscard]] WarpParameters warp_parameters(StageParameters& parameters, Interpolation otherwise,
-                                             double p, bool has_bicubic = true);
-
-/// `center`: [x, y]; nothing: the image's.
-[[nodiscard]] std::optional<Point> center_of(StageParameters& parameters);
-[[nodiscard]] nlohmann::json json_of(const std::optional<Point>& center);
-
-/// A warp by the parameters that all have.
-class StandardWarp : public WarpStage {
+/// A stage that warps. What is not as usual for a stage, its constructor sets.
+template <class Self>
+class StandardWarp : public TableStage<Self, WarpStage> {
  public:
-  explicit StandardWarp(WarpParameters parameters) : warp_(std::move(parameters)) {}
-  [[nodiscard]] std::optional<Interpolation> interpolation() const noexcept override {
-    return warp_.interpolation;
+  [[nodiscard]] std::optional<Interpolation> interpolation() const noexcept final {
+    return interpolation_;
   }
-  void check_channels(std::int32_t channels) const override {
-    check_fill(name(), warp_.fill, channels);
+  void check_channels(std::int32_t channels) const final {
+    check_fill(Self::stage_name, fill_, channels);
   }
 
  protected:
-  [[nodiscard]] const WarpParameters& warp() const noexcept { return warp_; }
+  static void warp_rows(auto& self, auto& table,
+                        std::span<const std::string_view> names = warp_interpolation_names) {
+    table("interpolation", self.interpolation_, Choice{names});
+    table("fill", self.fill_, LevelsOf());
+    table("mask_fill", self.mask_fill_, level);
+    table("p", self.p_, probability);
+  }
+  [[nodiscard]] WarpOptions options(bool is_mask) const noexcept {
+    if (is_mask) return {Interpolation::nearest, {mask_fill_, mask_fill_, mask_fill_}};
+    return warp_options(interpolation_.value_or(otherwise_), fill_);
+  }
 
- private:
-  WarpParameters warp_;
+  Interpolation otherwise_ = Interpolation::nearest;  ///< where none is given
+  std::optional<Interpolation> interpolation_;
+  std::vector<std::uint8_t> fill_ = {0};  ///< of all channels, or of each
+  std::uint8_t mask_fill_ = 0;
+  double p_ = 1;
 };
 
 }  // namespace batchcast::inline v0_1::detail

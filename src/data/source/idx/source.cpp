@@ -11,6 +11,7 @@
 
 #include "data/fingerprint_builder.hpp"
 #include "data/source/idx/file.hpp"
+#include "data/source/record_source.hpp"
 #include "data/source/source_kinds.hpp"
 #include "data/tensor_part.hpp"
 
@@ -65,85 +66,70 @@ IdxPaths find_paths(std::string_view rest, const SourceOptions& options) {
           find_file(paths[0], split, "labels-idx1-ubyte")};
 }
 
-class IdxSource final : public Source {
- public:
-  explicit IdxSource(const IdxPaths& paths) : images_(paths.images), labels_file_(paths.labels) {
-    check();
-    labels_ = labels_file_.integers();
-    const IdxHeader& header = images_.header();
-    sample_bytes_ = header.data_bytes / labels_.size();
-    PartSpec image{.name = "image", .dtype = header.type == IdxType::u8 ? DType::u8 : DType::i8};
-    image.shape.assign(header.shape.begin() + 1, header.shape.end());
-    image.channels_last = has_channels_last(image.dtype, image.shape);
-    parts_ = {std::move(image), {.name = "label", .dtype = DType::i64}};
+void check(const IdxFile& image_file, const IdxFile& label_file) {
+  const IdxHeader& images = image_file.header();
+  const IdxHeader& labels = label_file.header();
+  if (labels.shape.size() != 1) {
+    throw BadDataset("batchcast: " + label_file.path() + " has " +
+                     std::to_string(labels.shape.size()) +
+                     " dimensions where labels have one. The order is idx:IMAGES,LABELS.");
   }
+  if (images.shape.size() < 2 || images.shape.size() - 1 > limits::dimensions_max) {
+    throw BadDataset("batchcast: " + image_file.path() + " has " +
+                     std::to_string(images.shape.size()) +
+                     " dimensions, which is no row of images.");
+  }
+  if (size_of(images.type) != 1) {
+    throw BadDataset("batchcast: " + image_file.path() +
+                     ": its elements have several bytes, in big-endian order; images of single "
+                     "bytes are expected. Save it as .npy and use npy:.");
+  }
+  if (images.data_bytes == 0)
+    throw BadDataset("batchcast: " + image_file.path() + " holds no images.");
+  if (images.shape[0] != labels.shape[0]) {
+    throw BadDataset("batchcast: " + image_file.path() + " holds " +
+                     std::to_string(images.shape[0]) + " images, but " + label_file.path() +
+                     " holds " + std::to_string(labels.shape[0]) +
+                     " labels: the files do not belong together.");
+  }
+}
 
-  [[nodiscard]] std::uint64_t size() const noexcept override { return labels_.size(); }
-  [[nodiscard]] const std::vector<PartSpec>& parts() const noexcept override { return parts_; }
-  void read(std::uint64_t sample_id, SampleParts& parts) const override {
-    parts.resize(2);
-    parts.set(0, images_.data().subspan(sample_id * sample_bytes_, sample_bytes_));
-    parts.set(1, std::as_bytes(std::span(labels_).subspan(sample_id, 1)));
+void add_to(FingerprintBuilder& fingerprint, const IdxFile& file) {
+  fingerprint.add(file.name());
+  fingerprint.add(file.file_bytes());
+  fingerprint.add(static_cast<std::uint64_t>(file.header().type));
+  fingerprint.add(file.header().shape.size());
+  for (const std::int64_t extent : file.header().shape) {
+    fingerprint.add(static_cast<std::uint64_t>(extent));
   }
-  [[nodiscard]] std::string name_of(std::uint64_t sample_id) const override {
-    return std::string(images_.name()) + "[" + std::to_string(sample_id) + "]";
-  }
-  [[nodiscard]] Fingerprint fingerprint() const override {
-    FingerprintBuilder builder;
-    builder.add("idx");
-    for (const IdxFile* file : {&images_, &labels_file_}) {
-      builder.add(file->name());
-      builder.add(file->file_bytes());
-      builder.add(static_cast<std::uint64_t>(file->header().type));
-      builder.add(file->header().shape.size());
-      for (const std::int64_t extent : file->header().shape) {
-        builder.add(static_cast<std::uint64_t>(extent));
-      }
-    }
-    return builder.finish();
-  }
-  [[nodiscard]] bool in_memory() const noexcept override { return true; }
-
- private:
-  void check() const {
-    const IdxHeader& images = images_.header();
-    const IdxHeader& labels = labels_file_.header();
-    if (labels.shape.size() != 1) {
-      throw BadDataset("batchcast: " + labels_file_.path() + " has " +
-                       std::to_string(labels.shape.size()) +
-                       " dimensions where labels have one. The order is idx:IMAGES,LABELS.");
-    }
-    if (images.shape.size() < 2 || images.shape.size() - 1 > limits::dimensions_max) {
-      throw BadDataset("batchcast: " + images_.path() + " has " +
-                       std::to_string(images.shape.size()) +
-                       " dimensions, which is no row of images.");
-    }
-    if (size_of(images.type) != 1) {
-      throw BadDataset("batchcast: " + images_.path() +
-                       ": its elements have several bytes, in big-endian order; images of single "
-                       "bytes are expected. Save it as .npy and use npy:.");
-    }
-    if (images.data_bytes == 0)
-      throw BadDataset("batchcast: " + images_.path() + " holds no images.");
-    if (images.shape[0] != labels.shape[0]) {
-      throw BadDataset("batchcast: " + images_.path() + " holds " +
-                       std::to_string(images.shape[0]) + " images, but " + labels_file_.path() +
-                       " holds " + std::to_string(labels.shape[0]) +
-                       " labels: the files do not belong together.");
-    }
-  }
-
-  IdxFile images_;
-  IdxFile labels_file_;
-  std::vector<std::int64_t> labels_;
-  std::size_t sample_bytes_ = 0;
-  std::vector<PartSpec> parts_;
-};
+}
 
 }  // namespace
 
 std::unique_ptr<Source> open_idx(std::string_view rest, const SourceOptions& options) {
-  return std::make_unique<IdxSource>(find_paths(rest, options));
+  const IdxPaths paths = find_paths(rest, options);
+  RecordSet set;
+  const IdxFile& images = keep(set, IdxFile(paths.images));
+  const IdxFile label_file(paths.labels);
+  check(images, label_file);
+  const std::vector<std::int64_t>& labels = keep(set, label_file.integers());
+  const IdxHeader& header = images.header();
+  PartSpec image{.name = "image", .dtype = header.type == IdxType::u8 ? DType::u8 : DType::i8};
+  image.shape.assign(header.shape.begin() + 1, header.shape.end());
+  image.channels_last = has_channels_last(image.dtype, image.shape);
+  set.files = {{std::string(images.name()), labels.size()}};
+  set.parts = {{.spec = std::move(image),
+                .records = {images.data()},
+                .record_bytes = header.data_bytes / labels.size()},
+               {.spec = {.name = "label", .dtype = DType::i64},
+                .records = {std::as_bytes(std::span(labels))},
+                .record_bytes = sizeof(std::int64_t)}};
+  FingerprintBuilder fingerprint;
+  fingerprint.add("idx");
+  add_to(fingerprint, images);
+  add_to(fingerprint, label_file);
+  set.fingerprint = fingerprint.finish();
+  return make_record_source(std::move(set));
 }
 
 }  // namespace batchcast::inline v0_1::detail

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#include "data/source/record_source.hpp"
+
+#include <batchcast/core/error.hpp>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "data/tensor_part.hpp"
+
+namespace batchcast::inline v0_1::detail {
+namespace {
+
+constexpr auto label_values = [] {
+  std::array<std::int64_t, 256> values{};
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<std::int64_t>(i);
+  return values;
+}();
+
+class RecordSource final : public Source {
+ public:
+  explicit RecordSource(RecordSet set) : set_(std::move(set)) {
+    for (const RecordSet::File& file : set_.files) {
+      first_samples_.push_back(size_);
+      size_ += file.samples;
+    }
+    for (const RecordPart& part : set_.parts) {
+      specs_.push_back(part.spec);
+      bytes_.push_back(*byte_count_of(part.spec.dtype, part.spec.shape));
+    }
+  }
+
+  [[nodiscard]] std::uint64_t size() const noexcept override { return size_; }
+  [[nodiscard]] const std::vector<PartSpec>& parts() const noexcept override { return specs_; }
+  void read(std::uint64_t sample_id, SampleParts& parts) const override {
+    const auto [file, record] = place_of(sample_id);
+    parts.resize(specs_.size());
+    for (std::size_t i = 0; i < specs_.size(); ++i) {
+      const RecordPart& part = set_.parts[i];
+      const auto bytes = part.records[file].subspan(record * part.record_bytes + part.at);
+      parts.set(i, part.classes == 0 ? bytes.first(bytes_[i]) : label(part, bytes.front()));
+    }
+  }
+  [[nodiscard]] std::string name_of(std::uint64_t sample_id) const override {
+    const auto [file, record] = place_of(sample_id);
+    return set_.files[file].name + "[" + std::to_string(record) + "]";
+  }
+  [[nodiscard]] Fingerprint fingerprint() const override { return set_.fingerprint; }
+  [[nodiscard]] std::span<const std::string> class_names() const noexcept override {
+    return set_.class_names;
+  }
+  [[nodiscard]] bool in_memory() const noexcept override { return true; }
+  [[nodiscard]] std::span<const std::string> remarks() const noexcept override {
+    return set_.remarks;
+  }
+
+ private:
+  struct Place {
+    std::size_t file;
+    std::uint64_t record;
+  };
+  [[nodiscard]] Place place_of(std::uint64_t sample_id) const {
+    const auto after = std::upper_bound(first_samples_.begin(), first_samples_.end(), sample_id);
+    const auto file = static_cast<std::size_t>(after - first_samples_.begin()) - 1;
+    return {file, sample_id - first_samples_[file]};
+  }
+  static std::span<const std::byte> label(const RecordPart& part, std::byte byte) {
+    const auto number = std::to_integer<std::size_t>(byte);
+    if (number >= part.classes) {
+      throw BadSample("its label is " + std::to_string(number) + ", and labels go from 0 to " +
+                      std::to_string(part.classes - 1));
+    }
+    return std::as_bytes(std::span(label_values).subspan(number, 1));
+  }
+
+  RecordSet set_;
+  std::vector<std::uint64_t> first_samples_;  // of each file
+  std::vector<PartSpec> specs_;
+  std::vector<std::size_t> bytes_;  // of each part
+  std::uint64_t size_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<Source> make_record_source(RecordSet set) {
+  return std::make_unique<RecordSource>(std::move(set));
+}
+
+}  // namespace batchcast::inline v0_1::detail
