@@ -20,12 +20,13 @@ const Rooms beyond_the_library = {
     {"torch", {"core", "ring", "consumer"}},
     {"torch_serve",
      {"core", "data", "ring", "consumer", "producer", "feeder", "batchcast", "torch"}},
+    {"options", {"core", "consumer"}},
     {"cli",
-     {"core", "data", "data/image", "data/program", "data/source", "ring", "join", "cuda",
-      "consumer", "stream", "control", "producer", "feeder", "start", "gpu", "batchcast"}},
+     {"options", "core", "data", "data/image", "data/program", "data/source", "ring", "join",
+      "cuda", "consumer", "stream", "control", "producer", "feeder", "start", "gpu", "batchcast"}},
     {"python",
-     {"core", "data", "data/image", "ring", "join", "consumer", "stream", "producer", "feeder",
-      "batchcast", "cli"}},
+     {"options", "core", "data", "data/image", "ring", "join", "consumer", "stream", "producer",
+      "feeder", "batchcast", "cli"}},
 };
 
 // `batchcast_room(NAME DEPENDS ROOM... PACKAGES ... SOURCES ...)`, as src/rooms.cmake calls it.
