@@ -525,5 +525,5 @@ def test_help_reads_well():
 
     pydoc.render_doc(bc, renderer=pydoc.plaintext)  # also where there is no torch
     text = pydoc.render_doc(bc.Consumer, renderer=pydoc.plaintext)
-    for word in ("connect_timeout: seconds", "next(self, timeout: float | None = None)", "cursor"):
+    for word in ("connect_timeout: Seconds", "next(self, timeout: float | None = None)", "cursor"):
         assert word in text
