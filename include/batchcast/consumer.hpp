@@ -49,8 +49,8 @@ struct ConsumerOptions {
   /// The job of several ranks that shares each batch (world 0, the default: none). Attaching waits
   /// until the last of its ranks has come. All ranks begin at one position, and get the same number
   /// of batches of the same sizes. They have to agree in `batch_size` (each rank's own part),
-  /// `join`, `cursor` and `tail`; `pace` is lockstep and `between_epochs` hold. A rank that leaves a
-  /// loop early ends that epoch for all ranks, each after the batch that it has then: ranks that
+  /// `join`, `cursor` and `tail`; `pace` is lockstep and `between_epochs` hold. A rank that leaves
+  /// a loop early ends that epoch for all ranks, each after the batch that it has then: ranks that
   /// wait for each other after each batch have to leave at the same one. A rank that leaves the
   /// stream, dies, or lets an exception end its consumer within a loop ends the group for all
   /// (GroupBroken).
