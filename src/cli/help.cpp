@@ -234,9 +234,18 @@ void append_options(Page& page, const CLI::App& app) {
     if (!option->get_positional()) continue;
     page.add_entry(upper(option->get_name(true)), description_text(*option), option_column);
   }
-  page.add(page.ends_with("\n\n") ? "Options:\n" : "\nOptions:\n");
+  std::vector<std::string> headings;
   for (const CLI::Option* option : app.get_options()) {
-    if (option->nonpositional() && !option->get_group().empty()) {
+    const std::string& heading = option->get_group();
+    if (heading.empty() || !option->nonpositional()) continue;
+    if (std::find(headings.begin(), headings.end(), heading) == headings.end()) {
+      headings.push_back(heading);
+    }
+  }
+  for (const std::string& heading : headings) {
+    page.add((page.ends_with("\n\n") ? "" : "\n") + heading + ":\n");
+    for (const CLI::Option* option : app.get_options()) {
+      if (!option->nonpositional() || option->get_group() != heading) continue;
       page.add_entry(names_text(*option), description_text(*option), option_column);
     }
   }

@@ -310,7 +310,7 @@ def test_refusals_name_what_is_near(directory):
     assert refused(batch_size="3") == "batchcast: batch_size has to be an int, not str"
     assert refused(batch_size=True) == "batchcast: batch_size has to be an int, not bool"
     assert "batch_size: -1 is not from 0" in refused(batch_size=-1)
-    assert "batch_size is 0" in refused(batch_size=0)
+    assert "batch_size: `0` must be a whole number, 1 or more." in refused(batch_size=0)
     assert "pin has to be a bool" in refused(pin="yes")
     assert "log has to be a callable" in refused(log=3)
     assert "start has to be a batchcast.Start" in refused(start="imagefolder:x")
@@ -525,5 +525,5 @@ def test_help_reads_well():
 
     pydoc.render_doc(bc, renderer=pydoc.plaintext)  # also where there is no torch
     text = pydoc.render_doc(bc.Consumer, renderer=pydoc.plaintext)
-    for word in ("connect_timeout: seconds", "next(self, timeout: float | None = None)", "cursor"):
+    for word in ("connect_timeout: Seconds", "next(self, timeout: float | None = None)", "cursor"):
         assert word in text

@@ -24,7 +24,7 @@ def refused(error: type[bc.Error], **options: Any) -> str:
 
 
 def test_what_start_says_itself_is_called_as_there(directory: Path) -> None:
-    assert refused(bc.InvalidArgument, idle_exit=0).startswith("batchcast: idle_exit is 0; it must")
+    assert refused(bc.InvalidArgument, idle_exit=0).startswith("batchcast: idle_exit: `0` must be")
     assert 'Give it more: memory="56KiB".' in refused(bc.StartFailed, memory=1)
     assert "Give the stream less (memory)." in refused(bc.StartFailed, memory="200TiB")
     twice = refused(bc.InvalidArgument, arguments=["--memory", "3MiB"])

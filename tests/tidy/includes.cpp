@@ -20,13 +20,14 @@ const Rooms beyond_the_library = {
     {"torch", {"core", "ring", "consumer"}},
     {"torch_serve",
      {"core", "data", "ring", "consumer", "producer", "feeder", "batchcast", "torch"}},
+    {"options", {"core", "consumer"}},
     {"cli",
-     {"core", "data", "data/codec", "data/image", "data/program", "data/source", "ring", "join",
-      "cuda", "consumer", "stream", "control", "served", "producer", "feeder", "start", "gpu",
-      "batchcast"}},
+     {"options", "core", "data", "data/codec", "data/image", "data/program", "data/source", "ring",
+      "join", "cuda", "consumer", "stream", "control", "served", "producer", "feeder", "start",
+      "gpu", "batchcast"}},
     {"python",
-     {"core", "data", "data/codec", "ring", "join", "consumer", "stream", "producer", "feeder",
-      "batchcast", "cli"}},
+     {"options", "core", "data", "data/codec", "ring", "join", "consumer", "stream", "producer",
+      "feeder", "batchcast", "cli"}},
 };
 
 // `batchcast_room(NAME DEPENDS ROOM... PACKAGES ... SOURCES ...)`, as src/rooms.cmake calls it.

@@ -77,6 +77,7 @@ enum class WaitsFor : std::uint8_t {
 [[nodiscard]] std::string_view name_of(Access) noexcept;
 [[nodiscard]] std::string_view name_of(OnMiss) noexcept;
 [[nodiscard]] std::string_view name_of(OnStall) noexcept;
+[[nodiscard]] std::string_view name_of(HugePages) noexcept;
 [[nodiscard]] std::string_view name_of(WaitsFor) noexcept;
 
 [[nodiscard]] std::optional<Pace> parse_pace(std::string_view) noexcept;

@@ -18,6 +18,8 @@ inline constexpr std::array<std::string_view, 3> tail_names = {"keep", "drop", "
 inline constexpr std::array<std::string_view, 2> access_names = {"shared", "private"};
 inline constexpr std::array<std::string_view, 2> miss_names = {"skip", "error"};
 inline constexpr std::array<std::string_view, 2> stall_names = {"report", "evict"};
+inline constexpr std::array<std::string_view, 4> huge_names = {"auto", "off", "transparent",
+                                                               "explicit"};
 inline constexpr std::array<std::string_view, 4> wait_names = {"nothing", "space", "demand",
                                                                "consumers"};
 
@@ -58,6 +60,9 @@ BATCHCAST_INLINE std::string_view name_of(OnMiss value) noexcept {
 }
 BATCHCAST_INLINE std::string_view name_of(OnStall value) noexcept {
   return detail::options::look_up(detail::options::stall_names, value);
+}
+BATCHCAST_INLINE std::string_view name_of(HugePages value) noexcept {
+  return detail::options::look_up(detail::options::huge_names, value);
 }
 BATCHCAST_INLINE std::string_view name_of(WaitsFor value) noexcept {
   return detail::options::look_up(detail::options::wait_names, value);

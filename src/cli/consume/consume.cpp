@@ -5,6 +5,8 @@
 #include "cli/console.hpp"
 #include "cli/consume/verification.hpp"
 #include "cli/interrupts.hpp"
+#include "cli/option_table.hpp"
+#include "options/consumer_options.hpp"
 
 #include <batchcast/batchcast.hpp>
 #include <batchcast/core/clock.hpp>
@@ -22,23 +24,32 @@ namespace {
 
 struct Options {
   ConsumerOptions consumer;
-  std::string pace = "lockstep";
-  std::string join = "rewind";
-  std::optional<std::uint64_t> cursor;
-  std::string between_epochs = "hold";
-  std::string tail = "keep";
-  std::optional<std::string> group;
-  std::string access = "shared";
-  std::string on_miss = "skip";
-  std::string placement = "host";
-  double connect_timeout_s = 30;
   std::uint64_t epochs = 0;
-  double seconds = 0;
+  std::optional<double> seconds;
   bool verify = false;
   bool digest = false;
   bool json = false;
   bool verbose = false;
 };
+
+const options::Table<Options>& consume_options() {
+  static const options::Table<Options> table = [] {
+    options::Table<Options> made;
+    made.include(&Options::consumer, options::consumer_options());
+    made.heading("The run");
+    made.add("epochs", &Options::epochs, "Stop after so many epochs; 0: when the stream ends.");
+    made.add("seconds", &Options::seconds,
+             "Stop after so many seconds; ranks of a group stop with the first of them.")
+        .above_zero();
+    made.add("verify", &Options::verify,
+             "Make every byte again from the recipe; refused where that cannot be.");
+    made.add("digest", &Options::digest, "Print a digest of every epoch's bytes.");
+    made.add("json", &Options::json, "Print one JSON object at the end.");
+    made.add("verbose", &Options::verbose, "Report more.").command("verbose,-v");
+    return made;
+  }();
+  return table;
+}
 
 struct Report {
   std::uint64_t epochs = 0;
@@ -50,44 +61,24 @@ struct Report {
   int exit = exit_ok;
 };
 
-std::string with_underscores(std::string text) {
-  std::replace(text.begin(), text.end(), '-', '_');
-  return text;
-}
-
-Tail tail_of(const std::string& name) {
-  if (name == "drop") return Tail::drop;
-  return name == "pad" ? Tail::pad : Tail::keep;
-}
-
-ConsumerOptions consumer_options(const Options& options) {
-  ConsumerOptions consumer = options.consumer;
-  consumer.pace = *parse_pace(options.pace);
-  consumer.join = *parse_join(with_underscores(options.join));
-  consumer.between_epochs = *parse_between_epochs(with_underscores(options.between_epochs));
-  if (options.cursor && consumer.join != Join::at) {
-    throw InvalidArgument("batchcast: --cursor says where `--join at` begins; with --join " +
-                          options.join + " it has no meaning.");
+void check(const Options& options, bool has_cursor) {
+  const ConsumerOptions& consumer = options.consumer;
+  if (has_cursor && consumer.join != Join::at) {
+    std::string join(name_of(consumer.join));
+    std::replace(join.begin(), join.end(), '_', '-');
+    throw InvalidArgument("batchcast: --cursor says where `--join at` begins; with --join " + join +
+                          " it has no meaning.");
   }
-  if (!options.cursor && consumer.join == Join::at) {
+  if (!has_cursor && consumer.join == Join::at) {
     throw InvalidArgument(
         "batchcast: --join at begins where --cursor says: write `--join at --cursor N`, with N a "
         "position from 0.");
   }
-  if (options.digest && options.group) {
+  if (options.digest && consumer.group != Group()) {
     throw InvalidArgument(
         "batchcast: --digest is of whole epochs, and a rank of a group (--group) gets a part of "
         "each.");
   }
-  consumer.cursor = options.cursor.value_or(0);
-  consumer.tail = tail_of(options.tail);
-  if (options.group) consumer.group = Group(*options.group);
-  consumer.access = options.access == "private" ? Access::private_copy : Access::shared;
-  consumer.placement = Placement(options.placement);
-  consumer.on_miss = options.on_miss == "error" ? OnMiss::error : OnMiss::skip;
-  consumer.connect_timeout_ms = milliseconds(options.connect_timeout_s);
-  consumer.log = console_log(options.verbose);
-  return consumer;
 }
 
 std::unique_ptr<Recomputation> recomputation_for(const Options& options, const Consumer& consumer) {
@@ -190,13 +181,13 @@ class Consumption {
   [[nodiscard]] bool ended_with_group(const GroupBroken& error) const {
     constexpr double apart_s = 1;
     const bool left = std::string_view(error.what()).find(") left") != std::string_view::npos;
-    return options_.seconds > 0 && left &&
-           seconds_from_ns(now_ns() - started_ns_) + apart_s >= options_.seconds;
+    return options_.seconds && left &&
+           seconds_from_ns(now_ns() - started_ns_) + apart_s >= *options_.seconds;
   }
 
   [[nodiscard]] bool done(const Report& report) const noexcept {
     if (options_.epochs != 0 && report.epochs >= options_.epochs) return true;
-    return options_.seconds > 0 && seconds_from_ns(now_ns() - started_ns_) >= options_.seconds;
+    return options_.seconds && seconds_from_ns(now_ns() - started_ns_) >= *options_.seconds;
   }
 
   void take(Batch& batch) {
@@ -224,11 +215,11 @@ class Consumption {
     const bool whole = matched != std::exchange(matched_, matched);
     // What is dropped or repeated at an epoch's end is no loss, nor are epochs that pass between
     // two loops of `let-go`.
-    const bool follows = options_.tail == "keep" && consumer_.group().world == 0;
-    if (options_.between_epochs != "hold" || !follows) ledger_.forget_place();
+    const bool follows = options_.consumer.tail == Tail::keep && consumer_.group().world == 0;
+    if (options_.consumer.between_epochs != BetweenEpochs::hold || !follows) ledger_.forget_place();
     if (!digest_) return;
     const std::uint64_t n = consumer_.samples_per_epoch();
-    const bool all = n != 0 ? digest_->samples() == n : options_.tail == "keep";
+    const bool all = n != 0 ? digest_->samples() == n : options_.consumer.tail == Tail::keep;
     const std::string digest = digest_->finish();
     report.digests.push_back(whole && all ? nlohmann::json(digest) : nlohmann::json(nullptr));
     report.digest_epochs.push_back(consumer_.epoch() - 1);
@@ -252,8 +243,8 @@ class Consumption {
 
   /// Of as many epochs or seconds as were asked for; not finite where it is not known.
   [[nodiscard]] double seconds_left(const Report& report, double a_second) const {
-    if (options_.seconds > 0) {
-      return std::max(0.0, options_.seconds - seconds_from_ns(now_ns() - started_ns_));
+    if (options_.seconds) {
+      return std::max(0.0, *options_.seconds - seconds_from_ns(now_ns() - started_ns_));
     }
     const std::uint64_t per_epoch = consumer_.samples_per_epoch();
     if (per_epoch == 0) return std::numeric_limits<double>::infinity();
@@ -346,93 +337,20 @@ int run_attached(const Options& options, Interrupts& interrupts, Consumer consum
   return held ? report.exit : exit_not_held;
 }
 
-int run(const Options& options) {
+int run(const Options& options, bool has_cursor) {
+  check(options, has_cursor);
   Interrupts interrupts;
   std::optional<Consumer> consumer;
   try {
     const EndsAtOnce waiting(interrupts);
-    consumer.emplace(consumer_options(options));
+    ConsumerOptions attaching = options.consumer;
+    attaching.log = console_log(options.verbose);
+    consumer.emplace(std::move(attaching));
   } catch (const StreamOver& error) {
     say(std::string(error.what()) + "\n");
     return exit_stream_ended;
   }
   return run_attached(options, interrupts, std::move(*consumer));
-}
-
-void add_what(CLI::App& consume, Options& options) {
-  ConsumerOptions& consumer = options.consumer;
-  consume.add_option("stream", consumer.stream, "Name of the stream")->required();
-  consume.add_option("--batch-size", consumer.batch_size, "Samples of a batch")
-      ->capture_default_str()
-      ->check(at_least(1));
-  consume
-      .add_option("--epochs", options.epochs, "Stop after so many epochs; 0: when the stream ends")
-      ->check(at_least(0));
-  consume
-      .add_option("--seconds", options.seconds,
-                  "Stop after so many seconds; ranks of a group stop with the first of them")
-      ->check(above_zero());
-  consume.add_flag("--verify", options.verify,
-                   "Make every byte again from the recipe; refused where that cannot be");
-  consume.add_flag("--digest", options.digest, "Print a digest of every epoch's bytes");
-  consume.add_option("--name", consumer.name, "Shown wherever consumers are listed");
-  consume.add_flag("--json", options.json, "Print one JSON object at the end");
-  consume.add_flag("--verbose,-v", options.verbose, "Report more");
-}
-
-void add_how(CLI::App& consume, Options& options) {
-  ConsumerOptions& consumer = options.consumer;
-  consume
-      .add_option("--pace", options.pace,
-                  "lockstep: get every sample, and gate the producer; free: never gate")
-      ->capture_default_str()
-      ->check(CLI::IsMember({"lockstep", "free"}));
-  consume
-      .add_option(
-          "--join", options.join,
-          "Where to begin: rewind (this epoch if the ring has it, else the next), next-epoch, "
-          "now, at (--cursor)")
-      ->capture_default_str()
-      ->check(CLI::IsMember({"rewind", "next-epoch", "next_epoch", "now", "at"}));
-  consume.add_option("--cursor", options.cursor, "Position to begin at, with --join at")
-      ->check(at_least(0));
-  consume
-      .add_option("--between-epochs", options.between_epochs,
-                  "hold: keep the place and gate; let-go: gate only inside an epoch")
-      ->capture_default_str()
-      ->check(CLI::IsMember({"hold", "let-go", "let_go"}));
-  consume
-      .add_option("--tail", options.tail,
-                  "The last, shorter batch of an epoch: keep, drop, pad (its samples repeated)")
-      ->capture_default_str()
-      ->check(CLI::IsMember({"keep", "drop", "pad"}));
-  consume.add_option("--group", options.group,
-                     "Take one rank's part of the batches of a group, begun once the last rank has "
-                     "come: NAME:RANK/WORLD; auto: what torchrun, mpirun or srun say");
-  consume.add_option("--access", options.access, "Batches: shared (zero-copy), private (copied)")
-      ->capture_default_str()
-      ->check(CLI::IsMember({"shared", "private"}));
-  consume
-      .add_option(
-          "--placement", options.placement,
-          "Where the batches are: host, or a GPU that the stream is served on: cuda:0 (cuda: "
-          "LOCAL_RANK's, else the first)")
-      ->capture_default_str();
-  consume.add_flag("--pin", consumer.pin,
-                   "Take batches in page-locked host memory, as trainers that copy to a GPU do");
-  consume.add_option("--on-miss", options.on_miss, "What free pace does when it was too slow")
-      ->capture_default_str()
-      ->check(CLI::IsMember({"skip", "error"}));
-  consume
-      .add_option("--connect-timeout,--timeout", options.connect_timeout_s,
-                  "Seconds to wait for the stream to come up; -1: for ever")
-      ->capture_default_str()
-      ->check(seconds_or_forever());
-  consume.add_option("--spin", consumer.spin_us, "Microseconds to look before sleeping, at most")
-      ->capture_default_str()
-      ->check(at_least(0));
-  consume.add_option("--allow-uid", consumer.allow_uids, "Another user whose producer is trusted")
-      ->allow_extra_args(false);
 }
 
 }  // namespace
@@ -445,9 +363,11 @@ void add_consume(CLI::App& program, Action& chosen) {
       "Without --epochs and --seconds it runs until the stream ends. The exit code is\n"
       "0 only if every promise held: nothing missing, nothing twice, nothing torn,\n"
       "receipts as the producer's.");
-  add_what(*consume, *options);
-  add_how(*consume, *options);
-  consume->callback([options, &chosen] { chosen = [options] { return run(*options); }; });
+  add_options(*consume, consume_options(), *options, {"stream"});
+  consume->callback([options, consume, &chosen] {
+    const bool has_cursor = consume->count("--cursor") != 0;
+    chosen = [options, has_cursor] { return run(*options, has_cursor); };
+  });
 }
 
 }  // namespace batchcast::cli

@@ -18,18 +18,21 @@ class Start:
 
         bc.Start("imagefolder:/data/train", recipe="imagenet-train", memory="4GiB")
 
-    `source`, `recipe`, `seed` and `arguments` say which samples the stream has: a stream that is
-    served with others is refused with RecipeMismatch. The rest is for the trainer that starts the
-    producer; a stream that is already served keeps its own.
+    The samples: a stream with others is refused with RecipeMismatch
 
-    source: the dataset, as on the command line.
-    recipe: a preset's name or the path of a TOML file; without, each part is a field, unchanged.
-    memory: upper limit for the samples in host memory, as bytes or a text.
-    epochs: how many to make; 0 is endless.
-    wait_for: the first sample waits for this many trainers.
-    idle_exit: the producer ends once no trainer has been there for so many seconds; None: never.
-    arguments: further words of `batchcast serve`.
-    command: the file to run, instead of the package's own.
+    source: The dataset, as on the command line.
+    recipe: A preset's name or the path of a TOML file; without, each part is a field, unchanged.
+    seed: Of order and draws.
+
+    The process: a stream that is already served keeps its own
+
+    memory: Upper limit for the samples in host memory, as bytes or a text.
+    epochs: How many to make; 0 is endless.
+    wait_for: The first sample waits for this many trainers.
+    idle_exit: The producer ends once no trainer has been there for this many seconds; None: without
+        limit.
+    arguments: Further words of `batchcast serve`; those that say what samples are count with them.
+    command: The file to run, instead of the package's own.
     """
 
     def __init__(self, source: str, recipe: str | os.PathLike[str] | None = None, seed: int = 0, memory: int | str = "256MiB", epochs: int = 0, wait_for: int = 0, idle_exit: float | None = 30.0, arguments: Sequence[str] = (), command: str | os.PathLike[str] | None = None) -> None: ...
@@ -54,8 +57,7 @@ class Start:
     def wait_for(self) -> int: ...
 
     @property
-    def idle_exit(self) -> float:
-        """In seconds; negative: never."""
+    def idle_exit(self) -> float: ...
 
     @property
     def arguments(self) -> tuple[str, ...]: ...
@@ -65,7 +67,7 @@ class Start:
 
     def __reduce__(self) -> tuple[type[Start], tuple[Any, ...]]: ...
 
-    def __repr__(self) -> str: ...
+    def __repr__(self) -> object: ...
 
 class _Memory:
     """Memory of a batch, under a numpy array."""
@@ -254,30 +256,50 @@ class Consumer:
     One thread at a time uses a consumer; a process can have several. Calls that wait let other threads
     run, and Ctrl-C ends them. After fork the child cannot use it (Forked). Batches may outlive it.
 
-    stream: name of the stream.
-    batch_size: samples in a batch; any number up to the ring's capacity.
-    name: shown where consumers are listed; the script's by default, of a rank its group's.
-    pace: "lockstep", the producer waits for this consumer; "free", it does not, and samples may be
-        missed.
-    join: where to begin: "rewind", the current epoch's start if the ring still has it, else the next
-        epoch; "next_epoch"; "now", in the middle of an epoch; "at", the cursor of a checkpoint.
-    cursor: with join="at", the position to begin at.
-    between_epochs: "hold" keeps its place; "let_go" lets the producer go on between two loops.
-    tail: of an epoch's last samples that fill no batch: "keep" (a short batch), "drop" or "pad".
-    group: the ranks of one data-parallel job: "auto" (as torchrun, Lightning, mpirun or srun say),
-        "NAME:RANK/WORLD" or (name, rank, world).
-    access: "shared" shows the stream's own memory; "private" makes copies, which may be written to.
-    placement: "host", "cuda:0", or "cuda" for the GPU of this process.
-    pin, pin_device: page-locked batches, for copies to that GPU.
-    on_miss: of pace "free", what to do about missed samples: "skip" or "error".
-    connect_timeout: seconds; None waits for ever.
-    spin_us: how long to look for samples before sleeping, at most.
-    directory: where to look for the stream, instead of the usual places.
-    allow_uids: users, besides this one and root, whose producers are trusted.
-    observes: only look, with `newest`, and count for nothing.
-    explain_faults: keep writes into batches private, or explain them, by a SIGSEGV handler.
-    log: called as log(level, text) with what is no error; without, warnings go to stderr.
-    start: a batchcast.Start; what to serve where no producer serves the stream.
+    The stream
+
+    stream: Name of the stream.
+    batch_size: Samples of a batch, at most the ring's capacity.
+    name: Shown where consumers are listed; by default the script's or program's, of a rank its
+        group's.
+
+    Its course
+
+    pace: `lockstep`: the producer waits, and no sample is missed; `free`: it does not wait.
+    join: Where to begin: `rewind`, the start of this epoch if the ring has it, else of the next;
+        `next_epoch`; `now`, within an epoch; `at`, the position `cursor`.
+    cursor: Position to begin at, with `join` at.
+    between_epochs: `hold`: the producer waits between two loops as well; `let_go`: only inside a
+        loop.
+    tail: What becomes of the samples at an epoch's end that fill no batch: `keep` gives a short
+        batch, `drop` none, `pad` repeats samples.
+    group: Take one rank's part of each batch of a group, which begins once the last rank has come:
+        NAME:RANK/WORLD; auto: what torchrun, Lightning, mpirun or srun say.
+
+    Memory
+
+    access: `shared`: batches show the stream's own memory; `private`: they are copies, which may be
+        written to.
+    placement: Where the batches are: host, or a GPU that the stream is served on, such as cuda:0;
+        cuda: the GPU of this process.
+    pin: Take batches in page-locked host memory, for copies to a GPU.
+    pin_device: With `pin`: the GPU that batches are copied to.
+
+    Waiting
+
+    on_miss: What `pace` free does when samples are missed.
+    connect_timeout: Seconds to wait for the stream to come up; None: without limit.
+    spin_us: Microseconds to look for samples before sleeping, at most.
+
+    Surroundings
+
+    directory: Where to look for the stream, instead of the usual places.
+    allow_uids: Users, besides this one and root, whose producers are trusted.
+    observes: Only look, with `newest`: the producer does not wait, and `wait_for` does not count
+        it.
+    explain_faults: Keep writes into batches private, or explain them, by a SIGSEGV handler.
+    log: Called as log(level, text) with what is no error; without, warnings go to stderr.
+    start: A batchcast.Start: what to serve where no producer serves the stream.
     """
 
     def __init__(self, stream: str, batch_size: int = 64, *, name: str | None = None, pace: Literal["lockstep", "free"] = "lockstep", join: Literal["rewind", "next_epoch", "now", "at"] = "rewind", cursor: int = 0, between_epochs: Literal["hold", "let_go"] = "hold", tail: Literal["keep", "drop", "pad"] = "keep", group: str | tuple[str, int, int] | None = None, access: Literal["shared", "private"] = "shared", placement: str = "host", pin: bool = False, pin_device: int = 0, on_miss: Literal["skip", "error"] = "skip", connect_timeout: float | None = 30.0, spin_us: int = 50, directory: str | os.PathLike[str] | None = None, allow_uids: Sequence[int] = (), observes: bool = False, explain_faults: bool = True, log: Callable[[str, str], object] | None = None, start: Start | None = None) -> None: ...
@@ -432,6 +454,9 @@ class Consumer:
     @property
     def stats(self) -> batchcast.ConsumerStats:
         """What it got so far, and how long it waited."""
+
+def _option_names() -> list[str]:
+    """The names of Consumer's arguments."""
 
 def check_same_samples(saved: Mapping[str, Any], served: Mapping[str, Any], log: Callable[[str, str], object] | None = None) -> None:
     """

@@ -11,7 +11,6 @@ import contextlib
 import inspect
 import math
 import os
-import re
 import warnings
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -30,7 +29,7 @@ except ImportError as error:
     ) from error
 
 from ._closed import ClosedByBlock
-from ._consumer import Batch, Consumer, Start, check_same_samples
+from ._consumer import Batch, Consumer, Start, _option_names, check_same_samples
 from ._dataloader_parts import StreamDataset, StreamSampler
 from ._epochs import batches_of_epoch, is_batch_left
 from ._frameworks import refuse_what_is_meant
@@ -191,12 +190,6 @@ def _cloned(made: Any) -> Any:
     return [tensor.clone() for tensor in made]
 
 
-def _options_of_consumer() -> list[str]:
-    """The names of its options, as its signature says them."""
-    signature = Consumer.__init__.__nb_signature__[0][0]  # type: ignore[attr-defined]
-    return re.findall(r"(\w+): ", signature)
-
-
 def _refuse_names(given: Mapping[str, Any]) -> None:
     for name in given:
         if name in _OF_A_DATALOADER:
@@ -204,7 +197,7 @@ def _refuse_names(given: Mapping[str, Any]) -> None:
                 f"batchcast: Loader() has no `{name}`: {_OF_A_DATALOADER[name]}."
             )
     own = set(inspect.signature(Loader.__init__).parameters) - {"self", "options"}
-    refuse_unknown("Loader", given, sorted({*own, *_options_of_consumer()}))
+    refuse_unknown("Loader", given, sorted({*own, *_option_names()}))
 
 
 def _check_seconds(name: str, seconds: Any) -> None:

@@ -4,6 +4,8 @@
 
 #include <batchcast/core/bytes_text.hpp>
 #include <batchcast/core/error.hpp>
+#include <batchcast/core/limits.hpp>
+#include <batchcast/core/nearest_name.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -94,31 +96,108 @@ int Argument::timeout_ms() const {
   return static_cast<int>(std::min<double>(ms, std::numeric_limits<int>::max()));
 }
 
+options::Value Argument::value_of(const options::Option& option) const {
+  using options::Kind;
+  if (is_none() && option.may_be_none()) {
+    if (option.kind == Kind::seconds && !option.has_end) return -1.0;
+    return {};
+  }
+  const bool is_text = PyUnicode_Check(value.ptr()) != 0;
+  switch (option.kind) {
+    case Kind::flag:
+      return flag();
+    case Kind::count:
+      if (is_text && !option.word.empty()) return options::value_in(option, text());
+      return number(option.most);
+    case Kind::seconds: {
+      const double seconds = real();
+      const bool is_forever = seconds < 0 || seconds > limits::waiting_seconds_max;
+      return is_forever && !option.has_end ? -1.0 : seconds;
+    }
+    case Kind::bytes:
+      return memory();
+    case Kind::path:
+      return path();
+    case Kind::texts:
+      return texts();
+    case Kind::counts:
+      return counts();
+    case Kind::group:
+      return is_text ? text() : group_text();
+    default:
+      return text();
+  }
+}
+
+std::vector<std::string> Argument::texts() const {
+  std::vector<std::string> all;
+  const nb::tuple given = items();
+  for (const nb::handle item : given) all.push_back(Argument{name, item}.text());
+  return all;
+}
+
+std::vector<std::uint64_t> Argument::counts() const {
+  std::vector<std::uint64_t> all;
+  const nb::tuple given = items();
+  for (const nb::handle item : given) {
+    all.push_back(Argument{name, item}.number(~std::uint32_t{0}));
+  }
+  return all;
+}
+
+std::string Argument::group_text() const {
+  const char* const wanted = "\"auto\", \"NAME:RANK/WORLD\" or a tuple (name, rank, world)";
+  if (PySequence_Check(value.ptr()) == 0) refuse_type(wanted);
+  const nb::tuple parts = items();
+  if (parts.size() != 3) refuse_type(wanted);
+  const auto number = [&](std::size_t i) {
+    return std::to_string(Argument{name, parts[i]}.number(~std::uint32_t{0}));
+  };
+  return Argument{name, parts[0]}.text() + ":" + number(1) + "/" + number(2);
+}
+
 // ---- all of a call
 
-Arguments::Arguments(const char* call, std::initializer_list<const char*> names,
-                     std::size_t by_place, const nb::args& args, const nb::kwargs& kwargs)
-    : call_(call) {
+Arguments::Arguments(const char* call, const options::Options& known, std::size_t by_place,
+                     const nb::args& args, const nb::kwargs& kwargs)
+    : call_(call), known_(known) {
   const std::string says = "batchcast: " + std::string(call) + "(): ";
   if (args.size() > by_place) {
     throw nb::type_error((says + "only the first " + std::to_string(by_place) +
                           " arguments may come without their names.")
                              .c_str());
   }
-  for (std::size_t i = 0; i < args.size(); ++i) given_.push_back({names.begin()[i], args[i]});
+  for (std::size_t i = 0; i < args.size(); ++i) given_.push_back({known[i].name, args[i]});
   for (const auto& [key, value] : kwargs) {
     const std::string_view name = nb::borrow<nb::str>(key).c_str();
-    const auto known = std::find(names.begin(), names.end(), name);
-    if (known == names.end()) {
-      const std::vector<std::string> texts(names.begin(), names.end());
+    const options::Option* const option = options::find(known, name);
+    if (option == nullptr) {
       throw nb::type_error((says + "there is no argument `" + std::string(name) + "`." +
-                            detail::did_you_mean(name, texts))
+                            detail::did_you_mean(name, options::names_of(known)))
                                .c_str());
     }
     if (find(name).is_valid()) {
       throw nb::type_error((says + "`" + std::string(name) + "` is given twice.").c_str());
     }
-    given_.push_back({*known, value});
+    given_.push_back({option->name, value});
+  }
+}
+
+void Arguments::take(void* options) const {
+  for (const options::Option& option : known_) {
+    const Argument argument{option.name.c_str(), find(option.name)};
+    if (!argument.value.is_valid() && option.is_needed) {
+      throw nb::type_error(
+          ("batchcast: " + std::string(call_) + "(): `" + option.name + "` is missing.").c_str());
+    }
+    if (!argument.value.is_valid() || option.kind == options::Kind::object) continue;
+    try {
+      const options::Value value = argument.value_of(option);
+      if (value.index() != 0) options::assign(option, options, value);
+    } catch (const options::Refused& refused) {
+      const std::string why = refused.what();
+      argument.refuse(why + (why.ends_with('?') || why.ends_with('.') ? "" : "."));
+    }
   }
 }
 
@@ -127,13 +206,6 @@ nb::handle Arguments::find(std::string_view name) const noexcept {
     if (given.name == name) return given.value;
   }
   return {};
-}
-
-Argument Arguments::needed(const char* name) const {
-  const nb::handle value = find(name);
-  if (value.is_valid()) return {name, value};
-  throw nb::type_error(
-      ("batchcast: " + std::string(call_) + "(): `" + name + "` is missing.").c_str());
 }
 
 }  // namespace batchcast::inline v0_1::python

@@ -2,14 +2,12 @@
 // Copyright 2026 the batchcast authors
 #pragma once
 
+#include "options/option.hpp"
 #include "python/consumer/bindings.hpp"
-
-#include <batchcast/core/nearest_name.hpp>
 
 #include <nanobind/nanobind.h>
 
 #include <cstdint>
-#include <initializer_list>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -36,9 +34,13 @@ struct Argument {
   [[nodiscard]] std::uint64_t memory() const;
   /// Seconds, as milliseconds: at least 1 of a time above 0. None and less than 0 are for ever: -1.
   [[nodiscard]] int timeout_ms() const;
-  /// A choice by its name, as the command line writes it.
-  template <class Enum>
-  [[nodiscard]] Enum choice() const;
+  /// What the option takes. Throws TypeError for another type.
+  [[nodiscard]] options::Value value_of(const options::Option& option) const;
+
+  [[nodiscard]] std::vector<std::string> texts() const;
+  [[nodiscard]] std::vector<std::uint64_t> counts() const;
+  /// Of a tuple (name, rank, world): as the command line has it.
+  [[nodiscard]] std::string group_text() const;
 
   [[noreturn]] void refuse_type(const char* wanted) const;
   [[noreturn]] void refuse(const std::string& why) const;
@@ -47,8 +49,12 @@ struct Argument {
 /// The arguments of one call by their names. The first ones may come without.
 class Arguments {
  public:
-  Arguments(const char* call, std::initializer_list<const char*> names, std::size_t by_place,
+  Arguments(const char* call, const options::Options& known, std::size_t by_place,
             const nanobind::args& args, const nanobind::kwargs& kwargs);
+
+  /// Puts all but objects into the struct that the table is of. Throws TypeError for what is
+  /// missing or has another type, InvalidArgument for values.
+  void take(void* options) const;
 
   /// Calls `use(Argument)` unless that argument was left out.
   template <class Use>
@@ -56,8 +62,6 @@ class Arguments {
     const nanobind::handle value = find(name);
     if (value.is_valid()) use(Argument{name, value});
   }
-  /// Throws TypeError where it was left out.
-  [[nodiscard]] Argument needed(const char* name) const;
 
  private:
   [[nodiscard]] nanobind::handle find(std::string_view name) const noexcept;
@@ -67,23 +71,8 @@ class Arguments {
     nanobind::handle value;
   };
   const char* call_;
+  const options::Options& known_;
   std::vector<Given> given_;
 };
-
-template <class Enum>
-Enum Argument::choice() const {
-  const std::string wanted = text();
-  std::vector<std::string> names;
-  for (std::uint8_t i = 0; name_of(static_cast<Enum>(i)) != "?"; ++i) {
-    names.emplace_back(name_of(static_cast<Enum>(i)));
-    if (names.back() == wanted) return static_cast<Enum>(i);
-  }
-  std::string why = "`" + wanted + "` is none of its choices, ";
-  for (std::size_t i = 0; i < names.size(); ++i) {
-    if (i != 0) why += i + 1 == names.size() ? " and " : ", ";
-    why += "\"" + names[i] + "\"";
-  }
-  refuse(why + "." + detail::did_you_mean(wanted, names));
-}
 
 }  // namespace batchcast::inline v0_1::python

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the batchcast authors
+#include "options/consumer_options.hpp"
 #include "python/consumer/arguments.hpp"
 #include "python/consumer/bindings.hpp"
 #include "python/consumer/options.hpp"
@@ -9,6 +10,7 @@
 
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
 
 #include <array>
 #include <cstdint>
@@ -35,46 +37,7 @@ holds a batch until the next one is there: a ring has to have room for both.
 One thread at a time uses a consumer; a process can have several. Calls that wait let other threads
 run, and Ctrl-C ends them. After fork the child cannot use it (Forked). Batches may outlive it.
 
-stream: name of the stream.
-batch_size: samples in a batch; any number up to the ring's capacity.
-name: shown where consumers are listed; the script's by default, of a rank its group's.
-pace: "lockstep", the producer waits for this consumer; "free", it does not, and samples may be
-    missed.
-join: where to begin: "rewind", the current epoch's start if the ring still has it, else the next
-    epoch; "next_epoch"; "now", in the middle of an epoch; "at", the cursor of a checkpoint.
-cursor: with join="at", the position to begin at.
-between_epochs: "hold" keeps its place; "let_go" lets the producer go on between two loops.
-tail: of an epoch's last samples that fill no batch: "keep" (a short batch), "drop" or "pad".
-group: the ranks of one data-parallel job: "auto" (as torchrun, Lightning, mpirun or srun say),
-    "NAME:RANK/WORLD" or (name, rank, world).
-access: "shared" shows the stream's own memory; "private" makes copies, which may be written to.
-placement: "host", "cuda:0", or "cuda" for the GPU of this process.
-pin, pin_device: page-locked batches, for copies to that GPU.
-on_miss: of pace "free", what to do about missed samples: "skip" or "error".
-connect_timeout: seconds; None waits for ever.
-spin_us: how long to look for samples before sleeping, at most.
-directory: where to look for the stream, instead of the usual places.
-allow_uids: users, besides this one and root, whose producers are trusted.
-observes: only look, with `newest`, and count for nothing.
-explain_faults: keep writes into batches private, or explain them, by a SIGSEGV handler.
-log: called as log(level, text) with what is no error; without, warnings go to stderr.
-start: a batchcast.Start; what to serve where no producer serves the stream.)";
-
-constexpr const char* signature =
-    "def __init__(self, stream: str, batch_size: int = 64, *, name: str | None = None, "
-    "pace: typing.Literal[\"lockstep\", \"free\"] = \"lockstep\", "
-    "join: typing.Literal[\"rewind\", \"next_epoch\", \"now\", \"at\"] = \"rewind\", "
-    "cursor: int = 0, between_epochs: typing.Literal[\"hold\", \"let_go\"] = \"hold\", "
-    "tail: typing.Literal[\"keep\", \"drop\", \"pad\"] = \"keep\", "
-    "group: str | tuple[str, int, int] | None = None, "
-    "access: typing.Literal[\"shared\", \"private\"] = \"shared\", placement: str = \"host\", "
-    "pin: bool = False, pin_device: int = 0, on_miss: typing.Literal[\"skip\", \"error\"] = "
-    "\"skip\", connect_timeout: float | None = 30.0, spin_us: int = 50, "
-    "directory: str | os.PathLike[str] | None = None, "
-    "allow_uids: collections.abc.Sequence[int] = (), observes: bool = False, "
-    "explain_faults: bool = True, "
-    "log: collections.abc.Callable[[str, str], object] | None = None, "
-    "start: Start | None = None) -> None";
+)";
 
 [[nodiscard]] nb::object values() { return nb::module_::import_("batchcast._values"); }
 
@@ -253,13 +216,16 @@ PyType_Slot slots[] = {{Py_tp_traverse, reinterpret_cast<void*>(&visit)},
 }
 
 void add_calls(nb::class_<Trainer>& type) {
+  const options::Options& options = options::consumer_options().options();
+  const std::string signature =
+      "def __init__(self, " + options::python_parameters(options, consumer_by_place) + ") -> None";
   type.def(
           "__init__",
           [](Trainer* self, const nb::args& args, const nb::kwargs& kwargs) {
             CalledOptions called = options_of(args, kwargs);
             new (self) Trainer(std::move(called.options), std::move(called.log));
           },
-          nb::sig(signature))
+          nb::sig(signature.c_str()))
       .def(
           "next",
           [](Trainer& trainer, const nb::object& timeout) {
@@ -409,9 +375,14 @@ void add_consumer(nb::module_& module) {
       .def_prop_ro("over", &Loop::is_over, "Whether it gives no further batch.")
       .def_prop_ro("epoch", &Loop::epoch, nb::sig("def epoch(self) -> int | None"),
                    "The epoch of what `hold` gave; None before.");
-  nb::class_<Trainer> type(module, "Consumer", nb::type_slots(slots), about);
+  const options::Options& options = options::consumer_options().options();
+  const std::string doc = about + options::python_doc(options);
+  nb::class_<Trainer> type(module, "Consumer", nb::type_slots(slots), doc.c_str());
   add_calls(type);
   add_properties(type);
+  module.def(
+      "_option_names", [&options] { return options::names_of(options); },
+      "The names of Consumer's arguments.");
 }
 
 void add_checkpoint(nb::module_& module) {

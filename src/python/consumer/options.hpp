@@ -6,7 +6,12 @@
 
 #include <nanobind/nanobind.h>
 
+#include <cstddef>
+
 namespace batchcast::inline v0_1::python {
+
+/// `stream` and `batch_size` may come without their names.
+constexpr std::size_t consumer_by_place = 2;
 
 /// The arguments of Python's `Consumer(...)`.
 struct CalledOptions {

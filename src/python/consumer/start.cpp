@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the batchcast authors
+#include "options/start_options.hpp"
 #include "python/consumer/arguments.hpp"
 #include "python/consumer/bindings.hpp"
 
+#include <batchcast/core/error.hpp>
 #include <batchcast/start.hpp>
 
 #include <nanobind/stl/string.h>
@@ -16,61 +18,21 @@ namespace batchcast::inline v0_1::python {
 namespace {
 
 constexpr const char* about =
-    "What `batchcast serve` is started with where no producer serves the stream.\n\n"
-    "    bc.Start(\"imagefolder:/data/train\", recipe=\"imagenet-train\", memory=\"4GiB\")\n\n"
-    "`source`, `recipe`, `seed` and `arguments` say which samples the stream has: a stream that "
-    "is\n"
-    "served with others is refused with RecipeMismatch. The rest is for the trainer that starts "
-    "the\n"
-    "producer; a stream that is already served keeps its own.\n\n"
-    "source: the dataset, as on the command line.\n"
-    "recipe: a preset's name or the path of a TOML file; without, each part is a field, "
-    "unchanged.\n"
-    "memory: upper limit for the samples in host memory, as bytes or a text.\n"
-    "epochs: how many to make; 0 is endless.\n"
-    "wait_for: the first sample waits for this many trainers.\n"
-    "idle_exit: the producer ends once no trainer has been there for so many seconds; None: "
-    "never.\n"
-    "arguments: further words of `batchcast serve`.\n"
-    "command: the file to run, instead of the package's own.";
+    R"(What `batchcast serve` is started with where no producer serves the stream.
 
-constexpr const char* signature =
-    "def __init__(self, source: str, recipe: str | os.PathLike[str] | None = None, seed: int = 0, "
-    "memory: int | str = \"256MiB\", epochs: int = 0, wait_for: int = 0, "
-    "idle_exit: float | None = 30.0, arguments: collections.abc.Sequence[str] = (), "
-    "command: str | os.PathLike[str] | None = None) -> None";
+    bc.Start("imagefolder:/data/train", recipe="imagenet-train", memory="4GiB")
+
+)";
+
+[[nodiscard]] const options::Options& table() { return options::start_options().options(); }
 
 [[nodiscard]] StartOptions options_of(const nb::args& args, const nb::kwargs& kwargs) {
-  const Arguments given("Start",
-                        {"source", "recipe", "seed", "memory", "epochs", "wait_for", "idle_exit",
-                         "arguments", "command"},
-                        9, args, kwargs);
   StartOptions start;
-  const Argument source = given.needed("source");
-  start.source = source.text();
-  if (start.source.empty()) source.refuse("it is empty, and there is nothing to serve.");
-  given.with("recipe", [&](Argument it) { start.recipe = it.is_none() ? "" : it.path(); });
-  given.with("seed", [&](Argument it) { start.seed = it.number(); });
-  given.with("memory", [&](Argument it) { start.memory = it.memory(); });
-  given.with("epochs", [&](Argument it) { start.epochs = it.number(); });
-  given.with("wait_for", [&](Argument it) {
-    start.wait_for = static_cast<std::uint32_t>(it.number(~std::uint32_t{0}));
-  });
-  given.with("idle_exit", [&](Argument it) { start.idle_exit_s = it.is_none() ? -1 : it.real(); });
-  given.with("arguments", [&](Argument it) {
-    const nb::tuple items = it.items();
-    for (const nb::handle item : items) {
-      start.arguments.push_back(Argument{it.name, item}.text());
-    }
-  });
-  given.with("command", [&](Argument it) { start.command = it.is_none() ? "" : it.path(); });
+  Arguments("Start", table(), table().size(), args, kwargs).take(&start);
+  if (start.source.empty()) {
+    throw InvalidArgument("batchcast: source: it is empty, and there is nothing to serve.");
+  }
   return start;
-}
-
-[[nodiscard]] nb::tuple arguments_of(const StartOptions& start) {
-  nb::list words;
-  for (const std::string& word : start.arguments) words.append(word);
-  return nb::tuple(words);
 }
 
 /// A path may have bytes that are no text.
@@ -79,43 +41,72 @@ constexpr const char* signature =
   return nb::steal(PyUnicode_DecodeFSDefaultAndSize(path.data(), size));
 }
 
+[[nodiscard]] nb::object value_of(const options::Option& option, const StartOptions& start) {
+  const options::Value value = option.get(&start);
+  if (const auto* count = std::get_if<std::uint64_t>(&value)) return nb::int_(*count);
+  if (const auto* seconds = std::get_if<double>(&value)) return nb::float_(*seconds);
+  if (const auto* text = std::get_if<std::string>(&value)) return path_of(*text);
+  nb::list words;
+  for (const std::string& word : std::get<std::vector<std::string>>(value)) words.append(word);
+  return nb::tuple(words);
+}
+
+/// As Python knows what an attribute is.
+[[nodiscard]] const char* type_of(const options::Option& option) {
+  switch (option.kind) {
+    case options::Kind::count:
+    case options::Kind::bytes:
+      return "int";
+    case options::Kind::seconds:
+      return "float";
+    case options::Kind::texts:
+      return "tuple[str, ...]";
+    default:
+      return "str";
+  }
+}
+
 /// Loaders that are pickled have one with them.
 [[nodiscard]] nb::tuple pickled(const nb::object& self) {
-  const auto& start = nb::cast<const StartOptions&>(self);
-  return nb::make_tuple(
-      self.type(), nb::make_tuple(start.source, path_of(start.recipe), start.seed, start.memory,
-                                  start.epochs, start.wait_for, start.idle_exit_s,
-                                  arguments_of(start), path_of(start.command)));
+  nb::list values;
+  for (const options::Option& option : table()) {
+    values.append(value_of(option, nb::cast<const StartOptions&>(self)));
+  }
+  return nb::make_tuple(self.type(), nb::tuple(values));
+}
+
+[[nodiscard]] nb::object text_of(const StartOptions& start) {
+  nb::str text("Start(");
+  for (const options::Option& option : table()) {
+    const char* const form = &option == &table().front() ? "{0}{2!r}" : "{0}, {1}={2!r}";
+    text = nb::str(form).format(text, option.name, value_of(option, start));
+  }
+  return text + nb::str(")");
 }
 
 }  // namespace
 
 void add_start(nb::module_& module) {
-  nb::class_<StartOptions>(module, "Start", about)
-      .def(
-          "__init__",
-          [](StartOptions* self, const nb::args& args, const nb::kwargs& kwargs) {
-            new (self) StartOptions(options_of(args, kwargs));
-          },
-          nb::sig(signature))
-      .def_ro("source", &StartOptions::source)
-      .def_ro("recipe", &StartOptions::recipe)
-      .def_ro("seed", &StartOptions::seed)
-      .def_ro("memory", &StartOptions::memory, "In bytes.")
-      .def_ro("epochs", &StartOptions::epochs)
-      .def_ro("wait_for", &StartOptions::wait_for)
-      .def_ro("idle_exit", &StartOptions::idle_exit_s, "In seconds; negative: never.")
-      .def_prop_ro("arguments", &arguments_of, nb::sig("def arguments(self) -> tuple[str, ...]"))
-      .def_ro("command", &StartOptions::command)
-      .def("__reduce__", &pickled,
+  const std::string doc = about + options::python_doc(table());
+  const std::string signature =
+      "def __init__(self, " + options::python_parameters(table(), table().size()) + ") -> None";
+  nb::class_<StartOptions> type(module, "Start", doc.c_str());
+  type.def(
+      "__init__",
+      [](StartOptions* self, const nb::args& args, const nb::kwargs& kwargs) {
+        new (self) StartOptions(options_of(args, kwargs));
+      },
+      nb::sig(signature.c_str()));
+  for (const options::Option& option : table()) {
+    const std::string getter = "def " + option.name + "(self) -> " + type_of(option);
+    type.def_prop_ro(
+        option.name.c_str(),
+        [&option](const StartOptions& start) { return value_of(option, start); },
+        nb::sig(getter.c_str()), option.kind == options::Kind::bytes ? "In bytes." : "");
+  }
+  type.def("__reduce__", &pickled,
            nb::sig("def __reduce__(self) -> tuple[type[Start], tuple[typing.Any, ...]]"))
-      .def("__repr__", [](const StartOptions& start) {
-        return nb::str(
-                   "Start({!r}, recipe={!r}, seed={}, memory={}, epochs={}, wait_for={}, "
-                   "idle_exit={}, arguments={!r}, command={!r})")
-            .format(start.source, start.recipe, start.seed, start.memory, start.epochs,
-                    start.wait_for, start.idle_exit_s, arguments_of(start), start.command);
-      });
+      .def("__repr__", &text_of);
 }
 
 }  // namespace batchcast::inline v0_1::python

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#include "cli/option_table.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+
+namespace batchcast::cli {
+namespace {
+
+using options::Kind;
+using options::Option;
+
+/// As the parser names what a value is, with the range for the page of help.
+std::string type_of(const Option& option) {
+  const std::string type = options::command_value(option);
+  if (option.kind != Kind::count || option.most > std::numeric_limits<std::uint16_t>::max()) {
+    return type;
+  }
+  return type + ":" + type + " in [" + std::to_string(option.least) + " - " +
+         std::to_string(option.most) + "]";
+}
+
+void take(const Option& option, void* taken, const std::string& called,
+          const std::vector<std::string>& words) {
+  try {
+    options::assign(option, taken, options::value_in(option, words));
+  } catch (const options::Refused& refused) {
+    throw CLI::ValidationError(called, refused.what());
+  }
+}
+
+CLI::Option* add(CLI::App& command, const Option& option, void* taken, const std::string& names,
+                 const std::string& sentence) {
+  const std::string called = names.substr(0, names.find(','));
+  if (option.kind == Kind::flag) {
+    return command.add_flag_function(
+        names, [&option, taken](std::int64_t) { options::assign(option, taken, true); }, sentence);
+  }
+  CLI::Option* added = command.add_option(
+      names,
+      [&option, taken, called](const CLI::results_t& words) {
+        take(option, taken, called, words);
+        return true;
+      },
+      sentence);
+  added->type_name(type_of(option))->default_str(options::command_default(option));
+  if (option.is_list()) {
+    added->expected(1, CLI::detail::expected_max_vector_size)
+        ->delimiter(',')
+        ->allow_extra_args(false);
+  }
+  return added;
+}
+
+}  // namespace
+
+void add_options(CLI::App& command, const options::Options& table, void* taken,
+                 const std::vector<std::string>& by_place) {
+  for (const Option& option : table) {
+    if (!option.is_for_commands()) continue;
+    const bool is_placed =
+        std::find(by_place.begin(), by_place.end(), option.name) != by_place.end();
+    const std::string names = is_placed ? option.name : options::command_names(option);
+    CLI::Option* added =
+        add(command, option, taken, names, options::command_sentence(option, table));
+    added->required(option.is_needed)->group(option.heading);
+    if (!option.needs.empty()) {
+      added->needs(command.get_option(options::command_names(*options::find(table, option.needs))));
+    }
+  }
+}
+
+}  // namespace batchcast::cli

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#pragma once
+
+#include "options/table.hpp"
+
+#include <CLI/CLI.hpp>
+
+#include <string>
+#include <vector>
+
+namespace batchcast::cli {
+
+/// Adds a table's options, which the parser puts into `taken`: those of `by_place` without hyphens.
+/// Table and struct live as long as the command.
+void add_options(CLI::App& command, const options::Options& table, void* taken,
+                 const std::vector<std::string>& by_place);
+
+template <class Struct>
+void add_options(CLI::App& command, const options::Table<Struct>& table, Struct& taken,
+                 const std::vector<std::string>& by_place = {}) {
+  add_options(command, table.options(), &taken, by_place);
+}
+
+}  // namespace batchcast::cli
