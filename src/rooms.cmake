@@ -136,7 +136,7 @@ batchcast_room(served
 
 # Rings in GPU memory, the mirror that fills them.
 batchcast_room(gpu
-  DEPENDS core data data/stage ring join cuda served
+  DEPENDS core data data/stage data/pipeline ring join cuda served
   SOURCES finish/finish_stage.cpp mirror/mirror.cpp mirror/mirror_copier.cpp
           mirror/mirror_pins.cpp mirror/mirror_seat.cpp mirror/mirror_source.cpp
           mirror/mirror_thread.cpp ring/device_ring.cpp ring/device_ring_layout.cpp

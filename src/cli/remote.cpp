@@ -3,6 +3,7 @@
 #include "cli/command.hpp"
 #include "cli/console.hpp"
 
+#include <batchcast/core/deadline.hpp>
 #include <batchcast/core/error.hpp>
 #include <batchcast/join/absent_stream.hpp>
 #include <batchcast/join/stream_lock.hpp>
@@ -300,9 +301,19 @@ int print_answer(const RemoteOptions& options, const nlohmann::json& answer,
   return exit_ok;
 }
 
+/// The answer of its producer. One that has just begun does not listen yet, and is waited for.
+std::optional<std::string> order(const ListedStream& listed, const std::string& command) {
+  const detail::Deadline deadline(order_timeout_ms);
+  for (;;) {
+    auto answer = ask_control(listed.paths.control, command, deadline.left_ms());
+    if (answer || deadline.left_ms() == 0 || !look_at_lock(listed.paths.lock).held) return answer;
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+}
+
 int ask(const RemoteOptions& options, const ListedStream& listed, const nlohmann::json& command,
         const Done& done) {
-  const auto text = ask_control(listed.paths.control, command.dump(), order_timeout_ms);
+  const auto text = order(listed, command.dump());
   if (!text) {
     throw Error("batchcast: the producer of stream `" + options.stream + "` (pid " +
                 std::to_string(listed.pid) + ") does not answer.");

@@ -220,6 +220,12 @@ kill -0 $late || fail "a stream ended before the consumer that it waits for came
 expect 0 'receipts match' consume late
 wait $late
 
+# One that has just begun is stopped once it listens.
+serve synthetic:3x16x16 --stream early --memory 1GiB
+until_true lists '"state":"(silent|starting|running)".*"stream":"early"' || fail "a stream does not begin"
+expect 0 'is stopped' stop early
+wait $!
+
 # Whoever is waited for at the end need not come.
 serve synthetic:8 --stream drained --samples 100 --memory 1MiB --epochs 1
 drained=$!

@@ -50,6 +50,28 @@ def test_a_consumer_that_nobody_closed_holds_nobody_up(serve):
     np.testing.assert_array_equal(batch["image"], expected)
 
 
+def test_a_loader_that_only_garbage_holds_holds_nobody_up(serve):
+    serve("synthetic:1x64x64", samples=4096, memory="1MiB")
+
+    def trial(number):
+        loader = bc.Loader("s", 32, timeout=90)
+        for index, _ in enumerate(loader):
+            if number == 0 and index == 2:
+                raise ValueError("pruned")
+            if index == 40:
+                return
+
+    def run(number):
+        error = None
+        try:
+            trial(number)
+        except ValueError as raised:
+            error = raised  # its traceback has this frame, which has it
+        return error is None
+
+    assert [run(number) for number in range(2)] == [False, True]
+
+
 def test_the_loop_variable_of_a_loop_that_was_left(serve):
     serve("synthetic:1x64x64", samples=4096, memory="4MiB")
     with bc.Consumer("s") as consumer:

@@ -7,6 +7,7 @@
 #include <batchcast/core/clock.hpp>
 #include <batchcast/core/inline.hpp>
 #include <batchcast/core/log.hpp>
+#include <batchcast/core/process_state.hpp>
 #include <batchcast/ring/cursor.hpp>
 
 #include <algorithm>
@@ -58,9 +59,14 @@ BATCHCAST_INLINE void WaitReport::note_holder(std::uint64_t now) noexcept {
 
 BATCHCAST_INLINE std::string WaitReport::text_of(Cause cause) const {
   if (cause == Cause::gpu_streams) return "GPU streams still work on the batches before it.";
+  const std::uint32_t pid = ring_.board().head().producer_pid;
+  const std::string number = std::to_string(pid);
+  if (is_stopped(pid)) {
+    return "its producer, process " + number + ", is stopped. `kill -CONT " + number +
+           "` lets it go on.";
+  }
   if (cause == Cause::samples) return what_samples_wait_for();
-  return "its producer, process " + std::to_string(ring_.board().head().producer_pid) +
-         ", has not answered.";
+  return "its producer, process " + number + ", has not answered.";
 }
 
 BATCHCAST_INLINE std::string WaitReport::what_samples_wait_for() const {
@@ -85,8 +91,9 @@ BATCHCAST_INLINE std::string WaitReport::holder_text(std::uint64_t consumer_id) 
     const std::string name(entry.name.begin(),
                            std::find(entry.name.begin(), entry.name.end(), '\0'));
     if (name == consumer_) {
-      return "this consumer, which holds " + std::to_string(reader_.status().leases_held) +
-             " batches.";
+      const std::uint64_t held = reader_.status().leases_held;
+      if (held == 0) return "room, which this consumer has just given back.";
+      return "this consumer, which holds " + std::to_string(held) + " batches.";
     }
     return "consumer `" + name + "` of process " +
            std::to_string(entry.pid.load(std::memory_order_relaxed)) +

@@ -2,12 +2,16 @@
 // Copyright 2026 the batchcast authors
 #include "python/consumer/calls.hpp"
 
+#include <batchcast/core/clock.hpp>
 #include <batchcast/core/error.hpp>
 
 namespace nb = nanobind;
 
 namespace batchcast::inline v0_1::python {
 namespace {
+
+constexpr std::uint64_t collect_after_ns = 2'000'000'000;
+constexpr std::uint64_t collect_again_after_ns = 60'000'000'000;
 
 [[nodiscard]] const char* name_of(LogLevel level) noexcept {
   switch (level) {
@@ -29,6 +33,17 @@ void Calls::while_waiting() {
   hand_on_lines();
   throw_raised();
   if (PyErr_CheckSignals() != 0) throw nb::python_error();
+  collect_garbage();
+}
+
+/// A loop that an exception has left may be garbage that holds the stream up: its frame is in a
+/// cycle with the exception, and a process whose threads wait makes no garbage that would have it
+/// found.
+void Calls::collect_garbage() noexcept {
+  const std::uint64_t now = now_ns();
+  if (now - began_ns_ < collect_after_ns || now < collect_next_ns_) return;
+  PyGC_Collect();
+  collect_next_ns_ = now_ns() + collect_again_after_ns;
 }
 
 void Calls::report(LogLevel level, std::string_view text) noexcept {

@@ -4,11 +4,13 @@
 
 #include "python/consumer/interpreter.hpp"
 
+#include <batchcast/core/clock.hpp>
 #include <batchcast/core/log.hpp>
 
 #include <nanobind/nanobind.h>
 
 #include <atomic>
+#include <cstdint>
 #include <exception>
 #include <mutex>
 #include <string>
@@ -85,6 +87,7 @@ class Calls {
     explicit Turn(Calls& its_calls) : calls(its_calls) {
       calls.check_free();
       calls.thread_.store(PyThread_get_thread_ident());
+      calls.began_ns_ = now_ns();
     }
     ~Turn() { calls.thread_.store(0); }
     Turn(const Turn&) = delete;
@@ -92,6 +95,7 @@ class Calls {
     Calls& calls;
   };
 
+  void collect_garbage() noexcept;
   void hand_on_all_lines() noexcept;
   void hand_on(LogLevel level, std::string_view text) noexcept;
   [[noreturn]] void throw_busy() const;
@@ -99,6 +103,8 @@ class Calls {
   PyObject* log_ = nullptr;
   std::atomic<unsigned long> thread_{0};  ///< that is in `run`
   std::exception_ptr raised_;             ///< by `log`, to end the call: KeyboardInterrupt
+  std::uint64_t began_ns_ = 0;            ///< the call
+  std::uint64_t collect_next_ns_ = 0;
 
   std::mutex mutex_;  ///< of the lines
   std::vector<std::pair<LogLevel, std::string>> lines_;
