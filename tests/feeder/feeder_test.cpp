@@ -370,8 +370,12 @@ TEST_CASE("workers are added where reading takes long, and taken back from a slo
   });
   const unsigned many = 3 * usable_processors();
   CHECK(comes_true([&] { return feeder.stats().workers >= many; }));
-  CHECK(feeder.stats().bottleneck == Bottleneck::reading);
-  CHECK(feeder.stats().reading > 0.8);
+  // Where other processes take the processor from a worker that makes, that time counts as making:
+  // not every span that is measured is one of a quiet machine.
+  CHECK(comes_true([&] {
+    const FeederStats stats = feeder.stats();
+    return stats.bottleneck == Bottleneck::reading && stats.reading > 0.8;
+  }));
   CHECK(feeder.stats().workers <= 4 * usable_processors());
   slow = true;
   CHECK(comes_true([&] { return feeder.stats().workers <= 2; }));
@@ -387,7 +391,9 @@ TEST_CASE("a feeder says that making limits") {
   Stream stream(maker, 0, 64 << 10);
   Feeder feeder(stream.producer, maker, {2});
   CHECK(feeder.stats().bottleneck == Bottleneck::none);
-  CHECK(comes_true([&] { return feeder.stats().bottleneck == Bottleneck::making; }));
+  CHECK(comes_true([&] {
+    const FeederStats stats = feeder.stats();
+    return stats.bottleneck == Bottleneck::making && stats.making > 0.8;
+  }));
   CHECK(feeder.stats().workers == 2);
-  CHECK(feeder.stats().making > 0.8);
 }
