@@ -177,8 +177,11 @@ std::uint64_t wrong_in(const Batch& batch, std::uint64_t samples_per_epoch) {
 
 /// Polls until `reached`, at most 10 s.
 bool comes_true(const std::function<bool()>& reached) {
-  for (int i = 0; i < 1000 && !reached(); ++i) sleep_ns(10'000'000);
-  return reached();
+  for (int i = 0; i < 1000; ++i) {
+    if (reached()) return true;
+    sleep_ns(10'000'000);
+  }
+  return false;
 }
 
 }  // namespace
