@@ -99,8 +99,11 @@ class Taker {
 };
 
 bool comes_true(const std::function<bool()>& reached) {
-  for (int i = 0; i < 500 && !reached(); ++i) sleep_ns(10 * ms);
-  return reached();
+  for (int i = 0; i < 500; ++i) {
+    if (reached()) return true;
+    sleep_ns(10 * ms);
+  }
+  return false;
 }
 
 /// Of the time of four workers that take 600 µs for each sample, once it is read in 5 ms.
