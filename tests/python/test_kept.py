@@ -50,16 +50,15 @@ def test_a_consumer_that_nobody_closed_holds_nobody_up(serve):
     np.testing.assert_array_equal(batch["image"], expected)
 
 
-def test_a_loader_that_only_garbage_holds_holds_nobody_up(serve):
+def test_a_consumer_that_only_garbage_holds_holds_nobody_up(serve):
     serve("synthetic:1x64x64", samples=4096, memory="1MiB")
 
     def trial(number):
-        loader = bc.Loader("s", 32, timeout=90)
-        for index, _ in enumerate(loader):
+        consumer = bc.Consumer("s", 32)
+        for index in range(40):
+            consumer.next(timeout=60)
             if number == 0 and index == 2:
                 raise ValueError("pruned")
-            if index == 40:
-                return
 
     def run(number):
         error = None

@@ -460,10 +460,10 @@ def test_another_producer_of_a_stream_that_is_not_pure_is_warned_of(directory: P
             assert attached.epoch == 0
             attached.load_state_dict(saved)
             assert attached.cursor == 4
-        assert len(warnings()) == 1 and "position 4, of another producer" in warnings()[0]
-        with loader() as later:
-            later.load_state_dict(saved)
-            assert later.consumer.cursor == 4
+            assert len(warnings()) == 1 and "position 4, of another producer" in warnings()[0]
+            with loader() as later:  # as long as the other one holds the place
+                later.load_state_dict(saved)
+                assert later.consumer.cursor == 4
     assert len(warnings()) == 2
 
 

@@ -106,7 +106,7 @@ void add_start(nb::module_& module) {
   }
   type.def("__reduce__", &pickled,
            nb::sig("def __reduce__(self) -> tuple[type[Start], tuple[typing.Any, ...]]"))
-      .def("__repr__", &text_of);
+      .def("__repr__", &text_of, nb::sig("def __repr__(self) -> str"));
 }
 
 }  // namespace batchcast::inline v0_1::python
