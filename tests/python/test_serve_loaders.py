@@ -703,7 +703,7 @@ def test_workers_of_a_loader_end_with_the_stream(directory: Path, ends_by: str) 
         else:
             with pytest.raises(ValueError, match="broken"):
                 serving.wait(10)
-        assert not multiprocessing.active_children()
+        support.until(lambda: not multiprocessing.active_children())
         assert serving.error is None or not _iterators_in(serving.error)
     finally:
         gc.enable()

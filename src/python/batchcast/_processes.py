@@ -225,4 +225,6 @@ class _Reader:
 
 def _end_all(readers: list[_Reader]) -> None:
     for one in readers:
+        one.process.kill()
+    for one in readers:
         one.end()
