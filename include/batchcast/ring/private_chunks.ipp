@@ -21,7 +21,6 @@ namespace batchcast::inline v0_1 {
 namespace detail::private_chunks {
 
 inline constexpr std::uint64_t chunk_bytes = std::uint64_t{2} << 20;
-inline constexpr std::uint64_t huge_page_bytes = std::uint64_t{2} << 20;
 
 // States of a chunk; any other is the id of the process that is copying it. A child that was forked
 // meanwhile has nobody who would end that: it sees an id that is not its own, and begins anew.
@@ -169,60 +168,22 @@ inline void for_each_gap(AddressRange range, std::span<const AddressRange> live,
   }
 }
 
-/// Memory of this process alone, as far from the next border of a huge page as `at` is, so that the
-/// kernel can move huge pages from here to there; 0 if there is none.
-inline std::uintptr_t own_memory_like(std::uintptr_t at, std::uint64_t bytes) noexcept {
-  const std::uintptr_t room = own_memory(bytes + huge_page_bytes, MAP_NORESERVE);
-  if (room == 0) return 0;
-  const std::uintptr_t begin = room + (at - room) % huge_page_bytes;
-  const std::uintptr_t end = begin + bytes;
-  const std::uintptr_t room_end = room + bytes + huge_page_bytes;
-  if (begin != room) ::munmap(reinterpret_cast<void*>(room), begin - room);
-  if (end != room_end) ::munmap(reinterpret_cast<void*>(end), room_end - end);
-  return begin;
-}
-
-/// What of the range huge pages can hold; empty where it has none whole.
-inline AddressRange huge_part(AddressRange range) noexcept {
-  const std::uintptr_t begin = (range.begin + huge_page_bytes - 1) / huge_page_bytes;
-  const std::uintptr_t end = range.end / huge_page_bytes;
-  if (begin >= end) return {range.end, range.end};
-  return {begin * huge_page_bytes, end * huge_page_bytes};
-}
-
-/// Copies from there to `distance` bytes further on, where no memory is yet.
-inline void copy_to_new_pages(AddressRange from, std::uintptr_t distance) noexcept {
-  if (from.begin >= from.end) return;
-  auto* const to = reinterpret_cast<void*>(from.begin + distance);
-#if defined(MADV_POPULATE_WRITE)
-  // Else each page costs a fault, and two where nobody has read it here.
-  ::madvise(to, from.end - from.begin, MADV_POPULATE_WRITE);
-  ::madvise(reinterpret_cast<void*>(from.begin), from.end - from.begin, MADV_POPULATE_READ);
-#endif
-  copy_chunk(to, reinterpret_cast<const void*>(from.begin), from.end - from.begin);
-}
-
 /// A private copy of those pages of `range` that `live` has: the others are none.
 inline bool replace_by_pages(AddressRange range, std::span<const AddressRange> live) noexcept {
   const std::uint64_t bytes = range.end - range.begin;
-  const std::uintptr_t copy = own_memory_like(range.begin, bytes);
+  const std::uintptr_t copy = own_memory(bytes, MAP_NORESERVE);
   if (copy == 0) return false;
-  const std::uintptr_t distance = copy - range.begin;
-  const auto advise = [&](int advice) { ::madvise(reinterpret_cast<void*>(copy), bytes, advice); };
-  const auto wanted_of = [range](AddressRange one) { return in_both(whole_pages(one), range); };
-  // Huge pages take a third of the time, and hold only what is wanted whole: where small pages lie
-  // by then, the kernel makes none. Advice for a part would cut the memory in several mappings,
-  // which cannot be moved in one step.
-  advise(MADV_NOHUGEPAGE);
+  // A huge page would take 2 MiB for each of these.
+  ::madvise(reinterpret_cast<void*>(copy), bytes, MADV_NOHUGEPAGE);
   for (const AddressRange& one : live) {
-    const AddressRange wanted = wanted_of(one);
-    const AddressRange huge = huge_part(wanted);
-    copy_to_new_pages({wanted.begin, std::min(huge.begin, wanted.end)}, distance);
-    copy_to_new_pages({huge.end, wanted.end}, distance);
+    const AddressRange wanted = in_both(whole_pages(one), range);
+    if (wanted.begin >= wanted.end) continue;
+    auto* const to = reinterpret_cast<void*>(copy + (wanted.begin - range.begin));
+#if defined(MADV_POPULATE_WRITE)
+    ::madvise(to, wanted.end - wanted.begin, MADV_POPULATE_WRITE);  // else at each page's fault
+#endif
+    copy_chunk(to, reinterpret_cast<const void*>(wanted.begin), wanted.end - wanted.begin);
   }
-  advise(MADV_HUGEPAGE);
-  for (const AddressRange& one : live) copy_to_new_pages(huge_part(wanted_of(one)), distance);
-  advise(MADV_NOHUGEPAGE);
   return put_in_place(copy, range.begin, bytes);
 }
 
