@@ -11,6 +11,7 @@
 #include <exception>
 #include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace batchcast::testing {
@@ -50,6 +51,13 @@ struct Consumed {
 
 /// For the stream `s`, where the tests take it.
 [[nodiscard]] ConsumerOptions stream_options();
+/// The same, with batches of that size and without messages.
+[[nodiscard]] inline ConsumerOptions quiet(std::uint64_t batch_size = 64) {
+  ConsumerOptions options = stream_options();
+  options.batch_size = batch_size;
+  options.log = [](LogLevel, std::string_view) {};
+  return options;
+}
 /// Options and plan as the `consume` role takes them.
 [[nodiscard]] ConsumerOptions consumer_options(const Words& words);
 [[nodiscard]] ConsumePlan consume_plan(const Words& words);

@@ -33,13 +33,6 @@ using namespace batchcast::testing;
 // Batches that a trainer keeps while the ring has to go on: they become its own.
 namespace {
 
-ConsumerOptions quiet(std::uint64_t batch_size = 64) {
-  ConsumerOptions options = stream_options();
-  options.batch_size = batch_size;
-  options.log = [](LogLevel, std::string_view) {};
-  return options;
-}
-
 /// Reads so many samples, over the ends of epochs. False if none comes for ten seconds.
 bool read_on(Consumer& consumer, std::uint64_t samples) {
   Checker checker(consumer.samples_per_epoch());

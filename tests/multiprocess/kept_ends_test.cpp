@@ -25,13 +25,6 @@ using namespace batchcast::testing;
 // streams meet them.
 namespace {
 
-ConsumerOptions quiet(std::uint64_t batch_size = 64) {
-  ConsumerOptions options = stream_options();
-  options.batch_size = batch_size;
-  options.log = [](LogLevel, std::string_view) {};
-  return options;
-}
-
 bool goes_on(Consumer& consumer, std::uint64_t samples) {
   for (std::uint64_t read = 0; read < samples;) {
     const NextBatch next = consumer.try_next(10'000);
@@ -93,7 +86,7 @@ TEST_CASE("a batch is kept in place although no range is left to explain faults"
   ProducerOptions options = producer_options("mixed", 1'000);
   options.max_consumers = 200;
   Server server(std::move(options), {});
-  // They take ranges, and hold nobody up.
+  // These consumers take ranges, and no other one waits for them.
   std::vector<std::unique_ptr<Consumer>> many;
   ConsumerOptions idle = quiet();
   idle.between_epochs = BetweenEpochs::let_go;
