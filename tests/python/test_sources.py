@@ -473,6 +473,16 @@ def test_what_a_process_raised_is_the_cause(
         assert raised.value.__cause__.filename == "a.jpg"  # type: ignore[union-attr]
 
 
+@pytest.mark.parametrize("refused", [{}, {"shuffle": 1}, {"stream": "taken"}])
+def test_a_refused_dataset_leaves_no_process(directory: Path, refused: dict[str, Any]) -> None:
+    options: dict[str, Any] = {"stream": "s", "memory": "1MiB", "order": "sequential"} | refused
+    with bc.serve(made_data.Numbers(50), stream="taken", memory="1MiB", background=True):
+        with pytest.raises(bc.Error) as raised:  # which keeps the frames, and what they hold
+            bc.serve(made_data.Numbers(50, bad=0), processes=2, **options)
+    support.until(lambda: not multiprocessing.active_children())
+    assert raised.value.__traceback__ is not None
+
+
 def test_the_cause_is_known_while_another_worker_is_slow(directory: Path) -> None:
     goes_on = threading.Event()
 

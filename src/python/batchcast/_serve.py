@@ -196,18 +196,21 @@ def _serve_dataset(
     readers = None
     if processes != 0:
         source = readers = Readers(source, processes)
-    tries = 100 if options.get("on_bad_sample") == "substitute" else 1
-    has_recipe = options.get("recipe") is not None
-    samples, pure = python_source(source, fields, tries, has_recipe)
-    words = arguments(location, stream, options)
-    make_way(stream, directory, replace)
-    return _waited_for(
-        DatasetServing(
+    try:
+        tries = 100 if options.get("on_bad_sample") == "substitute" else 1
+        has_recipe = options.get("recipe") is not None
+        samples, pure = python_source(source, fields, tries, has_recipe)
+        words = arguments(location, stream, options)
+        make_way(stream, directory, replace)
+        serving = DatasetServing(
             stream, words, samples, directory, talks=talks, pure=pure, readers=readers,
             asked_to_end=asked_to_end,
-        ),  # fmt: skip
-        background,
-    )
+        )  # fmt: skip
+    except BaseException:  # its traceback may keep them for as long as the caller keeps it
+        if readers is not None:
+            readers.close()
+        raise
+    return _waited_for(serving, background)
 
 
 def _decodes_images(source: Any) -> bool:
