@@ -36,18 +36,19 @@ batchcast_room(consumer
 # A stream on disk: its folder, its lock, the list.
 batchcast_room(stream
   DEPENDS core join
-  SOURCES directory.cpp list.cpp lock.cpp lock_holder.cpp place.cpp uninherited.cpp)
+  SOURCES lock_holder.cpp place.cpp stream_directory.cpp stream_list.cpp try_stream_lock.cpp
+          uninherited.cpp)
 
 # Answers about a stream: ls, stop, stats.
 batchcast_room(control
   DEPENDS core join
   PACKAGES cppzmq nlohmann_json::nlohmann_json
-  SOURCES client.cpp messenger.cpp own_descriptors.cpp server.cpp)
+  SOURCES client.cpp control_server.cpp messenger.cpp own_descriptors.cpp)
 
 # Admits consumers.
 batchcast_room(door
   DEPENDS core join stream
-  SOURCES clients.cpp consumers.cpp entrance.cpp handshake.cpp listener.cpp server.cpp)
+  SOURCES clients.cpp consumers.cpp door_server.cpp entrance.cpp handshake.cpp listener.cpp)
 
 # What sources, stages and pipelines share.
 batchcast_room(data
@@ -67,10 +68,10 @@ batchcast_room(data/codec
   DEPENDS core data
   PACKAGES PkgConfig::libhwy PkgConfig::libjpeg PkgConfig::libwebp PkgConfig::spng
   SOURCES decoder.cpp exif.cpp format.cpp jpeg/bitstream.cpp jpeg/color_conversion.cpp
-          jpeg/entropy.cpp jpeg/fast_codec.cpp jpeg/fast_decoder.cpp jpeg/header.cpp
-          jpeg/huffman.cpp jpeg/inverse_dct.cpp jpeg/inverse_dct_block.cpp jpeg/libjpeg_codec.cpp
-          jpeg/progressive.cpp jpeg/upsampling.cpp orientation.cpp png_decoder.cpp png_writer.cpp
-          webp_decoder.cpp)
+          jpeg/entropy.cpp jpeg/fast_codec.cpp jpeg/fast_decoder.cpp jpeg/huffman.cpp
+          jpeg/inverse_dct.cpp jpeg/inverse_dct_block.cpp jpeg/jpeg_header.cpp
+          jpeg/libjpeg_codec.cpp jpeg/progressive.cpp jpeg/upsampling.cpp orientation.cpp
+          png_decoder.cpp png_writer.cpp webp_decoder.cpp)
 
 # What stages do to pixels: colours, blur, warps, as PIL does them.
 batchcast_room(data/pixels
@@ -94,34 +95,36 @@ batchcast_room(data/image
 batchcast_room(data/stage
   DEPENDS core data data/resample data/pixels data/program data/image
   PACKAGES nlohmann_json::nlohmann_json
-  SOURCES affine.cpp blur.cpp catalog.cpp color.cpp container.cpp crop.cpp
-          crop_box.cpp device_split.cpp elastic.cpp erasing.cpp finish.cpp geometry.cpp noise.cpp
-          options.cpp padding.cpp perspective.cpp policy.cpp policy_space.cpp scaling.cpp table.cpp
-          tensor.cpp tone.cpp warp_options.cpp)
+  SOURCES affine.cpp blur.cpp catalog.cpp color.cpp container.cpp crop.cpp crop_box.cpp
+          device_split.cpp elastic.cpp erasing.cpp finish.cpp geometry_stages.cpp noise.cpp
+          padding.cpp parameter_table.cpp perspective.cpp policy.cpp policy_space.cpp scaling.cpp
+          stage_choices.cpp tensor.cpp tone.cpp warp_options.cpp)
 
 # TOML and JSON, checked; presets/ is embedded by cmake/BatchcastPresets.cmake.
 batchcast_room(data/recipe
   DEPENDS core data data/stage
   PACKAGES batchcast_tomlplusplus nlohmann_json::nlohmann_json
-  SOURCES json.cpp parameters.cpp reader.cpp recipe.cpp toml.cpp torchvision_names.cpp value.cpp)
+  SOURCES json.cpp parameters.cpp recipe.cpp recipe_reader.cpp toml.cpp torchvision_names.cpp
+          value.cpp)
 
 # Where samples come from.
 batchcast_room(data/source
   DEPENDS core data
   PACKAGES PkgConfig::libarchive nlohmann_json::nlohmann_json
-  SOURCES cifar_source.cpp class_labels.cpp idx/file.cpp idx/source.cpp
-          image_folder/class_folder.cpp image_folder/class_folder_reader.cpp image_folder/index.cpp
-          image_folder/remarks.cpp image_folder/source.cpp json_parts.cpp known_format.cpp
-          mapped_file.cpp npy/header.cpp npy/source.cpp open_source.cpp record_source.cpp
-          remote_place.cpp source_options.cpp tokens/token_file.cpp tokens/tokens_source.cpp
-          webdataset/files.cpp webdataset/index.cpp webdataset/joiner.cpp webdataset/parts.cpp
-          webdataset/pattern.cpp webdataset/tar.cpp webdataset/webdataset.cpp)
+  SOURCES cifar_source.cpp class_labels.cpp idx/idx_file.cpp idx/idx_source.cpp
+          image_folder/class_folder.cpp image_folder/class_folder_reader.cpp
+          image_folder/folder_index.cpp image_folder/image_folder_source.cpp
+          image_folder/remarks.cpp json_parts.cpp known_format.cpp mapped_file.cpp
+          npy/npy_header.cpp npy/npy_source.cpp open_source.cpp record_source.cpp remote_place.cpp
+          source_options.cpp tokens/token_file.cpp tokens/tokens_source.cpp webdataset/joiner.cpp
+          webdataset/parts.cpp webdataset/pattern.cpp webdataset/shard_files.cpp
+          webdataset/shard_index.cpp webdataset/tar.cpp webdataset/webdataset.cpp)
 
 # Samples without a dataset.
 batchcast_room(data/synthetic
   DEPENDS core data
   PACKAGES nlohmann_json::nlohmann_json
-  SOURCES maker.cpp recipe.cpp synthetic.cpp)
+  SOURCES maker.cpp synthetic.cpp synthetic_recipe.cpp)
 
 # Positions in, samples out.
 batchcast_room(data/pipeline
@@ -137,7 +140,7 @@ batchcast_room(served
 # Rings in GPU memory, the mirror that fills them.
 batchcast_room(gpu
   DEPENDS core data data/stage data/pipeline ring join cuda served
-  SOURCES finish/finish_stage.cpp mirror/mirror.cpp mirror/mirror_copier.cpp
+  SOURCES finish/make_finish_stage.cpp mirror/mirror.cpp mirror/mirror_copier.cpp
           mirror/mirror_pins.cpp mirror/mirror_seat.cpp mirror/mirror_source.cpp
           mirror/mirror_thread.cpp ring/device_ring.cpp ring/device_ring_layout.cpp
           ring/device_ring_memory.cpp)
@@ -146,8 +149,9 @@ batchcast_room(gpu
 batchcast_room(producer
   DEPENDS core data ring join stream control door served gpu
   PACKAGES cppzmq nlohmann_json::nlohmann_json
-  SOURCES awaited.cpp commands.cpp core.cpp forming_groups.cpp group_reception.cpp
-          options.cpp producer.cpp reception.cpp seated_groups.cpp served_rings.cpp statistics.cpp)
+  SOURCES awaited.cpp commands.cpp forming_groups.cpp group_reception.cpp producer.cpp
+          producer_core.cpp producer_options.cpp reception.cpp seated_groups.cpp served_rings.cpp
+          statistics.cpp)
 
 # Threads that fill it.
 batchcast_room(feeder
@@ -159,11 +163,12 @@ batchcast_room(start
   DEPENDS core data data/stage data/recipe data/source data/synthetic data/pipeline join ring
           consumer stream
   PACKAGES nlohmann_json::nlohmann_json
-  SOURCES answer.cpp detached_process.cpp ensure.cpp lock.cpp log.cpp observation.cpp
-          recipe_check.cpp recipe_difference.cpp)
+  SOURCES answer.cpp detached_process.cpp ensure.cpp observation.cpp recipe_check.cpp
+          recipe_difference.cpp serve_log.cpp start_lock.cpp)
 
 # The definitions of a trainer's headers, once for the library.
 batchcast_room(compiled
   DEPENDS core ring join cuda consumer
   PACKAGES Boost::headers Threads::Threads
-  SOURCES consumer.cpp core.cpp cuda.cpp join.cpp ring.cpp)
+  SOURCES compiled_consumer.cpp compiled_core.cpp compiled_cuda.cpp compiled_join.cpp
+          compiled_ring.cpp)

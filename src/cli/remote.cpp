@@ -8,7 +8,7 @@
 #include <batchcast/join/absent_stream.hpp>
 #include <batchcast/join/stream_lock.hpp>
 #include "control/transport.hpp"
-#include "stream/directory.hpp"
+#include "stream/stream_directory.hpp"
 
 #include <fmt/format.h>
 

@@ -3,7 +3,7 @@
 #pragma once
 
 #include <batchcast/join/door.hpp>
-#include "door/server.hpp"
+#include "door/door_server.hpp"
 #include "door/watch_set.hpp"
 
 #include <cstddef>

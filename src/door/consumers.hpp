@@ -5,7 +5,7 @@
 #include <batchcast/core/log.hpp>
 #include <batchcast/join/message.hpp>
 #include "door/clients.hpp"
-#include "door/server.hpp"
+#include "door/door_server.hpp"
 #include "door/watch_set.hpp"
 
 #include <cstdint>

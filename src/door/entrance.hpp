@@ -3,11 +3,11 @@
 #pragma once
 
 #include "door/clients.hpp"
+#include "door/door_server.hpp"
 #include "door/handshake.hpp"
 #include "door/listener.hpp"
-#include "door/server.hpp"
 #include "door/watch_set.hpp"
-#include "stream/directory.hpp"
+#include "stream/stream_directory.hpp"
 
 #include <cstdint>
 #include <optional>

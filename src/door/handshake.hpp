@@ -5,7 +5,7 @@
 #include <batchcast/join/message.hpp>
 #include "door/clients.hpp"
 #include "door/consumers.hpp"
-#include "door/server.hpp"
+#include "door/door_server.hpp"
 
 #include <cstdint>
 #include <optional>

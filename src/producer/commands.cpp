@@ -5,7 +5,7 @@
 #include <batchcast/core/error.hpp>
 #include <batchcast/core/limits.hpp>
 #include <batchcast/core/printable.hpp>
-#include "producer/core.hpp"
+#include "producer/producer_core.hpp"
 
 #include <nlohmann/json.hpp>
 

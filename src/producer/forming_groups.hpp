@@ -4,7 +4,7 @@
 
 #include <batchcast/join/message.hpp>
 #include <batchcast/producer.hpp>
-#include "door/server.hpp"
+#include "door/door_server.hpp"
 
 #include <cstddef>
 #include <cstdint>

@@ -2,7 +2,7 @@
 // Copyright 2026 the batchcast authors
 #include <batchcast/producer.hpp>
 
-#include "producer/core.hpp"
+#include "producer/producer_core.hpp"
 
 #include <algorithm>
 

@@ -6,7 +6,7 @@
 #include <batchcast/core/log.hpp>
 #include <batchcast/join/message.hpp>
 #include <batchcast/producer.hpp>
-#include "door/server.hpp"
+#include "door/door_server.hpp"
 #include "producer/forming_groups.hpp"
 #include "producer/sample_rate.hpp"
 #include "producer/seated_groups.hpp"

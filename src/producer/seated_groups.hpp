@@ -4,7 +4,7 @@
 
 #include <batchcast/core/group.hpp>
 #include <batchcast/join/message.hpp>
-#include "door/server.hpp"
+#include "door/door_server.hpp"
 #include "served/served_ring.hpp"
 
 #include <cstdint>

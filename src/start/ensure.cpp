@@ -6,16 +6,16 @@
 #include <batchcast/consumer/start_command.hpp>
 #include <batchcast/core/deadline.hpp>
 #include "start/detached_process.hpp"
-#include "start/lock.hpp"
-#include "start/log.hpp"
 #include "start/observation.hpp"
 #include "start/recipe_check.hpp"
-#include "stream/lock.hpp"
+#include "start/serve_log.hpp"
+#include "start/start_lock.hpp"
+#include "stream/try_stream_lock.hpp"
 
 #include <batchcast/consumer.hpp>
 #include <batchcast/core/error.hpp>
 #include <batchcast/join/door.hpp>
-#include "stream/directory.hpp"
+#include "stream/stream_directory.hpp"
 
 #include <algorithm>
 #include <chrono>

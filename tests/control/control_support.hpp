@@ -7,7 +7,7 @@
 #include <batchcast/core/limits.hpp>
 #include <batchcast/join/door.hpp>
 #include <batchcast/join/message.hpp>
-#include "stream/directory.hpp"
+#include "stream/stream_directory.hpp"
 
 #include <poll.h>
 #include <signal.h>

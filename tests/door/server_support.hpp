@@ -2,7 +2,7 @@
 // Copyright 2026 the batchcast authors
 #pragma once
 
-#include "door/server.hpp"
+#include "door/door_server.hpp"
 
 #include "control/control_support.hpp"
 

@@ -2,7 +2,7 @@
 // Copyright 2026 the batchcast authors
 #include <batchcast/core/error.hpp>
 
-#include "data/source/idx/file.hpp"
+#include "data/source/idx/idx_file.hpp"
 #include "fuzz.hpp"
 
 // An IDX file, gzipped or not.

@@ -9,7 +9,7 @@
 #include <batchcast/join/door.hpp>
 #include <batchcast/join/message.hpp>
 #include <batchcast/ring/layout.hpp>
-#include "stream/directory.hpp"
+#include "stream/stream_directory.hpp"
 
 #include <string>
 #include <thread>

@@ -12,7 +12,7 @@
 #include <batchcast/join/message.hpp>
 #include <batchcast/join/records.hpp>
 #include <batchcast/ring/layout.hpp>
-#include "stream/directory.hpp"
+#include "stream/stream_directory.hpp"
 
 #include <sys/resource.h>
 #include <unistd.h>

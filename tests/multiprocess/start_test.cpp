@@ -6,7 +6,7 @@
 #include "control/transport.hpp"
 #include "process.hpp"
 #include "start_support.hpp"
-#include "stream/directory.hpp"
+#include "stream/stream_directory.hpp"
 
 #include <batchcast/batchcast.hpp>
 

@@ -3,8 +3,8 @@
 #include <batchcast/batchcast.hpp>
 #include <batchcast/core/limits.hpp>
 #include "control/transport.hpp"
-#include "producer/core.hpp"
-#include "stream/directory.hpp"
+#include "producer/producer_core.hpp"
+#include "stream/stream_directory.hpp"
 
 #include "catch.hpp"
 #include "temporary_folder.hpp"

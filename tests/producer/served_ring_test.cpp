@@ -3,7 +3,7 @@
 #include "catch.hpp"
 #include "temporary_folder.hpp"
 
-#include "producer/core.hpp"
+#include "producer/producer_core.hpp"
 
 #include <batchcast/core/bytes_text.hpp>
 #include <batchcast/core/error.hpp>

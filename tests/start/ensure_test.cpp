@@ -4,8 +4,8 @@
 #include "start/ensure.hpp"
 #include <batchcast/consumer/start_answer.hpp>
 #include "control/control_support.hpp"
-#include "start/log.hpp"
 #include "start/recipe_check.hpp"
+#include "start/serve_log.hpp"
 
 #include <batchcast/batchcast.hpp>
 #include <batchcast/core/deadline.hpp>

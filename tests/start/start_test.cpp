@@ -4,8 +4,8 @@
 #include <batchcast/consumer/start_command.hpp>
 #include <batchcast/core/deadline.hpp>
 #include "control/control_support.hpp"
-#include "start/lock.hpp"
-#include "start/log.hpp"
+#include "start/serve_log.hpp"
+#include "start/start_lock.hpp"
 
 #include <batchcast/batchcast.hpp>
 

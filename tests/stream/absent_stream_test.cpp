@@ -2,7 +2,7 @@
 // Copyright 2026 the batchcast authors
 
 #include "control/control_support.hpp"
-#include "stream/directory.hpp"
+#include "stream/stream_directory.hpp"
 
 #include <batchcast/join/absent_stream.hpp>
 #include <batchcast/join/message.hpp>

@@ -23,5 +23,5 @@ misses() {
 
 nm=$1 rooms=$2
 misses data/image data/codec
-misses join core # by src/compiled/join.cpp
+misses join core # by src/compiled/compiled_join.cpp
 exit $failed

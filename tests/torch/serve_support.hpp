@@ -5,7 +5,7 @@
 #include <batchcast/batchcast.hpp>
 #include <batchcast/torch/serve.hpp>
 #include "control/transport.hpp"
-#include "stream/directory.hpp"
+#include "stream/stream_directory.hpp"
 
 #include "filled_stream.hpp"
 

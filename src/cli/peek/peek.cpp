@@ -12,7 +12,7 @@
 
 #include <batchcast/batchcast.hpp>
 #include <batchcast/core/clock.hpp>
-#include "stream/directory.hpp"
+#include "stream/stream_directory.hpp"
 
 #include <fmt/format.h>
 

@@ -4,9 +4,9 @@
 
 #include "data/mask_field.hpp"
 #include "data/recipe/presets.hpp"
-#include "data/recipe/reader.hpp"
+#include "data/recipe/recipe_reader.hpp"
 #include "data/stage/container.hpp"
-#include "data/stage/options.hpp"
+#include "data/stage/stage_choices.hpp"
 
 #include <batchcast/core/error.hpp>
 #include <batchcast/core/nearest_name.hpp>

@@ -5,7 +5,7 @@
 #include <batchcast/data/geometry.hpp>
 #include <batchcast/data/random.hpp>
 
-#include "data/stage/table.hpp"
+#include "data/stage/parameter_table.hpp"
 
 #include <optional>
 

@@ -2,7 +2,7 @@
 // Copyright 2026 the batchcast authors
 #pragma once
 
-#include "data/stage/table.hpp"
+#include "data/stage/parameter_table.hpp"
 
 #include <cstdint>
 #include <optional>

@@ -2,7 +2,7 @@
 // Copyright 2026 the batchcast authors
 #pragma once
 
-#include "data/stage/table.hpp"
+#include "data/stage/parameter_table.hpp"
 
 // The stages of StageCatalog::standard(), by their files. docs/recipes.md describes them.
 namespace batchcast::inline v0_1::detail {

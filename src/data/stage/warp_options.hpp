@@ -3,7 +3,7 @@
 #pragma once
 
 #include "data/pixels/operations.hpp"
-#include "data/stage/table.hpp"
+#include "data/stage/parameter_table.hpp"
 
 #include <cstdint>
 #include <optional>

@@ -2,7 +2,7 @@
 // Copyright 2026 the batchcast authors
 #include <batchcast/batch.hpp>
 
-#include "python/consumer/bindings.hpp"
+#include "python/consumer/consumer_bindings.hpp"
 #include "python/consumer/dlpack.hpp"
 #include "python/consumer/field.hpp"
 #include "python/consumer/numpy.hpp"

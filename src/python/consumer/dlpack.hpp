@@ -2,7 +2,7 @@
 // Copyright 2026 the batchcast authors
 #pragma once
 
-#include "python/consumer/layout.hpp"
+#include "python/consumer/tensor_layout.hpp"
 
 #include <batchcast/batch.hpp>
 

@@ -2,7 +2,7 @@
 // Copyright 2026 the batchcast authors
 #include "python/consumer/interpreter.hpp"
 
-#include "python/consumer/bindings.hpp"
+#include "python/consumer/consumer_bindings.hpp"
 
 #include <batchcast/core/process_end.hpp>
 

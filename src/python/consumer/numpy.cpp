@@ -2,7 +2,7 @@
 // Copyright 2026 the batchcast authors
 #include "python/consumer/numpy.hpp"
 
-#include "python/consumer/layout.hpp"
+#include "python/consumer/tensor_layout.hpp"
 
 #include <batchcast/core/error.hpp>
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the batchcast authors
 #include "options/start_options.hpp"
-#include "python/consumer/arguments.hpp"
-#include "python/consumer/bindings.hpp"
+#include "python/consumer/call_arguments.hpp"
+#include "python/consumer/consumer_bindings.hpp"
 
 #include <batchcast/core/error.hpp>
 #include <batchcast/start.hpp>

@@ -2,7 +2,7 @@
 // Copyright 2026 the batchcast authors
 #include "python/consumer/trainer.hpp"
 
-#include "python/consumer/bindings.hpp"
+#include "python/consumer/consumer_bindings.hpp"
 #include "python/consumer/names.hpp"
 
 #include <batchcast/core/error.hpp>

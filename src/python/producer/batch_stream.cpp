@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the batchcast authors
 #include "python/consumer/interpreter.hpp"
-#include "python/producer/bindings.hpp"
+#include "python/producer/producer_bindings.hpp"
 #include "python/producer/serving.hpp"
 
 #include "cli/console.hpp"

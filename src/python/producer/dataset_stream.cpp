@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the batchcast authors
-#include "python/producer/bindings.hpp"
 #include "python/producer/gil.hpp"
+#include "python/producer/producer_bindings.hpp"
 #include "python/producer/python_source.hpp"
 #include "python/producer/serving.hpp"
 

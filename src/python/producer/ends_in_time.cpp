@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the batchcast authors
-#include "python/producer/bindings.hpp"
+#include "python/producer/producer_bindings.hpp"
 
 #include <batchcast/core/clock.hpp>
 #include <batchcast/core/named_thread.hpp>

@@ -2,8 +2,8 @@
 // Copyright 2026 the batchcast authors
 #include "python/producer/python_source.hpp"
 
-#include "python/producer/bindings.hpp"
 #include "python/producer/gil.hpp"
+#include "python/producer/producer_bindings.hpp"
 
 #include "data/codec/format.hpp"
 #include "data/tensor_part.hpp"

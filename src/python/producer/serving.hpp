@@ -2,7 +2,7 @@
 // Copyright 2026 the batchcast authors
 #pragma once
 
-#include "python/consumer/bindings.hpp"
+#include "python/consumer/consumer_bindings.hpp"
 #include "python/consumer/names.hpp"
 
 #include "cli/serve/serve_options.hpp"

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "catch.hpp"
-#include "data/source/idx/file.hpp"
+#include "data/source/idx/idx_file.hpp"
 #include "source_support.hpp"
 
 namespace fs = std::filesystem;

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "catch.hpp"
-#include "data/source/image_folder/index.hpp"
+#include "data/source/image_folder/folder_index.hpp"
 #include "source_support.hpp"
 
 namespace fs = std::filesystem;

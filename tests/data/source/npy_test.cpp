@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "catch.hpp"
-#include "data/source/npy/header.hpp"
+#include "data/source/npy/npy_header.hpp"
 #include "source_support.hpp"
 
 using batchcast::BadDataset;

@@ -11,7 +11,7 @@
 #include <string_view>
 
 #include "data/source/known_format.hpp"
-#include "data/source/npy/header.hpp"
+#include "data/source/npy/npy_header.hpp"
 
 namespace batchcast::inline v0_1::detail {
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the batchcast authors
-#include "start/lock.hpp"
+#include "start/start_lock.hpp"
 
 #include <batchcast/join/unix_socket.hpp>
 #include "stream/place.hpp"

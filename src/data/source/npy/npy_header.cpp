@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the batchcast authors
-#include "data/source/npy/header.hpp"
+#include "data/source/npy/npy_header.hpp"
 
 #include <batchcast/core/error.hpp>
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the batchcast authors
 
-#include "stream/directory.hpp"
+#include "stream/stream_directory.hpp"
 
 #include <batchcast/core/error.hpp>
 #include <batchcast/join/door.hpp>
 
 #include <batchcast/join/trust.hpp>
-#include "stream/lock.hpp"
+#include "stream/try_stream_lock.hpp"
 
 #include <sys/stat.h>
 

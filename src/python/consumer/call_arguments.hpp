@@ -3,7 +3,7 @@
 #pragma once
 
 #include "options/option.hpp"
-#include "python/consumer/bindings.hpp"
+#include "python/consumer/consumer_bindings.hpp"
 
 #include <nanobind/nanobind.h>
 

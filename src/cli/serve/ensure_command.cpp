@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the batchcast authors
-#include "start/ensure.hpp"
 #include "cli/command.hpp"
 #include "cli/console.hpp"
 #include "cli/serve/python.hpp"
 #include "cli/serve/serve_options.hpp"
+#include "start/ensure.hpp"
 
 #include <batchcast/consumer/start_answer.hpp>
 #include <batchcast/core/error.hpp>

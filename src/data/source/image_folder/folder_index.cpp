@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the batchcast authors
-#include "data/source/image_folder/index.hpp"
+#include "data/source/image_folder/folder_index.hpp"
 
 #include <batchcast/core/assert.hpp>
 #include <batchcast/core/error.hpp>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the batchcast authors
 
-#include "stream/lock.hpp"
+#include "stream/try_stream_lock.hpp"
 
 #include <batchcast/core/error.hpp>
 

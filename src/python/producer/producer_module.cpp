@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the batchcast authors
-#include "python/consumer/bindings.hpp"
-#include "python/producer/bindings.hpp"
+#include "python/consumer/consumer_bindings.hpp"
+#include "python/producer/producer_bindings.hpp"
 
 NB_MODULE(_producer, module) {
   nanobind::set_leak_warnings(false);  // a stream may be served until the process ends

@@ -6,7 +6,7 @@
 #include <batchcast/core/log.hpp>
 #include <batchcast/join/door.hpp>
 #include <batchcast/join/message.hpp>
-#include "stream/directory.hpp"
+#include "stream/stream_directory.hpp"
 
 #include <cstddef>
 #include <cstdint>

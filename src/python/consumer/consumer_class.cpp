@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the batchcast authors
 #include "options/consumer_options.hpp"
-#include "python/consumer/arguments.hpp"
-#include "python/consumer/bindings.hpp"
-#include "python/consumer/options.hpp"
+#include "python/consumer/call_arguments.hpp"
+#include "python/consumer/consumer_arguments.hpp"
+#include "python/consumer/consumer_bindings.hpp"
 #include "python/consumer/trainer.hpp"
 
 #include <batchcast/checkpoint.hpp>

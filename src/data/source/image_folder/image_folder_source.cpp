@@ -22,7 +22,7 @@
 #include "data/fingerprint_builder.hpp"
 #include "data/source/image_folder/class_folder.hpp"
 #include "data/source/image_folder/class_folder_reader.hpp"
-#include "data/source/image_folder/index.hpp"
+#include "data/source/image_folder/folder_index.hpp"
 #include "data/source/image_folder/remarks.hpp"
 #include "data/source/source_kinds.hpp"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the batchcast authors
-#include "data/source/idx/file.hpp"
+#include "data/source/idx/idx_file.hpp"
 
 #include <archive.h>
 #include <batchcast/core/error.hpp>

@@ -4,7 +4,7 @@
 
 #include <batchcast/data/recipe.hpp>
 
-#include "data/stage/options.hpp"
+#include "data/stage/stage_choices.hpp"
 
 #include <nlohmann/json.hpp>
 

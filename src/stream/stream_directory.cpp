@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the batchcast authors
 
-#include "stream/directory.hpp"
+#include "stream/stream_directory.hpp"
 
 #include <batchcast/core/error.hpp>
 #include <batchcast/core/process_state.hpp>
@@ -10,9 +10,9 @@
 #include <batchcast/join/absent_stream.hpp>
 #include <batchcast/join/trust.hpp>
 #include <batchcast/join/unix_socket.hpp>
-#include "stream/lock.hpp"
 #include "stream/lock_holder.hpp"
 #include "stream/place.hpp"
+#include "stream/try_stream_lock.hpp"
 
 #include <fcntl.h>
 #include <signal.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the batchcast authors
-#include "gpu/finish/finish_stage.hpp"
+#include "gpu/finish/make_finish_stage.hpp"
 
 #include "cuda/finish_kernel.hpp"
 

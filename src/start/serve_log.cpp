@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the batchcast authors
-#include "start/log.hpp"
+#include "start/serve_log.hpp"
 
 #include <batchcast/consumer/start_process.hpp>
 

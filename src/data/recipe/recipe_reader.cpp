@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the batchcast authors
-#include "data/recipe/reader.hpp"
+#include "data/recipe/recipe_reader.hpp"
 
 #include "data/draw_word.hpp"
 #include "data/recipe/parameters.hpp"
 #include "data/recipe/torchvision_names.hpp"
 #include "data/refuse_at.hpp"
-#include "data/stage/options.hpp"
+#include "data/stage/stage_choices.hpp"
 
 #include <batchcast/core/error.hpp>
 #include <batchcast/core/limits.hpp>

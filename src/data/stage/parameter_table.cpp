@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the batchcast authors
-#include "data/stage/table.hpp"
+#include "data/stage/parameter_table.hpp"
 
 namespace batchcast::inline v0_1::detail {
 namespace {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "data/fingerprint_builder.hpp"
-#include "data/source/idx/file.hpp"
+#include "data/source/idx/idx_file.hpp"
 #include "data/source/record_source.hpp"
 #include "data/source/source_kinds.hpp"
 #include "data/tensor_part.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the batchcast authors
-#include "python/consumer/bindings.hpp"
+#include "python/consumer/consumer_bindings.hpp"
 
 #include <batchcast/consumer.hpp>
 #include <batchcast/consumer/start_command.hpp>

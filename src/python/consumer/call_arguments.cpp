@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the batchcast authors
-#include "python/consumer/arguments.hpp"
+#include "python/consumer/call_arguments.hpp"
 
 #include <batchcast/core/bytes_text.hpp>
 #include <batchcast/core/error.hpp>

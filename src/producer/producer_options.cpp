@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the batchcast authors
-#include "producer/core.hpp"
+#include "producer/producer_core.hpp"
 
 #include <batchcast/core/error.hpp>
 #include <batchcast/core/identity.hpp>

@@ -12,7 +12,7 @@
 
 #include "data/fingerprint_builder.hpp"
 #include "data/source/mapped_file.hpp"
-#include "data/source/npy/header.hpp"
+#include "data/source/npy/npy_header.hpp"
 #include "data/source/record_source.hpp"
 #include "data/source/source_kinds.hpp"
 #include "data/tensor_part.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the batchcast authors
-#include "door/server.hpp"
+#include "door/door_server.hpp"
 
 #include <batchcast/core/clock.hpp>
 #include <batchcast/core/named_thread.hpp>

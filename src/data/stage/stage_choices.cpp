@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the batchcast authors
-#include "data/stage/options.hpp"
+#include "data/stage/stage_choices.hpp"
 
 #include <batchcast/core/nearest_name.hpp>
 

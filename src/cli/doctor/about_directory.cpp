@@ -7,7 +7,7 @@
 #include <batchcast/core/error.hpp>
 #include <batchcast/core/file_descriptor.hpp>
 #include <batchcast/core/limits.hpp>
-#include "stream/directory.hpp"
+#include "stream/stream_directory.hpp"
 
 #include <fmt/format.h>
 

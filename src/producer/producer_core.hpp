@@ -6,12 +6,12 @@
 #include <batchcast/producer.hpp>
 #include <batchcast/ring/fork_guard.hpp>
 #include "control/transport.hpp"
-#include "door/server.hpp"
+#include "door/door_server.hpp"
 #include "producer/commands.hpp"
 #include "producer/reception.hpp"
 #include "producer/sample_rate.hpp"
 #include "producer/served_rings.hpp"
-#include "stream/directory.hpp"
+#include "stream/stream_directory.hpp"
 
 #include <atomic>
 #include <cstddef>
