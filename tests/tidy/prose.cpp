@@ -53,7 +53,7 @@ constexpr std::array phrases = {
     Phrase{"whomever", "\"the process that\", \"the trainer that\""},
     Phrase{"somebody", "who it is: \"another process\", \"a trainer\""},
     Phrase{"nobody", "who it is: \"no process\", \"no trainer\""},
-    Phrase{"pass|passes|passed|passing over", "\"skip\""},
+    Phrase{"passes|passed|passing over", "\"skip\""},
 };
 
 constexpr std::array units = {
