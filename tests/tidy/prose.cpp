@@ -90,6 +90,8 @@ bool is_letter(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0
 
 bool is_one_of(char c, std::string_view set) { return set.find(c) != std::string_view::npos; }
 
+bool is_digit(char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; }
+
 bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\n'; }
 
 std::string_view trimmed(std::string_view text) {
@@ -101,7 +103,7 @@ std::string_view trimmed(std::string_view text) {
 /// How long the marker is that begins a list item; 0: the line begins none.
 std::size_t marker_length(std::string_view line) {
   std::size_t at = 0;
-  while (at < line.size() && std::isdigit(static_cast<unsigned char>(line[at])) != 0) ++at;
+  while (at < line.size() && is_digit(line[at])) ++at;
   const bool number = at > 0 && at < line.size() && (line[at] == '.' || line[at] == ')');
   const bool bullet = at == 0 && !line.empty() && is_one_of(line[0], "-*+");
   const bool marker = (number || bullet) && at + 1 < line.size() && line[at + 1] == ' ';
@@ -252,7 +254,7 @@ Word word_of(std::string_view token, std::string_view shown, std::size_t line) {
 }
 
 bool is_unit_of(const Word& number, const Word& unit) {
-  if (std::isdigit(static_cast<unsigned char>(number.text.back())) == 0) return false;
+  if (unit.text.empty() || !is_digit(number.text.back())) return false;
   return unit.text.find("/s") != std::string::npos ||
          std::find(units.begin(), units.end(), unit.text) != units.end();
 }
@@ -273,7 +275,9 @@ std::vector<Sentence> sentences_of(const Block& block) {
     const std::string_view shown = std::string_view(block.text).substr(at, end - at);
     Word word = word_of(token, shown, line);
     Sentence& sentence = sentences.back();
-    if (!word.text.empty() && (sentence.empty() || !is_unit_of(sentence.back(), word))) {
+    if (!sentence.empty() && is_unit_of(sentence.back(), word)) {
+      sentence.back().shown += " " + word.shown;
+    } else if (!word.text.empty()) {
       sentence.push_back(std::move(word));
     }
     if (ends_sentence(token)) sentences.emplace_back();
