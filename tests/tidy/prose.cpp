@@ -10,7 +10,7 @@
 #include <string_view>
 
 // How the project writes: no phrase of the list below, and no sentence of more than `words_max`
-// words. Both are found in pages and in `///` comments, which are read as Markdown.
+// words. Both are found in pages and in `///` comments, which are read as Markdown, and in help.
 //
 // A word is what stands between blanks and has a letter or a digit. Code in backquotes is one word,
 // and so is a number with its unit. A link's target and HTML are none. A sentence ends at `.`, `?`
@@ -21,6 +21,8 @@ namespace {
 constexpr std::size_t words_max = 25;
 constexpr std::size_t words_shown = 6;
 constexpr const char* unchecked_list = "tests/tidy/prose_unchecked.txt";
+constexpr const char* help_page = "docs/commands.md";  // its fences hold help texts, not code
+constexpr std::size_t help_column_min = 10;
 
 struct Phrase {
   std::string_view words;  ///< separated by one blank; `|` separates alternatives for a word
@@ -176,7 +178,33 @@ class BlockReader {
   bool commented_ = false;
 };
 
+/// Reads a line of help. A name stands two blanks from the margin. Its text follows more blanks, or
+/// in the lines below, far from the margin. What begins at the margin is a paragraph.
+void read_help(BlockReader& reader, std::size_t number, std::string_view line) {
+  const std::size_t margin = std::min(line.find_first_not_of(' '), line.size());
+  if (margin > 0 && margin < help_column_min) {
+    reader.end();
+    const std::size_t gap = line.find("  ", margin);
+    line = line.substr(std::min(gap, line.size()));
+  }
+  reader.read(number, line);
+}
+
+Blocks blocks_of_help(const File& page) {
+  Blocks blocks;
+  BlockReader reader(blocks);
+  for (std::size_t i = 0; i < page.lines.size(); ++i) {
+    const std::string& line = page.lines[i];
+    const bool title = line.starts_with("```") || line.starts_with("Usage:");
+    if (title) reader.end();
+    if (!title) read_help(reader, i + 1, line);
+  }
+  reader.end_all();
+  return blocks;
+}
+
 Blocks blocks_of_page(const File& page) {
+  if (page.path == help_page) return blocks_of_help(page);
   Blocks blocks;
   BlockReader reader(blocks);
   for (std::size_t i = 0; i < page.lines.size(); ++i) reader.read(i + 1, page.lines[i]);
