@@ -58,19 +58,10 @@ constexpr std::array phrases = {
     Phrase{"passes|passed|passing over", "\"skip\""},
 };
 
-constexpr std::array units = {
-    std::string_view{"B"},       std::string_view{"kB"},      std::string_view{"KB"},
-    std::string_view{"MB"},      std::string_view{"GB"},      std::string_view{"TB"},
-    std::string_view{"KiB"},     std::string_view{"MiB"},     std::string_view{"GiB"},
-    std::string_view{"TiB"},     std::string_view{"ns"},      std::string_view{"µs"},
-    std::string_view{"us"},      std::string_view{"ms"},      std::string_view{"s"},
-    std::string_view{"min"},     std::string_view{"h"},       std::string_view{"Hz"},
-    std::string_view{"MHz"},     std::string_view{"GHz"},     std::string_view{"MP"},
-    std::string_view{"million"}, std::string_view{"billion"}, std::string_view{"bytes"},
-};
+constexpr std::string_view units =
+    " B kB KB MB GB TB KiB MiB GiB TiB bytes ns µs us ms s min h Hz MHz GHz MP million billion ";
 
-constexpr std::array abbreviations = {std::string_view{"e.g."}, std::string_view{"i.e."},
-                                      std::string_view{"cf."}, std::string_view{"vs."}};
+constexpr std::string_view abbreviations = " e.g. i.e. cf. vs. ";
 
 /// What holds whole sentences: a paragraph, a list item, a cell, a heading.
 struct Block {
@@ -95,6 +86,11 @@ bool is_one_of(char c, std::string_view set) { return set.find(c) != std::string
 bool is_digit(char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; }
 
 bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\n'; }
+
+/// Whether a word stands in a list, which has a blank before and behind each.
+bool is_listed(std::string_view word, std::string_view list) {
+  return list.find(" " + std::string(word) + " ") != std::string_view::npos;
+}
 
 std::string_view trimmed(std::string_view text) {
   while (!text.empty() && is_blank(text.front())) text.remove_prefix(1);
@@ -268,8 +264,7 @@ bool ends_sentence(std::string_view token) {
   while (!token.empty() && is_one_of(token.back(), ")]}\"'*_")) token.remove_suffix(1);
   if (token.empty() || !is_one_of(token.back(), ".?!")) return false;
   while (!token.empty() && is_one_of(token.front(), "([*_\"")) token.remove_prefix(1);
-  return !token.ends_with("..") &&
-         std::find(abbreviations.begin(), abbreviations.end(), token) == abbreviations.end();
+  return !token.ends_with("..") && !is_listed(token, abbreviations);
 }
 
 /// A word without the punctuation around it; empty if nothing is left.
@@ -283,8 +278,7 @@ Word word_of(std::string_view token, std::string_view shown, std::size_t line) {
 
 bool is_unit_of(const Word& number, const Word& unit) {
   if (unit.text.empty() || !is_digit(number.text.back())) return false;
-  return unit.text.find("/s") != std::string::npos ||
-         std::find(units.begin(), units.end(), unit.text) != units.end();
+  return unit.text.find("/s") != std::string::npos || is_listed(unit.text, units);
 }
 
 std::vector<Sentence> sentences_of(const Block& block) {
