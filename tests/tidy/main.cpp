@@ -3,6 +3,9 @@
 //
 // batchcast_tidy ROOT                   checks a tree; prints each place that breaks a rule
 // batchcast_tidy --classes ROOT         prints the largest classes of a tree
+// batchcast_tidy --prose ROOT [PATH]    counts the phrases and long sentences of each file, also of
+//                                       those that are not checked yet; with a path, which may be
+//                                       the beginning of one, prints each place
 // batchcast_tidy --selftest FIXTURES    checks that every planted violation is found, and no other:
 //                                       each folder of FIXTURES is a tree with a file `expected`
 
@@ -11,6 +14,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <map>
 
 #include "tidy.hpp"
 
@@ -31,6 +35,7 @@ Violations check(const tidy::Files& files, const std::string& root, std::size_t 
   tidy::check_namespaces(files, found);
   tidy::check_snippets(files, found);
   tidy::check_pages(root, files, found);
+  tidy::check_prose(root, files, found);
   tidy::check_classes(files, class_lines_max, found);
   return found;
 }
@@ -90,17 +95,46 @@ int print_classes(const std::string& root) {
   return 0;
 }
 
+int print_prose(const std::string& root, const std::string& path) {
+  struct Count {
+    std::size_t phrases = 0;
+    std::size_t sentences = 0;
+  };
+  std::map<std::string, Count> counts;
+  Count all;
+  for (const Violation& v : tidy::prose_violations(tidy::read_files(root))) {
+    if (!v.path.starts_with(path)) continue;
+    const bool phrase = v.rule == "phrase";
+    for (Count* count : {&counts[v.path], &all}) ++(phrase ? count->phrases : count->sentences);
+    if (!path.empty()) std::printf("%s: %s\n", place(v).c_str(), v.text.c_str());
+  }
+  for (const auto& [file, count] : counts) {
+    std::printf("%4zu phrases, %4zu long sentences  %s\n", count.phrases, count.sentences,
+                file.c_str());
+  }
+  std::printf("%4zu phrases, %4zu long sentences in %zu files\n", all.phrases, all.sentences,
+              counts.size());
+  return 0;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   if (argc == 3 && std::strcmp(argv[1], "--selftest") == 0) return selftest(argv[2]);
   if (argc == 3 && std::strcmp(argv[1], "--classes") == 0) return print_classes(argv[2]);
+  if ((argc == 3 || argc == 4) && std::strcmp(argv[1], "--prose") == 0)
+    return print_prose(argv[2], argc == 4 ? argv[3] : "");
   if (argc != 2) {
-    std::fprintf(stderr, "usage: batchcast_tidy ROOT | --classes ROOT | --selftest FIXTURES\n");
+    std::fprintf(stderr,
+                 "usage: batchcast_tidy ROOT | --classes ROOT | --prose ROOT [PATH] |"
+                 " --selftest FIXTURES\n");
     return 2;
   }
   const tidy::Files files = tidy::read_files(argv[1]);
   for (const Violation& v : tidy::large_files(files, lines_max)) {
+    std::printf("warning: %s: %s\n", place(v).c_str(), v.text.c_str());
+  }
+  for (const Violation& v : tidy::clean_but_unchecked(argv[1], files)) {
     std::printf("warning: %s: %s\n", place(v).c_str(), v.text.c_str());
   }
   const Violations found = check(files, argv[1], lines_max);

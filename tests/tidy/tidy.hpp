@@ -61,5 +61,12 @@ void check_classes(const Files& files, std::size_t lines_max, Violations& found)
 /// Rules: link (of every page, to a file or a heading that is there), readme (it stays short),
 /// quote (docs/troubleshooting.md shows what the software prints).
 void check_pages(const std::string& root, const Files& files, Violations& found);
+/// Rules: phrase (none of a list), sentence (not too long), in pages and in `///` comments. Leaves
+/// out what tests/tidy/prose_unchecked.txt lists.
+void check_prose(const std::string& root, const Files& files, Violations& found);
+/// The same of all files.
+[[nodiscard]] Violations prose_violations(const Files& files);
+/// Entries of that list that are clean. A remark, no violation.
+[[nodiscard]] Violations clean_but_unchecked(const std::string& root, const Files& files);
 
 }  // namespace tidy
