@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the batchcast authors
 
-// Serves a loader of torch, with your dataset and transforms, to any number of
-// trainers: `example_08_serve_a_torch_loader [STREAM]`, and beside it `example_02_consumer STREAM`
-// or a SharedDataLoader.
+// Serves a loader of torch, with your dataset and transforms, to any number of trainers:
+// `example_08_serve_a_torch_loader [STREAM]`, and beside it `example_02_consumer STREAM` or a
+// SharedDataLoader.
 #include <batchcast/torch_serve.hpp>
 
 #include <torch/data.h>
