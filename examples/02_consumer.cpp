@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the batchcast authors
 
-// Takes a stream in batches of its own size: `example_02_consumer [STREAM [BATCH_SIZE]]`.
+// Takes a stream in batches of any size: `example_02_consumer [STREAM [BATCH_SIZE]]`.
 #include <batchcast/consumer.hpp>
 
 #include <cstdio>

@@ -3,7 +3,7 @@
 
 // Serves a dataset from disk: `example_04_serve_dataset SOURCE RECIPE STREAM [EPOCHS]`, for example
 // `example_04_serve_dataset imagefolder:train imagenet-train imagenet`. It does what
-// `batchcast serve` does, in a program of one's own.
+// `batchcast serve` does, in your program.
 #include <batchcast/batchcast.hpp>
 
 #include <cstdio>

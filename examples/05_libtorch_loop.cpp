@@ -4,9 +4,9 @@
 // A plain libtorch program, and the lines that change in it. With MNIST's or Fashion-MNIST's files,
 // unpacked, in a folder:
 //   example_05_libtorch_loop FOLDER          reads, normalises and shuffles them itself
-//   example_05_libtorch_loop FOLDER shared   takes them from a stream, together with whoever else
-//                                            takes that stream; the first one to come starts it
-// and without a file of one's own:
+//   example_05_libtorch_loop FOLDER shared   takes them from a stream, together with any other
+//                                            trainer of it; the first one to come starts it
+// and without files:
 //   example_05_libtorch_loop STREAM served   takes a stream of another process, such as
 //                                            examples/python/serve_to_cpp.py
 #include <torch/torch.h>

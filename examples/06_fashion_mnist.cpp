@@ -2,8 +2,8 @@
 // Copyright 2026 the batchcast authors
 //
 // Trains a network of LeNet's size on Fashion-MNIST: `example_06_fashion_mnist DATASET`, where
-// DATASET is the folder of its four files (.gz or not). Any number of these may run beside each
-// other, with options of their own: they take the same two streams, which the first one starts.
+// DATASET is the folder of its four files (.gz or not). Any number of these may run side by side,
+// with different options: they take the same two streams, which the first one starts.
 #include "sweep/arguments.hpp"
 #include "sweep/training.hpp"
 
@@ -50,13 +50,13 @@ Options options_of(sweep::Arguments arguments) {
 /// Returns the accuracy after the last epoch.
 double run(const Options& options) {
   // [snippet streams]
-  // A process that serves each, which the first trainer starts; rings of a fraction of an epoch do.
+  // The first trainer starts a process that serves each. A ring may be smaller than an epoch.
   auto train = bc::make_shared_data_loader(
       {.stream = options.train,
        .batch_size = options.batch_size,
        .start = {
            .source = "idx:" + options.dataset, .recipe = options.recipe, .memory = 16 << 20}});
-  // Trainers test at different times: between its loops none of them holds the stream up.
+  // Trainers test at different times: between its loops this one holds no other up.
   auto test =
       bc::make_shared_data_loader({.stream = options.test,
                                    .batch_size = 500,

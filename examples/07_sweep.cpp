@@ -2,9 +2,9 @@
 // Copyright 2026 the batchcast authors
 //
 // A sweep over learning rates and batch sizes: `example_07_sweep DATASET RECIPE`. One producer
-// makes the samples to train on, another those to test with; every trainer is a process of its own
-// (this program again: sweep/trainer.hpp) and takes all of them, in batches of its own size. What
-// the trainers would have had to do otherwise is measured, too (sweep/separate_loader.hpp).
+// makes the samples to train on, another those to test with. Every trainer is another process (this
+// program again: sweep/trainer.hpp) and takes all of them, in batches of another size. The program
+// also measures what separate loaders would cost (sweep/separate_loader.hpp).
 #include "sweep/arguments.hpp"
 #include "sweep/coordinator.hpp"
 #include "sweep/interrupt.hpp"

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the batchcast authors
 
-// A data loader of torch's own, with a dataset and transforms of one's own, served to any number of
-// trainers: `example_08_serve_a_torch_loader [STREAM]`, and beside it `example_02_consumer STREAM`
-// or a SharedDataLoader.
+// Serves a loader of torch, with your dataset and transforms, to any number of trainers:
+// `example_08_serve_a_torch_loader [STREAM]`, and beside it `example_02_consumer STREAM` or a
+// SharedDataLoader.
 #include <batchcast/torch_serve.hpp>
 
 #include <torch/data.h>
@@ -17,7 +17,7 @@ namespace bc = batchcast;
 
 namespace {
 
-// Whatever get() does, it is done once for all trainers.
+// get() is called once for all trainers.
 struct Stripes : torch::data::datasets::Dataset<Stripes> {
   torch::data::Example<> get(std::size_t index) override {
     const auto width = static_cast<std::int64_t>(1 + index % 10);

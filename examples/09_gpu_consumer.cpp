@@ -2,8 +2,8 @@
 // Copyright 2026 the batchcast authors
 
 // Takes a stream's batches on a GPU, or copies them there itself: `example_09_gpu_consumer
-// [STREAM [pin]]`. It has no kernels of its own and needs no header of CUDA's: a CUstream or a
-// cudaStream_t is a pointer here, nullptr the legacy default stream.
+// [STREAM [pin]]`. It has no kernels and needs no header of CUDA's: a CUstream or a cudaStream_t is
+// a pointer here, nullptr the legacy default stream.
 #include <batchcast/consumer.hpp>
 
 #include <cstdio>
@@ -26,10 +26,10 @@ void on_the_gpu(const char* name, void* compute_stream, void* metrics_stream) {
   bc::Consumer consumer({.stream = name, .batch_size = 256, .placement = "cuda:0"});
   consumer.set_cuda_stream(compute_stream);
   for (const bc::Batch& batch : consumer) {
-    step(compute_stream, batch.device_field<float>("image"));  // addresses of the GPU
+    step(compute_stream, batch.device_field<float>("image"));  // addresses on the GPU
     batch.use(metrics_stream);  // this stream reads the batch as well
     step(metrics_stream, batch.device_field<float>("image"));
-  }  // samples go back once both streams have come so far; this thread does not wait
+  }  // the batch is released once both streams have read it; this thread does not wait
   // [snippet end]
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the batchcast authors
 //
-// Trains on batches that are on the GPU already, with every other trainer there from one ring. With
+// Trains on batches that are on the GPU already, in one ring with every other trainer there. With
 // MNIST's or Fashion-MNIST's files, unpacked, in a folder: example_10_libtorch_on_a_gpu FOLDER.
 // Without a GPU that libtorch can use it trains on the host.
 #include <torch/torch.h>

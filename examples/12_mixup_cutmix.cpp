@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the batchcast authors
 //
-// MixUp and CutMix, which mix the samples of a batch and so are the trainer's: batches have the
-// size that each trainer asks for. With MNIST's or Fashion-MNIST's files, unpacked, in a folder:
+// The trainer does MixUp and CutMix, since they mix the samples of a batch, whose size each trainer
+// chooses. With MNIST's or Fashion-MNIST's files, unpacked, in a folder:
 //   example_12_mixup_cutmix FOLDER
 #include <torch/torch.h>
 
@@ -23,7 +23,7 @@ struct Mixed {
   torch::Tensor target;  // a share of each class
 };
 
-// Of Beta(alpha, alpha).
+// A draw of Beta(alpha, alpha).
 double draw_share(double alpha) {
   return torch::_sample_dirichlet(torch::full({2}, alpha))[0].item<double>();
 }

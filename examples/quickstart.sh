@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright 2026 the batchcast authors
 #
-# Installs what is missing, builds, and runs a sweep: four trainers with learning rates and batch sizes of
-# their own learn Fashion-MNIST from one producer, which decodes and augments it once for all of them; then
-# four loaders of torch's are measured for ten seconds, to see what each doing it for itself would have cost.
-# Takes about two minutes on two cores after the build, and ends by itself; Ctrl-C ends all of it.
+# Installs what is missing, builds, and runs a sweep. Four trainers with different learning rates and batch
+# sizes learn Fashion-MNIST from one producer, which decodes and augments it once for all of them. Then four
+# loaders of torch are measured for ten seconds, to see what separate loading would have cost. After the build
+# it takes about two minutes on two cores, and ends by itself; Ctrl-C ends all of it.
 #   sh examples/quickstart.sh [OPTION VALUE]...   options of the sweep: --epochs 2 --accuracy 0.8
 # With BATCHCAST_COMMAND set to a batchcast command, it installs and builds nothing: it runs that, and the
 # sweep in the folder `examples` beside it.

@@ -15,7 +15,7 @@ accelerator = Accelerator(cpu=True)
 loader = bc.Loader("mnist", batch_size=256, start=bc.Start("idx:" + folder, recipe="mnist"))
 model = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(784, 10))
 optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
-model, optimizer = accelerator.prepare(model, optimizer)  # the loader needs nothing of it
+model, optimizer = accelerator.prepare(model, optimizer)  # not the loader
 for images, labels in loader:
     images, labels = images.to(accelerator.device), labels.to(accelerator.device)
     loss = torch.nn.functional.cross_entropy(model(images), labels)

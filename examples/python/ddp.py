@@ -41,7 +41,7 @@ for images, labels, sample_ids in loader:
     ids.append(sample_ids)
 
 ids = torch.cat(ids)
-# No all_reduce of these, so close to the end. A thread of gloo may be the last to let go of a tensor,
+# No all_reduce of these, so close to the end. A thread of gloo may be the last to drop a tensor,
 # and with torch 2.11 it then needs the GIL if Python knows that tensor. A thread that asks for the
 # GIL while the interpreter ends takes the process with it ("terminate called without an active
 # exception"), and destroy_process_group() does not end the threads of a group that a DDP model has

@@ -2,8 +2,8 @@
 # Copyright 2026 the batchcast authors
 """Trains and tests on Fashion-MNIST: `python fashion_mnist.py FOLDER`, with its four files in FOLDER.
 
-Any number of these may run beside each other, with options of their own: they take the same two
-streams, which the first one starts.
+Any number of these may run side by side, with different options: they take the same two streams,
+which the first one starts.
 """
 
 import argparse
@@ -20,13 +20,13 @@ options.add_argument("--lr", type=float, default=0.002)
 options = options.parse_args()
 
 # [snippet streams]
-# A process that serves each, which the first trainer starts; rings of a fraction of an epoch do.
+# The first trainer starts a process that serves each. A ring may be smaller than an epoch.
 train = bc.Loader(
     "fashion-train",
     options.batch_size,
     start=bc.Start("idx:" + options.folder, recipe="mnist", memory="16MiB"),
 )
-# Trainers test at different times: between its loops none of them holds the stream up.
+# Trainers test at different times: between its loops this one holds no other up.
 test = bc.Loader(
     "fashion-test",
     500,

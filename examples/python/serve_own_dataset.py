@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright 2026 the batchcast authors
-"""A dataset of one's own, served: `python serve_own_dataset.py ARCHIVE.zip RECIPE`, of images whose
+"""Serves your dataset: `python serve_own_dataset.py ARCHIVE.zip RECIPE`, of images whose
 folders are their classes."""
 
 import sys
@@ -16,7 +16,7 @@ class Zipped:
 
     def __init__(self, path):
         self.path = path
-        self.own = threading.local()  # each of the threads that read has a file of its own
+        self.own = threading.local()  # each thread that reads opens the file itself
         self.names = sorted(
             n for n in zipfile.ZipFile(path).namelist() if n.endswith((".jpg", ".png"))
         )

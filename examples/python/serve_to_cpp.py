@@ -23,7 +23,7 @@ LIT = ("abcdef", "bc", "abdeg", "abcdg", "bcfg", "acdfg", "acdefg", "abc", "abcd
 
 # [snippet dataset]
 class Digits(Dataset):
-    """Drawn once; moved, dimmed and covered with noise each time that one is asked for."""
+    """Drawn once. Each request moves and dims one, and covers it with noise."""
 
     def __init__(self, samples):
         self.samples = samples
@@ -35,7 +35,7 @@ class Digits(Dataset):
     def __len__(self):
         return self.samples
 
-    def transform(self, image):  # whatever Python can do
+    def transform(self, image):  # any Python code
         down, right = torch.randint(-2, 3, (2,)).tolist()
         image = image.roll((down, right), (1, 2)) * (0.5 + 0.5 * torch.rand(1))
         return image + 0.2 * torch.randn(image.shape)

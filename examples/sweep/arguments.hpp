@@ -18,7 +18,7 @@ struct UsageError : std::invalid_argument {
   using std::invalid_argument::invalid_argument;
 };
 
-/// Words and `--name value` options of a command line. Whatever is asked for is known; `finish`
+/// Words and `--name value` options of a command line. What was asked for is known, and `finish`
 /// refuses the rest. Every member throws UsageError.
 class Arguments {
  public:

@@ -19,9 +19,9 @@
 
 namespace sweep {
 
-/// A program that this one started; what it prints, on stdout and stderr, comes here. It is told to
-/// end when this object goes, or this process, however that happens. Start children before there
-/// are threads, and from the main one.
+/// A program that this one started. What it prints, on stdout and stderr, comes here. It receives
+/// a signal to end when this object is destroyed, or this process ends in any way. Start children
+/// from the main thread, before there are others.
 class Child {
  public:
   explicit Child(std::vector<std::string> command) {

@@ -40,14 +40,14 @@ struct SweepResult {
   double seconds = 0;
   double train_server_cpu_seconds = 0;
   double test_server_cpu_seconds = 0;
-  /// What loaders of the trainers' own made beside each other, all together; nothing if that was
-  /// not asked for.
+  /// What separate loaders of all trainers made side by side, together; empty if that was not asked
+  /// for.
   LoaderReport separate = {};
   std::vector<std::string> failures = {};
 };
 
-/// Starts everything, shows how far it is, and collects the results. Whatever happens, no process
-/// that it started is left when it is gone.
+/// Starts everything, shows how far it is, and collects the results. No process that it started is
+/// left when it is gone.
 class Coordinator {
  public:
   explicit Coordinator(SweepOptions options)
@@ -107,7 +107,7 @@ class Coordinator {
     }
   }
 
-  /// Waits for something to be said, at most a fifth of a second, and takes it in.
+  /// Waits for output of a child, at most a fifth of a second, and takes it in.
   void listen() {
     wait_for_output();
     for (Server& server : servers_) {
@@ -137,7 +137,7 @@ class Coordinator {
   }
 
   /// Whether every trainer has ended. Before they have all begun, none may: the others would wait
-  /// for it, or for the stream, in vain.
+  /// for it, or for the stream, for ever.
   bool settled() {
     const bool begun = std::any_of(trainers_.begin(), trainers_.end(),
                                    [](const Trained& it) { return it.report.samples > 0; });
@@ -206,7 +206,7 @@ class Coordinator {
     }
   }
 
-  /// As many processes as there are trainers, each with a loader of its own, at the same time.
+  /// Starts one process with a separate loader for each trainer, all at the same time.
   LoaderReport measure_separate_loaders() {
     std::vector<Child> loaders;
     progress_.say(

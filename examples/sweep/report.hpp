@@ -25,7 +25,7 @@ struct TrainerReport {
   }
 };
 
-/// What a loader of a process's own made, and what that took.
+/// What a separate loader made, and what that took.
 struct LoaderReport {
   std::uint64_t samples = 0;
   double cpu_seconds = 0;

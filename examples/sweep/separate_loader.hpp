@@ -16,8 +16,8 @@
 #include <string>
 #include <vector>
 
-// What each trainer of a sweep does where no stream is shared: a torch::data loader of its own over
-// the dataset in its own memory.
+// What each trainer of a sweep does where no stream is shared: it has a torch::data loader over a
+// copy of the dataset in its memory.
 namespace sweep {
 
 class Fashion : public torch::data::datasets::Dataset<Fashion> {
@@ -70,7 +70,7 @@ class Augmentation {
   std::mt19937_64 random_;
 };
 
-/// Makes batches for so many seconds, uses them for nothing, and prints a LoaderReport.
+/// Makes batches for this many seconds, does not use them, and prints a LoaderReport.
 inline void run_separate_loader(Arguments arguments) {
   const std::string source = arguments.word("SOURCE");
   const auto batch_size = arguments.number<std::size_t>("batch-size", 64);

@@ -25,7 +25,7 @@ struct TrainerOptions {
   std::uint64_t seed = 0;
 };
 
-/// One trainer of a sweep, as a process of its own: trains on every epoch of one stream, tests on
+/// One trainer of a sweep, in a separate process. It trains on every epoch of one stream, tests on
 /// another one after each, and prints its TrainerReport five times a second.
 class Trainer {
  public:
@@ -33,7 +33,7 @@ class Trainer {
       : train_(batchcast::make_shared_data_loader({.stream = options.train_stream,
                                                    .batch_size = options.batch_size,
                                                    .name = options.name})),
-        // Trainers test at different times: one that is not testing lets go of the test stream, so
+        // Trainers test at different times: one that is not testing pauses in the test stream, so
         // that the others do not wait for it there.
         test_(batchcast::make_shared_data_loader(
             {.stream = options.test_stream,
