@@ -48,7 +48,7 @@ struct Door {
   DoorConnection producer;
 };
 
-/// A consumer that lets go, unless its options say otherwise, and its producer.
+/// A consumer with `let_go` between its loops, unless its options say otherwise, and its producer.
 struct Scene {
   explicit Scene(ConsumerOptions wanted = {.stream = "heap",
                                            .between_epochs = BetweenEpochs::let_go})
