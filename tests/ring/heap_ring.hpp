@@ -4,6 +4,7 @@
 
 #include "../catch.hpp"
 
+#include <batchcast/ring/rank_reader.hpp>
 #include <batchcast/ring/reader.hpp>
 #include "ring/writer/writer.hpp"
 
@@ -83,14 +84,19 @@ class HeapRing {
   std::unique_ptr<RingWriter> writer_;
 };
 
-/// A consumer of a HeapRing.
-class HeapConsumer final : public ReaderHost {
+/// A consumer of a HeapRing; a rank where its request names a group.
+class HeapConsumer final : public ReaderHost, public RankHost {
  public:
   HeapConsumer(HeapRing& ring, AdmitRequest request, RingReader::Options options = {})
       : desk_(new Desk{}) {
     request.name = request.name.empty() ? "c" : request.name;
+    const bool is_rank = request.group.world != 0;
     options.pace = request.pace;
     options.stream = "heap";
+    if (is_rank) {
+      options.share = request.group.rank;
+      options.shares = request.group.world;
+    }
     auto reply = ring.writer().admit(request, desk_);
     if (auto* refusal = std::get_if<NotAdmitted>(&reply)) {
       refused_ = refusal->reason;
@@ -99,20 +105,32 @@ class HeapConsumer final : public ReaderHost {
     admitted = std::get<Admitted>(reply);
     reader = std::make_unique<RingReader>(ring.board(), *desk_, ring.window(), *this,
                                           std::move(options));
+    if (!is_rank) return;
+    as_rank = std::make_unique<RankReader>(*reader, ring.board(), *desk_, *this, request.group);
   }
 
   bool producer_is_dead() noexcept override { return dead; }
-  std::string why_revoked() override { return "a test said so"; }
+  std::string why_revoked() override { return as_rank ? as_rank->why_revoked() : why_evicted(); }
+  std::string why_evicted() override { return "a test said so"; }
+  bool group_broke() noexcept override { return false; }
+  void give_up_place() noexcept override { gave_up_place = true; }
   bool is_hung_up() noexcept override { return producer_hung_up; }
   void tell_epoch_end(const RankEpoch& epoch) noexcept override { told = epoch; }
 
   [[nodiscard]] Desk& desk() noexcept { return *desk_; }
   [[nodiscard]] std::optional<NotAdmitted::Reason> refused() const noexcept { return refused_; }
 
+  /// Of the rank, if it is one.
+  [[nodiscard]] Next next(std::uint64_t n, Run& run) {
+    return as_rank ? as_rank->next(n, 0, run) : reader->next(n, 0, run);
+  }
+
   std::unique_ptr<RingReader> reader;
+  std::unique_ptr<RankReader> as_rank = {};  ///< null: it has no group
   Admitted admitted;
   bool dead = false;
   bool producer_hung_up = false;
+  bool gave_up_place = false;
   std::optional<RankEpoch> told = {};  ///< last
 
  private:
@@ -138,7 +156,7 @@ inline AdmitRequest joining(Join join, std::uint64_t cursor = 0) {
 
 inline Run take(HeapConsumer& consumer, std::uint64_t n) {
   Run run;
-  REQUIRE(consumer.reader->next(n, 0, run) == Next::batch);
+  REQUIRE(consumer.next(n, run) == Next::batch);
   return run;
 }
 

@@ -113,7 +113,7 @@ BATCHCAST_INLINE std::uint64_t Consumer::capacity() const noexcept {
 BATCHCAST_INLINE const std::string& Consumer::notes() const noexcept { return core().notes(); }
 
 BATCHCAST_INLINE ConsumerStats Consumer::stats() const noexcept {
-  const ReaderStatus status = core().reader().status();
+  const ReaderStatus status = core().reader_status();
   ConsumerStats stats;
   stats.samples = status.samples;
   stats.batches = status.batches;

@@ -11,15 +11,17 @@
 #include <batchcast/consumer/mapped_ring.hpp>
 #include <batchcast/consumer/membership.hpp>
 #include <batchcast/consumer/observer.hpp>
+#include <batchcast/consumer/pending.hpp>
 #include <batchcast/consumer/producer_link.hpp>
 #include <batchcast/consumer/stream_joiner.hpp>
 #include <batchcast/consumer/wait_report.hpp>
 #include <batchcast/core/inline.hpp>
 #include <batchcast/core/wait_watch.hpp>
+#include <batchcast/ring/rank_host.hpp>
+#include <batchcast/ring/rank_reader.hpp>
 #include <batchcast/ring/reader.hpp>
 
 #include <cstdint>
-#include <exception>
 #include <memory>
 #include <optional>
 #include <string>
@@ -29,7 +31,9 @@ namespace batchcast::inline v0_1::detail {
 /// What is behind a Consumer: it joins a stream and gives the trainer its batches, until the stream
 /// is over or the consumer leaves. It lives until the Consumer and the last of its batches are gone
 /// and every CUDA stream has passed these. Calls are the consuming thread's.
-class ConsumerCore final : private ReaderHost, public std::enable_shared_from_this<ConsumerCore> {
+class ConsumerCore final : private ReaderHost,
+                           private RankHost,
+                           public std::enable_shared_from_this<ConsumerCore> {
  public:
   /// Waits for the stream and joins it. Throws what Consumer's constructor throws, but for a start.
   /// `group_deadline`: a rank waits so long for its group, once the stream is there.
@@ -51,7 +55,7 @@ class ConsumerCore final : private ReaderHost, public std::enable_shared_from_th
   void check() const { pool_.check(); }
   /// Position after the last sample that was handed out.
   [[nodiscard]] std::uint64_t cursor() const noexcept {
-    return undelivered_ ? undelivered_->batch_start : reader_.position();
+    return pending_.run() != nullptr ? pending_.run()->batch_start : reader_.position();
   }
   void set_batch_size(std::uint64_t batch_size);
   void set_cuda_stream(void* stream) noexcept { filler_.set_cuda_stream(stream); }
@@ -60,6 +64,9 @@ class ConsumerCore final : private ReaderHost, public std::enable_shared_from_th
   void abandon() noexcept;
 
   [[nodiscard]] const RingReader& reader() const noexcept { return reader_; }
+  [[nodiscard]] ReaderStatus reader_status() const noexcept {
+    return rank_ ? rank_->status() : reader_.status();
+  }
   [[nodiscard]] BoardView board() const noexcept { return ring_.board(); }
   [[nodiscard]] const Schema& schema() const noexcept { return ring_.schema(); }
   [[nodiscard]] Placement placement() const noexcept { return options_.placement; }
@@ -80,18 +87,18 @@ class ConsumerCore final : private ReaderHost, public std::enable_shared_from_th
   [[nodiscard]] bool fill(BatchRecord& record, const Run& run);
   [[nodiscard]] bool fill_with_copies(BatchRecord& record, const Run& run);
   void note_first_batch(const Run& run);
-  void note_first_write(const Run& run);
+  void tell_first_write(const Run& run);
   [[nodiscard]] bool tell_untold(int timeout_ms) noexcept;
-  void give_undelivered_back() noexcept;
-  void throw_interruption();
+  void give_pending_back() noexcept;
   void check_takes_part() const;
   void check_batch_size(std::uint64_t batch_size) const;
   [[nodiscard]] std::shared_ptr<BatchPool> pool() { return {shared_from_this(), &pool_}; }
 
-  // What the reader asks.
+  // What the reader and the rank ask.
   [[nodiscard]] BATCHCAST_INLINE bool producer_is_dead() noexcept override;
   BATCHCAST_INLINE void while_waiting() override;
   [[nodiscard]] BATCHCAST_INLINE std::string why_revoked() override;
+  [[nodiscard]] std::string why_evicted() override { return link_.why_revoked(); }
   [[nodiscard]] bool group_broke() noexcept override { return link_.group_broke(); }
   BATCHCAST_INLINE void tell_epoch_end(const RankEpoch& epoch) noexcept override;
   [[nodiscard]] bool is_hung_up() noexcept override { return link_.is_hung_up(); }
@@ -107,6 +114,7 @@ class ConsumerCore final : private ReaderHost, public std::enable_shared_from_th
   ProducerLink link_;
   MappedRing ring_;
   RingReader reader_;
+  std::optional<RankReader> rank_;  ///< of a group
   Membership membership_;
   BatchFiller filler_;
   BatchPool pool_;
@@ -115,12 +123,7 @@ class ConsumerCore final : private ReaderHost, public std::enable_shared_from_th
   WaitReport wait_report_;
   std::string notes_;
   double attach_seconds_ = 0;  ///< until the first batch
-  bool first_write_noted_ = false;
-  /// `lockstep`: a run that the reader gave and that is not handed out, since its copy failed.
-  std::optional<Run> undelivered_;
-  std::optional<EpochEnd> untold_;   ///< of a rank, which the door has not taken yet
-  std::exception_ptr interruption_;  ///< thrown by `while_waiting` where no call could end
-  bool undelivered_end_ = false;     ///< of an epoch, in a call that ended with an interruption
+  Pending pending_;
 };
 
 }  // namespace batchcast::inline v0_1::detail

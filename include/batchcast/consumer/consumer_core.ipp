@@ -31,7 +31,8 @@ inline RingReader::Options reader_options(const ConsumerOptions& options) {
   RingReader::Options reader;
   reader.pace = options.pace;
   reader.tail = options.tail;
-  reader.group = options.group;
+  reader.share = options.group.rank;
+  reader.shares = std::max(options.group.world, 1U);
   reader.on_miss = options.on_miss;
   reader.spin_ns = spin_ns_of(options.spin_us);
   reader.stream = options.stream;
@@ -84,8 +85,8 @@ inline void check_cursor(const ConsumerOptions& options) {
 BATCHCAST_INLINE NextBatch ConsumerCore::next(std::uint64_t batch_size, int timeout_ms, Room room) {
   process_.check();
   check_takes_part();
-  throw_interruption();
-  if (std::exchange(undelivered_end_, false)) return {Outcome::end_of_epoch, {}};
+  pending_.throw_interruption();
+  if (pending_.drop_end()) return {Outcome::end_of_epoch, {}};
   if (!wait_for_streams(timeout_ms)) return {Outcome::timed_out, {}};
   if (membership_.has_let_go()) {
     switch (begin_loop(timeout_ms, Membership::For::loop)) {
@@ -106,8 +107,7 @@ BATCHCAST_INLINE NextBatch ConsumerCore::next(std::uint64_t batch_size, int time
         wait_report_.end_wait();
         if (options_.between_epochs == BetweenEpochs::let_go) kept_.make_all_own();
         membership_.end_loop();
-        undelivered_end_ = interruption_ != nullptr;
-        throw_interruption();
+        pending_.end_epoch();
         return {Outcome::end_of_epoch, {}};
       case Next::batch:
         break;
@@ -117,7 +117,7 @@ BATCHCAST_INLINE NextBatch ConsumerCore::next(std::uint64_t batch_size, int time
     BatchPool::FreshRecord record = pool_.take(pool(), run, true);
     if (!fill(*record, run)) continue;
     if (attach_seconds_ == 0) note_first_batch(run);
-    undelivered_.reset();
+    pending_.drop_run();
     return {Outcome::batch, pool_.hand_out(std::move(record))};
   }
 }
@@ -152,14 +152,14 @@ BATCHCAST_INLINE Membership::Loop ConsumerCore::begin_loop(int& timeout_ms,
 /// The run that could not be delivered the last time, whatever the batch size is now, or the next.
 BATCHCAST_INLINE Next ConsumerCore::next_run(std::uint64_t batch_size, int timeout_ms, Run& run,
                                              Room room) {
-  if (undelivered_) {
+  if (const Run* const left = pending_.run()) {
     check();
-    run = *undelivered_;
+    run = *left;
     return Next::batch;
   }
-  const Next next = reader_.next(batch_size, timeout_ms, run, room);
-  // At `free` pace the reader itself stays where it is until the copy is whole.
-  if (next == Next::batch && options_.pace == Pace::lockstep) undelivered_ = run;
+  const Next next = rank_ ? rank_->next(batch_size, timeout_ms, run, room)
+                          : reader_.next(batch_size, timeout_ms, run, room);
+  if (next == Next::batch && options_.pace == Pace::lockstep) pending_.keep_run(run);
   return next;
 }
 
@@ -167,7 +167,7 @@ BATCHCAST_INLINE Next ConsumerCore::next_run(std::uint64_t batch_size, int timeo
 BATCHCAST_INLINE bool ConsumerCore::fill(BatchRecord& record, const Run& run) {
   const std::uint32_t word = ring_.writes().word();
   const bool written = (word & private_word::written) != 0;
-  if (written && !std::exchange(first_write_noted_, true)) note_first_write(run);
+  if (written && ring_.writes().note_first_write()) tell_first_write(run);
   const bool is_padded = run.padding != 0;
   const bool is_private = written || (word != 0 && ring_.is_private(run));
   if (is_private || is_padded) pool_.leave_place(record);
@@ -188,8 +188,8 @@ BATCHCAST_INLINE bool ConsumerCore::fill_with_copies(BatchRecord& record, const 
     const auto* ids = reinterpret_cast<const std::uint64_t*>(record.data.back());
     return reader_.copied(run, {ids, run.size});  // with the padding
   }
-  check();               // what was copied after an eviction is not what was published
-  undelivered_.reset();  // the lease goes back now, and only once
+  check();              // what was copied after an eviction is not what was published
+  pending_.drop_run();  // the lease goes back now, and only once
   pool_.give_back_when_copied(record, run.lease);
   return true;
 }
@@ -200,7 +200,7 @@ BATCHCAST_INLINE void ConsumerCore::note_first_batch(const Run& run) {
   ring_.populate_shown(run.position);
 }
 
-BATCHCAST_INLINE void ConsumerCore::note_first_write(const Run& run) {
+BATCHCAST_INLINE void ConsumerCore::tell_first_write(const Run& run) {
   report(options_.log, LogLevel::warning,
          "`" + name_ + "` wrote into a batch of stream `" + options_.stream +
              "`, whose memory all trainers read. The write stays its own; from now on its batches "
@@ -214,7 +214,7 @@ BATCHCAST_INLINE void ConsumerCore::note_first_write(const Run& run) {
 BATCHCAST_INLINE std::optional<Batch> ConsumerCore::peek(std::uint64_t batch_size, int timeout_ms) {
   process_.check();
   check_takes_part();
-  throw_interruption();
+  pending_.throw_interruption();
   if (!wait_for_streams(timeout_ms)) return std::nullopt;
   if (!membership_.has_let_go()) return look_ahead(batch_size, timeout_ms);
   const auto let_go = [](Membership* membership) {
@@ -237,9 +237,10 @@ BATCHCAST_INLINE std::optional<Batch> ConsumerCore::look_ahead(std::uint64_t bat
                                                                int timeout_ms) {
   for (;;) {
     Run run;
-    if (undelivered_) {
-      run = *undelivered_;
-    } else if (!reader_.peek(batch_size, timeout_ms, run)) {
+    if (const Run* const left = pending_.run()) {
+      run = *left;
+    } else if (!(rank_ ? rank_->peek(batch_size, timeout_ms, run)
+                       : reader_.peek(batch_size, timeout_ms, run))) {
       return std::nullopt;
     }
     BatchPool::FreshRecord record = pool_.take(pool(), run, false);
@@ -256,8 +257,8 @@ BATCHCAST_INLINE std::optional<Batch> ConsumerCore::look_ahead(std::uint64_t bat
 BATCHCAST_INLINE bool ConsumerCore::has_next_epoch() {
   process_.check();
   check_takes_part();
-  throw_interruption();
-  if (undelivered_end_) return true;
+  pending_.throw_interruption();
+  if (pending_.has_end()) return true;
   int for_ever = -1;
   static_cast<void>(wait_for_streams(for_ever));
   if (membership_.has_let_go() &&
@@ -265,7 +266,7 @@ BATCHCAST_INLINE bool ConsumerCore::has_next_epoch() {
     return false;
   }
   for (;;) {
-    const auto known = reader_.has_next_epoch(-1);
+    const auto known = rank_ ? rank_->has_next_epoch(-1) : reader_.has_next_epoch(-1);
     if (!known) continue;
     wait_report_.end_wait();
     return *known;
@@ -275,28 +276,33 @@ BATCHCAST_INLINE bool ConsumerCore::has_next_epoch() {
 BATCHCAST_INLINE void ConsumerCore::leave_epoch() noexcept {
   if (process_.in_forked_child()) return;
   membership_.give_up_loop();
-  undelivered_end_ = false;
+  pending_.drop_end();
   if (reader_.between_epochs()) return;
-  give_undelivered_back();
+  give_pending_back();
   kept_.make_all_own();
-  reader_.leave_epoch();
+  if (rank_) {
+    rank_->leave_epoch();
+  } else {
+    reader_.leave_epoch();
+  }
   membership_.end_loop();
 }
 
-BATCHCAST_INLINE void ConsumerCore::give_undelivered_back() noexcept {
-  if (!undelivered_) return;
-  if (reader_.give_back(std::exchange(undelivered_, std::nullopt)->lease)) {
-    membership_.leases_are_back();
-  }
+BATCHCAST_INLINE void ConsumerCore::give_pending_back() noexcept {
+  const Run* const left = pending_.run();
+  if (left == nullptr) return;
+  const std::uint64_t lease = left->lease;
+  pending_.drop_run();
+  if (reader_.give_back(lease)) membership_.leases_are_back();
 }
 
 BATCHCAST_INLINE bool ConsumerCore::move_to(std::uint64_t cursor) {
   process_.check();
   check_takes_part();
-  throw_interruption();
+  pending_.throw_interruption();
   const bool holds_its_place =
       options_.group.world == 0 && options_.between_epochs == BetweenEpochs::hold;
-  if (!holds_its_place || ring_.on_device() || undelivered_) return false;
+  if (!holds_its_place || ring_.on_device() || pending_.run() != nullptr) return false;
   kept_.make_all_own();
   if (!reader_.idle()) return false;
   if (reader_.revoked()) return false;
@@ -307,7 +313,7 @@ BATCHCAST_INLINE bool ConsumerCore::move_to(std::uint64_t cursor) {
     if (!moved) wait_report_.look(WaitReport::Cause::answer);
     return moved.has_value();
   }));
-  if (*moved) undelivered_end_ = false;
+  if (*moved) pending_.drop_end();
   return *moved;
 }
 
@@ -391,6 +397,10 @@ BATCHCAST_INLINE ConsumerCore::ConsumerCore(const ConsumerOptions& options,
       observer_(ring_, filler_),
       wait_report_(options_, name_, ring_, reader_) {
   link_.watch(std::move(joined.descriptors[2]));
+  if (options_.group.world != 0) {
+    RankHost& host = *this;
+    rank_.emplace(reader_, ring_.board(), ring_.desk(), host, options_.group);
+  }
   for (const std::string& note : joined.welcome.notes) {
     notes_ += notes_.empty() ? "" : "; ";
     notes_ += note;
@@ -399,7 +409,9 @@ BATCHCAST_INLINE ConsumerCore::ConsumerCore(const ConsumerOptions& options,
 }
 
 BATCHCAST_INLINE bool ConsumerCore::producer_is_dead() noexcept { return link_.producer_is_dead(); }
-BATCHCAST_INLINE std::string ConsumerCore::why_revoked() { return link_.why_revoked(); }
+BATCHCAST_INLINE std::string ConsumerCore::why_revoked() {
+  return rank_ ? rank_->why_revoked() : link_.why_revoked();
+}
 
 BATCHCAST_INLINE void ConsumerCore::while_waiting() {
   static_cast<void>(tell_untold(0));
@@ -411,42 +423,38 @@ BATCHCAST_INLINE void ConsumerCore::while_waiting() {
 /// next call waits.
 BATCHCAST_INLINE void ConsumerCore::tell_epoch_end(const RankEpoch& epoch) noexcept {
   constexpr int patience_ms = 1'000;  // with a producer that does not read
-  untold_ = EpochEnd{.epoch = epoch.epoch,
-                     .position = epoch.position,
-                     .early = epoch.early,
-                     .known = epoch.known,
-                     .count = epoch.receipt.count,
-                     .hash = epoch.receipt.hash};
+  pending_.tell({.epoch = epoch.epoch,
+                 .position = epoch.position,
+                 .early = epoch.early,
+                 .known = epoch.known,
+                 .count = epoch.receipt.count,
+                 .hash = epoch.receipt.hash});
   try {
     int left_ms = patience_ms;
     static_cast<void>(
         waits_.in_slices(left_ms, [this](int slice_ms) { return tell_untold(slice_ms); }));
   } catch (...) {
-    interruption_ = std::current_exception();
+    pending_.interrupt(std::current_exception());
   }
 }
 
 /// False while the door is full.
 BATCHCAST_INLINE bool ConsumerCore::tell_untold(int timeout_ms) noexcept {
-  if (!untold_) return true;
+  if (!pending_.untold()) return true;
   try {
-    if (link_.ask(encode(*untold_), timeout_ms) == DoorSend::timed_out) return false;
+    if (link_.ask(encode(*pending_.untold()), timeout_ms) == DoorSend::timed_out) return false;
   } catch (const std::exception&) {
     // The next call meets the same door.
   }
-  untold_.reset();
+  pending_.drop_untold();
   return true;
-}
-
-BATCHCAST_INLINE void ConsumerCore::throw_interruption() {
-  if (interruption_) std::rethrow_exception(std::exchange(interruption_, nullptr));
 }
 
 BATCHCAST_INLINE void ConsumerCore::abandon() noexcept {
   if (process_.in_forked_child()) return;
   // A rank that goes in the middle of an epoch breaks its group: it ends no epoch for the others.
   if (options_.group.world == 0) leave_epoch();
-  give_undelivered_back();
+  give_pending_back();
   kept_.make_all_own();
   static_cast<void>(tell_untold(0));
   membership_.leave();

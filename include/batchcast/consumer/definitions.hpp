@@ -62,7 +62,7 @@
 #include <batchcast/ring/fault_message.ipp>
 #include <batchcast/ring/fork_guard.ipp>
 #include <batchcast/ring/futex.ipp>
-#include <batchcast/ring/group_share.ipp>
+#include <batchcast/ring/group_state.ipp>
 #include <batchcast/ring/lease_room.ipp>
 #include <batchcast/ring/lease_table.ipp>
 #include <batchcast/ring/mapping.ipp>
@@ -70,6 +70,7 @@
 #include <batchcast/ring/memory_left.ipp>
 #include <batchcast/ring/populator.ipp>
 #include <batchcast/ring/private_chunks.ipp>
+#include <batchcast/ring/rank_reader.ipp>
 #include <batchcast/ring/read_cursor.ipp>
 #include <batchcast/ring/reader.ipp>
 #include <batchcast/ring/spinner.ipp>

@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace batchcast::inline v0_1::detail {
@@ -56,6 +57,10 @@ class PrivateWrites {
     apart_.clear();
   }
 
+  /// Once this process has written: true the first time that it is asked.
+  [[nodiscard]] bool note_first_write() noexcept {
+    return !std::exchange(first_write_noted_, true);
+  }
   /// Of each batch that is about to be shown in place.
   void note_shown() noexcept;
   /// From any thread: no batch shows the ring in place any more, or ever will. Gives the memory of
@@ -69,6 +74,7 @@ class PrivateWrites {
   bool keeps_writes_;
   std::uint64_t tried_page_bytes_ = 0;  ///< pages of that size can be replaced
   std::uint64_t shown_ = 0;             ///< batches
+  bool first_write_noted_ = false;
   std::atomic<std::uint32_t> word_{0};
   std::vector<DoubleMapping> apart_;  ///< the trainer gets no pointer into these
   std::vector<std::unique_ptr<PrivateChunks>> chunks_;

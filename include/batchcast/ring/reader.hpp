@@ -3,9 +3,9 @@
 #pragma once
 
 #include <batchcast/core/options.hpp>
+#include <batchcast/ring/batch_share.hpp>
 #include <batchcast/ring/board.hpp>
 #include <batchcast/ring/epoch_receipt.hpp>
-#include <batchcast/ring/group_share.hpp>
 #include <batchcast/ring/lease_room.hpp>
 #include <batchcast/ring/lease_table.hpp>
 #include <batchcast/ring/read_cursor.hpp>
@@ -14,7 +14,6 @@
 
 #include <atomic>
 #include <cstdint>
-#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
@@ -27,10 +26,10 @@ struct Run {
   std::uint64_t size = 0;
   std::uint64_t epoch = 0;
   std::uint64_t lease = 0;  ///< to be given back; meaningless for `free` pace
-  /// So many at its end repeat others: behind position batch_start + batch_size − 1 the samples
-  /// begin again at `batch_start`. Such a run has to be copied.
+  /// Samples at its end that repeat others: behind position batch_start + batch_size − 1 the
+  /// samples begin again at `batch_start`. Such a run has to be copied.
   std::uint64_t padding = 0;
-  /// The samples that were at the cursor: of a group, those of all ranks together.
+  /// The samples that were at the cursor: those of all shares together.
   std::uint64_t batch_start = 0;
   std::uint64_t batch_size = 0;
 
@@ -70,6 +69,10 @@ struct SampleIds {
 /// Where it stands is its ReadCursor's, what it still reads its LeaseTable's, and what it counts
 /// its EpochReceipt's. Works on a board, a desk and the sample ids, and reads no other field.
 ///
+/// A call takes one Look at the board after the other, and sleeps between two of them. It asks
+/// three questions: is the epoch over, are the samples there, and if neither, what to sleep for. A
+/// RankReader asks the same ones, and its group before it answers.
+///
 /// One thread at a time calls `next`, `leave_epoch` and the like; `give_back` and `idle` may be
 /// called on any thread.
 class RingReader {
@@ -77,7 +80,8 @@ class RingReader {
   struct Options {
     Pace pace = Pace::lockstep;
     Tail tail = Tail::keep;
-    Group group = {};
+    std::uint32_t share = 0;   ///< it takes this one, from 0 on,
+    std::uint32_t shares = 1;  ///< of as many equal shares of each batch
     OnMiss on_miss = OnMiss::skip;
     std::uint64_t spin_ns = 0;               ///< look at most this long before sleeping
     std::string stream;                      ///< for messages
@@ -89,10 +93,9 @@ class RingReader {
   RingReader(const RingReader&) = delete;
   RingReader& operator=(const RingReader&) = delete;
 
-  /// The next `samples` samples, fewer at an epoch's end; of a group, this rank's part of so many
-  /// for each rank. A negative time-out waits for ever. After `end_of_epoch` the next call begins
-  /// the following epoch. Throws StreamOver's kinds, Revoked, GroupBroken, RingTooSmall, Missed,
-  /// ReceiptMismatch. `lockstep`: the run is leased until it is given back.
+  /// The next `samples` samples, fewer at an epoch's end. A negative time-out waits for ever. After
+  /// `end_of_epoch` the next call begins the following epoch. Throws StreamOver's kinds, Revoked,
+  /// RingTooSmall, Missed, ReceiptMismatch. `lockstep`: the run is leased until it is given back.
   /// `free`: copy it, then ask `copied`. Where the reader's own leases are in the way, it asks its
   /// host to give them back (`Room::make`), or looks no further.
   enum class Room : std::uint8_t { make, take_as_it_is };
@@ -113,7 +116,7 @@ class RingReader {
   /// Returns a lease, in any order. True if none is held any more.
   bool give_back(std::uint64_t lease) noexcept;
 
-  /// Lets go of what is left of the current epoch; nothing if it is over. What there is to complain
+  /// Skips what is left of the current epoch; does nothing if it is over. What there is to complain
   /// about, the next call of `next` throws.
   void leave_epoch() noexcept;
 
@@ -126,7 +129,7 @@ class RingReader {
   [[nodiscard]] std::optional<bool> has_next_epoch(int timeout_ms);
 
   [[nodiscard]] bool revoked() const noexcept { return cursor_.revoked(); }
-  void check() const;  ///< throws Revoked, GroupBroken
+  void check() const;  ///< throws Revoked, or what the host throws instead
 
   [[nodiscard]] std::uint64_t position() const noexcept { return cursor_.position(); }
   /// Of the next sample: while the rest of an epoch is skipped, the one after it.
@@ -138,46 +141,70 @@ class RingReader {
   [[nodiscard]] ReaderStatus status() const noexcept;
 
  private:
+  friend class RankReader;  // it takes the same steps, and asks its group between them
+
   using Phase = ReadCursor::Phase;
+  /// One look at the board: what it found, and what to sleep for where that is not enough.
+  struct Look {
+    StreamState state;            ///< read before what it is the end of
+    std::uint64_t published = 0;  ///< read before the ends of epochs
+    std::uint64_t wanted = ReadCursor::endless;
+  };
   /// Where a batch begins, and where its epoch ends, if that is known.
   struct Place {
     std::uint64_t position = 0;
     std::uint64_t epoch = 0;
     std::optional<std::uint64_t> end;
   };
+  /// Who counts what this reader skips: the samples of a rest, the epoch that was skipped.
+  enum class Counted { here, elsewhere, nowhere };
+  /// What became of the rest of an epoch. `skipped`: its end is not known yet. `passed`: the cursor
+  /// is there.
+  enum class Rest { was_over, unbegun, skipped, passed };
 
-  /// Between epochs: whether it is known where the next one begins.
-  [[nodiscard]] bool find_next_epoch();
-  [[nodiscard]] bool missed_end();
-  [[nodiscard]] bool may_begin(StreamState state);
-  [[nodiscard]] bool has_met(StreamState state);
-  [[nodiscard]] bool group_ends_here();
-  void check_group(std::uint64_t epoch);
-  void begin_epoch() noexcept;
-  void pass_rest(bool early) noexcept;
-  void close_epoch();
-  void end_epoch_of_rank(std::uint64_t position, bool early) noexcept;
-  void count_receipt(EpochReceipt::Verdict verdict, const std::string& difference);
-  void throw_complaint();
-  [[nodiscard]] bool deliver(std::uint64_t samples, std::uint64_t there, Run& run);
-  [[nodiscard]] static Run run_of(const GroupShare::Part& part, const Place& place,
-                                  std::uint64_t there) noexcept;
-  [[nodiscard]] std::optional<Place> next_place(std::uint64_t samples);
-  [[nodiscard]] bool is_at_end_of_epoch() const noexcept;
-  [[nodiscard]] std::optional<Run> run_at(const Place& place, std::uint64_t samples,
-                                          std::uint64_t published) const noexcept;
-  [[nodiscard]] std::uint64_t oldest_there() const noexcept;
-  [[nodiscard]] std::uint64_t after_miss(std::uint64_t oldest, const Place& place) const noexcept;
-  void miss(std::uint64_t oldest);
+  // ---- of every call
+  void begin_call();
+  [[nodiscard]] static std::uint64_t deadline_after(int timeout_ms) noexcept;
+  /// Until `wanted` is published or anything else changed. False once the deadline has passed.
+  [[nodiscard]] bool sleep(const Look& look, std::uint64_t deadline_ns, bool counts = true);
+  void look_whether_alive(std::uint64_t now) noexcept;
   [[nodiscard]] bool is_over(StreamState state) const noexcept;
   [[noreturn]] void throw_over(StreamState state) const;
-  [[nodiscard]] std::string why_revoked() const;
-  [[noreturn]] void throw_broken() const;
-  /// Until `published` reaches `wanted` or anything else changed. False once the deadline has
-  /// passed.
-  [[nodiscard]] bool sleep(std::uint64_t wanted, StreamState seen, std::uint64_t deadline_ns,
-                           bool counts = true);
-  void look_whether_alive(std::uint64_t now) noexcept;
+  void throw_complaint();
+
+  // ---- between epochs
+  [[nodiscard]] bool enter_epoch(Look& look, Room room);
+  [[nodiscard]] bool find_next_epoch(Counted skipped);
+  void await_begin(Look& look, bool is_found, Room room);
+  void begin_epoch() noexcept;
+  [[nodiscard]] bool is_begun_epoch_real() const noexcept;
+  [[nodiscard]] std::optional<bool> next_epoch_comes(StreamState state, bool is_found) const;
+  void await_next_epoch(Look& look, bool is_found);
+
+  // ---- is the epoch over?
+  [[nodiscard]] bool end_epoch_if_over(Look& look, std::uint64_t samples);
+  [[nodiscard]] bool missed_end();
+  [[nodiscard]] bool miss_overwritten();
+  [[nodiscard]] bool is_rest_left_out(const Look& look, std::uint64_t samples) const noexcept;
+  void close_epoch();
+  void count_receipt(std::uint64_t epoch, EpochReceipt::Verdict verdict,
+                     const std::string& difference);
+  [[nodiscard]] Rest pass_rest(Counted counted) noexcept;
+  void count_rest(std::uint64_t end, Counted counted) noexcept;
+  [[nodiscard]] std::uint64_t oldest_there() const noexcept;
+  [[nodiscard]] std::uint64_t after_miss(std::uint64_t oldest, const Place& place) const noexcept;
+
+  // ---- are the samples there?
+  [[nodiscard]] bool take_if_there(Look& look, std::uint64_t samples, Room room, Run& run);
+  [[nodiscard]] bool deliver(std::uint64_t samples, std::uint64_t there, Run& run);
+  [[nodiscard]] static Run run_of(const BatchShare::Part& part, const Place& place,
+                                  std::uint64_t there) noexcept;
+
+  // ---- a look ahead
+  [[nodiscard]] std::optional<Run> look_ahead(Look& look, std::uint64_t samples, bool ends_here);
+  [[nodiscard]] std::optional<Place> next_place(std::uint64_t samples, bool ends_here);
+  [[nodiscard]] std::optional<Run> run_at(const Place& place, std::uint64_t samples,
+                                          std::uint64_t published) const noexcept;
 
   BoardView board_;
   Desk& desk_;
@@ -185,14 +212,12 @@ class RingReader {
   ReaderHost& host_;
   Options options_;
   const std::uint64_t capacity_;
+  const BatchShare share_;
   ReadCursor cursor_;
   LeaseTable leases_;
   LeaseRoom room_;
-  GroupShare share_;
   EpochReceipt receipt_;
   std::string complaint_;  ///< of a receipt that did not match, to be thrown
-  mutable std::mutex broken_mutex_;
-  mutable std::string broken_;  ///< with its mutex: how the group broke, once that is known
   bool producer_dead_ = false;
   std::uint64_t looked_alive_ns_ = 0;
 };

@@ -23,11 +23,6 @@ inline constexpr std::uint64_t look_alive_every_ns = 50'000'000;
 // must know.
 inline constexpr std::uint64_t sleep_ms_max = limits::sleep_ms_max / 2;
 
-inline std::uint64_t deadline_after(int timeout_ms) noexcept {
-  if (timeout_ms < 0) return never_ns;
-  return timeout_ms == 0 ? 0 : now_ns() + static_cast<std::uint64_t>(timeout_ms) * 1'000'000;
-}
-
 }  // namespace detail::reader
 
 BATCHCAST_INLINE RingReader::RingReader(BoardView board, Desk& desk, SampleIds sample_ids,
@@ -38,10 +33,10 @@ BATCHCAST_INLINE RingReader::RingReader(BoardView board, Desk& desk, SampleIds s
       host_(host),
       options_(std::move(options)),
       capacity_(board.head().capacity),
+      share_(options_.share, options_.shares, options_.tail),
       cursor_(board, desk, options_.spin_ns),
       leases_(board, desk),
-      room_(leases_, host, {options_.stream, options_.memory_option, capacity_}),
-      share_(board, desk, options_.group, options_.tail) {
+      room_(leases_, host, {options_.stream, options_.memory_option, capacity_}) {
   move_to(ordered::load_released(desk));
 }
 
@@ -54,245 +49,186 @@ BATCHCAST_INLINE void RingReader::move_to(std::uint64_t position) {
 
 BATCHCAST_INLINE Next RingReader::next(std::uint64_t samples, int timeout_ms, Run& run, Room room) {
   BATCHCAST_ASSERT(samples > 0);
-  check();
-  throw_complaint();
-  const std::uint64_t deadline_ns = detail::reader::deadline_after(timeout_ms);
+  begin_call();
+  const std::uint64_t deadline_ns = deadline_after(timeout_ms);
   for (;;) {
-    const StreamState state = cursor_.state();  // before what it is the end of
-    if (cursor_.phase() == Phase::missed && missed_end()) return Next::end_of_epoch;
-    if (cursor_.phase() != Phase::reading) {
-      const bool is_placed = find_next_epoch();
-      if (!is_placed && is_over(state)) throw_over(state);
-      if (!may_begin(state) || !is_placed) {
-        const bool waits = is_placed || cursor_.phase() == Phase::skipping;
-        const std::uint64_t wanted = waits ? ReadCursor::endless : cursor_.position() + 1;
-        if (room == Room::make) room_.make_for_skip();
-        if (!sleep(wanted, state, deadline_ns)) return Next::timed_out;
-        continue;
-      }
-      throw_complaint();
-      begin_epoch();
+    Look look{cursor_.state()};
+    if (enter_epoch(look, room)) {
+      if (end_epoch_if_over(look, samples)) return Next::end_of_epoch;
+      if (take_if_there(look, samples, room, run)) return Next::batch;
     }
-    const std::uint64_t published = cursor_.look();
-    const bool is_at_end = cursor_.at_epoch_end();
-    if (is_at_end) close_epoch();
-    if (is_at_end || group_ends_here()) {
-      throw_complaint();
-      return Next::end_of_epoch;
-    }
-    if (options_.pace == Pace::free) {
-      const std::uint64_t oldest = oldest_there();
-      if (cursor_.position() < oldest) {
-        miss(oldest);
-        continue;
-      }
-    }
-    std::uint64_t end = saturating_add(cursor_.position(), share_.whole(samples));
-    if (cursor_.epoch_end()) end = std::min(end, *cursor_.epoch_end());
-    if (published >= end) {
-      if (deliver(samples, end - cursor_.position(), run)) return Next::batch;
-      pass_rest(false);
-      throw_complaint();
-      return Next::end_of_epoch;
-    }
-    if (room == Room::make) room_.check(end);
-    if (is_over(state)) {
-      const bool some_left = published > cursor_.position() && options_.tail == Tail::keep;
-      if (some_left && deliver(samples, published - cursor_.position(), run)) return Next::batch;
-      throw_over(state);
-    }
-    if (!sleep(end, state, deadline_ns)) return Next::timed_out;
+    if (!sleep(look, deadline_ns)) return Next::timed_out;
   }
 }
-
-// ---- a look at what comes next
 
 BATCHCAST_INLINE bool RingReader::peek(std::uint64_t samples, int timeout_ms, Run& run) {
   BATCHCAST_ASSERT(samples > 0);
   check();
-  const std::uint64_t deadline_ns = detail::reader::deadline_after(timeout_ms);
+  const std::uint64_t deadline_ns = deadline_after(timeout_ms);
   for (;;) {
-    const StreamState state = cursor_.state();            // before what it is the end of
-    const std::uint64_t published = cursor_.published();  // before the ends of epochs
-    const std::optional<Place> place = next_place(samples);
-    std::uint64_t wanted = ReadCursor::endless;
-    if (place) {
-      wanted = std::min(saturating_add(place->position, share_.whole(samples)),
-                        place->end.value_or(limits::position_max));
-      const bool whole = published >= wanted;
-      if (whole || (is_over(state) && options_.tail == Tail::keep)) {
-        if (const auto there = run_at(*place, samples, std::min(published, wanted))) {
-          run = *there;
-          return true;
-        }
-      }
-      if (whole) {
-        throw InvalidArgument("batchcast: epoch " + std::to_string(place->epoch) + " of stream `" +
-                              options_.stream + "` has no batch of " + std::to_string(samples) +
-                              " samples: it is shorter, and its tail is dropped.");
-      }
-      room_.check(wanted);
+    Look look{cursor_.state(), cursor_.published()};
+    if (const auto there = look_ahead(look, samples, false)) {
+      run = *there;
+      return true;
     }
-    if (is_over(state)) throw_over(state);
-    room_.make_for_skip();
-    if (!sleep(wanted, state, deadline_ns, false)) return false;
+    if (!sleep(look, deadline_ns, false)) return false;
   }
-}
-
-/// Where the next batch begins; nothing while the board does not tell its epoch.
-BATCHCAST_INLINE std::optional<RingReader::Place> RingReader::next_place(std::uint64_t samples) {
-  if (share_.is_group()) {
-    cursor_.note_group();
-    if (!between_epochs()) check_group(cursor_.epoch());
-  }
-  if (cursor_.phase() == Phase::missed) static_cast<void>(missed_end());
-  if (cursor_.phase() == Phase::unplaced && !cursor_.find_epoch()) return std::nullopt;
-  cursor_.look_for_end();
-  Place place{cursor_.position(), cursor_.epoch(), cursor_.epoch_end()};
-  if (options_.pace == Pace::free && place.position < oldest_there()) {
-    place.position = after_miss(oldest_there(), place);
-  }
-  const bool has_batch =
-      !is_at_end_of_epoch() &&
-      (!place.end || (place.position < *place.end && run_at(place, samples, *place.end)));
-  if (has_batch) return place;
-  if (!place.end) return std::nullopt;
-  return Place{*place.end, place.epoch + 1, cursor_.end_of(place.epoch + 1)};
-}
-
-/// The epoch of the cursor has no further batch for this reader: it is over, or was left.
-BATCHCAST_INLINE bool RingReader::is_at_end_of_epoch() const noexcept {
-  if (cursor_.phase() == Phase::skipping) return true;
-  if (between_epochs()) return false;
-  return cursor_.at_epoch_end() ||
-         (share_.is_group() && share_.ends_here(cursor_.epoch(), cursor_.position()));
-}
-
-/// The run of this reader among the samples below `published`; nothing where it gets none.
-BATCHCAST_INLINE std::optional<Run> RingReader::run_at(const Place& place, std::uint64_t samples,
-                                                       std::uint64_t published) const noexcept {
-  if (published <= place.position) return std::nullopt;
-  const std::uint64_t there = std::min(published - place.position, share_.whole(samples));
-  const auto part = share_.part_of(samples, there);
-  return part ? std::optional(run_of(*part, place, there)) : std::nullopt;
 }
 
 BATCHCAST_INLINE std::optional<bool> RingReader::has_next_epoch(int timeout_ms) {
+  begin_call();
+  if (!between_epochs()) return is_begun_epoch_real();
+  const std::uint64_t deadline_ns = deadline_after(timeout_ms);
+  for (;;) {
+    Look look{cursor_.state()};
+    const bool is_found = find_next_epoch(Counted::here);
+    if (is_found) cursor_.look_for_end();  // one that is known already is not awaited in `sleep`
+    if (const auto comes = next_epoch_comes(look.state, is_found)) return comes;
+    await_next_epoch(look, is_found);
+    if (!sleep(look, deadline_ns)) return std::nullopt;
+  }
+}
+
+// ---- what every call does
+
+BATCHCAST_INLINE void RingReader::begin_call() {
   check();
   throw_complaint();
-  if (!between_epochs()) {
-    // One that was begun in vain, for the stream was over, is none.
-    const StreamState state = cursor_.state();
-    const bool over = state == StreamState::draining || state == StreamState::finished;
-    return !over || cursor_.published() > cursor_.position();
-  }
-  const std::uint64_t deadline_ns = detail::reader::deadline_after(timeout_ms);
-  const std::uint64_t epochs = board_.head().epochs;
-  for (;;) {
-    const StreamState state = cursor_.state();
-    const bool found = find_next_epoch();
-    if (found) cursor_.look_for_end();  // one that is known already is not awaited in `sleep`
-    const bool met = has_met(state);
-    if (met) {
-      throw_complaint();
-      if (found && cursor_.epochs_have_one_length() && epochs != 0 && cursor_.epoch() >= epochs) {
-        return false;
-      }
-      const bool more = found && cursor_.published() > cursor_.position();
-      if (!more && (state == StreamState::draining || state == StreamState::finished)) return false;
-      if (!more && is_over(state)) throw_over(state);
-      check_group(share_.next_epoch().value_or(cursor_.epoch()));
-      if (more) return true;
-    }
-    const std::uint64_t wanted = found && met ? cursor_.position() + 1 : ReadCursor::endless;
-    room_.make_for_skip();
-    if (found && met) {
-      // Only where the epoch is known to exist: else the stream may end without more room.
-      if (cursor_.epochs_have_one_length()) {
-        room_.check(wanted);
-      } else {
-        static_cast<void>(room_.make(wanted));
-      }
-    }
-    if (!sleep(wanted, state, deadline_ns)) return std::nullopt;
-  }
 }
 
-/// Between epochs: whether the next one may be begun, as far as the group is concerned.
-BATCHCAST_INLINE bool RingReader::may_begin(StreamState state) {
-  if (!share_.is_group()) return true;
-  const bool has = has_met(state);
-  if (!has) cursor_.look_for_end();  // one that is known already is not awaited in `sleep`
-  const std::uint64_t epoch = share_.next_epoch().value_or(cursor_.epoch());
-  const std::uint64_t epochs = board_.head().epochs;
-  const bool exists = !cursor_.epochs_have_one_length() || epochs == 0 || epoch < epochs;
-  if (exists) check_group(epoch);
-  return has;
+BATCHCAST_INLINE std::uint64_t RingReader::deadline_after(int timeout_ms) noexcept {
+  if (timeout_ms < 0) return detail::reader::never_ns;
+  return timeout_ms == 0 ? 0 : now_ns() + static_cast<std::uint64_t>(timeout_ms) * 1'000'000;
 }
 
-/// Between epochs: all ranks have ended the last one, or it is known that not all will.
-BATCHCAST_INLINE bool RingReader::has_met(StreamState state) {
-  if (!share_.is_group()) return true;
-  cursor_.note_group();
-  if (!share_.awaits_receipt()) return true;
-  // While a finished stream drains its producer still tells, unless it gave up waiting and ended.
-  const bool told_no_more =
-      producer_dead_ ||
-      (detail::has_ended(state) && (state != StreamState::draining || host_.is_hung_up()));
-  const auto receipt = share_.receipt();  // after that: it may be the last thing told
-  if (!receipt && !told_no_more && !share_.will_not_meet()) return false;
-  check();  // the entry may be another consumer's by now
-  share_.count_receipt();
-  switch (receipt.value_or(GroupReceipt::unknown)) {
-    case GroupReceipt::unknown:
-      count_receipt(EpochReceipt::Verdict::unknown, {});
-      break;
-    case GroupReceipt::matched:
-      count_receipt(EpochReceipt::Verdict::matched, {});
-      break;
-    case GroupReceipt::mismatched:
-      count_receipt(EpochReceipt::Verdict::mismatched,
-                    "the samples of all ranks of group `" + share_.group().name +
-                        "` together are others than were published");
-      break;
+BATCHCAST_INLINE bool RingReader::sleep(const Look& look, std::uint64_t deadline_ns, bool counts) {
+  const std::uint64_t now = now_ns();
+  if (now >= deadline_ns) {
+    look_whether_alive(now);
+    return false;
   }
+  const std::uint64_t left_ms = (deadline_ns - now + 999'999) / 1'000'000;
+  const auto most_ms = static_cast<int>(std::min(detail::reader::sleep_ms_max, left_ms));
+  const Woken woken = counts ? cursor_.wait(look.wanted, look.state, most_ms)
+                             : cursor_.sleep(look.wanted, look.state, most_ms);
+  if (woken == Woken::timed_out) look_whether_alive(0);
+  check();
+  host_.while_waiting();
   return true;
 }
 
-/// In an epoch of a group: whether a rank left it here or before. Then it is over for this one too.
-BATCHCAST_INLINE bool RingReader::group_ends_here() {
-  if (!share_.is_group()) return false;
-  cursor_.note_group();
-  check_group(cursor_.epoch());
-  if (!share_.ends_here(cursor_.epoch(), cursor_.position())) return false;
-  check();  // the entry may be another consumer's by now
-  pass_rest(true);
+/// `now`: not more often than is worth it. 0: in any case.
+BATCHCAST_INLINE void RingReader::look_whether_alive(std::uint64_t now) noexcept {
+  if (now != 0 && now - looked_alive_ns_ < detail::reader::look_alive_every_ns) return;
+  looked_alive_ns_ = now;
+  if (!producer_dead_) producer_dead_ = host_.producer_is_dead();
+}
+
+BATCHCAST_INLINE bool RingReader::is_over(StreamState state) const noexcept {
+  return detail::has_ended(state) || producer_dead_;
+}
+
+BATCHCAST_INLINE void RingReader::throw_over(StreamState state) const {
+  throw_stream_over(board_, state, options_.stream, cursor_.position());
+}
+
+BATCHCAST_INLINE void RingReader::check() const {
+  if (!revoked()) return;
+  const std::string why = host_.why_revoked();
+  throw Revoked("batchcast: stream `" + options_.stream +
+                "` went on without this consumer: " + why +
+                ". Samples of batches that it still held may have been overwritten: do not use "
+                "them. Attach again to go on.");
+}
+
+BATCHCAST_INLINE void RingReader::throw_complaint() {
+  if (!complaint_.empty()) throw ReceiptMismatch(std::exchange(complaint_, {}));
+}
+
+// ---- between epochs
+
+/// The reader is in an epoch, or it has just begun the next one.
+BATCHCAST_INLINE bool RingReader::enter_epoch(Look& look, Room room) {
+  if (!between_epochs()) return true;
+  if (!find_next_epoch(Counted::here)) {
+    if (is_over(look.state)) throw_over(look.state);
+    await_begin(look, false, room);
+    return false;
+  }
+  begin_epoch();
   return true;
 }
 
-/// Throws GroupBroken if a rank is gone without which that epoch cannot be had.
-BATCHCAST_INLINE void RingReader::check_group(std::uint64_t epoch) {
-  if (!share_.is_group()) return;
-  const auto lost = share_.lost_for(epoch);
-  if (!lost) return;
-  check();  // the entry may be another consumer's by now
-  // That rank may have gone because the stream is over, which this one is to be told as well.
-  const StreamState state = cursor_.state();
-  if (is_over(state) && cursor_.published() <= cursor_.position()) throw_over(state);
-  {
-    const std::lock_guard lock(broken_mutex_);
-    broken_ = lost->text();
-  }
-  host_.give_up_place();
-  throw_broken();
-}
-
-BATCHCAST_INLINE bool RingReader::find_next_epoch() {
+/// Whether it is known where the next epoch begins. `skipped`: who counts one that was skipped.
+BATCHCAST_INLINE bool RingReader::find_next_epoch(Counted skipped) {
   if (cursor_.phase() == Phase::between) return true;
   if (cursor_.phase() == Phase::unplaced) return cursor_.find_epoch();
   if (!cursor_.end_skip()) return false;
-  if (!share_.is_group()) ordered::count(desk_.epochs_unknown);  // else once all ranks have met
+  if (skipped == Counted::here) ordered::count(desk_.epochs_unknown);
   leases_.end_skip(cursor_.position());
+  return true;
+}
+
+/// Before a sleep for the next epoch. `is_found`: where it begins is known, but not whether it may.
+BATCHCAST_INLINE void RingReader::await_begin(Look& look, bool is_found, Room room) {
+  const bool is_placed = is_found || cursor_.phase() == Phase::skipping;
+  look.wanted = is_placed ? ReadCursor::endless : cursor_.position() + 1;
+  if (room == Room::make) room_.make_for_skip();
+}
+
+BATCHCAST_INLINE void RingReader::begin_epoch() noexcept {
+  cursor_.begin_epoch();
+  receipt_.begin(cursor_.position() == cursor_.epoch_start());
+}
+
+/// Of the epoch that was begun. One that was begun after the stream's end is none.
+BATCHCAST_INLINE bool RingReader::is_begun_epoch_real() const noexcept {
+  const StreamState state = cursor_.state();
+  const bool over = state == StreamState::draining || state == StreamState::finished;
+  return !over || cursor_.published() > cursor_.position();
+}
+
+/// Nothing while that is not known. Throws where the stream did not come to its end.
+BATCHCAST_INLINE std::optional<bool> RingReader::next_epoch_comes(StreamState state,
+                                                                  bool is_found) const {
+  const std::uint64_t epochs = board_.head().epochs;
+  if (is_found && cursor_.epochs_have_one_length() && epochs != 0 && cursor_.epoch() >= epochs) {
+    return false;
+  }
+  if (is_found && cursor_.published() > cursor_.position()) return true;
+  if (state == StreamState::draining || state == StreamState::finished) return false;
+  if (is_over(state)) throw_over(state);
+  return std::nullopt;
+}
+
+/// Before a sleep that ends once it is known whether the next epoch comes.
+BATCHCAST_INLINE void RingReader::await_next_epoch(Look& look, bool is_found) {
+  room_.make_for_skip();
+  if (!is_found) return;
+  look.wanted = cursor_.position() + 1;
+  // Only where the epoch is known to exist: else the stream may end without more room.
+  if (cursor_.epochs_have_one_length()) {
+    room_.check(look.wanted);
+  } else {
+    static_cast<void>(room_.make(look.wanted));
+  }
+}
+
+// ---- is the epoch over?
+
+BATCHCAST_INLINE bool RingReader::end_epoch_if_over(Look& look, std::uint64_t samples) {
+  do {
+    if (cursor_.phase() == Phase::missed && missed_end()) return true;
+    look.published = cursor_.look();
+    if (cursor_.at_epoch_end()) {
+      close_epoch();
+      throw_complaint();
+      return true;
+    }
+  } while (miss_overwritten());
+  if (!is_rest_left_out(look, samples)) return false;
+  leave_epoch();
+  throw_complaint();
   return true;
 }
 
@@ -304,13 +240,133 @@ BATCHCAST_INLINE bool RingReader::missed_end() {
   return true;
 }
 
-BATCHCAST_INLINE void RingReader::begin_epoch() noexcept {
-  cursor_.begin_epoch();
-  receipt_.begin(cursor_.position() == cursor_.epoch_start());
-  share_.begin_epoch(cursor_.epoch());
+/// `free` pace: skips what the producer wrote over before the reader came to it. False if nothing.
+BATCHCAST_INLINE bool RingReader::miss_overwritten() {
+  if (options_.pace != Pace::free) return false;
+  const std::uint64_t oldest = oldest_there();
+  if (cursor_.position() >= oldest) return false;
+  const std::uint64_t target =
+      after_miss(oldest, {cursor_.position(), cursor_.epoch(), cursor_.epoch_end()});
+  const std::uint64_t lost = target - cursor_.position();
+  receipt_.spoil();
+  cursor_.miss(target);
+  leases_.pass(target);
+  ordered::count(desk_.skipped, lost);
+  if (options_.on_miss == OnMiss::error && lost > 0) {
+    throw Missed(
+        "batchcast: " + std::to_string(lost) + " samples of stream `" + options_.stream +
+        "` were overwritten before this consumer of `free` pace came to them. It goes on at "
+        "position " +
+        std::to_string(target) +
+        ". Give the stream more memory, choose pace `lockstep`, or on_miss `skip`.");
+  }
+  return true;
 }
 
-/// Of the `there` samples at the cursor, what is this consumer's. False if it gets none.
+BATCHCAST_INLINE std::uint64_t RingReader::oldest_there() const noexcept {
+  return oldest_held(ordered::load_claimed(board_.progress()), capacity_,
+                     ordered::get_acquire(board_.progress().valid_from));
+}
+
+/// Into the middle of what there is: at its very edge the next sample would be missed as well.
+BATCHCAST_INLINE std::uint64_t RingReader::after_miss(std::uint64_t oldest,
+                                                      const Place& place) const noexcept {
+  const std::uint64_t claimed = ordered::load_claimed(board_.progress());
+  const std::uint64_t target =
+      std::min(saturating_sub(claimed, capacity_ / 2), cursor_.published());
+  return std::min(std::max({target, oldest, place.position}),
+                  place.end.value_or(limits::position_max));
+}
+
+/// All of the epoch is published, and what is left of it makes no batch.
+BATCHCAST_INLINE bool RingReader::is_rest_left_out(const Look& look,
+                                                   std::uint64_t samples) const noexcept {
+  const std::optional<std::uint64_t>& end = cursor_.epoch_end();
+  if (!end || look.published < *end) return false;
+  const std::uint64_t left = *end - cursor_.position();
+  return left < share_.whole(samples) && !share_.part_of(samples, left);
+}
+
+BATCHCAST_INLINE void RingReader::close_epoch() {
+  const std::uint64_t epoch = cursor_.epoch();
+  const EpochReceipt::Verdict verdict = receipt_.compare(board_.epoch(epoch), epoch);
+  const bool differs = verdict == EpochReceipt::Verdict::mismatched;
+  count_receipt(epoch, verdict, differs ? receipt_.difference() : std::string());
+  cursor_.end_epoch();
+}
+
+BATCHCAST_INLINE void RingReader::count_receipt(std::uint64_t epoch, EpochReceipt::Verdict verdict,
+                                                const std::string& difference) {
+  switch (verdict) {
+    case EpochReceipt::Verdict::unknown:
+      ordered::count(desk_.epochs_unknown);
+      break;
+    case EpochReceipt::Verdict::matched:
+      ordered::count(desk_.epochs_matched);
+      break;
+    case EpochReceipt::Verdict::mismatched:
+      ordered::count(desk_.epochs_mismatched);
+      complaint_ = "batchcast: epoch " + std::to_string(epoch) + " of stream `" + options_.stream +
+                   "` was not delivered as it was published: " + difference +
+                   ". Do not trust this epoch; please report this.";
+      break;
+  }
+}
+
+BATCHCAST_INLINE void RingReader::leave_epoch() noexcept {
+  if (pass_rest(Counted::here) == Rest::passed) close_epoch();
+}
+
+/// `counted`: who has the samples that are passed in a receipt.
+BATCHCAST_INLINE RingReader::Rest RingReader::pass_rest(Counted counted) noexcept {
+  if (between_epochs() || (cursor_.phase() == Phase::missed && missed_end())) return Rest::was_over;
+  cursor_.look_for_end();
+  if (!cursor_.epoch_end()) {
+    cursor_.skip();
+    leases_.skip(cursor_.epoch());
+    receipt_.spoil();
+    return Rest::skipped;
+  }
+  if (cursor_.published() <= cursor_.epoch_start()) {
+    cursor_.leave_unbegun();  // no consumer has a sample of it: nothing is to be given up yet
+    return Rest::unbegun;
+  }
+  const std::uint64_t end = *cursor_.epoch_end();
+  count_rest(end, counted);
+  cursor_.jump(end);
+  leases_.pass(end);
+  return Rest::passed;
+}
+
+BATCHCAST_INLINE void RingReader::count_rest(std::uint64_t end, Counted counted) noexcept {
+  const std::uint64_t position = cursor_.position();
+  // The producer does not keep the samples of a consumer that it evicted.
+  const bool readable = options_.pace == Pace::lockstep && end - position <= capacity_ &&
+                        cursor_.published() >= end && !revoked();
+  if (!readable || counted == Counted::nowhere) {
+    if (position < end) receipt_.spoil();
+  } else if (counted == Counted::here) {
+    receipt_.add(sample_ids_.at(position, end - position));
+  }
+}
+
+// ---- are the samples there?
+
+/// Of a stream that is over, what is left of the epoch will do. Throws where nothing is.
+BATCHCAST_INLINE bool RingReader::take_if_there(Look& look, std::uint64_t samples, Room room,
+                                                Run& run) {
+  const std::uint64_t position = cursor_.position();
+  look.wanted = saturating_add(position, share_.whole(samples));
+  if (cursor_.epoch_end()) look.wanted = std::min(look.wanted, *cursor_.epoch_end());
+  if (look.published >= look.wanted) return deliver(samples, look.wanted - position, run);
+  if (room == Room::make) room_.check(look.wanted);
+  if (!is_over(look.state)) return false;
+  const bool some_left = look.published > position && options_.tail == Tail::keep;
+  if (some_left && deliver(samples, look.published - position, run)) return true;
+  throw_over(look.state);
+}
+
+/// Of the `there` samples at the cursor, this reader's share. False if it gets none.
 BATCHCAST_INLINE bool RingReader::deliver(std::uint64_t samples, std::uint64_t there, Run& run) {
   const auto part = share_.part_of(samples, there);
   if (!part) return false;
@@ -319,14 +375,14 @@ BATCHCAST_INLINE bool RingReader::deliver(std::uint64_t samples, std::uint64_t t
   if (options_.pace == Pace::free) return true;
   run.lease = leases_.add(run.padding == 0 ? run.position : start, start + there);
   if (run.own() != 0) receipt_.add(sample_ids_.at(run.position, run.own()));
-  if (part->dropped != 0 && share_.group().rank == 0) {
+  if (part->dropped != 0 && share_.is_first()) {
     receipt_.add(sample_ids_.at(start + there - part->dropped, part->dropped));
   }
   cursor_.take(run.size, there);
   return true;
 }
 
-BATCHCAST_INLINE Run RingReader::run_of(const GroupShare::Part& part, const Place& place,
+BATCHCAST_INLINE Run RingReader::run_of(const BatchShare::Part& part, const Place& place,
                                         std::uint64_t there) noexcept {
   Run run;
   run.position = place.position + part.offset;
@@ -356,189 +412,59 @@ BATCHCAST_INLINE bool RingReader::give_back(std::uint64_t lease) noexcept {
   return leases_.give_back(lease);
 }
 
-BATCHCAST_INLINE void RingReader::leave_epoch() noexcept { pass_rest(share_.is_group()); }
+// ---- a look ahead
 
-/// Lets go of what is left of the epoch. `early`: the other ranks of the group will, too.
-BATCHCAST_INLINE void RingReader::pass_rest(bool early) noexcept {
-  if (between_epochs() || (cursor_.phase() == Phase::missed && missed_end())) return;
-  const std::uint64_t position = cursor_.position();
+/// The next batch; nothing while it is not there. `ends_here`: the epoch of the cursor ends at the
+/// cursor, even where the board has a later end.
+BATCHCAST_INLINE std::optional<Run> RingReader::look_ahead(Look& look, std::uint64_t samples,
+                                                           bool ends_here) {
+  if (const std::optional<Place> place = next_place(samples, ends_here)) {
+    look.wanted = std::min(saturating_add(place->position, share_.whole(samples)),
+                           place->end.value_or(limits::position_max));
+    const bool whole = look.published >= look.wanted;
+    if (whole || (is_over(look.state) && options_.tail == Tail::keep)) {
+      if (auto there = run_at(*place, samples, std::min(look.published, look.wanted))) return there;
+    }
+    if (whole) {
+      throw InvalidArgument("batchcast: epoch " + std::to_string(place->epoch) + " of stream `" +
+                            options_.stream + "` has no batch of " + std::to_string(samples) +
+                            " samples: it is shorter, and its tail is dropped.");
+    }
+    room_.check(look.wanted);
+  }
+  if (is_over(look.state)) throw_over(look.state);
+  room_.make_for_skip();
+  return std::nullopt;
+}
+
+/// Where the next batch begins; nothing while the board does not tell its epoch.
+BATCHCAST_INLINE std::optional<RingReader::Place> RingReader::next_place(std::uint64_t samples,
+                                                                         bool ends_here) {
+  if (cursor_.phase() == Phase::missed) static_cast<void>(missed_end());
+  if (cursor_.phase() == Phase::unplaced && !cursor_.find_epoch()) return std::nullopt;
   cursor_.look_for_end();
-  if (!cursor_.epoch_end()) {
-    cursor_.skip();
-    leases_.skip(cursor_.epoch());
-    receipt_.spoil();
-    if (share_.is_group()) end_epoch_of_rank(position, early);
-    return;
+  Place place{cursor_.position(), cursor_.epoch(), cursor_.epoch_end()};
+  if (options_.pace == Pace::free && place.position < oldest_there()) {
+    place.position = after_miss(oldest_there(), place);
   }
-  if (cursor_.published() <= cursor_.epoch_start()) {
-    cursor_.leave_unbegun();  // no consumer has a sample of it: there is nothing to let go of yet
-    share_.leave_unbegun();
-    return;
-  }
-  const std::uint64_t end = *cursor_.epoch_end();
-  early = early && position < end;
-  // The producer does not keep the samples of a consumer that it evicted.
-  const bool readable = options_.pace == Pace::lockstep && end - position <= capacity_ &&
-                        cursor_.published() >= end && !revoked();
-  // Of what no rank of a group gets, the first one has the receipt.
-  const bool counts = readable && !early;
-  if (counts && (!share_.is_group() || share_.group().rank == 0)) {
-    receipt_.add(sample_ids_.at(position, end - position));
-  } else if (position < end && !counts) {
-    receipt_.spoil();
-  }
-  cursor_.jump(end);
-  leases_.pass(end);
-  if (share_.is_group()) {
-    end_epoch_of_rank(position, early);
-    cursor_.end_epoch();
-  } else {
-    close_epoch();
-  }
+  // The epoch of the cursor has no further batch for this reader: it is over, or was left.
+  const bool is_at_end = cursor_.phase() == Phase::skipping || ends_here ||
+                         (!between_epochs() && cursor_.at_epoch_end());
+  const bool has_batch =
+      !is_at_end &&
+      (!place.end || (place.position < *place.end && run_at(place, samples, *place.end)));
+  if (has_batch) return place;
+  if (!place.end) return std::nullopt;
+  return Place{*place.end, place.epoch + 1, cursor_.end_of(place.epoch + 1)};
 }
 
-BATCHCAST_INLINE void RingReader::close_epoch() {
-  if (share_.is_group()) {
-    end_epoch_of_rank(cursor_.position(), false);
-  } else {
-    const std::uint64_t epoch = cursor_.epoch();
-    const EpochReceipt::Verdict verdict = receipt_.compare(board_.epoch(epoch), epoch);
-    const bool differs = verdict == EpochReceipt::Verdict::mismatched;
-    count_receipt(verdict, differs ? receipt_.difference() : std::string());
-  }
-  cursor_.end_epoch();
-}
-
-/// Tells the producer, which compares the receipts of all ranks.
-BATCHCAST_INLINE void RingReader::end_epoch_of_rank(std::uint64_t position, bool early) noexcept {
-  const std::uint64_t epoch = cursor_.epoch();
-  share_.end_epoch(epoch);
-  host_.tell_epoch_end({epoch, position, early, receipt_.is_whole(), receipt_.sum()});
-}
-
-/// Of the epoch that ended last.
-BATCHCAST_INLINE void RingReader::count_receipt(EpochReceipt::Verdict verdict,
-                                                const std::string& difference) {
-  switch (verdict) {
-    case EpochReceipt::Verdict::unknown:
-      ordered::count(desk_.epochs_unknown);
-      break;
-    case EpochReceipt::Verdict::matched:
-      ordered::count(desk_.epochs_matched);
-      break;
-    case EpochReceipt::Verdict::mismatched:
-      ordered::count(desk_.epochs_mismatched);
-      complaint_ = "batchcast: epoch " +
-                   std::to_string(share_.next_epoch().value_or(cursor_.epoch() + 1) - 1) +
-                   " of stream `" + options_.stream +
-                   "` was not delivered as it was published: " + difference +
-                   ". Do not trust this epoch; please report this.";
-      break;
-  }
-}
-
-BATCHCAST_INLINE void RingReader::throw_complaint() {
-  if (!complaint_.empty()) throw ReceiptMismatch(std::exchange(complaint_, {}));
-}
-
-BATCHCAST_INLINE std::uint64_t RingReader::oldest_there() const noexcept {
-  return oldest_held(ordered::load_claimed(board_.progress()), capacity_,
-                     ordered::get_acquire(board_.progress().valid_from));
-}
-
-/// Into the middle of what there is: at its very edge the next sample would be missed as well.
-BATCHCAST_INLINE std::uint64_t RingReader::after_miss(std::uint64_t oldest,
-                                                      const Place& place) const noexcept {
-  const std::uint64_t claimed = ordered::load_claimed(board_.progress());
-  const std::uint64_t target =
-      std::min(saturating_sub(claimed, capacity_ / 2), cursor_.published());
-  return std::min(std::max({target, oldest, place.position}),
-                  place.end.value_or(limits::position_max));
-}
-
-BATCHCAST_INLINE void RingReader::miss(std::uint64_t oldest) {
-  const std::uint64_t target =
-      after_miss(oldest, {cursor_.position(), cursor_.epoch(), cursor_.epoch_end()});
-  const std::uint64_t lost = target - cursor_.position();
-  receipt_.spoil();
-  cursor_.miss(target);
-  leases_.pass(target);
-  ordered::count(desk_.skipped, lost);
-  if (options_.on_miss == OnMiss::error && lost > 0) {
-    throw Missed(
-        "batchcast: " + std::to_string(lost) + " samples of stream `" + options_.stream +
-        "` were overwritten before this consumer of `free` pace came to them. It goes on at "
-        "position " +
-        std::to_string(target) +
-        ". Give the stream more memory, choose pace `lockstep`, or on_miss `skip`.");
-  }
-}
-
-BATCHCAST_INLINE bool RingReader::sleep(std::uint64_t wanted, StreamState seen,
-                                        std::uint64_t deadline_ns, bool counts) {
-  const std::uint64_t now = now_ns();
-  if (now >= deadline_ns) {
-    look_whether_alive(now);
-    return false;
-  }
-  const std::uint64_t left_ms = (deadline_ns - now + 999'999) / 1'000'000;
-  const auto most_ms = static_cast<int>(std::min(detail::reader::sleep_ms_max, left_ms));
-  const Woken woken =
-      counts ? cursor_.wait(wanted, seen, most_ms) : cursor_.sleep(wanted, seen, most_ms);
-  if (woken == Woken::timed_out) look_whether_alive(0);
-  check();
-  host_.while_waiting();
-  return true;
-}
-
-/// `now`: not more often than is worth it. 0: in any case.
-BATCHCAST_INLINE void RingReader::look_whether_alive(std::uint64_t now) noexcept {
-  if (now != 0 && now - looked_alive_ns_ < detail::reader::look_alive_every_ns) return;
-  looked_alive_ns_ = now;
-  if (!producer_dead_) producer_dead_ = host_.producer_is_dead();
-}
-
-BATCHCAST_INLINE bool RingReader::is_over(StreamState state) const noexcept {
-  return detail::has_ended(state) || producer_dead_;
-}
-
-BATCHCAST_INLINE void RingReader::check() const {
-  if (!revoked()) return;
-  const std::string why = why_revoked();
-  throw Revoked("batchcast: stream `" + options_.stream +
-                "` went on without this consumer: " + why +
-                ". Samples of batches that it still held may have been overwritten: do not use "
-                "them. Attach again to go on.");
-}
-
-/// Throws GroupBroken where that is the reason.
-BATCHCAST_INLINE std::string RingReader::why_revoked() const {
-  std::string why;
-  {
-    const std::lock_guard lock(broken_mutex_);
-    // The farewell may be late, and is waited for only so long.
-    if (const auto lost = share_.lost_before_eviction(); lost && broken_.empty()) {
-      broken_ = lost->text();
-    }
-    if (broken_.empty()) {
-      why = host_.why_revoked();
-      if (host_.group_broke()) broken_ = why;
-    }
-    if (broken_.empty()) return why;
-  }
-  throw_broken();
-}
-
-BATCHCAST_INLINE void RingReader::throw_broken() const {
-  const std::lock_guard lock(broken_mutex_);
-  throw GroupBroken("batchcast: group `" + share_.group().name + "` of stream `" + options_.stream +
-                    "` is broken: " + broken_ +
-                    ". Samples of batches that this rank still held may have been overwritten: do "
-                    "not use them. Attach all ranks again to go on.");
-}
-
-BATCHCAST_INLINE void RingReader::throw_over(StreamState state) const {
-  throw_stream_over(board_, state, options_.stream, cursor_.position());
+/// The run of this reader among the samples below `published`; nothing where it gets none.
+BATCHCAST_INLINE std::optional<Run> RingReader::run_at(const Place& place, std::uint64_t samples,
+                                                       std::uint64_t published) const noexcept {
+  if (published <= place.position) return std::nullopt;
+  const std::uint64_t there = std::min(published - place.position, share_.whole(samples));
+  const auto part = share_.part_of(samples, there);
+  return part ? std::optional(run_of(*part, place, there)) : std::nullopt;
 }
 
 BATCHCAST_INLINE ReaderStatus RingReader::status() const noexcept {
@@ -553,11 +479,6 @@ BATCHCAST_INLINE ReaderStatus RingReader::status() const noexcept {
   status.epochs_mismatched = ordered::get(desk_.epochs_mismatched);
   status.epochs_unknown = ordered::get(desk_.epochs_unknown);
   status.leases_held = ordered::get(desk_.leases_held);
-  if (const auto receipt = share_.receipt()) {  // of the last epoch, counted by the next call
-    status.epochs_matched += *receipt == GroupReceipt::matched ? 1U : 0U;
-    status.epochs_mismatched += *receipt == GroupReceipt::mismatched ? 1U : 0U;
-    status.epochs_unknown += *receipt == GroupReceipt::unknown ? 1U : 0U;
-  }
   return status;
 }
 

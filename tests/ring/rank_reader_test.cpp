@@ -17,13 +17,6 @@ using namespace batchcast::testing;
 
 namespace {
 
-RingReader::Options rank_of(std::uint32_t rank, std::uint32_t world, Tail tail = Tail::keep) {
-  RingReader::Options options;
-  options.group = {"ddp", rank, world};
-  options.tail = tail;
-  return options;
-}
-
 AdmitRequest request_of(std::uint32_t rank, std::uint32_t world) {
   AdmitRequest request = joining(Join::rewind);
   request.group = {"ddp", rank, world};
@@ -32,60 +25,13 @@ AdmitRequest request_of(std::uint32_t rank, std::uint32_t world) {
 
 }  // namespace
 
-TEST_CASE("the parts of the ranks are a batch, each sample once") {
-  const auto seed = std::random_device{}();
-  CAPTURE(seed);
-  std::mt19937_64 random(seed);
-  HeapRing ring(16, epochs_of(10));
-  HeapConsumer consumer(ring, joining(Join::rewind));
-  for (int round = 0; round < 2'000; ++round) {
-    const auto world = static_cast<std::uint32_t>(1 + random() % 9);
-    const std::uint64_t samples = 1 + random() % 12;
-    const std::uint64_t there = 1 + random() % (world * samples);
-    const Tail tail = static_cast<Tail>(random() % 3);
-    CAPTURE(world, samples, there, name_of(tail));
-    std::vector<int> seen(there);
-    std::optional<std::uint64_t> size;
-    std::uint64_t padding = 0;
-    std::uint64_t dropped = 0;
-    for (std::uint32_t rank = 0; rank < world; ++rank) {
-      const GroupShare share(ring.board(), consumer.desk(), {"ddp", rank, world}, tail);
-      const auto part = share.part_of(samples, there);
-      const std::uint64_t own_size = part ? part->size : 0;
-      CHECK(size.value_or(own_size) == own_size);  // the same for all
-      size = own_size;
-      if (!part) continue;
-      for (std::uint64_t i = 0; i < part->size; ++i) {
-        const bool repeats = i >= part->size - part->padding;
-        seen[(part->offset + i) % there] += repeats ? 0 : 1;
-        padding += repeats ? 1 : 0;
-      }
-      dropped = part->dropped;
-    }
-    const bool whole = there == world * samples;
-    std::uint64_t left_out = 0;
-    for (const int times : seen) {
-      CHECK(times <= 1);
-      left_out += times == 0 ? 1 : 0;
-    }
-    if (whole || tail == Tail::pad) CHECK((left_out == 0 && *size == samples));
-    CHECK(padding == (!whole && tail == Tail::pad ? world * samples - there : 0));
-    if (!whole && tail == Tail::drop) CHECK(*size == 0);
-    if (!whole && tail == Tail::keep) {
-      CHECK(*size == there / world);
-      CHECK(left_out == there % world);
-      CHECK((dropped == left_out || *size == 0));
-    }
-  }
-}
-
 TEST_CASE("the slowest rank gates, and a rank waits for the batch of all") {
   HeapRing ring(16, epochs_of(100));
-  HeapConsumer first(ring, request_of(0, 2), rank_of(0, 2));
-  HeapConsumer second(ring, request_of(1, 2), rank_of(1, 2));
+  HeapConsumer first(ring, request_of(0, 2));
+  HeapConsumer second(ring, request_of(1, 2));
   Run run;
   CHECK(ring.produce(7) == 7);
-  CHECK(first.reader->next(4, 0, run) == Next::timed_out);  // its own four are there
+  CHECK(first.as_rank->next(4, 0, run) == Next::timed_out);  // its own four are there
   CHECK(ring.produce(9) == 9);
   CHECK(ring.produce(1) == 0);
   for (int batch = 0; batch < 2; ++batch) take_and_return(first, 4);
@@ -105,7 +51,7 @@ TEST_CASE("the slowest rank gates, and a rank waits for the batch of all") {
 
 TEST_CASE("between epochs a rank waits for the others, as its entry tells") {
   HeapRing ring(64, epochs_of(8));
-  HeapConsumer rank(ring, request_of(0, 2), rank_of(0, 2));
+  HeapConsumer rank(ring, request_of(0, 2));
   RingWriter& writer = ring.writer();
   while (ring.produce(8) != 0) continue;
   const auto tell = [&](const GroupNews& news) {
@@ -114,25 +60,25 @@ TEST_CASE("between epochs a rank waits for the others, as its entry tells") {
   Run run;
   take_and_return(rank, 4);
   CHECK(tell({}) == 0U);  // it is in epoch 0
-  CHECK(rank.reader->next(4, 0, run) == Next::end_of_epoch);
+  CHECK(rank.as_rank->next(4, 0, run) == Next::end_of_epoch);
   CHECK_FALSE(tell({}));
-  CHECK(rank.reader->next(4, 0, run) == Next::timed_out);
-  CHECK(rank.reader->has_next_epoch(0) == std::nullopt);
+  CHECK(rank.as_rank->next(4, 0, run) == Next::timed_out);
+  CHECK(rank.as_rank->has_next_epoch(0) == std::nullopt);
   tell({.met = GroupNews::Met{1, GroupReceipt::matched}});
-  CHECK(rank.reader->status().epochs_matched == 1);
-  CHECK(rank.reader->has_next_epoch(0) == true);
-  CHECK(rank.reader->status().epochs_matched == 1);
+  CHECK(rank.as_rank->status().epochs_matched == 1);
+  CHECK(rank.as_rank->has_next_epoch(0) == true);
+  CHECK(rank.as_rank->status().epochs_matched == 1);
   CHECK(take(rank, 4).position == 8);
-  CHECK(rank.reader->next(4, 0, run) == Next::end_of_epoch);
+  CHECK(rank.as_rank->next(4, 0, run) == Next::end_of_epoch);
   tell({.met = GroupNews::Met{2, GroupReceipt::mismatched}});
-  CHECK_THROWS_AS(rank.reader->next(4, 0, run), ReceiptMismatch);
-  CHECK(rank.reader->status().epochs_mismatched == 1);
+  CHECK_THROWS_AS(rank.as_rank->next(4, 0, run), ReceiptMismatch);
+  CHECK(rank.as_rank->status().epochs_mismatched == 1);
 }
 
 TEST_CASE("a rank that waits for an epoch's first sample is in none, whatever its length") {
   const std::uint64_t length = GENERATE(8, 0);
   HeapRing ring(64, epochs_of(length));
-  HeapConsumer rank(ring, request_of(0, 2), rank_of(0, 2));
+  HeapConsumer rank(ring, request_of(0, 2));
   RingWriter& writer = ring.writer();
   const auto tell = [&](const GroupNews& news) {
     return writer.tell_rank(rank.admitted.index, rank.admitted.consumer_id, news);
@@ -141,9 +87,9 @@ TEST_CASE("a rank that waits for an epoch's first sample is in none, whatever it
   if (length == 0) writer.end_epoch();
   Run run;
   take_and_return(rank, 4);
-  CHECK(rank.reader->next(4, 0, run) == Next::end_of_epoch);
+  CHECK(rank.as_rank->next(4, 0, run) == Next::end_of_epoch);
   tell({.met = GroupNews::Met{1, GroupReceipt::matched}});
-  CHECK(rank.reader->next(4, 0, run) == Next::timed_out);
+  CHECK(rank.as_rank->next(4, 0, run) == Next::timed_out);
   CHECK(ordered::load_reading(rank.desk()) == 2);  // it has begun epoch 1
   CHECK_FALSE(tell({}));
   CHECK(ring.produce(1) == 1);
@@ -161,16 +107,16 @@ TEST_CASE("a stall of a group is put down to the rank that the others wait for")
   HeapRing ring(ahead ? 1'000 : 16, options);
   std::vector<AdmitRequest> requests = {request_of(0, 3), request_of(1, 3), request_of(2, 3)};
   for (std::size_t rank = 0; rank < 3; ++rank) requests[rank].name = "r" + std::to_string(rank);
-  HeapConsumer first(ring, requests[0], rank_of(0, 3));
-  HeapConsumer slow(ring, requests[1], rank_of(1, 3));
-  HeapConsumer last(ring, requests[2], rank_of(2, 3));
+  HeapConsumer first(ring, requests[0]);
+  HeapConsumer slow(ring, requests[1]);
+  HeapConsumer last(ring, requests[2]);
   while (ring.produce(6) != 0) continue;
   const bool at_the_end = GENERATE(false, true);
   if (at_the_end) {
     Run run;
     for (HeapConsumer* rank : {&first, &slow, &last}) take_and_return(*rank, 2);
     for (HeapConsumer* rank : {&first, &last}) {
-      CHECK(rank->reader->next(2, 0, run) == Next::end_of_epoch);
+      CHECK(rank->as_rank->next(2, 0, run) == Next::end_of_epoch);
     }
   } else {
     take(first, 2);
@@ -187,61 +133,134 @@ TEST_CASE("a stall of a group is put down to the rank that the others wait for")
 
 TEST_CASE("a rank that leaves an epoch behind its last batch does not cut it short") {
   HeapRing ring(64, epochs_of(8));
-  HeapConsumer rank(ring, request_of(0, 2), rank_of(0, 2));
+  HeapConsumer rank(ring, request_of(0, 2));
   while (ring.produce(8) != 0) continue;
   take_and_return(rank, 4);
-  rank.reader->leave_epoch();
+  rank.as_rank->leave_epoch();
   REQUIRE(rank.told);
   CHECK((!rank.told->early && rank.told->known && rank.told->position == 8));
   ring.writer().tell_rank(rank.admitted.index, rank.admitted.consumer_id,
                           {.met = GroupNews::Met{1, GroupReceipt::matched}});
   take_and_return(rank, 2);
-  rank.reader->leave_epoch();
+  rank.as_rank->leave_epoch();
   CHECK((rank.told->epoch == 1 && rank.told->early && rank.told->position == 12));
+}
+
+TEST_CASE("a look ahead of a rank is its part of the batch, and follows its group") {
+  HeapRing ring(64, epochs_of(8));
+  HeapConsumer rank(ring, request_of(1, 2));
+  RingWriter& writer = ring.writer();
+  const auto tell = [&](const GroupNews& news) {
+    writer.tell_rank(rank.admitted.index, rank.admitted.consumer_id, news);
+  };
+  Run run;
+  CHECK(ring.produce(3) == 3);
+  CHECK_FALSE(rank.as_rank->peek(2, 0, run));  // its own two are not there, nor all of the batch
+  while (ring.produce(8) != 0) continue;
+  REQUIRE(rank.as_rank->peek(2, 0, run));
+  CHECK((run.position == 2 && run.size == 2 && run.batch_size == 4));
+  take_and_return(rank, 2);
+  REQUIRE(rank.as_rank->peek(2, 0, run));
+  CHECK((run.position == 6 && run.epoch == 0));
+  SECTION("another rank left the epoch where this one stands") {
+    tell({.ends = GroupNews::Ends{0, 4}});
+    REQUIRE(rank.as_rank->peek(2, 0, run));
+    CHECK((run.position == 10 && run.epoch == 1));
+    CHECK(rank.reader->position() == 4);  // a look changes nothing
+  }
+  SECTION("another rank is gone") {
+    tell({.lost = GroupNews::Lost{{0, 77, detail::RankLoss::died}, 0}});
+    CHECK_THROWS_AS(rank.as_rank->peek(2, 0, run), GroupBroken);
+    CHECK(rank.gave_up_place);
+  }
+}
+
+TEST_CASE("a rank ends an epoch where another one left it, and tells of it") {
+  HeapRing ring(64, epochs_of(8));
+  HeapConsumer rank(ring, request_of(0, 2));
+  while (ring.produce(8) != 0) continue;
+  take_and_return(rank, 2);
+  Run run;
+  const auto leave_at = [&](std::uint64_t position) {
+    ring.writer().tell_rank(rank.admitted.index, rank.admitted.consumer_id,
+                            {.ends = GroupNews::Ends{0, position}});
+  };
+  SECTION("here") {
+    leave_at(4);
+    CHECK(rank.as_rank->next(2, 0, run) == Next::end_of_epoch);
+    REQUIRE(rank.told);
+    CHECK((rank.told->early && !rank.told->known && rank.told->position == 4));
+    CHECK(rank.reader->position() == 8);
+    CHECK(rank.as_rank->next(2, 0, run) == Next::timed_out);  // until all have met
+  }
+  SECTION("after a batch that both have") {
+    leave_at(8);
+    take_and_return(rank, 2);
+    CHECK(rank.as_rank->next(2, 0, run) == Next::end_of_epoch);
+    REQUIRE(rank.told);
+    CHECK((!rank.told->early && rank.told->known && rank.told->position == 8));
+  }
+}
+
+TEST_CASE("of a tail that no rank gets, the first one has the receipt") {
+  HeapRing ring(64, epochs_of(7));
+  RingReader::Options options;
+  options.tail = GENERATE(Tail::keep, Tail::drop);
+  HeapConsumer first(ring, request_of(0, 2), options);
+  HeapConsumer second(ring, request_of(1, 2), options);
+  while (ring.produce(7) != 0) continue;
+  Run run;
+  for (HeapConsumer* rank : {&first, &second}) {
+    while (rank->as_rank->next(2, 0, run) == Next::batch) rank->reader->give_back(run.lease);
+    REQUIRE(rank->told);
+    CHECK((rank->told->known && !rank->told->early));
+  }
+  CHECK(first.told->receipt.count + second.told->receipt.count == 7);
+  CHECK(first.told->receipt.count > second.told->receipt.count);
 }
 
 TEST_CASE("a stream has drained once its ranks have told of the last epoch") {
   HeapRing ring(64, epochs_of(8, 1));
-  HeapConsumer rank(ring, request_of(0, 1), rank_of(0, 1));
+  HeapConsumer rank(ring, request_of(0, 1));
   RingWriter& writer = ring.writer();
   CHECK(ring.produce(8) == 8);
   take_and_return(rank, 8);
   CHECK_FALSE(writer.wait_drained(0));
   Run run;
-  CHECK(rank.reader->next(8, 0, run) == Next::end_of_epoch);
+  CHECK(rank.as_rank->next(8, 0, run) == Next::end_of_epoch);
   writer.rank_ended(rank.admitted.index, rank.admitted.consumer_id, 1);
   CHECK(writer.wait_drained(0));
 }
 
 TEST_CASE("a rank waits for the others no more once the producer gave up draining") {
   HeapRing ring(64, epochs_of(8, 1));
-  HeapConsumer rank(ring, request_of(0, 2), rank_of(0, 2));
+  HeapConsumer rank(ring, request_of(0, 2));
   CHECK(ring.produce(8) == 8);
   take_and_return(rank, 4);
   Run run;
-  CHECK(rank.reader->next(4, 0, run) == Next::end_of_epoch);
-  CHECK(rank.reader->has_next_epoch(0) == std::nullopt);
+  CHECK(rank.as_rank->next(4, 0, run) == Next::end_of_epoch);
+  CHECK(rank.as_rank->has_next_epoch(0) == std::nullopt);
   rank.producer_hung_up = true;
-  CHECK(rank.reader->has_next_epoch(0) == false);
-  CHECK(rank.reader->status().epochs_unknown == 1);
+  CHECK(rank.as_rank->has_next_epoch(0) == false);
+  CHECK(rank.as_rank->status().epochs_unknown == 1);
 }
 
 TEST_CASE("a rank gets what another that is gone has had, and no more") {
   HeapRing ring(64, epochs_of(8));
-  HeapConsumer rank(ring, request_of(0, 2), rank_of(0, 2));
+  HeapConsumer rank(ring, request_of(0, 2));
   while (ring.produce(8) != 0) continue;
   Run run;
   take_and_return(rank, 2);
   ring.writer().tell_rank(rank.admitted.index, rank.admitted.consumer_id,
                           {.lost = GroupNews::Lost{{1, 77, detail::RankLoss::died}, 1}});
   take_and_return(rank, 2);
-  CHECK(rank.reader->next(2, 0, run) == Next::end_of_epoch);
-  CHECK_THROWS_WITH(rank.reader->next(2, 0, run), Catch::Contains("rank 1 (pid 77) died"));
+  CHECK(rank.as_rank->next(2, 0, run) == Next::end_of_epoch);
+  CHECK_THROWS_WITH(rank.as_rank->next(2, 0, run), Catch::Contains("rank 1 (pid 77) died"));
 }
 
 TEST_CASE("a rank that is evicted because of another says so, whether the farewell comes or not") {
   HeapRing ring(64, epochs_of(8));
-  HeapConsumer rank(ring, request_of(0, 2), rank_of(0, 2));
+  HeapConsumer rank(ring, request_of(0, 2));
   RingWriter& writer = ring.writer();
   while (ring.produce(8) != 0) continue;
   take_and_return(rank, 2);
@@ -265,8 +284,9 @@ TEST_CASE("an entry with any words in it makes no rank hang or crash") {
   std::mt19937_64 random(seed);
   for (int round = 0; round < 200; ++round) {
     HeapRing ring(64, epochs_of(round % 2 == 0 ? 24 : 0));
-    const Tail tail = static_cast<Tail>(random() % 3);
-    HeapConsumer rank(ring, request_of(1, 3), rank_of(1, 3, tail));
+    RingReader::Options options;
+    options.tail = static_cast<Tail>(random() % 3);
+    HeapConsumer rank(ring, request_of(1, 3), options);
     auto* words = reinterpret_cast<std::atomic<std::uint64_t>*>(
         const_cast<ConsumerEntry*>(&ring.board().consumer(rank.admitted.index)));
     constexpr std::size_t first = offsetof(ConsumerEntry, group_lost) / 8;
@@ -284,11 +304,11 @@ TEST_CASE("an entry with any words in it makes no rank hang or crash") {
       }
       try {
         Run run;
-        if (rank.reader->next(1 + random() % 8, 0, run) == Next::batch) {
+        if (rank.as_rank->next(1 + random() % 8, 0, run) == Next::batch) {
           rank.reader->give_back(run.lease);
         }
-        if (random() % 8 == 0) rank.reader->leave_epoch();
-        static_cast<void>(rank.reader->status());
+        if (random() % 8 == 0) rank.as_rank->leave_epoch();
+        static_cast<void>(rank.as_rank->status());
       } catch (const Error&) {
         // GroupBroken, ReceiptMismatch: what the words say.
       }

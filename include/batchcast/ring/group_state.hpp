@@ -3,7 +3,6 @@
 #pragma once
 
 #include <batchcast/core/group.hpp>
-#include <batchcast/core/options.hpp>
 #include <batchcast/ring/board.hpp>
 #include <batchcast/ring/layout.hpp>
 
@@ -12,35 +11,16 @@
 
 namespace batchcast::inline v0_1 {
 
-/// A rank's share in its group: which samples of the group's batches are its own, and what the
-/// group has come to, as the rank's entry on the board tells. A consumer without a group is the
-/// only rank of one, of which the entry tells nothing.
+/// What a group has come to, as one rank's entry on the board tells it, and which epoch that rank
+/// has ended.
 ///
 /// Belongs to the thread that reads; what is const may be called on any. Board and desk outlive it.
-class GroupShare {
+class GroupState {
  public:
-  GroupShare(BoardView board, Desk& desk, Group group, Tail tail);
+  GroupState(BoardView board, Desk& desk) noexcept
+      : entry_(board.consumer(desk.index)), desk_(desk) {}
 
-  [[nodiscard]] bool is_group() const noexcept { return group_.world != 0; }
-  [[nodiscard]] const Group& group() const noexcept { return group_; }
-
-  // ---- samples
-
-  /// Of this rank, counted from where the batch of all ranks begins.
-  struct Part {
-    std::uint64_t offset = 0;
-    std::uint64_t size = 0;
-    std::uint64_t padding = 0;  ///< so many at its end repeat others, from the batch's first on
-    std::uint64_t dropped = 0;  ///< samples at the batch's end that no rank gets
-  };
-  /// Samples of a batch of all ranks, of which each gets so many.
-  [[nodiscard]] std::uint64_t whole(std::uint64_t samples) const noexcept;
-  /// What this rank gets where `there` samples are left, at most `whole(samples)`. Nothing where no
-  /// rank gets any.
-  [[nodiscard]] std::optional<Part> part_of(std::uint64_t samples,
-                                            std::uint64_t there) const noexcept;
-
-  // ---- epochs
+  // ---- epochs of this rank
 
   void begin_epoch(std::uint64_t epoch) noexcept;
   /// No sample of it exists yet: it will be begun again.
@@ -62,7 +42,7 @@ class GroupShare {
   [[nodiscard]] bool will_not_meet() const noexcept;
   /// A rank left that epoch at this position or before it.
   [[nodiscard]] bool ends_here(std::uint64_t epoch, std::uint64_t position) const noexcept;
-  /// The rank that is gone, if that epoch is no longer to be had because of it.
+  /// The rank that is gone, if that epoch is no longer available because of it.
   [[nodiscard]] std::optional<detail::LostRank> lost_for(std::uint64_t epoch) const noexcept;
   /// To be asked once this rank is evicted: the one that is gone, as long as the entry tells it.
   [[nodiscard]] std::optional<detail::LostRank> lost_before_eviction() const noexcept;
@@ -70,10 +50,6 @@ class GroupShare {
  private:
   const ConsumerEntry& entry_;
   Desk& desk_;
-  const Group group_;
-  const std::uint64_t rank_;
-  const std::uint64_t world_;
-  const Tail tail_;
   std::uint64_t ended_ = 0;  ///< epoch + 1 that was ended last
   bool awaits_receipt_ = false;
 };
