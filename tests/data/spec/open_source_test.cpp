@@ -9,7 +9,7 @@
 
 #include "catch.hpp"
 #include "data/source/source_options.hpp"
-#include "source_support.hpp"
+#include "data/source/source_support.hpp"
 
 using batchcast::BadDataset;
 using batchcast::InvalidArgument;
