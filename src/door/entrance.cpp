@@ -139,10 +139,9 @@ bool DoorEntrance::may_enter(std::uint32_t uid) const noexcept {
 }
 
 Refusal DoorEntrance::refusal_of_user(std::uint32_t uid) const {
-  const std::string user = text("{}", uid);
   return {RefusalKind::uid, text("batchcast: the stream {} is served by user {} and does not admit "
                                  "user {}. Serve it with `--allow-uid {}`.",
-                                 parts_.directory.stream(), ::geteuid(), user, user)};
+                                 parts_.directory.stream(), ::geteuid(), uid, uid)};
 }
 
 void DoorEntrance::warn(const std::string& text) const noexcept {

@@ -211,8 +211,7 @@ void Reception::left(ConsumerKey key, Leaving how) {
   parts_.log(
       how == Leaving::misbehaved ? LogLevel::warning : LogLevel::info,
       text("`{}` is gone ({})", seat->name,
-           how == Leaving::evicted && groups_.is_lost_for(key) ? std::string("its group broke")
-                                                               : std::string(name_of(how))));
+           how == Leaving::evicted && groups_.is_lost_for(key) ? "its group broke" : name_of(how)));
   const StreamState state = parts_.rings.host().writer().status().state;
   if (const auto line = groups_.gone(key, how, state)) parts_.log(LogLevel::info, *line);
 }

@@ -231,11 +231,10 @@ void check_recipe(std::string_view stream, std::string_view recipe_json,
   }
   if (lines.empty()) return;
   std::string difference = "is served with another recipe than was asked for:";
-  for (std::size_t i = 0; i < std::min(lines.size(), lines_max); ++i)
+  for (std::size_t i = 0; i < std::min(lines.size(), lines_max); ++i) {
     difference += text("\n  {}", lines[i]);
-  if (lines.size() > lines_max) {
-    difference += text("\n  … and {} more", lines.size() - lines_max);
   }
+  if (lines.size() > lines_max) difference += text("\n  … and {} more", lines.size() - lines_max);
   refuse(name, difference);
 }
 

@@ -30,9 +30,9 @@ namespace fs = std::filesystem;
 
 std::string taken_text(const std::string& stream, const StreamPaths& paths) {
   const std::int32_t pid = look_at_lock(paths.lock).pid;
-  std::string refusal = text("batchcast: the stream {} is already served by ", stream);
-  refusal += pid == 0 ? "another process" : text("process {}", pid);
-  refusal += text(" ({}).", paths.directory);
+  const std::string refusal =
+      text("batchcast: the stream {} is already served by {} ({}).", stream,
+           pid == 0 ? "another process" : text("process {}", pid), paths.directory);
   if (pid != 0 && ::kill(pid, 0) != 0 && errno == ESRCH) {
     return text(
         "{} That process cannot be seen from here: it runs in another container, or is dead and a "
@@ -45,15 +45,16 @@ std::string taken_text(const std::string& stream, const StreamPaths& paths) {
 /// No producer has the lock, but a process that looks whether one does: `ls`, or a trainer. It
 /// lasts longer than an instant where that process is stopped.
 std::string looked_at_text(const std::string& stream, const StreamPaths& paths, std::int32_t pid) {
-  std::string refusal = text("batchcast: no producer serves the stream {}, but ", stream);
-  const std::string number = text("{}", pid);
-  refusal += pid == 0 ? "a process that cannot be seen from here" : text("process {}", number);
-  refusal += text(" looks at {}, and keeps a producer from locking it.", paths.lock);
+  const std::string refusal = text(
+      "batchcast: no producer serves the stream {}, but {} looks at {}, and keeps a producer from "
+      "locking it.",
+      stream, pid == 0 ? "a process that cannot be seen from here" : text("process {}", pid),
+      paths.lock);
   if (pid == 0) return text("{} `fuser {}` shows which.", refusal, paths.lock);
   if (!detail::is_stopped(static_cast<std::uint32_t>(pid))) return text("{} Try again.", refusal);
   return text(
       "{} It is stopped: let it go on with `kill -CONT {}`, or end it with `kill -KILL {}`.",
-      refusal, number, number);
+      refusal, pid, pid);
 }
 
 [[noreturn]] void throw_taken(const std::string& stream, const StreamPaths& paths) {

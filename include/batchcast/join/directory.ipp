@@ -46,7 +46,7 @@ inline std::vector<Candidate> candidates() {
     while (path.size() > 1 && path.back() == '/') path.pop_back();
     return {{path, true, false}};
   }
-  const std::string uid = text("{}", ::geteuid());
+  const uid_t uid = ::geteuid();
   std::vector<Candidate> result;
   const auto add = [&result](std::string path, bool is_private) {
     const auto same = [&path](const Candidate& other) { return other.path == path; };
@@ -58,7 +58,7 @@ inline std::vector<Candidate> candidates() {
     add((fs::path(runtime) / "batchcast").lexically_normal().string(), true);
   }
   add(text("/run/user/{}/batchcast", uid), true);
-  add("/tmp/batchcast-" + uid, false);
+  add(text("/tmp/batchcast-{}", uid), false);
   return result;
 }
 

@@ -286,7 +286,7 @@ class FormatCompiler {
     const bool is_other = dtype == DType::i8 || dtype == DType::f16 || dtype == DType::bf16 ||
                           dtype == DType::f64 || dtype == DType::boolean;
     if (!is_other && (plan_.decode->bits == 8 || !is_narrow)) return;
-    const std::string bits = text("{}", plan_.decode->bits);
+    const auto bits = plan_.decode->bits;
     refuse(named,
            text("kept pixels of {} bits become u{}, a wider integer type or f32", bits, bits));
   }

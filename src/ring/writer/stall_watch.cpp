@@ -91,19 +91,18 @@ std::optional<StallWatch::Stall> StallWatch::look() {
 
 std::string StallWatch::text_of(const ConsumerRecord& consumer, std::uint64_t now) const {
   const Desk& desk = *consumer.desk;
-  const std::string position = text("{}", consumer.released_min);
   const std::string held = text("{} has held the stream up for {}: it ", consumer.title(),
                                 whole_seconds(now - since_ns_));
   // The desk keeps it when the batch comes back.
   const std::uint64_t since = ordered::get(desk.oldest_lease_since_ns);
   if (ordered::get(desk.leases_held) == 0) {
     const std::string asked =
-        text("{}does not ask for its next batch, at position {}", held, position);
+        text("{}does not ask for its next batch, at position {}", held, consumer.released_min);
     if (since == 0) return asked;  // it never had one
     return text("{}, and got its last one {} ago", asked,
                 whole_seconds(saturating_sub(now, since)));
   }
-  return text("{}holds a batch from position {} since {}", held, position,
+  return text("{}holds a batch from position {} since {}", held, consumer.released_min,
               whole_seconds(saturating_sub(now, since)));
 }
 
