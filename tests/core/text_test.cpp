@@ -9,8 +9,10 @@
 #include <limits>
 #include <string>
 #include <string_view>
+#include <type_traits>
 
 using batchcast::text;
+using batchcast::TextFormat;
 using batchcast::detail::places_in;
 using batchcast::detail::TextShown;
 
@@ -21,6 +23,12 @@ struct Named {
 };
 enum Plain { plain };
 enum class Scoped { scoped };
+
+// Whether the compiler takes a pattern with two places where there are that many values.
+template <std::size_t Values>
+concept TwoPlacesFor = requires {
+  typename std::integral_constant<std::size_t, TextFormat<Values>("{} of {}").pattern().size()>;
+};
 
 }  // namespace
 
@@ -51,18 +59,21 @@ TEST_CASE("a value that holds a pair of braces is not filled in") {
   CHECK(text("{} and {}", "{}", "b") == "{} and b");
 }
 
-TEST_CASE("the compiler counts the places of a text") {
-  STATIC_CHECK(places_in("") == 0);
-  STATIC_CHECK(places_in("{} {}") == 2);
-  STATIC_CHECK(places_in("{{}}") == 1);
-  STATIC_CHECK(places_in("{ } }{") == 0);
+TEST_CASE("the compiler refuses a text that has not as many places as values") {
+  STATIC_REQUIRE(TwoPlacesFor<2>);
+  STATIC_REQUIRE_FALSE(TwoPlacesFor<1>);
+  STATIC_REQUIRE_FALSE(TwoPlacesFor<3>);
+  STATIC_REQUIRE(places_in("") == 0);
+  STATIC_REQUIRE(places_in("{} {}") == 2);
+  STATIC_REQUIRE(places_in("{{}}") == 1);
+  STATIC_REQUIRE(places_in("{ } }{") == 0);
 }
 
 TEST_CASE("a text takes nothing that has more than one spelling") {
-  STATIC_CHECK(TextShown<char> && TextShown<std::string> && TextShown<unsigned char>);
-  STATIC_CHECK_FALSE(TextShown<bool>);
-  STATIC_CHECK_FALSE(TextShown<double>);
-  STATIC_CHECK_FALSE(TextShown<Plain>);
-  STATIC_CHECK_FALSE(TextShown<Scoped>);
-  STATIC_CHECK_FALSE(TextShown<const void*>);
+  STATIC_REQUIRE(TextShown<char> && TextShown<std::string> && TextShown<unsigned char>);
+  STATIC_REQUIRE_FALSE(TextShown<bool>);
+  STATIC_REQUIRE_FALSE(TextShown<double>);
+  STATIC_REQUIRE_FALSE(TextShown<Plain>);
+  STATIC_REQUIRE_FALSE(TextShown<Scoped>);
+  STATIC_REQUIRE_FALSE(TextShown<const void*>);
 }
