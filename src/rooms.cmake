@@ -137,7 +137,7 @@ batchcast_room(data/synthetic
 
 # Positions in, samples out.
 batchcast_room(data/pipeline
-  DEPENDS core data data/program data/image data/stage data/recipe data/source
+  DEPENDS core data data/resample data/program data/image data/stage data/recipe data/source
   PACKAGES nlohmann_json::nlohmann_json
   SOURCES bad_samples.cpp device_split.cpp pipeline.cpp pipeline_worker.cpp read_ahead.cpp)
 

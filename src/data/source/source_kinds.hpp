@@ -9,8 +9,9 @@
 
 #include "data/source/source_options.hpp"
 
-// What open_source chooses from; webdataset's is in its room. `rest` is the text between `KIND:` and the options; each throws
-// InvalidArgument for a spec that is wrong and BadDataset for a dataset that cannot be read.
+// What open_source chooses from; webdataset's is in its room. `rest` is the text between `KIND:`
+// and the options; each throws InvalidArgument for a spec that is wrong and BadDataset for a
+// dataset that cannot be read.
 namespace batchcast::inline v0_1::detail {
 
 [[nodiscard]] std::unique_ptr<Source> open_imagefolder(std::string_view rest,

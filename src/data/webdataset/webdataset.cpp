@@ -16,11 +16,11 @@
 #include "data/source/class_labels.hpp"
 #include "data/source/npy/npy_header.hpp"
 #include "data/source/source_kinds.hpp"
+#include "data/tensor_part.hpp"
 #include "data/webdataset/pattern.hpp"
 #include "data/webdataset/shard_files.hpp"
 #include "data/webdataset/shard_index.hpp"
 #include "data/webdataset/tar.hpp"
-#include "data/tensor_part.hpp"
 
 namespace batchcast::inline v0_1::detail {
 namespace {
