@@ -96,8 +96,8 @@ batchcast_room(data/stage
   DEPENDS core data data/resample data/pixels data/program data/image
   PACKAGES nlohmann_json::nlohmann_json
   SOURCES affine.cpp blur.cpp catalog.cpp color.cpp container.cpp crop.cpp crop_box.cpp
-          device_split.cpp elastic.cpp erasing.cpp finish.cpp geometry_stages.cpp noise.cpp
-          padding.cpp parameter_table.cpp perspective.cpp policy.cpp policy_space.cpp scaling.cpp
+          elastic.cpp erasing.cpp finish.cpp geometry_stages.cpp noise.cpp padding.cpp
+          parameter_table.cpp perspective.cpp policy.cpp policy_space.cpp scaling.cpp
           stage_choices.cpp tensor.cpp tone.cpp warp_options.cpp)
 
 # TOML and JSON, checked; presets/ is embedded by cmake/BatchcastPresets.cmake.
@@ -107,7 +107,7 @@ batchcast_room(data/recipe
   SOURCES json.cpp parameters.cpp recipe.cpp recipe_reader.cpp toml.cpp torchvision_names.cpp
           value.cpp)
 
-# Where samples come from.
+# Where samples come from: folders, arrays, records in files.
 batchcast_room(data/source
   DEPENDS core data
   PACKAGES PkgConfig::libarchive nlohmann_json::nlohmann_json
@@ -115,10 +115,19 @@ batchcast_room(data/source
           image_folder/class_folder.cpp image_folder/class_folder_reader.cpp
           image_folder/folder_index.cpp image_folder/image_folder_source.cpp
           image_folder/remarks.cpp json_parts.cpp known_format.cpp mapped_file.cpp
-          npy/npy_header.cpp npy/npy_source.cpp open_source.cpp record_source.cpp remote_place.cpp
-          source_options.cpp tokens/token_file.cpp tokens/tokens_source.cpp webdataset/joiner.cpp
-          webdataset/parts.cpp webdataset/pattern.cpp webdataset/shard_files.cpp
-          webdataset/shard_index.cpp webdataset/tar.cpp webdataset/webdataset.cpp)
+          npy/npy_header.cpp npy/npy_source.cpp record_source.cpp source_options.cpp
+          tokens/token_file.cpp tokens/tokens_source.cpp)
+
+# Shards: tar archives of samples, packed or not.
+batchcast_room(data/webdataset
+  DEPENDS core data data/source
+  PACKAGES PkgConfig::libarchive
+  SOURCES joiner.cpp parts.cpp pattern.cpp shard_files.cpp shard_index.cpp tar.cpp webdataset.cpp)
+
+# What a user writes for a dataset, KIND:PLACE?OPTIONS, becomes the source of that kind.
+batchcast_room(data/spec
+  DEPENDS core data data/source data/webdataset
+  SOURCES open_source.cpp remote_place.cpp)
 
 # Samples without a dataset.
 batchcast_room(data/synthetic
@@ -128,9 +137,9 @@ batchcast_room(data/synthetic
 
 # Positions in, samples out.
 batchcast_room(data/pipeline
-  DEPENDS core data data/program data/image data/recipe data/source
+  DEPENDS core data data/resample data/program data/image data/stage data/recipe data/source
   PACKAGES nlohmann_json::nlohmann_json
-  SOURCES bad_samples.cpp pipeline.cpp pipeline_worker.cpp read_ahead.cpp)
+  SOURCES bad_samples.cpp device_split.cpp pipeline.cpp pipeline_worker.cpp read_ahead.cpp)
 
 # A ring that a stream serves: in host memory here, as `gpu` makes it on a GPU.
 batchcast_room(served
@@ -139,7 +148,7 @@ batchcast_room(served
 
 # Rings in GPU memory, the mirror that fills them.
 batchcast_room(gpu
-  DEPENDS core data data/stage data/pipeline ring join cuda served
+  DEPENDS core data data/pipeline ring join cuda served
   SOURCES finish/make_finish_stage.cpp mirror/mirror.cpp mirror/mirror_copier.cpp
           mirror/mirror_pins.cpp mirror/mirror_seat.cpp mirror/mirror_source.cpp
           mirror/mirror_thread.cpp ring/device_ring.cpp ring/device_ring_layout.cpp
@@ -160,8 +169,8 @@ batchcast_room(feeder
 
 # A stream that a trainer starts.
 batchcast_room(start
-  DEPENDS core data data/stage data/recipe data/source data/synthetic data/pipeline join ring
-          consumer stream
+  DEPENDS core data data/stage data/recipe data/source data/spec data/synthetic data/pipeline
+          join ring consumer stream
   PACKAGES nlohmann_json::nlohmann_json
   SOURCES answer.cpp detached_process.cpp ensure.cpp observation.cpp recipe_check.cpp
           recipe_difference.cpp serve_log.cpp start_lock.cpp)

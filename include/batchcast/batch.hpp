@@ -3,6 +3,7 @@
 #pragma once
 
 #include <batchcast/core/language.hpp>
+#include <batchcast/core/text.hpp>
 
 #include <batchcast/core/field_table.hpp>
 #include <batchcast/core/placement.hpp>
@@ -175,14 +176,16 @@ class Batch {
                                      contents_.strides[index]);
   }
   [[noreturn]] void throw_on_device(std::size_t index) const {
-    throw InvalidArgument("batchcast: field `" + (*contents_.fields)[index].spec.name +
-                          "` of this batch is in the memory of a GPU, which the processor cannot "
-                          "read. Take its address there with device_field().");
+    throw InvalidArgument(
+        text("batchcast: field `{}` of this batch is in the memory of a GPU, which the processor "
+             "cannot read. Take its address there with device_field().",
+             (*contents_.fields)[index].spec.name));
   }
   [[noreturn]] void throw_on_host(std::size_t index) const {
-    throw InvalidArgument("batchcast: field `" + (*contents_.fields)[index].spec.name +
-                          "` of this batch is in host memory: look at it with field(). Attach with "
-                          "placement = \"cuda:0\" for batches on a GPU.");
+    throw InvalidArgument(
+        text("batchcast: field `{}` of this batch is in host memory: look at it with field(). "
+             "Attach with placement = \"cuda:0\" for batches on a GPU.",
+             (*contents_.fields)[index].spec.name));
   }
   [[noreturn]] static void throw_read_only() {
     throw InvalidArgument(

@@ -15,4 +15,5 @@
 #include <batchcast/core/process_end.ipp>
 #include <batchcast/core/process_symbol.ipp>
 #include <batchcast/core/schema.ipp>
+#include <batchcast/core/text.ipp>
 #include <batchcast/core/try_write.ipp>

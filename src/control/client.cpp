@@ -27,7 +27,7 @@ bool is_listened_at(const std::string& path) {
     return true;
   }
   if (errno == EACCES) {
-    throw SystemError("batchcast: " + path + " belongs to another user's producer", errno);
+    throw SystemError(text("batchcast: {} belongs to another user's producer", path), errno);
   }
   return errno == EAGAIN;
 }

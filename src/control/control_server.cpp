@@ -4,6 +4,7 @@
 #include "control/transport.hpp"
 
 #include <batchcast/core/limits.hpp>
+#include <batchcast/core/text.hpp>
 
 #include <batchcast/core/named_thread.hpp>
 #include <batchcast/join/unix_socket.hpp>
@@ -133,12 +134,11 @@ class ControlServer::Impl {
 
   std::string answer_to(const std::string& command) {
     if (command.size() > limits::message_bytes_max) {
-      return error_answer("a command takes at most " + std::to_string(limits::message_bytes_max) +
-                          " bytes; this one took " + std::to_string(command.size()));
+      return error_answer(text("a command takes at most {} bytes; this one took {}",
+                               limits::message_bytes_max, command.size()));
     }
     if (nests_deeper(command, limits::message_depth_max)) {
-      return error_answer("a command is nested at most " +
-                          std::to_string(limits::message_depth_max) + " deep");
+      return error_answer(text("a command is nested at most {} deep", limits::message_depth_max));
     }
     try {
       if (!nlohmann::json::parse(command, nullptr, false).is_object()) {
@@ -156,7 +156,7 @@ class ControlServer::Impl {
     try {
       messenger_.publish(options_.statistics());
     } catch (const std::exception& error) {
-      detail::report(options_.log, LogLevel::debug, std::string("no statistics: ") + error.what());
+      detail::report(options_.log, LogLevel::debug, text("no statistics: {}", error.what()));
     }
   }
 

@@ -5,6 +5,7 @@
 
 #include <batchcast/core/clock.hpp>
 #include <batchcast/core/limits.hpp>
+#include <batchcast/core/text.hpp>
 #include "control/transport.hpp"
 
 #include <batchcast/core/named_thread.hpp>
@@ -117,9 +118,10 @@ struct Messenger::Sockets {
       const bool is_back = endpoint->is_withdrawn();
       try {
         endpoint->bind_again();
-        callbacks.on_trouble("the socket " + endpoint->path() +
-                             (is_back ? " is there again, since more files may be opened"
-                                      : " was removed by somebody; made it again"));
+        callbacks.on_trouble(text("the socket {}{}", endpoint->path(),
+                                  is_back
+                                      ? " is there again, since more files may be opened"
+                                      : " was removed from outside; the producer made it again"));
       } catch (const std::exception&) {
         // Its directory is not there: the door server reports that, and makes the directory again.
       }
@@ -195,7 +197,7 @@ void Messenger::run() {
         sockets->look_after(callbacks_);
       }
     } catch (const zmq::error_t& error) {
-      if (error.num() != EINTR) callbacks_.on_trouble(std::string("ZeroMQ: ") + error.what());
+      if (error.num() != EINTR) callbacks_.on_trouble(text("ZeroMQ: {}", error.what()));
     }
   }
   send_all(*sockets);

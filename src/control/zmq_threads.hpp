@@ -24,11 +24,11 @@ inline constexpr unsigned zmq_descriptors = 16;
 inline void check_zmq_can_start() {
   rehearse_threads(zmq_threads, zmq_bytes, "ZeroMQ");
   if (has_free_descriptors(zmq_descriptors)) return;
-  throw SystemError("batchcast: ZeroMQ, which carries commands, takes " +
-                        std::to_string(zmq_descriptors) +
-                        " open files, and this process may not open so many more. Raise the "
-                        "limit (`ulimit -n`), or close files",
-                    errno);
+  throw SystemError(
+      text("batchcast: ZeroMQ, which carries commands, takes {} open files, and this process may "
+           "not open that many more. Raise the limit (`ulimit -n`), or close files",
+           zmq_descriptors),
+      errno);
 }
 
 }  // namespace batchcast::inline v0_1

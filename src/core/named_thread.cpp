@@ -87,7 +87,7 @@ void rehearse_threads(unsigned threads, std::size_t bytes, const std::string& wh
     }
   }
   if (failed == 0) return;
-  throw_no_threads(what + ", which takes " + std::to_string(threads) + " threads,", failed);
+  throw_no_threads(text("{}, which takes {} threads,", what, threads), failed);
 }
 
 }  // namespace batchcast::inline v0_1

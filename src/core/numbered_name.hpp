@@ -3,6 +3,7 @@
 #pragma once
 
 #include <batchcast/core/limits.hpp>
+#include <batchcast/core/text.hpp>
 
 #include <string>
 
@@ -14,7 +15,7 @@ template <class IsTaken>
 [[nodiscard]] std::string numbered_name(const std::string& wanted, IsTaken&& is_taken) {
   std::string name = wanted;
   for (int number = 2; is_taken(name); ++number) {
-    const std::string suffix = "-" + std::to_string(number);
+    const std::string suffix = text("-{}", number);
     name = wanted.substr(0, limits::consumer_name_bytes_max - suffix.size()) + suffix;
   }
   return name;

@@ -15,7 +15,7 @@ namespace {
 constexpr const char* about = "the kernel that finishes images";
 
 std::string version_text(int number) {
-  return "CUDA " + std::to_string(number / 1000) + "." + std::to_string(number % 1000 / 10);
+  return text("CUDA {}.{}", number / 1000, number % 1000 / 10);
 }
 
 CUmodule load(const Driver& driver) {
@@ -32,11 +32,11 @@ CUmodule load(const Driver& driver) {
       result == CUDA_ERROR_INVALID_PTX || result == CUDA_ERROR_JIT_COMPILER_NOT_FOUND ||
       result == CUDA_ERROR_INVALID_IMAGE) {
     throw GpuUnavailable(
-        "batchcast: images cannot be finished on this GPU: " + reason(driver, result) +
-        ". The kernel needs compute capability 8.0, and on a GPU newer than 9.x a driver as new as "
-        "the toolkit that built it: that was " +
-        version_text(finish_kernel_toolkit()) + ", and this driver is of " +
-        version_text(driver.version) + ". Let the CPU do it.");
+        text("batchcast: images cannot be finished on this GPU: {}. The kernel needs compute "
+             "capability 8.0, and on a GPU newer than 9.x a driver as new as the toolkit that "
+             "built it: that was {}, and this driver is of {}. Let the CPU do it.",
+             reason(driver, result), version_text(finish_kernel_toolkit()),
+             version_text(driver.version)));
   }
   if (result != CUDA_SUCCESS) fail(driver, result, "cuModuleLoadData", about);
   return module;

@@ -50,11 +50,13 @@ std::uint64_t BlockShuffle::offset_of(std::uint64_t index) const noexcept {
 }  // namespace detail
 
 Order::Order(const OrderOptions& options) : options_(options) {
-  const auto refuse = [](const std::string& what) { throw InvalidArgument("batchcast: " + what); };
+  const auto refuse = [](const std::string& what) {
+    throw InvalidArgument(text("batchcast: {}", what));
+  };
   const std::uint64_t samples = options.samples_per_epoch;
   if (samples < 1 || samples > samples_per_epoch_max) {
-    refuse("an epoch of " + std::to_string(samples) +
-           " samples cannot be ordered. Give between 1 and 2^48 samples.");
+    refuse(text("an epoch of {} samples cannot be ordered. Give between 1 and 2^48 samples.",
+                samples));
   }
   if (options.mode == OrderMode::blocks) {
     if (options.blocks.block_samples == 0) {
@@ -66,12 +68,14 @@ Order::Order(const OrderOptions& options) : options_(options) {
   }
   const auto [index, count] = options.shard;
   if (count == 0 || index >= count) {
-    refuse("there is no shard " + std::to_string(index) + "/" + std::to_string(count) +
-           ". Shards are numbered from 0: of two, they are 0/2 and 1/2.");
+    refuse(
+        text("there is no shard {}/{}. Shards are numbered from 0: of two, they are 0/2 and 1/2.",
+             index, count));
   }
   if (count > samples) {
-    refuse("a dataset of " + std::to_string(samples) + " samples cannot be cut into " +
-           std::to_string(count) + " shards: each must have at least one sample.");
+    refuse(text(
+        "a dataset of {} samples cannot be cut into {} shards: each must have at least one sample.",
+        samples, count));
   }
 }
 

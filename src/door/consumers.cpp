@@ -4,6 +4,7 @@
 
 #include <batchcast/core/clock.hpp>
 #include <batchcast/core/limits.hpp>
+#include <batchcast/core/text.hpp>
 
 #include <array>
 #include <cstddef>
@@ -44,8 +45,8 @@ void DoorConsumers::hear(DoorClient& client) {
       case DoorRead::closed:
         return lose_closed(client);
       case DoorRead::oversized:
-        return misbehaved(client, "a message above " +
-                                      std::to_string(limits::consumer_record_bytes_max) + " bytes");
+        return misbehaved(client,
+                          text("a message above {} bytes", limits::consumer_record_bytes_max));
       case DoorRead::message:
         break;
     }
@@ -63,7 +64,7 @@ void DoorConsumers::hear(DoorClient& client) {
                decode_from_consumer(message.text));
   } catch (const std::exception& error) {
     detail::report(parts_.log, LogLevel::warning,
-                   std::string("the connection to a consumer failed: ") + error.what());
+                   text("the connection to a consumer failed: {}", error.what()));
     if (parts_.clients.find(id)) lose(id, Leaving::closed);
   }
 }
@@ -91,9 +92,9 @@ void DoorConsumers::rejoin(DoorClient& client, const Rejoin& request) {
 }
 
 void DoorConsumers::misbehaved(DoorClient& client, const std::string& what) {
-  detail::report(parts_.log, LogLevel::warning, "a consumer was dropped: " + what);
-  DoorClients::say(client,
-                   encode(Farewell{"batchcast: the producer closed the connection: " + what}));
+  detail::report(parts_.log, LogLevel::warning, text("a consumer was dropped: {}", what));
+  DoorClients::say(
+      client, encode(Farewell{text("batchcast: the producer closed the connection: {}", what)}));
   lose(client.id, Leaving::misbehaved);
 }
 
@@ -124,7 +125,7 @@ Leaving DoorConsumers::last_words(DoorClient& client) noexcept {
     }
   } catch (const std::exception& error) {
     detail::report(parts_.log, LogLevel::warning,
-                   std::string("what a dead consumer had said was lost: ") + error.what());
+                   text("what a dead consumer had said was lost: {}", error.what()));
   }
   return Leaving::died;
 }
@@ -148,7 +149,7 @@ void DoorConsumers::tell_news() {
     }
   } catch (const std::exception& error) {
     detail::report(parts_.log, LogLevel::warning,
-                   std::string("the ranks of a group could not be told of it: ") + error.what());
+                   text("the ranks of a group could not be told of it: {}", error.what()));
   }
   tells_news_ = false;
 }
@@ -185,7 +186,7 @@ void DoorConsumers::welcome(DoorClient& client, const Admission& admission) {
     if (sent != DoorSend::sent) lose_closed(client);
   } catch (const std::exception& error) {
     detail::report(parts_.log, LogLevel::warning,
-                   std::string("a rank could not be welcomed: ") + error.what());
+                   text("a rank could not be welcomed: {}", error.what()));
     if (parts_.clients.find(id)) lose(id, Leaving::closed);
   }
 }
@@ -199,7 +200,7 @@ void DoorConsumers::lose(std::uint64_t id, Leaving how) {
     parts_.events.left(*key, how);
   } catch (const std::exception& error) {
     detail::report(parts_.log, LogLevel::warning,
-                   std::string("the producer could not let a consumer go: ") + error.what());
+                   text("the producer could not let a consumer go: {}", error.what()));
   }
   tell_news();
 }

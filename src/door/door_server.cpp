@@ -4,6 +4,7 @@
 
 #include <batchcast/core/clock.hpp>
 #include <batchcast/core/named_thread.hpp>
+#include <batchcast/core/text.hpp>
 #include "core/wake_descriptor.hpp"
 #include "door/clients.hpp"
 #include "door/consumers.hpp"
@@ -127,7 +128,7 @@ void DoorServer::Impl::run() {
     } catch (const std::exception& error) {
       if (!std::exchange(told_trouble_, true)) {
         detail::report(options_.log, LogLevel::error,
-                       std::string("the door could not be looked after: ") + error.what());
+                       text("the door could not be looked after: {}", error.what()));
       }
       std::this_thread::sleep_for(rest);
     }
@@ -176,7 +177,7 @@ void DoorServer::Impl::do_what_is_due(std::uint64_t now) {
       events_.tick();
     } catch (const std::exception& error) {
       detail::report(options_.log, LogLevel::warning,
-                     std::string("the producer's housekeeping failed: ") + error.what());
+                     text("the producer's housekeeping failed: {}", error.what()));
     }
     consumers_.tell_news();
   }

@@ -58,16 +58,16 @@ void DoorEntrance::look_after() {
   StreamDirectory& directory = parts_.directory;
   if (!directory.intact() && !directory.repair()) return;
   if (listener_ && listener_->intact()) return;
-  const std::string socket = "the socket " + directory.paths().door;
+  const std::string socket = text("the socket {}", directory.paths().door);
   try {
     if (listener_) accept_some();  // clients that came before the socket vanished
     close();
     open();
     told_closed_ = false;
-    warn(socket + " was removed by somebody; made it again");
+    warn(text("{} was removed from outside; the producer made it again", socket));
   } catch (const std::exception& error) {
     if (!std::exchange(told_closed_, true)) {
-      warn(socket + " is gone, and nobody can join until it is back: " + error.what());
+      warn(text("{} is gone, and no consumer can join until it is back: {}", socket, error.what()));
     }
   }
 }
@@ -94,8 +94,10 @@ void DoorEntrance::rest() {
   listening_ = false;
   listen_again_ns_ = now_ns() + rest_when_exhausted_ns;
   if (std::exchange(told_exhausted_, true)) return;
-  warn("no file descriptor is free for another consumer of the stream " +
-       parts_.directory.stream() + "; it waits at the door. Raise the limit (`ulimit -n`).");
+  warn(
+      text("no file descriptor is free for another consumer of the stream {}; it waits at the "
+           "door. Raise the limit (`ulimit -n`).",
+           parts_.directory.stream()));
 }
 
 void DoorEntrance::let_in(DoorConnection connection) {
@@ -105,7 +107,7 @@ void DoorEntrance::let_in(DoorConnection connection) {
   try {
     read = connection.receive(message, 1);
   } catch (const SystemError& error) {
-    return warn(std::string("a connection could not be read: ") + error.what());
+    return warn(text("a connection could not be read: {}", error.what()));
   }
   if (read == DoorRead::closed) return;
   std::optional<PeerIdentity> peer;
@@ -137,11 +139,9 @@ bool DoorEntrance::may_enter(std::uint32_t uid) const noexcept {
 }
 
 Refusal DoorEntrance::refusal_of_user(std::uint32_t uid) const {
-  const std::string user = std::to_string(uid);
-  return {RefusalKind::uid, "batchcast: the stream " + parts_.directory.stream() +
-                                " is served by user " + std::to_string(::geteuid()) +
-                                " and does not admit user " + user +
-                                ". Serve it with `--allow-uid " + user + "`."};
+  return {RefusalKind::uid, text("batchcast: the stream {} is served by user {} and does not admit "
+                                 "user {}. Serve it with `--allow-uid {}`.",
+                                 parts_.directory.stream(), ::geteuid(), uid, uid)};
 }
 
 void DoorEntrance::warn(const std::string& text) const noexcept {

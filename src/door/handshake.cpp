@@ -21,7 +21,7 @@ void DoorHandshake::hear(DoorClient& client) {
   try {
     read = client.connection.receive(message, 1);
   } catch (const SystemError& error) {
-    warn(std::string("a hello could not be received: ") + error.what());
+    warn(text("a hello could not be received: {}", error.what()));
   }
   take_hello(client, read, message);
 }
@@ -37,8 +37,8 @@ void DoorHandshake::take_hello(DoorClient& client, DoorRead read, DoorMessage& m
         return clients.close(clients.take(id));
       case DoorRead::oversized:
         return refuse(id, {RefusalKind::bad_hello,
-                           "batchcast: the hello cannot be read: it takes more than " +
-                               std::to_string(limits::consumer_record_bytes_max) + " bytes"});
+                           text("batchcast: the hello cannot be read: it takes more than {} bytes",
+                                limits::consumer_record_bytes_max)});
       case DoorRead::message:
         break;
     }
@@ -52,12 +52,11 @@ void DoorHandshake::take_hello(DoorClient& client, DoorRead read, DoorMessage& m
     if (const auto refusal = identify(client, message)) return refuse(id, *refusal);
     admit(client, std::get<Hello>(hello));
   } catch (const std::exception& error) {
-    warn(std::string("a consumer could not be admitted: ") + error.what());
+    warn(text("a consumer could not be admitted: {}", error.what()));
     if (DoorClient* still = clients.find(id)) {
       if (still->key) return parts_.consumers.lose(id, Leaving::closed);
       refuse(id, {RefusalKind::full,
-                  std::string("batchcast: the producer cannot admit another consumer: ") +
-                      error.what()});
+                  text("batchcast: the producer cannot admit another consumer: {}", error.what())});
     }
   }
 }
@@ -75,7 +74,7 @@ std::optional<Refusal> DoorHandshake::identify(DoorClient& client, DoorMessage& 
   }
   const auto wrong = adopt_pidfd(client.peer, std::move(message.descriptors.front()));
   if (!wrong) return std::nullopt;
-  return Refusal{RefusalKind::bad_hello, "batchcast: " + *wrong};
+  return Refusal{RefusalKind::bad_hello, text("batchcast: {}", *wrong)};
 }
 
 void DoorHandshake::admit(DoorClient& client, const Hello& hello) {
@@ -106,9 +105,9 @@ void DoorHandshake::refuse(std::uint64_t id, const Refusal& refusal) {
 void DoorHandshake::refuse_late(std::uint64_t now) {
   while (DoorClient* oldest = parts_.clients.oldest_silent()) {
     if (oldest->hello_due_ns > now) break;
-    refuse(oldest->id, {RefusalKind::bad_hello,
-                        "batchcast: no hello came within " +
-                            std::to_string(parts_.options.hello_timeout_ms) + " ms of connecting"});
+    refuse(oldest->id,
+           {RefusalKind::bad_hello, text("batchcast: no hello came within {} ms of connecting",
+                                         parts_.options.hello_timeout_ms)});
   }
 }
 

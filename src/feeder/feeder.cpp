@@ -28,16 +28,16 @@ constexpr auto between_looks = std::chrono::milliseconds(200);
 
 void check_fits(const Producer& producer, const SampleMaker& maker) {
   if (producer.schema() != maker.schema()) {
-    throw InvalidArgument("batchcast: stream `" + producer.stream() +
-                          "` has other fields than its samples are made with. Give the producer "
-                          "the maker's schema().");
+    throw InvalidArgument(
+        text("batchcast: stream `{}` has other fields than its samples are made with. Give the "
+             "producer the maker's schema().",
+             producer.stream()));
   }
   if (producer.samples_per_epoch() != maker.samples_per_epoch()) {
-    throw InvalidArgument("batchcast: stream `" + producer.stream() + "` has epochs of " +
-                          std::to_string(producer.samples_per_epoch()) +
-                          " samples, and its samples are made for " +
-                          std::to_string(maker.samples_per_epoch()) +
-                          ". Give the producer the maker's samples_per_epoch().");
+    throw InvalidArgument(
+        text("batchcast: stream `{}` has epochs of {} samples, and its samples are made for {}. "
+             "Give the producer the maker's samples_per_epoch().",
+             producer.stream(), producer.samples_per_epoch(), maker.samples_per_epoch()));
   }
 }
 
@@ -65,7 +65,7 @@ struct Feeder::Impl {
     if (options.workers == 0) count.emplace(usable_processors());
     const unsigned workers = std::max(1U, options.workers);
     try {
-      rehearse_threads(workers + 1, 0, "the feeder of stream `" + fed.stream() + "`");
+      rehearse_threads(workers + 1, 0, text("the feeder of stream `{}`", fed.stream()));
       pool.resize(workers);
       looker = start_thread("bc-feeder", [this] { look_until_end(); });
     } catch (...) {
@@ -139,8 +139,10 @@ bool Feeder::running() const noexcept { return impl_->pool.running(); }
 
 bool Feeder::wait(int timeout_ms) {
   if (impl_->fork_guard.in_child()) {
-    throw Forked("batchcast: this process was forked from the one whose threads feed stream `" +
-                 impl_->producer.stream() + "`, and cannot wait for them.");
+    throw Forked(
+        text("batchcast: this process was forked from the one whose threads feed stream `{}`, and "
+             "cannot wait for them.",
+             impl_->producer.stream()));
   }
   if (!impl_->pool.wait(timeout_ms)) return false;
   impl_->pool.rethrow_failure();

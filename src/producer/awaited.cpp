@@ -2,6 +2,8 @@
 // Copyright 2026 the batchcast authors
 #include "producer/awaited.hpp"
 
+#include <batchcast/core/text.hpp>
+
 #include <unistd.h>
 
 #include <algorithm>
@@ -28,38 +30,37 @@ bool is_of_this_process(const ConsumerInfo& consumer) {
 }
 
 std::string text_of(const ConsumerInfo& consumer) {
-  return "`" + consumer.name + "` (" +
-         (is_of_this_process(consumer) ? "this process" : "pid " + std::to_string(consumer.pid)) +
-         ", " + std::to_string(consumer.lag) + " behind" +
-         (consumer.state == ConsumerState::stopped ? ", stopped" : "") + ")";
+  return text("`{}` ({}, {} behind{})", consumer.name,
+              is_of_this_process(consumer) ? "this process" : text("pid {}", consumer.pid),
+              consumer.lag, consumer.state == ConsumerState::stopped ? ", stopped" : "");
 }
 
 std::string whom_text(const ProducerStats& stats) {
   constexpr std::size_t named_max = 4;
   if (stats.consumers_to_come != 0) {
-    return "until " + std::to_string(stats.consumers_to_come) + " more attach (wait_for)";
+    return text("until {} more attach (wait_for)", stats.consumers_to_come);
   }
   const std::vector<const ConsumerInfo*> readers = readers_of(stats);
   if (readers.empty()) return "for a first consumer";
-  std::string text = "until the rest is read by ";
+  std::string list = "until the rest is read by ";
   for (std::size_t i = 0; i < std::min(readers.size(), named_max); ++i) {
-    text += (i == 0 ? "" : ", ") + text_of(*readers[i]);
+    list += (i == 0 ? "" : ", ") + text_of(*readers[i]);
   }
   if (readers.size() > named_max) {
-    text += " and " + std::to_string(readers.size() - named_max) + " more";
+    list += text(" and {} more", readers.size() - named_max);
   }
-  return text;
+  return list;
 }
 
 }  // namespace
 
 std::string awaited_text(const ProducerStats& stats, std::string_view stream) {
-  std::string text = "its last epoch is made, and its producer waits " + whom_text(stats) + ".";
+  std::string waits = text("its last epoch is made, and its producer waits {}.", whom_text(stats));
   if (std::any_of(stats.consumers.begin(), stats.consumers.end(), is_of_this_process)) {
-    text += " Batches that this process holds have to be dropped before the producer is destroyed.";
+    waits +=
+        " Batches that this process holds have to be dropped before the producer is destroyed.";
   }
-  return text + " `batchcast stop " + std::string(stream) +
-         "` ends the wait, and linger_ms bounds it.";
+  return text("{} `batchcast stop {}` ends the wait, and linger_ms bounds it.", waits, stream);
 }
 
 }  // namespace batchcast::inline v0_1::detail

@@ -108,7 +108,7 @@ json ring_json(const RingInfo& ring) {
 std::string string_of(const json& command, const char* key, const std::string& otherwise) {
   const auto found = command.find(key);
   if (found == command.end()) return otherwise;
-  if (!found->is_string()) throw InvalidArgument(std::string("`") + key + "` must be a string");
+  if (!found->is_string()) throw InvalidArgument(text("`{}` must be a string", key));
   return found->get<std::string>();
 }
 
@@ -118,8 +118,8 @@ std::uint64_t stall_timeout_in(const json& command, std::uint64_t otherwise_ms) 
   const double milliseconds = found->is_number() ? found->get<double>() * 1000 : 0;
   constexpr auto most = static_cast<double>(limits::stall_timeout_ms_max);
   if (!(milliseconds > 0 && milliseconds <= most)) {
-    throw InvalidArgument("`stall_timeout_s` must be a number above 0, and at most " +
-                          std::to_string(limits::stall_timeout_ms_max / 1000));
+    throw InvalidArgument(text("`stall_timeout_s` must be a number above 0, and at most {}",
+                               limits::stall_timeout_ms_max / 1000));
   }
   return static_cast<std::uint64_t>(std::ceil(milliseconds));
 }
@@ -149,10 +149,9 @@ std::string evict(ProducerCore& core, const json& command) {
   for (std::size_t i = 0; i < std::min(names.size(), named_max); ++i) {
     known += (known.empty() ? "" : ", ") + names[i];
   }
-  if (names.size() > named_max)
-    known += " and " + std::to_string(names.size() - named_max) + " more";
-  throw InvalidArgument("stream `" + core.options().stream + "` has no consumer `" +
-                        printable(consumer) + "`; it has " + (known.empty() ? "none" : known));
+  if (names.size() > named_max) known += text(" and {} more", names.size() - named_max);
+  throw InvalidArgument(text("stream `{}` has no consumer `{}`; it has {}", core.options().stream,
+                             printable(consumer), known.empty() ? "none" : known));
 }
 
 std::string stop(ProducerCore& core, const json& command) {
@@ -206,16 +205,16 @@ std::string ProducerCommands::statistics() const {
   return told.dump();
 }
 
-std::string ProducerCommands::answer(std::string_view text) {
-  const json command = json::parse(text, nullptr, false);
+std::string ProducerCommands::answer(std::string_view words) {
+  const json command = json::parse(words, nullptr, false);
   if (!command.is_object()) throw InvalidArgument("a command is a JSON object");
   const std::string name = string_of(command, "command", "");
   if (name == "stats" || name == "list") return statistics();
   if (name == "evict") return evict(core_, command);
   if (name == "stop") return stop(core_, command);
   if (name == "set") return set(core_, command);
-  throw InvalidArgument("no command `" + printable(name) +
-                        "`; there are stats, list, evict, set, stop");
+  throw InvalidArgument(
+      text("no command `{}`; there are stats, list, evict, set, stop", printable(name)));
 }
 
 }  // namespace batchcast::inline v0_1::detail

@@ -2,6 +2,8 @@
 // Copyright 2026 the batchcast authors
 #include "producer/forming_groups.hpp"
 
+#include <batchcast/core/text.hpp>
+
 #include <algorithm>
 #include <cstddef>
 #include <numeric>
@@ -14,11 +16,11 @@ namespace {
 // Consumer ids lie below.
 constexpr ConsumerKey waiting_bit = ConsumerKey{1} << 63;
 
-std::string samples(const Hello& hello) { return std::to_string(hello.batch_size); }
+std::string samples(const Hello& hello) { return text("{}", hello.batch_size); }
 
 std::string join_text(const Hello& hello) {
   const std::string name(name_of(hello.join));
-  return hello.join == Join::at ? name + " " + std::to_string(hello.cursor) : name;
+  return hello.join == Join::at ? text("{} {}", name, hello.cursor) : name;
 }
 
 /// Something that two ranks of one group ask for.
@@ -31,7 +33,7 @@ struct Choice {
 /// What the two ask for differently; nothing where they agree.
 std::optional<Choice> difference(const Hello& one, const Hello& other) {
   const Choice choices[] = {
-      {"world", std::to_string(one.world), std::to_string(other.world)},
+      {"world", text("{}", one.world), text("{}", other.world)},
       {"batch_size", samples(one), samples(other)},
       {"tail", std::string(name_of(one.tail)), std::string(name_of(other.tail))},
       {"join", join_text(one), join_text(other)},
@@ -56,14 +58,13 @@ std::vector<std::uint32_t> missing_of(const std::map<std::uint32_t, WaitingRank>
 std::string missing_text(const std::vector<std::uint32_t>& missing, std::uint32_t world) {
   constexpr std::size_t named_max = 32;
   const std::size_t named = std::min(missing.size(), named_max);
-  std::string text = missing.size() == 1 ? "rank " : "ranks ";
+  std::string list = missing.size() == 1 ? "rank " : "ranks ";
   for (std::size_t i = 0; i < named; ++i) {
     const std::string_view before = i == 0 ? "" : i + 1 == missing.size() ? " and " : ", ";
-    text += std::string(before) + std::to_string(missing[i]);
+    list += text("{}{}", before, missing[i]);
   }
-  if (named < missing.size()) text += " and " + std::to_string(missing.size() - named) + " others";
-  return text + " of " + std::to_string(world) +
-         (missing.size() == 1 ? " has not come" : " have not come");
+  if (named < missing.size()) list += text(" and {} others", missing.size() - named);
+  return text("{} of {}{}", list, world, missing.size() == 1 ? " has not come" : " have not come");
 }
 
 }  // namespace
@@ -73,18 +74,18 @@ std::optional<std::string> FormingGroups::conflict(const Hello& hello) const {
   const auto group = groups_.find(hello.group);
   if (group == groups_.end()) return std::nullopt;
   const Ranks& ranks = group->second;
-  const std::string rank =
-      "rank " + std::to_string(hello.rank) + " of group `" + hello.group + "` ";
+  const std::string rank = text("rank {} of group `{}` ", hello.rank, hello.group);
   const Hello& other = ranks.begin()->second.hello;
   if (const auto differs = difference(hello, other)) {
-    return rank + "has " + differs->what + " = " + differs->value + ", and rank " +
-           std::to_string(other.rank) + ", which came before, has " + differs->others +
-           ". All ranks of a group must agree in world, batch_size, tail and join";
+    return text(
+        "{}has {} = {}, and rank {}, which came before, has {}. All ranks of a group must agree in "
+        "world, batch_size, tail and join",
+        rank, differs->what, differs->value, other.rank, differs->others);
   }
   const auto same = ranks.find(hello.rank);
   if (same == ranks.end()) return std::nullopt;
-  return rank + "waits already, as process " + std::to_string(same->second.pid) +
-         ". Give each process of a group a rank of its own";
+  return text("{}waits already, as process {}. Give each process of a group another rank", rank,
+              same->second.pid);
 }
 
 bool FormingGroups::would_complete(const Hello& hello) const {
@@ -99,11 +100,9 @@ void FormingGroups::note_refused(const Hello& hello, const std::string& why) {
   const Hello& other = group->second.begin()->second.hello;
   if (hello.rank >= other.world) return;
   const auto differs = difference(hello, other);
-  refused_[hello.group][hello.rank] = "rank " + std::to_string(hello.rank) +
-                                      " came and was refused: " +
-                                      (differs ? std::string("its ") + differs->what + " is " +
-                                                     differs->value + ", not " + differs->others
-                                               : why);
+  refused_[hello.group][hello.rank] = text(
+      "rank {} came and was refused: {}", hello.rank,
+      differs ? text("its {} is {}, not {}", differs->what, differs->value, differs->others) : why);
   changed_.insert(hello.group);
 }
 
@@ -163,10 +162,10 @@ std::vector<RankNews> FormingGroups::take_news() {
   for (const std::string& name : std::exchange(changed_, {})) {
     const auto group = groups_.find(name);
     if (group == groups_.end()) continue;
-    std::string text =
+    std::string waits =
         missing_text(missing_of(group->second), group->second.begin()->second.hello.world);
-    for (const auto& [rank, why] : refused_[name]) text += " (" + why + ")";
-    for (const auto& [rank, waiting] : group->second) news.push_back({waiting.key, Forming{text}});
+    for (const auto& [rank, why] : refused_[name]) waits += text(" ({})", why);
+    for (const auto& [rank, waiting] : group->second) news.push_back({waiting.key, Forming{waits}});
   }
   return news;
 }

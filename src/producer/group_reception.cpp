@@ -5,6 +5,8 @@
 // gets its places.
 #include "producer/reception.hpp"
 
+#include <batchcast/core/text.hpp>
+
 #include <algorithm>
 #include <exception>
 #include <iterator>
@@ -25,8 +27,8 @@ std::vector<std::size_t> order_of(std::size_t ranks, std::size_t first) {
 }  // namespace
 
 std::optional<Refusal> Reception::refusal_of_rank(const Hello& hello, ServedRing& ring) {
-  const std::string whole_text = std::to_string(hello.world) + " ranks with batches of " +
-                                 std::to_string(hello.batch_size) + " samples";
+  const std::string whole_text =
+      text("{} ranks with batches of {} samples", hello.world, hello.batch_size);
   const auto refused = [&](std::string why, RefusalKind kind = RefusalKind::group) {
     return Refusal{kind, stream_text() + std::move(why)};
   };
@@ -37,35 +39,36 @@ std::optional<Refusal> Reception::refusal_of_rank(const Hello& hello, ServedRing
   if (hello.group.empty()) return refused("a group of ranks has a name");
   if (hello.pace != Pace::lockstep || hello.between_epochs != BetweenEpochs::hold ||
       hello.observes) {
-    return refused("the ranks of group `" + hello.group +
-                   "` get parts of the same batches, so they take part in `lockstep` and `hold` "
-                   "their places between epochs");
+    return refused(
+        text("the ranks of group `{}` get parts of the same batches, so they take part in "
+             "`lockstep` and `hold` their places between epochs",
+             hello.group));
   }
   const std::uint64_t places = parts_.options.max_consumers;
   if (hello.world > places) {
-    return refused("group `" + hello.group + "` has " + std::to_string(hello.world) +
-                   " ranks, and the stream " + std::to_string(places) +
-                   " places for consumers. Start the producer with a larger --max-consumers");
+    return refused(
+        text("group `{}` has {} ranks, and the stream {} places for consumers. Start the producer "
+             "with a larger --max-consumers",
+             hello.group, hello.world, places));
   }
   const std::uint64_t whole = hello.batch_size * hello.world;
   if (whole > ring.capacity()) {
-    return refused(whole_text + " take " + std::to_string(whole) +
-                       " at a time, which do not fit into the ring: it spans " +
-                       std::to_string(ring.capacity()) + ". Serve it with " +
-                       ring.memory_option_for(whole) + " or more, or ask for smaller batches",
+    return refused(text("{} take {} at a time, which do not fit into the ring: it spans {}. Serve "
+                        "it with {} or more, or ask for smaller batches",
+                        whole_text, whole, ring.capacity(), ring.memory_option_for(whole)),
                    RefusalKind::ring_too_small);
   }
   const std::uint64_t epoch = parts_.options.samples_per_epoch;
   if (epoch != 0 && whole > epoch) {
-    return refused(whole_text + " take " + std::to_string(whole) +
-                   " at a time, and an epoch has only " + std::to_string(epoch) +
-                   ". Ask for smaller batches, or fewer ranks");
+    return refused(text(
+        "{} take {} at a time, and an epoch has only {}. Ask for smaller batches, or fewer ranks",
+        whole_text, whole, epoch));
   }
   if (auto taken = groups_.refusal_of(hello.group)) return refused(taken->text, taken->kind);
   if (forming_.count() >= places && !forming_.would_complete(hello)) {
-    return refused("as many ranks of groups wait as there are places for consumers (" +
-                       std::to_string(places) +
-                       "). Start the producer with a larger --max-consumers",
+    return refused(text("as many ranks of groups wait as there are places for consumers ({}). "
+                        "Start the producer with a larger --max-consumers",
+                        places),
                    RefusalKind::full);
   }
   if (auto conflict = forming_.conflict(hello)) return refused(std::move(*conflict));
@@ -78,8 +81,8 @@ void Reception::note_refused_rank(const Hello& hello, std::uint32_t pid, const s
   forming_.note_refused(hello, why);
   if (refusals_said_.size() >= remembered_max) refusals_said_.clear();
   if (!refusals_said_.insert({hello.group, why}).second) return;
-  parts_.log(LogLevel::info, "rank " + std::to_string(hello.rank) + " of group `" + hello.group +
-                                 "` (pid " + std::to_string(pid) + ") was refused: " + why);
+  parts_.log(LogLevel::info, text("rank {} of group `{}` (pid {}) was refused: {}", hello.rank,
+                                  hello.group, pid, why));
 }
 
 std::vector<RankNews> Reception::take_news() {
@@ -113,7 +116,7 @@ void Reception::admit_group(const std::vector<WaitingRank>& ranks, std::vector<R
       refusal = seat_group(ranks, start, seats);
     } catch (const std::exception& error) {  // those that have a place are not to keep it
       refusal = Refusal{RefusalKind::full,
-                        stream_text() + "the group cannot be admitted: " + error.what()};
+                        text("{}the group cannot be admitted: {}", stream_text(), error.what())};
     }
     if (!refusal) break;
     const auto failed = std::find_if(seats.begin(), seats.end(),
@@ -129,15 +132,14 @@ void Reception::admit_group(const std::vector<WaitingRank>& ranks, std::vector<R
   }
   const std::string& name = ranks.front().hello.group;
   if (refusal) {
-    const std::string text = refusal->text + " (group `" + name + "`)";
-    parts_.log(LogLevel::info, "group `" + name + "` was refused: " + text);
-    for (const WaitingRank& rank : ranks) news.push_back({rank.key, Refusal{refusal->kind, text}});
+    const std::string why = text("{} (group `{}`)", refusal->text, name);
+    parts_.log(LogLevel::info, text("group `{}` was refused: {}", name, why));
+    for (const WaitingRank& rank : ranks) news.push_back({rank.key, Refusal{refusal->kind, why}});
     return;
   }
-  parts_.log(LogLevel::info,
-             "group `" + name + "` is complete: its " + std::to_string(ranks.size()) +
-                 (ranks.size() == 1 ? " rank begins" : " ranks begin") + " at position " +
-                 std::to_string(seats[start.first].admitted.position));
+  parts_.log(LogLevel::info, text("group `{}` is complete: its {}{} at position {}", name,
+                                  ranks.size(), ranks.size() == 1 ? " rank begins" : " ranks begin",
+                                  seats[start.first].admitted.position));
   std::vector<SeatedRank> seated;
   for (std::size_t i = 0; i < ranks.size(); ++i) {
     seated.push_back({.rank = ranks[i].hello.rank,
@@ -165,9 +167,9 @@ std::optional<Refusal> Reception::seat_group(const std::vector<WaitingRank>& ran
     } else if (first.ring != nullptr) {
       if (first.admitted.skipping != 0) {
         return Refusal{RefusalKind::group,
-                       stream_text() +
-                           "ranks of one group that read different rings begin together only where "
-                           "the length of epochs is known"};
+                       text("{}ranks of one group that read different rings begin together only "
+                            "where the length of epochs is known",
+                            stream_text())};
       }
       request.join = Join::at;
       request.cursor = first.admitted.position;

@@ -16,7 +16,7 @@ namespace batchcast::inline v0_1::detail {
 namespace {
 
 LogCallback log_of(const ProducerOptions& options) {
-  return [log = options.log, about = "stream `" + options.stream + "`: "](
+  return [log = options.log, about = text("stream `{}`: ", options.stream)](
              LogLevel level, std::string_view text) { report(log, level, text, about); };
 }
 
@@ -45,7 +45,7 @@ ProducerCore::ProducerCore(ProducerOptions options, const DeviceRingMaker& devic
   // Once the door is open, consumers may come in and rely on the rest.
   constexpr unsigned own_threads = 3;  // bc-door, bc-control, bc-messages
   rehearse_threads(own_threads + zmq_threads, zmq_bytes,
-                   "the producer of stream `" + options_.stream + "`");
+                   text("the producer of stream `{}`", options_.stream));
   open_door();
   try {
     open_control();
@@ -87,7 +87,7 @@ void ProducerCore::take_down() noexcept {
 }
 
 void ProducerCore::tell_evicted(ConsumerKey key, const std::string& reason) {
-  log_(LogLevel::warning, "evicted a consumer: " + reason);
+  log_(LogLevel::warning, text("evicted a consumer: {}", reason));
   if (DoorServer* door = door_.load()) door->evict(key, reason);
 }
 
@@ -122,8 +122,9 @@ std::optional<LoanContents> ProducerCore::loan(std::uint64_t samples_max, int ti
 
 void ProducerCore::check_process() const {
   if (!in_forked_child()) return;
-  throw Forked("batchcast: this process was forked from the producer of stream `" +
-               options_.stream + "`, and cannot serve it.");
+  throw Forked(text(
+      "batchcast: this process was forked from the producer of stream `{}`, and cannot serve it.",
+      options_.stream));
 }
 
 bool ProducerCore::finish() {
@@ -180,7 +181,7 @@ void ProducerCore::end() noexcept {
     }
     note_end();
   } catch (const std::exception& error) {
-    log_(LogLevel::error, std::string("could not end the stream in order: ") + error.what());
+    log_(LogLevel::error, text("could not end the stream in order: {}", error.what()));
   }
 }
 
@@ -210,7 +211,7 @@ void ProducerCore::cut_short(bool unwinds, const std::string& when) noexcept {
   if (unwinds) {
     writer.fail("the producer ended with an exception");
   } else {
-    writer.stop("the producer ended " + when);
+    writer.stop(text("the producer ended {}", when));
   }
 }
 

@@ -16,13 +16,13 @@ namespace {
 void check_consumers(const ProducerOptions& options) {
   const std::size_t most = limits::consumers_max - std::min(options.places.size(), std::size_t{64});
   if (options.max_consumers == 0 || options.max_consumers > most) {
-    throw InvalidArgument("batchcast: max_consumers is " + std::to_string(options.max_consumers) +
-                          "; it must lie between 1 and " + std::to_string(most) + ".");
+    throw InvalidArgument(text("batchcast: max_consumers is {}; it must lie between 1 and {}.",
+                               options.max_consumers, most));
   }
   if (options.wait_for > options.max_consumers) {
-    throw InvalidArgument("batchcast: wait_for (" + std::to_string(options.wait_for) +
-                          ") is more than max_consumers (" + std::to_string(options.max_consumers) +
-                          "): they would never all come.");
+    throw InvalidArgument(
+        text("batchcast: wait_for ({}) is more than max_consumers ({}): they would never all come.",
+             options.wait_for, options.max_consumers));
   }
 }
 
@@ -30,9 +30,8 @@ void check_stall_timeout(const ProducerOptions& options) {
   if (options.stall_timeout_ms != 0 && options.stall_timeout_ms <= limits::stall_timeout_ms_max) {
     return;
   }
-  throw InvalidArgument("batchcast: stall_timeout_ms is " +
-                        std::to_string(options.stall_timeout_ms) + "; it must lie between 1 and " +
-                        std::to_string(limits::stall_timeout_ms_max) + ".");
+  throw InvalidArgument(text("batchcast: stall_timeout_ms is {}; it must lie between 1 and {}.",
+                             options.stall_timeout_ms, limits::stall_timeout_ms_max));
 }
 
 void check_epochs(const ProducerOptions& options) {
@@ -64,8 +63,7 @@ std::vector<std::string> names_on_devices(const ProducerOptions& options) {
 void check_places(const ProducerOptions& options) {
   constexpr std::size_t places_max = 64;
   if (options.places.size() > places_max) {
-    throw InvalidArgument("batchcast: a stream is served on at most " + std::to_string(places_max) +
-                          " GPUs.");
+    throw InvalidArgument(text("batchcast: a stream is served on at most {} GPUs.", places_max));
   }
   for (auto place = options.places.begin(); place != options.places.end(); ++place) {
     if (place->is_host()) {
@@ -78,8 +76,8 @@ void check_places(const ProducerOptions& options) {
           "trainers.");
     }
     if (std::find(options.places.begin(), place, *place) != place) {
-      throw InvalidArgument("batchcast: " + place->text() +
-                            " is named twice: all trainers on a GPU share one ring.");
+      throw InvalidArgument(text(
+          "batchcast: {} is named twice: all trainers on a GPU share one ring.", place->text()));
     }
   }
   if (options.places.empty()) {
@@ -93,9 +91,9 @@ void check_places(const ProducerOptions& options) {
   const std::vector<std::string> names = names_on_devices(options);
   for (const std::string& name : options.host_fields) {
     if (std::find(names.begin(), names.end(), name) != names.end()) continue;
-    throw InvalidArgument("batchcast: field `" + name +
-                          "` is to stay in host memory, but stream `" + options.stream +
-                          "` has none of that name." + did_you_mean(name, names));
+    throw InvalidArgument(text(
+        "batchcast: field `{}` is to stay in host memory, but stream `{}` has none of that name.{}",
+        name, options.stream, did_you_mean(name, names)));
   }
 }
 
@@ -107,8 +105,9 @@ void settle_identity(ProducerOptions& options) {
           "or set `pure`.");
     }
     if (is_none(identity_from(options.identity))) {
-      throw InvalidArgument("batchcast: the identity `" + options.identity +
-                            "` is not 32 hexadecimal digits, of which one is not 0.");
+      throw InvalidArgument(
+          text("batchcast: the identity `{}` is not 32 hexadecimal digits, of which one is not 0.",
+               options.identity));
     }
     return;
   }

@@ -27,7 +27,7 @@ struct DeskMemory {
 
 /// Empty for a ring in host memory.
 std::string on_device(const ServedRing& ring) {
-  return ring.placement().is_host() ? "" : " on " + ring.placement().text();
+  return ring.placement().is_host() ? "" : text(" on {}", ring.placement().text());
 }
 
 }  // namespace
@@ -55,23 +55,23 @@ std::string refusal_text_of(const NotAdmitted& why) {
 Reception::Reception(Parts parts) : parts_(std::move(parts)), pidfd_(own_pidfd()) {}
 
 std::string Reception::stream_text() const {
-  return "batchcast: stream `" + parts_.options.stream + "`: ";
+  return text("batchcast: stream `{}`: ", parts_.options.stream);
 }
 
 Refusal Reception::not_served_at(const std::string& placement) const {
   return {RefusalKind::placement,
-          "batchcast: stream `" + parts_.options.stream + "` is served " + parts_.rings.places() +
-              ", not on the GPU " + placement +
-              ". Start its producer with --place and the number that this GPU has there "
-              "(`batchcast doctor` lists them), or attach with placement `host`"};
+          text("batchcast: stream `{}` is served {}, not on the GPU {}. Start its producer with "
+               "--place and the number that this GPU has there (`batchcast doctor` lists them), or "
+               "attach with placement `host`",
+               parts_.options.stream, parts_.rings.places(), placement)};
 }
 
 Refusal Reception::too_large(std::uint64_t batch_size, const ServedRing& ring) const {
-  return {RefusalKind::ring_too_small, stream_text() + "a batch of " + std::to_string(batch_size) +
-                                           " samples does not fit into the ring" + on_device(ring) +
-                                           ", which spans " + std::to_string(ring.capacity()) +
-                                           ". Serve it with " + ring.memory_option_for(batch_size) +
-                                           " or more, or ask for smaller batches"};
+  return {RefusalKind::ring_too_small,
+          text("{}a batch of {} samples does not fit into the ring{}, which spans {}. Serve it "
+               "with {} or more, or ask for smaller batches",
+               stream_text(), batch_size, on_device(ring), ring.capacity(),
+               ring.memory_option_for(batch_size))};
 }
 
 std::optional<Refusal> Reception::refusal_of(const Hello& hello) {
@@ -119,16 +119,16 @@ std::variant<Reception::Seated, Refusal> Reception::seat(ServedRing& ring,
   try {
     memory = std::make_shared<DeskMemory>(Segment::create_small("desk", page_bytes()));
   } catch (const Error& error) {
-    return Refusal{RefusalKind::busy, stream_text() + "no desk could be made: " + error.what()};
+    return Refusal{RefusalKind::busy,
+                   text("{}no desk could be made: {}", stream_text(), error.what())};
   }
   auto let = let_in(ring, request, std::shared_ptr<Desk>(memory, memory->desk()));
   if (auto* refusal = std::get_if<Refusal>(&let)) return std::move(*refusal);
   const Admitted& admitted = std::get<Admitted>(let);
   parts_.log(LogLevel::info,
-             "`" + admitted.name + "` (pid " + std::to_string(request.pid) + ") " +
-                 (request.observes ? std::string("looks on")
-                                   : "joined at position " + std::to_string(admitted.position)) +
-                 on_device(ring));
+             text("`{}` (pid {}) {}{}", admitted.name, request.pid,
+                  request.observes ? "looks on" : text("joined at position {}", admitted.position),
+                  on_device(ring)));
   Seated seated{&ring, admitted, welcomed(admitted, ring)};
   seated.admission.welcome.desk_bytes = memory->segment.bytes();
   seated.admission.descriptors[1] = memory->segment.fd();
@@ -150,7 +150,7 @@ std::variant<Admitted, Refusal> Reception::let_in(ServedRing& ring, const AdmitR
     ring.writer().remove(admitted.index, admitted.consumer_id);
     ring.look_for_demand();
     static_cast<void>(parts_.rings.count_trainers());
-    return Refusal{RefusalKind::stopped, stream_text() + "it has just ended"};
+    return Refusal{RefusalKind::stopped, text("{}it has just ended", stream_text())};
   }
   const std::lock_guard lock(mutex_);
   seats_.insert({admitted.consumer_id, Seat{ring, admitted.index, admitted.name}});
@@ -176,14 +176,15 @@ Admission Reception::welcomed(const Admitted& admitted, ServedRing& ring) const 
 }
 
 std::string Reception::note_of_wait(const Admitted& admitted) const {
-  std::string note = "joins at position " + std::to_string(admitted.position) + ", " +
-                     std::to_string(admitted.samples_to_come) + " samples from now";
+  std::string note = text("joins at position {}, {} samples from now", admitted.position,
+                          admitted.samples_to_come);
   const double rate = parts_.rate.per_second();
   const double seconds = static_cast<double>(admitted.samples_to_come) / std::max(rate, 1e-9);
   constexpr double worth_saying_s = 1e9;
   if (rate > 0 && seconds < worth_saying_s) {
-    note += ": about " + std::to_string(static_cast<std::uint64_t>(seconds + 1)) +
-            " s at the present rate, or at once if no other consumer wants those before";
+    note +=
+        text(": about {} s at the present rate, or at once if no other consumer wants those before",
+             static_cast<std::uint64_t>(seconds + 1));
   }
   return note;
 }
@@ -209,10 +210,8 @@ void Reception::left(ConsumerKey key, Leaving how) {
   static_cast<void>(parts_.rings.count_trainers());
   parts_.log(
       how == Leaving::misbehaved ? LogLevel::warning : LogLevel::info,
-      "`" + seat->name + "` is gone (" +
-          (how == Leaving::evicted && groups_.is_lost_for(key) ? std::string("its group broke")
-                                                               : std::string(name_of(how))) +
-          ")");
+      text("`{}` is gone ({})", seat->name,
+           how == Leaving::evicted && groups_.is_lost_for(key) ? "its group broke" : name_of(how)));
   const StreamState state = parts_.rings.host().writer().status().state;
   if (const auto line = groups_.gone(key, how, state)) parts_.log(LogLevel::info, *line);
 }
@@ -239,7 +238,8 @@ void Reception::paused(ConsumerKey key) {
 void Reception::door_lost() {
   const std::string why =
       "the program that serves it closed the stream's file descriptors (os.closerange, or a step "
-      "that makes a daemon): nobody can join any more, nor be seen to leave. Close them before "
+      "that makes a daemon): no consumer can join any more, nor be seen to leave. Close them "
+      "before "
       "the stream is served";
   parts_.log(LogLevel::error, why);
   parts_.rings.host().writer().fail(why);

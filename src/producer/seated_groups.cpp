@@ -3,6 +3,7 @@
 #include "producer/seated_groups.hpp"
 
 #include <batchcast/core/clock.hpp>
+#include <batchcast/core/text.hpp>
 
 #include <algorithm>
 #include <utility>
@@ -61,19 +62,17 @@ std::optional<Refusal> SeatedGroups::refusal_of(const std::string& name) {
   std::string attached;
   for (const SeatedRank& rank : group->second.ranks) {
     if (rank.is_gone) continue;
-    attached += (attached.empty() ? "rank " : ", rank ") + std::to_string(rank.rank) + " (pid " +
-                std::to_string(rank.pid) + ")";
+    attached += text("{}{} (pid {})", attached.empty() ? "rank " : ", rank ", rank.rank, rank.pid);
   }
   if (group->second.lost) {
-    return Refusal{RefusalKind::busy, "group `" + name + "` is broken, since " +
-                                          group->second.lost->rank.text() +
-                                          ", and another one of its name can form once all of its "
-                                          "ranks have left. Still attached: " +
-                                          attached};
+    return Refusal{RefusalKind::busy,
+                   text("group `{}` is broken, since {}, and another one of its name can form once "
+                        "all of its ranks have left. Still attached: {}",
+                        name, group->second.lost->rank.text(), attached)};
   }
   const RefusalKind kind = is_patient(group->second) ? RefusalKind::busy : RefusalKind::group;
-  return Refusal{
-      kind, "group `" + name + "` is complete: " + attached + ". Give another job another name"};
+  return Refusal{kind,
+                 text("group `{}` is complete: {}. Give another job another name", name, attached)};
 }
 
 bool SeatedGroups::is_patient(Seated& group) {
@@ -113,8 +112,8 @@ void SeatedGroups::ended(ConsumerKey key, const EpochEnd& end) {
 /// Of a rank that told of an end that it cannot have come to: believed, it would never be missed.
 void SeatedGroups::evict(const SeatedRank& rank, const EpochEnd& end) {
   if (!rank.ring->writer().evict(rank.index, rank.key)) return;
-  news_.push_back({rank.key, Farewell{"it told of the end of epoch " + std::to_string(end.epoch) +
-                                      ", which has not begun"}});
+  news_.push_back(
+      {rank.key, Farewell{text("it told of the end of epoch {}, which has not begun", end.epoch)}});
 }
 
 void SeatedGroups::end_for_all(Seated& group, const EpochEnd& end) {
@@ -162,13 +161,12 @@ std::optional<std::string> SeatedGroups::gone(ConsumerKey key, Leaving how, Stre
   const std::uint64_t epoch = rank.epochs_ended;
   if (group.lost && group.lost->from <= epoch) return std::nullopt;
   const LostRank lost{rank.rank, rank.pid, loss_of(how)};
-  const std::string name = "group `" + found->group->first + "`";
+  const std::string name = text("group `{}`", found->group->first);
   if (lose(group, {lost, epoch})) {
-    return name + " is broken: " + lost.text() + " in epoch " + std::to_string(epoch);
+    return text("{} is broken: {} in epoch {}", name, lost.text(), epoch);
   }
-  return name + " goes no further than " +
-         (epoch == 0 ? "its beginning" : "the end of epoch " + std::to_string(epoch - 1)) + ": " +
-         lost.text();
+  return text("{} goes no further than {}: {}", name,
+              epoch == 0 ? "its beginning" : text("the end of epoch {}", epoch - 1), lost.text());
 }
 
 bool SeatedGroups::is_lost_for(ConsumerKey key) {

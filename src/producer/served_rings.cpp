@@ -2,6 +2,8 @@
 // Copyright 2026 the batchcast authors
 #include "producer/served_rings.hpp"
 
+#include <batchcast/core/text.hpp>
+
 #include <algorithm>
 #include <cstddef>
 #include <numeric>
@@ -72,13 +74,13 @@ ServedRing* ServedRings::find(std::string_view id) const noexcept {
 }
 
 std::string ServedRings::places() const {
-  std::string text;
+  std::string list;
   for (ServedRing* const ring : all_) {
-    if (!text.empty()) text += ring == all_.back() ? " and " : ", ";
+    if (!list.empty()) list += ring == all_.back() ? " and " : ", ";
     const Placement place = ring->placement();
-    text += place.is_host() ? "in host memory" : "on " + place.text() + " (" + ring->id() + ")";
+    list += place.is_host() ? "in host memory" : text("on {} ({})", place.text(), ring->id());
   }
-  return text;
+  return list;
 }
 
 std::vector<std::string> ServedRings::consumer_names() const {

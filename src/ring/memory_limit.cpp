@@ -14,22 +14,23 @@
 namespace batchcast::inline v0_1 {
 namespace {
 
-std::string in_mib(std::uint64_t bytes) { return std::to_string(bytes >> 20) + " MiB"; }
+std::string in_mib(std::uint64_t bytes) { return text("{} MiB", bytes >> 20); }
 
 }  // namespace
 
 void check_memory_exists(std::uint64_t bytes, const std::string& root) {
   const MemoryLeft left = memory_left(root);
   if (bytes > left.machine_bytes) {
-    throw OutOfMemory("batchcast: the ring takes " + in_mib(bytes) + ", and the machine has " +
-                      in_mib(left.machine_bytes) +
-                      " left (MemAvailable). Give the stream less (--memory).");
+    throw OutOfMemory(
+        text("batchcast: the ring takes {}, and the machine has {} left (MemAvailable). Give the "
+             "stream less (--memory).",
+             in_mib(bytes), in_mib(left.machine_bytes)));
   }
   if (bytes > left.cgroup_bytes) {
-    throw OutOfMemory("batchcast: the ring takes " + in_mib(bytes) +
-                      ", and this container or job has " + in_mib(left.cgroup_bytes) +
-                      " left of its limit (" + left.cgroup_file +
-                      "). Give the stream less (--memory), or the container more.");
+    throw OutOfMemory(
+        text("batchcast: the ring takes {}, and this container or job has {} left of its limit "
+             "({}). Give the stream less (--memory), or the container more.",
+             in_mib(bytes), in_mib(left.cgroup_bytes), left.cgroup_file));
   }
 }
 
@@ -39,11 +40,11 @@ void raise_open_files_limit(std::uint64_t count) {
   const rlim_t hard = limit.rlim_max;
   limit.rlim_cur = std::min<rlim_t>(count, hard);
   if (hard < count || ::setrlimit(RLIMIT_NOFILE, &limit) != 0) {
-    throw SystemError("batchcast: so many consumers take " + std::to_string(count) +
-                          " open files, and the limit is " + std::to_string(hard) +
-                          ". Run `ulimit -Hn " + std::to_string(count) +
-                          "` as root before, or allow fewer (--max-consumers)",
-                      EMFILE);
+    throw SystemError(
+        text("batchcast: that many consumers take {} open files, and the limit is {}. "
+             "Run `ulimit -Hn {}` as root before, or allow fewer (--max-consumers)",
+             count, hard, count),
+        EMFILE);
   }
 }
 

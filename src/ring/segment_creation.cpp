@@ -46,10 +46,9 @@ MemoryChoice choose_pages(HugePages wanted, std::uint64_t memory_bytes, const Lo
   if (wanted != HugePages::transparent) {
     const std::uint64_t free_bytes = free_huge_bytes();
     if (free_bytes >= memory_bytes) return {huge, true, false};
-    lacks = "huge pages: " + std::to_string(free_bytes >> 20) +
-            " MiB of them are free (`sysctl "
-            "vm.nr_hugepages=" +
-            std::to_string(memory_bytes / huge + 1) + "` reserves enough)";
+    lacks =
+        text("huge pages: {} MiB of them are free (`sysctl vm.nr_hugepages={}` reserves enough)",
+             free_bytes >> 20, memory_bytes / huge + 1);
   }
   if (wanted != HugePages::explicit_pages) {
     if (transparent_can_be()) return {page_bytes(), false, true};
@@ -58,7 +57,7 @@ MemoryChoice choose_pages(HugePages wanted, std::uint64_t memory_bytes, const Lo
         "transparent ones are off for shared memory "
         "(/sys/kernel/mm/transparent_hugepage/shmem_enabled: `advise` would do)";
   }
-  if (report) report(LogLevel::info, "the ring takes ordinary pages, for want of " + lacks);
+  if (report) report(LogLevel::info, text("the ring takes ordinary pages, for want of {}", lacks));
   return ordinary;
 }
 
@@ -69,10 +68,11 @@ void check_file_size_limit(const std::string& name, std::uint64_t bytes) {
   rlimit limit{};
   if (::getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return;
   if (bytes <= limit.rlim_cur) return;
-  throw OutOfMemory("batchcast: segment `" + name + "` takes " + bytes_text(bytes) +
-                    ", and this process may make files of at most " + bytes_text(limit.rlim_cur) +
-                    ", as which shared memory counts. Raise the limit (`ulimit -f unlimited`), or "
-                    "give the stream less (--memory).");
+  throw OutOfMemory(
+      text("batchcast: segment `{}` takes {}, and this process may make files of at most {}, as "
+           "which shared memory counts. Raise the limit (`ulimit -f unlimited`), or give the "
+           "stream less (--memory).",
+           name, bytes_text(bytes), bytes_text(limit.rlim_cur)));
 }
 
 }  // namespace
@@ -87,7 +87,7 @@ std::optional<Segment> Segment::create(const std::string& name, std::uint64_t by
   FileDescriptor fd(::memfd_create(("batchcast-" + name).c_str(), flags));
   if (!fd) {
     if (choice.huge) return std::nullopt;
-    throw SystemError("batchcast: memfd_create for `" + name + "`", errno);
+    throw SystemError(text("batchcast: memfd_create for `{}`", name), errno);
   }
   // All pages now: one that the kernel cannot give later would be a SIGBUS in a training loop.
   int failed = 0;
@@ -97,11 +97,12 @@ std::optional<Segment> Segment::create(const std::string& name, std::uint64_t by
   if (failed != 0) {
     if (choice.huge) return std::nullopt;
     if (failed == ENOSPC || failed == ENOMEM) {
-      throw OutOfMemory("batchcast: the machine has no " + bytes_text(bytes) +
-                        " of memory left for segment `" + name +
-                        "`. Give the stream less (--memory), or end what else takes it.");
+      throw OutOfMemory(
+          text("batchcast: the machine has no {} of memory left for segment `{}`. Give the stream "
+               "less (--memory), or end what else takes it.",
+               bytes_text(bytes), name));
     }
-    throw SystemError("batchcast: allocating " + bytes_text(bytes) + " for `" + name + "`", failed);
+    throw SystemError(text("batchcast: allocating {} for `{}`", bytes_text(bytes), name), failed);
   }
   Segment segment(std::move(fd), bytes);
   segment.granularity_ = choice.granularity;

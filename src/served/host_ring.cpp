@@ -116,12 +116,11 @@ void HostRing::show_fields(const LogCallback& log) {
     if (!plan.padded()) continue;
     const bool as_on_device = plan.stride_bytes == spaced_fields_[i].byte_count();
     report(log, LogLevel::info,
-           "samples of field " + to_text(fields_[i]) + " lie " + std::to_string(plan.stride_bytes) +
-               " bytes apart instead of " + std::to_string(plan.sample_bytes) +
-               (as_on_device ? ", as they do on the GPU"
+           text("samples of field {} lie {} bytes apart instead of {}{}; batches have that stride",
+                to_text(fields_[i]), plan.stride_bytes, plan.sample_bytes,
+                as_on_device ? ", as they do on the GPU"
                              : ", since rounding to pages would have cost more than a tenth "
-                               "of the memory") +
-               "; batches have that stride");
+                               "of the memory"));
   }
   field_table_ = FieldTable(std::move(infos));
 }
@@ -145,9 +144,9 @@ void HostRing::make_board(const ProducerOptions& options) {
 }
 
 std::string HostRing::memory_option_for(std::uint64_t samples) const {
-  return "--memory " +
-         memory_argument(std::max(memory_for(fields_, samples, plan_.granularity),
-                                  memory_for(spaced_fields_, samples, plan_.granularity)));
+  return text("--memory {}",
+              memory_argument(std::max(memory_for(fields_, samples, plan_.granularity),
+                                       memory_for(spaced_fields_, samples, plan_.granularity))));
 }
 
 void HostRing::offer(Welcome& welcome, std::vector<int>& descriptors) {

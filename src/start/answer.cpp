@@ -41,11 +41,11 @@ int exit_code_of(std::string_view word) {
 
 /// As a trainer reads it: a word, and lines below it.
 std::string lines_of(const EnsureAnswer& answer) {
-  std::string text = std::string(answer.word) + "\n" + printable_lines(answer.text) + "\n";
+  std::string lines = text("{}\n{}\n", answer.word, printable_lines(answer.text));
   if (!answer.recipe_json.empty()) {  // byte by byte: a trainer compares it with the board
-    text += std::string(ensure_word::recipe_line) + answer.recipe_json + "\n";
+    lines += text("{}{}\n", ensure_word::recipe_line, answer.recipe_json);
   }
-  return text;
+  return lines;
 }
 
 std::string json_of(const EnsureAnswer& answer, const std::string& stream) {
@@ -115,13 +115,13 @@ class Watch {
       ::_exit(exit_environment);
     }
     if (!is_ready(STDOUT_FILENO, POLLOUT, 0)) ::_exit(exit_environment);
-    ::_exit(give_answer({ensure_word::timeout,
-                         "batchcast: stream `" + request_.stream +
-                             "` is served. Whether with what was asked for is not known after " +
-                             std::to_string(deadline_.waited_ms() / 1000) +
-                             " s: the source is being opened to be compared. Where that takes "
-                             "longer, wait longer (--timeout; connect_timeout_ms in a trainer)."},
-                        request_));
+    ::_exit(give_answer(
+        {ensure_word::timeout,
+         text("batchcast: stream `{}` is served. Whether with what was asked for is not known "
+              "after {} s: the source is being opened to be compared. Where that takes longer, "
+              "wait longer (--timeout; connect_timeout_ms in a trainer).",
+              request_.stream, deadline_.waited_ms() / 1000)},
+        request_));
   }
 
   const EnsureRequest& request_;
@@ -140,9 +140,8 @@ int give_answer(const EnsureAnswer& answer, const EnsureRequest& request) {
   }
   const int error = errno;
   if (request.log) {
-    request.log(LogLevel::error,
-                std::string("batchcast: the answer could not be written to stdout: ") +
-                    ::strerrordesc_np(error));
+    request.log(LogLevel::error, text("batchcast: the answer could not be written to stdout: {}",
+                                      ::strerrordesc_np(error)));
   }
   return exit_environment;
 }

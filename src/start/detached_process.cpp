@@ -196,12 +196,12 @@ std::optional<DetachedProcess::End> DetachedProcess::ended(int timeout_ms) {
     case Report::Kind::ended:
       return End{said.value == 0, text_of_status(said.value)};
     case Report::Kind::not_run:
-      return End{false, std::string("cannot be run: ") + ::strerrordesc_np(said.value)};
+      return End{false, text("cannot be run: {}", ::strerrordesc_np(said.value))};
     case Report::Kind::not_forked:
       break;
   }
-  return End{false, std::string("cannot be run, since no process can be made: ") +
-                        ::strerrordesc_np(said.value)};
+  return End{false, text("cannot be run, since no process can be made: {}",
+                         ::strerrordesc_np(said.value))};
 }
 
 }  // namespace batchcast::inline v0_1::detail

@@ -66,7 +66,7 @@ bool door_answers(const EnsureRequest& target) {
 std::string why_silent(const std::string& directory) {
   std::error_code error;
   const bool full = std::filesystem::space(directory, error).available == 0 && !error;
-  return full ? ", and could say nothing: the disk of " + directory + " is full."
+  return full ? text(", and could say nothing: the disk of {} is full.", directory)
               : ", and said nothing.";
 }
 
@@ -84,7 +84,7 @@ class Starter {
     while (!lock_.try_take()) {
       if (door_answers(target_)) return;
       if (!std::exchange(said, true)) {
-        log("waiting for the process that starts stream `" + target_.stream + "`");
+        log(text("waiting for the process that starts stream `{}`", target_.stream));
       }
       check_time("another process is starting it");
       rest();
@@ -116,7 +116,7 @@ class Starter {
     if (!target_.directory.empty()) {
       program.environment.push_back("BATCHCAST_DIR=" + base_of(paths()));
     }
-    log("starting `" + shell_text(words_) + "`, its log is " + paths().log);
+    log(text("starting `{}`, its log is {}", shell_text(words_), paths().log));
     DetachedProcess process(std::move(program));
     for (;;) {
       if (door_answers(target_)) return true;
@@ -136,21 +136,21 @@ class Starter {
 
   [[noreturn]] void fail(const std::string& end) {
     const std::string said = last_lines(paths().log);
-    const std::string text = "batchcast: stream `" + target_.stream + "` could not be started: `" +
-                             shell_text(words_) + "` " + end +
-                             (said.empty() ? why_silent(paths().directory) : ". It said") + said;
-    lock_.tell_failure({words_, text});
-    throw StartFailed(text);
+    const std::string failure = text(
+        "batchcast: stream `{}` could not be started: `{}` {}{}{}", target_.stream,
+        shell_text(words_), end, said.empty() ? why_silent(paths().directory) : ". It said", said);
+    lock_.tell_failure({words_, failure});
+    throw StartFailed(failure);
   }
 
   void check_time(const std::string& state) const {
     if (!deadline_.over()) return;
     const std::string said = last_lines(paths().log);
-    throw StreamNotFound("batchcast: stream `" + target_.stream + "` is not served after " +
-                         std::to_string(deadline_.waited_ms() / 1000) + " s: " + state +
-                         ". Where opening its dataset takes longer, wait longer (--timeout; "
-                         "connect_timeout_ms in a trainer). The log is " +
-                         paths().log + (said.empty() ? "" : "; it says") + said);
+    throw StreamNotFound(
+        text("batchcast: stream `{}` is not served after {} s: {}. Where opening its dataset takes "
+             "longer, wait longer (--timeout; connect_timeout_ms in a trainer). The log is {}{}{}",
+             target_.stream, deadline_.waited_ms() / 1000, state, paths().log,
+             said.empty() ? "" : "; it says", said));
   }
 
   [[nodiscard]] static std::string base_of(const StreamPaths& paths) {
@@ -217,8 +217,9 @@ void announce_trainer(Observation& stream, FinishedStream& finished, const Ensur
       if (!finished.is_waited_for(is_read)) throw;
     }
     if (!is_read && !std::exchange(said, true) && request.log) {
-      request.log(LogLevel::info, "waiting for the end of stream `" + request.stream +
-                                      "`, whose last samples are being read");
+      request.log(LogLevel::info,
+                  text("waiting for the end of stream `{}`, whose last samples are being read",
+                       request.stream));
     }
   }
 }
@@ -235,7 +236,7 @@ EnsureAnswer ensure_or_throw(const EnsureRequest& request) {
       check_recipe(request.stream, recipe, request.asked);
       announce_trainer(stream, finished, request);
       return {ensure_word::served,
-              "batchcast: stream `" + request.stream + "` is served with what was asked for.",
+              text("batchcast: stream `{}` is served with what was asked for.", request.stream),
               std::move(recipe)};
     } catch (const StreamFinished& refused) {
       if (!finished.is_waited_for(true)) return {ensure_word::refused, refused.what()};

@@ -51,8 +51,8 @@ void Observation::announce_trainer(int timeout_ms) {
     if (std::holds_alternative<Rejoined>(message)) return;
     if (const auto* refusal = std::get_if<Refusal>(&message)) throw_refused(*refusal);
   }
-  throw StreamNotFound("batchcast: the producer of stream `" + options_.stream +
-                       "` is gone or does not answer.");
+  throw StreamNotFound(
+      text("batchcast: the producer of stream `{}` is gone or does not answer.", options_.stream));
 }
 
 bool Observation::is_draining() const noexcept {

@@ -26,12 +26,13 @@ using Lines = std::vector<std::string>;
 
 constexpr std::size_t lines_max = 12;
 
-std::uint64_t number_of(std::string_view text, const std::string& option) {
+std::uint64_t number_of(std::string_view number_text, const std::string& option) {
   std::uint64_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || end != text.data() + text.size()) {
-    throw InvalidArgument("batchcast: the argument " + option + " has `" + std::string(text) +
-                          "` where a number must be.");
+  const auto [end, error] =
+      std::from_chars(number_text.data(), number_text.data() + number_text.size(), number);
+  if (error != std::errc() || end != number_text.data() + number_text.size()) {
+    throw InvalidArgument(
+        text("batchcast: the argument {} has `{}` where a number must be.", option, number_text));
   }
   return number;
 }
@@ -54,7 +55,7 @@ std::string text_at(const Json& object, const char* key) {
 
 std::string source_differs(const std::string& there, const std::string& asked,
                            const std::string& more = {}) {
-  return "source: the stream has `" + there + "`, asked for `" + asked + "`" + more;
+  return text("source: the stream has `{}`, asked for `{}`{}", there, asked, more);
 }
 
 Lines synthetic_differences(const Json& stream, const StartOptions& options) {
@@ -103,8 +104,9 @@ bool takes_parts_as_they_stand(const Json& recipe) {
 
 /// How a stream's recipe differs from one that makes each part a field, unchanged.
 Lines stages_differ(const Json& recipe) {
-  return {"recipe.fields: the stream has " + in_words(recipe.value("fields", Json::array())) +
-          "; asked for each part of the source, unchanged (no recipe)"};
+  return {text(
+      "recipe.fields: the stream has {}; asked for each part of the source, unchanged (no recipe)",
+      in_words(recipe.value("fields", Json::array())))};
 }
 
 Lines data_differ(const Json& source, const std::string& asked, const Source& opened) {
@@ -112,8 +114,8 @@ Lines data_differ(const Json& source, const std::string& asked, const Source& op
   if (text_at(source, "fingerprint") == fingerprint) return {};
   std::string more = ", which holds other data: ";
   if (source.value("samples", Json()) != Json(opened.size())) {
-    more += source.value("samples", Json()).dump() + " samples there, " +
-            std::to_string(opened.size()) + " here";
+    more +=
+        text("{} samples there, {} here", source.value("samples", Json()).dump(), opened.size());
   } else {
     more += "as many samples, but other names or sizes";
   }
@@ -124,10 +126,11 @@ Lines python_differs(const Json& source, const std::string& asked) {
   const std::string location = text_at(source, "location");
   if (location != asked) return {source_differs(location, asked)};
   std::error_code ignored;
-  return {"source: the stream has `" + location + "` of the directory " +
-          text_at(source, "directory") + ", asked for `" + asked + "` of the directory " +
-          std::filesystem::current_path(ignored).string() +
-          ": only Python can open it and say whether it is the same"};
+  return {
+      text("source: the stream has `{}` of the directory {}, asked for `{}` of the directory {}: "
+           "only Python can open it and say whether it is the same",
+           location, text_at(source, "directory"), asked,
+           std::filesystem::current_path(ignored).string())};
 }
 
 /// A loader's batches are whatever its program makes: a text names the program.
@@ -137,10 +140,10 @@ Lines loader_differences(const Json& board, const StartOptions& options) {
   if (!same_place(source, options.source)) return python_differs(source, options.source);
   Lines lines;
   const auto note = [&lines](const std::string& what, const std::string& asked) {
-    lines.push_back(what + ": a loader makes its samples itself, asked for `" + asked + "`");
+    lines.push_back(text("{}: a loader makes its samples itself, asked for `{}`", what, asked));
   };
   if (!options.recipe.empty()) note("recipe", options.recipe);
-  if (options.seed != 0) note("seed", std::to_string(options.seed));
+  if (options.seed != 0) note("seed", text("{}", options.seed));
   for (const char* const option : {"--shard", "--on-bad-sample"}) {
     if (const auto value = value_of(options.arguments, option)) {
       note(std::string(option).substr(2), std::string(*value));
@@ -184,7 +187,7 @@ Lines pipeline_differences(const Json& stream, const StartOptions& options) {
       if (all_parts) asked = with_all_parts(std::move(asked), opened, recipe);
     } catch (const Error& error) {
       return {source_differs(location, options.source,
-                             ", which cannot be compared: " + as_reason(error.what()))};
+                             text(", which cannot be compared: {}", as_reason(error.what())))};
     }
   }
   for (std::string& line : recipe_differences(there, asked)) {
@@ -194,10 +197,10 @@ Lines pipeline_differences(const Json& stream, const StartOptions& options) {
 }
 
 [[noreturn]] void refuse(const std::string& stream, const std::string& what) {
-  throw RecipeMismatch("batchcast: stream `" + stream + "` " + what +
-                       "\nAsk for what it has, give yours a name of its own, or end that one with "
-                       "`batchcast stop " +
-                       stream + "`.");
+  throw RecipeMismatch(
+      text("batchcast: stream `{}` {}\nAsk for what it has, give yours another name, or end "
+           "that one with `batchcast stop {}`.",
+           stream, what, stream));
 }
 
 }  // namespace
@@ -205,9 +208,9 @@ Lines pipeline_differences(const Json& stream, const StartOptions& options) {
 void check_recipe(std::string_view stream, std::string_view recipe_json,
                   const StartOptions& options) {
   const std::string name(stream);
-  const std::string wanted = "`" + options.source + "` was asked for.";
+  const std::string wanted = text("`{}` was asked for.", options.source);
   if (recipe_json.empty()) {
-    refuse(name, "has no recipe, since a program fills it by itself, and " + wanted);
+    refuse(name, text("has no recipe, since a program fills it by itself, and {}", wanted));
   }
   const Json board = Json::parse(recipe_json, nullptr, false);
   Lines lines;
@@ -221,19 +224,18 @@ void check_recipe(std::string_view stream, std::string_view recipe_json,
                is_read_by_python(options.source)) {
       lines = loader_differences(board, options);
     } else {
-      refuse(name, "has a recipe of its program's own, and " + wanted);
+      refuse(name, text("has a recipe of its program's own, and {}", wanted));
     }
   } catch (const Json::exception& error) {
-    refuse(name,
-           std::string("has a recipe that cannot be read (") + error.what() + "), and " + wanted);
+    refuse(name, text("has a recipe that cannot be read ({}), and {}", error.what(), wanted));
   }
   if (lines.empty()) return;
-  std::string text = "is served with another recipe than was asked for:";
-  for (std::size_t i = 0; i < std::min(lines.size(), lines_max); ++i) text += "\n  " + lines[i];
-  if (lines.size() > lines_max) {
-    text += "\n  … and " + std::to_string(lines.size() - lines_max) + " more";
+  std::string difference = "is served with another recipe than was asked for:";
+  for (std::size_t i = 0; i < std::min(lines.size(), lines_max); ++i) {
+    difference += text("\n  {}", lines[i]);
   }
-  refuse(name, text);
+  if (lines.size() > lines_max) difference += text("\n  … and {} more", lines.size() - lines_max);
+  refuse(name, difference);
 }
 
 }  // namespace batchcast::inline v0_1::detail

@@ -2,6 +2,8 @@
 // Copyright 2026 the batchcast authors
 #include "start/recipe_difference.hpp"
 
+#include <batchcast/core/text.hpp>
+
 #include <algorithm>
 #include <optional>
 #include <set>
@@ -38,7 +40,7 @@ std::optional<std::string> names_of(const Json& list) {
     if (name.empty()) return std::nullopt;
     if (const auto stages = item.find("stages"); stages != item.end() && stages->is_array()) {
       const std::optional<std::string> of_field = names_of(*stages);
-      if (of_field && !of_field->empty()) name += " (" + *of_field + ")";
+      if (of_field && !of_field->empty()) name += text(" ({})", *of_field);
     }
     names += (names.empty() ? "" : ", ") + name;
   }
@@ -59,8 +61,8 @@ class Comparison {
         return items(path, *stream, *asked, depth);
       }
     }
-    found_.push_back((path.empty() ? "" : path + ": ") + names_.stream + " " + shown(stream) +
-                     ", " + names_.asked + " " + shown(asked));
+    found_.push_back(text("{}{} {}, {} {}", path.empty() ? "" : text("{}: ", path), names_.stream,
+                          shown(stream), names_.asked, shown(asked)));
   }
   [[nodiscard]] std::vector<std::string> take() { return std::move(found_); }
 
@@ -80,8 +82,9 @@ class Comparison {
     for (const std::string& key : keys) {
       const auto there = stream.find(key);
       const auto here = asked.find(key);
-      compare(path.empty() ? key : path + "." + key, there == stream.end() ? nullptr : &*there,
-              here == asked.end() ? nullptr : &*here, depth + 1);
+      compare(path.empty() ? key : text("{}.{}", path, key),
+              there == stream.end() ? nullptr : &*there, here == asked.end() ? nullptr : &*here,
+              depth + 1);
     }
   }
 
@@ -98,13 +101,13 @@ class Comparison {
     const std::optional<std::string> there = stages_of(stream);
     const std::optional<std::string> here = stages_of(asked);
     if (there && here && *there != *here) {
-      const auto text = [](const std::string& names) { return names.empty() ? "none" : names; };
-      found_.push_back(path + ": " + names_.stream + " " + text(*there) + "; " + names_.asked +
-                       " " + text(*here));
+      const auto listed = [](const std::string& names) { return names.empty() ? "none" : names; };
+      found_.push_back(text("{}: {} {}; {} {}", path, names_.stream, listed(*there), names_.asked,
+                            listed(*here)));
       return;
     }
     for (std::size_t i = 0; i < std::max(stream.size(), asked.size()); ++i) {
-      compare(path + "[" + std::to_string(i) + "]", i < stream.size() ? &stream[i] : nullptr,
+      compare(text("{}[{}]", path, i), i < stream.size() ? &stream[i] : nullptr,
               i < asked.size() ? &asked[i] : nullptr, depth + 1);
     }
   }

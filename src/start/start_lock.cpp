@@ -61,16 +61,18 @@ void StartLock::queue() {
     file_ = FileDescriptor(::openat(directory_.get(), "start",
                                     O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600));
     if (!file_ && errno == ENOENT) continue;
-    if (!file_) throw SystemError("batchcast: cannot open " + paths_.start, errno);
+    if (!file_) throw SystemError(text("batchcast: cannot open {}", paths_.start), errno);
     struct stat status;
     if (::fstat(file_.get(), &status) != 0 || !S_ISREG(status.st_mode)) {
-      throw Error("batchcast: " + paths_.start + " is not a regular file. Remove it.");
+      throw Error(text("batchcast: {} is not a regular file. Remove it.", paths_.start));
     }
     queued_at_ = generation();
     return;
   }
-  throw Error("batchcast: " + paths_.directory +
-              " is removed as fast as it is made. Choose another directory with BATCHCAST_DIR.");
+  throw Error(
+      text("batchcast: {} is removed as fast as it is made. Choose another directory with "
+           "BATCHCAST_DIR.",
+           paths_.directory));
 }
 
 bool StartLock::try_take() {
@@ -94,7 +96,7 @@ bool StartLock::try_take() {
       continue;
     }
     if (error != EWOULDBLOCK && error != EINTR) {
-      throw SystemError("batchcast: cannot lock " + paths_.start, error);
+      throw SystemError(text("batchcast: cannot lock {}", paths_.start), error);
     }
     return false;
   }
@@ -144,14 +146,14 @@ void StartLock::tell_failure(const FailedStart& failure) noexcept {
 
 FileDescriptor StartLock::make_log() const {
   if (::unlinkat(directory_.get(), "serve.log", 0) != 0 && errno != ENOENT) {
-    throw SystemError("batchcast: cannot replace " + paths_.log, errno);
+    throw SystemError(text("batchcast: cannot replace {}", paths_.log), errno);
   }
   FileDescriptor log(::openat(directory_.get(), "serve.log",
                               O_WRONLY | O_APPEND | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
                               0600));
-  if (!log) throw SystemError("batchcast: cannot make " + paths_.log, errno);
+  if (!log) throw SystemError(text("batchcast: cannot make {}", paths_.log), errno);
   while (::flock(log.get(), LOCK_EX) != 0) {
-    if (errno != EINTR) throw SystemError("batchcast: cannot lock " + paths_.log, errno);
+    if (errno != EINTR) throw SystemError(text("batchcast: cannot lock {}", paths_.log), errno);
   }
   return log;
 }

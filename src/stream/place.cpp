@@ -21,17 +21,17 @@ FileDescriptor open_directory(int at, const char* name, const std::string& path,
   struct stat status;
   if (::fstatat(at, name, &status, AT_SYMLINK_NOFOLLOW) != 0) {
     if (errno == ENOENT) return {};
-    throw SystemError("batchcast: cannot look at " + path, errno);
+    throw SystemError(text("batchcast: cannot look at {}", path), errno);
   }
   if (std::string wrong = distrust(path, status, trust); !wrong.empty()) throw Error(wrong);
   FileDescriptor directory(::openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   if (!directory) {
     if (errno == ENOENT) return {};
-    throw SystemError("batchcast: cannot open " + path, errno);
+    throw SystemError(text("batchcast: cannot open {}", path), errno);
   }
   // Once more, of what was opened: the path may have changed hands in between.
   if (::fstat(directory.get(), &status) != 0) {
-    throw SystemError("batchcast: cannot look at " + path, errno);
+    throw SystemError(text("batchcast: cannot look at {}", path), errno);
   }
   if (std::string wrong = distrust(path, status, trust); !wrong.empty()) throw Error(wrong);
   return directory;
@@ -44,7 +44,7 @@ void let_others_pass(int directory, const std::string& path) {
   if (::fstat(directory, &status) == 0 && (status.st_mode & 0011U) == 0011U) return;
   if (::fchmod(directory, (status.st_mode & 0755U) | 0711U) != 0) {
     throw SystemError(
-        "batchcast: other users cannot pass through " + path + ", and its mode cannot be changed",
+        text("batchcast: other users cannot pass through {}, and its mode cannot be changed", path),
         errno);
   }
 }
@@ -54,16 +54,17 @@ FileDescriptor open_stream_directory(const StreamPlace& place) {
   std::error_code ignored;
   fs::create_directories(fs::path(place.base).parent_path(), ignored);
   if (::mkdir(place.base.c_str(), 0700) != 0 && errno != EEXIST) {
-    throw SystemError("batchcast: cannot make the directory " + place.base +
-                          ". Set BATCHCAST_DIR to one that you can write",
-                      errno);
+    throw SystemError(
+        text("batchcast: cannot make the directory {}. Set BATCHCAST_DIR to one that you can write",
+             place.base),
+        errno);
   }
   const FileDescriptor base = open_directory(AT_FDCWD, place.base.c_str(), place.base, place.trust);
   if (!base) return {};
   if (place.for_others) let_others_pass(base.get(), place.base);
   if (::mkdirat(base.get(), place.stream.c_str(), 0700) != 0 && errno != EEXIST) {
     if (errno == ENOENT) return {};
-    throw SystemError("batchcast: cannot make the directory " + path, errno);
+    throw SystemError(text("batchcast: cannot make the directory {}", path), errno);
   }
   return open_directory(base.get(), place.stream.c_str(), path, place.trust);
 }

@@ -30,29 +30,31 @@ namespace fs = std::filesystem;
 
 std::string taken_text(const std::string& stream, const StreamPaths& paths) {
   const std::int32_t pid = look_at_lock(paths.lock).pid;
-  std::string text = "batchcast: the stream " + stream + " is already served by ";
-  text += pid == 0 ? std::string("another process") : "process " + std::to_string(pid);
-  text += " (" + paths.directory + ").";
+  const std::string refusal =
+      text("batchcast: the stream {} is already served by {} ({}).", stream,
+           pid == 0 ? "another process" : text("process {}", pid), paths.directory);
   if (pid != 0 && ::kill(pid, 0) != 0 && errno == ESRCH) {
-    return text +
-           " That process cannot be seen from here: it runs in another container, or is dead "
-           "and a child that it forked holds " +
-           paths.lock + "; `fuser " + paths.lock + "` shows which.";
+    return text(
+        "{} That process cannot be seen from here: it runs in another container, or is dead and a "
+        "child that it forked holds {}; `fuser {}` shows which.",
+        refusal, paths.lock, paths.lock);
   }
-  return text + " End that one with `batchcast stop " + stream + "`, or choose another name.";
+  return text("{} End that one with `batchcast stop {}`, or choose another name.", refusal, stream);
 }
 
 /// No producer has the lock, but a process that looks whether one does: `ls`, or a trainer. It
 /// lasts longer than an instant where that process is stopped.
 std::string looked_at_text(const std::string& stream, const StreamPaths& paths, std::int32_t pid) {
-  std::string text = "batchcast: no producer serves the stream " + stream + ", but ";
-  const std::string number = std::to_string(pid);
-  text += pid == 0 ? "a process that cannot be seen from here" : "process " + number;
-  text += " looks at " + paths.lock + ", and keeps a producer from locking it.";
-  if (pid == 0) return text + " `fuser " + paths.lock + "` shows which.";
-  if (!detail::is_stopped(static_cast<std::uint32_t>(pid))) return text + " Try again.";
-  return text + " It is stopped: let it go on with `kill -CONT " + number + "`, or end it with " +
-         "`kill -KILL " + number + "`.";
+  const std::string refusal = text(
+      "batchcast: no producer serves the stream {}, but {} looks at {}, and keeps a producer from "
+      "locking it.",
+      stream, pid == 0 ? "a process that cannot be seen from here" : text("process {}", pid),
+      paths.lock);
+  if (pid == 0) return text("{} `fuser {}` shows which.", refusal, paths.lock);
+  if (!detail::is_stopped(static_cast<std::uint32_t>(pid))) return text("{} Try again.", refusal);
+  return text(
+      "{} It is stopped: let it go on with `kill -CONT {}`, or end it with `kill -KILL {}`.",
+      refusal, pid, pid);
 }
 
 [[noreturn]] void throw_taken(const std::string& stream, const StreamPaths& paths) {
@@ -126,8 +128,10 @@ void StreamDirectory::make() {
       return;
     }
   }
-  throw Error("batchcast: " + paths_.directory +
-              " is removed as fast as it is made. Choose another directory with BATCHCAST_DIR.");
+  throw Error(
+      text("batchcast: {} is removed as fast as it is made. Choose another directory with "
+           "BATCHCAST_DIR.",
+           paths_.directory));
 }
 
 bool StreamDirectory::take_lock(int directory) {
@@ -155,13 +159,15 @@ bool StreamDirectory::repair() noexcept {
   try {
     make();
   } catch (const std::exception& error) {
-    warn_once("the directory of the stream " + options_.stream +
-              " is gone, and nobody can join until it is back: " + error.what());
+    warn_once(text(
+        "the directory of the stream {} is gone, and no consumer can join until it is back: {}",
+        options_.stream, error.what()));
     return false;
   }
   warned_ = false;
   detail::report(options_.log, LogLevel::warning,
-                 "the directory " + paths_.directory + " was removed by somebody; made it again");
+                 text("the directory {} was removed from outside; the producer made it again",
+                      paths_.directory));
   return true;
 }
 

@@ -39,13 +39,14 @@ FileDescriptor try_stream_lock(int directory, const std::string& path, bool& van
   if (!lock) {
     vanished = errno == ENOENT;
     if (vanished) return {};
-    throw SystemError("batchcast: cannot open " + path +
-                          ". If another user's producer left it there, remove its directory",
+    throw SystemError(text("batchcast: cannot open {}. If another user's producer left it there, "
+                           "remove its directory",
+                           path),
                       errno);
   }
   struct stat status;
   if (::fstat(lock.get(), &status) != 0 || !S_ISREG(status.st_mode)) {
-    throw Error("batchcast: " + path + " is not a regular file. Remove it.");
+    throw Error(text("batchcast: {} is not a regular file. Remove it.", path));
   }
   // `look_at_lock` in another process shares the lock for an instant, which lasts as long as that
   // process is off its processor: that must not stop a producer.
@@ -53,7 +54,7 @@ FileDescriptor try_stream_lock(int directory, const std::string& path, bool& van
   constexpr int tries_beside_lookers_max = 2'500;
   for (int tries = 0; ::flock(lock.get(), LOCK_EX | LOCK_NB) != 0; ++tries) {
     if (errno != EWOULDBLOCK && errno != EINTR) {
-      throw SystemError("batchcast: cannot lock " + path, errno);
+      throw SystemError(text("batchcast: cannot lock {}", path), errno);
     }
     if (tries >= tries_max && (tries == tries_beside_lookers_max || is_producers(lock.get()))) {
       return {};
@@ -65,10 +66,10 @@ FileDescriptor try_stream_lock(int directory, const std::string& path, bool& van
     vanished = true;
     return {};
   }
-  const std::string pid = std::to_string(::getpid()) + '\n';
+  const std::string pid = text("{}\n", ::getpid());
   if (::ftruncate(lock.get(), 0) != 0 ||
       ::pwrite(lock.get(), pid.data(), pid.size(), 0) != static_cast<ssize_t>(pid.size())) {
-    throw SystemError("batchcast: cannot write " + path, errno);
+    throw SystemError(text("batchcast: cannot write {}", path), errno);
   }
   return lock;
 }

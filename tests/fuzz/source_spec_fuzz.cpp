@@ -5,7 +5,7 @@
 
 #include <stdlib.h>
 
-#include "data/source/webdataset/pattern.hpp"
+#include "data/webdataset/pattern.hpp"
 #include "fuzz.hpp"
 
 namespace {

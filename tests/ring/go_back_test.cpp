@@ -165,7 +165,7 @@ TEST_CASE("a stream does not go back where somebody looks at it, or cannot") {
     pass_by(ring, 100);
     const HeapConsumer other(ring, joining(Join::rewind));
     CHECK_THAT(why_not_at(ring, 13), Catch::Contains("once no other consumer is attached") &&
-                                         Catch::Contains("a stream of its own"));
+                                         Catch::Contains("a separate stream"));
     leave(ring, other);
     CHECK_FALSE(HeapConsumer(ring, joining(Join::at, 13)).refused());
   }

@@ -2,7 +2,7 @@
 // Copyright 2026 the batchcast authors
 
 #include "control/control_support.hpp"
-#include "data/source/tar_writer.hpp"
+#include "data/webdataset/tar_writer.hpp"
 #include "start/recipe_check.hpp"
 #include "start/recipe_difference.hpp"
 

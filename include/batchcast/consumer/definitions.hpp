@@ -38,6 +38,7 @@
 #include <batchcast/core/process_end.ipp>
 #include <batchcast/core/process_symbol.ipp>
 #include <batchcast/core/schema.ipp>
+#include <batchcast/core/text.ipp>
 #include <batchcast/core/try_write.ipp>
 #include <batchcast/cuda/device.ipp>
 #include <batchcast/cuda/device_mapping.ipp>

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <batchcast/core/cgroup.hpp>
+#include <batchcast/core/text.hpp>
 
 #include <batchcast/core/inline.hpp>
 
@@ -13,17 +14,17 @@ namespace batchcast::inline v0_1 {
 BATCHCAST_INLINE std::vector<CgroupDirectory> cgroup_directories(std::string_view controller,
                                                                  const std::string& root) {
   std::vector<CgroupDirectory> directories;
-  const std::string wanted = "," + std::string(controller) + ",";
+  const std::string wanted = text(",{},", controller);
   std::ifstream file(root + "/proc/self/cgroup");
   for (std::string line; std::getline(file, line);) {
     const auto first = line.find(':');
     const auto second = line.find(':', first + 1);
     if (first == std::string::npos || second == std::string::npos) continue;
-    const std::string controllers = "," + line.substr(first + 1, second - first - 1) + ",";
+    const std::string controllers = text(",{},", line.substr(first + 1, second - first - 1));
     const bool version_2 = controllers == ",,";
     if (!version_2 && controllers.find(wanted) == std::string::npos) continue;
     const std::string mount =
-        root + "/sys/fs/cgroup" + (version_2 ? "" : "/" + std::string(controller));
+        text("{}/sys/fs/cgroup{}", root, version_2 ? "" : text("/{}", controller));
     std::string group = line.substr(second + 1);
     for (;;) {
       directories.push_back({mount + (group == "/" ? "" : group), version_2});

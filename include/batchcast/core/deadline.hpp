@@ -3,6 +3,7 @@
 #pragma once
 
 #include <batchcast/core/clock.hpp>
+#include <batchcast/core/text.hpp>
 
 #include <algorithm>
 #include <cstdint>
@@ -29,9 +30,9 @@ class Deadline {
   [[nodiscard]] std::string waited_text() const {
     constexpr std::int64_t in_tenths_below_ms = 10'000;
     const std::int64_t ms = waited_ms();
-    std::string text = std::to_string(ms / 1'000);
-    if (ms < in_tenths_below_ms) text += "." + std::to_string(ms % 1'000 / 100);
-    return text + " s";
+    std::string seconds = text("{}", ms / 1'000);
+    if (ms < in_tenths_below_ms) seconds += text(".{}", ms % 1'000 / 100);
+    return text("{} s", seconds);
   }
   /// Negative where it never ends.
   [[nodiscard]] int left_ms() const noexcept {

@@ -2,13 +2,15 @@
 // Copyright 2026 the batchcast authors
 #pragma once
 
+#include <batchcast/core/text.hpp>
+
 #include <stdexcept>
 #include <string>
 #include <system_error>
 
 // The failures that the environment or a peer can cause, by type. The text of each says what
-// happened, where, and what to do. Expected outcomes (time-out, end of epoch, ring full) are values
-// instead.
+// happened, where, and what to do; `text`, which comes with this header, makes it. Expected
+// outcomes (time-out, end of epoch, ring full) are values instead.
 namespace batchcast::inline v0_1 {
 
 /// Base of everything that this library throws on purpose.
@@ -24,7 +26,8 @@ struct InvalidArgument : Error {
 /// A system call failed; `code()` is its errno.
 struct SystemError : Error {
   SystemError(const std::string& what, int error_number)
-      : Error(what + ": " + std::generic_category().message(error_number)), code_(error_number) {}
+      : Error(text("{}: {}", what, std::generic_category().message(error_number))),
+        code_(error_number) {}
   [[nodiscard]] int code() const noexcept { return code_; }
 
  private:

@@ -69,14 +69,14 @@ class FieldTable {
       known += to_text(field.spec);
       names.push_back(field.spec.name);
     }
-    throw InvalidArgument("batchcast: the stream has no field `" + std::string(name) +
-                          "`. It has " + known + "." + detail::did_you_mean(name, names));
+    throw InvalidArgument(text("batchcast: the stream has no field `{}`. It has {}.{}", name, known,
+                               detail::did_you_mean(name, names)));
   }
   [[noreturn]] static void throw_dtype(const FieldInfo& field) {
     throw InvalidArgument(
-        "batchcast: field `" + field.spec.name + "` is " + std::string(name_of(field.spec.dtype)) +
-        " and cannot be looked at as another type. Ask for the type that fits, or "
-        "for std::byte (f16 and bf16 are seen as std::uint16_t).");
+        text("batchcast: field `{}` is {} and cannot be looked at as another type. Ask for the "
+             "type that fits, or for std::byte (f16 and bf16 are seen as std::uint16_t).",
+             field.spec.name, name_of(field.spec.dtype)));
   }
 
   std::vector<FieldInfo> fields_;

@@ -2,6 +2,8 @@
 // Copyright 2026 the batchcast authors
 #pragma once
 
+#include <batchcast/core/text.hpp>
+
 #include <concepts>
 #include <cstdint>
 #include <string>
@@ -16,7 +18,7 @@ namespace detail {
 
 template <std::integral Number>
 [[nodiscard]] std::uint32_t group_number(Number number, const char* which) {
-  if (!std::in_range<std::uint32_t>(number)) refuse_group_number(std::to_string(number), which);
+  if (!std::in_range<std::uint32_t>(number)) refuse_group_number(text("{}", number), which);
   return static_cast<std::uint32_t>(number);
 }
 
@@ -76,7 +78,7 @@ struct LostRank {
     const char* const did = how == RankLoss::died      ? ") died"
                             : how == RankLoss::evicted ? ") was evicted"
                                                        : ") left";
-    return "rank " + std::to_string(rank) + " (pid " + std::to_string(pid) + did;
+    return batchcast::text("rank {} (pid {}{}", rank, pid, did);
   }
 };
 

@@ -24,14 +24,16 @@ inline constexpr const char* name_the_group = " Or name the group: NAME:RANK/WOR
 inline constexpr const char* name_the_shard = " Or say which shard it is: --shard I/N.";
 
 [[noreturn]] inline void refuse(const std::string& why) {
-  throw InvalidArgument("batchcast: " + why);
+  throw InvalidArgument(text("batchcast: {}", why));
 }
 
 /// A variable that is set and not empty.
 struct Variable {
   std::string name;
   std::string value;
-  [[nodiscard]] std::string text() const { return name + "=" + printable(value); }
+  [[nodiscard]] std::string text() const {
+    return batchcast::text("{}={}", name, printable(value));
+  }
 };
 
 /// The first of these that is set.
@@ -59,7 +61,7 @@ inline std::optional<std::uint32_t> read_number(std::string_view text) noexcept 
 
 inline std::uint32_t number_of(const Variable& variable) {
   if (const auto number = read_number(variable.value)) return *number;
-  refuse(variable.text() + " is not a number.");
+  refuse(text("{} is not a number.", variable.text()));
 }
 
 /// Of Slurm's list "5,4(x3)", one number for each node and runs of equal ones shortened, the one at
@@ -107,13 +109,12 @@ class Reading {
   [[nodiscard]] const char* launcher() const noexcept { return launcher_; }
   [[nodiscard]] bool whole() const noexcept { return missing_.empty(); }
   /// "torchrun (LOCAL_RANK=0, LOCAL_WORLD_SIZE=2)"
-  [[nodiscard]] std::string origin() const {
-    return std::string(launcher_) + " (" + list_of(set_) + ")";
-  }
+  [[nodiscard]] std::string origin() const { return text("{} ({})", launcher_, list_of(set_)); }
   [[noreturn]] void refuse_half(const char* instead) const {
-    refuse("of what " + std::string(launcher_) + " sets, " + list_of(set_) + " is there and " +
-           list_of(missing_) + " is not. Start the process with " + launcher_ +
-           ", or set what is missing." + instead);
+    refuse(
+        text("of what {} sets, {} is there and {} is not. Start the process with {}, or set what "
+             "is missing.{}",
+             launcher_, list_of(set_), list_of(missing_), launcher_, instead));
   }
 
  private:
@@ -135,8 +136,8 @@ struct Place {
 
 inline void check(const Place& place) {
   if (!place.rank || !place.world || *place.rank < *place.world) return;
-  refuse(place.reading.origin() + " makes no sense: ranks are numbered from 0, and rank " +
-         std::to_string(*place.rank) + " is none of " + std::to_string(*place.world) + ".");
+  refuse(text("{} makes no sense: ranks are numbered from 0, and rank {} is none of {}.",
+              place.reading.origin(), *place.rank, *place.world));
 }
 
 /// Lightning's own launcher tells neither how many processes this node has nor any RANK; its first
@@ -156,12 +157,12 @@ inline std::optional<Place> lightning_place(const Environment& environment) {
   const auto address = place.reading.needed({"MASTER_ADDR"});
   const auto port = place.reading.needed({"MASTER_PORT"});
   if (node != 0U) {
-    refuse(place.reading.origin() +
-           ": the job has several nodes, and Lightning's launcher does not tell how many processes "
-           "each of them has. Start it with torchrun." +
-           name_the_group);
+    refuse(
+        text("{}: the job has several nodes, and Lightning's launcher does not tell how many "
+             "processes each of them has. Start it with torchrun.{}",
+             place.reading.origin(), name_the_group));
   }
-  if (address && port) place.job = "lightning-" + address->value + ":" + port->value;
+  if (address && port) place.job = text("lightning-{}:{}", address->value, port->value);
   return place;
 }
 
@@ -176,7 +177,7 @@ inline std::optional<Place> torchrun_place(const Environment& environment) {
   // Often `none`, and other launchers that set torchrun's variables have no such thing.
   const auto run = place.reading.optional({"TORCHELASTIC_RUN_ID"});
   if (run) place.job = run->value + "@";
-  if (address && port) place.job += address->value + ":" + port->value;
+  if (address && port) place.job += text("{}:{}", address->value, port->value);
   return place;
 }
 
@@ -201,7 +202,7 @@ inline std::optional<std::uint32_t> slurm_world(Reading& reading) {
   const auto node = reading.number({"SLURM_NODEID"});
   if (!node) return std::nullopt;
   if (const auto world = number_at(tasks->value, *node)) return world;
-  refuse(tasks->text() + " does not say how many tasks node " + std::to_string(*node) + " has.");
+  refuse(text("{} does not say how many tasks node {} has.", tasks->text(), *node));
 }
 
 /// Outside of a step these variables are those of the batch script, which runs once.
@@ -216,7 +217,7 @@ inline std::optional<Place> slurm_place(const Environment& environment) {
   place.world = slurm_world(place.reading);
   const auto job = place.reading.needed({"SLURM_JOB_ID", "SLURM_JOBID"});
   const auto step = place.reading.needed({"SLURM_STEP_ID", "SLURM_STEPID"});
-  if (job && step) place.job = "slurm-" + job->value + "." + step->value;
+  if (job && step) place.job = text("slurm-{}.{}", job->value, step->value);
   return place;
 }
 
@@ -228,18 +229,18 @@ inline bool agree(const Place& place, const Place& other) {
 }
 
 [[noreturn]] inline void refuse_without_launcher(const Environment& environment) {
-  std::string text =
+  std::string why =
       "`auto` takes rank and world from what started this process, and no launcher did: of "
       "LOCAL_RANK and LOCAL_WORLD_SIZE (torchrun), OMPI_COMM_WORLD_LOCAL_RANK (mpirun) and "
       "SLURM_STEP_ID (srun) none is set.";
   if (find(environment, {"SLURM_JOB_ID"})) {
-    text += " In a Slurm job, it is `srun` that starts several ranks; the batch script runs once.";
+    why += " In a Slurm job, it is `srun` that starts several ranks; the batch script runs once.";
   }
-  text +=
+  why +=
       " Start it with one of these. Lightning's own launcher tells its first process the world "
       "only "
       "in fit(): make the loader in train_dataloader().";
-  refuse(text + name_the_group);
+  refuse(why + name_the_group);
 }
 
 // ---- nodes
@@ -249,8 +250,8 @@ inline std::optional<LaunchedNode> node_in(const Reading& reading,
                                            std::optional<std::uint32_t> nodes) {
   if (!reading.whole()) reading.refuse_half(name_the_shard);
   if (*rank >= *nodes) {
-    refuse(reading.origin() + " makes no sense: nodes are numbered from 0, and " +
-           std::to_string(*rank) + " is none of " + std::to_string(*nodes) + ".");
+    refuse(text("{} makes no sense: nodes are numbered from 0, and {} is none of {}.",
+                reading.origin(), *rank, *nodes));
   }
   return LaunchedNode{*rank, *nodes, reading.origin()};
 }
@@ -267,8 +268,8 @@ inline std::optional<LaunchedNode> torchrun_node(const Environment& environment)
   const auto world = reading.number({"WORLD_SIZE"});
   const auto local = reading.number({"LOCAL_WORLD_SIZE"});
   if (world && local && (*local == 0 || *world % *local != 0)) {
-    refuse(reading.origin() + " makes no sense: nodes have unlike numbers of processes." +
-           name_the_shard);
+    refuse(text("{} makes no sense: nodes have unlike numbers of processes.{}", reading.origin(),
+                name_the_shard));
   }
   return node_in(reading, rank, world && local ? std::optional(*world / *local) : std::nullopt);
 }
@@ -281,10 +282,8 @@ inline std::optional<LaunchedNode> open_mpi_node(const Environment& environment)
   const auto all = reading.number({"OMPI_COMM_WORLD_SIZE"});
   const auto local = reading.number({"OMPI_COMM_WORLD_LOCAL_SIZE"});
   if (reading.whole() && *all != *local) {
-    refuse(reading.origin() +
-           ": the job has several nodes, and mpirun does not tell which of "
-           "them this is." +
-           name_the_shard);
+    refuse(text("{}: the job has several nodes, and mpirun does not tell which of them this is.{}",
+                reading.origin(), name_the_shard));
   }
   return node_in(reading, 0, 1);
 }
@@ -298,12 +297,12 @@ inline std::optional<LaunchedNode> slurm_node(const Environment& environment) {
 
 /// The number in PET_NNODES, which may be a range as torchrun's --nnodes may: "2", "2:2".
 inline std::optional<std::uint32_t> pod_count(const Variable& nodes) {
-  const std::string_view text = nodes.value;
-  const std::size_t colon = text.find(':');
+  const std::string_view range = nodes.value;
+  const std::size_t colon = range.find(':');
   if (colon == std::string_view::npos) return number_of(nodes);
-  const auto fewest = read_number(text.substr(0, colon));
-  if (fewest && fewest == read_number(text.substr(colon + 1))) return fewest;
-  refuse(nodes.text() + " does not say how many nodes there are." + name_the_shard);
+  const auto fewest = read_number(range.substr(0, colon));
+  if (fewest && fewest == read_number(range.substr(colon + 1))) return fewest;
+  refuse(text("{} does not say how many nodes there are.{}", nodes.text(), name_the_shard));
 }
 
 /// The Pods of an indexed Job. Kubernetes tells none of them how many they are; Kubeflow does, in
@@ -313,35 +312,35 @@ inline std::optional<LaunchedNode> kubernetes_node(const Environment& environmen
   const auto node = find(environment, {"PET_NODE_RANK"});
   if (!pod && !node) return std::nullopt;
   if (pod && node && number_of(*pod) != number_of(*node)) {
-    refuse(pod->text() + " and " + node->text() + " contradict each other." + name_the_shard);
+    refuse(text("{} and {} contradict each other.{}", pod->text(), node->text(), name_the_shard));
   }
   Reading reading(environment, "Kubernetes");
   const auto rank = reading.number({"PET_NODE_RANK", "JOB_COMPLETION_INDEX"});
   const auto nodes = reading.needed({"PET_NNODES"});
   if (nodes) return node_in(reading, rank, pod_count(*nodes));
-  refuse(reading.origin() +
-         " says which Pod of the Job this is, and nothing says how many there "
-         "are. Set PET_NNODES to the Job's `completions` in its template." +
-         name_the_shard);
+  refuse(
+      text("{} says which Pod of the Job this is, and nothing says how many there are. Set "
+           "PET_NNODES to the Job's `completions` in its template.{}",
+           reading.origin(), name_the_shard));
 }
 
 /// Of a batch script or of salloc's shell, outside of every step.
 inline std::optional<LaunchedNode> slurm_job(const Environment& environment) {
   const auto nodes = find(environment, {"SLURM_NNODES", "SLURM_JOB_NUM_NODES"});
   if (!nodes || !find(environment, {"SLURM_JOB_ID", "SLURM_JOBID"})) return std::nullopt;
-  if (number_of(*nodes) == 1) return LaunchedNode{0, 1, "Slurm (" + nodes->text() + ")"};
-  refuse(nodes->text() +
-         ", but this process runs on one of these nodes, outside of a step: start "
-         "it on each of them with `srun --ntasks-per-node=1`." +
-         name_the_shard);
+  if (number_of(*nodes) == 1) return LaunchedNode{0, 1, text("Slurm ({})", nodes->text())};
+  refuse(
+      text("{}, but this process runs on one of these nodes, outside of a step: start it on each "
+           "of them with `srun --ntasks-per-node=1`.{}",
+           nodes->text(), name_the_shard));
 }
 
 }  // namespace launcher
 
-BATCHCAST_INLINE std::string group_name_of(std::string_view text) {
+BATCHCAST_INLINE std::string group_name_of(std::string_view words) {
   constexpr std::string_view signs = "-_.:@+";
   constexpr std::size_t digits = 16;
-  std::string name(text);
+  std::string name(words);
   std::uint64_t hash = 0xcbf29ce484222325;  // FNV-1a
   bool odd = name.size() > limits::consumer_name_bytes_max || name.empty();
   for (char& c : name) {
@@ -358,7 +357,7 @@ BATCHCAST_INLINE std::string group_name_of(std::string_view text) {
   for (std::size_t i = digits; i-- > 0; hash >>= 4U) {
     text_of_hash[i] = "0123456789abcdef"[hash & 15U];
   }
-  return name + "-" + std::string(text_of_hash.data(), digits);
+  return text("{}-{}", name, std::string(text_of_hash.data(), digits));
 }
 
 BATCHCAST_INLINE LaunchedRank launched_rank(const Environment& environment) {
@@ -376,10 +375,10 @@ BATCHCAST_INLINE LaunchedRank launched_rank(const Environment& environment) {
   if (taken == places.end()) places.front().reading.refuse_half(launcher::name_the_group);
   for (const launcher::Place& other : places) {
     if (launcher::agree(*taken, other)) continue;
-    launcher::refuse(taken->reading.origin() + " and " + other.reading.origin() +
-                     " contradict each other. Unset the variables of the one that did not start "
-                     "this process." +
-                     launcher::name_the_group);
+    launcher::refuse(
+        text("{} and {} contradict each other. Unset the variables of the one that did not start "
+             "this process.{}",
+             taken->reading.origin(), other.reading.origin(), launcher::name_the_group));
   }
   return {Group(group_name_of(taken->job), *taken->rank, *taken->world), taken->reading.origin()};
 }
@@ -389,11 +388,11 @@ BATCHCAST_INLINE LaunchedNode launched_node(const Environment& environment) {
                           launcher::kubernetes_node, launcher::slurm_job}) {
     if (auto node = look(environment)) return std::move(*node);
   }
-  launcher::refuse(
+  launcher::refuse(text(
       "`--shard auto` takes the number of this node from what started the process, and no launcher "
       "did: of GROUP_RANK (torchrun), OMPI_COMM_WORLD_SIZE (mpirun), SLURM_NODEID in a step (srun) "
-      "and JOB_COMPLETION_INDEX (Kubernetes) none is set. Start it with one of these." +
-      std::string(launcher::name_the_shard));
+      "and JOB_COMPLETION_INDEX (Kubernetes) none is set. Start it with one of these.{}",
+      launcher::name_the_shard));
 }
 
 BATCHCAST_INLINE bool has_other_nodes(const Environment& environment) noexcept {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <batchcast/core/log.hpp>
+#include <batchcast/core/text.hpp>
 
 #include <batchcast/core/inline.hpp>
 #include <batchcast/core/printable.hpp>
@@ -20,7 +21,7 @@ BATCHCAST_INLINE void report(const LogCallback& log, LogLevel level, std::string
     if (log) {
       log(level, text);
     } else if (level >= LogLevel::warning) {
-      const std::string line = "batchcast: " + std::string(about) + printable_lines(text) + "\n";
+      const std::string line = batchcast::text("batchcast: {}{}\n", about, printable_lines(text));
       static_cast<void>(try_write(STDERR_FILENO, line));
     }
   } catch (...) {

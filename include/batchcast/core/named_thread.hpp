@@ -3,6 +3,7 @@
 #pragma once
 
 #include <batchcast/core/signals.hpp>
+#include <batchcast/core/text.hpp>
 
 #include <pthread.h>
 #include <signal.h>
@@ -37,7 +38,7 @@ template <class Body>
       body();
     });
   } catch (const std::system_error& error) {
-    throw_no_threads(std::string("the thread ") + name, error.code().value());
+    throw_no_threads(text("the thread {}", name), error.code().value());
   }
 }
 

@@ -10,10 +10,10 @@
 namespace batchcast::inline v0_1 {
 
 BATCHCAST_INLINE void throw_no_threads(const std::string& what, int error_number) {
-  throw SystemError("batchcast: " + what +
-                        " cannot be started. Allow this user more processes (`ulimit -u`), this "
-                        "container or job more of them (pids.max of its cgroup), or this process "
-                        "more address space (`ulimit -v`)",
+  throw SystemError(text("batchcast: {} cannot be started. Allow this user more processes (`ulimit "
+                         "-u`), this container or job more of them (pids.max of its cgroup), or "
+                         "this process more address space (`ulimit -v`)",
+                         what),
                     error_number);
 }
 

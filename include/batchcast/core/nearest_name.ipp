@@ -3,6 +3,7 @@
 #pragma once
 
 #include <batchcast/core/nearest_name.hpp>
+#include <batchcast/core/text.hpp>
 
 #include <batchcast/core/inline.hpp>
 
@@ -74,7 +75,7 @@ BATCHCAST_INLINE std::string nearest_name(std::string_view wanted,
 BATCHCAST_INLINE std::string did_you_mean(std::string_view wanted,
                                           std::span<const std::string> names) {
   const std::string nearest = nearest_name(wanted, names);
-  return nearest.empty() ? std::string() : " Did you mean `" + nearest + "`?";
+  return nearest.empty() ? "" : text(" Did you mean `{}`?", nearest);
 }
 
 }  // namespace batchcast::inline v0_1::detail

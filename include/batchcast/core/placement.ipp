@@ -30,20 +30,20 @@ BATCHCAST_INLINE std::optional<Placement> Placement::parse(std::string_view text
   return on_cuda(device);
 }
 
-BATCHCAST_INLINE Placement::Placement(std::string_view text) {
-  const auto parsed = parse(text);
+BATCHCAST_INLINE Placement::Placement(std::string_view words) {
+  const auto parsed = parse(words);
   if (!parsed) {
-    throw InvalidArgument("batchcast: `" + std::string(text) +
-                          "` is no placement. It is `host`, a GPU by its number (`cuda:0`), or "
-                          "`cuda`, the GPU of this process.");
+    throw InvalidArgument(batchcast::text(
+        "batchcast: `{}` is no placement. It is `host`, a GPU by its number (`cuda:0`), or "
+        "`cuda`, the GPU of this process.",
+        words));
   }
   *this = *parsed;
 }
 
 BATCHCAST_INLINE std::string Placement::text() const {
   if (is_own_cuda()) return "cuda";
-  return is_host() ? "host"
-                   : std::string(detail::placement::cuda_prefix) + std::to_string(device());
+  return is_host() ? "host" : batchcast::text("{}{}", detail::placement::cuda_prefix, device());
 }
 
 }  // namespace batchcast::inline v0_1

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <batchcast/core/file_descriptor.hpp>
+#include <batchcast/core/text.hpp>
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -18,7 +19,7 @@ namespace batchcast::inline v0_1::detail {
 /// where that cannot be seen. `pid` as this process sees it; 0 is none.
 [[nodiscard]] inline bool is_stopped(std::uint32_t pid) {
   if (pid == 0) return false;
-  const std::string path = "/proc/" + std::to_string(pid) + "/stat";
+  const std::string path = text("/proc/{}/stat", pid);
   const FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   std::array<char, 512> text{};
   const ssize_t bytes = file ? ::read(file.get(), text.data(), text.size()) : 0;

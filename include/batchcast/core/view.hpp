@@ -46,10 +46,10 @@ class FieldView {
   [[nodiscard]] std::span<T> span() const {
     if (padded() && samples_ > 1) {
       throw InvalidArgument(
-          "batchcast: span() of a field whose samples lie " + std::to_string(stride_bytes_) +
-          " bytes apart and take " + std::to_string(elements_ * sizeof(T)) +
-          ": they are not contiguous. Use view[i] for each sample, or give the stream more memory, "
-          "so that no padding is needed.");
+          text("batchcast: span() of a field whose samples lie {} bytes apart and take {}: they "
+               "are not contiguous. Use view[i] for each sample, or give the stream more memory, "
+               "so that no padding is needed.",
+               stride_bytes_, elements_ * sizeof(T)));
     }
     return {data_, samples_ * elements_};
   }

@@ -124,19 +124,19 @@ inline std::optional<unsigned> current_device(const Driver& driver, unsigned cou
 
 // What a process can see is its own matter: the text has to say how it came to that.
 inline std::string what_is_visible(const std::vector<DeviceInfo>& all) {
-  std::string text = all.empty() ? "no GPU" : "";
+  std::string seen = all.empty() ? "no GPU" : "";
   for (const DeviceInfo& info : all) {
-    text += (text.empty() ? "" : ", ") + name_of(info) + " " + info.uuid;
+    seen += text("{}{} {}", seen.empty() ? "" : ", ", name_of(info), info.uuid);
   }
   const char* visible = std::getenv("CUDA_VISIBLE_DEVICES");
-  if (visible != nullptr) text += " (CUDA_VISIBLE_DEVICES=" + std::string(visible) + ")";
-  return text;
+  if (visible != nullptr) seen += text(" (CUDA_VISIBLE_DEVICES={})", visible);
+  return seen;
 }
 
 }  // namespace device_detail
 
 BATCHCAST_INLINE std::string name_of(const DeviceInfo& device) {
-  return "cuda:" + std::to_string(device.number) + " (" + device.name + ")";
+  return text("cuda:{} ({})", device.number, device.name);
 }
 
 BATCHCAST_INLINE std::vector<DeviceInfo> list_devices() {
@@ -170,19 +170,19 @@ BATCHCAST_INLINE unsigned own_device() {
   char* end = nullptr;
   const unsigned long number = std::strtoul(rank, &end, 10);
   if (*end == '\0' && number < count) return static_cast<unsigned>(number);
-  throw GpuUnavailable("batchcast: `cuda` is the GPU of this process, and LOCAL_RANK=" +
-                       std::string(rank) + " names none of those that it sees: " +
-                       device_detail::what_is_visible(device_detail::look_at_usable(driver)) +
-                       ". Start as many processes as there are GPUs, or name one (`cuda:0`)");
+  throw GpuUnavailable(
+      text("batchcast: `cuda` is the GPU of this process, and LOCAL_RANK={} names none of those "
+           "that it sees: {}. Start as many processes as there are GPUs, or name one (`cuda:0`)",
+           rank, device_detail::what_is_visible(device_detail::look_at_usable(driver))));
 }
 
 BATCHCAST_INLINE std::shared_ptr<Device> Device::open(unsigned number) {
   const Driver& driver = need_driver();
   const OutsideCaptures outside(driver);
   if (number >= device_detail::count_of(driver)) {
-    throw GpuUnavailable("batchcast: there is no cuda:" + std::to_string(number) +
-                         ": this process sees " +
-                         device_detail::what_is_visible(device_detail::look_at_usable(driver)));
+    throw GpuUnavailable(
+        text("batchcast: there is no cuda:{}: this process sees {}", number,
+             device_detail::what_is_visible(device_detail::look_at_usable(driver))));
   }
   const CUdevice handle = device_detail::handle_of(driver, number);
   return std::shared_ptr<Device>(
@@ -198,8 +198,8 @@ BATCHCAST_INLINE std::shared_ptr<Device> Device::open_uuid(const std::string& uu
     return std::shared_ptr<Device>(
         new Device(driver, info, device_detail::handle_of(driver, info.number)));
   }
-  throw GpuUnavailable("batchcast: this process does not see the GPU " + uuid + ", only " +
-                       device_detail::what_is_visible(all));
+  throw GpuUnavailable(text("batchcast: this process does not see the GPU {}, only {}", uuid,
+                            device_detail::what_is_visible(all)));
 }
 
 BATCHCAST_INLINE Device::Device(const Driver& driver, DeviceInfo info, int handle)

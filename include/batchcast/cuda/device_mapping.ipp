@@ -31,8 +31,8 @@ BATCHCAST_INLINE void DeviceMapping::import(int descriptor) {
       &handle, as_handle, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR);
   if (result == CUDA_ERROR_INVALID_VALUE || result == CUDA_ERROR_INVALID_HANDLE ||
       result == CUDA_ERROR_OPERATING_SYSTEM || result == CUDA_ERROR_NOT_SUPPORTED) {
-    throw Refused("what the producer sent for " + name_ + " is no memory that " +
-                  name_of(device_->info()) + " can take: " + reason(device_->driver(), result));
+    throw Refused(text("what the producer sent for {} is no memory that {} can take: {}", name_,
+                       name_of(device_->info()), reason(device_->driver(), result)));
   }
   check(*device_, result, "cuMemImportFromShareableHandle");
   take(handle);
@@ -48,9 +48,10 @@ BATCHCAST_INLINE void DeviceMapping::map() {
   for (; mappings_ < 2; ++mappings_) {
     const CUresult result = driver.mem_map(base_ + mappings_ * bytes_, bytes_, 0, handle_, 0);
     if (imported_ && result == CUDA_ERROR_INVALID_VALUE) {
-      throw Refused("the memory that the producer sent for " + name_ + " does not have " +
-                    std::to_string(bytes_) + " bytes, as its layout says (" +
-                    name_of(device_->info()) + ")");
+      throw Refused(
+          text("the memory that the producer sent for {} does not have {} bytes, as its layout "
+               "says ({})",
+               name_, bytes_, name_of(device_->info())));
     }
     check_memory(*device_, result, "cuMemMap", name_, bytes_);
   }

@@ -53,16 +53,17 @@ BATCHCAST_INLINE DeviceSegment DeviceSegment::adopt_legacy(std::shared_ptr<Devic
   const Device& on = *segment.device_;
   CUipcMemHandle handle{};
   if (!memory_detail::from_hex(hex_handle, handle)) {
-    throw Refused("what the producer sent for " + request.name + " is no CUDA IPC handle");
+    throw Refused(text("what the producer sent for {} is no CUDA IPC handle", request.name));
   }
   const Device::Current current(on);
   CUdeviceptr base = 0;
   const CUresult result =
       on.driver().ipc_open_mem_handle(&base, handle, CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS);
   if (result == CUDA_ERROR_INVALID_VALUE || result == CUDA_ERROR_INVALID_HANDLE) {
-    throw Refused("the CUDA IPC handle that the producer sent for " + request.name +
-                  " leads nowhere on " + name_of(on.info()) + ": " + reason(on.driver(), result) +
-                  "; containers must share their process ids (--pid=host)");
+    throw Refused(
+        text("the CUDA IPC handle that the producer sent for {} leads nowhere on {}: {}; "
+             "containers must share their process ids (--pid=host)",
+             request.name, name_of(on.info()), reason(on.driver(), result)));
   }
   check(on, result, "cuIpcOpenMemHandle");
   segment.opened_ = reinterpret_cast<std::byte*>(base);

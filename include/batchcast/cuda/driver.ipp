@@ -44,7 +44,7 @@ struct Loaded {
 };
 
 inline std::string why_init_failed(const Driver& driver, CUresult result) {
-  std::string why = "the NVIDIA driver cannot be used, cuInit: " + reason(driver, result);
+  std::string why = text("the NVIDIA driver cannot be used, cuInit: {}", reason(driver, result));
   if (result == CUDA_ERROR_NO_DEVICE) {
     why +=
         "; it shows this process no GPU: see nvidia-smi, and CUDA_VISIBLE_DEVICES or the "
@@ -62,17 +62,19 @@ inline Loaded load() {
   void* library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) {
     const char* detail = dlerror();
-    loaded.why_not =
-        std::string("no NVIDIA driver: ") + (detail != nullptr ? detail : "libcuda.so.1") +
-        "; where there is a GPU, install its driver, or start the container with --gpus all";
+    loaded.why_not = text(
+        "no NVIDIA driver: {}; where there is a GPU, install its driver, or start the container "
+        "with --gpus all",
+        detail != nullptr ? detail : "libcuda.so.1");
     return loaded;
   }
   Driver driver;
   const char* const missing = resolve(library, driver);
   if (driver.driver_get_version != nullptr) driver.driver_get_version(&loaded.version);
   if (missing != nullptr) {
-    loaded.why_not = std::string("the NVIDIA driver is too old: it lacks ") + missing +
-                     "; 470 (CUDA 11.4) or a newer one is needed";
+    loaded.why_not =
+        text("the NVIDIA driver is too old: it lacks {}; 470 (CUDA 11.4) or a newer one is needed",
+             missing);
     return loaded;
   }
   driver.version = loaded.version;
@@ -103,7 +105,7 @@ BATCHCAST_INLINE const Driver* find_driver() {
 
 BATCHCAST_INLINE const Driver& need_driver() {
   const driver_detail::Loaded& found = driver_detail::loaded();
-  if (!found.driver) throw GpuUnavailable("batchcast: " + found.why_not);
+  if (!found.driver) throw GpuUnavailable(text("batchcast: {}", found.why_not));
   if (!found.driver->of_this_process()) throw Forked(driver_detail::forked_text);
   return *found.driver;
 }
@@ -118,12 +120,12 @@ BATCHCAST_INLINE int driver_version() noexcept { return driver_detail::loaded().
 
 BATCHCAST_INLINE std::string reason(const Driver& driver, CUresult result) {
   const char* name = nullptr;
-  const char* text = nullptr;
+  const char* message = nullptr;
   if (driver.get_error_name(result, &name) != CUDA_SUCCESS || name == nullptr) {
-    return "error " + std::to_string(static_cast<int>(result));
+    return text("error {}", static_cast<int>(result));
   }
-  if (driver.get_error_string(result, &text) != CUDA_SUCCESS || text == nullptr) return name;
-  return std::string(name) + " (" + text + ")";
+  if (driver.get_error_string(result, &message) != CUDA_SUCCESS || message == nullptr) return name;
+  return text("{} ({})", name, message);
 }
 
 BATCHCAST_INLINE bool is_lost(CUresult result) noexcept {
@@ -145,10 +147,10 @@ BATCHCAST_INLINE bool is_lost(CUresult result) noexcept {
 BATCHCAST_INLINE void fail(const Driver& driver, CUresult result, const char* call,
                            const std::string& what, const std::string& cure) {
   if (!driver.of_this_process()) {
-    throw Forked(std::string(call) + ": " + driver_detail::forked_text);
+    throw Forked(text("{}: {}", call, driver_detail::forked_text));
   }
-  throw GpuError("batchcast: " + std::string(call) + " failed on " + what + ": " +
-                 reason(driver, result) + (cure.empty() ? "" : "; " + cure));
+  throw GpuError(text("batchcast: {} failed on {}: {}{}", call, what, reason(driver, result),
+                      cure.empty() ? "" : text("; {}", cure)));
 }
 
 BATCHCAST_INLINE void check_memory(const Device& device, CUresult result, const char* call,
@@ -157,10 +159,11 @@ BATCHCAST_INLINE void check_memory(const Device& device, CUresult result, const 
     check(device, result, call);
     return;
   }
-  throw OutOfMemory("batchcast: " + name_of(device.info()) + " has no room for " + what + ", " +
-                    bytes_text(bytes) + ": " + bytes_text(device.free_bytes()) + " of its " +
-                    bytes_text(device.info().memory_bytes) +
-                    " are free; give the ring less memory there, or end what else uses it");
+  throw OutOfMemory(
+      text("batchcast: {} has no room for {}, {}: {} of its {} are free; give the ring less memory "
+           "there, or end what else uses it",
+           name_of(device.info()), what, bytes_text(bytes), bytes_text(device.free_bytes()),
+           bytes_text(device.info().memory_bytes)));
 }
 
 }  // namespace batchcast::inline v0_1::detail::cuda

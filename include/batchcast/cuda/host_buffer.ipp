@@ -20,10 +20,10 @@ BATCHCAST_INLINE HostBuffer::HostBuffer(std::shared_ptr<Device> device, std::uin
   void* data = nullptr;
   const CUresult result = device_->driver().mem_host_alloc(&data, bytes, mem_host_alloc_portable);
   if (result == CUDA_ERROR_OUT_OF_MEMORY) {
-    throw OutOfMemory("batchcast: the driver of " + name_of(device_->info()) + " could not have " +
-                      bytes_text(bytes) +
-                      " of host memory page-locked for a batch: hold fewer or smaller "
-                      "batches, or do without pin");
+    throw OutOfMemory(
+        text("batchcast: the driver of {} could not have {} of host memory page-locked for a "
+             "batch: hold fewer or smaller batches, or do without pin",
+             name_of(device_->info()), bytes_text(bytes)));
   }
   check(*device_, result, "cuMemHostAlloc");
   data_ = static_cast<std::byte*>(data);

@@ -18,7 +18,7 @@ namespace pin_detail {
 // Where it can be known what stood in the way.
 inline std::string cure_of(CUresult result) {
   if (result == CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED) {
-    return "somebody else in this process has registered a part of it";
+    return "other code of this process has registered a part of it";
   }
   // RLIMIT_MEMLOCK has no say: the driver's module pins pages without a look at it.
   return "the kernel's log says why (`dmesg`, lines with NVRM); besides too little memory it can "
@@ -38,9 +38,10 @@ inline void unregister(const Device& device, const std::vector<std::byte*>& piec
 BATCHCAST_INLINE HostPin::HostPin(std::shared_ptr<Device> device, const Range& range)
     : device_(std::move(device)) {
   if (range.read_only && !pins_read_only(device_->info())) {
-    throw GpuError(name_of(device_->info()) +
-                   " cannot page-lock memory that is mapped read-only: do without pin, or take a "
-                   "newer driver");
+    throw GpuError(
+        text("{} cannot page-lock memory that is mapped read-only: do without pin, or take a newer "
+             "driver",
+             name_of(device_->info())));
   }
   // Where the GPU uses the host's page tables the flag is not needed, and may not be known.
   const bool tell = range.read_only && !device_->info().host_page_tables;
@@ -55,8 +56,8 @@ BATCHCAST_INLINE HostPin::HostPin(std::shared_ptr<Device> device, const Range& r
     if (result != CUDA_SUCCESS) {
       pin_detail::unregister(*device_, pieces_);
       fail(device_->driver(), result, "cuMemHostRegister",
-           name_of(device_->info()) + " for bytes " + std::to_string(done) + " to " +
-               std::to_string(done + bytes) + " of " + std::to_string(range.bytes),
+           text("{} for bytes {} to {} of {}", name_of(device_->info()), done, done + bytes,
+                range.bytes),
            pin_detail::cure_of(result));
     }
     pieces_.push_back(piece);

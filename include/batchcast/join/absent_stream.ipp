@@ -8,6 +8,7 @@
 #include <batchcast/core/inline.hpp>
 #include <batchcast/core/nearest_name.hpp>
 #include <batchcast/core/printable.hpp>
+#include <batchcast/core/text.hpp>
 #include <batchcast/join/directory.hpp>
 #include <batchcast/join/stream_lock.hpp>
 
@@ -43,10 +44,10 @@ inline std::int32_t killed_producer(std::string_view stream,
 inline std::string age_text(std::int64_t seconds) {
   constexpr std::int64_t minute = 60, hour = 60 * minute, day = 24 * hour;
   const std::int64_t age = std::max<std::int64_t>(seconds, 0);
-  if (age < 2 * minute) return std::to_string(age) + " s ago";
-  if (age < 2 * hour) return std::to_string(age / minute) + " minutes ago";
-  if (age < 2 * day) return std::to_string(age / hour) + " hours ago";
-  return std::to_string(age / day) + " days ago";
+  if (age < 2 * minute) return text("{} s ago", age);
+  if (age < 2 * hour) return text("{} minutes ago", age / minute);
+  if (age < 2 * day) return text("{} hours ago", age / hour);
+  return text("{} days ago", age / day);
 }
 
 /// A producer that fails leaves the reason; the next one of that name removes it.
@@ -65,8 +66,8 @@ inline std::string left_failure(std::string_view stream, std::span<const std::st
     std::string reason = printable_lines(note.substr(line + 1));
     while (!reason.empty() && (reason.back() == '\n' || reason.back() == '.')) reason.pop_back();
     const std::int64_t now_s = ::time(nullptr);
-    return " Its last producer (pid " + printable(note.substr(0, line)) + ") failed " +
-           age_text(now_s - status.st_mtime) + ": " + reason + ".";
+    return text(" Its last producer (pid {}) failed {}: {}.", printable(note.substr(0, line)),
+                age_text(now_s - status.st_mtime), reason);
   }
   return {};
 }
@@ -89,20 +90,20 @@ inline std::vector<std::string> served_streams(std::span<const std::string> dire
 
 BATCHCAST_INLINE std::string why_absent(std::string_view stream,
                                         std::span<const std::string> directories) {
-  std::string text;
+  std::string hint;
   const std::int32_t pid = detail::absent_stream::killed_producer(stream, directories);
-  if (pid != 0) text += " Its producer (pid " + std::to_string(pid) + ") is gone.";
-  text += detail::absent_stream::left_failure(stream, directories);
+  if (pid != 0) hint += text(" Its producer (pid {}) is gone.", pid);
+  hint += detail::absent_stream::left_failure(stream, directories);
   const std::vector<std::string> served = detail::absent_stream::served_streams(directories);
   const std::string nearest = detail::nearest_name(stream, served);
   if (!nearest.empty() && nearest != stream) {
-    text += " Did you mean `" + nearest + "`, which is served?";
+    hint += text(" Did you mean `{}`, which is served?", nearest);
   }
-  return text;
+  return hint;
 }
 
 BATCHCAST_INLINE std::string failure_note(std::int32_t pid, std::string_view reason) {
-  std::string note = std::to_string(pid) + "\n" + std::string(reason.substr(0, failure_bytes_max));
+  std::string note = text("{}\n{}", pid, reason.substr(0, failure_bytes_max));
   constexpr std::string_view cut = " …";
   if (note.size() <= failure_bytes_max) return note;
   std::size_t end = failure_bytes_max - cut.size();

@@ -46,7 +46,7 @@ inline std::vector<Candidate> candidates() {
     while (path.size() > 1 && path.back() == '/') path.pop_back();
     return {{path, true, false}};
   }
-  const std::string uid = std::to_string(::geteuid());
+  const uid_t uid = ::geteuid();
   std::vector<Candidate> result;
   const auto add = [&result](std::string path, bool is_private) {
     const auto same = [&path](const Candidate& other) { return other.path == path; };
@@ -57,8 +57,8 @@ inline std::vector<Candidate> candidates() {
   if (const std::string runtime = environment("XDG_RUNTIME_DIR"); runtime.starts_with('/')) {
     add((fs::path(runtime) / "batchcast").lexically_normal().string(), true);
   }
-  add("/run/user/" + uid + "/batchcast", true);
-  add("/tmp/batchcast-" + uid, false);
+  add(text("/run/user/{}/batchcast", uid), true);
+  add(text("/tmp/batchcast-{}", uid), false);
   return result;
 }
 
@@ -68,7 +68,7 @@ inline bool make_directory(const Candidate& candidate, std::string& why_not) {
   std::error_code error;
   if (candidate.named) fs::create_directories(fs::path(candidate.path).parent_path(), error);
   if (::mkdir(candidate.path.c_str(), 0700) == 0 || errno == EEXIST) return true;
-  why_not += "\n  " + candidate.path + ": " + std::generic_category().message(errno);
+  why_not += text("\n  {}: {}", candidate.path, std::generic_category().message(errno));
   return false;
 }
 
@@ -76,14 +76,14 @@ inline bool make_directory(const Candidate& candidate, std::string& why_not) {
 
 BATCHCAST_INLINE void check_stream_name(std::string_view name) {
   const auto refuse = [name](const std::string& why) {
-    throw InvalidArgument("batchcast: \"" + printable(name.substr(0, 80)) +
-                          "\" cannot name a stream: " + why +
-                          ". Use letters, digits, '-', '_' and '.', as in imagenet-train.");
+    throw InvalidArgument(
+        text("batchcast: \"{}\" cannot name a stream: {}. Use letters, digits, '-', '_' and '.', "
+             "as in imagenet-train.",
+             printable(name.substr(0, 80)), why));
   };
   if (name.empty()) refuse("it is empty");
   if (name.size() > limits::stream_name_bytes_max) {
-    refuse("it takes " + std::to_string(name.size()) + " bytes, of at most " +
-           std::to_string(limits::stream_name_bytes_max));
+    refuse(text("it takes {} bytes, of at most {}", name.size(), limits::stream_name_bytes_max));
   }
   if (name.front() == '.') refuse("it begins with a dot");
   if (name.find('/') != std::string_view::npos) refuse("it has a slash");
@@ -96,11 +96,11 @@ BATCHCAST_INLINE void check_stream_name(std::string_view name) {
            detail::directory::name_signs.find(c) == std::string_view::npos;
   });
   if (sign != name.end()) {
-    refuse(std::string("a shell reads `") + *sign + "` as something else");
+    refuse(text("a shell reads `{}` as something else", *sign));
   }
   if (detail::directory::name_signs_not_first.find(name.front()) != std::string_view::npos) {
-    refuse(std::string("it begins with `") + name.front() +
-           "`, which the command or a shell reads as something else");
+    refuse(text("it begins with `{}`, which the command or a shell reads as something else",
+                name.front()));
   }
 }
 
@@ -126,12 +126,14 @@ BATCHCAST_INLINE std::string producer_directory(bool for_other_users) {
     if (for_other_users && candidate.private_) continue;
     if (detail::directory::make_directory(candidate, why_not)) return candidate.path;
   }
-  throw Error("batchcast: there is no directory for streams:" + why_not +
-              "\nSet BATCHCAST_DIR to one that you can write.");
+  throw Error(
+      text("batchcast: there is no directory for streams:{}\nSet BATCHCAST_DIR to one that you can "
+           "write.",
+           why_not));
 }
 
 BATCHCAST_INLINE StreamPaths stream_paths(std::string_view base, std::string_view stream) {
-  const std::string directory = std::string(base) + '/' + std::string(stream);
+  const std::string directory = text("{}/{}", base, stream);
   return {directory,
           directory + "/lock",
           directory + "/door",
@@ -150,7 +152,7 @@ BATCHCAST_INLINE StreamPlaces find_stream(std::string_view stream) {
     struct stat base, directory, door;
     const auto is_there = [&result](const std::string& path, struct stat& status) {
       if (::lstat(path.c_str(), &status) == 0) return true;
-      if (errno == EACCES) result.denied.push_back(path + ": no permission");
+      if (errno == EACCES) result.denied.push_back(text("{}: no permission", path));
       return false;
     };
     if (!is_there(candidate.path, base)) continue;

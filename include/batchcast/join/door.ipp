@@ -66,9 +66,9 @@ BATCHCAST_INLINE DoorSend DoorConnection::send(std::string_view text,
                                                std::span<const int> descriptors, int timeout_ms) {
   if (text.size() > limits::producer_record_bytes_max ||
       descriptors.size() > detail::door::descriptors_limit) {
-    throw InvalidArgument("batchcast: a message of " + std::to_string(text.size()) + " bytes and " +
-                          std::to_string(descriptors.size()) +
-                          " descriptors does not fit through the door");
+    throw InvalidArgument(batchcast::text(
+        "batchcast: a message of {} bytes and {} descriptors does not fit through the door",
+        text.size(), descriptors.size()));
   }
   alignas(cmsghdr) detail::door::ControlBuffer control{};
   iovec body{const_cast<char*>(text.data()), text.size()};
@@ -188,7 +188,7 @@ BATCHCAST_INLINE DoorAttempt connect_door(const std::string& path, int timeout_m
     case EPERM:
       return {DoorAnswer::denied, {}};
     default:
-      throw SystemError("batchcast: cannot connect to " + path, errno);
+      throw SystemError(text("batchcast: cannot connect to {}", path), errno);
   }
 }
 

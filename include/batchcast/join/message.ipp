@@ -38,16 +38,15 @@ struct Malformed {
 inline RecordHead head_of(std::string_view datagram) {
   RecordHead head;
   if (datagram.size() < sizeof head) {
-    throw Malformed{"its " + std::to_string(datagram.size()) +
-                    " bytes are fewer than any record has"};
+    throw Malformed{text("its {} bytes are fewer than any record has", datagram.size())};
   }
   std::memcpy(&head, datagram.data(), sizeof head);
   if (head.magic != record_magic) {
     throw Malformed{"it does not begin with the magic bytes of a record"};
   }
   if (head.bytes != datagram.size()) {
-    throw Malformed{"it takes " + std::to_string(datagram.size()) +
-                    " bytes, and says that it has " + std::to_string(head.bytes)};
+    throw Malformed{
+        text("it takes {} bytes, and says that it has {}", datagram.size(), head.bytes)};
   }
   return head;
 }
@@ -57,15 +56,14 @@ inline bool is(const RecordHead& head, RecordType type) noexcept {
 }
 
 inline Malformed of_unknown_type(const RecordHead& head) {
-  return {"its type is the unknown " + std::to_string(head.type)};
+  return {text("its type is the unknown {}", head.type)};
 }
 
 template <class Record>
 Record record_in(std::string_view datagram) {
   if (datagram.size() < Record::bytes_min) {
-    throw Malformed{"its " + std::to_string(datagram.size()) +
-                    " bytes are too few for its type, which has at least " +
-                    std::to_string(Record::bytes_min)};
+    throw Malformed{text("its {} bytes are too few for its type, which has at least {}",
+                         datagram.size(), Record::bytes_min)};
   }
   Record record{};
   std::memcpy(static_cast<void*>(&record), datagram.data(),
@@ -76,8 +74,7 @@ Record record_in(std::string_view datagram) {
 inline std::uint64_t number(std::uint64_t value, const char* key, std::uint64_t least,
                             std::uint64_t most) {
   if (value >= least && value <= most) return value;
-  throw Malformed{'"' + std::string(key) + "\" is " + std::to_string(value) + ", not from " +
-                  std::to_string(least) + " to " + std::to_string(most)};
+  throw Malformed{text("\"{}\" is {}, not from {} to {}", key, value, least, most)};
 }
 
 inline std::uint32_t small_number(std::uint32_t value, const char* key, std::uint32_t most) {
@@ -87,38 +84,37 @@ inline std::uint32_t small_number(std::uint32_t value, const char* key, std::uin
 template <class Enum>
 Enum choice(std::uint32_t value, const char* key, std::uint32_t count) {
   if (value < count) return static_cast<Enum>(value);
-  throw Malformed{'"' + std::string(key) + "\" is the unknown " + std::to_string(value)};
+  throw Malformed{text("\"{}\" is the unknown {}", key, value)};
 }
 
 template <std::size_t n>
-std::string text_in(const std::array<char, n>& text, const char* key) {
-  const auto end = std::find(text.begin(), text.end(), '\0');
-  if (end == text.end()) throw Malformed{'"' + std::string(key) + "\" has no end"};
-  std::string result(text.begin(), end);
-  if (!detail::is_utf8(result)) throw Malformed{'"' + std::string(key) + "\" is no valid UTF-8"};
+std::string text_in(const std::array<char, n>& field, const char* key) {
+  const auto end = std::find(field.begin(), field.end(), '\0');
+  if (end == field.end()) throw Malformed{text("\"{}\" has no end", key)};
+  std::string result(field.begin(), end);
+  if (!detail::is_utf8(result)) throw Malformed{text("\"{}\" is no valid UTF-8", key)};
   return result;
 }
 
 inline bool is_in_names(char c) noexcept { return c >= ' ' && c <= '~'; }
 
-inline std::string name_in(const NameText& text, const char* key, std::size_t bytes_max) {
-  const auto end = std::find(text.begin(), text.end(), '\0');
-  const auto bytes = static_cast<std::size_t>(end - text.begin());
-  if (end == text.end() || bytes > bytes_max) {
-    throw Malformed{'"' + std::string(key) + "\" takes more than " + std::to_string(bytes_max) +
-                    " bytes"};
+inline std::string name_in(const NameText& field, const char* key, std::size_t bytes_max) {
+  const auto end = std::find(field.begin(), field.end(), '\0');
+  const auto bytes = static_cast<std::size_t>(end - field.begin());
+  if (end == field.end() || bytes > bytes_max) {
+    throw Malformed{text("\"{}\" takes more than {} bytes", key, bytes_max)};
   }
-  if (std::any_of(end, text.end(), [](char c) { return c != '\0'; })) {
-    throw Malformed{'"' + std::string(key) + "\" goes on behind its end"};
+  if (std::any_of(end, field.end(), [](char c) { return c != '\0'; })) {
+    throw Malformed{text("\"{}\" goes on behind its end", key)};
   }
-  if (!std::all_of(text.begin(), end, is_in_names)) {
-    throw Malformed{'"' + std::string(key) + "\" has characters that are not printable ASCII"};
+  if (!std::all_of(field.begin(), end, is_in_names)) {
+    throw Malformed{text("\"{}\" has characters that are not printable ASCII", key)};
   }
-  return {text.begin(), end};
+  return {field.begin(), end};
 }
 
-inline std::string placement_in(const NameText& text) {
-  std::string placement = name_in(text, "placement", sizeof text - 1);
+inline std::string placement_in(const NameText& field) {
+  std::string placement = name_in(field, "placement", sizeof field - 1);
   if (placement.empty()) throw Malformed{"\"placement\" is empty"};
   return placement;
 }
@@ -222,20 +218,20 @@ inline Rejoined rejoined_from(const RejoinedRecord& record) {
 
 inline Refusal refusal_of_layout(std::uint32_t producer, std::uint32_t consumer) {
   return {RefusalKind::layout,
-          "batchcast: the producer speaks layout version " + std::to_string(producer) +
-              ", the consumer version " + std::to_string(consumer) +
-              ". Use the same release of batchcast for both: start the producer again with the "
-              "consumer's, or run the consumer with the producer's."};
+          text("batchcast: the producer speaks layout version {}, the consumer version {}. Use the "
+               "same release of batchcast for both: start the producer again with the consumer's, "
+               "or run the consumer with the producer's.",
+               producer, consumer)};
 }
 
 }  // namespace detail::message
 
 BATCHCAST_INLINE void check_consumer_name(std::string_view name) {
   if (std::all_of(name.begin(), name.end(), detail::message::is_in_names)) return;
-  throw InvalidArgument("batchcast: \"" + printable(name.substr(0, 80)) +
-                        "\" cannot name a consumer: it has characters other than printable ASCII. "
-                        "Use letters, digits, blanks and signs such as '-', '_' and '.', as in "
-                        "lr-0.1.");
+  throw InvalidArgument(
+      text("batchcast: \"{}\" cannot name a consumer: it has characters other than printable "
+           "ASCII. Use letters, digits, blanks and signs such as '-', '_' and '.', as in lr-0.1.",
+           printable(name.substr(0, 80))));
 }
 
 BATCHCAST_INLINE std::string_view name_of(RefusalKind kind) noexcept {
@@ -263,7 +259,8 @@ BATCHCAST_INLINE std::variant<Hello, Refusal> decode_hello(std::string_view data
     }
     return detail::message::hello_from(detail::message::record_in<HelloRecord>(datagram));
   } catch (const detail::message::Malformed& wrong) {
-    return Refusal{RefusalKind::bad_hello, "batchcast: the hello cannot be read: " + wrong.text};
+    return Refusal{RefusalKind::bad_hello,
+                   text("batchcast: the hello cannot be read: {}", wrong.text)};
   }
 }
 
@@ -271,8 +268,7 @@ BATCHCAST_INLINE ConsumerMessage decode_from_consumer(std::string_view datagram)
   try {
     const RecordHead head = detail::message::head_of(datagram);
     if (head.layout_version != layout_version) {
-      throw detail::message::Malformed{"its layout version is " +
-                                       std::to_string(head.layout_version)};
+      throw detail::message::Malformed{text("its layout version is {}", head.layout_version)};
     }
     if (detail::message::is(head, RecordType::bye)) return Bye{};
     if (detail::message::is(head, RecordType::pause)) return Pause{};
@@ -282,7 +278,7 @@ BATCHCAST_INLINE ConsumerMessage decode_from_consumer(std::string_view datagram)
       return detail::message::epoch_end_from(detail::message::record_in<EpochEndRecord>(datagram));
     throw detail::message::of_unknown_type(head);
   } catch (const detail::message::Malformed& wrong) {
-    return BadMessage{"a consumer's message cannot be read: " + wrong.text};
+    return BadMessage{text("a consumer's message cannot be read: {}", wrong.text)};
   }
 }
 
@@ -306,7 +302,7 @@ BATCHCAST_INLINE ProducerMessage decode_from_producer(std::string_view datagram)
     }
     throw detail::message::of_unknown_type(head);
   } catch (const detail::message::Malformed& wrong) {
-    return BadMessage{"the producer's message cannot be read: " + wrong.text};
+    return BadMessage{text("the producer's message cannot be read: {}", wrong.text)};
   }
 }
 

@@ -26,7 +26,7 @@ inline constexpr int so_peerpidfd = 77;
 /// The pid that the kernel shows for a pidfd: -1 if its process is gone, 0 if it is in no namespace
 /// that we see. Nothing for a descriptor of another kind.
 inline std::optional<std::int32_t> pid_of(const FileDescriptor& fd) {
-  const std::string path = "/proc/self/fdinfo/" + std::to_string(fd.get());
+  const std::string path = text("/proc/self/fdinfo/{}", fd.get());
   const FileDescriptor info(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!info) return std::nullopt;
   std::array<char, 1024> text{};
@@ -70,8 +70,8 @@ BATCHCAST_INLINE std::optional<std::string> adopt_pidfd(PeerIdentity& peer,
   if (!pid) return "the descriptor that came with the hello is no pidfd";
   if (*pid < 0) return "the process that came with the hello is gone";
   if (peer.pid > 0 && *pid != peer.pid) {
-    return "the pidfd that came with the hello is of process " + std::to_string(*pid) +
-           ", and the hello of process " + std::to_string(peer.pid);
+    return text("the pidfd that came with the hello is of process {}, and the hello of process {}",
+                *pid, peer.pid);
   }
   peer.pidfd = std::move(offered);
   return std::nullopt;

@@ -5,6 +5,7 @@
 #include <batchcast/join/trust.hpp>
 
 #include <batchcast/core/inline.hpp>
+#include <batchcast/core/text.hpp>
 
 #include <unistd.h>
 
@@ -34,27 +35,29 @@ BATCHCAST_INLINE std::string distrust(const std::string& path, const struct stat
   const std::string cure =
       " Remove it, or set BATCHCAST_DIR to a directory that only you can write.";
   if (S_ISLNK(status.st_mode)) {
-    return "batchcast: " + path + " is a symbolic link, which could lead anywhere." + cure;
+    return text("batchcast: {} is a symbolic link, which could lead anywhere.{}", path, cure);
   }
-  if (!S_ISDIR(status.st_mode)) return "batchcast: " + path + " is not a directory." + cure;
+  if (!S_ISDIR(status.st_mode)) return text("batchcast: {} is not a directory.{}", path, cure);
 
   const std::uint32_t self = ::geteuid();
   const bool known =
       trust.any_owner || status.st_uid == self || status.st_uid == 0 ||
       std::find(trust.owners.begin(), trust.owners.end(), status.st_uid) != trust.owners.end();
   if (!known) {
-    return "batchcast: " + path + " belongs to user " + std::to_string(status.st_uid) +
-           ", not to you (user " + std::to_string(self) + ")." + cure;
+    return text("batchcast: {} belongs to user {}, not to you (user {}).{}", path, status.st_uid,
+                self, cure);
   }
   const unsigned mode = status.st_mode & 07777U;
   if ((mode & 0022U) != 0 && (mode & S_ISVTX) != 0) {  // shared by all users, as /tmp is
-    return "batchcast: " + path + " can be written by others (mode " + detail::trust::octal(mode) +
-           "). Set BATCHCAST_DIR to a directory of your own, such as " + path + "/batchcast-" +
-           std::to_string(self) + ".";
+    return text(
+        "batchcast: {} can be written by others (mode {}). Set BATCHCAST_DIR to a directory of "
+        "your own, such as {}/batchcast-{}.",
+        path, detail::trust::octal(mode), path, self);
   }
   if ((mode & 0022U) != 0) {
-    return "batchcast: " + path + " can be written by others (mode " + detail::trust::octal(mode) +
-           "). Take that away with `chmod go-w " + path + "`.";
+    return text(
+        "batchcast: {} can be written by others (mode {}). Take that away with `chmod go-w {}`.",
+        path, detail::trust::octal(mode), path);
   }
   return {};
 }

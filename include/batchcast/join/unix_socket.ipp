@@ -26,9 +26,9 @@ BATCHCAST_INLINE FileIdentity identity_at(const std::string& path) noexcept {
 BATCHCAST_INLINE void check_socket_path(const std::string& path) {
   if (path.size() <= limits::socket_path_bytes_max) return;
   throw InvalidArgument(
-      "batchcast: the socket path " + path + " takes " + std::to_string(path.size()) +
-      " bytes, and a socket's may take " + std::to_string(limits::socket_path_bytes_max) +
-      ". Set BATCHCAST_DIR to a shorter directory, or shorten the stream's name.");
+      text("batchcast: the socket path {} takes {} bytes, and a socket's may take {}. Set "
+           "BATCHCAST_DIR to a shorter directory, or shorten the stream's name.",
+           path, path.size(), limits::socket_path_bytes_max));
 }
 
 BATCHCAST_INLINE sockaddr_un socket_address(const std::string& path) {
@@ -42,7 +42,7 @@ BATCHCAST_INLINE sockaddr_un socket_address(const std::string& path) {
 BATCHCAST_INLINE BoundSocket listen_at(const std::string& path, int type, unsigned mode) {
   const sockaddr_un address = socket_address(path);
   const auto fail = [&path](const char* what) {
-    throw SystemError("batchcast: " + std::string(what) + " the socket " + path, errno);
+    throw SystemError(text("batchcast: {} the socket {}", what, path), errno);
   };
   FileDescriptor socket(::socket(AF_UNIX, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!socket) fail("cannot make");

@@ -15,9 +15,10 @@ namespace batchcast::inline v0_1 {
 namespace detail::board_check {
 
 [[noreturn]] inline void refuse(const std::string& what) {
-  throw Refused("batchcast: the producer's board cannot be read: " + what +
-                ". Producer and consumer must be built from versions of batchcast with the same "
-                "layout.");
+  throw Refused(
+      text("batchcast: the producer's board cannot be read: {}. Producer and consumer must be "
+           "built from versions of batchcast with the same layout.",
+           what));
 }
 
 inline bool inside(std::uint64_t offset, std::uint64_t bytes, std::uint64_t total) noexcept {
@@ -29,10 +30,10 @@ inline FieldSpec spec_of(const FieldEntry& entry, std::size_t index) {
   const bool zeros = std::all_of(name_end, entry.name.end(), [](char c) { return c == '\0'; });
   const bool sound = entry.dtype < dtype_names.size() && entry.rank <= entry.shape.size() &&
                      name_end != entry.name.begin() && name_end != entry.name.end() && zeros;
-  if (!sound) refuse("field " + std::to_string(index) + " has no name, dtype or shape that can be");
+  if (!sound) refuse(text("field {} has no name, dtype or shape that can be", index));
   const auto shape_end = entry.shape.begin() + entry.rank;
   if (std::any_of(shape_end, entry.shape.end(), [](std::int64_t extent) { return extent != 0; })) {
-    refuse("field " + std::to_string(index) + " has extents behind its last dimension");
+    refuse(text("field {} has extents behind its last dimension", index));
   }
   return {{entry.name.begin(), name_end},
           static_cast<DType>(entry.dtype),
@@ -67,8 +68,8 @@ BATCHCAST_INLINE void check_board(std::span<const std::byte> memory) {
   if (head.magic != board_magic)
     detail::board_check::refuse("it does not begin with batchcast's magic bytes");
   if (head.layout_version != layout_version) {
-    detail::board_check::refuse("its layout version is " + std::to_string(head.layout_version) +
-                                ", ours is " + std::to_string(layout_version));
+    detail::board_check::refuse(
+        text("its layout version is {}, ours is {}", head.layout_version, layout_version));
   }
   const std::uint64_t total = memory.size();
   const bool sound =
@@ -94,8 +95,7 @@ BATCHCAST_INLINE void check_board(std::span<const std::byte> memory) {
         field.sample_bytes != all[i].byte_count() ||
         field.segment_bytes / field.stride_bytes != field.capacity ||
         field.segment_bytes % field.stride_bytes != 0) {
-      detail::board_check::refuse("the sizes of field " + std::to_string(i) +
-                                  " contradict each other");
+      detail::board_check::refuse(text("the sizes of field {} contradict each other", i));
     }
   }
 }

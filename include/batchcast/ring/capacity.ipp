@@ -146,10 +146,11 @@ BATCHCAST_INLINE RingPlan plan_ring(const Schema& schema, std::uint64_t memory_b
   if (plan.capacity == 0) {
     const std::uint64_t least =
         detail::capacity::smallest_bytes(detail::capacity::unpadded(schema), 1, granularity);
-    throw InvalidArgument("batchcast: one sample of this schema takes a ring of " +
-                          bytes_text(least) + " (whole pages of " + bytes_text(granularity) +
-                          " for each field), and memory is " + bytes_text(memory_bytes) +
-                          ". Give it more: --memory " + memory_argument(least) + ".");
+    throw InvalidArgument(
+        text("batchcast: one sample of this schema takes a ring of {} (whole pages of {} for each "
+             "field), and memory is {}. Give it more: --memory {}.",
+             bytes_text(least), bytes_text(granularity), bytes_text(memory_bytes),
+             memory_argument(least)));
   }
   detail::capacity::pad_less(plan, memory, std::max(lost, memory / lost_parts));
   for (FieldPlan& field : plan.fields) {

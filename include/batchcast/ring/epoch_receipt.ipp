@@ -5,6 +5,7 @@
 #include <batchcast/ring/epoch_receipt.hpp>
 
 #include <batchcast/core/inline.hpp>
+#include <batchcast/core/text.hpp>
 #include <batchcast/ring/cursor.hpp>
 
 namespace batchcast::inline v0_1 {
@@ -29,9 +30,8 @@ BATCHCAST_INLINE EpochReceipt::Verdict EpochReceipt::compare(const EpochEntry& e
 }
 
 BATCHCAST_INLINE std::string EpochReceipt::difference() const {
-  return std::to_string(ours_.count) + " samples came, " + std::to_string(theirs_.count) +
-         " were published, and the hashes of their ids " +
-         (theirs_.hash == ours_.hash ? "agree" : "differ");
+  return text("{} samples came, {} were published, and the hashes of their ids {}", ours_.count,
+              theirs_.count, theirs_.hash == ours_.hash ? "agree" : "differ");
 }
 
 }  // namespace batchcast::inline v0_1

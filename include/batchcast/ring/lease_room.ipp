@@ -28,13 +28,11 @@ BATCHCAST_INLINE void LeaseRoom::make_for_skip() {
 BATCHCAST_INLINE void LeaseRoom::check(std::uint64_t end) {
   const auto held = make(end);
   if (!held) return;
-  throw RingTooSmall("batchcast: this consumer holds " + std::to_string(held->leases) +
-                     " batches, the oldest from position " + std::to_string(held->oldest) +
-                     " on, and asks for samples up to " + std::to_string(end - 1) +
-                     "; the ring of stream `" + names_.stream + "` spans " +
-                     std::to_string(names_.capacity) +
-                     " samples. Drop batches sooner, give the stream more memory (" +
-                     names_.memory_option + "), or copy batches with access = private.");
+  throw RingTooSmall(text(
+      "batchcast: this consumer holds {} batches, the oldest from position {} on, and asks for "
+      "samples up to {}; the ring of stream `{}` spans {} samples. Drop batches sooner, give the "
+      "stream more memory ({}), or copy batches with access = private.",
+      held->leases, held->oldest, end - 1, names_.stream, names_.capacity, names_.memory_option));
 }
 
 }  // namespace batchcast::inline v0_1

@@ -37,9 +37,10 @@ inline ip::mapped_region map(const Segment& segment, MapMode mode, void* at) {
     if (at == nullptr) return {mappable, mappable.mode, 0, segment.bytes()};
     return {mappable, mappable.mode, 0, segment.bytes(), at, MAP_SHARED | MAP_FIXED};
   } catch (const ip::interprocess_exception& error) {
-    throw SystemError("batchcast: mapping " + bytes_text(segment.bytes()) +
-                          " of shared memory (see `ulimit -v` and vm.max_map_count)",
-                      error.get_native_error());
+    throw SystemError(
+        text("batchcast: mapping {} of shared memory (see `ulimit -v` and vm.max_map_count)",
+             bytes_text(segment.bytes())),
+        error.get_native_error());
   }
 }
 
@@ -82,7 +83,7 @@ BATCHCAST_INLINE DoubleMapping::DoubleMapping(const Segment& segment, MapMode mo
       ::mmap(nullptr, reserved, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (reservation == MAP_FAILED) {
     throw SystemError(
-        "batchcast: reserving " + bytes_text(reserved) + " of address space (see `ulimit -v`)",
+        text("batchcast: reserving {} of address space (see `ulimit -v`)", bytes_text(reserved)),
         errno);
   }
   auto* const begin = static_cast<std::byte*>(reservation);

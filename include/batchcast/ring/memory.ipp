@@ -57,14 +57,13 @@ BATCHCAST_INLINE Segment::Segment(FileDescriptor fd, std::uint64_t bytes) noexce
 BATCHCAST_INLINE Segment Segment::adopt(const std::string& name, FileDescriptor fd,
                                         std::uint64_t bytes, Seals required) {
   const auto refuse = [&](const std::string& what) {
-    throw Refused("batchcast: the producer's segment `" + name + "` cannot be trusted: " + what +
-                  ".");
+    throw Refused(
+        text("batchcast: the producer's segment `{}` cannot be trusted: {}.", name, what));
   };
   struct stat status {};
   if (!fd || ::fstat(fd.get(), &status) != 0) refuse("it is no open file");
   if (static_cast<std::uint64_t>(status.st_size) != bytes) {
-    refuse("it has " + std::to_string(status.st_size) + " bytes instead of " +
-           std::to_string(bytes));
+    refuse(text("it has {} bytes instead of {}", status.st_size, bytes));
   }
   const int seals = ::fcntl(fd.get(), F_GET_SEALS);
   const int needed = detail::memory::kernel_seals(required);

@@ -59,22 +59,23 @@ namespace detail {
   if (!wanted.target.empty()) return with_torch_twin(fields, fields.index_of(wanted.target));
   if (fields.sample_id_index() > 1) return with_torch_twin(fields, 1);
   throw InvalidArgument(
-      "batchcast: an Example has data and target, and the stream has only the field " +
-      to_text(fields[0].spec) +
-      ". Take TensorExample, whose batches are data alone, or name the target (`sample_id` is one "
-      "that every stream has).");
+      text("batchcast: an Example has data and target, and the stream has only the field {}. Take "
+           "TensorExample, whose batches are data alone, or name the target (`sample_id` is one "
+           "that every stream has).",
+           to_text(fields[0].spec)));
 }
 
 inline void refuse_target(const ExampleFields& wanted) {
   if (wanted.target.empty()) return;
-  throw InvalidArgument("batchcast: the target is to be the field `" + wanted.target +
-                        "`, but the loader's batches are data alone. Take Example<> for both.");
+  throw InvalidArgument(
+      text("batchcast: the target is to be the field `{}`, but the loader's batches are data "
+           "alone. Take Example<> for both.",
+           wanted.target));
 }
 
 inline void refuse_choice(const ExampleFields& wanted, const char* why) {
   if (wanted.data.empty() && wanted.target.empty()) return;
-  throw InvalidArgument(std::string("batchcast: data and target are chosen for an Example; ") +
-                        why);
+  throw InvalidArgument(text("batchcast: data and target are chosen for an Example; {}", why));
 }
 
 /// One tensor a sample, over the storage of all: unbind() without the bookkeeping of views, which
@@ -122,7 +123,7 @@ struct BatchMaker {
                 "name, or give the type a constructor from const batchcast::Batch&");
 
   BatchMaker(const FieldTable&, const ExampleFields& wanted) {
-    detail::refuse_choice(wanted, "a batch type of one's own names its fields itself.");
+    detail::refuse_choice(wanted, "a custom batch type names its fields itself.");
   }
   [[nodiscard]] UserBatch operator()(const Batch& batch) const { return UserBatch(batch); }
 };
@@ -151,9 +152,10 @@ struct BatchMaker<torch::data::Example<>> {
   BatchMaker(const FieldTable& fields, const ExampleFields& wanted)
       : data(detail::data_field(fields, wanted)), target(detail::target_field(fields, wanted)) {
     if (data != target) return;
-    throw InvalidArgument("batchcast: data and target are both the field `" +
-                          fields[data].spec.name +
-                          "`. Name both, or take TensorExample, whose batches are data alone.");
+    throw InvalidArgument(
+        text("batchcast: data and target are both the field `{}`. Name both, or take "
+             "TensorExample, whose batches are data alone.",
+             fields[data].spec.name));
   }
   [[nodiscard]] torch::data::Example<> operator()(const Batch& batch) const {
     return {tensor_of(batch, data), tensor_of(batch, target)};

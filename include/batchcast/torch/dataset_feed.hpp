@@ -4,6 +4,7 @@
 
 #include <batchcast/checkpoint.hpp>
 #include <batchcast/consumer.hpp>
+#include <batchcast/core/text.hpp>
 #include <batchcast/torch/batch.hpp>
 #include <batchcast/torch/torch_consumer.hpp>
 
@@ -71,9 +72,9 @@ class DatasetFeed {
     const std::lock_guard lock(fetching_);
     if (is_rank() && consumer_.attached()) {
       throw InvalidArgument(
-          "batchcast: a rank of a group loads a checkpoint before it is first "
-          "used: the ranks begin together, and " +
-          name_of_group() + " has begun. Call leave() on all ranks before.");
+          text("batchcast: a rank of a group loads a checkpoint before it is first used: the ranks "
+               "begin together, and {} has begun. Call leave() on all ranks before.",
+               name_of_group()));
     }
     // Looked at first: at a position that another stream does not have, the answer would be that.
     ConsumerOptions looking = consumer_.options();
@@ -108,16 +109,16 @@ class DatasetFeed {
     return group.world != 0 || group.automatic;
   }
   [[nodiscard]] std::string name_of_group() const {
-    return "`" + consumer_.present().group().name + "`";
+    return text("`{}`", consumer_.present().group().name);
   }
 
   void change_batch_size(Consumer& consumer, std::size_t batch_size) const {
     if (!is_rank() || batch_size == 0) return consumer.set_batch_size(batch_size);
-    throw InvalidArgument("batchcast: the loader asks for batches of " +
-                          std::to_string(batch_size) + ", and this rank of " + name_of_group() +
-                          " attached for batches of " + std::to_string(consumer.batch_size()) +
-                          ". Give ConsumerOptions::batch_size and the loader the same number: that "
-                          "of one rank's part.");
+    throw InvalidArgument(
+        text("batchcast: the loader asks for batches of {}, and this rank of {} attached for "
+             "batches of {}. Give ConsumerOptions::batch_size and the loader the same number: that "
+             "of one rank's part.",
+             batch_size, name_of_group(), consumer.batch_size()));
   }
 
   [[nodiscard]] Consumer& attach() {

@@ -2,6 +2,7 @@
 // Copyright 2026 the batchcast authors
 #pragma once
 
+#include <batchcast/core/text.hpp>
 #include <batchcast/torch/serve_columns.hpp>
 
 #include <algorithm>
@@ -96,15 +97,18 @@ class TorchColumnBuilder {
   void add(const std::string& name, const at::Tensor& tensor) {
     if (batch_.samples == 0) batch_.columns.push_back({name, {}, true});
     if (next_ == batch_.columns.size() || batch_.columns[next_].name != name) {
-      throw InvalidArgument("batchcast: an example of the batch has `" + name +
-                            "` and the first one has not. All have the same fields.");
+      throw InvalidArgument(
+          text("batchcast: an example of the batch has `{}` and the first one has not. All have "
+               "the same fields.",
+               name));
     }
     batch_.columns[next_++].tensors.push_back(tensor);
   }
   void end_example() {
     if (next_ != batch_.columns.size()) {
-      throw InvalidArgument("batchcast: an example of the batch lacks `" +
-                            batch_.columns[next_].name + "`. All have the same fields.");
+      throw InvalidArgument(
+          text("batchcast: an example of the batch lacks `{}`. All have the same fields.",
+               batch_.columns[next_].name));
     }
     ++batch_.samples;
   }

@@ -47,8 +47,8 @@ struct TorchColumns {
 }
 
 [[noreturn]] inline void throw_unservable(const std::string& name, const std::string& why) {
-  throw InvalidArgument("batchcast: field `" + name + "` of the batch cannot be served: it is " +
-                        why);
+  throw InvalidArgument(
+      text("batchcast: field `{}` of the batch cannot be served: it is {}", name, why));
 }
 
 /// Throws InvalidArgument, naming the field, for what has no place in a stream.
@@ -60,15 +60,17 @@ struct TorchColumns {
     throw_unservable(name, "a nested tensor. Pad it: all samples of a stream have one shape.");
   }
   if (tensor.layout() != at::kStrided) {
-    throw_unservable(name, "sparse or of another layout of its own. Call to_dense() on it first.");
+    throw_unservable(
+        name, "sparse, or of another layout than a dense tensor. Call to_dense() on it first.");
   }
   if (tensor.is_meta()) throw_unservable(name, "on the meta device, which holds no values.");
   const auto dtype = dtype_of(tensor.scalar_type());
   if (!dtype) {
-    throw_unservable(name, std::string(c10::toString(tensor.scalar_type())) +
-                               ", which streams have no dtype for. Convert it in the dataset: "
-                               "to(torch::kFloat) or to(torch::kLong), dequantize() for quantised "
-                               "and view_as_real() for complex numbers.");
+    throw_unservable(
+        name,
+        text("{}, which streams have no dtype for. Convert it in the dataset: to(torch::kFloat) or "
+             "to(torch::kLong), dequantize() for quantised and view_as_real() for complex numbers.",
+             c10::toString(tensor.scalar_type())));
   }
   return *dtype;
 }
@@ -88,9 +90,9 @@ struct TorchColumns {
   for (const at::Tensor& other : column.tensors) {
     const FieldSpec is{column.name, checked_dtype(other, column.name), other.sizes().vec()};
     if (column.one_each && is != spec) {
-      throw_unservable(column.name, "`" + to_text(spec) + "` in one example and `" + to_text(is) +
-                                        "` in another. Crop, resize or pad, so that all samples "
-                                        "have one shape and dtype.");
+      throw_unservable(column.name, text("`{}` in one example and `{}` in another. Crop, resize or "
+                                         "pad, so that all samples have one shape and dtype.",
+                                         to_text(spec), to_text(is)));
     }
   }
   return spec;
@@ -102,17 +104,18 @@ struct TorchColumns {
   for (const TorchColumn& column : batch.columns) {
     FieldSpec spec = spec_of(column);
     if (column.samples() != batch.samples) {
-      throw InvalidArgument("batchcast: a batch has " + std::to_string(batch.samples) +
-                            " samples of field `" + batch.columns.front().name + "` and " +
-                            std::to_string(column.samples()) + " of `" + column.name +
-                            "`. The first dimension of every tensor counts the samples.");
+      throw InvalidArgument(
+          text("batchcast: a batch has {} samples of field `{}` and {} of `{}`. The first "
+               "dimension of every tensor counts the samples.",
+               batch.samples, batch.columns.front().name, column.samples(), column.name));
     }
     if (column.name != sample_id_name) {
       schema.push_back(std::move(spec));
     } else if (spec.dtype != DType::i64 || !spec.shape.empty()) {
-      throw_unservable(column.name, "`" + to_text(spec) +
-                                        "`. It is the dataset's index: one i64 for each sample, or "
-                                        "none at all.");
+      throw_unservable(
+          column.name,
+          text("`{}`. It is the dataset's index: one i64 for each sample, or none at all.",
+               to_text(spec)));
     }
   }
   return schema;

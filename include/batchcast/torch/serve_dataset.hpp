@@ -3,6 +3,7 @@
 #pragma once
 
 #include <batchcast/core/clock.hpp>
+#include <batchcast/core/text.hpp>
 #include <batchcast/data/maker.hpp>
 #include <batchcast/data/order.hpp>
 #include <batchcast/torch/serve_batch.hpp>
@@ -104,11 +105,10 @@ class TorchDatasetMaker final : public SampleMaker {
           static_cast<void>(maker_.fetch_checked(*dataset_, {indices_[i]}));
         } catch (...) {
           const std::uint64_t index_in_epoch = slots.index_in_epoch + i;
-          std::throw_with_nested(BadSample(
-              "batchcast: sample " + std::to_string(indices_[i]) + " of the dataset, at position " +
-              std::to_string(slots.epoch * maker_.samples_per_epoch() + index_in_epoch) +
-              " of the stream (epoch " + std::to_string(slots.epoch) +
-              "): " + text_for_consumers(std::current_exception())));
+          std::throw_with_nested(BadSample(text(
+              "batchcast: sample {} of the dataset, at position {} of the stream (epoch {}): {}",
+              indices_[i], slots.epoch * maker_.samples_per_epoch() + index_in_epoch, slots.epoch,
+              text_for_consumers(std::current_exception()))));
         }
       }
     }
@@ -125,9 +125,8 @@ class TorchDatasetMaker final : public SampleMaker {
     const auto batch = dataset.get_batch(typename Dataset::BatchRequestType(indices));
     TorchColumns columns = columns_of(batch, names_);
     if (columns.samples != indices.size()) {
-      throw InvalidArgument("batchcast: the dataset was asked for " +
-                            std::to_string(indices.size()) + " samples and gave " +
-                            std::to_string(columns.samples) + ".");
+      throw InvalidArgument(text("batchcast: the dataset was asked for {} samples and gave {}.",
+                                 indices.size(), columns.samples));
     }
     return columns;
   }

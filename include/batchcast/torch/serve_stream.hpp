@@ -2,6 +2,7 @@
 // Copyright 2026 the batchcast authors
 #pragma once
 
+#include <batchcast/core/text.hpp>
 #include <batchcast/producer.hpp>
 #include <batchcast/ring/futex.hpp>
 #include <batchcast/torch/serve_columns.hpp>
@@ -40,9 +41,9 @@ inline void log_what_is_served(const ProducerOptions& options, const Schema& sch
   if (!options.log) return;
   std::string fields;
   for (const FieldSpec& field : schema) fields += (fields.empty() ? "" : ", ") + to_text(field);
-  options.log(LogLevel::info,
-              "stream `" + options.stream + "` serves a " + what + ": " + fields +
-                  ". It is not pure: nobody can make its samples again, only its producer");
+  options.log(LogLevel::info, text("stream `{}` serves a {}: {}. It is not pure: only its "
+                                   "producer can make its samples again",
+                                   options.stream, what, fields));
 }
 
 /// Throws InvalidArgument that names what is not as it was in the first batch.
@@ -53,14 +54,14 @@ inline void check_same_schema(const Schema& expected, const Schema& found) {
       "convert in the dataset.";
   for (std::size_t i = 0; i < expected.size() && i < found.size(); ++i) {
     if (expected[i] == found[i]) continue;
-    throw InvalidArgument("batchcast: the first batch had `" + to_text(expected[i]) +
-                          "`, and this one has `" + to_text(found[i]) + "`." + cure);
+    throw InvalidArgument(text("batchcast: the first batch had `{}`, and this one has `{}`.{}",
+                               to_text(expected[i]), to_text(found[i]), cure));
   }
   const bool less = found.size() < expected.size();
-  throw InvalidArgument("batchcast: the first batch had " + std::string(less ? "" : "no ") +
-                        "field `" +
-                        (less ? expected : found)[std::min(expected.size(), found.size())].name +
-                        "`, and this one has " + (less ? "none." : "one.") + cure);
+  throw InvalidArgument(
+      text("batchcast: the first batch had {}field `{}`, and this one has {}{}", less ? "" : "no ",
+           (less ? expected : found)[std::min(expected.size(), found.size())].name,
+           less ? "none." : "one.", cure));
 }
 
 /// The text of an exception for trainers, without the backtrace of the producer.
@@ -136,10 +137,10 @@ class TorchStream {
   void end_epoch() {
     if (samples_ == 0) {
       throw InvalidArgument(
-          "batchcast: epoch " + std::to_string(epoch_) + " of the " + what_ +
-          (batches_ == 0 ? " has no batch." : " has no sample in its batches.") +
-          (epoch_ == 0 ? " There is nothing to serve."
-                       : " If it can be gone through only once, serve it with epochs = 1."));
+          text("batchcast: epoch {} of the {}{}{}", epoch_, what_,
+               batches_ == 0 ? " has no batch." : " has no sample in its batches.",
+               epoch_ == 0 ? " There is nothing to serve."
+                           : " If it can be gone through only once, serve it with epochs = 1."));
     }
     producer_->end_epoch();
     samples_ = batches_ = 0;
@@ -152,8 +153,8 @@ class TorchStream {
   /// Ends the stream for all consumers with the text of what happened, and where.
   void fail(const std::exception_ptr& failure) {
     if (!producer_) return;
-    const std::string where = " (after " + std::to_string(samples_) + " samples of epoch " +
-                              std::to_string(epoch_) + " of the " + what_ + ")";
+    const std::string where =
+        text(" (after {} samples of epoch {} of the {})", samples_, epoch_, what_);
     fail_stream(*producer_, text_for_consumers(failure) + where, options_);
   }
 

@@ -4,6 +4,7 @@
 
 #include <batchcast/checkpoint.hpp>
 #include <batchcast/consumer.hpp>
+#include <batchcast/core/text.hpp>
 #include <batchcast/torch/batch.hpp>
 #include <batchcast/torch/dataset_feed.hpp>
 
@@ -40,39 +41,41 @@ inline void write(torch::serialize::OutputArchive& archive, const Checkpoint& ch
 
 [[nodiscard]] inline Checkpoint read_checkpoint(torch::serialize::InputArchive& archive) {
   const auto refuse = [](const std::string& why) {
-    throw InvalidArgument("batchcast: this archive is no checkpoint of a SharedDataset: " + why +
-                          ". Load what torch::save(dataset, …) wrote.");
+    throw InvalidArgument(
+        text("batchcast: this archive is no checkpoint of a SharedDataset: {}. Load what "
+             "torch::save(dataset, …) wrote.",
+             why));
   };
   const auto value_of = [&](const char* key) {
     c10::IValue value;
-    if (!archive.try_read(key, value)) refuse(std::string("it has no `") + key + "`");
+    if (!archive.try_read(key, value)) refuse(text("it has no `{}`", key));
     return value;
   };
   const auto number = [&](const char* key) {
     const c10::IValue value = value_of(key);
     if (!value.isInt() || value.toInt() < 0) {
-      refuse(std::string("its `") + key + "` is no number of samples");
+      refuse(text("its `{}` is no number of samples", key));
     }
     return static_cast<std::uint64_t>(value.toInt());
   };
   const auto text_of = [&](const char* key, const c10::IValue& value) {
-    if (!value.isString()) refuse(std::string("its `") + key + "` is no text");
+    if (!value.isString()) refuse(text("its `{}` is no text", key));
     return value.toStringRef();
   };
-  const auto text = [&](const char* key) { return text_of(key, value_of(key)); };
+  const auto words = [&](const char* key) { return text_of(key, value_of(key)); };
   const auto text_if_there = [&](const char* key) {
     c10::IValue value;
     return archive.try_read(key, value) ? text_of(key, value) : std::string();
   };
   const std::uint64_t version = number("batchcast_checkpoint");
   if (version != archive_version) {
-    refuse("it is of version " + std::to_string(version) + ", and this library reads version " +
-           std::to_string(archive_version));
+    refuse(
+        text("it is of version {}, and this library reads version {}", version, archive_version));
   }
   return {.cursor = number("cursor"),
-          .stream = text("stream"),
-          .recipe_json = text("recipe_json"),
-          .schema_json = text("schema_json"),
+          .stream = words("stream"),
+          .recipe_json = words("recipe_json"),
+          .schema_json = words("schema_json"),
           .samples_per_epoch = number("samples_per_epoch"),
           .identity = text_if_there("identity"),
           .incarnation = text_if_there("incarnation")};

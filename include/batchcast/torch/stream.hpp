@@ -34,10 +34,11 @@ template <class Stream>
     static const auto ask =
         reinterpret_cast<Ask>(process_symbol("_ZNK3c104cuda10CUDAStream6streamEv"));
     if (ask != nullptr) return ask(&stream);
-    throw InvalidArgument("batchcast: libtorch " + std::to_string(TORCH_VERSION_MAJOR) + "." +
-                          std::to_string(TORCH_VERSION_MINOR) +
-                          " does not tell which CUDA stream one of its own is. Link libc10_cuda.so "
-                          "so that it is found, or train on the default stream.");
+    throw InvalidArgument(
+        text("batchcast: libtorch {}.{} does not tell which CUDA stream stands behind one of its "
+             "streams. Link "
+             "libc10_cuda.so so that it is found, or train on the default stream.",
+             TORCH_VERSION_MAJOR, TORCH_VERSION_MINOR));
   }
 }
 
@@ -62,17 +63,18 @@ void start_cuda_in(Context& context) {
 /// Makes sure that libtorch can work on that GPU. Throws GpuUnavailable where it cannot.
 inline void use_cuda_of_torch(Placement placement) {
   if (!torch_has_cuda()) {
-    throw GpuUnavailable("batchcast: batches were asked for on " + placement.text() +
-                         ", but the libtorch of this program has no CUDA (its libtorch_cuda.so is "
-                         "missing or was not linked). Take a CUDA build of libtorch, or batches in "
-                         "host memory: placement = \"host\".");
+    throw GpuUnavailable(
+        text("batchcast: batches were asked for on {}, but the libtorch of this program has no "
+             "CUDA (its libtorch_cuda.so is missing or was not linked). Take a CUDA build of "
+             "libtorch, or batches in host memory: placement = \"host\".",
+             placement.text()));
   }
   const int gpus = c10::impl::VirtualGuardImpl(c10::kCUDA).deviceCount();
   if (static_cast<int>(placement.device()) >= gpus) {
-    throw GpuUnavailable("batchcast: batches were asked for on " + placement.text() +
-                         ", but libtorch sees " + std::to_string(gpus) +
-                         " GPUs. See CUDA_VISIBLE_DEVICES, and whether this libtorch is made for "
-                         "the driver that is installed.");
+    throw GpuUnavailable(text(
+        "batchcast: batches were asked for on {}, but libtorch sees {} GPUs. See "
+        "CUDA_VISIBLE_DEVICES, and whether this libtorch is made for the driver that is installed.",
+        placement.text(), gpus));
   }
   if (at::hasCUDA()) start_cuda_in(at::globalContext());
 }

@@ -31,10 +31,10 @@ namespace batchcast::inline v0_1 {
   for (const detail::DTypeTwin& twin : detail::dtype_twins) {
     if (twin.here == field.spec.dtype) return twin.there;
   }
-  throw InvalidArgument("batchcast: field `" + field.spec.name + "` is " +
-                        std::string(name_of(field.spec.dtype)) +
-                        ", which libtorch has no tensors of. Convert it in the recipe, with the "
-                        "stage `to`.");
+  throw InvalidArgument(
+      text("batchcast: field `{}` is {}, which libtorch has no tensors of. Convert it in the "
+           "recipe, with the stage `to`.",
+           field.spec.name, name_of(field.spec.dtype)));
 }
 
 namespace detail {

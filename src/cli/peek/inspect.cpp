@@ -6,7 +6,7 @@
 #include "cli/serve/dataset_options.hpp"
 #include "data/image/compile_field.hpp"
 #include "data/source/read_by_python.hpp"
-#include "data/source/source_kinds.hpp"
+#include "data/spec/source_kind_names.hpp"
 
 #include <batchcast/consumer.hpp>
 #include <batchcast/core/error.hpp>

@@ -21,9 +21,8 @@ namespace {
 void require_pixels_within(const ImageSize& size, std::int64_t pixels_max) {
   const std::int64_t pixels = std::int64_t{size.width} * size.height;
   if (pixels <= pixels_max) return;
-  throw BadSample("its header says " + std::to_string(size.width) + " x " +
-                  std::to_string(size.height) + ", which is " + std::to_string(pixels) +
-                  " pixels; the limit is " + std::to_string(pixels_max));
+  throw BadSample(text("its header says {} x {}, which is {} pixels; the limit is {}", size.width,
+                       size.height, pixels, pixels_max));
 }
 
 bool is_inside(const Box& window, const ImageSize& size) noexcept {
@@ -35,11 +34,9 @@ void require_kept(const ImageInfo& found, const DecodeLimits& limits) {
   if (found.channels == limits.channels && found.bits == limits.bits) return;
   const std::string has = found.channels == 0
                               ? "has a palette, or colours that are not RGB"
-                              : "has " + std::to_string(found.channels) + " channels of " +
-                                    std::to_string(found.bits) + " bits";
-  throw BadSample("it " + has + ", and its field keeps images of " +
-                  std::to_string(limits.channels) + " channels of " + std::to_string(limits.bits) +
-                  " bits");
+                              : text("has {} channels of {} bits", found.channels, found.bits);
+  throw BadSample(text("it {}, and its field keeps images of {} channels of {} bits", has,
+                       limits.channels, limits.bits));
 }
 
 /// What comes out of `step`, or a BadSample; `codec` is closed then.
@@ -85,7 +82,7 @@ ImageInfo ImageDecoder::open(std::span<const std::byte> encoded, const DecodeLim
   close();
   const std::optional<ImageFormat> format = image_format_of(encoded);
   if (!format) {
-    throw BadSample("neither JPEG, PNG nor WebP, but " + describe_content(encoded));
+    throw BadSample(text("neither JPEG, PNG nor WebP, but {}", describe_content(encoded)));
   }
   ImageCodec& codec = codec_for(*format);
   const ImageInfo info = closing_on_failure(codec, [&] {

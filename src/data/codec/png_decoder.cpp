@@ -22,8 +22,8 @@ void require(int status) {
   if (status == SPNG_OK) return;
   if (status == SPNG_EMEM) throw std::bad_alloc();
   const bool truncated = status == SPNG_IO_EOF || status == SPNG_EIDAT_TOO_SHORT;
-  throw BadSample("the PNG cannot be decoded: " +
-                  std::string(truncated ? "it is truncated" : spng_strerror(status)));
+  throw BadSample(
+      text("the PNG cannot be decoded: {}", truncated ? "it is truncated" : spng_strerror(status)));
 }
 
 std::size_t length_of_chunk(std::span<const std::byte> chunk) noexcept {

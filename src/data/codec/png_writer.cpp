@@ -21,7 +21,7 @@ struct CloseFile {
 
 void require(int status, const std::string& path) {
   if (status == SPNG_OK) return;
-  throw Error("batchcast: cannot write " + path + ": " + spng_strerror(status) + ".");
+  throw Error(text("batchcast: cannot write {}: {}.", path, spng_strerror(status)));
 }
 
 }  // namespace
@@ -29,7 +29,7 @@ void require(int status, const std::string& path) {
 void write_png(const std::string& path, const RgbPixels& pixels) {
   BATCHCAST_ASSERT(pixels.bytes.size() == std::size_t{3} * pixels.width * pixels.height);
   std::unique_ptr<std::FILE, CloseFile> file(std::fopen(path.c_str(), "wbe"));
-  if (!file) throw SystemError("batchcast: cannot write " + path, errno);
+  if (!file) throw SystemError(text("batchcast: cannot write {}", path), errno);
   const PngContext context(spng_ctx_new(SPNG_CTX_ENCODER));
   if (!context) throw std::bad_alloc();
   require(spng_set_png_file(context.get(), file.get()), path);
@@ -42,7 +42,9 @@ void write_png(const std::string& path, const RgbPixels& pixels) {
   require(spng_encode_image(context.get(), pixels.bytes.data(), pixels.bytes.size(), SPNG_FMT_PNG,
                             SPNG_ENCODE_FINALIZE),
           path);
-  if (std::fclose(file.release()) != 0) throw SystemError("batchcast: cannot write " + path, errno);
+  if (std::fclose(file.release()) != 0) {
+    throw SystemError(text("batchcast: cannot write {}", path), errno);
+  }
 }
 
 }  // namespace batchcast::inline v0_1::detail

@@ -40,7 +40,7 @@ void require(VP8StatusCode status) {
     default:
       break;
   }
-  throw BadSample("the WebP cannot be decoded: " + std::string(reason));
+  throw BadSample(text("the WebP cannot be decoded: {}", reason));
 }
 
 int orientation_in_webp(std::span<const std::byte> webp) noexcept {

@@ -28,13 +28,12 @@ struct PixelShape {
   }
 };
 
-std::string text(ImageSize size) {
-  return std::to_string(size.width) + " by " + std::to_string(size.height);
-}
+std::string size_text(ImageSize size) { return text("{} by {}", size.width, size.height); }
 
-std::string text(const PixelShape& shape) {
-  return (shape.size ? text(*shape.size) + " pixels" : "pixels of no known size") + " with " +
-         std::to_string(shape.channels) + (shape.channels == 1 ? " channel" : " channels");
+std::string size_text(const PixelShape& shape) {
+  return text("{} with {}{}",
+              shape.size ? text("{} pixels", size_text(*shape.size)) : "pixels of no known size",
+              shape.channels, shape.channels == 1 ? " channel" : " channels");
 }
 
 /// Takes the stages of an image field that work on pixels, in the recipe's order, and follows the
@@ -52,16 +51,17 @@ class StepCompiler {
   /// What comes out has to be known, and no larger than a field may be.
   void check_size() const {
     if (!shape_.size || shape_.size->width <= 0 || shape_.size->height <= 0) {
-      refuse_at(field_.where,
-                "images have sizes of their own and the samples of the field `" + field_.name +
-                    "` must have one. Add random_resized_crop, center_crop or random_crop, or "
-                    "resize with [height, width].");
+      refuse_at(
+          field_.where,
+          text("images differ in size, and the samples of the field `{}` must have one size. Add "
+               "random_resized_crop, center_crop or random_crop, or resize with [height, width].",
+               field_.name));
     }
     const auto area = static_cast<std::int64_t>(shape_.size->width) * shape_.size->height;
     if (area <= (std::int64_t{1} << 28)) return;
     refuse_at(sized_by_ != nullptr ? sized_by_->where : field_.where,
-              "the field `" + field_.name + "` of " + text(*shape_.size) +
-                  " pixels is too large. Ask for at most 2^28 pixels.");
+              text("the field `{}` of {} pixels is too large. Ask for at most 2^28 pixels.",
+                   field_.name, size_text(*shape_.size)));
   }
 
  private:
@@ -119,12 +119,10 @@ class StepCompiler {
 
   [[noreturn]] void refuse_shapes(const NamedStage& container, const NamedStage& inner,
                                   const PixelShape& other) const {
-    refuse(
-        container,
-        "with its `" + std::string(inner.stage->name()) + "` come out " + text(shape_) +
-            ", and otherwise " + text(other) +
-            ", so samples would differ in shape: let all that may be chosen give one shape, with "
-            "resize or a crop to [height, width] in each of them or before this stage");
+    refuse(container, text("with its `{}` come out {}, and otherwise {}, so samples would differ "
+                           "in shape: let all that may be chosen give one shape, with resize or a "
+                           "crop to [height, width] in each of them or before this stage",
+                           inner.stage->name(), size_text(shape_), size_text(other)));
   }
 
   void take_geometry(const NamedStage& named, const GeometryStage& stage) {
@@ -140,12 +138,11 @@ class StepCompiler {
 
   void take_pixels(const NamedStage& named, const PixelStage& stage) {
     if (plan_.is_mask) {
-      refuse(
-          named,
-          std::string("it changes colours, and the field is a mask, whose pixels are ids") +
-              (stage.moves_pixels() ? ", which no policy can be done to: leave it out"
-               : named.is_joint ? ": move it out of the joint, to the stages of the image's field"
-                                : ": leave it out, or say kind = \"image\""));
+      refuse(named, text("it changes colours, and the field is a mask, whose pixels are ids{}",
+                         stage.moves_pixels() ? ", which no policy can be done to: leave it out"
+                         : named.is_joint
+                             ? ": move it out of the joint, to the stages of the image's field"
+                             : ": leave it out, or say kind = \"image\""));
     }
     check_not_kept(named);
     ask(named, [&] { shape_.channels = stage.output_channels(shape_.channels); });
@@ -268,9 +265,9 @@ class FormatCompiler {
              "or i64, or say kind = \"image\"");
     }
     if (to.layout == ImageLayout::hw && channels != 1) {
-      refuse(named, "the layout `hw` is for one channel, and the image has " +
-                        std::to_string(channels) +
-                        ": decode it with mode = \"gray\" or \"index\", or take `chw`");
+      refuse(named, text("the layout `hw` is for one channel, and the image has {}: decode it with "
+                         "mode = \"gray\" or \"index\", or take `chw`",
+                         channels));
     }
     two_dimensional_ = to.layout == ImageLayout::hw;
     plan_.format.layout = two_dimensional_ ? ImageLayout::hwc : to.layout;
@@ -289,9 +286,9 @@ class FormatCompiler {
     const bool is_other = dtype == DType::i8 || dtype == DType::f16 || dtype == DType::bf16 ||
                           dtype == DType::f64 || dtype == DType::boolean;
     if (!is_other && (plan_.decode->bits == 8 || !is_narrow)) return;
-    const std::string bits = std::to_string(plan_.decode->bits);
+    const auto bits = plan_.decode->bits;
     refuse(named,
-           "kept pixels of " + bits + " bits become u" + bits + ", a wider integer type or f32");
+           text("kept pixels of {} bits become u{}, a wider integer type or f32", bits, bits));
   }
 
   // Of one channel: what is ids, or levels, and no colour.
@@ -316,8 +313,8 @@ class FormatCompiler {
     const auto count = static_cast<std::size_t>(channels);
     const auto fits_channels = [count](std::size_t n) { return n == 1 || n == count; };
     if (!fits_channels(normal.mean.size()) || !fits_channels(normal.std.size())) {
-      refuse(named, "the image has " + std::to_string(count) + " channel" +
-                        (count == 1 ? "" : "s") + ", so mean and std need one value or as many");
+      refuse(named, text("the image has {} channel{}, so mean and std need one value or as many",
+                         count, count == 1 ? "" : "s"));
     }
     for (std::size_t i = 0; i < count; ++i) {
       const double mean = normal.mean[normal.mean.size() == 1 ? 0 : i];
@@ -473,7 +470,7 @@ ImagePlan plan_image(const ResolvedField& field, const PartSpec& part) {
     if (named.stage->as_decode() != nullptr) {
       if (part.kind != PartKind::image) {
         refuse_stage(field.name, named,
-                     "the part `" + part.name + "` is decoded already. Leave the stage out");
+                     text("the part `{}` is decoded already. Leave the stage out", part.name));
       }
       if (&named != &field.stages.front())
         refuse_stage(field.name, named, "it must be the field's first stage");
@@ -489,9 +486,9 @@ ImagePlan plan_image(const ResolvedField& field, const PartSpec& part) {
     }
   }
   if (part.kind == PartKind::image && !plan.decode) {
-    refuse_at(field.where, "the part `" + part.name +
-                               "` is an encoded image. Let the stages of the field `" + field.name +
-                               "` begin with { stage = \"decode\" }.");
+    refuse_at(field.where, text("the part `{}` is an encoded image. Let the stages of the field "
+                                "`{}` begin with { stage = \"decode\" }.",
+                                part.name, field.name));
   }
   steps.check_size();
   format.finish(*steps.shape().size, steps.shape().channels);

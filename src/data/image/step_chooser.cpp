@@ -15,10 +15,10 @@ void check(const ImageStep& step, std::span<const std::size_t> chosen) {
     if (place < step.inner.size() && std::count(chosen.begin(), chosen.end(), place) == 1) {
       continue;
     }
-    throw InvalidArgument("batchcast: the stage `" + std::string(step.container->name()) +
-                          "` chose its stage " + std::to_string(place) + " of " +
-                          std::to_string(step.inner.size()) +
-                          ". Let choose() of a stage of your own give each place once at most.");
+    throw InvalidArgument(
+        text("batchcast: the stage `{}` chose its stage {} of {}. Let choose() of a stage of your "
+             "own give each place once at most.",
+             step.container->name(), place, step.inner.size()));
   }
 }
 
@@ -36,18 +36,18 @@ void check_between(const ImagePlan& plan, ImageSize size) {
   const std::int64_t pixels_max =
       plan.decode ? plan.decode->pixels_max : DecodeStage::Parameters{}.pixels_max;
   if (std::int64_t{size.width} * size.height <= pixels_max) return;
-  throw BadSample("its stages make an image of " + std::to_string(size.width) + " x " +
-                  std::to_string(size.height) + " pixels of it, and " + std::to_string(pixels_max) +
-                  " is the most (`pixels_max`)");
+  throw BadSample(
+      text("its stages make an image of {} x {} pixels of it, and {} is the most (`pixels_max`)",
+           size.width, size.height, pixels_max));
 }
 
 void check_element_count(const ImagePlan& plan, std::size_t elements) {
   const std::size_t expected = plan.steps->input().element_count();
   if (elements == expected) return;
-  throw InvalidArgument("batchcast: the stages of a field made an image of " +
-                        std::to_string(elements) + " elements, and " + std::to_string(expected) +
-                        " is what they said. Let a stage of your own place what its output() "
-                        "promises.");
+  throw InvalidArgument(
+      text("batchcast: the stages of a field made an image of {} elements, and {} is what they "
+           "said. Let a stage of your own place what its output() promises.",
+           elements, expected));
 }
 
 void StepChooser::begin(const SampleKey& key, std::vector<Note>* notes) {

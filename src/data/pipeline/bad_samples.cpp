@@ -8,20 +8,21 @@
 namespace batchcast::inline v0_1::detail {
 
 void BadSamples::add(const BadSampleReport& report) {
-  const std::string what = "sample " + std::to_string(report.sample_id) + ", `" +
-                           printable(report.name) +
-                           "`, cannot be made: " + printable(report.reason);
+  const std::string what = text("sample {}, `{}`, cannot be made: {}", report.sample_id,
+                                printable(report.name), printable(report.reason));
   if (options_.on_bad_sample == OnBadSample::error) {
-    throw BadSample("batchcast: " + what +
-                    ". Repair or remove it, or serve with on_bad_sample = substitute "
-                    "(`--on-bad-sample substitute`).");
+    throw BadSample(
+        text("batchcast: {}. Repair or remove it, or serve with on_bad_sample = substitute "
+             "(`--on-bad-sample substitute`).",
+             what));
   }
   const std::lock_guard lock(mutex_);
   if (!ids_.insert(report.sample_id).second) return;
   if (ids_.size() > options_.samples_max) {
-    throw BadSample("batchcast: more than " + std::to_string(options_.samples_max) +
-                    " samples cannot be made, the last one is " + what +
-                    ". `batchcast check` lists all of them; --max-bad allows more.");
+    throw BadSample(
+        text("batchcast: more than {} samples cannot be made, the last one is {}. `batchcast "
+             "check` lists all of them; --max-bad allows more.",
+             options_.samples_max, what));
   }
   count_.store(ids_.size(), std::memory_order_relaxed);
   if (options_.report) options_.report(report);

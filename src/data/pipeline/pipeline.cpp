@@ -42,11 +42,11 @@ std::vector<FieldRecipe> all_parts(const Source& source) {
   std::vector<FieldRecipe> fields;
   for (const PartSpec& part : source.parts()) {
     if (part.kind == PartKind::image) {
-      throw InvalidArgument(
-          "batchcast: the part `" + part.name +
-          "` of this source is encoded images, which are of different sizes: a "
-          "recipe must say what becomes of them. Give --recipe a TOML file or a preset, such as "
-          "imagenet-train or imagenet-eval; `batchcast recipe --list` lists them all.");
+      throw InvalidArgument(text(
+          "batchcast: the part `{}` of this source is encoded images, which are of different "
+          "sizes: a recipe must say what becomes of them. Give --recipe a TOML file or a preset, "
+          "such as imagenet-train or imagenet-eval; `batchcast recipe --list` lists them all.",
+          part.name));
     }
     if (part.kind == PartKind::tensor) fields.push_back({part.name, part.name, {}});
   }
@@ -100,13 +100,13 @@ void PipelineCore::compile(const ResolvedField& field) {
     std::vector<std::string> names;
     for (const PartSpec& candidate : parts) names.push_back(candidate.name);
     const std::string meant = nearest_name(field.from, names);
-    refuse_at(field.where,
-              "the field `" + field.name + "` is to be made from the part `" + field.from +
-                  "`, which this source does not have; it has " + quoted(names) + "." +
-                  (meant.empty() ? "" : " Did you mean `" + meant + "`?") +
-                  (names.empty() ? ""
-                                 : " Say which one in the field: from = \"" +
-                                       (meant.empty() ? names.front() : meant) + "\"."));
+    refuse_at(field.where, text("the field `{}` is to be made from the part `{}`, which this "
+                                "source does not have; it has {}.{}{}",
+                                field.name, field.from, quoted(names),
+                                meant.empty() ? "" : text(" Did you mean `{}`?", meant),
+                                names.empty() ? ""
+                                              : text(" Say which one in the field: from = \"{}\".",
+                                                     meant.empty() ? names.front() : meant)));
   }
   auto program = compile_field(field, *part);
   const TensorSpec& output = program->output();

@@ -17,15 +17,15 @@ namespace batchcast::inline v0_1::detail {
 namespace {
 
 std::string called(const Source& source, std::uint64_t sample_id) {
-  return "sample " + std::to_string(sample_id) + ", `" + printable(source.name_of(sample_id)) + "`";
+  return text("sample {}, `{}`", sample_id, printable(source.name_of(sample_id)));
 }
 
 /// The same error with the sample's name in front.
 SystemError with_name(const std::string& sample, const SystemError& error) {
-  std::string text = as_reason(error.what());
-  const std::string message = ": " + std::generic_category().message(error.code());
-  if (text.ends_with(message)) text.resize(text.size() - message.size());
-  return {"batchcast: " + sample + ", cannot be made: " + text, error.code()};
+  std::string reason = as_reason(error.what());
+  const std::string message = text(": {}", std::generic_category().message(error.code()));
+  if (reason.ends_with(message)) reason.resize(reason.size() - message.size());
+  return {text("batchcast: {}, cannot be made: {}", sample, reason), error.code()};
 }
 
 }  // namespace
@@ -92,11 +92,12 @@ std::uint64_t PipelineWorker::make_one(const Place& place, const SampleSlots& sl
     } catch (const SystemError& error) {
       throw with_name(called(source, id), error);
     } catch (const OutOfMemory& error) {
-      throw OutOfMemory("batchcast: " + called(source, id) +
-                        ", cannot be made: " + as_reason(error.what()) + ".");
+      throw OutOfMemory(
+          text("batchcast: {}, cannot be made: {}.", called(source, id), as_reason(error.what())));
     } catch (const std::bad_alloc&) {
-      throw OutOfMemory("batchcast: there is not enough memory to make " + called(source, id) +
-                        ". Fewer workers need less.");
+      throw OutOfMemory(
+          text("batchcast: there is not enough memory to make {}. Fewer workers need less.",
+               called(source, id)));
     }
   }
   throw BadSample("batchcast: no sample of this dataset can be made. `batchcast check` says why.");
@@ -135,15 +136,16 @@ void PipelineWorker::attempt(const Place& place, const SampleSlots& slots, std::
 }
 
 void PipelineWorker::check_sizes() const {
-  const auto text = [&](std::size_t field) {
-    return "`" + pipeline_.schema[field].name + "` of " + std::to_string(sizes_[field].width) +
-           " x " + std::to_string(sizes_[field].height);
+  const auto called_field = [&](std::size_t field) {
+    return text("`{}` of {} x {}", pipeline_.schema[field].name, sizes_[field].width,
+                sizes_[field].height);
   };
   for (const auto& [first, second] : pipeline_.same_sizes) {
     if (sizes_[first] == sizes_[second]) continue;
-    throw BadSample("what is drawn for the image is done to its mask, and they differ in size: " +
-                    text(first) + " and " + text(second) +
-                    " pixels. Store them in one size, or let their fields draw on their own");
+    throw BadSample(
+        text("what is drawn for the image is done to its mask, and they differ in size: {} and {} "
+             "pixels. Store them in one size, or let their fields draw on their own",
+             called_field(first), called_field(second)));
   }
 }
 
@@ -172,9 +174,9 @@ void PipelineWorker::copy_all(const SampleSlots& slots) {
 std::span<const std::byte> PipelineWorker::part_of(const PipelineCore::Field& field) const {
   const std::span<const std::byte> bytes = parts_[field.part];
   if (field.part_bytes && bytes.size() != *field.part_bytes) {
-    throw BadSample("its part `" + pipeline_.options.source->parts()[field.part].name + "` has " +
-                    std::to_string(bytes.size()) + " bytes, and the source says that it has " +
-                    std::to_string(*field.part_bytes));
+    throw BadSample(text("its part `{}` has {} bytes, and the source says that it has {}",
+                         pipeline_.options.source->parts()[field.part].name, bytes.size(),
+                         *field.part_bytes));
   }
   return bytes;
 }

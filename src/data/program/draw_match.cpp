@@ -5,6 +5,8 @@
 #include "data/program/placing.hpp"
 #include "data/refuse_at.hpp"
 
+#include <batchcast/core/text.hpp>
+
 #include <algorithm>
 #include <set>
 #include <string>
@@ -46,12 +48,12 @@ bool agree(const Paths& a, const Paths& b) {
   const auto list = [](const Paths& paths) {
     return quoted({paths.paths.begin(), paths.paths.end()});
   };
-  refuse_at(stage.where,
-            "the fields `" + a.field.name + "` and `" + b.field.name + "` draw alike (draws = \"" +
-                stage.group + "\"), and their stages `" + std::string(stage.stage->name()) +
-                "` do not match: " + list(in_a) + " of the one, " + list(in_b) +
-                " of the other. Put the stages that they share into a [[joint]], or give those "
-                "that belong together the same `id`, or give one of the fields draws = \"own\".");
+  refuse_at(stage.where, text("the fields `{}` and `{}` draw alike (draws = \"{}\"), and their "
+                              "stages `{}` do not match: {} of the one, {} of the other. Put the "
+                              "stages that they share into a [[joint]], or give those that belong "
+                              "together the same `id`, or give one of the fields draws = \"own\".",
+                              a.field.name, b.field.name, stage.group, stage.stage->name(),
+                              list(in_a), list(in_b)));
 }
 
 /// Stages of different names with one id would draw the same numbers for different things. `stage`
@@ -62,13 +64,11 @@ void check_namesakes(const ComparedField& a, const ComparedField& b, const Named
         other->stage->name() == stage.stage->name()) {
       continue;
     }
-    refuse_at(other->where,
-              "the fields `" + a.field.name + "` and `" + b.field.name +
-                  "` draw alike (draws = \"" + stage.group + "\"), and the id `" + stage.path +
-                  "` is of a `" + std::string(stage.stage->name()) + "` of the one and of a `" +
-                  std::string(other->stage->name()) +
-                  "` of the other, which would draw the same. Give one of them another id, or "
-                  "none.");
+    refuse_at(other->where, text("the fields `{}` and `{}` draw alike (draws = \"{}\"), and the id "
+                                 "`{}` is of a `{}` of the one and of a `{}` of the other, which "
+                                 "would draw the same. Give one of them another id, or none.",
+                                 a.field.name, b.field.name, stage.group, stage.path,
+                                 stage.stage->name(), other->stage->name()));
   }
 }
 

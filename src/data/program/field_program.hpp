@@ -7,6 +7,7 @@
 #include "data/refuse_at.hpp"
 
 #include <batchcast/core/schema.hpp>
+#include <batchcast/core/text.hpp>
 #include <batchcast/data/source.hpp>
 
 #include <cstddef>
@@ -73,8 +74,8 @@ class FieldProgram {
 /// Throws InvalidArgument, naming field and stage.
 [[noreturn]] inline void refuse_stage(const std::string& field, const NamedStage& named,
                                       const std::string& why) {
-  refuse_at(named.where, "the stage `" + std::string(named.stage->name()) + "` of the field `" +
-                             field + "` does not fit: " + as_reason(why) + ".");
+  refuse_at(named.where, text("the stage `{}` of the field `{}` does not fit: {}.",
+                              named.stage->name(), field, as_reason(why)));
 }
 
 }  // namespace batchcast::inline v0_1::detail

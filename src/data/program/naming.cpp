@@ -5,16 +5,17 @@
 #include "data/draw_word.hpp"
 #include "data/refuse_at.hpp"
 
+#include <batchcast/core/text.hpp>
+
 namespace batchcast::inline v0_1::detail {
 namespace {
 
 void check_inner(const RecipeStage& inner, const ContainerStage& container) {
   if (works_on_pixels(*inner.stage)) return;
   refuse_at(inner.where,
-            "the stage `" + std::string(inner->name()) + "` cannot stand in `" +
-                std::string(container.name()) +
-                "`, which holds stages that crop, resize, pad, turn, warp or colour pixels: "
-                "move it out, to the stages of the field.");
+            text("the stage `{}` cannot stand in `{}`, which holds stages that crop, resize, pad, "
+                 "turn, warp or colour pixels: move it out, to the stages of the field.",
+                 inner->name(), container.name()));
 }
 
 }  // namespace
@@ -26,20 +27,19 @@ void Naming::add(const RecipeStage& stage, const std::string& group, bool is_joi
 NamedStage Naming::name(const Place& place, Counts& before) {
   const RecipeStage& stage = place.stage;
   if (stage.stage == nullptr) {
-    refuse_at(stage.where, "the field `" + field_.name + "` has a stage that is null.");
+    refuse_at(stage.where, text("the field `{}` has a stage that is null.", field_.name));
   }
   check_id(stage);
   NamedStage named{stage.stage, {}, place.group, stage.id, place.is_joint, {}, stage.where};
   const std::size_t number = before[std::string(stage->name())]++;
   if (named.path.empty()) {
-    named.path = place.above + std::string(stage->name()) + "#" + std::to_string(number);
+    named.path = text("{}{}#{}", place.above, stage->name(), number);
   }
   named.draws = draw_name(named.group, named.path);
   if (!taken_.emplace(named.group, named.path).second) {
-    refuse_at(stage.where, "two stages of the field `" + field_.name + "` have the id `" +
-                               named.path +
-                               "`, so they would draw the same. Give each an id of its own, or "
-                               "none.");
+    refuse_at(stage.where, text("two stages of the field `{}` have the id `{}`, so they would draw "
+                                "the same. Give each another id, or none.",
+                                field_.name, named.path));
   }
   if (const ContainerStage* container = stage->as_container()) {
     name_inner(*container, place, named);
@@ -49,8 +49,9 @@ NamedStage Naming::name(const Place& place, Counts& before) {
 
 void Naming::name_inner(const ContainerStage& container, const Place& place, NamedStage& named) {
   if (place.depth == nesting_max) {
-    refuse_at(named.where, "stages stand in more than " + std::to_string(nesting_max) +
-                               " others. Take one of those that hold them away.");
+    refuse_at(named.where,
+              text("stages stand in more than {} others. Take one of those that hold them away.",
+                   nesting_max));
   }
   Counts before;
   for (const RecipeStage& inner : container.stages()) {
@@ -62,8 +63,8 @@ void Naming::name_inner(const ContainerStage& container, const Place& place, Nam
 
 void Naming::check_id(const RecipeStage& stage) const {
   if (stage.id.empty() || is_draw_word(stage.id)) return;
-  refuse_at(stage.where, "a stage's id has " + std::string(draw_word_rule) + ", and `" + stage.id +
-                             "` of the field `" + field_.name + "` is none.");
+  refuse_at(stage.where, text("a stage's id has {}, and `{}` of the field `{}` is none.",
+                              draw_word_rule, stage.id, field_.name));
 }
 
 }  // namespace batchcast::inline v0_1::detail

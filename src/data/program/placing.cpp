@@ -2,6 +2,8 @@
 // Copyright 2026 the batchcast authors
 #include "data/program/placing.hpp"
 
+#include <batchcast/core/text.hpp>
+
 #include <nlohmann/json.hpp>
 
 namespace batchcast::inline v0_1::detail {
@@ -55,7 +57,8 @@ std::string placing_of(const NamedStage& stage, OutputSize size) {
     erase_mixing(parameters);
     if (size == OutputSize::ignored && name == "random_resized_crop") parameters.erase("size");
   }
-  return name + " " + parameters.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  return text("{} {}", name,
+              parameters.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
 }
 
 std::vector<MovingStage> moving_stages(const ResolvedField& field) {

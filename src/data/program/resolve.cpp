@@ -10,6 +10,7 @@
 #include "data/refuse_at.hpp"
 
 #include <batchcast/core/nearest_name.hpp>
+#include <batchcast/core/text.hpp>
 
 #include <algorithm>
 #include <set>
@@ -20,7 +21,7 @@ namespace {
 
 /// A group of a field's own has a name that no field can give: fields' names have no blanks.
 std::string group_of(const std::string& draws, const std::string& owner) {
-  return draws == own_draws ? "own " + owner : draws;
+  return draws == own_draws ? text("own {}", owner) : draws;
 }
 
 std::size_t place_of(const Recipe& recipe, const JointRecipe& joint, const std::string& name) {
@@ -29,9 +30,9 @@ std::size_t place_of(const Recipe& recipe, const JointRecipe& joint, const std::
     if (field.name == name) return names.size();
     names.push_back(field.name);
   }
-  refuse_at(joint.where, "a joint is of the field `" + name +
-                             "`, which this recipe does not have; it has " + quoted(names) + "." +
-                             did_you_mean(name, names));
+  refuse_at(joint.where,
+            text("a joint is of the field `{}`, which this recipe does not have; it has {}.{}",
+                 name, quoted(names), did_you_mean(name, names)));
 }
 
 class Resolver {
@@ -63,19 +64,17 @@ class Resolver {
     for (const Named& one : named) groups.push_back(one.group);
     for (const auto& [group, where] : named) {
       if (!is_draw_word(group)) {
-        refuse_at(where, "`draws` names a group with " + std::string(draw_word_rule) + ", and `" +
-                             group + "` is none.");
+        refuse_at(where,
+                  text("`draws` names a group with {}, and `{}` is none.", draw_word_rule, group));
       }
       if (group == sample_draws || group == own_draws) continue;
       if (std::count(groups.begin(), groups.end(), group) > 1) continue;
       std::vector<std::string> others(groups);
       others.erase(std::find(others.begin(), others.end(), group));
       others.insert(others.end(), {std::string(sample_draws), std::string(own_draws)});
-      refuse_at(where,
-                "nothing else draws with draws = \"" + group +
-                    "\". For a field that draws alone say \"own\"; \"sample\", the default, is for "
-                    "all that draw alike." +
-                    did_you_mean(group, others));
+      refuse_at(where, text("nothing else draws with draws = \"{}\". For a field that draws alone "
+                            "say \"own\"; \"sample\", the default, is for all that draw alike.{}",
+                            group, did_you_mean(group, others)));
     }
   }
 
@@ -86,7 +85,7 @@ class Resolver {
     resolved.where = field.where;
     for (const RecipeStage& stage : field.stages) {
       if (stage.stage == nullptr) {
-        refuse_at(stage.where, "field `" + field.name + "` has a stage that is null.");
+        refuse_at(stage.where, text("field `{}` has a stage that is null.", field.name));
       }
     }
     made_.fields.push_back(std::move(resolved));
@@ -102,14 +101,14 @@ class Resolver {
     std::set<std::size_t> fields;
     for (const std::string& name : joint.fields) {
       if (!fields.insert(place_of(recipe_, joint, name)).second) {
-        refuse_at(joint.where, "a joint names the field `" + name + "` twice.");
+        refuse_at(joint.where, text("a joint names the field `{}` twice.", name));
       }
     }
     if (fields.empty()) {
       refuse_at(joint.where, "a joint has no fields: say which ones share its stages.");
     }
     // A joint's own draws are no field's own.
-    const std::string group = group_of(joint.draws, "joint " + std::to_string(number));
+    const std::string group = group_of(joint.draws, text("joint {}", number));
     for (const std::size_t place : fields) {
       ResolvedField& field = made_.fields[place];
       for (const RecipeStage& stage : joint.stages) {
@@ -130,11 +129,9 @@ class Resolver {
   static void check_joint_stage(const RecipeStage& stage, const ResolvedField& field) {
     if (works_on_pixels(*stage.stage)) return;
     refuse_at(stage.where,
-              "the stage `" + std::string(stage->name()) +
-                  "` cannot stand in a joint, which has stages that crop, resize, pad, "
-                  "turn, warp or colour "
-                  "pixels: give it to the field `" +
-                  field.name + "` itself.");
+              text("the stage `{}` cannot stand in a joint, which has stages that crop, resize, "
+                   "pad, turn, warp or colour pixels: give it to the field `{}` itself.",
+                   stage->name(), field.name));
   }
 
   /// The last stage of `field` was taken from the joint, and so was one of the joint's first field:
@@ -147,21 +144,19 @@ class Resolver {
       return other.stage == stage.stage && other.group == stage.group && other.path == stage.path;
     };
     if (std::any_of(first.stages.begin(), first.stages.end(), same)) return;
-    refuse_at(
-        stage.where.empty() ? joint.where : stage.where,
-        "the fields `" + first.name + "` and `" + field.name + "` share `" +
-            std::string(stage.stage->name()) +
-            "` in a joint, and would draw apart: other joints give one of them more stages of "
-            "this name. Give the joint's `" +
-            std::string(stage.stage->name()) + "` an `id`, or let one joint be of all fields.");
+    refuse_at(stage.where.empty() ? joint.where : stage.where,
+              text("the fields `{}` and `{}` share `{}` in a joint, and would draw apart: other "
+                   "joints give one of them more stages of this name. Give the joint's `{}` an "
+                   "`id`, or let one joint be of all fields.",
+                   first.name, field.name, stage.stage->name(), stage.stage->name()));
   }
 
   static void take_views(const JointRecipe& joint, ResolvedField& field) {
     if (joint.views == 0) return;
     if (field.views != 0 && field.views != joint.views) {
-      refuse_at(joint.where, "the field `" + field.name + "` has " + std::to_string(field.views) +
-                                 " views, and a joint of it " + std::to_string(joint.views) +
-                                 ". Say how many there are in one place.");
+      refuse_at(joint.where, text("the field `{}` has {} views, and a joint of it {}. Say how many "
+                                  "there are in one place.",
+                                  field.name, field.views, joint.views));
     }
     field.views = joint.views;
   }
@@ -174,10 +169,10 @@ class Resolver {
     };
     for (const std::string& name : joint.fields) {
       if (views(name) == views(joint.fields.front())) continue;
-      refuse_at(joint.where, "a joint's fields share what is drawn for each view, and `" +
-                                 joint.fields.front() + "` has " +
-                                 std::to_string(views(joint.fields.front())) + ", `" + name + "` " +
-                                 std::to_string(views(name)) + ". Give the joint `views`.");
+      refuse_at(joint.where,
+                text("a joint's fields share what is drawn for each view, and `{}` has {}, `{}` "
+                     "{}. Give the joint `views`.",
+                     joint.fields.front(), views(joint.fields.front()), name, views(name)));
     }
   }
 

@@ -5,6 +5,8 @@
 #include "data/program/placing.hpp"
 #include "data/refuse_at.hpp"
 
+#include <batchcast/core/text.hpp>
+
 #include <algorithm>
 #include <map>
 #include <set>
@@ -35,7 +37,7 @@ void add_held(const NamedStage& stage, const std::string& in, ByDraws<HeldStage>
   if (stage.stage->is_random()) {
     held.emplace(DrawsBy(stage.group, stage.path), HeldStage{&stage, in});
   }
-  const std::string inner = in + stage.path + "/";
+  const std::string inner = text("{}{}/", in, stage.path);
   for (const NamedStage& one : stage.stages) add_held(one, inner, held);
 }
 
@@ -83,13 +85,12 @@ void SamePlace::check_policies() const {
     for (const NamedStage* stage : compared->stages) {
       if (!is_policy(*stage)) continue;
       refuse_at(stage->where,
-                "`" + std::string(stage->stage->name()) + "` of the field `" +
-                    compared->field.name + "` turns and shears pixels, and no mask takes it, so " +
-                    both() +
-                    " would show different places. A policy cannot be used on an image with a "
-                    "mask: take color_jitter, sharpness, posterize, equalize, which change "
-                    "colours alone, and random_affine in the [[joint]]. If the fields do not "
-                    "belong together, give one of them draws = \"own\" and no joint.");
+                text("`{}` of the field `{}` turns and shears pixels, and no mask takes it, so {} "
+                     "would show different places. A policy cannot be used on an image with a "
+                     "mask: take color_jitter, sharpness, posterize, equalize, which change "
+                     "colours alone, and random_affine in the [[joint]]. If the fields do not "
+                     "belong together, give one of them draws = \"own\" and no joint.",
+                     stage->stage->name(), compared->field.name, both()));
     }
   }
 }
@@ -102,11 +103,10 @@ void SamePlace::check_containers() const {
       if (in_b.group != in_a.group || in_b.path != in_a.path) continue;
       if (!moves_pixels(in_a) && !moves_pixels(in_b)) continue;
       if (placing_of(in_a, OutputSize::counts) == placing_of(in_b, OutputSize::counts)) continue;
-      refuse_at(in_b.where,
-                both() + " choose alike in `" + in_a.path +
-                    "`, and what it holds is not the same in both, so image and mask would show "
-                    "different places. Put it into a [[joint]], or give one of the fields draws = "
-                    "\"own\".");
+      refuse_at(in_b.where, text("{} choose alike in `{}`, and what it holds is not the same in "
+                                 "both, so image and mask would show different places. Put it into "
+                                 "a [[joint]], or give one of the fields draws = \"own\".",
+                                 both(), in_a.path));
     }
   }
 }
@@ -118,10 +118,10 @@ void SamePlace::check_holders() const {
     const auto other = in_a.find(draws);
     if (other == in_a.end() || other->second.in == held.in) continue;
     refuse_at(held.stage->where,
-              both() + " draw alike for `" + held.stage->path +
-                  "`, and it does not stand in the same containers in both, so image and mask "
-                  "would show different places. Put it into a [[joint]], or give one of the "
-                  "fields draws = \"own\".");
+              text("{} draw alike for `{}`, and it does not stand in the same containers in both, "
+                   "so image and mask would show different places. Put it into a [[joint]], or "
+                   "give one of the fields draws = \"own\".",
+                   both(), held.stage->path));
   }
 }
 
@@ -160,11 +160,11 @@ void SamePlace::check_joint() const {
     if (i < in_a.size() && i < in_b.size() && same_places(in_a[i], in_b[i])) continue;
     const bool is_of_b = i < in_b.size() && (i >= in_a.size() || !in_b[i].stage->is_joint);
     const NamedStage& stage = is_of_b ? *in_b[i].stage : *in_a[i].stage;
-    refuse_at(stage.where,
-              both() + " share a joint, and `" + stage.path + "` of `" +
-                  (is_of_b ? b_ : a_).field.name +
-                  "` moves pixels which the other field does not move alike, so image and mask "
-                  "would show different places. Put it into the [[joint]].");
+    refuse_at(
+        stage.where,
+        text("{} share a joint, and `{}` of `{}` moves pixels which the other field does not move "
+             "alike, so image and mask would show different places. Put it into the [[joint]].",
+             both(), stage.path, (is_of_b ? b_ : a_).field.name));
   }
 }
 
@@ -179,25 +179,26 @@ void SamePlace::check_lacking(const ComparedField& has, const ComparedField& lac
   for (const NamedStage* stage : has.stages) {
     if (stage->group != group || !stage->stage->is_random() || !moves_pixels(*stage)) continue;
     if (paths.count(stage->path) != 0) continue;
-    refuse_at(stage->where,
-              "`" + stage->path + "` of the field `" + has.field.name +
-                  "` moves pixels, and the field `" + lacks.field.name +
-                  "`, which draws alike, lacks it, so image and mask would show different places. "
-                  "Put it into a [[joint]] of both; if the fields do not belong together, give "
-                  "one of them draws = \"own\".");
+    refuse_at(
+        stage->where,
+        text("`{}` of the field `{}` moves pixels, and the field `{}`, which draws alike, lacks "
+             "it, so image and mask would show different places. Put it into a [[joint]] of both; "
+             "if the fields do not belong together, give one of them draws = \"own\".",
+             stage->path, has.field.name, lacks.field.name));
   }
 }
 
 void SamePlace::refuse_cut(const NamedStage& cut, const NamedStage& other) const {
-  refuse_at(other.where,
-            both() + " are cut alike by `" + std::string(cut.stage->name()) +
-                "`, but it or a stage before it that crops, resizes, pads, turns or warps pixels "
-                "is not the same in both, so image and mask would show different places. Put "
-                "these stages into a [[joint]], or give one of the fields draws = \"own\".");
+  refuse_at(
+      other.where,
+      text("{} are cut alike by `{}`, but it or a stage before it that crops, resizes, pads, turns "
+           "or warps pixels is not the same in both, so image and mask would show different "
+           "places. Put these stages into a [[joint]], or give one of the fields draws = \"own\".",
+           both(), cut.stage->name()));
 }
 
 std::string SamePlace::both() const {
-  return "the fields `" + a_.field.name + "` and `" + b_.field.name + "`";
+  return text("the fields `{}` and `{}`", a_.field.name, b_.field.name);
 }
 
 }  // namespace batchcast::inline v0_1::detail

@@ -58,8 +58,8 @@ TensorSpec input_of(const PartSpec& part) {
 void refuse_what_images_have(const ResolvedField& field, const PartSpec& part) {
   const auto refuse = [&](const std::string& where, const std::string& what,
                           const std::string& cure) {
-    refuse_at(where, "the field `" + field.name + "` " + what + ", and its part `" + part.name +
-                         "` is no image. " + cure);
+    refuse_at(where, text("the field `{}` {}, and its part `{}` is no image. {}", field.name, what,
+                          part.name, cure));
   };
   if (field.views != 0) {
     refuse(field.where, "has views",
@@ -73,8 +73,7 @@ void refuse_what_images_have(const ResolvedField& field, const PartSpec& part) {
   }
   for (const NamedStage& stage : field.stages) {
     if (!stage.is_joint) continue;
-    refuse(stage.where,
-           "is in a joint, whose `" + std::string(stage.stage->name()) + "` works on images",
+    refuse(stage.where, text("is in a joint, whose `{}` works on images", stage.stage->name()),
            "Take the field out of the joint.");
   }
 }
@@ -85,11 +84,11 @@ std::unique_ptr<FieldProgram> compile_tensor(const ResolvedField& field, const P
   refuse_what_images_have(field, part);
   const TensorSpec input = input_of(part);
   if (part.kind == PartKind::bytes && field.stages.empty()) {
-    refuse_at(field.where,
-              "the part `" + part.name +
-                  "` is bytes of any length, and a field has one shape. Leave it out of the "
-                  "recipe, or give the field `" +
-                  field.name + "` a stage of your own that makes a tensor of it.");
+    refuse_at(
+        field.where,
+        text("the part `{}` is bytes of any length, and a field has one shape. Leave it out of the "
+             "recipe, or give the field `{}` a stage of your own that makes a tensor of it.",
+             part.name, field.name));
   }
   std::vector<NamedStage> steps;
   TensorSpec spec = input;
@@ -99,7 +98,7 @@ std::unique_ptr<FieldProgram> compile_tensor(const ResolvedField& field, const P
       step.stage = cast_stage(spec.dtype, to->parameters().dtype);
     } else if (step.stage->as_tensor() == nullptr) {
       refuse_stage(field.name, named,
-                   "it works on images, and the part `" + part.name + "` is not one");
+                   text("it works on images, and the part `{}` is not one", part.name));
     }
     try {
       spec = step.stage->as_tensor()->output(spec);

@@ -15,7 +15,7 @@ using Json = nlohmann::json;
 
 RecipeValue read(const Json& node, std::string_view origin, int depth) {
   if (depth > recipe_depth_max) {
-    throw InvalidArgument(recipe_place(origin, 0) + "objects and lists are too deep.");
+    throw InvalidArgument(text("{}objects and lists are too deep.", recipe_place(origin, 0)));
   }
   RecipeValue value;
   if (node.is_object()) {
@@ -47,12 +47,12 @@ RecipeValue read(const Json& node, std::string_view origin, int depth) {
 
 }  // namespace
 
-RecipeValue parse_recipe_json(std::string_view text, std::string_view origin) {
+RecipeValue parse_recipe_json(std::string_view json, std::string_view origin) {
   Json node;
   try {
-    node = Json::parse(text);
+    node = Json::parse(json);
   } catch (const Json::exception& error) {
-    throw InvalidArgument(recipe_place(origin, 0) + "this is not JSON: " + error.what() + ".");
+    throw InvalidArgument(text("{}this is not JSON: {}.", recipe_place(origin, 0), error.what()));
   }
   return read(node, origin, 0);
 }

@@ -83,9 +83,9 @@ void TableParameters::refuse(std::string_view key, const std::string& why) {
   const std::string meant = found == nullptr ? nearest_name(key, table_.keys) : std::string();
   const bool mistyped =
       !meant.empty() && std::find(asked_.begin(), asked_.end(), meant) == asked_.end();
-  throw InvalidArgument(recipe_place(origin_, line) + subject_ + ": `" + std::string(key) + "` " +
-                        why + (ended ? "" : ".") +
-                        (mistyped ? " Did you mean it by `" + meant + "`?" : ""));
+  throw InvalidArgument(batchcast::text(
+      "{}{}: `{}` {}{}{}", recipe_place(origin_, line), subject_, key, why, ended ? "" : ".",
+      mistyped ? batchcast::text(" Did you mean it by `{}`?", meant) : ""));
 }
 
 const RecipeValue* TableParameters::value(std::string_view key, Kind kind,
@@ -99,18 +99,18 @@ void TableParameters::finish() const {
   for (std::size_t i = 0; i < table_.keys.size(); ++i) {
     const std::string& key = table_.keys[i];
     if (std::find(asked_.begin(), asked_.end(), key) != asked_.end()) continue;
-    std::string why = "there is no `" + key + "` here.";
+    std::string why = batchcast::text("there is no `{}` here.", key);
     if (std::string nearest = did_you_mean(key, asked_); !nearest.empty()) {
       why += nearest;
     } else if (!asked_.empty()) {
       why += " There is";
       for (std::size_t k = 0; k < asked_.size(); ++k) {
-        why += (k == 0 ? " `" : ", `") + asked_[k] + "`";
+        why += batchcast::text("{}{}`", k == 0 ? " `" : ", `", asked_[k]);
       }
       why += ".";
     }
     const std::size_t line = table_.items[i].line != 0 ? table_.items[i].line : table_.line;
-    throw InvalidArgument(recipe_place(origin_, line) + subject_ + ": " + why);
+    throw InvalidArgument(batchcast::text("{}{}: {}", recipe_place(origin_, line), subject_, why));
   }
 }
 
@@ -127,7 +127,7 @@ double TableParameters::finite(std::string_view key, const RecipeValue& value) {
 
 void TableParameters::refuse_kind(std::string_view key, std::string_view expected,
                                   const RecipeValue& found) {
-  refuse(key, "must be " + std::string(expected) + ", not " + found.describe());
+  refuse(key, batchcast::text("must be {}, not {}", expected, found.describe()));
 }
 
 }  // namespace batchcast::inline v0_1::detail

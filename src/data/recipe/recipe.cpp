@@ -35,41 +35,42 @@ const detail::Preset* find_preset(std::string_view name) {
 std::string about_presets(std::string_view wanted) {
   std::vector<std::string> names;
   for (const detail::Preset& preset : detail::presets()) names.emplace_back(preset.name);
-  return detail::did_you_mean(wanted, names) + " `batchcast recipe --list` lists the presets.";
+  return text("{} `batchcast recipe --list` lists the presets.",
+              detail::did_you_mean(wanted, names));
 }
 
 std::string read_file(const std::string& path) {
   std::error_code error;
   const auto status = std::filesystem::status(path, error);
   if (status.type() == std::filesystem::file_type::not_found) {
-    throw InvalidArgument("batchcast: " + path +
-                          ": there is neither a preset nor a recipe file of that name." +
-                          about_presets(path));
+    throw InvalidArgument(
+        text("batchcast: {}: there is neither a preset nor a recipe file of that name.{}", path,
+             about_presets(path)));
   }
   if (status.type() == std::filesystem::file_type::directory) {
-    throw InvalidArgument("batchcast: " + path +
-                          ": a recipe is a TOML file or a preset, and this is a directory." +
-                          about_presets(path));
+    throw InvalidArgument(
+        text("batchcast: {}: a recipe is a TOML file or a preset, and this is a directory.{}", path,
+             about_presets(path)));
   }
   std::ifstream file(path, std::ios::binary);
-  std::string text(file_bytes_max + 1, '\0');
-  if (file) file.read(text.data(), static_cast<std::streamsize>(text.size()));
+  std::string content(file_bytes_max + 1, '\0');
+  if (file) file.read(content.data(), static_cast<std::streamsize>(content.size()));
   if (!file && !file.eof()) {
-    throw InvalidArgument("batchcast: " + path +
-                          ": this recipe file cannot be read. Look at its permissions.");
+    throw InvalidArgument(
+        text("batchcast: {}: this recipe file cannot be read. Look at its permissions.", path));
   }
-  text.resize(static_cast<std::size_t>(file.gcount()));
-  if (text.size() > file_bytes_max) {
-    throw InvalidArgument("batchcast: " + path +
-                          ": a recipe file has at most 1 MiB. Is this another file?");
+  content.resize(static_cast<std::size_t>(file.gcount()));
+  if (content.size() > file_bytes_max) {
+    throw InvalidArgument(
+        text("batchcast: {}: a recipe file has at most 1 MiB. Is this another file?", path));
   }
-  return text;
+  return content;
 }
 
 Json field_to_json(const FieldRecipe& field) {
   Json object = {{"name", field.name},
                  {"from", field.from.empty() ? field.name : field.from},
-                 {"stages", detail::stages_json(field.stages, "field `" + field.name + "`")},
+                 {"stages", detail::stages_json(field.stages, text("field `{}`", field.name))},
                  {"draws", field.draws}};
   if (field.views != 0) object["views"] = field.views;
   if (field.kind) object["kind"] = detail::field_kind_names[static_cast<std::size_t>(*field.kind)];
@@ -112,7 +113,7 @@ Json joint_to_json(const JointRecipe& joint, const std::vector<FieldRecipe>& fie
 
 Recipe Recipe::load(std::string_view name_or_path, const StageCatalog& catalog) {
   if (const detail::Preset* preset = find_preset(name_or_path)) {
-    return from_toml(preset->toml, "preset " + std::string(name_or_path), catalog);
+    return from_toml(preset->toml, text("preset {}", name_or_path), catalog);
   }
   const std::string path(name_or_path);
   return from_toml(read_file(path), path, catalog);
@@ -158,8 +159,7 @@ std::span<const std::string_view> Recipe::preset_names() noexcept {
 std::string_view Recipe::preset_toml(std::string_view name) {
   const detail::Preset* preset = find_preset(name);
   if (preset == nullptr) {
-    throw InvalidArgument("batchcast: there is no preset `" + std::string(name) + "`." +
-                          about_presets(name));
+    throw InvalidArgument(text("batchcast: there is no preset `{}`.{}", name, about_presets(name)));
   }
   return preset->toml;
 }

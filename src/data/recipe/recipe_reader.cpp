@@ -28,7 +28,7 @@ class RecipeReader {
       : origin_(origin), catalog_(catalog) {}
 
   [[nodiscard]] Recipe read(const RecipeValue& root, const RecipeFormat& format) const {
-    if (!root.is(Kind::table)) refuse(root, "a recipe is a table, not " + root.describe() + ".");
+    if (!root.is(Kind::table)) refuse(root, text("a recipe is a table, not {}.", root.describe()));
     Recipe recipe;
     TableParameters top(root, origin_, "the recipe");
     if (const RecipeValue* order = top.value("order", Kind::table, "a table")) {
@@ -66,7 +66,9 @@ class RecipeReader {
   }
 
   void add_field(const RecipeValue& value, std::vector<FieldRecipe>& fields) const {
-    if (!value.is(Kind::table)) refuse(value, "a field is a table, not " + value.describe() + ".");
+    if (!value.is(Kind::table)) {
+      refuse(value, text("a field is a table, not {}.", value.describe()));
+    }
     TableParameters table(value, origin_, "field", reader(0));
     FieldRecipe field;
     field.where = where(value);
@@ -86,12 +88,14 @@ class RecipeReader {
     if (field.from == field.name) field.from.clear();
     fields.push_back(std::move(field));
     if (fields.size() + 1 > limits::fields_max) {
-      refuse(value, "a recipe has at most " + std::to_string(limits::fields_max - 1) + " fields.");
+      refuse(value, text("a recipe has at most {} fields.", limits::fields_max - 1));
     }
   }
 
   void add_joint(const RecipeValue& value, Recipe& recipe) const {
-    if (!value.is(Kind::table)) refuse(value, "a joint is a table, not " + value.describe() + ".");
+    if (!value.is(Kind::table)) {
+      refuse(value, text("a joint is a table, not {}.", value.describe()));
+    }
     TableParameters table(value, origin_, "joint", reader(0));
     JointRecipe joint;
     joint.where = where(value);
@@ -113,16 +117,17 @@ class RecipeReader {
     std::vector<std::string> names;
     for (const FieldRecipe& field : fields) names.push_back(field.name);
     if (std::find(names.begin(), names.end(), name) != names.end()) return;
-    table.refuse("fields", "names `" + name + "`, and the recipe's fields are " + quoted(names) +
-                               "." + did_you_mean(name, names));
+    table.refuse("fields", text("names `{}`, and the recipe's fields are {}.{}", name,
+                                quoted(names), did_you_mean(name, names)));
   }
 
   /// Of stages that stand in that many containers.
   [[nodiscard]] StageReader reader(int depth) const {
     return [this, depth](const RecipeValue& list) {
       if (depth > nesting_max) {
-        refuse(list, "stages stand in more than " + std::to_string(nesting_max) +
-                         " others. Take one of those that hold them away.");
+        refuse(list,
+               text("stages stand in more than {} others. Take one of those that hold them away.",
+                    nesting_max));
       }
       std::vector<RecipeStage> stages;
       for (const RecipeValue& stage : list.items) stages.push_back(read_stage(stage, depth));
@@ -133,8 +138,8 @@ class RecipeReader {
   [[nodiscard]] static std::string read_draws(TableParameters& table) {
     std::string draws = table.text("draws").value_or(std::string(sample_draws));
     if (!is_draw_word(draws)) {
-      table.refuse("draws", "must be \"sample\", \"own\" or the name of a group, with " +
-                                std::string(draw_word_rule));
+      table.refuse("draws", text("must be \"sample\", \"own\" or the name of a group, with {}",
+                                 draw_word_rule));
     }
     return draws;
   }
@@ -150,11 +155,10 @@ class RecipeReader {
     if (name == sample_id_name) table.refuse("name", "`sample_id` is taken: it is always there");
     const auto same = [&](const FieldRecipe& field) { return field.name == name; };
     if (std::any_of(fields.begin(), fields.end(), same)) {
-      table.refuse("name", "`" + name + "` is taken by an earlier field");
+      table.refuse("name", text("`{}` is taken by an earlier field", name));
     }
     if (name.size() > limits::field_name_bytes_max) {
-      table.refuse("name",
-                   "is longer than " + std::to_string(limits::field_name_bytes_max) + " bytes");
+      table.refuse("name", text("is longer than {} bytes", limits::field_name_bytes_max));
     }
     const auto unprintable = [](char c) {
       return static_cast<unsigned char>(c) < 0x21 || c == 0x7f;
@@ -167,7 +171,7 @@ class RecipeReader {
   [[nodiscard]] RecipeStage read_stage(const RecipeValue& value, int depth) const {
     if (!value.is(Kind::table)) {
       refuse(value,
-             "a stage is a table, such as { stage = \"decode\" }, not " + value.describe() + ".");
+             text("a stage is a table, such as { stage = \"decode\" }, not {}.", value.describe()));
     }
     const RecipeValue* named = value.find("stage");
     const std::string name = named != nullptr && named->is(Kind::text) ? named->text : "a stage";
@@ -183,13 +187,13 @@ class RecipeReader {
         for (const std::string& one : names) nearest += (&one == &names[0] ? " " : ", ") + one;
         nearest += ".";
       }
-      refuse(*named, "there is no stage " + named->describe() + "." + nearest);
+      refuse(*named, text("there is no stage {}.{}", named->describe(), nearest));
     }
     std::shared_ptr<const Stage> stage = (*factory)(parameters);
-    if (!stage) refuse(value, "the factory of stage `" + *wanted + "` made nothing.");
+    if (!stage) refuse(value, text("the factory of stage `{}` made nothing.", *wanted));
     std::string id = parameters.text("id").value_or("");
     if (value.find("id") != nullptr && !is_draw_word(id)) {
-      parameters.refuse("id", "must be a name with " + std::string(draw_word_rule));
+      parameters.refuse("id", text("must be a name with {}", draw_word_rule));
     }
     parameters.finish();
     RecipeStage made(std::move(stage), std::move(id));
@@ -199,7 +203,7 @@ class RecipeReader {
 
   [[nodiscard]] std::string where(const RecipeValue& value) const {
     if (value.line == 0) return {};
-    return std::string(origin_) + ":" + std::to_string(value.line);
+    return text("{}:{}", origin_, value.line);
   }
 
   [[noreturn]] void refuse(const RecipeValue& value, const std::string& why) const {

@@ -40,7 +40,8 @@ class TomlReader {
     RecipeValue value;
     value.line = node.source().begin.line;
     if (depth > recipe_depth_max) {
-      throw InvalidArgument(recipe_place(origin_, value.line) + "tables and lists are too deep.");
+      throw InvalidArgument(
+          text("{}tables and lists are too deep.", recipe_place(origin_, value.line)));
     }
     if (const auto* table = node.as_table()) {
       value.kind = RecipeValue::Kind::table;
@@ -103,16 +104,17 @@ std::size_t line_of_giving_up(std::string_view text) {
 
 }  // namespace
 
-RecipeValue parse_recipe_toml(std::string_view text, std::string_view origin) {
+RecipeValue parse_recipe_toml(std::string_view toml_text, std::string_view origin) {
   try {
-    const toml::table table = toml::parse(text);
+    const toml::table table = toml::parse(toml_text);
     return TomlReader(origin).read(table, 0);
   } catch (const toml::parse_error& error) {
-    throw InvalidArgument(recipe_place(origin, error.source().begin.line) +
-                          "this is not TOML: " + std::string(error.description()) + ".");
+    throw InvalidArgument(text("{}this is not TOML: {}.",
+                               recipe_place(origin, error.source().begin.line),
+                               error.description()));
   } catch (const ParserGaveUp&) {
-    throw InvalidArgument(recipe_place(origin, line_of_giving_up(text)) +
-                          "this is not TOML: a key was expected.");
+    throw InvalidArgument(text("{}this is not TOML: a key was expected.",
+                               recipe_place(origin, line_of_giving_up(toml_text))));
   }
 }
 

@@ -3,6 +3,7 @@
 #include "data/recipe/torchvision_names.hpp"
 
 #include <batchcast/core/nearest_name.hpp>
+#include <batchcast/core/text.hpp>
 
 #include <algorithm>
 #include <array>
@@ -45,9 +46,7 @@ std::string plain_of(std::string_view name) {
 
 std::string meant_stage(std::string_view wanted, std::span<const std::string> names) {
   constexpr std::string_view random = "random";
-  const auto question = [](std::string_view name) {
-    return " Did you mean `" + std::string(name) + "`?";
-  };
+  const auto question = [](std::string_view name) { return text(" Did you mean `{}`?", name); };
   std::string plain = plain_of(wanted);
   for (const bool shortened : {false, true}) {
     if (shortened) {

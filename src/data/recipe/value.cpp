@@ -2,6 +2,8 @@
 // Copyright 2026 the batchcast authors
 #include "data/recipe/value.hpp"
 
+#include <batchcast/core/text.hpp>
+
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
@@ -19,7 +21,7 @@ std::string RecipeValue::describe() const {
     case Kind::boolean:
       return boolean ? "true" : "false";
     case Kind::integer:
-      return std::to_string(integer);
+      return batchcast::text("{}", integer);
     case Kind::number:
       return number == number && number - number == 0 ? nlohmann::json(number).dump()
                                                       : "a number that is not finite";
@@ -30,7 +32,7 @@ std::string RecipeValue::describe() const {
              (static_cast<unsigned char>(text[shown]) & 0xc0U) == 0x80U) {
         --shown;
       }
-      return "\"" + text.substr(0, shown) + (shown < text.size() ? "…\"" : "\"");
+      return batchcast::text("\"{}{}", text.substr(0, shown), shown < text.size() ? "…\"" : "\"");
     }
     case Kind::list:
       return "a list";
@@ -43,9 +45,7 @@ std::string RecipeValue::describe() const {
 }
 
 std::string recipe_place(std::string_view origin, std::size_t line) {
-  std::string place = "batchcast: " + std::string(origin);
-  if (line != 0) place += ":" + std::to_string(line);
-  return place + ": ";
+  return line == 0 ? text("batchcast: {}: ", origin) : text("batchcast: {}:{}: ", origin, line);
 }
 
 }  // namespace batchcast::inline v0_1::detail

@@ -38,24 +38,23 @@ std::filesystem::path find_folder(const std::string& path, const Layout& layout)
   for (const auto& folder : {given, given / layout.folder}) {
     if (is_there(folder / layout.files.front())) return folder;
   }
-  const std::string expected = "the files of the binary version are expected in it (" +
-                               std::string(layout.folder) + ": " + layout.files.front() + ", …)";
+  const std::string expected =
+      text("the files of the binary version are expected in it ({}: {}, …)", layout.folder,
+           layout.files.front());
   std::error_code ignored;
   if (!std::filesystem::is_directory(given, ignored)) {
-    throw BadDataset("batchcast: " + path + " cannot be read: there is no such folder; " +
-                     expected + ".");
+    throw BadDataset(
+        text("batchcast: {} cannot be read: there is no such folder; {}.", path, expected));
   }
   for (const auto& entry : std::filesystem::recursive_directory_iterator(
            given, std::filesystem::directory_options::skip_permission_denied, ignored)) {
     if (entry.path().filename() == layout.python_file) {
-      throw BadDataset("batchcast: " + path +
-                       " is the Python version of the dataset, which needs Python to be "
-                       "read; " +
-                       expected + ".");
+      throw BadDataset(text(
+          "batchcast: {} is the Python version of the dataset, which needs Python to be read; {}.",
+          path, expected));
     }
   }
-  throw BadDataset("batchcast: " + path + " has no " + layout.files.front() + "; " + expected +
-                   ".");
+  throw BadDataset(text("batchcast: {} has no {}; {}.", path, layout.files.front(), expected));
 }
 
 // One a line.
@@ -78,15 +77,15 @@ void add_file(const Layout& layout, const std::filesystem::path& path, RecordSet
   const std::size_t bytes = file.bytes().size();
   const std::size_t record_bytes = layout.label_bytes + image_bytes;
   if (bytes % record_bytes != 0) {
-    throw BadDataset("batchcast: " + path.string() + " holds " + std::to_string(bytes) +
-                     " bytes, which is no whole number of records of " +
-                     std::to_string(record_bytes) + ": it was cut short, or is another file.");
+    throw BadDataset(
+        text("batchcast: {} holds {} bytes, which is no whole number of records of {}: it was cut "
+             "short, or is another file.",
+             path.string(), bytes, record_bytes));
   }
   const std::uint64_t samples = bytes / record_bytes;
   if (samples != layout.file_samples) {
-    set.remarks.push_back(std::string(file.name()) + " holds " + std::to_string(samples) +
-                          " samples; as published it has " + std::to_string(layout.file_samples) +
-                          ".");
+    set.remarks.push_back(text("{} holds {} samples; as published it has {}.", file.name(), samples,
+                               layout.file_samples));
   }
   set.files.push_back({std::string(file.name()), samples});
   for (RecordPart& part : set.parts) part.records.push_back(file.bytes());
@@ -100,8 +99,8 @@ void add_names(const Layout& layout, const std::filesystem::path& path, RecordSe
     set.class_names = std::move(names);
     return;
   }
-  set.remarks.push_back(std::string(layout.names_file) + " names " + std::to_string(names.size()) +
-                        " classes, not " + std::to_string(layout.classes) + ": it is not used.");
+  set.remarks.push_back(text("{} names {} classes, not {}: it is not used.", layout.names_file,
+                             names.size(), layout.classes));
 }
 
 std::unique_ptr<Source> open_cifar(const std::string& path, const Layout& layout) {
@@ -122,7 +121,7 @@ std::unique_ptr<Source> open_cifar(const std::string& path, const Layout& layout
   set.fingerprint = fingerprint.finish();
   if (std::all_of(set.files.begin(), set.files.end(),
                   [](const RecordSet::File& file) { return file.samples == 0; })) {
-    throw BadDataset("batchcast: " + folder.string() + " holds no samples: its files are empty.");
+    throw BadDataset(text("batchcast: {} holds no samples: its files are empty.", folder.string()));
   }
   add_names(layout, folder / layout.names_file, set);
   return make_record_source(std::move(set));

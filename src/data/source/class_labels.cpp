@@ -21,14 +21,16 @@ std::string_view trimmed(std::string_view text) {
 
 }  // namespace
 
-void ClassLabels::add(std::string_view text) {
-  const std::string_view name = trimmed(text);
+void ClassLabels::add(std::string_view label) {
+  const std::string_view name = trimmed(label);
   if (name.empty() || name.size() > class_name_bytes_max) return add_none();
   auto found = numbers_.find(name);
   if (found == numbers_.end()) {
     if (numbers_.size() == classes_max) {
-      throw BadDataset("batchcast: more than " + std::to_string(classes_max) +
-                       " different texts stand where labels are to be: they are no classes.");
+      throw BadDataset(
+          text("batchcast: more than {} different texts stand where labels are to be: they are no "
+               "classes.",
+               classes_max));
     }
     found = numbers_.emplace(name, static_cast<std::uint32_t>(numbers_.size())).first;
   }
@@ -54,8 +56,8 @@ void ClassLabels::finish() {
 std::int64_t ClassLabels::operator[](std::uint64_t sample_id) const {
   const std::uint32_t label = labels_[sample_id];
   if (label == none) {
-    throw BadSample("the name of its class is missing, empty, or longer than " +
-                    std::to_string(class_name_bytes_max) + " bytes");
+    throw BadSample(text("the name of its class is missing, empty, or longer than {} bytes",
+                         class_name_bytes_max));
   }
   return label;
 }

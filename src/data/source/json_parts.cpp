@@ -39,9 +39,9 @@ struct JsonPart {
 };
 
 Json parse_json(std::span<const std::byte> bytes, const std::string& part) {
-  const auto* const text = reinterpret_cast<const char*>(bytes.data());
-  Json document = Json::parse(text, text + bytes.size(), nullptr, false);
-  if (document.is_discarded()) throw BadSample("`" + part + "` is no valid JSON");
+  const auto* const begin = reinterpret_cast<const char*>(bytes.data());
+  Json document = Json::parse(begin, begin + bytes.size(), nullptr, false);
+  if (document.is_discarded()) throw BadSample(text("`{}` is no valid JSON", part));
   return document;
 }
 
@@ -49,7 +49,7 @@ const Json& value_at(const Json& document, const JsonPart& part) {
   try {
     return document.at(part.pointer);
   } catch (const Json::exception&) {
-    throw BadSample("it has no `" + part.name + "`");
+    throw BadSample(text("it has no `{}`", part.name));
   }
 }
 
@@ -57,18 +57,17 @@ std::int64_t integer_of(const Json& value, const JsonPart& part) {
   if (value.is_boolean()) return value.get<bool>() ? 1 : 0;
   if (!value.is_number_integer()) {
     const std::string what = value.is_number() ? value.dump() : value.type_name();
-    throw BadSample("`" + part.name + "` is " + what +
-                    ", and not an integer as in the first sample");
+    throw BadSample(text("`{}` is {}, and not an integer as in the first sample", part.name, what));
   }
   const bool too_large =
       value.is_number_unsigned() &&
       value.get<std::uint64_t>() > std::uint64_t{std::numeric_limits<std::int64_t>::max()};
-  if (too_large) throw BadSample("`" + part.name + "` is larger than an i64 can be");
+  if (too_large) throw BadSample(text("`{}` is larger than an i64 can be", part.name));
   return value.get<std::int64_t>();
 }
 
 double real_of(const Json& value, const JsonPart& part) {
-  if (!value.is_number()) throw BadSample("`" + part.name + "` is not a number");
+  if (!value.is_number()) throw BadSample(text("`{}` is not a number", part.name));
   return value.get<double>();
 }
 
@@ -168,10 +167,10 @@ class JsonPartsSource final : public Source {
         const Json document = parse(id, value, sample);
         return kind_of(value_at(document, value), value, id);
       } catch (const BadSample& bad) {
-        if (reason.empty()) reason = name_of(id) + ": " + as_reason(bad.what());
+        if (reason.empty()) reason = text("{}: {}", name_of(id), as_reason(bad.what()));
       }
     }
-    throw BadDataset("batchcast: " + reason + ". None of the first samples has it.");
+    throw BadDataset(text("batchcast: {}. None of the first samples has it.", reason));
   }
 
   [[nodiscard]] ValueKind kind_of(const Json& found, const JsonPart& value,
@@ -179,13 +178,13 @@ class JsonPartsSource final : public Source {
     if (found.is_number_integer() || found.is_boolean()) return ValueKind::integer;
     if (found.is_number()) return ValueKind::real;
     if (found.is_string() && labels_are_names()) return ValueKind::name;
-    std::string why = " is " + std::string(found.type_name()) + ", not a number.";
+    std::string why = text(" is {}, not a number.", found.type_name());
     if (found.is_string()) {
       why =
           " is a text. With `labels=names` behind the source, texts become labels: "
           "`webdataset:…?labels=names`.";
     }
-    throw InvalidArgument("batchcast: " + name_of(sample_id) + ": `" + value.name + "`" + why);
+    throw InvalidArgument(text("batchcast: {}: `{}`{}", name_of(sample_id), value.name, why));
   }
 
   void read_names() {
@@ -235,16 +234,17 @@ std::optional<JsonPart> json_part(const Source& source, const std::string& from,
   });
   if (part == parts.end()) return std::nullopt;
   if (part->kind != PartKind::bytes) {
-    refuse_at(where, "`" + from + "`: the part `" + part->name +
-                         "` holds no JSON. Pointers lead into parts such as `json` of webdataset.");
+    refuse_at(where, text("`{}`: the part `{}` holds no JSON. Pointers lead into parts such as "
+                          "`json` of webdataset.",
+                          from, part->name));
   }
   try {
     return JsonPart{from, static_cast<std::size_t>(part - parts.begin()),
                     Json::json_pointer(from.substr(colon + 1))};
   } catch (const Json::exception&) {
-    refuse_at(where, "`" + from +
-                         "`: behind the colon comes a JSON pointer, such as `json:/label` or "
-                         "`json:/objects/0/id`; `~` is written `~0` and `/` in a name `~1`.");
+    refuse_at(where, text("`{}`: behind the colon comes a JSON pointer, such as `json:/label` or "
+                          "`json:/objects/0/id`; `~` is written `~0` and `/` in a name `~1`.",
+                          from));
   }
 }
 

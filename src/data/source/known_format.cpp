@@ -2,6 +2,8 @@
 // Copyright 2026 the batchcast authors
 #include "data/source/known_format.hpp"
 
+#include <batchcast/core/text.hpp>
+
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -11,19 +13,28 @@ namespace {
 
 using namespace std::string_view_literals;
 
-struct Signature {
-  KnownFormat format;
-  std::string_view bytes;
+struct Format {
+  std::string_view signature;  ///< what files begin with; empty where that alone says too little
+  std::string_view description;
+  std::string_view unpacker;  ///< empty where it is not a compressed file
 };
 
-constexpr std::array signatures = {
-    Signature{KnownFormat::zip, "PK\x03\x04"sv},
-    Signature{KnownFormat::zstandard, "\x28\xb5\x2f\xfd"sv},
-    Signature{KnownFormat::xz, "\xfd\x37zXZ\0"sv},
-    Signature{KnownFormat::lz4, "\x04\x22\x4d\x18"sv},
-    Signature{KnownFormat::arrow, "ARROW1\0\0"sv},
-    Signature{KnownFormat::hdf5, "\x89HDF\r\n\x1a\n"sv},
+/// In the order of KnownFormat.
+constexpr std::array formats = {
+    Format{"PK\x03\x04"sv, "a zip archive, as .npz and .pt files are", ""},
+    Format{"", "compressed with gzip", "gzip -dk"},
+    Format{"\x28\xb5\x2f\xfd"sv, "compressed with Zstandard", "zstd -d"},
+    Format{"\xfd\x37zXZ\0"sv, "compressed with xz", "xz -dk"},
+    Format{"", "compressed with bzip2", "bzip2 -dk"},
+    Format{"\x04\x22\x4d\x18"sv, "compressed with lz4", "lz4 -dk"},
+    Format{"", "a Parquet file", ""},
+    Format{"ARROW1\0\0"sv, "an Arrow file", ""},
+    Format{"\x89HDF\r\n\x1a\n"sv, "an HDF5 file", ""},
+    Format{"", "a safetensors file", ""},
 };
+static_assert(formats.size() == static_cast<std::size_t>(KnownFormat::safetensors) + 1);
+
+const Format& row_of(KnownFormat format) { return formats[static_cast<std::size_t>(format)]; }
 
 unsigned at(std::string_view file, std::size_t i) { return static_cast<unsigned char>(file[i]); }
 
@@ -52,8 +63,9 @@ bool is_safetensors(std::string_view file) {
 
 std::optional<KnownFormat> known_format(std::span<const std::byte> bytes) noexcept {
   const std::string_view file(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-  for (const Signature& signature : signatures) {
-    if (file.starts_with(signature.bytes)) return signature.format;
+  for (std::size_t i = 0; i < formats.size(); ++i) {
+    const std::string_view begin = formats[i].signature;
+    if (!begin.empty() && file.starts_with(begin)) return static_cast<KnownFormat>(i);
   }
   if (is_gzip(file)) return KnownFormat::gzip;
   if (is_bzip2(file)) return KnownFormat::bzip2;
@@ -64,50 +76,11 @@ std::optional<KnownFormat> known_format(std::span<const std::byte> bytes) noexce
   return std::nullopt;
 }
 
-std::string_view description_of(KnownFormat format) noexcept {
-  switch (format) {
-    case KnownFormat::zip:
-      return "a zip archive, as .npz and .pt files are";
-    case KnownFormat::gzip:
-      return "compressed with gzip";
-    case KnownFormat::zstandard:
-      return "compressed with Zstandard";
-    case KnownFormat::xz:
-      return "compressed with xz";
-    case KnownFormat::bzip2:
-      return "compressed with bzip2";
-    case KnownFormat::lz4:
-      return "compressed with lz4";
-    case KnownFormat::parquet:
-      return "a Parquet file";
-    case KnownFormat::arrow:
-      return "an Arrow file";
-    case KnownFormat::hdf5:
-      return "an HDF5 file";
-    case KnownFormat::safetensors:
-      break;
-  }
-  return "a safetensors file";
-}
+std::string_view description_of(KnownFormat format) noexcept { return row_of(format).description; }
 
 std::string unpacking_command(KnownFormat format, std::string_view path) {
-  const auto with = [&](std::string_view program) {
-    return std::string(program) + " " + std::string(path);
-  };
-  switch (format) {
-    case KnownFormat::gzip:
-      return with("gzip -dk");
-    case KnownFormat::zstandard:
-      return with("zstd -d");
-    case KnownFormat::xz:
-      return with("xz -dk");
-    case KnownFormat::bzip2:
-      return with("bzip2 -dk");
-    case KnownFormat::lz4:
-      return with("lz4 -dk");
-    default:
-      return {};
-  }
+  const std::string_view unpacker = row_of(format).unpacker;
+  return unpacker.empty() ? "" : text("{} {}", unpacker, path);
 }
 
 }  // namespace batchcast::inline v0_1::detail

@@ -21,8 +21,8 @@ static_assert(std::endian::native == std::endian::little, "files are looked at a
 namespace {
 
 [[noreturn]] void refuse(const std::string& path, int error) {
-  throw BadDataset("batchcast: " + path +
-                   " cannot be read: " + std::generic_category().message(error) + ".");
+  throw BadDataset(
+      text("batchcast: {} cannot be read: {}.", path, std::generic_category().message(error)));
 }
 
 }  // namespace
@@ -34,8 +34,10 @@ MappedFile::MappedFile(std::string path) : path_(std::move(path)) {
   struct stat status = {};
   if (::fstat(file.get(), &status) != 0) refuse(path_, errno);
   if (S_ISDIR(status.st_mode))
-    throw BadDataset("batchcast: " + path_ + " is a folder where a file is expected.");
-  if (!S_ISREG(status.st_mode)) throw BadDataset("batchcast: " + path_ + " is not a regular file.");
+    throw BadDataset(text("batchcast: {} is a folder where a file is expected.", path_));
+  if (!S_ISREG(status.st_mode)) {
+    throw BadDataset(text("batchcast: {} is not a regular file.", path_));
+  }
   const auto size = static_cast<std::size_t>(status.st_size);
   if (size == 0) return;
   void* const start = ::mmap(nullptr, size, PROT_READ, MAP_SHARED, file.get(), 0);

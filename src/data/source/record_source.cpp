@@ -45,7 +45,7 @@ class RecordSource final : public Source {
   }
   [[nodiscard]] std::string name_of(std::uint64_t sample_id) const override {
     const auto [file, record] = place_of(sample_id);
-    return set_.files[file].name + "[" + std::to_string(record) + "]";
+    return text("{}[{}]", set_.files[file].name, record);
   }
   [[nodiscard]] Fingerprint fingerprint() const override { return set_.fingerprint; }
   [[nodiscard]] std::span<const std::string> class_names() const noexcept override {
@@ -69,8 +69,8 @@ class RecordSource final : public Source {
   static std::span<const std::byte> label(const RecordPart& part, std::byte byte) {
     const auto number = std::to_integer<std::size_t>(byte);
     if (number >= part.classes) {
-      throw BadSample("its label is " + std::to_string(number) + ", and labels go from 0 to " +
-                      std::to_string(part.classes - 1));
+      throw BadSample(
+          text("its label is {}, and labels go from 0 to {}", number, part.classes - 1));
     }
     return std::as_bytes(std::span(label_values).subspan(number, 1));
   }

@@ -5,18 +5,14 @@
 #include <batchcast/data/source.hpp>
 
 #include <memory>
-#include <string>
 #include <string_view>
-#include <vector>
 
 #include "data/source/source_options.hpp"
 
-// What open_source chooses from. `rest` is the text between `KIND:` and the options; each throws
-// InvalidArgument for a spec that is wrong and BadDataset for a dataset that cannot be read.
+// What open_source chooses from; webdataset's is in its room. `rest` is the text between `KIND:`
+// and the options; each throws InvalidArgument for a spec that is wrong and BadDataset for a
+// dataset that cannot be read.
 namespace batchcast::inline v0_1::detail {
-
-/// All that may stand before the colon, `synthetic` too, which is made and not opened.
-[[nodiscard]] std::vector<std::string> source_kind_names();
 
 [[nodiscard]] std::unique_ptr<Source> open_imagefolder(std::string_view rest,
                                                        const SourceOptions& options);

@@ -17,13 +17,13 @@ namespace batchcast::inline v0_1::detail {
 /// key, where what stands there is not what was asked for.
 class SourceOptions {
  public:
-  /// `kind` names the source in messages; `text` is what follows the `?`, or nothing.
-  SourceOptions(std::string_view kind, std::string_view text);
+  /// `kind` names the source in messages; `given` is what follows the `?`, or nothing.
+  SourceOptions(std::string_view kind, std::string_view given);
 
   /// Refuses every key that is not one of `keys`, naming the nearest. To be called first.
   void allow(std::initializer_list<std::string_view> keys) const;
 
-  [[nodiscard]] std::optional<std::string_view> text(std::string_view key) const;
+  [[nodiscard]] std::optional<std::string_view> value_of(std::string_view key) const;
   /// Decimal digits only.
   [[nodiscard]] std::optional<std::uint64_t> number(std::string_view key) const;
   /// true, false, yes, no, 1 or 0.

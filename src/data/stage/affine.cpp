@@ -4,6 +4,8 @@
 #include "data/stage/standard_stages.hpp"
 #include "data/stage/warp_options.hpp"
 
+#include <batchcast/core/text.hpp>
+
 // Rotation, translation, scaling, shearing: by given amounts, or by drawn ones.
 namespace batchcast::inline v0_1::detail {
 namespace {
@@ -139,15 +141,16 @@ struct RandomShearOf {
       return true;
     }
     if (numbers->size() != 2 && numbers->size() != 4) {
-      given.refuse(key,
-                   "must be one number, [min, max] or [min x, max x, min y, max y], not a list "
-                   "of " +
-                       std::to_string(numbers->size()));
+      given.refuse(
+          key,
+          text("must be one number, [min, max] or [min x, max x, min y, max y], not a list of {}",
+               numbers->size()));
     }
     for (std::size_t i = 0; i < numbers->size(); i += 2) {
       const Range range{(*numbers)[i], (*numbers)[i + 1]};
       if (range.low <= range.high && range.low >= -shear_max && range.high <= shear_max) continue;
-      given.refuse(key, "must lie from -89 to 89 degrees, the least first, not " + text_of(range));
+      given.refuse(
+          key, text("must lie from -89 to 89 degrees, the least first, not {}", text_of(range)));
     }
     value = *numbers;
     return true;

@@ -15,13 +15,13 @@ struct KernelOf {
     std::vector<std::int64_t> sides;
     if (!Wholes{1, blur_kernel_max}.read(given, key, sides)) return false;
     if (sides.empty() || sides.size() > 2) {
-      given.refuse(key, "must be one number or [across, down], not a list of " +
-                            std::to_string(sides.size()));
+      given.refuse(key,
+                   text("must be one number or [across, down], not a list of {}", sides.size()));
     }
     for (const std::int64_t side : sides) {
       if (side % 2 != 0) continue;
-      given.refuse(key, "must be odd, so that it has a middle, not " + std::to_string(side) +
-                            ": take " + std::to_string(side + 1));
+      given.refuse(key,
+                   text("must be odd, so that it has a middle, not {}: take {}", side, side + 1));
     }
     value = {static_cast<std::int32_t>(sides.front()), static_cast<std::int32_t>(sides.back())};
     return true;
@@ -39,7 +39,7 @@ struct SigmaOf {
     if (!numbers || numbers->size() != 1) return bounds.read(given, key, value);
     const double sigma = numbers->front();
     if (!(sigma >= bounds.low && sigma <= bounds.high)) {
-      given.refuse(key, "must be from 0.001 to 1000, not " + text_of(sigma));
+      given.refuse(key, text("must be from 0.001 to 1000, not {}", text_of(sigma)));
     }
     value = {sigma, sigma};
     return true;
@@ -69,10 +69,10 @@ class GaussianBlurStage final : public TableStage<GaussianBlurStage, PixelStage>
     context.note("blur_sigma", sigma);
     const Blur blur = blur_of(sigma);
     if (!can_blur(image.size, blur)) {
-      throw BadSample("an image of " + words(image.size) +
-                      " pixels is too small for a blur with a kernel of " + words(kernel_) +
-                      ", half of which must be less than a side. Resize it first, or take a "
-                      "smaller `kernel_size`.");
+      throw BadSample(
+          text("an image of {} pixels is too small for a blur with a kernel of {}, half of which "
+               "must be less than a side. Resize it first, or take a smaller `kernel_size`.",
+               words(image.size), words(kernel_)));
     }
     gaussian_blur(image, blur, context.scratch());
   }

@@ -27,8 +27,8 @@ void StageCatalog::add(std::string name, StageFactory factory) {
     throw InvalidArgument("batchcast: a stage needs a name and a factory.");
   }
   if (const auto [place, added] = factories_.try_emplace(name, std::move(factory)); !added) {
-    throw InvalidArgument("batchcast: there is a stage `" + place->first +
-                          "` already. Give yours another name.");
+    throw InvalidArgument(
+        text("batchcast: there is a stage `{}` already. Give yours another name.", place->first));
   }
 }
 

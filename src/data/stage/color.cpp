@@ -5,6 +5,8 @@
 #include "data/stage/channel_order.hpp"
 #include "data/stage/standard_stages.hpp"
 
+#include <batchcast/core/text.hpp>
+
 #include <algorithm>
 #include <array>
 #include <optional>
@@ -43,8 +45,8 @@ struct JitterOf {
     const double by = numbers->front();
     const double by_max = bounds.high - neutral;
     if (!(by >= 0 && by <= by_max)) {
-      given.refuse(key,
-                   "must be from 0 to " + text_of(by_max) + " or [min, max], not " + text_of(by));
+      given.refuse(
+          key, text("must be from 0 to {} or [min, max], not {}", text_of(by_max), text_of(by)));
     }
     value = {std::max(neutral - by, bounds.low), neutral + by};
     return true;

@@ -16,10 +16,10 @@ using Json = nlohmann::json;
 std::string ContainerStage::parameters_json() const {
   Json object = Json::parse(own_parameters_json(), nullptr, false);
   if (!object.is_object()) {
-    throw InvalidArgument("batchcast: the stage `" + std::string(name()) +
-                          "` gives parameters that are not a JSON object.");
+    throw InvalidArgument(
+        text("batchcast: the stage `{}` gives parameters that are not a JSON object.", name()));
   }
-  object["stages"] = detail::stages_json(stages(), "`" + std::string(name()) + "`");
+  object["stages"] = detail::stages_json(stages(), text("`{}`", name()));
   return object.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
@@ -27,12 +27,14 @@ namespace detail {
 namespace {
 
 Json stage_json(const RecipeStage& stage, const std::string& owner) {
-  if (!stage.stage) throw InvalidArgument("batchcast: " + owner + " has a stage that is null.");
+  if (!stage.stage) throw InvalidArgument(text("batchcast: {} has a stage that is null.", owner));
   const std::string name(stage->name());
   Json object = Json::parse(stage->parameters_json(), nullptr, false);
   if (!object.is_object() || object.contains("stage") || object.contains("id")) {
-    throw InvalidArgument("batchcast: the stage `" + name + "` of " + owner +
-                          " gives parameters that are not a JSON object without `stage` and `id`.");
+    throw InvalidArgument(
+        text("batchcast: the stage `{}` of {} gives parameters that are not a JSON object without "
+             "`stage` and `id`.",
+             name, owner));
   }
   object["stage"] = name;
   if (!stage.id.empty()) object["id"] = stage.id;
@@ -80,7 +82,7 @@ struct Weights {
     if (!weights) return false;
     for (const double weight : *weights) {
       if (weight >= 0 && weight <= 1e9) continue;
-      given.refuse(key, "takes weights from 0 to 1e9, not " + text_of(weight));
+      given.refuse(key, text("takes weights from 0 to 1e9, not {}", text_of(weight)));
     }
     value = std::move(*weights);
     return true;
@@ -98,8 +100,8 @@ class RandomChoiceStage final : public StandardContainer<RandomChoiceStage> {
   void settle(StageParameters& given) {
     if (!given.numbers("p")) weights_.assign(stages_.size(), 1);
     if (weights_.size() != stages_.size()) {
-      given.refuse("p", "must have one weight for each of its " + std::to_string(stages_.size()) +
-                            " stages, not " + std::to_string(weights_.size()));
+      given.refuse("p", text("must have one weight for each of its {} stages, not {}",
+                             stages_.size(), weights_.size()));
     }
     total_ = std::accumulate(weights_.begin(), weights_.end(), 0.0);
     if (!(total_ > 0)) given.refuse("p", "has no weight above 0");

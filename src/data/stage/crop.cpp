@@ -120,9 +120,10 @@ class RandomCropStage final : public TableStage<RandomCropStage, GeometryStage> 
   [[nodiscard]] std::string why_not(ImageSize in) const {
     const auto padded = padding_.around(in);
     if (!padded) return why_too_padded(in, name());
-    return "the image has " + words(in) + " pixels, with padding " + words(*padded) +
-           ", and a crop takes " + words(size_) +
-           ". Resize it first, pad more, or set `pad_if_needed`.";
+    return text(
+        "the image has {} pixels, with padding {}, and a crop takes {}. Resize it first, pad more, "
+        "or set `pad_if_needed`.",
+        words(in), words(*padded), words(size_));
   }
 
   ImageSize size_;
@@ -167,8 +168,8 @@ class SeveralCropsStage : public TableStage<Self, GeometryStage> {
     return in.width >= size_.width && in.height >= size_.height;
   }
   [[nodiscard]] std::string why_too_small(ImageSize in) const {
-    return "an image of " + words(in) + " pixels is smaller than its crops of " + words(size_) +
-           ". Resize it first";
+    return text("an image of {} pixels is smaller than its crops of {}. Resize it first", words(in),
+                words(size_));
   }
 };
 

@@ -23,13 +23,12 @@ struct OneOrPair {
     const auto numbers = given.numbers(key);
     if (!numbers) return false;
     if (numbers->empty() || numbers->size() > 2) {
-      given.refuse(
-          key, "must be one number or [x, y], not a list of " + std::to_string(numbers->size()));
+      given.refuse(key, text("must be one number or [x, y], not a list of {}", numbers->size()));
     }
     for (const double number : *numbers) {
       if (number >= low && number <= high) continue;
-      given.refuse(key, "must be from " + text_of(low) + " to " + text_of(high) + ", not " +
-                            text_of(number));
+      given.refuse(
+          key, text("must be from {} to {}, not {}", text_of(low), text_of(high), text_of(number)));
     }
     value = {numbers->front(), numbers->back()};
     return true;
@@ -114,11 +113,11 @@ class ElasticStage final : public StandardWarp<ElasticStage> {
   }
 
   static std::string why_too_small(ImageSize size, const Blur& blur) {
-    return "an image of " + words(size) +
-           " pixels is too small for elastic's blur with a kernel of " +
-           std::to_string(blur.across.kernel) +
-           " (8 times its sigma), half of which must be less than a side. Resize it first, or take "
-           "a smaller `sigma`.";
+    return text(
+        "an image of {} pixels is too small for elastic's blur with a kernel of {} (8 times its "
+        "sigma), half of which must be less than a side. Resize it first, or take a smaller "
+        "`sigma`.",
+        words(size), blur.across.kernel);
   }
 
   Point alpha_{50, 50};

@@ -58,11 +58,11 @@ struct ValueOf {
       given.refuse(key, "is for the mode \"const\": leave one of them out");
     }
     if (numbers->size() != 1 && numbers->size() != 3) {
-      given.refuse(key, "takes 1 or 3 numbers, not " + std::to_string(numbers->size()));
+      given.refuse(key, text("takes 1 or 3 numbers, not {}", numbers->size()));
     }
     for (const double number : *numbers) {
       if (!(number >= -1e30 && number <= 1e30)) {
-        given.refuse(key, "is too large for a float: " + text_of(number));
+        given.refuse(key, text("is too large for a float: {}", text_of(number)));
       }
     }
     value.value = *numbers;
@@ -131,14 +131,14 @@ class RandomErasingStage final : public TableStage<RandomErasingStage, TensorSta
     const auto image = image_of(in);
     if (!image) {
       throw InvalidArgument(
-          "random_erasing takes an image of 1 or 3 channels, first or last, not " +
-          nlohmann::json(in.shape).dump() + ".");
+          text("random_erasing takes an image of 1 or 3 channels, first or last, not {}.",
+               nlohmann::json(in.shape).dump()));
     }
     const auto values = filling_.value.size();
     if (is_constant() && values > 1 && values != static_cast<std::size_t>(image->channels)) {
-      throw InvalidArgument("random_erasing has a `value` of " + std::to_string(values) +
-                            " numbers, and the image " + std::to_string(image->channels) +
-                            " channels.");
+      throw InvalidArgument(
+          text("random_erasing has a `value` of {} numbers, and the image {} channels.", values,
+               image->channels));
     }
     check_dtype(in.dtype);
     return in;
@@ -178,16 +178,16 @@ class RandomErasingStage final : public TableStage<RandomErasingStage, TensorSta
   void check_dtype(DType dtype) const {
     if (dtype == DType::f32 || dtype == DType::f16 || dtype == DType::bf16) return;
     if (dtype != DType::u8) {
-      throw InvalidArgument("random_erasing takes u8, f16, bf16 or f32, not " +
-                            std::string(name_of(dtype)) + ".");
+      throw InvalidArgument(
+          text("random_erasing takes u8, f16, bf16 or f32, not {}.", name_of(dtype)));
     }
     if (!is_constant()) {
       throw InvalidArgument("random_erasing with random values needs floats: put `to` before it.");
     }
     for (const double value : filling_.value) {
       if (value != round_half_even(value) || value < 0 || value > 255) {
-        throw InvalidArgument("random_erasing of u8 takes whole values from 0 to 255, not " +
-                              text_of(value) + ".");
+        throw InvalidArgument(
+            text("random_erasing of u8 takes whole values from 0 to 255, not {}.", text_of(value)));
       }
     }
   }

@@ -2,6 +2,8 @@
 // Copyright 2026 the batchcast authors
 #include "data/stage/standard_stages.hpp"
 
+#include <batchcast/core/text.hpp>
+
 namespace batchcast::inline v0_1 {
 namespace detail {
 namespace {
@@ -69,8 +71,8 @@ struct ForChannels {
     auto numbers = given.numbers(key);
     if (!numbers) return false;
     if (numbers->size() != 1 && numbers->size() != 3) {
-      given.refuse(key, "takes 1 or 3 numbers, one for each channel, not " +
-                            std::to_string(numbers->size()));
+      given.refuse(key,
+                   text("takes 1 or 3 numbers, one for each channel, not {}", numbers->size()));
     }
     value = std::move(*numbers);
     return true;
@@ -87,13 +89,13 @@ struct NormalizeTable {
   }
   void settle(StageParameters& given) {
     if (values.mean.size() != values.std.size()) {
-      given.refuse("std", "has " + std::to_string(values.std.size()) + " numbers and `mean` " +
-                              std::to_string(values.mean.size()));
+      given.refuse("std",
+                   text("has {} numbers and `mean` {}", values.std.size(), values.mean.size()));
     }
     for (const double deviation : values.std) {
       // Its inverse is multiplied with, as a float.
       if (!(deviation >= 1e-30)) {
-        given.refuse("std", "must be above 0, not " + text_of(deviation));
+        given.refuse("std", text("must be above 0, not {}", text_of(deviation)));
       }
     }
   }

@@ -46,8 +46,8 @@ class ResizeStage final : public ResizingStage<ResizeStage> {
     if (!max_size_) return;
     if (size_.exact) given.refuse("max_size", "is for a `size` of one number only");
     if (*max_size_ > size_.shorter) return;
-    given.refuse("max_size", "must be above `size`, which is " + std::to_string(size_.shorter) +
-                                 ", not " + std::to_string(*max_size_));
+    given.refuse("max_size",
+                 text("must be above `size`, which is {}, not {}", size_.shorter, *max_size_));
   }
   [[nodiscard]] bool is_random() const noexcept override { return false; }
   [[nodiscard]] std::optional<ImageSize> output(std::optional<ImageSize> in) const override {
@@ -82,9 +82,10 @@ class ResizeStage final : public ResizingStage<ResizeStage> {
     return upright ? ImageSize{narrow, wide} : ImageSize{wide, narrow};
   }
   [[nodiscard]] std::string why_too_long(ImageSize in) const {
-    return "an image of " + words(in) + " pixels with its shorter side resized to " +
-           std::to_string(size_.shorter) + " would be longer than " + std::to_string(side_max) +
-           ". Give resize a `max_size`.";
+    return text(
+        "an image of {} pixels with its shorter side resized to {} would be longer than {}. Give "
+        "resize a `max_size`.",
+        words(in), size_.shorter, side_max);
   }
 
   Target size_;

@@ -28,9 +28,10 @@ class GaussianNoiseStage final : public TableStage<GaussianNoiseStage, TensorSta
   [[nodiscard]] TensorSpec output(const TensorSpec& in) const override {
     if (in.dtype != DType::u8 && in.dtype != DType::f32 && in.dtype != DType::f16 &&
         in.dtype != DType::bf16) {
-      throw InvalidArgument("gaussian_noise takes u8, f16, bf16 or f32, not " +
-                            std::string(name_of(in.dtype)) +
-                            ": put { stage = \"to\", dtype = \"f32\" } before it.");
+      throw InvalidArgument(
+          text("gaussian_noise takes u8, f16, bf16 or f32, not {}: put { stage = \"to\", dtype = "
+               "\"f32\" } before it.",
+               name_of(in.dtype)));
     }
     return in;
   }

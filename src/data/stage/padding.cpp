@@ -2,14 +2,15 @@
 // Copyright 2026 the batchcast authors
 #include "data/stage/padding.hpp"
 
+#include <batchcast/core/text.hpp>
+
 namespace batchcast::inline v0_1::detail {
 
 bool BordersOf::read(StageParameters& given, std::string_view key, Borders& value) const {
   std::vector<std::int64_t> sides;
   if (!Wholes{0, side_max}.read(given, key, sides)) return false;
   if (sides.size() != 1 && sides.size() != 2 && sides.size() != 4) {
-    given.refuse(
-        key, "must be " + std::string(text) + ", not a list of " + std::to_string(sides.size()));
+    given.refuse(key, batchcast::text("must be {}, not a list of {}", text, sides.size()));
   }
   const auto side = [&](std::size_t i) {
     return static_cast<std::int32_t>(sides[i % sides.size()]);
@@ -26,9 +27,9 @@ std::optional<ImageSize> Padding::around(ImageSize image) const noexcept {
 }
 
 std::string why_too_padded(ImageSize image, std::string_view stage) {
-  return "an image of " + words(image) + " pixels would be longer than " +
-         std::to_string(padded_side_max) + " after " + std::string(stage) +
-         ". Crop it first, or pad it by less.";
+  return text(
+      "an image of {} pixels would be longer than {} after {}. Crop it first, or pad it by less.",
+      words(image), padded_side_max, stage);
 }
 
 }  // namespace batchcast::inline v0_1::detail

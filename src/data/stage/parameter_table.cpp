@@ -2,26 +2,28 @@
 // Copyright 2026 the batchcast authors
 #include "data/stage/parameter_table.hpp"
 
+#include <batchcast/core/text.hpp>
+
 namespace batchcast::inline v0_1::detail {
 namespace {
 
 using Json = nlohmann::json;
 
 std::string from_to(double low, double high) {
-  return "from " + text_of(low) + " to " + text_of(high);
+  return text("from {} to {}", text_of(low), text_of(high));
 }
 
 Range range_of(StageParameters& given, std::string_view key, const std::vector<double>& numbers,
                double low, double high) {
   if (numbers.size() != 2) {
-    given.refuse(key, "must be [min, max], not a list of " + std::to_string(numbers.size()));
+    given.refuse(key, text("must be [min, max], not a list of {}", numbers.size()));
   }
   const Range range{numbers[0], numbers[1]};
   if (!(range.low <= range.high)) {
-    given.refuse(key, "must be [min, max] in that order, not " + text_of(range));
+    given.refuse(key, text("must be [min, max] in that order, not {}", text_of(range)));
   }
   if (!(low <= range.low && range.high <= high)) {
-    given.refuse(key, "must lie " + from_to(low, high) + ", not " + text_of(range));
+    given.refuse(key, text("must lie {}, not {}", from_to(low, high), text_of(range)));
   }
   return range;
 }
@@ -34,13 +36,13 @@ bool Flag::read(StageParameters& given, std::string_view key, bool& value) const
   return found.has_value();
 }
 
-std::string Number::text() const { return "a number " + from_to(low, high); }
+std::string Number::text() const { return batchcast::text("a number {}", from_to(low, high)); }
 
 bool Number::read(StageParameters& given, std::string_view key, double& value) const {
   const auto found = given.number(key);
   if (!found) return false;
   if (!(*found >= low && *found <= high)) {
-    given.refuse(key, "must be " + from_to(low, high) + ", not " + text_of(*found));
+    given.refuse(key, batchcast::text("must be {}, not {}", from_to(low, high), text_of(*found)));
   }
   value = *found;
   return true;
@@ -50,7 +52,7 @@ bool Either::read(StageParameters& given, std::string_view key, std::int32_t& va
   const auto found = given.integer(key);
   if (!found) return false;
   if (*found != first && *found != second) {
-    given.refuse(key, "must be " + std::string(words) + ", not " + std::to_string(*found));
+    given.refuse(key, text("must be {}, not {}", words, *found));
   }
   value = static_cast<std::int32_t>(*found);
   return true;
@@ -79,12 +81,12 @@ bool Pair::read(StageParameters& given, std::string_view key, std::array<double,
   const auto numbers = given.numbers(key);
   if (!numbers) return false;
   if (numbers->size() != 2) {
-    given.refuse(key, "must be [x, y], not a list of " + std::to_string(numbers->size()));
+    given.refuse(key, text("must be [x, y], not a list of {}", numbers->size()));
   }
   for (std::size_t i = 0; i < 2; ++i) {
     value[i] = (*numbers)[i];
     if (value[i] >= low && value[i] <= high) continue;
-    given.refuse(key, "must lie " + from_to(low, high) + ", not at " + text_of(value[i]));
+    given.refuse(key, text("must lie {}, not at {}", from_to(low, high), text_of(value[i])));
   }
   return true;
 }
@@ -93,8 +95,8 @@ bool Sides::read(StageParameters& given, std::string_view key, ImageSize& value)
   std::vector<std::int64_t> sides;
   if (!Wholes{1, side_max}.read(given, key, sides)) return false;
   if (sides.empty() || sides.size() > 2) {
-    given.refuse(key, "must be one number or [height, width], not a list of " +
-                          std::to_string(sides.size()));
+    given.refuse(key, batchcast::text("must be one number or [height, width], not a list of {}",
+                                      sides.size()));
   }
   value = {static_cast<std::int32_t>(sides.back()), static_cast<std::int32_t>(sides.front())};
   return true;
@@ -108,8 +110,8 @@ bool Wholes::read(StageParameters& given, std::string_view key,
   for (const double number : *numbers) {
     const bool inside = number >= static_cast<double>(low) && number <= static_cast<double>(high);
     if (!inside || static_cast<double>(static_cast<std::int64_t>(number)) != number) {
-      given.refuse(key, "takes whole numbers from " + std::to_string(low) + " to " +
-                            std::to_string(high) + ", not " + text_of(number));
+      given.refuse(key,
+                   text("takes whole numbers from {} to {}, not {}", low, high, text_of(number)));
     }
     value.push_back(static_cast<std::int64_t>(number));
   }

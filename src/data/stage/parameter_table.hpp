@@ -2,6 +2,7 @@
 // Copyright 2026 the batchcast authors
 #pragma once
 
+#include <batchcast/core/text.hpp>
 #include <batchcast/data/recipe.hpp>
 
 #include "data/stage/stage_choices.hpp"
@@ -167,7 +168,7 @@ class ParameterReader {
   template <class T, class Kind>
   void operator()(std::string_view key, T& member, const Kind& kind, const Row& row = {}) const {
     if (kind.read(given_, key, member) || row.missing.empty()) return;
-    given_.refuse(key, "is missing: " + row.missing);
+    given_.refuse(key, text("is missing: {}", row.missing));
   }
   template <class T, class Kind>
   void operator()(std::string_view key, std::optional<T>& member, const Kind& kind,

@@ -84,8 +84,8 @@ class RandAugmentStage final : public TableStage<RandAugmentStage, PolicyStage> 
   }
   void settle(StageParameters& given) {
     if (magnitude_ < bins_) return;
-    given.refuse("magnitude", "must be below `num_magnitude_bins`, which is " +
-                                  std::to_string(bins_) + ", not " + std::to_string(magnitude_));
+    given.refuse("magnitude", text("must be below `num_magnitude_bins`, which is {}, not {}", bins_,
+                                   magnitude_));
   }
   [[nodiscard]] bool is_random() const noexcept override { return num_ops_ > 0; }
   void run(const ImageView& image, StageContext& context) const override {

@@ -20,9 +20,10 @@ ImageSize scaled(ImageSize size, Real factor, std::string_view stage) {
   const Real width = static_cast<Real>(size.width) * factor;
   const Real height = static_cast<Real>(size.height) * factor;
   if (!(width <= static_cast<Real>(side_max) && height <= static_cast<Real>(side_max))) {
-    throw BadSample("an image of " + words(size) + " pixels would be longer than " +
-                    std::to_string(side_max) + " after " + std::string(stage) +
-                    ". Crop it first, or scale it by less.");
+    throw BadSample(
+        text("an image of {} pixels would be longer than {} after {}. Crop it first, or scale it "
+             "by less.",
+             words(size), side_max, stage));
   }
   return {std::max(static_cast<std::int32_t>(width), 1),
           std::max(static_cast<std::int32_t>(height), 1)};
@@ -48,9 +49,10 @@ class RandomResizeStage final : public ResizingStage<RandomResizeStage> {
     const auto [low, high] = std::minmax(in.width, in.height);
     const std::int64_t longer = shorter * high / low;
     if (longer > side_max) {
-      throw BadSample("an image of " + words(in) + " pixels with its shorter side resized to " +
-                      std::to_string(shorter) + " would be longer than " +
-                      std::to_string(side_max) + ". Crop it first.");
+      throw BadSample(
+          text("an image of {} pixels with its shorter side resized to {} would be longer than {}. "
+               "Crop it first.",
+               words(in), shorter, side_max));
     }
     const auto narrow = static_cast<std::int32_t>(shorter);
     const auto wide = static_cast<std::int32_t>(longer);
@@ -73,7 +75,7 @@ class RandomShortSideStage final : public ResizingStage<RandomShortSideStage> {
     Resizing::rows(self.resizing_, table);
   }
   void settle(StageParameters& given) {
-    if (sides_.empty()) given.refuse("min_size", std::string("is missing: ") + sides_text);
+    if (sides_.empty()) given.refuse("min_size", text("is missing: {}", sides_text));
   }
   [[nodiscard]] bool is_random() const noexcept override {
     return is_open(p_) || (p_ > 0 && sides_.size() > 1);
@@ -158,8 +160,8 @@ class ResizedCropStage final : public ResizingStage<ResizedCropStage> {
     return box_.x + box_.width <= in.width && box_.y + box_.height <= in.height;
   }
   [[nodiscard]] std::string why_not(ImageSize in) const {
-    return "the image has " + words(in) + " pixels, and the crop reaches to " +
-           words({box_.x + box_.width, box_.y + box_.height}) + ". Pad it first, or crop less.";
+    return text("the image has {} pixels, and the crop reaches to {}. Pad it first, or crop less.",
+                words(in), words({box_.x + box_.width, box_.y + box_.height}));
   }
 
   Box box_;

@@ -3,6 +3,7 @@
 #include "data/stage/stage_choices.hpp"
 
 #include <batchcast/core/nearest_name.hpp>
+#include <batchcast/core/text.hpp>
 
 #include <nlohmann/json.hpp>
 
@@ -10,9 +11,7 @@
 
 namespace batchcast::inline v0_1::detail {
 
-std::string words(ImageSize size) {
-  return std::to_string(size.width) + "x" + std::to_string(size.height);
-}
+std::string words(ImageSize size) { return text("{}x{}", size.width, size.height); }
 
 nlohmann::json list_of(const Range& range) {
   return nlohmann::json::array({range.low, range.high});
@@ -25,7 +24,7 @@ std::string text_of(double value) {
 }
 
 std::string text_of(const Range& range) {
-  return "[" + text_of(range.low) + ", " + text_of(range.high) + "]";
+  return text("[{}, {}]", text_of(range.low), text_of(range.high));
 }
 
 bool happens(double p, StageContext& context) noexcept {
@@ -40,8 +39,7 @@ std::int64_t integer_in(StageParameters& parameters, std::string_view key, std::
                         std::int64_t low, std::int64_t high) {
   const std::int64_t value = parameters.integer(key).value_or(otherwise);
   if (value < low || value > high) {
-    parameters.refuse(key, "must be from " + std::to_string(low) + " to " + std::to_string(high) +
-                               ", not " + std::to_string(value));
+    parameters.refuse(key, text("must be from {} to {}, not {}", low, high, value));
   }
   return value;
 }
@@ -61,16 +59,16 @@ std::string short_dtype(std::string name) {
 
 std::size_t choice(StageParameters& parameters, std::string_view key,
                    std::span<const std::string_view> names, std::size_t otherwise) {
-  const auto text = parameters.text(key);
-  if (!text) return otherwise;
-  const auto found = std::find(names.begin(), names.end(), *text);
+  const auto chosen = parameters.text(key);
+  if (!chosen) return otherwise;
+  const auto found = std::find(names.begin(), names.end(), *chosen);
   if (found == names.end()) {
     const std::vector<std::string> all(names.begin(), names.end());
     std::string list;
     for (const std::string& name : all) list += (list.empty() ? "" : ", ") + name;
-    const std::string meant = key == "dtype" ? short_dtype(*text) : *text;
+    const std::string meant = key == "dtype" ? short_dtype(*chosen) : *chosen;
     parameters.refuse(
-        key, "must be one of " + list + ", not `" + *text + "`." + did_you_mean(meant, all));
+        key, text("must be one of {}, not `{}`.{}", list, *chosen, did_you_mean(meant, all)));
   }
   return static_cast<std::size_t>(found - names.begin());
 }

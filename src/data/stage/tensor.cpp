@@ -27,22 +27,21 @@ class SliceStage final : public TableStage<SliceStage, TensorStage> {
   }
   void settle(StageParameters& given) {
     if (!stop_ || (start_ < 0) != (*stop_ < 0) || *stop_ > start_) return;
-    given.refuse("stop", "must be above `start`, which is " + std::to_string(start_) + ", not " +
-                             std::to_string(*stop_));
+    given.refuse("stop", text("must be above `start`, which is {}, not {}", start_, *stop_));
   }
   [[nodiscard]] bool is_random() const noexcept override { return false; }
   [[nodiscard]] TensorSpec output(const TensorSpec& in) const override {
     if (in.shape.empty() || in.shape.front() < 1) {
-      throw InvalidArgument("slice takes a part of the first axis, and " + shape_text(in.shape) +
-                            " has none of known length.");
+      throw InvalidArgument(
+          text("slice takes a part of the first axis, and {} has none of known length.",
+               shape_text(in.shape)));
     }
     const std::int64_t extent = in.shape.front();
     const auto [first, last] = ends(extent);
     if (first < 0 || last > extent || first >= last) {
-      throw InvalidArgument("slice from " + std::to_string(start_) + " to " +
-                            (stop_ ? std::to_string(*stop_) : std::string("the end")) +
-                            " is no part of the " + std::to_string(extent) + " elements of " +
-                            shape_text(in.shape) + ".");
+      throw InvalidArgument(text("slice from {} to {} is no part of the {} elements of {}.", start_,
+                                 stop_ ? text("{}", *stop_) : "the end", extent,
+                                 shape_text(in.shape)));
     }
     TensorSpec out = in;
     out.shape.front() = last - first;
@@ -74,8 +73,8 @@ class ReshapeStage final : public TableStage<ReshapeStage, TensorStage> {
   }
   void settle(StageParameters& given) {
     if (shape_.size() > limits::dimensions_max) {
-      given.refuse("shape", "has " + std::to_string(shape_.size()) + " dimensions, and at most " +
-                                std::to_string(limits::dimensions_max) + " can be");
+      given.refuse("shape", text("has {} dimensions, and at most {} can be", shape_.size(),
+                                 limits::dimensions_max));
     }
     if (std::count(shape_.begin(), shape_.end(), 0) != 0) {
       given.refuse("shape", "must have extents above 0, of which one may be -1 for the rest");
@@ -90,8 +89,8 @@ class ReshapeStage final : public TableStage<ReshapeStage, TensorStage> {
     std::uint64_t in_count = 1;
     for (const std::int64_t extent : in.shape) {
       if (extent < 1) {
-        throw InvalidArgument("reshape needs an input of known size, not " + shape_text(in.shape) +
-                              ".");
+        throw InvalidArgument(
+            text("reshape needs an input of known size, not {}.", shape_text(in.shape)));
       }
       in_count *= static_cast<std::uint64_t>(extent);
     }
@@ -109,8 +108,8 @@ class ReshapeStage final : public TableStage<ReshapeStage, TensorStage> {
     const auto open = std::find(out.shape.begin(), out.shape.end(), -1);
     fits = fits && (open == out.shape.end() ? known == in_count : in_count % known == 0);
     if (!fits) {
-      throw InvalidArgument("reshape cannot make " + shape_text(shape_) + " of " +
-                            shape_text(in.shape) + ": the numbers of elements differ.");
+      throw InvalidArgument(text("reshape cannot make {} of {}: the numbers of elements differ.",
+                                 shape_text(shape_), shape_text(in.shape)));
     }
     if (open != out.shape.end()) *open = static_cast<std::int64_t>(in_count / known);
     return out;

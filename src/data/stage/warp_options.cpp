@@ -13,7 +13,7 @@ bool LevelsOf::read(StageParameters& given, std::string_view key,
   std::vector<std::int64_t> levels;
   if (!Wholes{level.low, level.high}.read(given, key, levels)) return false;
   if (levels.size() != 1 && levels.size() != 3) {
-    given.refuse(key, "takes one number or three, not a list of " + std::to_string(levels.size()));
+    given.refuse(key, text("takes one number or three, not a list of {}", levels.size()));
   }
   value.clear();
   for (const std::int64_t one : levels) value.push_back(static_cast<std::uint8_t>(one));
@@ -22,9 +22,9 @@ bool LevelsOf::read(StageParameters& given, std::string_view key,
 
 void check_fill(std::string_view stage, std::span<const std::uint8_t> fill, std::int32_t channels) {
   if (fill.size() == 1 || fill.size() == static_cast<std::size_t>(channels)) return;
-  throw InvalidArgument(std::string(stage) + " has a `fill` of " + std::to_string(fill.size()) +
-                        " numbers, and the image " + std::to_string(channels) + " channel" +
-                        (channels == 1 ? "" : "s") + ". Give one number.");
+  throw InvalidArgument(
+      text("{} has a `fill` of {} numbers, and the image {} channel{}. Give one number.", stage,
+           fill.size(), channels, channels == 1 ? "" : "s"));
 }
 
 WarpOptions warp_options(Interpolation interpolation, std::span<const std::uint8_t> fill) noexcept {

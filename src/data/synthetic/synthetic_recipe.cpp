@@ -22,7 +22,9 @@ constexpr std::string_view prefix = "synthetic:";
 constexpr std::uint64_t recipe_version = 1;
 constexpr std::string_view example = "Write a shape such as synthetic:3x224x224.";
 
-[[noreturn]] void fail(const std::string& what) { throw InvalidArgument("batchcast: " + what); }
+[[noreturn]] void fail(const std::string& what) {
+  throw InvalidArgument(text("batchcast: {}", what));
+}
 
 std::string in_quotes(std::string_view text) {
   constexpr std::size_t shown_max = 80;
@@ -34,37 +36,36 @@ std::string in_quotes(std::string_view text) {
   return result;
 }
 
-std::int64_t parse_extent(std::string_view text, std::string_view source) {
+std::int64_t parse_extent(std::string_view digits, std::string_view source) {
   std::int64_t extent = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), extent);
-  if (text.empty()) {
-    fail("an extent is missing in " + in_quotes(source) + ". " + std::string(example));
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), extent);
+  if (digits.empty()) {
+    fail(text("an extent is missing in {}. {}", in_quotes(source), example));
   }
   if (error == std::errc::result_out_of_range) {
-    fail("the extent " + in_quotes(text) + " in " + in_quotes(source) + " is too large. " +
-         std::string(example));
+    fail(text("the extent {} in {} is too large. {}", in_quotes(digits), in_quotes(source),
+              example));
   }
-  if (error != std::errc() || end != text.data() + text.size()) {
-    fail(in_quotes(text) + " in " + in_quotes(source) +
-         " is not an extent. After `synthetic:` comes only the shape, numbers joined by x; dtype, "
-         "number of samples and seed are options of their own. " +
-         std::string(example));
+  if (error != std::errc() || end != digits.data() + digits.size()) {
+    fail(
+        text("{} in {} is not an extent. After `synthetic:` comes only the shape, numbers joined "
+             "by x; dtype, number of samples and seed are separate options. {}",
+             in_quotes(digits), in_quotes(source), example));
   }
   return extent;
 }
 
 void check_shape(const std::vector<std::int64_t>& shape, DType dtype) {
-  if (shape.empty()) fail("a synthetic source needs a shape. " + std::string(example));
+  if (shape.empty()) fail(text("a synthetic source needs a shape. {}", example));
   if (shape.size() > limits::dimensions_max) {
-    fail("a synthetic shape of " + std::to_string(shape.size()) +
-         " dimensions is too deep. Give at most " + std::to_string(limits::dimensions_max) + ".");
+    fail(text("a synthetic shape of {} dimensions is too deep. Give at most {}.", shape.size(),
+              limits::dimensions_max));
   }
   auto bytes_left =
       static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max()) / size_of(dtype);
   for (const std::int64_t extent : shape) {
     if (extent < 1) {
-      fail("a synthetic shape has the extent " + std::to_string(extent) +
-           ". Every extent must be 1 or more.");
+      fail(text("a synthetic shape has the extent {}. Every extent must be 1 or more.", extent));
     }
     bytes_left /= static_cast<std::uint64_t>(extent);
     if (bytes_left == 0)
@@ -78,13 +79,13 @@ class Reader {
 
   const Json& at(const char* key) const {
     const auto found = object_.find(key);
-    if (found == object_.end()) fail("the synthetic recipe lacks `" + std::string(key) + "`.");
+    if (found == object_.end()) fail(text("the synthetic recipe lacks `{}`.", key));
     return *found;
   }
 
   std::uint64_t number(const char* key) const { return number(at(key), key); }
 
-  std::string text(const char* key) const {
+  std::string word(const char* key) const {
     const Json& value = at(key);
     if (!value.is_string()) wrong(key, "a text", value);
     return value.get<std::string>();
@@ -110,7 +111,7 @@ class Reader {
   void refuse_unknown(const std::array<std::string_view, Count>& known) const {
     for (const auto& item : object_.items()) {
       if (std::find(known.begin(), known.end(), item.key()) == known.end()) {
-        fail("the synthetic recipe has an unknown key " + in_quotes(item.key()) + ".");
+        fail(text("the synthetic recipe has an unknown key {}.", in_quotes(item.key())));
       }
     }
   }
@@ -122,8 +123,7 @@ class Reader {
         value.is_structured()
             ? std::string(value.is_array() ? "a list" : "an object")
             : in_quotes(value.dump(-1, ' ', false, Json::error_handler_t::replace));
-    fail("`" + std::string(key) + "` of the synthetic recipe must be " + std::string(wanted) +
-         ", not " + found + ".");
+    fail(text("`{}` of the synthetic recipe must be {}, not {}.", key, wanted, found));
   }
   static std::uint64_t number(const Json& value, const char* key) {
     if (!value.is_number_unsigned()) wrong(key, "a whole number from 0", value);
@@ -153,11 +153,11 @@ Place place_of(const SyntheticRecipe& recipe, std::uint64_t position) {
 
 SyntheticRecipe SyntheticRecipe::parse(std::string_view source) {
   if (!source.starts_with(prefix)) {
-    fail(in_quotes(source) + " is not a synthetic source. " + std::string(example));
+    fail(text("{} is not a synthetic source. {}", in_quotes(source), example));
   }
   SyntheticRecipe recipe;
   std::string_view rest = source.substr(prefix.size());
-  if (rest.empty()) fail(in_quotes(source) + " has no shape. " + std::string(example));
+  if (rest.empty()) fail(text("{} has no shape. {}", in_quotes(source), example));
   while (true) {
     const std::size_t end = rest.find('x');
     recipe.shape.push_back(parse_extent(rest.substr(0, end), source));
@@ -191,17 +191,19 @@ SyntheticRecipe SyntheticRecipe::from_json(std::string_view json) {
   try {
     object = Json::parse(json);
   } catch (const Json::exception& error) {
-    fail("the stream's recipe is not JSON (" + std::string(error.what()) + ").");
+    fail(text("the stream's recipe is not JSON ({}).", error.what()));
   }
   if (!object.is_object() || !object.contains("source") || object["source"] != "synthetic") {
-    fail("the stream's recipe is not a synthetic one, so its bytes cannot be computed here: " +
-         in_quotes(json));
+    fail(
+        text("the stream's recipe is not a synthetic one, so its bytes cannot be computed here: {}",
+             in_quotes(json)));
   }
   const Reader reader(object);
   if (const std::uint64_t version = reader.number("version"); version != recipe_version) {
-    fail("the synthetic recipe has version " + std::to_string(version) +
-         " and this library reads " + std::to_string(recipe_version) +
-         ". Use the same batchcast on both sides.");
+    fail(
+        text("the synthetic recipe has version {} and this library reads {}. Use the same "
+             "batchcast on both sides.",
+             version, recipe_version));
   }
   reader.refuse_unknown(std::array<std::string_view, 8>{
       "source", "version", "shape", "dtype", "samples_per_epoch", "seed", "order", "epochs"});
@@ -210,15 +212,15 @@ SyntheticRecipe SyntheticRecipe::from_json(std::string_view json) {
   recipe.shape = reader.shape("shape");
   recipe.samples_per_epoch = reader.number("samples_per_epoch");
   recipe.seed = reader.number("seed");
-  const std::string dtype_name = reader.text("dtype");
+  const std::string dtype_name = reader.word("dtype");
   const auto parsed_dtype = parse_dtype(dtype_name);
   if (!parsed_dtype)
-    fail("the synthetic recipe has an unknown dtype " + in_quotes(dtype_name) + ".");
+    fail(text("the synthetic recipe has an unknown dtype {}.", in_quotes(dtype_name)));
   recipe.dtype = *parsed_dtype;
-  const std::string order_name = reader.text("order");
+  const std::string order_name = reader.word("order");
   const auto parsed_order = parse_order_mode(order_name);
   if (!parsed_order)
-    fail("the synthetic recipe has an unknown order " + in_quotes(order_name) + ".");
+    fail(text("the synthetic recipe has an unknown order {}.", in_quotes(order_name)));
   recipe.order = *parsed_order;
   if (reader.has("epochs")) recipe.epochs = reader.number("epochs");
   recipe.check();
@@ -229,10 +231,10 @@ void SyntheticRecipe::check() const {
   check_shape(shape, dtype);
   static_cast<void>(order_of(*this));
   if (epochs && (*epochs == 0 || *epochs > limits::position_max / samples_per_epoch)) {
-    fail("a synthetic stream of " + std::to_string(*epochs) +
-         " epochs cannot be. Give at least 1, and fewer than 2^63 samples in all; without a number "
-         "it "
-         "is endless.");
+    fail(
+        text("a synthetic stream of {} epochs cannot be. Give at least 1, and fewer than 2^63 "
+             "samples in all; without a number it is endless.",
+             *epochs));
   }
 }
 
@@ -261,17 +263,17 @@ std::size_t SyntheticRecipe::byte_count(std::size_t field) const {
     case sample_id_field:
       return 8;
     default:
-      fail("a synthetic sample has no field " + std::to_string(field) +
-           "; it has image (0), label (1) and sample_id (2).");
+      fail(
+          text("a synthetic sample has no field {}; it has image (0), label (1) and sample_id (2).",
+               field));
   }
 }
 
 void SyntheticRecipe::fill(std::uint64_t position, std::size_t field,
                            std::span<std::byte> out) const {
   if (out.size() != byte_count(field)) {
-    fail("field " + std::to_string(field) + " of a synthetic sample takes " +
-         std::to_string(byte_count(field)) + " bytes, and " + std::to_string(out.size()) +
-         " were given.");
+    fail(text("field {} of a synthetic sample takes {} bytes, and {} were given.", field,
+              byte_count(field), out.size()));
   }
   const auto [epoch, sample_id] = place_of(*this, position);
   if (field == image_field) {

@@ -70,10 +70,11 @@ class FinishProgram final : public DeviceProgram {
 
 DevicePlan FinishStage::plan(const Schema& host) const {
   if (host != parts_->host) {
-    throw InvalidArgument("batchcast: the stage that finishes images was made for a host ring of " +
-                          list_of(parts_->host) + ", and this one has " + list_of(host) +
-                          ". Give the producer the schema of the pipeline that finish_on_gpu() "
-                          "left to the host.");
+    throw InvalidArgument(
+        text("batchcast: the stage that finishes images was made for a host ring of {}, and this "
+             "one has {}. Give the producer the schema of the pipeline that finish_on_gpu() left "
+             "to the host.",
+             list_of(parts_->host), list_of(host)));
   }
   DevicePlan plan;
   for (std::size_t i = 0; i < parts_->whole.size(); ++i) {
@@ -115,13 +116,14 @@ FinishOnGpu finish_on_gpu(PipelineOptions options) {
   }
   for (const detail::DeviceSplit::Kept& kept : split.kept) {
     result.fields.push_back({options.recipe.fields[kept.field].name, kept.reason});
-    reasons += " Not `" + result.fields.back().name + "`: " + kept.reason + ".";
+    reasons += text(" Not `{}`: {}.", result.fields.back().name, kept.reason);
   }
   if (split.finishes.empty()) {
     throw InvalidArgument(
-        "batchcast: no field of this recipe can be finished on a GPU: that takes an image whose "
-        "last stages are `to` with f32, f16 or bf16 and perhaps `normalize`." +
-        reasons + " Leave it to the CPU.");
+        text("batchcast: no field of this recipe can be finished on a GPU: that takes an image "
+             "whose last stages are `to` with f32, f16 or bf16 and perhaps `normalize`.{} Leave it "
+             "to the CPU.",
+             reasons));
   }
   options.recipe = std::move(split.host);
   result.host = std::move(options);

@@ -2,7 +2,7 @@
 // Copyright 2026 the batchcast authors
 #pragma once
 
-#include "data/stage/device_split.hpp"
+#include "data/pipeline/device_split.hpp"
 
 #include <batchcast/device_stage.hpp>
 

@@ -18,9 +18,9 @@ void HostPins::pin(const std::shared_ptr<detail::cuda::Device>& device,
       }
     } catch (const Error& error) {
       if (!log) return;
-      log(LogLevel::warning, std::string("the host ring could not be page-locked: copies to GPUs "
-                                         "are slower, and each takes a processor's time. ") +
-                                 error.what());
+      log(LogLevel::warning, text("the host ring could not be page-locked: copies to GPUs are "
+                                  "slower, and each takes a processor's time. {}",
+                                  error.what()));
     }
   });
 }

@@ -223,9 +223,9 @@ bool MirrorThread::finish() {
 }
 
 void MirrorThread::fail(const std::string& what) noexcept {
-  const std::string text = "the mirror on " + place_ + " failed: " + what;
-  log(LogLevel::error, text + ". Consumers in host memory go on.");
-  writer_.fail(text);
+  const std::string failure = text("the mirror on {} failed: {}", place_, what);
+  log(LogLevel::error, text("{}. Consumers in host memory go on.", failure));
+  writer_.fail(failure);
   copier_.give_up();  // before the producer may write where copies read
   leave();
 }

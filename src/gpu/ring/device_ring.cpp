@@ -41,10 +41,9 @@ class DeviceRing final : public ServedRing {
         mirror_(mirror_parts(parts)) {
     if (!parts.log) return;
     parts.log(LogLevel::info,
-              "a ring of " + std::to_string(layout_.capacity) + " samples lies on " +
-                  detail::cuda::name_of(device_->info()) + ": " +
-                  bytes_text(layout_.device_bytes()) + " there" +
-                  (layout_.host_limits ? ", and no more since its fields in host memory "
+              text("a ring of {} samples lies on {}: {} there{}", layout_.capacity,
+                   detail::cuda::name_of(device_->info()), bytes_text(layout_.device_bytes()),
+                   layout_.host_limits ? ", and no more since its fields in host memory "
                                          "(--host-field) take as much of that as the host ring "
                                          "(--memory)"
                                        : ""));
@@ -55,8 +54,8 @@ class DeviceRing final : public ServedRing {
   [[nodiscard]] std::uint64_t capacity() const noexcept override { return layout_.capacity; }
   [[nodiscard]] std::uint64_t memory() const noexcept override { return layout_.device_bytes(); }
   [[nodiscard]] std::string memory_option_for(std::uint64_t samples) const override {
-    return "--device-memory " +
-           memory_argument(device_memory_for(layout_.on_device(), samples, layout_.granularity));
+    return text("--device-memory {}", memory_argument(device_memory_for(
+                                          layout_.on_device(), samples, layout_.granularity)));
   }
   [[nodiscard]] RingWriter& writer() noexcept override { return writer_; }
   [[nodiscard]] const Segment& board_segment() const noexcept override {

@@ -15,25 +15,26 @@ void add_stage(const ProducerOptions& options, DeviceRingLayout& layout) {
   const DevicePlan plan = options.device_stage->plan(options.schema);
   for (const DevicePlan::Output& output : plan.fields) {
     if (output.copy_of && *output.copy_of >= options.schema.size()) {
-      throw InvalidArgument("batchcast: the device stage copies field number " +
-                            std::to_string(*output.copy_of) + " of a stream that has " +
-                            std::to_string(options.schema.size()) + ".");
+      throw InvalidArgument(
+          text("batchcast: the device stage copies field number {} of a stream that has {}.",
+               *output.copy_of, options.schema.size()));
     }
     if (output.copy_of) {
       const FieldSpec& copied = options.schema[*output.copy_of];
       if (output.spec.dtype != copied.dtype || output.spec.shape != copied.shape) {
-        throw InvalidArgument("batchcast: the device stage says that field " +
-                              to_text(output.spec) + " is a copy of " + to_text(copied) +
-                              ", which has another type or shape.");
+        throw InvalidArgument(
+            text("batchcast: the device stage says that field {} is a copy of {}, which has "
+                 "another type or shape.",
+                 to_text(output.spec), to_text(copied)));
       }
     }
     layout.fields.push_back({output.spec, {}, true, output.copy_of});
   }
   for (const std::size_t read : plan.reads) {
     if (read >= options.schema.size()) {
-      throw InvalidArgument("batchcast: the device stage reads field number " +
-                            std::to_string(read) + " of a stream that has " +
-                            std::to_string(options.schema.size()) + ".");
+      throw InvalidArgument(
+          text("batchcast: the device stage reads field number {} of a stream that has {}.", read,
+               options.schema.size()));
     }
   }
   layout.reads = plan.reads;
@@ -46,13 +47,15 @@ void keep_on_host(const ProducerOptions& options, DeviceRingLayout& layout) {
         std::find_if(layout.fields.begin(), layout.fields.end(),
                      [&](const DeviceRingLayout::Field& field) { return field.spec.name == name; });
     if (found == layout.fields.end()) {
-      throw InvalidArgument("batchcast: `" + name +
-                            "` is to stay in host memory (--host-field), but consumers on GPUs "
-                            "get no field of that name.");
+      throw InvalidArgument(
+          text("batchcast: `{}` is to stay in host memory (--host-field), but consumers on GPUs "
+               "get no field of that name.",
+               name));
     }
     if (!found->copy_of) {
-      throw InvalidArgument("batchcast: field `" + name +
-                            "` is made on the GPU: it cannot stay in host memory (--host-field).");
+      throw InvalidArgument(text(
+          "batchcast: field `{}` is made on the GPU: it cannot stay in host memory (--host-field).",
+          name));
     }
     found->on_device = false;
   }
@@ -128,19 +131,20 @@ DeviceRingLayout plan_device_ring(const ProducerOptions& options,
   check_schema(layout.schema());
   const Schema on_device = layout.on_device();
   if (on_device.empty()) {
-    throw InvalidArgument("batchcast: every field is to stay in host memory (--host-field): " +
-                          detail::cuda::name_of(device) +
-                          " would hold nothing. Serve the stream without it.");
+    throw InvalidArgument(
+        text("batchcast: every field is to stay in host memory (--host-field): {} would hold "
+             "nothing. Serve the stream without it.",
+             detail::cuda::name_of(device)));
   }
   layout.granularity = detail::cuda::ring_granularity(device);
   const std::uint64_t memory = options.device_memory != 0 ? options.device_memory : options.memory;
   const std::uint64_t least = memory_for(on_device, 1, layout.granularity);
   if (least > memory) {
-    throw InvalidArgument("batchcast: one sample of this schema takes a ring of " +
-                          bytes_text(least) + " on " + detail::cuda::name_of(device) +
-                          " (whole granules of " + bytes_text(layout.granularity) +
-                          " for each field there), and its memory is " + bytes_text(memory) +
-                          ". Give it more: --device-memory " + memory_argument(least) + ".");
+    throw InvalidArgument(
+        text("batchcast: one sample of this schema takes a ring of {} on {} (whole granules of {} "
+             "for each field there), and its memory is {}. Give it more: --device-memory {}.",
+             bytes_text(least), detail::cuda::name_of(device), bytes_text(layout.granularity),
+             bytes_text(memory), memory_argument(least)));
   }
   RingPlan plan = plan_on_device(on_device, memory, layout.granularity);
   layout.capacity = plan.capacity;

@@ -43,12 +43,13 @@ BoardMemory make_board(const ProducerOptions& options, const DeviceRingLayout& l
 }
 
 std::string why_not_shared(const detail::cuda::DeviceInfo& device) {
-  return detail::cuda::name_of(device) + " cannot share its memory between processes: it " +
-         (device.virtual_memory ? "exports no file descriptors"
-                                : "has no virtual memory management") +
-         (device.mig ? ", and CUDA IPC does not work under MIG" : ", nor CUDA IPC") +
-         ". Serve the stream in host memory: a consumer's `pin` makes its own copies fast "
-         "(`batchcast doctor` says what this machine can do).";
+  return text(
+      "{} cannot share its memory between processes: it {}{}. Serve the stream in host memory: a "
+      "consumer's `pin` makes its own copies fast (`batchcast doctor` says what this machine can "
+      "do).",
+      detail::cuda::name_of(device),
+      device.virtual_memory ? "exports no file descriptors" : "has no virtual memory management",
+      device.mig ? ", and CUDA IPC does not work under MIG" : ", nor CUDA IPC");
 }
 
 }  // namespace
@@ -71,15 +72,16 @@ DeviceRingMemory::DeviceRingMemory(const Parts& parts)
 void DeviceRingMemory::check(const detail::cuda::Device& device, const DeviceRingLayout& layout) {
   const detail::cuda::DeviceInfo& info = device.info();
   if (!info.exports_descriptors && !info.legacy_ipc) {
-    throw GpuUnavailable("batchcast: " + why_not_shared(info));
+    throw GpuUnavailable(text("batchcast: {}", why_not_shared(info)));
   }
   const std::uint64_t wanted = layout.device_bytes();
   const std::uint64_t free = device.free_bytes();
   if (wanted <= free) return;
-  throw OutOfMemory("batchcast: the ring on " + detail::cuda::name_of(info) + " takes " +
-                    bytes_text(wanted) + ", and " + bytes_text(free) + " of its " +
-                    bytes_text(info.memory_bytes) +
-                    " are free. Give it less (--device-memory), or end what else uses that GPU.");
+  throw OutOfMemory(
+      text("batchcast: the ring on {} takes {}, and {} of its {} are free. Give it less "
+           "(--device-memory), or end what else uses that GPU.",
+           detail::cuda::name_of(info), bytes_text(wanted), bytes_text(free),
+           bytes_text(info.memory_bytes)));
 }
 
 void DeviceRingMemory::make_on_device(const Parts& parts) {
@@ -93,16 +95,16 @@ void DeviceRingMemory::make_on_device(const Parts& parts) {
     } catch (const GpuError& error) {
       // What a driver says that it can is not always allowed to a container or a MIG instance.
       if (!info.legacy_ipc) throw;
-      why = std::string("does not do what it says it can: ") + error.what();
+      why = text("does not do what it says it can: {}", error.what());
     }
   }
-  if (!info.legacy_ipc) throw GpuUnavailable("batchcast: " + why_not_shared(info));
+  if (!info.legacy_ipc) throw GpuUnavailable(text("batchcast: {}", why_not_shared(info)));
   allocate(parts, detail::cuda::Sharing::legacy_ipc);
   if (parts.log) {
     parts.log(LogLevel::warning,
-              detail::cuda::name_of(info) + " " + why +
-                  ": its ring is shared by CUDA IPC. Batches that cross the ring's end are copied, "
-                  "consumers can write to it, and it dies with this process.");
+              text("{} {}: its ring is shared by CUDA IPC. Batches that cross the ring's end are "
+                   "copied, consumers can write to it, and it dies with this process.",
+                   detail::cuda::name_of(info), why));
   }
 }
 
@@ -113,7 +115,7 @@ void DeviceRingMemory::allocate(const Parts& parts, detail::cuda::Sharing sharin
     const DeviceRingLayout::Field& field = parts.layout.fields[i];
     if (!field.on_device) continue;
     detail::cuda::DeviceAllocation segment(
-        parts.device, {"field " + to_text(field.spec), sources_[i].bytes}, sharing);
+        parts.device, {text("field {}", to_text(field.spec)), sources_[i].bytes}, sharing);
     windows_[i].base = segment.data();
     if (sharing == detail::cuda::Sharing::descriptor) {
       sources_[i].kind = SegmentKind::cuda_fd;

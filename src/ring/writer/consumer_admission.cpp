@@ -4,6 +4,7 @@
 #include "ring/writer/consumer_admission.hpp"
 
 #include <batchcast/core/assert.hpp>
+#include <batchcast/core/text.hpp>
 
 #include <algorithm>
 #include <utility>
@@ -61,10 +62,9 @@ std::variant<std::uint32_t, NotAdmitted> ConsumerAdmission::free_entry() const {
   if (auto refusal = state_.outcome.refusal()) return *refusal;
   if (const auto index = state_.consumers.free_entry()) return *index;
   return NotAdmitted{NotAdmitted::Reason::full,
-                     "all " + std::to_string(state_.consumers.entries()) +
-                         " places for consumers are taken. Start the producer with a larger "
-                         "--max-consumers (up to " +
-                         std::to_string(limits::consumers_max) + ")"};
+                     text("all {} places for consumers are taken. Start the producer with a larger "
+                          "--max-consumers (up to {})",
+                          state_.consumers.entries(), limits::consumers_max)};
 }
 
 /// The rank that stands there may have left, or say on its desk what is not so.
@@ -75,9 +75,9 @@ std::optional<NotAdmitted> ConsumerAdmission::refusal_of_place(StartPoint place)
     position = end.value_or(state_.tickets.oldest_held());
   }
   if (position >= state_.tickets.oldest_held()) return std::nullopt;
-  return NotAdmitted{NotAdmitted::Reason::cursor_gone,
-                     "position " + std::to_string(position) +
-                         ", where the group's first rank began, is no longer in the ring"};
+  return NotAdmitted{
+      NotAdmitted::Reason::cursor_gone,
+      text("position {}, where the group's first rank began, is no longer in the ring", position)};
 }
 
 std::variant<JoinRules::Start, NotAdmitted> ConsumerAdmission::start(Join join,
@@ -105,7 +105,7 @@ void ConsumerAdmission::evict_offenders() {
     if (offence.empty()) {
       ++i;
     } else {
-      evict_at(i, records[i].title() + ": " + offence);
+      evict_at(i, text("{}: {}", records[i].title(), offence));
     }
   }
 }

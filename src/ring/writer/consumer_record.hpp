@@ -3,6 +3,7 @@
 #pragma once
 
 #include <batchcast/core/options.hpp>
+#include <batchcast/core/text.hpp>
 #include <batchcast/ring/layout.hpp>
 #include "ring/writer/joining.hpp"
 
@@ -35,9 +36,7 @@ struct ConsumerRecord {
   /// In `wait_for` a group counts as one trainer: the one of rank 0.
   [[nodiscard]] bool is_job() const noexcept { return is_trainer() && group.rank == 0; }
   /// What reports call it.
-  [[nodiscard]] std::string title() const {
-    return "consumer `" + name + "` (pid " + std::to_string(pid) + ")";
-  }
+  [[nodiscard]] std::string title() const { return text("consumer `{}` (pid {})", name, pid); }
 };
 
 }  // namespace batchcast::inline v0_1

@@ -5,6 +5,8 @@
 
 #include "core/numbered_name.hpp"
 
+#include <batchcast/core/text.hpp>
+
 #include <algorithm>
 #include <cstring>
 #include <utility>
@@ -148,14 +150,14 @@ std::string ConsumerTable::validate(ConsumerRecord& consumer) const {
     }
   }
   if (released < consumer.released_min || released > most) {
-    return "its desk said it had let go of everything below position " + std::to_string(released) +
-           ", which must lie between " + std::to_string(consumer.released_min) + " and " +
-           std::to_string(most);
+    return text(
+        "its desk said it had released everything below position {}, which must lie between {} "
+        "and {}",
+        released, consumer.released_min, most);
   }
   const std::uint64_t epoch = ledger_.epoch_of(released);
   if (skipping != 0 && (ledger_.length_known() || (skipping - 1 != epoch && skipping != epoch))) {
-    return "its desk said it skips epoch " + std::to_string(skipping - 1) +
-           ", in which it does not stand";
+    return text("its desk said it skips epoch {}, in which it does not stand", skipping - 1);
   }
   consumer.released_min = released;
   consumer.skipping = skipping;

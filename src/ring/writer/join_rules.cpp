@@ -3,6 +3,8 @@
 
 #include "ring/writer/join_rules.hpp"
 
+#include <batchcast/core/text.hpp>
+
 #include <algorithm>
 
 namespace batchcast::inline v0_1 {
@@ -115,7 +117,7 @@ bool JoinRules::goes_back(const MirrorRequest& request, std::uint64_t mirror_id)
 }
 
 std::string JoinRules::why_not_at(std::uint64_t cursor, std::uint64_t oldest) const {
-  const std::string position = "position " + std::to_string(cursor);
+  const std::string position = text("position {}", cursor);
   if (cursor < oldest) return position + why_gone(oldest);
   const std::uint64_t stream_end = state_.ledger.stream_end();
   const std::uint64_t claimed = state_.tickets.claimed();
@@ -125,34 +127,33 @@ std::string JoinRules::why_not_at(std::uint64_t cursor, std::uint64_t oldest) co
   const std::uint64_t end = std::min(std::max(limits::cursor_limit, claimed + 1), stream_end);
   std::string possible = ". There is no position left to ask for";
   if (oldest < end) {
-    possible = ". Ask for one from " + std::to_string(oldest) + " to " + std::to_string(end - 1) +
-               ", or join with `rewind`";
+    possible = text(". Ask for one from {} to {}, or join with `rewind`", oldest, end - 1);
   }
   if (is_beyond) {
-    return position + " lies beyond the stream's end, which is " + std::to_string(stream_end) +
-           possible;
+    return text("{} lies beyond the stream's end, which is {}{}", position, stream_end, possible);
   }
-  return position + " is too far away: no consumer can begin at positions from " +
-         std::to_string(limits::cursor_limit) + " (2^62) on" + possible;
+  return text("{} is too far away: no consumer can begin at positions from {} (2^62) on{}",
+              position, limits::cursor_limit, possible);
 }
 
 std::string JoinRules::why_gone(std::uint64_t oldest) const {
-  const std::string gone =
-      " is no longer in the ring, whose oldest is " + std::to_string(oldest) + ". ";
+  const std::string gone = text(" is no longer in the ring, whose oldest is {}. ", oldest);
   if (!state_.options.goes_back || !state_.ledger.length_known()) {
-    return gone +
-           "Its samples cannot be made again: join with `rewind`, and next time serve the stream "
-           "with more memory, which holds them longer";
+    return text(
+        "{}Its samples cannot be made again: join with `rewind`, and next time serve the stream "
+        "with more memory, which holds them longer",
+        gone);
   }
   if (state_.tickets.next() >= state_.ledger.stream_end()) {
-    return gone +
-           "All of the stream is made, so it goes back no more: join with `rewind`, or serve it "
-           "again";
+    return text(
+        "{}All of the stream is made, so it goes back no more: join with `rewind`, or serve it "
+        "again",
+        gone);
   }
-  return gone +
-         "The stream goes back there once no other consumer is attached to it. Until then join "
-         "with "
-         "`rewind`, or serve what you resume as a stream of its own";
+  return text(
+      "{}The stream goes back there once no other consumer is attached to it. Until then join with "
+      "`rewind`, or serve what you resume as a separate stream",
+      gone);
 }
 
 }  // namespace batchcast::inline v0_1

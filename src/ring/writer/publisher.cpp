@@ -39,10 +39,11 @@ std::string Publisher::give_back(const Ticket& ticket) {
     state_.wake.wake_claimer();
     return {};
   }
-  return "a loan of positions " + std::to_string(ticket.position) + " to " +
-         std::to_string(ticket.position + ticket.size - 1) +
-         " was dropped unpublished while later ones were out: the stream would have a hole. "
-         "Publish loans that are not the newest, or end the stream with fail() and the reason";
+  return text(
+      "a loan of positions {} to {} was dropped unpublished while later ones were out: the stream "
+      "would have a hole. Publish loans that are not the newest, or end the stream with fail() and "
+      "the reason",
+      ticket.position, ticket.position + ticket.size - 1);
 }
 
 bool Publisher::take_abandoned(const Ticket& ticket) noexcept {
@@ -54,10 +55,10 @@ bool Publisher::take_abandoned(const Ticket& ticket) noexcept {
 void Publisher::end_epoch(PendingWakes& wakes) {
   if (state_.outcome.is_over()) return;
   if (state_.ledger.length_known()) {
-    throw InvalidArgument("batchcast: end_epoch() on a stream whose epochs have " +
-                          std::to_string(state_.options.samples_per_epoch) +
-                          " samples each: they end by themselves. Leave samples_per_epoch at 0 "
-                          "for a stream whose epochs end when you say so.");
+    throw InvalidArgument(text(
+        "batchcast: end_epoch() on a stream whose epochs have {} samples each: they end by "
+        "themselves. Leave samples_per_epoch at 0 for a stream whose epochs end when you say so.",
+        state_.options.samples_per_epoch));
   }
   close_epoch();
   state_.consumers.wake_all(wakes);
@@ -87,9 +88,10 @@ void Publisher::finish(PendingWakes& wakes) {
   if (state_.outcome.is_over() || state_.ledger.stream_end() == tickets.published()) return;
   if (is_inside_epoch()) {
     if (state_.ledger.length_known()) {
-      throw InvalidArgument("batchcast: finish() in the middle of epoch " +
-                            std::to_string(state_.ledger.epoch_of(tickets.next())) +
-                            ": make it whole first, or end the stream with stop().");
+      throw InvalidArgument(
+          text("batchcast: finish() in the middle of epoch {}: make it whole first, or end the "
+               "stream with stop().",
+               state_.ledger.epoch_of(tickets.next())));
     }
     close_epoch();
   }
@@ -126,9 +128,9 @@ void Publisher::jump(std::uint64_t target) noexcept {
 
 void Publisher::go_back(std::uint64_t cursor) {
   state_.tickets.abandon_all();
-  state_.untold.push_back("the stream goes back from position " +
-                          std::to_string(state_.tickets.published()) + " to " +
-                          std::to_string(cursor) + ", where its only consumer begins");
+  state_.untold.push_back(
+      text("the stream goes back from position {} to {}, where its only consumer begins",
+           state_.tickets.published(), cursor));
   jump(cursor);
   state_.attendance.set_left_at(std::nullopt);  // the next trainer begins where the stream is now
   state_.wake.wake();

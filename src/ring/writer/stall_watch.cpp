@@ -4,6 +4,7 @@
 #include "ring/writer/stall_watch.hpp"
 
 #include <batchcast/core/clock.hpp>
+#include <batchcast/core/text.hpp>
 
 #include <algorithm>
 #include <vector>
@@ -15,7 +16,7 @@ namespace {
 constexpr std::uint64_t shown_as_stalled_share = 12;
 
 std::string whole_seconds(std::uint64_t ns) {
-  return std::to_string(static_cast<std::uint64_t>(seconds_from_ns(ns))) + " s";
+  return text("{} s", static_cast<std::uint64_t>(seconds_from_ns(ns)));
 }
 
 /// Of two ranks of a group that have let go of as much: one that waits for the other has taken its
@@ -90,18 +91,19 @@ std::optional<StallWatch::Stall> StallWatch::look() {
 
 std::string StallWatch::text_of(const ConsumerRecord& consumer, std::uint64_t now) const {
   const Desk& desk = *consumer.desk;
-  const std::string position = std::to_string(consumer.released_min);
-  const std::string text =
-      consumer.title() + " has held the stream up for " + whole_seconds(now - since_ns_) + ": it ";
+  const std::string held = text("{} has held the stream up for {}: it ", consumer.title(),
+                                whole_seconds(now - since_ns_));
   // The desk keeps it when the batch comes back.
   const std::uint64_t since = ordered::get(desk.oldest_lease_since_ns);
   if (ordered::get(desk.leases_held) == 0) {
-    const std::string asked = text + "does not ask for its next batch, at position " + position;
+    const std::string asked =
+        text("{}does not ask for its next batch, at position {}", held, consumer.released_min);
     if (since == 0) return asked;  // it never had one
-    return asked + ", and got its last one " + whole_seconds(saturating_sub(now, since)) + " ago";
+    return text("{}, and got its last one {} ago", asked,
+                whole_seconds(saturating_sub(now, since)));
   }
-  return text + "holds a batch from position " + position + " since " +
-         whole_seconds(saturating_sub(now, since));
+  return text("{}holds a batch from position {} since {}", held, consumer.released_min,
+              whole_seconds(saturating_sub(now, since)));
 }
 
 bool StallWatch::shows(const ConsumerRecord& consumer) const noexcept {

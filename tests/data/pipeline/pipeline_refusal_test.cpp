@@ -70,7 +70,7 @@ TEST_CASE("what does not go together is refused with the line of the field or st
   CHECK(says(refusal("imgae", ""), "x.toml:1: the field `x` is to be made from the part `imgae`"));
   CHECK(says(refusal("image", ""), "x.toml:1: the part `image` is an encoded image"));
   CHECK(says(refusal("image", "\n" + decode + "{ stage = \"resize\", size = 256 }"),
-             "x.toml:1: images have sizes of their own"));
+             "x.toml:1: images differ in size"));
   CHECK(says(refusal("image", "\n" + decode + "{ stage = \"resize\", size = [65536, 8192] },\n" +
                                   "{ stage = \"horizontal_flip\" }"),
              "x.toml:6: the field `x` of 8192 by 65536 pixels is too large"));

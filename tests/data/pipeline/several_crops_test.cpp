@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the batchcast authors
 #include "data/codec/image_support.hpp"
-#include "data/stage/device_split.hpp"
+#include "data/pipeline/device_split.hpp"
 #include "pipeline_support.hpp"
 
 #include "catch.hpp"

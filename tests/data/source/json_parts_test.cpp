@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "data/source/json_parts.hpp"
-#include "webdataset_support.hpp"
+#include "data/webdataset/webdataset_support.hpp"
 
 using namespace webdataset_test;
 

@@ -218,7 +218,7 @@ class JpegCodec final : public ImageCodec {
       step();
       return;
     }
-    throw BadSample("the JPEG cannot be decoded: " + std::string(state_.reason.data()));
+    throw BadSample(text("the JPEG cannot be decoded: {}", state_.reason.data()));
   }
 
   [[nodiscard]] bool is_cmyk() const noexcept { return state_.jpeg.out_color_space == JCS_CMYK; }

@@ -17,7 +17,7 @@ namespace {
 constexpr std::size_t header_bytes_max = 4 + 255 * 4;
 
 [[noreturn]] void refuse_idx(std::string_view name, const std::string& why) {
-  throw BadDataset("batchcast: " + std::string(name) + ": " + why + ".");
+  throw BadDataset(text("batchcast: {}: {}.", name, why));
 }
 
 std::uint64_t big_endian(std::span<const std::byte> bytes) noexcept {
@@ -33,7 +33,7 @@ using Archive = std::unique_ptr<archive, CloseArchive>;
 
 [[noreturn]] void refuse_packed(archive* reader, std::string_view name) {
   const char* const why = reader == nullptr ? nullptr : archive_error_string(reader);
-  refuse_idx(name, "it cannot be unpacked: " + std::string(why == nullptr ? "it is broken" : why));
+  refuse_idx(name, text("it cannot be unpacked: {}", why == nullptr ? "it is broken" : why));
 }
 
 // Fills `to` as far as there is anything; returns how far.
@@ -74,8 +74,8 @@ IdxHeader parse_idx_header(std::span<const std::byte> start, std::string_view na
   header.type = static_cast<IdxType>(start[2]);
   const std::size_t element_bytes = size_of(header.type);
   if (element_bytes == 0) {
-    refuse_idx(name, "its element type " + std::to_string(std::to_integer<int>(start[2])) +
-                         " is none of the IDX format");
+    refuse_idx(name, text("its element type {} is none of the IDX format",
+                          std::to_integer<int>(start[2])));
   }
   const auto dimensions = std::to_integer<std::size_t>(start[3]);
   header.data_offset = 4 + 4 * dimensions;
@@ -109,15 +109,15 @@ UnpackedIdx unpack_idx(std::span<const std::byte> packed, std::string_view name)
   // A hostile header does not choose how much memory is taken: no byte of gzip makes more.
   constexpr std::uint64_t deflate_ratio_max = 1032;
   if (expected / deflate_ratio_max > packed.size()) {
-    refuse_idx(name, "its header speaks of " + std::to_string(expected) +
-                         " bytes, more than can be packed in it: it was cut short");
+    refuse_idx(
+        name, text("its header speaks of {} bytes, more than can be packed in it: it was cut short",
+                   expected));
   }
   UnpackedIdx result;
   try {
     result.bytes = std::make_unique_for_overwrite<std::byte[]>(expected);
   } catch (const std::bad_alloc&) {
-    refuse_idx(name,
-               "it unpacks to " + std::to_string(expected) + " bytes, more memory than there is");
+    refuse_idx(name, text("it unpacks to {} bytes, more memory than there is", expected));
   }
   result.size = expected;
   const std::span<std::byte> bytes(result.bytes.get(), expected);
@@ -126,8 +126,8 @@ UnpackedIdx unpack_idx(std::span<const std::byte> packed, std::string_view name)
   if (filled < expected) filled += read_fully(reader.get(), bytes.subspan(begun), name);
   std::byte beyond{};
   if (filled != expected || read_fully(reader.get(), {&beyond, 1}, name) != 0) {
-    refuse_idx(name, "its header speaks of " + std::to_string(expected) + " bytes, and it holds " +
-                         (filled < expected ? std::to_string(filled) : std::string("more")));
+    refuse_idx(name, text("its header speaks of {} bytes, and it holds {}", expected,
+                          filled < expected ? text("{}", filled) : "more"));
   }
   return result;
 }
@@ -145,9 +145,8 @@ IdxFile::IdxFile(const std::string& path) : path_(path) {
   }
   header_ = parse_idx_header(all, path);
   if (all.size() - header_.data_offset != header_.data_bytes) {
-    refuse_idx(path, "its header speaks of " +
-                         std::to_string(header_.data_offset + header_.data_bytes) +
-                         " bytes, and it holds " + std::to_string(all.size()));
+    refuse_idx(path, text("its header speaks of {} bytes, and it holds {}",
+                          header_.data_offset + header_.data_bytes, all.size()));
   }
   data_ = all.subspan(header_.data_offset);
 }

@@ -30,7 +30,7 @@ std::string find_file(const std::string& folder, const std::string& split,
     for (const std::string middle : {"-", "."}) {
       for (const std::string packing : {"", ".gz"}) {
         const std::filesystem::path path =
-            std::filesystem::path(folder) / place / (split + "-" + what + packing);
+            std::filesystem::path(folder) / place / text("{}-{}{}", split, what, packing);
         std::filesystem::path candidate = path;
         if (middle == ".") {
           std::string name = path.filename().string();
@@ -41,8 +41,9 @@ std::string find_file(const std::string& folder, const std::string& split,
       }
     }
   }
-  throw BadDataset("batchcast: " + folder + " has no " + split + "-" + what +
-                   " (or with .gz). Other names are given as idx:IMAGES,LABELS.");
+  throw BadDataset(
+      text("batchcast: {} has no {}-{} (or with .gz). Other names are given as idx:IMAGES,LABELS.",
+           folder, split, what));
 }
 
 IdxPaths find_paths(std::string_view rest, const SourceOptions& options) {
@@ -53,14 +54,14 @@ IdxPaths find_paths(std::string_view rest, const SourceOptions& options) {
     return {paths[0], paths[1]};
   }
   if (paths.size() > 2 || std::filesystem::is_regular_file(paths[0], ignored)) {
-    throw InvalidArgument("batchcast: `idx:" + std::string(rest) +
-                          "`: write a folder, or two files as idx:IMAGES,LABELS.");
+    throw InvalidArgument(
+        text("batchcast: `idx:{}`: write a folder, or two files as idx:IMAGES,LABELS.", rest));
   }
   options.allow({"split"});
   const std::string split =
       options.one_of("split", {"train", "test"}) == "train" ? "train" : "t10k";
   if (!std::filesystem::is_directory(paths[0], ignored)) {
-    throw BadDataset("batchcast: " + paths[0] + " cannot be read: there is no such folder.");
+    throw BadDataset(text("batchcast: {} cannot be read: there is no such folder.", paths[0]));
   }
   return {find_file(paths[0], split, "images-idx3-ubyte"),
           find_file(paths[0], split, "labels-idx1-ubyte")};
@@ -70,27 +71,26 @@ void check(const IdxFile& image_file, const IdxFile& label_file) {
   const IdxHeader& images = image_file.header();
   const IdxHeader& labels = label_file.header();
   if (labels.shape.size() != 1) {
-    throw BadDataset("batchcast: " + label_file.path() + " has " +
-                     std::to_string(labels.shape.size()) +
-                     " dimensions where labels have one. The order is idx:IMAGES,LABELS.");
+    throw BadDataset(text(
+        "batchcast: {} has {} dimensions where labels have one. The order is idx:IMAGES,LABELS.",
+        label_file.path(), labels.shape.size()));
   }
   if (images.shape.size() < 2 || images.shape.size() - 1 > limits::dimensions_max) {
-    throw BadDataset("batchcast: " + image_file.path() + " has " +
-                     std::to_string(images.shape.size()) +
-                     " dimensions, which is no row of images.");
+    throw BadDataset(text("batchcast: {} has {} dimensions, which is no row of images.",
+                          image_file.path(), images.shape.size()));
   }
   if (size_of(images.type) != 1) {
-    throw BadDataset("batchcast: " + image_file.path() +
-                     ": its elements have several bytes, in big-endian order; images of single "
-                     "bytes are expected. Save it as .npy and use npy:.");
+    throw BadDataset(
+        text("batchcast: {}: its elements have several bytes, in big-endian order; images of "
+             "single bytes are expected. Save it as .npy and use npy:.",
+             image_file.path()));
   }
   if (images.data_bytes == 0)
-    throw BadDataset("batchcast: " + image_file.path() + " holds no images.");
+    throw BadDataset(text("batchcast: {} holds no images.", image_file.path()));
   if (images.shape[0] != labels.shape[0]) {
-    throw BadDataset("batchcast: " + image_file.path() + " holds " +
-                     std::to_string(images.shape[0]) + " images, but " + label_file.path() +
-                     " holds " + std::to_string(labels.shape[0]) +
-                     " labels: the files do not belong together.");
+    throw BadDataset(text(
+        "batchcast: {} holds {} images, but {} holds {} labels: the files do not belong together.",
+        image_file.path(), images.shape[0], label_file.path(), labels.shape[0]));
   }
 }
 

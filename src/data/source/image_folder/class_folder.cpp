@@ -62,8 +62,8 @@ class Walk {
   };
 
   [[noreturn]] void refuse(const std::string& path, int error) const {
-    throw BadDataset("batchcast: " + dataset_path_ + "/" + printable(path) +
-                     " cannot be read: " + std::generic_category().message(error) + ".");
+    throw BadDataset(text("batchcast: {}/{} cannot be read: {}.", dataset_path_, printable(path),
+                          std::generic_category().message(error)));
   }
 
   [[nodiscard]] bool is_circle(const struct stat& status, std::size_t within) const {
@@ -79,8 +79,8 @@ class Walk {
     struct stat status = {};
     if (!file || ::fstat(file.get(), &status) != 0) refuse(here.path, errno);
     if (is_circle(status, here.within)) {
-      result_.remarks.push_back(here.path +
-                                " leads back to a folder that it lies in; not followed.");
+      result_.remarks.push_back(
+          text("{} leads back to a folder that it lies in; not followed.", here.path));
       return;
     }
     met_.push_back({status.st_dev, status.st_ino, here.within});
@@ -119,7 +119,7 @@ class Walk {
       }
     }
     if (below) {
-      pending_.push_back({images.path + "/" + entry.d_name, met_.size() - 1});
+      pending_.push_back({text("{}/{}", images.path, entry.d_name), met_.size() - 1});
     } else if (image) {
       if (images.names.size() > std::numeric_limits<std::uint32_t>::max()) {
         refuse(images.path, EFBIG);

@@ -23,9 +23,9 @@ void ImageFolderIndex::add_file(std::string_view name) {
   BATCHCAST_ASSERT(!folders_.empty());
   const std::uint64_t start = text_.size() - folders_.back().text;
   if (start > std::numeric_limits<std::uint32_t>::max()) {
-    throw BadDataset("batchcast: " +
-                     std::string(text_.data() + folders_.back().text, folders_.back().path_bytes) +
-                     " has more files than one folder can be read with.");
+    throw BadDataset(
+        text("batchcast: {} has more files than one folder can be read with.",
+             std::string(text_.data() + folders_.back().text, folders_.back().path_bytes)));
   }
   names_.push_back(static_cast<std::uint32_t>(start));
   text_.insert(text_.end(), name.begin(), name.end());

@@ -53,7 +53,7 @@ TopFolder read_top_folder(const std::string& path) {
       ++top.images;
     }
   }
-  if (error) throw BadDataset("batchcast: " + path + " cannot be read: " + error.message() + ".");
+  if (error) throw BadDataset(text("batchcast: {} cannot be read: {}.", path, error.message()));
   std::sort(top.classes.begin(), top.classes.end());
   return top;
 }
@@ -65,19 +65,22 @@ class ImageFolderSource final : public Source {
     folder_ = FileDescriptor(::open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOCTTY));
     if (!folder_) {
       const int error = errno;
-      throw BadDataset("batchcast: " + path_ + " cannot be read: " + reason_of(error) +
-                       ". A folder with a folder of images for each class is expected.");
+      throw BadDataset(
+          text("batchcast: {} cannot be read: {}. A folder with a folder of images for each class "
+               "is expected.",
+               path_, reason_of(error)));
     }
     TopFolder top = read_top_folder(path_);
     classes_ = std::move(top.classes);
     if (classes_.empty()) refuse_without_classes(top.images);
     read_classes(allow_empty);
     if (top.images > 0) {
-      remarks_.push_back(counted(top.images, "image") + " beside the class folders left out.");
+      remarks_.push_back(
+          text("{} beside the class folders left out.", counted(top.images, "image")));
     }
     if (const std::string split = split_among(classes_); !split.empty()) {
-      remarks_.push_back("The classes are named " + few_of(classes_) +
-                         ": should it be imagefolder:" + path_ + "/" + split + "?");
+      remarks_.push_back(text("The classes are named {}: should it be imagefolder:{}/{}?",
+                              few_of(classes_), path_, split));
     }
     labels_.resize(classes_.size());
     for (std::size_t i = 0; i < labels_.size(); ++i) labels_[i] = static_cast<std::int64_t>(i);
@@ -88,7 +91,7 @@ class ImageFolderSource final : public Source {
   void read(std::uint64_t sample_id, SampleParts& parts) const override;
   [[nodiscard]] std::string name_of(std::uint64_t sample_id) const override {
     const ImageFolderIndex::File file = index_[sample_id];
-    return std::string(file.folder) + "/" + std::string(file.name);
+    return text("{}/{}", file.folder, file.name);
   }
   [[nodiscard]] Fingerprint fingerprint() const override { return fingerprint_; }
   [[nodiscard]] std::span<const std::string> class_names() const noexcept override {
@@ -99,11 +102,12 @@ class ImageFolderSource final : public Source {
  private:
   [[noreturn]] void refuse_without_classes(std::uint64_t images) const {
     const std::string found =
-        images == 0 ? path_ + " has no folders in it"
-                    : path_ + " has " + counted(images, "image") + " in it, but no folders";
-    throw BadDataset("batchcast: " + found +
-                     ". A folder with a folder of images for each class is expected: " + path_ +
-                     "/CLASS/NAME.jpg.");
+        images == 0 ? text("{} has no folders in it", path_)
+                    : text("{} has {} in it, but no folders", path_, counted(images, "image"));
+    throw BadDataset(
+        text("batchcast: {}. A folder with a folder of images for each class is expected: "
+             "{}/CLASS/NAME.jpg.",
+             found, path_));
   }
 
   void read_classes(bool allow_empty);
@@ -138,20 +142,19 @@ void ImageFolderSource::read_classes(bool allow_empty) {
   fingerprint_ = builder.finish();
   if (!left_out.empty()) remarks_.push_back(describe_left_out(left_out));
   if (empty.size() == classes_.size()) {
-    throw BadDataset("batchcast: " + path_ +
-                     " holds no images: no .jpg, .jpeg, .png or .webp file in " +
-                     counted(classes_.size(), "class folder") + " (" + few_of(classes_) + ").");
+    throw BadDataset(
+        text("batchcast: {} holds no images: no .jpg, .jpeg, .png or .webp file in {} ({}).", path_,
+             counted(classes_.size(), "class folder"), few_of(classes_)));
   }
   if (empty.empty()) return;
-  const std::string text =
-      std::to_string(empty.size()) + " of " + std::to_string(classes_.size()) +
-      (empty.size() == 1 ? " classes has no images: " : " classes have no images: ") +
-      few_of(empty) + ".";
+  const std::string remark = text(
+      "{} of {}{}{}.", empty.size(), classes_.size(),
+      empty.size() == 1 ? " classes has no images: " : " classes have no images: ", few_of(empty));
   if (!allow_empty) {
-    throw BadDataset("batchcast: " + path_ + ": " + text +
-                     " Remove the folders, or add ?allow_empty=true.");
+    throw BadDataset(
+        text("batchcast: {}: {} Remove the folders, or add ?allow_empty=true.", path_, remark));
   }
-  remarks_.push_back(text);
+  remarks_.push_back(remark);
 }
 
 void ImageFolderSource::add(const ClassFolder& content, std::uint32_t label,

@@ -3,6 +3,7 @@
 #include "data/source/image_folder/remarks.hpp"
 
 #include <batchcast/core/printable.hpp>
+#include <batchcast/core/text.hpp>
 
 #include <algorithm>
 #include <array>
@@ -13,17 +14,17 @@
 namespace batchcast::inline v0_1::detail {
 
 std::string counted(std::uint64_t count, std::string_view what) {
-  return std::to_string(count) + " " + std::string(what) + (count == 1 ? "" : "s");
+  return text("{} {}{}", count, what, count == 1 ? "" : "s");
 }
 
 std::string few_of(std::span<const std::string> names) {
   constexpr std::size_t shown = 10;
-  std::string text;
+  std::string list;
   for (std::size_t i = 0; i < std::min(shown, names.size()); ++i) {
-    text += (i == 0 ? "" : ", ") + printable(names[i]);
+    list += (i == 0 ? "" : ", ") + printable(names[i]);
   }
-  if (names.size() > shown) text += " and " + std::to_string(names.size() - shown) + " more";
-  return text;
+  if (names.size() > shown) list += text(" and {} more", names.size() - shown);
+  return list;
 }
 
 std::string describe_left_out(const std::map<std::string, std::uint64_t>& left_out) {
@@ -34,18 +35,18 @@ std::string describe_left_out(const std::map<std::string, std::uint64_t>& left_o
     rest += count;
     if (!extension.empty()) commonest.emplace_back(count, extension);
   }
-  std::string text = counted(rest, "file") + " left out, being no JPEG, PNG or WebP";
+  std::string remark = text("{} left out, being no JPEG, PNG or WebP", counted(rest, "file"));
   std::stable_sort(commonest.begin(), commonest.end(),
                    [](const auto& a, const auto& b) { return a.first > b.first; });
   commonest.resize(std::min(shown, commonest.size()));
   std::string_view separator = ": ";
   for (const auto& [count, extension] : commonest) {
-    text += std::string(separator) + std::to_string(count) + " " + printable(extension);
+    remark += text("{}{} {}", separator, count, printable(extension));
     separator = ", ";
     rest -= count;
   }
-  if (!commonest.empty() && rest > 0) text += ", " + std::to_string(rest) + " of other kinds";
-  return text + ".";
+  if (!commonest.empty() && rest > 0) remark += text(", {} of other kinds", rest);
+  return remark + ".";
 }
 
 std::string split_among(std::span<const std::string> classes) {

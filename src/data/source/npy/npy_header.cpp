@@ -26,16 +26,16 @@ std::string_view as_text(std::span<const std::byte> bytes) {
 }
 
 [[noreturn]] void refuse_npy(std::string_view name, const std::string& why) {
-  throw BadDataset("batchcast: " + std::string(name) + ": " + why + ".");
+  throw BadDataset(text("batchcast: {}: {}.", name, why));
 }
 
 // Text of a hostile file, fit to stand in a message.
-std::string quoted(std::string_view text) {
-  std::string shown(text.substr(0, 40));
+std::string quoted(std::string_view words) {
+  std::string shown(words.substr(0, 40));
   for (char& c : shown) {
     if (static_cast<unsigned char>(c) < 0x20 || static_cast<unsigned char>(c) > 0x7e) c = '?';
   }
-  return "`" + shown + (text.size() > 40 ? "...`" : "`");
+  return text("`{}{}", shown, words.size() > 40 ? "...`" : "`");
 }
 
 // Reads the little of Python's notation that a header is made of:
@@ -61,7 +61,7 @@ class Literal {
     skip_space();
     return left_.starts_with(c);
   }
-  [[nodiscard]] std::string_view text() {
+  [[nodiscard]] std::string_view string() {
     skip_space();
     if (left_.empty() || (left_.front() != '\'' && left_.front() != '"')) broken();
     const std::size_t end = left_.find(left_.front(), 1);
@@ -94,7 +94,7 @@ class Literal {
     return shape;
   }
   [[noreturn]] void broken() const {
-    refuse_npy(name_, "its header is not one of a .npy file at " + quoted(left_));
+    refuse_npy(name_, text("its header is not one of a .npy file at {}", quoted(left_)));
   }
 
  private:
@@ -140,31 +140,33 @@ DType dtype_of(std::string_view descr, std::string_view name) {
   for (const auto& [known, dtype] : types) {
     if (type != known) continue;
     if (size_of(dtype) > 1 && order == ">") {
-      refuse_npy(name, "its numbers are big-endian (" + quoted(descr) +
-                           "). Save it again with a.astype(a.dtype.newbyteorder('<'))");
+      refuse_npy(name, text("its numbers are big-endian ({}). Save it again with "
+                            "a.astype(a.dtype.newbyteorder('<'))",
+                            quoted(descr)));
     }
     if (order == "<" || order == "=" || order == "|" || order == ">") return dtype;
   }
-  refuse_npy(name, "its element type " + quoted(descr) +
-                       " is none that can be served (integers and floats of up to 8 bytes, bool)");
+  refuse_npy(name, text("its element type {} is none that can be served (integers and floats of up "
+                        "to 8 bytes, bool)",
+                        quoted(descr)));
 }
 
-NpyHeader parse_dictionary(std::string_view text, std::string_view name) {
+NpyHeader parse_dictionary(std::string_view dictionary, std::string_view name) {
   NpyHeader header;
   std::optional<bool> fortran;
   bool has_dtype = false;
   bool has_shape = false;
-  Literal literal(text, name);
+  Literal literal(dictionary, name);
   literal.need('{');
   while (!literal.take('}')) {
-    const std::string_view key = literal.text();
+    const std::string_view key = literal.string();
     literal.need(':');
     if (key == "descr" && !has_dtype) {
       if (literal.at('[')) {
-        refuse_npy(
-            name, "it holds records with several columns. Save each column as an array of its own");
+        refuse_npy(name,
+                   "it holds records with several columns. Save each column as a separate array");
       }
-      header.dtype = dtype_of(literal.text(), name);
+      header.dtype = dtype_of(literal.string(), name);
       has_dtype = true;
     } else if (key == "fortran_order" && !fortran) {
       fortran = literal.boolean();
@@ -172,7 +174,7 @@ NpyHeader parse_dictionary(std::string_view text, std::string_view name) {
       header.shape = literal.extents();
       has_shape = true;
     } else {
-      refuse_npy(name, "its header has an unexpected entry " + quoted(key));
+      refuse_npy(name, text("its header has an unexpected entry {}", quoted(key)));
     }
     if (literal.take(',')) continue;
     literal.need('}');
@@ -194,16 +196,16 @@ NpyHeader parse_dictionary(std::string_view text, std::string_view name) {
   const std::optional<KnownFormat> format = known_format(file);
   if (!format) refuse_npy(name, file.empty() ? "the file is empty" : "it is no .npy file");
   const std::string unpack = unpacking_command(*format, name);
-  std::string cure = "Unpack it: " + unpack;
+  std::string cure = text("Unpack it: {}", unpack);
   if (unpack.empty()) {
-    cure = "Save each array in it as a file of its own: np.save('NAME.npy', array)";
+    cure = "Save each array in it as a separate file: np.save('NAME.npy', array)";
     if (*format == KnownFormat::zip) {
       cure =
-          "Save each array in it as a file of its own, in Python: for name, array in "
+          "Save each array in it as a separate file, in Python: for name, array in "
           "np.load(FILE).items(): np.save(name + '.npy', array)";
     }
   }
-  refuse_npy(name, "it is no .npy file but " + std::string(description_of(*format)) + ". " + cure);
+  refuse_npy(name, text("it is no .npy file but {}. {}", description_of(*format), cure));
 }
 
 }  // namespace
@@ -215,8 +217,7 @@ NpyHeader parse_npy_header(std::span<const std::byte> file, std::string_view nam
   if (file.size() < version_end || !is_npy(file)) refuse_other(file, name);
   const auto major = std::to_integer<unsigned>(file[6]);
   if (major < 1 || major > 3) {
-    refuse_npy(name,
-               "it is of version " + std::to_string(major) + " of the .npy format, not 1 to 3");
+    refuse_npy(name, text("it is of version {} of the .npy format, not 1 to 3", major));
   }
   const std::size_t length_bytes = major == 1 ? 2 : 4;
   const std::size_t start = version_end + length_bytes;
@@ -231,9 +232,8 @@ NpyHeader parse_npy_header(std::span<const std::byte> file, std::string_view nam
   if (!bytes) refuse_npy(name, "its header speaks of more bytes than can be counted");
   header.data_bytes = *bytes;
   if (file.size() - header.data_offset < *bytes) {
-    refuse_npy(name, "it is cut short: its header speaks of " + std::to_string(*bytes) +
-                         " bytes, of which " + std::to_string(file.size() - header.data_offset) +
-                         " are there");
+    refuse_npy(name, text("it is cut short: its header speaks of {} bytes, of which {} are there",
+                          *bytes, file.size() - header.data_offset));
   }
   return header;
 }

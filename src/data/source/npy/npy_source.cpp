@@ -49,28 +49,28 @@ std::vector<NamedFile> parse_files(std::string_view rest) {
 
 void check_names(const std::vector<NamedFile>& files) {
   for (const NamedFile& file : files) {
-    const std::string advice = " Write `npy:NAME=" + file.path + "` to name it yourself.";
+    const std::string advice = text(" Write `npy:NAME={}` to name it yourself.", file.path);
     if (file.name == sample_id_name) {
-      throw InvalidArgument("batchcast: `npy:`: every sample has a `sample_id` already." + advice);
+      throw InvalidArgument(
+          text("batchcast: `npy:`: every sample has a `sample_id` already.{}", advice));
     }
     if (std::count_if(files.begin(), files.end(),
                       [&](const NamedFile& other) { return other.name == file.name; }) > 1) {
-      throw InvalidArgument("batchcast: `npy:`: two arrays are named `" + file.name + "`." +
-                            advice);
+      throw InvalidArgument(
+          text("batchcast: `npy:`: two arrays are named `{}`.{}", file.name, advice));
     }
   }
 }
 
 void check(const NpyHeader& header, const std::string& path) {
   if (header.shape.empty()) {
-    throw BadDataset("batchcast: " + path + " holds a single number, not an array of samples.");
+    throw BadDataset(text("batchcast: {} holds a single number, not an array of samples.", path));
   }
   if (header.data_bytes == 0)
-    throw BadDataset("batchcast: " + path + " holds no samples: its array is empty.");
+    throw BadDataset(text("batchcast: {} holds no samples: its array is empty.", path));
   if (header.shape.size() - 1 > limits::dimensions_max) {
-    throw BadDataset("batchcast: " + path + " has samples of " +
-                     std::to_string(header.shape.size() - 1) + " dimensions; " +
-                     std::to_string(limits::dimensions_max) + " are possible.");
+    throw BadDataset(text("batchcast: {} has samples of {} dimensions; {} are possible.", path,
+                          header.shape.size() - 1, limits::dimensions_max));
   }
 }
 
@@ -81,9 +81,9 @@ void add(const NamedFile& named, RecordSet& set, FingerprintBuilder& fingerprint
   const auto count = static_cast<std::uint64_t>(header.shape.front());
   if (set.files.empty()) set.files.push_back({std::string(file.name()), count});
   if (const std::uint64_t size = set.files.front().samples; count != size) {
-    throw BadDataset("batchcast: " + named.path + " holds " + std::to_string(count) +
-                     " samples, but " + set.files.front().name + " holds " + std::to_string(size) +
-                     ": the arrays do not belong together.");
+    throw BadDataset(
+        text("batchcast: {} holds {} samples, but {} holds {}: the arrays do not belong together.",
+             named.path, count, set.files.front().name, size));
   }
   PartSpec part{.name = named.name, .dtype = header.dtype};
   part.shape.assign(header.shape.begin() + 1, header.shape.end());
@@ -96,8 +96,7 @@ void add(const NamedFile& named, RecordSet& set, FingerprintBuilder& fingerprint
   for (const std::int64_t extent : part.shape) fingerprint.add(static_cast<std::uint64_t>(extent));
   const std::size_t end = header.data_offset + header.data_bytes;
   if (const std::size_t more = file.bytes().size() - end; more > 0) {
-    set.remarks.push_back(named.path + ": " + std::to_string(more) +
-                          " bytes behind the array are not used.");
+    set.remarks.push_back(text("{}: {} bytes behind the array are not used.", named.path, more));
   }
   set.parts.push_back({.spec = std::move(part),
                        .records = {file.bytes().subspan(header.data_offset, header.data_bytes)},

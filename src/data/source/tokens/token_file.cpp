@@ -17,7 +17,7 @@ namespace batchcast::inline v0_1::detail {
 namespace {
 
 [[noreturn]] void refuse(const MappedFile& file, const std::string& why) {
-  throw BadDataset("batchcast: " + file.path() + " " + why);
+  throw BadDataset(text("batchcast: {} {}", file.path(), why));
 }
 
 std::string text_of(DType dtype) { return std::string(batchcast::name_of(dtype)); }
@@ -50,15 +50,15 @@ std::string_view python_cure(KnownFormat format) {
 }
 
 [[noreturn]] void refuse_format(const MappedFile& file, KnownFormat format) {
-  std::string text = "is " + std::string(description_of(format)) + ", and tokens are read raw, ";
-  text += "from .npy and from llm.c's files.";
+  std::string why = text("is {}, and tokens are read raw, ", description_of(format));
+  why += "from .npy and from llm.c's files.";
   const std::string unpack = unpacking_command(format, file.path());
   if (unpack.empty()) {
-    text += " Save them with Python: " + std::string(python_cure(format)) + ".";
+    why += text(" Save them with Python: {}.", python_cure(format));
   } else {
-    text += " Unpack it: " + unpack + ".";
+    why += text(" Unpack it: {}.", unpack);
   }
-  refuse(file, text + std::string(read_anyway));
+  refuse(file, why + std::string(read_anyway));
 }
 
 // ---- .npy ----
@@ -66,17 +66,16 @@ std::string_view python_cure(KnownFormat format) {
 TokenFile find_in_npy(const MappedFile& file) {
   const NpyHeader header = parse_npy_header(file.bytes(), file.path());
   if (header.shape.size() > 1) {
-    refuse(file, "is an array of " + std::to_string(header.shape.size()) +
-                     " dimensions, and tokens are a list of numbers. Where each of its rows is a "
-                     "sample, write `npy:" +
-                     file.path() + "`; else save it with np.save(FILE, a.reshape(-1)).");
+    refuse(file,
+           text("is an array of {} dimensions, and tokens are a list of numbers. Where each of its "
+                "rows is a sample, write `npy:{}`; else save it with np.save(FILE, a.reshape(-1)).",
+                header.shape.size(), file.path()));
   }
   if (!is_integer(header.dtype) || header.shape.empty()) {
-    refuse(file, "holds " +
-                     (header.shape.empty() ? std::string("a single number")
-                                           : "numbers of type " + text_of(header.dtype)) +
-                     ", and tokens are a list of integers. Save it again: np.save(FILE, "
-                     "a.astype(np.uint16)), or np.uint32 where the vocabulary is larger.");
+    refuse(file, text("holds {}, and tokens are a list of integers. Save it again: np.save(FILE, "
+                      "a.astype(np.uint16)), or np.uint32 where the vocabulary is larger.",
+                      header.shape.empty() ? "a single number"
+                                           : text("numbers of type {}", text_of(header.dtype))));
   }
   return {header.dtype, header.data_offset,
           file.bytes().subspan(header.data_offset, static_cast<std::size_t>(header.data_bytes))};
@@ -110,19 +109,17 @@ LlmcHeader read_llmc_header(std::span<const std::byte> file) {
 
 TokenFile find_in_llmc(const MappedFile& file, const LlmcHeader& header, const LlmcKind& kind) {
   if (header.version != kind.version) {
-    refuse(file, "is a file of llm.c, of version " + std::to_string(header.version) + ", not " +
-                     std::to_string(kind.version) +
-                     ". Where you know what it holds, say it: `header=1024&dtype=" +
-                     text_of(kind.dtype) + "`.");
+    refuse(file, text("is a file of llm.c, of version {}, not {}. Where you know what it holds, "
+                      "say it: `header=1024&dtype={}`.",
+                      header.version, kind.version, text_of(kind.dtype)));
   }
   const auto tokens = file.bytes().subspan(llmc_header_bytes);
   const auto wanted =
       static_cast<std::int64_t>(header.tokens) * static_cast<std::int64_t>(size_of(kind.dtype));
   if (header.tokens < 0 || static_cast<std::int64_t>(tokens.size()) != wanted) {
-    refuse(file, "is a file of llm.c whose header speaks of " + std::to_string(header.tokens) +
-                     " tokens of type " + text_of(kind.dtype) + ", and " +
-                     std::to_string(tokens.size()) +
-                     " bytes follow it: it was cut short, or is not whole yet.");
+    refuse(file, text("is a file of llm.c whose header speaks of {} tokens of type {}, and {} "
+                      "bytes follow it: it was cut short, or is not whole yet.",
+                      header.tokens, text_of(kind.dtype), tokens.size()));
   }
   return {kind.dtype, llmc_header_bytes, tokens};
 }
@@ -133,13 +130,13 @@ TokenFile find_raw(const MappedFile& file, const TokenFileOptions& options) {
   const DType dtype = options.dtype.value_or(DType::u16);
   const std::uint64_t header_bytes = options.header_bytes.value_or(0);
   if (file.bytes().size() < header_bytes) {
-    refuse(file, "is shorter than its header of " + std::to_string(header_bytes) + " bytes.");
+    refuse(file, text("is shorter than its header of {} bytes.", header_bytes));
   }
   const auto tokens = file.bytes().subspan(static_cast<std::size_t>(header_bytes));
   if (tokens.size() % size_of(dtype) != 0) {
-    refuse(file, "holds " + std::to_string(tokens.size()) +
-                     " bytes, which is no whole number of tokens of type " + text_of(dtype) +
-                     ": it was cut short, or its type is another.");
+    refuse(file, text("holds {} bytes, which is no whole number of tokens of type {}: it was cut "
+                      "short, or its type is another.",
+                      tokens.size(), text_of(dtype)));
   }
   return {dtype, static_cast<std::size_t>(header_bytes), tokens};
 }
@@ -152,10 +149,9 @@ TokenFile find_by_header(const MappedFile& file, const TokenFileOptions& options
     if (header.magic == kind.magic) return find_in_llmc(file, header, kind);
   }
   if (std::count(llmc_others.begin(), llmc_others.end(), header.magic) != 0) {
-    refuse(file,
-           "is a file of llm.c that holds no run of tokens: a model, its state, a tokenizer "
-           "or an evaluation." +
-               std::string(read_anyway));
+    refuse(file, text("is a file of llm.c that holds no run of tokens: a model, its state, a "
+                      "tokenizer or an evaluation.{}",
+                      read_anyway));
   }
   if (const std::optional<KnownFormat> format = known_format(bytes)) refuse_format(file, *format);
   return find_raw(file, options);
@@ -195,10 +191,10 @@ TokenFile find_tokens(const MappedFile& file, const TokenFileOptions& options) {
   if (options.header_bytes) return find_raw(file, options);
   const TokenFile found = find_by_header(file, options);
   if (options.dtype && *options.dtype != found.dtype) {
-    throw InvalidArgument("batchcast: " + file.path() + " holds tokens of type " +
-                          text_of(found.dtype) + ", as its header says, not " +
-                          text_of(*options.dtype) +
-                          ": leave `dtype` out, or write `dtype=" + text_of(found.dtype) + "`.");
+    throw InvalidArgument(
+        text("batchcast: {} holds tokens of type {}, as its header says, not {}: leave `dtype` "
+             "out, or write `dtype={}`.",
+             file.path(), text_of(found.dtype), text_of(*options.dtype), text_of(found.dtype)));
   }
   return found;
 }
@@ -220,11 +216,12 @@ std::string remark_on_width(const TokenFile& file) {
     wider = 2;
   }
   if (wider == 0) return {};
-  const std::string wanted = "u" + std::to_string(8 * wider * width);
-  return std::string(wider == 2 ? "every second token is" : "three of four tokens are") +
-         (std::max({most[1], most[3]}) == 0 ? " 0" : " almost 0") + " where they are read as " +
-         text_of(file.dtype) + ", which is how tokens of type " + wanted +
-         " look: should it be `dtype=" + wanted + "`?";
+  const std::string wanted = text("u{}", 8 * wider * width);
+  return text(
+      "{}{} where they are read as {}, which is how tokens of type {} look: should it be "
+      "`dtype={}`?",
+      wider == 2 ? "every second token is" : "three of four tokens are",
+      std::max({most[1], most[3]}) == 0 ? " 0" : " almost 0", text_of(file.dtype), wanted, wanted);
 }
 
 }  // namespace batchcast::inline v0_1::detail

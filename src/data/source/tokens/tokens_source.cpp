@@ -29,7 +29,7 @@ TokenOptions parse(const SourceOptions& options) {
   TokenOptions result;
   const std::string_view dtype =
       options.one_of("dtype", {"u16", "u8", "i8", "i16", "u32", "i32", "u64", "i64"});
-  if (options.text("dtype")) result.files.dtype = parse_dtype(dtype);
+  if (options.value_of("dtype")) result.files.dtype = parse_dtype(dtype);
   const std::optional<std::uint64_t> length = options.number("length");
   if (!length) {
     throw InvalidArgument(
@@ -58,9 +58,9 @@ std::vector<std::string> expand(std::string_view list) {
     std::vector<std::string> matches(found.gl_pathv, found.gl_pathv + found.gl_pathc);
     ::globfree(&found);
     if (result != 0 && result != GLOB_NOMATCH) {
-      throw BadDataset("batchcast: " + item + ": the files of this pattern cannot be listed.");
+      throw BadDataset(text("batchcast: {}: the files of this pattern cannot be listed.", item));
     }
-    if (matches.empty()) throw BadDataset("batchcast: " + item + ": no file is named like that.");
+    if (matches.empty()) throw BadDataset(text("batchcast: {}: no file is named like that.", item));
     std::sort(matches.begin(), matches.end());
     files.insert(files.end(), matches.begin(), matches.end());
   }
@@ -72,11 +72,10 @@ class TokensSource final : public Source {
   TokensSource(std::string_view list, const TokenOptions& options) : options_(options) {
     for (const std::string& path : expand(list)) add(path);
     if (size_ == 0) {
-      throw BadDataset("batchcast: " + files_.front().file.path() +
-                       (files_.size() > 1 ? " and the others are" : " is") +
-                       " too short: a window of length " + std::to_string(options_.length) +
-                       " takes " + std::to_string(options_.length) + " + 1 tokens, and there are " +
-                       std::to_string(most_tokens_) + ".");
+      throw BadDataset(text(
+          "batchcast: {}{} too short: a window of length {} takes {} + 1 tokens, and there are {}.",
+          files_.front().file.path(), files_.size() > 1 ? " and the others are" : " is",
+          options_.length, options_.length, most_tokens_));
     }
     const auto length = static_cast<std::int64_t>(options_.length);
     if (options_.pairs) {
@@ -106,8 +105,7 @@ class TokensSource final : public Source {
   [[nodiscard]] std::string name_of(std::uint64_t sample_id) const override {
     const File& file = file_of(sample_id);
     const std::uint64_t start = (sample_id - file.first_window) * options_.stride;
-    return std::string(file.file.name()) + "[" + std::to_string(start) + ":" +
-           std::to_string(start + options_.length + 1) + "]";
+    return text("{}[{}:{}]", file.file.name(), start, start + options_.length + 1);
   }
   [[nodiscard]] Fingerprint fingerprint() const override {
     FingerprintBuilder builder;
@@ -141,14 +139,14 @@ class TokensSource final : public Source {
     MappedFile file(path);
     const TokenFile found = find_tokens(file, options_.files);
     if (!files_.empty() && found.dtype != dtype()) {
-      throw BadDataset("batchcast: " + path + " holds tokens of type " +
-                       std::string(batchcast::name_of(found.dtype)) + ", but " +
-                       files_.front().file.path() + " holds " +
-                       std::string(batchcast::name_of(dtype())) +
-                       ": the files of one source are of one type.");
+      throw BadDataset(
+          text("batchcast: {} holds tokens of type {}, but {} holds {}: the files of one source "
+               "are of one type.",
+               path, batchcast::name_of(found.dtype), files_.front().file.path(),
+               batchcast::name_of(dtype())));
     }
     if (const std::string remark = remark_on_width(found); !remark.empty()) {
-      remarks_.push_back(path + ": " + remark);
+      remarks_.push_back(text("{}: {}", path, remark));
     }
     const std::size_t token_bytes = size_of(found.dtype);
     const std::uint64_t count = found.tokens.size() / token_bytes;
@@ -160,7 +158,7 @@ class TokensSource final : public Source {
     if (count > options_.length) {
       size_ += (count - 1 - options_.length) / options_.stride + 1;
     } else {
-      remarks_.push_back(path + ": its " + std::to_string(count) + " tokens make no window.");
+      remarks_.push_back(text("{}: its {} tokens make no window.", path, count));
     }
   }
 

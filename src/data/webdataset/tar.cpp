@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the batchcast authors
-#include "data/source/webdataset/tar.hpp"
+#include "data/webdataset/tar.hpp"
 
 #include <batchcast/core/error.hpp>
 #include <batchcast/core/printable.hpp>
@@ -116,9 +116,8 @@ class Walk {
 
  private:
   [[noreturn]] void refuse(std::uint64_t position, const std::string& why) const {
-    throw BadDataset("batchcast: shard " + std::string(shard_.name) + ", at byte " +
-                     std::to_string(position) +
-                     (facts_.compressed ? " of what is unpacked: " : ": ") + printable(why));
+    throw BadDataset(text("batchcast: shard {}, at byte {}{}{}", shard_.name, position,
+                          facts_.compressed ? " of what is unpacked: " : ": ", printable(why)));
   }
 
   [[noreturn]] void refuse_as_libarchive_says() const {
@@ -132,9 +131,8 @@ class Walk {
     const auto format = known_format(std::span(head).first(got > 0 ? std::size_t(got) : 0));
     if (!format || *format == KnownFormat::gzip || *format == KnownFormat::zstandard) return;
     const std::string unpack = unpacking_command(*format, shard_.name);
-    refuse(0, "it is " + std::string(description_of(*format)) +
-                  ". Shards are .tar, .tar.gz or .tar.zst: " +
-                  (unpack.empty() ? "unpack it into a folder and pack that with tar --sort=name"
+    refuse(0, text("it is {}. Shards are .tar, .tar.gz or .tar.zst: {}", description_of(*format),
+                   unpack.empty() ? "unpack it into a folder and pack that with tar --sort=name"
                                   : unpack));
   }
 
@@ -173,9 +171,8 @@ class Walk {
     if (signed_size < 0) refuse(header, "a member of negative size");
     const auto size = static_cast<std::uint64_t>(signed_size);
     if (!facts_.compressed && (offset > shard_.byte_count || size > shard_.byte_count - offset)) {
-      refuse(offset, "cut off: a member of " + std::to_string(size) +
-                         " bytes begins here, but the " + "file ends at byte " +
-                         std::to_string(shard_.byte_count));
+      refuse(offset, text("cut off: a member of {} bytes begins here, but the file ends at byte {}",
+                          size, shard_.byte_count));
     }
     // Sizes that do not fit in memory cannot be members of a compressed tar either.
     if (size > UINT64_MAX / 4) refuse(header, "a member of impossible size");
@@ -227,10 +224,9 @@ class Walk {
   void check_end() {
     const std::uint64_t end = position();
     if (end < expected_header_ + block_bytes) {
-      refuse(end,
-             "it ends without an end mark: cut off, or its writer was not closed. If it is "
-             "known to be whole: truncate -s +1024 " +
-                 std::string(shard_.name));
+      refuse(end, text("it ends without an end mark: cut off, or its writer was not closed. If it "
+                       "is known to be whole: truncate -s +1024 {}",
+                       shard_.name));
     }
     facts_.end = end;
     if (!facts_.compressed) facts_.more_after_end = any_after(end);

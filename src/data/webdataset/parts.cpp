@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the batchcast authors
-#include "data/source/webdataset/parts.hpp"
+#include "data/webdataset/parts.hpp"
 
 #include <algorithm>
 #include <array>

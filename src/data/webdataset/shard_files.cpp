@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the batchcast authors
-#include "data/source/webdataset/shard_files.hpp"
+#include "data/webdataset/shard_files.hpp"
 
 #include <batchcast/core/error.hpp>
 
@@ -41,10 +41,9 @@ void read_at(int fd, std::uint64_t offset, std::span<std::byte> out) {
   while (!out.empty()) {
     const ssize_t got = ::pread(fd, out.data(), out.size(), static_cast<off_t>(offset));
     if (got < 0 && errno == EINTR) continue;
-    if (got < 0) throw BadSample("cannot read its shard: " + message_of(errno));
+    if (got < 0) throw BadSample(text("cannot read its shard: {}", message_of(errno)));
     if (got == 0) {
-      throw BadSample("its shard ends at byte " + std::to_string(offset) +
-                      ": it was longer when it was indexed");
+      throw BadSample(text("its shard ends at byte {}: it was longer when it was indexed", offset));
     }
     offset += static_cast<std::uint64_t>(got);
     out = out.subspan(static_cast<std::size_t>(got));
@@ -70,7 +69,7 @@ void UnpackedFile::open() {
   std::string name = folder_ + "/batchcast-XXXXXX";
   file_ = FileDescriptor(::mkostemp(name.data(), O_CLOEXEC));
   if (!file_) {
-    throw SystemError("batchcast: cannot unpack into " + folder_ + " (TMPDIR chooses another)",
+    throw SystemError(text("batchcast: cannot unpack into {} (TMPDIR chooses another)", folder_),
                       errno);
   }
   ::unlink(name.c_str());
@@ -82,9 +81,9 @@ void UnpackedFile::write_out() {
     const ssize_t put = ::write(file_.get(), left.data(), left.size());
     if (put < 0 && errno == EINTR) continue;
     if (put < 0) {
-      throw SystemError("batchcast: cannot unpack more than " +
-                            std::to_string(byte_count_ - left.size()) + " bytes into " + folder_ +
-                            " (TMPDIR chooses another place; uncompressed shards need none)",
+      throw SystemError(text("batchcast: cannot unpack more than {} bytes into {} (TMPDIR chooses "
+                             "another place; uncompressed shards need none)",
+                             byte_count_ - left.size(), folder_),
                         errno);
     }
     left = left.subspan(static_cast<std::size_t>(put));
@@ -130,11 +129,11 @@ FileDescriptor ShardFiles::open_first(std::size_t shard) {
   FileDescriptor file(::open(shards_[shard].path.c_str(), open_flags));
   struct stat status {};
   if (!file || ::fstat(file.get(), &status) != 0) {
-    throw BadDataset("batchcast: cannot open shard " + shards_[shard].path + ": " +
-                     message_of(errno));
+    throw BadDataset(
+        text("batchcast: cannot open shard {}: {}", shards_[shard].path, message_of(errno)));
   }
   if (!S_ISREG(status.st_mode)) {
-    throw BadDataset("batchcast: shard " + shards_[shard].path + " is not a regular file");
+    throw BadDataset(text("batchcast: shard {} is not a regular file", shards_[shard].path));
   }
   shards_[shard].byte_count = static_cast<std::uint64_t>(status.st_size);
   return file;
@@ -168,7 +167,7 @@ std::shared_ptr<const FileDescriptor> ShardFiles::reopen(std::size_t shard) cons
     if (errno == EMFILE || errno == ENFILE || errno == ENOMEM) {
       throw SystemError("batchcast: a shard of the dataset cannot be opened", errno);
     }
-    throw BadSample("cannot open its shard: " + message_of(errno));
+    throw BadSample(text("cannot open its shard: {}", message_of(errno)));
   }
   if (static_cast<std::uint64_t>(status.st_size) != shards_[shard].byte_count) {
     throw BadSample("its shard has another size than when it was indexed");

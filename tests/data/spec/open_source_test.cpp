@@ -9,7 +9,7 @@
 
 #include "catch.hpp"
 #include "data/source/source_options.hpp"
-#include "source_support.hpp"
+#include "data/source/source_support.hpp"
 
 using batchcast::BadDataset;
 using batchcast::InvalidArgument;
@@ -108,9 +108,9 @@ TEST_CASE("options are read by type") {
   CHECK(options.boolean("not there", true));
   CHECK(options.one_of("which", {"train", "test"}) == "test");
   CHECK(options.one_of("not there", {"train", "test"}) == "train");
-  CHECK(options.text("empty") == "");
-  CHECK(options.text("path") == "/a=b?c");
-  CHECK_FALSE(options.text("not there"));
+  CHECK(options.value_of("empty") == "");
+  CHECK(options.value_of("path") == "/a=b?c");
+  CHECK_FALSE(options.value_of("not there"));
   CHECK_FALSE(options.number("not there"));
 }
 

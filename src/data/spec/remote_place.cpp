@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the batchcast authors
-#include "data/source/remote_place.hpp"
+#include "data/spec/remote_place.hpp"
 
 #include <batchcast/core/error.hpp>
 
@@ -39,9 +39,8 @@ bool is_address(std::string_view text) {
 }
 
 [[noreturn]] void refuse_remote(std::string_view spec, std::string_view cure) {
-  throw InvalidArgument("batchcast: `" + std::string(spec) +
-                        "` is no file of this machine, and sources read files. " +
-                        std::string(cure));
+  throw InvalidArgument(
+      text("batchcast: `{}` is no file of this machine, and sources read files. {}", spec, cure));
 }
 
 void refuse_where_remote(std::string_view spec, std::string_view place) {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the batchcast authors
-#include "data/stage/device_split.hpp"
+#include "data/pipeline/device_split.hpp"
 
 #include "catch.hpp"
 #include "data/image/program.hpp"
 #include "data/pipeline/pipeline_support.hpp"
-#include "stage_support.hpp"
+#include "data/stage/stage_support.hpp"
 
 #include <batchcast/core/error.hpp>
 #include <batchcast/data/pipeline.hpp>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the batchcast authors
-#include "data/stage/device_split.hpp"
+#include "data/pipeline/device_split.hpp"
 
 #include "data/image/compile_field.hpp"
 #include "data/image/program.hpp"
@@ -18,9 +18,10 @@ const PartSpec& part_of(const ResolvedField& field, std::span<const PartSpec> pa
   const auto part = std::find_if(parts.begin(), parts.end(),
                                  [&](const PartSpec& other) { return other.name == field.from; });
   if (part == parts.end()) {
-    throw InvalidArgument("batchcast: the field `" + field.name +
-                          "` is to be made from the part `" + field.from +
-                          "`, which this source does not have.");
+    throw InvalidArgument(
+        text("batchcast: the field `{}` is to be made from the part `{}`, which this source does "
+             "not have.",
+             field.name, field.from));
   }
   return *part;
 }
@@ -32,7 +33,7 @@ std::string why_kept(const ResolvedField& field, const ImagePlan& plan) {
   if (plan.keeps()) return "its pixels are kept as they stand in the file";
   for (const NamedStage& named : field.stages) {
     if (named.stage->kind() == StageKind::tensor) {
-      return "`" + std::string(named.stage->name()) + "` works on the finished image";
+      return text("`{}` works on the finished image", named.stage->name());
     }
   }
   if (plan.steps->output().dtype != plan.format.dtype) {

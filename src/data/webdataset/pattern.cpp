@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the batchcast authors
-#include "data/source/webdataset/pattern.hpp"
+#include "data/webdataset/pattern.hpp"
 
 #include <batchcast/core/error.hpp>
 
@@ -23,7 +23,7 @@ namespace {
 constexpr std::size_t alternatives_deep_max = 32;
 
 [[noreturn]] void refuse_pattern(std::string_view pattern, const std::string& why) {
-  throw InvalidArgument("batchcast: `webdataset:" + std::string(pattern) + "`: " + why);
+  throw InvalidArgument(text("batchcast: `webdataset:{}`: {}", pattern, why));
 }
 
 // Splits at commas that are in no braces.
@@ -58,42 +58,41 @@ std::vector<std::string> count(std::string_view pattern, std::string_view range,
   const std::optional<std::uint64_t> first = number(first_digits);
   const std::optional<std::uint64_t> last = number(last_digits);
   if (!first || !last || first_digits.size() > 20 || last_digits.size() > 20) {
-    refuse_pattern(pattern, "`{" + std::string(range) + "}` is no range such as {000..099}");
+    refuse_pattern(pattern, text("`{{}}` is no range such as {000..099}", range));
   }
   const std::uint64_t steps = *first < *last ? *last - *first : *first - *last;
-  if (steps >= shards_max)
-    refuse_pattern(pattern, "`{" + std::string(range) + "}` has too many shards");
+  if (steps >= shards_max) refuse_pattern(pattern, text("`{{}}` has too many shards", range));
   const std::size_t width = padded(first_digits) || padded(last_digits)
                                 ? std::max(first_digits.size(), last_digits.size())
                                 : 0;
   std::vector<std::string> texts;
   for (std::uint64_t step = 0; step <= steps; ++step) {
-    std::string text = std::to_string(*first < *last ? *first + step : *first - step);
-    if (text.size() < width) text.insert(0, width - text.size(), '0');
-    texts.push_back(std::move(text));
+    std::string number = text("{}", *first < *last ? *first + step : *first - step);
+    if (number.size() < width) number.insert(0, width - number.size(), '0');
+    texts.push_back(std::move(number));
   }
   return texts;
 }
 
-void expand(std::string_view pattern, const std::string& before, std::string_view text,
+void expand(std::string_view pattern, const std::string& before, std::string_view left,
             std::size_t depth, std::vector<std::string>& found) {
   if (depth > alternatives_deep_max) refuse_pattern(pattern, "more braces than make sense");
-  const std::size_t open = text.find('{');
+  const std::size_t open = left.find('{');
   if (open == std::string_view::npos) {
-    if (text.find('}') != std::string_view::npos) refuse_pattern(pattern, "`}` without `{`");
+    if (left.find('}') != std::string_view::npos) refuse_pattern(pattern, "`}` without `{`");
     if (found.size() >= shards_max) refuse_pattern(pattern, "it names too many shards");
-    found.push_back(before + std::string(text));
+    found.push_back(before + std::string(left));
     return;
   }
   std::size_t close = open;
-  for (std::size_t nested = 0; close < text.size(); ++close) {
-    if (text[close] == '{') ++nested;
-    if (text[close] == '}' && --nested == 0) break;
+  for (std::size_t nested = 0; close < left.size(); ++close) {
+    if (left[close] == '{') ++nested;
+    if (left[close] == '}' && --nested == 0) break;
   }
-  if (close == text.size()) refuse_pattern(pattern, "`{` without `}`");
-  const std::string start = before + std::string(text.substr(0, open));
-  const std::string_view inside = text.substr(open + 1, close - open - 1);
-  const std::string_view rest = text.substr(close + 1);
+  if (close == left.size()) refuse_pattern(pattern, "`{` without `}`");
+  const std::string start = before + std::string(left.substr(0, open));
+  const std::string_view inside = left.substr(open + 1, close - open - 1);
+  const std::string_view rest = left.substr(close + 1);
   const std::size_t dots = inside.find("..");
   const bool is_list = inside.find_first_of(",{") != std::string_view::npos;
   if (is_list) {
@@ -105,7 +104,7 @@ void expand(std::string_view pattern, const std::string& before, std::string_vie
       expand(pattern, start + piece, rest, depth + 1, found);
     }
   } else {
-    refuse_pattern(pattern, "`{" + std::string(inside) + "}` is neither a range nor a list");
+    refuse_pattern(pattern, text("`{{}}` is neither a range nor a list", inside));
   }
 }
 
@@ -132,10 +131,10 @@ std::vector<std::string> shards_inside(const std::string& folder) {
     if (is_shard_name(name)) found.push_back(at->path().native());
     if (is_packed_otherwise(name) && (other.empty() || name < other)) other = name;
   }
-  if (error) throw BadDataset("batchcast: cannot list " + folder + ": " + error.message());
+  if (error) throw BadDataset(text("batchcast: cannot list {}: {}", folder, error.message()));
   if (found.empty()) {
-    throw BadDataset("batchcast: no .tar, .tar.gz, .tgz or .tar.zst in " + folder +
-                     (other.empty() ? "" : "; unpack " + other + " and the like first"));
+    throw BadDataset(text("batchcast: no .tar, .tar.gz, .tgz or .tar.zst in {}{}", folder,
+                          other.empty() ? "" : text("; unpack {} and the like first", other)));
   }
   return found;
 }
@@ -148,7 +147,7 @@ std::vector<std::string> matches(const std::string& pattern) {
     found.emplace_back(matched.gl_pathv[i]);
   }
   ::globfree(&matched);
-  if (found.empty()) throw BadDataset("batchcast: no file matches " + pattern);
+  if (found.empty()) throw BadDataset(text("batchcast: no file matches {}", pattern));
   return found;
 }
 

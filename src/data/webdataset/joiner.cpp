@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the batchcast authors
-#include "data/source/webdataset/joiner.hpp"
+#include "data/webdataset/joiner.hpp"
 
 #include <algorithm>
 #include <numeric>

@@ -13,8 +13,9 @@
 #include <vector>
 
 #include "data/source/read_by_python.hpp"
-#include "data/source/remote_place.hpp"
 #include "data/source/source_kinds.hpp"
+#include "data/spec/remote_place.hpp"
+#include "data/spec/source_kind_names.hpp"
 
 namespace batchcast::inline v0_1 {
 namespace {
@@ -35,25 +36,20 @@ constexpr std::array kinds = {
     Kind{"tokens", detail::open_tokens, "tokens:FILE?dtype=u16&length=1024"},
 };
 
-// What people call such data, and the kind that reads it.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 16> other_names = {{
-    {"mnist", "idx"},
-    {"fashion-mnist", "idx"},
-    {"fashion_mnist", "idx"},
-    {"fashionmnist", "idx"},
-    {"kmnist", "idx"},
-    {"emnist", "idx"},
-    {"imagenet", "imagefolder"},
-    {"images", "imagefolder"},
-    {"folder", "imagefolder"},
-    {"dir", "imagefolder"},
-    {"tar", "webdataset"},
-    {"wds", "webdataset"},
-    {"numpy", "npy"},
-    {"bin", "tokens"},
-    {"text", "tokens"},
-    {"fake", "synthetic"},
-}};
+struct OtherNames {
+  std::string_view kind;
+  std::string_view names;
+};
+
+// What people call such data, between blanks, and the kind that reads it.
+constexpr std::array other_names = {
+    OtherNames{"idx", " mnist fashion-mnist fashion_mnist fashionmnist kmnist emnist "},
+    OtherNames{"imagefolder", " imagenet images folder dir "},
+    OtherNames{"webdataset", " tar wds "},
+    OtherNames{"npy", " numpy "},
+    OtherNames{"tokens", " bin text "},
+    OtherNames{"synthetic", " fake "},
+};
 
 bool is_word(std::string_view text) {
   return !text.empty() && std::all_of(text.begin(), text.end(), [](unsigned char c) {
@@ -76,7 +72,7 @@ std::string spec_for(const std::string& path) {
   const std::filesystem::path place(path);
   if (!std::filesystem::is_directory(place, ignored)) {
     if (path.ends_with(".npy")) return "npy:" + path;
-    if (path.ends_with(".bin")) return "tokens:" + path + "?dtype=u16&length=1024";
+    if (path.ends_with(".bin")) return text("tokens:{}?dtype=u16&length=1024", path);
     if (path.find(".tar") != std::string::npos) return "webdataset:" + path;
     return {};
   }
@@ -99,7 +95,7 @@ std::string spec_for(const std::string& path) {
         " An .npz is several arrays in one archive: save each with np.save and write "
         "`npy:A.npy,B.npy`.";
   } else if (!hint.empty()) {
-    hint = " Write `" + hint + "`.";
+    hint = text(" Write `{}`.", hint);
   } else {
     hint =
         detail::is_there(spec) ? " Write KIND: before it, one of:" : " Write KIND:PATH, such as:";
@@ -107,23 +103,21 @@ std::string spec_for(const std::string& path) {
       hint += (&kind == &kinds[0] ? " " : ", ") + std::string(kind.example);
     hint += ".";
   }
-  throw InvalidArgument("batchcast: `" + spec + "` does not say what kind of dataset it is." +
-                        hint);
+  throw InvalidArgument(
+      text("batchcast: `{}` does not say what kind of dataset it is.{}", spec, hint));
 }
 
 [[noreturn]] void refuse_kind(const std::string& name, const std::string& rest) {
   const std::vector<std::string> names = detail::source_kind_names();
-  const auto other = std::find_if(other_names.begin(), other_names.end(),
-                                  [&name](const auto& entry) { return entry.first == name; });
   std::string hint = detail::did_you_mean(name, names);
-  if (other != other_names.end()) {
-    hint = " Such data is read as `" + std::string(other->second) + "`: write `" +
-           std::string(other->second) + ":" + rest + "`.";
+  for (const auto& [kind, others] : other_names) {
+    if (others.find(text(" {} ", name)) == others.npos) continue;
+    hint = text(" Such data is read as `{}`: write `{}:{}`.", kind, kind, rest);
   }
   std::string list;
   for (const std::string& known : names) list += (list.empty() ? "" : ", ") + known;
-  throw InvalidArgument("batchcast: there is no kind of dataset `" + name + "`." + hint +
-                        " There are " + list + ".");
+  throw InvalidArgument(
+      text("batchcast: there is no kind of dataset `{}`.{} There are {}.", name, hint, list));
 }
 
 }  // namespace
@@ -144,8 +138,7 @@ std::unique_ptr<Source> open_source(std::string_view spec) {
   if (name == "synthetic") {
     throw InvalidArgument(
         "batchcast: `synthetic:` is no dataset: its samples are made, not read. It can be served, "
-        "but not "
-        "opened, checked or given stages.");
+        "but not opened, checked or given stages.");
   }
   const auto kind =
       std::find_if(kinds.begin(), kinds.end(), [&](const Kind& k) { return k.name == name; });
@@ -153,19 +146,18 @@ std::unique_ptr<Source> open_source(std::string_view spec) {
     detail::refuse_remote(spec, spec);
     if (detail::is_read_by_python(spec)) {
       throw InvalidArgument(
-          "batchcast: `" + std::string(spec) +
-          "` is read by Python. `batchcast serve` and `batchcast ensure` take it, "
-          "and bc.serve in a program; it can be opened by nothing else. Once it is served, "
-          "`batchcast inspect STREAM` says what it consists of.");
+          text("batchcast: `{}` is read by Python. `batchcast serve` and `batchcast ensure` take "
+               "it, and bc.serve in a program; it can be opened by nothing else. Once it is "
+               "served, `batchcast inspect STREAM` says what it consists of.",
+               spec));
     }
     refuse_kind(std::string(name), std::string(spec.substr(colon + 1)));
   }
   detail::refuse_remote(spec, spec.substr(colon + 1));
   const auto [rest, options] = split_options(spec.substr(colon + 1));
   if (rest.empty()) {
-    throw InvalidArgument("batchcast: `" + std::string(spec) +
-                          "` does not say where the dataset is: write `" +
-                          std::string(kind->example) + "`.");
+    throw InvalidArgument(text("batchcast: `{}` does not say where the dataset is: write `{}`.",
+                               spec, kind->example));
   }
   return kind->open(rest, detail::SourceOptions(name, options));
 }

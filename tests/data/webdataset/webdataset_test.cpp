@@ -5,7 +5,7 @@
 #include <string>
 #include <thread>
 
-#include "data/source/webdataset/pattern.hpp"
+#include "data/webdataset/pattern.hpp"
 #include "webdataset_support.hpp"
 
 using namespace webdataset_test;

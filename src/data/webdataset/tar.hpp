@@ -2,7 +2,7 @@
 // Copyright 2026 the batchcast authors
 #pragma once
 
-#include "data/source/webdataset/shard_files.hpp"
+#include "data/webdataset/shard_files.hpp"
 
 #include <cstdint>
 #include <string_view>

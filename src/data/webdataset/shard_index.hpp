@@ -3,8 +3,8 @@
 #pragma once
 
 #include "data/fingerprint_builder.hpp"
-#include "data/source/webdataset/parts.hpp"
-#include "data/source/webdataset/tar.hpp"
+#include "data/webdataset/parts.hpp"
+#include "data/webdataset/tar.hpp"
 
 #include <cstddef>
 #include <cstdint>

@@ -16,11 +16,11 @@
 #include "data/source/class_labels.hpp"
 #include "data/source/npy/npy_header.hpp"
 #include "data/source/source_kinds.hpp"
-#include "data/source/webdataset/pattern.hpp"
-#include "data/source/webdataset/shard_files.hpp"
-#include "data/source/webdataset/shard_index.hpp"
-#include "data/source/webdataset/tar.hpp"
 #include "data/tensor_part.hpp"
+#include "data/webdataset/pattern.hpp"
+#include "data/webdataset/shard_files.hpp"
+#include "data/webdataset/shard_index.hpp"
+#include "data/webdataset/tar.hpp"
 
 namespace batchcast::inline v0_1::detail {
 namespace {
@@ -31,8 +31,7 @@ constexpr std::uint64_t gap_bytes_max = 16 * 1024;
 
 std::string with_unit(std::uint64_t bytes) {
   constexpr std::uint64_t mebibyte = 1 << 20;
-  return bytes < 10 * mebibyte ? std::to_string(bytes) + " bytes"
-                               : std::to_string(bytes / mebibyte) + " MiB";
+  return bytes < 10 * mebibyte ? text("{} bytes", bytes) : text("{} MiB", bytes / mebibyte);
 }
 
 std::string_view as_text(std::span<const std::byte> bytes) {
@@ -41,18 +40,19 @@ std::string_view as_text(std::span<const std::byte> bytes) {
 
 // `17`, `-1\n`
 std::int64_t parse_integer(std::span<const std::byte> bytes, const std::string& part) {
-  std::string_view text = as_text(bytes);
+  std::string_view digits = as_text(bytes);
   constexpr std::string_view space = " \t\r\n";
-  text.remove_prefix(std::min(text.find_first_not_of(space), text.size()));
-  text = text.substr(0, text.find_last_not_of(space) + 1);
-  if (text.starts_with('+')) text.remove_prefix(1);
+  digits.remove_prefix(std::min(digits.find_first_not_of(space), digits.size()));
+  digits = digits.substr(0, digits.find_last_not_of(space) + 1);
+  if (digits.starts_with('+')) digits.remove_prefix(1);
   std::int64_t value = 0;
-  const char* const end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, value);
-  if (error != std::errc() || stop != end || text.empty()) {
-    throw BadSample("`" + part +
-                    "` is not an integer in ASCII digits; with `?labels=names` behind the source, "
-                    "names of classes become labels");
+  const char* const end = digits.data() + digits.size();
+  const auto [stop, error] = std::from_chars(digits.data(), end, value);
+  if (error != std::errc() || stop != end || digits.empty()) {
+    throw BadSample(
+        text("`{}` is not an integer in ASCII digits; with `?labels=names` behind the source, "
+             "names of classes become labels",
+             part));
   }
   return value;
 }
@@ -82,7 +82,7 @@ class Webdataset final : public Source {
     return index_.plan.parts;
   }
   [[nodiscard]] std::string name_of(std::uint64_t sample_id) const override {
-    return files_[index_.shard_of(sample_id)].name + "/" + std::string(index_.key(sample_id));
+    return text("{}/{}", files_[index_.shard_of(sample_id)].name, index_.key(sample_id));
   }
   [[nodiscard]] Fingerprint fingerprint() const override { return index_.fingerprint; }
   [[nodiscard]] std::span<const std::string> remarks() const noexcept override {
@@ -119,8 +119,8 @@ class Webdataset final : public Source {
     if (tar.compressed) ++shards_unpacked_;
     if (!tar.compressed) files_.keep(shard, std::move(file));
     if (tar.more_after_end) {
-      remarks_.push_back(facts.name + ": what follows the end mark at byte " +
-                         std::to_string(tar.end) + " is not read");
+      remarks_.push_back(
+          text("{}: what follows the end mark at byte {} is not read", facts.name, tar.end));
     }
   }
 
@@ -128,12 +128,12 @@ class Webdataset final : public Source {
     index_.remarks.insert(index_.remarks.begin(), remarks_.begin(), remarks_.end());
     if (shards_unpacked_ == 0) return;
     const bool in_memory = !unpacked_.mapped().empty();
-    index_.remarks.push_back(
-        "unpacked: " + std::to_string(shards_unpacked_) + " compressed shard(s), " +
-        with_unit(unpacked_.byte_count()) + ", into " +
-        (in_memory ? "memory"
-                   : "an unnamed file in " + unpacked_.folder() +
-                         " (TMPDIR chooses another place, `?unpack=memory` keeps it in memory)"));
+    index_.remarks.push_back(text("unpacked: {} compressed shard(s), {}, into {}", shards_unpacked_,
+                                  with_unit(unpacked_.byte_count()),
+                                  in_memory ? "memory"
+                                            : text("an unnamed file in {} (TMPDIR chooses another "
+                                                   "place, `?unpack=memory` keeps it in memory)",
+                                                   unpacked_.folder())));
   }
 
   struct PartRange {
@@ -261,13 +261,13 @@ class Webdataset final : public Source {
     for (std::size_t part = 0; part < parts().size(); ++part) {
       if (index_.plan.meanings[part] != PartMeaning::npy) continue;
       PartSpec& spec = index_.plan.parts[part];
-      const std::string name = printable(name_of(0)) + ", `" + spec.name + "`";
+      const std::string name = text("{}, `{}`", printable(name_of(0)), spec.name);
       const std::vector<std::byte> file = first_of(part);
       const NpyHeader header = parse_npy_header(file, name);
       if (header.data_bytes == 0 || header.shape.size() > limits::dimensions_max) {
-        throw BadDataset("batchcast: " + name +
-                         " is an array without elements, or with more than " +
-                         std::to_string(limits::dimensions_max) + " dimensions.");
+        throw BadDataset(
+            text("batchcast: {} is an array without elements, or with more than {} dimensions.",
+                 name, limits::dimensions_max));
       }
       spec.dtype = header.dtype;
       spec.shape = header.shape;
@@ -293,7 +293,7 @@ class Webdataset final : public Source {
         read_at(files_.acquire(shard).get(), offset, out);
       }
     } catch (const BadSample& bad) {
-      throw BadDataset("batchcast: shard " + files_[shard].path + ": " + bad.what() + ".");
+      throw BadDataset(text("batchcast: shard {}: {}.", files_[shard].path, bad.what()));
     }
   }
 
@@ -313,13 +313,14 @@ class Webdataset final : public Source {
                                                  std::span<const std::byte> raw) {
     NpyHeader header;
     try {
-      header = parse_npy_header(raw, "`" + spec.name + "`");
+      header = parse_npy_header(raw, text("`{}`", spec.name));
     } catch (const BadDataset& bad) {
       throw BadSample(as_reason(bad.what()));
     }
     if (header.dtype != spec.dtype || header.shape != spec.shape) {
-      throw BadSample("`" + spec.name + "` is" + to_text({{}, header.dtype, header.shape}) +
-                      ", where the first sample's is" + to_text({{}, spec.dtype, spec.shape}));
+      throw BadSample(text("`{}` is{}, where the first sample's is{}", spec.name,
+                           to_text({{}, header.dtype, header.shape}),
+                           to_text({{}, spec.dtype, spec.shape})));
     }
     return raw.subspan(header.data_offset, header.data_bytes);
   }

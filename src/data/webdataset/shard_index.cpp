@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the batchcast authors
-#include "data/source/webdataset/shard_index.hpp"
+#include "data/webdataset/shard_index.hpp"
 
 #include <batchcast/core/error.hpp>
 #include <batchcast/core/printable.hpp>
@@ -10,13 +10,13 @@
 #include <limits>
 #include <utility>
 
-#include "data/source/webdataset/joiner.hpp"
+#include "data/webdataset/joiner.hpp"
 
 namespace batchcast::inline v0_1::detail {
 namespace {
 
 [[noreturn]] void refuse(const std::string& why) {
-  throw BadDataset("batchcast: " + printable(why));
+  throw BadDataset(text("batchcast: {}", printable(why)));
 }
 
 std::string_view slice(const std::string& keys, const std::vector<std::uint64_t>& ends,
@@ -67,7 +67,7 @@ void WebdatasetIndexer::begin_shard(std::string_view name) {
 
 bool WebdatasetIndexer::wants(std::string_view name) {
   if (is_part_of_sample(name)) return true;
-  left_out_.add(shard_names_.back() + "/" + std::string(name));
+  left_out_.add(text("{}/{}", shard_names_.back(), name));
   return false;
 }
 
@@ -75,14 +75,14 @@ void WebdatasetIndexer::visit(const TarMember& member) {
   fingerprint_.add(member.name);
   fingerprint_.add(member.byte_count);
   if (member.byte_count > std::numeric_limits<std::uint32_t>::max()) {
-    refuse(shard_names_.back() + "/" + std::string(member.name) + " has 4 GiB or more");
+    refuse(text("{}/{} has 4 GiB or more", shard_names_.back(), member.name));
   }
   const MemberName name = split_member_name(member.name);
   if (!in_sample_ || name.key != index_.key(index_.size() - 1)) begin_sample(name.key);
   const std::size_t extension = extension_id(name.extension);
   const ExtensionSet bit = ExtensionSet{1} << extension;
   if ((in_this_sample_ & bit) != 0) {
-    refuse(named(index_.size() - 1) + " has `" + extensions_[extension] + "` twice");
+    refuse(text("{} has `{}` twice", named(index_.size() - 1), extensions_[extension]));
   }
   in_this_sample_ |= bit;
   ++counts_.back();
@@ -90,7 +90,7 @@ void WebdatasetIndexer::visit(const TarMember& member) {
                           static_cast<std::uint32_t>(extension)};
   index_.members.push_back(place);
   if (knows_members_) {
-    members_by_name_[std::string(name.key) + "." + extensions_[extension]] = place;
+    members_by_name_[text("{}.{}", name.key, extensions_[extension])] = place;
   }
 }
 
@@ -98,18 +98,18 @@ void WebdatasetIndexer::link(std::string_view name, std::string_view target) {
   if (!knows_members_) know_members();
   const MemberName wanted = split_member_name(target);
   const auto found =
-      members_by_name_.find(std::string(wanted.key) + "." + in_lower_case(wanted.extension));
+      members_by_name_.find(text("{}.{}", wanted.key, in_lower_case(wanted.extension)));
   if (found == members_by_name_.end()) {
-    refuse(shard_names_.back() + "/" + std::string(name) + " is a hard link to `" +
-           std::string(target) +
-           "`, which is no part of a sample before it. Pack the files themselves: "
-           "tar --sort=name --hard-dereference");
+    refuse(
+        text("{}/{} is a hard link to `{}`, which is no part of a sample before it. Pack the files "
+             "themselves: tar --sort=name --hard-dereference",
+             shard_names_.back(), name, target));
   }
   visit({name, found->second.offset, found->second.byte_count});
 }
 
 void WebdatasetIndexer::pass_symbolic_link(std::string_view name) {
-  if (is_part_of_sample(name)) symbolic_links_.add(shard_names_.back() + "/" + std::string(name));
+  if (is_part_of_sample(name)) symbolic_links_.add(text("{}/{}", shard_names_.back(), name));
 }
 
 void WebdatasetIndexer::end_shard() {
@@ -136,7 +136,7 @@ void WebdatasetIndexer::know_members() {
   for (std::uint64_t sample = index_.shard_begins.back(); sample < index_.size(); ++sample) {
     for (std::uint8_t i = 0; i < counts_[sample]; ++i, ++member) {
       const MemberPlace& place = index_.members[member];
-      members_by_name_[std::string(index_.key(sample)) + "." + extensions_[place.part]] = place;
+      members_by_name_[text("{}.{}", index_.key(sample), extensions_[place.part])] = place;
     }
   }
 }
@@ -144,7 +144,7 @@ void WebdatasetIndexer::know_members() {
 void WebdatasetIndexer::join_samples() {
   const SampleJoiner::Joined joined = SampleJoiner(index_, counts_, first_member_).run();
   if (joined.samples == 0) return;
-  joined_.add(shard_names_.back() + "/" + joined.first_key);
+  joined_.add(text("{}/{}", shard_names_.back(), joined.first_key));
   joined_.count += joined.samples - 1;
 }
 
@@ -163,10 +163,10 @@ std::size_t WebdatasetIndexer::extension_id(std::string_view extension) {
   const std::string lower_case = in_lower_case(extension);
   const auto found = std::find(extensions_.begin(), extensions_.end(), lower_case);
   if (found == extensions_.end() && extensions_.size() == extensions_max) {
-    refuse(named(index_.size() - 1) + ": `" + lower_case + "` is the " +
-           std::to_string(extensions_max + 1) +
-           "th extension. What is behind the first dot of a name is its extension: are there dots "
-           "in the samples' names?");
+    refuse(
+        text("{}: `{}` is the {}th extension. What is behind the first dot of a name is its "
+             "extension: are there dots in the samples' names?",
+             named(index_.size() - 1), lower_case, extensions_max + 1));
   }
   const auto id = static_cast<std::size_t>(found - extensions_.begin());
   if (found == extensions_.end()) extensions_.push_back(lower_case);
@@ -174,8 +174,8 @@ std::size_t WebdatasetIndexer::extension_id(std::string_view extension) {
 }
 
 std::string WebdatasetIndexer::named(std::uint64_t sample_id) const {
-  return shard_names_[shard_at(index_.shard_begins, sample_id)] + "/" +
-         std::string(index_.key(sample_id));
+  return text("{}/{}", shard_names_[shard_at(index_.shard_begins, sample_id)],
+              index_.key(sample_id));
 }
 
 std::string WebdatasetIndexer::first_partial(const Partial& partial) const {
@@ -185,11 +185,10 @@ std::string WebdatasetIndexer::first_partial(const Partial& partial) const {
   for (std::size_t part = 0; part < index_.plan.parts.size(); ++part) {
     const bool has = std::any_of(members.begin(), members.end(),
                                  [&](const MemberPlace& m) { return m.part == part; });
-    if (!has) missing += (missing.empty() ? "`" : ", `") + index_.plan.parts[part].name + "`";
+    if (!has) missing += text("{}{}`", missing.empty() ? "`" : ", `", index_.plan.parts[part].name);
   }
-  return std::to_string(partial.count) + " of " + std::to_string(index_.size()) +
-         " samples lack a part that others have; the first is " + named(partial.first) +
-         ", without " + missing;
+  return text("{} of {} samples lack a part that others have; the first is {}, without {}",
+              partial.count, index_.size(), named(partial.first), missing);
 }
 
 WebdatasetIndexer::Partial WebdatasetIndexer::sort_into_parts() {
@@ -244,40 +243,40 @@ void WebdatasetIndexer::drop_partial() {
 
 void WebdatasetIndexer::remark_on_members() {
   if (joined_.count > 0) {
-    index_.remarks.push_back(std::to_string(joined_.count) +
-                             " samples have members that do not stand side by side in "
-                             "their tar, the first is " +
-                             joined_.first +
-                             ": they are read one by one. `tar --sort=name` packs them together");
+    index_.remarks.push_back(
+        text("{} samples have members that do not stand side by side in their tar, the first is "
+             "{}: they are read one by one. `tar --sort=name` packs them together",
+             joined_.count, joined_.first));
   }
   if (left_out_.count > 0) {
-    index_.remarks.push_back("left out: " + std::to_string(left_out_.count) +
-                             " members that are hidden or have no extension, first " +
-                             left_out_.first);
+    index_.remarks.push_back(
+        text("left out: {} members that are hidden or have no extension, first {}", left_out_.count,
+             left_out_.first));
   }
   if (symbolic_links_.count > 0) {
-    index_.remarks.push_back("left out: " + std::to_string(symbolic_links_.count) +
-                             " symbolic links, first " + symbolic_links_.first +
-                             ". `tar -h` packs what they lead to");
+    index_.remarks.push_back(
+        text("left out: {} symbolic links, first {}. `tar -h` packs what they lead to",
+             symbolic_links_.count, symbolic_links_.first));
   }
 }
 
 WebdatasetIndex WebdatasetIndexer::finish(const Options& options) {
   if (index_.size() == 0) {
-    refuse("no sample in " + std::to_string(shard_names_.size()) + " shard(s); members are " +
-           (left_out_.count > 0
-                ? "there, but hidden or without an extension, such as " + left_out_.first
-            : symbolic_links_.count > 0 ? "symbolic links, such as " + symbolic_links_.first +
-                                              "; `tar -h` packs what they lead to"
-                                        : "not there at all"));
+    refuse(text("no sample in {} shard(s); members are {}", shard_names_.size(),
+                left_out_.count > 0
+                    ? text("there, but hidden or without an extension, such as {}", left_out_.first)
+                : symbolic_links_.count > 0
+                    ? text("symbolic links, such as {}; `tar -h` packs what they lead to",
+                           symbolic_links_.first)
+                    : "not there at all"));
   }
   index_.plan = plan_parts(extensions_, extension_sets_, options.labels_are_names);
   const Partial partial = sort_into_parts();
   if (partial.count > 0) {
-    const std::string text = first_partial(partial);
-    if (!options.skip_partial) refuse(text + ". `?partial=skip` leaves them out");
-    if (partial.count == index_.size()) refuse(text + ". None is left");
-    index_.remarks.push_back("left out: " + text);
+    const std::string remark = first_partial(partial);
+    if (!options.skip_partial) refuse(text("{}. `?partial=skip` leaves them out", remark));
+    if (partial.count == index_.size()) refuse(text("{}. None is left", remark));
+    index_.remarks.push_back(text("left out: {}", remark));
     drop_partial();
   }
   remark_on_members();

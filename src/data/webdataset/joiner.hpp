@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "data/source/webdataset/shard_index.hpp"
+#include "data/webdataset/shard_index.hpp"
 
 namespace batchcast::inline v0_1::detail {
 

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace batchcast::inline v0_1::detail {
+
+/// All that may stand before the colon, `synthetic` too, which is made and not opened.
+[[nodiscard]] std::vector<std::string> source_kind_names();
+
+}  // namespace batchcast::inline v0_1::detail
