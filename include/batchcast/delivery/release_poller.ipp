@@ -3,7 +3,7 @@
 #pragma once
 
 #include <batchcast/consumer/delivery.hpp>
-#include <batchcast/consumer/release_poller.hpp>
+#include <batchcast/delivery/release_poller.hpp>
 
 #include <batchcast/core/inline.hpp>
 #include <batchcast/core/log.hpp>
