@@ -56,14 +56,14 @@ struct ConsumerOptions {
   /// read it (`set_cuda_stream`, `Batch::use`) have passed the point at which its last handle was
   /// dropped. Private copies are made on the GPU. With pace = free the copy has finished when you
   /// get the batch. With access = private only work that you queue on the batch's streams
-  /// afterwards sees it finished.
+  /// afterwards sees it finished. gpu.hpp brings GPUs.
   Placement placement = {};
   /// Of a host consumer that copies its batches to a GPU itself: they lie in page-locked memory, so
   /// that copies are asynchronous and run at the bus's speed, and are kept for its streams as those
   /// on a GPU are. Where the driver can lock memory that is mapped for reading only (`batchcast
   /// doctor` says so), that is the ring itself; elsewhere, and where batches are copies anyway,
   /// each is a writable copy in page-locked memory of this process. Throws GpuUnavailable,
-  /// GpuError.
+  /// GpuError. gpu.hpp brings it.
   bool pin = false;
   /// For `pin`: the GPU that batches are copied to. Copies to others work as well, but the default
   /// streams are this one's, and drops wait for streams of others.
@@ -99,7 +99,7 @@ struct ConsumerOptions {
   /// after a time-out; nothing is lost. It may look at the consumer's cursor, epoch and stats.
   std::function<void()> while_waiting = {};
 
-  // ---- Starting the producer.
+  // ---- Starting the producer, which start.hpp brings.
 
   /// With a source: `batchcast serve` is started where no producer serves the stream, and a stream
   /// of another recipe is refused. The connect time-out then holds for opening the dataset too.
