@@ -5,6 +5,7 @@
 // [STREAM [pin]]`. It has no kernels and needs no header of CUDA's: a CUstream or a cudaStream_t is
 // a pointer here, nullptr the legacy default stream.
 #include <batchcast/consumer.hpp>
+#include <batchcast/gpu.hpp>
 
 #include <cstdio>
 #include <string>

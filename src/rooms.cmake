@@ -9,29 +9,47 @@
 batchcast_room(core
   SOURCES named_thread.cpp usable_processors.cpp)
 
-# What a trainer and the door say to each other: headers.
+# What a trainer and the door say to each other: headers, and the producer's half.
 batchcast_room(join
-  DEPENDS core)
+  DEPENDS core
+  SOURCES bound_socket.cpp producer_messages.cpp)
 
 # The shared memory: its layout, its writer.
 batchcast_room(ring
   DEPENDS core
   PACKAGES Boost::headers
-  SOURCES board.cpp memory_limit.cpp segment_creation.cpp writer/consumer_admission.cpp
-          writer/consumer_table.cpp writer/epoch_ledger.cpp writer/join_rules.cpp
-          writer/overwrite_gate.cpp writer/publisher.cpp writer/space_claimer.cpp
-          writer/stall_watch.cpp writer/status.cpp writer/stream_outcome.cpp
-          writer/ticket_queue.cpp writer/trainer_attendance.cpp writer/writer.cpp)
+  SOURCES board.cpp memory_limit.cpp ring_plan.cpp segment_creation.cpp
+          writer/consumer_admission.cpp writer/consumer_table.cpp writer/epoch_ledger.cpp
+          writer/join_rules.cpp writer/overwrite_gate.cpp writer/publisher.cpp
+          writer/space_claimer.cpp writer/stall_watch.cpp writer/status.cpp
+          writer/stream_outcome.cpp writer/ticket_queue.cpp writer/trainer_attendance.cpp
+          writer/writer.cpp)
 
 # The driver's layer, and the kernels.
 batchcast_room(cuda
   DEPENDS core
   SOURCES device_allocation.cpp finish_kernel.cpp probe.cpp)
 
-# All that a trainer runs: headers.
+# What torchrun, Slurm and the like tell a process of a job: headers.
+batchcast_room(launcher
+  DEPENDS core)
+
+# Attaching to a stream and reading it; for a GPU, an interface: headers.
 batchcast_room(consumer
-  DEPENDS core ring join cuda
+  DEPENDS core ring join
   PACKAGES Boost::headers)
+
+# That interface over the driver, which gpu.hpp brings: headers.
+batchcast_room(delivery
+  DEPENDS core ring join cuda consumer)
+
+# A trainer's half of starting a stream, which start.hpp brings: headers.
+batchcast_room(starting
+  DEPENDS core join consumer)
+
+# What a trainer calls, consumer.hpp and checkpoint.hpp: headers.
+batchcast_room(trainer
+  DEPENDS core ring join launcher consumer delivery starting)
 
 # A stream on disk: its folder, its lock, the list.
 batchcast_room(stream
@@ -170,14 +188,15 @@ batchcast_room(feeder
 # A stream that a trainer starts.
 batchcast_room(start
   DEPENDS core data data/stage data/recipe data/source data/spec data/synthetic data/pipeline
-          join ring consumer stream
+          join ring consumer starting stream
   PACKAGES nlohmann_json::nlohmann_json
   SOURCES answer.cpp detached_process.cpp ensure.cpp observation.cpp recipe_check.cpp
           recipe_difference.cpp serve_log.cpp start_lock.cpp)
 
 # The definitions of a trainer's headers, once for the library.
 batchcast_room(compiled
-  DEPENDS core ring join cuda consumer
+  DEPENDS core ring join cuda launcher consumer delivery starting trainer
   PACKAGES Boost::headers Threads::Threads
-  SOURCES compiled_consumer.cpp compiled_core.cpp compiled_cuda.cpp compiled_join.cpp
-          compiled_ring.cpp)
+  SOURCES compiled_consumer.cpp compiled_core.cpp compiled_cuda.cpp compiled_delivery.cpp
+          compiled_join.cpp compiled_launcher.cpp compiled_ring.cpp compiled_starting.cpp
+          compiled_trainer.cpp)

@@ -197,8 +197,15 @@ class Batch {
   BatchContents contents_;
 };
 
+enum class Outcome { batch, end_of_epoch, timed_out };
+
+struct NextBatch {
+  Outcome outcome = Outcome::timed_out;
+  Batch batch;
+};
+
 }  // namespace batchcast::inline v0_1
 
 #ifndef BATCHCAST_COMPILED
-#include <batchcast/consumer.hpp>
+#include <batchcast/consumer/definitions.hpp>
 #endif

@@ -23,4 +23,5 @@
 
 #include <batchcast/batch.hpp>
 #include <batchcast/consumer.hpp>
+#include <batchcast/gpu.hpp>
 #include <batchcast/start.hpp>

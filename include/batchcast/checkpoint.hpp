@@ -38,5 +38,5 @@ void check_same_samples(const Checkpoint& saved, const Checkpoint& served,
 }  // namespace batchcast::inline v0_1
 
 #ifndef BATCHCAST_COMPILED
-#include <batchcast/consumer/checkpoint.ipp>
+#include <batchcast/trainer/checkpoint.ipp>
 #endif

@@ -5,115 +5,23 @@
 #include <batchcast/core/language.hpp>
 
 #include <batchcast/batch.hpp>
+#include <batchcast/consumer_options.hpp>
 #include <batchcast/core/group.hpp>
-#include <batchcast/core/log.hpp>
-#include <batchcast/core/options.hpp>
 #include <batchcast/core/placement.hpp>
 #include <batchcast/core/schema.hpp>
-#include <batchcast/start.hpp>
 
 #include <cstdint>
 #include <exception>
-#include <functional>
 #include <iterator>
 #include <memory>
 #include <optional>
 #include <string>
-#include <vector>
+#include <utility>
 
 namespace batchcast::inline v0_1 {
 namespace detail {
 class ConsumerCore;
 }
-
-struct ConsumerOptions {
-  // ---- The stream. Every consumer says these.
-
-  /// Name of the stream to attach to.
-  std::string stream;
-  /// Samples of a batch, at most what the ring holds.
-  std::uint64_t batch_size = 64;
-  /// Shown wherever consumers are listed; a second one of that name gets `-2`. Empty, the default:
-  /// the program's; of a rank, its group's with the rank (`resnet:1`).
-  std::string name = {};
-
-  // ---- Its course: where it begins, and what an epoch's end means.
-
-  Pace pace = Pace::lockstep;
-  Join join = Join::rewind;
-  /// With join = at: the position to begin at, from an earlier `cursor()`. Refused where the ring
-  /// has lost it, beyond the stream's end, and from 2^62 on. With any other join it has to be 0.
-  std::uint64_t cursor = 0;
-  BetweenEpochs between_epochs = BetweenEpochs::hold;
-  Tail tail = Tail::keep;
-  /// The job of several ranks that shares each batch (world 0, the default: none). Attaching waits
-  /// until the last of its ranks has come. All ranks begin at one position, and get the same number
-  /// of batches of the same sizes. They have to agree in `batch_size` (each rank's own part),
-  /// `join`, `cursor` and `tail`; `pace` is lockstep and `between_epochs` hold. A rank that leaves
-  /// a loop early ends that epoch for all ranks, each after the batch that it has then: ranks that
-  /// wait for each other after each batch have to leave at the same one. A rank that leaves the
-  /// stream, dies, or lets an exception end its consumer within a loop ends the group for all
-  /// (GroupBroken).
-  Group group = {};
-
-  // ---- Memory: where its batches are.
-
-  Access access = Access::shared;
-  /// "host", or a GPU that the producer serves the stream on: "cuda:0", by this process's
-  /// numbering, or "cuda", the one that is current on this thread, else LOCAL_RANK's
-  /// (`Consumer::placement` says which). There, no batch is overwritten before the streams that
-  /// read it (`set_cuda_stream`, `Batch::use`) have passed the point at which its last handle was
-  /// dropped. Private copies are made on the GPU. With pace = free the copy has finished when you
-  /// get the batch. With access = private only work that you queue on the batch's streams
-  /// afterwards sees it finished.
-  Placement placement = {};
-  /// Of a host consumer that copies its batches to a GPU itself: they lie in page-locked memory, so
-  /// that copies are asynchronous and run at the bus's speed, and are kept for its streams as those
-  /// on a GPU are. Where the driver can lock memory that is mapped for reading only (`batchcast
-  /// doctor` says so), that is the ring itself; elsewhere, and where batches are copies anyway,
-  /// each is a writable copy in page-locked memory of this process. Throws GpuUnavailable,
-  /// GpuError.
-  bool pin = false;
-  /// For `pin`: the GPU that batches are copied to. Copies to others work as well, but the default
-  /// streams are this one's, and drops wait for streams of others.
-  unsigned pin_device = 0;
-
-  // ---- Waiting. Most users leave these alone.
-
-  /// With pace = free.
-  OnMiss on_miss = OnMiss::skip;
-  /// How long to wait for a producer of that name to come up. Default: 30 s. Negative: for ever.
-  int connect_timeout_ms = 30'000;
-  /// How long to look for samples before sleeping, at most; more than 100 ms counts as that. The
-  /// consumer learns to look shorter where samples take longer. 0: it never looks.
-  std::uint64_t spin_us = 50;
-
-  // ---- Surroundings. Most users leave these alone.
-
-  /// Where to look for the stream. Empty, the default: the usual places (join/directory.hpp).
-  std::string directory = {};
-  /// Users besides this one and root whose producers are trusted.
-  std::vector<std::uint32_t> allow_uids = {};
-  /// Only look, with `newest`, at what the stream holds: no demand, no gate, no part in `wait_for`.
-  bool observes = false;
-  /// Handle the faults of writes into batches: with a SIGSEGV handler, which passes on all other
-  /// faults, they stay private and go on (see Consumer), or are explained where they cannot.
-  /// Without, a write ends the process, or copies first where libtorch can do that.
-  bool explain_faults = true;
-  /// Takes the consumer's messages. Empty, the default: warnings and errors go to stderr.
-  LogCallback log = {};
-  /// Called at least every 100 ms while a call waits, attaching and `start` included, on the thread
-  /// that waits. What it throws ends that call and comes out of it: so a wait can be given up at a
-  /// signal, or when another thread says so. Of a call for a batch the consumer stays as it is
-  /// after a time-out; nothing is lost. It may look at the consumer's cursor, epoch and stats.
-  std::function<void()> while_waiting = {};
-
-  // ---- Starting the producer.
-
-  /// With a source: `batchcast serve` is started where no producer serves the stream, and a stream
-  /// of another recipe is refused. The connect time-out then holds for opening the dataset too.
-  StartOptions start = {};
-};
 
 struct ConsumerStats {
   std::uint64_t samples = 0;
@@ -127,13 +35,6 @@ struct ConsumerStats {
   std::uint64_t epochs_mismatched = 0;
   std::uint64_t epochs_unknown = 0;  ///< epochs not delivered whole
   std::uint64_t leases_held = 0;
-};
-
-enum class Outcome { batch, end_of_epoch, timed_out };
-
-struct NextBatch {
-  Outcome outcome = Outcome::timed_out;
-  Batch batch;
 };
 
 /// One trainer's part in a stream. Every call may throw StreamFinished, Stopped, StreamFailed,
@@ -307,6 +208,8 @@ inline Consumer::Iterator Consumer::begin() { return Iterator(*this); }
 
 }  // namespace batchcast::inline v0_1
 
-#ifndef BATCHCAST_COMPILED
-#include <batchcast/consumer/definitions.hpp>
+#ifdef BATCHCAST_COMPILED
+#include <batchcast/start.hpp>  // with the installed command's place
+#else
+#include <batchcast/trainer/definitions.hpp>
 #endif

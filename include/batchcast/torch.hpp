@@ -8,6 +8,8 @@
 #include <batchcast/core/language.hpp>
 
 #include <batchcast/consumer.hpp>
+#include <batchcast/gpu.hpp>
+#include <batchcast/start.hpp>
 #include <batchcast/torch/batch.hpp>
 #include <batchcast/torch/shared_data_loader.hpp>
 #include <batchcast/torch/shared_dataset.hpp>

@@ -5,7 +5,7 @@
 
 #include "cli/command.hpp"
 
-#include <batchcast/core/bytes_text.hpp>
+#include <batchcast/core/bytes_in.hpp>
 #include <batchcast/core/limits.hpp>
 #include <batchcast/core/try_write.hpp>
 

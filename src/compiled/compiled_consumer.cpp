@@ -1,25 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the batchcast authors
 
-// Consumers and their batches.
+// Attaching to a stream, and its batches.
 #include <batchcast/consumer/attached_process.ipp>
 #include <batchcast/consumer/batch_filler.ipp>
 #include <batchcast/consumer/batch_pool.ipp>
-#include <batchcast/consumer/checkpoint.ipp>
-#include <batchcast/consumer/consumer.ipp>
 #include <batchcast/consumer/consumer_core.ipp>
 #include <batchcast/consumer/delivery.ipp>
 #include <batchcast/consumer/kept_batches.ipp>
-#include <batchcast/consumer/launched_group.ipp>
 #include <batchcast/consumer/mapped_ring.ipp>
 #include <batchcast/consumer/membership.ipp>
 #include <batchcast/consumer/observer.ipp>
 #include <batchcast/consumer/private_writes.ipp>
 #include <batchcast/consumer/producer_link.ipp>
-#include <batchcast/consumer/release_poller.ipp>
-#include <batchcast/consumer/start.ipp>
-#include <batchcast/consumer/start_attach.ipp>
-#include <batchcast/consumer/start_command.ipp>
-#include <batchcast/consumer/start_process.ipp>
 #include <batchcast/consumer/stream_joiner.ipp>
 #include <batchcast/consumer/wait_report.ipp>

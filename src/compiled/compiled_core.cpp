@@ -5,7 +5,6 @@
 #include <batchcast/core/cgroup.ipp>
 #include <batchcast/core/file_descriptor.ipp>
 #include <batchcast/core/group.ipp>
-#include <batchcast/core/launcher.ipp>
 #include <batchcast/core/log.ipp>
 #include <batchcast/core/named_thread.ipp>
 #include <batchcast/core/nearest_name.ipp>

@@ -6,6 +6,7 @@
 #include <batchcast/core/error.hpp>
 #include <batchcast/core/limits.hpp>
 
+#include <batchcast/core/file_descriptor.hpp>
 #include <batchcast/join/unix_socket.hpp>
 
 #include "control/zmq_threads.hpp"

@@ -9,9 +9,9 @@
 #include "control/transport.hpp"
 
 #include <batchcast/core/named_thread.hpp>
-#include <batchcast/join/unix_socket.hpp>
 #include "control/own_descriptors.hpp"
 #include "control/zmq_threads.hpp"
+#include "join/bound_socket.hpp"
 
 #include <sys/socket.h>
 

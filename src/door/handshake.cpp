@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the batchcast authors
 #include "door/handshake.hpp"
+#include "join/producer_messages.hpp"
 
 #include <batchcast/core/error.hpp>
 #include <batchcast/core/limits.hpp>

@@ -3,7 +3,7 @@
 #include "door/listener.hpp"
 
 #include <batchcast/core/limits.hpp>
-#include <batchcast/join/unix_socket.hpp>
+#include "join/bound_socket.hpp"
 
 #include <sys/socket.h>
 

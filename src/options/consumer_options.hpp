@@ -4,7 +4,7 @@
 
 #include "options/table.hpp"
 
-#include <batchcast/consumer.hpp>
+#include <batchcast/consumer_options.hpp>
 
 namespace batchcast::inline v0_1::options {
 

@@ -2,6 +2,7 @@
 // Copyright 2026 the batchcast authors
 #include "options/option.hpp"
 
+#include <batchcast/core/bytes_in.hpp>
 #include <batchcast/core/bytes_text.hpp>
 #include <batchcast/core/error.hpp>
 #include <batchcast/core/limits.hpp>

@@ -4,7 +4,7 @@
 
 #include "options/table.hpp"
 
-#include <batchcast/start.hpp>
+#include <batchcast/start_options.hpp>
 
 namespace batchcast::inline v0_1::options {
 

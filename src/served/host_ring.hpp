@@ -6,9 +6,9 @@
 #include <batchcast/core/log.hpp>
 #include <batchcast/loan.hpp>
 #include <batchcast/producer_options.hpp>
-#include <batchcast/ring/capacity.hpp>
 #include <batchcast/ring/memory.hpp>
 #include <batchcast/ring/window.hpp>
+#include "ring/ring_plan.hpp"
 #include "served/board_memory.hpp"
 #include "served/served_ring.hpp"
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the batchcast authors
-#include <batchcast/consumer/start_answer.hpp>
 #include <batchcast/core/deadline.hpp>
 #include <batchcast/core/error.hpp>
 #include <batchcast/core/named_thread.hpp>
 #include <batchcast/core/printable.hpp>
+#include <batchcast/starting/start_answer.hpp>
 #include "core/wake_descriptor.hpp"
 #include "start/ensure.hpp"
 

@@ -2,7 +2,7 @@
 // Copyright 2026 the batchcast authors
 #include "start/detached_process.hpp"
 
-#include <batchcast/consumer/start_process.hpp>
+#include <batchcast/starting/start_process.hpp>
 
 #include <batchcast/core/error.hpp>
 #include <batchcast/core/sanitizer.hpp>

@@ -2,9 +2,9 @@
 // Copyright 2026 the batchcast authors
 #include "start/ensure.hpp"
 
-#include <batchcast/consumer/start_answer.hpp>
-#include <batchcast/consumer/start_command.hpp>
 #include <batchcast/core/deadline.hpp>
+#include <batchcast/starting/start_answer.hpp>
+#include <batchcast/starting/start_command.hpp>
 #include "start/detached_process.hpp"
 #include "start/observation.hpp"
 #include "start/recipe_check.hpp"
@@ -12,7 +12,7 @@
 #include "start/start_lock.hpp"
 #include "stream/try_stream_lock.hpp"
 
-#include <batchcast/consumer.hpp>
+#include <batchcast/consumer_options.hpp>
 #include <batchcast/core/error.hpp>
 #include <batchcast/join/door.hpp>
 #include "stream/stream_directory.hpp"

@@ -2,7 +2,8 @@
 // Copyright 2026 the batchcast authors
 #pragma once
 
-#include <batchcast/start.hpp>
+#include <batchcast/core/log.hpp>
+#include <batchcast/start_options.hpp>
 
 #include <cstdint>
 #include <string>

@@ -2,11 +2,11 @@
 // Copyright 2026 the batchcast authors
 #pragma once
 
-#include <batchcast/consumer.hpp>
 #include <batchcast/consumer/attached_process.hpp>
 #include <batchcast/consumer/mapped_ring.hpp>
 #include <batchcast/consumer/producer_link.hpp>
 #include <batchcast/consumer/stream_joiner.hpp>
+#include <batchcast/consumer_options.hpp>
 
 #include <string>
 

@@ -7,7 +7,7 @@
 #include <batchcast/data/recipe.hpp>
 #include <batchcast/data/synthetic.hpp>
 
-#include <batchcast/consumer/start_command.hpp>
+#include <batchcast/starting/start_command.hpp>
 #include "data/reason.hpp"
 #include "data/source/json_parts.hpp"
 #include "data/source/read_by_python.hpp"

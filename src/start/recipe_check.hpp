@@ -2,7 +2,7 @@
 // Copyright 2026 the batchcast authors
 #pragma once
 
-#include <batchcast/start.hpp>
+#include <batchcast/start_options.hpp>
 
 #include <string_view>
 

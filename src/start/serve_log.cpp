@@ -2,7 +2,7 @@
 // Copyright 2026 the batchcast authors
 #include "start/serve_log.hpp"
 
-#include <batchcast/consumer/start_process.hpp>
+#include <batchcast/starting/start_process.hpp>
 
 #include <algorithm>
 #include <cstddef>

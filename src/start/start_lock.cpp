@@ -2,7 +2,7 @@
 // Copyright 2026 the batchcast authors
 #include "start/start_lock.hpp"
 
-#include <batchcast/join/unix_socket.hpp>
+#include "join/bound_socket.hpp"
 #include "stream/place.hpp"
 
 #include <batchcast/core/error.hpp>

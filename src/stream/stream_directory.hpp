@@ -4,7 +4,7 @@
 
 #include <batchcast/core/log.hpp>
 #include <batchcast/join/directory.hpp>
-#include <batchcast/join/unix_socket.hpp>
+#include "join/bound_socket.hpp"
 #include "stream/uninherited.hpp"
 
 #include <cstdint>

@@ -5,7 +5,7 @@
 
 #include <batchcast/core/error.hpp>
 
-#include <batchcast/join/unix_socket.hpp>
+#include "join/bound_socket.hpp"
 
 #include <fcntl.h>
 #include <sys/file.h>

@@ -3,8 +3,8 @@
 
 #include "control/transport.hpp"
 
-#include <batchcast/join/unix_socket.hpp>
 #include "control_support.hpp"
+#include "join/bound_socket.hpp"
 
 #include <fcntl.h>
 #include <sys/resource.h>

@@ -2,6 +2,7 @@
 // Copyright 2026 the batchcast authors
 #include "../catch.hpp"
 
+#include <batchcast/core/bytes_in.hpp>
 #include <batchcast/core/bytes_text.hpp>
 
 #include <cstdint>

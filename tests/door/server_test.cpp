@@ -9,6 +9,7 @@
 #include <fstream>
 
 #include "catch.hpp"
+#include "join/producer_messages.hpp"
 
 using namespace batchcast;
 using namespace batchcast::test;

@@ -4,6 +4,7 @@
 #include <batchcast/join/message.hpp>
 
 #include "fuzz.hpp"
+#include "join/producer_messages.hpp"
 
 // What is said at the door, by either side: what is understood is encoded and understood again.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the batchcast authors
-#include <batchcast/consumer/delivery.hpp>
+#include <batchcast/delivery/gpu_delivery.hpp>
 #include "../catch.hpp"
 #include "consumer_scene.hpp"
 

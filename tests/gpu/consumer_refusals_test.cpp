@@ -9,6 +9,7 @@
 #include <batchcast/join/door.hpp>
 #include <batchcast/join/message.hpp>
 #include <batchcast/ring/layout.hpp>
+#include "join/producer_messages.hpp"
 #include "stream/stream_directory.hpp"
 
 #include <string>

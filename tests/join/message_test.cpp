@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the batchcast authors
 
+#include "join/producer_messages.hpp"
+
 #include <batchcast/core/error.hpp>
 #include <batchcast/core/limits.hpp>
 #include <batchcast/join/message.hpp>

@@ -12,6 +12,7 @@
 #include <batchcast/join/message.hpp>
 #include <batchcast/join/records.hpp>
 #include <batchcast/ring/layout.hpp>
+#include "join/producer_messages.hpp"
 #include "stream/stream_directory.hpp"
 
 #include <sys/resource.h>

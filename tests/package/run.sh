@@ -4,10 +4,11 @@
 #
 # sh run.sh BUILD_DIR WORK_DIR [OPTION...]    with options for the configuration of find_package/
 # Installs what BUILD_DIR holds into WORK_DIR and uses it as strangers do. A trainer is headers alone:
-# with both compilers and every warning, without CMake and nothing to link, twice in one process as
-# hidden copies. A producer comes through find_package, through pkg-config, as a shared library, and
-# the sources as a subdirectory: of these what their project is set up with and a few files, since
-# compiling all of them again takes minutes; or of these a trainer's headers alone.
+# with both compilers and every warning, without CMake and nothing to link, with and without what
+# gpu.hpp and start.hpp bring, twice in one process as hidden copies. A producer comes through
+# find_package, through pkg-config, as a shared library, and the sources as a subdirectory: of these
+# what their project is set up with and a few files, since compiling all of them again takes minutes;
+# or of these a trainer's headers alone.
 set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -109,6 +110,35 @@ if ldd "$trainer" | grep -E 'batchcast|zmq|jpeg|archive|webp|spng|boost'; then
   echo "a trainer links something" >&2
   exit 1
 fi
+
+step "GPUs and starting a stream are one include each, in any file"
+opt_in() {
+  train "$work/opt_in/$1" package-trainer "$prefix/bin/batchcast" >"$work/opt_in/said"
+}
+mkdir "$work/opt_in"
+for compiler in g++ clang++-14; do
+  for part in main gpu start; do
+    $compiler -std=c++20 -O1 -I "$prefix/include" -c "$here/opt_in/$part.cpp" -o "$work/opt_in/$part.o"
+  done
+  $compiler "$work/opt_in/main.o" -o "$work/opt_in/without"
+  $compiler "$work/opt_in/main.o" "$work/opt_in/gpu.o" "$work/opt_in/start.o" -o "$work/opt_in/with"
+  opt_in without
+  needs_gpu='InvalidArgument: batchcast: .*#include <batchcast/gpu.hpp>'
+  says "^placement: $needs_gpu" "$work/opt_in/said"
+  says "^own GPU: $needs_gpu" "$work/opt_in/said"
+  says "^pin: $needs_gpu" "$work/opt_in/said"
+  says '^start: InvalidArgument: batchcast: .*#include <batchcast/start.hpp>' "$work/opt_in/said"
+  says '^neither: attached$' "$work/opt_in/said"
+  opt_in with
+  says '^start: attached$' "$work/opt_in/said"
+  says '^neither: attached$' "$work/opt_in/said"
+  check test "$(grep -c '#include' "$work/opt_in/said")" -eq 0
+  # The driver's functions and the command are not even named where nothing asked for them.
+  for name in cuInit libcuda BATCHCAST_COMMAND; do
+    check grep -q -a "$name" "$work/opt_in/with"
+    check test "$(grep -c -a "$name" "$work/opt_in/without")" -eq 0
+  done
+done
 
 step "two hidden copies in one process, of two compilers"
 g++ -std=c++20 "$here/copies/main.cpp" -o "$work/copies"
@@ -250,10 +280,10 @@ cmake -S "$here/add_subdirectory" -B "$work/add_subdirectory" -G Ninja -DBUILD_S
   -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG=-O0 >/dev/null
 cd "$work/add_subdirectory"
 rooms=batchcast/CMakeFiles/batchcast_room
-ninja user_object ${rooms}_compiled.dir/src/compiled/consumer.cpp.o \
+ninja user_object ${rooms}_compiled.dir/src/compiled/compiled_consumer.cpp.o \
   ${rooms}_control.dir/src/control/messenger.cpp.o \
   ${rooms}_data_codec.dir/src/data/codec/decoder.cpp.o
 # What users link would be made of these, as the shared library that they asked for.
 ninja -t inputs user >"$work/inputs"
 says '^batchcast/libbatchcast\.so' "$work/inputs"
-says "^${rooms}_compiled.dir/src/compiled/consumer.cpp.o\$" "$work/inputs"
+says "^${rooms}_compiled.dir/src/compiled/compiled_consumer.cpp.o\$" "$work/inputs"

@@ -2,7 +2,7 @@
 // Copyright 2026 the batchcast authors
 #include <batchcast/batchcast.hpp>
 #include <batchcast/core/limits.hpp>
-#include <batchcast/join/unix_socket.hpp>
+#include "join/bound_socket.hpp"
 
 #include "catch.hpp"
 #include "control/control_support.hpp"

@@ -4,6 +4,7 @@
 
 #include <batchcast/core/error.hpp>
 #include <batchcast/ring/board.hpp>
+#include "ring/ring_plan.hpp"
 
 #include <cstring>
 #include <random>

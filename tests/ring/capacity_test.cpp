@@ -4,8 +4,8 @@
 
 #include <batchcast/core/error.hpp>
 #include <batchcast/core/limits.hpp>
-#include <batchcast/ring/capacity.hpp>
 #include <batchcast/ring/window.hpp>
+#include "ring/ring_plan.hpp"
 
 #include <rapidcheck.h>
 

@@ -2,7 +2,7 @@
 // Copyright 2026 the batchcast authors
 
 #include "start/ensure.hpp"
-#include <batchcast/consumer/start_answer.hpp>
+#include <batchcast/starting/start_answer.hpp>
 #include "control/control_support.hpp"
 #include "start/recipe_check.hpp"
 #include "start/serve_log.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the batchcast authors
-#include <batchcast/consumer/start_process.hpp>
+#include <batchcast/starting/start_process.hpp>
 
 #include "temporary_folder.hpp"
 

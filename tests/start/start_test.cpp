@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the batchcast authors
 
-#include <batchcast/consumer/start_command.hpp>
 #include <batchcast/core/deadline.hpp>
+#include <batchcast/starting/start_command.hpp>
 #include "control/control_support.hpp"
 #include "start/serve_log.hpp"
 #include "start/start_lock.hpp"

@@ -13,21 +13,22 @@ namespace {
 using Rooms = std::map<std::string, std::set<std::string>>;
 
 // What may include what, besides the rooms of the library, which are listed in src/rooms.cmake.
-// `consumer` is all that a trainer runs; `torch` is its face for libtorch, and `torch_serve` the
-// one part of that which is a producer; `batchcast` is batchcast.hpp, which includes all but torch.
+// `trainer` is what a trainer calls; `torch` is its face for libtorch, and `torch_serve` the one
+// part of that which is a producer; `batchcast` is batchcast.hpp, which includes all but torch.
 const Rooms beyond_the_library = {
-    {"batchcast", {"core", "data", "consumer", "producer", "feeder", "gpu"}},
-    {"torch", {"core", "ring", "consumer"}},
+    {"batchcast",
+     {"core", "data", "consumer", "delivery", "starting", "trainer", "producer", "feeder", "gpu"}},
+    {"torch", {"core", "ring", "consumer", "delivery", "starting", "trainer"}},
     {"torch_serve",
-     {"core", "data", "ring", "consumer", "producer", "feeder", "batchcast", "torch"}},
+     {"core", "data", "ring", "consumer", "trainer", "producer", "feeder", "batchcast", "torch"}},
     {"options", {"core", "consumer"}},
-    {"cli",
-     {"options",   "core",     "data",   "data/codec", "data/image", "data/program", "data/source",
-      "data/spec", "ring",     "join",   "cuda",       "consumer",   "stream",       "control",
-      "served",    "producer", "feeder", "start",      "gpu",        "batchcast"}},
+    {"cli", {"options",     "core",      "data",    "data/codec", "data/image", "data/program",
+             "data/source", "data/spec", "ring",    "join",       "cuda",       "launcher",
+             "consumer",    "starting",  "trainer", "stream",     "control",    "served",
+             "producer",    "feeder",    "start",   "gpu",        "batchcast"}},
     {"python",
-     {"options", "core", "data", "data/codec", "ring", "join", "consumer", "stream", "producer",
-      "feeder", "batchcast", "cli"}},
+     {"options", "core", "data", "data/codec", "ring", "join", "consumer", "starting", "trainer",
+      "stream", "producer", "feeder", "batchcast", "cli"}},
 };
 
 // `batchcast_room(NAME DEPENDS ROOM... PACKAGES ... SOURCES ...)`, as src/rooms.cmake calls it.
@@ -120,10 +121,13 @@ std::string room_of(const Rooms& rooms, const std::string& path) {
       {"batchcast.hpp", "batchcast"},
       {"version.hpp", "core"},
       {"version.hpp.in", "core"},
-      {"consumer.hpp", "consumer"},
       {"batch.hpp", "consumer"},
-      {"checkpoint.hpp", "consumer"},
-      {"start.hpp", "consumer"},
+      {"consumer_options.hpp", "consumer"},
+      {"start_options.hpp", "consumer"},
+      {"gpu.hpp", "delivery"},
+      {"start.hpp", "starting"},
+      {"consumer.hpp", "trainer"},
+      {"checkpoint.hpp", "trainer"},
       {"producer.hpp", "producer"},
       {"device_stage.hpp", "served"},
       {"feeder.hpp", "feeder"},

@@ -12,8 +12,13 @@ import pathlib
 import subprocess
 import sys
 
-# src/compiled defines what the headers of other rooms declare: each of its files belongs to the room of its name.
+# src/compiled defines what the headers of other rooms declare: compiled_ROOM.cpp belongs to ROOM.
 COMPILED = "compiled"
+
+
+def room_of(file):
+    """Of an object of src/compiled."""
+    return pathlib.Path(file).name.split(".")[0].removeprefix(COMPILED + "_")
 
 
 def read(path):
@@ -24,7 +29,7 @@ def read(path):
         depends[name] = needs.split()
         objects.setdefault(name, [])
         for file in filter(None, files.split(";")):
-            owner = pathlib.Path(file).name.split(".")[0] if name == COMPILED else name
+            owner = room_of(file) if name == COMPILED else name
             objects.setdefault(owner, []).append(file)
     return depends, objects
 

@@ -2,7 +2,6 @@
 // Copyright 2026 the batchcast authors
 #pragma once
 
-#include <batchcast/consumer.hpp>
 #include <batchcast/consumer/attached_process.hpp>
 #include <batchcast/consumer/batch_filler.hpp>
 #include <batchcast/consumer/batch_pool.hpp>
@@ -15,6 +14,7 @@
 #include <batchcast/consumer/producer_link.hpp>
 #include <batchcast/consumer/stream_joiner.hpp>
 #include <batchcast/consumer/wait_report.hpp>
+#include <batchcast/consumer_options.hpp>
 #include <batchcast/core/inline.hpp>
 #include <batchcast/core/wait_watch.hpp>
 #include <batchcast/ring/rank_host.hpp>

@@ -2,33 +2,25 @@
 // Copyright 2026 the batchcast authors
 #pragma once
 
-// The definitions of all that a trainer runs (core/inline.hpp). consumer.hpp ends with this one,
-// and but for checkpoint.hpp no other header includes a `.ipp` file: each of these may need the
-// declarations of any other.
+// The definitions of what attaches to a stream and reads it (core/inline.hpp). Public headers end
+// with this one or with another room's definitions.hpp, and no other header includes a `.ipp` file:
+// each of these may need the declarations of any other.
 #include <batchcast/consumer/attached_process.ipp>
 #include <batchcast/consumer/batch_filler.ipp>
 #include <batchcast/consumer/batch_pool.ipp>
-#include <batchcast/consumer/consumer.ipp>
 #include <batchcast/consumer/consumer_core.ipp>
 #include <batchcast/consumer/delivery.ipp>
 #include <batchcast/consumer/kept_batches.ipp>
-#include <batchcast/consumer/launched_group.ipp>
 #include <batchcast/consumer/mapped_ring.ipp>
 #include <batchcast/consumer/membership.ipp>
 #include <batchcast/consumer/observer.ipp>
 #include <batchcast/consumer/private_writes.ipp>
 #include <batchcast/consumer/producer_link.ipp>
-#include <batchcast/consumer/release_poller.ipp>
-#include <batchcast/consumer/start.ipp>
-#include <batchcast/consumer/start_attach.ipp>
-#include <batchcast/consumer/start_command.ipp>
-#include <batchcast/consumer/start_process.ipp>
 #include <batchcast/consumer/stream_joiner.ipp>
 #include <batchcast/consumer/wait_report.ipp>
 #include <batchcast/core/cgroup.ipp>
 #include <batchcast/core/file_descriptor.ipp>
 #include <batchcast/core/group.ipp>
-#include <batchcast/core/launcher.ipp>
 #include <batchcast/core/log.ipp>
 #include <batchcast/core/named_thread.ipp>
 #include <batchcast/core/nearest_name.ipp>
@@ -40,13 +32,6 @@
 #include <batchcast/core/schema.ipp>
 #include <batchcast/core/text.ipp>
 #include <batchcast/core/try_write.ipp>
-#include <batchcast/cuda/device.ipp>
-#include <batchcast/cuda/device_mapping.ipp>
-#include <batchcast/cuda/device_memory.ipp>
-#include <batchcast/cuda/driver.ipp>
-#include <batchcast/cuda/host_buffer.ipp>
-#include <batchcast/cuda/host_pin.ipp>
-#include <batchcast/cuda/stream.ipp>
 #include <batchcast/join/absent_stream.ipp>
 #include <batchcast/join/directory.ipp>
 #include <batchcast/join/door.ipp>

@@ -96,13 +96,20 @@ class Delivery {
   virtual void end_apart(void* context, void (*end)(void* context) noexcept) noexcept = 0;
 };
 
-/// With the number of the GPU where `placement` is "cuda". Throws GpuUnavailable.
+/// What gpu.hpp brings.
+struct GpuCode {
+  /// The number of the GPU that placement "cuda" is. Throws GpuUnavailable.
+  unsigned (*own_device)();
+  /// On that GPU. Throws GpuUnavailable, GpuError, and Forked in a child of a process that has used
+  /// CUDA.
+  std::unique_ptr<Delivery> (*make_delivery)(unsigned device, LogCallback log);
+};
+
+/// With the number of the GPU where `placement` is "cuda". Throws GpuUnavailable, and
+/// InvalidArgument where the program has no code for GPUs.
 [[nodiscard]] Placement settled(Placement placement);
-/// On that GPU. Throws GpuUnavailable, GpuError, and Forked in a child of a process that has used
-/// CUDA.
-[[nodiscard]] std::unique_ptr<Delivery> make_delivery(unsigned device, LogCallback log = {});
 /// What these options need of a GPU; null where they need nothing. Throws GpuUnavailable, GpuError,
-/// InvalidArgument.
+/// and InvalidArgument, also where the program has no code for GPUs.
 [[nodiscard]] std::unique_ptr<Delivery> delivery_for(const ConsumerOptions& options);
 
 }  // namespace detail

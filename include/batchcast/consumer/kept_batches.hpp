@@ -2,10 +2,10 @@
 // Copyright 2026 the batchcast authors
 #pragma once
 
-#include <batchcast/consumer.hpp>
 #include <batchcast/consumer/batch_pool.hpp>
 #include <batchcast/consumer/mapped_ring.hpp>
 #include <batchcast/consumer/producer_link.hpp>
+#include <batchcast/consumer_options.hpp>
 #include <batchcast/ring/private_chunks.hpp>
 #include <batchcast/ring/reader.hpp>
 

@@ -2,10 +2,10 @@
 // Copyright 2026 the batchcast authors
 #pragma once
 
-#include <batchcast/consumer.hpp>
 #include <batchcast/consumer/attached_process.hpp>
 #include <batchcast/consumer/delivery.hpp>
 #include <batchcast/consumer/private_writes.hpp>
+#include <batchcast/consumer_options.hpp>
 #include <batchcast/core/field_table.hpp>
 #include <batchcast/core/file_descriptor.hpp>
 #include <batchcast/join/message.hpp>

@@ -2,8 +2,8 @@
 // Copyright 2026 the batchcast authors
 #pragma once
 
-#include <batchcast/consumer.hpp>
 #include <batchcast/consumer/producer_link.hpp>
+#include <batchcast/consumer_options.hpp>
 #include <batchcast/ring/board.hpp>
 #include <batchcast/ring/reader.hpp>
 

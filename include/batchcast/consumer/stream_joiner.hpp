@@ -2,7 +2,7 @@
 // Copyright 2026 the batchcast authors
 #pragma once
 
-#include <batchcast/consumer.hpp>
+#include <batchcast/consumer_options.hpp>
 #include <batchcast/core/deadline.hpp>
 #include <batchcast/core/file_descriptor.hpp>
 #include <batchcast/core/wait_watch.hpp>

@@ -139,28 +139,14 @@ using ConsumerMessage = std::variant<Rejoin, Pause, Bye, EpochEnd, BadMessage>;
 using ProducerMessage = std::variant<Welcome, Refusal, Rejoined, Farewell, Forming, BadMessage>;
 
 [[nodiscard]] std::string encode(const Hello& hello);
-[[nodiscard]] std::string encode(const Welcome& welcome);
-[[nodiscard]] std::string encode(const Refusal& refusal);
 [[nodiscard]] std::string encode(const Pause& pause);
 [[nodiscard]] std::string encode(const Rejoin& rejoin);
-[[nodiscard]] std::string encode(const Rejoined& rejoined);
 [[nodiscard]] std::string encode(const Bye& bye);
-[[nodiscard]] std::string encode(const Farewell& farewell);
 [[nodiscard]] std::string encode(const EpochEnd& end);
-[[nodiscard]] std::string encode(const Forming& forming);
 
-/// The refusal of another layout version names both; the one of a malformed hello says what is
-/// wrong.
-[[nodiscard]] std::variant<Hello, Refusal> decode_hello(std::string_view datagram,
-                                                        std::uint32_t our_layout_version);
-/// What an admitted consumer says.
-[[nodiscard]] ConsumerMessage decode_from_consumer(std::string_view datagram);
 /// What a producer says. One of another layout version is a refusal that names both. A consumer
 /// should not trust the numbers further than its mappings go.
 [[nodiscard]] ProducerMessage decode_from_producer(std::string_view datagram);
-
-[[nodiscard]] std::string_view name_of(RefusalKind) noexcept;
-[[nodiscard]] std::string_view name_of(SegmentKind) noexcept;
 
 /// The exception that belongs to a refusal: RingTooSmall, StreamFinished, Stopped, StreamFailed, or
 /// Refused; its text is the producer's.

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <vector>
 
-// How many samples fit into how much memory, and where each lies.
+// How much memory a ring of so many samples takes; src/ring/ring_plan.hpp plans the ring.
 namespace batchcast::inline v0_1 {
 
 struct FieldPlan {
@@ -22,31 +22,11 @@ struct FieldPlan {
   }
 };
 
-struct RingPlan {
-  std::uint64_t capacity = 0;  ///< C: what every field holds at least
-  std::uint64_t granularity = 0;
-  std::vector<FieldPlan> fields;
-
-  [[nodiscard]] std::uint64_t total_bytes() const noexcept {
-    std::uint64_t total = 0;
-    for (const FieldPlan& field : fields) total += field.segment_bytes();
-    return total;
-  }
-};
-
 /// One part of so many of a ring's memory may be lost before its samples are laid further apart.
 inline constexpr std::uint64_t lost_part = 10;
 /// The same on a GPU, whose granules are large: what a shorter ring does not take stays free there,
 /// and contiguous batches spare each trainer a copy.
 inline constexpr std::uint64_t lost_part_on_device = 2;
-
-/// The largest ring that takes at most `memory_bytes`. Each field's array is rounded up to the
-/// granularity, a power of two; where that would lose more than one of `lost_parts` parts of the
-/// memory, strides are padded by as little as brings it within, or as near as can be. `schema` has
-/// sample_id last and passed `check_schema`. Throws InvalidArgument, with the bytes that it takes,
-/// if not even one sample fits.
-[[nodiscard]] RingPlan plan_ring(const Schema& schema, std::uint64_t memory_bytes,
-                                 std::uint64_t granularity, std::uint64_t lost_parts = lost_part);
 
 /// Bytes with which, and with any more of which, `plan_ring` gives at least `samples`.
 [[nodiscard]] std::uint64_t memory_for(const Schema& schema, std::uint64_t samples,

@@ -5,9 +5,9 @@
 #include "cli/console.hpp"
 
 #include <batchcast/core/error.hpp>
-#include <batchcast/core/launcher.hpp>
 #include <batchcast/data/synthetic_maker.hpp>
 #include <batchcast/finish_stage.hpp>
+#include <batchcast/launcher/launcher.hpp>
 
 #include <fmt/format.h>
 

@@ -6,8 +6,8 @@
 #include "cli/serve/serve_options.hpp"
 #include "start/ensure.hpp"
 
-#include <batchcast/consumer/start_answer.hpp>
 #include <batchcast/core/error.hpp>
+#include <batchcast/starting/start_answer.hpp>
 
 #include <algorithm>
 #include <filesystem>

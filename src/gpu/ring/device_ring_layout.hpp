@@ -5,7 +5,7 @@
 #include <batchcast/cuda/device.hpp>
 
 #include <batchcast/producer_options.hpp>
-#include <batchcast/ring/capacity.hpp>
+#include "ring/ring_plan.hpp"
 
 #include <cstddef>
 #include <cstdint>

@@ -3,7 +3,7 @@
 #include "python/consumer/consumer_bindings.hpp"
 
 #include <batchcast/consumer.hpp>
-#include <batchcast/consumer/start_command.hpp>
+#include <batchcast/starting/start_command.hpp>
 #include <batchcast/version.hpp>
 
 #include <nanobind/stl/string.h>

@@ -7,6 +7,7 @@
 #include <batchcast/batch.hpp>
 #include <batchcast/checkpoint.hpp>
 #include <batchcast/consumer.hpp>
+#include <batchcast/gpu.hpp>
 #include <batchcast/start.hpp>
 #include <batchcast/version.hpp>
 

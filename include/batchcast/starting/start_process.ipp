@@ -2,7 +2,7 @@
 // Copyright 2026 the batchcast authors
 #pragma once
 
-#include <batchcast/consumer/start_process.hpp>
+#include <batchcast/starting/start_process.hpp>
 
 #include <batchcast/core/deadline.hpp>
 #include <batchcast/core/inline.hpp>

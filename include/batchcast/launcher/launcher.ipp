@@ -2,7 +2,7 @@
 // Copyright 2026 the batchcast authors
 #pragma once
 
-#include <batchcast/core/launcher.hpp>
+#include <batchcast/launcher/launcher.hpp>
 
 #include <batchcast/core/error.hpp>
 #include <batchcast/core/inline.hpp>

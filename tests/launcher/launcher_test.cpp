@@ -3,8 +3,8 @@
 #include "../catch.hpp"
 
 #include <batchcast/core/error.hpp>
-#include <batchcast/core/launcher.hpp>
 #include <batchcast/core/limits.hpp>
+#include <batchcast/launcher/launcher.hpp>
 
 #include <algorithm>
 #include <map>

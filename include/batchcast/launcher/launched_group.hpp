@@ -2,10 +2,10 @@
 // Copyright 2026 the batchcast authors
 #pragma once
 
-#include <batchcast/consumer.hpp>
 #include <batchcast/core/group.hpp>
 #include <batchcast/core/log.hpp>
 
+#include <string>
 #include <string_view>
 
 namespace batchcast::inline v0_1::detail {
@@ -16,6 +16,7 @@ namespace batchcast::inline v0_1::detail {
 
 /// Warns in the first rank of a group whose job has other nodes where the stream is no shard: all
 /// nodes would train on the same samples.
-void warn_of_other_nodes(const ConsumerOptions& options, std::string_view recipe_json);
+void warn_of_other_nodes(const Group& group, const std::string& stream,
+                         std::string_view recipe_json, const LogCallback& log);
 
 }  // namespace batchcast::inline v0_1::detail

@@ -2,18 +2,20 @@
 // Copyright 2026 the batchcast authors
 #pragma once
 
-#include <batchcast/consumer/start_attach.hpp>
+#include <batchcast/starting/start_attach.hpp>
 
-#include <batchcast/consumer/ensured.hpp>
-#include <batchcast/consumer/launched_group.hpp>
-#include <batchcast/consumer/start_command.hpp>
+#include <batchcast/consumer/brought.hpp>
+#include <batchcast/consumer/delivery.hpp>
 #include <batchcast/core/deadline.hpp>
 #include <batchcast/core/inline.hpp>
 #include <batchcast/core/wait_watch.hpp>
+#include <batchcast/starting/ensured.hpp>
+#include <batchcast/starting/start_command.hpp>
 
 #include <batchcast/core/error.hpp>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <optional>
 #include <string>
@@ -53,11 +55,13 @@ inline StartOptions with_placement(const ConsumerOptions& options) {
                        "stream has no last epoch.");
 }
 
-inline std::shared_ptr<ConsumerCore> attach_to_started(const ConsumerOptions& options) {
+}  // namespace start_attach
+
+BATCHCAST_INLINE std::shared_ptr<ConsumerCore> attach_to_started(const ConsumerOptions& options) {
   // Before anything is started, and kept until it is attached: a GPU's context is costly to make.
   const std::unique_ptr<Delivery> gpu = delivery_for(options);
   const Deadline deadline(options.connect_timeout_ms);
-  const StartOptions start = with_placement(options);
+  const StartOptions start = start_attach::with_placement(options);
   std::optional<Deadline> finished;
   WaitWatch waits(options.while_waiting);
   for (;;) {
@@ -67,13 +71,13 @@ inline std::shared_ptr<ConsumerCore> attach_to_started(const ConsumerOptions& op
                                            options.log, options.allow_uids, options.while_waiting},
                                           start);
     try {
-      auto consumer = attach_once(options, deadline);
+      auto consumer = start_attach::attach_once(options, deadline);
       const bool compared = ensured.refusal.empty();
       if (compared && consumer->board().recipe_json() == ensured.recipe_json) return consumer;
       // Another producer took over in between.
     } catch (const StreamFinished& refused) {
-      if (!finished) finished.emplace(finished_stream_ends_ms);
-      if (finished->over() || deadline.over()) say_finished(refused);
+      if (!finished) finished.emplace(start_attach::finished_stream_ends_ms);
+      if (finished->over() || deadline.over()) start_attach::say_finished(refused);
     } catch (const StreamFailed&) {
       throw;
     } catch (const StreamOver&) {  // it is just ending
@@ -85,21 +89,14 @@ inline std::shared_ptr<ConsumerCore> attach_to_started(const ConsumerOptions& op
       throw StreamNotFound("batchcast: stream `" + options.stream +
                            "` changes its producer faster than it can be joined.");
     }
-    std::this_thread::sleep_for(std::chrono::milliseconds(look_again_ms));
+    std::this_thread::sleep_for(std::chrono::milliseconds(start_attach::look_again_ms));
     waits.look();
   }
 }
 
-}  // namespace start_attach
-
-BATCHCAST_INLINE std::shared_ptr<ConsumerCore> attach_to_stream(const ConsumerOptions& asked) {
-  ConsumerOptions options = asked;
-  options.group = settled(options.group, options.log);
-  const bool starts = !options.start.source.empty();
-  std::shared_ptr<ConsumerCore> consumer =
-      starts ? start_attach::attach_to_started(options) : ConsumerCore::attach(options);
-  warn_of_other_nodes(options, consumer->board().recipe_json());
-  return consumer;
+BATCHCAST_INLINE bool bring_start() noexcept {
+  brought_start.store(&attach_to_started, std::memory_order_release);
+  return true;
 }
 
 }  // namespace batchcast::inline v0_1::detail

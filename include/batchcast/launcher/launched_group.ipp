@@ -2,11 +2,11 @@
 // Copyright 2026 the batchcast authors
 #pragma once
 
-#include <batchcast/consumer/launched_group.hpp>
+#include <batchcast/launcher/launched_group.hpp>
 
 #include <batchcast/core/inline.hpp>
 #include <batchcast/core/json_member.hpp>
-#include <batchcast/core/launcher.hpp>
+#include <batchcast/launcher/launcher.hpp>
 
 #include <cstdlib>
 
@@ -19,20 +19,20 @@ BATCHCAST_INLINE Group settled(const Group& group, const LogCallback& log) {
   return launched.group;
 }
 
-BATCHCAST_INLINE void warn_of_other_nodes(const ConsumerOptions& options,
-                                          std::string_view recipe_json) {
-  if (options.group.world == 0 || options.group.rank != 0) return;
+BATCHCAST_INLINE void warn_of_other_nodes(const Group& group, const std::string& stream,
+                                          std::string_view recipe_json, const LogCallback& log) {
+  if (group.world == 0 || group.rank != 0) return;
   const auto shard = json_member(recipe_json, "shard");
   if (!shard) return;  // not of a dataset
   const std::string_view numbers = recipe_json.substr(shard->value, shard->end - shard->value);
   const auto count = json_member(numbers, "count");
   if (!count || numbers.substr(count->value, count->end - count->value) != "1") return;
   if (!has_other_nodes(std::getenv)) return;
-  report(options.log, LogLevel::warning,
-         "group `" + options.group.name +
+  report(log, LogLevel::warning,
+         "group `" + group.name +
              "` is of a job on several nodes, and this stream has all of the dataset: each node "
              "trains on the same samples. Serve it with `--shard auto` on every node.",
-         "stream `" + options.stream + "`: ");
+         "stream `" + stream + "`: ");
 }
 
 }  // namespace batchcast::inline v0_1::detail

@@ -6,15 +6,40 @@
 
 #include <batchcast/core/assert.hpp>
 #include <batchcast/core/clock.hpp>
+#include <batchcast/core/error.hpp>
 #include <batchcast/core/inline.hpp>
 
+#include <batchcast/consumer/brought.hpp>
 #include <batchcast/consumer/consumer_core.hpp>
-#include <batchcast/consumer/start_attach.hpp>
+#include <batchcast/launcher/launched_group.hpp>
+
+#include <atomic>
 
 namespace batchcast::inline v0_1 {
+namespace detail::trainer {
+
+inline StartAndAttach code_to_start(const ConsumerOptions& options) {
+  if (StartAndAttach code = brought_start.load(std::memory_order_acquire)) return code;
+  throw InvalidArgument("batchcast: to start stream `" + options.stream +
+                        "` needs code that this program was built without. Add `#include "
+                        "<batchcast/start.hpp>` to one of its source files.");
+}
+
+/// Joins the stream. Where the options name a source, the stream is started first if need be, and
+/// is what they ask for.
+inline std::shared_ptr<ConsumerCore> attach_to_stream(ConsumerOptions options) {
+  options.group = settled(options.group, options.log);
+  const bool starts = !options.start.source.empty();
+  std::shared_ptr<ConsumerCore> consumer =
+      starts ? code_to_start(options)(options) : ConsumerCore::attach(options);
+  warn_of_other_nodes(options.group, options.stream, consumer->board().recipe_json(), options.log);
+  return consumer;
+}
+
+}  // namespace detail::trainer
 
 BATCHCAST_INLINE Consumer::Consumer(ConsumerOptions options)
-    : core_(detail::attach_to_stream(options)), batch_size_(options.batch_size) {}
+    : core_(detail::trainer::attach_to_stream(options)), batch_size_(options.batch_size) {}
 
 BATCHCAST_INLINE Consumer::~Consumer() {
   if (core_) core_->abandon();

@@ -2,7 +2,7 @@
 // Copyright 2026 the batchcast authors
 #pragma once
 
-#include <batchcast/consumer/start_command.hpp>
+#include <batchcast/starting/start_command.hpp>
 
 #include <batchcast/core/error.hpp>
 #include <batchcast/core/inline.hpp>

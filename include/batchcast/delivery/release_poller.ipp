@@ -3,7 +3,7 @@
 #pragma once
 
 #include <batchcast/consumer/delivery.hpp>
-#include <batchcast/consumer/release_poller.hpp>
+#include <batchcast/delivery/release_poller.hpp>
 
 #include <batchcast/core/inline.hpp>
 #include <batchcast/core/log.hpp>
@@ -11,6 +11,7 @@
 
 #include <batchcast/core/clock.hpp>
 #include <batchcast/core/error.hpp>
+#include <batchcast/core/text.hpp>
 
 #include <sys/prctl.h>
 #include <time.h>
@@ -167,16 +168,16 @@ BATCHCAST_INLINE void TicketPool::note(const detail::cuda::Reply& reply) noexcep
   const bool capture = reply.answer == detail::cuda::Answer::captured;
   if ((capture ? noted_capture_ : noted_refusal_).exchange(true)) return;
   try {
-    report(log_, LogLevel::warning,
-           capture
-               ? "a batch was dropped while a CUDA graph was captured on a stream that reads it. "
-                 "Its samples are kept until the capture has ended and the stream has come "
-                 "further. Copy batches to the graph's static input outside of the capture."
-               : detail::cuda::name_of(device_->info()) +
-                     " does not say whether a stream has read a batch: " +
-                     detail::cuda::reason_of(*device_, reply) +
-                     ". Its samples are kept. A stream has to exist until it has passed the "
-                     "batches that it reads.");
+    report(
+        log_, LogLevel::warning,
+        capture
+            ? "a batch was dropped while a CUDA graph was captured on a stream that reads it. "
+              "Its samples are kept until the capture has ended and the stream has come "
+              "further. Copy batches to the graph's static input outside of the capture."
+            : text("{} does not say whether a stream has read a batch: {}. Its samples are kept. "
+                   "A stream has to exist until it has passed the batches that it reads.",
+                   detail::cuda::name_of(device_->info()),
+                   detail::cuda::reason_of(*device_, reply)));
   } catch (const std::exception&) {
     // There is no memory left for words.
   }

@@ -4,12 +4,12 @@
 
 #include <batchcast/start.hpp>
 
-#include <batchcast/consumer/ensured.hpp>
 #include <batchcast/core/inline.hpp>
+#include <batchcast/starting/ensured.hpp>
 
-#include <batchcast/consumer/start_answer.hpp>
-#include <batchcast/consumer/start_command.hpp>
-#include <batchcast/consumer/start_process.hpp>
+#include <batchcast/starting/start_answer.hpp>
+#include <batchcast/starting/start_command.hpp>
+#include <batchcast/starting/start_process.hpp>
 
 #include <batchcast/core/deadline.hpp>
 #include <batchcast/core/error.hpp>
