@@ -2,10 +2,10 @@
 // Copyright 2026 the batchcast authors
 #include <batchcast/consumer/host_copy.hpp>
 #include "cli/command.hpp"
-#include "cli/console.hpp"
 #include "cli/consume/verification.hpp"
 #include "cli/interrupts.hpp"
 #include "cli/option_table.hpp"
+#include "cli/output.hpp"
 #include "options/consumer_options.hpp"
 
 #include <batchcast/batchcast.hpp>
