@@ -50,12 +50,12 @@ CLI::Option* add(CLI::App& command, const Option& option, const Taken& taken,
   const std::string called = names.substr(0, names.find(','));
   if (option.kind == Kind::flag) {
     return command.add_flag_function(
-        names, [&option, taken](std::int64_t) { options::assign(option, taken.options, true); },
+        names, [option, taken](std::int64_t) { options::assign(option, taken.options, true); },
         sentence);
   }
   CLI::Option* added = command.add_option(
       names,
-      [&option, taken, called](const CLI::results_t& words) {
+      [option, taken, called](const CLI::results_t& words) {
         take(option, taken, called, words);
         return true;
       },

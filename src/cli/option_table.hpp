@@ -12,8 +12,8 @@
 namespace batchcast::cli {
 
 /// Adds a table's options, which the parser puts into `taken`: first those of `by_place`, without
-/// hyphens. Table and struct live as long as the command. A size or a placement that is refused
-/// ends the parse, or goes into `refusal` where there is one, for a command that answers it.
+/// hyphens. The struct lives as long as the command. A size or a placement that is refused ends the
+/// parse, or goes into `refusal` where there is one, for a command that answers it.
 void add_options(CLI::App& command, const options::Options& table, void* taken,
                  const std::vector<std::string>& by_place, std::string* refusal = nullptr);
 

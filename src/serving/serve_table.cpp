@@ -47,8 +47,8 @@ void add_samples(Table<DatasetOptions>& table) {
                  "); without one each part is a field, unchanged.");
   table.add("seed", &DatasetOptions::seed, "Seed of the order and of all draws; 0 by default.");
   table.add("shard", &DatasetOptions::shard,
-            "I/N: the I-th (from 0) of N disjoint shares of every epoch; auto: of the nodes of a "
-            "job, as torchrun, srun or Kubernetes number them.");
+            "I/N: the I-th, from 0, of N disjoint shares of every epoch; auto: this node's, by "
+            "torchrun, srun or Kubernetes.");
 }
 
 void add_bad_samples(Table<DatasetOptions>& table) {
@@ -73,7 +73,7 @@ void add_synthetic(Table<DatasetOptions>& table) {
       .add(
           "order", &DatasetOptions::order,
           "`reshuffle`, the default: every epoch has its own order; `fixed`: all have one shuffle; "
-          "`sequential`; `blocks`.")
+          "`sequential`; `blocks`. Python's datasets without `recipe` have it too.")
       .one_of(strings(order_mode_names));
 }
 

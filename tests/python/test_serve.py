@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import gc
 import os
+import re
+import subprocess
 import threading
 import time
 from collections.abc import Callable
@@ -18,7 +20,7 @@ import made_data
 import numpy as np
 import pytest
 import support
-from batchcast import _serving
+from batchcast import _producer, _serving
 
 
 def test_a_stream_served_here_is_what_the_command_serves(directory: Path, tmp_path: Path) -> None:
@@ -113,6 +115,17 @@ def test_an_option_of_another_type_is_refused(
     with pytest.raises(bc.InvalidArgument, match=text) as refused:
         bc.serve("synthetic:3x8x8", **{"stream": "s", "background": True, **options})
     assert isinstance(refused.value, TypeError)
+
+
+def test_python_has_every_option_of_the_command() -> None:
+    told = subprocess.run(
+        [support.COMMAND, "serve", "--help"], capture_output=True, text=True, check=True
+    ).stdout
+    named = re.findall(r"^  (?:-\w, )?--([a-z-]+)", told, re.MULTILINE)
+    names = {name.replace("-", "_") for name in named} - {"help", "json"}
+    assert {"ahead", "place", "max_bad", "idle_exit", "verbose"} < names
+    assert names <= set(_producer._option_names())
+    assert all(f"\n{name}: " in bc.serve.__doc__ for name in names)
 
 
 def test_none_is_what_an_option_is_without(directory: Path) -> None:

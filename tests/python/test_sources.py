@@ -473,7 +473,7 @@ def test_what_a_process_raised_is_the_cause(
         assert raised.value.__cause__.filename == "a.jpg"  # type: ignore[union-attr]
 
 
-@pytest.mark.parametrize("refused", [{}, {"shuffle": 1}, {"stream": "taken"}])
+@pytest.mark.parametrize("refused", [{}, {"order": "shuffle"}, {"stream": "taken"}])
 def test_a_refused_dataset_leaves_no_process(directory: Path, refused: dict[str, Any]) -> None:
     options: dict[str, Any] = {"stream": "s", "memory": "1MiB", "order": "sequential"} | refused
     with bc.serve(made_data.Numbers(50), stream="taken", memory="1MiB", background=True):

@@ -32,18 +32,15 @@ struct Options {
   bool json = false;
 };
 
-const options::Table<Options>& pipeline_options() {
-  static const options::Table<Options> table = [] {
-    options::Table<Options> made;
-    made.include(&Options::dataset, serving::dataset_options());
-    made.heading("The measurement");
-    serving::add_workers(made, &Options::workers);
-    made.add("seconds", &Options::seconds, "How long, after a warm-up.").above_zero();
-    made.bytes("memory", &Options::memory, "Bytes of the ring.");
-    made.add("batch_size", &Options::batch_size, "Samples that are released at a time.").from(1);
-    made.add("json", &Options::json, "Print one JSON object.");
-    return made;
-  }();
+options::Table<Options> pipeline_options() {
+  options::Table<Options> table;
+  table.include(&Options::dataset, serving::dataset_options());
+  table.heading("The measurement");
+  serving::add_workers(table, &Options::workers);
+  table.add("seconds", &Options::seconds, "How long, after a warm-up.").above_zero();
+  table.bytes("memory", &Options::memory, "Bytes of the ring.");
+  table.add("batch_size", &Options::batch_size, "Samples that are released at a time.").from(1);
+  table.add("json", &Options::json, "Print one JSON object.");
   return table;
 }
 

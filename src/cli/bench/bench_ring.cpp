@@ -39,20 +39,17 @@ struct Options {
   std::uint32_t rank = 0;
 };
 
-const options::Table<Options>& ring_options() {
-  static const options::Table<Options> table = [] {
-    options::Table<Options> made;
-    made.heading("The measurement");
-    made.bytes("batch_bytes", &Options::batch_bytes, "Bytes of a batch of 64 samples.");
-    made.add("batches", &Options::batches, "Batches to hand over.").from(1);
-    made.add("consumers", &Options::consumers, "Consumers, each of which takes every batch.")
-        .from(1, limits::consumers_max);
-    made.add("in_flight", &Options::in_flight, "Batches that the ring holds.").from(1);
-    made.add("group", &Options::group,
-             "The consumers are the ranks of a group: each takes its part.");
-    made.add("json", &Options::json, "Print one JSON object.");
-    return made;
-  }();
+options::Table<Options> ring_options() {
+  options::Table<Options> table;
+  table.heading("The measurement");
+  table.bytes("batch_bytes", &Options::batch_bytes, "Bytes of a batch of 64 samples.");
+  table.add("batches", &Options::batches, "Batches to hand over.").from(1);
+  table.add("consumers", &Options::consumers, "Consumers, each of which takes every batch.")
+      .from(1, limits::consumers_max);
+  table.add("in_flight", &Options::in_flight, "Batches that the ring holds.").from(1);
+  table.add("group", &Options::group,
+            "The consumers are the ranks of a group: each takes its part.");
+  table.add("json", &Options::json, "Print one JSON object.");
   return table;
 }
 

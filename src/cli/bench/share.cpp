@@ -42,20 +42,17 @@ struct Options {
   std::string directory;
 };
 
-const options::Table<Options>& share_options() {
-  static const options::Table<Options> table = [] {
-    options::Table<Options> made;
-    made.include(&Options::dataset, serving::dataset_options());
-    made.heading("The measurement");
-    serving::add_workers(made, &Options::workers);
-    made.add("consumers", &Options::consumers, "Consumers, each of which gets every sample.")
-        .from(1, limits::consumers_max);
-    made.add("batch_size", &Options::batch_size, "Samples of a batch.").from(1);
-    made.add("seconds", &Options::seconds, "How long, after a warm-up.").above_zero();
-    made.bytes("memory", &Options::memory, "Bytes of the ring.");
-    made.add("json", &Options::json, "Print one JSON object.");
-    return made;
-  }();
+options::Table<Options> share_options() {
+  options::Table<Options> table;
+  table.include(&Options::dataset, serving::dataset_options());
+  table.heading("The measurement");
+  serving::add_workers(table, &Options::workers);
+  table.add("consumers", &Options::consumers, "Consumers, each of which gets every sample.")
+      .from(1, limits::consumers_max);
+  table.add("batch_size", &Options::batch_size, "Samples of a batch.").from(1);
+  table.add("seconds", &Options::seconds, "How long, after a warm-up.").above_zero();
+  table.bytes("memory", &Options::memory, "Bytes of the ring.");
+  table.add("json", &Options::json, "Print one JSON object.");
   return table;
 }
 

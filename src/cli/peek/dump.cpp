@@ -44,22 +44,20 @@ struct Options {
   bool verbose = false;
 };
 
-const options::Table<Options>& dump_options() {
-  static const options::Table<Options> table = [] {
-    options::Table<Options> made;
-    made.include(&Options::dataset, serving::dataset_options());
-    made.heading("The files");
-    made.add("positions", &Options::positions,
-             "A:B, from A up to but not including B; may cross epochs.")
-        .needed();
-    made.path("out", &Options::out, "Directory for the files.").needed();
-    made.add("force", &Options::force, "Also into a directory that is not empty.");
-    made.add("digest", &Options::digest,
-             "Print a digest of every whole epoch, as `consume --digest` does.");
-    made.add("json", &Options::json, "Print one JSON object.");
-    made.add("verbose", &Options::verbose, "Report more.").command("verbose,-v");
-    return made;
-  }();
+options::Table<Options> dump_options() {
+  options::Table<Options> table;
+  table.include(&Options::dataset, serving::dataset_options());
+  table.heading("The files");
+  table
+      .add("positions", &Options::positions,
+           "A:B, from A up to but not including B; may cross epochs.")
+      .needed();
+  table.path("out", &Options::out, "Directory for the files.").needed();
+  table.add("force", &Options::force, "Also into a directory that is not empty.");
+  table.add("digest", &Options::digest,
+            "Print a digest of every whole epoch, as `consume --digest` does.");
+  table.add("json", &Options::json, "Print one JSON object.");
+  table.add("verbose", &Options::verbose, "Report more.").command("verbose,-v");
   return table;
 }
 

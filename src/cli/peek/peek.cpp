@@ -45,25 +45,23 @@ struct Options {
   bool json = false;
 };
 
-const options::Table<Options>& peek_options() {
-  static const options::Table<Options> table = [] {
-    options::Table<Options> made;
-    made.include(&Options::dataset, serving::dataset_options());
-    made.heading("The picture");
-    made.path("out", &Options::out, "The picture, a PNG file.").needed();
-    made.add("positions", &Options::positions,
-             "Of a dataset: A:B, from A up to but not including B.");
-    made.add("count", &Options::count,
-             "How many samples, unless `positions` says so; 32 by default.")
-        .from(1, samples_max);
-    made.add("field", &Options::field, "The field to show; the first image by default.");
-    made.add("view", &Options::view, "Of several views, this one alone, from 0.");
-    made.milliseconds("wait", &Options::wait_ms,
-                      "Seconds to wait for a stream and its first samples.")
-        .above_zero();
-    made.add("json", &Options::json, "Print one JSON object.");
-    return made;
-  }();
+options::Table<Options> peek_options() {
+  options::Table<Options> table;
+  table.include(&Options::dataset, serving::dataset_options());
+  table.heading("The picture");
+  table.path("out", &Options::out, "The picture, a PNG file.").needed();
+  table.add("positions", &Options::positions,
+            "Of a dataset: A:B, from A up to but not including B.");
+  table
+      .add("count", &Options::count, "How many samples, unless `positions` says so; 32 by default.")
+      .from(1, samples_max);
+  table.add("field", &Options::field, "The field to show; the first image by default.");
+  table.add("view", &Options::view, "Of several views, this one alone, from 0.");
+  table
+      .milliseconds("wait", &Options::wait_ms,
+                    "Seconds to wait for a stream and its first samples.")
+      .above_zero();
+  table.add("json", &Options::json, "Print one JSON object.");
   return table;
 }
 

@@ -28,23 +28,21 @@ struct Options {
   bool with_parent = false;
 };
 
-const options::Table<Options>& ensure_options() {
-  static const options::Table<Options> table = [] {
-    options::Table<Options> made;
-    made.heading("The wait");
-    made.milliseconds("timeout", &Options::timeout_ms,
-                      "Seconds to wait until the stream is served; opening its dataset counts.")
-        .or_forever()
-        .clamped();
-    made.path("directory", &Options::directory,
-              "Where to look for the stream, instead of the usual places.");
-    made.add("trust_uid", &Options::trust_uids,
-             "Other users, besides this one and root, whose producers are trusted.");
-    made.add("with_parent", &Options::with_parent,
-             "End when the process that started this command dies; what was started stays.");
-    made.include(&Options::serve, serving::serve_options());
-    return made;
-  }();
+options::Table<Options> ensure_options() {
+  options::Table<Options> table;
+  table.heading("The wait");
+  table
+      .milliseconds("timeout", &Options::timeout_ms,
+                    "Seconds to wait until the stream is served; opening its dataset counts.")
+      .or_forever()
+      .clamped();
+  table.path("directory", &Options::directory,
+             "Where to look for the stream, instead of the usual places.");
+  table.add("trust_uid", &Options::trust_uids,
+            "Other users, besides this one and root, whose producers are trusted.");
+  table.add("with_parent", &Options::with_parent,
+            "End when the process that started this command dies; what was started stays.");
+  table.include(&Options::serve, serving::serve_options());
   return table;
 }
 

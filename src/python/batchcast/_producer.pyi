@@ -101,8 +101,8 @@ def serve(source: object, *, recipe: str | os.PathLike[str] | None = None, seed:
         cifar-autoaugment, cifar-autoaugment-eval, voc-segmentation); without one each part is a
         field, unchanged.
     seed: Seed of the order and of all draws; 0 by default.
-    shard: I/N: the I-th (from 0) of N disjoint shares of every epoch; auto: of the nodes of a job,
-        as torchrun, srun or Kubernetes number them.
+    shard: I/N: the I-th, from 0, of N disjoint shares of every epoch; auto: this node's, by
+        torchrun, srun or Kubernetes.
 
     Bad samples
 
@@ -116,7 +116,7 @@ def serve(source: object, *, recipe: str | os.PathLike[str] | None = None, seed:
     dtype: Type of the image's elements; f32 by default.
     samples: Samples of an epoch; 50000 by default.
     order: `reshuffle`, the default: every epoch has its own order; `fixed`: all have one shuffle;
-        `sequential`; `blocks`.
+        `sequential`; `blocks`. Python's datasets without `recipe` have it too.
 
     The stream
 
@@ -160,8 +160,8 @@ def serve(source: object, *, recipe: str | os.PathLike[str] | None = None, seed:
         process, ends the stream.
     replace: Stop a stream of that name which this process serves, as a notebook's cell that runs
         again does.
-    fields: Names of the values of a tuple (by default `data` of one, `image` and `label` of two,
-        else `field0`, …), or the keys of a dict to serve.
+    fields: Names for a tuple's values (by default `data`; `image` and `label` of two; else
+        `field0`, …), or the keys of a dict to serve.
     batched: False: a loader gives samples; True: an object with `__getitem__` gives batches.
     processes: Processes to fork for reading a dataset whose Python code takes long; 0: threads of
         this process read it.

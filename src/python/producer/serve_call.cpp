@@ -50,8 +50,8 @@ void add_own_options(options::Table<ServeCall>& table) {
             "Stop a stream of that name which this process serves, as a notebook's cell that runs "
             "again does.");
   table.add("fields", &ServeCall::fields,
-            "Names of the values of a tuple (by default `data` of one, `image` and `label` of two, "
-            "else `field0`, …), or the keys of a dict to serve.");
+            "Names for a tuple's values (by default `data`; `image` and `label` of two; else "
+            "`field0`, …), or the keys of a dict to serve.");
   table.add("batched", &ServeCall::batched,
             "False: a loader gives samples; True: an object with `__getitem__` gives batches.");
   table.add("processes", &ServeCall::processes,
