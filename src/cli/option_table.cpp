@@ -63,7 +63,7 @@ CLI::Option* add(CLI::App& command, const Option& option, const Taken& taken,
   added->type_name(type_of(option))->default_str(options::command_default(option));
   if (option.is_list()) {
     added->expected(1, CLI::detail::expected_max_vector_size)
-        ->delimiter(',')
+        ->delimiter(',')  // for words_given
         ->allow_extra_args(false);
   }
   return added;

@@ -94,10 +94,19 @@ constexpr std::uint64_t no_most = std::numeric_limits<std::uint64_t>::max();
   return number;
 }
 
+/// Each word may be several, with commas between them.
 [[nodiscard]] Value list_in(const Option& option, const std::vector<std::string>& words) {
-  if (option.kind == Kind::texts) return words;
+  std::vector<std::string> texts;
+  for (const std::string& word : words) {
+    for (std::size_t begin = 0; begin <= word.size();) {
+      const std::size_t end = std::min(word.find(',', begin), word.size());
+      texts.push_back(word.substr(begin, end - begin));
+      begin = end + 1;
+    }
+  }
+  if (option.kind == Kind::texts) return texts;
   std::vector<std::uint64_t> counts;
-  for (const std::string& word : words) counts.push_back(count_in(option, word));
+  for (const std::string& text : texts) counts.push_back(count_in(option, text));
   return counts;
 }
 

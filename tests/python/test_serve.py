@@ -80,6 +80,7 @@ def test_options_have_the_names_of_the_command(directory: Path) -> None:
         ({"recipe": os.fsdecode(b"\xff.toml")}, "recipe does not go with"),
         ({"place": ("",)}, "`` is no placement"),
         ({"place": ""}, "`` is no placement"),
+        ({"place": "cuda:0,gpu:1"}, "`gpu:1` is no placement"),
         ({"stream": ""}, "cannot name a stream: it is empty"),
     ],
 )

@@ -594,6 +594,7 @@ def test_which_python_it_is(place: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     [
         ("--idle-exist=3", "there is no option `--idle-exist`. Did you mean `--idle-exit`?"),
         ("--idle-exit=soon", "--idle-exit: `soon` must be a number of seconds"),
+        ("--place=cuda:0,gpu:1", "`gpu:1` is no placement"),
         ("--huge-pages=giant", "--huge-pages: `giant` is none of its choices"),
     ],
 )

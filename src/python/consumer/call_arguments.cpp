@@ -25,17 +25,6 @@ namespace {
   return nb::steal(PyUnicode_DecodeFSDefaultAndSize(path.data(), size));
 }
 
-/// `a,b`, as a command has it.
-[[nodiscard]] std::vector<std::string> texts_in(const std::string& text) {
-  std::vector<std::string> all;
-  for (std::size_t begin = 0; begin <= text.size();) {
-    const std::size_t end = std::min(text.find(',', begin), text.size());
-    all.push_back(text.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  return all;
-}
-
 /// Whether it asks for anything.
 [[nodiscard]] bool is_asked_for(nb::handle value) {
   return value.is_valid() && !value.is_none() && PyObject_IsTrue(value.ptr()) == 1;
@@ -150,7 +139,7 @@ options::Value Argument::value_of(const options::Option& option) const {
     case Kind::path:
       return path();
     case Kind::texts:
-      if (is_text && option.takes_one) return texts_in(text());
+      if (is_text && option.takes_one) return options::value_in(option, text());
       return texts();
     case Kind::counts:
       if (PyIndex_Check(value.ptr()) != 0 && option.takes_one) {
