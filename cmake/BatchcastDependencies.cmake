@@ -2,7 +2,8 @@
 # Copyright 2026 the batchcast authors
 #
 # Finds everything, then reports everything that is missing at once, by its Debian name.
-# Makes batchcast_private (what src/ compiles against), batchcast_cli_private and, where the tests
+# Makes batchcast_private (what src/ compiles against), batchcast_cli_private with
+# batchcast_serving_private (for src/cli and src/serving) and, where the tests
 # are to be built, batchcast_test_private; sets BATCHCAST_TESTS_FOUND.
 
 set(missing "")
@@ -100,8 +101,10 @@ list(TRANSFORM BATCHCAST_PKG_MODULES PREPEND PkgConfig:: OUTPUT_VARIABLE batchca
 target_link_libraries(batchcast_private INTERFACE ${batchcast_pkg_targets})
 
 if(BATCHCAST_BUILD_CLI)
+  add_library(batchcast_serving_private INTERFACE)
+  target_link_libraries(batchcast_serving_private INTERFACE fmt::fmt spdlog::spdlog)
   add_library(batchcast_cli_private INTERFACE)
-  target_link_libraries(batchcast_cli_private INTERFACE CLI11::CLI11 fmt::fmt spdlog::spdlog)
+  target_link_libraries(batchcast_cli_private INTERFACE CLI11::CLI11 batchcast_serving_private)
 endif()
 
 if(BATCHCAST_TESTS_FOUND)

@@ -3,7 +3,7 @@
 #include "cli/arguments.hpp"
 
 #include "cli/command.hpp"
-#include "cli/console.hpp"
+#include "cli/output.hpp"
 
 #include <batchcast/core/nearest_name.hpp>
 #include <batchcast/core/printable.hpp>

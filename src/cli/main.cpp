@@ -2,8 +2,8 @@
 // Copyright 2026 the batchcast authors
 #include "cli/arguments.hpp"
 #include "cli/command.hpp"
-#include "cli/console.hpp"
 #include "cli/help.hpp"
+#include "cli/output.hpp"
 
 #include <batchcast/core/error.hpp>
 #include <batchcast/version.hpp>

@@ -2,6 +2,8 @@
 // Copyright 2026 the batchcast authors
 #include "cli/option_table.hpp"
 
+#include <batchcast/core/error.hpp>
+
 #include <algorithm>
 #include <cstdint>
 #include <limits>
@@ -22,25 +24,38 @@ std::string type_of(const Option& option) {
          std::to_string(option.most) + "]";
 }
 
-void take(const Option& option, void* taken, const std::string& called,
+/// Where the parser puts what it reads.
+struct Taken {
+  void* options;
+  std::string* refusal;  ///< null, or for what the command answers itself
+};
+
+void take(const Option& option, const Taken& taken, const std::string& called,
           const std::vector<std::string>& words) {
   try {
-    options::assign(option, taken, options::value_in(option, words));
+    options::assign(option, taken.options, options::value_in(option, words));
   } catch (const options::Refused& refused) {
-    throw CLI::ValidationError(called, refused.what());
+    if (taken.refusal == nullptr || option.kind != Kind::bytes) {
+      throw CLI::ValidationError(called, refused.what());
+    }
+    *taken.refusal = "batchcast: " + called + ": " + refused.what();
+  } catch (const InvalidArgument& invalid) {
+    if (taken.refusal == nullptr) throw;
+    *taken.refusal = invalid.what();
   }
 }
 
-CLI::Option* add(CLI::App& command, const Option& option, void* taken, const std::string& names,
-                 const std::string& sentence) {
+CLI::Option* add(CLI::App& command, const Option& option, const Taken& taken,
+                 const std::string& names, const std::string& sentence) {
   const std::string called = names.substr(0, names.find(','));
   if (option.kind == Kind::flag) {
     return command.add_flag_function(
-        names, [&option, taken](std::int64_t) { options::assign(option, taken, true); }, sentence);
+        names, [option, taken](std::int64_t) { options::assign(option, taken.options, true); },
+        sentence);
   }
   CLI::Option* added = command.add_option(
       names,
-      [&option, taken, called](const CLI::results_t& words) {
+      [option, taken, called](const CLI::results_t& words) {
         take(option, taken, called, words);
         return true;
       },
@@ -48,7 +63,7 @@ CLI::Option* add(CLI::App& command, const Option& option, void* taken, const std
   added->type_name(type_of(option))->default_str(options::command_default(option));
   if (option.is_list()) {
     added->expected(1, CLI::detail::expected_max_vector_size)
-        ->delimiter(',')
+        ->delimiter(',')  // for words_given
         ->allow_extra_args(false);
   }
   return added;
@@ -57,14 +72,19 @@ CLI::Option* add(CLI::App& command, const Option& option, void* taken, const std
 }  // namespace
 
 void add_options(CLI::App& command, const options::Options& table, void* taken,
-                 const std::vector<std::string>& by_place) {
+                 const std::vector<std::string>& by_place, std::string* refusal) {
+  const Taken into{taken, refusal};
+  for (const std::string& name : by_place) {
+    const Option& option = *options::find(table, name);
+    add(command, option, into, name, options::command_sentence(option, table))
+        ->required(option.is_needed);
+  }
   for (const Option& option : table) {
-    if (!option.is_for_commands()) continue;
     const bool is_placed =
         std::find(by_place.begin(), by_place.end(), option.name) != by_place.end();
-    const std::string names = is_placed ? option.name : options::command_names(option);
-    CLI::Option* added =
-        add(command, option, taken, names, options::command_sentence(option, table));
+    if (is_placed || !option.is_for_commands()) continue;
+    CLI::Option* added = add(command, option, into, options::command_names(option),
+                             options::command_sentence(option, table));
     added->required(option.is_needed)->group(option.heading);
     if (!option.needs.empty()) {
       added->needs(command.get_option(options::command_names(*options::find(table, option.needs))));

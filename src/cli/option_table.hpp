@@ -11,15 +11,16 @@
 
 namespace batchcast::cli {
 
-/// Adds a table's options, which the parser puts into `taken`: those of `by_place` without hyphens.
-/// Table and struct live as long as the command.
+/// Adds a table's options, which the parser puts into `taken`: first those of `by_place`, without
+/// hyphens. The struct lives as long as the command. A size or a placement that is refused ends the
+/// parse, or goes into `refusal` where there is one, for a command that answers it.
 void add_options(CLI::App& command, const options::Options& table, void* taken,
-                 const std::vector<std::string>& by_place);
+                 const std::vector<std::string>& by_place, std::string* refusal = nullptr);
 
 template <class Struct>
 void add_options(CLI::App& command, const options::Table<Struct>& table, Struct& taken,
-                 const std::vector<std::string>& by_place = {}) {
-  add_options(command, table.options(), &taken, by_place);
+                 const std::vector<std::string>& by_place = {}, std::string* refusal = nullptr) {
+  add_options(command, table.options(), &taken, by_place, refusal);
 }
 
 }  // namespace batchcast::cli

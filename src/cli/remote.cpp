@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the batchcast authors
 #include "cli/command.hpp"
-#include "cli/console.hpp"
+#include "cli/output.hpp"
 
 #include <batchcast/core/deadline.hpp>
 #include <batchcast/core/error.hpp>

@@ -13,7 +13,7 @@ void add_stream(Table<Consumer>& table) {
   table.add("batch_size", &Consumer::batch_size, "Samples of a batch, at most the ring's capacity.")
       .from(1);
   table.add("name", &Consumer::name,
-            "Shown where consumers are listed; by default the script's or program's, of a rank its "
+            "Name in lists of consumers; by default that of the script or program, of a rank its "
             "group's.");
 }
 
@@ -21,9 +21,10 @@ void add_course(Table<Consumer>& table) {
   table.heading("Its course");
   table.add("pace", &Consumer::pace,
             "`lockstep`: the producer waits, and no sample is missed; `free`: it does not wait.");
-  table.add("join", &Consumer::join,
-            "Where to begin: `rewind`, the start of this epoch if the ring has it, else of the "
-            "next; `next_epoch`; `now`, within an epoch; `at`, the position `cursor`.");
+  table.add(
+      "join", &Consumer::join,
+      "Where to begin: `rewind`, at this epoch's start if the ring has it, else at the next's; "
+      "`next_epoch`; `now`, within an epoch; `at`, the position `cursor`.");
   table.add("cursor", &Consumer::cursor, "Position to begin at, with `join` at.");
   table.add("between_epochs", &Consumer::between_epochs,
             "`hold`: the producer waits between two loops as well; `let_go`: only inside a loop.");
@@ -31,8 +32,8 @@ void add_course(Table<Consumer>& table) {
             "What becomes of the samples at an epoch's end that fill no batch: `keep` gives a "
             "short batch, `drop` none, `pad` repeats samples.");
   table.add("group", &Consumer::group,
-            "Take one rank's part of each batch of a group, which begins once the last rank has "
-            "come: NAME:RANK/WORLD; auto: what torchrun, Lightning, mpirun or srun say.");
+            "Take one rank's part of each batch of a group: NAME:RANK/WORLD; auto: as torchrun, "
+            "Lightning, mpirun or srun say. It begins once all ranks are there.");
 }
 
 void add_memory(Table<Consumer>& table) {

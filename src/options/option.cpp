@@ -48,6 +48,11 @@ constexpr std::uint64_t no_most = std::numeric_limits<std::uint64_t>::max();
   return {text.data(), std::to_chars(text.data(), text.data() + text.size(), number).ptr};
 }
 
+[[nodiscard]] std::string size_text(std::uint64_t bytes) {
+  const std::string text = memory_argument(bytes);  // which may be a little more
+  return bytes_in(text) == bytes ? text : std::to_string(bytes);
+}
+
 // ---- what a word says
 
 [[noreturn]] void refuse_count(const Option& option, const std::string& text) {
@@ -65,6 +70,7 @@ constexpr std::uint64_t no_most = std::numeric_limits<std::uint64_t>::max();
   std::uint64_t count = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count);
   if (error != std::errc() || end != text.data() + text.size()) refuse_count(option, text);
+  if (count == 0 && !option.word.empty()) refuse_count(option, text);
   check(option, count);
   return count;
 }
@@ -89,10 +95,19 @@ constexpr std::uint64_t no_most = std::numeric_limits<std::uint64_t>::max();
   return number;
 }
 
+/// Each word may be several, with commas between them.
 [[nodiscard]] Value list_in(const Option& option, const std::vector<std::string>& words) {
-  if (option.kind == Kind::texts) return words;
+  std::vector<std::string> texts;
+  for (const std::string& word : words) {
+    for (std::size_t begin = 0; begin <= word.size();) {
+      const std::size_t end = std::min(word.find(',', begin), word.size());
+      texts.push_back(word.substr(begin, end - begin));
+      begin = end + 1;
+    }
+  }
+  if (option.kind == Kind::texts) return texts;
   std::vector<std::uint64_t> counts;
-  for (const std::string& word : words) counts.push_back(count_in(option, word));
+  for (const std::string& text : texts) counts.push_back(count_in(option, text));
   return counts;
 }
 
@@ -124,7 +139,7 @@ template <class Named>
   if (const auto* count = std::get_if<std::uint64_t>(&option.initial)) {
     if (*count == 0 && !option.word.empty()) return quoted(option.word);
     if (option.kind != Kind::bytes) return std::to_string(*count);
-    return *count == 0 ? "None" : quoted(memory_argument(*count));
+    return *count == 0 ? "None" : quoted(size_text(*count));
   }
   if (const auto* seconds = std::get_if<double>(&option.initial)) {
     if (*seconds < 0) return "None";
@@ -132,7 +147,7 @@ template <class Named>
     return text.find_first_of(".e") == text.npos ? text + ".0" : text;
   }
   if (const auto* flag = std::get_if<bool>(&option.initial)) return *flag ? "True" : "False";
-  if (option.is_list()) return "()";
+  if (option.is_list()) return option.initial.index() == 0 ? "None" : "()";
   const std::string text = text_of(option.initial);
   return text.empty() ? "None" : quoted(text);
 }
@@ -204,10 +219,11 @@ Value value_in(const Option& option, const std::vector<std::string>& words) {
 }
 
 void check(const Option& option, const Value& value) {
-  if (const auto* count = std::get_if<std::uint64_t>(&value); count && option.kind == Kind::count) {
-    const std::uint64_t least =
-        option.word.empty() ? option.least : std::max<std::uint64_t>(option.least, 1);
-    if (*count < least || *count > option.most) refuse_count(option, std::to_string(*count));
+  const bool has_range = option.kind == Kind::count || option.kind == Kind::counts;
+  if (const auto* count = std::get_if<std::uint64_t>(&value); count && has_range) {
+    const bool is_word = *count == 0 && !option.word.empty();
+    const bool is_in_range = *count >= option.least && *count <= option.most;
+    if (!is_word && !is_in_range) refuse_count(option, std::to_string(*count));
   }
   if (const auto* seconds = std::get_if<double>(&value)) {
     if (std::isnan(*seconds)) throw Refused("nan is no number");
@@ -251,8 +267,21 @@ void assign_words(const Options& table, void* options, const std::vector<std::st
         word.substr(std::min(equals + 1, word.size())));
   }
   for (std::size_t i = 0; i < table.size(); ++i) {
-    if (!values[i].empty()) assign(table[i], options, value_in(table[i], values[i]));
+    if (values[i].empty()) continue;
+    try {
+      assign(table[i], options, value_in(table[i], values[i]));
+    } catch (const Refused& refused) {
+      throw InvalidArgument("batchcast: --" + first_command_name(table[i]) + ": " + refused.what());
+    }
   }
+}
+
+std::vector<std::string> changed(const Options& table, const void* options) {
+  std::vector<std::string> names;
+  for (const Option& option : table) {
+    if (option.get && option.get(options) != option.initial) names.push_back(option.name);
+  }
+  return names;
 }
 
 std::string text_of(const Value& value) {
@@ -327,9 +356,10 @@ std::string command_value(const Option& option) {
 
 std::string command_default(const Option& option) {
   if (option.kind == Kind::flag || option.is_list() || option.is_needed) return {};
+  if (option.initial.index() == 0) return option.word;
   if (const auto* count = std::get_if<std::uint64_t>(&option.initial)) {
     if (*count == 0 && !option.word.empty()) return option.word;
-    if (option.kind == Kind::bytes) return *count == 0 ? "" : memory_argument(*count);
+    if (option.kind == Kind::bytes) return *count == 0 ? "" : size_text(*count);
   }
   return with(text_of(option.initial), '_', '-');
 }
@@ -340,7 +370,7 @@ std::string python_type(const Option& option) {
   const std::string none = option.may_be_none() ? " | None" : "";
   switch (option.kind) {
     case Kind::flag:
-      return "bool";
+      return "bool" + none;
     case Kind::count:
       return (option.word.empty() ? "int" : "int | str") + none;
     case Kind::seconds:
@@ -354,9 +384,9 @@ std::string python_type(const Option& option) {
     case Kind::choice:
       return "typing.Literal[" + quoted(joined(option.choices, "\", \"")) + "]" + none;
     case Kind::texts:
-      return "collections.abc.Sequence[str]";
+      return (option.takes_one ? "str | " : "") + ("collections.abc.Sequence[str]" + none);
     case Kind::counts:
-      return "collections.abc.Sequence[int]";
+      return (option.takes_one ? "int | " : "") + ("collections.abc.Sequence[int]" + none);
     case Kind::group:
       return "str | tuple[str, int, int] | None";
     case Kind::object:

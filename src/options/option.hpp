@@ -58,6 +58,7 @@ struct Option {
   bool is_above_zero = false;  ///< seconds
   bool has_end = true;         ///< of seconds: false where -1 is for ever
   bool is_clamped = false;     ///< seconds: any number will do, and what is too long is for ever
+  bool takes_one = false;      ///< a list: in Python an item without a list, too
   bool is_for_python = true;
 
   Value initial = {};  ///< the default
@@ -71,6 +72,7 @@ struct Option {
   Option& or_forever() { return has_end = false, *this; }
   Option& clamped() { return is_clamped = true, *this; }
   Option& or_word(std::string other) { return word = std::move(other), *this; }
+  Option& or_one() { return takes_one = true, *this; }
   Option& one_of(std::vector<std::string> names);
   Option& needed() { return is_needed = true, *this; }
   Option& with(std::string other) { return needs = std::move(other), *this; }
@@ -99,8 +101,10 @@ void check(const Option& option, const Value& value);
 /// Checks it and puts it into the struct. Throws Refused, and what the member's type throws.
 void assign(const Option& option, void* options, const Value& value);
 /// Each word is `--name=value` or, of a flag, `--name`. Throws InvalidArgument for a name that is
-/// not in the table, Refused.
+/// not in the table, and for a value that is refused.
 void assign_words(const Options& table, void* options, const std::vector<std::string>& words);
+/// The names of those that have another value than at first.
+[[nodiscard]] std::vector<std::string> changed(const Options& table, const void* options);
 /// As the command line writes it; empty for nothing.
 [[nodiscard]] std::string text_of(const Value& value);
 

@@ -13,11 +13,11 @@ const Table<StartOptions>& start_options() {
     made.path("recipe", &Start::recipe,
               "A preset's name or the path of a TOML file; without, each part is a field, "
               "unchanged.");
-    made.add("seed", &Start::seed, "Of order and draws.");
+    made.add("seed", &Start::seed, "Seed of the order and of all draws.");
     made.heading("The process: a stream that is already served keeps its own");
     made.bytes("memory", &Start::memory,
                "Upper limit for the samples in host memory, as bytes or a text.");
-    made.add("epochs", &Start::epochs, "How many to make; 0 is endless.");
+    made.add("epochs", &Start::epochs, "Epochs to make; 0: endless.");
     made.add("wait_for", &Start::wait_for, "The first sample waits for this many trainers.");
     made.add("idle_exit", &Start::idle_exit_s,
              "The producer ends once no trainer has been there for this many seconds.")

@@ -137,6 +137,16 @@ struct Milliseconds {
   }
 };
 
+/// The largest number that such a member holds, or one item of it.
+template <class T>
+inline constexpr std::uint64_t most_of = std::numeric_limits<std::uint64_t>::max();
+template <std::unsigned_integral T>
+inline constexpr std::uint64_t most_of<T> = std::numeric_limits<T>::max();
+template <class T>
+inline constexpr std::uint64_t most_of<std::optional<T>> = most_of<T>;
+template <class T>
+inline constexpr std::uint64_t most_of<std::vector<T>> = most_of<T>;
+
 template <class Struct>
 class Table {
  public:
@@ -147,7 +157,7 @@ class Table {
   template <class T>
   Option& add(std::string name, T Struct::*member, std::string sentence) {
     Option& option = add_as<Member<T>>(std::move(name), member, std::move(sentence));
-    if constexpr (std::unsigned_integral<T>) option.most = std::numeric_limits<T>::max();
+    option.most = most_of<T>;
     if constexpr (std::is_enum_v<T>) option.choices = Member<T>::names();
     return option;
   }
@@ -176,7 +186,12 @@ class Table {
   /// The options of a member that has a table.
   template <class Inner>
   Table& include(Inner Struct::*member, const Table<Inner>& table) {
-    for (Option option : table.options()) {
+    return include(member, table.options());
+  }
+  /// Those of them that `some` has.
+  template <class Inner>
+  Table& include(Inner Struct::*member, const Options& some) {
+    for (Option option : some) {
       option.set = [member, set = option.set](void* options, const Value& value) {
         set(&(static_cast<Struct*>(options)->*member), value);
       };

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import gc
 import os
+import re
+import subprocess
 import threading
 import time
 from collections.abc import Callable
@@ -18,7 +20,7 @@ import made_data
 import numpy as np
 import pytest
 import support
-from batchcast import _serving
+from batchcast import _producer, _serving
 
 
 def test_a_stream_served_here_is_what_the_command_serves(directory: Path, tmp_path: Path) -> None:
@@ -41,14 +43,17 @@ def test_a_stream_served_here_is_what_the_command_serves(directory: Path, tmp_pa
 
 def test_options_have_the_names_of_the_command(directory: Path) -> None:
     for options, text in (
-        ({"wait_for": -3}, "wait_for: `-3` must be a whole number"),
+        ({"wait_for": -3}, "wait_for: -3 is not from 0 to"),
         ({"memory": "lots"}, "memory"),
         ({"max_bad": 3}, "max_bad does not go with"),
         ({"on_stall": "shrug"}, "on_stall"),
-        ({"workers": 0}, "workers `0` must be auto"),
-        ({"epochs": -1}, "epochs is -1"),
+        ({"workers": 0}, "workers: `0` must be auto"),
+        ({"epochs": -1}, "epochs: -1 is not from 0"),
+        ({"device_memory": "1MiB"}, "device_memory: it needs `place`"),
+        ({"order": "fxed"}, "order: `fxed` is none of its choices.*Did you mean `fixed`"),
+        ({"allow_uid": 1 << 40}, "allow_uid: 1099511627776 is not from 0"),
         ({"fields": ("a",)}, "fields, batched and processes"),
-        ({"stream": 5}, "stream is an int; it is a name"),
+        ({"stream": 5}, "stream has to be a str, not int"),
     ):
         with pytest.raises(bc.InvalidArgument, match=text) as refused:
             bc.serve("synthetic:3x8x8", **{"stream": "s", "background": True} | options)
@@ -70,23 +75,13 @@ def test_options_have_the_names_of_the_command(directory: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "text"),
     [
-        ({"wait_for": True}, "wait_for is True"),
-        ({"seed": False}, "seed is False"),
-        ({"stall_timeout": False}, "stall_timeout is False"),
-        ({"order": ""}, "order is ''"),
-        ({"recipe": ""}, "recipe is ''"),
-        ({"recipe": os.fsdecode(b"\xff.toml")}, "recipe is"),
-        ({"place": ("",)}, "place is ''"),
-        ({"memory": b"1MiB"}, "memory is a bytes"),
-        ({"memory": ["1MiB"]}, "memory is a list"),
-        ({"verbose": "yes"}, "verbose is 'yes'"),
-        ({"epochs": "2"}, "epochs is '2'"),
-        ({"processes": "4"}, "processes is '4'"),
-        ({"stream": ""}, "stream is ''"),
-        ({"seed": "12"}, "seed is '12', a text, and is to be a number"),
-        ({"wait_for": "2"}, "wait_for is '2', a text"),
-        ({"stall_timeout": "5"}, "stall_timeout is '5', a text"),
-        ({"samples": "100"}, "samples is '100', a text"),
+        ({"order": ""}, "order: it is empty"),
+        ({"recipe": ""}, "recipe: it is empty"),
+        ({"recipe": os.fsdecode(b"\xff.toml")}, "recipe does not go with"),
+        ({"place": ("",)}, "`` is no placement"),
+        ({"place": ""}, "`` is no placement"),
+        ({"place": "cuda:0,gpu:1"}, "`gpu:1` is no placement"),
+        ({"stream": ""}, "cannot name a stream: it is empty"),
     ],
 )
 def test_an_option_that_says_nothing_is_refused(
@@ -94,6 +89,50 @@ def test_an_option_that_says_nothing_is_refused(
 ) -> None:
     with pytest.raises(bc.InvalidArgument, match=text):
         bc.serve("synthetic:3x8x8", **{"stream": "s", "background": True, **options})
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({"wait_for": True}, "wait_for has to be an int, not bool"),
+        ({"seed": False}, "seed has to be an int"),
+        ({"stall_timeout": False}, "stall_timeout has to be a number, not bool"),
+        ({"memory": b"1MiB"}, "memory has to be an int or a str, not bytes"),
+        ({"memory": ["1MiB"]}, "memory has to be an int or a str, not list"),
+        ({"verbose": "yes"}, "verbose has to be a bool"),
+        ({"epochs": "2"}, "epochs has to be an int, not str"),
+        ({"processes": "4"}, "processes has to be an int"),
+        ({"seed": "12"}, "seed has to be an int, not str"),
+        ({"wait_for": "2"}, "wait_for has to be an int"),
+        ({"stall_timeout": "5"}, "stall_timeout has to be a number, not str"),
+        ({"samples": "100"}, "samples has to be an int"),
+        ({"allow_uid": "0"}, "allow_uid has to be a sequence"),
+        ({"fields": "image"}, "fields has to be a sequence"),
+    ],
+)
+def test_an_option_of_another_type_is_refused(
+    directory: Path, options: dict[str, Any], text: str
+) -> None:
+    with pytest.raises(bc.InvalidArgument, match=text) as refused:
+        bc.serve("synthetic:3x8x8", **{"stream": "s", "background": True, **options})
+    assert isinstance(refused.value, TypeError)
+
+
+def test_python_has_every_option_of_the_command() -> None:
+    told = subprocess.run(
+        [support.COMMAND, "serve", "--help"], capture_output=True, text=True, check=True
+    ).stdout
+    named = re.findall(r"^  (?:-\w, )?--([a-z-]+)", told, re.MULTILINE)
+    names = {name.replace("-", "_") for name in named} - {"help", "json"}
+    assert {"ahead", "place", "max_bad", "idle_exit", "verbose"} < names
+    assert names <= set(_producer._option_names())
+    assert all(f"\n{name}: " in bc.serve.__doc__ for name in names)
+
+
+def test_none_is_what_an_option_is_without(directory: Path) -> None:
+    options = {"epochs": None, "seed": None, "idle_exit": None, "linger": None, "workers": None}
+    with bc.serve("synthetic:3x8x8", stream="s", memory="1MiB", background=True, **options):
+        assert bc.Consumer("s", 4).next().size == 4
 
 
 @pytest.mark.parametrize("text", ["12", np.array("12"), ["1", "2"], [1, "2"], b"12"])

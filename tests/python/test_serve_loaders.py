@@ -331,7 +331,7 @@ def test_options_that_are_not_for_loaders_are_refused(directory: Path) -> None:
     ):
         with pytest.raises(bc.InvalidArgument, match=text):
             bc.serve(source, stream="s", memory="1MiB", background=True)
-    with pytest.raises(bc.InvalidArgument, match="fields is a list"):
+    with pytest.raises(bc.InvalidArgument, match="fields has to be a sequence"):
         bc.serve(iter(PAIRS), stream="s", fields="image", memory="1MiB", background=True)
 
 

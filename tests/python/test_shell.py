@@ -589,6 +589,23 @@ def test_which_python_it_is(place: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     assert "$BATCHCAST_PYTHON is `/nowhere/python`, and there is no such" in command(*words).stderr
 
 
+@pytest.mark.parametrize(
+    ("word", "text"),
+    [
+        ("--idle-exist=3", "there is no option `--idle-exist`. Did you mean `--idle-exit`?"),
+        ("--idle-exit=soon", "--idle-exit: `soon` must be a number of seconds"),
+        ("--place=cuda:0,gpu:1", "`gpu:1` is no placement"),
+        ("--huge-pages=giant", "--huge-pages: `giant` is none of its choices"),
+    ],
+)
+def test_words_of_a_command_of_another_version(place: Path, word: str, text: str) -> None:
+    words = [sys.executable, "-m", "batchcast", "serve", "python:mine:broken", "--stream=s", word]
+    ended = subprocess.run(words, capture_output=True, text=True, timeout=30, check=False)
+    assert text in ended.stderr and ended.returncode == 2
+    assert f"the package batchcast {bc.__version__} of {sys.executable}" in ended.stderr
+    assert "no disk" not in ended.stderr  # the source is not opened
+
+
 def test_the_package_runs_the_command_with_itself(place: Path) -> None:
     os.environ.pop("BATCHCAST_PYTHON")
     words = [sys.executable, "-m", "batchcast", "serve", "python:mine:none", "--stream", "s"]

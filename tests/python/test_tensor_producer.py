@@ -370,7 +370,7 @@ def test_what_has_no_counterpart_says_why(directory: Path) -> None:
         TensorProducer([], zzz=3)
     with pytest.raises(TypeError, match=r"TensorProducer\(\).*`feilds`. Did you mean `fields`"):
         TensorProducer([], feilds=("x",))
-    with pytest.raises(bc.InvalidArgument, match="wait_for is '2', a text"):
+    with pytest.raises(bc.InvalidArgument, match="wait_for has to be an int, not str"):
         TensorProducer([], wait_for="2")
     with pytest.raises(bc.InvalidArgument, match="on_stall"):
         TensorProducer([], on_stall="sometimes")

@@ -3,8 +3,9 @@
 #include "cli/bench/measure.hpp"
 #include "cli/child_process.hpp"
 #include "cli/command.hpp"
-#include "cli/console.hpp"
-#include "cli/serve/dataset_options.hpp"
+#include "cli/option_table.hpp"
+#include "cli/output.hpp"
+#include "serving/serve_table.hpp"
 
 #include <batchcast/batchcast.hpp>
 #include <batchcast/feeder.hpp>
@@ -13,20 +14,35 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 
 // How many samples a second a pipeline makes: read, decoded and written into a ring that a consumer
 // in the same process releases as they are published.
 namespace batchcast::cli {
 namespace {
 
+using serving::Dataset;
+
 struct Options {
-  DatasetOptions dataset;
-  WorkersOption workers;
-  std::string memory = "256MiB";
+  serving::DatasetOptions dataset;
+  std::optional<std::uint32_t> workers;
+  std::uint64_t memory = ProducerOptions().memory;
   std::uint64_t batch_size = 64;
   double seconds = 10;
   bool json = false;
 };
+
+options::Table<Options> pipeline_options() {
+  options::Table<Options> table;
+  table.include(&Options::dataset, serving::dataset_options());
+  table.heading("The measurement");
+  serving::add_workers(table, &Options::workers);
+  table.add("seconds", &Options::seconds, "How long, after a warm-up.").above_zero();
+  table.bytes("memory", &Options::memory, "Bytes of the ring.");
+  table.add("batch_size", &Options::batch_size, "Samples that are released at a time.").from(1);
+  table.add("json", &Options::json, "Print one JSON object.");
+  return table;
+}
 
 struct Measured {
   std::uint64_t samples = 0;
@@ -80,11 +96,11 @@ void print_measured(const Options& options, const Measured& measured, std::uint6
 }
 
 int run(const Options& options) {
-  const FeederOptions feeding{.workers = options.workers.count()};
+  const FeederOptions feeding{.workers = options.workers.value_or(0)};
   const TemporaryDirectory directory;
   const Dataset dataset(options.dataset, console_log(false));
   ProducerOptions serving = producer_options(dataset.maker(), "bench");
-  serving.memory = parse_bytes(options.memory);
+  serving.memory = options.memory;
   serving.wait_for = 1;
   serving.directory = directory.path();
   Producer producer(serving);
@@ -106,16 +122,7 @@ void add_bench_pipeline(CLI::App& bench, Action& chosen) {
   CLI::App* pipeline = bench.add_subcommand(
       "pipeline",
       "Samples a second that a recipe makes into a ring whose samples are released at once");
-  add_dataset_options(*pipeline, options->dataset);
-  add_workers_option(*pipeline, options->workers);
-  pipeline->add_option("--seconds", options->seconds, "How long, after a warm-up")
-      ->capture_default_str()
-      ->check(above_zero());
-  pipeline->add_option("--memory", options->memory, "Of the ring")->capture_default_str();
-  pipeline->add_option("--batch-size", options->batch_size, "Samples that are released at a time")
-      ->capture_default_str()
-      ->check(at_least(1));
-  pipeline->add_flag("--json", options->json, "Print one JSON object");
+  add_options(*pipeline, pipeline_options(), *options, {"source"});
   pipeline->callback([options, &chosen] { chosen = [options] { return run(*options); }; });
 }
 

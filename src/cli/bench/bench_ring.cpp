@@ -3,10 +3,12 @@
 
 #include "cli/child_process.hpp"
 #include "cli/command.hpp"
-#include "cli/console.hpp"
+#include "cli/option_table.hpp"
+#include "cli/output.hpp"
 
 #include <batchcast/batchcast.hpp>
 #include <batchcast/core/clock.hpp>
+#include <batchcast/core/limits.hpp>
 #include <batchcast/ring/capacity.hpp>
 #include <batchcast/ring/memory.hpp>
 
@@ -26,7 +28,7 @@ constexpr std::uint64_t samples_per_batch = 64;
 constexpr const char* stream_name = "bench";
 
 struct Options {
-  std::string batch_bytes = "38535168";
+  std::uint64_t batch_bytes = 38'535'168;
   std::uint64_t batches = 200'000;
   std::uint32_t consumers = 1;
   std::uint64_t in_flight = 16;
@@ -36,6 +38,20 @@ struct Options {
   std::string directory;
   std::uint32_t rank = 0;
 };
+
+options::Table<Options> ring_options() {
+  options::Table<Options> table;
+  table.heading("The measurement");
+  table.bytes("batch_bytes", &Options::batch_bytes, "Bytes of a batch of 64 samples.");
+  table.add("batches", &Options::batches, "Batches to hand over.").from(1);
+  table.add("consumers", &Options::consumers, "Consumers, each of which takes every batch.")
+      .from(1, limits::consumers_max);
+  table.add("in_flight", &Options::in_flight, "Batches that the ring holds.").from(1);
+  table.add("group", &Options::group,
+            "The consumers are the ranks of a group: each takes its part.");
+  table.add("json", &Options::json, "Print one JSON object.");
+  return table;
+}
 
 std::uint64_t word_at(std::span<const std::byte> sample) noexcept {
   std::uint64_t word = 0;
@@ -83,7 +99,7 @@ void produce(Producer& producer) {
 }
 
 int run(const Options& options) {
-  const std::uint64_t batch_bytes = parse_bytes(options.batch_bytes);
+  const std::uint64_t batch_bytes = options.batch_bytes;
   const std::uint64_t sample_bytes = batch_bytes / samples_per_batch;
   if (sample_bytes < 8 || batch_bytes % samples_per_batch != 0) {
     throw InvalidArgument(
@@ -160,19 +176,7 @@ void add_bench_ring(CLI::App& bench, Action& chosen) {
   auto options = std::make_shared<Options>();
   CLI::App* ring = bench.add_subcommand(
       "ring", "Batches a second from one producer to K consumers, each a process of its own");
-  ring->add_option("--batch-bytes", options->batch_bytes, "Bytes of a batch of 64 samples")
-      ->capture_default_str();
-  ring->add_option("--batches", options->batches, "How many to hand over")
-      ->capture_default_str()
-      ->check(at_least(1));
-  ring->add_option("--consumers", options->consumers, "How many take each of them")
-      ->capture_default_str()
-      ->check(CLI::Range(1, 1024));
-  ring->add_option("--in-flight", options->in_flight, "Batches that the ring holds")
-      ->capture_default_str()
-      ->check(at_least(1));
-  ring->add_flag("--group", options->group, "They are the ranks of a group: each takes its part");
-  ring->add_flag("--json", options->json, "Print one JSON object");
+  add_options(*ring, ring_options(), *options);
   ring->callback([options, &chosen] { chosen = [options] { return run(*options); }; });
 
   CLI::App* consumer = bench.add_subcommand("ring-consumer", "")->group("");

@@ -2,7 +2,7 @@
 // Copyright 2026 the batchcast authors
 #include "cli/child_process.hpp"
 #include "cli/command.hpp"
-#include "cli/console.hpp"
+#include "cli/output.hpp"
 
 #include <batchcast/batchcast.hpp>
 #include <batchcast/core/clock.hpp>

@@ -3,10 +3,12 @@
 #include "cli/bench/measure.hpp"
 #include "cli/child_process.hpp"
 #include "cli/command.hpp"
-#include "cli/console.hpp"
-#include "cli/serve/dataset_options.hpp"
+#include "cli/option_table.hpp"
+#include "cli/output.hpp"
+#include "serving/serve_table.hpp"
 
 #include <batchcast/batchcast.hpp>
+#include <batchcast/core/limits.hpp>
 #include <batchcast/feeder.hpp>
 
 #include <fmt/format.h>
@@ -23,14 +25,15 @@
 namespace batchcast::cli {
 namespace {
 
+using serving::Dataset;
 using Json = nlohmann::json;
 
 constexpr const char* stream_name = "bench";
 
 struct Options {
-  DatasetOptions dataset;
-  WorkersOption workers;
-  std::string memory = "256MiB";
+  serving::DatasetOptions dataset;
+  std::optional<std::uint32_t> workers;
+  std::uint64_t memory = ProducerOptions().memory;
   std::uint32_t consumers = 4;
   std::uint64_t batch_size = 64;
   double seconds = 10;
@@ -38,6 +41,20 @@ struct Options {
   // Of the hidden consumer.
   std::string directory;
 };
+
+options::Table<Options> share_options() {
+  options::Table<Options> table;
+  table.include(&Options::dataset, serving::dataset_options());
+  table.heading("The measurement");
+  serving::add_workers(table, &Options::workers);
+  table.add("consumers", &Options::consumers, "Consumers, each of which gets every sample.")
+      .from(1, limits::consumers_max);
+  table.add("batch_size", &Options::batch_size, "Samples of a batch.").from(1);
+  table.add("seconds", &Options::seconds, "How long, after a warm-up.").above_zero();
+  table.bytes("memory", &Options::memory, "Bytes of the ring.");
+  table.add("json", &Options::json, "Print one JSON object.");
+  return table;
+}
 
 // ---- a consumer
 
@@ -147,7 +164,7 @@ class CpuRecord {
 
 ProducerOptions serving_options(const Options& options, const Dataset& dataset) {
   ProducerOptions serving = producer_options(dataset.maker(), stream_name);
-  serving.memory = parse_bytes(options.memory);
+  serving.memory = options.memory;
   serving.wait_for = options.consumers;
   serving.max_consumers = std::max(options.consumers, serving.max_consumers);
   serving.directory = options.directory;
@@ -183,7 +200,7 @@ void print_result(const Options& options, const Json& result) {
 }
 
 int run(Options options) {
-  const FeederOptions feeding{.workers = options.workers.count()};
+  const FeederOptions feeding{.workers = options.workers.value_or(0)};
   const TemporaryDirectory directory;
   options.directory = directory.path();
   const Dataset dataset(options.dataset, console_log(false));
@@ -225,19 +242,7 @@ void add_bench_share(CLI::App& bench, Action& chosen) {
   auto options = std::make_shared<Options>();
   CLI::App* share = bench.add_subcommand(
       "share", "Samples a second that K consumers, each a process of its own, get of one pipeline");
-  add_dataset_options(*share, options->dataset);
-  add_workers_option(*share, options->workers);
-  share->add_option("--consumers", options->consumers, "How many get every sample")
-      ->capture_default_str()
-      ->check(CLI::Range(1, 1024));
-  share->add_option("--batch-size", options->batch_size, "Samples of a batch")
-      ->capture_default_str()
-      ->check(at_least(1));
-  share->add_option("--seconds", options->seconds, "How long, after a warm-up")
-      ->capture_default_str()
-      ->check(above_zero());
-  share->add_option("--memory", options->memory, "Of the ring")->capture_default_str();
-  share->add_flag("--json", options->json, "Print one JSON object");
+  add_options(*share, share_options(), *options, {"source"});
   share->callback([options, &chosen] { chosen = [options] { return run(*options); }; });
 
   CLI::App* consumer = bench.add_subcommand("share-consumer", "")->group("");

@@ -2,10 +2,10 @@
 // Copyright 2026 the batchcast authors
 #include <batchcast/consumer/host_copy.hpp>
 #include "cli/command.hpp"
-#include "cli/console.hpp"
 #include "cli/consume/verification.hpp"
 #include "cli/interrupts.hpp"
 #include "cli/option_table.hpp"
+#include "cli/output.hpp"
 #include "options/consumer_options.hpp"
 
 #include <batchcast/batchcast.hpp>
@@ -32,22 +32,20 @@ struct Options {
   bool verbose = false;
 };
 
-const options::Table<Options>& consume_options() {
-  static const options::Table<Options> table = [] {
-    options::Table<Options> made;
-    made.include(&Options::consumer, options::consumer_options());
-    made.heading("The run");
-    made.add("epochs", &Options::epochs, "Stop after so many epochs; 0: when the stream ends.");
-    made.add("seconds", &Options::seconds,
-             "Stop after so many seconds; ranks of a group stop with the first of them.")
-        .above_zero();
-    made.add("verify", &Options::verify,
-             "Make every byte again from the recipe; refused where that cannot be.");
-    made.add("digest", &Options::digest, "Print a digest of every epoch's bytes.");
-    made.add("json", &Options::json, "Print one JSON object at the end.");
-    made.add("verbose", &Options::verbose, "Report more.").command("verbose,-v");
-    return made;
-  }();
+options::Table<Options> consume_options() {
+  options::Table<Options> table;
+  table.include(&Options::consumer, options::consumer_options());
+  table.heading("The run");
+  table.add("epochs", &Options::epochs, "Stop after this many epochs; 0: when the stream ends.");
+  table
+      .add("seconds", &Options::seconds,
+           "Stop after this many seconds; ranks of a group stop with the first of them.")
+      .above_zero();
+  table.add("verify", &Options::verify,
+            "Make every byte again from the recipe; refused where that cannot be.");
+  table.add("digest", &Options::digest, "Print a digest of every epoch's bytes.");
+  table.add("json", &Options::json, "Print one JSON object at the end.");
+  table.add("verbose", &Options::verbose, "Report more.").command("verbose,-v");
   return table;
 }
 

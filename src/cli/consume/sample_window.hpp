@@ -2,7 +2,7 @@
 // Copyright 2026 the batchcast authors
 #pragma once
 
-#include "cli/serve/dataset_options.hpp"
+#include "serving/dataset.hpp"
 
 #include <batchcast/data/maker.hpp>
 #include <batchcast/data/pipeline.hpp>
@@ -16,6 +16,8 @@
 
 // Samples made one by one without a stream.
 namespace batchcast::cli {
+
+using serving::Dataset;
 
 /// Positions [begin, end).
 struct Positions {

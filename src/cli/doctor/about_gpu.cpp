@@ -3,8 +3,8 @@
 #include <batchcast/core/error.hpp>
 #include <batchcast/cuda/device.hpp>
 #include <batchcast/join/trust.hpp>
-#include "cli/console.hpp"
 #include "cli/doctor/doctor.hpp"
+#include "cli/output.hpp"
 #include "cuda/finish_kernel.hpp"
 #include "cuda/probe.hpp"
 

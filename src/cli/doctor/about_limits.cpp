@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the batchcast authors
-#include "cli/console.hpp"
 #include "cli/doctor/doctor.hpp"
+#include "cli/output.hpp"
 
 #include <batchcast/core/cgroup.hpp>
 #include <batchcast/core/limits.hpp>

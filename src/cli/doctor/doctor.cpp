@@ -4,7 +4,7 @@
 
 #include <batchcast/cuda/device.hpp>
 #include "cli/command.hpp"
-#include "cli/console.hpp"
+#include "cli/output.hpp"
 
 #include <batchcast/version.hpp>
 

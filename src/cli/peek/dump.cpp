@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the batchcast authors
 #include "cli/command.hpp"
-#include "cli/console.hpp"
 #include "cli/consume/sample_window.hpp"
 #include "cli/consume/verification.hpp"
 #include "cli/interrupts.hpp"
+#include "cli/option_table.hpp"
+#include "cli/output.hpp"
 #include "cli/peek/npy_file.hpp"
-#include "cli/serve/dataset_options.hpp"
+#include "serving/serve_table.hpp"
 
 #include <batchcast/core/clock.hpp>
 #include <batchcast/core/error.hpp>
@@ -34,7 +35,7 @@ namespace fs = std::filesystem;
 using Json = nlohmann::json;
 
 struct Options {
-  DatasetOptions dataset;
+  serving::DatasetOptions dataset;
   std::string positions;
   std::string out;
   bool force = false;
@@ -42,6 +43,23 @@ struct Options {
   bool json = false;
   bool verbose = false;
 };
+
+options::Table<Options> dump_options() {
+  options::Table<Options> table;
+  table.include(&Options::dataset, serving::dataset_options());
+  table.heading("The files");
+  table
+      .add("positions", &Options::positions,
+           "A:B, from A up to but not including B; may cross epochs.")
+      .needed();
+  table.path("out", &Options::out, "Directory for the files.").needed();
+  table.add("force", &Options::force, "Also into a directory that is not empty.");
+  table.add("digest", &Options::digest,
+            "Print a digest of every whole epoch, as `consume --digest` does.");
+  table.add("json", &Options::json, "Print one JSON object.");
+  table.add("verbose", &Options::verbose, "Report more.").command("verbose,-v");
+  return table;
+}
 
 Json number_of(double value) {
   const auto whole = static_cast<std::int64_t>(value);
@@ -332,16 +350,7 @@ void add_dump(CLI::App& program, Action& chosen) {
       "FIELD.npy for every field, sample_id.npy, and draws.jsonl: for each sample its\n"
       "position, sample_id, path, and in fields.FIELD.views for each view its crop (x,\n"
       "y, width, height in the decoded image), flip, and whatever else was drawn.");
-  add_dataset_options(*dump, options->dataset);
-  dump->add_option("--positions", options->positions,
-                   "A:B, from A up to but not including B; may cross epochs")
-      ->required();
-  dump->add_option("--out", options->out, "Directory for the files")->required();
-  dump->add_flag("--force", options->force, "Also into a directory that is not empty");
-  dump->add_flag("--digest", options->digest,
-                 "Print a digest of every whole epoch, as `consume --digest` does");
-  dump->add_flag("--json", options->json, "Print one JSON object");
-  dump->add_flag("--verbose,-v", options->verbose, "Report more");
+  add_options(*dump, dump_options(), *options, {"source"});
   dump->callback([options, &chosen] { chosen = [options] { return run(*options); }; });
 }
 

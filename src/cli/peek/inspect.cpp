@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the batchcast authors
 #include "cli/command.hpp"
-#include "cli/console.hpp"
+#include "cli/option_table.hpp"
+#include "cli/output.hpp"
 #include "cli/recipe/board_recipe.hpp"
-#include "cli/serve/dataset_options.hpp"
 #include "data/image/compile_field.hpp"
 #include "data/source/read_by_python.hpp"
 #include "data/spec/source_kind_names.hpp"
+#include "serving/serve_table.hpp"
 
 #include <batchcast/consumer.hpp>
 #include <batchcast/core/error.hpp>
@@ -27,6 +28,8 @@
 namespace batchcast::cli {
 namespace {
 
+using serving::Dataset;
+using serving::DatasetOptions;
 using Json = nlohmann::json;
 
 constexpr std::string_view stream_prefix = "stream:";
@@ -187,11 +190,11 @@ bool is_source(const std::string& name) {
 }
 
 bool is_recipe(const std::string& name) {
-  return (name.ends_with(".toml") && !name.starts_with("stream:")) || is_preset(name);
+  return (name.ends_with(".toml") && !name.starts_with("stream:")) || serving::is_preset(name);
 }
 
 void refuse_dataset_options(const DatasetOptions& options, const char* what) {
-  if (!says_what_to_make(options)) return;
+  if (!serving::says_what_to_make(options)) return;
   throw InvalidArgument("batchcast: inspect: `" + printable(options.source) + "` is " + what +
                         ". --recipe, --seed and the like go with a source such as "
                         "imagefolder:DIR.");
@@ -200,8 +203,9 @@ void refuse_dataset_options(const DatasetOptions& options, const char* what) {
 Description describe(const DatasetOptions& options) {
   const std::string& name = options.source;
   if (is_source(name)) {
-    return is_synthetic(name) || says_what_to_make(options) ? of_what_is_made(options)
-                                                            : of_source(name);
+    return serving::is_synthetic(name) || serving::says_what_to_make(options)
+               ? of_what_is_made(options)
+               : of_source(name);
   }
   if (is_recipe(name)) {
     refuse_dataset_options(options, "a recipe");
@@ -320,7 +324,7 @@ void add_inspect(CLI::App& program, Action& chosen) {
       "The exit code is 3 where there is no such source or stream.");
   inspect->add_option("X", options->dataset.source, "A source, a recipe, or a stream's name")
       ->required();
-  add_inspection_options(*inspect, options->dataset);
+  add_options(*inspect, serving::inspection_options(), &options->dataset, {});
   inspect->add_flag("--json", options->json, "Print one JSON object");
   inspect->callback([options, &chosen] { chosen = [options] { return run(*options); }; });
 }

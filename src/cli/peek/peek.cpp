@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the batchcast authors
 #include "cli/command.hpp"
-#include "cli/console.hpp"
 #include "cli/consume/sample_window.hpp"
 #include "cli/interrupts.hpp"
+#include "cli/option_table.hpp"
+#include "cli/output.hpp"
 #include "cli/peek/contact_sheet.hpp"
 #include "cli/peek/field_picture.hpp"
 #include "cli/recipe/board_recipe.hpp"
-#include "cli/serve/dataset_options.hpp"
 #include "data/codec/png_writer.hpp"
+#include "serving/serve_table.hpp"
 
 #include <batchcast/batchcast.hpp>
 #include <batchcast/core/clock.hpp>
@@ -34,15 +35,35 @@ constexpr std::uint64_t samples_default = 32;
 constexpr std::uint64_t pictures_max = 256;  // a sheet of large ones takes 100 MB
 
 struct Options {
-  DatasetOptions dataset;  // its source may be a stream
+  serving::DatasetOptions dataset;  // its source may be a stream
   std::optional<std::string> positions;
   std::optional<std::string> field;
   std::optional<std::uint64_t> view;
   std::optional<std::uint64_t> count;
-  double wait_s = 5;
+  int wait_ms = 5'000;
   std::string out;
   bool json = false;
 };
+
+options::Table<Options> peek_options() {
+  options::Table<Options> table;
+  table.include(&Options::dataset, serving::dataset_options());
+  table.heading("The picture");
+  table.path("out", &Options::out, "The picture, a PNG file.").needed();
+  table.add("positions", &Options::positions,
+            "Of a dataset: A:B, from A up to but not including B.");
+  table
+      .add("count", &Options::count, "How many samples, unless `positions` says so; 32 by default.")
+      .from(1, samples_max);
+  table.add("field", &Options::field, "The field to show; the first image by default.");
+  table.add("view", &Options::view, "Of several views, this one alone, from 0.");
+  table
+      .milliseconds("wait", &Options::wait_ms,
+                    "Seconds to wait for a stream and its first samples.")
+      .above_zero();
+  table.add("json", &Options::json, "Print one JSON object.");
+  return table;
+}
 
 bool is_integer(DType dtype) {
   return dtype != DType::f16 && dtype != DType::bf16 && dtype != DType::f32 && dtype != DType::f64;
@@ -196,7 +217,7 @@ Batch newest(Consumer& consumer, std::uint64_t count, const Options& options) {
   const std::uint64_t began_ns = now_ns();
   for (;;) {
     if (auto batch = consumer.newest(count)) return std::move(*batch);
-    if (seconds_from_ns(now_ns() - began_ns) >= options.wait_s) {
+    if (seconds_from_ns(now_ns() - began_ns) * 1'000 >= options.wait_ms) {
       throw Error(
           fmt::format("batchcast: stream `{}` holds no samples yet. Does it wait for "
                       "consumers? `batchcast ls` shows it.",
@@ -207,8 +228,8 @@ Batch newest(Consumer& consumer, std::uint64_t count, const Options& options) {
 }
 
 void refuse_source_options(const Options& options) {
-  const DatasetOptions& dataset = options.dataset;
-  if (!options.positions && !says_what_to_make(dataset)) return;
+  const serving::DatasetOptions& dataset = options.dataset;
+  if (!options.positions && !serving::says_what_to_make(dataset)) return;
   throw InvalidArgument("batchcast: `" + dataset.source +
                         "` is the name of a stream, which has a recipe and a position already. "
                         "--recipe, --positions and the like go with a source such as "
@@ -220,7 +241,7 @@ int peek_stream(const Options& options) {
   Consumer consumer({.stream = options.dataset.source,
                      .batch_size = 1,
                      .name = "peek",
-                     .connect_timeout_ms = milliseconds(options.wait_s),
+                     .connect_timeout_ms = options.wait_ms,
                      .observes = true,
                      .log = console_log(false)});
   Sheet sheet(options, consumer.schema(), BoardRecipe(consumer.recipe_json()));
@@ -239,7 +260,7 @@ int peek_stream(const Options& options) {
 /// is a source.
 bool is_stream(const std::string& name) {
   if (name.find(':') == std::string::npos) return name.find('/') == std::string::npos;
-  if (name.find('/') != std::string::npos || is_synthetic(name)) return false;
+  if (name.find('/') != std::string::npos || serving::is_synthetic(name)) return false;
   try {
     return !find_stream(name).places.empty();
   } catch (const InvalidArgument&) {
@@ -280,19 +301,7 @@ void add_peek(CLI::App& program, Action& chosen) {
       "Below each picture stand its label, with the class's name where the source has\n"
       "names, and its sample id. A mask's ids have a colour each. The views of a sample\n"
       "stand side by side; of many views there are fewer samples without --count.");
-  add_dataset_options(*peek, options->dataset);
-  peek->add_option("--out", options->out, "The picture, a PNG file")->required();
-  peek->add_option("--positions", options->positions,
-                   "Of a dataset: A:B, from A up to but not including B");
-  peek->add_option("--count", options->count, "How many samples, unless --positions says so")
-      ->default_str(std::to_string(samples_default))
-      ->check(CLI::Range(std::uint64_t{1}, samples_max));
-  peek->add_option("--field", options->field, "Which one to show (default: the first image)");
-  peek->add_option("--view", options->view, "Of several views, this one alone, from 0");
-  peek->add_option("--wait", options->wait_s, "Seconds to wait for a stream and its first samples")
-      ->capture_default_str()
-      ->check(above_zero());
-  peek->add_flag("--json", options->json, "Print one JSON object");
+  add_options(*peek, peek_options(), *options, {"source"});
   peek->callback([options, &chosen] { chosen = [options] { return run(*options); }; });
 }
 

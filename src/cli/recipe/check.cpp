@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the batchcast authors
 #include "cli/command.hpp"
-#include "cli/console.hpp"
 #include "cli/interrupts.hpp"
+#include "cli/output.hpp"
 #include "cli/serve/dataset_check.hpp"
 #include "core/usable_processors.hpp"
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the batchcast authors
 #include "cli/command.hpp"
-#include "cli/console.hpp"
+#include "cli/output.hpp"
 #include "cli/recipe/recipe_diff.hpp"
-#include "cli/serve/dataset_options.hpp"
 #include "data/image/compile_field.hpp"
+#include "serving/dataset.hpp"
 
 #include <batchcast/core/error.hpp>
 #include <batchcast/core/printable.hpp>
@@ -48,7 +48,7 @@ int print(const std::string& name, bool json) {
   check(recipe);
   if (json) {
     fmt::print("{}\n", recipe.to_json());
-  } else if (is_preset(name)) {
+  } else if (serving::is_preset(name)) {
     fmt::print("{}", Recipe::preset_toml(name));
   } else {
     fmt::print("{} is a recipe; --json shows it with every parameter\n", printable(name));

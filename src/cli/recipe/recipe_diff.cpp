@@ -3,7 +3,7 @@
 #include "cli/recipe/recipe_diff.hpp"
 
 #include "cli/command.hpp"
-#include "cli/console.hpp"
+#include "cli/output.hpp"
 #include "start/observation.hpp"
 #include "start/recipe_difference.hpp"
 

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the batchcast authors
 #include "cli/command.hpp"
-#include "cli/console.hpp"
+#include "cli/option_table.hpp"
+#include "cli/output.hpp"
 #include "cli/serve/python.hpp"
-#include "cli/serve/serve_options.hpp"
+#include "serving/serve_table.hpp"
 #include "start/ensure.hpp"
 
 #include <batchcast/core/error.hpp>
@@ -11,7 +12,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <limits>
 #include <memory>
 #include <string>
 #include <vector>
@@ -20,21 +20,39 @@ namespace batchcast::cli {
 namespace {
 
 struct Options {
-  ServeOptions serve;
+  serving::ServeOptions serve;
+  std::string refusal;  ///< of a size or placement: an answer
   std::string directory;
-  double timeout_s = 30;
+  int timeout_ms = 30'000;
   std::vector<std::uint32_t> trust_uids;
   bool with_parent = false;
 };
 
+options::Table<Options> ensure_options() {
+  options::Table<Options> table;
+  table.heading("The wait");
+  table
+      .milliseconds("timeout", &Options::timeout_ms,
+                    "Seconds to wait until the stream is served; opening its dataset counts.")
+      .or_forever()
+      .clamped();
+  table.path("directory", &Options::directory,
+             "Where to look for the stream, instead of the usual places.");
+  table.add("trust_uid", &Options::trust_uids,
+            "Other users, besides this one and root, whose producers are trusted.");
+  table.add("with_parent", &Options::with_parent,
+            "End when the process that started this command dies; what was started stays.");
+  table.include(&Options::serve, serving::serve_options());
+  return table;
+}
+
 detail::EnsureRequest request_of(const Options& options, const CLI::App& ensure) {
-  const DatasetOptions& dataset = options.serve.dataset;
+  const serving::DatasetOptions& dataset = options.serve.dataset;
+  const std::string& stream = options.serve.producer.stream;
   detail::EnsureRequest request;
-  request.stream = options.serve.stream;
+  request.stream = stream;
   request.directory = options.directory;
-  constexpr double longest_s = std::numeric_limits<int>::max() / 1000;
-  request.timeout_ms =
-      options.timeout_s < 0 ? -1 : static_cast<int>(std::min(options.timeout_s, longest_s) * 1000);
+  request.timeout_ms = options.timeout_ms;
   request.allow_uids = options.trust_uids;
   std::vector<std::string> own = {"help", "timeout", "directory", "trust-uid", "with-parent"};
   // A trainer reads words, whatever it hands on to `serve`.
@@ -42,11 +60,11 @@ detail::EnsureRequest request_of(const Options& options, const CLI::App& ensure)
   if (request.json) own.emplace_back("json");
   const std::vector<std::string> given = words_given(ensure, own);
   request.serve = {std::filesystem::read_symlink("/proc/self/exe").string(), "serve",
-                   dataset.source, "--stream", options.serve.stream};
+                   dataset.source, "--stream", stream};
   request.serve.insert(request.serve.end(), given.begin(), given.end());
   request.asked.source = dataset.source;
   request.asked.recipe = dataset.recipe.value_or("");
-  request.asked.seed = dataset.seed;
+  request.asked.seed = dataset.seed.value_or(0);
   request.asked.arguments = given;
   request.log = [verbose = options.serve.verbose](LogLevel level, std::string_view text) {
     if (level != LogLevel::debug || verbose) say(std::string(text) + "\n");
@@ -54,27 +72,11 @@ detail::EnsureRequest request_of(const Options& options, const CLI::App& ensure)
   return request;
 }
 
-void add_own_options(CLI::App& ensure, Options& options) {
-  ensure
-      .add_option("--timeout", options.timeout_s,
-                  "Seconds to wait until it is served, its dataset opened; -1: for ever")
-      ->capture_default_str()
-      ->check(any_seconds_or_forever());
-  ensure.add_option("--directory", options.directory,
-                    "Where to look for the stream, instead of the usual places");
-  ensure
-      .add_option("--trust-uid", options.trust_uids,
-                  "Another user, besides this one and root, whose producer is trusted")
-      ->allow_extra_args(false);
-  ensure.add_flag("--with-parent", options.with_parent,
-                  "End when the process that started this command dies; what was started stays");
-}
-
 /// A shard is compared by its number, and the producer's environment need not be this one's.
 void settle_shard(const Options& options, detail::EnsureRequest& request) {
-  DatasetOptions dataset = options.serve.dataset;
+  serving::DatasetOptions dataset = options.serve.dataset;
   if (!dataset.shard) return;
-  cli::settle_shard(dataset);
+  serving::settle_shard(dataset);
   const std::string word = "--shard=" + *options.serve.dataset.shard;
   const std::string settled = "--shard=" + *dataset.shard;
   std::replace(request.serve.begin(), request.serve.end(), word, settled);
@@ -84,11 +86,8 @@ void settle_shard(const Options& options, detail::EnsureRequest& request) {
 int run(const Options& options, const CLI::App& ensure) {
   detail::EnsureRequest request = request_of(options, ensure);
   try {
-    check_serve_options(options.serve);
+    if (!options.refusal.empty()) throw InvalidArgument(options.refusal);
     settle_shard(options, request);
-  } catch (const CLI::Error& invalid) {
-    const std::string text = std::string("batchcast: ") + invalid.what();
-    return detail::give_answer({detail::ensure_word::invalid, text}, request);
   } catch (const InvalidArgument& invalid) {
     return detail::give_answer({detail::ensure_word::invalid, invalid.what()}, request);
   }
@@ -111,9 +110,7 @@ void add_ensure(CLI::App& program, Action& chosen) {
       "Example: whichever trainer comes first starts the stream.\n"
       "  batchcast ensure demo imagefolder:train --recipe imagenet-train \\\n"
       "    --idle-exit 30 && ./trainer");
-  ensure->add_option("stream", options->serve.stream, "Name of the stream")->required();
-  add_own_options(*ensure, *options);
-  add_serve_options(*ensure, options->serve);
+  add_options(*ensure, ensure_options(), *options, {"stream", "source"}, &options->refusal);
   ensure->callback([options, ensure, &chosen] {
     chosen = [options, ensure] { return run(*options, *ensure); };
   });

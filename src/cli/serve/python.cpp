@@ -3,7 +3,7 @@
 #include "cli/serve/python.hpp"
 
 #include "cli/command.hpp"
-#include "cli/console.hpp"
+#include "cli/output.hpp"
 
 #include <batchcast/core/error.hpp>
 
@@ -125,7 +125,8 @@ std::vector<std::string> words_given(const CLI::App& command,
   return words;
 }
 
-void serve_with_python(const ServeOptions& options, const CLI::App& serve, Interrupts& interrupts) {
+void serve_with_python(const serving::ServeOptions& options, const CLI::App& serve,
+                       Interrupts& interrupts) {
   const std::string& source = options.dataset.source;
   if (options.json) {
     throw InvalidArgument("batchcast: --json: the report of what Python serves (`" + source +

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "cli/interrupts.hpp"
-#include "cli/serve/serve_options.hpp"
+#include "serving/serve_options.hpp"
 
 #include <CLI/CLI.hpp>
 
@@ -22,7 +22,7 @@ namespace batchcast::cli {
 /// options, and stderr says which Python that is. Throws InvalidArgument where there is none that
 /// has the package, and for options that it does not take. An interrupt until then ends the process
 /// in order; one that comes while Python starts is kept for it, which takes it from there.
-[[noreturn]] void serve_with_python(const ServeOptions& options, const CLI::App& serve,
+[[noreturn]] void serve_with_python(const serving::ServeOptions& options, const CLI::App& serve,
                                     Interrupts& interrupts);
 
 }  // namespace batchcast::cli

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the batchcast authors
 #include "cli/command.hpp"
-#include "cli/console.hpp"
 #include "cli/interrupts.hpp"
+#include "cli/option_table.hpp"
+#include "cli/output.hpp"
 #include "cli/serve/python.hpp"
-#include "cli/serve/serve_options.hpp"
-#include "cli/serve/service.hpp"
+#include "serving/serve_table.hpp"
+#include "serving/service.hpp"
 
 #include <batchcast/batchcast.hpp>
 #include <batchcast/core/clock.hpp>
@@ -25,7 +26,8 @@
 namespace batchcast::cli {
 namespace {
 
-using Options = ServeOptions;
+using serving::Dataset;
+using Options = serving::ServeOptions;
 
 [[noreturn]] void end_at_once(Exit code) {
   const int ended = finish_output(code);
@@ -36,7 +38,7 @@ using Options = ServeOptions;
 void print_report(const Options& options, const ProducerStats& stats, const Dataset& dataset,
                   double seconds, bool drained) {
   if (options.json) {
-    print_json({{"stream", options.stream},
+    print_json({{"stream", options.producer.stream},
                 {"state", name_of(stats.state)},
                 {"published", stats.published},
                 {"unread", stats.unread},
@@ -47,7 +49,7 @@ void print_report(const Options& options, const ProducerStats& stats, const Data
                 {"drained", drained}});
     return;
   }
-  fmt::print("stream `{}` {}: {} in {:.1f} s, waited {:.1f} s for space", options.stream,
+  fmt::print("stream `{}` {}: {} in {:.1f} s, waited {:.1f} s for space", options.producer.stream,
              name_of(stats.state), counted(stats.published, "sample"), seconds,
              stats.space_wait_seconds);
   const bool is_cut_short =
@@ -61,11 +63,11 @@ void print_report(const Options& options, const ProducerStats& stats, const Data
 
 /// Returns whether it was stopped, by a signal or a command.
 bool serve_dataset(const Options& options, Interrupts& interrupts, const Dataset& dataset) {
-  ProducerOptions serving = serving_options(options, dataset);
-  rehearse_serving(options, serving);
+  ProducerOptions asked = serving_options(options, dataset);
+  rehearse_serving(options, asked);
   const UnwaitedStderr unwaited;
-  Producer producer(std::move(serving));
-  say_what_is_served(producer);
+  Producer producer(std::move(asked));
+  serving::say_what_is_served(producer);
   const std::uint64_t started_ns = now_ns();
   const auto seconds = [&] { return seconds_from_ns(now_ns() - started_ns); };
   bool drained = false;
@@ -74,8 +76,9 @@ bool serve_dataset(const Options& options, Interrupts& interrupts, const Dataset
       const int signal = interrupts.wait(timeout_ms);
       return signal == 0 ? "" : std::string("its producer got SIG") + ::sigabbrev_np(signal);
     };
-    Service service({asked_to_end, producer, dataset, options.wait_for, options.idle_exit_s});
-    if (!service.produce({.workers = options.workers.count()})) {
+    serving::Service service(
+        {asked_to_end, producer, dataset, options.producer.wait_for, options.idle_exit_s});
+    if (!service.produce({.workers = options.workers.value_or(0)})) {
       const Feeder* const feeder = service.take_feeder().release();  // it would wait
       const std::string failure = feeder->failure_text();
       if (!failure.empty()) say(failure + "\n");
@@ -95,13 +98,11 @@ bool serve_dataset(const Options& options, Interrupts& interrupts, const Dataset
 int run(const Options& options, const CLI::App& serve) {
   Interrupts interrupts;
   if (detail::is_read_by_python(options.dataset.source)) {
-    check_serve_options(options);
     serve_with_python(options, serve, interrupts);
   }
   // Whoever read the output may be gone: others use the stream.
   std::signal(SIGPIPE, SIG_IGN);
   if (!options.json) take_output_for_a_log();
-  check_serve_options(options);
   std::optional<Dataset> dataset;
   {
     const EndsAtOnce opening(interrupts, [](int) { return exit_ok; });
@@ -130,8 +131,7 @@ void add_serve(CLI::App& program, Action& chosen) {
       "loader), `huggingface:DIR?split=train` and `parquet:FILES`: the command becomes\n"
       "`python3 -m batchcast serve`, with the Python of $BATCHCAST_PYTHON, else of\n"
       "$VIRTUAL_ENV, else of the PATH.");
-  serve->add_option("--stream", options->stream, "Name of the stream")->required();
-  add_serve_options(*serve, *options);
+  add_options(*serve, serving::serve_options(), *options, {"source"});
   serve->callback(
       [options, serve, &chosen] { chosen = [options, serve] { return run(*options, *serve); }; });
 }

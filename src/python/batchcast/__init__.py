@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from . import huggingface as huggingface
     from . import sources as sources
     from . import tensorsocket as tensorsocket
-    from ._serve import serve as serve
+    from ._producer import serve as serve
     from .loader import Loader as Loader
 
 __all__ = [
@@ -36,7 +36,7 @@ __all__ += errors.__all__
 
 # Loaded on first use, by the module that has them: they bring torch, or what a producer runs.
 _lazy = {
-    "Loader": "loader", "huggingface": "huggingface", "serve": "_serve", "sources": "sources",
+    "Loader": "loader", "huggingface": "huggingface", "serve": "_producer", "sources": "sources",
     "tensorsocket": "tensorsocket",
 }  # fmt: skip
 

@@ -22,12 +22,12 @@ class Start:
 
     source: The dataset, as on the command line.
     recipe: A preset's name or the path of a TOML file; without, each part is a field, unchanged.
-    seed: Of order and draws.
+    seed: Seed of the order and of all draws.
 
     The process: a stream that is already served keeps its own
 
     memory: Upper limit for the samples in host memory, as bytes or a text.
-    epochs: How many to make; 0 is endless.
+    epochs: Epochs to make; 0: endless.
     wait_for: The first sample waits for this many trainers.
     idle_exit: The producer ends once no trainer has been there for this many seconds; None: without
         limit.
@@ -260,21 +260,21 @@ class Consumer:
 
     stream: Name of the stream.
     batch_size: Samples of a batch, at most the ring's capacity.
-    name: Shown where consumers are listed; by default the script's or program's, of a rank its
+    name: Name in lists of consumers; by default that of the script or program, of a rank its
         group's.
 
     Its course
 
     pace: `lockstep`: the producer waits, and no sample is missed; `free`: it does not wait.
-    join: Where to begin: `rewind`, the start of this epoch if the ring has it, else of the next;
+    join: Where to begin: `rewind`, at this epoch's start if the ring has it, else at the next's;
         `next_epoch`; `now`, within an epoch; `at`, the position `cursor`.
     cursor: Position to begin at, with `join` at.
     between_epochs: `hold`: the producer waits between two loops as well; `let_go`: only inside a
         loop.
     tail: What becomes of the samples at an epoch's end that fill no batch: `keep` gives a short
         batch, `drop` none, `pad` repeats samples.
-    group: Take one rank's part of each batch of a group, which begins once the last rank has come:
-        NAME:RANK/WORLD; auto: what torchrun, Lightning, mpirun or srun say.
+    group: Take one rank's part of each batch of a group: NAME:RANK/WORLD; auto: as torchrun,
+        Lightning, mpirun or srun say. It begins once all ranks are there.
 
     Memory
 

@@ -44,6 +44,12 @@ class Unservable(InvalidArgument):
     """A value that has no place in a stream."""
 
 
+def shortly(value: object) -> str:
+    if value is None or isinstance(value, bool | int | float | str):
+        return shown(repr(value))[:80]
+    return f"a {type(value).__qualname__}"
+
+
 def a_kind_of(value: object) -> str:
     """What a value is, for messages: None, an int, a list."""
     if value is None:

@@ -1,9 +1,12 @@
 """Streams that this process serves: what `batchcast.serve` is made of."""
 
 from collections.abc import Sequence
-from typing import Any
+import os
+from typing import Any, Literal
 
 import numpy.typing
+
+import batchcast._serving
 
 
 class PythonSource:
@@ -21,10 +24,158 @@ class PythonSource:
 def is_image(encoded: bytes) -> bool:
     """Whether these bytes begin as a JPEG, PNG or WebP file."""
 
+class ServeOptions:
+    """The options of a stream to serve."""
+
+    def __init__(self, *, recipe: str | os.PathLike[str] | None = None, seed: int | None = None, shard: str | None = None, on_bad_sample: Literal["error", "substitute"] | None = None, max_bad: int | None = None, bad_list: str | os.PathLike[str] | None = None, dtype: Literal["u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64", "bool"] | None = None, samples: int | None = None, order: Literal["reshuffle", "fixed", "sequential", "blocks"] | None = None, stream: str, memory: int | str = "256MiB", ahead: int = 2, epochs: int | None = None, place: str | Sequence[str] = (), device_memory: int | str | None = None, host_field: str | Sequence[str] = (), finish_on_gpu: bool = False, wait_for: int = 0, max_consumers: int = 64, on_stall: Literal["report", "evict"] = "report", stall_timeout: float = 60.0, workers: int | str | None = None, linger: float | None = None, idle_exit: float | None = None, free_running: bool = False, huge_pages: Literal["auto", "off", "transparent", "explicit"] = "auto", allow_uid: int | Sequence[int] = (), verbose: bool = False, background: bool = False, replace: bool = False, fields: Sequence[str] | None = None, batched: bool | None = None, processes: int = 0, directory: str | os.PathLike[str] | None = None, progress: bool | None = None) -> None: ...
+
+    @staticmethod
+    def of_words(words: Sequence[str]) -> ServeOptions:
+        """
+        Those that `batchcast serve` has with these words, `--name=value` or `--flag`.
+        """
+
+    @property
+    def stream(self) -> str: ...
+
+    @property
+    def recipe(self) -> str | None: ...
+
+    @property
+    def on_bad_sample(self) -> str | None: ...
+
+    @property
+    def epochs(self) -> int | None: ...
+
+    @property
+    def background(self) -> bool: ...
+
+    @property
+    def replace(self) -> bool: ...
+
+    @property
+    def fields(self) -> tuple[str, ...] | None: ...
+
+    @property
+    def batched(self) -> bool | None: ...
+
+    @property
+    def processes(self) -> int: ...
+
+    @property
+    def directory(self) -> str: ...
+
+    @property
+    def progress(self) -> bool | None: ...
+
+    def given_for_samples(self) -> list[str]:
+        """
+        The options that were given and that only go with samples which are made one by one.
+        """
+
+def serve(source: object, *, recipe: str | os.PathLike[str] | None = None, seed: int | None = None, shard: str | None = None, on_bad_sample: Literal["error", "substitute"] | None = None, max_bad: int | None = None, bad_list: str | os.PathLike[str] | None = None, dtype: Literal["u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64", "bool"] | None = None, samples: int | None = None, order: Literal["reshuffle", "fixed", "sequential", "blocks"] | None = None, stream: str, memory: int | str = "256MiB", ahead: int = 2, epochs: int | None = None, place: str | Sequence[str] = (), device_memory: int | str | None = None, host_field: str | Sequence[str] = (), finish_on_gpu: bool = False, wait_for: int = 0, max_consumers: int = 64, on_stall: Literal["report", "evict"] = "report", stall_timeout: float = 60.0, workers: int | str | None = None, linger: float | None = None, idle_exit: float | None = None, free_running: bool = False, huge_pages: Literal["auto", "off", "transparent", "explicit"] = "auto", allow_uid: int | Sequence[int] = (), verbose: bool = False, background: bool = False, replace: bool = False, fields: Sequence[str] | None = None, batched: bool | None = None, processes: int = 0, directory: str | os.PathLike[str] | None = None, progress: bool | None = None) -> batchcast._serving.Serving:
+    """
+    Serves `source` as a stream that any number of trainers attach to by its name.
+
+        bc.serve("imagefolder:/data/train", recipe="imagenet-train", stream="train")
+
+    `source` is one of
+
+    - a text, `imagefolder:DIR`, `webdataset:a-{000..099}.tar`, …: what `batchcast serve` takes;
+    - a dataset: an object with `__len__` and `__getitem__` whose samples are dicts, tuples or single
+      values of bytes, arrays, tensors and numbers. Numbers become i64, f64 and bool, as torch's
+      default_collate has them. C++ threads read the dataset, in another order in each epoch, and do
+      what `recipe` says. With a method `fingerprint()` the stream is pure;
+    - a loader: a torch DataLoader, or anything that `for` goes through and that gives batches. Each
+      pass is an epoch. Generators are gone through once.
+
+    Blocks until the epochs are made and trainers have them, with a line of progress on stderr. Ctrl-C
+    stops the stream and raises KeyboardInterrupt. A stream of another process is never replaced:
+    StreamTaken.
+
+    The samples
+
+    recipe: What to do with the samples: a TOML file, or a preset (imagenet-train, imagenet-eval,
+        cifar-train, cifar-eval, mnist, to-tensor, tokens, torchvision-v1, torchvision-v1-eval,
+        torchvision-v2, torchvision-v2-eval, deit, deit-eval, simclr, dino, clip, clip-eval,
+        cifar-autoaugment, cifar-autoaugment-eval, voc-segmentation); without one each part is a
+        field, unchanged.
+    seed: Seed of the order and of all draws; 0 by default.
+    shard: I/N: the I-th, from 0, of N disjoint shares of every epoch; auto: this node's, by
+        torchrun, srun or Kubernetes.
+
+    Bad samples
+
+    on_bad_sample: `error`, the default: the stream fails; `substitute`: the next sample replaces a
+        bad one.
+    max_bad: With `substitute`: how many different samples may be bad; 1000 by default.
+    bad_list: With `substitute`: the file that lists them, a line each: id, name, reason.
+
+    Synthetic samples
+
+    dtype: Type of the image's elements; f32 by default.
+    samples: Samples of an epoch; 50000 by default.
+    order: `reshuffle`, the default: every epoch has its own order; `fixed`: all have one shuffle;
+        `sequential`; `blocks`. Python's datasets without `recipe` have it too.
+
+    The stream
+
+    stream: Name of the stream.
+    memory: Bytes for samples in host memory, at most.
+    ahead: Epochs to produce ahead of the fastest consumer; 0: as many as fit in memory.
+    epochs: Epochs to make; 0, the default: until the stream is stopped.
+
+    GPUs
+
+    place: GPUs to serve the stream on as well, such as cuda:0,cuda:1; all trainers on a GPU share
+        its ring.
+    device_memory: Bytes for samples on each of these GPUs, at most; by default as many as in host
+        memory.
+    host_field: Fields that stay in host memory for trainers on GPUs too, as sample_id does.
+    finish_on_gpu: Leave the end of each image (horizontal_flip, to, normalize) to these GPUs; host
+        memory then holds u8 pixels.
+
+    Its trainers
+
+    wait_for: Begin once this many consumers are attached; the ranks of a group count as one.
+    max_consumers: Places for consumers.
+    on_stall: What happens to a consumer that keeps the stream waiting: `report` it, or `evict` it.
+    stall_timeout: Seconds that a consumer may keep the stream waiting before `on_stall` applies.
+
+    The process
+
+    workers: Threads that make samples; auto: as many as it takes, at most the processors.
+    linger: Seconds to stay after the last epoch for consumers that still read, counted once those
+        of `wait_for` are there; None: without limit.
+    idle_exit: End the stream once no consumer has been attached for this many seconds; an observer
+        such as `peek` does not count.
+    free_running: Produce also while no consumer in lockstep is attached.
+    huge_pages: Whether the ring lies in huge pages; auto: above 4 GiB, where the system has them.
+    allow_uid: Other users who may attach, where producer and trainers run as different users.
+    verbose: Report more.
+
+    In Python
+
+    background: Return once the dataset is opened; `stop()` of the handle, or the end of the
+        process, ends the stream.
+    replace: Stop a stream of that name which this process serves, as a notebook's cell that runs
+        again does.
+    fields: Names for a tuple's values (by default `data`; `image` and `label` of two; else
+        `field0`, …), or the keys of a dict to serve.
+    batched: False: a loader gives samples; True: an object with `__getitem__` gives batches.
+    processes: Processes to fork for reading a dataset whose Python code takes long; 0: threads of
+        this process read it.
+    directory: Where the stream's files are to be, instead of the usual place.
+    progress: Print progress on stderr; by default unless `background`.
+    """
+
+def _option_names() -> list[str]:
+    """The names of serve's arguments."""
+
 class DatasetStream:
     """A dataset that threads of this process serve as a stream."""
 
-    def __init__(self, arguments: Sequence[str], source: PythonSource | None, directory: str, talks: bool, pure: bool) -> None: ...
+    def __init__(self, options: ServeOptions, location: str, source: PythonSource | None, talks: bool, pure: bool) -> None: ...
 
     def wait_opened(self, timeout_ms: int) -> bool:
         """Whether the stream is there, or over."""
@@ -49,7 +200,7 @@ class DatasetStream:
 class BatchStream:
     """A stream of batches that Python makes."""
 
-    def __init__(self, arguments: Sequence[str], directory: str, served_from: str, talks: bool) -> None: ...
+    def __init__(self, options: ServeOptions, served_from: str, talks: bool) -> None: ...
 
     def append(self, columns: list[tuple[str, str, numpy.typing.NDArray[Any]]]) -> bool:
         """

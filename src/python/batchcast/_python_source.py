@@ -11,7 +11,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from . import _items
-from ._options import shortly
 from ._producer import PythonSource
 from .errors import BadSample, InvalidArgument
 
@@ -62,7 +61,7 @@ def _fingerprint_of(source: object, name: str) -> str | int | None:
         return None
     if isinstance(told, bool) or not isinstance(told, str | numbers.Integral) or told == "":
         raise InvalidArgument(
-            f"batchcast: fingerprint() of the {name} gives {shortly(told)}. It is to give a text "
+            f"batchcast: fingerprint() of the {name} gives {_items.shortly(told)}. It is to give a text "
             "or a whole number that is another one for other samples, such as a hexdigest() of "
             "what they are made of; None: the stream is not pure."
         )

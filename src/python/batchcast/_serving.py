@@ -20,7 +20,7 @@ from . import _items
 from ._closed import ClosedByBlock
 from ._looping import Looping, patience_s, tell_failure
 from ._processes import Readers
-from ._producer import BatchStream, DatasetStream, PythonSource
+from ._producer import BatchStream, DatasetStream, PythonSource, ServeOptions
 from .errors import BadSample, StreamTaken
 
 _FAREWELL_MS = 2000
@@ -72,12 +72,12 @@ class Serving(OfThisProcess, ClosedByBlock):
     the block raises or `wait` has raised it. In the background, stderr is told of a failure too.
     """
 
-    def __init__(self, stream: str, directory: str) -> None:
+    def __init__(self, options: ServeOptions) -> None:
         super().__init__()
         self._has_raised = False
         self._was_stopped = False
-        self._name = stream
-        self._place = _place_of(directory)
+        self._name = options.stream
+        self._place = _place_of(options.directory)
 
     @property
     def stream(self) -> str:
@@ -204,10 +204,9 @@ class DatasetServing(Serving):
 
     def __init__(
         self,
-        name: str,
-        arguments: list[str],
+        options: ServeOptions,
+        location: str,
         source: PythonSource | None,
-        directory: str,
         *,
         talks: bool,
         pure: bool,
@@ -219,8 +218,8 @@ class DatasetServing(Serving):
         self._error: BaseException | None = None
         self._watching: threading.Thread | None = None
         asked_to_end()  # from here on an exception might drop the stream
-        self._run = DatasetStream(arguments, source, directory, talks, pure)
-        super().__init__(name, directory)
+        self._run = DatasetStream(options, location, source, talks, pure)
+        super().__init__(options)
         try:
             while not self._run.wait_opened(_SLICE_MS):
                 if why := asked_to_end():
@@ -297,10 +296,10 @@ class DatasetServing(Serving):
 class LoaderServing(Serving):
     """What a loader gives, copied into the ring by one thread."""
 
-    def __init__(self, name: str, directory: str, stream: BatchStream, looping: Looping) -> None:
+    def __init__(self, options: ServeOptions, stream: BatchStream, looping: Looping) -> None:
         self._stream = stream
         self._looping = looping
-        super().__init__(name, directory)
+        super().__init__(options)
 
     def begin(self) -> None:
         threading.Thread(

@@ -16,9 +16,9 @@ from collections.abc import Callable, Iterator
 from types import FrameType
 from typing import Any, NoReturn
 
-from . import _items, _serve, errors
+from . import __version__, _items, _serve, errors
 from ._names import did_you_mean
-from ._producer import end_in_time, end_without_python
+from ._producer import ServeOptions, end_in_time, end_without_python
 
 # As the command has them.
 _EXIT_OK, _EXIT_USAGE, _EXIT_ENVIRONMENT = 0, 2, 3
@@ -175,20 +175,15 @@ def open_source(text: str) -> Any:
     return make(rest)
 
 
-_LISTS = ("place", "host_field", "allow_uid")
-
-
-def _options_of(words: list[str]) -> dict[str, Any]:
-    """What the command hands on: `--name=value` and `--flag`, in which all is checked already."""
-    options: dict[str, Any] = {}
-    for word in words:
-        name, equals, value = word.removeprefix("--").partition("=")
-        name = name.replace("-", "_")
-        if name in _LISTS:
-            options.setdefault(name, []).append(value)
-        else:
-            options[name] = value if equals else True
-    return options
+def _options_of(words: list[str]) -> ServeOptions:
+    """What the command hands on. It has checked all, but may be of another version."""
+    try:
+        return ServeOptions.of_words(words)
+    except errors.InvalidArgument as error:
+        raise errors.InvalidArgument(
+            f"{error} This is the package batchcast {__version__} of {sys.executable}; a command "
+            "`batchcast` of another version may have options that it does not know."
+        ) from None
 
 
 def _report(serving: _serve.Serving, seconds: float) -> Iterator[str]:
@@ -214,13 +209,9 @@ def _opened(text: str) -> Any:
             os._exit(_EXIT_ENVIRONMENT)
 
 
-def _begun(text: str, options: dict[str, Any], signals: _Signals) -> _serve.Serving:
-    source = _opened(text)
-    epochs = int(options.pop("epochs", "0"))
-    return _serve.serve_as(
-        text, source, options.pop("stream"), options, epochs=epochs or None, background=True,
-        progress=True, asked_to_end=signals.asked_to_end,
-    )  # fmt: skip
+def _begun(text: str, words: list[str], signals: _Signals) -> _serve.Serving:
+    options = _options_of(words)
+    return _serve.serve_as(text, _opened(text), options, signals.asked_to_end)
 
 
 def _wait_for(serving: _serve.Serving, signals: _Signals) -> None:
@@ -296,7 +287,7 @@ def serve(words: list[str]) -> NoReturn:
     try:
         try:
             signals.take()
-            serving = _begun(words[0], _options_of(words[1:]), signals)
+            serving = _begun(words[0], words[1:], signals)
         except BaseException as error:
             # After a signal it is whatever the source made of that while it was opened.
             if not signals.asked_to_end():

@@ -15,9 +15,8 @@ from typing import Any
 from . import _items
 from ._looping import Looping, end_iterator
 from ._names import refuse_unknown
-from ._options import arguments, check_numbers, refuse_dataset_options
-from ._producer import BatchStream
-from ._serve import serve
+from ._producer import BatchStream, ServeOptions, _option_names
+from ._serve import refuse_dataset_options
 from ._serving import OfThisProcess, own_servings, taken_here
 from .errors import InvalidArgument, StreamTaken
 from .tensorsocket import stream_of
@@ -42,10 +41,8 @@ def pack(data: tuple[Any, ...]) -> tuple[Any, ...]:
 
 def _check_names(options: dict[str, Any]) -> None:
     own = set(inspect.signature(TensorProducer).parameters) - {"options"}
-    names = set(inspect.signature(serve).parameters) - _OWN
+    names = set(_option_names()) - _OWN
     refuse_unknown("TensorProducer", options, sorted(own | names))
-    check_numbers(options)
-    refuse_dataset_options(options)
 
 
 def _length_of(loader: Any) -> int | None:
@@ -119,8 +116,11 @@ class TensorProducer(OfThisProcess):
         self.data_loader = data_loader
         self.data_loader_iter: Iterator[Any] | None = None
         self._stream = stream_of(port)
-        self._options = {"wait_for": 1, **options}
-        self._directory = "" if directory is None else os.fspath(directory)
+        self._options = {
+            "stream": self._stream, "fields": fields, "directory": directory, "wait_for": 1,
+            **options,
+        }  # fmt: skip
+        self._directory = ServeOptions(**self._options).directory
         self._memory = memory
         self._progress = progress
         self._looping = Looping(
@@ -132,8 +132,9 @@ class TensorProducer(OfThisProcess):
 
     def _batch_stream(self, memory: int | str) -> BatchStream:
         what = type(self.data_loader).__name__
-        words = arguments(what, self._stream, {"memory": memory, **self._options})
-        return BatchStream(words, self._directory, what, self._progress)
+        options = ServeOptions(**self._options, memory=memory)
+        refuse_dataset_options(options)
+        return BatchStream(options, what, self._progress)
 
     @property
     def data_loader_len(self) -> int:

@@ -9,11 +9,11 @@ what to do about it.
 from __future__ import annotations
 
 __all__ = [
-    "Error", "InvalidArgument", "UnknownField", "SystemError", "OutOfMemory", "GpuUnavailable",
-    "GpuError", "StreamNotFound", "StartFailed", "RecipeMismatch", "StreamTaken", "Refused",
-    "RingTooSmall", "Revoked", "GroupBroken", "Missed", "BadSample", "BadDataset", "Forked",
-    "ReceiptMismatch", "StreamOver", "StreamFinished", "Stopped", "StreamFailed", "ProducerGone",
-    "Timeout",
+    "Error", "InvalidArgument", "WrongType", "UnknownField", "SystemError", "OutOfMemory",
+    "GpuUnavailable", "GpuError", "StreamNotFound", "StartFailed", "RecipeMismatch", "StreamTaken",
+    "Refused", "RingTooSmall", "Revoked", "GroupBroken", "Missed", "BadSample", "BadDataset",
+    "Forked", "ReceiptMismatch", "StreamOver", "StreamFinished", "Stopped", "StreamFailed",
+    "ProducerGone", "Timeout",
 ]
 
 
@@ -23,6 +23,10 @@ class Error(RuntimeError):
 
 class InvalidArgument(Error, ValueError):
     """The caller asked for something that cannot be: a batch of zero, a bad name."""
+
+
+class WrongType(InvalidArgument, TypeError):
+    """An argument has a type that the call does not take."""
 
 
 class UnknownField(InvalidArgument, KeyError):

@@ -7,6 +7,8 @@
 #include <batchcast/core/limits.hpp>
 #include <batchcast/core/nearest_name.hpp>
 
+#include <nanobind/stl/string.h>
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -15,12 +17,26 @@ namespace nb = nanobind;
 
 namespace batchcast::inline v0_1::python {
 
+namespace {
+
+/// A path may have bytes that are no text.
+[[nodiscard]] nb::object path_of(const std::string& path) {
+  const auto size = static_cast<Py_ssize_t>(path.size());
+  return nb::steal(PyUnicode_DecodeFSDefaultAndSize(path.data(), size));
+}
+
+/// Whether it asks for anything.
+[[nodiscard]] bool is_asked_for(nb::handle value) {
+  return value.is_valid() && !value.is_none() && PyObject_IsTrue(value.ptr()) == 1;
+}
+
+}  // namespace
+
 // ---- one argument
 
 void Argument::refuse_type(const char* wanted) const {
   const char* const kind = is_none() ? "None" : Py_TYPE(value.ptr())->tp_name;
-  throw nb::type_error(
-      ("batchcast: " + std::string(name) + " has to be " + wanted + ", not " + kind).c_str());
+  raise("WrongType", "batchcast: " + std::string(name) + " has to be " + wanted + ", not " + kind);
 }
 
 void Argument::refuse(const std::string& why) const {
@@ -82,7 +98,10 @@ nb::tuple Argument::items() const {
 }
 
 std::uint64_t Argument::memory() const {
-  if (!PyUnicode_Check(value.ptr())) return number();
+  if (!PyUnicode_Check(value.ptr())) {
+    if (PyIndex_Check(value.ptr()) == 0) refuse_type("an int or a str");
+    return number();
+  }
   const std::string written = text();
   const std::optional<std::uint64_t> bytes = bytes_in(written);
   if (!bytes) refuse(no_bytes_in(written));
@@ -107,9 +126,10 @@ options::Value Argument::value_of(const options::Option& option) const {
     case Kind::flag:
       return flag();
     case Kind::count:
-      if (is_text && !option.word.empty()) return options::value_in(option, text());
-      return number(option.most);
+      if (option.word.empty()) return number(option.most);
+      return options::value_in(option, is_text ? text() : std::to_string(number()));
     case Kind::seconds: {
+      if (PyBool_Check(value.ptr())) refuse_type("a number");
       const double seconds = real();
       const bool is_forever = seconds < 0 || seconds > limits::waiting_seconds_max;
       return is_forever && !option.has_end ? -1.0 : seconds;
@@ -119,8 +139,12 @@ options::Value Argument::value_of(const options::Option& option) const {
     case Kind::path:
       return path();
     case Kind::texts:
+      if (is_text && option.takes_one) return options::value_in(option, text());
       return texts();
     case Kind::counts:
+      if (PyIndex_Check(value.ptr()) != 0 && option.takes_one) {
+        return std::vector<std::uint64_t>{number(option.most)};
+      }
       return counts();
     case Kind::group:
       return is_text ? text() : group_text();
@@ -154,6 +178,35 @@ std::string Argument::group_text() const {
     return std::to_string(Argument{name, parts[i]}.number(~std::uint32_t{0}));
   };
   return Argument{name, parts[0]}.text() + ":" + number(1) + "/" + number(2);
+}
+
+nb::object object_of(const options::Value& value) {
+  if (const auto* flag = std::get_if<bool>(&value)) return nb::bool_(*flag);
+  if (const auto* count = std::get_if<std::uint64_t>(&value)) return nb::int_(*count);
+  if (const auto* seconds = std::get_if<double>(&value)) return nb::float_(*seconds);
+  if (const auto* text = std::get_if<std::string>(&value)) return path_of(*text);
+  const auto* texts = std::get_if<std::vector<std::string>>(&value);
+  if (texts == nullptr) return nb::none();
+  nb::list words;
+  for (const std::string& word : *texts) words.append(word);
+  return nb::tuple(words);
+}
+
+std::string object_type(const options::Option& option) {
+  const std::string none = option.initial.index() == 0 ? " | None" : "";
+  switch (option.kind) {
+    case options::Kind::flag:
+      return "bool" + none;
+    case options::Kind::count:
+    case options::Kind::bytes:
+      return "int" + none;
+    case options::Kind::seconds:
+      return "float" + none;
+    case options::Kind::texts:
+      return "tuple[str, ...]" + none;
+    default:
+      return "str" + none;
+  }
 }
 
 // ---- all of a call
@@ -194,6 +247,10 @@ void Arguments::take(void* options) const {
     try {
       const options::Value value = argument.value_of(option);
       if (value.index() != 0) options::assign(option, options, value);
+      if (!option.needs.empty() && is_asked_for(argument.value) &&
+          !is_asked_for(find(option.needs))) {
+        argument.refuse("it needs `" + option.needs + "`, which is not given.");
+      }
     } catch (const options::Refused& refused) {
       const std::string why = refused.what();
       argument.refuse(why + (why.ends_with('?') || why.ends_with('.') ? "" : "."));

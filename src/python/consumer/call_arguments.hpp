@@ -34,7 +34,7 @@ struct Argument {
   [[nodiscard]] std::uint64_t memory() const;
   /// Seconds, as milliseconds: at least 1 of a time above 0. None and less than 0 are for ever: -1.
   [[nodiscard]] int timeout_ms() const;
-  /// What the option takes. Throws TypeError for another type.
+  /// What the option takes. Raises WrongType for another type.
   [[nodiscard]] options::Value value_of(const options::Option& option) const;
 
   [[nodiscard]] std::vector<std::string> texts() const;
@@ -42,9 +42,15 @@ struct Argument {
   /// Of a tuple (name, rank, world): as the command line has it.
   [[nodiscard]] std::string group_text() const;
 
+  /// Raises WrongType.
   [[noreturn]] void refuse_type(const char* wanted) const;
   [[noreturn]] void refuse(const std::string& why) const;
 };
+
+/// What Python shows of an option: None for nothing.
+[[nodiscard]] nanobind::object object_of(const options::Value& value);
+/// The type of that.
+[[nodiscard]] std::string object_type(const options::Option& option);
 
 /// The arguments of one call by their names. The first ones may come without.
 class Arguments {
@@ -53,7 +59,7 @@ class Arguments {
             const nanobind::args& args, const nanobind::kwargs& kwargs);
 
   /// Puts all but objects into the struct that the table is of. Throws TypeError for what is
-  /// missing or has another type, InvalidArgument for values.
+  /// missing, raises WrongType for another type, throws InvalidArgument for values.
   void take(void* options) const;
 
   /// Calls `use(Argument)` unless that argument was left out.

@@ -35,35 +35,8 @@ constexpr const char* about =
   return start;
 }
 
-/// A path may have bytes that are no text.
-[[nodiscard]] nb::object path_of(const std::string& path) {
-  const auto size = static_cast<Py_ssize_t>(path.size());
-  return nb::steal(PyUnicode_DecodeFSDefaultAndSize(path.data(), size));
-}
-
 [[nodiscard]] nb::object value_of(const options::Option& option, const StartOptions& start) {
-  const options::Value value = option.get(&start);
-  if (const auto* count = std::get_if<std::uint64_t>(&value)) return nb::int_(*count);
-  if (const auto* seconds = std::get_if<double>(&value)) return nb::float_(*seconds);
-  if (const auto* text = std::get_if<std::string>(&value)) return path_of(*text);
-  nb::list words;
-  for (const std::string& word : std::get<std::vector<std::string>>(value)) words.append(word);
-  return nb::tuple(words);
-}
-
-/// As Python knows what an attribute is.
-[[nodiscard]] const char* type_of(const options::Option& option) {
-  switch (option.kind) {
-    case options::Kind::count:
-    case options::Kind::bytes:
-      return "int";
-    case options::Kind::seconds:
-      return "float";
-    case options::Kind::texts:
-      return "tuple[str, ...]";
-    default:
-      return "str";
-  }
+  return object_of(option.get(&start));
 }
 
 /// Loaders that are pickled have one with them.
@@ -98,7 +71,7 @@ void add_start(nb::module_& module) {
       },
       nb::sig(signature.c_str()));
   for (const options::Option& option : table()) {
-    const std::string getter = "def " + option.name + "(self) -> " + type_of(option);
+    const std::string getter = "def " + option.name + "(self) -> " + object_type(option);
     type.def_prop_ro(
         option.name.c_str(),
         [&option](const StartOptions& start) { return value_of(option, start); },

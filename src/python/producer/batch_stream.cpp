@@ -2,11 +2,12 @@
 // Copyright 2026 the batchcast authors
 #include "python/consumer/interpreter.hpp"
 #include "python/producer/producer_bindings.hpp"
+#include "python/producer/serve_call.hpp"
 #include "python/producer/serving.hpp"
 
-#include "cli/console.hpp"
-#include "cli/serve/linger_clock.hpp"
-#include "cli/serve/service.hpp"
+#include "serving/console.hpp"
+#include "serving/linger_clock.hpp"
+#include "serving/service.hpp"
 
 #include <batchcast/core/error.hpp>
 #include <batchcast/producer.hpp>
@@ -16,6 +17,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <atomic>
@@ -54,11 +56,8 @@ struct Column {
 /// anything: one works on the stream at a time, and others ask for stats, stop it and close it.
 class BatchStream {
  public:
-  BatchStream(std::vector<std::string> arguments, std::string directory, std::string served_from,
-              bool talks)
-      : options_(parse_serving(std::move(arguments))),
-        directory_(std::move(directory)),
-        served_from_(std::move(served_from)) {
+  BatchStream(const ServeCall& call, const std::string& served_from, bool talks)
+      : options_(call.of(served_from)), served_from_(served_from) {
     log_ = serving_log(options_, talks);
     if (talks) progress_.emplace();
   }
@@ -140,7 +139,7 @@ class BatchStream {
     std::unique_lock lock(mutex_);
     if (!producer_) return;
     producer_->fail(why);
-    if (producer_->stats().consumers.size() >= std::max(options_.wait_for, 1U)) return;
+    if (producer_->stats().consumers.size() >= std::max(options_.producer.wait_for, 1U)) return;
     stopped_.wait_for(lock, farewell, [this] { return !why_.empty(); });
   }
   /// Takes the stream away. Where a thread works on it, it goes with the end of that work, which
@@ -165,7 +164,7 @@ class BatchStream {
   }
   [[nodiscard]] std::string directory() const {
     const std::lock_guard lock(mutex_);
-    return producer_ ? producer_->directory() : directory_;
+    return producer_ ? producer_->directory() : options_.producer.directory;
   }
 
  private:
@@ -204,24 +203,23 @@ class BatchStream {
 
   /// None if it was stopped before its first batch came.
   [[nodiscard]] std::shared_ptr<Producer> open(const std::vector<Column>& columns) {
-    ProducerOptions serving = cli::stream_options(options_);
-    serving.directory = directory_;
-    serving.log = log_;
-    serving.recipe_json = nlohmann::json{
+    ProducerOptions asked = options_.producer;
+    asked.log = log_;
+    asked.recipe_json = nlohmann::json{
         {"served_from", served_from_},
         {"directory", std::filesystem::current_path().string()},
         {"pure", false}}.dump();
     for (const Column& column : columns) {
-      if (column.spec.name != sample_id_name) serving.schema.push_back(column.spec);
+      if (column.spec.name != sample_id_name) asked.schema.push_back(column.spec);
     }
-    log_(LogLevel::info, "stream `" + options_.stream + "` serves a " + served_from_ + ": " +
-                             text_of(serving.schema) +
+    log_(LogLevel::info, "stream `" + options_.producer.stream + "` serves a " + served_from_ +
+                             ": " + text_of(asked.schema) +
                              ". It is not pure: nobody can make its samples again, only its "
                              "producer");
     const std::lock_guard lock(mutex_);
     if (!why_.empty()) return nullptr;
-    producer_ = std::make_shared<Producer>(std::move(serving));
-    if (progress_) cli::say_what_is_served(*producer_);
+    producer_ = std::make_shared<Producer>(std::move(asked));
+    if (progress_) serving::say_what_is_served(*producer_);
     return producer_;
   }
 
@@ -255,24 +253,23 @@ class BatchStream {
     if (in_python([] { return PyErr_CheckSignals(); }) != 0) throw nb::python_error();
   }
   void end_if_idle(Producer& producer) {
-    if (options_.idle_exit_s < 0) return;
+    if (!options_.idle_exit_s) return;
     static_cast<void>(producer.stop_if_unattended(
-        options_.idle_exit_s, "nobody was attached for as long as idle_exit says"));
+        *options_.idle_exit_s, "nobody was attached for as long as idle_exit says"));
   }
   void show(const Producer& producer) {
     if (!progress_ || !progress_->due()) return;
-    progress_->show(
-        cli::progress_text({.stream = producer.stats(), .wait_for = options_.wait_for}));
+    progress_->show(serving::progress_text(
+        {.stream = producer.stats(), .wait_for = options_.producer.wait_for}));
   }
 
   ForkGuard fork_guard_;
-  const cli::ServeOptions options_;
-  const std::string directory_;
+  const serving::ServeOptions options_;
   const std::string served_from_;
   LogCallback log_;
-  const cli::UnwaitedStderr unwaited_;
-  std::optional<cli::ProgressLine> progress_;     ///< of one that talks
-  std::optional<cli::LingerClock> linger_clock_;  ///< from the first `finish` on
+  const serving::UnwaitedStderr unwaited_;
+  std::optional<serving::ProgressLine> progress_;     ///< of one that talks
+  std::optional<serving::LingerClock> linger_clock_;  ///< from the first `finish` on
 
   std::recursive_timed_mutex turn_;  ///< before `mutex_`
   mutable std::mutex mutex_;         ///< for `producer_` to come and go
@@ -288,8 +285,8 @@ using Released = nb::call_guard<WithoutGil>;
 
 void add_batch_stream(nb::module_& module) {
   nb::class_<BatchStream>(module, "BatchStream", "A stream of batches that Python makes.")
-      .def(nb::init<std::vector<std::string>, std::string, std::string, bool>(),
-           nb::arg("arguments"), nb::arg("directory"), nb::arg("served_from"), nb::arg("talks"))
+      .def(nb::init<const ServeCall&, const std::string&, bool>(), nb::arg("options"),
+           nb::arg("served_from"), nb::arg("talks"))
       .def(
           "append",
           [](BatchStream& stream, const Columns& columns) {

@@ -3,9 +3,10 @@
 #include "python/producer/gil.hpp"
 #include "python/producer/producer_bindings.hpp"
 #include "python/producer/python_source.hpp"
+#include "python/producer/serve_call.hpp"
 #include "python/producer/serving.hpp"
 
-#include "cli/serve/service.hpp"
+#include "serving/service.hpp"
 
 #include <batchcast/core/clock.hpp>
 #include <batchcast/core/error.hpp>
@@ -13,7 +14,6 @@
 #include <batchcast/ring/fork_guard.hpp>
 
 #include <nanobind/stl/string.h>
-#include <nanobind/stl/vector.h>
 
 #include <atomic>
 #include <chrono>
@@ -37,13 +37,9 @@ enum class Phase : std::uint8_t { opening, serving, ended };
 /// being opened, or a worker hangs: neither can be interrupted.
 class Run {
  public:
-  Run(cli::ServeOptions options, std::shared_ptr<const PythonSource> source, std::string directory,
-      bool talks, bool pure)
-      : options_(std::move(options)),
-        source_(std::move(source)),
-        directory_(std::move(directory)),
-        talks_(talks),
-        pure_(pure) {}
+  Run(serving::ServeOptions options, std::shared_ptr<const PythonSource> source, bool talks,
+      bool pure)
+      : options_(std::move(options)), source_(std::move(source)), talks_(talks), pure_(pure) {}
 
   void work() noexcept {
     try {
@@ -97,7 +93,7 @@ class Run {
     const std::lock_guard lock(mutex_);
     return producer_ == nullptr ? last_ : stats_now();
   }
-  [[nodiscard]] const std::string& stream() const noexcept { return options_.stream; }
+  [[nodiscard]] const std::string& stream() const noexcept { return options_.producer.stream; }
 
  private:
   void note_failure(std::exception_ptr failure) {
@@ -117,38 +113,36 @@ class Run {
     return why_;
   }
 
-  [[nodiscard]] ProducerOptions producer_options(const cli::Dataset& dataset) const {
-    ProducerOptions serving = cli::serving_options(options_, dataset);
-    serving.directory = directory_;
-    serving.log = [this, log = serving_log(options_, talks_)](LogLevel level,
-                                                              std::string_view text) {
+  [[nodiscard]] ProducerOptions producer_options(const serving::Dataset& dataset) const {
+    ProducerOptions asked = serving::serving_options(options_, dataset);
+    asked.log = [this, log = serving_log(options_, talks_)](LogLevel level, std::string_view text) {
       // Its files are taken away before it ends: that is no news.
       if (!is_left_.load()) log(level, text);
     };
     if (!pure_) {
-      serving.pure = false;
-      serving.identity.clear();
-      serving.log(LogLevel::info, "stream `" + options_.stream + "` serves a " + source_->name() +
-                                      ", which has no fingerprint(). So it is not pure: nobody "
-                                      "can make its samples again, only its producer");
+      asked.pure = false;
+      asked.identity.clear();
+      asked.log(LogLevel::info, "stream `" + stream() + "` serves a " + source_->name() +
+                                    ", which has no fingerprint(). So it is not pure: nobody "
+                                    "can make its samples again, only its producer");
     }
-    return serving;
+    return asked;
   }
 
   void serve() {
-    const cli::Dataset dataset(cli::served_dataset(options_), serving_log(options_, talks_),
-                               source_);
+    const serving::Dataset dataset(serving::served_dataset(options_), serving_log(options_, talks_),
+                                   source_);
     if (!asked_to_end(0).empty()) return;
-    ProducerOptions serving = producer_options(dataset);
-    cli::rehearse_serving(options_, serving);
-    const cli::UnwaitedStderr unwaited;
-    Producer producer(std::move(serving));
-    if (talks_) cli::say_what_is_served(producer);
-    cli::Service service({[this](int timeout_ms) { return asked_to_end(timeout_ms); }, producer,
-                          dataset, options_.wait_for, options_.idle_exit_s, talks_});
+    ProducerOptions asked = producer_options(dataset);
+    serving::rehearse_serving(options_, asked);
+    const serving::UnwaitedStderr unwaited;
+    Producer producer(std::move(asked));
+    if (talks_) serving::say_what_is_served(producer);
+    serving::Service service({[this](int timeout_ms) { return asked_to_end(timeout_ms); }, producer,
+                              dataset, options_.producer.wait_for, options_.idle_exit_s, talks_});
     begin(producer, service, dataset);
     try {
-      if (service.produce({.workers = options_.workers.count()})) {
+      if (service.produce({.workers = options_.workers.value_or(0)})) {
         static_cast<void>(service.linger(options_.linger_s));
       } else {
         leave_to(producer, service.take_feeder());
@@ -164,10 +158,10 @@ class Run {
   }
 
   [[noreturn]] void throw_failed() const {
-    throw Error("batchcast: stream `" + options_.stream + "` failed; stderr was told why.");
+    throw Error("batchcast: stream `" + stream() + "` failed; stderr was told why.");
   }
 
-  void begin(Producer& producer, cli::Service& service, const cli::Dataset& dataset) {
+  void begin(Producer& producer, serving::Service& service, const serving::Dataset& dataset) {
     const std::lock_guard lock(mutex_);
     producer_ = &producer;
     service_ = &service;
@@ -207,9 +201,8 @@ class Run {
     changed_.notify_all();
   }
 
-  const cli::ServeOptions options_;
+  const serving::ServeOptions options_;
   const std::shared_ptr<const PythonSource> source_;
-  const std::string directory_;
   const bool talks_;
   const bool pure_;
 
@@ -222,8 +215,8 @@ class Run {
   std::exception_ptr failure_;
   Stats last_;
   Producer* producer_ = nullptr;  ///< while it serves
-  const cli::Service* service_ = nullptr;
-  const cli::Dataset* dataset_ = nullptr;
+  const serving::Service* service_ = nullptr;
+  const serving::Dataset* dataset_ = nullptr;
 };
 
 /// Of a Python object. Any thread may let go of it, with the GIL or without.
@@ -244,10 +237,9 @@ class Run {
 /// A dataset that threads of this process serve as a stream.
 class DatasetStream {
  public:
-  DatasetStream(std::vector<std::string> arguments, nb::handle source, std::string directory,
-                bool talks, bool pure)
-      : run_(std::make_shared<Run>(parse_serving(std::move(arguments)), shared_source(source),
-                                   std::move(directory), talks, pure)) {
+  DatasetStream(const ServeCall& call, const std::string& location, nb::handle source, bool talks,
+                bool pure)
+      : run_(std::make_shared<Run>(call.of(location), shared_source(source), talks, pure)) {
     thread_ =
         std::make_unique<std::thread>(start_thread("bc-serve", [run = run_] { run->work(); }));
   }
@@ -295,11 +287,11 @@ using Released = nb::call_guard<WithoutGil>;
 void add_dataset_stream(nb::module_& module) {
   nb::class_<DatasetStream>(module, "DatasetStream",
                             "A dataset that threads of this process serve as a stream.")
-      .def(nb::init<std::vector<std::string>, nb::handle, std::string, bool, bool>(),
-           nb::arg("arguments"), nb::arg("source").none(), nb::arg("directory"), nb::arg("talks"),
+      .def(nb::init<const ServeCall&, const std::string&, nb::handle, bool, bool>(),
+           nb::arg("options"), nb::arg("location"), nb::arg("source").none(), nb::arg("talks"),
            nb::arg("pure"),
-           nb::sig("def __init__(self, arguments: collections.abc.Sequence[str], source: "
-                   "PythonSource | None, directory: str, talks: bool, pure: bool) -> None"))
+           nb::sig("def __init__(self, options: ServeOptions, location: str, source: PythonSource "
+                   "| None, talks: bool, pure: bool) -> None"))
       .def(
           "wait_opened",
           [](DatasetStream& stream, int timeout_ms) {

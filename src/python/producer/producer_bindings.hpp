@@ -8,6 +8,7 @@
 namespace batchcast::inline v0_1::python {
 
 void add_python_source(nanobind::module_& module);
+void add_serve(nanobind::module_& module);
 void add_dataset_stream(nanobind::module_& module);
 void add_batch_stream(nanobind::module_& module);
 void add_cut_files(nanobind::module_& module);

@@ -9,6 +9,7 @@ NB_MODULE(_producer, module) {
   batchcast::python::add_errors(module);
   batchcast::python::add_interpreter(module);
   batchcast::python::add_python_source(module);
+  batchcast::python::add_serve(module);
   batchcast::python::add_dataset_stream(module);
   batchcast::python::add_batch_stream(module);
   batchcast::python::add_cut_files(module);

@@ -2,11 +2,10 @@
 // Copyright 2026 the batchcast authors
 #include "python/producer/serving.hpp"
 
-#include "cli/console.hpp"
+#include "serving/console.hpp"
 
 #include <batchcast/core/error.hpp>
 
-#include <algorithm>
 #include <utility>
 
 namespace nb = nanobind;
@@ -44,25 +43,8 @@ namespace {
 
 }  // namespace
 
-cli::ServeOptions parse_serving(std::vector<std::string> arguments) {
-  CLI::App parser;
-  cli::ServeOptions options;
-  parser.add_option("--stream", options.stream)->required();
-  cli::add_serve_options(parser, options);
-  std::reverse(arguments.begin(), arguments.end());
-  try {
-    parser.parse(std::move(arguments));
-    cli::check_serve_options(options);
-  } catch (const CLI::Error& error) {
-    throw InvalidArgument("batchcast: " + with_names_of_python(error.what()));
-  } catch (const InvalidArgument& error) {
-    throw InvalidArgument(with_names_of_python(error.what()));
-  }
-  return options;
-}
-
-LogCallback serving_log(const cli::ServeOptions& options, bool talks) {
-  LogCallback all = cli::console_log(options.verbose);
+LogCallback serving_log(const serving::ServeOptions& options, bool talks) {
+  LogCallback all = serving::console_log(options.verbose);
   if (talks || options.verbose) return all;
   return [all = std::move(all)](LogLevel level, std::string_view text) {
     if (level >= LogLevel::warning) all(level, text);

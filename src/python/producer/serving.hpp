@@ -5,7 +5,7 @@
 #include "python/consumer/consumer_bindings.hpp"
 #include "python/consumer/names.hpp"
 
-#include "cli/serve/serve_options.hpp"
+#include "serving/serve_options.hpp"
 
 #include <batchcast/core/error.hpp>
 #include <batchcast/core/log.hpp>
@@ -22,10 +22,6 @@
 // What all streams have that this process serves.
 namespace batchcast::inline v0_1::python {
 
-/// What `batchcast serve ARGUMENTS` would be told. Throws InvalidArgument, with the options called
-/// as Python calls them.
-[[nodiscard]] cli::ServeOptions parse_serving(std::vector<std::string> arguments);
-
 /// What `call` returns. What it throws about options calls them as Python does.
 template <class Call>
 decltype(auto) with_options_of_python(Call&& call) {
@@ -40,7 +36,7 @@ decltype(auto) with_options_of_python(Call&& call) {
 }
 
 /// Warnings and errors; of a stream that `talks` everything that the command prints.
-[[nodiscard]] LogCallback serving_log(const cli::ServeOptions& options, bool talks);
+[[nodiscard]] LogCallback serving_log(const serving::ServeOptions& options, bool talks);
 
 /// For Python, with the GIL held.
 [[nodiscard]] nanobind::dict stats_dict(const ProducerStats& stream, const FeederStats& feeder,

@@ -2,8 +2,8 @@
 // Copyright 2026 the batchcast authors
 #pragma once
 
-#include "cli/console.hpp"
-#include "cli/serve/dataset_options.hpp"
+#include "serving/console.hpp"
+#include "serving/dataset.hpp"
 
 #include <batchcast/feeder.hpp>
 #include <batchcast/producer.hpp>
@@ -16,7 +16,7 @@
 #include <string>
 #include <utility>
 
-namespace batchcast::cli {
+namespace batchcast::inline v0_1::serving {
 
 /// Why the stream is to be stopped, empty as long as it is not to be; waits for that at most so
 /// many milliseconds.
@@ -30,8 +30,9 @@ class Service {
     Producer& producer;
     const Dataset& dataset;
     std::uint32_t wait_for = 0;  ///< consumers that hold back its first sample
-    double idle_exit_s = -1;     ///< ends the stream when no consumer is attached for so long
-    bool talks = true;           ///< on stderr: a line of progress, and what it does on its own
+    /// Ends the stream once no consumer was attached for this long.
+    std::optional<double> idle_exit_s = {};
+    bool talks = true;  ///< on stderr: a line of progress, and what it does on its own
   };
   explicit Service(const Parts& parts);
 
@@ -63,7 +64,7 @@ class Service {
   Producer& producer_;
   const Dataset& dataset_;
   const std::uint32_t wait_for_;
-  const double idle_exit_s_;
+  const std::optional<double> idle_exit_s_;
   std::optional<ProgressLine> progress_;  ///< of one that talks
   bool asked_ = false;
   std::unique_ptr<Feeder> feeder_;
@@ -81,4 +82,4 @@ struct Progress {
 };
 [[nodiscard]] std::string progress_text(const Progress& progress);
 
-}  // namespace batchcast::cli
+}  // namespace batchcast::inline v0_1::serving

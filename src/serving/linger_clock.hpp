@@ -7,7 +7,7 @@
 
 #include <cstdint>
 
-namespace batchcast::cli {
+namespace batchcast::inline v0_1::serving {
 
 /// How long a stream stays for its trainers after its last epoch: so many seconds (negative: for
 /// ever), counted from the later of that epoch's end and the moment when all trainers of `wait_for`
@@ -31,4 +31,4 @@ class LingerClock {
   std::uint64_t since_ns_;
 };
 
-}  // namespace batchcast::cli
+}  // namespace batchcast::inline v0_1::serving

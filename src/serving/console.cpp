@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the batchcast authors
 
-#include "cli/console.hpp"
+#include "serving/console.hpp"
 
-#include "cli/command.hpp"
-
-#include <batchcast/core/bytes_in.hpp>
 #include <batchcast/core/limits.hpp>
 #include <batchcast/core/try_write.hpp>
 
@@ -29,7 +26,7 @@
 #include <new>
 #include <optional>
 
-namespace batchcast::cli {
+namespace batchcast::inline v0_1::serving {
 namespace {
 
 constexpr auto terminal_every = std::chrono::milliseconds(100);
@@ -76,14 +73,6 @@ StandardError& standard_error() {
   return state;
 }
 
-/// What kept the report from being written; 0 if nothing did.
-int output_error = 0;
-bool output_is_a_log = false;
-
-void flush_output() noexcept {
-  if (std::fflush(stdout) != 0 && output_error == 0) output_error = errno;
-}
-
 void put_on_stderr(std::string_view text) noexcept {
   if (standard_error().unwaited.load() != 0) {
     static_cast<void>(detail::try_write(STDERR_FILENO, text));
@@ -123,62 +112,6 @@ std::optional<double> number_in(const std::string& text) {
 
 }  // namespace
 
-std::uint64_t parse_bytes(const std::string& text) {
-  const std::optional<std::uint64_t> bytes = bytes_in(text);
-  if (!bytes) throw CLI::ValidationError(no_bytes_in(text));
-  return *bytes;
-}
-
-CLI::Validator at_least(std::uint64_t minimum) {
-  return {[minimum](std::string& text) {
-            const bool digits =
-                !text.empty() && text.find_first_not_of("0123456789") == std::string::npos;
-            const bool fits = digits && text.size() <= 19 && std::stoull(text) >= minimum;
-            return fits ? std::string()
-                        : "`" + text + "` must be a whole number, " + std::to_string(minimum) +
-                              " or more";
-          },
-          "", ""};
-}
-
-CLI::Validator above_zero() {
-  return {[](std::string& text) {
-            const std::optional<double> number = number_in(text);
-            const bool fits = number && *number > 0 && *number <= limits::waiting_seconds_max;
-            return fits ? std::string()
-                        : fmt::format("`{}` must be a number above 0, and at most {:.0f}", text,
-                                      limits::waiting_seconds_max);
-          },
-          "", ""};
-}
-
-CLI::Validator seconds_or_forever() {
-  return {[](std::string& text) {
-            const std::optional<double> number = number_in(text);
-            const bool fits = number && (*number == -1 ||
-                                         (*number >= 0 && *number <= limits::waiting_seconds_max));
-            return fits ? std::string()
-                        : fmt::format("`{}` must be seconds, from 0 to {:.0f}, or -1 for no end",
-                                      text, limits::waiting_seconds_max);
-          },
-          "", ""};
-}
-
-CLI::Validator any_seconds_or_forever() {
-  return {[](std::string& text) {
-            const std::optional<double> number = number_in(text);
-            const bool fits = number && (*number == -1 || *number >= 0);
-            return fits ? std::string()
-                        : "`" + text + "` must be seconds, 0 or more, or -1 for no end";
-          },
-          "", ""};
-}
-
-int milliseconds(double seconds) noexcept {
-  if (seconds < 0) return -1;
-  return static_cast<int>(std::ceil(seconds * 1000));
-}
-
 std::string counted(std::uint64_t count, std::string_view one, std::string_view many) {
   if (count == 1) return fmt::format("1 {}", one);
   return many.empty() ? fmt::format("{} {}s", count_text(count), one)
@@ -209,45 +142,6 @@ std::string bar_text(std::uint64_t done, std::uint64_t total) {
   std::string bar(filled, '=');
   if (filled < width) bar += '>';
   return fmt::format("[{:<{}}] {:3.0f}%", bar, width, 100 * share);
-}
-
-void print_json(const nlohmann::json& value) {
-  std::fflush(stderr);
-  // Names of files and folders may be any bytes.
-  fmt::print("{}\n", value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
-  flush_output();
-}
-
-void print_table(std::vector<std::vector<std::string>> rows) {
-  for (auto& row : rows) std::transform(row.begin(), row.end(), row.begin(), printable);
-  std::vector<std::size_t> widths;
-  for (const auto& row : rows) {
-    widths.resize(std::max(widths.size(), row.size()));
-    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
-  }
-  for (const auto& row : rows) {
-    std::string line;
-    for (std::size_t i = 0; i < row.size(); ++i) {
-      // The first column is a name, the others are figures.
-      line += i == 0 ? fmt::format("{:<{}}", row[i], widths[i])
-                     : fmt::format("  {:>{}}", row[i], widths[i]);
-    }
-    fmt::print("{}\n", line);
-  }
-  flush_output();
-}
-
-void take_output_for_a_log() noexcept { output_is_a_log = true; }
-
-int finish_output(int code) noexcept {
-  flush_output();
-  if (output_is_a_log || (output_error == 0 && std::ferror(stdout) == 0)) return code;
-  // The reason of an earlier failure, of the call that filled the buffer, is not known any more.
-  const std::string reason =
-      output_error == 0 ? std::string() : std::string(": ") + std::strerror(output_error);
-  say("batchcast: the report could not be written to stdout" + reason + "\n");
-  // What the report said is lost, whether all was well or not.
-  return code == exit_ok || code == exit_not_held ? exit_environment : code;
 }
 
 void say(std::string_view text) noexcept {
@@ -332,4 +226,4 @@ void ProgressLine::finish() noexcept {
   state.live_line.clear();
 }
 
-}  // namespace batchcast::cli
+}  // namespace batchcast::inline v0_1::serving

@@ -2,33 +2,17 @@
 // Copyright 2026 the batchcast authors
 #pragma once
 
-#include <batchcast/core/bytes_text.hpp>
 #include <batchcast/core/log.hpp>
 #include <batchcast/core/printable.hpp>
-
-#include <CLI/CLI.hpp>
-#include <nlohmann/json.hpp>
 
 #include <chrono>
 #include <cstdint>
 #include <string>
 #include <string_view>
-#include <vector>
 
-// What commands print: progress on stderr, results on stdout.
-namespace batchcast::cli {
+// What a process that serves, and every command, says on stderr.
+namespace batchcast::inline v0_1::serving {
 
-/// Bytes from `256MiB`, `1GiB`, `64k`, `1000`; throws CLI::ValidationError.
-[[nodiscard]] std::uint64_t parse_bytes(const std::string& text);
-/// Option checks that say what would be right.
-[[nodiscard]] CLI::Validator at_least(std::uint64_t minimum);
-[[nodiscard]] CLI::Validator above_zero();
-/// A number of seconds, from 0 to limits::waiting_seconds_max, or -1 for no end.
-[[nodiscard]] CLI::Validator seconds_or_forever();
-/// The same with any finite number from 0: for what is clamped afterwards.
-[[nodiscard]] CLI::Validator any_seconds_or_forever();
-/// Seconds as given, in whole milliseconds and at least one; -1 where they are negative.
-[[nodiscard]] int milliseconds(double seconds) noexcept;
 /// `1,234,567`
 [[nodiscard]] std::string count_text(std::uint64_t count);
 /// `1 epoch`, `2,000 epochs`; `many` where it does not end in s alone.
@@ -38,19 +22,6 @@ namespace batchcast::cli {
 [[nodiscard]] std::string left_text(double seconds);
 /// `[=====>        ]  38%`; `total` is not 0.
 [[nodiscard]] std::string bar_text(std::uint64_t done, std::uint64_t total);
-
-/// One object (or array) on one line, as the last line of stdout.
-void print_json(const nlohmann::json& value);
-
-/// Rows as wide as their widest cell; the first row is the head.
-void print_table(std::vector<std::vector<std::string>> rows);
-
-/// The output of this command is a log, not a report: a failure to write it is no failure.
-void take_output_for_a_log() noexcept;
-
-/// To be called once a command has printed its report: `code`, but where the report could not be
-/// written, says so and returns exit_environment for exit_ok and exit_not_held.
-[[nodiscard]] int finish_output(int code) noexcept;
 
 /// Onto stderr, as `printable_lines` has it. A closed pipe or a full disk is ignored: it is no
 /// reason to end a stream that trainers use.
@@ -96,4 +67,4 @@ class ProgressLine {
   Clock::time_point next_;
 };
 
-}  // namespace batchcast::cli
+}  // namespace batchcast::inline v0_1::serving

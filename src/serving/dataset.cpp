@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the batchcast authors
-#include "cli/serve/dataset_options.hpp"
+#include "serving/dataset.hpp"
 
-#include "cli/console.hpp"
+#include "serving/console.hpp"
 
 #include <batchcast/core/error.hpp>
 #include <batchcast/data/synthetic_maker.hpp>
@@ -19,10 +19,9 @@
 #include <utility>
 #include <vector>
 
-namespace batchcast::cli {
+namespace batchcast::inline v0_1::serving {
 namespace {
 
-constexpr unsigned workers_max = 256;
 constexpr const char* automatic = "auto";
 
 [[noreturn]] void refuse(const std::string& why) { throw InvalidArgument("batchcast: " + why); }
@@ -73,7 +72,7 @@ std::unique_ptr<SampleMaker> make_synthetic(const DatasetOptions& options) {
   if (options.dtype) recipe.dtype = *parse_dtype(*options.dtype);
   if (options.order) recipe.order = *parse_order_mode(*options.order);
   if (options.samples) recipe.samples_per_epoch = *options.samples;
-  recipe.seed = options.seed;
+  recipe.seed = options.seed.value_or(0);
   recipe.epochs = options.epochs;
   return std::make_unique<SyntheticMaker>(std::move(recipe));
 }
@@ -138,7 +137,7 @@ PipelineOptions pipeline_options(const DatasetOptions& options, const LogCallbac
     say(fmt::format("{}: {}\n", printable(options.source), printable(remark)));
   }
   pipeline.location = options.source;
-  pipeline.seed = options.seed;
+  pipeline.seed = options.seed.value_or(0);
   if (substitutes) {
     pipeline.on_bad_sample = OnBadSample::substitute;
     if (options.bad_samples_max) pipeline.bad_samples_max = *options.bad_samples_max;
@@ -160,53 +159,6 @@ void say_what_is_finished(const FinishOnGpu& divided) {
   }
 }
 
-std::vector<std::string> strings(auto names) { return {names.begin(), names.end()}; }
-
-void add_bad_sample_options(CLI::App& command, DatasetOptions& options) {
-  command
-      .add_option("--on-bad-sample", options.on_bad_sample,
-                  "error: the stream fails (default); substitute: the next one replaces it")
-      ->check(CLI::IsMember({"error", "substitute"}));
-  command
-      .add_option("--max-bad", options.bad_samples_max,
-                  "With substitute: so many different ones at most (default 1000)")
-      ->check(at_least(0));
-  command.add_option("--bad-list", options.bad_list,
-                     "With substitute: file that lists them, a line each: id, name, reason");
-}
-
-void add_synthetic_options(CLI::App& command, DatasetOptions& options) {
-  command.add_option("--dtype", options.dtype, "Of the synthetic image (default f32)")
-      ->check(CLI::IsMember(strings(dtype_names)));
-  command.add_option("--samples", options.samples, "Of a synthetic epoch (default 50000)")
-      ->check(at_least(1));
-  command
-      .add_option("--order", options.order,
-                  "Of a synthetic epoch: reshuffle (default): every epoch its own; fixed: one "
-                  "shuffle; sequential; blocks")
-      ->check(CLI::IsMember(strings(order_mode_names)));
-}
-
-std::string preset_list() {
-  std::string list;
-  for (const std::string_view name : Recipe::preset_names()) {
-    list += (list.empty() ? "" : ", ") + std::string(name);
-  }
-  return list;
-}
-
-void add_sample_options(CLI::App& command, DatasetOptions& options) {
-  command.add_option("--recipe", options.recipe,
-                     "What to do with the samples: a TOML file, or a preset (" + preset_list() +
-                         "); without one each part is a field, unchanged");
-  command.add_option("--seed", options.seed, "Of order and draws")
-      ->capture_default_str()
-      ->check(at_least(0));
-  command.add_option("--shard", options.shard,
-                     "I/N: the I-th (from 0) of N disjoint shares of every epoch; auto: of the "
-                     "nodes of a job, as torchrun, srun or Kubernetes number them");
-}
-
 }  // namespace
 
 bool is_synthetic(const std::string& source) noexcept { return source.starts_with("synthetic:"); }
@@ -223,9 +175,9 @@ void settle_shard(DatasetOptions& options) {
 }
 
 bool says_what_to_make(const DatasetOptions& options) noexcept {
-  return options.recipe || options.seed != 0 || options.shard || options.on_bad_sample ||
-         options.bad_samples_max || options.bad_list || options.dtype || options.samples ||
-         options.order;
+  return options.recipe || options.seed.value_or(0) != 0 || options.shard ||
+         options.on_bad_sample || options.bad_samples_max || options.bad_list || options.dtype ||
+         options.samples || options.order;
 }
 
 Dataset::Dataset(const DatasetOptions& options, const LogCallback& log,
@@ -246,37 +198,4 @@ Dataset::Dataset(const DatasetOptions& options, const LogCallback& log,
   maker_ = std::move(pipeline);
 }
 
-void add_dataset_options(CLI::App& command, DatasetOptions& options) {
-  command
-      .add_option("source", options.source,
-                  "The dataset: imagefolder:DIR, webdataset:shard-{000..099}.tar, idx:DIR, "
-                  "cifar10:DIR, cifar100:DIR, npy:a.npy,b.npy, tokens:FILE, synthetic:SHAPE")
-      ->required();
-  add_sample_options(command, options);
-  add_bad_sample_options(command, options);
-  add_synthetic_options(command, options);
-}
-
-void add_inspection_options(CLI::App& command, DatasetOptions& options) {
-  add_sample_options(command, options);
-  add_synthetic_options(command, options);
-}
-
-unsigned WorkersOption::count() const {
-  if (text == automatic) return 0;
-  unsigned number = 0;
-  if (!read_number(std::string_view(text), number) || number == 0 || number > workers_max) {
-    refuse("--workers `" + text + "` must be auto or a number from 1 to " +
-           std::to_string(workers_max) + ".");
-  }
-  return number;
-}
-
-void add_workers_option(CLI::App& command, WorkersOption& workers) {
-  command
-      .add_option("--workers", workers.text,
-                  "Threads that make samples; auto: as many as it takes, at most the processors")
-      ->capture_default_str();
-}
-
-}  // namespace batchcast::cli
+}  // namespace batchcast::inline v0_1::serving

@@ -8,20 +8,18 @@
 #include <batchcast/data/source.hpp>
 #include <batchcast/device_stage.hpp>
 
-#include <CLI/CLI.hpp>
-
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
 
-// What every command that makes samples asks for, and the maker that comes of it.
-namespace batchcast::cli {
+// What all that makes samples asks for, and the maker that comes of it.
+namespace batchcast::inline v0_1::serving {
 
 struct DatasetOptions {
   std::string source;
   std::optional<std::string> recipe;
-  std::uint64_t seed = 0;
+  std::optional<std::uint64_t> seed;
   std::optional<std::string> shard;
   std::optional<std::string> on_bad_sample;
   std::optional<std::uint64_t> bad_samples_max;
@@ -34,10 +32,6 @@ struct DatasetOptions {
   std::optional<std::uint64_t> epochs;  ///< of the stream, which a synthetic recipe names
 };
 
-/// SOURCE and the options that go with it.
-void add_dataset_options(CLI::App& command, DatasetOptions& options);
-/// Those of them that say what samples are, without SOURCE.
-void add_inspection_options(CLI::App& command, DatasetOptions& options);
 /// Puts the number of this node in the place of `--shard auto`, and says so on stderr. Throws
 /// InvalidArgument where no launcher tells it.
 void settle_shard(DatasetOptions& options);
@@ -74,11 +68,4 @@ class Dataset {
 [[nodiscard]] bool is_synthetic(const std::string& source) noexcept;
 [[nodiscard]] bool is_preset(const std::string& name) noexcept;
 
-/// `auto` (0) or a number of threads.
-struct WorkersOption {
-  std::string text = "auto";
-  [[nodiscard]] unsigned count() const;
-};
-void add_workers_option(CLI::App& command, WorkersOption& workers);
-
-}  // namespace batchcast::cli
+}  // namespace batchcast::inline v0_1::serving

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the batchcast authors
-#include "cli/serve/service.hpp"
+#include "serving/service.hpp"
 
-#include "cli/serve/linger_clock.hpp"
+#include "serving/linger_clock.hpp"
 
 #include <fmt/format.h>
 #include <batchcast/core/clock.hpp>
@@ -14,7 +14,7 @@
 #include <string>
 #include <thread>
 
-namespace batchcast::cli {
+namespace batchcast::inline v0_1::serving {
 namespace {
 
 constexpr int look_ms = 100;
@@ -264,9 +264,9 @@ void Service::look() {
 }
 
 void Service::end_if_idle() {
-  if (idle_exit_s_ < 0) return;
-  const std::string why = fmt::format("nobody was attached for {:g} s", idle_exit_s_);
-  if (!producer_.stop_if_unattended(idle_exit_s_, why + " (--idle-exit)")) return;
+  if (!idle_exit_s_) return;
+  const std::string why = fmt::format("nobody was attached for {:g} s", *idle_exit_s_);
+  if (!producer_.stop_if_unattended(*idle_exit_s_, why + " (--idle-exit)")) return;
   tell(why + ": ending, as --idle-exit asks");
 }
 
@@ -276,4 +276,4 @@ void Service::show(const FeederStats& stats) {
                                  dataset_.bad_samples(), wait_for_}));
 }
 
-}  // namespace batchcast::cli
+}  // namespace batchcast::inline v0_1::serving

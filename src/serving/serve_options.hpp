@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#pragma once
+
+#include "serving/dataset.hpp"
+
+#include <batchcast/producer.hpp>
+
+#include <cstdint>
+#include <optional>
+
+namespace batchcast::inline v0_1::serving {
+
+/// What a process that serves a stream is asked for. serve_table.hpp has the table.
+struct ServeOptions {
+  DatasetOptions dataset = {};
+  /// Without what the dataset says and without the number of epochs.
+  ProducerOptions producer = {};
+  std::optional<std::uint64_t> epochs = {};   ///< none, or 0: until it is stopped
+  std::optional<std::uint32_t> workers = {};  ///< none, or 0: as many as it takes
+  double linger_s = -1;                       ///< negative: without limit
+  std::optional<double> idle_exit_s = {};
+  bool json = false;
+  bool verbose = false;
+};
+
+/// Options for the dataset, among them the stream's epochs.
+[[nodiscard]] DatasetOptions served_dataset(const ServeOptions& options);
+/// The producer's, with all that `dataset` says.
+[[nodiscard]] ProducerOptions serving_options(const ServeOptions& options, const Dataset& dataset);
+
+/// Nothing is served that would have to be given up at once for want of threads or address space.
+/// Throws SystemError with what to give less of.
+void rehearse_serving(const ServeOptions& options, const ProducerOptions& serving);
+
+/// Says on stderr what is served where, and which batches will not fit.
+void say_what_is_served(const Producer& producer);
+
+}  // namespace batchcast::inline v0_1::serving

@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#include "serving/serve_table.hpp"
+
+#include <batchcast/core/dtype.hpp>
+#include <batchcast/core/limits.hpp>
+#include <batchcast/data/order.hpp>
+#include <batchcast/data/recipe.hpp>
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace batchcast::inline v0_1::serving {
+namespace {
+
+using options::Option;
+using options::Options;
+using options::Table;
+
+[[nodiscard]] std::vector<std::string> strings(const auto& names) {
+  return {names.begin(), names.end()};
+}
+
+[[nodiscard]] std::string preset_list() {
+  std::string list;
+  for (const std::string_view name : Recipe::preset_names()) {
+    list += (list.empty() ? "" : ", ") + std::string(name);
+  }
+  return list;
+}
+
+// ---- The dataset.
+
+void add_samples(Table<DatasetOptions>& table) {
+  table.heading("The samples");
+  table
+      .add("source", &DatasetOptions::source,
+           "The dataset: imagefolder:DIR, webdataset:shard-{000..099}.tar, idx:DIR, cifar10:DIR, "
+           "cifar100:DIR, npy:a.npy,b.npy, tokens:FILE, synthetic:SHAPE.")
+      .needed()
+      .only_command();
+  table.path("recipe", &DatasetOptions::recipe,
+             "What to do with the samples: a TOML file, or a preset (" + preset_list() +
+                 "); without one each part is a field, unchanged.");
+  table.add("seed", &DatasetOptions::seed, "Seed of the order and of all draws; 0 by default.");
+  table.add("shard", &DatasetOptions::shard,
+            "I/N: the I-th, from 0, of N disjoint shares of every epoch; auto: this node's, by "
+            "torchrun, srun or Kubernetes.");
+}
+
+void add_bad_samples(Table<DatasetOptions>& table) {
+  table.heading("Bad samples");
+  table
+      .add("on_bad_sample", &DatasetOptions::on_bad_sample,
+           "`error`, the default: the stream fails; `substitute`: the next sample replaces a bad "
+           "one.")
+      .one_of({"error", "substitute"});
+  table.add("max_bad", &DatasetOptions::bad_samples_max,
+            "With `substitute`: how many different samples may be bad; 1000 by default.");
+  table.path("bad_list", &DatasetOptions::bad_list,
+             "With `substitute`: the file that lists them, a line each: id, name, reason.");
+}
+
+void add_synthetic(Table<DatasetOptions>& table) {
+  table.heading("Synthetic samples");
+  table.add("dtype", &DatasetOptions::dtype, "Type of the image's elements; f32 by default.")
+      .one_of(strings(dtype_names));
+  table.add("samples", &DatasetOptions::samples, "Samples of an epoch; 50000 by default.").from(1);
+  table
+      .add(
+          "order", &DatasetOptions::order,
+          "`reshuffle`, the default: every epoch has its own order; `fixed`: all have one shuffle; "
+          "`sequential`; `blocks`. Python's datasets without `recipe` have it too.")
+      .one_of(strings(order_mode_names));
+}
+
+[[nodiscard]] Table<DatasetOptions> finished_on_gpus() {
+  Table<DatasetOptions> table;
+  table.heading("GPUs");
+  table
+      .add("finish_on_gpu", &DatasetOptions::finish_on_gpu,
+           "Leave the end of each image (horizontal_flip, to, normalize) to these GPUs; host "
+           "memory then holds u8 pixels.")
+      .with("place");
+  return table;
+}
+
+// ---- The stream.
+
+[[nodiscard]] Table<ProducerOptions> stream_options() {
+  Table<ProducerOptions> table;
+  table.heading("The stream");
+  table.add("stream", &ProducerOptions::stream, "Name of the stream.").needed();
+  table.bytes("memory", &ProducerOptions::memory, "Bytes for samples in host memory, at most.");
+  table.add("ahead", &ProducerOptions::ahead,
+            "Epochs to produce ahead of the fastest consumer; 0: as many as fit in memory.");
+  return table;
+}
+
+[[nodiscard]] Table<ProducerOptions> gpu_options() {
+  Table<ProducerOptions> table;
+  table.heading("GPUs");
+  table
+      .add("place", &ProducerOptions::places,
+           "GPUs to serve the stream on as well, such as cuda:0,cuda:1; all trainers on a GPU "
+           "share its ring.")
+      .or_one();
+  table
+      .bytes("device_memory", &ProducerOptions::device_memory,
+             "Bytes for samples on each of these GPUs, at most; by default as many as in host "
+             "memory.")
+      .with("place");
+  table
+      .add("host_field", &ProducerOptions::host_fields,
+           "Fields that stay in host memory for trainers on GPUs too, as sample_id does.")
+      .with("place")
+      .or_one();
+  return table;
+}
+
+[[nodiscard]] Table<ProducerOptions> trainer_options() {
+  Table<ProducerOptions> table;
+  table.heading("Its trainers");
+  table.add("wait_for", &ProducerOptions::wait_for,
+            "Begin once this many consumers are attached; the ranks of a group count as one.");
+  table.add("max_consumers", &ProducerOptions::max_consumers, "Places for consumers.")
+      .from(1, limits::consumers_max);
+  table.add("on_stall", &ProducerOptions::on_stall,
+            "What happens to a consumer that keeps the stream waiting: `report` it, or `evict` "
+            "it.");
+  table
+      .milliseconds("stall_timeout", &ProducerOptions::stall_timeout_ms,
+                    "Seconds that a consumer may keep the stream waiting before `on_stall` "
+                    "applies.")
+      .above_zero();
+  return table;
+}
+
+[[nodiscard]] Table<ProducerOptions> surroundings() {
+  Table<ProducerOptions> table;
+  table.heading("The process");
+  table.add("free_running", &ProducerOptions::free_running,
+            "Produce also while no consumer in lockstep is attached.");
+  table.add("huge_pages", &ProducerOptions::huge_pages,
+            "Whether the ring lies in huge pages; auto: above 4 GiB, where the system has them.");
+  table
+      .add("allow_uid", &ProducerOptions::allow_uids,
+           "Other users who may attach, where producer and trainers run as different users.")
+      .or_one();
+  return table;
+}
+
+void add_process(Table<ServeOptions>& table) {
+  table.heading("The process");
+  add_workers(table, &ServeOptions::workers);
+  table
+      .add("linger", &ServeOptions::linger_s,
+           "Seconds to stay after the last epoch for consumers that still read, counted once those "
+           "of `wait_for` are there.")
+      .or_forever();
+  table
+      .add("idle_exit", &ServeOptions::idle_exit_s,
+           "End the stream once no consumer has been attached for this many seconds; an observer "
+           "such as `peek` does not count.")
+      .above_zero();
+  table.include(&ServeOptions::producer, surroundings());
+  table.add("json", &ServeOptions::json, "Print one JSON object at the end.").only_command();
+  table.add("verbose", &ServeOptions::verbose, "Report more.").command("verbose,-v");
+}
+
+[[nodiscard]] Options chosen(const Options& all, const std::vector<std::string>& names) {
+  Options some;
+  for (const std::string& name : names) some.push_back(*options::find(all, name));
+  return some;
+}
+
+}  // namespace
+
+const Table<DatasetOptions>& dataset_options() {
+  static const Table<DatasetOptions> table = [] {
+    Table<DatasetOptions> made;
+    add_samples(made);
+    add_bad_samples(made);
+    add_synthetic(made);
+    return made;
+  }();
+  return table;
+}
+
+const Options& inspection_options() {
+  static const Options some =
+      chosen(dataset_options().options(), {"recipe", "seed", "shard", "dtype", "samples", "order"});
+  return some;
+}
+
+const Table<ServeOptions>& serve_options() {
+  static const Table<ServeOptions> table = [] {
+    Table<ServeOptions> made;
+    made.include(&ServeOptions::dataset, dataset_options());
+    made.include(&ServeOptions::producer, stream_options());
+    made.heading("The stream");
+    made.add("epochs", &ServeOptions::epochs,
+             "Epochs to make; 0, the default: until the stream is stopped.");
+    made.include(&ServeOptions::producer, gpu_options());
+    made.include(&ServeOptions::dataset, finished_on_gpus());
+    made.include(&ServeOptions::producer, trainer_options());
+    add_process(made);
+    return made;
+  }();
+  return table;
+}
+
+std::vector<std::string> given_for_samples(const ServeOptions& options) {
+  static const Options some = [] {
+    const Options& all = serve_options().options();
+    Options made;
+    for (const Option& option : dataset_options().options()) {
+      if (option.is_for_python) made.push_back(*options::find(all, option.name));
+    }
+    for (const char* const name : {"finish_on_gpu", "workers"}) {
+      made.push_back(*options::find(all, name));
+    }
+    return made;
+  }();
+  return options::changed(some, &options);
+}
+
+}  // namespace batchcast::inline v0_1::serving
