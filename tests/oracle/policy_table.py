@@ -96,8 +96,8 @@ def print_pairs(policy):
 
 
 print(json.dumps({"made_by": "tests/oracle/policy_table.py",
-                  "torchvision": torchvision.__version__.split("+")[0],
-                  "timm": timm.__version__, "Pillow": PIL.__version__}))
+                  "with": {"torchvision": torchvision.__version__.split("+")[0],
+                           "timm": timm.__version__, "Pillow": PIL.__version__}}))
 print_magnitudes("auto_augment", v2.AutoAugment._AUGMENTATION_SPACE, 10)
 print_magnitudes("rand_augment", v2.RandAugment._AUGMENTATION_SPACE, 31)
 print_magnitudes("rand_augment", v2.RandAugment._AUGMENTATION_SPACE, 11)

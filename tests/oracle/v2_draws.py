@@ -320,8 +320,9 @@ def main():
     torch.manual_seed(7)
     torch.set_num_threads(1)
     print(json.dumps({"made_by": "tests/oracle/v2_draws.py",
-                      "torchvision": torchvision.__version__.split("+")[0],
-                      "torch": torch.__version__.split("+")[0], "draws": TABLE_DRAWS}))
+                      "with": {"torchvision": torchvision.__version__.split("+")[0],
+                               "torch": torch.__version__.split("+")[0]},
+                      "draws": TABLE_DRAWS}))
     for draw in DRAWS:
         rows = [row_of(*item) for item in drawn_by_torchvision(draw, TABLE_DRAWS).items()]
         print(json.dumps({"stage": draw.stage, "size": draw.size, "rows": rows}))

@@ -75,8 +75,8 @@ struct DrawnRow {
 
   explicit DrawnRow(const nlohmann::json& row)
       : key(row["key"]),
-        words(row.value("words", words)),
-        edges(row.value("edges", edges)),
+        words(row.value("words", std::vector<std::string>())),
+        edges(row.value("edges", std::vector<double>())),
         counts(row["counts"]) {}
 };
 
