@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the batchcast authors
-#define CATCH_CONFIG_RUNNER
-#include "catch.hpp"
+#include "session.hpp"
 
-int main(int argc, char** argv) { return Catch::Session().run(argc, argv); }
+int main(int argc, char** argv) { return batchcast::testing::run_tests(argc, argv); }

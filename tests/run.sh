@@ -104,7 +104,8 @@ run_tests() {
 configure() {
   preset=$1
   shift
-  must cmake --preset "$preset" -DBATCHCAST_BUILD_TESTS=ON -DBATCHCAST_WARNINGS_AS_ERRORS=ON "$@"
+  must cmake --preset "$preset" -DBATCHCAST_BUILD_TESTS=ON -DBATCHCAST_WARNINGS_AS_ERRORS=ON \
+    -DBATCHCAST_TESTS_TOGETHER=ON "$@"
 }
 
 build() {

@@ -8,8 +8,8 @@
 #include <batchcast/core/error.hpp>
 #include <batchcast/core/named_thread.hpp>
 #include <batchcast/feeder.hpp>
-#include <batchcast/ring/capacity.hpp>
 #include <batchcast/ring/memory.hpp>
+#include "ring/ring_plan.hpp"
 
 #include <fmt/format.h>
 

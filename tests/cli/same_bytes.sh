@@ -8,27 +8,7 @@ set -u
 batchcast=$1
 here=$(cd "$(dirname "$0")" && pwd)
 
-work=$(mktemp -d /tmp/batchcast-same.XXXXXX)
-mkdir -m 700 "$work/streams"
-export BATCHCAST_DIR="$work/streams"
-failures=0
-checks=0
-
-clean_up() {
-  # shellcheck disable=SC2046
-  kill $(jobs -p) 2>/dev/null
-  wait
-  rm -rf "$work"
-}
-trap clean_up EXIT
-trap 'exit 1' INT TERM
-
-same() {
-  checks=$((checks + 1))
-  [ "$2" = "$3" ] && [ -n "$2" ] && return
-  failures=$((failures + 1))
-  echo "FAILED: $1: '$2' and '$3' differ"
-}
+. "$here/support.sh"
 
 digests() { sed -n 's/.*"digests":\(\[[^]]*\]\).*/\1/p' "$1" | tail -n 1; }
 
@@ -65,6 +45,7 @@ serve_and_digest() {
 "$batchcast" dump "$source" --recipe "$work/recipe.toml" --seed 5 --positions 0:$((120 * epochs)) \
   --out "$work/dump" --digest --json >"$work/dump.out" || exit 1
 expected=$(digests "$work/dump.out")
+[ -n "$expected" ] || fail "dump gives no digests"
 for workers in 1 2 16; do
   same "$workers workers" "$expected" "$(serve_and_digest "w$workers" $workers "$source")"
 done
@@ -88,9 +69,7 @@ same "after a killed producer" "$expected" "$(serve_and_digest restarted 2 "$sou
   --out "$work/dump6" --digest --json >"$work/dump6.out" || exit 1
 checks=$((checks + 1))
 if [ "$(digests "$work/dump6.out")" = "$expected" ]; then
-  failures=$((failures + 1))
-  echo "FAILED: another seed gives the same bytes"
+  fail "another seed gives the same bytes"
 fi
 
-echo "$checks checks, $failures failed"
-[ "$failures" -eq 0 ]
+finish

@@ -8,6 +8,7 @@
 #include <batchcast/join/door.hpp>
 #include <batchcast/join/message.hpp>
 #include "stream/stream_directory.hpp"
+#include "temporary_folder.hpp"
 
 #include <poll.h>
 #include <signal.h>
@@ -19,7 +20,6 @@
 #include <array>
 #include <chrono>
 #include <cstdlib>
-#include <filesystem>
 #include <optional>
 #include <string>
 #include <thread>
@@ -30,26 +30,7 @@ namespace batchcast::test {
 
 inline constexpr std::uint32_t layout = 7;
 
-/// A directory that goes with the test.
-class TemporaryDirectory {
- public:
-  TemporaryDirectory() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "bc-test-XXXXXX").string();
-    if (!::mkdtemp(pattern.data())) throw SystemError("mkdtemp", errno);
-    path_ = pattern;
-  }
-  ~TemporaryDirectory() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  TemporaryDirectory(const TemporaryDirectory&) = delete;
-  TemporaryDirectory& operator=(const TemporaryDirectory&) = delete;
-  [[nodiscard]] const std::string& path() const noexcept { return path_; }
-  [[nodiscard]] std::string operator/(const std::string& name) const { return path_ + '/' + name; }
-
- private:
-  std::string path_;
-};
+using TemporaryDirectory = testing::TemporaryFolder;
 
 /// Sets an environment variable (or takes it away) for a scope.
 class Environment {

@@ -2,11 +2,10 @@
 // Copyright 2026 the batchcast authors
 #include "core/usable_processors.hpp"
 
-#include <sched.h>
-#include <stdlib.h>
+#include "fake_root.hpp"
 
-#include <filesystem>
-#include <fstream>
+#include <sched.h>
+
 #include <limits>
 #include <string>
 #include <thread>
@@ -19,37 +18,14 @@ namespace {
 
 constexpr unsigned unlimited = std::numeric_limits<unsigned>::max();
 
-/// A machine's /proc and /sys/fs/cgroup, as files that a test writes.
-class FakeRoot {
- public:
-  FakeRoot() {
-    std::string name = (std::filesystem::temp_directory_path() / "batchcast-cpu-XXXXXX").string();
-    REQUIRE(::mkdtemp(name.data()) != nullptr);
-    root_ = name;
-  }
-  ~FakeRoot() {
-    std::error_code ignored;
-    std::filesystem::remove_all(root_, ignored);
-  }
-  FakeRoot(const FakeRoot&) = delete;
-  FakeRoot& operator=(const FakeRoot&) = delete;
-
-  FakeRoot& file(const std::string& path, const std::string& text) {
-    const std::filesystem::path at = root_ + path;
-    std::filesystem::create_directories(at.parent_path());
-    std::ofstream(at) << text << '\n';
-    return *this;
-  }
-  [[nodiscard]] unsigned processors() const { return cgroup_processors(root_); }
-
- private:
-  std::string root_;
+struct Machine : testing::FakeRoot<Machine> {
+  [[nodiscard]] unsigned processors() const { return cgroup_processors(path()); }
 };
 
 }  // namespace
 
 TEST_CASE("the smallest cpu.max on the way up counts, and parts of a processor as one") {
-  FakeRoot root;
+  Machine root;
   root.file("/proc/self/cgroup", "0::/user.slice/job/step");
   CHECK(root.processors() == unlimited);
   root.file("/sys/fs/cgroup/user.slice/job/step/cpu.max", "max 100000");
@@ -63,13 +39,13 @@ TEST_CASE("the smallest cpu.max on the way up counts, and parts of a processor a
 }
 
 TEST_CASE("a container sees its own group as the root") {
-  FakeRoot root;
+  Machine root;
   root.file("/proc/self/cgroup", "0::/").file("/sys/fs/cgroup/cpu.max", "400000 100000");
   CHECK(root.processors() == 4);
 }
 
 TEST_CASE("version 1 of cgroups limits by quota and period") {
-  FakeRoot root;
+  Machine root;
   root.file("/proc/self/cgroup",
             "4:memory:/elsewhere\n3:cpu,cpuacct:/docker/c0ffee\n2:cpuset:/\n1:name=systemd:/");
   root.file("/sys/fs/cgroup/cpu/cpu.cfs_quota_us", "-1");
@@ -87,7 +63,7 @@ TEST_CASE("version 1 of cgroups limits by quota and period") {
 }
 
 TEST_CASE("nonsense in the files limits nothing") {
-  FakeRoot root;
+  Machine root;
   CHECK(root.processors() == unlimited);
   root.file("/proc/self/cgroup", "no colons\n\n0::/a").file("/sys/fs/cgroup/a/cpu.max", "");
   CHECK(root.processors() == unlimited);

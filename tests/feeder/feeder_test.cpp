@@ -8,7 +8,6 @@
 
 #include "core/usable_processors.hpp"
 
-#include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -16,13 +15,13 @@
 #include <atomic>
 #include <chrono>
 #include <cstring>
-#include <filesystem>
 #include <functional>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "catch.hpp"
+#include "temporary_folder.hpp"
 
 using namespace batchcast;
 
@@ -106,24 +105,7 @@ class FakeMaker final : public SampleMaker {
   mutable std::atomic<unsigned> workers_{0};
 };
 
-class OwnDirectory {
- public:
-  OwnDirectory() {
-    std::string name = (std::filesystem::temp_directory_path() / "bc-feed-XXXXXX").string();
-    REQUIRE(::mkdtemp(name.data()) != nullptr);
-    path_ = name;
-  }
-  ~OwnDirectory() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  OwnDirectory(const OwnDirectory&) = delete;
-  OwnDirectory& operator=(const OwnDirectory&) = delete;
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
+using OwnDirectory = testing::TemporaryFolder;
 
 /// A producer for a maker and whatever consumers a test attaches to it.
 struct Stream {

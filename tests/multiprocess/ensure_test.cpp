@@ -74,13 +74,7 @@ TEST_CASE("an ensure that is killed is told of, and what it started is waited fo
   const Words words = first.expect("threw");
   CHECK(words.text("kind") == "StartFailed");
   CHECK_THAT(words.line(), Contains("without an answer"));
-  Process second = trainer(ledger.words_with_gate());
-  pause_us(30'000);
-  ledger.open_gate();
-  static_cast<void>(second.expect("attached"));
-  CHECK(ledger.runs() == 1);
-  leave(second);
-  end(ledger, directory);
+  take_what_was_started(ledger, directory);
 }
 
 TEST_CASE("a program may reap every child that it has", "[start][short]") {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the batchcast authors
-#define CATCH_CONFIG_RUNNER
-#include "../catch.hpp"
 #include "process.hpp"
+#include "session.hpp"
 
 #include <signal.h>
 
 #include <exception>
+#include <string>
 
 int main(int argc, char** argv) {
   ::signal(SIGPIPE, SIG_IGN);  // a child may be dead before it reads
@@ -16,5 +16,5 @@ int main(int argc, char** argv) {
     batchcast::testing::say(std::string("threw ") + error.what());
     return 98;
   }
-  return Catch::Session().run(argc, argv);
+  return batchcast::testing::run_tests(argc, argv);
 }

@@ -2,6 +2,8 @@
 // Copyright 2026 the batchcast authors
 #pragma once
 
+#include "temporary_folder.hpp"
+
 #include <sys/types.h>
 
 #include <cstdint>
@@ -95,17 +97,10 @@ class Process {
 };
 
 /// A BATCHCAST_DIR of its own for one test, that must be empty at the end.
-class OwnDirectory {
+class OwnDirectory : public TemporaryFolder {
  public:
   OwnDirectory();
-  ~OwnDirectory();
-  OwnDirectory(const OwnDirectory&) = delete;
-  OwnDirectory& operator=(const OwnDirectory&) = delete;
-  [[nodiscard]] const std::string& path() const noexcept { return path_; }
   [[nodiscard]] std::size_t entries() const;
-
- private:
-  std::string path_;
 };
 
 /// BATCHCAST_TEST_SCALE, 1 unless set.

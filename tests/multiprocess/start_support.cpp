@@ -224,29 +224,23 @@ const RoleRegistration train_role("self_starter", train);
 
 }  // namespace
 
-Ledger::Ledger() {
-  std::string pattern = (fs::temp_directory_path() / "bc-ledger-XXXXXX").string();
-  if (::mkdtemp(pattern.data()) == nullptr) throw std::runtime_error("mkdtemp failed");
-  directory_ = pattern;
-}
-
 Ledger::~Ledger() {
   for (const Words& line : lines("runs")) ::kill(static_cast<pid_t>(line.number("pid")), SIGKILL);
-  std::error_code ignored;
-  fs::remove_all(directory_, ignored);
 }
 
-std::vector<std::string> Ledger::words() const { return {"ledger=" + directory_ + "/lines"}; }
+std::vector<std::string> Ledger::words() const {
+  return {"ledger=" + directory_.path() + "/lines"};
+}
 
 std::vector<std::string> Ledger::words_with_gate() const {
-  return {"ledger=" + directory_ + "/lines", "gate=" + directory_ + "/gate"};
+  return {"ledger=" + directory_.path() + "/lines", "gate=" + directory_.path() + "/gate"};
 }
 
-void Ledger::open_gate() const { std::ofstream(directory_ + "/gate") << "open"; }
-void Ledger::end_all() const { std::ofstream(directory_ + "/lines.end") << "end"; }
+void Ledger::open_gate() const { std::ofstream(directory_.path() + "/gate") << "open"; }
+void Ledger::end_all() const { std::ofstream(directory_.path() + "/lines.end") << "end"; }
 
 std::vector<Words> Ledger::lines(const std::string& beginning) const {
-  std::ifstream file(directory_ + "/lines");
+  std::ifstream file(directory_.path() + "/lines");
   std::vector<Words> found;
   for (std::string line; std::getline(file, line);) {
     if (line.starts_with(beginning)) found.emplace_back(line);
@@ -274,6 +268,16 @@ Process trainer(const std::vector<std::string>& words, const std::vector<std::st
   std::vector<std::string> all = words;
   all.insert(all.end(), more.begin(), more.end());
   return {"self_starter", all};
+}
+
+void take_what_was_started(const Ledger& ledger, const OwnDirectory& directory) {
+  Process second = trainer(ledger.words_with_gate());
+  pause_us(30'000);
+  ledger.open_gate();
+  static_cast<void>(second.expect("attached"));
+  CHECK(ledger.runs() == 1);
+  leave(second);
+  end(ledger, directory);
 }
 
 void leave(Process& trainer) {

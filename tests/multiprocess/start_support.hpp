@@ -16,7 +16,7 @@ namespace batchcast::testing {
 /// Where the started producers of a test write what they do, a line each, and what they wait for.
 class Ledger {
  public:
-  Ledger();
+  Ledger() = default;
   ~Ledger();
   Ledger(const Ledger&) = delete;
   Ledger& operator=(const Ledger&) = delete;
@@ -39,13 +39,16 @@ class Ledger {
   [[nodiscard]] bool all_gone(int timeout_ms = 10'000) const;
 
  private:
-  std::string directory_;
+  TemporaryFolder directory_;
 };
 
 /// A `self_starter` in a process of its own: says `attached`, reads, and leaves when it is told
 /// `leave`; says `threw kind=…` where that fails, and `waits` and `starts` before.
 [[nodiscard]] Process trainer(const std::vector<std::string>& words,
                               const std::vector<std::string>& more = {});
+
+/// Another trainer waits for what is at the gate, gets it, and ends it: nothing else is started.
+void take_what_was_started(const Ledger& ledger, const OwnDirectory& directory);
 
 /// Tells it to leave, and waits until it has.
 void leave(Process& trainer);

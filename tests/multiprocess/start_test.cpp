@@ -178,13 +178,7 @@ TEST_CASE("a start that takes too long is waited for by whoever comes next", "[s
   const Words words = first.expect("threw");
   CHECK(words.text("kind") == "StreamNotFound");
   CHECK_THAT(words.line(), Contains("connect_timeout_ms") && Contains("serve.log"));
-  Process second = trainer(ledger.words_with_gate());
-  pause_us(30'000);
-  ledger.open_gate();
-  static_cast<void>(second.expect("attached"));
-  CHECK(ledger.runs() == 1);
-  leave(second);
-  end(ledger, directory);
+  take_what_was_started(ledger, directory);
 }
 
 TEST_CASE("a killed producer is replaced", "[start][short]") {

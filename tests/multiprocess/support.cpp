@@ -20,21 +20,11 @@ namespace batchcast::testing {
 
 namespace fs = std::filesystem;
 
-OwnDirectory::OwnDirectory() {
-  std::string pattern = (fs::temp_directory_path() / "bc-mp-XXXXXX").string();
-  if (::mkdtemp(pattern.data()) == nullptr) throw std::runtime_error("mkdtemp failed");
-  path_ = pattern;
-  ::setenv("BATCHCAST_DIR", path_.c_str(), 1);
-}
-
-OwnDirectory::~OwnDirectory() {
-  std::error_code ignored;
-  fs::remove_all(path_, ignored);
-}
+OwnDirectory::OwnDirectory() { ::setenv("BATCHCAST_DIR", path().c_str(), 1); }
 
 std::size_t OwnDirectory::entries() const {
   return static_cast<std::size_t>(
-      std::distance(fs::recursive_directory_iterator(path_), fs::recursive_directory_iterator()));
+      std::distance(fs::recursive_directory_iterator(path()), fs::recursive_directory_iterator()));
 }
 
 double scale() {

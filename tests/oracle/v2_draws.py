@@ -2,9 +2,11 @@
 # Copyright 2026 the batchcast authors
 """What stages draw, and how torchvision.transforms.v2 draws the same.
 
-  python3 v2_draws.py | clang-format-14 > ../data/stage/draws_table.hpp
+  python3 v2_draws.py > ../data/stage/draws.jsonl
 
-makes the table that the tests compare our draws with, with torchvision 0.26 (torch 2.11).
+makes the lines of JSON that the tests compare our draws with, with torchvision 0.26 (torch 2.11):
+of each stage's draws how often each of the words came, or a number up to each edge (the last:
+beyond them all).
 v2_oracle.py imports it.
 """
 import collections
@@ -304,56 +306,26 @@ def values_of(rows, draw):
 def row_of(key, values):
     """Edges or words, and how many of the values belong to each."""
     if isinstance(values[0], str):
-        words = sorted(collections.Counter(values).items())
-        return (", ".join(f'"{word}"' for word, _ in words), "",
-                ", ".join(str(count) for _, count in words))
+        words = dict(sorted(collections.Counter(values).items()))
+        return {"key": key, "words": list(words), "counts": list(words.values())}
     edges = numpy.unique(numpy.quantile(values, numpy.linspace(0, 1, BINS + 1)[1:-1],
                                         method="inverted_cdf"))
     edges = numpy.unique([float(f"{edge:.6g}") for edge in edges])
     counts = numpy.bincount(numpy.searchsorted(edges, values, side="left"),
                             minlength=len(edges) + 1)
-    return ("", ", ".join(f"{edge:.6g}" for edge in edges), ", ".join(str(c) for c in counts))
+    return {"key": key, "edges": edges.tolist(), "counts": counts.tolist()}
 
 
 def main():
     torch.manual_seed(7)
     torch.set_num_threads(1)
-    release = torchvision.__version__.split("+")[0]
-    print(f"""// SPDX-License-Identifier: Apache-2.0
-// Copyright 2026 the batchcast authors
-#pragma once
-
-#include <batchcast/data/geometry.hpp>
-
-#include <string>
-#include <vector>
-
-// Made by tests/oracle/v2_draws.py with torchvision {release} and torch {torch.__version__.split("+")[0]}.
-namespace batchcast::test {{
-
-/// Of {TABLE_DRAWS} draws: how often each of the words came, or a number up to each edge (the last:
-/// beyond them all).
-struct DrawnRow {{
-  std::string key;
-  std::vector<std::string> words;
-  std::vector<double> edges;
-  std::vector<int> counts;
-}};
-
-struct DrawnStage {{
-  std::string stage;
-  ImageSize size;
-  std::vector<DrawnRow> rows;
-}};
-
-inline const std::vector<DrawnStage> drawn_by_torchvision = {{""")
+    print(json.dumps({"made_by": "tests/oracle/v2_draws.py",
+                      "with": {"torchvision": torchvision.__version__.split("+")[0],
+                               "torch": torch.__version__.split("+")[0]},
+                      "draws": TABLE_DRAWS}))
     for draw in DRAWS:
-        print(f"    {{{json.dumps(draw.stage)}, {{{draw.size[0]}, {draw.size[1]}}}, {{")
-        for key, values in drawn_by_torchvision(draw, TABLE_DRAWS).items():
-            words, edges, counts = row_of(key, values)
-            print(f'        {{"{key}", {{{words}}}, {{{edges}}}, {{{counts}}}}},')
-        print("    }},")
-    print("};\n\n}  // namespace batchcast::test")
+        rows = [row_of(*item) for item in drawn_by_torchvision(draw, TABLE_DRAWS).items()]
+        print(json.dumps({"stage": draw.stage, "size": draw.size, "rows": rows}))
 
 
 if __name__ == "__main__":

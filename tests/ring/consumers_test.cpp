@@ -237,15 +237,27 @@ TEST_CASE("how far trainers were given samples, of all that are there or were") 
   CHECK(ring.writer().status().samples_published == 50);
 }
 
+namespace {
+
+AdmitRequest at_free_pace() {
+  AdmitRequest request;
+  request.pace = Pace::free;
+  return request;
+}
+
+RingReader::Options on_a_miss(OnMiss on_miss) {
+  RingReader::Options options;
+  options.on_miss = on_miss;
+  return options;
+}
+
+}  // namespace
+
 TEST_CASE("free pace: demands, never gates, and misses what is gone") {
   for (const OnMiss on_miss : {OnMiss::skip, OnMiss::error}) {
     HeapRing ring(10, epochs_of(1000));
     HeapConsumer fast(ring, joining(Join::rewind));
-    AdmitRequest request;
-    request.pace = Pace::free;
-    RingReader::Options options;
-    options.on_miss = on_miss;
-    HeapConsumer slow(ring, request, options);
+    HeapConsumer slow(ring, at_free_pace(), on_a_miss(on_miss));
     ring.produce(10);
     Run run;
     REQUIRE(slow.reader->next(4, 0, run) == Next::batch);
@@ -270,11 +282,7 @@ TEST_CASE("free pace: the end of an epoch that was missed is told before the nex
     for (const bool leaves : {false, true}) {
       HeapRing ring(10, epochs_of(0));
       HeapConsumer fast(ring, joining(Join::rewind));
-      AdmitRequest request;
-      request.pace = Pace::free;
-      RingReader::Options options;
-      options.on_miss = on_miss;
-      HeapConsumer slow(ring, request, options);
+      HeapConsumer slow(ring, at_free_pace(), on_a_miss(on_miss));
       ring.produce(2);
       Run run;
       REQUIRE(slow.reader->next(1, 0, run) == Next::batch);
@@ -304,9 +312,7 @@ TEST_CASE("free pace: the end of an epoch that was missed is told before the nex
 
 TEST_CASE("with free consumers only, the producer stays at most C ahead of the foremost") {
   HeapRing ring(10, epochs_of(1000));
-  AdmitRequest request;
-  request.pace = Pace::free;
-  HeapConsumer consumer(ring, request);
+  HeapConsumer consumer(ring, at_free_pace());
   CHECK(ring.produce(20) == 10);
   CHECK(ring.produce(20) == 0);
   Run run;

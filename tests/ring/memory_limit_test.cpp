@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the batchcast authors
 #include "child.hpp"
+#include "core/fake_root.hpp"
 
 #include <batchcast/core/error.hpp>
 #include <batchcast/ring/memory.hpp>
 
 #include <sys/resource.h>
 
-#include <filesystem>
-#include <fstream>
 #include <string>
 
 using namespace batchcast;
@@ -18,28 +17,8 @@ namespace {
 
 constexpr std::uint64_t MiB = std::uint64_t{1} << 20;
 
-/// A machine's /proc and /sys/fs/cgroup, as files that a test writes.
-class FakeRoot {
- public:
-  FakeRoot() {
-    std::string name = (std::filesystem::temp_directory_path() / "batchcast-root-XXXXXX").string();
-    REQUIRE(::mkdtemp(name.data()) != nullptr);
-    root_ = name;
-  }
-  ~FakeRoot() {
-    std::error_code ignored;
-    std::filesystem::remove_all(root_, ignored);
-  }
-  FakeRoot(const FakeRoot&) = delete;
-  FakeRoot& operator=(const FakeRoot&) = delete;
-
-  FakeRoot& file(const std::string& path, const std::string& text) {
-    const std::filesystem::path at = root_ + path;
-    std::filesystem::create_directories(at.parent_path());
-    std::ofstream(at) << text << '\n';
-    return *this;
-  }
-  FakeRoot& available(std::uint64_t bytes) {
+struct Machine : testing::FakeRoot<Machine> {
+  Machine& available(std::uint64_t bytes) {
     return file("/proc/meminfo",
                 "MemTotal:       98765432 kB\nMemFree:           12 kB\n"
                 "MemAvailable:   " +
@@ -49,15 +28,12 @@ class FakeRoot {
   /// Empty where that much memory exists, else what the refusal says.
   [[nodiscard]] std::string refusal(std::uint64_t bytes) const {
     try {
-      check_memory_exists(bytes, root_);
+      check_memory_exists(bytes, path());
     } catch (const OutOfMemory& error) {
       return error.what();
     }
     return "";
   }
-
- private:
-  std::string root_;
 };
 
 bool contains(const std::string& text, const std::string& part) {
@@ -67,7 +43,7 @@ bool contains(const std::string& text, const std::string& part) {
 }  // namespace
 
 TEST_CASE("a ring larger than the machine's free memory is refused with both numbers") {
-  FakeRoot root;
+  Machine root;
   root.available(1000 * MiB);
   CHECK(root.refusal(1000 * MiB).empty());
   const std::string text = root.refusal(1001 * MiB);
@@ -78,7 +54,7 @@ TEST_CASE("a ring larger than the machine's free memory is refused with both num
 
 TEST_CASE(
     "a ring larger than what the cgroup has left is refused, wherever in the tree the limit is") {
-  FakeRoot root;
+  Machine root;
   root.available(100'000 * MiB).file("/proc/self/cgroup", "0::/user.slice/job/step");
   const auto group = [&](const std::string& path, const std::string& limit, std::uint64_t used) {
     root.file("/sys/fs/cgroup" + path + "/memory.max", limit);
@@ -101,7 +77,7 @@ TEST_CASE(
 }
 
 TEST_CASE("cached files are no lost memory, but a ring's own pages are") {
-  FakeRoot root;
+  Machine root;
   root.available(100'000 * MiB).file("/proc/self/cgroup", "0::/");
   root.file("/sys/fs/cgroup/memory.max", std::to_string(1000 * MiB));
   root.file("/sys/fs/cgroup/memory.current", std::to_string(990 * MiB));
@@ -115,7 +91,7 @@ TEST_CASE("cached files are no lost memory, but a ring's own pages are") {
 }
 
 TEST_CASE("version 1 of cgroups, seen from inside a container") {
-  FakeRoot root;
+  Machine root;
   root.available(100'000 * MiB);
   // The path is the host's; in the container, its own group is mounted as the root.
   root.file(
@@ -134,7 +110,7 @@ TEST_CASE("version 1 of cgroups, seen from inside a container") {
 }
 
 TEST_CASE("a system that says nothing about its memory is taken at its word") {
-  const FakeRoot root;
+  const Machine root;
   CHECK(root.refusal(std::uint64_t{1} << 50).empty());
 }
 

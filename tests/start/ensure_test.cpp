@@ -4,6 +4,7 @@
 #include "start/ensure.hpp"
 #include <batchcast/starting/start_answer.hpp>
 #include "control/control_support.hpp"
+#include "read_all.hpp"
 #include "start/recipe_check.hpp"
 #include "start/serve_log.hpp"
 
@@ -129,15 +130,7 @@ TEST_CASE("ensure says in a word what it found") {
     ProducerOptions made = stream_with(base, 1);
     made.epochs = 1;
     Producer producer(std::move(made));
-    ConsumerOptions options;
-    options.stream = "s";
-    options.directory = base.path();
-    std::optional<Consumer> consumer(std::in_place, options);
-    while (auto loan = producer.loan(10)) loan->publish();
-    REQUIRE(consumer->next());
-    REQUIRE_FALSE(consumer->next());
-    consumer.reset();
-    REQUIRE(producer.finish(10'000));
+    read_all(producer, base.path());
     const EnsureAnswer answer = ensure(request_for(base, 1));
     CHECK(answer.word == ensure_word::refused);
     CHECK_FALSE(answer.text.empty());
@@ -382,15 +375,7 @@ TEST_CASE("a trainer takes only the stream that was compared") {
     ProducerOptions made = stream_with(base, 1);
     made.epochs = 1;
     Producer producer(std::move(made));
-    ConsumerOptions first;
-    first.stream = "s";
-    first.directory = base.path();
-    std::optional<Consumer> consumer(std::in_place, first);
-    while (auto loan = producer.loan(10)) loan->publish();
-    REQUIRE(consumer->next());
-    REQUIRE_FALSE(consumer->next());
-    consumer.reset();
-    REQUIRE(producer.finish(10'000));
+    read_all(producer, base.path());
     options.start.command = make_command(base, "echo refused; echo finished");
     CHECK_THROWS_AS(Consumer(options), StreamFinished);
     CHECK_THROWS_WITH(Consumer(options), Contains("All its epochs are made"));

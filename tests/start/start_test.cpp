@@ -4,6 +4,7 @@
 #include <batchcast/core/deadline.hpp>
 #include <batchcast/starting/start_command.hpp>
 #include "control/control_support.hpp"
+#include "read_all.hpp"
 #include "start/serve_log.hpp"
 #include "start/start_lock.hpp"
 
@@ -271,11 +272,6 @@ TEST_CASE("a stream that all have read lets nobody in any more") {
   ConsumerOptions options;
   options.stream = "s";
   options.directory = base.path();
-  std::optional<Consumer> consumer(std::in_place, options);
-  while (auto loan = producer.loan(10)) loan->publish();
-  REQUIRE(consumer->next());
-  REQUIRE_FALSE(consumer->next());
-  consumer.reset();
-  REQUIRE(producer.finish(10'000));
+  read_all(producer, base.path());
   CHECK_THROWS_AS(Consumer(options), StreamFinished);
 }

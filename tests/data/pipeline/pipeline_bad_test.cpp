@@ -36,24 +36,6 @@ class FailsAtTimes final : public TensorStage {
   }
 };
 
-/// The first four bytes; of any number where `sized`, else it does not say how many come out.
-class FirstFour final : public TensorStage {
- public:
-  explicit FirstFour(bool sized = true) : sized_(sized) {}
-  [[nodiscard]] std::string_view name() const noexcept override { return "first_four"; }
-  [[nodiscard]] std::string parameters_json() const override { return "{}"; }
-  [[nodiscard]] TensorSpec output(const TensorSpec& /*in*/) const override {
-    return {DType::u8, {sized_ ? 4 : -1}};
-  }
-  void run(std::span<const std::byte> in, std::span<std::byte> out,
-           StageContext& /*context*/) const override {
-    std::memcpy(out.data(), in.data(), 4);
-  }
-
- private:
-  bool sized_;
-};
-
 /// Says 8 by 8 and takes as many pixels of a side as it is told.
 class Liar final : public GeometryStage {
  public:
@@ -152,28 +134,6 @@ TEST_CASE("samples that are only copied from memory can be bad like others") {
   CHECK(pipeline.bad_samples() == 2);
   source->mapped = false;
   CHECK(make(Pipeline(options), {0, 3, 5}) == make(pipeline, {0, 3, 5}));
-}
-
-TEST_CASE("bytes of any length go through several stages") {
-  const auto source = std::make_shared<FakeSource>(
-      3, std::vector<PartSpec>{{"text", PartKind::bytes, DType::u8, {1 << 20}}},
-      [](std::uint64_t id, std::size_t, std::span<std::byte> out) {
-        std::fill(out.begin(), out.end(), static_cast<std::byte>(id));
-      });
-  const auto with = [&](std::vector<RecipeStage> stages) {
-    return Pipeline({.source = source,
-                     .recipe = {.order = OrderMode::sequential,
-                                .fields = {{.name = "text", .stages = std::move(stages)}}}});
-  };
-  const auto to_i64 = std::make_shared<ToStage>(ToStage::Parameters{.dtype = DType::i64});
-  const auto to_i16 = std::make_shared<ToStage>(ToStage::Parameters{.dtype = DType::i16});
-  const auto first = std::make_shared<FirstFour>();
-  CHECK(make(with({first}), {0, 2, 1}).at<std::uint8_t>(0, 3) == 2);
-  CHECK(make(with({first, to_i64}), {0, 2, 1}).at<std::int64_t>(0, 3) == 2);
-  CHECK(make(with({first, to_i64, to_i16, to_i64}), {0, 2, 1}).at<std::int64_t>(0, 3) == 2);
-  CHECK_THROWS_WITH(with({std::make_shared<FirstFour>(false), to_i64}),
-                    Catch::Contains("no known size"));
-  CHECK_THROWS_WITH(with({first, nullptr}), Catch::Contains("null"));
 }
 
 TEST_CASE("a stage that makes another image than it said writes nothing beyond its sample") {

@@ -2,13 +2,13 @@
 // Copyright 2026 the batchcast authors
 #pragma once
 
+#include "data/recipe_text.hpp"
 #include "data/source/fake_source.hpp"
 
 #include <batchcast/data/pipeline.hpp>
 
 #include <cstring>
 #include <memory>
-#include <string_view>
 #include <vector>
 
 // Pipelines over a source of numbers, and what they make.
@@ -68,7 +68,5 @@ inline Made make(const Pipeline& pipeline, SampleWorker& worker, const Range& ra
 inline Made make(const Pipeline& pipeline, const Range& range) {
   return make(pipeline, *pipeline.worker(), range);
 }
-
-inline Recipe recipe(std::string_view toml) { return Recipe::from_toml(toml, "test.toml"); }
 
 }  // namespace batchcast::test

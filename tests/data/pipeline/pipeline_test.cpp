@@ -113,30 +113,6 @@ TEST_CASE("the names of classes stand on the board and are not in the identity")
   CHECK(without == many);
 }
 
-TEST_CASE("`to` converts tensors value by value") {
-  const Pipeline pipeline({.source = numbers(10), .recipe = recipe(R"(
-order = { mode = "sequential" }
-[[field]]
-name = "small"
-from = "values"
-stages = [{ stage = "to", dtype = "i8" }]
-[[field]]
-name = "half"
-from = "values"
-stages = [{ stage = "to", dtype = "f16" }]
-)")});
-  const Made made = make(pipeline, {0, 9, 1});
-  CHECK(made.at<std::int8_t>(0, 3) == 93);
-  CHECK(made.at<std::uint16_t>(1, 0) == 0x55a0);  // 90
-  const Pipeline saturating({.source = numbers(100), .recipe = recipe(R"(
-order = { mode = "sequential" }
-[[field]]
-name = "values"
-stages = [{ stage = "to", dtype = "u8" }]
-)")});
-  CHECK(make(saturating, {0, 50, 1}).at<std::uint8_t>(0, 0) == 255);
-}
-
 TEST_CASE("shards are disjoint, equally long and together nearly everything") {
   std::vector<std::uint64_t> all;
   for (std::uint64_t shard = 0; shard < 3; ++shard) {

@@ -332,13 +332,12 @@ TEST_CASE("it can end in the midst of reading") {
   const SlowSource source(100'000, 3 * ms);
   const Order order({.samples_per_epoch = 100'000});
   for (std::uint64_t taken : {0U, 1U, 8U, 12U, 40U}) {
-    const std::uint64_t began_ns = now_ns();
     {
       ReadAhead read_ahead(source, order);
       Taker taker(read_ahead, order);
       for (std::uint64_t position = 0; position < taken; ++position) REQUIRE(taker.take(position));
     }
-    CHECK(now_ns() - began_ns < (taken + 100) * 3 * ms);
     CHECK(source.at_once == 0);
   }
+  CHECK(source.reads < 1'000);  // it did not go on reading
 }

@@ -206,24 +206,6 @@ TEST_CASE("geometry that is chosen for each sample makes the pixels of its own r
   CHECK(crops < 50);
 }
 
-TEST_CASE("a nested stage draws by the path of what holds it, or its id") {
-  const std::string twice = holding("random_apply", jitter + ", " + jitter);
-  const auto fields =
-      detail::resolve(
-          recipe(field(twice + ", " + twice + ", " +
-                       holding("random_order", R"({ stage = "horizontal_flip", id = "way" })",
-                               ", id = \"all\""))))
-          .fields;
-  std::vector<std::string> paths;
-  for (const detail::NamedStage& stage : fields[0].stages) {
-    for_each_stage(stage, [&](const detail::NamedStage& one) { paths.push_back(one.path); });
-  }
-  CHECK(paths == std::vector<std::string>{"random_apply#0", "random_apply#0/color_jitter#0",
-                                          "random_apply#0/color_jitter#1", "random_apply#1",
-                                          "random_apply#1/color_jitter#0",
-                                          "random_apply#1/color_jitter#1", "all", "way"});
-}
-
 TEST_CASE("containers in a joint choose alike for all its fields") {
   const auto source = std::make_shared<FakeSource>(
       50,
@@ -248,48 +230,6 @@ TEST_CASE("containers in a joint choose alike for all its fields") {
   const Made made =
       make(Pipeline({.source = source, .recipe = recipe(fields + fixed)}), {0, 0, 50});
   CHECK(made.fields[0] == made.fields[1]);
-}
-
-TEST_CASE("an image and a mask whose containers differ are refused") {
-  const auto pair = [](const std::string& image, const std::string& mask) {
-    const std::string toml = "[[field]]\nname = \"a\"\nstages = [" + image +
-                             "]\n[[field]]\nname = \"b\"\nkind = \"mask\"\nstages = [\n" + mask +
-                             "]\n";
-    try {
-      static_cast<void>(detail::resolve(recipe(toml)));
-    } catch (const InvalidArgument& error) {
-      return std::string(error.what());
-    }
-    return std::string("nothing");
-  };
-  const std::string any_flip = R"({ stage = "horizontal_flip" })";
-  CHECK(pair(holding("random_apply", any_flip), holding("random_apply", any_flip)) == "nothing");
-  CHECK_THAT(
-      pair(holding("random_choice", any_flip + ", " + jitter), holding("random_choice", any_flip)),
-      Contains("test.toml:8: ") && Contains("`a` and `b` choose alike in `random_choice#0`") &&
-          Contains("[[joint]]"));
-  CHECK(pair(holding("random_apply", any_flip, ", p = 0.2"), holding("random_apply", any_flip)) !=
-        "nothing");
-  CHECK_THAT(pair(holding("random_apply", any_flip), any_flip),
-             Contains("`random_apply#0/horizontal_flip#0` of the one, `horizontal_flip#0`"));
-
-  // By an id it draws alike wherever it stands, and must run alike too.
-  const std::string turn = R"({ stage = "random_rotation", degrees = 20, id = "turn" })";
-  const std::string apart = "draw alike for `turn`, and it does not stand in the same containers";
-  CHECK_THAT(pair(holding("random_apply", turn), turn),
-             Contains("test.toml:8: ") && Contains(apart));
-  CHECK_THAT(pair(turn, holding("random_apply", turn)), Contains(apart));
-  CHECK_THAT(pair(holding("random_apply", turn, ", p = 1"), turn), Contains(apart));
-  CHECK(pair(holding("random_apply", turn), holding("random_apply", turn)) == "nothing");
-}
-
-TEST_CASE("thousands of stages of an image and its mask are compared at once") {
-  std::string stages;
-  for (int i = 0; i < 2000; ++i) stages += R"({ stage = "random_rotation", degrees = 20 }, )";
-  const detail::ResolvedRecipe resolved = detail::resolve(
-      recipe("[[field]]\nname = \"a\"\nstages = [" + stages +
-             "]\n[[field]]\nname = \"b\"\nkind = \"mask\"\nstages = [" + stages + "]\n"));
-  CHECK(resolved.fields[1].stages.size() == 2000);
 }
 
 TEST_CASE("what cannot stand in a container is refused with its line and a cure") {
@@ -397,30 +337,4 @@ TEST_CASE("what one walk over the pixels does is known by name") {
               {"horizontal_flip", "to", "normalize"}});
   CHECK(walks(crop + R"({ stage = "resize", size = 4 })" + end) ==
         Walks{{"decode", "random_resized_crop"}, {"resize", "to", "normalize"}});
-}
-
-TEST_CASE("joints in a ring that would draw apart are refused, and unequal views") {
-  const std::string fields =
-      "[[field]]\nname = \"a\"\n[[field]]\nname = \"b\"\n[[field]]\nname = \"c\"\n";
-  const auto joint = [](const std::string& names, const std::string& id) {
-    return "[[joint]]\nfields = [" + names + "]\nstages = [{ stage = \"horizontal_flip\"" + id +
-           " }]\n";
-  };
-  const auto refused = [](const std::string& toml) {
-    try {
-      static_cast<void>(detail::resolve(recipe(toml)));
-    } catch (const InvalidArgument& error) {
-      return std::string(error.what());
-    }
-    return std::string("nothing");
-  };
-  const std::string ring = fields + joint(R"("a", "b")", "") + joint(R"("b", "c")", "");
-  CHECK_THAT(refused(ring + joint(R"("c", "a")", "")),
-             Contains("test.toml:12: ") && Contains("`b` and `c`") && Contains("draw apart"));
-  CHECK(refused(fields + joint(R"("a", "b")", ", id = \"x\"") +
-                joint(R"("b", "c")", ", id = \"y\"") + joint(R"("c", "a")", ", id = \"z\"")) ==
-        "nothing");
-  const std::string views = "[[field]]\nname = \"a\"\nviews = 2\n[[field]]\nname = \"b\"\n";
-  CHECK_THAT(refused(views + joint(R"("a", "b")", "")),
-             Contains("test.toml:6: ") && Contains("`a` has 2, `b` 1") && Contains("`views`"));
 }

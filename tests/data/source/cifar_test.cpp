@@ -16,12 +16,8 @@ using batchcast::BadDataset;
 using batchcast::BadSample;
 using batchcast::InvalidArgument;
 using batchcast::open_source;
-using source_test::label_of;
+using namespace source_test;
 using source_test::mentions;
-using source_test::part_of;
-using source_test::refusal;
-using source_test::refusal_to_open;
-using source_test::TemporaryFolder;
 
 namespace {
 

@@ -18,12 +18,8 @@ using batchcast::BadDataset;
 using batchcast::InvalidArgument;
 using batchcast::open_source;
 using batchcast::detail::parse_idx_header;
-using source_test::label_of;
+using namespace source_test;
 using source_test::mentions;
-using source_test::part_of;
-using source_test::refusal;
-using source_test::refusal_to_open;
-using source_test::TemporaryFolder;
 
 namespace {
 

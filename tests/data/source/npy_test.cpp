@@ -18,12 +18,8 @@ using batchcast::InvalidArgument;
 using batchcast::open_source;
 using batchcast::detail::NpyHeader;
 using batchcast::detail::parse_npy_header;
-using source_test::bytes_of;
+using namespace source_test;
 using source_test::mentions;
-using source_test::refusal;
-using source_test::refusal_to_open;
-using source_test::TemporaryFolder;
-using source_test::values_of;
 
 namespace {
 

@@ -5,12 +5,11 @@
 #include <batchcast/core/error.hpp>
 #include <batchcast/data/source.hpp>
 
+#include "temporary_folder.hpp"
+
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <cstring>
-#include <filesystem>
-#include <fstream>
 #include <initializer_list>
 #include <span>
 #include <string>
@@ -20,39 +19,7 @@
 // What the tests of all sources need: small datasets in a folder of their own.
 namespace source_test {
 
-/// Removed with all that is in it.
-class TemporaryFolder {
- public:
-  TemporaryFolder() {
-    std::string pattern = std::filesystem::temp_directory_path() / "batchcast-source-XXXXXX";
-    if (::mkdtemp(pattern.data()) == nullptr) throw std::runtime_error("mkdtemp failed");
-    path_ = pattern;
-  }
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-  ~TemporaryFolder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-
-  [[nodiscard]] std::string path(const std::string& name = "") const {
-    return name.empty() ? path_.string() : (path_ / name).string();
-  }
-  /// Makes the folders above it too; gives its path.
-  std::string write(const std::string& name, std::string_view content) const {
-    const std::filesystem::path file = path_ / name;
-    std::filesystem::create_directories(file.parent_path());
-    std::ofstream(file, std::ios::binary).write(content.data(), std::streamsize(content.size()));
-    return file.string();
-  }
-  std::string make_folder(const std::string& name) const {
-    std::filesystem::create_directories(path_ / name);
-    return path(name);
-  }
-
- private:
-  std::filesystem::path path_;
-};
+using batchcast::testing::TemporaryFolder;
 
 /// The bytes of numbers, as this machine has them.
 template <class T>

@@ -16,11 +16,8 @@ using batchcast::BadDataset;
 using batchcast::DType;
 using batchcast::InvalidArgument;
 using batchcast::open_source;
-using source_test::bytes_of;
+using namespace source_test;
 using source_test::mentions;
-using source_test::refusal_to_open;
-using source_test::TemporaryFolder;
-using source_test::values_of;
 
 namespace {
 

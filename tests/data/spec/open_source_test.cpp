@@ -14,10 +14,8 @@
 using batchcast::BadDataset;
 using batchcast::InvalidArgument;
 using batchcast::detail::SourceOptions;
-using source_test::mentions;
+using namespace source_test;
 using source_test::refusal;
-using source_test::refusal_to_open;
-using source_test::TemporaryFolder;
 
 TEST_CASE("an unknown kind is refused with the nearest one, or with all") {
   CHECK(mentions(refusal_to_open<InvalidArgument>("imagefoldr:/data"), {"`imagefolder`?"}));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the batchcast authors
-#include "data/stage/draws_table.hpp"
 #include "data/stage/stage_support.hpp"
+#include "data/stage/table_rows.hpp"
 
 #include "catch.hpp"
 
@@ -15,7 +15,8 @@
 #include <utility>
 #include <vector>
 
-// How what stages draw is distributed, against what torchvision.transforms.v2 draws.
+// How what stages draw is distributed, against what torchvision.transforms.v2 draws, of which
+// tests/oracle/v2_draws.py has made draws.jsonl.
 using namespace batchcast;
 using namespace batchcast::test;
 
@@ -65,10 +66,26 @@ std::string formatted(const char* format, double number) {
   return text.data();
 }
 
+/// How often each of the words came, or a number up to each edge (the last: beyond them all).
+struct DrawnRow {
+  std::string key;
+  std::vector<std::string> words;
+  std::vector<double> edges;
+  std::vector<int> counts;
+
+  explicit DrawnRow(const nlohmann::json& row)
+      : key(row["key"]),
+        words(row.value("words", std::vector<std::string>())),
+        edges(row.value("edges", std::vector<double>())),
+        counts(row["counts"]) {}
+};
+
 /// Counts of the bins of a row.
 class Counts {
  public:
-  explicit Counts(const DrawnRow& row) : row_(row), found_(row.counts.size()) {}
+  explicit Counts(const nlohmann::json& row) : row_(row), found_(row_.counts.size()) {}
+
+  [[nodiscard]] const std::string& key() const noexcept { return row_.key; }
 
   void add(const Sample& sample) {
     const std::string& key = row_.key;
@@ -161,24 +178,28 @@ class Counts {
     ++found_.at(static_cast<std::size_t>(at));
   }
 
-  const DrawnRow& row_;
+  DrawnRow row_;
   std::vector<int> found_;
 };
 
 }  // namespace
 
 TEST_CASE("stages draw what torchvision draws, as often", "[statistics]") {
-  for (const DrawnStage& drawn : drawn_by_torchvision) {
-    INFO(drawn.stage);
-    const auto stage = stage_of(drawn.stage);
-    std::vector<Counts> counts(drawn.rows.begin(), drawn.rows.end());
+  const auto stages = table_rows("draws.jsonl", "stage");
+  CHECK(stages.size() == 39);
+  for (const nlohmann::json& drawn : stages) {
+    const std::string text = drawn["stage"];
+    INFO(text);
+    const auto stage = stage_of(text);
+    const ImageSize size{drawn["size"][0], drawn["size"][1]};
+    std::vector<Counts> counts(drawn["rows"].begin(), drawn["rows"].end());
     for (std::uint64_t id = 0; id < runs; ++id) {
-      const Sample sample = draw(*stage, drawn.size, id);
+      const Sample sample = draw(*stage, size, id);
       for (Counts& count : counts) count.add(sample);
     }
-    for (std::size_t i = 0; i < counts.size(); ++i) {
-      INFO(drawn.rows[i].key);
-      CHECK(counts[i].deviation() < 4);
+    for (const Counts& count : counts) {
+      INFO(count.key());
+      CHECK(count.deviation() < 4);
     }
   }
 }

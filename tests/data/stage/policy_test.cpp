@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the batchcast authors
-#include "data/stage/policy_table.hpp"
+#include "data/stage/policy_space.hpp"
 #include "data/stage/stage_support.hpp"
+#include "data/stage/table_rows.hpp"
 
 #include "catch.hpp"
 
@@ -10,17 +11,21 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdio>
 #include <cstdlib>
 #include <map>
+#include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 // Augmentation policies: choices as often as torchvision makes them, magnitudes and pixels as
-// torchvision's.
+// torchvision's, of which tests/oracle/policy_table.py has made policy.jsonl.
 using namespace batchcast;
 using namespace batchcast::test;
 using namespace batchcast::detail;
 using Catch::Contains;
+using Json = nlohmann::json;
 
 namespace {
 
@@ -41,10 +46,18 @@ Pixels picture() {
   return pixels;
 }
 
-std::uint64_t digest(const Pixels& pixels) {
+std::string digest(const Pixels& pixels) {
   std::uint64_t value = 0xcbf29ce484222325;
   for (const std::uint8_t byte : pixels) value = (value ^ byte) * 0x100000001b3;
-  return value;
+  std::array<char, 17> text{};
+  std::snprintf(text.data(), text.size(), "%016lx", static_cast<unsigned long>(value));
+  return text.data();
+}
+
+Operation operation_named(std::string_view name) {
+  const auto found = std::ranges::find(operation_names, name);
+  REQUIRE(found != operation_names.end());
+  return static_cast<Operation>(found - operation_names.begin());
 }
 
 constexpr std::array<std::uint8_t, 3> fill = {10, 200, 90};
@@ -87,8 +100,7 @@ struct Run {
     std::vector<Applied> all;
     for (const Note& note : notes) {
       if (note.key == "operation") {
-        const auto found = std::find(operation_names.begin(), operation_names.end(), note.text);
-        all.push_back({static_cast<Operation>(found - operation_names.begin()), 0});
+        all.push_back({operation_named(note.text), 0});
       } else if (note.key == "magnitude") {
         all.back().magnitude = note.value;
       }
@@ -96,17 +108,6 @@ struct Run {
     return all;
   }
 };
-
-void check_magnitudes(const PolicySpace& space, int bins, const std::vector<MagnitudeRow>& rows) {
-  for (const MagnitudeRow& row : rows) {
-    INFO(name_of(row.operation) << " of " << bins << " bins");
-    REQUIRE(row.magnitudes.size() == static_cast<std::size_t>(bins));
-    for (int bin = 0; bin < bins; ++bin) {
-      CHECK(magnitude_of(space, row.operation, bins, bin, {224, 96}) ==
-            row.magnitudes[static_cast<std::size_t>(bin)]);
-    }
-  }
-}
 
 /// Within five standard deviations of what a share of the runs is.
 void check_share(std::size_t count, std::size_t runs, double share) {
@@ -118,56 +119,91 @@ void check_share(std::size_t count, std::size_t runs, double share) {
 }  // namespace
 
 TEST_CASE("policies make operations as strong as torchvision does, to the last bit") {
-  check_magnitudes(auto_augment_space, 10, auto_augment_10);
-  check_magnitudes(rand_augment_space, 31, rand_augment_31);
-  check_magnitudes(rand_augment_space, 11, rand_augment_11);
-  check_magnitudes(trivial_augment_space, 31, trivial_augment_31);
-  check_magnitudes(aug_mix_space, 10, aug_mix_10);
+  const std::map<std::string, const PolicySpace*> spaces = {
+      {"auto_augment", &auto_augment_space},
+      {"rand_augment", &rand_augment_space},
+      {"trivial_augment", &trivial_augment_space},
+      {"aug_mix", &aug_mix_space}};
+  std::map<std::string, std::size_t> operations;
+  for (const Json& row : table_rows("policy.jsonl", "space")) {
+    const auto magnitudes = row["magnitudes"].get<std::vector<double>>();
+    const auto bins = static_cast<int>(magnitudes.size());
+    const std::string space = row["space"];
+    const Operation operation = operation_named(row["operation"].get<std::string>());
+    ++operations[space + " of " + std::to_string(bins)];
+    INFO(name_of(operation) << " of " << space << " of " << bins << " bins");
+    for (int bin = 0; bin < bins; ++bin) {
+      CHECK(magnitude_of(*spaces.at(space), operation, bins, bin, {224, 96}) ==
+            magnitudes[static_cast<std::size_t>(bin)]);
+    }
+  }
+  CHECK(operations == std::map<std::string, std::size_t>{{"auto_augment of 10", 11},
+                                                         {"rand_augment of 31", 11},
+                                                         {"rand_augment of 11", 11},
+                                                         {"trivial_augment of 31", 11},
+                                                         {"aug_mix of 10", 11}});
 }
 
 TEST_CASE("the operations of policies make torchvision's pixels") {
-  for (const OperationRow& row : operation_rows) {
-    Pixels pixels = picture();
-    apply(pixels, row.operation, row.magnitude,
-          {row.interpolation, row.has_fill ? fill : std::array<std::uint8_t, 3>{}});
-    INFO(name_of(row.operation) << " by " << row.magnitude << ", interpolation "
-                                << static_cast<int>(row.interpolation) << ", fill "
-                                << row.has_fill);
-    CHECK(digest(pixels) == row.digest);
+  std::size_t compared = 0;
+  for (const Json& row : table_rows("policy.jsonl", "interpolation")) {
+    const Operation operation = operation_named(row["operation"].get<std::string>());
+    const std::string interpolation = row["interpolation"];
+    const bool has_fill = row["fill"];
+    const WarpOptions options = {interpolation == "nearest"    ? Interpolation::nearest
+                                 : interpolation == "bilinear" ? Interpolation::bilinear
+                                                               : Interpolation::bicubic,
+                                 has_fill ? fill : std::array<std::uint8_t, 3>{}};
+    for (const Json& made : row["digests"]) {
+      Pixels pixels = picture();
+      apply(pixels, operation, made[0], options);
+      INFO(name_of(operation) << " by " << made[0] << ", " << interpolation << ", fill "
+                              << has_fill);
+      CHECK(digest(pixels) == made[1]);
+      ++compared;
+    }
   }
+  CHECK(compared == 344);
 }
 
 TEST_CASE("the operations of timm's policy make timm's pixels") {
-  for (const TimmRow& row : timm_rows) {
-    Pixels pixels = picture();
-    with_scratch(pixels, [&](const ImageView& image, std::span<std::byte> scratch) {
-      apply_timm_operation(image, {row.operation, row.level, row.negates},
-                           {Interpolation::bicubic, fill}, scratch);
-    });
-    INFO(name_of(row.operation) << " at " << row.level << ", negated " << row.negates);
-    CHECK(digest(pixels) == row.digest);
+  const auto rows = table_rows("policy.jsonl", "timm");
+  CHECK(rows.size() == 15);
+  for (const Json& row : rows) {
+    const Operation operation = operation_named(row["timm"].get<std::string>());
+    for (const Json& made : row["digests"]) {
+      const TimmOperation what{operation, made[0], made[1]};
+      Pixels pixels = picture();
+      with_scratch(pixels, [&](const ImageView& image, std::span<std::byte> scratch) {
+        apply_timm_operation(image, what, {Interpolation::bicubic, fill}, scratch);
+      });
+      INFO(name_of(operation) << " at " << made[0] << ", negated " << made[1]);
+      CHECK(digest(pixels) == made[2]);
+    }
   }
 }
 
 TEST_CASE("auto_augment's pairs make torchvision's pixels") {
-  const auto check = [](AutoAugmentPolicy policy, const std::vector<std::uint64_t>& digests) {
+  const auto rows = table_rows("policy.jsonl", "policy");
+  REQUIRE(rows.size() == auto_augment_policy_names.size());
+  for (std::size_t policy = 0; policy < rows.size(); ++policy) {
+    CHECK(rows[policy]["policy"] == auto_augment_policy_names[policy]);
+    const Json& digests = rows[policy]["digests"];
     REQUIRE(digests.size() == 25);
     for (std::size_t i = 0; i < digests.size(); ++i) {
       Pixels pixels = picture();
-      for (const AutoAugmentStep& step : auto_augment_pairs(policy)[i]) {
+      for (const AutoAugmentStep& step :
+           auto_augment_pairs(static_cast<AutoAugmentPolicy>(policy))[i]) {
         if (step.tenths / 10.0 < 0.25) continue;
         const double magnitude =
             magnitude_of(auto_augment_space, step.operation, 10, step.bin, size).value_or(0);
         apply(pixels, step.operation, is_signed(step.operation) ? -magnitude : magnitude,
               {Interpolation::nearest, fill});
       }
-      INFO("pair " << i << " of " << auto_augment_policy_names[static_cast<std::size_t>(policy)]);
+      INFO("pair " << i << " of " << auto_augment_policy_names[policy]);
       CHECK(digest(pixels) == digests[i]);
     }
-  };
-  check(AutoAugmentPolicy::imagenet, imagenet_digests);
-  check(AutoAugmentPolicy::cifar10, cifar10_digests);
-  check(AutoAugmentPolicy::svhn, svhn_digests);
+  }
 }
 
 TEST_CASE("policies choose as often as torchvision, and do what they say", "[statistics]") {

@@ -2,8 +2,6 @@
 // Copyright 2026 the batchcast authors
 #pragma once
 
-#include <stdlib.h>
-
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -166,35 +164,5 @@ class TarWriter {
   } while (!left.empty());
   return text;
 }
-
-/// A folder that goes with this object.
-class TemporaryFolder {
- public:
-  TemporaryFolder() {
-    std::string name = (std::filesystem::temp_directory_path() / "batchcast-test-XXXXXX").native();
-    if (::mkdtemp(name.data()) == nullptr) throw std::runtime_error("mkdtemp failed");
-    path_ = name;
-  }
-  ~TemporaryFolder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-
-  [[nodiscard]] const std::string& path() const noexcept { return path_; }
-  [[nodiscard]] std::string operator/(std::string_view name) const {
-    return path_ + "/" + std::string(name);
-  }
-  /// Writes a file and returns its path.
-  std::string write(std::string_view name, std::string_view bytes) const {
-    const std::string path = *this / name;
-    std::ofstream(path, std::ios::binary) << bytes;
-    return path;
-  }
-
- private:
-  std::string path_;
-};
 
 }  // namespace batchcast::test

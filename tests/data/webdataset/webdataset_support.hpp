@@ -14,6 +14,7 @@
 #include "catch.hpp"
 #include "data/source/source_kinds.hpp"
 #include "tar_writer.hpp"
+#include "temporary_folder.hpp"
 
 // What the tests of webdatasets share.
 namespace webdataset_test {
@@ -21,8 +22,8 @@ namespace webdataset_test {
 namespace bc = batchcast;
 using bc::test::gzip_of;
 using bc::test::TarWriter;
-using bc::test::TemporaryFolder;
 using bc::test::zstd_of;
+using bc::testing::TemporaryFolder;
 using Catch::Contains;
 using Strings = std::vector<std::string>;
 
