@@ -23,7 +23,7 @@ void check(const BatchRecord& record);
 void use(BatchRecord& record, void* cuda_stream);
 }  // namespace detail
 
-/// What a batch shows; kept apart from its ownership so that looking costs nothing.
+/// What a batch shows. It is kept apart from ownership, so that looking costs nothing.
 struct BatchContents {
   const FieldTable* fields = nullptr;
   std::byte* const* data = nullptr;        ///< of each field's first sample
@@ -37,17 +37,19 @@ struct BatchContents {
   Placement placement = {};  ///< of the fields that are `on_device`
 };
 
-/// Consecutive samples of one epoch, zero-copy unless the consumer copies. It holds a lease: its
-/// samples cannot be overwritten while any handle to it lives (`share` makes another one), in any
-/// order and on any thread, and also after its Consumer is gone. The one exception is an eviction:
-/// then `check`, `release`, and the consumer's next call throw Revoked.
+/// Consecutive samples of one epoch, zero-copy unless the consumer copies. A batch holds a lease:
+/// the producer does not overwrite its samples while any handle to them lives. `share` makes
+/// another handle. Handles may be dropped in any order, on any thread, and after their Consumer is
+/// gone. The one exception is an eviction: then `check`, `release`, and the consumer's next call
+/// throw Revoked.
 ///
-/// One that is kept while the ring has to go on (see Consumer) becomes this process's own: the same
-/// bytes at the same addresses, without a lease. Where I/O has pinned its pages by itself
-/// (io_uring, RDMA, cudaHostRegister), that goes on reading the ring: it has to end before.
+/// A batch that is kept while the ring has to move on becomes private to this process (see
+/// Consumer). It shows the same bytes at the same addresses, without a lease. I/O that has pinned
+/// its pages by itself (io_uring, RDMA, cudaHostRegister) would still read the ring: it has to end
+/// before.
 ///
-/// Move-only. Reading is safe from several threads; one handle is not. An empty one (moved from, or
-/// released) may only be destroyed or assigned to.
+/// Move-only. Several threads may read the samples; only one thread at a time may use a handle. An
+/// empty handle (moved from, or released) may only be destroyed or assigned to.
 class Batch {
  public:
   Batch() noexcept = default;
@@ -77,22 +79,21 @@ class Batch {
   [[nodiscard]] std::size_t size() const noexcept { return contents_.size; }
   [[nodiscard]] std::uint64_t position() const noexcept { return contents_.position; }
   [[nodiscard]] std::uint64_t epoch() const noexcept { return contents_.epoch; }
-  /// With tail = pad: how many of its samples, the last ones, repeat others of the epoch's tail.
+  /// With tail = pad: how many samples at its end repeat others of the epoch's tail.
   [[nodiscard]] std::size_t padding() const noexcept { return contents_.padding; }
   [[nodiscard]] const FieldTable& fields() const noexcept { return *contents_.fields; }
 
-  /// Whether its memory is this consumer's own: with access = private, at `free` pace, and once
-  /// this process has written into a batch that was not.
+  /// Whether its memory is private to this consumer. It is with access = private, at `free` pace,
+  /// and for batches after this process wrote into one that was not.
   [[nodiscard]] bool writable() const noexcept { return contents_.writable; }
 
-  /// Whether what this process writes into its fields in host memory stays with this process,
-  /// whatever wrote it: so it is where it is `writable`, and of the ring's own memory where the
-  /// first write makes a private copy of what it hits (see Consumer). Else a write ends the
-  /// process.
+  /// Whether a write into its fields in host memory stays with this process, no matter what code
+  /// writes. It does where the batch is `writable`. It also does in the ring's memory where the
+  /// first write makes a private copy of the pages that it hits (see Consumer). Elsewhere a write
+  /// ends the process.
   [[nodiscard]] bool keeps_writes() const noexcept { return contents_.keeps_writes; }
 
-  /// Where its fields are, those apart that stay in host memory on a GPU too (`sample_id`, and the
-  /// producer's `host_fields`).
+  /// Where its fields are. On a GPU, `sample_id` and the `host_fields` stay in host memory.
   [[nodiscard]] Placement placement() const noexcept { return contents_.placement; }
 
   /// One field of all samples. Throws InvalidArgument for a wrong name or type.
@@ -107,8 +108,8 @@ class Batch {
                                            contents_.strides[index]);
   }
 
-  /// One field of a batch on a GPU: the view's `data()` is an address there, for kernels and copies
-  /// on a stream that the batch is named for. Throws InvalidArgument for a field in host memory.
+  /// One field of a batch on a GPU. The view's `data()` is an address there, for kernels and copies
+  /// on a stream that the batch knows (`use`). Throws InvalidArgument for a field in host memory.
   template <class T>
   [[nodiscard]] FieldView<const T> device_field(std::string_view name) const {
     return device_field<T>(contents_.fields->index_of(name));
@@ -120,18 +121,17 @@ class Batch {
                                            contents_.strides[index]);
   }
 
-  /// Names a further CUDA stream (CUstream, cudaStream_t) that reads this batch: its samples are
-  /// kept until that stream has passed the point at which the last handle was dropped, and a
-  /// private copy on a GPU is complete for what is enqueued there after this call. The
-  /// consumer's own stream (`Consumer::set_cuda_stream`) needs no naming. Without effect unless the
-  /// batch is on a GPU or pinned. From any thread, while this handle lives. The stream has to exist
+  /// Names a further CUDA stream (CUstream, cudaStream_t) that reads this batch. The samples are
+  /// kept until that stream has passed the point at which the last handle was dropped. A private
+  /// copy on a GPU is complete for work that is enqueued there after this call. The consumer's own
+  /// stream (`Consumer::set_cuda_stream`) needs no naming. The call has no effect unless the batch
+  /// is on a GPU or pinned. Any thread may make it while this handle lives. The stream has to exist
   /// until the last handle is dropped. The per-thread default stream means that of the thread which
-  /// does that; for a stream of another GPU or context, as pinned batches may have, the drop waits.
-  /// No handle may be dropped in a CUDA host callback: it calls the driver.
+  /// drops it. For a stream of another GPU or context, as pinned batches may have, the drop waits.
+  /// Drop no handle in a CUDA host callback: a drop calls the driver.
   void use(void* cuda_stream) const { detail::use(*record_, cuda_stream); }
 
-  /// A field of either kind, to be written to. Throw InvalidArgument unless the batch is
-  /// `writable`.
+  /// A field of either kind, to write to. Both throw InvalidArgument unless it is `writable`.
   template <class T>
   [[nodiscard]] FieldView<T> writable_field(std::string_view name) const {
     const std::size_t index = contents_.fields->index_of(name);
@@ -155,7 +155,7 @@ class Batch {
   /// What a CUDA stream reads is sound if this does not throw after the stream has read it.
   void check() const { detail::check(*record_); }
 
-  /// Lets go of this handle now, and throws Revoked like `check`.
+  /// Releases this handle now, and throws Revoked like `check`.
   void release() {
     const Batch last(std::move(*this));
     last.check();

@@ -41,107 +41,108 @@ struct ConsumerStats {
 /// ProducerGone (all of kind StreamOver), Revoked, GroupBroken, RingTooSmall, Missed,
 /// ReceiptMismatch, Forked.
 ///
-/// Use it from one thread at a time; several consumers in a process are fine. After fork() the
-/// child cannot use it, and its destructor does nothing there. One that was moved from may only be
+/// Use a consumer from one thread at a time; a process may have several. After fork() the child
+/// cannot use it, and its destructor does nothing there. A consumer that was moved from may only be
 /// destroyed or assigned to: other calls end the process with a message.
 ///
-/// Batches may outlive it, and hold nobody up. What of them is still held becomes the process's
-/// own, at the same addresses: all, when the consumer goes, leaves an epoch, or ends one with
-/// `let_go`; the oldest, one by one, where `next` or `has_next_epoch` has no room for more. That
-/// copies 1 to 2 MB in a millisecond, on the calling thread. At most the ring's bytes are kept, and
-/// none above half of the memory that is left. Beyond that, on a GPU, page-locked, with huge pages
-/// above 2 MiB and without `explain_faults` a batch holds its place, and `next` throws
-/// RingTooSmall. A
-/// child that was forked before goes on showing the ring, which is written over then.
+/// Batches may outlive the consumer, and keep no other consumer waiting. Batches that are still
+/// held become private to the process, at the same addresses. All do when the consumer goes, leaves
+/// an epoch, or ends one with `let_go`. The oldest do, one by one, where `next` or `has_next_epoch`
+/// has no room for more. That copies 1 to 2 MB in a millisecond, on the calling thread. At most the
+/// ring's bytes are kept, and none above half of the memory that is left. A batch keeps its place
+/// in the ring beyond that, on a GPU, page-locked, with huge pages above 2 MiB, and without
+/// `explain_faults`. Then `next` throws RingTooSmall. A child that was forked before still shows
+/// the ring, which the producer then overwrites.
 ///
-/// A write into a batch, whatever wrote it, stays with this process: its pages become private and
-/// show the write for as long as the batch lives. The next call of `next` warns once, and from then
+/// A write into a batch stays with this process, no matter what code writes. Its pages become
+/// private and show the write while the batch lives. The next call of `next` warns once. From then
 /// on batches are copies, as with access = private. `Batch::keeps_writes` says where that cannot be
-/// done; there a write ends the process with a message. System calls that write into a batch (read)
-/// fail with EFAULT before.
+/// done; there a write ends the process with a message. System calls that write into a batch, such
+/// as read, fail with EFAULT until then.
 class Consumer {
  public:
-  /// Waits for the producer if need be, or starts it, and attaches. Throws StreamNotFound, Refused,
-  /// RingTooSmall, InvalidArgument, StreamFinished and the like; with `start`, StartFailed and
-  /// RecipeMismatch; for a GPU, GpuUnavailable, GpuError and Forked.
+  /// Waits for the producer if necessary, or starts it, and attaches. Throws StreamNotFound,
+  /// Refused, RingTooSmall, InvalidArgument, StreamFinished and the like. With `start`, throws
+  /// StartFailed and RecipeMismatch; for a GPU, GpuUnavailable, GpuError and Forked.
   explicit Consumer(ConsumerOptions options);
   ~Consumer();
   Consumer(Consumer&&) noexcept;
   Consumer& operator=(Consumer&&) noexcept;
 
   class Iterator;
-  /// One epoch: `for (const Batch& batch : consumer)`. The loop after it is the next epoch. Leaving
-  /// a loop early lets go of the rest of its epoch. In a group, an exception that leaves a loop
-  /// lets go of nothing: a consumer that is destroyed with it breaks the group, and another loop
-  /// goes on with the batch after the one that it had.
+  /// One epoch: `for (const Batch& batch : consumer)`. The next loop is the next epoch. Leaving a
+  /// loop early skips the rest of its epoch. In a group, an exception that leaves a loop does not
+  /// end the epoch for the other ranks. If it also destroys the consumer, the group is broken. If
+  /// not, another loop continues after the batch that this one had.
   [[nodiscard]] Iterator begin();
   [[nodiscard]] std::default_sentinel_t end() const noexcept { return {}; }
 
-  /// The next batch; nothing at the end of an epoch, after which the next call begins another. A
-  /// private copy that failed is tried again by the next call, with the same samples.
+  /// The next batch. Nothing at the end of an epoch; the call after that begins another epoch. If
+  /// making a private copy failed, the next call tries again with the same samples.
   [[nodiscard]] std::optional<Batch> next();
-  /// The same, waiting at most that long. Copying what is kept (see Consumer) takes its own time.
+  /// Like `next`, but waits at most that long. Copying batches that are kept (see Consumer) takes
+  /// its time besides.
   [[nodiscard]] NextBatch try_next(int timeout_ms);
-  /// The same, but only looks: it neither waits nor makes room by copying what is kept.
+  /// Like `next`, but only looks: it neither waits nor makes room by copying batches that are kept.
   [[nodiscard]] NextBatch poll();
-  /// A copy of the next batch; where this epoch has no more, of the next epoch's first one. Nothing
-  /// at the time-out. It holds no lease, and the consumer stays as it is: cursor, epoch, stats, and
-  /// the end of an epoch that `next` has not returned yet. Between its loops, a consumer with
-  /// between_epochs = let_go joins the stream for the duration of the call, and its cursor is there
-  /// afterwards.
+  /// A copy of the next batch or, where this epoch has no more, of the next epoch's first one.
+  /// Nothing at the time-out. The copy holds no lease. The consumer's cursor, epoch and stats stay
+  /// as they are, and so does the end of an epoch that `next` has not returned yet. A consumer with
+  /// between_epochs = let_go joins the stream for the call if it is between its loops. Its cursor
+  /// is there afterwards.
   [[nodiscard]] std::optional<Batch> peek(int timeout_ms = -1);
-  /// Whether another epoch follows; waits until that is known.
+  /// Whether another epoch follows. Waits until that is known.
   [[nodiscard]] bool has_next_epoch();
-  /// Goes to another position, as with join = at, without leaving the stream: it does not end in
-  /// between. What was under way is over. False where that cannot be had, and attaching anew may
-  /// do: batches are held or on a GPU, it is a rank or lets go between epochs, the stream is over.
-  /// Throws Refused and StreamFinished where there is no such place; then, and with false, it stays
-  /// where it is. Where `while_waiting` throws, it is only to be destroyed.
+  /// Moves to another position, as with join = at, without leaving the stream in between. What was
+  /// under way is over. Throws Refused and StreamFinished where there is no such place. Returns
+  /// false where it cannot move, and attaching again may do. That is while batches are held, on a
+  /// GPU, in a group, with `let_go`, and once the stream is over. In all these cases it stays where
+  /// it is. Where `while_waiting` throws, the consumer may only be destroyed.
   [[nodiscard]] bool move_to(std::uint64_t cursor);
-  /// A copy of the newest samples that the ring holds, at most so many, of the epoch that most of
-  /// them belong to; nothing while there are none. Whether it observes or takes part, its place
-  /// stays what it is.
+  /// A copy of the newest samples that the ring holds, at most `samples_max`, of the epoch that
+  /// most of them belong to. Nothing while there are none. The consumer's place does not change.
   [[nodiscard]] std::optional<Batch> newest(std::uint64_t samples_max);
-  /// Lets go of what is left of the current epoch, also of a run that could not be copied for want
-  /// of memory, and of a `let_go` loop that has not begun within a time-out.
+  /// Skips the rest of the current epoch, including a batch whose copy failed. A `let_go` loop that
+  /// has not begun within a time-out is given up.
   void leave_epoch() noexcept;
 
-  /// The CUDA stream (CUstream, cudaStream_t) on which batches are used from the next one on; the
-  /// legacy default stream at first. Without meaning unless batches are on a GPU or pinned. It has
-  /// to exist until the last of these batches is dropped.
+  /// The CUDA stream (CUstream, cudaStream_t) on which batches are used from the next one on; at
+  /// first the legacy default stream. It has no effect unless batches are on a GPU or pinned. It
+  /// has to exist until the last of these batches is dropped.
   void set_cuda_stream(void* stream) noexcept;
   /// From the next batch on. Throws InvalidArgument in a group, whose ranks have one size.
   void set_batch_size(std::uint64_t batch_size);
   [[nodiscard]] std::uint64_t batch_size() const noexcept { return batch_size_; }
 
-  /// Position after the last sample delivered: what to save in a checkpoint, for join = at. Of a
-  /// group, after the last sample delivered to any rank: the same on each of them, and good for a
-  /// group of another size.
+  /// The position after the last sample delivered: save it in a checkpoint, for join = at. In a
+  /// group it is the position after the last sample delivered to any rank. It is the same on each
+  /// rank, and a group of another size can continue from it.
   [[nodiscard]] std::uint64_t cursor() const noexcept;
   /// The epoch that the next batch belongs to.
   [[nodiscard]] std::uint64_t epoch() const noexcept;
-  /// Throws Revoked if the producer evicted this consumer, GroupBroken if that was for its group.
+  /// Throws Revoked if the producer evicted this consumer, GroupBroken if its group broke.
   void check() const;
 
   [[nodiscard]] const std::string& name() const noexcept;
   [[nodiscard]] Placement placement() const noexcept;
-  /// The one that it is a rank of, by its numbers where "auto" was asked for; world 0 without one.
+  /// The group that it is a rank of, with the numbers found where "auto" was asked for; world 0
+  /// without a group.
   [[nodiscard]] const Group& group() const noexcept;
   [[nodiscard]] const Schema& schema() const noexcept;
-  /// What the producer put on the board as its recipe; empty without one.
+  /// The recipe that the producer put on the board; empty without one.
   [[nodiscard]] std::string recipe_json() const;
   /// Whether that recipe determines every byte of the samples.
   [[nodiscard]] bool pure() const noexcept;
-  /// 32 hexadecimal digits that a pure stream has in common only with those that have the same
-  /// sample at each position; empty without one.
+  /// 32 hexadecimal digits. Two pure streams have the same digits only if they have the same sample
+  /// at each position. Empty for a stream that is not pure.
   [[nodiscard]] std::string identity() const;
-  /// 32 hexadecimal digits that each producer draws anew, for each of its rings.
+  /// 32 hexadecimal digits that each producer draws for each of its rings.
   [[nodiscard]] std::string incarnation() const;
-  /// N, or 0 where it is not known beforehand.
+  /// The dataset's N, or 0 where it is not known beforehand.
   [[nodiscard]] std::uint64_t samples_per_epoch() const noexcept;
   /// Samples that the ring spans: no batch can be larger.
   [[nodiscard]] std::uint64_t capacity() const noexcept;
-  /// What the producer told on joining (where it begins, how long until then).
+  /// What the producer said on joining (where it begins, how long until then).
   [[nodiscard]] const std::string& notes() const noexcept;
   [[nodiscard]] ConsumerStats stats() const noexcept;
 
@@ -152,7 +153,7 @@ class Consumer {
   std::uint64_t batch_size_;
 };
 
-/// Owns the current batch and lets go of it before the next one is fetched.
+/// Owns the current batch and drops it before it fetches the next one.
 class Consumer::Iterator {
  public:
   using value_type = Batch;
@@ -170,7 +171,7 @@ class Consumer::Iterator {
   ~Iterator() {
     batch_ = Batch();
     if (consumer_ == nullptr) return;
-    // To the other ranks of a group, an epoch left here would look like one that is shorter.
+    // The other ranks of a group would take an epoch left here for a shorter one.
     const bool by_exception = std::uncaught_exceptions() > exceptions_;
     if (by_exception && consumer_->group().world != 0) return;
     consumer_->leave_epoch();
@@ -190,8 +191,7 @@ class Consumer::Iterator {
 
  private:
   void fetch() {
-    // What `next` throws ends the loop but leaves nothing: the cursor stays where a checkpoint
-    // needs it.
+    // An exception of `next` does not end the epoch: a checkpoint needs the cursor there.
     Consumer* const consumer = std::exchange(consumer_, nullptr);
     if (auto batch = consumer->next()) {
       batch_ = std::move(*batch);

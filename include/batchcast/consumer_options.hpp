@@ -22,28 +22,29 @@ struct ConsumerOptions {
 
   /// Name of the stream to attach to.
   std::string stream;
-  /// Samples of a batch, at most what the ring holds.
+  /// Samples of a batch, at most as many as the ring holds.
   std::uint64_t batch_size = 64;
-  /// Shown wherever consumers are listed; a second one of that name gets `-2`. Empty, the default:
-  /// the program's; of a rank, its group's with the rank (`resnet:1`).
+  /// Shown in all lists of consumers. A second consumer of that name gets `-2`. Empty, the default:
+  /// the program's name; for a rank, its group's with the rank (`resnet:1`).
   std::string name = {};
 
   // ---- Its course: where it begins, and what an epoch's end means.
 
   Pace pace = Pace::lockstep;
   Join join = Join::rewind;
-  /// With join = at: the position to begin at, from an earlier `cursor()`. Refused where the ring
-  /// has lost it, beyond the stream's end, and from 2^62 on. With any other join it has to be 0.
+  /// With join = at: the position to begin at, from an earlier `cursor()`. The producer refuses one
+  /// that the ring has lost, that lies beyond the stream's end, or that is 2^62 or more. With any
+  /// other join it has to be 0.
   std::uint64_t cursor = 0;
   BetweenEpochs between_epochs = BetweenEpochs::hold;
   Tail tail = Tail::keep;
-  /// The job of several ranks that shares each batch (world 0, the default: none). Attaching waits
-  /// until the last of its ranks has come. All ranks begin at one position, and get the same number
-  /// of batches of the same sizes. They have to agree in `batch_size` (each rank's own part),
-  /// `join`, `cursor` and `tail`; `pace` is lockstep and `between_epochs` hold. A rank that leaves
-  /// a loop early ends that epoch for all ranks, each after the batch that it has then: ranks that
-  /// wait for each other after each batch have to leave at the same one. A rank that leaves the
-  /// stream, dies, or lets an exception end its consumer within a loop ends the group for all
+  /// The ranks of one job, which share each batch (world 0, the default: no group). Attaching waits
+  /// until the last rank has come. All ranks begin at one position, and get the same number of
+  /// batches of the same sizes. They have to agree in `batch_size` (each rank's own part), `join`,
+  /// `cursor` and `tail`. `pace` has to be lockstep, and `between_epochs` hold. A rank that leaves
+  /// a loop early ends that epoch for all ranks, each after the batch that it has then. So ranks
+  /// that wait for each other after each batch have to leave at the same one. A rank that leaves
+  /// the stream, dies, or lets an exception end its consumer within a loop ends the group for all
   /// (GroupBroken).
   Group group = {};
 
@@ -65,18 +66,18 @@ struct ConsumerOptions {
   /// each is a writable copy in page-locked memory of this process. Throws GpuUnavailable,
   /// GpuError. gpu.hpp brings it.
   bool pin = false;
-  /// For `pin`: the GPU that batches are copied to. Copies to others work as well, but the default
-  /// streams are this one's, and drops wait for streams of others.
+  /// For `pin`: the GPU that batches are copied to. Copies to others work as well. But the default
+  /// streams are those of this GPU, and drops wait for streams of others.
   unsigned pin_device = 0;
 
   // ---- Waiting. Most users leave these alone.
 
-  /// With pace = free.
+  /// What happens to samples that the ring has lost, with pace = free.
   OnMiss on_miss = OnMiss::skip;
-  /// How long to wait for a producer of that name to come up. Default: 30 s. Negative: for ever.
+  /// How long to wait until a producer of that name comes up. Default: 30 s. Negative: for ever.
   int connect_timeout_ms = 30'000;
   /// How long to look for samples before sleeping, at most; more than 100 ms counts as that. The
-  /// consumer learns to look shorter where samples take longer. 0: it never looks.
+  /// consumer learns to look for less long where samples take longer. 0: it never looks.
   std::uint64_t spin_us = 50;
 
   // ---- Surroundings. Most users leave these alone.
@@ -85,24 +86,26 @@ struct ConsumerOptions {
   std::string directory = {};
   /// Users besides this one and root whose producers are trusted.
   std::vector<std::uint32_t> allow_uids = {};
-  /// Only look, with `newest`, at what the stream holds: no demand, no gate, no part in `wait_for`.
+  /// Only look at what the stream holds, with `newest`. An observer asks for no samples, holds no
+  /// producer back, and does not count for `wait_for`.
   bool observes = false;
-  /// Handle the faults of writes into batches: with a SIGSEGV handler, which passes on all other
-  /// faults, they stay private and go on (see Consumer), or are explained where they cannot.
-  /// Without, a write ends the process, or copies first where libtorch can do that.
+  /// Handle the faults of writes into batches with a SIGSEGV handler, which passes on all other
+  /// faults. Such a write then stays private to this process (see Consumer); where that cannot be,
+  /// a message explains it. Without, a write ends the process, or copies first where libtorch can
+  /// do that.
   bool explain_faults = true;
   /// Takes the consumer's messages. Empty, the default: warnings and errors go to stderr.
   LogCallback log = {};
-  /// Called at least every 100 ms while a call waits, attaching and `start` included, on the thread
-  /// that waits. What it throws ends that call and comes out of it: so a wait can be given up at a
-  /// signal, or when another thread says so. Of a call for a batch the consumer stays as it is
-  /// after a time-out; nothing is lost. It may look at the consumer's cursor, epoch and stats.
+  /// Called at least every 100 ms on the thread that waits, while any call waits, attaching and
+  /// `start` included. What it throws ends that call and comes out of it. So a wait can be given up
+  /// at a signal, or when another thread says so. A call for a batch then leaves the consumer as
+  /// after a time-out: nothing is lost. It may look at the consumer's cursor, epoch and stats.
   std::function<void()> while_waiting = {};
 
   // ---- Starting the producer, which start.hpp brings.
 
-  /// With a source: `batchcast serve` is started where no producer serves the stream, and a stream
-  /// of another recipe is refused. The connect time-out then holds for opening the dataset too.
+  /// With a source: starts `batchcast serve` where no producer serves the stream, and refuses a
+  /// stream of another recipe. The connect time-out then holds for opening the dataset too.
   StartOptions start = {};
 };
 

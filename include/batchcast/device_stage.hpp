@@ -14,8 +14,7 @@
 #include <string>
 #include <vector>
 
-// Work that is done once on a GPU for all trainers there: between the copy from host memory and the
-// device ring.
+// Work done once on a GPU for all trainers there, after the copy from host memory.
 namespace batchcast::inline v0_1 {
 
 /// One field of consecutive samples in the memory of a GPU.
@@ -24,9 +23,9 @@ struct DeviceField {
   std::uint64_t stride_bytes = 0;
 };
 
-/// Samples to be worked on. All of one epoch.
+/// Samples to work on, all of one epoch.
 struct DeviceRun {
-  void* stream = nullptr;  ///< CUstream: everything is enqueued here, nothing may be waited for
+  void* stream = nullptr;  ///< CUstream on which all work is enqueued; do not wait for it
   std::uint64_t position = 0;
   std::uint64_t size = 0;
   std::uint64_t epoch = 0;
@@ -35,8 +34,9 @@ struct DeviceRun {
   std::span<const DeviceField> out = {};           ///< the fields of `makes`, in that order
 };
 
-/// A stage as one GPU runs it. One thread at a time, with that GPU's primary context current, at
-/// its end too unless the GPU is lost; by then all runs have passed.
+/// A stage as one GPU runs it. One thread at a time uses it, with that GPU's primary context
+/// current. The destructor runs with it too, unless the GPU is lost, and after all runs have
+/// passed.
 class DeviceProgram {
  public:
   DeviceProgram() = default;
@@ -44,8 +44,8 @@ class DeviceProgram {
   DeviceProgram& operator=(const DeviceProgram&) = delete;
   virtual ~DeviceProgram() = default;
 
-  /// Enqueues what makes `out` of `in`. What it needs besides is allocated beforehand. Several runs
-  /// may be in flight, in order. Throws GpuError.
+  /// Enqueues the work that makes `out` of `in`. Everything else that it needs is allocated before.
+  /// Several runs may be in flight, in order. Throws GpuError.
   virtual void enqueue(const DeviceRun& run) = 0;
 };
 
@@ -53,7 +53,7 @@ class DeviceProgram {
 struct DevicePlan {
   struct Output {
     FieldSpec spec;
-    /// Index of the host field that this one is a plain copy of; nothing for one that is made.
+    /// Index of the host field that this field copies unchanged; nothing for a field that is made.
     std::optional<std::size_t> copy_of = std::nullopt;
   };
   std::vector<Output> fields;      ///< the device ring's, without sample_id
@@ -68,8 +68,9 @@ struct DevicePlan {
   }
 };
 
-/// Derive from it for one of your own (a CUDA kernel, an encoder), and give it to
-/// ProducerOptions::device_stage. One stage serves all GPUs of a stream; each has a program.
+/// A stage that you write (a CUDA kernel, an encoder) derives from it, and
+/// ProducerOptions::device_stage gets it. One stage serves all GPUs of a stream; each GPU has a
+/// program.
 class DeviceStage {
  public:
   DeviceStage() = default;
@@ -77,19 +78,19 @@ class DeviceStage {
   DeviceStage& operator=(const DeviceStage&) = delete;
   virtual ~DeviceStage() = default;
 
-  /// What comes out of the host ring's schema (without sample_id). Throws InvalidArgument for one
-  /// that it cannot take.
+  /// What the stage makes of the host ring's schema (without sample_id). Throws InvalidArgument for
+  /// a schema that it cannot take.
   [[nodiscard]] virtual DevicePlan plan(const Schema& host) const = 0;
-  /// The recipe that stands on the device ring's board, given the host ring's.
+  /// The recipe on the device ring's board, given the host ring's.
   [[nodiscard]] virtual std::string recipe_json(const std::string& host_recipe_json) const = 0;
-  /// The identity of what it makes (ProducerOptions::identity), given the host ring's; empty: none.
+  /// The identity of its samples (ProducerOptions::identity), given the host ring's. Empty: none.
   [[nodiscard]] virtual std::string identity(const std::string& /*host_identity*/) const {
     return {};
   }
   /// Whether recipe and position determine every byte that it makes.
   [[nodiscard]] virtual bool pure() const noexcept = 0;
-  /// For one GPU, whose primary context is current. `samples_max`: of a run, at most;
-  /// `runs_max`: in flight at a time, at most. Throws GpuError.
+  /// The program for one GPU, whose primary context is current. A run has at most `samples_max`
+  /// samples, and at most `runs_max` runs are in flight at a time. Throws GpuError.
   [[nodiscard]] virtual std::unique_ptr<DeviceProgram> prepare(const Schema& host,
                                                                std::uint64_t samples_max,
                                                                std::size_t runs_max) const = 0;

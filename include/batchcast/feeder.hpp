@@ -30,8 +30,8 @@ namespace batchcast::inline v0_1 {
 
 struct FeederOptions {
   /// Threads that make samples. 0, the default: the feeder adds threads until the pipeline no
-  /// longer limits the stream. It takes at most as many as this process may use processors, and up
-  /// to four times as many while the threads mostly wait for the source.
+  /// longer limits the stream. It takes at most one for each processor that this process may use,
+  /// and up to four while they mostly wait for the source.
   unsigned workers = 0;
 };
 
@@ -41,12 +41,11 @@ enum class Bottleneck : std::uint8_t { none, reading, making, consumers };
 struct FeederStats {
   unsigned workers = 0;
   Bottleneck bottleneck = Bottleneck::none;
-  /// Of the workers' time lately, shares from 0 to 1.
+  /// Shares of the workers' recent time, from 0 to 1.
   double reading = 0;
   double making = 0;
   double waiting = 0;  ///< for space in the ring
-  /// The same in seconds, of all workers together, since the feeder began. Updated five times a
-  /// second.
+  /// The same in seconds, of all workers, since the feeder began. Updated five times a second.
   double reading_seconds = 0;
   double making_seconds = 0;
   double waiting_seconds = 0;
@@ -65,12 +64,12 @@ class Feeder {
   Feeder& operator=(const Feeder&) = delete;
 
   [[nodiscard]] bool running() const noexcept;
-  /// Waits until no worker runs, but no longer than that (negative: for ever). True if none runs.
+  /// Waits until no worker runs, but at most that long (negative: for ever). True if none runs.
   /// Throws the exception that failed the stream.
   bool wait(int timeout_ms = -1);
   /// The exception that failed the stream; null as long as none did.
   [[nodiscard]] std::exception_ptr failure() const;
-  /// Its text; empty as long as none did.
+  /// The text of `failure`; empty as long as there is none.
   [[nodiscard]] std::string failure_text() const;
   [[nodiscard]] FeederStats stats() const;
 

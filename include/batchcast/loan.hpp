@@ -27,10 +27,10 @@ struct LoanContents {
 };
 
 /// Consecutive places of the ring, to be filled and published. Move-only. Loans may be filled and
-/// published on any thread and in any order. One that is dropped unpublished goes back if it is the
-/// newest; any other would leave a hole, so the stream fails. A stream that goes to another
-/// position grants no loan before those from the old one are back: a thread that keeps one while it
-/// waits for the next would wait for ever.
+/// published on any thread and in any order. The newest loan may be dropped unpublished: its places
+/// go back. Dropping any other would leave a hole, so the stream fails. A stream that moves to
+/// another position grants no loan before those from the old one are back. A thread that keeps one
+/// while it waits for the next would wait for ever.
 class Loan {
  public:
   Loan(Loan&& other) noexcept
@@ -45,14 +45,14 @@ class Loan {
   }
   ~Loan() { give_back(); }
 
-  /// Number of samples; at least one, at most what was asked for, all of one epoch.
+  /// Number of samples: at least one, at most as many as were asked for, all of one epoch.
   [[nodiscard]] std::size_t size() const noexcept { return contents_.size; }
-  /// Of the first one. It need not follow the last loan's. The stream skips samples that no
-  /// consumer wants; and a pure stream goes back to a checkpoint's position where no other consumer
-  /// is attached.
+  /// Position of the first sample. It need not follow the last loan's: the stream skips samples
+  /// that no consumer wants. A pure stream also goes back to a checkpoint's position where no other
+  /// consumer is attached.
   [[nodiscard]] std::uint64_t position() const noexcept { return contents_.position; }
   [[nodiscard]] std::uint64_t epoch() const noexcept { return contents_.epoch; }
-  /// Of the first one, counted from its epoch's start.
+  /// Index of the first sample, counted from its epoch's start.
   [[nodiscard]] std::uint64_t index_in_epoch() const noexcept { return contents_.index_in_epoch; }
 
   /// Where one field of all samples goes. Throws InvalidArgument for a wrong name or type.
@@ -66,13 +66,13 @@ class Loan {
                                      (*contents_.fields)[index].stride_bytes);
   }
 
-  /// The dataset's index of each sample. Holds index_in_epoch, + 1, … until it is written.
+  /// The dataset's index of each sample. It holds index_in_epoch, + 1, … until you write it.
   [[nodiscard]] std::span<std::uint64_t> sample_ids() const noexcept {
     return {reinterpret_cast<std::uint64_t*>(data(contents_.fields->sample_id_index())),
             contents_.size};
   }
 
-  /// The samples are complete: consumers may have them.
+  /// Hands the samples, which are complete, to the consumers.
   void publish();
 
  private:

@@ -37,7 +37,7 @@ struct ConsumerInfo {
   Group group = {};  ///< world 0: none
 };
 
-/// A group of ranks of which some have not come yet: those that have wait at the door.
+/// A group of which some ranks have not come yet. Those that have come wait at the door.
 struct FormingGroup {
   std::string name;
   std::uint32_t world = 0;
@@ -59,7 +59,7 @@ struct ProducerStats {
   StreamState state = StreamState::starting;
   std::uint64_t epoch = 0;
   std::uint64_t published = 0;
-  /// The last so many of these: no trainer was given them, or passed them over as it left an epoch.
+  /// How many samples at the end of `published` no trainer received or skipped.
   std::uint64_t unread = 0;
   std::uint64_t late_wakeups = 0;
   std::uint64_t space_waits = 0;
@@ -78,54 +78,54 @@ class Producer {
  public:
   /// Throws InvalidArgument, StreamTaken, OutOfMemory, SystemError, GpuUnavailable, GpuError.
   explicit Producer(ProducerOptions options);
-  /// Ends the stream as `finish` does if its last epoch was made, and as `stop` otherwise. Where it
-  /// waits for longer than two seconds, it reports what for (`log`). It waits also for batches that
-  /// this process holds: a thread that holds one while it destroys the producer waits for ever.
-  /// If more exceptions unwind on this thread than when the producer was made, it waits for
-  /// nothing: a stream whose last epoch was made ends as it is, and any other one fails.
+  /// Ends the stream as `finish` does if its last epoch was made, and as `stop` otherwise. Where
+  /// that takes longer than two seconds, it reports what it waits for (`log`). It also waits for
+  /// batches that this process holds: a thread that holds one while it destroys the producer waits
+  /// for ever. It waits for nothing if more exceptions unwind on this thread than when the producer
+  /// was made. Then a stream whose last epoch was made ends as it is, and any other one fails.
   ~Producer();
   Producer(Producer&&) noexcept;
   Producer& operator=(Producer&&) noexcept;
 
-  /// Waits for at least one free place and lends up to `samples_max` of them, contiguous. Nothing
-  /// once the last epoch is handed out, or the stream was stopped.
+  /// Waits for at least one free place and lends up to `samples_max` of them, contiguous. Returns
+  /// nothing once the last epoch is handed out, or the stream was stopped.
   [[nodiscard]] std::optional<Loan> loan(std::uint64_t samples_max);
-  /// The same, waiting at most that long; `over()` tells the two kinds of nothing apart.
+  /// Like `loan`, but waits at most that long; `over()` tells the two kinds of nothing apart.
   [[nodiscard]] std::optional<Loan> try_loan(std::uint64_t samples_max, int timeout_ms);
   /// No further loan will be granted.
   [[nodiscard]] bool over() const noexcept;
 
-  /// Streams of unknown epoch length: the epoch ends after the last sample published. No loan may
-  /// be out.
+  /// For unknown epoch lengths: ends the epoch after the last sample published. No loan may be out.
   void end_epoch();
-  /// No more samples will come; waits until consumers have drained, at most the options'
-  /// `linger_ms`. True if they have; may be called again. A stream that never had a consumer waits
-  /// for one, and one that `batchcast ensure` called `served` waits for that trainer, 5 s at most.
+  /// Says that no more samples will come, and waits until consumers have drained, at most the
+  /// options' `linger_ms`. True if they have. May be called again. A stream that never had a
+  /// consumer waits for one. A stream that `batchcast ensure` called `served` waits for that
+  /// trainer, 5 s at most.
   bool finish();
   bool finish(int linger_ms);
   /// Ends the stream here: consumers drain what is published and then get Stopped, or StreamFailed,
   /// with this text. From any thread. `stop` also ends the wait of `finish`.
   void stop(const std::string& reason) noexcept;
   void fail(const std::string& reason) noexcept;
-  /// Stops it if no consumer but observers has been attached for so long, counted from the last
-  /// that left, from the last `served` of `batchcast ensure`, or from the beginning. False, and
-  /// nothing happens, otherwise. A consumer that joins at the same moment is either attached or
-  /// refused.
+  /// Stops the stream if no consumer, observers aside, has been attached for `seconds`. That time
+  /// counts from the last that left, from the last `served` of `batchcast ensure`, or from the
+  /// beginning. Otherwise returns false and does nothing. A consumer that joins at the same moment
+  /// is either attached or refused.
   [[nodiscard]] bool stop_if_unattended(double seconds, const std::string& reason) noexcept;
 
-  /// Stops it where it has not ended, and gives its name free: the door, the lock and the stream's
-  /// directory go at once, whatever the loans that are out still take. For a producer whose samples
-  /// are made by threads that may hang: it waits for none of them, and its destructor may come
-  /// much later. Consumers drain what is published. Not from the options' `log`.
+  /// Stops the stream where it has not ended, and frees its name. The door, the lock and the
+  /// stream's directory go at once, no matter how long loans are still out. It is for a producer
+  /// whose sample-making threads may hang. It waits for none of them, and the destructor may come
+  /// much later. Consumers drain what is published. Do not call it from the options' `log`.
   void give_up_name(const std::string& reason) noexcept;
 
-  /// Takes a consumer's place away although it lives: it gets Revoked. False if there is none.
+  /// Evicts a consumer that still lives: it gets Revoked. False if there is none.
   bool evict(std::string_view consumer, const std::string& reason);
 
   [[nodiscard]] ProducerStats stats() const;
   [[nodiscard]] const std::string& stream() const noexcept;
   [[nodiscard]] const std::string& directory() const noexcept;
-  /// Without sample_id.
+  /// The fields, without sample_id.
   [[nodiscard]] const Schema& schema() const noexcept;
   [[nodiscard]] std::uint64_t samples_per_epoch() const noexcept;
   /// Samples that the ring spans.

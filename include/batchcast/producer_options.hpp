@@ -37,11 +37,10 @@ struct ProducerOptions {
 
   // ---- GPUs. Without `places` the stream is served in host memory only.
 
-  /// GPUs that the stream is served on as well. Each gets a ring of its own, which one copy from
-  /// the host ring fills for all trainers there. Throws GpuUnavailable, GpuError, OutOfMemory.
+  /// GPUs that the stream is served on as well. Each gets its ring, which one copy from the host
+  /// ring fills for all trainers there. Throws GpuUnavailable, GpuError, OutOfMemory.
   std::vector<Placement> places = {};
-  /// Upper limit for the samples on each of these GPUs, in bytes. 0, the default: as in host
-  /// memory.
+  /// Upper limit for the samples on each GPU, in bytes. 0, the default: as in host memory.
   std::uint64_t device_memory = 0;
   /// Fields that stay in host memory for consumers on GPUs too. `sample_id` always does.
   std::vector<std::string> host_fields = {};
@@ -52,7 +51,7 @@ struct ProducerOptions {
 
   /// Consumers that can be attached at a time. At most limits::consumers_max, 1,024.
   std::uint32_t max_consumers = 64;
-  /// Epochs to make beyond the foremost consumer; while none is attached, beyond the place where
+  /// Epochs to make ahead of the fastest consumer; while none is attached, ahead of the place where
   /// the next consumer would begin. Never more than the ring holds. 0: as many as the ring holds.
   std::uint64_t ahead = 2;
   /// Make samples although no consumer asks for them, and without the limit of `ahead`.
@@ -61,9 +60,9 @@ struct ProducerOptions {
   /// Default: one minute.
   std::uint64_t stall_timeout_ms = 60'000;
   OnStall on_stall = OnStall::report;
-  /// How long the end of the stream waits for consumers to read the rest, counted from the later
-  /// of its last sample and the moment when those of `wait_for` are there; the destructor counts
-  /// from its call. Negative, the default: as long as it takes.
+  /// How long the end of the stream waits for consumers to read the rest. It counts from the last
+  /// sample, or from when the consumers of `wait_for` are there if that is later. The destructor
+  /// counts from its call. Negative, the default: as long as it takes.
   int linger_ms = -1;
   HugePages huge_pages = HugePages::automatic;
 

@@ -27,7 +27,7 @@ struct StartTarget {
   LogCallback log = {};
   /// User ids, besides this process's own and root, whose producers are trusted.
   std::vector<std::uint32_t> allow_uids = {};
-  /// As that of ConsumerOptions: called at least every 100 ms; what it throws ends the wait.
+  /// As in ConsumerOptions: called at least every 100 ms; an exception from it ends the wait.
   std::function<void()> while_waiting = {};
 };
 
@@ -35,19 +35,20 @@ struct StartTarget {
 /// It runs `batchcast ensure`. Where no producer serves the stream, that starts `batchcast serve`,
 /// which outlives both processes. Of several callers at the same time one starts it, and the others
 /// wait for that producer. Then the recipes are compared. The source is opened only where its path
-/// does not show that it is the same data, or where no recipe says which fields it has.
+/// does not show that the data are the same, or where no recipe names its fields.
 ///
-/// Throws StartFailed where there is no such command or the started `batchcast serve` failed: with
-/// its text, in each caller that waited for it. RecipeMismatch with what differs. StreamNotFound
-/// when time is up; the producer that was started goes on. Refused where the stream is served but
-/// finished or failed, or its producer admits no consumer. InvalidArgument; SystemError.
+/// Throws StartFailed where there is no such command or the started `batchcast serve` failed. Each
+/// caller that waited for it gets its text. Throws RecipeMismatch, which says what differs. Throws
+/// StreamNotFound when time is up; the producer that was started continues. Throws Refused where
+/// the stream is served but finished or failed, or its producer admits no consumer. Throws
+/// InvalidArgument and SystemError.
 ///
-/// May be called from any thread, and from several at once. It leaves no child of this process,
-/// whatever the program does with SIGCHLD and its own children.
+/// Any thread may call it, and several at once. It leaves no child of this process, no matter what
+/// the program does with SIGCHLD and its own children.
 void ensure_served(const StartTarget& target, const StartOptions& options);
 
 namespace detail {
-/// `path` lasts as long as the program.
+/// `path` has to last as long as the program.
 bool note_installed_command(const char* path) noexcept;
 #ifdef BATCHCAST_INSTALLED_COMMAND  // by the CMake package
 [[maybe_unused]] static const bool installed_command_noted =

@@ -17,8 +17,7 @@ struct StartOptions {
   // ---- The samples. Every trainer of the stream says these, and gets RecipeMismatch where the
   // stream is served with others.
 
-  /// The dataset, as on the command line: `imagefolder:train`. Empty, the default: nothing is
-  /// started.
+  /// The dataset, as on the command line: `imagefolder:train`. Empty: nothing is started.
   std::string source = {};
   /// A preset's name or the path of a TOML file. Empty, the default: each part of the source is a
   /// field, unchanged.
@@ -43,9 +42,12 @@ struct StartOptions {
   /// Further arguments of `batchcast serve`, one word each. Those that change the samples (--shard,
   /// --on-bad-sample; --dtype, --samples and --order of `synthetic:`) are compared as well.
   std::vector<std::string> arguments = {};
-  /// The file to run. Empty, the default, is the first of these that is there: $BATCHCAST_COMMAND;
-  /// `batchcast` beside the running program, in `bin` beside its folder, or in the folder above it;
-  /// the one installed with the CMake package that the program was built with; the one on the PATH.
+  /// The file to run. Empty, the default, takes the first of these that exists:
+  /// - $BATCHCAST_COMMAND;
+  /// - `batchcast` beside the running program, in `bin` beside its folder, or in the folder above
+  ///   it;
+  /// - the one installed with the CMake package that the program was built with;
+  /// - the one on the PATH.
   std::string command = {};
 };
 

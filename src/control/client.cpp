@@ -19,7 +19,7 @@
 namespace batchcast::inline v0_1 {
 namespace {
 
-/// Whether a producer listens at the path. ZeroMQ alone would go on trying to connect.
+/// Whether a producer listens at the path. ZeroMQ alone would try to connect for ever.
 bool is_listened_at(const std::string& path) {
   const sockaddr_un address = socket_address(path);
   const FileDescriptor probe(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));

@@ -25,7 +25,7 @@ namespace {
 
 constexpr std::size_t waiting_max = 64;
 
-/// Asked before a command is parsed: deep nesting costs a parser far more than length does.
+/// Called before a command is parsed: deep nesting costs a parser far more than length does.
 bool nests_deeper(std::string_view json, std::size_t depth_max) noexcept {
   std::size_t depth = 0;
   bool in_string = false;

@@ -30,8 +30,8 @@ constexpr std::chrono::milliseconds look_at_limit_every{100};
 constexpr unsigned descriptors_for_clients = 8;
 constexpr std::size_t outgoing_max = 1'024;
 constexpr int commands_at_once = 32;
-// What is above the limit for a message is answered with an error; what is above this, ZeroMQ drops
-// together with its connection.
+// A message above its limit gets an error as the answer. ZeroMQ drops one above this limit together
+// with its connection.
 constexpr auto bytes_received_max = static_cast<std::int64_t>(4 * limits::message_bytes_max);
 
 /// A bound socket. ZeroMQ alone would neither choose its file's mode nor bind it again.
@@ -61,7 +61,7 @@ class Endpoint {
     unbind();
     bind();
   }
-  /// Nobody connects any more, until it is bound again.
+  /// Takes no connections any more, until it is bound again.
   void withdraw() {
     unbind();
     withdrawn_ = true;
@@ -123,7 +123,7 @@ struct Messenger::Sockets {
                                       ? " is there again, since more files may be opened"
                                       : " was removed from outside; the producer made it again"));
       } catch (const std::exception&) {
-        // Its directory is not there: the door server reports that, and makes the directory again.
+        // The directory is not there: the door server reports that, and makes it again.
       }
     }
   }
@@ -171,7 +171,7 @@ void Messenger::stop() noexcept {
 void Messenger::run() {
   std::unique_ptr<Sockets> sockets;
   try {
-    // Without it, all works as long as the program has descriptors left.
+    // Without its table, all works as long as the program has descriptors left.
     static_cast<void>(take_own_descriptors(wake_.get()));
     check_zmq_can_start();
     sockets = std::make_unique<Sockets>(control_path_, events_path_);

@@ -16,15 +16,15 @@
 
 namespace batchcast::inline v0_1 {
 
-/// The ZeroMQ sockets of a ControlServer and the one thread that touches them. That thread has file
-/// descriptors of its own, so nothing of the program's runs on it but the callbacks below, of which
-/// two only queue and one looks at files.
+/// The ZeroMQ sockets of a ControlServer and the one thread that touches them. That thread has a
+/// private table of file descriptors. So no code of the program runs on it but the callbacks below:
+/// two of them only queue, and one looks at files.
 class Messenger {
  public:
-  /// Where an answer goes: the frames that came before the command.
+  /// Where an answer goes: the frames before the command.
   using Envelope = std::vector<std::string>;
   struct Callbacks {
-    /// False: too many wait already.
+    /// False: too many commands wait already.
     std::function<bool(Envelope envelope, std::string command)> on_command;
     std::function<void(std::string text)> on_trouble;
     std::function<bool()> owns_paths;  ///< as of the ControlServer; may be empty
@@ -34,7 +34,7 @@ class Messenger {
   Messenger(std::string control_path, std::string events_path, Callbacks callbacks);
   ~Messenger() { stop(); }
 
-  // From any thread; never wait. What cannot be sent at once is lost.
+  // From any thread; they never wait. What cannot be sent at once is lost.
   void answer(Envelope envelope, std::string text);
   void publish(std::string event);
 

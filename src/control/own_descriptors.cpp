@@ -33,12 +33,12 @@ bool take_own_descriptors(int keep) noexcept {
   constexpr unsigned close_range_unshare = 2;
   if (one_table_only || keep <= STDERR_FILENO) return false;
   const auto kept = static_cast<unsigned>(keep);
-  // The last one first: unsharing copies only what is not to be closed. Once unshared, the table is
-  // ours whatever else fails.
+  // The last descriptors are closed first: unsharing then copies only the others. Once unshared,
+  // the table is private, even if the rest fails.
   if (!close_range_of(kept + 1, UINT_MAX, close_range_unshare)) return false;
   static_cast<void>(close_range_of(STDERR_FILENO + 1, kept - 1, 0));
-  // The standard streams of the program must end when it closes them, and their numbers stay taken,
-  // also where the program had closed them before.
+  // The program's standard streams must end when it closes them. Their numbers stay taken, also
+  // where the program had closed them before.
   const FileDescriptor null(::open("/dev/null", O_RDWR | O_CLOEXEC));
   if (null) {
     ::dup2(null.get(), STDIN_FILENO);

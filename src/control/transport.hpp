@@ -14,26 +14,25 @@
 // message may be lost.
 namespace batchcast::inline v0_1 {
 
-/// Answers commands and publishes events on a thread of its own.
+/// Answers commands and publishes events on a private thread.
 class ControlServer {
  public:
   struct Options {
     std::string control_path;
     std::string events_path;
-    /// One command, a JSON object of at most limits::message_bytes_max bytes; the answer is one
-    /// too. Called on the server's thread. What it throws is answered as {"error": what()}.
+    /// Answers one command, a JSON object of at most limits::message_bytes_max bytes, with another
+    /// one. Called on the server's thread. An exception becomes the answer {"error": what()}.
     std::function<std::string(std::string_view command)> handle;
-    /// Published as an event every `statistics_interval_ms`. Called on the server's thread.
-    /// Optional.
+    /// Gives an event every `statistics_interval_ms`, on the server's thread. Optional.
     std::function<std::string()> statistics = {};
     int statistics_interval_ms = 1'000;
-    /// Whether what lies at the sockets' paths is this server's, so that it may replace it; asked
-    /// on a thread of the server before it makes a socket again. Empty: always.
+    /// Whether what lies at the sockets' paths is this server's, so that it may replace it. A
+    /// thread of the server asks before it makes a socket again. Empty: always.
     std::function<bool()> owns_paths = {};
     LogCallback log = {};
   };
 
-  /// The sockets are there when this returns; those that vanish later are made again within a
+  /// The sockets are there when this returns. Those that vanish later are made again within a
   /// second, once their directory exists. Throws InvalidArgument (path too long), SystemError.
   explicit ControlServer(Options options);
   /// Stops. In a forked child: leaves everything alone.
@@ -53,11 +52,11 @@ class ControlServer {
   std::unique_ptr<Impl> impl_;
 };
 
-/// {"error": text}, as servers answer what they cannot do.
+/// {"error": text}, the answer of servers to what they cannot do.
 [[nodiscard]] std::string error_answer(std::string_view text);
 
-/// Asks one command and waits for the answer; nothing at the time-out, which is also what a socket
-/// without a server gives. Throws InvalidArgument (path too long), SystemError.
+/// Sends one command and waits for the answer. Nothing at the time-out, also for a socket without a
+/// server. Throws InvalidArgument (path too long), SystemError.
 [[nodiscard]] std::optional<std::string> ask_control(const std::string& control_path,
                                                      std::string_view command, int timeout_ms);
 

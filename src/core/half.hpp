@@ -5,7 +5,7 @@
 #include <bit>
 #include <cstdint>
 
-// f16 and bf16, which have no C++ type yet, from and to f32, in integers.
+// Converts f16 and bf16, which have no C++ type yet, from and to f32, in integers.
 namespace batchcast::inline v0_1::detail {
 
 /// To nearest, ties to even; too large becomes infinity, NaN stays one.

@@ -19,7 +19,7 @@
 namespace batchcast::inline v0_1 {
 namespace {
 
-/// Threads that do nothing until they are told to end.
+/// Threads that wait until their end.
 class IdleThreads {
  public:
   explicit IdleThreads(unsigned count) : ready_(count), ids_(count) {}
@@ -35,7 +35,7 @@ class IdleThreads {
   IdleThreads(const IdleThreads&) = delete;
   IdleThreads& operator=(const IdleThreads&) = delete;
 
-  /// They run when this returns, and have what memory a thread takes when it first allocates.
+  /// All threads run when this returns, and have the memory that a first allocation takes.
   void start() {
     threads_.reserve(ids_.size());
     for (std::atomic<pid_t>& id : ids_) {

@@ -9,8 +9,8 @@
 
 namespace batchcast::inline v0_1 {
 
-/// `wanted` if `is_taken(name)` is false of it, else the first of `wanted-2`, `wanted-3`, … that is
-/// free. No longer than a consumer's name may be: the end of `wanted` makes room for the number.
+/// `wanted` if `is_taken(wanted)` is false, else the first free one of `wanted-2`, `wanted-3`, ….
+/// It is no longer than a consumer's name may be: the end of `wanted` makes room for the number.
 template <class IsTaken>
 [[nodiscard]] std::string numbered_name(const std::string& wanted, IsTaken&& is_taken) {
   std::string name = wanted;

@@ -6,11 +6,12 @@
 
 namespace batchcast::inline v0_1 {
 
-/// Processors whose time this process may use, at least 1: those of its affinity, or fewer where a
-/// control group limits it (cpu.max; in version 1 cpu.cfs_quota_us), parts of one counted as one.
+/// Processors whose time this process may use, at least 1. They are those of its affinity, or fewer
+/// where a control group limits it (cpu.max; in version 1 cpu.cfs_quota_us). Parts of a processor
+/// count as one.
 [[nodiscard]] unsigned usable_processors();
 
-/// What the control groups alone allow; the largest number where they say nothing. `root` stands
+/// What the control groups alone permit; the largest number where they say nothing. `root` stands
 /// before /proc and /sys.
 [[nodiscard]] unsigned cgroup_processors(const std::string& root = "");
 

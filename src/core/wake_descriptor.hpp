@@ -13,7 +13,7 @@
 
 namespace batchcast::inline v0_1 {
 
-/// Readable once woken. `wake` from any thread, and in no case waits.
+/// Becomes readable when woken. `wake` may be called from any thread, and never waits.
 class WakeDescriptor {
  public:
   WakeDescriptor() : fd_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {

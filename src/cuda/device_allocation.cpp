@@ -11,7 +11,7 @@
 namespace batchcast::inline v0_1::detail::cuda {
 namespace {
 
-// Neighbours in the same 2 MiB would be shared along with a smaller one.
+// A smaller allocation would share its neighbours in the same 2 MiB.
 constexpr std::uint64_t legacy_granularity_bytes = std::uint64_t{2} << 20;
 
 std::string to_hex(const CUipcMemHandle& handle) {
@@ -47,7 +47,7 @@ void DeviceAllocation::share_as_descriptor(const std::string& name) {
   check_memory(*device_, driver.mem_create(&handle, bytes_, &wanted, 0), "cuMemCreate", name,
                bytes_);
   mapping_->take(handle);
-  // At once: a GPU that cannot (some under MIG) is to be found out before anybody attaches.
+  // It exports at once: a GPU that cannot (some under MIG) must show before any trainer attaches.
   int descriptor = -1;
   check(*device_,
         driver.mem_export_to_shareable_handle(&descriptor, handle,

@@ -20,8 +20,8 @@ enum class Sharing {
   legacy_ipc,  ///< cuIpcGetMemHandle; cannot be mapped twice, and dies with its owner
 };
 
-/// Memory of a GPU that this process made for others to adopt (DeviceSegment), and where it is
-/// mapped here: twice, back to back, with Sharing::descriptor; once with legacy_ipc. Move-only.
+/// Memory of a GPU that this process made for others to adopt (DeviceSegment), as this process maps
+/// it. With Sharing::descriptor it is mapped twice, back to back; with legacy_ipc once. Move-only.
 class DeviceAllocation {
  public:
   /// Throws OutOfMemory, with what is free, GpuError.
@@ -34,7 +34,7 @@ class DeviceAllocation {
   }
   [[nodiscard]] std::uint64_t bytes() const noexcept { return bytes_; }
   [[nodiscard]] bool mapped_twice() const noexcept { return mapping_ != nullptr; }
-  /// To be sent to others; -1 with legacy_ipc. Borrowed.
+  /// Send it to others; -1 with legacy_ipc. It stays ours.
   [[nodiscard]] int descriptor() const noexcept { return exported_.get(); }
   /// Hexadecimal; empty with a descriptor. Throws GpuError.
   [[nodiscard]] std::string legacy_handle() const;

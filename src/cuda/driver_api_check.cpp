@@ -10,8 +10,8 @@
 #include <cstddef>
 #include <type_traits>
 
-// A name keeps its meaning within a major version: what a later one makes of it is not known, nor
-// does a driver drop a symbol for it.
+// A name keeps its meaning within a major version, and a driver keeps its symbol. What a later
+// major version does with it is not known.
 #if CUDA_VERSION >= 11040 && CUDA_VERSION < 14000
 namespace {
 

@@ -9,8 +9,8 @@
 
 namespace batchcast::inline v0_1::detail::cuda {
 
-/// What one launch of the kernel `batchcast_finish` works on, handed over by value: a driver takes
-/// it at the launch, so that nothing of it has to stay, nor to be copied to the device before.
+/// What one launch of the kernel `batchcast_finish` works on, passed by value. The driver takes it
+/// at the launch: it need not stay valid, nor be copied to the device before.
 struct FinishArguments {
   static constexpr std::uint32_t samples_max = 16'384;
 
@@ -27,12 +27,11 @@ struct FinishArguments {
   bool planar = true;
   std::array<float, 3> scale{};
   std::array<float, 3> bias{};
-  /// Samples that are mirrored: bit i % 32 of word i / 32.
+  /// The mirrored samples: bit i % 32 of word i / 32.
   std::array<std::uint32_t, samples_max / 32> flips{};
 };
 
-/// 4 where four pixels at a time are never part of two rows, and can be read and written in whole
-/// words; else 1.
+/// 4 where four pixels at a time lie in one row and can be read and written as words; else 1.
 [[nodiscard]] inline std::uint32_t pixels_at_once(const FinishArguments& finish) noexcept {
   const auto aligned = [](const void* data, std::uint64_t stride_bytes, std::uint64_t to) {
     return (reinterpret_cast<std::uintptr_t>(data) | stride_bytes) % to == 0;
@@ -43,7 +42,7 @@ struct FinishArguments {
              : 1;
 }
 
-/// Of a launch: `blocks_x` × samples blocks of `threads`.
+/// The grid of a launch: `blocks_x` × samples blocks of `threads`.
 struct FinishGrid {
   static constexpr std::uint32_t threads = 256;
   [[nodiscard]] static constexpr std::uint32_t blocks_x(const FinishArguments& finish) noexcept {

@@ -8,8 +8,8 @@
 #include <bit>
 #include <cstdint>
 
-// What a thread of the kernel `batchcast_finish` does, for the device (finish_kernel.cu) and, in
-// tests, for the host.
+// The work of one thread of the kernel `batchcast_finish`, for the device (finish_kernel.cu) and,
+// in tests, for the host.
 #if defined(__CUDACC__)
 #define BATCHCAST_BOTH_SIDES __host__ __device__ __forceinline__
 #else
@@ -18,8 +18,8 @@
 
 namespace batchcast::inline v0_1::detail::cuda {
 
-/// One product and one sum, each rounded, as the CPU's pipeline has it: a fused one would round
-/// once. Bits of the element, the upper ones zero where it is a half.
+/// One product and one sum, each rounded, as in the CPU's pipeline: a fused one would round once.
+/// Returns the bits of the element; the upper ones are zero for a half.
 template <std::uint32_t Bytes>
 BATCHCAST_BOTH_SIDES std::uint32_t finished_bits(std::uint8_t pixel, float scale, float bias,
                                                  DType dtype) {
@@ -30,8 +30,8 @@ BATCHCAST_BOTH_SIDES std::uint32_t finished_bits(std::uint8_t pixel, float scale
 #endif
   if constexpr (Bytes == 4) return std::bit_cast<std::uint32_t>(value);
 #if defined(__CUDA_ARCH__)
-  // Every GPU that there is machine code for has an instruction for it, which rounds as the
-  // integers do; of a NaN it makes other bits.
+  // Every GPU that we have machine code for has an instruction for it, which rounds as the integers
+  // do. For a NaN it makes other bits.
   static_assert(__CUDA_ARCH__ >= 800);
   std::uint16_t half = 0;
   if (dtype == DType::f16) {
@@ -96,7 +96,7 @@ BATCHCAST_BOTH_SIDES void load_pixels(const std::uint8_t* in, std::uint8_t* pixe
   }
 }
 
-/// `Pixels` neighbours of a row, the `group`-th of the output.
+/// Computes `Pixels` neighbours of a row, the `group`-th of the output.
 template <std::uint32_t Bytes, std::uint32_t Channels, std::uint32_t Pixels>
 BATCHCAST_BOTH_SIDES void finish_group(const FinishArguments& finish, std::uint32_t group,
                                        std::uint32_t sample) {
@@ -150,7 +150,7 @@ BATCHCAST_BOTH_SIDES void finish_elements(const FinishArguments& finish, std::ui
   }
 }
 
-/// A thread: `group` is its number in the sample, `sample` its block's y.
+/// One thread: `group` is its number in the sample, `sample` its block's y.
 BATCHCAST_BOTH_SIDES void finish_thread(const FinishArguments& finish, std::uint32_t group,
                                         std::uint32_t sample) {
   if (group >= finish.width * finish.height / finish.pixels_at_once) return;

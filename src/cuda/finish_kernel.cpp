@@ -62,7 +62,7 @@ FinishKernel::FinishKernel() : driver_(need_driver()) {
 }
 
 FinishKernel::~FinishKernel() {
-  // In a forked child the driver is dead; at the process's exit, or with a lost device, the calls
+  // In a forked child the driver is dead. At the process's exit, or with a lost device, the calls
   // fail, and the module is gone with its context.
   if (!driver_.of_this_process()) return;
   const OutsideCaptures outside(driver_);

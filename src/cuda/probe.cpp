@@ -22,7 +22,7 @@ namespace {
 
 constexpr std::uint64_t pinned_bytes = std::uint64_t{2} << 20;
 
-/// Shared memory as a ring is made of.
+/// Shared memory of the kind that rings are made of.
 class Mapping {
  public:
   Mapping() {
@@ -50,7 +50,7 @@ class Mapping {
   void* data_;
 };
 
-/// What it throws, as text.
+/// The text of what `attempt` throws.
 template <class Attempt>
 std::string failure_of(Attempt&& attempt) {
   try {

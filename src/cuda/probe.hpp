@@ -7,11 +7,11 @@
 
 namespace batchcast::inline v0_1::detail::cuda {
 
-/// What came of using a GPU as a stream would, on a small scale.
+/// The result of using a GPU as a stream would, on a small scale.
 struct Trial {
   std::uint64_t free_bytes = 0;
-  // Why it failed, as a sentence; empty where it worked. What was not tried, as the device says
-  // that it cannot, counts as failed.
+  // Why it failed, as a sentence; empty where it worked. A step that the device cannot do is not
+  // tried, and counts as failed.
   std::string open;      ///< taking the device into use; without it nothing else is tried
   std::string share;     ///< a device ring's memory, and what trainers in other processes take
   std::string pin;       ///< page-locking a producer's ring
@@ -20,7 +20,7 @@ struct Trial {
   bool read_only = false;      ///< trainers can map it read-only
 };
 
-/// Takes the device's context and a few megabytes of it for as long as the call lasts.
+/// Uses the device's context, and a few megabytes of its memory, during the call.
 [[nodiscard]] Trial try_device(unsigned number);
 
 }  // namespace batchcast::inline v0_1::detail::cuda

@@ -7,8 +7,7 @@
 
 namespace batchcast::inline v0_1::detail {
 
-/// What a draw group or a stage's id may be, so that neither looks like a name that stages get by
-/// themselves.
+/// What a draw group or a stage's id may be, so that neither looks like a default name.
 inline constexpr std::string_view draw_word_rule = "letters, digits, `_`, `-` and `.`";
 
 [[nodiscard]] inline bool is_draw_word(std::string_view text) noexcept {

@@ -10,8 +10,7 @@
 
 namespace batchcast::inline v0_1::detail {
 
-/// A fingerprint of a sequence of texts and numbers, each with its length, so that no two sequences
-/// run together.
+/// A fingerprint of texts and numbers, each with its length, so that no two sequences are alike.
 class FingerprintBuilder {
  public:
   FingerprintBuilder();

@@ -37,7 +37,7 @@ void Geometry::pad(std::int32_t left, std::int32_t top, std::int32_t right, std:
                    PaddingMode mode, std::uint8_t fill_value) noexcept {
   BATCHCAST_ASSERT(left >= 0 && top >= 0 && right >= 0 && bottom >= 0);
   if (left == 0 && top == 0 && right == 0 && bottom == 0) return;
-  // Padding is made from the whole resized box, so nothing may have been taken from that yet.
+  // Padding uses the whole resized box, so no stage may have cropped it before.
   BATCHCAST_ASSERT(window == whole(resized));
   window = {flip_x ? -right : -left, flip_y ? -bottom : -top, window.width + left + right,
             window.height + top + bottom};

@@ -8,7 +8,7 @@
 
 namespace batchcast::inline v0_1::detail {
 
-/// PIL's mode L of a pixel.
+/// The level of a pixel in PIL's mode L.
 [[nodiscard]] inline std::uint8_t luma(const std::uint8_t* rgb) noexcept {
   return static_cast<std::uint8_t>((rgb[0] * 19595U + rgb[1] * 38470U + rgb[2] * 7471U + 0x8000U) >>
                                    16);

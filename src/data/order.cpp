@@ -19,7 +19,7 @@ BlockShuffle::BlockShuffle(std::uint64_t samples, const BlockOptions& options,
     : samples_(samples),
       block_samples_(std::min(options.block_samples, samples)),
       blocks_(divide_up(samples, block_samples_), key),
-      // At most twice the dataset: what was given may be as large as it likes.
+      // The window is at most twice the dataset, although the option may be any number.
       window_samples_(std::min(options.window_blocks, blocks_.size()) * block_samples_),
       hole_samples_(blocks_.size() * block_samples_ - samples),
       hole_((blocks_.offset_of(blocks_.size() - 1) + 1) * block_samples_ - hole_samples_),
@@ -27,7 +27,7 @@ BlockShuffle::BlockShuffle(std::uint64_t samples, const BlockOptions& options,
 
 BlockShuffle::Window BlockShuffle::window_around(std::uint64_t offset) const noexcept {
   const std::uint64_t number = over_hole(offset) / window_samples_;
-  // The hole ends where a block ends, so no window begins inside it; one may begin right behind.
+  // The hole ends where a block ends, so no window begins inside it; one may begin right after.
   const std::uint64_t start = without_hole(number * window_samples_);
   const std::uint64_t end = std::min(samples_, without_hole((number + 1) * window_samples_));
   return {start, Permutation(end - start, fold_key(key_, number))};

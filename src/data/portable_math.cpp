@@ -75,7 +75,7 @@ struct SineCosine {
 // Taylor's series; |r| is below 2.
 SineCosine series(Twice r) noexcept {
   const Twice square = r * r;
-  // By Horner, from terms on that are below 2^-100.
+  // Sums by Horner, from terms on that are below 2^-100.
   const auto sum = [&](int last) {
     Twice total{1, 0};
     for (int n = last; n >= 1; n -= 2) {
@@ -97,8 +97,8 @@ double portable_log(double x) noexcept {
     mantissa *= 0.5;
     ++exponent;
   }
-  // log(1 + f) = 2 atanh(s) with s = f / (2 + f), whose series needs eleven terms here. Its first,
-  // 2 s, is written as f - f²/2 + s f²/2: f is exact, so only small terms carry an error.
+  // log(1 + f) = 2 atanh(s) with s = f / (2 + f), whose series needs eleven terms here. The first
+  // term, 2 s, is written as f - f²/2 + s f²/2: f is exact, so only small terms carry an error.
   const double f = mantissa - 1;
   const double s = f / (2 + f);
   const double z = s * s;

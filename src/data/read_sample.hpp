@@ -13,9 +13,9 @@
 
 namespace batchcast::inline v0_1::detail {
 
-/// Calls `read`, which reads one sample of a source. What a source of the program's own throws
-/// there is a reason why this sample is bad, whatever its type: it becomes BadSample. Faults of the
-/// environment stay what they are: SystemError, OutOfMemory, std::bad_alloc.
+/// Calls `read`, which reads one sample of a source. An exception of any type from a program's
+/// source makes this sample bad: it becomes BadSample. SystemError, OutOfMemory and std::bad_alloc
+/// stay what they are: faults of the environment.
 template <class Read>
 void read_sample(Read&& read) {
   try {

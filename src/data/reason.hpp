@@ -7,8 +7,8 @@
 
 namespace batchcast::inline v0_1::detail {
 
-/// The text of an error as a part of another one's: without the library's name in front and the
-/// full stop at its end.
+/// The text of an error as a part of another text: without the library's name in front and the full
+/// stop at its end.
 [[nodiscard]] inline std::string as_reason(std::string text) {
   constexpr std::string_view prefix = "batchcast: ";
   if (text.starts_with(prefix)) text.erase(0, prefix.size());

@@ -18,7 +18,7 @@ namespace batchcast::inline v0_1::detail {
   return dtype == DType::u8 && shape.size() == 3 && (shape[2] == 1 || shape[2] == 3);
 }
 
-/// Bytes of a tensor, nothing where they cannot be counted or an extent is negative.
+/// Bytes of a tensor. Nothing where they cannot be counted or an extent is negative.
 [[nodiscard]] inline std::optional<std::uint64_t> byte_count_of(
     DType dtype, std::span<const std::int64_t> shape) noexcept {
   std::uint64_t count = size_of(dtype);

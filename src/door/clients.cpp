@@ -43,7 +43,7 @@ DoorClient DoorClients::take(std::uint64_t id) {
 
 void DoorClients::close(DoorClient client) noexcept {
   try {
-    // What is left unread would reach the other side as a reset, ahead of what was said to it.
+    // Unread bytes would reach the other side as a reset, ahead of what was said to it.
     constexpr int unread_max = 16;
     DoorMessage unread;
     for (int i = 0; i < unread_max; ++i) {

@@ -22,36 +22,36 @@ struct DoorClient {
   PeerIdentity peer;
   std::uint64_t hello_due_ns = 0;
   std::optional<ConsumerKey> key;
-  bool closed = false;  ///< its end of the connection is; whether it died is about to be known
+  bool closed = false;  ///< its end of the connection is; soon we know whether it died
 };
 
 /// All connections at the door, by their ids, and the two sets in which they are watched. Ids begin
-/// at 1 and only grow, so that the first silent one is the oldest. Belongs to the door's thread.
+/// at 1 and only grow, so that the first silent client is the oldest. Belongs to the door's thread.
 class DoorClients {
  public:
-  /// Events of a connection carry its id and this, those of a pidfd its id.
+  /// A connection's events carry its id and this number, a pidfd's events its id.
   static constexpr std::uint64_t tokens_besides = 2;
 
-  /// Both outlive it. `deaths` is for the pidfds of consumers.
+  /// Both must outlive it. `deaths` is for the pidfds of consumers.
   DoorClients(const WatchSet& connections, const WatchSet& deaths) noexcept
       : connections_(connections), deaths_(deaths) {}
 
-  /// It is silent, and not watched yet.
+  /// Adds a client that is silent, and not watched yet.
   DoorClient& add(DoorConnection connection, PeerIdentity peer, std::uint64_t hello_due_ns);
-  // Throw SystemError.
+  // Both throw SystemError.
   void watch_connection(const DoorClient& client);
   void watch_death(const DoorClient& client);
   void forget_connection(const DoorClient& client) noexcept;
-  /// Also for one that has waited with another key.
+  /// Makes the client a consumer, also if it has waited with another key.
   void admitted(DoorClient& client, ConsumerKey key);
   /// The caller owns it from then on, and closes it.
   [[nodiscard]] DoorClient take(std::uint64_t id);
   void close(DoorClient client) noexcept;
-  /// Without waiting: a client that has not read what came before misses it.
+  /// Does not wait: a client that has not read what came before misses it.
   static void say(DoorClient& client, const std::string& text) noexcept;
 
   [[nodiscard]] DoorClient* find(std::uint64_t id) noexcept;
-  /// The one whose connection has an event with this token. Null for the door's own events.
+  /// The client whose connection has an event with this token. Null for the door's events.
   [[nodiscard]] DoorClient* find_of_token(std::uint64_t token) noexcept {
     return token > tokens_besides ? find(token - tokens_besides) : nullptr;
   }

@@ -22,10 +22,10 @@ constexpr std::uint64_t death_follows_ns = 2'000'000;
 // A socket holds 208 KiB by default, as the kernel counts: 49 of these messages.
 constexpr std::size_t forming_unread_max = 64 << 10;
 
-// A rank that does as it should has said two things at most.
+// A well-behaved rank has sent two messages at most.
 constexpr int last_words_max = 16;
 
-// A consumer that does as it should has said two things at most: that it pauses, and bye.
+// A well-behaved consumer has sent two messages at most: that it pauses, and bye.
 constexpr int hearings_max = 8;
 
 template <class... F>
@@ -111,8 +111,8 @@ void DoorConsumers::see_deaths() {
   } while (count == dead.size());
 }
 
-/// A rank that ends right after its epoch has said so, and its death may be seen first: what others
-/// depend on is heard before it is lost.
+/// A rank that ends right after its epoch has reported that, and its death may be seen first. So
+/// its messages, on which others depend, are read before it is lost.
 Leaving DoorConsumers::last_words(DoorClient& client) noexcept {
   try {
     DoorMessage message;
@@ -159,13 +159,13 @@ void DoorConsumers::tell(const RankNews& news) {
   if (const auto* farewell = std::get_if<Farewell>(&news.said)) return dismiss(news.key, *farewell);
   DoorClient* const client = parts_.clients.find_consumer(news.key);
   if (client == nullptr) {
-    // It has gone with its old key, and takes the place of the new one along.
+    // The client has gone with its old key: `left` frees the place of the new one.
     const auto* admission = std::get_if<Admission>(&news.said);
     if (admission != nullptr) parts_.events.left(admission->key, Leaving::closed);
     return;
   }
   if (const auto* forming = std::get_if<Forming>(&news.said)) {
-    // A rank that reads none of these, as on a crowded machine, has room for its welcome still.
+    // A rank that reads none of these, as on a crowded machine, still has room for its welcome.
     if (client->connection.unread_bytes() < forming_unread_max) {
       DoorClients::say(*client, encode(*forming));
     }
@@ -178,7 +178,7 @@ void DoorConsumers::tell(const RankNews& news) {
   }
 }
 
-/// Throws nothing on account of this one: the others have their places, and wait to be told.
+/// Does not throw when this fails: the other ranks have their places, and wait for their welcome.
 void DoorConsumers::welcome(DoorClient& client, const Admission& admission) {
   const std::uint64_t id = client.id;
   parts_.clients.admitted(client, admission.key);

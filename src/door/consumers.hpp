@@ -15,11 +15,11 @@
 
 namespace batchcast::inline v0_1 {
 
-/// The consumers at the door, from their admission on: hears what they say, and sees them leave or
-/// die. Belongs to the door's thread.
+/// The consumers at the door, from their admission on. It hears what they say, and sees them leave
+/// or die. Belongs to the door's thread.
 class DoorConsumers {
  public:
-  /// All of them outlive it.
+  /// All members must outlive it.
   struct Parts {
     DoorClients& clients;
     const WatchSet& connections;
@@ -31,21 +31,21 @@ class DoorConsumers {
 
   /// Its connection is readable.
   void hear(DoorClient& client);
-  /// Hears what consumers have said until now, and sees which have died: a hello that comes after
-  /// another consumer's bye must not meet that one at the door. Bounded, so that a consumer that
-  /// talks for ever keeps no other out.
+  /// Hears what consumers have said until now, and sees which have died. A hello that comes after
+  /// another consumer's bye must not meet that one at the door. It is bounded, so that a consumer
+  /// that talks for ever keeps no other out.
   void hear_waiting();
   /// Loses the consumers whose processes have died.
   void see_deaths();
-  /// Tells that consumer why, and closes its connection. Nothing happens for an unknown key.
+  /// Tells that consumer why, and closes its connection. An unknown key is ignored.
   void evict(ConsumerKey key, const std::string& reason);
-  /// A client that is a consumer has gone, or has to go. `left` follows at once.
+  /// Loses a consumer that has gone, or has to go. `left` follows at once.
   void lose(std::uint64_t id, Leaving how);
-  /// Its end of the connection is closed. Whether its process died is waited for first.
+  /// The client closed its end. It is lost after a wait that shows whether its process died.
   void lose_closed(DoorClient& client);
-  /// The closed ones that have been waited for long enough.
+  /// Loses the closed ones that have been waited for long enough.
   void lose_due(std::uint64_t now);
-  /// What ranks are to be told because of others.
+  /// Tells ranks the news about others.
   void tell_news();
   /// When `lose_due` has something to do next, if ever.
   [[nodiscard]] std::optional<std::uint64_t> next_due_ns() const noexcept;
@@ -65,7 +65,7 @@ class DoorConsumers {
 
   const Parts parts_;
   std::deque<Closed> closed_;  ///< those that have not died by then will not have
-  bool tells_news_ = false;    ///< while it does, there may come more
+  bool tells_news_ = false;    ///< meanwhile, more may come
 };
 
 }  // namespace batchcast::inline v0_1

@@ -26,10 +26,10 @@
 namespace batchcast::inline v0_1 {
 namespace {
 
-// So that a storm of what clients say does not keep a death from being seen.
+// Few at a time, so that a storm of messages does not keep a death from being seen.
 constexpr std::size_t events_at_once = 16;
 
-// Events of clients follow after these three.
+// Clients' events have higher tokens than these three.
 constexpr std::uint64_t entrance_token = 0;
 constexpr std::uint64_t wake_token = 1;
 constexpr std::uint64_t deaths_token = 2;
@@ -108,7 +108,7 @@ class DoorServer::Impl {
   std::thread thread_;
 };
 
-// A turn: all deaths, then one datagram of each of a few clients. Those that are ready take turns,
+// A turn handles all deaths, then one datagram of each of a few clients. Ready clients take turns,
 // as the kernel queues them.
 bool DoorServer::Impl::take_turn() {
   std::array<epoll_event, events_at_once> ready;

@@ -18,8 +18,7 @@
 
 namespace batchcast::inline v0_1 {
 
-/// How the producer tells its consumers apart: a number of its choice (the consumer_id), never
-/// reused.
+/// The producer's number for a consumer (the consumer_id), which it never uses again.
 using ConsumerKey = std::uint64_t;
 
 struct Admission {
@@ -28,13 +27,13 @@ struct Admission {
   std::vector<int> descriptors = {};      ///< borrowed; in the order that Welcome says
   std::shared_ptr<const void> hold = {};  ///< kept until they are sent
 };
-/// A rank whose group is not complete: it is a consumer of the door's, that has no place yet.
+/// The answer to a rank whose group is not complete: a consumer without a place.
 struct Waiting {
   ConsumerKey key = 0;
 };
 using AdmissionReply = std::variant<Admission, Refusal, Waiting>;
 
-/// What a rank is told because of another one. A welcome gives it the key that stands there; after
+/// What a rank receives because of another one. A welcome gives it the key that stands there; after
 /// a refusal it is no consumer any more; a farewell evicts it.
 struct RankNews {
   ConsumerKey key = 0;
@@ -50,15 +49,15 @@ enum class Leaving {
 };
 [[nodiscard]] std::string_view name_of(Leaving) noexcept;
 
-/// What the door server asks of the producer. All of it is called on the door's thread, never with
-/// a lock of the door server held. Each must return soon: no other consumer is admitted or let go
+/// What the door server asks of the producer. It calls all of it on the door's thread, never while
+/// it holds a lock. Each call must return soon: no other consumer is admitted, or seen to leave,
 /// meanwhile.
 class DoorEvents {
  public:
   virtual ~DoorEvents() = default;
   /// Called for a consumer whose user and layout version let it join. Once this returns a key,
-  /// exactly one `left` follows for the key that it has by then, unless it is refused as news, or
-  /// the door server is stopped first.
+  /// exactly one `left` follows for the key that it has by then. None follows if it is refused as
+  /// news, or if the door server is stopped first.
   [[nodiscard]] virtual AdmissionReply admit(const Hello& hello, const PeerIdentity& peer) = 0;
   virtual void left(ConsumerKey key, Leaving how) = 0;
   [[nodiscard]] virtual std::variant<Rejoined, Refusal> rejoin(ConsumerKey key,
@@ -66,19 +65,18 @@ class DoorEvents {
   virtual void paused(ConsumerKey key) = 0;
   /// A rank has ended an epoch.
   virtual void epoch_ended(ConsumerKey, const EpochEnd&) {}
-  /// Called after each of the above that may have news for other ranks, and after each tick, until
-  /// there is none.
+  /// Called after each of the above, and after each tick, until there is no news.
   [[nodiscard]] virtual std::vector<RankNews> take_news() { return {}; }
-  /// At least every `tick_ms`.
+  /// Called at least every `tick_ms`.
   virtual void tick() = 0;
-  /// The program has closed the door's descriptors: nobody can join any more, nor be seen to leave.
-  /// The last that is called.
+  /// The program has closed the door's descriptors: no process can join any more, nor be seen to
+  /// leave. This is the last call.
   virtual void door_lost() {}
 };
 
 /// Opens the producer's door: a thread that admits consumers and sees them leave or die. A client
-/// is hostile until its user is checked, and may be malformed, silent or one of many after that: it
-/// costs the producer no more than its connection.
+/// counts as hostile until its user is checked. After that it may still be malformed, silent or one
+/// of many: it costs the producer no more than its connection.
 class DoorServer {
  public:
   struct Options {
@@ -100,7 +98,7 @@ class DoorServer {
   DoorServer& operator=(const DoorServer&) = delete;
 
   /// Tells that consumer why, and closes its connection; `left(key, evicted)` follows on the door's
-  /// thread. From any thread, also from within an event. Nothing happens for an unknown key.
+  /// thread. From any thread, also from within an event. An unknown key is ignored.
   void evict(ConsumerKey key, std::string reason);
 
   /// Closes all connections and ends the thread; no event is called afterwards. Not from an event.

@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::uint64_t look_every_ns = 500 * ns_per_ms;
 constexpr std::uint64_t rest_when_exhausted_ns = 100 * ns_per_ms;
-// So that a storm of connections does not keep a death from being seen.
+// Few at a time, so that a storm of connections does not keep a death from being seen.
 constexpr int accepts_at_once = 16;
 
 }  // namespace
@@ -102,7 +102,7 @@ void DoorEntrance::rest() {
 }
 
 void DoorEntrance::let_in(DoorConnection connection) {
-  // Most say hello before they are let in, and then never count as silent.
+  // Most clients have said hello before they are accepted, and then never count as silent.
   DoorMessage message;
   DoorRead read = DoorRead::closed;
   try {

@@ -18,11 +18,11 @@ namespace batchcast::inline v0_1 {
 /// The door counts in nanoseconds; its options are in milliseconds.
 inline constexpr std::uint64_t ns_per_ms = 1'000'000;
 
-/// The socket at the door, through which clients come: keeps it there, and accepts connections
-/// while the producer has file descriptors for them. Belongs to the door's thread.
+/// The socket at the door, through which clients come. It keeps the socket there, and accepts
+/// connections while the producer has file descriptors for them. Belongs to the door's thread.
 class DoorEntrance {
  public:
-  /// All of them outlive it.
+  /// All members must outlive it.
   struct Parts {
     StreamDirectory& directory;
     const WatchSet& watched;
@@ -34,10 +34,10 @@ class DoorEntrance {
   /// Opens the door. Throws SystemError.
   explicit DoorEntrance(const Parts& parts);
 
-  /// A connection waits to be accepted.
+  /// A connection waits: accepts some.
   void accept_some();
-  /// Makes the socket and its directory again where they vanished, and goes on accepting after a
-  /// rest, where it is time for that.
+  /// Makes the socket and its directory again where they vanished. After a rest it accepts again,
+  /// when it is time.
   void do_what_is_due(std::uint64_t now);
   [[nodiscard]] std::uint64_t next_due_ns() const noexcept;
   void close() noexcept;

@@ -79,7 +79,7 @@ std::optional<Refusal> DoorHandshake::identify(DoorClient& client, DoorMessage& 
 }
 
 void DoorHandshake::admit(DoorClient& client, const Hello& hello) {
-  // Watched first: once admitted, nothing may fail any more without `left` being called.
+  // Watching comes first: once the client is admitted, no failure may skip `left`.
   parts_.clients.watch_death(client);
   AdmissionReply reply = parts_.events.admit(hello, client.peer);
   if (const auto* refusal = std::get_if<Refusal>(&reply)) {

@@ -14,14 +14,14 @@
 
 namespace batchcast::inline v0_1 {
 
-/// What a client is told where the producer has no place for one more connection.
+/// The answer to a client where the producer has no place for one more connection.
 [[nodiscard]] Refusal too_many_connections();
 
-/// The silent clients at the door: takes each one's hello, and makes it a consumer or refuses it.
-/// Belongs to the door's thread.
+/// The silent clients at the door. It takes a client's hello, and makes the client a consumer or
+/// refuses it. Belongs to the door's thread.
 class DoorHandshake {
  public:
-  /// All of them outlive it.
+  /// All members must outlive it.
   struct Parts {
     DoorClients& clients;
     DoorConsumers& consumers;
@@ -32,15 +32,15 @@ class DoorHandshake {
 
   /// Its connection is readable.
   void hear(DoorClient& client);
-  /// What was read of it. The client may be gone afterwards.
+  /// Handles what was read from the client, which may be gone afterwards.
   void take_hello(DoorClient& client, DoorRead read, DoorMessage& message);
   /// Tells the client why, and closes its connection.
   void refuse(std::uint64_t id, const Refusal& refusal);
-  /// The clients that have been silent for too long.
+  /// Refuses the clients that have been silent for too long.
   void refuse_late(std::uint64_t now);
-  /// The oldest silent clients, where there are more than the options allow.
+  /// Refuses the oldest silent clients, where there are more than the options allow.
   void refuse_surplus();
-  /// The oldest silent client. False where there is none.
+  /// Refuses the oldest silent client. False where there is none.
   bool refuse_oldest();
 
  private:

@@ -10,7 +10,8 @@
 
 namespace batchcast::inline v0_1 {
 
-/// The producer's end. Removes nothing when destroyed: the path belongs to the StreamDirectory.
+/// The producer's listening socket. It removes nothing when destroyed: the path belongs to the
+/// StreamDirectory.
 class DoorListener {
  public:
   /// Replaces what lies at `path`; the caller holds the stream's lock. Throws InvalidArgument for a
@@ -18,7 +19,7 @@ class DoorListener {
   DoorListener(std::string path, unsigned mode);
 
   [[nodiscard]] int native_handle() const noexcept { return socket_.get(); }
-  /// Does our path still lead to this socket?
+  /// Whether our path still leads to this socket.
   [[nodiscard]] bool intact() const noexcept;
 
   enum class Outcome { accepted, none, exhausted };

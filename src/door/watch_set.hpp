@@ -32,7 +32,7 @@ class WatchSet {
       throw SystemError("batchcast: cannot watch a file descriptor", errno);
     }
   }
-  /// Always before closing: a forked child may hold a duplicate, which would keep the entry alive.
+  /// Call it before closing: a forked child may hold a duplicate, which would keep the entry alive.
   void forget(int fd) const noexcept { ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, fd, nullptr); }
 
   /// How many events came; none after an error.
@@ -41,7 +41,7 @@ class WatchSet {
         ::epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()), timeout_ms);
     return count > 0 ? static_cast<std::size_t>(count) : 0;
   }
-  /// The program has closed its descriptor, as os.closerange of Python does: there is no set.
+  /// The program has closed the descriptor, as os.closerange of Python does: the set is gone.
   [[nodiscard]] bool is_lost() const noexcept {
     epoll_event ignored{};
     const bool failed = ::epoll_wait(epoll_.get(), &ignored, 1, 0) < 0;

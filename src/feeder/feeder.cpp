@@ -49,7 +49,7 @@ std::optional<WorkerShares> shares_between(const WorkerTimes& before, const Work
   if (alive <= 0) return std::nullopt;
   WorkerShares shares;
   shares.waiting = std::min(1.0, minus(after.waiting_ns, before.waiting_ns) / alive);
-  // A maker counts a sample's times once it is made: of these two only the ratio is used.
+  // A maker counts a sample's times once it is made: only the ratio of these two is used.
   const double read = minus(after.maker.read_ns, before.maker.read_ns);
   const double made = minus(after.maker.make_ns, before.maker.make_ns);
   shares.reading = read + made > 0 ? (1 - shares.waiting) * read / (read + made) : 0;
@@ -106,7 +106,7 @@ struct Feeder::Impl {
     try {
       pool.resize(wanted);
     } catch (const SystemError&) {
-      // The system has no more threads: the workers go on as many as they are.
+      // The system has no more threads: the present workers continue.
     } catch (...) {
       pool.fail(std::current_exception());
     }

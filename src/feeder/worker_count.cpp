@@ -8,11 +8,11 @@
 namespace batchcast::inline v0_1::detail {
 namespace {
 
-// Workers that make less than consumers ask for never wait for space, but for the ring's lock.
+// Workers that make less than consumers ask for never wait for space, only for the ring's lock.
 constexpr double waits_for_consumers = 0.1;
 constexpr double hardly_waits = 0.05;
 
-// One idle worker and a half: without one of them the others still wait, so it is not missed.
+// One idle worker and a half: with one worker fewer the others still wait, so it is not missed.
 constexpr double idle_workers = 1.5;
 constexpr int idle_looks_needed = 5;
 
@@ -39,7 +39,7 @@ unsigned WorkerCount::next(unsigned workers, const WorkerShares& shares) noexcep
   idle_looks_ = idle >= idle_workers ? idle_looks_ + 1 : 0;
   if (shares.waiting < hardly_waits) {
     const unsigned limit = most(shares);
-    // A limit that wavers with the share of reading should not start and end threads all the time.
+    // A limit that varies with the share of reading should not start and end threads all the time.
     const bool about_right = limit < workers && limit > workers - workers / 4;
     return about_right ? workers : std::min(2 * workers, limit);
   }

@@ -15,13 +15,13 @@ struct WorkerShares {
 
 [[nodiscard]] Bottleneck bottleneck_of(const WorkerShares& shares) noexcept;
 
-/// Decides how many workers there should be, anew each time that it is told what they did.
+/// Decides how many workers there should be, each time that it learns what they did.
 class WorkerCount {
  public:
   /// `processors`: what this process may use, at least 1.
   explicit WorkerCount(unsigned processors) noexcept : processors_(processors) {}
 
-  /// After `workers` of them spent the time since the last look like this.
+  /// Call it after `workers` of them spent the time since the last call like this.
   [[nodiscard]] unsigned next(unsigned workers, const WorkerShares& shares) noexcept;
 
  private:

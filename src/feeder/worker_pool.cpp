@@ -28,7 +28,7 @@ std::string text_of(const std::exception_ptr& failure) {
   }
 }
 
-/// As consumers are told it, behind a "batchcast: " of their own.
+/// The reason as consumers get it, who add "batchcast: " themselves.
 std::string reason_of(const std::exception_ptr& failure) {
   constexpr std::string_view prefix = "batchcast: ";
   std::string text = text_of(failure);
@@ -155,8 +155,8 @@ bool WorkerPool::fill(Worker& worker, const Loan& loan) {
     worker.samples->make({loan.epoch(), loan.index_in_epoch(), worker.fields, loan.sample_ids()});
     return true;
   } catch (...) {
-    // Before the loan is dropped: the stream's end should say what happened, not that a loan is
-    // missing.
+    // This comes before the loan is dropped: the stream's end should say what happened, not that a
+    // loan is missing.
     fail(std::current_exception());
     return false;
   }

@@ -38,7 +38,7 @@ class WorkerPool {
   WorkerPool& operator=(const WorkerPool&) = delete;
 
   /// Workers beyond that number leave after the loan that they fill. Once the stream is over, none
-  /// is added. Throws what starting a thread throws; the workers that run go on.
+  /// is added. Throws what starting a thread throws; the workers that run continue.
   void resize(unsigned workers);
   /// Also joins the threads of workers that left.
   [[nodiscard]] WorkerTimes times();

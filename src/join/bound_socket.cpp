@@ -30,7 +30,7 @@ BoundSocket listen_at(const std::string& path, int type, unsigned mode) {
   FileDescriptor socket(::socket(AF_UNIX, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!socket) fail("cannot make");
   if (::unlink(path.c_str()) != 0 && errno != ENOENT) fail("cannot replace");
-  // The file takes the socket's mode less the umask: never wider than asked for, and widened below.
+  // The file takes the socket's mode less the umask: never too wide. It is widened below.
   if (::fchmod(socket.get(), mode) != 0) fail("cannot set the mode of");
   if (::bind(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
     fail("cannot bind");

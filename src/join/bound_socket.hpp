@@ -22,8 +22,8 @@ struct BoundSocket {
   FileDescriptor socket;
   FileIdentity identity;
 };
-/// A listening socket (CLOEXEC, nonblocking) in place of what lies at `path`, at no moment open to
-/// more than `mode` says. Throws InvalidArgument, SystemError.
+/// Puts a listening socket (CLOEXEC, nonblocking) in place of what lies at `path`. It is open to no
+/// more than `mode` says at any moment. Throws InvalidArgument, SystemError.
 [[nodiscard]] BoundSocket listen_at(const std::string& path, int type, unsigned mode);
 
 }  // namespace batchcast::inline v0_1

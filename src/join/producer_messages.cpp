@@ -173,7 +173,7 @@ std::variant<Hello, Refusal> decode_hello(std::string_view datagram,
     const RecordHead head = detail::message::head_of(datagram);
     if (!detail::message::is(head, RecordType::hello))
       throw detail::message::Malformed{"its type is not that of a hello"};
-    // First of all: everything else may mean something different in another version.
+    // This comes first: everything else may mean something different in another version.
     if (head.layout_version != our_layout_version) {
       return detail::message::refusal_of_layout(our_layout_version, head.layout_version);
     }

@@ -19,11 +19,11 @@ namespace batchcast::inline v0_1 {
 [[nodiscard]] std::string encode(const Farewell& farewell);
 [[nodiscard]] std::string encode(const Forming& forming);
 
-/// The refusal of another layout version names both; the one of a malformed hello says what is
-/// wrong.
+/// Decodes a hello. The refusal of another layout version names both; the refusal of a malformed
+/// hello says what is wrong.
 [[nodiscard]] std::variant<Hello, Refusal> decode_hello(std::string_view datagram,
                                                         std::uint32_t our_layout_version);
-/// What an admitted consumer says.
+/// Decodes a message of an admitted consumer.
 [[nodiscard]] ConsumerMessage decode_from_consumer(std::string_view datagram);
 
 [[nodiscard]] std::string_view name_of(RefusalKind) noexcept;

@@ -13,7 +13,7 @@
 namespace batchcast::inline v0_1::detail {
 namespace {
 
-/// Of the consumers that have not read all, those that are the furthest behind come first.
+/// The consumers that have not read all, those with the most left first.
 std::vector<const ConsumerInfo*> readers_of(const ProducerStats& stats) {
   std::vector<const ConsumerInfo*> readers;
   for (const ConsumerInfo& one : stats.consumers) {

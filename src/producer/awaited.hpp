@@ -9,7 +9,7 @@
 
 namespace batchcast::inline v0_1::detail {
 
-/// What a producer waits for whose last epoch is made, and what ends the wait: a message.
+/// What a producer whose last epoch is made waits for, and what ends the wait: a message.
 [[nodiscard]] std::string awaited_text(const ProducerStats& stats, std::string_view stream);
 
 }  // namespace batchcast::inline v0_1::detail

@@ -54,7 +54,7 @@ json forming_json(const FormingGroup& group) {
   return row;
 }
 
-/// As many ranks may wait as there are places, each for a large group of its own.
+/// As many ranks may wait as there are places, and each may belong to another large group.
 json forming_rows(const std::vector<FormingGroup>& groups) {
   constexpr std::size_t bytes_max = limits::message_bytes_max / 4;
   json rows = json::array();
@@ -68,12 +68,12 @@ json forming_rows(const std::vector<FormingGroup>& groups) {
   return rows;
 }
 
-/// It asks for samples, or holds some.
+/// Whether it asks for samples, or holds some.
 bool stands(const ConsumerInfo& consumer) noexcept {
   return consumer.state != ConsumerState::paused && consumer.state != ConsumerState::observing;
 }
 
-/// As many as fit into an answer, in their order. Those that are left out are ahead of the others.
+/// As many rows as fit into an answer, in their order. Those left out are ahead of the others.
 json consumer_rows(const std::vector<ConsumerInfo>& consumers) {
   constexpr std::size_t bytes_max = limits::message_bytes_max / 8 * 5;
   std::vector<std::size_t> order(consumers.size());
@@ -124,7 +124,7 @@ std::uint64_t stall_timeout_in(const json& command, std::uint64_t otherwise_ms) 
   return static_cast<std::uint64_t>(std::ceil(milliseconds));
 }
 
-/// Consumers and terminals are shown it.
+/// The reason in a command; consumers and terminals show it.
 std::string reason_in(const json& command, const std::string& otherwise) {
   return printable(string_of(command, "reason", otherwise));
 }

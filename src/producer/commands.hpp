@@ -9,14 +9,14 @@ namespace batchcast::inline v0_1::detail {
 
 class ProducerCore;
 
-/// What a producer's control server answers to `batchcast ls`, `top`, `evict`, `stop` and others:
-/// docs/protocol.md lists the commands. Works on any thread.
+/// The answers of a producer's control server to `batchcast ls`, `top`, `evict`, `stop` and others.
+/// docs/protocol.md lists the commands. It works on any thread.
 class ProducerCommands {
  public:
-  /// `core` outlives it.
+  /// `core` must outlive it.
   explicit ProducerCommands(ProducerCore& core) noexcept : core_(core) {}
 
-  /// JSON in, JSON out. Throws InvalidArgument for what is no command, or cannot be done.
+  /// Takes JSON, returns JSON. Throws InvalidArgument for no command, or one that cannot be done.
   [[nodiscard]] std::string answer(std::string_view command);
   /// The statistics event, as JSON.
   [[nodiscard]] std::string statistics() const;

@@ -13,7 +13,7 @@
 namespace batchcast::inline v0_1::detail {
 namespace {
 
-// Consumer ids lie below.
+// Consumer ids are lower.
 constexpr ConsumerKey waiting_bit = ConsumerKey{1} << 63;
 
 std::string samples(const Hello& hello) { return text("{}", hello.batch_size); }
@@ -44,7 +44,7 @@ std::optional<Choice> difference(const Hello& one, const Hello& other) {
   return std::nullopt;
 }
 
-/// Of a group of which at least one rank waits.
+/// For a group of which at least one rank waits.
 std::vector<std::uint32_t> missing_of(const std::map<std::uint32_t, WaitingRank>& ranks) {
   std::vector<std::uint32_t> missing;
   const std::uint32_t world = ranks.begin()->second.hello.world;

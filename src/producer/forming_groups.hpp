@@ -25,27 +25,28 @@ struct WaitingRank {
 };
 
 /// The groups of which some ranks have come, and not all. None of these ranks has a place yet.
-/// Belongs to the door's thread, but for `count` and `list`.
+/// Belongs to the door's thread, except for `count` and `list`.
 class FormingGroups {
  public:
-  /// In what that rank does not fit to those of its group that wait; nothing where it does.
+  /// How that rank conflicts with those of its group that wait; nothing where it does not.
   [[nodiscard]] std::optional<std::string> conflict(const Hello& hello) const;
   /// Whether all others of its group wait.
   [[nodiscard]] bool would_complete(const Hello& hello) const;
-  /// A rank was refused. Those of its group that wait for it are told in what it differs from them,
-  /// or `why` where it does not.
+  /// Notes that a rank was refused. Those of its group that wait for it receive how it conflicts
+  /// with them, or `why` where it does not.
   void note_refused(const Hello& hello, const std::string& why);
-  /// Returns a key that no consumer has.
+  /// Adds a waiting rank. Returns a key that no consumer has.
   [[nodiscard]] ConsumerKey add(const Hello& hello, std::uint32_t pid);
-  /// A waiting rank has gone. The others of its group wait on. False if no rank waits by that key.
+  /// Removes a waiting rank that has gone. The others of its group still wait. False if no rank
+  /// waits by that key.
   bool remove(ConsumerKey key);
-  /// The ranks of a group that is complete, in their order, if there is one. They wait no more.
+  /// Takes the ranks of a complete group, in their order, if there is one. They wait no more.
   [[nodiscard]] std::optional<std::vector<WaitingRank>> take_complete();
-  /// All ranks that wait. They wait no more.
+  /// Takes all ranks that wait. They wait no more.
   [[nodiscard]] std::vector<WaitingRank> take_all();
-  /// For the ranks of groups that have changed: which ones are missing.
+  /// Which ranks are missing, for the waiting ranks of groups that have changed.
   [[nodiscard]] std::vector<RankNews> take_news();
-  // From any thread.
+  // Any thread may call these.
   /// Ranks that wait.
   [[nodiscard]] std::size_t count() const;
   [[nodiscard]] std::vector<FormingGroup> list() const;

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the batchcast authors
 
-// What of a Reception is about groups of ranks: which ranks it refuses, and how a complete group
-// gets its places.
+// Reception's part for groups: which ranks it refuses, and how a complete group gets its places.
 #include "producer/reception.hpp"
 
 #include <batchcast/core/text.hpp>
@@ -32,7 +31,7 @@ std::optional<Refusal> Reception::refusal_of_rank(const Hello& hello, ServedRing
   const auto refused = [&](std::string why, RefusalKind kind = RefusalKind::group) {
     return Refusal{kind, stream_text() + std::move(why)};
   };
-  // A rank does not wait for others where none would be let in.
+  // A rank does not wait for others where none would be admitted.
   if (const auto none = ring.writer().refusal_of_newcomers()) {
     return refused(refusal_text_of(*none), refusal_kind_of(none->reason));
   }
@@ -75,7 +74,7 @@ std::optional<Refusal> Reception::refusal_of_rank(const Hello& hello, ServedRing
   return std::nullopt;
 }
 
-/// Ranks that wait for it are told, and the log has it once.
+/// Ranks that wait for it receive the reason, and the log has it once.
 void Reception::note_refused_rank(const Hello& hello, std::uint32_t pid, const std::string& why) {
   constexpr std::size_t remembered_max = 256;
   forming_.note_refused(hello, why);
@@ -94,7 +93,7 @@ std::vector<RankNews> Reception::take_news() {
   return news;
 }
 
-/// The ranks that wait, once the stream lets none in any more: the others will not come.
+/// Refuses the ranks that wait once the stream admits none any more: the others will not come.
 void Reception::refuse_if_over(std::vector<RankNews>& news) {
   const auto over = parts_.rings.host().writer().refusal_of_newcomers();
   if (!over || over->reason == NotAdmitted::Reason::full) return;  // places may become free
@@ -105,7 +104,7 @@ void Reception::refuse_if_over(std::vector<RankNews>& news) {
 }
 
 /// The first rank begins where its `join` says, and gates from then on, so the others can begin
-/// there too. Only another ring may have lost that place: then its rank goes first.
+/// there too. Only another ring may have lost that place: then its rank is seated first.
 void Reception::admit_group(const std::vector<WaitingRank>& ranks, std::vector<RankNews>& news) {
   GroupStart start{0, ranks.front().hello.join};
   std::vector<Seated> seats;  // in the order of the ranks
@@ -114,7 +113,7 @@ void Reception::admit_group(const std::vector<WaitingRank>& ranks, std::vector<R
     seats.assign(ranks.size(), {});
     try {
       refusal = seat_group(ranks, start, seats);
-    } catch (const std::exception& error) {  // those that have a place are not to keep it
+    } catch (const std::exception& error) {  // ranks that have a place must not keep it
       refusal = Refusal{RefusalKind::full,
                         text("{}the group cannot be admitted: {}", stream_text(), error.what())};
     }
@@ -152,7 +151,7 @@ void Reception::admit_group(const std::vector<WaitingRank>& ranks, std::vector<R
   groups_.add(name, std::move(seated));
 }
 
-/// Says why a rank has got no place; those before it have theirs then.
+/// Returns why a rank has got no place; those before it have theirs then.
 std::optional<Refusal> Reception::seat_group(const std::vector<WaitingRank>& ranks,
                                              const GroupStart& start, std::vector<Seated>& seats) {
   const Seated& first = seats[start.first];

@@ -8,8 +8,8 @@
 namespace batchcast::inline v0_1::detail {
 
 /// How many samples a worker asks for at a time. A loan takes the ring's lock twice, which many
-/// samples make cheap; but nothing behind a loan is published before all of it is made, so that a
-/// loan should not last. One for each worker; starts with single samples.
+/// samples make cheap. But a loan should not last: nothing after it is published before all of its
+/// samples are made. Each worker has one; it starts with single samples.
 class LoanSize {
  public:
   [[nodiscard]] std::uint64_t samples(std::uint64_t capacity, unsigned workers) const noexcept {

@@ -77,7 +77,7 @@ void ProducerCore::open_control() {
 ProducerCore::~ProducerCore() { take_down(); }
 
 void ProducerCore::take_down() noexcept {
-  // No consumer may come in, and no command be answered, while the rest is taken down. Mirrors may
+  // While the rest is taken down, no consumer may come in and no command be answered. Mirrors may
   // evict to the last.
   control_.reset();
   if (door_server_) door_server_->stop();
@@ -130,7 +130,7 @@ void ProducerCore::check_process() const {
 bool ProducerCore::finish() {
   constexpr int look_ms = 50;
   if (finish(0)) return true;
-  // Held back by `wait_for`.
+  // `wait_for` holds it back.
   while (rings_.host().writer().status().state == StreamState::starting) {
     if (finish(look_ms)) return true;
   }
@@ -145,7 +145,7 @@ bool ProducerCore::finish(int linger_ms) {
 }
 
 void ProducerCore::stop(const std::string& reason) noexcept {
-  if (in_forked_child()) return;  // the stream is the parent's, which goes on
+  if (in_forked_child()) return;  // the stream is the parent's, which still runs
   stopped_.store(true);
   rings_.host().writer().stop(reason);
   over_.store(true, std::memory_order_relaxed);
@@ -193,7 +193,7 @@ void ProducerCore::note_end() {
 
 void ProducerCore::finish_at_end(bool unwinds) {
   constexpr int silent_ms = 2'000;
-  // Whoever waits for the exception may hold the batches that would be waited for.
+  // The thread that waits for the exception may hold the batches that would be waited for.
   const int linger_ms = unwinds ? 0 : options_.linger_ms;
   const bool may_be_long = linger_ms < 0 || linger_ms > silent_ms;
   if (!finish(may_be_long ? silent_ms : linger_ms) && may_be_long && !stopped_.load()) {

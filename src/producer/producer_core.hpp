@@ -27,8 +27,8 @@ namespace batchcast::inline v0_1::detail {
 /// Throws InvalidArgument for options that cannot be served.
 [[nodiscard]] ProducerOptions checked(ProducerOptions options);
 
-/// What a producer serves with: the name, the rings, the door and the control socket, in the order
-/// in which they must come up, and the reverse of which they go down. Thread-safe, as Producer is.
+/// What a producer serves with: the name, the rings, the door and the control socket. They must
+/// come up in this order, and go down in reverse. Thread-safe, as Producer is.
 class ProducerCore {
  public:
   explicit ProducerCore(ProducerOptions options, const DeviceRingMaker& devices = {});
@@ -41,17 +41,17 @@ class ProducerCore {
   void check_process() const;
 
   [[nodiscard]] std::optional<LoanContents> loan(std::uint64_t samples_max, int timeout_ms);
-  /// No loan will come any more.
+  /// Whether no further loan will come.
   [[nodiscard]] bool over() const noexcept { return over_.load(std::memory_order_relaxed); }
 
-  /// Waits as the options say.
+  /// Waits for consumers as the options say.
   bool finish();
   bool finish(int linger_ms);
   void stop(const std::string& reason) noexcept;
-  /// Stops, and takes the door, the control socket and the directory away. The rings stay.
+  /// Stops, and removes the door, the control socket and the directory. The rings stay.
   void give_up_name(const std::string& reason) noexcept;
   [[nodiscard]] bool stop_if_unattended(std::uint64_t for_ns, const std::string& reason) noexcept;
-  /// What the end of a Producer does to its stream. On the thread that ends it.
+  /// What the end of a Producer does to its stream. Runs on the thread that ends it.
   void end() noexcept;
   [[nodiscard]] bool evict(std::string_view consumer, const std::string& reason);
   [[nodiscard]] ProducerStats stats() const;
@@ -67,10 +67,10 @@ class ProducerCore {
   void open_control();
   void take_down() noexcept;
   void finish_at_end(bool unwinds);
-  /// What the stream's directory keeps of it.
+  /// Decides what stays in the stream's directory.
   void note_end();
   void cut_short(bool unwinds, const std::string& when) noexcept;
-  /// A ring's writer evicted a consumer on its own account.
+  /// A ring's writer decided to evict a consumer.
   void tell_evicted(ConsumerKey key, const std::string& reason);
 
   const ProducerOptions options_;
@@ -79,8 +79,8 @@ class ProducerCore {
   const int exceptions_;  ///< that unwound where the producer was made
   StreamDirectory directory_;
   std::atomic<bool> over_{false};
-  std::atomic<bool> stopped_{false};  ///< consumers that still drain are waited for no longer
-  /// The threads of mirrors evict through it: null before the door is open and once it is gone.
+  std::atomic<bool> stopped_{false};  ///< the producer no longer waits for consumers that drain
+  /// Mirrors' threads evict through it. It is null before the door is open and once it is gone.
   std::atomic<DoorServer*> door_{nullptr};
   SampleRate rate_;
   ServedRings rings_;
@@ -88,7 +88,7 @@ class ProducerCore {
   ProducerCommands commands_;
 
   std::mutex giving_up_;  ///< of two threads that give up the name
-  // Last: their threads call into all of the above.
+  // These come last: their threads call into all of the above.
   std::unique_ptr<DoorServer> door_server_;
   std::unique_ptr<ControlServer> control_;
 };

@@ -9,7 +9,7 @@
 
 #include <algorithm>
 
-// What can be seen to be wrong before anything is made.
+// Checks that need nothing to be made.
 namespace batchcast::inline v0_1::detail {
 namespace {
 

@@ -12,14 +12,14 @@
 namespace batchcast::inline v0_1::detail {
 namespace {
 
-/// A consumer's desk: its memory, and the producer's own mapping of it.
+/// A consumer's desk: its memory, and the producer's mapping.
 struct DeskMemory {
   Segment segment;
   Mapping mapping;
 
   explicit DeskMemory(Segment made)
       : segment(std::move(made)), mapping(segment, MapMode::read_write) {
-    // Not against future writes: the consumer writes it.
+    // Future writes are not sealed: the consumer writes to it.
     segment.seal(Seals::shrink | Seals::grow | Seals::seal);
   }
   [[nodiscard]] Desk* desk() noexcept { return reinterpret_cast<Desk*>(mapping.data()); }
@@ -82,7 +82,7 @@ std::optional<Refusal> Reception::refusal_of(const Hello& hello) {
 }
 
 AdmitRequest Reception::request_of(const Hello& hello, std::uint32_t pid) const {
-  // Two consumers on different rings have different names as well: a name is evicted by itself.
+  // Names differ between rings too: a command evicts a consumer by its name alone.
   const std::vector<std::string> names = parts_.rings.consumer_names();
   const std::unordered_set<std::string> taken(names.begin(), names.end());
   AdmitRequest request;
@@ -145,7 +145,7 @@ std::variant<Admitted, Refusal> Reception::let_in(ServedRing& ring, const AdmitR
   Admitted& admitted = std::get<Admitted>(reply);
   const bool goes_on = parts_.rings.count_trainers();
   // The host ring's writer admits under the lock under which it ends the stream. Another ring's
-  // consumer may come while the stream ends for want of consumers.
+  // consumer may come while the stream ends because it has no consumers.
   if (!goes_on && &ring != &parts_.rings.host()) {
     ring.writer().remove(admitted.index, admitted.consumer_id);
     ring.look_for_demand();

@@ -26,14 +26,14 @@
 namespace batchcast::inline v0_1::detail {
 
 [[nodiscard]] RefusalKind refusal_kind_of(NotAdmitted::Reason reason) noexcept;
-/// What follows the stream's name in the refusal.
+/// The part of the refusal that follows the stream's name.
 [[nodiscard]] std::string refusal_text_of(const NotAdmitted& why);
 
-/// What the door server asks of a producer: admits consumers to the ring that they name, and takes
-/// note of their pauses and of their end.
+/// The producer's side of the door server. It admits consumers to the ring that they name, and
+/// notes their pauses and their end.
 class Reception final : public DoorEvents {
  public:
-  /// All of them outlive it. Throws SystemError.
+  /// All members must outlive it. Throws SystemError.
   struct Parts {
     const ProducerOptions& options;
     ServedRings& rings;
@@ -52,7 +52,7 @@ class Reception final : public DoorEvents {
   void tick() override;
   void door_lost() override;
 
-  /// From any thread.
+  /// May be called from any thread.
   [[nodiscard]] std::vector<FormingGroup> forming() const { return forming_.list(); }
   [[nodiscard]] bool has_waiting_ranks() const { return forming_.count() != 0; }
 
@@ -64,13 +64,13 @@ class Reception final : public DoorEvents {
     std::string name;  ///< the consumer's
   };
 
-  /// A consumer that was let in, and what it is told.
+  /// A consumer that was admitted, and its welcome.
   struct Seated {
     ServedRing* ring = nullptr;
     Admitted admitted = {};
     Admission admission = {};
   };
-  /// Where the ranks of a group begin: as the first of them does.
+  /// Where the ranks of a group begin: where the first of them does.
   struct GroupStart {
     std::size_t first = 0;  ///< of the ranks
     Join join = Join::rewind;

@@ -9,11 +9,10 @@
 
 namespace batchcast::inline v0_1::detail {
 
-/// Samples that a stream publishes a second, over the last second. `note` belongs to one thread;
-/// the rate may be read from any.
+/// Samples that a stream published in the last second. One thread notes, any thread reads.
 class SampleRate {
  public:
-  /// So many samples are published by now.
+  /// `published` is the number of samples published so far.
   void note(std::uint64_t published) noexcept {
     constexpr std::uint64_t over_ns = 1'000'000'000;
     const std::uint64_t now = now_ns();

@@ -25,7 +25,7 @@ RankLoss loss_of(Leaving how) noexcept {
   return RankLoss::left;
 }
 
-/// What all ranks together took of the epoch that is the last of `epochs`.
+/// What all ranks together took of the last epoch in `epochs`.
 GroupReceipt receipt_of(const std::vector<SeatedRank>& ranks, std::uint64_t epochs) {
   Receipt sum;
   for (const SeatedRank& rank : ranks) {
@@ -38,7 +38,7 @@ GroupReceipt receipt_of(const std::vector<SeatedRank>& ranks, std::uint64_t epoc
   return *published == sum ? GroupReceipt::matched : GroupReceipt::mismatched;
 }
 
-/// Then it is told by its board why.
+/// Whether the ring failed; its board then tells the reason.
 bool has_failed(ServedRing& ring) {
   const auto refusal = ring.writer().refusal_of_newcomers();
   return refusal && refusal->reason == NotAdmitted::Reason::failed;
@@ -48,8 +48,8 @@ std::optional<std::uint64_t> tell(const SeatedRank& rank, const GroupNews& news)
   return rank.ring->writer().tell_rank(rank.index, rank.key, news);
 }
 
-/// Once all that a rank is to hear of the last epoch was told, its ring may be closed. Ranks on
-/// other rings may come to that end later.
+/// A rank's ring may close once the rank has heard all about the last epoch. Ranks on other rings
+/// may come to that end later.
 void let_close(const SeatedRank& rank, std::uint64_t epochs) {
   rank.ring->writer().rank_ended(rank.index, rank.key, epochs);
 }
@@ -109,7 +109,8 @@ void SeatedGroups::ended(ConsumerKey key, const EpochEnd& end) {
   if (found->group->second.lost) let_close(rank, rank.epochs_ended);  // it may meet no more
 }
 
-/// Of a rank that told of an end that it cannot have come to: believed, it would never be missed.
+/// The rank reported an end that it cannot have reached. If that were believed, the rank would
+/// never be missed.
 void SeatedGroups::evict(const SeatedRank& rank, const EpochEnd& end) {
   if (!rank.ring->writer().evict(rank.index, rank.key)) return;
   news_.push_back(
@@ -174,7 +175,7 @@ bool SeatedGroups::is_lost_for(ConsumerKey key) {
   return found && found->group->second.lost;
 }
 
-/// Whether a rank was in an epoch that it does not get any more.
+/// Returns whether a rank was in an epoch that it does not get any more.
 bool SeatedGroups::lose(Seated& group, const GroupNews::Lost& lost) {
   bool breaks = false;
   group.lost = lost;
@@ -183,7 +184,7 @@ bool SeatedGroups::lose(Seated& group, const GroupNews::Lost& lost) {
     const auto reading = tell(rank, {.lost = lost});
     let_close(rank, rank.epochs_ended);
     if (!reading || *reading < lost.from) continue;
-    // It may hang where it waits for the lost one: what it holds must not hold up other trainers.
+    // The rank may hang while it waits for the lost one: it must not hold up other trainers.
     breaks = true;
     if (rank.ring->writer().evict(rank.index, rank.key)) {
       news_.push_back({rank.key, Farewell{lost.rank.text(), true}});

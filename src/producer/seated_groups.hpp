@@ -23,29 +23,29 @@ struct SeatedRank {
   std::uint32_t index = 0;  ///< of its entry there
   ConsumerKey key = 0;
   bool is_gone = false;
-  std::uint64_t epochs_ended = 0;  ///< it has told of the end of all below
-  EpochEnd last = {};              ///< what it told last
+  std::uint64_t epochs_ended = 0;  ///< it has reported the end of all epochs below
+  EpochEnd last = {};              ///< what it reported last
 };
 
-/// The groups that were complete and have ranks that have not left: hears what each rank says of an
-/// epoch's end and sees it go, and tells the others, on the board or by `take_news`. Belongs to the
-/// door's thread. The rings outlive it.
+/// The groups that were complete and still have ranks. It hears what each rank says of an epoch's
+/// end and sees it go. It tells the others, on the board or by `take_news`. Belongs to the door's
+/// thread. The rings must outlive it.
 class SeatedGroups {
  public:
-  /// Why no other group of that name is let in; nothing where none has it. For half a second the
-  /// asker is to ask again: the last that the group's ranks said may still lie at the door, behind
-  /// the first that the next ones of that name say.
+  /// Why no other group of that name is admitted; nothing where no group has it. For half a second
+  /// the answer is to ask again. The last messages of the group's ranks may still lie at the door,
+  /// after the first of the next group.
   [[nodiscard]] std::optional<Refusal> refusal_of(const std::string& name);
-  /// All ranks of a group, in their order.
+  /// Adds all ranks of a group, in their order.
   void add(const std::string& name, std::vector<SeatedRank> ranks);
 
-  /// What a rank says is believed of itself only, but where it left an epoch early: that ends the
-  /// epoch for its group. One that has not begun evicts it. Nothing happens for a key that no rank
-  /// has.
+  /// A rank reports the end of an epoch. It is believed about itself only, except that leaving an
+  /// epoch early ends it for the group. A rank that reports an epoch which has not begun is
+  /// evicted. A key that no rank has is ignored.
   void ended(ConsumerKey key, const EpochEnd& end);
-  /// A rank is gone. The others get the epochs that it ended, and no other; those that are in one
-  /// lose their places at once. `stream`: the host ring's state, which says whether the whole
-  /// stream is over. Returns what the log is to say of the group, where that ends it.
+  /// A rank is gone. The others get the epochs that it ended, and no other; those that are in a
+  /// later one lose their places at once. `stream` is the host ring's state, which says whether the
+  /// whole stream is over. Returns the text for the log, where the group ends.
   [[nodiscard]] std::optional<std::string> gone(ConsumerKey key, Leaving how, StreamState stream);
 
   /// Whether that rank's group has lost another one.
@@ -59,7 +59,7 @@ class SeatedGroups {
     std::uint64_t epochs_met = 0;  ///< each rank has ended all below
     std::optional<GroupNews::Lost> lost = {};
     std::optional<GroupNews::Ends> ends = {};
-    std::uint64_t refused_first_ns = 0;  ///< others of its name, in a row
+    std::uint64_t refused_first_ns = 0;  ///< other groups of its name, in a row
     std::uint64_t refused_last_ns = 0;
   };
   using Groups = std::map<std::string, Seated>;

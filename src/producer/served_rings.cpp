@@ -17,8 +17,8 @@ constexpr unsigned consumer_id_bits = 48;  // below the number of the ring
 constexpr int look_ms = 100;
 
 void allow_open_files(const ProducerOptions& options) {
-  // Of each consumer the producer holds the connection, the pidfd and the desk open, of as many
-  // ranks that wait for their groups the first two.
+  // For each consumer the producer holds the connection, the pidfd and the desk open. For each rank
+  // that waits for its group it holds the first two.
   constexpr std::uint64_t descriptors_each = 5;
   constexpr std::uint64_t descriptors_besides = 64 + limits::fields_max;
   const std::uint64_t rings = 1 + options.places.size();
@@ -27,8 +27,8 @@ void allow_open_files(const ProducerOptions& options) {
 
 bool drain_mirrored(ServedRing& ring, const Deadline& deadline, const std::atomic<bool>& stopped) {
   for (;;) {
-    // What a failed ring has lost cannot be read. Nor is a ring without trainers waited for: no
-    // trainer comes to it any more, since the host ring's stream is over, or since it is closed.
+    // A failed ring is not waited for: what it has lost cannot be read. Nor is a ring without
+    // trainers: none comes to it any more, since the host ring's stream is over or it is closed.
     const StreamState state = ring.writer().status().state;
     if (state == StreamState::failed) return true;
     if (ring.writer().trainers_here() == 0 && (!has_ended(state) || ring.writer().close())) {
@@ -50,7 +50,7 @@ ServedRings::ServedRings(const ProducerOptions& options, LogCallback log, OnEvic
   std::vector<DeviceRingOutlook> outlooks;  // kept until the device rings are made
   for (const Placement& place : options.places) outlooks.push_back(devices.look_at(options, place));
   HostRing::Parts host{.options = options, .log = log, .on_evicted = on_evicted};
-  // Where GPUs differ, copies to the others are made row by row.
+  // Where GPUs differ, copies to all but the first go row by row.
   if (!outlooks.empty()) host.strides = outlooks.front().strides;
   host_ = std::make_unique<HostRing>(host);
   all_.push_back(host_.get());
@@ -103,7 +103,7 @@ bool ServedRings::count_trainers() {
   const std::uint32_t everywhere = std::accumulate(here.begin(), here.end(), std::uint32_t{0});
   const std::uint32_t all_jobs = std::accumulate(jobs.begin(), jobs.end(), std::uint32_t{0});
   bool goes_on = true;
-  // The host ring last: it may begin to publish now, and then the others know.
+  // The host ring is last: it may begin to publish now, and then the others know.
   for (std::size_t i = all_.size(); i-- > 0;) {
     goes_on = all_[i]->writer().set_trainers_elsewhere(everywhere - here[i], all_jobs - jobs[i]);
   }
@@ -112,7 +112,7 @@ bool ServedRings::count_trainers() {
 
 void ServedRings::note_leave(ServedRing& ring) {
   if (&ring == host_.get()) return;
-  // `rewind` begins where the last trainer left, whichever ring it read.
+  // `rewind` begins where the last trainer left, on any ring.
   host_->writer().set_left_at(ring.writer().take_left_at());
   host_->writer().add_read_to(ring.writer().take_read_to());
 }
@@ -132,7 +132,7 @@ void ServedRings::set_stall_policy(std::uint64_t timeout_ms, OnStall on_stall) {
 }
 
 bool ServedRings::drain(const Deadline& deadline, const std::atomic<bool>& stopped) {
-  // The host ring first: it has drained once the mirrors have copied all that is asked for.
+  // The host ring is first: it has drained once the mirrors have copied all that is asked for.
   return drain_host(deadline) &&
          std::all_of(mirrored_.begin(), mirrored_.end(),
                      [&](const auto& ring) { return drain_mirrored(*ring, deadline, stopped); });

@@ -22,7 +22,7 @@ namespace batchcast::inline v0_1::detail {
 
 /// All rings of a producer: the host ring, which its loans fill, and the device rings that mirrors
 /// fill from it. They are the same from the beginning until `end_mirrors`. Any thread may call
-/// what is const, and `evict`, `set_stall_policy` and `drain`; the rest is the door's thread's.
+/// const members, `evict`, `set_stall_policy` and `drain`; the rest belongs to the door's thread.
 class ServedRings {
  public:
   /// Throws what making a HostRing or a device ring throws.
@@ -30,21 +30,21 @@ class ServedRings {
               const DeviceRingMaker& devices);
 
   [[nodiscard]] HostRing& host() const noexcept { return *host_; }
-  /// The host ring first.
+  /// All rings; the host ring is first.
   [[nodiscard]] const std::vector<ServedRing*>& all() const noexcept { return all_; }
   /// The ring of that id; null where the stream is not served there.
   [[nodiscard]] ServedRing* find(std::string_view id) const noexcept;
   /// For messages: "in host memory and on cuda:0 (GPU-…)".
   [[nodiscard]] std::string places() const;
-  /// Each consumer of each ring, in the order of the rings; mirrors are left out.
+  /// The name of each consumer of each ring, in the order of the rings; mirrors are left out.
   [[nodiscard]] std::vector<std::string> consumer_names() const;
 
   /// Tells each ring how many trainers the other rings have. False if the stream was stopped or
   /// failed meanwhile: a consumer that has just come to a device ring has to be sent away again.
   bool count_trainers();
-  /// A consumer has left that ring.
+  /// Notes that a consumer has left that ring.
   void note_leave(ServedRing& ring);
-  /// Takes that consumer's place away. Returns its id; nothing if there is no such consumer.
+  /// Evicts that consumer. Returns its id; nothing if there is no such consumer.
   [[nodiscard]] std::optional<std::uint64_t> evict(std::string_view consumer);
   void set_stall_policy(std::uint64_t timeout_ms, OnStall on_stall);
 

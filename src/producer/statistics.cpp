@@ -10,7 +10,7 @@
 namespace batchcast::inline v0_1::detail {
 namespace {
 
-/// A consumer that would go on if the kernel had not stopped its process is shown as stopped.
+/// A consumer that would run if the kernel had not stopped its process is shown as stopped.
 ConsumerState state_of(const ConsumerStatus& row) {
   const bool goes_on = row.state == ConsumerState::running ||
                        row.state == ConsumerState::skipping || row.state == ConsumerState::stalled;
@@ -69,8 +69,7 @@ ProducerStats statistics_of(const ServedRings& rings, double samples_per_second,
       if (!row.mirrors) stats.consumers.push_back(info_of(row, ring->placement()));
     }
   }
-  // What no trainer was given before the stream jumped are the last samples only if the same is so
-  // of all that came after.
+  // Samples left out by the jump are the last ones only if no trainer received any after it.
   stats.unread = read_to > run_start ? stats.published - std::min(read_to, stats.published)
                                      : stats.published - run_start + unread_before_jump;
   return stats;

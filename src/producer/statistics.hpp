@@ -7,8 +7,8 @@
 
 namespace batchcast::inline v0_1::detail {
 
-/// What a producer tells of its stream, rings and consumers. `stopped`: the
-/// producer waits no longer for consumers that still drain.
+/// What a producer reports about its stream, rings and consumers. `stopped`: the producer no longer
+/// waits for consumers that drain.
 [[nodiscard]] ProducerStats statistics_of(const ServedRings& rings, double samples_per_second,
                                           bool stopped);
 

@@ -39,7 +39,7 @@ std::uint64_t lost_bytes(const std::vector<FieldPlan>& fields, std::uint64_t mem
   return memory - used;
 }
 
-/// Takes back what padding turns out not to be needed for at most `lost` bytes of loss.
+/// Takes padding back as far as the loss stays at most `lost` bytes.
 void pad_less(RingPlan& plan, std::uint64_t memory, std::uint64_t lost) {
   for (std::size_t i = 0; i < plan.fields.size(); ++i) {
     std::vector<FieldPlan> fields = plan.fields;
@@ -68,7 +68,7 @@ RingPlan plan_ring(const Schema& schema, std::uint64_t memory_bytes, std::uint64
   plan.granularity = granularity;
   plan.fields = detail::capacity::unpadded(schema);
   plan.capacity = detail::capacity::largest_capacity(plan.fields, memory, granularity);
-  // The best of: as it is, and ever more padding. Each step costs little and may win much.
+  // It takes the best of no and ever more padding. Each step costs little and may win much.
   std::vector<FieldPlan> candidate = plan.fields;
   std::uint64_t lost = detail::capacity::lost_bytes(candidate, memory, plan.capacity);
   while (lost > memory / lost_parts && detail::capacity::pad_once(candidate, granularity)) {

@@ -23,10 +23,10 @@ struct RingPlan {
 };
 
 /// The largest ring that takes at most `memory_bytes`. Each field's array is rounded up to the
-/// granularity, a power of two; where that would lose more than one of `lost_parts` parts of the
-/// memory, strides are padded by as little as brings it within, or as near as can be. `schema` has
-/// sample_id last and passed `check_schema`. Throws InvalidArgument, with the bytes that it takes,
-/// if not even one sample fits.
+/// granularity, a power of two. Where rounding loses more than 1 / `lost_parts` of the memory,
+/// strides are padded. The padding is as little as brings the loss within that limit, or as near as
+/// possible. `schema` has sample_id last and passed `check_schema`. Throws InvalidArgument, with
+/// the bytes that it takes, if not even one sample fits.
 [[nodiscard]] RingPlan plan_ring(const Schema& schema, std::uint64_t memory_bytes,
                                  std::uint64_t granularity, std::uint64_t lost_parts = lost_part);
 

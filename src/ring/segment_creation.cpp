@@ -14,13 +14,13 @@
 #include <cerrno>
 #include <fstream>
 
-// Making segments is the producer's; adopting them (memory.ipp) every trainer's.
+// The producer makes segments; every trainer adopts them (memory.ipp).
 namespace batchcast::inline v0_1 {
 namespace {
 
 constexpr std::uint64_t huge_from_bytes = std::uint64_t{4} << 30;
 
-/// Of huge pages, without those that somebody else has reserved and not touched yet.
+/// Free bytes in huge pages, without those that other processes have reserved and not touched yet.
 std::uint64_t free_huge_bytes() {
   const std::uint64_t free = detail::meminfo_number("HugePages_Free:");
   const std::uint64_t promised = detail::meminfo_number("HugePages_Rsvd:");
@@ -79,7 +79,7 @@ void check_file_size_limit(const std::string& name, std::uint64_t bytes) {
 
 std::optional<Segment> Segment::create(const std::string& name, std::uint64_t bytes,
                                        const MemoryChoice& choice) {
-  // The kernel would not refuse: it would kill other processes for the memory that is missing.
+  // The kernel would not refuse: it would kill other processes for the missing memory.
   if (!choice.huge) check_memory_exists(bytes);
   check_file_size_limit(name, bytes);
   unsigned flags = MFD_CLOEXEC | MFD_ALLOW_SEALING;
@@ -89,7 +89,7 @@ std::optional<Segment> Segment::create(const std::string& name, std::uint64_t by
     if (choice.huge) return std::nullopt;
     throw SystemError(text("batchcast: memfd_create for `{}`", name), errno);
   }
-  // All pages now: one that the kernel cannot give later would be a SIGBUS in a training loop.
+  // All pages are taken now: one that the kernel cannot give later would be a SIGBUS in training.
   int failed = 0;
   do {
     failed = ::fallocate(fd.get(), 0, 0, static_cast<off_t>(bytes)) == 0 ? 0 : errno;

@@ -9,13 +9,13 @@
 
 namespace batchcast::inline v0_1::detail {
 
-/// How the producer seals what consumers map and may not write: no process can map it writable any
-/// more, and its size stays.
+/// How the producer seals memory that consumers map and may not write: no process can map it
+/// writable any more, and its size stays.
 inline constexpr Seals sealed_from_consumers =
     Seals::shrink | Seals::grow | Seals::future_write | Seals::seal;
 
-/// A ring's board: a sealed segment, and the producer's own writable mapping of it. What consumers
-/// have mapped stays theirs when this goes.
+/// A ring's board: a sealed segment, and the producer's writable mapping. Consumers keep their
+/// mappings when this is destroyed.
 class BoardMemory {
  public:
   /// Formats a fresh board. Throws OutOfMemory, SystemError.

@@ -13,38 +13,38 @@
 #include <memory>
 #include <vector>
 
-// How a producer comes by the rings on GPUs. src/gpu makes them; tests make others.
+// Where a producer gets the rings on GPUs. src/gpu makes them; tests make others.
 namespace batchcast::inline v0_1::detail {
 
 class HostPins;
 
-/// What can be known of a device ring before the host ring is made.
+/// What can be known about a device ring before the host ring is made.
 struct DeviceRingOutlook {
   /// For each field of the schema how far apart its samples lie in the device ring; 0 where they
-  /// are not copied there as they are. Between equal strides a run of samples is one copy.
+  /// are not copied there unchanged. Between equal strides a run of samples is one copy.
   std::vector<std::uint64_t> strides;
-  /// Whatever was taken into use to find out. To be kept until the ring is made: a GPU's context is
+  /// What had to be taken into use to find out. Keep it until the ring is made: a GPU's context is
   /// costly to make.
   std::shared_ptr<const void> in_use;
 };
 
-/// What a device ring is made from. All of it outlives the ring.
+/// What a device ring is made from. All members must outlive the ring.
 struct DeviceRingParts {
   const ProducerOptions& options;
   Placement placement;
   HostRing& host;                       ///< its mirror copies from there
   std::uint64_t first_consumer_id = 1;  ///< consumer_ids of all rings differ
   /// The page-locked memory that the device rings of one producer share. The first of them makes
-  /// it; it has to go before the host ring's mappings do.
+  /// it. It has to be released before the host ring's mappings are.
   std::shared_ptr<HostPins>* host_pins = nullptr;
   LogCallback log = {};
   OnEvicted on_evicted = {};
 };
 
-/// Throws GpuUnavailable, GpuError, OutOfMemory, InvalidArgument where no ring can be had there.
+/// Throws GpuUnavailable, GpuError, OutOfMemory, and InvalidArgument where there can be no ring.
 [[nodiscard]] DeviceRingOutlook look_at_device(const ProducerOptions& options, Placement placement);
-/// A ring on a GPU, which a mirror fills from the host ring. The mirror copies only while a
-/// consumer of this ring asks for samples; it gates the host ring then, and counts nowhere as a
+/// Makes a ring on a GPU, which a mirror fills from the host ring. The mirror copies only while a
+/// consumer of this ring asks for samples. Then it gates the host ring, and nothing counts it as a
 /// consumer. Throws the same.
 [[nodiscard]] std::unique_ptr<ServedRing> make_device_ring(const DeviceRingParts& parts);
 

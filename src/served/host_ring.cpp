@@ -94,7 +94,7 @@ bool HostRing::make_segments(const Parts& parts, const MemoryChoice& choice) {
   return true;
 }
 
-/// With samples as far apart as in device rings, if that costs this ring no more than padding may.
+/// Spaces samples as in device rings, if that costs this ring no more than padding may.
 RingPlan HostRing::plan_with(std::uint64_t memory, std::uint64_t granularity) const {
   RingPlan close = plan_ring(fields_, memory, granularity);
   if (spaced_fields_ == fields_) return close;

@@ -27,8 +27,8 @@ class HostRing final : public ServedRing {
  public:
   struct Parts {
     const ProducerOptions& options;  ///< checked; outlives the ring
-    /// For each field of the schema how far apart samples should lie so that a run of them is one
-    /// copy to a device ring; 0, or no entry: as the host ring likes it.
+    /// For each field of the schema how far apart samples should lie, so that a run of them is one
+    /// copy to a device ring. 0, or no entry: the host ring chooses.
     std::vector<std::uint64_t> strides = {};
     std::uint64_t first_consumer_id = 1;
     LogCallback log = {};
@@ -57,7 +57,7 @@ class HostRing final : public ServedRing {
     return writer_->wait_drained(timeout_ms);
   }
 
-  // Loans, from any thread. They last no longer than the ring.
+  // Loans, for any thread. They must not outlive the ring.
   [[nodiscard]] Claim lend(std::uint64_t samples_max, int timeout_ms, LoanContents& loan);
   void publish(const LoanContents& loan);
   void give_back(const LoanContents& loan) noexcept;
@@ -69,7 +69,7 @@ class HostRing final : public ServedRing {
   [[nodiscard]] Board board() noexcept { return board_->board(); }
   [[nodiscard]] const Schema& fields() const noexcept { return fields_; }  ///< sample_id last
   [[nodiscard]] const RingPlan& plan() const noexcept { return plan_; }
-  /// Writable, sample_id last.
+  /// The windows, writable, sample_id last.
   [[nodiscard]] const std::vector<FieldWindow>& windows() const noexcept { return windows_; }
 
  private:

@@ -16,24 +16,24 @@
 
 namespace batchcast::inline v0_1::detail {
 
-/// Called after a ring's writer evicted a consumer on its own account.
+/// Called after a ring's writer decided to evict a consumer.
 using OnEvicted = std::function<void(std::uint64_t consumer_id, const std::string& reason)>;
 
-/// A ring that a producer serves, in host memory (HostRing) or on a GPU: samples, a board, a writer
-/// and consumers of its own.
+/// A ring that a producer serves, in host memory (HostRing) or on a GPU. Each has samples, a board,
+/// a writer and consumers.
 class ServedRing {
  public:
   ServedRing() = default;
   ServedRing(const ServedRing&) = delete;
   ServedRing& operator=(const ServedRing&) = delete;
-  /// What consumers have mapped stays theirs.
+  /// Consumers keep their mappings.
   virtual ~ServedRing() = default;
 
   [[nodiscard]] virtual Placement placement() const noexcept = 0;
-  /// What a hello names the ring by: `host`, or the GPU's UUID.
+  /// The ring's name in a hello: `host`, or the GPU's UUID.
   [[nodiscard]] virtual const std::string& id() const noexcept = 0;
   [[nodiscard]] virtual std::uint64_t capacity() const noexcept = 0;
-  /// Bytes of its samples, in the memory that they lie in.
+  /// Bytes of its samples, in host or GPU memory.
   [[nodiscard]] virtual std::uint64_t memory() const noexcept = 0;
   /// For messages: the option of `serve`, with bytes, that makes the ring hold that many samples.
   [[nodiscard]] virtual std::string memory_option_for(std::uint64_t samples) const = 0;
@@ -42,17 +42,17 @@ class ServedRing {
   /// Adds the segments to a welcome, and their descriptors in the welcome's order.
   virtual void offer(Welcome& welcome, std::vector<int>& descriptors) = 0;
 
-  // On the door's thread. A ring that a mirror fills starts it here where it rests.
+  // These run on the door's thread. A ring that a mirror fills starts a resting mirror here.
   [[nodiscard]] virtual std::variant<Admitted, NotAdmitted> admit(const AdmitRequest& request,
                                                                   std::shared_ptr<Desk> desk) = 0;
   [[nodiscard]] virtual std::variant<std::uint64_t, NotAdmitted> resume(std::uint32_t index,
                                                                         std::uint64_t consumer_id,
                                                                         Join join,
                                                                         std::uint64_t cursor) = 0;
-  /// Called when a consumer left, paused or was evicted, and at each tick of the door server. Lets
-  /// the mirror rest once no consumer of this ring asks for samples.
+  /// Called when a consumer left, paused or was evicted, and at each tick of the door server. Rests
+  /// the mirror once no consumer of this ring asks for samples.
   virtual void look_for_demand() = 0;
-  /// The ring gets no samples at present, since no consumer of it asks for any.
+  /// The ring gets no samples at present, since none of its consumers asks for any.
   [[nodiscard]] virtual bool rests() = 0;
 
   /// Waits until this ring's consumers have read all that was published. A ring that a mirror fills

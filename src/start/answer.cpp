@@ -27,7 +27,7 @@
 namespace batchcast::inline v0_1::detail {
 namespace {
 
-// Where time is up, ensure itself says what it was waiting for, unless it sits in a source.
+// At the time-out ensure itself says what it was waiting for, unless it is inside a source.
 constexpr int overtime_ms = 250;
 constexpr int farewell_ms = 100;  // from the answer's last byte to the end of the watch
 constexpr int exit_environment = 3;
@@ -39,7 +39,7 @@ int exit_code_of(std::string_view word) {
   return codes.at(word);
 }
 
-/// As a trainer reads it: a word, and lines below it.
+/// The answer as a trainer reads it: a word, and lines below it.
 std::string lines_of(const EnsureAnswer& answer) {
   std::string lines = text("{}\n{}\n", answer.word, printable_lines(answer.text));
   if (!answer.recipe_json.empty()) {  // byte by byte: a trainer compares it with the board
@@ -58,7 +58,7 @@ std::string json_of(const EnsureAnswer& answer, const std::string& stream) {
   return object.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
-/// False, with errno, where not all of it was written.
+/// False, with errno, where not all bytes were written.
 bool print(const std::string& text) {
   for (std::size_t done = 0; done < text.size();) {
     const ssize_t bytes = ::write(STDOUT_FILENO, text.data() + done, text.size() - done);
@@ -87,7 +87,7 @@ class Watch {
   Watch(const Watch&) = delete;
   Watch& operator=(const Watch&) = delete;
 
-  /// The first answer is printed; a later one waits for the end of the process.
+  /// Prints the first answer; a later one waits for the end of the process.
   [[nodiscard]] int give(const EnsureAnswer& answer) {
     const std::lock_guard lock(mutex_);
     given_ = true;

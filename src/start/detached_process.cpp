@@ -22,8 +22,8 @@
 #include <cstring>
 #include <string_view>
 
-// What runs between fork and exec has the memory of a process whose other threads are gone, with
-// whatever they held: no allocation, no lock, only system calls.
+// Between fork and exec, code runs in the memory of a process whose other threads are gone, with
+// the locks that they held. So it allocates nothing, takes no lock, and makes only system calls.
 namespace batchcast::inline v0_1::detail {
 namespace {
 
@@ -33,7 +33,7 @@ struct Report {
   int value;  ///< of waitpid, or errno
 };
 
-/// All that the two processes to come need, ready before the first of them.
+/// All that the two new processes need, ready before the first of them.
 struct Plan {
   char* const* words;
   char* const* environment;
@@ -177,7 +177,7 @@ DetachedProcess::DetachedProcess(Program program) {
 
 DetachedProcess::~DetachedProcess() {
   reports_.reset();
-  // It sees that and ends. Where the program does not care for its children, it is gone already.
+  // The watcher sees that and ends. Where the program ignores SIGCHLD, it is gone already.
   while (::waitpid(watcher_, nullptr, 0) < 0 && errno == EINTR) {
   }
 }

@@ -12,9 +12,9 @@
 
 namespace batchcast::inline v0_1::detail {
 
-/// A program that runs on its own: no child of this process, in a session without a terminal, with
-/// /dev/null and a log as its only descriptors, and with every signal as it is by default. It has
-/// this process's working directory, user, limits and processors.
+/// A program that runs detached: no child of this process, in a session without a terminal. It has
+/// only /dev/null and a log as descriptors, and every signal at its default. It has this process's
+/// working directory, user, limits and processors.
 ///
 /// This object watches it through a process in between, which only waits for the end of either.
 /// When the object or its process is gone, the process in between ends, and the program is left to
@@ -27,7 +27,7 @@ class DetachedProcess {
     std::vector<std::string> environment = {};
     FileDescriptor log;  ///< takes its output and its errors
   };
-  /// Throws SystemError. Any number of threads may run, whatever they do.
+  /// Throws SystemError. Any number of other threads may run meanwhile.
   explicit DetachedProcess(Program program);
   ~DetachedProcess();
   DetachedProcess(const DetachedProcess&) = delete;
@@ -37,9 +37,9 @@ class DetachedProcess {
     bool in_order = false;  ///< with exit code 0
     std::string text;       ///< such as `ended with exit code 2`
   };
-  /// How it ended; nothing while it runs, for which it waits so long.
+  /// How it ended. Waits that long for it; nothing while it still runs.
   [[nodiscard]] std::optional<End> ended(int timeout_ms);
-  /// The watching process is gone, and with it all knowledge of how the program ended.
+  /// The watching process is gone: how the program ends cannot be known any more.
   [[nodiscard]] bool unwatched() const noexcept { return unwatched_; }
 
  private:

@@ -29,15 +29,15 @@
 namespace batchcast::inline v0_1::detail {
 namespace {
 
-// There is no event for a lock that becomes free, nor for a socket that appears.
+// No event tells that a lock becomes free, or that a socket appears.
 constexpr int look_every_ms = 10;
 constexpr int connect_timeout_ms = 100;
 constexpr int look_again_ms = 20;
 // A producer answers at once, also where time is nearly up.
 constexpr int announce_within_ms = 500;
-// The producer that answered the door a moment ago may be gone; then another has to be started.
+// The producer that answered the door a moment ago may be gone; then another one has to start.
 constexpr int attach_within_ms = 1'000;
-// A stream whose consumers have all it has ends within that time.
+// A stream whose consumers have read everything ends within that time.
 constexpr int finished_stream_ends_ms = 1'000;
 
 void rest(int ms = look_every_ms) { std::this_thread::sleep_for(std::chrono::milliseconds(ms)); }
@@ -48,7 +48,7 @@ std::string directory_to_serve_in(const EnsureRequest& target) {
     while (base.size() > 1 && base.back() == '/') base.pop_back();
     return base;
   }
-  // As the producer itself will choose it.
+  // The producer will choose the same.
   return producer_directory(value_of(target.serve, "--allow-uid").has_value());
 }
 
@@ -70,7 +70,7 @@ std::string why_silent(const std::string& directory) {
               : ", and said nothing.";
 }
 
-/// One caller's way to a stream that is served.
+/// One caller's way to a served stream.
 class Starter {
  public:
   Starter(const EnsureRequest& target, const Deadline& deadline)
@@ -188,13 +188,14 @@ Observation look_at(const EnsureRequest& request, const Deadline& deadline) {
   return Observation(options);
 }
 
-/// How long a finished stream is waited for, so that the next one can be started: while consumers
-/// read it, until the deadline; afterwards a short while, since a producer that ends is gone then.
+/// How long to wait for a finished stream to end, so that the next one can start. While consumers
+/// read it, that is until the deadline. Afterwards it is a short while, since a producer that ends
+/// is gone then.
 class FinishedStream {
  public:
   explicit FinishedStream(const Deadline& deadline) : deadline_(deadline) {}
 
-  /// Whether to look at it again, now that it was found so.
+  /// Whether to look again, after it was found finished.
   [[nodiscard]] bool is_waited_for(bool is_read) {
     if (!is_read) read_.reset();
     if (is_read && !read_) read_.emplace(finished_stream_ends_ms);
@@ -203,11 +204,11 @@ class FinishedStream {
 
  private:
   const Deadline& deadline_;
-  std::optional<Deadline> read_;  ///< nobody reads it any more
+  std::optional<Deadline> read_;  ///< no consumer reads it any more
 };
 
 /// Returns once the producer knows that a trainer follows. Waits while consumers read the end of a
-/// stream that lets no trainer in. Throws what that trainer would get.
+/// stream that admits no trainer. Throws what that trainer would get.
 void announce_trainer(Observation& stream, FinishedStream& finished, const EnsureRequest& request) {
   for (bool said = false;; rest(look_again_ms)) {
     const bool is_read = !stream.is_draining();

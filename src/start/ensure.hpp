@@ -12,7 +12,7 @@
 
 namespace batchcast::inline v0_1::detail {
 
-/// Which stream, and what it is to be started with and compared to.
+/// Which stream, and the options to start it with and to compare it with.
 struct EnsureRequest {
   std::string stream;
   /// Where to look for the stream, instead of the usual places.
@@ -35,19 +35,18 @@ struct EnsureAnswer {
 };
 
 /// Makes sure that the stream is served with what was asked for: the work of `batchcast ensure`. Of
-/// several callers at the same time one starts `serve`, which goes on without this process. Opening
-/// a source to compare it is not bound by the time-out.
+/// several callers at the same time one starts `serve`, which outlives this process. The time-out
+/// does not bound opening a source to compare it.
 [[nodiscard]] EnsureAnswer ensure(const EnsureRequest& request);
 
 /// Prints the answer to the request on stdout for the program that runs this process. Returns the
-/// exit code: 0 served, 1 mismatch, 2 invalid, 3 failed or timeout, 4 refused; 3 as well where the
-/// answer cannot be printed, which the request's log is told.
+/// exit code: 0 served, 1 mismatch, 2 invalid, 3 failed or timeout, 4 refused. It is also 3 where
+/// the answer cannot be printed; the request's log says so.
 [[nodiscard]] int give_answer(const EnsureAnswer& answer, const EnsureRequest& request);
 
 /// Ensures, gives one answer, and returns its exit code. Ends the process with 3 when the reader of
-/// stdout is gone, and when time is up, whatever the process does then, even if stdout is full.
-/// `with_parent`: also when the process that started it dies, although others may still have that
-/// end of stdout open.
+/// stdout is gone, and when time is up, even if it hangs or stdout is full. `with_parent`: also
+/// when the process that started it dies, although others may still have that end of stdout open.
 [[nodiscard]] int answer(const EnsureRequest& request, bool with_parent);
 
 }  // namespace batchcast::inline v0_1::detail

@@ -17,7 +17,7 @@ namespace {
 ConsumerOptions as_observer(ConsumerOptions options) {
   options.observes = true;
   options.name = "recipe-check";
-  options.batch_size = 1;  // it takes none: a ring of any size does
+  options.batch_size = 1;  // it takes none: a ring of any size will do
   return options;
 }
 

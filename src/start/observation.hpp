@@ -13,20 +13,20 @@
 namespace batchcast::inline v0_1::detail {
 
 /// An observer's attachment to a stream: the producer does not wait for it, nor count it for
-/// wait_for. It reads the board, and asks for a trainer that is to follow.
+/// wait_for. It reads the board, and announces a trainer that follows.
 class Observation {
  public:
-  /// Of the options it takes what says where the stream is, which users are trusted and how long to
-  /// wait. Throws what attaching throws.
+  /// Uses the options that say where the stream is, which users are trusted and how long to wait.
+  /// Throws what attaching throws.
   explicit Observation(const ConsumerOptions& options);
 
   [[nodiscard]] std::string recipe_json() const;
-  /// Asks whether a trainer would be let in now. Where it would be, the producer knows from here on
-  /// that one follows: its idle time begins anew, and a stream that has drained waits a little.
-  /// Throws what that trainer would get: StreamFinished, Stopped, StreamFailed; StreamNotFound
-  /// where the producer is gone or does not answer within that time.
+  /// Asks whether a trainer would be admitted now. If so, the producer knows from here on that one
+  /// follows: its idle time begins again, and a stream that has drained waits a little. Throws what
+  /// that trainer would get: StreamFinished, Stopped, StreamFailed. Throws StreamNotFound where the
+  /// producer is gone or does not answer within that time.
   void announce_trainer(int timeout_ms);
-  /// All is made, and consumers still read.
+  /// Whether all is made, and consumers still read.
   [[nodiscard]] bool is_draining() const noexcept;
 
  private:

@@ -71,7 +71,7 @@ Lines synthetic_differences(const Json& stream, const StartOptions& options) {
     asked.samples_per_epoch = number_of(*text, "--samples");
   }
   Json there = stream;
-  there.erase("epochs");  // how long it goes on, not what it is made of
+  there.erase("epochs");  // the number of epochs is no part of the samples
   return recipe_differences(there, Json::parse(asked.to_json()));
 }
 
@@ -133,7 +133,7 @@ Lines python_differs(const Json& source, const std::string& asked) {
            std::filesystem::current_path(ignored).string())};
 }
 
-/// A loader's batches are whatever its program makes: a text names the program.
+/// A loader's batches are what its program makes: a text names the program.
 Lines loader_differences(const Json& board, const StartOptions& options) {
   const Json source = {{"location", text_at(board, "served_from")},
                        {"directory", text_at(board, "directory")}};
@@ -175,7 +175,7 @@ Lines pipeline_differences(const Json& stream, const StartOptions& options) {
   if (all_parts && !takes_parts_as_they_stand(there_recipe)) return stages_differ(there_recipe);
   Lines lines;
   if (is_read_by_python(options.source)) {
-    // Which Python, and what its code does, this process does not know.
+    // This process does not know which Python it is, or what its code does.
     if (!same_place(source, options.source)) return python_differs(source, options.source);
     if (all_parts) asked["recipe"] = there_recipe;
   } else if (all_parts || !same_place(source, options.source)) {

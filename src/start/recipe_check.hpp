@@ -6,14 +6,13 @@
 
 #include <string_view>
 
-// Whether a running stream is the one that would have been started.
+// Checks whether a running stream is the one that would have been started.
 namespace batchcast::inline v0_1::detail {
 
-/// Throws RecipeMismatch, with what differs, unless `recipe_json` (a stream's, from its board) is
-/// what `options` ask for: source, recipe, seed, and of the arguments those that change samples.
-/// The source is opened only where its path does not say that it is the same data, or where no
-/// recipe says which fields it has. Throws InvalidArgument for a recipe or an argument that cannot
-/// be.
+/// Throws RecipeMismatch, with what differs, unless `recipe_json` (from a stream's board) is what
+/// `options` ask for. Compared are source, recipe, seed, and those arguments that change samples.
+/// The source is opened only where its path does not show that the data are the same, or where no
+/// recipe names its fields. Throws InvalidArgument for an impossible recipe or argument.
 void check_recipe(std::string_view stream, std::string_view recipe_json,
                   const StartOptions& options);
 

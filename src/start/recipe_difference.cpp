@@ -97,7 +97,7 @@ class Comparison {
   }
 
   void items(const std::string& path, const Json& stream, const Json& asked, int depth) {
-    // Where other stages stand, their parameters compare to nothing.
+    // Parameters of different stages cannot be compared.
     const std::optional<std::string> there = stages_of(stream);
     const std::optional<std::string> here = stages_of(asked);
     if (there && here && *there != *here) {

@@ -20,8 +20,8 @@
 #include <cstdio>
 #include <utility>
 
-// The file: a number that every failure raises, in so many digits and a line feed, then the last
-// failure as JSON.
+// The file has a number that every failure raises, with a fixed number of digits and a line feed.
+// The last failure follows as JSON.
 namespace batchcast::inline v0_1::detail {
 namespace {
 
@@ -49,7 +49,7 @@ StartLock::StartLock(std::string base, std::string stream)
     : base_(std::move(base)), stream_(std::move(stream)), paths_(stream_paths(base_, stream_)) {}
 
 StartLock::~StartLock() {
-  // Said explicitly: a child that this process forked meanwhile has the file open as well.
+  // It is unlocked explicitly: a child forked meanwhile has the file open as well.
   if (held_by_ == ::getpid()) ::flock(file_.get(), LOCK_UN);
 }
 
@@ -88,8 +88,7 @@ bool StartLock::try_take() {
       held_by_ = ::getpid();
       return true;
     }
-    // The stream's producer may have removed the file while it ended. Later callers wait for
-    // another.
+    // The stream's producer may have removed the file as it ended. Later callers wait for another.
     if (free) ::flock(file_.get(), LOCK_UN);
     if (!still_there) {
       file_.reset();
@@ -135,12 +134,12 @@ void StartLock::tell_failure(const FailedStart& failure) noexcept {
     std::array<char, head_bytes + 1> head{};
     std::snprintf(head.data(), head.size(), "%020llu\n",
                   static_cast<unsigned long long>(generation() + 1));
-    // The number last: it says that the rest is whole.
+    // The number goes last: it says that the rest is whole.
     if (::ftruncate(file_.get(), head_bytes) != 0) return;
     if (!write_all(file_.get(), text, head_bytes)) return;
     static_cast<void>(write_all(file_.get(), {head.data(), head_bytes}, 0));
   } catch (const std::exception&) {
-    // The same.
+    // Each caller meets the failure itself, here as well.
   }
 }
 

@@ -10,17 +10,17 @@
 #include <string>
 #include <vector>
 
-// flock on <stream>/start: of all processes that want a stream to be started, the one that holds
+// flock on <stream>/start. Of all processes that want a stream to be started, the one that holds
 // the lock starts it. The kernel releases the lock when that process ends.
 namespace batchcast::inline v0_1::detail {
 
-/// What the holder of the lock leaves for the processes that wait for it.
+/// What the lock's holder leaves for the processes that wait.
 struct FailedStart {
   std::vector<std::string> words;  ///< what it ran
   std::string text;
 };
 
-/// One caller's part in the election. Several of a process compete like those of several processes.
+/// One caller's part in the election. Several in one process compete like several processes.
 class StartLock {
  public:
   StartLock(std::string base, std::string stream);
@@ -28,15 +28,15 @@ class StartLock {
   StartLock(const StartLock&) = delete;
   StartLock& operator=(const StartLock&) = delete;
 
-  /// Queues at the first call, making the stream's directory where there is none. Never waits.
+  /// Queues at the first call, and makes the stream's directory where there is none. Never waits.
   /// True: it is held from here on. Throws Error, SystemError.
   [[nodiscard]] bool try_take();
-  /// While it is held: the failure of a process that held it after this one began to wait.
+  /// While held: the failure of a process that held it after this one began to wait.
   [[nodiscard]] std::optional<FailedStart> failed_meanwhile() const;
-  /// While it is held: leaves this for the processes that already wait for it, not for later ones.
+  /// While held: leaves a failure for the processes that already wait, not for later ones.
   void tell_failure(const FailedStart& failure) noexcept;
-  /// While it is held: an empty file for the log of a producer to be started, in place of an
-  /// earlier one's. It is locked as long as a process has it open.
+  /// While held: makes an empty file for the log of a producer to be started, in place of an
+  /// earlier log. It is locked as long as a process has it open.
   [[nodiscard]] FileDescriptor make_log() const;
 
   [[nodiscard]] const StreamPaths& paths() const noexcept { return paths_; }

@@ -15,7 +15,7 @@
 namespace batchcast::inline v0_1 {
 namespace {
 
-/// As /proc/locks names a file.
+/// A file's name in /proc/locks.
 std::string name_of(const struct stat& file) {
   std::array<char, 64> text{};
   static_cast<void>(std::snprintf(text.data(), text.size(), "%02x:%02x:%llu", major(file.st_dev),
@@ -32,7 +32,7 @@ std::optional<std::int32_t> looker_at_lock(const std::string& path) {
   const std::string wanted = name_of(file);
   std::ifstream locks("/proc/locks");
   for (std::string line; std::getline(locks, line);) {
-    // 7: FLOCK  ADVISORY  READ 4711 00:1b:42 0 EOF
+    // A line is `7: FLOCK  ADVISORY  READ 4711 00:1b:42 0 EOF`.
     std::istringstream words(line);
     std::string number, kind, manner, access, name;
     std::int32_t pid = 0;

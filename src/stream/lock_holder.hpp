@@ -8,8 +8,8 @@
 
 namespace batchcast::inline v0_1 {
 
-/// The first process of which the kernel says that it shares the lock of `path`, as `look_at_lock`
-/// does for an instant. Nothing where none does; 0 where that process cannot be seen from here.
+/// The first process that shares the lock of `path`, by the kernel's list, as `look_at_lock` does
+/// for an instant. Nothing where none does; 0 where that process cannot be seen from here.
 [[nodiscard]] std::optional<std::int32_t> looker_at_lock(const std::string& path);
 
 }  // namespace batchcast::inline v0_1

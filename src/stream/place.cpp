@@ -29,7 +29,7 @@ FileDescriptor open_directory(int at, const char* name, const std::string& path,
     if (errno == ENOENT) return {};
     throw SystemError(text("batchcast: cannot open {}", path), errno);
   }
-  // Once more, of what was opened: the path may have changed hands in between.
+  // It is checked once more after opening: the path may have changed hands in between.
   if (::fstat(directory.get(), &status) != 0) {
     throw SystemError(text("batchcast: cannot look at {}", path), errno);
   }

@@ -10,7 +10,7 @@
 
 namespace batchcast::inline v0_1 {
 
-/// A directory that holds a stream, or will.
+/// A directory that holds a stream, or will hold one.
 struct StreamPlace {
   const std::string& base;
   const std::string& stream;
@@ -23,7 +23,7 @@ struct StreamPlace {
 /// directory that cannot be trusted, SystemError.
 [[nodiscard]] FileDescriptor open_stream_directory(const StreamPlace& place);
 
-/// Other users must be able to pass through, and cannot list what is there.
+/// Lets other users pass through, but not list what is there.
 void let_others_pass(int directory, const std::string& path);
 
 }  // namespace batchcast::inline v0_1

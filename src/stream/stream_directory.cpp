@@ -42,8 +42,8 @@ std::string taken_text(const std::string& stream, const StreamPaths& paths) {
   return text("{} End that one with `batchcast stop {}`, or choose another name.", refusal, stream);
 }
 
-/// No producer has the lock, but a process that looks whether one does: `ls`, or a trainer. It
-/// lasts longer than an instant where that process is stopped.
+/// No producer has the lock, but a process that looks whether one does, such as `ls` or a trainer.
+/// That lasts longer than an instant where the process is stopped.
 std::string looked_at_text(const std::string& stream, const StreamPaths& paths, std::int32_t pid) {
   const std::string refusal = text(
       "batchcast: no producer serves the stream {}, but {} looks at {}, and keeps a producer from "
@@ -91,12 +91,12 @@ void StreamDirectory::leave() noexcept {
 void remove_stream_files(const StreamPaths& paths, bool keep_log) noexcept {
   const FileDescriptor start(
       ::open(paths.start.c_str(), O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
-  // Where another process holds `start`, it is about to start a producer, and both files are its.
+  // A process that holds `start` is about to start a producer, and both files belong to it.
   if (start && ::flock(start.get(), LOCK_EX | LOCK_NB) == 0) {
     if (!keep_log) ::unlink(paths.log.c_str());
     ::unlink(paths.start.c_str());
   }
-  // The lock last: until then no other producer serves from here.
+  // The lock goes last: until then no other producer serves from here.
   for (const std::string* path : {&paths.door, &paths.control, &paths.events, &paths.lock}) {
     ::unlink(path->c_str());
   }
@@ -111,7 +111,7 @@ void StreamDirectory::note_failure(std::string_view reason) const noexcept {
                                      O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0644));
     if (file) static_cast<void>(detail::try_write(file.get(), note));
   } catch (const std::exception&) {
-    // Trainers are then told that no producer serves the stream.
+    // Trainers then learn only that no producer serves the stream.
   }
 }
 
@@ -150,7 +150,7 @@ bool StreamDirectory::take_lock(int directory) {
 
 bool StreamDirectory::intact() const noexcept {
   const std::lock_guard lock(mutex_);
-  // The descriptor is not asked: in a thread with descriptors of its own it is none, or another.
+  // The descriptor is not asked: in a thread with a private table it is none, or another.
   return lock_.get() >= 0 && identity_ != FileIdentity{} && identity_at(paths_.lock) == identity_;
 }
 

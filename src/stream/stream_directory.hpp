@@ -14,12 +14,12 @@
 #include <string_view>
 #include <vector>
 
-// The directory of a stream, as its producer makes and locks it, and as `ls` finds it.
+// The directory of a stream: its producer makes and locks it, and `ls` finds it.
 namespace batchcast::inline v0_1 {
 
-/// Removes what lies in a stream's directory, and the directory. For a producer that holds the
-/// lock, as the last thing it does. What belongs to a start that is under way stays. So does the
-/// log where `keep_log` says so, since it tells why a stream failed.
+/// Removes the files in a stream's directory, and the directory. A producer that holds the lock
+/// calls it as the last thing it does. Files of a start that is under way stay. So does the log
+/// where `keep_log` says so, since it tells why a stream failed.
 void remove_stream_files(const StreamPaths& paths, bool keep_log) noexcept;
 
 /// A stream that `ls` shows.
@@ -27,28 +27,28 @@ struct ListedStream {
   std::string name;
   StreamPaths paths;
   bool served = false;   ///< a producer holds the lock; else it died and left its directory
-  std::int32_t pid = 0;  ///< of that producer as it sees itself; 0 where unknown
+  std::int32_t pid = 0;  ///< of that producer in its namespace; 0 where unknown
   /// Another user's: its producer answers no questions of this user. `served` is then what the door
   /// shows, and true where this user may not even look.
   bool foreign = false;
   std::uint32_t uid = 0;  ///< whose directory it is
 };
-/// All streams in all candidate directories, by name. Directories that cannot be trusted or read
-/// are passed over. Throws Error where BATCHCAST_DIR names what is no directory.
+/// All streams in all candidate directories, by name. Skips directories that cannot be trusted or
+/// read. Throws Error where BATCHCAST_DIR names no directory.
 [[nodiscard]] std::vector<ListedStream> list_streams();
-/// Those of that name: also where this user may pass through a directory but not list it. Throws
-/// InvalidArgument for a bad name, and Error as above.
+/// The streams of that name, also where this user may pass through a directory but not list it.
+/// Throws InvalidArgument for a bad name, and Error as above.
 [[nodiscard]] std::vector<ListedStream> list_streams(std::string_view name);
-/// The first directory of that name that a failed stream left to tell why, with no producer. Throws
-/// as above.
+/// The first directory of that name, without a producer, in which a failed stream left the reason.
+/// Throws as above.
 [[nodiscard]] std::optional<StreamPaths> find_failed_stream(std::string_view name);
-/// Candidate directories that are there, and that this user may not list.
+/// Candidate directories that exist, and that this user may not list.
 [[nodiscard]] std::vector<std::string> unlisted_directories();
 
-/// What gives a producer the name of its stream. Makes the directory, takes the lock, and removes
-/// both (and the sockets in it) when destroyed, unless that happens in a forked child.
+/// Gives a producer the name of its stream. It makes the directory and takes the lock. Its
+/// destructor removes both, and the sockets in it, unless that happens in a forked child.
 ///
-/// `repair` belongs to one thread (the door's); the rest may be read from any.
+/// `repair` belongs to one thread (the door's); any thread may read the rest.
 class StreamDirectory {
  public:
   struct Options {
@@ -60,9 +60,10 @@ class StreamDirectory {
     LogCallback log = {};
   };
 
-  /// Throws InvalidArgument (name, path too long for a socket), StreamTaken (with the pid of the
-  /// other producer, or of a stopped process that looks at the lock), Error (a directory that is a
-  /// symlink, of another owner, or writable by others), or SystemError.
+  /// Throws InvalidArgument for a bad name, or a path too long for a socket. Throws StreamTaken
+  /// with the pid of the other producer, or of a stopped process that looks at the lock. Throws
+  /// Error for a directory that is a symlink, of another owner, or writable by others. Throws
+  /// SystemError.
   explicit StreamDirectory(Options options);
   ~StreamDirectory();
 
@@ -76,18 +77,18 @@ class StreamDirectory {
     return options_.allow_uids;
   }
 
-  /// The directory and the lock file at our path are still the ones that we made: what else lies
-  /// there is ours, too. Also for threads that have file descriptors of their own.
+  /// Whether the directory and the lock file at our path are still the ones that we made: then
+  /// everything else there is ours, too. Also for threads with a private table of descriptors.
   [[nodiscard]] bool intact() const noexcept;
-  /// Makes them again. False, and a warning once, if that cannot be, or if another producer has
+  /// Makes them again. Returns false, and warns once, if that fails, or if another producer has
   /// taken the name meanwhile.
   [[nodiscard]] bool repair() noexcept;
-  /// The stream failed: trainers that come later are told why, until the name is served again.
+  /// The stream failed: later trainers learn the reason, until the name is served again.
   void note_failure(std::string_view reason) const noexcept;
-  /// The stream did not fail, so that its log is of no use: it goes with the directory.
+  /// The stream did not fail, so that its log is of no use: it is removed with the directory.
   void forget_log() noexcept { keep_log_ = false; }
-  /// Removes the directory now, and lets go of the lock: the name is free. Once the door's thread
-  /// has ended.
+  /// Removes the directory now, and releases the lock: the name is free. Call it once the door's
+  /// thread has ended.
   void leave() noexcept;
 
  private:

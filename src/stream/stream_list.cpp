@@ -30,14 +30,14 @@ bool trusted(const std::string& path, Trust trust) {
 
 Trust trust_of_user() { return {.any_owner = !environment("BATCHCAST_DIR").empty()}; }
 
-/// Throws Error where the user names what is no directory: no stream can be in it.
+/// Throws Error where the user names something that is no directory: no stream can be in it.
 void check_named(const std::string& base) {
   struct stat status;
   if (!trust_of_user().any_owner || ::lstat(base.c_str(), &status) != 0) return;
   if (!S_ISDIR(status.st_mode)) throw Error(distrust(base, status, trust_of_user()));
 }
 
-// For each stream of a list, which may hold many. A slow door can be asked again.
+// This is for each stream of a list, which may hold many. A slow door can be asked again.
 constexpr int connect_timeout_ms = 100;
 
 /// Another user cannot read the lock, but can connect to a live producer's door.
@@ -50,7 +50,7 @@ void look_at_door(ListedStream& stream) {
   }
 }
 
-/// Nothing where no stream of that name is, or a directory that cannot be trusted.
+/// Nothing where no stream of that name is, or where its directory cannot be trusted.
 std::optional<ListedStream> look_at_stream(const std::string& base, const std::string& name) {
   ListedStream stream{.name = name, .paths = stream_paths(base, name)};
   struct stat directory, lock_file;
@@ -71,7 +71,7 @@ std::optional<ListedStream> look_at_stream(const std::string& base, const std::s
   try {
     if (lock.unreadable) look_at_door(stream);
   } catch (const Error&) {
-    // What another user has there is no producer's door; other streams are listed all the same.
+    // Another user's socket there is no producer's door; other streams are listed all the same.
   }
   return stream;
 }

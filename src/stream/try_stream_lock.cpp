@@ -23,7 +23,7 @@ bool still_at(int lock, const std::string& path) noexcept {
   return identity_at(path) == FileIdentity{status.st_dev, status.st_ino};
 }
 
-/// Rather than of processes that only look at it.
+/// Whether a producer has the lock, rather than processes that only look at it.
 bool is_producers(int lock) noexcept {
   if (::flock(lock, LOCK_SH | LOCK_NB) != 0) return true;
   ::flock(lock, LOCK_UN);
@@ -48,8 +48,8 @@ FileDescriptor try_stream_lock(int directory, const std::string& path, bool& van
   if (::fstat(lock.get(), &status) != 0 || !S_ISREG(status.st_mode)) {
     throw Error(text("batchcast: {} is not a regular file. Remove it.", path));
   }
-  // `look_at_lock` in another process shares the lock for an instant, which lasts as long as that
-  // process is off its processor: that must not stop a producer.
+  // `look_at_lock` in another process shares the lock for an instant. That may last until the
+  // process gets a processor again, and must not stop a producer.
   constexpr int tries_max = 20;
   constexpr int tries_beside_lookers_max = 2'500;
   for (int tries = 0; ::flock(lock.get(), LOCK_EX | LOCK_NB) != 0; ++tries) {

@@ -12,8 +12,8 @@
 namespace batchcast::inline v0_1 {
 namespace {
 
-// Held while a descriptor comes or goes, and during fork(): a child gets none that it does not
-// know of.
+// Held while a descriptor comes or goes, and during fork(), so that a child gets no descriptor that
+// it does not know of.
 constinit std::mutex mutex;
 constinit UninheritedDescriptor* first = nullptr;
 

@@ -9,8 +9,8 @@
 namespace batchcast::inline v0_1 {
 
 /// A descriptor that children forked by this process close at once. A child that outlives the
-/// producer would otherwise keep the stream's lock, and a door that no producer answers. Of one
-/// thread.
+/// producer would otherwise keep the stream's lock, and a door that no producer answers. One thread
+/// uses it.
 class UninheritedDescriptor {
  public:
   UninheritedDescriptor();
@@ -18,8 +18,8 @@ class UninheritedDescriptor {
   UninheritedDescriptor(const UninheritedDescriptor&) = delete;
   UninheritedDescriptor& operator=(const UninheritedDescriptor&) = delete;
 
-  /// Holds what `open` returns, in the place of what it held; no fork() happens meanwhile. False
-  /// if that is none. Throws what `open` throws.
+  /// Holds the descriptor that `open` returns, in place of the one it held; no fork() happens
+  /// meanwhile. False if it returns none. Throws what `open` throws.
   bool hold(const std::function<FileDescriptor()>& open);
   void close() noexcept;
   /// -1 if it holds none, and in a forked child.

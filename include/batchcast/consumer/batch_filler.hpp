@@ -29,7 +29,7 @@ class BatchFiller {
   /// Copies every field. On a GPU the copies are on their way: they are complete for the consumer's
   /// CUDA stream only.
   void copy(BatchRecord& record, const Run& run);
-  /// From any thread: copies a batch, wherever it is, to host memory of the record's own.
+  /// From any thread: copies a batch, from any memory, to host memory that the record owns.
   void copy_to_host(BatchRecord& record, const BatchContents& from);
 
  private:

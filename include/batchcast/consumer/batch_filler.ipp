@@ -59,7 +59,7 @@ BATCHCAST_INLINE void BatchFiller::copy(BatchRecord& record, const Run& run) {
   copy_fields(record, run, {});
 }
 
-/// Those fields for which `wanted[field]`; all of them where it is empty.
+/// Copies the fields for which `wanted[field]`; all of them where it is empty.
 BATCHCAST_INLINE void BatchFiller::copy_fields(BatchRecord& record, const Run& run,
                                                const std::vector<bool>& wanted) {
   const std::vector<FieldWindow>& windows = ring_.windows();
@@ -108,7 +108,7 @@ BATCHCAST_INLINE void BatchFiller::copy_field(std::byte* to, std::size_t field,
   }
 }
 
-/// For so many bytes of a record's copies in host memory.
+/// Room for that many bytes of a record's copies in host memory.
 BATCHCAST_INLINE std::byte* BatchFiller::host_room(BatchRecord& record, std::uint64_t bytes) const {
   if (ring_.pins_copies() && bytes != 0) {
     return ring_.delivery()->host_buffer(record.number, bytes);

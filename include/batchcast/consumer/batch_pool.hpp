@@ -35,8 +35,8 @@ class BatchPool {
   };
   using FreshRecord = std::unique_ptr<BatchRecord, Recycle>;
 
-  /// For that run. `owner` is this pool, with all that it needs. `may_be_shown`: the batch may show
-  /// the ring in place; else it is a copy in any case.
+  /// A record for that run. `owner` is this pool, with all that it needs. `may_be_shown`: the batch
+  /// may show the ring in place; else it is a copy in any case.
   [[nodiscard]] FreshRecord take(std::shared_ptr<BatchPool> owner, const Run& run,
                                  bool may_be_shown);
   /// The record is no batch in place after all, or not any more. After a write of the trainer the
@@ -48,14 +48,14 @@ class BatchPool {
   /// The first handle of the batch.
   [[nodiscard]] Batch hand_out(FreshRecord record);
 
-  // Of batches that the trainer keeps. Calls are the consuming thread's.
+  // For batches that the trainer keeps. The consuming thread makes these calls.
 
   /// Another handle of the oldest batch that shows the ring in place; empty if there is none.
   [[nodiscard]] Batch hold_oldest();
   /// What the batches in place show of a mapping.
   void add_shown(std::size_t mapping, std::vector<AddressRange>& to);
-  /// That batch, which is held, shows memory of the trainer's own by now: its lease goes back.
-  /// `sound`: what it shows is what was published.
+  /// The batch, which is held, now shows memory that belongs to the trainer: its lease goes back.
+  /// `sound`: it shows what was published.
   void make_own(BatchRecord& record, std::uint64_t bytes, bool sound) noexcept;
   /// That batch is a copy since its place is private.
   void count_kept(BatchRecord& record, std::uint64_t bytes) noexcept;
@@ -74,24 +74,24 @@ class BatchPool {
   /// Whether batches are out.
   [[nodiscard]] bool has_batches_out() noexcept;
 
-  // Of batches that are handed out.
+  // For batches that are handed out.
   [[nodiscard]] bool in_forked_child() const noexcept { return process_.in_forked_child(); }
   /// Throws Forked, Revoked.
   void check() const;
   void check(const BatchRecord& record) const;
   /// A CUDA stream reads that batch.
   void use(BatchRecord& record, void* cuda_stream);
-  /// The same samples in host memory of their own.
+  /// The same samples in separate host memory.
   [[nodiscard]] Batch copy_to_host(const BatchRecord& record, const BatchContents& contents);
   /// The last handle is gone. The lease is given back once the CUDA streams that read the batch
   /// have passed it: at once where there are none.
   void take_back(BatchRecord& record) noexcept;
 
-  /// Of batches that are copied, so many may wait for CUDA streams: each has memory of its own.
+  /// At most this many copied batches may wait for CUDA streams: each has separate memory.
   static constexpr std::size_t waiting_copies_max = 4;
   /// Whether batches wait for CUDA streams, or leases for copies on a GPU.
   [[nodiscard]] bool waits_for_streams() const noexcept { return waiting_ != 0; }
-  /// Until no more than `most` of these wait. Takes its time off the time-out; false at that.
+  /// Waits until no more than `most` of these wait. Takes its time off the time-out; false at that.
   [[nodiscard]] bool wait_for_streams(std::size_t most, int& timeout_ms);
 
  private:

@@ -65,7 +65,7 @@ BATCHCAST_INLINE void BatchPool::leave_place_locked(BatchRecord& record) noexcep
   if (!std::exchange(memory_given_back_, true)) ring_.writes().give_memory_back();
 }
 
-/// Of what that batch showed, private pages that no other batch shows.
+/// Gives back private pages that the batch showed, and that no other batch shows.
 BATCHCAST_INLINE void BatchPool::give_pages_back(const BatchRecord& record) noexcept {
   if (!ring_.is_private(record.run)) return;
   left_private_ = true;
@@ -86,7 +86,7 @@ BATCHCAST_INLINE void BatchPool::recycle(BatchRecord& record) noexcept {
   make_idle(record);
 }
 
-/// With the mutex.
+/// The mutex is held.
 BATCHCAST_INLINE void BatchPool::make_idle(BatchRecord& record) noexcept {
   const bool was_shown = record.in_place;
   leave_place_locked(record);
@@ -286,8 +286,8 @@ BATCHCAST_INLINE void BatchPool::copies_made(void* record) noexcept {
   pool->end_use(copied);
 }
 
-/// After its lease was given back: once no batch waits for streams, a consumer that lets go has
-/// paused.
+/// Called after a lease was given back. Once no batch waits for streams, a consumer with `let_go`
+/// has paused.
 BATCHCAST_INLINE void BatchPool::end_use(BatchRecord& record) noexcept {
   const std::lock_guard lock(mutex_);
   if (--record.uses == 0) make_idle(record);

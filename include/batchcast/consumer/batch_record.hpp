@@ -34,7 +34,7 @@ struct BatchRecord {
   bool own = false;                   ///< all that it shows is a copy, the consumer's own
   bool in_place = false;              ///< of what can become private it shows the ring's
   bool kept = false;                  ///< with the mutex: it is the trainer's own, since it kept
-  std::uint64_t kept_bytes = 0;       ///< with the mutex: so many, of one that is
+  std::uint64_t kept_bytes = 0;       ///< with the mutex: their number, of a kept batch
   std::atomic<bool> sound{false};     ///< once kept: what it shows was whole when it was copied
 
   [[nodiscard]] static Batch handle(BatchRecord& record, const BatchContents& contents) noexcept {

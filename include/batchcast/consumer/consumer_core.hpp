@@ -28,15 +28,15 @@
 
 namespace batchcast::inline v0_1::detail {
 
-/// What is behind a Consumer: it joins a stream and gives the trainer its batches, until the stream
+/// The inside of a Consumer: it joins a stream and gives the trainer its batches, until the stream
 /// is over or the consumer leaves. It lives until the Consumer and the last of its batches are gone
-/// and every CUDA stream has passed these. Calls are the consuming thread's.
+/// and every CUDA stream has passed these. The consuming thread makes all calls.
 class ConsumerCore final : private ReaderHost,
                            private RankHost,
                            public std::enable_shared_from_this<ConsumerCore> {
  public:
-  /// Waits for the stream and joins it. Throws what Consumer's constructor throws, but for a start.
-  /// `group_deadline`: a rank waits so long for its group, once the stream is there.
+  /// Waits for the stream and joins it. Throws what Consumer's constructor throws, except for a
+  /// start. `group_deadline`: how long a rank waits for its group, once the stream is there.
   [[nodiscard]] static std::shared_ptr<ConsumerCore> attach(const ConsumerOptions& options,
                                                             const Deadline& group_deadline);
   [[nodiscard]] static std::shared_ptr<ConsumerCore> attach(const ConsumerOptions& options) {

@@ -122,10 +122,11 @@ BATCHCAST_INLINE NextBatch ConsumerCore::next(std::uint64_t batch_size, int time
   }
 }
 
-/// Where it matters which batches the CUDA streams have passed. Takes its time off the time-out.
+/// Waits where it matters which batches the CUDA streams have passed. Takes its time off the
+/// time-out.
 BATCHCAST_INLINE bool ConsumerCore::wait_for_streams(int& timeout_ms) {
   if (ring_.delivery() == nullptr) return true;
-  // Whether a loop joins anew must not depend on how far the GPU has come.
+  // Whether a loop joins again must not depend on how far the GPU has come.
   const std::size_t most = membership_.has_let_go() ? 0
                            : ring_.copies()         ? BatchPool::waiting_copies_max
                                                     : ~std::size_t{0};
@@ -136,7 +137,7 @@ BATCHCAST_INLINE bool ConsumerCore::wait_for_streams(int& timeout_ms) {
   });
 }
 
-/// Of a consumer that has let go.
+/// For a consumer that has paused with `let_go`.
 BATCHCAST_INLINE Membership::Loop ConsumerCore::begin_loop(int& timeout_ms,
                                                            Membership::For reason) {
   Membership::Loop loop = Membership::Loop::timed_out;
@@ -149,7 +150,7 @@ BATCHCAST_INLINE Membership::Loop ConsumerCore::begin_loop(int& timeout_ms,
   return loop;
 }
 
-/// The run that could not be delivered the last time, whatever the batch size is now, or the next.
+/// It gives the run that could not be delivered last, for any batch size now, or the next run.
 BATCHCAST_INLINE Next ConsumerCore::next_run(std::uint64_t batch_size, int timeout_ms, Run& run,
                                              Room room) {
   if (const Run* const left = pending_.run()) {
@@ -419,8 +420,8 @@ BATCHCAST_INLINE void ConsumerCore::while_waiting() {
   waits_.look();
 }
 
-/// The group does not go on without it: what the door does not take by then is told again while the
-/// next call waits.
+/// The group cannot continue without it: what the door does not take by then is sent again while
+/// the next call waits.
 BATCHCAST_INLINE void ConsumerCore::tell_epoch_end(const RankEpoch& epoch) noexcept {
   constexpr int patience_ms = 1'000;  // with a producer that does not read
   pending_.tell({.epoch = epoch.epoch,
@@ -465,7 +466,7 @@ BATCHCAST_INLINE ConsumerCore::~ConsumerCore() {
   if (!process_.in_forked_child()) link_.leave();  // before what takes longer
 }
 
-/// On a thread that may wait for a GPU.
+/// Runs on a thread that may wait for a GPU.
 BATCHCAST_INLINE void ConsumerCore::destroy(ConsumerCore* core) noexcept {
   const auto end = [](void* it) noexcept { delete static_cast<ConsumerCore*>(it); };
   Delivery* const delivery = core->ring_.delivery();

@@ -20,11 +20,10 @@ struct ConsumerOptions;
 
 namespace detail {
 
-/// What a consumer has to do with a GPU: where its device segments are mapped, copies there, and
-/// when a batch that CUDA streams still read may be released. A consumer that is placed on a GPU or
-/// pinned has one, which outlives its batches. Calls are the consuming thread's, except
-/// `copy_to_host` and what follows it. In a forked child nothing of it may be called, nor may it be
-/// destroyed.
+/// A consumer's part on a GPU: where its device segments are mapped, copies there, and when a batch
+/// that CUDA streams read may be released. A consumer that is placed on a GPU or pinned has one,
+/// which outlives its batches. The consuming thread makes all calls, except for `copy_to_host` and
+/// the functions after it. In a forked child nothing may call or destroy it.
 class Delivery {
  public:
   Delivery() = default;
@@ -36,7 +35,7 @@ class Delivery {
   [[nodiscard]] virtual const std::string& id() const noexcept = 0;
   /// For messages: `GPU 0 (NVIDIA H100)`.
   [[nodiscard]] virtual const std::string& device_name() const noexcept = 0;
-  /// Of device rings.
+  /// The granularity of device rings.
   [[nodiscard]] virtual std::uint64_t granularity() const noexcept = 0;
 
   struct Offer {
@@ -70,25 +69,25 @@ class Delivery {
   /// OutOfMemory.
   [[nodiscard]] virtual std::byte* buffer(std::size_t slot, std::uint64_t bytes) = 0;
   /// Enqueues a copy of samples out of a window on the GPU, contiguous and without padding, across
-  /// the end too. All copies are made on a stream of the delivery's own: they do not wait for what
-  /// a trainer has enqueued. Nothing may rely on them but what is on a stream that `order_copies`
-  /// was given afterwards, or comes after `wait_for_copies`, which waits for all there are.
+  /// the end too. All copies are made on a private stream: they do not wait for what a trainer has
+  /// enqueued. Only two kinds of work may rely on them. One is on a stream that `order_copies`
+  /// received afterwards. The other comes after `wait_for_copies`, which waits for all copies.
   virtual void copy_out(std::byte* to, const FieldWindow& window, std::uint64_t position,
                         std::uint64_t samples) = 0;
   virtual void copy_to_host(std::byte* to, const std::byte* from, std::uint64_t bytes) = 0;
   virtual void wait_for_copies() = 0;
-  /// What is enqueued on `stream` (CUstream) from here on begins after all copies so far. Does not
-  /// wait, but for a stream that cannot be made to.
+  /// What is enqueued on `stream` (CUstream) from here on begins after all copies so far. The call
+  /// does not wait, except for a stream that cannot be made to wait.
   virtual void order_copies(void* stream) noexcept = 0;
   /// Calls `done` as `when_passed` does, once all copies so far are made.
   virtual void when_copied(void* context, void (*done)(void* context) noexcept) noexcept = 0;
 
-  /// Calls `done` on this process's polling thread once all that is enqueued so far on each of the
-  /// streams (CUstream) has completed, or at once, on this thread, if it already has. Does not
-  /// wait, but for a stream of another GPU, and allocates nothing after the first few calls; from
-  /// any thread. A stream whose context is lost counts as passed; any other error, and a graph that
-  /// is captured on the stream, means that it is asked again, and is logged once. While the process
-  /// exits, `done` may never be called.
+  /// Calls `done` on this process's polling thread once everything enqueued so far on each of the
+  /// streams (CUstream) has completed. If it already has, `done` is called at once, on this thread.
+  /// The call does not wait, except for a stream of another GPU, and allocates nothing after the
+  /// first few calls. From any thread. A stream whose context is lost counts as passed. After any
+  /// other error, and while a graph is captured on it, the stream is asked again, and the log says
+  /// so once. While the process exits, `done` may never be called.
   virtual void when_passed(std::span<void* const> streams, void* context,
                            void (*done)(void* context) noexcept) noexcept = 0;
   /// Calls `end`, which may be this object's, on a thread whose waits for the GPU delay no
@@ -100,8 +99,8 @@ class Delivery {
 struct GpuCode {
   /// The number of the GPU that placement "cuda" is. Throws GpuUnavailable.
   unsigned (*own_device)();
-  /// On that GPU. Throws GpuUnavailable, GpuError, and Forked in a child of a process that has used
-  /// CUDA.
+  /// Makes one for that GPU. Throws GpuUnavailable, GpuError, and Forked in a child of a process
+  /// that has used CUDA.
   std::unique_ptr<Delivery> (*make_delivery)(unsigned device, LogCallback log);
 };
 

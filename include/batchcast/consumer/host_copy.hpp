@@ -6,7 +6,7 @@
 
 namespace batchcast::inline v0_1::detail {
 
-/// The same samples in host memory of their own, for code that looks at them byte by byte. From any
+/// The same samples in separate host memory, for code that looks at them byte by byte. From any
 /// thread. Throws GpuError.
 [[nodiscard]] Batch copy_to_host(const Batch& batch);
 

@@ -15,11 +15,11 @@
 
 namespace batchcast::inline v0_1::detail {
 
-/// What a trainer keeps of its batches while the ring has to go on: makes it the trainer's own, at
-/// the same addresses, and gives its lease back. Only of what shows the ring in host memory, up to
-/// the ring's size and half of the memory that is left; the others keep their leases. What is
-/// copied beside that may be as much again. Calls are the consuming thread's. What it is given must
-/// outlive it.
+/// The batches that a trainer keeps while the ring has to move on. It gives them to the trainer, at
+/// the same addresses, and their leases back. That works only for batches that show the ring in
+/// host memory, up to the ring's size and half of the memory that is left. The others keep their
+/// leases. As many bytes again may be copied besides. The consuming thread makes all calls. Its
+/// arguments must outlive it.
 class KeptBatches {
  public:
   KeptBatches(const ConsumerOptions& options, const std::string& consumer, MappedRing& ring,
@@ -37,7 +37,7 @@ class KeptBatches {
   /// That run has to be copied, since its place is private. Throws RingTooSmall where as much is
   /// copied as may be.
   void admit_copy(BatchRecord& record, const Run& run);
-  /// Before a batch is shown: the ring is shown again where nothing private is.
+  /// Call it before a batch is shown: shows the ring again where nothing private is.
   void show_ring_again();
   /// The consumer has left: gives back all but what the batches show that are out.
   void reserve_rest() noexcept;

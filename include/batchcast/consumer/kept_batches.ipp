@@ -22,7 +22,7 @@ BATCHCAST_INLINE void KeptBatches::make_all_own() noexcept {
   try {
     while (try_oldest()) continue;
   } catch (const std::exception&) {
-    // Of memory, for the list of what is shown: the others keep their leases.
+    // There is no memory for the list of what is shown: the others keep their leases.
   }
   warn_once();
 }
@@ -38,7 +38,8 @@ BATCHCAST_INLINE bool KeptBatches::make_oldest_own() noexcept {
   return true;
 }
 
-/// Where nobody waits for this consumer any more, or soon nobody has its memory, it is in vain.
+/// Whether keeping is of use. It is not where no producer waits for this consumer any more, or
+/// where the process ends.
 BATCHCAST_INLINE bool KeptBatches::is_wanted() const noexcept {
   if (!ring_.writes().possible() || ring_.delivery() != nullptr || process_ends()) return false;
   const StreamState state = ordered::load_state(ring_.board().progress());
@@ -70,7 +71,7 @@ BATCHCAST_INLINE bool KeptBatches::make_own(BatchRecord& record) {
 
 BATCHCAST_INLINE void KeptBatches::admit_copy(BatchRecord& record, const Run& run) {
   const std::uint64_t bytes = bytes_of(run);
-  // A trainer that keeps one batch goes on, however large its batches are: Python has the last one
+  // A trainer that keeps one batch continues, for batches of any size: Python has the last one
   // while the next is made.
   const BatchPool::Kept kept = pool_.kept();
   if (kept.copies > 1 && !has_room_for(bytes, kept.copied_bytes)) {
@@ -133,7 +134,7 @@ BATCHCAST_INLINE void KeptBatches::reserve_rest() noexcept {
       return live;
     });
   } catch (const std::exception&) {
-    // Of memory, for that list: what is still there goes with the last batch.
+    // There is no memory for that list: what is still there goes with the last batch.
   }
   link_.close();
 }

@@ -24,9 +24,9 @@
 namespace batchcast::inline v0_1::detail {
 
 /// What a welcome offers, mapped into this process: board, desk, and each field in host memory or
-/// on a GPU. It stays as it is from the constructor on until `reserve`, and its members may be
-/// called from any thread, but for the two `populate`, `show_ring_again`, `reserve` and those of
-/// `writes` and `delivery`.
+/// on a GPU. It does not change between the constructor and `reserve`. Any thread may call its
+/// members, except for the two `populate`, `show_ring_again`, `reserve` and those of `writes` and
+/// `delivery`.
 class MappedRing {
  public:
   /// Takes the descriptors of board, desk and segments; adds to the welcome's notes what the
@@ -49,7 +49,7 @@ class MappedRing {
 
   /// For batches to show, `sample_id` last.
   [[nodiscard]] const std::vector<FieldWindow>& shown() const noexcept { return shown_; }
-  /// The same bytes for the consumer's own copies: the ring's, whatever the trainer wrote.
+  /// The same bytes for the consumer's copies: the ring's, without the trainer's writes.
   [[nodiscard]] const std::vector<FieldWindow>& windows() const noexcept { return windows_; }
   [[nodiscard]] SampleIds sample_ids() const noexcept {
     return {shown_.back(), windows_.back(), writes_.flag()};
@@ -65,7 +65,7 @@ class MappedRing {
   [[nodiscard]] Placement placement() const noexcept { return options_.placement; }
   /// Null for batches in host memory that is not page-locked.
   [[nodiscard]] Delivery* delivery() const noexcept { return delivery_.get(); }
-  /// Whether every batch is a copy, the consumer's own.
+  /// Whether every batch is a copy, private to the consumer.
   [[nodiscard]] bool copies() const noexcept { return copies_; }
   /// Whether copies in host memory are made to page-locked memory.
   [[nodiscard]] bool pins_copies() const noexcept { return pins_copies_; }
@@ -79,7 +79,7 @@ class MappedRing {
   // ---- of what the trainer keeps: the fields in host memory, one behind the other
 
   [[nodiscard]] std::size_t mappings() const noexcept { return mappings_.size(); }
-  /// Of all these, once.
+  /// The bytes of all these, counted once.
   [[nodiscard]] std::uint64_t mapped_bytes() const noexcept;
   /// Where a mapping shows that run.
   [[nodiscard]] AddressRange addresses_of(std::size_t mapping, const Run& run) const noexcept;

@@ -240,8 +240,8 @@ BATCHCAST_INLINE std::uint64_t MappedRing::show_ring_again(std::size_t mapping,
   return writes_.chunks()[mapping]->show_ring_again(writes_.apart()[mapping].data(), live);
 }
 
-/// Zeros take the place of board and desk: nobody needs what stands there, and they are the
-/// stream's memory.
+/// Zeros take the place of board and desk: nothing reads them any more, and they are the stream's
+/// memory.
 BATCHCAST_INLINE void MappedRing::reserve_control() noexcept {
   for (const Mapping* control : {board_.get(), desk_.get()}) {
     static_cast<void>(::mmap(control->data(), control->bytes(), PROT_READ | PROT_WRITE,

@@ -14,9 +14,10 @@
 
 namespace batchcast::inline v0_1::detail {
 
-/// Whether a consumer takes part in its stream at the moment: with `between_epochs = let_go` it
-/// pauses between its loops and joins anew for each. The pause, and the leave at the end, wait
-/// until the consumer holds no lease. Calls are the consuming thread's, but `leases_are_back`.
+/// Whether a consumer takes part in its stream at the moment. With `between_epochs = let_go` it
+/// pauses between its loops and joins again for each. The pause, and the leave at the end, wait
+/// until the consumer holds no lease. The consuming thread makes all calls, except for
+/// `leases_are_back`.
 class Membership {
  public:
   /// What it is given must outlive it.
@@ -28,17 +29,17 @@ class Membership {
 
   enum class Loop { joined, stream_is_over, timed_out };
   enum class For { loop, look };
-  /// Before a loop of a consumer that has let go: joins anew, and moves the reader there. Takes its
-  /// time off the time-out. A call that timed out is continued by the next one. A look ends as a
+  /// Call it before a loop of a consumer that has paused: joins again, and moves the reader there.
+  /// Takes its time off the time-out. The next call continues one that timed out. A look ends as a
   /// loop does; with join = at, the first loop still begins at the cursor.
   [[nodiscard]] Loop begin_loop(int& timeout_ms, For reason);
   /// Gives up a loop that was asked for and has not begun, so that the stream does not wait for it.
   void give_up_loop() noexcept;
-  /// Of a consumer that holds its place and no lease: goes to another one without leaving the
-  /// stream. False, and it stays, where the producer does not do that. Nothing at the time-out: the
-  /// next call goes on waiting. Throws Refused, StreamFinished.
+  /// For a consumer that holds its place and no lease: moves to another place without leaving the
+  /// stream. False where the producer cannot do that: the consumer stays. Nothing at the time-out:
+  /// the next call continues to wait. Throws Refused, StreamFinished.
   [[nodiscard]] std::optional<bool> move_to(std::uint64_t cursor, int timeout_ms);
-  /// After a loop: pauses where the consumer lets go, as soon as it holds no lease.
+  /// Call it after a loop: a consumer with `let_go` pauses as soon as it holds no lease.
   void end_loop() noexcept;
   /// Leaves the stream for good as soon as the consumer holds no lease.
   void leave() noexcept;
@@ -66,7 +67,7 @@ class Membership {
   bool asked_ = false;               ///< for a loop, and the producer has not answered
   std::uint32_t stale_answers_ = 0;  ///< to come, of loops that were given up before they began
 
-  mutable std::mutex mutex_;  ///< of what follows, and of what the door is told meanwhile
+  mutable std::mutex mutex_;  ///< of what follows, and of what is sent to the door meanwhile
   bool paused_;               ///< the producer knows
   std::atomic<WhenIdle> when_idle_{WhenIdle::stay};  ///< written with the mutex
 };

@@ -19,8 +19,8 @@ class Observer {
  public:
   Observer(const MappedRing& ring, BatchFiller& filler) noexcept : ring_(ring), filler_(filler) {}
 
-  /// The newest samples, at most so many, of the epoch that most of them belong to, in a batch of
-  /// that pool. Nothing while the ring holds none.
+  /// The newest samples, at most `samples_max`, of the epoch that most of them belong to, in a
+  /// batch of that pool. Nothing while the ring holds none.
   [[nodiscard]] std::optional<Batch> newest(std::uint64_t samples_max,
                                             const std::shared_ptr<BatchPool>& pool);
 

@@ -13,7 +13,7 @@
 namespace batchcast::inline v0_1::detail {
 namespace observer {
 
-/// Of [begin, end), what lies in the epoch that has more of it.
+/// The part of [begin, end) in the epoch that has more of the two.
 inline std::pair<std::uint64_t, std::uint64_t> in_one_epoch(std::uint64_t begin, std::uint64_t end,
                                                             std::uint64_t samples_per_epoch) {
   if (samples_per_epoch == 0) return {begin, end};
@@ -38,8 +38,8 @@ BATCHCAST_INLINE std::optional<Batch> Observer::newest(std::uint64_t samples_max
     filler_.copy(*record, *run);
     if (ring_.on_device()) ring_.delivery()->wait_for_copies();
     if (still_held(*run)) return pool->hand_out(std::move(record));
-    // The newest are the last to be written over: the next round has younger ones, and fewer, as
-    // the ring may turn faster than so many can be copied.
+    // The newest samples are the last to be overwritten. The next round takes younger ones, and
+    // fewer: the ring may turn faster than that many can be copied.
     samples_max = std::max<std::uint64_t>(1, run->size / 2);
   }
 }

@@ -17,17 +17,17 @@
 
 namespace batchcast::inline v0_1::detail {
 
-/// What of a ring in host memory becomes private to this process: what the trainer writes into
-/// batches that show it, and what it keeps of them. Where writes cannot, all of them end the
-/// process with a message. Calls are the consuming thread's, except where they say otherwise. The
-/// mappings that it is given must outlive it.
+/// The part of a ring in host memory that becomes private to this process: the trainer's writes
+/// into batches, and batches that it keeps. Where writes cannot become private, all of them end the
+/// process with a message. The consuming thread makes all calls, except where they say otherwise.
+/// The mappings that it receives must outlive it.
 class PrivateWrites {
  public:
   /// `wanted`: memory of the ring is to become private, if the system lets it.
   explicit PrivateWrites(bool wanted) noexcept : possible_(wanted), keeps_writes_(wanted) {}
 
-  /// Maps a field's segment once more: there the consumer finds the ring's bytes, whatever the
-  /// trainer wrote. Null where nothing can become private.
+  /// Maps a field's segment once more: there the consumer finds the ring's bytes, without the
+  /// trainer's writes. Null where no memory can become private.
   [[nodiscard]] std::byte* map_apart(const Segment& segment);
   /// Guards what batches show, once every field is mapped.
   void guard(const std::vector<DoubleMapping>& shown, const std::string& stream,
@@ -35,9 +35,9 @@ class PrivateWrites {
 
   /// Whether writes become private.
   [[nodiscard]] bool keeps_writes() const noexcept { return keeps_writes_; }
-  /// Whether memory of the ring can become private at all. From any thread, once it is guarded.
+  /// Whether memory of the ring can become private. From any thread, once it is guarded.
   [[nodiscard]] bool possible() const noexcept { return possible_; }
-  /// Why some of it is, in bits of `private_word`. To be asked once a run is known to be published
+  /// Why some of it is private, in bits of `private_word`. Ask once a run is known to be published
   /// and before it is shown in place: docs/decisions/0018 and 0029. From any thread.
   [[nodiscard]] std::uint32_t word() const noexcept { return word_.load(); }
   [[nodiscard]] const std::atomic<std::uint32_t>& flag() const noexcept { return word_; }
@@ -45,13 +45,14 @@ class PrivateWrites {
   [[nodiscard]] bool written() const noexcept { return (word() & private_word::written) != 0; }
   /// The mappings of `map_apart`.
   [[nodiscard]] const std::vector<DoubleMapping>& apart() const noexcept { return apart_; }
-  /// Of what was guarded, in its order; where private memory is possible.
+  /// The chunks of what was guarded, in its order; where private memory is possible.
   [[nodiscard]] const std::vector<std::unique_ptr<PrivateChunks>>& chunks() const noexcept {
     return chunks_;
   }
   /// No chunk is private any more that batches were kept in.
   void none_is_kept() noexcept { word_.fetch_and(~private_word::kept); }
-  /// Nothing will be shown again: guards nothing from here on, and gives up what `map_apart` made.
+  /// Guards nothing from here on, since nothing will be shown again, and gives up what `map_apart`
+  /// made.
   void end() noexcept {
     fault_ranges_.clear();
     apart_.clear();
@@ -61,7 +62,7 @@ class PrivateWrites {
   [[nodiscard]] bool note_first_write() noexcept {
     return !std::exchange(first_write_noted_, true);
   }
-  /// Of each batch that is about to be shown in place.
+  /// Call it for each batch that is about to be shown in place.
   void note_shown() noexcept;
   /// From any thread: no batch shows the ring in place any more, or ever will. Gives the memory of
   /// private chunks back to the system.

@@ -13,8 +13,8 @@
 namespace batchcast::inline v0_1::detail {
 namespace private_writes {
 
-// At the first batches that are shown in place, and then at one of so many, it is looked whether
-// another handler of faults was put before ours: a system call.
+// How often to check whether another handler of faults was put before ours, which costs a system
+// call. It is checked at the first batches that are shown in place, and then at one of this many.
 inline constexpr std::uint64_t handler_looked_for_at_first = 4;
 inline constexpr std::uint64_t handler_looked_for_every = 1024;
 
@@ -75,8 +75,8 @@ BATCHCAST_INLINE void PrivateWrites::note_shown() noexcept {
 }
 
 BATCHCAST_INLINE void PrivateWrites::give_memory_back() noexcept {
-  // But the ids, which are last: the reader may be adding up those of a run whose batch is not made
-  // yet, and may have looked for a write before there was one.
+  // The ids, which are last, stay. The reader may be adding up the ids of a run whose batch is not
+  // made yet. It may have looked for a write before there was one.
   for (std::size_t i = 0; i + 1 < chunks_.size(); ++i) chunks_[i]->give_back();
 }
 

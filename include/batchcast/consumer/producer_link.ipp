@@ -12,7 +12,7 @@
 namespace batchcast::inline v0_1::detail {
 namespace producer_link {
 
-// Where an answer is awaited, it is looked so often whether the producer is dead.
+// While a call waits for an answer, it checks this often whether the producer is dead.
 inline constexpr int look_ms = 100;
 inline constexpr int farewell_timeout_ms = 200;
 

@@ -27,9 +27,9 @@ struct Joined {
 /// a refusal. One thread uses it; nothing of it is needed once it has joined.
 class StreamJoiner {
  public:
-  /// `placement`: what the hello asks for, `host` or a GPU's UUID. `group_deadline`: a rank waits
-  /// so long for the others of its group, and for an earlier group of its name to go. The options
-  /// must outlive this.
+  /// `placement`: what the hello asks for, `host` or a GPU's UUID. `group_deadline`: how long a
+  /// rank waits for the others of its group, and for an earlier group of its name to go. The
+  /// options must outlive this.
   StreamJoiner(const ConsumerOptions& options, const std::string& placement, Deadline deadline,
                Deadline group_deadline);
 

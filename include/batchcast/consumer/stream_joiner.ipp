@@ -33,7 +33,7 @@ inline constexpr int connect_timeout_ms = 1'000;  // where many wait at the door
 inline constexpr std::size_t descriptors_max =
     welcome_descriptors_before_segments + limits::fields_max;
 
-/// Of a consumer that was given none.
+/// The name of a consumer whose options give none.
 inline std::string own_name(const Group& group) {
   if (group.world != 0) {
     const std::string rank = ":" + std::to_string(group.rank);
@@ -205,7 +205,7 @@ BATCHCAST_INLINE DoorRead StreamJoiner::say_hello(DoorConnection& connection, Do
   return read;
 }
 
-/// Until the producer has an answer for this rank; false where the producer is gone.
+/// Waits until the producer has an answer for this rank; false where the producer is gone.
 BATCHCAST_INLINE bool StreamJoiner::wait_for_group(DoorConnection& connection,
                                                    const PeerIdentity& producer,
                                                    DoorMessage& answer, ProducerMessage& message) {

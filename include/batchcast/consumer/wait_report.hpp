@@ -26,7 +26,7 @@ class WaitReport {
              const RingReader& reader) noexcept
       : options_(options), consumer_(consumer), ring_(ring), reader_(reader) {}
 
-  /// After each sleep of a call that waits. A wait goes on over calls that time out.
+  /// Call it after each sleep of a call that waits. A wait continues over calls that time out.
   void look(Cause cause) noexcept;
   void end_wait() noexcept { since_ns_ = 0; }
 

@@ -19,7 +19,7 @@ namespace wait_report {
 inline constexpr std::uint64_t first_after_ns = 2'000'000'000;
 inline constexpr std::uint64_t one_wait_ns = 1'000'000'000;
 inline constexpr std::uint64_t again_after_ns = 60'000'000'000;
-// The producer wakes by itself to look around, and names nobody for that moment.
+// The producer wakes by itself to look around, and names no consumer at that moment.
 inline constexpr std::uint64_t holder_remembered_ns = 500'000'000;
 
 }  // namespace wait_report

@@ -5,8 +5,8 @@
 #include <cstdio>
 #include <cstdlib>
 
-// For our own bugs only: what a peer, a user or the system can cause is an exception or a value.
-// Always on; each use on the data path is O(1).
+// These checks are for our bugs only. What a peer, a user or the system can cause is an exception
+// or a value. They are always on; each use on the data path is O(1).
 namespace batchcast::inline v0_1::detail {
 [[noreturn]] inline void assertion_failed(const char* condition, const char* file, int line) {
   std::fprintf(stderr, "batchcast: internal error: %s does not hold (%s:%d). Please report this.\n",
@@ -14,7 +14,7 @@ namespace batchcast::inline v0_1::detail {
   std::abort();
 }
 
-/// For a bug of the caller's that neither a value nor an exception can answer.
+/// Ends the process for a bug of the caller that neither a value nor an exception can answer.
 [[noreturn]] inline void misused(const char* what) {
   std::fprintf(stderr, "batchcast: %s\n", what);
   std::abort();

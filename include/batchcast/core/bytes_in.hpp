@@ -15,8 +15,8 @@
 // Amounts of memory in options.
 namespace batchcast::inline v0_1 {
 
-/// What `256MiB`, `1.5g` or `4096` say: units of 1024 as k, KiB, m, MiB …, of 1000 as kB, MB …, in
-/// any case. Nothing for a text that is no amount of at least one byte.
+/// The bytes that `256MiB`, `1.5g` or `4096` mean. Units of 1024 are k, KiB, m, MiB …, units of
+/// 1000 kB, MB …, in any case. Nothing for a text that is no amount of at least one byte.
 [[nodiscard]] inline std::optional<std::uint64_t> bytes_in(const std::string& text) {
   constexpr double bytes_max = 9e18;
   static constexpr std::string_view prefixes = "kmgt";

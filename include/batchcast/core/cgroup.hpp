@@ -14,9 +14,9 @@ struct CgroupDirectory {
   bool version_2 = true;
 };
 
-/// From this process's own group up to the root, of version 2 and of the version 1 hierarchy that
-/// has `controller`. Some may not exist: a container sees its own group as the root. `root` stands
-/// before /proc and /sys.
+/// The directories from this process's group up to the root, of version 2 and of the version 1
+/// hierarchy that has `controller`. Some may not exist: a container sees its group as the root.
+/// `root` stands before /proc and /sys.
 [[nodiscard]] std::vector<CgroupDirectory> cgroup_directories(std::string_view controller,
                                                               const std::string& root = "");
 

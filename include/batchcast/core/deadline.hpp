@@ -12,7 +12,7 @@
 
 namespace batchcast::inline v0_1::detail {
 
-/// A time-out that is longer by `more_ms`, as far as an int goes; -1 where it never ends.
+/// A time-out that is longer by `more_ms`, as far as an int goes; -1 if it never ends.
 [[nodiscard]] inline int longer_timeout(int timeout_ms, int more_ms) noexcept {
   if (timeout_ms < 0) return -1;
   return std::min(timeout_ms, std::numeric_limits<int>::max() - more_ms) + more_ms;
@@ -26,7 +26,7 @@ class Deadline {
   [[nodiscard]] std::int64_t waited_ms() const noexcept {
     return static_cast<std::int64_t>((now_ns() - started_ns_) / 1'000'000);
   }
-  /// `0.5 s`; from ten seconds on in whole ones.
+  /// The time waited so far: `0.5 s`; from ten seconds on in whole seconds.
   [[nodiscard]] std::string waited_text() const {
     constexpr std::int64_t in_tenths_below_ms = 10'000;
     const std::int64_t ms = waited_ms();
@@ -34,7 +34,7 @@ class Deadline {
     if (ms < in_tenths_below_ms) seconds += text(".{}", ms % 1'000 / 100);
     return text("{} s", seconds);
   }
-  /// Negative where it never ends.
+  /// The time left; negative if it never ends.
   [[nodiscard]] int left_ms() const noexcept {
     if (timeout_ms_ < 0) return -1;
     return static_cast<int>(std::max<std::int64_t>(0, timeout_ms_ - waited_ms()));

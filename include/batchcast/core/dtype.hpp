@@ -48,8 +48,8 @@ inline constexpr std::array<std::size_t, 13> dtype_sizes = {1, 1, 2, 4, 8, 2, 4,
   return std::nullopt;
 }
 
-/// True where elements of `dtype` may be looked at as T. f16 and bf16 have no C++ type yet: they
-/// are seen as std::uint16_t bits. std::byte sees everything.
+/// True where elements of `dtype` may be looked at as T. There is no C++ type for f16 and bf16 yet:
+/// std::uint16_t shows their bits. As std::byte every type may be looked at.
 template <class T>
 [[nodiscard]] constexpr bool is_viewed_as(DType dtype) noexcept {
   using U = std::remove_cv_t<T>;

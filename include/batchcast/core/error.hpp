@@ -18,7 +18,7 @@ struct Error : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// The caller asked for something that cannot be: an empty schema, a batch of zero, a bad name.
+/// The caller asked for something impossible: an empty schema, a batch of zero, a bad name.
 struct InvalidArgument : Error {
   using Error::Error;
 };
@@ -39,8 +39,7 @@ struct OutOfMemory : Error {
   using Error::Error;
 };
 
-/// There is no GPU to be used: no driver, no such device, or a build without CUDA; the text says
-/// which.
+/// There is no usable GPU: no driver, no such device, or a build without CUDA; the text says which.
 struct GpuUnavailable : Error {
   using Error::Error;
 };
@@ -71,7 +70,7 @@ struct StreamTaken : Error {
   using Error::Error;
 };
 
-/// The producer did not admit the consumer; the text is the producer's.
+/// The producer did not admit the consumer; the producer wrote the text.
 struct Refused : Error {
   using Error::Error;
 };
@@ -92,17 +91,17 @@ struct GroupBroken : Error {
   using Error::Error;
 };
 
-/// A consumer of `free` pace missed samples, and its options say on_miss = error.
+/// A consumer at `free` pace missed samples, and its options say on_miss = error.
 struct Missed : Error {
   using Error::Error;
 };
 
-/// One sample cannot be made: its file is broken, gone, or not what the recipe takes.
+/// A sample cannot be made: its file is broken, gone, or not what the recipe takes.
 struct BadSample : Error {
   using Error::Error;
 };
 
-/// A dataset cannot be served at all: nothing there, an index that contradicts its files.
+/// A dataset cannot be served: it is empty, or its index contradicts its files.
 struct BadDataset : Error {
   using Error::Error;
 };
@@ -129,7 +128,7 @@ struct StreamFinished : StreamOver {
 struct Stopped : StreamOver {
   using StreamOver::StreamOver;
 };
-/// The producer gave up; the text is the producer's.
+/// The producer gave up; the producer wrote the text.
 struct StreamFailed : StreamOver {
   using StreamOver::StreamOver;
 };

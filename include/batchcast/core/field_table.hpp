@@ -18,7 +18,7 @@
 
 namespace batchcast::inline v0_1 {
 
-/// One field as both ends of a stream look at it: its spec and how its samples lie.
+/// One field as both ends of a stream see it: its spec and how its samples lie.
 struct FieldInfo {
   FieldSpec spec;
   std::size_t elements = 0;
@@ -39,8 +39,8 @@ class FieldTable {
   }
   [[nodiscard]] std::size_t sample_id_index() const noexcept { return fields_.size() - 1; }
 
-  /// Index of the field of that name; throws InvalidArgument that lists the names there are, and
-  /// says which of them is near.
+  /// Index of the field of that name. Throws InvalidArgument, which lists the names and says which
+  /// of them is near.
   [[nodiscard]] std::size_t index_of(std::string_view name) const {
     for (std::size_t i = 0; i < fields_.size(); ++i) {
       if (fields_[i].spec.name == name) return i;
@@ -48,7 +48,7 @@ class FieldTable {
     throw_unknown(name);
   }
 
-  /// The field seen as T; throws InvalidArgument where its dtype is another.
+  /// The field, checked to be seen as T. Throws InvalidArgument where its dtype is another.
   template <class T>
   [[nodiscard]] FieldView<T> view(std::size_t index, std::byte* data, std::size_t samples,
                                   std::size_t stride_bytes) const {

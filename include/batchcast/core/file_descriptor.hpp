@@ -6,12 +6,12 @@
 
 namespace batchcast::inline v0_1 {
 
-/// Gives a descriptor that was just opened a number of 3 or more, and closes the one it had. What
-/// a program with closed standard streams writes to them must not land in one of ours. -1, with
+/// Gives a descriptor that was just opened a number of 3 or more, and closes the one it had. What a
+/// program with closed standard streams writes to them must not land in one of our files. -1, with
 /// errno set, if no number is free.
 [[nodiscard]] int moved_above_standard_streams(int fd) noexcept;
 
-/// Owns one file descriptor and closes it when destroyed. Open them with O_CLOEXEC.
+/// Owns one file descriptor and closes it when destroyed. Open descriptors with O_CLOEXEC.
 class FileDescriptor {
  public:
   FileDescriptor() noexcept = default;
@@ -32,7 +32,7 @@ class FileDescriptor {
   [[nodiscard]] explicit operator bool() const noexcept { return fd_ >= 0; }
   /// Gives up ownership.
   [[nodiscard]] int release() noexcept { return std::exchange(fd_, -1); }
-  /// Closes it now. Leaves errno as it was.
+  /// Closes the descriptor now. Leaves errno as it was.
   void reset() noexcept;
 
  private:

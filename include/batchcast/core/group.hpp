@@ -24,33 +24,32 @@ template <std::integral Number>
 
 }  // namespace detail
 
-/// The ranks of one data-parallel job on this machine, which share each batch of a stream: batch k
-/// is world times batch_size samples that follow each other, and this rank gets the rank-th part of
-/// them. Written "NAME:RANK/WORLD" ("resnet:0/4" is the first of four), or "auto": what the
-/// launcher of this process says, torchrun, mpirun or srun.
+/// The ranks of one data-parallel job on this machine, which share each batch of a stream. Batch k
+/// is world times batch_size consecutive samples, of which this rank gets the rank-th part. Written
+/// "NAME:RANK/WORLD" ("resnet:0/4" is the first of four), or "auto". With "auto" the launcher of
+/// this process (torchrun, mpirun or srun) says all three.
 struct Group {
-  /// Of the job; the same in all its ranks. Printable ASCII, at most 63 bytes.
+  /// The job's name, the same in all its ranks. Printable ASCII, at most 63 bytes.
   std::string name = {};
   std::uint32_t rank = 0;   ///< below world
   std::uint32_t world = 0;  ///< 0: no group
-  /// "auto": name, rank and world are taken from the launcher's environment on attaching. Nothing
-  /// else is said until then.
+  /// "auto": attaching takes name, rank and world from the launcher's environment.
   bool automatic = false;
 
   Group() = default;
-  /// Of any integer types. Throws InvalidArgument for a number that is negative or takes more than
-  /// 32 bits.
+  /// Rank and world may be of any integer types. Throws InvalidArgument for a number that is
+  /// negative or takes more than 32 bits.
   template <std::integral Rank, std::integral World>
   Group(std::string its_name, Rank its_rank, World its_world)
       : name(std::move(its_name)),
         rank(detail::group_number(its_rank, "rank")),
         world(detail::group_number(its_world, "world")) {}
-  /// Throws InvalidArgument for a text that is neither, an empty one too: no group is `Group()`.
+  /// Throws InvalidArgument for any other text, also for an empty one: no group is `Group()`.
   Group(std::string_view text);  // NOLINT: `.group = "auto"` is how it is written
   Group(const char* text) : Group(std::string_view(text)) {}
   Group(const std::string& text) : Group(std::string_view(text)) {}
 
-  /// As it is written; empty without a group.
+  /// The group as it is written; empty without a group.
   [[nodiscard]] std::string text() const;
 
   friend bool operator==(const Group&, const Group&) = default;
@@ -61,7 +60,7 @@ namespace detail {
 /// Why a rank is no longer in its group.
 enum class RankLoss : std::uint8_t { left = 1, died, evicted };
 
-/// The first rank that a group lost. The board has it as one word, which is 0 while all are there.
+/// The first rank that a group lost: one word on the board, which is 0 while no rank is lost.
 struct LostRank {
   std::uint32_t rank = 0;  ///< below 2^24
   std::uint32_t pid = 0;

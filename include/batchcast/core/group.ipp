@@ -62,7 +62,7 @@ BATCHCAST_INLINE Group::Group(std::string_view given) {
     automatic = true;
     return;
   }
-  // A name may have both signs in it.
+  // A name may contain both signs.
   const std::size_t slash = given.rfind('/');
   const std::size_t colon = given.substr(0, slash).rfind(':');
   if (slash == std::string_view::npos || colon == std::string_view::npos) {

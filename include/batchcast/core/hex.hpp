@@ -22,7 +22,7 @@ namespace batchcast::inline v0_1::detail {
   return text;
 }
 
-/// Whether `text` is exactly so many bytes as to_hex writes them; only then they are stored.
+/// Whether `text` is what to_hex writes for this many bytes; only then they are stored.
 [[nodiscard]] constexpr bool from_hex(std::string_view text,
                                       std::span<std::uint8_t> bytes) noexcept {
   constexpr std::string_view digits = "0123456789abcdef";

@@ -27,7 +27,7 @@ using Identity = std::array<std::uint8_t, 16>;
   return is_none(identity) ? std::string() : to_hex(identity);
 }
 
-/// None for a text that is no identity.
+/// Zeros for a text that is no identity.
 [[nodiscard]] inline Identity identity_from(std::string_view text) noexcept {
   Identity identity{};
   return from_hex(text, identity) ? identity : Identity{};

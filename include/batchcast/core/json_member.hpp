@@ -28,7 +28,7 @@ struct JsonMember {
   return json.size();
 }
 
-/// The end of the value that begins at `at`: a comma or a closing bracket that is not its own.
+/// The end of the value that begins at `at`: the comma or closing bracket that follows it.
 [[nodiscard]] constexpr std::size_t json_value_end(std::string_view json, std::size_t at) noexcept {
   std::size_t depth = 0;
   for (std::size_t i = at; i < json.size(); ++i) {
@@ -46,9 +46,9 @@ struct JsonMember {
   return json.size();
 }
 
-/// A member of the object itself, not of an object inside it. For compact text as JSON libraries
-/// write it, because a trainer has no JSON library. For any other text the result is nothing, or
-/// some part of the text.
+/// A member of the object itself, not of an object inside it. It reads compact text as JSON
+/// libraries write it, because a trainer has no JSON library. For any other text the result is
+/// nothing, or some part of the text.
 [[nodiscard]] constexpr std::optional<JsonMember> json_member(std::string_view json,
                                                               std::string_view key) noexcept {
   for (std::size_t at = 1; !json.empty() && json[0] == '{' && at < json.size();) {

@@ -2,7 +2,7 @@
 // Copyright 2026 the batchcast authors
 #pragma once
 
-// What follows an #error is compiled all the same; a header that is not there ends the compilation.
+// A compiler continues after #error; including a header that does not exist ends the compilation.
 #if __cplusplus < 202002L
 #error "batchcast needs C++20: compile with -std=c++20"
 #include <batchcast/core/nothing behind the error above is compiled>

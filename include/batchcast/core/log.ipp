@@ -25,7 +25,7 @@ BATCHCAST_INLINE void report(const LogCallback& log, LogLevel level, std::string
       static_cast<void>(try_write(STDERR_FILENO, line));
     }
   } catch (...) {
-    // Nothing is left to report it to.
+    // There is no other place to report it to.
   }
 }
 

@@ -16,12 +16,12 @@
 
 namespace batchcast::inline v0_1 {
 
-/// Throws SystemError that says what could not be started, why, and which limits to raise.
+/// Throws SystemError, which says what could not be started, why, and which limits to raise.
 [[noreturn]] void throw_no_threads(const std::string& what, int error_number);
 
 /// Starts a thread with that name (15 characters at most). It and the threads that it starts block
-/// the program's signals, which the program's own threads get. Faults are not blocked: such a
-/// thread may run the program's code, which may write into a batch. Throws SystemError.
+/// the program's signals, which the program's threads get. Faults are not blocked: such a thread
+/// may run the program's code, which may write into a batch. Throws SystemError.
 template <class Body>
 [[nodiscard]] std::thread start_thread(const char* name, Body body) {
   sigset_t all, before;
@@ -42,10 +42,10 @@ template <class Body>
   }
 }
 
-/// Starts `threads` threads at once, takes `bytes` of address space beside them where that is
-/// limited, and gives all of it back before it returns. Call it before a step that cannot be undone
-/// halfway: a library that would abort the process, a stream that consumers could join. Throws
-/// SystemError, whose text says that `what` takes them.
+/// Starts `threads` threads at once, and takes `bytes` of address space beside them where that is
+/// limited. All of it is given back before the call returns. Call it before a step that cannot be
+/// undone halfway: a library that would abort the process, a stream that consumers could join.
+/// Throws SystemError, whose text names `what` as the one that needs them.
 void rehearse_threads(unsigned threads, std::size_t bytes, const std::string& what);
 
 }  // namespace batchcast::inline v0_1

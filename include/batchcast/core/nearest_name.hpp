@@ -8,8 +8,8 @@
 
 namespace batchcast::inline v0_1::detail {
 
-/// The one of `names` that `wanted` is most likely a misspelling of; the first of several that are
-/// equally near. Empty where none is near.
+/// The one of `names` that `wanted` most likely misspells; the first of several that are equally
+/// near. Empty where none is near.
 [[nodiscard]] std::string nearest_name(std::string_view wanted, std::span<const std::string> names);
 
 /// The end of a refusal: ` Did you mean `name`?`, or nothing.

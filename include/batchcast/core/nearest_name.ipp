@@ -14,13 +14,13 @@
 namespace batchcast::inline v0_1::detail {
 namespace spelling {
 
-// Capitals and the choice of hyphen or underscore are no difference to speak of.
+// Capitals, and hyphen or underscore, make no difference.
 inline char folded(char c) noexcept {
   if (c >= 'A' && c <= 'Z') return static_cast<char>(c - 'A' + 'a');
   return c == '-' ? '_' : c;
 }
 
-// Characters to insert, delete, replace or swap with their neighbour.
+// The number of characters to insert, delete, replace or swap with their neighbour.
 inline std::size_t distance(std::string_view a, std::string_view b) {
   std::vector<std::size_t> before_last;
   std::vector<std::size_t> last(b.size() + 1);
@@ -42,7 +42,7 @@ inline std::size_t distance(std::string_view a, std::string_view b) {
   return last[b.size()];
 }
 
-// `crop` for `random_crop`: part of a name is near too, but farther than any typing error.
+// Part of a name, such as `crop` for `random_crop`, is near too, but farther than any typing error.
 inline bool is_part_of(std::string_view a, std::string_view b) {
   constexpr std::size_t telling = 4;
   const auto contains = [](std::string_view whole, std::string_view part) {
@@ -57,7 +57,7 @@ inline bool is_part_of(std::string_view a, std::string_view b) {
 
 BATCHCAST_INLINE std::string nearest_name(std::string_view wanted,
                                           std::span<const std::string> names) {
-  constexpr std::size_t longest = 64;  // the work is quadratic, and no name that is meant is longer
+  constexpr std::size_t longest = 64;  // the work is quadratic, and names are shorter
   if (wanted.empty() || wanted.size() > longest) return {};
   std::string_view nearest;
   std::string_view related;

@@ -30,11 +30,11 @@ enum class Join : std::uint8_t {
 /// Whether the producer waits for a consumer between its loops too. [hold]
 enum class BetweenEpochs : std::uint8_t {
   hold,    ///< it waits: the consumer keeps its place
-  let_go,  ///< only inside a loop: every loop joins anew (test and validation streams)
+  let_go,  ///< it waits only inside a loop; every loop joins again (test and validation streams)
 };
 
-/// What happens to the samples at an epoch's end that do not fill a batch; of a group of ranks, the
-/// batch of all its ranks together. [keep]
+/// What happens to the samples at an epoch's end that do not fill a batch. In a group of ranks that
+/// is the batch of all its ranks together. [keep]
 enum class Tail : std::uint8_t {
   keep,  ///< a short batch; each rank gets as many as the others, the few left over are dropped
   drop,  ///< no batch
@@ -44,10 +44,10 @@ enum class Tail : std::uint8_t {
 /// Which memory a batch shows. [shared]
 enum class Access : std::uint8_t {
   shared,        ///< the ring's own, read-only, no copy
-  private_copy,  ///< a copy of this consumer's own, writable
+  private_copy,  ///< a copy, private to this consumer and writable
 };
 
-/// What a `free` consumer does about samples that the ring no longer has. [skip]
+/// What a consumer at `free` pace does about samples that the ring no longer has. [skip]
 enum class OnMiss : std::uint8_t { skip, error };
 
 // ---- Chosen for a producer.

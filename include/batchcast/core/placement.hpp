@@ -8,13 +8,13 @@
 
 namespace batchcast::inline v0_1 {
 
-/// Where a ring's samples lie: in host memory, or on a GPU by this process's numbering (the one
+/// Where a ring's samples lie: in host memory, or on a GPU. GPUs have this process's numbers (those
 /// that CUDA_VISIBLE_DEVICES gives). Written "host" and "cuda:0". A consumer may also say "cuda":
 /// the GPU of its process.
 class Placement {
  public:
   constexpr Placement() noexcept = default;
-  /// Throws InvalidArgument for a text that is none.
+  /// Throws InvalidArgument for any other text.
   Placement(std::string_view text);  // NOLINT: `.placement = "cuda:0"` is how it is written
   Placement(const char* text) : Placement(std::string_view(text)) {}
   Placement(const std::string& text) : Placement(std::string_view(text)) {}
@@ -36,7 +36,7 @@ class Placement {
   [[nodiscard]] constexpr bool is_host() const noexcept { return device_ == host; }
   /// A GPU whose number is not known yet.
   [[nodiscard]] constexpr bool is_own_cuda() const noexcept { return device_ == own_device; }
-  /// Number of the GPU; meaningless for the host and where `is_own_cuda`.
+  /// Number of the GPU; has no meaning for the host and where `is_own_cuda`.
   [[nodiscard]] constexpr unsigned device() const noexcept {
     return static_cast<unsigned>(device_);
   }

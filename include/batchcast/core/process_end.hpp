@@ -4,11 +4,12 @@
 
 namespace batchcast::inline v0_1::detail {
 
-/// Whether this process runs its handlers at exit: nobody will look at what is kept from then on.
+/// Whether this process runs its handlers at exit: nothing that is kept from then on will be used.
 [[nodiscard]] bool process_ends() noexcept;
-/// `process_ends` from now on; an interpreter that ends says so before the process does.
+/// Makes `process_ends` true: an interpreter that ends says so before the process does.
 void note_process_end() noexcept;
-/// Once a process, after its static objects were made: has exit() note it before these go.
+/// Has exit() call `note_process_end` before static objects are destroyed. Call it once in a
+/// process, after they were made.
 void watch_process_end() noexcept;
 
 }  // namespace batchcast::inline v0_1::detail

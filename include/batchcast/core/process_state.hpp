@@ -15,8 +15,8 @@
 
 namespace batchcast::inline v0_1::detail {
 
-/// Whether the kernel says that a process is stopped: by SIGSTOP, its terminal or a debugger. No
-/// where that cannot be seen. `pid` as this process sees it; 0 is none.
+/// Whether the kernel says that a process is stopped: by SIGSTOP, its terminal or a debugger. False
+/// where that cannot be seen. `pid` is as this process sees it; 0 is no process.
 [[nodiscard]] inline bool is_stopped(std::uint32_t pid) {
   if (pid == 0) return false;
   const std::string path = text("/proc/{}/stat", pid);
@@ -24,7 +24,7 @@ namespace batchcast::inline v0_1::detail {
   std::array<char, 512> text{};
   const ssize_t bytes = file ? ::read(file.get(), text.data(), text.size()) : 0;
   if (bytes <= 0) return false;
-  // `123 (name) S …`, and the name may have parentheses too.
+  // The line is `123 (name) S …`, and the name may contain parentheses.
   const std::string_view line(text.data(), static_cast<std::size_t>(bytes));
   const std::size_t end = line.rfind(')');
   if (end == std::string_view::npos || end + 2 >= line.size()) return false;

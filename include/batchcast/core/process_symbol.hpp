@@ -4,11 +4,10 @@
 
 namespace batchcast::inline v0_1::detail {
 
-/// The address of that symbol in whatever this process has loaded by now; null if nothing has it.
+/// The address of that symbol in the libraries loaded by now; null if none has it.
 [[nodiscard]] void* process_symbol(const char* name) noexcept;
 
-/// Keeps the program or library that has the code at that address loaded from now on, also after a
-/// dlclose of it.
+/// Keeps the library that has the code at that address loaded, even after a dlclose.
 void keep_loaded(const void* code) noexcept;
 
 }  // namespace batchcast::inline v0_1::detail

@@ -46,11 +46,12 @@ using Schema = std::vector<FieldSpec>;
 
 inline constexpr std::string_view sample_id_name = "sample_id";
 
-/// Throws InvalidArgument, naming the field, if the schema is empty or has an unnamed, repeated,
-/// zero-sized, negative or overflowing field, or a name that is taken (`sample_id`).
+/// Throws InvalidArgument, naming the field, if the schema is empty or has a bad field. A field is
+/// bad if it is unnamed, repeated, zero-sized, negative or overflowing, or has a name that is taken
+/// (`sample_id`).
 void check_schema(const Schema& schema);
 
-/// JSON text of a schema that passes `check_schema`, by which checkpoints know it.
+/// JSON text of a schema that passes `check_schema`; checkpoints compare it.
 [[nodiscard]] std::string schema_to_json(const Schema& schema);
 
 /// `image f32 [3,224,224]`

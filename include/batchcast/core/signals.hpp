@@ -15,8 +15,8 @@ namespace batchcast::inline v0_1 {
 /// instruction raises, the kernel ends the process without calling a handler.
 inline constexpr std::array fault_signals = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP};
 
-/// While it lives, this thread blocks all signals but faults. May be used in a signal handler: it
-/// makes the system calls directly, past the sanitizers' wrappers.
+/// While it lives, this thread blocks all signals but faults. A signal handler may use it: it makes
+/// the system calls directly, past the sanitizers' wrappers.
 class SignalsBlocked {
  public:
   SignalsBlocked() noexcept {

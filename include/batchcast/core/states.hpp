@@ -7,10 +7,10 @@
 #include <cstdint>
 #include <string_view>
 
-// What a stream and its consumers are doing: enums until they are printed.
+// What a stream and its consumers are doing. Only messages turn these enums into words.
 namespace batchcast::inline v0_1 {
 
-/// Of a stream. The numbers stand on the board.
+/// The state of a stream. The numbers stand on the board.
 enum class StreamState : std::uint32_t {
   starting = 0,  ///< served, but the first publication still waits for consumers
   running = 1,
@@ -20,13 +20,13 @@ enum class StreamState : std::uint32_t {
   failed = 5,    ///< gave up; the state text says why
 };
 
-/// Of a consumer, as its producer sees it.
+/// The state of a consumer, as its producer sees it.
 enum class ConsumerState : std::uint8_t {
   running,
   skipping,   ///< waits for the end of an epoch that it leaves out
   stalled,    ///< has kept the producer from writing for a while
   stopped,    ///< its process is stopped, as by SIGSTOP
-  paused,     ///< between its loops, and lets the producer go on
+  paused,     ///< between its loops; the producer does not wait for it
   observing,  ///< looks at what is there, and counts for nothing
   resting,    ///< a mirror whose own ring no consumer reads
 };

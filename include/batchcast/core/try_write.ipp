@@ -24,20 +24,20 @@
 namespace batchcast::inline v0_1::detail {
 namespace try_write_parts {
 
-/// Whether it takes at least PIPE_BUF bytes at once, if it is a pipe.
+/// Whether `fd` takes at least PIPE_BUF bytes at once, if it is a pipe.
 inline bool has_room(int fd) noexcept {
   pollfd asked{fd, POLLOUT, 0};
   return ::poll(&asked, 1, 0) == 1 && (asked.revents & (POLLOUT | POLLERR)) == POLLOUT;
 }
 
-/// The pipe behind `fd` once more, with flags that no other process shares.
+/// Opens the pipe that `fd` refers to once more, with flags that no other process shares.
 inline FileDescriptor opened_again(int fd) noexcept {
   std::array<char, 48> path{};
   static_cast<void>(std::snprintf(path.data(), path.size(), "/proc/thread-self/fd/%d", fd));
   return FileDescriptor(::open(path.data(), O_WRONLY | O_NONBLOCK | O_CLOEXEC));
 }
 
-/// `write` takes a part of the text, and returns how much of that was written.
+/// `write` takes a part of the text, and returns how many of its bytes were written.
 template <class Write>
 bool write_parts(std::string_view text, std::size_t part_max, Write&& write) noexcept {
   while (!text.empty()) {

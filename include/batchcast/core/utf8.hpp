@@ -8,7 +8,7 @@
 
 namespace batchcast::inline v0_1::detail {
 
-/// Bytes of the UTF-8 character that `text` begins with; 0 where it begins with none (RFC 3629: no
+/// Bytes of the UTF-8 character that `text` begins with. 0 where it begins with none (RFC 3629: no
 /// overlong forms, no surrogates, nothing above U+10FFFF).
 [[nodiscard]] constexpr std::size_t utf8_character_bytes(std::string_view text) noexcept {
   const auto byte = [&](std::size_t i) -> unsigned {
@@ -41,7 +41,7 @@ namespace batchcast::inline v0_1::detail {
   return true;
 }
 
-/// At most so many bytes of the beginning of `text`, without half a character at its end.
+/// The beginning of `text`, at most `bytes_max` bytes, without half a character at its end.
 [[nodiscard]] constexpr std::string_view utf8_prefix(std::string_view text,
                                                      std::size_t bytes_max) noexcept {
   std::size_t bytes = std::min(text.size(), bytes_max);

@@ -13,9 +13,9 @@
 
 namespace batchcast::inline v0_1 {
 
-/// A window of one field: `size()` samples of one shape. Non-owning: valid as long as the lease or
-/// loan that it came from. Samples are contiguous unless the ring had to pad their stride
-/// (`padded()`).
+/// A window of one field: `size()` samples of one shape. It owns nothing, and is valid as long as
+/// the lease or loan that it came from. Samples are contiguous unless the ring had to pad their
+/// stride (`padded()`).
 template <class T>
 class FieldView {
  public:
@@ -41,8 +41,8 @@ class FieldView {
     return {at_byte(i * stride_bytes_), elements_};
   }
 
-  /// All elements, first sample first. Throws InvalidArgument where the stride is padded: go sample
-  /// by sample with operator[] there.
+  /// All elements, first sample first. Throws InvalidArgument where the stride is padded: there use
+  /// operator[] for each sample.
   [[nodiscard]] std::span<T> span() const {
     if (padded() && samples_ > 1) {
       throw InvalidArgument(

@@ -11,19 +11,19 @@
 
 namespace batchcast::inline v0_1::detail {
 
-/// Calls a caller's `while_waiting` often enough while its call waits. What that throws comes out
-/// of here. One thread at a time; the callback must outlive it, and may be empty.
+/// Calls a caller's `while_waiting` often enough while its call waits, and passes on what it
+/// throws. One thread at a time uses it. The callback must outlive it, and may be empty.
 class WaitWatch {
  public:
   explicit WaitWatch(const std::function<void()>& callback) noexcept : callback_(callback) {}
 
-  /// How long to sleep before the next `look`, of a time-out of which so much is left.
+  /// How long to sleep before the next `look`, given the time that is left.
   [[nodiscard]] int slice_ms(int timeout_ms) const noexcept {
     if (!callback_) return timeout_ms;
     return timeout_ms < 0 ? slice_max_ms : std::min(timeout_ms, slice_max_ms);
   }
 
-  /// After each sleep. Calls back unless it did so a moment ago.
+  /// Call it after each sleep. Calls back unless it did so a moment ago.
   void look() {
     if (!callback_) return;
     const std::uint64_t now = now_ns();
@@ -32,9 +32,9 @@ class WaitWatch {
     callback_();
   }
 
-  /// `wait(slice_ms)` returns true once it need not wait any more; it is called twice a second at
-  /// least, so that it can say for what it waits. False at the time-out, of which the time goes
-  /// off.
+  /// Calls `wait(slice_ms)` until it returns true, for it need not wait any more. That is at least
+  /// twice a second, so that it can say what it waits for. False at the time-out; `timeout_ms`
+  /// becomes the time that is left.
   template <class Wait>
   [[nodiscard]] bool in_slices(int& timeout_ms, Wait&& wait) {
     const Deadline deadline(timeout_ms);
@@ -49,7 +49,7 @@ class WaitWatch {
   }
 
  private:
-  static constexpr int slice_max_ms = 50;  // so that it is called each 100 ms on a busy machine too
+  static constexpr int slice_max_ms = 50;  // so that each 100 ms has a call on a busy machine too
   static constexpr int in_slices_max_ms = 500;
 
   const std::function<void()>& callback_;

@@ -8,14 +8,14 @@
 #include <string>
 #include <vector>
 
-// The layer between CUDA's driver and the rest: no header of it but driver.hpp and driver_api.hpp
-// shows a type of CUDA's. Everything throws GpuUnavailable where there is no driver or no such
-// device, and GpuError where a call fails.
+// The layer between CUDA's driver and the rest: only driver.hpp and driver_api.hpp show a type of
+// CUDA's. Everything throws GpuUnavailable where there is no driver or no such device, and GpuError
+// where a call fails.
 namespace batchcast::inline v0_1::detail::cuda {
 
 struct Driver;
 
-/// What there is to know about a GPU before anything is done with it.
+/// What can be known about a GPU before it is used.
 struct DeviceInfo {
   unsigned number = 0;  ///< in this process's numbering
   std::string name;
@@ -25,14 +25,14 @@ struct DeviceInfo {
   bool virtual_memory = false;       ///< cuMemCreate and its family
   bool exports_descriptors = false;  ///< … of which POSIX file descriptors can be made
   bool legacy_ipc = false;           ///< cuIpcGetMemHandle: not under MIG or on Tegra
-  bool registers_read_only = false;  ///< cuMemHostRegister of read-only mappings, if told so
-  bool host_page_tables = false;     ///< it uses the host's: such mappings need no telling
+  bool registers_read_only = false;  ///< cuMemHostRegister of read-only mappings, with a flag
+  bool host_page_tables = false;     ///< it uses the host's: such mappings need no flag
   bool mig = false;
   std::uint64_t granularity = 0;  ///< of device rings; 0 without virtual memory
 };
 
-/// What a field's bytes on it are a multiple of; where its driver does not say, what an allocator
-/// hands out at least.
+/// A field's bytes on the GPU are a multiple of this. Where its driver does not say, it is the
+/// least that an allocator hands out.
 [[nodiscard]] inline std::uint64_t ring_granularity(const DeviceInfo& device) noexcept {
   return device.granularity != 0 ? device.granularity : std::uint64_t{2} << 20;
 }
@@ -43,24 +43,24 @@ struct DeviceInfo {
 /// "cuda:0 (NVIDIA H200)".
 [[nodiscard]] std::string name_of(const DeviceInfo& device);
 
-/// All that this process can see. Empty without a driver. Throws GpuError if one of them is lost.
+/// All GPUs that this process sees; empty without a driver. Throws GpuError if one of them is lost.
 [[nodiscard]] std::vector<DeviceInfo> list_devices();
-/// How many that are, lost ones too; 0 without a driver.
+/// How many GPUs this process can see, lost ones too; 0 without a driver.
 [[nodiscard]] unsigned count_devices();
-/// The one of that number. Throws GpuError where it is lost.
+/// The GPU of that number. Throws GpuError where it is lost.
 [[nodiscard]] DeviceInfo look_at_device(unsigned number);
-/// Number of the GPU that is this process's: the one that is current on this thread; without, the
-/// one of the number in LOCAL_RANK, as torchrun sets it, or the first. Throws GpuUnavailable where
-/// this process does not see that many.
+/// Number of this process's GPU: the one that is current on this thread, else the one that
+/// LOCAL_RANK numbers (torchrun sets it), else the first. Throws GpuUnavailable where this process
+/// does not see that many.
 [[nodiscard]] unsigned own_device();
 /// Why there is no driver, as a sentence; empty where there is one.
 [[nodiscard]] std::string why_no_driver();
 /// 13000 for CUDA 13.0; 0 without one.
 [[nodiscard]] int driver_version() noexcept;
 
-/// This thread has no part in the graphs that others capture while the object lives. Else a capture
-/// in the global mode, libtorch's, forbids it most calls, and one that is made all the same spoils
-/// that capture. Whatever is called of the driver is called with one of these.
+/// While it lives, this thread has no part in the graphs that other threads capture. A capture in
+/// the global mode, as libtorch's, would forbid the thread most calls, and a call in spite of that
+/// spoils the capture. Every call of the driver is made with one of these.
 class OutsideCaptures {
  public:
   explicit OutsideCaptures(const Driver& driver) noexcept;
@@ -75,8 +75,8 @@ class OutsideCaptures {
   unsigned mode_;  ///< CUstreamCaptureMode
 };
 
-/// One GPU in use: retains its primary context, the one that libtorch and the CUDA runtime use too.
-/// Shared by all that use it; the last one releases the context. Thread-safe.
+/// One GPU in use. It retains the primary context, which libtorch and the CUDA runtime use too. All
+/// users share it, and the last one releases the context. Thread-safe.
 class Device {
  public:
   [[nodiscard]] static std::shared_ptr<Device> open(unsigned number);
@@ -93,8 +93,7 @@ class Device {
   /// Bytes of its memory that are free now.
   [[nodiscard]] std::uint64_t free_bytes() const;
 
-  /// The device's context is this thread's current one while the object lives, and the thread is
-  /// outside captures.
+  /// While it lives, the device's context is current on this thread, which is outside captures.
   class Current {
    public:
     explicit Current(const Device& device);

@@ -32,7 +32,7 @@ inline int attribute(const Driver& driver, const DeviceInfo& info, CUdevice hand
                      CUdevice_attribute which) {
   int value = 0;
   const CUresult result = driver.device_get_attribute(&value, which, handle);
-  // A driver older than the attribute does not have what it is about.
+  // A driver that is older than the attribute lacks the feature.
   if (result == CUDA_ERROR_INVALID_VALUE) return 0;
   check(driver, result, "cuDeviceGetAttribute", info);
   return value;
@@ -65,7 +65,7 @@ inline DeviceInfo look_at(const Driver& driver, unsigned number, CUdevice handle
   check(driver, driver.device_get_name(name.data(), static_cast<int>(name.size()), handle),
         "cuDeviceGetName", info);
   info.name = name.data();
-  // There is no attribute for it; "NVIDIA H100 80GB HBM3 MIG 1g.10gb".
+  // No attribute says it, but the name does: "NVIDIA H100 80GB HBM3 MIG 1g.10gb".
   info.mig = info.name.find(" MIG ") != std::string::npos;
   CUuuid uuid{};
   check(driver, driver.device_get_uuid(&uuid, handle), "cuDeviceGetUuid", info);
@@ -97,7 +97,7 @@ inline unsigned count_of(const Driver& driver) {
   return static_cast<unsigned>(count);
 }
 
-/// Those that can be asked: one that is lost keeps nobody from the others.
+/// The GPUs that can be used: a lost one does not keep a process from the others.
 inline std::vector<DeviceInfo> look_at_usable(const Driver& driver) {
   std::vector<DeviceInfo> all;
   const unsigned count = count_of(driver);
@@ -110,7 +110,7 @@ inline std::vector<DeviceInfo> look_at_usable(const Driver& driver) {
   return all;
 }
 
-/// Of the context that is current on this thread; nothing without one.
+/// The GPU whose context is current on this thread; nothing without one.
 inline std::optional<unsigned> current_device(const Driver& driver, unsigned count) {
   CUcontext context = nullptr;
   CUdevice current = 0;
@@ -122,7 +122,7 @@ inline std::optional<unsigned> current_device(const Driver& driver, unsigned cou
   return std::nullopt;
 }
 
-// What a process can see is its own matter: the text has to say how it came to that.
+// Settings of the process decide which GPUs it can see. The text says which settings did.
 inline std::string what_is_visible(const std::vector<DeviceInfo>& all) {
   std::string seen = all.empty() ? "no GPU" : "";
   for (const DeviceInfo& info : all) {

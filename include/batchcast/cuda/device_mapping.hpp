@@ -14,8 +14,8 @@ namespace batchcast::inline v0_1::detail::cuda {
 
 enum class DeviceAccess { read_only, read_write };
 
-/// Virtual memory of a GPU, mapped twice, back to back. Made step by step, with the device's
-/// context current; its end undoes as many steps as were taken.
+/// Virtual memory of a GPU, mapped twice, back to back. It is made step by step, with the device's
+/// context current; the destructor undoes as many steps as were taken.
 class DeviceMapping {
  public:
   /// `name` is for messages; `bytes` are a multiple of the device's granularity.
@@ -25,16 +25,16 @@ class DeviceMapping {
   DeviceMapping(const DeviceMapping&) = delete;
   DeviceMapping& operator=(const DeviceMapping&) = delete;
 
-  /// Memory of this process's own, CUmemGenericAllocationHandle, which goes with this object.
+  /// Takes over memory that this process made, a CUmemGenericAllocationHandle.
   void take(std::uint64_t handle) noexcept;
-  /// What another process exported as `descriptor`, which stays the caller's. Throws Refused where
-  /// this is no memory of that GPU.
+  /// Takes memory that another process exported as `descriptor`, which the caller keeps. Throws
+  /// Refused where this is no memory of that GPU.
   void import(int descriptor);
-  /// Throws OutOfMemory, GpuError; Refused where imported memory has fewer bytes.
+  /// Maps the memory. Throws OutOfMemory, GpuError; Refused where imported memory has fewer bytes.
   void map();
-  /// False where the driver cannot do it.
+  /// Sets the access. False where the driver cannot do it.
   [[nodiscard]] bool try_access(DeviceAccess access);
-  /// Throws GpuError.
+  /// Sets the access. Throws GpuError.
   void set_access(DeviceAccess access);
 
   /// The device's address of the first byte, once it is mapped.

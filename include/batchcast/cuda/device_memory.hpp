@@ -16,17 +16,17 @@
 
 namespace batchcast::inline v0_1::detail::cuda {
 
-/// Memory of a GPU, for one field of a device ring, that another process made (DeviceAllocation),
-/// and where it is mapped in this one: twice, back to back, if it came as a descriptor; once by a
-/// legacy handle. Move-only.
+/// Memory of a GPU for one field of a device ring, as this process maps it. Another process made it
+/// (DeviceAllocation). It is mapped twice, back to back, if it came as a descriptor, and once if it
+/// came by a legacy handle. Move-only.
 class DeviceSegment {
  public:
   struct Request {
     std::string name;         ///< for messages
     std::uint64_t bytes = 0;  ///< a multiple of the device's granularity
   };
-  /// Read-only where the driver can (`access` says how it came out). Throws Refused where it is no
-  /// such memory, or has fewer bytes: the driver checks that. GpuError.
+  /// Maps the memory, read-only where the driver can (`access` says which it is). Throws Refused
+  /// where the driver finds that it is no such memory, or has fewer bytes. Throws GpuError.
   [[nodiscard]] static DeviceSegment adopt(std::shared_ptr<Device> device, const Request& request,
                                            FileDescriptor descriptor);
   [[nodiscard]] static DeviceSegment adopt_legacy(std::shared_ptr<Device> device,
@@ -58,7 +58,7 @@ class DeviceSegment {
   DeviceAccess access_ = DeviceAccess::read_write;
 };
 
-/// Plain memory of this process's own on a GPU. Move-only.
+/// Plain memory on a GPU that this process owns. Move-only.
 class DeviceBuffer : public OwnedMemory {
  public:
   DeviceBuffer() noexcept = default;

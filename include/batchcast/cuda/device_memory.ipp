@@ -14,7 +14,7 @@
 namespace batchcast::inline v0_1::detail::cuda {
 namespace memory_detail {
 
-/// False where it is none.
+/// False where `hex` is no handle.
 inline bool from_hex(const std::string& hex, CUipcMemHandle& handle) {
   static constexpr char digits[] = "0123456789abcdef";
   if (hex.size() != 2 * sizeof handle.reserved) return false;

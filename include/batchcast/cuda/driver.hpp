@@ -14,8 +14,8 @@
 
 namespace batchcast::inline v0_1::detail::cuda {
 
-/// The functions of libcuda.so.1 that driver_api.hpp lists. One table a process, never unloaded:
-/// other libraries of the process use the same driver.
+/// The functions of libcuda.so.1 that driver_api.hpp lists. A process has one table and never
+/// unloads the library: other libraries of the process use the same driver.
 struct Driver {
   int version = 0;    ///< 13000 for CUDA 13.0
   pid_t process = 0;  ///< the one that called cuInit; the driver is dead in its forked children
@@ -28,7 +28,7 @@ struct Driver {
   [[nodiscard]] bool of_this_process() const noexcept;
 };
 
-/// The process's driver, loaded and initialised at the first call; nullptr where there is none:
+/// The process's driver. The first call loads and initialises it. Null where there is none:
 /// why_no_driver() says why.
 [[nodiscard]] const Driver* find_driver();
 /// Throws GpuUnavailable where there is none, Forked in a forked child of a process that has one.
@@ -37,18 +37,18 @@ struct Driver {
 /// "CUDA_ERROR_OUT_OF_MEMORY (out of memory)".
 [[nodiscard]] std::string reason(const Driver& driver, CUresult result);
 
-/// Whether the context, or all of the driver, is lost to this process: nothing that is enqueued
-/// there will run any more, and every further call says the same. Not so of an invalid context,
-/// which may mean that a stream is of another one.
+/// Whether the process has lost the context, or all of the driver. Then nothing that is enqueued
+/// there will run, and every further call says the same. It is false for an invalid context, which
+/// may mean that a stream belongs to another one.
 [[nodiscard]] bool is_lost(CUresult result) noexcept;
-/// Whether a graph that is being captured, or was, stands in the way.
+/// Whether a graph that is being captured, or was captured, prevented the call.
 [[nodiscard]] inline bool is_of_capture(CUresult result) noexcept {
   return result >= CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED &&
          result <= CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD;
 }
 
-/// Throws GpuError, which names the call, `what` it was about (a device, mostly), the reason and
-/// what can be done about it; Forked in a forked child, where every call fails.
+/// Throws GpuError, which names the call, what it was about (`what`, mostly a device), the reason
+/// and the remedy. Throws Forked in a forked child, where every call fails.
 [[noreturn]] void fail(const Driver& driver, CUresult result, const char* call,
                        const std::string& what, const std::string& cure = {});
 inline void check(const Driver& driver, CUresult result, const char* call,
@@ -59,8 +59,8 @@ inline void check(const Device& device, CUresult result, const char* call) {
   check(device.driver(), result, call, device.info());
 }
 
-/// The same for memory: OutOfMemory, with what is free, where there is no room for the `bytes` of
-/// `what`.
+/// Like `check`, for memory: throws OutOfMemory, with what is free, where there is no room for the
+/// `bytes` of `what`.
 void check_memory(const Device& device, CUresult result, const char* call, const std::string& what,
                   std::uint64_t bytes);
 
@@ -75,8 +75,8 @@ void check_memory(const Device& device, CUresult result, const char* call, const
   return wanted;
 }
 
-/// What `call` returns, made with the device's context current and outside captures, or what kept
-/// it from being made: a forked child, a driver that is gone already (at the process's exit), a
+/// What `call` returns, made with the device's context current and outside captures. Otherwise what
+/// prevented the call: a forked child, a driver that is gone already (at the process's exit), a
 /// lost device.
 template <class Call>
 CUresult try_call(const Device& device, Call&& call) noexcept {
@@ -91,7 +91,7 @@ CUresult try_call(const Device& device, Call&& call) noexcept {
   return result;
 }
 
-/// The same for destructors: there errors cannot be reported.
+/// The same for destructors, which cannot report errors.
 template <class Undo>
 void quietly(const Device& device, Undo&& undo) noexcept {
   static_cast<void>(try_call(device, [&](const Driver& driver) {
@@ -100,7 +100,7 @@ void quietly(const Device& device, Undo&& undo) noexcept {
   }));
 }
 
-/// CUDA's notion of an address.
+/// The address as CUDA's type.
 [[nodiscard]] inline CUdeviceptr address_of(const std::byte* data) noexcept {
   return reinterpret_cast<CUdeviceptr>(data);
 }

@@ -88,7 +88,7 @@ inline Loaded load() {
   return loaded;
 }
 
-// Never destroyed: what uses the driver may be destroyed later than anything.
+// It is never destroyed: objects that use the driver may be destroyed later than any static.
 inline const Loaded& loaded() {
   static const Loaded& once = *new Loaded(load());
   return once;

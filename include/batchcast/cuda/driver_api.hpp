@@ -4,11 +4,11 @@
 
 #include <cstddef>
 
-// What this library calls of CUDA's driver, declared by itself: no build needs cuda.h. Types,
-// values and signatures follow CUDA's driver API as its reference documents it, for 64-bit Linux
-// and every driver since 11.4 (470). They stand in this namespace under CUDA's names, so that a
-// program may include cuda.h as well, before or after; what cuda.h makes a macro of has another
-// name here. driver_api_check.cpp compares all of it with cuda.h wherever a build finds one.
+// What this library calls of CUDA's driver, declared here: no build needs cuda.h. Types, values and
+// signatures follow CUDA's driver API as its reference documents it, for 64-bit Linux and every
+// driver since 11.4 (470). They have CUDA's names in this namespace, so that a program may include
+// cuda.h as well, before or after. What cuda.h makes a macro of has another name here.
+// driver_api_check.cpp compares all of it with cuda.h in builds that find one.
 namespace batchcast::inline v0_1::detail::cuda {
 
 using CUdevice = int;
@@ -21,7 +21,7 @@ using CUmodule = struct CUmod_st*;
 using CUfunction = struct CUfunc_st*;
 using CUarray = struct CUarray_st*;
 
-// Of the enumerations those values that are used here. A driver may return others.
+// Only the values that are used here. A driver may return others.
 
 enum CUresult : unsigned {
   CUDA_SUCCESS = 0,
@@ -150,9 +150,10 @@ struct CUDA_MEMCPY2D {
 }  // namespace batchcast::inline v0_1::detail::cuda
 
 // The functions that are called: FUNCTION(member of Driver, symbol of libcuda.so.1, arguments...).
-// All return a CUresult. A symbol is the exact version that the driver exports, with its _v2, since
-// a name without may mean an older function of another type: it is looked up as it stands here, not
-// through cuGetProcAddress. Of cuDeviceGetUuid the first version gives a MIG part its whole GPU's.
+// All return a CUresult. A symbol is the exact version that the driver exports, with its _v2: a
+// name without may mean an older function of another type. It is looked up as it stands here, not
+// through cuGetProcAddress. The first version of cuDeviceGetUuid gives a MIG part the UUID of its
+// whole GPU.
 // clang-format off
 #define BATCHCAST_CUDA_FUNCTIONS(FUNCTION)                                                         \
   /* The driver and its devices. */                                                                \

@@ -9,7 +9,7 @@
 
 namespace batchcast::inline v0_1::detail::cuda {
 
-/// Host memory of this process's own that is page-locked for all of its GPUs. Move-only.
+/// Host memory that this process owns, page-locked for all of its GPUs. Move-only.
 class HostBuffer : public OwnedMemory {
  public:
   HostBuffer() noexcept = default;

@@ -12,10 +12,10 @@
 
 namespace batchcast::inline v0_1::detail::cuda {
 
-/// A driver registers this much at a time: a copy must not reach across two pieces.
+/// How much a driver registers at a time. A copy must not reach across two pieces.
 inline constexpr std::uint64_t pin_piece_bytes = std::uint64_t{64} << 20;
-/// For whoever cannot split copies, this much: drivers since R580 refuse 512 GiB at a time, for
-/// which their kernel module allocates a table of 2 GiB at once.
+/// The size of pieces for callers that cannot split copies. Drivers since R580 refuse 512 GiB at a
+/// time, for which their kernel module allocates a table of 2 GiB at once.
 inline constexpr std::uint64_t pin_whole_bytes = std::uint64_t{256} << 30;
 
 /// Host memory that is page-locked for all GPUs of this process while the object lives, in pieces
@@ -25,10 +25,10 @@ class HostPin {
   struct Range {
     const std::byte* data = nullptr;  ///< page-aligned
     std::uint64_t bytes = 0;
-    bool read_only = false;  ///< the mapping is: needs pins_read_only(DeviceInfo)
+    bool read_only = false;  ///< the mapping is read-only: needs pins_read_only(DeviceInfo)
     bool whole = false;      ///< in pieces as large as can be
   };
-  /// Throws GpuError, with where to look for what was in the way.
+  /// Throws GpuError, which says where to look for the cause.
   HostPin(std::shared_ptr<Device> device, const Range& range);
   ~HostPin();
   HostPin(HostPin&& other) noexcept

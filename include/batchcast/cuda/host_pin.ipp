@@ -15,12 +15,12 @@
 namespace batchcast::inline v0_1::detail::cuda {
 namespace pin_detail {
 
-// Where it can be known what stood in the way.
+// Where the user can find out what prevented it.
 inline std::string cure_of(CUresult result) {
   if (result == CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED) {
     return "other code of this process has registered a part of it";
   }
-  // RLIMIT_MEMLOCK has no say: the driver's module pins pages without a look at it.
+  // RLIMIT_MEMLOCK does not count: the driver's module pins pages without a look at it.
   return "the kernel's log says why (`dmesg`, lines with NVRM); besides too little memory it can "
          "be "
          "the limit of a control group (memory.max) or a container's seccomp filter that refuses "

@@ -11,7 +11,7 @@
 
 namespace batchcast::inline v0_1::detail::cuda {
 
-/// What buffers that the driver allocates have in common. Move-only; the class that derives frees.
+/// What buffers of the driver have in common. Move-only; the derived class frees the memory.
 class OwnedMemory {
  public:
   [[nodiscard]] std::byte* data() const noexcept { return data_; }

@@ -12,12 +12,12 @@
 
 namespace batchcast::inline v0_1::detail::cuda {
 
-/// What a stream or an event tells of what was enqueued.
+/// What a stream or an event says about work that was enqueued.
 enum class Answer {
   done,
   pending,
-  captured,  ///< a graph that is captured, or was, is in the way: nothing is known
-  lost,      ///< nothing of it will run any more
+  captured,  ///< a graph that is or was captured prevents it: nothing is known
+  lost,      ///< none of it will run any more
   refused,   ///< any other error: nothing is known
 };
 struct Reply {
@@ -27,8 +27,8 @@ struct Reply {
 /// "CUDA_ERROR_INVALID_HANDLE (invalid resource handle)".
 [[nodiscard]] std::string reason_of(const Device& device, const Reply& reply);
 
-/// A point in a stream. Without timing. Move-only; may be recorded again and again. Needs its
-/// device's context only where its calls make that current themselves.
+/// A point in a stream, without timing. Move-only; may be recorded again and again. A member that
+/// needs the device's context makes it current itself.
 class Event {
  public:
   explicit Event(std::shared_ptr<Device> device);
@@ -37,18 +37,19 @@ class Event {
       : device_(std::move(other.device_)), handle_(std::exchange(other.handle_, nullptr)) {}
   Event& operator=(Event&&) = delete;
 
-  /// After all that is enqueued on `stream` (CUstream) so far. Makes the context current itself.
+  /// Records the point after all that is enqueued on `stream` (CUstream) so far. Makes the context
+  /// current itself.
   void record(void* stream);
-  /// Whether the stream has passed it; true if it was never recorded. Throws GpuError if what was
-  /// enqueued before it failed.
+  /// Whether the stream has passed the point; true if it was never recorded. Throws GpuError if
+  /// work that was enqueued before it failed.
   [[nodiscard]] bool passed() const;
-  /// The same two without an exception. Where an event was recorded on a stream that is capturing,
-  /// asking for it spoils the capture.
+  /// The same two without an exception. Asking about an event that was recorded on a capturing
+  /// stream spoils the capture.
   [[nodiscard]] Reply try_record(void* stream) noexcept;
   [[nodiscard]] Reply ask() const noexcept;
   /// Blocks the thread, not the processor.
   void wait() const;
-  /// What is enqueued on `stream` (CUstream, of whichever context) from here on begins after the
+  /// Work that is enqueued on `stream` (CUstream, of any context) from here on begins after the
   /// event, as it was recorded last.
   void hold_up(void* stream) const;
 
@@ -58,16 +59,17 @@ class Event {
   void* handle_;
 };
 
-/// Before whose work that of a stream is scheduled, among the streams of one process; under MPS
+/// Which streams' work the driver schedules first, among the streams of one process; under MPS
 /// among those of all its clients.
 enum class Priority { normal, high };
 
-/// A stream of this library's own, which does not wait for the legacy default stream. Move-only.
-/// Copies are asynchronous: their host memory must be pinned, or it is copied synchronously.
+/// A stream that this library owns, and that does not wait for the legacy default stream.
+/// Move-only. Copies are asynchronous: their host memory must be pinned, or it is copied
+/// synchronously.
 class Stream {
  public:
   explicit Stream(std::shared_ptr<Device> device, Priority priority = Priority::normal);
-  /// Waits for what is enqueued.
+  /// Waits for the work that is enqueued.
   ~Stream();
   Stream(Stream&& other) noexcept
       : device_(std::move(other.device_)), handle_(std::exchange(other.handle_, nullptr)) {}
@@ -80,7 +82,7 @@ class Stream {
   void copy_to_device(std::byte* device_to, const std::byte* host_from, std::uint64_t bytes);
   void copy_to_host(std::byte* host_to, const std::byte* device_from, std::uint64_t bytes);
   void copy_on_device(std::byte* device_to, const std::byte* device_from, std::uint64_t bytes);
-  /// `rows` times `row_bytes`, with strides of their own; between any two memories.
+  /// `rows` times `row_bytes`, with a stride for each side; between any two memories.
   struct Rows {
     std::byte* to = nullptr;
     std::uint64_t to_stride_bytes = 0;
@@ -91,7 +93,7 @@ class Stream {
     bool from_host = false;  ///< else from the device
   };
   void copy_rows(const Rows& rows);
-  /// What is enqueued from here on begins after the event, as it was recorded last.
+  /// Work that is enqueued from here on begins after the event, as it was recorded last.
   void wait_for(const Event& event);
   void wait() const;
 
@@ -100,16 +102,15 @@ class Stream {
   void* handle_;
 };
 
-/// Whether a graph is captured on a stream of somebody else's (CUstream), or on any that it would
-/// have to wait for: nothing may be recorded there, nor waited for.
+/// Whether a graph is captured on another library's stream (CUstream), or on one that it would have
+/// to wait for. Then nothing may be recorded there, and nothing may wait for it.
 [[nodiscard]] bool is_capturing(const Device& device, void* stream) noexcept;
-/// Blocks until a stream of somebody else's (CUstream), of whichever context, has done what is
-/// enqueued.
+/// Blocks until another library's stream (CUstream), of any context, has done its work so far.
 [[nodiscard]] Reply wait_for_stream(const Device& device, void* stream) noexcept;
-/// The default stream that each thread has for itself (CU_STREAM_PER_THREAD).
+/// Whether it is the default stream of each thread (CU_STREAM_PER_THREAD).
 [[nodiscard]] bool is_of_thread(const void* stream) noexcept;
 
-/// The same copy on a stream of somebody else's (CUstream).
+/// The same copy on another library's stream (CUstream).
 void copy_on_device(const Device& device, void* stream, std::byte* device_to,
                     const std::byte* device_from, std::uint64_t bytes);
 

@@ -11,7 +11,7 @@
 
 namespace batchcast::inline v0_1 {
 
-/// 128 bits that stand for something larger: an index of files, a recipe.
+/// 128 bits that stand for something larger, such as an index of files or a recipe.
 struct Fingerprint {
   std::uint64_t high = 0;
   std::uint64_t low = 0;

@@ -37,18 +37,18 @@ struct MakerTimes {
   std::uint64_t make_ns = 0;  ///< decoding and the rest
 };
 
-/// Makes samples; one for each thread, which keeps its buffers here.
+/// Makes samples. Each thread has one, which keeps the thread's buffers.
 class SampleWorker {
  public:
   virtual ~SampleWorker() = default;
-  /// Fills all of `slots`. Throws BadSample, naming the sample, where one cannot be made.
+  /// Fills all of `slots`. Throws BadSample, which names the sample, where one cannot be made.
   virtual void make(const SampleSlots& slots) = 0;
-  /// Since this worker began. From any thread.
+  /// Times since this worker began. From any thread.
   [[nodiscard]] virtual MakerTimes times() const noexcept = 0;
 };
 
-/// A pure stream: sample(epoch, index in it) is the same bytes in whatever thread, process or run
-/// it is made. Immutable and thread-safe.
+/// A pure stream: sample(epoch, index in it) is the same bytes in every thread, process and run.
+/// Immutable and thread-safe.
 class SampleMaker {
  public:
   virtual ~SampleMaker() = default;
@@ -56,9 +56,9 @@ class SampleMaker {
   [[nodiscard]] virtual std::uint64_t samples_per_epoch() const noexcept = 0;
   /// Everything that determines the bytes, for the board.
   [[nodiscard]] virtual std::string recipe_json() const = 0;
-  /// The same for two makers only if they make the same bytes.
+  /// Two makers have the same only if they make the same bytes.
   [[nodiscard]] virtual Fingerprint identity() const { return fingerprint_of(recipe_json()); }
-  /// The maker must outlive it.
+  /// A worker for one thread. The maker must outlive it.
   [[nodiscard]] virtual std::unique_ptr<SampleWorker> worker() const = 0;
 };
 

@@ -12,12 +12,12 @@
 #include <optional>
 #include <string_view>
 
-// In which order an epoch visits the dataset. Every lookup takes the same few steps whatever the
-// dataset's size, in both directions, so seeking in a billion-sample epoch costs nothing.
+// In which order an epoch visits the dataset. Every lookup takes the same few steps for any size of
+// dataset, in both directions. So seeking in a billion-sample epoch costs nothing.
 namespace batchcast::inline v0_1 {
 
 enum class OrderMode : std::uint8_t {
-  reshuffle,   ///< every epoch its own shuffle
+  reshuffle,   ///< every epoch has another shuffle
   fixed,       ///< one shuffle, every epoch the same
   sequential,  ///< the dataset's own order
   blocks,      ///< every epoch: blocks of neighbours shuffled, then the samples of a few blocks
@@ -45,8 +45,8 @@ struct BlockOptions {
   friend bool operator==(const BlockOptions&, const BlockOptions&) = default;
 };
 
-/// One of `count` disjoint shares of each epoch, all of the same length: what does not divide
-/// evenly, fewer than `count` samples at the end of the epoch's order, is in none of them.
+/// One of `count` disjoint shares of each epoch, all of the same length. Up to `count` - 1 samples
+/// at the end of the epoch's order are left over and are in no share.
 struct Shard {
   std::uint64_t index = 0;
   std::uint64_t count = 1;
@@ -55,7 +55,7 @@ struct Shard {
 };
 
 struct OrderOptions {
-  std::uint64_t samples_per_epoch = 0;  ///< of the whole dataset, whatever the shard
+  std::uint64_t samples_per_epoch = 0;  ///< of the whole dataset, also for a shard
   std::uint64_t seed = 0;
   OrderMode mode = OrderMode::reshuffle;
   BlockOptions blocks = {};  ///< where the mode is `blocks`
@@ -64,9 +64,9 @@ struct OrderOptions {
 
 namespace detail {
 
-/// The whole dataset in the mode `blocks`, for one key. The dataset's last block may be short: laid
-/// out in their shuffled order as if all blocks were full, they leave a hole behind it, over which
-/// every offset beyond is moved.
+/// The whole dataset in the mode `blocks`, for one key. The dataset's last block may be short. The
+/// shuffled blocks are laid out as if all were full, so that the short one leaves a hole. Offsets
+/// beyond the hole are moved over it.
 class BlockShuffle {
  public:
   BlockShuffle(std::uint64_t samples, const BlockOptions& options, std::uint64_t key) noexcept;
@@ -97,8 +97,7 @@ class BlockShuffle {
 
 }  // namespace detail
 
-/// The order of one epoch, or of one shard's share of it. A value; pure and callable from any
-/// thread.
+/// The order of one epoch, or of one shard's share. A value; pure and callable from any thread.
 class EpochOrder {
  public:
   [[nodiscard]] std::uint64_t size() const noexcept { return size_; }
@@ -109,8 +108,8 @@ class EpochOrder {
     return blocks_ ? blocks_->index_at(first_ + offset) : whole_.index_at(first_ + offset);
   }
 
-  /// The inverse: where `index`, a sample of the dataset, comes; nothing where another shard has it
-  /// or none.
+  /// The inverse: the offset of `index`, a sample of the dataset; nothing where this has no such
+  /// one.
   [[nodiscard]] std::optional<std::uint64_t> offset_of(std::uint64_t index) const noexcept {
     const std::uint64_t offset =
         (blocks_ ? blocks_->offset_of(index) : whole_.offset_of(index)) - first_;
@@ -135,7 +134,7 @@ class Order {
   /// windows have at least one element, and the shard is one of at most samples_per_epoch.
   explicit Order(const OrderOptions& options);
 
-  /// What an epoch of this shard has: all of the dataset where there is one shard.
+  /// Samples of an epoch of this shard: all of the dataset where there is one shard.
   [[nodiscard]] std::uint64_t samples_per_epoch() const noexcept {
     return options_.samples_per_epoch / options_.shard.count;
   }
@@ -144,7 +143,7 @@ class Order {
   }
   [[nodiscard]] OrderMode mode() const noexcept { return options_.mode; }
 
-  /// One epoch prepared, for who looks up many samples of it.
+  /// One epoch, prepared for a caller that looks up many of its samples.
   [[nodiscard]] EpochOrder epoch(std::uint64_t epoch) const noexcept;
 
   /// The sample at `offset` (below samples_per_epoch()) of an epoch.
@@ -153,8 +152,8 @@ class Order {
     return epoch(epoch_number).index_at(offset);
   }
 
-  /// The inverse: the offset in that epoch at which `sample_id` (below dataset_samples()) comes;
-  /// nothing where it is not this shard's.
+  /// The inverse: the offset in that epoch of `sample_id`, which is below dataset_samples();
+  /// nothing where this shard does not have it.
   [[nodiscard]] std::optional<std::uint64_t> offset_of(std::uint64_t epoch_number,
                                                        std::uint64_t sample_id) const noexcept {
     return epoch(epoch_number).offset_of(sample_id);

@@ -15,18 +15,19 @@ namespace batchcast::inline v0_1 {
 
 inline constexpr std::uint64_t samples_per_epoch_max = std::uint64_t{1} << 48;
 
-/// A permutation of [0, n), chosen by a 64-bit key. Six words whatever n is; every member is a pure
-/// function and may be called from any thread.
+/// A permutation of [0, n), chosen by a 64-bit key. It takes six words for any n; every member is a
+/// pure function and may be called from any thread.
 ///
-/// Up to 16 elements it is the key's own shuffle, packed into one word: all n! occur equally often.
-/// Above, it is a Feistel network over a domain of `high_count` × 2^`low_bits` (the smallest such
-/// product ≥ n with halves of about the same size), walked until it lands in [0, n). The domain is
-/// less than 2^`low_bits` larger than n, so that a second step is rare. The numbers of rounds are
-/// measured: below 4,096 by positions, pairs and triples over millions of keys at sizes from 17 to
-/// 257, above by offsets and neighbours within single epochs.
+/// Up to 16 elements it is a shuffle that the key determines, packed into one word: all n! occur
+/// equally often. Above, it is a Feistel network over a domain of `high_count` × 2^`low_bits`,
+/// walked until it lands in [0, n). That domain is the smallest such product ≥ n with halves of
+/// about the same size. It is less than 2^`low_bits` larger than n, so that a second step is rare.
+/// The numbers of rounds are measured. Below 4,096 that was by positions, pairs and triples over
+/// millions of keys at sizes from 17 to 257. Above, it was by offsets and neighbours within single
+/// epochs.
 class Permutation {
  public:
-  /// n in [1, samples_per_epoch_max].
+  /// n has to be in [1, samples_per_epoch_max].
   Permutation(std::uint64_t n, std::uint64_t key) noexcept : n_(n) {
     BATCHCAST_ASSERT(n >= 1 && n <= samples_per_epoch_max);
     key_ = detail::mix64((key ^ 0x6f72646572) + n * detail::golden_ratio);
@@ -57,7 +58,7 @@ class Permutation {
     return value;
   }
 
-  /// Where `index`, which must be below size(), stands: the inverse of index_at.
+  /// The offset of `index`, which must be below size(): the inverse of index_at.
   [[nodiscard]] std::uint64_t offset_of(std::uint64_t index) const noexcept {
     BATCHCAST_ASSERT(index < n_);
     if (n_ <= packed_max) {
@@ -75,7 +76,7 @@ class Permutation {
   static constexpr std::uint64_t small_max = 256;  // both halves below 16
   static constexpr std::uint64_t packed_identity = 0xfedc'ba98'7654'3210;
 
-  // Fisher-Yates whose choices are the digits of the fraction key / 2^64 in mixed radix: the bias
+  // Fisher-Yates, whose choices are the digits of the fraction key / 2^64 in mixed radix: the bias
   // stays below 16! / 2^64.
   [[nodiscard]] static std::uint64_t pack_shuffled(std::uint64_t n,
                                                    std::uint64_t fraction) noexcept {
@@ -95,8 +96,8 @@ class Permutation {
     high_count_ = ((n_ - 1) >> low_bits_) + 1;
   }
 
-  // What one half does to the other, as a fraction of 2^64. Small halves are too little for a
-  // product to scatter: there each round looks its nibble up in a random word instead.
+  // What one half adds to the other, as a fraction of 2^64. Halves that are small are too little
+  // for a product to scatter: there each round looks its nibble up in a random word instead.
   [[nodiscard]] std::uint64_t round_value(std::uint64_t half, std::uint32_t round) const noexcept {
     const std::uint64_t addend = key_ + round * detail::golden_ratio;
     const std::uint64_t factor = factor_ + round * 0xd1b54a32d192ed03;

@@ -19,10 +19,10 @@ namespace detail {
 struct PipelineCore;
 }
 
-/// What becomes of a sample that cannot be made.
+/// What happens to a sample that cannot be made.
 enum class OnBadSample : std::uint8_t {
   error,       ///< BadSample, with its name and the reason
-  substitute,  ///< the next index stands in for it
+  substitute,  ///< the sample of the next index replaces it
 };
 
 struct BadSampleReport {
@@ -33,7 +33,7 @@ struct BadSampleReport {
 
 struct PipelineOptions {
   std::shared_ptr<const Source> source = {};
-  /// The source as the user named it, for messages and the board; not part of the identity.
+  /// The source as the user named it, for messages and the board. The identity does not include it.
   std::string location = {};
   Recipe recipe = {};
   std::uint64_t seed = 0;
@@ -43,7 +43,7 @@ struct PipelineOptions {
   std::uint64_t bad_samples_max = 1000;
   /// Called once for each bad sample, from the thread that met it, one at a time.
   std::function<void(const BadSampleReport&)> on_bad = {};
-  /// Threads that read samples ahead of the workers, where reading takes long; 0: none.
+  /// Threads that read samples ahead of the workers, where reading takes long; 0: no such threads.
   unsigned read_ahead_threads = 64;
 };
 
@@ -51,22 +51,22 @@ struct PipelineOptions {
 struct SampleTrace {
   struct Field {
     std::string name;
-    std::vector<std::vector<Note>> views;  ///< one list for each; of a field without views, one
+    std::vector<std::vector<Note>> views;  ///< one list for each; a field without views has one
   };
   std::uint64_t sample_id = 0;
   std::string path;
   std::vector<Field> fields;
 };
 
-/// A source and a recipe: sample(position) with every stage compiled. Throws InvalidArgument from
-/// its constructor where the recipe's stages do not fit together or not to the source.
+/// A source and a recipe: sample(position) with every stage compiled. The constructor throws
+/// InvalidArgument where the recipe's stages do not fit together or not to the source.
 class Pipeline final : public SampleMaker {
  public:
   explicit Pipeline(PipelineOptions options);
   ~Pipeline() override;
 
   [[nodiscard]] const Schema& schema() const noexcept override;
-  /// Of this shard.
+  /// Samples of an epoch of this shard.
   [[nodiscard]] std::uint64_t samples_per_epoch() const noexcept override;
   [[nodiscard]] std::string recipe_json() const override;
   [[nodiscard]] std::unique_ptr<SampleWorker> worker() const override;
@@ -75,9 +75,9 @@ class Pipeline final : public SampleMaker {
   [[nodiscard]] Fingerprint identity() const noexcept override;
   [[nodiscard]] const Source& source() const noexcept;
   [[nodiscard]] std::uint64_t sample_id_at(std::uint64_t epoch, std::uint64_t index) const noexcept;
-  /// Different samples found bad so far.
+  /// How many different samples were bad so far.
   [[nodiscard]] std::uint64_t bad_samples() const noexcept;
-  /// One sample, with what was drawn for it; slow, for looking at.
+  /// Makes one sample, and says what was drawn for it. It is slow, for looking at samples.
   [[nodiscard]] SampleTrace trace(const SampleSlots& one_sample) const;
 
  private:

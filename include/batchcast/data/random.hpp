@@ -11,10 +11,9 @@
 #include <cstdint>
 #include <string_view>
 
-// All randomness of a stream is counter-based: a draw is a pure function of (seed, epoch, sample
-// id, name of what draws, number of the draw). Nothing here has state that threads or processes
-// could share, and only integers and exact float operations are used, so every machine draws the
-// same.
+// All randomness of a stream is counter-based. A draw is a pure function of seed, epoch, sample id,
+// name of what draws, and number of the draw. Nothing here has state that threads or processes
+// could share. It uses only integers and exact float operations, so every machine draws the same.
 namespace batchcast::inline v0_1 {
 
 namespace detail {
@@ -22,8 +21,7 @@ __extension__ typedef unsigned __int128 U128;
 
 inline constexpr std::uint64_t golden_ratio = 0x9e3779b97f4a7c15;
 
-/// A bijection of 64 bits in which every input bit reaches every output bit (splitmix64's
-/// finaliser).
+/// A bijection in which every input bit reaches every output bit (splitmix64's finaliser).
 [[nodiscard]] constexpr std::uint64_t mix64(std::uint64_t z) noexcept {
   z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
   z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
@@ -34,7 +32,7 @@ inline constexpr std::uint64_t golden_ratio = 0x9e3779b97f4a7c15;
   return mix64(mix64(seed + golden_ratio) + epoch * golden_ratio);
 }
 
-/// Both halves of the 128-bit product, folded.
+/// Both halves of the 128-bit product, combined by xor.
 [[nodiscard]] constexpr std::uint64_t multiply_fold(std::uint64_t a, std::uint64_t b) noexcept {
   const U128 product = static_cast<U128>(a) * b;
   return static_cast<std::uint64_t>(product >> 64) ^ static_cast<std::uint64_t>(product);
@@ -49,8 +47,7 @@ inline constexpr std::uint64_t golden_ratio = 0x9e3779b97f4a7c15;
 using PhiloxCounter = std::array<std::uint32_t, 4>;
 using PhiloxKey = std::array<std::uint32_t, 2>;
 
-/// Philox4x32-10 (Salmon, Moraes, Dror, Shaw 2011): for each key a bijection of the 128-bit
-/// counter.
+/// Philox4x32-10 (Salmon, Moraes, Dror, Shaw 2011): for each key a bijection of the counter.
 [[nodiscard]] constexpr PhiloxCounter philox4x32(PhiloxCounter counter, PhiloxKey key) noexcept {
   for (int round = 0; round < 10; ++round) {
     const std::uint64_t product0 = std::uint64_t{0xd2511f53} * counter[0];
@@ -65,7 +62,7 @@ using PhiloxKey = std::array<std::uint32_t, 2>;
   return counter;
 }
 
-/// Whose randomness: one sample in one epoch under one seed.
+/// Which sample in which epoch under which seed the randomness is for.
 struct SampleKey {
   std::uint64_t seed = 0;
   std::uint64_t epoch = 0;
@@ -74,8 +71,8 @@ struct SampleKey {
   friend bool operator==(const SampleKey&, const SampleKey&) = default;
 };
 
-/// What draws are for: a random stage, by its draw group, its path in the recipe and the view of
-/// its field, as a hash. Equal names draw the same.
+/// What draws are for: the hash of a random stage's draw group, its path in the recipe and the view
+/// of its field. Equal names draw the same.
 struct DrawName {
   std::uint64_t hash = 0;
 
@@ -87,8 +84,8 @@ struct DrawName {
 };
 
 namespace detail {
-/// Each byte goes through a bijection of what came before it; the length is hashed first, so that
-/// no text's hash goes on as another's.
+/// Each byte goes through a bijection that depends on the bytes before it. The length is hashed
+/// first, so that no text's hash is the beginning of another's.
 [[nodiscard]] constexpr std::uint64_t hash_text(std::uint64_t before,
                                                 std::string_view text) noexcept {
   std::uint64_t hash = mix64(before + golden_ratio * (text.size() + 1));
@@ -97,26 +94,26 @@ namespace detail {
 }
 }  // namespace detail
 
-/// Of view 0.
+/// The name for view 0.
 [[nodiscard]] constexpr DrawName draw_name(std::string_view group, std::string_view path) noexcept {
   return {detail::hash_text(detail::hash_text(0, group), path)};
 }
 
-/// Numbers that say what draws are for that no recipe's stage makes. Renumbering changes streams.
+/// Numbers that name draws which no stage of a recipe makes. Renumbering changes streams.
 namespace draw_stage {
 inline constexpr std::uint32_t synthetic_bytes = 0xffff'ff01;
 inline constexpr std::uint32_t synthetic_label = 0xffff'ff02;
 }  // namespace draw_stage
 
-/// The draws of one stage for one sample, in order. A value: copies continue independently, and
-/// making one again starts over. Seed, epoch and name make Philox's 64-bit key; sample id and the
-/// number of the draw are its counter as they are, so no two samples share a block.
+/// The draws of one stage for one sample, in order. A value: copies continue independently, and a
+/// new object starts over. Seed, epoch and name make Philox's 64-bit key. Sample id and the number
+/// of the draw are its counter, unhashed, so no two samples share a block.
 class Draws {
  public:
   Draws(const SampleKey& key, DrawName name) noexcept
       : Draws(detail::fold_key(detail::fold_key(key.seed, key.epoch), name.hash), key.sample_id,
               0) {}
-  /// Of what is no stage of a recipe: `number` is a draw_stage.
+  /// For draws of no stage: `number` is a draw_stage.
   Draws(const SampleKey& key, std::uint32_t number) noexcept
       : Draws(detail::fold_key(key.seed, key.epoch), key.sample_id, number) {}
 
@@ -155,8 +152,8 @@ class Draws {
         key_{static_cast<std::uint32_t>(key), static_cast<std::uint32_t>(key >> 32)},
         number_(number) {}
 
-  // A product whose low half is below 2^bits mod n belongs to a result that would come once too
-  // often.
+  // Some results would come once too often. They are those of products whose low half is below
+  // 2^bits mod n.
   [[nodiscard]] std::uint32_t below_u32(std::uint32_t n) noexcept {
     std::uint64_t product = std::uint64_t{next_u32()} * n;
     if (static_cast<std::uint32_t>(product) < n) {

@@ -21,9 +21,10 @@
 
 namespace batchcast::inline v0_1 {
 
-/// The parameters of one stage as a recipe gives them: asked for one by one, each with its default.
-/// Whatever is asked wrongly throws InvalidArgument with the recipe's file and line; what nobody
-/// asked for is refused afterwards, with the nearest name that somebody did.
+/// The parameters of one stage as a recipe gives them. A stage asks for them one by one, each with
+/// its default. A parameter of the wrong type throws InvalidArgument with the recipe's file and
+/// line. A parameter that the stage did not ask for is refused afterwards, with the nearest name
+/// that it asked for.
 class StageParameters {
  public:
   virtual ~StageParameters() = default;
@@ -33,9 +34,9 @@ class StageParameters {
   [[nodiscard]] virtual std::optional<std::string> text(std::string_view key) = 0;
   /// A list of numbers, or one number as a list of one.
   [[nodiscard]] virtual std::optional<std::vector<double>> numbers(std::string_view key) = 0;
-  /// For what may be a text or else numbers.
+  /// For a parameter that may be a text or numbers.
   [[nodiscard]] virtual bool is_text(std::string_view key) const = 0;
-  /// The stages that a container holds.
+  /// The stages inside a container.
   [[nodiscard]] virtual std::optional<std::vector<RecipeStage>> stages(std::string_view key) = 0;
   /// Throws InvalidArgument: file, line, stage and key, then `why`, such as `must be above 0`.
   [[noreturn]] virtual void refuse(std::string_view key, const std::string& why) = 0;
@@ -60,36 +61,35 @@ class StageCatalog {
   std::map<std::string, StageFactory, std::less<>> factories_;
 };
 
-/// The draw group of all fields that do not say otherwise.
+/// The draw group of all fields that do not name one.
 inline constexpr std::string_view sample_draws = "sample";
-/// As a field's or a joint's draws: a group of its own.
+/// As a field's or a joint's `draws`: a group that no other field has.
 inline constexpr std::string_view own_draws = "own";
 
 inline constexpr std::int32_t views_max = 64;
 
-/// What the pixels of an image field mean, and so what may be done to them.
+/// What the pixels of an image field mean, and so what stages may do to them.
 enum class FieldKind : std::uint8_t {
   image,
-  mask,  ///< ids: resized to the nearest, and never mixed
+  mask,  ///< ids: resized to the nearest, never mixed
 };
 
-/// How one field is made: a part of the source and what happens to it, in that order.
+/// How one field is made: a part of the source, and the stages that it passes in that order.
 struct FieldRecipe {
   std::string name;
   std::string from = {};  ///< the source's part; the field's own name if empty
   std::vector<RecipeStage> stages = {};
   /// Its draw group: fields of one group draw alike where their random stages have the same path.
   std::string draws = std::string(sample_draws);
-  /// How many times each sample is made, with draws of its own each time; 0: once, without a
-  /// dimension for it.
+  /// How many times each sample is made, with other draws each time. 0: once, without a dimension.
   std::int32_t views = 0;
-  /// Nothing: a mask where it is decoded as `index`.
+  /// Empty: the field is a mask where it is decoded as `index`.
   std::optional<FieldKind> kind = std::nullopt;
-  /// Where it stands, for messages: `recipe.toml:9`. Empty where it was made in code.
+  /// Where the stage stands, for messages: `recipe.toml:9`. Empty where code made it.
   std::string where = {};
 };
 
-/// Stages that several image fields share, after each one's own `decode` and before its others.
+/// Stages that several image fields share, after the `decode` of each field and before its others.
 struct JointRecipe {
   std::vector<std::string> fields;
   std::vector<RecipeStage> stages = {};
@@ -98,28 +98,28 @@ struct JointRecipe {
   std::string where = {};  ///< as a field's
 };
 
-/// Order and stages: what a recipe file says. With source, seed and shard it determines a stream.
+/// Order and stages, as in a recipe file. With source, seed and shard they determine a stream.
 struct Recipe {
   OrderMode order = OrderMode::reshuffle;
   BlockOptions blocks = {};  ///< where the order is `blocks`
-  /// Empty: every part of the source as it stands.
+  /// Empty: every part of the source becomes a field, unchanged.
   std::vector<FieldRecipe> fields = {};
   std::vector<JointRecipe> joints = {};
 
-  /// A preset's name (`imagenet-train`), or else the path of a TOML file. Throws InvalidArgument
+  /// Reads a preset (`imagenet-train`), or else the TOML file at that path. Throws InvalidArgument
   /// with file, line and the nearest right name.
   [[nodiscard]] static Recipe load(std::string_view name_or_path,
                                    const StageCatalog& catalog = StageCatalog::standard());
-  /// `origin` names the text in messages.
+  /// Reads TOML text. `origin` names the text in messages.
   [[nodiscard]] static Recipe from_toml(std::string_view text, std::string_view origin,
                                         const StageCatalog& catalog = StageCatalog::standard());
-  /// What `to_json` wrote.
+  /// Reads what `to_json` wrote.
   [[nodiscard]] static Recipe from_json(std::string_view json,
                                         const StageCatalog& catalog = StageCatalog::standard());
-  /// All of it, defaults too, keys sorted: equal texts are equal recipes.
+  /// The whole recipe, defaults too, with sorted keys: equal texts are equal recipes.
   [[nodiscard]] std::string to_json() const;
   [[nodiscard]] static std::span<const std::string_view> preset_names() noexcept;
-  /// A preset's TOML, to begin a file of one's own with.
+  /// A preset's TOML, as a beginning of the user's file.
   [[nodiscard]] static std::string_view preset_toml(std::string_view name);
 };
 

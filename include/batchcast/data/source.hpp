@@ -22,14 +22,14 @@ namespace batchcast::inline v0_1 {
 enum class PartKind : std::uint8_t {
   tensor,  ///< values of one type and shape, the same for every sample, row-major
   image,   ///< a JPEG, PNG or WebP file, to be decoded
-  bytes,   ///< anything else; a stage of your own makes a tensor of it
+  bytes,   ///< anything else; a stage that the user writes makes a tensor from it
 };
 
 /// One part of every sample of a source.
 struct PartSpec {
   std::string name;
   PartKind kind = PartKind::tensor;
-  /// Of a tensor. Images as tensors are u8 [height, width], [height, width, channels] where
+  /// For a tensor. Images as tensors are u8 [height, width] or [height, width, channels] where
   /// channels_last, else [channels, height, width].
   DType dtype = DType::u8;
   std::vector<std::int64_t> shape = {};
@@ -38,32 +38,32 @@ struct PartSpec {
   friend bool operator==(const PartSpec&, const PartSpec&) = default;
 };
 
-/// The parts of one sample. Each thread has its own and reads sample after sample into it: its
-/// buffers grow to the largest and are kept.
+/// The parts of one sample. Each thread has one, and reads sample after sample into it. Its buffers
+/// grow to the largest sample and are kept.
 class SampleParts {
  public:
-  /// Valid until the next sample is read into this object; at the latest until its source ends.
+  /// Valid until the next sample is read into this object, and not after its source is destroyed.
   [[nodiscard]] std::span<const std::byte> operator[](std::size_t part) const noexcept {
     BATCHCAST_ASSERT(part < slots_.size());
     return slots_[part].bytes;
   }
   [[nodiscard]] std::size_t size() const noexcept { return slots_.size(); }
-  /// What its own buffers take up.
+  /// Bytes of the buffers that this object owns.
   [[nodiscard]] std::size_t buffer_bytes() const noexcept {
     std::size_t bytes = 0;
     for (const Slot& slot : slots_) bytes += slot.capacity;
     return bytes;
   }
 
-  // For sources. `resize` comes first.
+  // The rest is for sources. `resize` comes first.
   void resize(std::size_t parts) {
     if (slots_.size() != parts) slots_.resize(parts);
   }
-  /// Bytes that outlive this object, such as a mapped file's.
+  /// Shows bytes that outlive this object, such as a mapped file's.
   void set(std::size_t part, std::span<const std::byte> bytes) noexcept {
     slots_[part].bytes = bytes;
   }
-  /// Bytes of this object's own, uninitialised, to be written by the caller.
+  /// Uninitialised bytes that this object owns, for the caller to write.
   [[nodiscard]] std::span<std::byte> make(std::size_t part, std::size_t byte_count) {
     Slot& slot = slots_[part];
     if (slot.capacity < byte_count) {
@@ -83,8 +83,8 @@ class SampleParts {
   std::vector<Slot> slots_;
 };
 
-/// A dataset. Its constructor reads whatever index it needs and throws BadDataset; afterwards it
-/// does not change. Every member may be called from any thread at any time.
+/// A dataset. Its constructor reads the index, where it needs one, and throws BadDataset.
+/// Afterwards it does not change, and any thread may call any member at any time.
 class Source {
  public:
   Source() = default;
@@ -96,33 +96,34 @@ class Source {
   [[nodiscard]] virtual std::uint64_t size() const noexcept = 0;
   [[nodiscard]] virtual const std::vector<PartSpec>& parts() const noexcept = 0;
   /// Reads sample `sample_id`, which is below size(): all parts, in the order of parts(). Tensors
-  /// have the size that their spec says. Throws BadSample; its text is the reason alone. Any other
-  /// exception is one reason more why this sample is bad, but for SystemError, OutOfMemory and
-  /// std::bad_alloc: these end the stream, with the sample's name in their text.
+  /// have the size that their spec says. Throws BadSample; its text is the reason alone.
+  /// SystemError, OutOfMemory and std::bad_alloc end the stream, with the sample's name in their
+  /// text. Any other exception means that this sample is bad.
   virtual void read(std::uint64_t sample_id, SampleParts& parts) const = 0;
-  /// Reads so much of a sample that parts[part] is there; the other parts are then unspecified. For
+  /// Reads enough of a sample for parts[part]; the other parts are then unspecified. It is for
   /// callers that need one part of every sample.
   virtual void read_part(std::uint64_t sample_id, [[maybe_unused]] std::size_t part,
                          SampleParts& parts) const {
     read(sample_id, parts);
   }
-  /// What a person would call that sample: a file's path inside the dataset, `train.npy[17]`.
+  /// The sample's name for people: a file's path inside the dataset, `train.npy[17]`.
   [[nodiscard]] virtual std::string name_of(std::uint64_t sample_id) const = 0;
-  /// Of the index: names and sizes, never of where the dataset is mounted.
+  /// The index's fingerprint: names and sizes, never where the dataset is mounted.
   [[nodiscard]] virtual Fingerprint fingerprint() const = 0;
-  /// Of the labels from 0, where they have names.
+  /// The names of the labels, from 0, where they have names.
   [[nodiscard]] virtual std::span<const std::string> class_names() const noexcept { return {}; }
   /// Whether a text that a recipe takes as a label (`from = "json:/label"`) is the name of a class.
   [[nodiscard]] virtual bool labels_are_names() const noexcept { return false; }
-  /// Reading is no more than looking at mapped memory: nothing to read ahead.
+  /// Whether reading only looks at mapped memory, so that there is nothing to read ahead.
   [[nodiscard]] virtual bool in_memory() const noexcept { return false; }
   /// What the dataset's owner should know about its index: a class without images, files left out.
   [[nodiscard]] virtual std::span<const std::string> remarks() const noexcept { return {}; }
 };
 
-/// The source that `spec` names: `imagefolder:DIR`, `webdataset:shard-{000..099}.tar`, `idx:DIR`,
-/// `cifar10:DIR`, `cifar100:DIR`, `npy:a.npy,b.npy`, `tokens:FILE?dtype=u16&length=1024`. Throws
-/// InvalidArgument for a spec that is wrong and BadDataset for a dataset that cannot be read.
+/// Opens the source that `spec` names: `imagefolder:DIR`, `webdataset:shard-{000..099}.tar`,
+/// `idx:DIR`, `cifar10:DIR`, `cifar100:DIR`, `npy:a.npy,b.npy`,
+/// `tokens:FILE?dtype=u16&length=1024`. Throws InvalidArgument for a wrong spec and BadDataset for
+/// a dataset that cannot be read.
 [[nodiscard]] std::unique_ptr<Source> open_source(std::string_view spec);
 
 }  // namespace batchcast::inline v0_1

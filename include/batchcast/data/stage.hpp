@@ -19,12 +19,12 @@
 #include <vector>
 
 // What happens to a part of a sample on its way to a field. A stage has parameters and no other
-// state: the same input and the same draws give the same output, in any thread and any process.
-// Derive from GeometryStage, PixelStage, WarpStage, TensorStage or ContainerStage for one of your
-// own.
+// state. The same input and the same draws give the same output, in any thread and any process. A
+// stage that you write derives from GeometryStage, PixelStage, WarpStage, TensorStage or
+// ContainerStage.
 namespace batchcast::inline v0_1 {
 
-/// One thing that a stage drew, for who wants to know (`batchcast dump`).
+/// Something that a stage drew, for `batchcast dump` and others who ask.
 struct Note {
   std::string_view key;  ///< of static lifetime; of a container's choice, of its pipeline's
   double value = 0;
@@ -39,16 +39,16 @@ class StageContext {
                std::int32_t part = 0) noexcept
       : draws_(key, name), scratch_(scratch), notes_(notes), input_(input), part_(part) {}
 
-  /// This stage's own randomness for this sample.
+  /// The draws of this stage for this sample.
   [[nodiscard]] Draws& draws() noexcept { return draws_; }
-  /// As much as scratch_bytes() said, aligned to 64.
+  /// As many bytes as scratch_bytes() said, aligned to 64.
   [[nodiscard]] std::span<std::byte> scratch() const noexcept { return scratch_; }
-  /// Of a TensorStage: the spec that its output() was asked about.
+  /// For a TensorStage: the spec that its output() got.
   [[nodiscard]] const TensorSpec& input() const noexcept {
     BATCHCAST_ASSERT(input_ != nullptr);
     return *input_;
   }
-  /// Of a GeometryStage: which of its count() images is placed.
+  /// For a GeometryStage: which of its count() images is placed.
   [[nodiscard]] std::int32_t part() const noexcept { return part_; }
   void note(std::string_view key, double value) {
     if (notes_ != nullptr) notes_->push_back({key, value});
@@ -84,18 +84,18 @@ class Stage {
   virtual ~Stage() = default;
 
   [[nodiscard]] virtual StageKind kind() const noexcept = 0;
-  /// As it stands in a recipe: random_resized_crop.
+  /// The name in a recipe: random_resized_crop.
   [[nodiscard]] virtual std::string_view name() const noexcept = 0;
   /// All parameters, defaults too, as one JSON object with sorted keys. With the name it stands for
   /// the stage in the stream's identity: two stages that may differ in any byte differ here.
   [[nodiscard]] virtual std::string parameters_json() const = 0;
   /// Whether its draws decide what comes out. Fields that draw alike must have such stages at paths
-  /// that match; let one of your own that draws nothing say so.
+  /// that match. A stage that draws nothing should return false.
   [[nodiscard]] virtual bool is_random() const noexcept { return true; }
-  /// Whether it may take pixels to other places of the image.
+  /// Whether it may move pixels to other places of the image.
   [[nodiscard]] virtual bool moves_pixels() const noexcept { return false; }
 
-  // The stage as what it is; null for all others.
+  // The stage as its type; null for all other types.
   [[nodiscard]] virtual const DecodeStage* as_decode() const noexcept { return nullptr; }
   [[nodiscard]] virtual const GeometryStage* as_geometry() const noexcept { return nullptr; }
   [[nodiscard]] virtual const PixelStage* as_pixel() const noexcept { return nullptr; }
@@ -109,10 +109,9 @@ class Stage {
 /// A stage as it stands in a recipe.
 struct RecipeStage {
   std::shared_ptr<const Stage> stage;
-  /// What its draws are named by instead of its own name and number; letters, digits, `_`, `-`
-  /// and `.`.
+  /// Names the stage's draws in place of its name and number. Letters, digits, `_`, `-` and `.`.
   std::string id = {};
-  /// Where it stands, for messages: `recipe.toml:9`. Empty where it was made in code.
+  /// Where the stage stands, for messages: `recipe.toml:9`. Empty where code made it.
   std::string where = {};
 
   template <class S>
@@ -132,46 +131,47 @@ enum class Branching : std::uint8_t {
 };
 
 /// Holds other stages, and draws for each sample which of them run, in which order. They work on
-/// images: those that crop, resize, pad, turn or change pixels, and containers.
+/// images: stages that crop, resize, pad, turn or change pixels, and containers.
 class ContainerStage : public Stage {
  public:
   [[nodiscard]] StageKind kind() const noexcept final { return StageKind::container; }
   [[nodiscard]] const ContainerStage* as_container() const noexcept final { return this; }
   [[nodiscard]] virtual std::span<const RecipeStage> stages() const noexcept = 0;
   [[nodiscard]] virtual Branching branching() const noexcept { return Branching::any; }
-  /// Appends the places in stages() of those that run, each at most once, in the order in which
-  /// they run. `chosen` comes empty.
+  /// Appends the indices in stages() of those that run, each at most once, in the order in which
+  /// they run. `chosen` is empty before.
   virtual void choose(std::vector<std::size_t>& chosen, StageContext& context) const = 0;
-  /// All parameters but the stages that it holds, which have the key `stages`.
+  /// All parameters except the stages inside, which have the key `stages`.
   [[nodiscard]] virtual std::string own_parameters_json() const = 0;
   [[nodiscard]] std::string parameters_json() const final;
 };
 
-/// Containers in containers at most; deeper recipes are refused.
+/// How deep containers may be nested; deeper recipes are refused.
 inline constexpr int nesting_max = 4;
 
-/// What a geometry stage may do; decides which of them share one pass over the pixels.
+/// What a geometry stage may do. It decides which stages share one pass over the pixels.
 struct GeometryTraits {
   bool crops = false;
   bool resizes = false;
   bool pads = false;
 };
 
-/// Says where the pixels come from; the pass itself is the library's.
+/// Says where the pixels come from; the library makes the pass.
 class GeometryStage : public Stage {
  public:
   [[nodiscard]] StageKind kind() const noexcept final { return StageKind::geometry; }
   [[nodiscard]] const GeometryStage* as_geometry() const noexcept final { return this; }
   [[nodiscard]] bool moves_pixels() const noexcept final { return true; }
   [[nodiscard]] virtual GeometryTraits traits() const noexcept = 0;
-  /// What its parameters say about resizing; nothing: what suits the field.
+  /// The interpolation that the recipe gives; empty if the field's default applies.
   [[nodiscard]] virtual std::optional<Interpolation> interpolation() const noexcept {
     return std::nullopt;
   }
-  /// How many images it makes of one, all of one size: place() is asked for each of them, and the
-  /// field has an extent for them in front. Above 1 only for one stage of a field, in no container.
+  /// How many images of one size it makes of one. Each of them has its call of place(), and the
+  /// field begins with an extent for them. Only one stage of a field may return more than 1, and it
+  /// stands in no container.
   [[nodiscard]] virtual std::int32_t count() const noexcept { return 1; }
-  /// What comes out, where that is known before an image is seen; `in` likewise. Throws
+  /// The size that comes out, where that is known before an image is seen; `in` likewise. Throws
   /// InvalidArgument for an input that it cannot take.
   [[nodiscard]] virtual std::optional<ImageSize> output(std::optional<ImageSize> in) const = 0;
   /// Throws BadSample for an image that it cannot take.
@@ -195,7 +195,7 @@ class PixelStage : public Stage {
  public:
   [[nodiscard]] StageKind kind() const noexcept final { return StageKind::pixel; }
   [[nodiscard]] const PixelStage* as_pixel() const noexcept final { return this; }
-  /// Channels that come out, packed; at most `channels`.
+  /// How many channels come out, packed; at most `channels`.
   [[nodiscard]] virtual std::int32_t output_channels(std::int32_t channels) const {
     return channels;
   }
@@ -205,41 +205,40 @@ class PixelStage : public Stage {
   virtual void run(const ImageView& image, StageContext& context) const = 0;
 };
 
-/// Moves pixels to other places of an image of the same size, in a way that is no pass of geometry:
-/// rotates, shears, bends. Of a mask it takes pixels and makes none.
+/// Moves pixels to other places of an image of the same size, in a way that no geometry pass can:
+/// rotates, shears, bends. It takes the pixels of a mask and makes no others.
 class WarpStage : public Stage {
  public:
   [[nodiscard]] StageKind kind() const noexcept final { return StageKind::warp; }
   [[nodiscard]] const WarpStage* as_warp() const noexcept final { return this; }
   [[nodiscard]] bool moves_pixels() const noexcept final { return true; }
-  /// What its parameters say about pixels that lie between others; nothing: what suits the field.
+  /// The interpolation that the recipe gives; empty if the field's default applies.
   [[nodiscard]] virtual std::optional<Interpolation> interpolation() const noexcept {
     return std::nullopt;
   }
-  /// Throws InvalidArgument for an image of so many channels (1 or 3), which it cannot take; masks
-  /// are not asked about.
+  /// Throws InvalidArgument for a number of channels (1 or 3) that it cannot take. Not for masks.
   virtual void check_channels(std::int32_t /*channels*/) const {}
   [[nodiscard]] virtual std::size_t scratch_bytes(ImageSize, std::int32_t /*channels*/) const {
     return 0;
   }
-  /// `out` is other memory, of the size and channels of `in`. Whether it was written: if not, the
-  /// image stays as it is. What is drawn depends on the size alone. Throws BadSample for an image
-  /// that it cannot take.
+  /// Writes `out`, which is other memory, of the size and channels of `in`. Returns whether it did:
+  /// if not, the image stays as it is. What it draws depends on the size alone. Throws BadSample
+  /// for an image that it cannot take.
   [[nodiscard]] virtual bool run(const ImageView& in, const ImageView& out, bool is_mask,
                                  StageContext& context) const = 0;
 };
 
-/// Makes one tensor of another.
+/// Makes a tensor from a tensor.
 class TensorStage : public Stage {
  public:
   [[nodiscard]] StageKind kind() const noexcept final { return StageKind::tensor; }
   [[nodiscard]] const TensorStage* as_tensor() const noexcept final { return this; }
-  /// What comes out. Throws InvalidArgument for an input that it cannot take. A part of
+  /// The spec of what comes out. Throws InvalidArgument for an input that it cannot take. A part of
   /// PartKind::bytes comes as u8 with the shape [-1].
   [[nodiscard]] virtual TensorSpec output(const TensorSpec& in) const = 0;
-  /// Whether ids are ids afterwards; if not, the field of a mask is refused.
+  /// Whether ids are still ids afterwards; if not, the field of a mask is refused.
   [[nodiscard]] virtual bool takes_masks() const noexcept { return true; }
-  /// Input and output are the same bytes.
+  /// Whether input and output are the same bytes.
   [[nodiscard]] virtual bool in_place() const noexcept { return false; }
   [[nodiscard]] virtual std::size_t scratch_bytes(const TensorSpec& /*in*/) const { return 0; }
   /// Throws BadSample for bytes that it cannot take.
@@ -251,8 +250,8 @@ class TensorStage : public Stage {
 enum class PixelMode : std::uint8_t {
   rgb,
   gray,   ///< PIL's mode L
-  index,  ///< of a PNG: its palette's ids, or its gray values, as they stand in the file
-  keep,   ///< what stands in the file: of so many channels and bits, which the field names
+  index,  ///< a PNG's palette ids, or its gray values, as they stand in the file
+  keep,   ///< what stands in the file; the field says how many channels and bits
 };
 
 /// How an image part becomes pixels.
@@ -263,11 +262,11 @@ class DecodeStage final : public Stage {
     /// Apply EXIF orientation; torchvision does not.
     bool orient = false;
     /// Let the JPEG decoder scale down by 2, 4 or 8 where the crop stays at least as large as what
-    /// it is resized to: faster, and pixels differ from an exact decode by up to 32 levels.
+    /// it is resized to. It is faster, and pixels differ from an exact decode by up to 32 levels.
     bool fast = false;
-    /// Images with more are refused: a few kilobytes of file could ask for any amount of memory.
+    /// Images with more pixels are refused: a small file could ask for any amount of memory.
     std::int64_t pixels_max = 178'956'970;
-    /// Of PixelMode::keep: what an image must have, 1 to 4 channels of 8 or 16 bits.
+    /// For PixelMode::keep: what an image must have, 1 to 4 channels of 8 or 16 bits.
     std::int32_t channels = 3;
     std::int32_t bits = 8;
 
@@ -287,9 +286,10 @@ class DecodeStage final : public Stage {
 
 enum class ImageLayout : std::uint8_t { chw, hwc, hw };
 
-/// Element type and order of dimensions (`to`). Of an image: floats are 0 to 1, u8 is 0 to 255; of
-/// one channel it may be any integer type, and without a dimension for the channel (`hw`). Of
-/// another tensor: its values as they are; the layout does not matter.
+/// Element type and order of dimensions (`to`). From an image, floats are 0 to 1, and u8 is 0 to
+/// 255. An image of one channel may become any integer type, and have no dimension for the channel
+///      (`hw`). From any other tensor it takes the values as they are, and the layout does not
+///      matter.
 class ToStage final : public Stage {
  public:
   struct Parameters {
@@ -308,7 +308,7 @@ class ToStage final : public Stage {
   Parameters parameters_;
 };
 
-/// (x - mean) / std for each channel, of floats.
+/// Computes (x - mean) / std for each channel, of floats.
 class NormalizeStage final : public Stage {
  public:
   struct Parameters {

@@ -18,19 +18,18 @@
 #include <string_view>
 #include <vector>
 
-// The synthetic source: samples whose bytes are a pure function of (seed, epoch, sample id), so
-// that a consumer can check every byte of every batch from the recipe. The bytes are the same on
-// every machine and at every SIMD level. All functions here are pure and may be called from any
-// thread.
+// The synthetic source. Its samples' bytes are a pure function of seed, epoch and sample id, so
+// that a consumer can check every byte from the recipe. They are the same on every machine and at
+// every SIMD level. All functions here are pure and may be called from any thread.
 namespace batchcast::inline v0_1 {
 
 using SyntheticKey = SampleKey;
 
 inline constexpr std::int64_t synthetic_classes = 1000;
 
-/// Fills `out` with elements of `dtype`: random bits for integers, values uniform in [0, 1) for
-/// floats (multiples of 2^-8 for bf16, 2^-11 for f16, 2^-23 for f32, 2^-52 for f64), 0 or 1 for
-/// bool. A shorter `out` gets a prefix of what a longer one gets; `out` needs no alignment.
+/// Fills `out` with elements of `dtype`: random bits for integers, 0 or 1 for bool, values uniform
+/// in [0, 1) for floats. These are multiples of 2^-8 for bf16, 2^-11 for f16, 2^-23 for f32, 2^-52
+/// for f64. A shorter `out` gets a prefix of what a longer one gets; `out` needs no alignment.
 void fill_synthetic(const SyntheticKey& key, DType dtype, std::span<std::byte> out) noexcept;
 
 /// Whether `bytes` are what fill_synthetic would write there. Allocates nothing.
@@ -40,7 +39,7 @@ void fill_synthetic(const SyntheticKey& key, DType dtype, std::span<std::byte> o
 /// A class in [0, synthetic_classes). The same in every epoch, as a real dataset's labels are.
 [[nodiscard]] std::int64_t synthetic_label(std::uint64_t seed, std::uint64_t sample_id) noexcept;
 
-/// Everything that determines a synthetic stream. Its fields, in this order: `image` (dtype and
+/// Everything that determines a synthetic stream. Its fields are, in this order: `image` (dtype and
 /// shape as here), `label` (i64 scalar), and `sample_id` (u64 scalar), which every stream has.
 struct SyntheticRecipe {
   std::vector<std::int64_t> shape;
@@ -54,8 +53,8 @@ struct SyntheticRecipe {
   static constexpr std::size_t label_field = 1;
   static constexpr std::size_t sample_id_field = 2;
 
-  /// `synthetic:3x224x224` gives the shape; the rest keeps its defaults. Throws InvalidArgument
-  /// with what is wrong and what to write instead.
+  /// Reads a source such as `synthetic:3x224x224`, which gives the shape; the rest keeps its
+  /// defaults. Throws InvalidArgument with what is wrong and what to write instead.
   [[nodiscard]] static SyntheticRecipe parse(std::string_view source);
 
   /// Reads what to_json wrote. Throws InvalidArgument for anything else: another source, a newer
@@ -65,16 +64,16 @@ struct SyntheticRecipe {
   /// One line, the same text for equal recipes.
   [[nodiscard]] std::string to_json() const;
 
-  /// Of what determines the bytes: not of how many epochs there are.
+  /// The identity of the bytes; the number of epochs is no part of them.
   [[nodiscard]] Fingerprint identity() const;
 
-  /// Throws InvalidArgument that names the first impossible value.
+  /// Throws InvalidArgument, which names the first impossible value.
   void check() const;
 
   /// `image` and `label`; the producer adds `sample_id` itself.
   [[nodiscard]] Schema schema() const;
 
-  // What follows needs a recipe that passes check().
+  // The functions below need a recipe that passes check().
 
   [[nodiscard]] std::uint64_t sample_id_at(std::uint64_t position) const;
 
@@ -82,8 +81,8 @@ struct SyntheticRecipe {
   [[nodiscard]] std::optional<std::uint64_t> position_of(std::uint64_t epoch,
                                                          std::uint64_t sample_id) const;
 
-  /// Writes one field of the sample at `position`. `out` must have exactly that field's size;
-  /// throws InvalidArgument otherwise, or where there is no such field.
+  /// Writes one field of the sample at `position`. Throws InvalidArgument where there is no such
+  /// field, or where `out` does not have exactly its size.
   void fill(std::uint64_t position, std::size_t field, std::span<std::byte> out) const;
 
   /// Whether `bytes` are exactly that field of the sample at `position`. A wrong size is false.

@@ -9,8 +9,8 @@
 
 namespace batchcast::inline v0_1::detail {
 
-/// On that GPU. Throws GpuUnavailable, GpuError, and Forked in a child of a process that has used
-/// CUDA.
+/// Makes one for that GPU. Throws GpuUnavailable, GpuError, and Forked in a child of a process that
+/// has used CUDA.
 [[nodiscard]] std::unique_ptr<Delivery> make_delivery(unsigned device, LogCallback log = {});
 
 /// From now on consumers of this program can be placed on a GPU, or pinned. True.

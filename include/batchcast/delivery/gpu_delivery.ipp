@@ -26,7 +26,7 @@ namespace gpu_delivery {
 // So that a batch that is a little larger than those before does not need another buffer.
 inline constexpr std::uint64_t buffer_granule = std::uint64_t{64} << 10;
 
-/// The buffer of that slot, with room for so many bytes.
+/// The buffer of that slot, with room for that many bytes.
 template <class Buffer>
 std::byte* with_room(std::vector<Buffer>& buffers,
                      const std::shared_ptr<detail::cuda::Device>& device, std::size_t slot,
@@ -109,7 +109,7 @@ class GpuDelivery final : public Delivery {
   std::once_flag copies_once_;
   std::optional<detail::cuda::Stream> copies_;
   std::mutex copied_mutex_;
-  std::optional<detail::cuda::Event> copied_;  ///< with its mutex: recorded anew for each order
+  std::optional<detail::cuda::Event> copied_;  ///< with its mutex: recorded again for each order
   TicketPool tickets_;
 };
 
@@ -151,7 +151,7 @@ BATCHCAST_INLINE void GpuDelivery::copy_piece(std::byte* to, const FieldWindow& 
 
 BATCHCAST_INLINE void GpuDelivery::order_copies(void* stream) noexcept {
   if (!copies_) return;
-  // Where a graph is captured what it is made of would have to wait, at each of its launches.
+  // If a graph is captured, the streams that it consists of would wait at each of its launches.
   const auto wait = [this] {
     static_cast<void>(detail::cuda::wait_for_stream(*device_, copies_->handle()));
   };

@@ -27,7 +27,8 @@ class Ticket {
   Ticket(TicketPool& home, std::shared_ptr<detail::cuda::Device> device);
 
   void begin(void* context, void (*done)(void* context) noexcept) noexcept;
-  /// So many as most tickets need. Throws GpuError; without it they are made as they are needed.
+  /// Makes as many events as most tickets need. Throws GpuError; without this call they are made
+  /// when needed.
   void make_events();
   /// One more point: all that is enqueued on that stream so far. A stream on which this GPU can
   /// record nothing is waited for. One on which a graph is captured is marked once that has ended.
@@ -82,15 +83,14 @@ class TicketPool {
   std::vector<Ticket*> idle_;
 };
 
-/// The process's polling thread: looks at the tickets that are pending until they have passed. It
-/// looks without a break for a moment after something has changed, then at intervals that grow with
-/// how long nothing has; with nothing pending it sleeps. A process has one, which ends before its
-/// static objects go: a ticket that comes later is never called, nor is one that is still pending a
-/// tenth of a second after that.
+/// The process's polling thread: looks at pending tickets until they have passed. For a moment
+/// after a change it looks without a break, then at intervals that grow while nothing changes. With
+/// nothing pending it sleeps. A process has one, which ends before its static objects go. It calls
+/// no ticket that comes later, nor one that is still pending a tenth of a second after that.
 class ReleasePoller {
  public:
-  /// Started at the first call. Not in a forked child of a process that has one: the driver is
-  /// not to be had there either.
+  /// The first call starts it. Not in a forked child of a process that has one: the driver is not
+  /// available there either.
   [[nodiscard]] static ReleasePoller& of_process();
 
   ReleasePoller(const ReleasePoller&) = delete;
@@ -98,9 +98,9 @@ class ReleasePoller {
 
   /// Takes the ticket until it has passed.
   void submit(Ticket& ticket) noexcept;
-  /// Calls `end`, which may wait for all that a GPU has to do: on a thread of its own where this is
-  /// the polling thread, for which tickets of others wait; else on this one. From any thread. What
-  /// comes as the process exits may never be called.
+  /// Calls `end`, which may wait for all that a GPU has to do. The polling thread, for which
+  /// others' tickets wait, leaves it to another thread; any other thread calls it itself. From any
+  /// thread. What comes as the process exits may never be called.
   void end_apart(void* context, void (*end)(void* context) noexcept) noexcept;
   /// The process exits: the driver may be gone.
   [[nodiscard]] bool stopped() const noexcept { return stopped_.load(std::memory_order_relaxed); }

@@ -76,7 +76,7 @@ BATCHCAST_INLINE void Ticket::mark(Point& point) noexcept {
       point.state = State::marked;
       return;
     }
-    // A stream of another context, a second GPU's, has no place for this one's events.
+    // A stream of another context, such as a second GPU's, cannot record this one's events.
     if (reply.answer == detail::cuda::Answer::refused) {
       reply = detail::cuda::wait_for_stream(*device_, point.stream);
       if (reply.answer == detail::cuda::Answer::done) point.state = State::passed;
@@ -187,7 +187,7 @@ BATCHCAST_INLINE void TicketPool::note(const detail::cuda::Reply& reply) noexcep
 
 BATCHCAST_INLINE ReleasePoller& ReleasePoller::of_process() {
   static ReleasePoller* const poller = new ReleasePoller;
-  // After the driver's own, so that it goes before.
+  // It is made after the driver's statics, so that it goes before them.
   static const struct Stop {
     ReleasePoller& poller;
     ~Stop() { poller.stop(); }
@@ -239,7 +239,8 @@ BATCHCAST_INLINE void ReleasePoller::run_endings() noexcept {
   }
 }
 
-/// Once the polling thread has ended. An ending that waits for the driver is left to it.
+/// Called once the polling thread has ended. It does not wait for an ending that waits for the
+/// driver.
 BATCHCAST_INLINE void ReleasePoller::stop_endings() noexcept {
   if (!endings_thread_.joinable()) return;
   std::unique_lock lock(endings_mutex_);

@@ -29,8 +29,8 @@ namespace detail::absent_stream {
 
 namespace fs = std::filesystem;
 
-/// A producer removes its stream's directory when it ends. Where the directory is still there and
-/// the lock is free, the producer was killed; 0 where that is not so.
+/// The pid of a producer that was killed, or 0. A producer removes its stream's directory when it
+/// ends. So it was killed where the directory is still there and the lock is free.
 inline std::int32_t killed_producer(std::string_view stream,
                                     std::span<const std::string> directories) {
   for (const std::string& base : directories) {

@@ -24,7 +24,7 @@ namespace detail::directory {
 
 namespace fs = std::filesystem;
 
-// What no shell reads as anything else inside a word, and at its beginning.
+// Signs that no shell interprets, neither inside a word nor at its beginning.
 inline constexpr std::string_view name_signs = "-_.:,+=@%~#^";
 inline constexpr std::string_view name_signs_not_first = "-.=~#^";
 
@@ -36,7 +36,7 @@ inline constexpr const char* env_directory = "BATCHCAST_DIR";
 
 struct Candidate {
   std::string path;
-  bool named = false;     ///< by the user: parents are made too, and any owner is theirs to choose
+  bool named = false;     ///< by the user: parents are made too, and any user may own it
   bool private_ = false;  ///< lies below a directory that only this user can enter
 };
 
@@ -62,8 +62,7 @@ inline std::vector<Candidate> candidates() {
   return result;
 }
 
-/// True if there is a directory at `path` afterwards, or something that `distrust` will complain
-/// about.
+/// True if there is a directory at `path` afterwards, or something that `distrust` will refuse.
 inline bool make_directory(const Candidate& candidate, std::string& why_not) {
   std::error_code error;
   if (candidate.named) fs::create_directories(fs::path(candidate.path).parent_path(), error);

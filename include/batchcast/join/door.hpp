@@ -37,39 +37,39 @@ enum class DoorSend {
   closed,     ///< the other side left; what it sent before can still be received
 };
 
-/// One end of a connection. Move-only; one thread at a time. Never blocks longer than it is told.
+/// One end of a connection. Move-only; one thread at a time. Never blocks longer than its
+/// time-outs.
 class DoorConnection {
  public:
   DoorConnection() noexcept = default;
-  /// `receives_max`: bytes of a datagram from the other side; at most and by default those of the
-  /// producer's records. More is not even copied.
+  /// `receives_max` limits the bytes of a datagram from the other side; at most and by default it
+  /// is the limit of the producer's records. More is not even copied.
   explicit DoorConnection(FileDescriptor socket,
                           std::size_t receives_max = limits::producer_record_bytes_max) noexcept;
 
   [[nodiscard]] explicit operator bool() const noexcept { return static_cast<bool>(socket_); }
   [[nodiscard]] int native_handle() const noexcept { return socket_.get(); }
 
-  /// One datagram. `descriptors` are borrowed: the other side gets duplicates. Throws
+  /// Sends one datagram. `descriptors` are borrowed: the other side gets duplicates. Throws
   /// InvalidArgument above limits::producer_record_bytes_max or above what the kernel takes (253
   /// descriptors), SystemError.
   [[nodiscard]] DoorSend send(std::string_view text, std::span<const int> descriptors = {},
                               int timeout_ms = 0);
-  /// One datagram with at most `descriptors_max` descriptors; a negative time-out waits for ever.
-  /// Throws SystemError.
+  /// Receives one datagram with at most `descriptors_max` descriptors; a negative time-out waits
+  /// for ever. Throws SystemError.
   [[nodiscard]] DoorRead receive(DoorMessage& message, std::size_t descriptors_max,
                                  int timeout_ms = 0);
-  /// Sends, then receives what comes back, even where the other side had answered and left before
-  /// it read anything (a refusal at the door).
+  /// Sends, then receives the answer. It also receives an answer of a peer that left before it read
+  /// anything (a refusal at the door).
   [[nodiscard]] DoorRead ask(std::string_view text, std::span<const int> descriptors,
                              DoorMessage& answer, std::size_t descriptors_max, int timeout_ms);
 
-  /// The other side closed its end. What it sent before can still be received.
+  /// Whether the other side closed its end. What it sent before can still be received.
   [[nodiscard]] bool is_left() const noexcept;
-  /// Of what was sent, so much has not been received, as the kernel counts its memory.
+  /// Bytes sent that the other side has not received, as the kernel counts its memory.
   [[nodiscard]] std::size_t unread_bytes() const noexcept;
 
-  /// Ends the connection for the other side at once, also while a forked child still holds the
-  /// socket.
+  /// Ends the connection for the other side at once, even while a forked child holds the socket.
   void shutdown() noexcept;
   /// Gives up the socket: for a forked child, which may only close it.
   [[nodiscard]] FileDescriptor release() noexcept { return std::move(socket_); }
@@ -110,7 +110,7 @@ struct PeerIdentity {
                                          PidfdSource source = PidfdSource::kernel_if_it_can);
 
 /// Takes the descriptor that came with the peer's hello as its pidfd. Returns what is wrong unless
-/// it is a pidfd and, where the peer's pid is visible, of that process.
+/// it is a pidfd, and of the peer's process where its pid is visible.
 [[nodiscard]] std::optional<std::string> adopt_pidfd(PeerIdentity& peer, FileDescriptor offered);
 
 /// A pidfd of this process. Throws SystemError (Linux before 5.3).

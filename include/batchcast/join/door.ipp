@@ -108,7 +108,7 @@ BATCHCAST_INLINE DoorRead DoorConnection::receive(DoorMessage& message, std::siz
     header.msg_iov = &body;
     header.msg_iovlen = 1;
     if (descriptors_max > 0) {
-      // Not CMSG_SPACE: what that rounds up to would let one descriptor more in.
+      // CMSG_SPACE rounds up, which would let one descriptor more in.
       header.msg_control = control.data();
       header.msg_controllen =
           CMSG_LEN(std::min(descriptors_max, detail::door::descriptors_limit) * sizeof(int));
@@ -117,8 +117,7 @@ BATCHCAST_INLINE DoorRead DoorConnection::receive(DoorMessage& message, std::siz
     if (bytes < 0) {
       const int error = errno;
       if (error == EINTR) continue;
-      // The other side left without reading all that we sent. What it sent itself can still be
-      // read.
+      // The other side left without reading all that we sent. What it sent can still be read.
       if (error == ECONNRESET && !std::exchange(reset, true)) continue;
       if (error == ECONNRESET || error == ENOTCONN) return DoorRead::closed;
       if (error != EAGAIN) throw SystemError("batchcast: cannot receive at the door", error);
@@ -166,7 +165,7 @@ BATCHCAST_INLINE DoorAttempt connect_door(const std::string& path, int timeout_m
   const sockaddr_un address = socket_address(path);
   FileDescriptor socket(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
   if (!socket) throw SystemError("batchcast: cannot make a socket", errno);
-  // A nonblocking connect() does not wait for room in the backlog, and poll() cannot either.
+  // A nonblocking connect() does not wait for room in the backlog, and neither can poll().
   const int wait_ms = std::max(timeout_ms, 1);
   const timeval limit{wait_ms / 1000, wait_ms % 1000 * 1000L};
   ::setsockopt(socket.get(), SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);

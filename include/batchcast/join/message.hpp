@@ -12,13 +12,13 @@
 #include <vector>
 
 // The messages of the door as values; records.hpp has their bytes. Encoding never fails: names and
-// texts that are too long are cut. Decoding accepts any bytes and is strict: an out-of-range
+// texts that are too long are cut. Decoding accepts any bytes and is strict. An out-of-range
 // number, an unknown choice or a text without an end gives a BadMessage that says which. It costs
-// microseconds whatever the datagram holds.
+// microseconds for any datagram.
 namespace batchcast::inline v0_1 {
 
-/// Consumer to producer, first. Carries the consumer's own pidfd as its only file descriptor (used
-/// where the kernel has no SO_PEERPIDFD).
+/// Consumer to producer, first. Its only file descriptor is the consumer's pidfd (used where the
+/// kernel has no SO_PEERPIDFD).
 struct Hello {
   std::uint32_t layout_version = 0;
   std::string name = {};  ///< wanted; empty: the producer chooses
@@ -28,11 +28,11 @@ struct Hello {
   std::uint64_t cursor = 0;  ///< position, for Join::at
   BetweenEpochs between_epochs = BetweenEpochs::hold;
   std::int32_t pid = 0;  ///< as the consumer sees itself: for messages, never trusted
-  /// Only looks at what is there: no demand, no gate, no part in `wait_for`.
+  /// Only looks: asks for no samples, holds no producer back, does not count for `wait_for`.
   bool observes = false;
-  /// `host`, or the GPU whose ring it wants, by its UUID: numbers differ between processes.
+  /// `host`, or the UUID of the GPU whose ring it wants: numbers differ between processes.
   std::string placement = "host";
-  /// Of a rank: its group.
+  /// For a rank: its group.
   std::string group = {};
   std::uint32_t rank = 0;
   std::uint32_t world = 0;  ///< 0: no group
@@ -42,16 +42,16 @@ struct Hello {
 /// Throws InvalidArgument unless a consumer can have that name: printable ASCII.
 void check_consumer_name(std::string_view name);
 
-/// What a field's samples lie in.
+/// What holds a field's samples.
 enum class SegmentKind : std::uint8_t {
   memfd,     ///< sealed host memory, sent as a descriptor
   cuda_fd,   ///< an exported allocation of a GPU, sent as a descriptor
   cuda_ipc,  ///< a legacy IPC handle, in the welcome; no descriptor
 };
 
-/// Producer to consumer: admitted. File descriptors in this order: board, desk, the producer's
-/// pidfd, then one segment per field in schema order, `sample_id` last (`segment_bytes.size()` of
-/// them, without those of kind cuda_ipc).
+/// Producer to consumer: admitted. Its file descriptors are, in this order: board, desk, the
+/// producer's pidfd, then one segment per field in schema order, `sample_id` last. There are
+/// `segment_bytes.size()` segments; those of kind cuda_ipc have no descriptor.
 struct Welcome {
   std::string stream = {};
   std::uint32_t consumer_index = 0;  ///< of the board's entry
@@ -65,7 +65,7 @@ struct Welcome {
   std::uint64_t desk_bytes = 0;
   std::vector<std::uint64_t> segment_bytes = {};
   std::vector<SegmentKind> segment_kinds = {};  ///< one each; empty: all memfd
-  /// One each, 128 hexadecimal digits for cuda_ipc, else empty; or none at all.
+  /// One each, 128 hexadecimal digits for cuda_ipc, else empty. The list may be empty.
   std::vector<std::string> segment_handles = {};
   std::string placement = "host";       ///< as in the hello: whose ring it is
   std::vector<std::string> notes = {};  ///< for the trainer's log
@@ -89,15 +89,15 @@ enum class RefusalKind : std::uint8_t {
   group,        ///< what this rank asks for does not fit its group
 };
 
-/// Producer to consumer: not admitted, or a rejoin that cannot be.
+/// Producer to consumer: not admitted, or the rejoin is refused.
 struct Refusal {
   RefusalKind kind = RefusalKind::bad_hello;
   std::string text = {};
 };
 
-/// Consumer to producer (`let_go`): out of the gate until rejoin. No answer.
+/// Consumer to producer (`let_go`): do not wait for it until it rejoins. No answer.
 struct Pause {};
-/// Consumer to producer (`let_go`): the next loop begins. Answered with Rejoined or Refusal.
+/// Consumer to producer (`let_go`): the next loop begins. The answer is Rejoined or Refusal.
 struct Rejoin {
   Join join = Join::rewind;
   std::uint64_t cursor = 0;
@@ -110,7 +110,7 @@ struct Rejoined {
 };
 /// Consumer to producer: leaving. No answer.
 struct Bye {};
-/// Producer to consumer, the last thing said: evicted, and why.
+/// Producer to consumer, the last message: evicted, and why.
 struct Farewell {
   std::string reason = {};
   bool group_broke = false;  ///< the reason is another rank of its group
@@ -118,19 +118,19 @@ struct Farewell {
 /// Consumer to producer, from a rank of a group: what it took of an epoch. No answer.
 struct EpochEnd {
   std::uint64_t epoch = 0;
-  std::uint64_t position = 0;  ///< behind the last batch that it took
+  std::uint64_t position = 0;  ///< after the last batch that it took
   bool early = false;          ///< it left the epoch before its end
   bool known = false;          ///< the receipt has every sample that is the rank's
   std::uint64_t count = 0;     ///< the receipt
   std::uint64_t hash = 0;
 };
-/// Producer to consumer, after its hello and each time that this changes: which ranks of its group
-/// have not come, in words. The welcome, or a refusal, follows.
+/// Producer to consumer: which ranks of its group have not come, in words. Sent after the
+/// consumer's hello and each time that this changes. The welcome, or a refusal, follows.
 struct Forming {
   std::string missing = {};
 };
 
-/// What a datagram is that is none of the above.
+/// A datagram that is none of the above.
 struct BadMessage {
   std::string text = {};
 };
@@ -144,12 +144,12 @@ using ProducerMessage = std::variant<Welcome, Refusal, Rejoined, Farewell, Formi
 [[nodiscard]] std::string encode(const Bye& bye);
 [[nodiscard]] std::string encode(const EpochEnd& end);
 
-/// What a producer says. One of another layout version is a refusal that names both. A consumer
-/// should not trust the numbers further than its mappings go.
+/// Decodes a message of a producer. A message of another layout version becomes a refusal that
+/// names both. A consumer should not trust the numbers further than its mappings go.
 [[nodiscard]] ProducerMessage decode_from_producer(std::string_view datagram);
 
-/// The exception that belongs to a refusal: RingTooSmall, StreamFinished, Stopped, StreamFailed, or
-/// Refused; its text is the producer's.
+/// Throws the exception that belongs to a refusal: RingTooSmall, StreamFinished, Stopped,
+/// StreamFailed, or Refused. The producer wrote its text.
 [[noreturn]] void throw_refused(const Refusal& refusal);
 
 }  // namespace batchcast::inline v0_1

@@ -23,8 +23,8 @@ namespace detail::peer {
 // asm-generic's number, from Linux 6.5 on; missing from Debian 12's headers.
 inline constexpr int so_peerpidfd = 77;
 
-/// The pid that the kernel shows for a pidfd: -1 if its process is gone, 0 if it is in no namespace
-/// that we see. Nothing for a descriptor of another kind.
+/// The pid that the kernel shows for a pidfd: -1 if its process is gone, 0 if no namespace that we
+/// see has it. Nothing for a descriptor of another kind.
 inline std::optional<std::int32_t> pid_of(const FileDescriptor& fd) {
   const std::string path = text("/proc/self/fdinfo/{}", fd.get());
   const FileDescriptor info(::open(path.c_str(), O_RDONLY | O_CLOEXEC));

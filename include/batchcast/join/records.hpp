@@ -14,7 +14,7 @@
 // spec, message.hpp reads and writes them. Texts end with a NUL and are filled up with NULs.
 //
 // A field may be appended to a record without a new layout version. A reader ignores the end of a
-// record that is longer than it knows, and takes the fields that a shorter one lacks as zero, down
+// record that is longer than it knows. It takes the fields that a shorter one lacks as zero, down
 // to `bytes_min` of its type. Every other change needs a new version. The head is the same in every
 // version.
 namespace batchcast::inline v0_1 {
@@ -62,7 +62,7 @@ struct HelloRecord {
   std::uint32_t reserved;
   NameText name;       ///< empty: the producer chooses
   NameText placement;  ///< `host`, or a GPU's UUID
-  // From here on a hello may end.
+  // A hello may end here or later.
   NameText group;       ///< of ranks that share batches; empty: none
   std::uint32_t rank;   ///< below world
   std::uint32_t world;  ///< 0: no group
@@ -106,7 +106,7 @@ struct EpochEndRecord {
   static constexpr RecordType type = RecordType::epoch_end;
   RecordHead head;
   std::uint64_t epoch;
-  std::uint64_t position;  ///< behind the last batch that the rank took of it
+  std::uint64_t position;  ///< after the last batch that the rank took
   std::uint64_t count;     ///< the rank's receipt
   std::uint64_t hash;
   std::uint32_t known;  ///< 1: the receipt has every sample that is the rank's
@@ -147,7 +147,7 @@ struct WelcomeRecord {
   NameText name;
   NameText placement;
   std::array<SegmentRecord, limits::fields_max> segments;
-  // From here on a welcome may end.
+  // A welcome may end here or later.
   std::uint32_t note_count;
   std::uint32_t reserved;
   std::array<Note, notes_max> notes;
@@ -160,7 +160,7 @@ static_assert(offsetof(WelcomeRecord, consumer_index) == 80 &&
               offsetof(WelcomeRecord, stream) == 88 && offsetof(WelcomeRecord, segments) == 280 &&
               offsetof(WelcomeRecord, note_count) == WelcomeRecord::bytes_min);
 
-/// Producer to consumer: not admitted, or a rejoin that cannot be.
+/// Producer to consumer: not admitted, or the rejoin is refused.
 struct RefusalRecord {
   static constexpr RecordType type = RecordType::refusal;
   RecordHead head;
@@ -190,7 +190,7 @@ struct FarewellRecord {
   static constexpr RecordType type = RecordType::farewell;
   RecordHead head;
   LongText reason;
-  // From here on a farewell may end.
+  // A farewell may end here or later.
   std::uint32_t group_broke;  ///< 1: its group has lost another rank
   std::uint32_t reserved;
   static constexpr std::size_t bytes_min = 2'072;

@@ -8,8 +8,7 @@
 #include <span>
 #include <string>
 
-// Whether a directory can be trusted with a stream. A process that can write there can pose as the
-// producer.
+// Whether to trust a directory: a process that can write there can pose as the producer.
 namespace batchcast::inline v0_1 {
 
 struct Trust {
@@ -17,8 +16,7 @@ struct Trust {
   bool any_owner = false;                      ///< the user named the directory
 };
 
-/// What is wrong with the directory that lstat() found at `path`, and what to do; empty if nothing
-/// is.
+/// What is wrong with the directory that lstat() found at `path`, and what to do; or nothing.
 [[nodiscard]] std::string distrust(const std::string& path, const struct stat& status, Trust trust);
 
 /// The value of an environment variable; empty if it is not set.

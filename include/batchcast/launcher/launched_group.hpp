@@ -14,7 +14,7 @@ namespace batchcast::inline v0_1::detail {
 /// with the variables that it was taken from. Throws InvalidArgument where no launcher tells it.
 [[nodiscard]] Group settled(const Group& group, const LogCallback& log);
 
-/// Warns in the first rank of a group whose job has other nodes where the stream is no shard: all
+/// Warns in the first rank of a group whose job has other nodes if the stream is no shard. All
 /// nodes would train on the same samples.
 void warn_of_other_nodes(const Group& group, const std::string& stream,
                          std::string_view recipe_json, const LogCallback& log);

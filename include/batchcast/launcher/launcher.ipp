@@ -64,8 +64,8 @@ inline std::uint32_t number_of(const Variable& variable) {
   refuse(text("{} is not a number.", variable.text()));
 }
 
-/// Of Slurm's list "5,4(x3)", one number for each node and runs of equal ones shortened, the one at
-/// that index.
+/// The number at that index in Slurm's list "5,4(x3)", which has one number for each node and
+/// shortens runs of equal ones.
 inline std::optional<std::uint32_t> number_at(std::string_view list, std::uint64_t index) noexcept {
   while (!list.empty()) {
     const std::size_t comma = std::min(list.find(','), list.size());
@@ -124,7 +124,7 @@ class Reading {
   std::vector<std::string> missing_;
 };
 
-/// What one launcher says of a process's place on its node.
+/// What one launcher says about a process's place on its node.
 struct Place {
   Reading reading;
   std::optional<std::uint32_t> rank;
@@ -140,8 +140,8 @@ inline void check(const Place& place) {
               place.reading.origin(), *place.rank, *place.world));
 }
 
-/// Lightning's own launcher tells neither how many processes this node has nor any RANK; its first
-/// process starts the others on its node, and is rank 0.
+/// Lightning's launcher says neither RANK nor how many processes this node has. Its first process
+/// is rank 0 and starts the others on its node.
 inline bool is_lightning(const Environment& environment) {
   const auto is_set = [&](const char* name) { return find(environment, {name}).has_value(); };
   return is_set("LOCAL_RANK") && is_set("NODE_RANK") && is_set("WORLD_SIZE") && !is_set("RANK") &&
@@ -174,7 +174,7 @@ inline std::optional<Place> torchrun_place(const Environment& environment) {
   place.world = place.reading.number({"LOCAL_WORLD_SIZE"});
   const auto address = place.reading.needed({"MASTER_ADDR"});
   const auto port = place.reading.needed({"MASTER_PORT"});
-  // Often `none`, and other launchers that set torchrun's variables have no such thing.
+  // torchrun often says `none`, and other launchers that set its variables do not set this one.
   const auto run = place.reading.optional({"TORCHELASTIC_RUN_ID"});
   if (run) place.job = run->value + "@";
   if (address && port) place.job += text("{}:{}", address->value, port->value);
@@ -193,7 +193,7 @@ inline std::optional<Place> open_mpi_place(const Environment& environment) {
   return place;
 }
 
-/// Of the tasks of a step, those on this node.
+/// The number of a step's tasks that are on this node.
 inline std::optional<std::uint32_t> slurm_world(Reading& reading) {
   const auto tasks = reading.needed(
       {"SLURM_STEP_TASKS_PER_NODE", "SLURM_TASKS_PER_NODE", "SLURM_NTASKS_PER_NODE"});
@@ -205,7 +205,7 @@ inline std::optional<std::uint32_t> slurm_world(Reading& reading) {
   refuse(text("{} does not say how many tasks node {} has.", tasks->text(), *node));
 }
 
-/// Outside of a step these variables are those of the batch script, which runs once.
+/// Outside of a step these variables belong to the batch script, which runs once.
 inline bool is_slurm_step(const Environment& environment) {
   return find(environment, {"SLURM_STEP_ID", "SLURM_STEPID"}).has_value();
 }
@@ -221,8 +221,7 @@ inline std::optional<Place> slurm_place(const Environment& environment) {
   return place;
 }
 
-/// Whether `other` may be what started the launcher that says `place`, once on each node, or says
-/// the same.
+/// Whether `other` says the same as `place`, or may have started its launcher once on each node.
 inline bool agree(const Place& place, const Place& other) {
   if (other.whole() && *other.world == 1) return true;
   return (!other.rank || other.rank == place.rank) && (!other.world || other.world == place.world);
@@ -305,7 +304,7 @@ inline std::optional<std::uint32_t> pod_count(const Variable& nodes) {
   refuse(text("{} does not say how many nodes there are.{}", nodes.text(), name_the_shard));
 }
 
-/// The Pods of an indexed Job. Kubernetes tells none of them how many they are; Kubeflow does, in
+/// The Pods of an indexed Job. Kubernetes does not say how many there are. Kubeflow does, in
 /// torchrun's variables, and so can the Job's template.
 inline std::optional<LaunchedNode> kubernetes_node(const Environment& environment) {
   const auto pod = find(environment, {"JOB_COMPLETION_INDEX"});
@@ -324,7 +323,7 @@ inline std::optional<LaunchedNode> kubernetes_node(const Environment& environmen
            reading.origin(), name_the_shard));
 }
 
-/// Of a batch script or of salloc's shell, outside of every step.
+/// The job of a batch script or of salloc's shell, outside of every step.
 inline std::optional<LaunchedNode> slurm_job(const Environment& environment) {
   const auto nodes = find(environment, {"SLURM_NNODES", "SLURM_JOB_NUM_NODES"});
   if (!nodes || !find(environment, {"SLURM_JOB_ID", "SLURM_JOBID"})) return std::nullopt;

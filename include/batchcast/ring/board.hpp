@@ -13,7 +13,7 @@
 
 namespace batchcast::inline v0_1 {
 
-/// Finds things in the bytes of a board. Non-owning, no behaviour; safe on a read-only mapping once
+/// Finds things in the bytes of a board. It owns nothing, and is safe on a read-only mapping once
 /// `check_board` has accepted it.
 class BoardView {
  public:
@@ -33,7 +33,7 @@ class BoardView {
   [[nodiscard]] const ConsumerEntry& consumer(std::size_t index) const noexcept {
     return at<ConsumerEntry>(head().consumers_offset + index * sizeof(ConsumerEntry));
   }
-  /// Without sample_id. Throws Refused where the entries are those of no schema.
+  /// The schema without sample_id. Throws Refused where the entries are not those of a schema.
   [[nodiscard]] Schema schema() const;
   [[nodiscard]] std::string_view recipe_json() const noexcept {
     return {&at<char>(head().recipe_offset), head().recipe_bytes};
@@ -49,7 +49,7 @@ class BoardView {
   const std::byte* base_;
 };
 
-/// The producer's own, writable.
+/// The producer's view of its board, writable.
 class Board : public BoardView {
  public:
   explicit Board(std::byte* base) noexcept : BoardView(base) {}
@@ -86,7 +86,7 @@ struct BoardSpec {
   std::uint64_t first_position = 0;
 };
 
-/// What stands on the board of a field that lies as planned.
+/// A field's entry on the board, for a field that lies as planned.
 [[nodiscard]] FieldEntry field_entry(const FieldSpec& spec, const FieldPlan& plan);
 
 /// Bytes that a board of this spec takes.
@@ -96,7 +96,7 @@ struct BoardSpec {
 void format_board(std::span<std::byte> memory, const BoardSpec& spec);
 
 /// Throws Refused, saying what is wrong, unless these are the bytes of a board of our layout
-/// version whose every offset stays inside them, and whose fields are what a stream can have.
+/// version. Every offset has to stay inside them, and the fields have to be possible ones.
 void check_board(std::span<const std::byte> memory);
 
 }  // namespace batchcast::inline v0_1

@@ -10,7 +10,7 @@
 #include <algorithm>
 #include <string>
 
-// What a consumer reads of a board before it trusts it.
+// Checks what a consumer reads from a board before it trusts the board.
 namespace batchcast::inline v0_1 {
 namespace detail::board_check {
 
@@ -46,7 +46,7 @@ BATCHCAST_INLINE Schema BoardView::schema() const {
   Schema schema;
   const std::size_t count = std::min<std::size_t>(head().field_count, limits::fields_max);
   for (std::size_t i = 0; i < count; ++i) {
-    const FieldEntry entry = field(i);  // whoever wrote it might go on
+    const FieldEntry entry = field(i);  // its writer may still change it
     schema.push_back(detail::board_check::spec_of(entry, i));
   }
   if (schema.size() < 2 || schema.back() != FieldSpec{std::string(sample_id_name), DType::u64}) {

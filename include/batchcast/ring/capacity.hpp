@@ -22,13 +22,13 @@ struct FieldPlan {
   }
 };
 
-/// One part of so many of a ring's memory may be lost before its samples are laid further apart.
+/// A ring may lose 1 / lost_part of its memory to rounding; beyond that, its samples are padded.
 inline constexpr std::uint64_t lost_part = 10;
-/// The same on a GPU, whose granules are large: what a shorter ring does not take stays free there,
+/// The same on a GPU, whose granules are large. What a shorter ring does not take stays free there,
 /// and contiguous batches spare each trainer a copy.
 inline constexpr std::uint64_t lost_part_on_device = 2;
 
-/// Bytes with which, and with any more of which, `plan_ring` gives at least `samples`.
+/// The smallest size from which on `plan_ring` always gives at least `samples`.
 [[nodiscard]] std::uint64_t memory_for(const Schema& schema, std::uint64_t samples,
                                        std::uint64_t granularity,
                                        std::uint64_t lost_parts = lost_part);

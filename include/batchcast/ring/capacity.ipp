@@ -20,8 +20,7 @@ BATCHCAST_INLINE std::uint64_t memory_for(const Schema& schema, std::uint64_t sa
   std::uint64_t used = 0;
   for (const FieldPlan& field : fields)
     used = detail::capacity::sum(used, detail::capacity::product(samples, field.sample_bytes));
-  // From the samples and the part that may be lost on, a plan that stays unpadded holds them as
-  // well.
+  // With the samples and the part that may be lost, a plan that stays unpadded holds them as well.
   const std::uint64_t unless_padded = detail::capacity::sum(used, used / (lost_parts - 1) + 1);
   return std::min(
       detail::capacity::bytes_of(fields, samples, granularity),

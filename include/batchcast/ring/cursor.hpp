@@ -10,9 +10,9 @@
 
 // The memory orders of the words on board and desks, and the arithmetic of the ring's window.
 // Nothing else in the project names a std::memory_order for these words. docs/protocol.md explains
-// each pair; tests/model checks them. Two fences for sample bytes stand elsewhere: a resampler ends
-// its non-temporal stores before the sample can be published (src/data/resample/vertical.cpp), and
-// a trainer's first write into a batch orders its own flag before its copy (private_chunks.ipp).
+// each pair; tests/model checks them. Two fences for sample bytes stand elsewhere. A resampler ends
+// its non-temporal stores before the sample can be published (src/data/resample/vertical.cpp). A
+// trainer's first write into a batch orders its flag before its copy (private_chunks.ipp).
 namespace batchcast::inline v0_1 {
 
 /// a + b, at most limits::position_max: a hostile or saturated position cannot wrap the gate.
@@ -46,20 +46,21 @@ inline void release_fence() noexcept { std::atomic_thread_fence(std::memory_orde
 
 // ---- producer: samples
 
-/// Before the first byte of any sample below `end` is written. The fence keeps those bytes behind
-/// the store, so that a reader who saw one of them also sees the claim (`may_be_overwritten`).
+/// Call it before the first byte of any sample below `end` is written. The fence keeps those bytes
+/// after the store, so that a reader who saw one of them also sees the claim
+/// (`may_be_overwritten`).
 inline void claim(BoardProgress& board, std::uint64_t end) noexcept {
   board.claimed.store(end, std::memory_order_relaxed);
   release_fence();
 }
 
-/// After every byte below `end` is in place. seq_cst: it is the store half of the wake-up
+/// Call it after every byte below `end` is in place. seq_cst: it is the store half of the wake-up
 /// handshake, whose other half is `consumer_waits_for`.
 inline void publish(BoardProgress& board, std::uint64_t end) noexcept {
   board.published.store(end, std::memory_order_seq_cst);
 }
 
-/// After `publish`: does this consumer sleep until `published` or less?
+/// Call it after `publish`: whether this consumer sleeps until `published` or less.
 [[nodiscard]] inline bool consumer_waits_for(const Desk& desk, std::uint64_t published) noexcept {
   return desk.sleeping.load(std::memory_order_seq_cst) != 0 &&
          desk.wake_at.load(std::memory_order_seq_cst) <= published;
@@ -69,8 +70,8 @@ inline void publish(BoardProgress& board, std::uint64_t end) noexcept {
   return desk.sleeping.load(std::memory_order_seq_cst) != 0;
 }
 
-/// Epochs below `count` have their ends on the board: complete before this, and before `published`
-/// passes them. A store half of the wake-up handshake, as `publish`.
+/// Epochs below `count` have their ends on the board. These are complete before this call, and
+/// before `published` passes them. It is a store half of the wake-up handshake, like `publish`.
 inline void announce(BoardProgress& board, std::uint64_t count) noexcept {
   board.epochs_announced.store(count, std::memory_order_seq_cst);
 }
@@ -80,8 +81,7 @@ inline void announce(BoardProgress& board, std::uint64_t count) noexcept {
 
 // ---- producer: space
 
-/// What a consumer let go of. Read before `published` is looked at, since it is checked against
-/// that.
+/// What a consumer released. Read it before `published`, since it is checked against that.
 [[nodiscard]] inline std::uint64_t load_released(const Desk& desk) noexcept {
   return desk.released.load(std::memory_order_acquire);
 }
@@ -107,7 +107,7 @@ inline void producer_wakes(BoardProgress& board) noexcept {
 [[nodiscard]] inline std::uint64_t load_published(const BoardProgress& board) noexcept {
   return board.published.load(std::memory_order_acquire);
 }
-/// The consumer_id of the one whose samples the producer waits for at this moment; 0: none.
+/// The consumer_id of the consumer whose samples the producer waits for now; 0: none.
 [[nodiscard]] inline std::uint64_t load_sleeping_on(const BoardProgress& board) noexcept {
   return board.sleeping_on.load(std::memory_order_relaxed);
 }
@@ -124,7 +124,7 @@ inline void consumer_wakes(Desk& desk) noexcept {
   desk.sleeping.store(0, std::memory_order_relaxed);
 }
 
-/// After samples were read or copied: the claim that any overwriting of them came after.
+/// Call it after samples were read or copied: any overwriting of them came after this claim.
 [[nodiscard]] inline std::uint64_t load_claimed_after_reading(const BoardProgress& board) noexcept {
   acquire_fence();
   return board.claimed.load(std::memory_order_relaxed);
@@ -133,8 +133,8 @@ inline void consumer_wakes(Desk& desk) noexcept {
   return board.claimed.load(std::memory_order_acquire);
 }
 
-/// After samples were read: whose desk this entry is. Anything but the caller's own consumer_id
-/// means that it was evicted, and that what it read may be torn.
+/// Call it after samples were read: whose desk this entry is. Any other consumer_id than the
+/// caller's means that it was evicted, and that what it read may be torn.
 [[nodiscard]] inline std::uint64_t load_consumer_id_after_reading(
     const ConsumerEntry& entry) noexcept {
   acquire_fence();
@@ -143,9 +143,9 @@ inline void consumer_wakes(Desk& desk) noexcept {
 
 // ---- consumer: space
 
-/// Lets go of everything below `position`. Returns true if the producer sleeps for just that: wake
-/// it on the desk's word. The RMW is the store half of the handshake and changes the word in any
-/// case, so that a sleeper who is about to sleep on the old value does not.
+/// Releases everything below `position`. Returns true if the producer sleeps for just that: wake it
+/// on the desk's word. The RMW is the store half of the handshake. It changes the word in any case,
+/// so that a producer that is about to sleep on the old value does not.
 [[nodiscard]] inline bool release(Desk& desk, const BoardProgress& board, std::uint64_t consumer_id,
                                   std::uint64_t position) noexcept {
   desk.released.store(position, std::memory_order_release);
@@ -154,7 +154,7 @@ inline void consumer_wakes(Desk& desk) noexcept {
          board.wake_at.load(std::memory_order_seq_cst) <= position;
 }
 
-/// Lets go of the rest of an epoch whose end is not known yet (`released` stays where it is).
+/// Skips the rest of an epoch whose end is not known yet (`released` stays where it is).
 [[nodiscard]] inline bool skip_epoch(Desk& desk, const BoardProgress& board,
                                      std::uint64_t consumer_id, std::uint64_t epoch) noexcept {
   desk.skipping.store(epoch + 1, std::memory_order_release);
@@ -162,7 +162,7 @@ inline void consumer_wakes(Desk& desk) noexcept {
   return board.sleeping_on.load(std::memory_order_seq_cst) == consumer_id;
 }
 
-/// Its end is known now: `released` first, so that nobody sees neither.
+/// The epoch's end is known. `released` comes first, so that the producer sees one of the two.
 [[nodiscard]] inline bool end_skip(Desk& desk, const BoardProgress& board,
                                    std::uint64_t consumer_id, std::uint64_t end) noexcept {
   desk.released.store(end, std::memory_order_release);
@@ -173,8 +173,9 @@ inline void consumer_wakes(Desk& desk) noexcept {
 
 // ---- groups of ranks
 
-/// Producer: a rank is gone, so its group gets no batch of epochs from `from` on. Stored before the
-/// other ranks' `begun` is looked at: of a rank that begins an epoch meanwhile, one sees the other.
+/// For the producer: a rank is gone, so its group gets no batch of epochs from `from` on. It is
+/// stored before the other ranks' `begun` is read. If a rank begins an epoch meanwhile, one of the
+/// two sees the other's store.
 inline void lose_rank(ConsumerEntry& entry, std::uint64_t lost, std::uint64_t from) noexcept {
   entry.lost_from.store(from, std::memory_order_relaxed);
   entry.group_lost.store(lost, std::memory_order_seq_cst);
@@ -182,7 +183,7 @@ inline void lose_rank(ConsumerEntry& entry, std::uint64_t lost, std::uint64_t fr
 [[nodiscard]] inline std::uint64_t load_reading(const Desk& desk) noexcept {
   return desk.reading.load(std::memory_order_seq_cst);
 }
-/// Consumer: stored before it looks again at what its group has come to.
+/// For a consumer: it is stored before the consumer looks again at the state of its group.
 inline void set_reading(Desk& desk, std::uint64_t epoch_plus_one) noexcept {
   desk.reading.store(epoch_plus_one, std::memory_order_seq_cst);
 }
@@ -192,7 +193,7 @@ inline void set_reading(Desk& desk, std::uint64_t epoch_plus_one) noexcept {
 
 // ---- both: eviction, states, counters
 
-/// Takes the consumer's number away; only then may what it held be overwritten.
+/// Takes the consumer's number away. Only then may the producer overwrite what it held.
 inline void revoke(ConsumerEntry& entry) noexcept {
   entry.consumer_id.store(0, std::memory_order_seq_cst);
   release_fence();

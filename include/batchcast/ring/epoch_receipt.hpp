@@ -11,7 +11,7 @@
 
 namespace batchcast::inline v0_1 {
 
-/// A consumer's receipt of one epoch, and what the producer's says to it. Belongs to one thread.
+/// A consumer's receipt of one epoch, compared with the producer's. Belongs to one thread.
 class EpochReceipt {
  public:
   enum class Verdict { matched, mismatched, unknown };
@@ -19,7 +19,7 @@ class EpochReceipt {
   /// `whole`: from the epoch's first sample on.
   void begin(bool whole) noexcept;
   void add(std::span<const std::uint64_t> sample_ids) noexcept { ours_.add(sample_ids); }
-  /// Samples of the epoch passed that are not in the receipt.
+  /// Notes that samples of the epoch went by that are not in the receipt.
   void spoil() noexcept { whole_ = false; }
   [[nodiscard]] bool is_whole() const noexcept { return whole_; }
   [[nodiscard]] const Receipt& sum() const noexcept { return ours_; }
@@ -27,7 +27,7 @@ class EpochReceipt {
   /// `entry`: where the board has that epoch. `unknown` if either receipt lacks samples, or if the
   /// board has forgotten the epoch.
   [[nodiscard]] Verdict compare(const EpochEntry& entry, std::uint64_t epoch) noexcept;
-  /// Of the receipts compared last, for a message.
+  /// How the receipts compared last differ, for a message.
   [[nodiscard]] std::string difference() const;
 
  private:

@@ -36,22 +36,21 @@ struct FaultSlot {
   std::array<char, limits::stream_name_bytes_max + 1> stream{};
 };
 
-// Of the handler that was put before ours, and that we put ourselves before: there is none, or it
-// is known. Any other value is the id of the process in which a thread is changing that. A child
-// that was forked meanwhile sees an id that is not its own, and has none.
+// What we know about the handler that was put before ours, and that we put ourselves before: there
+// is none, or we know it. Any other value is the id of the process in which a thread is changing
+// that. A child that was forked meanwhile sees a foreign id, and has no such handler.
 inline constexpr std::uint32_t above_none = 0;
 inline constexpr std::uint32_t above_known = ~std::uint32_t{0};
 
 /// The one piece of process-wide state in the ring: a signal has one handler.
 struct FaultState {
   std::array<FaultSlot, limits::fault_ranges_max> slots;
-  std::mutex mutex;  ///< of whoever changes anything here; the handler takes none
+  std::mutex mutex;  ///< of each thread that changes anything here; the handler takes none
   bool installed = false;
   struct sigaction before {};  ///< constant once ours is installed
   std::atomic<std::uint32_t> above_is{above_none};
   struct sigaction above {};  ///< of the thread that is changing `above_is`
-  /// Since the handler above went back: the thread that last ran its instruction again because of
-  /// that. 0: none.
+  /// The thread that last ran its instruction again because the handler above went back. 0: none.
   std::atomic<std::uint32_t> ran_again{0};
 };
 inline constinit FaultState fault_state;
@@ -60,7 +59,7 @@ inline constinit FaultState fault_state;
 
 namespace detail::fault_message {
 
-// From here on only what a signal handler may call.
+// From here on there is only what a signal handler may call.
 
 inline FaultSlot* slot_of(std::uintptr_t address) noexcept {
   for (FaultSlot& slot : fault_state.slots) {
@@ -73,7 +72,7 @@ inline FaultSlot* slot_of(std::uintptr_t address) noexcept {
   return nullptr;
 }
 
-/// Rather than an attempt to execute what is there.
+/// Whether the fault is a write, and not an attempt to execute.
 inline bool is_write([[maybe_unused]] const siginfo_t* info, const void* context) noexcept {
   [[maybe_unused]] const mcontext_t& machine = static_cast<const ucontext_t*>(context)->uc_mcontext;
 #if defined(__x86_64__)
@@ -86,7 +85,7 @@ inline bool is_write([[maybe_unused]] const siginfo_t* info, const void* context
 #endif
 }
 
-/// In one write, so that several processes' messages on one terminal stay apart.
+/// Uses one write, so that several processes' messages on one terminal stay apart.
 inline void explain(FaultSlot& slot) noexcept {
   if (slot.explained.exchange(true)) return;
   const std::array<const char*, 3> parts = {
@@ -108,12 +107,12 @@ inline bool is_function(const struct sigaction& action) noexcept {
          (action.sa_handler != SIG_DFL && action.sa_handler != SIG_IGN);
 }
 
-/// The instruction does so once the handler returns. A signal that somebody sent has none.
+/// The instruction runs again once the handler returns. A signal from a process has none.
 inline void run_again(const siginfo_t& info) noexcept {
   if (info.si_code <= 0) ::raise(SIGSEGV);
 }
 
-/// To that handler: the instruction runs again, and meets it.
+/// Installs that handler: the instruction runs again, and meets it.
 inline void give_way_to(const struct sigaction& action, const siginfo_t& info) noexcept {
   ::sigaction(SIGSEGV, &action, nullptr);
   run_again(info);
@@ -121,7 +120,7 @@ inline void give_way_to(const struct sigaction& action, const siginfo_t& info) n
 
 inline void on_fault(int signal, siginfo_t* info, void* context);
 
-/// This copy's, of the library.
+/// Whether the handler is this copy's.
 inline bool is_ours(const struct sigaction& action) noexcept {
   return (action.sa_flags & SA_SIGINFO) != 0 && action.sa_sigaction == on_fault;
 }
@@ -132,8 +131,8 @@ inline void set_above(std::uint32_t is) noexcept {
   futex_wake(fault_state.above_is);
 }
 
-/// Gives the handler above its place back, which knows ours: what it hands on comes back here.
-/// False if it has it already, or there is none. Else it is in place once this returns.
+/// Gives its place back to the handler above, which knows ours: what it passes on comes back here.
+/// False if it has its place already, or there is none. Otherwise it is in place once this returns.
 inline bool give_back_place() noexcept {
   constexpr int look_again_ms = 100;
   const auto self = static_cast<std::uint32_t>(::getpid());
@@ -175,7 +174,7 @@ inline void hand_on(int signal, siginfo_t* info, void* context, bool explained) 
   }
   if ((static_cast<unsigned>(before.sa_flags) & SA_RESETHAND) != 0) ::signal(SIGSEGV, SIG_DFL);
   if ((before.sa_flags & SA_SIGINFO) != 0) {
-    // It may be one that mends faults of its own and goes on; ours stays in place for the next.
+    // It may mend its faults and continue; ours stays in place for the next fault.
     before.sa_sigaction(signal, info, context);
   } else {
     before.sa_handler(signal);
@@ -195,10 +194,10 @@ inline void on_fault(int signal, siginfo_t* info, void* context) {
   errno = error;
 }
 
-// So much for signal handlers.
+// The code for signal handlers ends here.
 
-/// By what it blocks, one copy of this library in a process knows another's: these hand on to each
-/// other, and none has to come first.
+/// One copy of this library in a process recognises another's handler by the signals that it
+/// blocks. These pass faults on to each other, and none has to come first.
 inline sigset_t signature() noexcept {
   sigset_t blocked;
   sigemptyset(&blocked);
@@ -222,7 +221,7 @@ inline bool install(struct sigaction* replaced = nullptr) noexcept {
   return ::sigaction(SIGSEGV, &action, replaced) == 0;
 }
 
-/// With the mutex.
+/// The mutex is held.
 inline bool install_once() noexcept {
   if (fault_state.installed) return true;
   keep_loaded(reinterpret_cast<const void*>(&on_fault));
@@ -230,7 +229,7 @@ inline bool install_once() noexcept {
   return fault_state.installed = install();
 }
 
-/// With the mutex.
+/// The mutex is held.
 inline void change(FaultSlot& slot, const std::byte* begin, std::uint64_t bytes,
                    std::string_view stream, PrivateChunks* chunks) noexcept {
   slot.version.fetch_add(1, std::memory_order_relaxed);
@@ -288,7 +287,7 @@ BATCHCAST_INLINE void FaultRange::come_first() noexcept {
     detail::fault_message::set_above(is == detail::above_known ? is : detail::above_none);
     return;
   }
-  // Of an earlier handler above, this one knows, or nobody does any more.
+  // If an earlier handler was above, this one knows it, or it is gone.
   detail::fault_state.above = first;
   detail::fault_state.ran_again.store(0);
   detail::fault_message::set_above(detail::above_known);

@@ -4,9 +4,9 @@
 
 namespace batchcast::inline v0_1 {
 
-/// Knows whether this process is the one that made it, or was forked from it: by a page that the
-/// kernel wipes in children, which costs one load to ask, or by the process id where the kernel
-/// cannot do that.
+/// Knows whether this process made it, or was forked from the process that did. It has a page that
+/// the kernel wipes in children, which costs one load to check. Where the kernel cannot do that, it
+/// compares the process id.
 class ForkGuard {
  public:
   ForkGuard();

@@ -5,8 +5,8 @@
 #include <atomic>
 #include <cstdint>
 
-// Sleeping on a word of shared memory. Not process-private, and fine on read-only mappings, which
-// std::atomic::wait is neither of.
+// Sleeping on a word of shared memory. Unlike std::atomic::wait it works between processes and on
+// read-only mappings.
 namespace batchcast::inline v0_1 {
 
 enum class Woken {
@@ -19,13 +19,13 @@ enum class Woken {
 Woken futex_wait(const std::atomic<std::uint32_t>& word, std::uint32_t expected,
                  int timeout_ms) noexcept;
 
-/// Sleeps while both words have the values expected. Where the kernel cannot (before 5.16), sleeps
-/// on the first one for at most 10 ms.
+/// Sleeps while both words have the expected values. Where the kernel cannot (before 5.16), it
+/// sleeps on the first one for at most 10 ms.
 Woken futex_wait_either(const std::atomic<std::uint32_t>& word_a, std::uint32_t expected_a,
                         const std::atomic<std::uint32_t>& word_b, std::uint32_t expected_b,
                         int timeout_ms) noexcept;
 
-/// Wakes everybody who sleeps on `word`.
+/// Wakes all threads that sleep on `word`.
 void futex_wake(const std::atomic<std::uint32_t>& word) noexcept;
 
 }  // namespace batchcast::inline v0_1

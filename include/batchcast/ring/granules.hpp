@@ -45,7 +45,7 @@ inline std::uint64_t bytes_of(const std::vector<FieldPlan>& fields, std::uint64_
 }
 
 /// Pads the field whose rounding may cost most to the next stride that a larger power of two
-/// divides: its rounding unit halves at least. False once no field's rounding costs anything.
+/// divides. Its rounding unit halves at least. False once no field's rounding costs anything.
 inline bool pad_once(std::vector<FieldPlan>& fields, std::uint64_t granularity) noexcept {
   FieldPlan* worst = nullptr;
   std::uint64_t worst_bytes = 0;
@@ -70,7 +70,7 @@ inline std::vector<FieldPlan> unpadded(const Schema& schema) {
   return fields;
 }
 
-/// The least that any padding makes of it.
+/// The fewest bytes that any padding needs.
 inline std::uint64_t smallest_bytes(std::vector<FieldPlan> fields, std::uint64_t samples,
                                     std::uint64_t granularity) noexcept {
   std::uint64_t best = bytes_of(fields, samples, granularity);

@@ -23,9 +23,9 @@ class GroupState {
   // ---- epochs of this rank
 
   void begin_epoch(std::uint64_t epoch) noexcept;
-  /// No sample of it exists yet: it will be begun again.
+  /// No sample of the epoch exists yet: it will begin again.
   void leave_unbegun() noexcept;
-  /// The producer was told, or will be.
+  /// The producer knows the end, or will learn it.
   void end_epoch(std::uint64_t epoch) noexcept;
   /// The epoch that this rank begins next, if it has ended one.
   [[nodiscard]] std::optional<std::uint64_t> next_epoch() const noexcept;
@@ -44,7 +44,7 @@ class GroupState {
   [[nodiscard]] bool ends_here(std::uint64_t epoch, std::uint64_t position) const noexcept;
   /// The rank that is gone, if that epoch is no longer available because of it.
   [[nodiscard]] std::optional<detail::LostRank> lost_for(std::uint64_t epoch) const noexcept;
-  /// To be asked once this rank is evicted: the one that is gone, as long as the entry tells it.
+  /// The rank that is gone, as long as the entry tells it. Ask once this rank is evicted.
   [[nodiscard]] std::optional<detail::LostRank> lost_before_eviction() const noexcept;
 
  private:

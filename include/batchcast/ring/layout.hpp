@@ -14,9 +14,9 @@
 #include <type_traits>
 
 // The shared bytes: what lies where in the board and in a desk. docs/ring-format.md is their spec.
-// The board is written by the producer only and mapped read-only by consumers; each desk is written
-// by its one consumer (the producer writes it before the consumer sees it, and while it is paused)
-// and treated as hostile by the producer. A change here is a new layout_version.
+// Only the producer writes the board; consumers map it read-only. Each desk has one consumer, which
+// writes it, and the producer treats it as hostile. The producer writes it before the consumer sees
+// it, and while it is paused. A change here needs a new layout_version.
 namespace batchcast::inline v0_1 {
 
 inline constexpr std::array<char, 8> board_magic = {'b', 'c', 'b', 'o', 'a', 'r', 'd', '2'};
@@ -28,7 +28,7 @@ using Shared32 = std::atomic<std::uint32_t>;
 static_assert(Shared64::is_always_lock_free && sizeof(Shared64) == 8);
 static_assert(Shared32::is_always_lock_free && sizeof(Shared32) == 4);
 
-/// One field: what it is, and how it lies in its segment.
+/// One field: its spec, and how it lies in its segment.
 struct FieldEntry {
   std::uint64_t capacity;       ///< samples in the circular array: positions are taken modulo it
   std::uint64_t stride_bytes;   ///< from one sample to the next
@@ -69,7 +69,7 @@ static_assert(sizeof(BoardHead) == 200 && std::has_unique_object_representations
 static_assert(offsetof(BoardHead, capacity) == 40 && offsetof(BoardHead, producer_pid) == 72 &&
               offsetof(BoardHead, identity) == 80 && offsetof(BoardHead, recipe_offset) == 96);
 
-/// What moves. Each word that another process polls has a cache line of its own.
+/// The words that change. Each word that another process polls lies alone in a cache line.
 struct BoardProgress {
   alignas(cache_line_bytes) Shared64 published;  ///< all below it may be read
   alignas(cache_line_bytes) Shared64 claimed;    ///< all below it may be being written; never falls
@@ -102,7 +102,7 @@ struct EpochEntry {
   Shared64 end;
   Shared64 receipt_count;
   Shared64 receipt_hash;
-  Shared64 receipt_known;  ///< 0 where positions of it were jumped over
+  Shared64 receipt_known;  ///< 0 where some of its positions were jumped over
   std::uint64_t reserved[2];
 };
 static_assert(sizeof(EpochEntry) == 64);
@@ -123,10 +123,10 @@ struct ConsumerEntry {
   std::uint32_t tail;                                           ///< Tail; of a rank
   std::uint32_t padding[5];
   alignas(cache_line_bytes) Shared32 wake_word;  ///< bumped to wake it
-  // Of a rank: what its group has come to.
+  // For a rank: the state of its group.
   Shared32 group_sequence;  ///< changes with each of the following
   Shared64 group_lost;      ///< 0, or a rank that is gone: LostRank::word
-  Shared64 lost_from;       ///< the first epoch that is no longer to be had because of that
+  Shared64 lost_from;       ///< the first epoch that is no longer available because of that
   Shared64 epochs_met;      ///< each rank has ended all epochs below this one
   Shared64 group_receipt;   ///< GroupReceipt of the last epoch below `epochs_met`
   Shared64 ends_epoch;      ///< epoch + 1 of one that a rank left early; 0: none
@@ -138,10 +138,10 @@ static_assert(offsetof(ConsumerEntry, name) == 32 && offsetof(ConsumerEntry, gro
               offsetof(ConsumerEntry, epochs_met) == 216 &&
               offsetof(ConsumerEntry, ends_at) == 240 && sizeof(ConsumerEntry) == 256);
 
-/// What the producer says to the receipts of all ranks of a group together.
+/// How the receipts of all ranks of a group together compare with the producer's.
 enum class GroupReceipt : std::uint8_t { unknown, matched, mismatched };
 
-/// One consumer's desk: a memfd of its own.
+/// One consumer's desk, in a memfd for it alone.
 struct Desk {
   std::array<char, 8> magic;
   std::uint32_t layout_version;
@@ -152,7 +152,7 @@ struct Desk {
   alignas(cache_line_bytes) Shared32 sleeping;
   Shared32 batch_size;
   Shared64 wake_at;   ///< wake me when `published` reaches it
-  Shared64 skipping;  ///< e + 1: lets go of epoch e up to its end, which is not known yet
+  Shared64 skipping;  ///< e + 1: skips epoch e up to its end, which is not known yet
   alignas(cache_line_bytes) Shared64 cursor;  ///< next position to deliver
   Shared64 samples;
   Shared64 batches;

@@ -11,8 +11,8 @@
 
 namespace batchcast::inline v0_1 {
 
-/// Whether a reader's own leases leave room in the ring for what it asks for. Where they do not, it
-/// has the host give them back, the oldest first. Calls are the reader's thread's. Leases and host
+/// Whether a reader's leases leave room in the ring for what it asks for. Where they do not, it has
+/// the host give them back, the oldest first. The reader's thread calls it. Leases and host must
 /// outlive it.
 class LeaseRoom {
  public:
@@ -24,11 +24,11 @@ class LeaseRoom {
 
   LeaseRoom(const LeaseTable& leases, ReaderHost& host, Names names);
 
-  /// What is in the way of samples below `end` for good; nothing once there is room.
+  /// Makes room for samples below `end`. Returns what keeps them out for good, if anything.
   [[nodiscard]] std::optional<LeaseTable::Held> make(std::uint64_t end);
   /// The same. Throws RingTooSmall where there is none.
   void check(std::uint64_t end);
-  /// For giving up an epoch of unknown length, which waits until no lease is held.
+  /// Makes room for skipping an epoch of unknown length, which waits until no lease is held.
   void make_for_skip();
 
  private:

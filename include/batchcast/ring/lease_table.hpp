@@ -13,12 +13,12 @@
 
 namespace batchcast::inline v0_1 {
 
-/// Which positions a reader still reads, and what it lets go of. Leases lie one behind the other
-/// and come back in any order. `released` on the desk is where the oldest one that is held starts,
-/// or where the reader stands if none is held. If the producer sleeps for that, it is woken.
+/// Which positions a reader still reads, and what it releases. Leases lie one after the other and
+/// come back in any order. `released` on the desk is where the oldest held lease starts, or where
+/// the reader stands if none is held. If the producer sleeps for that, it is woken.
 ///
-/// `give_back` and `none_held` may be called on any thread, all else on the reader's. Board and
-/// desk outlive it.
+/// Any thread may call `give_back` and `none_held`; the rest belongs to the reader's thread. Board
+/// and desk must outlive it.
 class LeaseTable {
  public:
   LeaseTable(BoardView board, Desk& desk);
@@ -26,32 +26,30 @@ class LeaseTable {
   LeaseTable(const LeaseTable&) = delete;
   LeaseTable& operator=(const LeaseTable&) = delete;
 
-  /// The producer let the reader in at `position`, with `released` there. `skipping`: the desk says
-  /// so.
+  /// The producer let the reader in at `position`, where `released` is. `skipping`: as on the desk.
   void restart(std::uint64_t position, bool skipping) noexcept;
 
-  /// Leases the samples from `position` on; the reader stands at `passed` then. Returns the lease's
-  /// number.
+  /// Leases the samples from `position` on; the reader then stands at `passed`. Returns its number.
   [[nodiscard]] std::uint64_t add(std::uint64_t position, std::uint64_t passed);
-  /// True if none is held any more.
+  /// Gives a lease back. True if none is held any more.
   bool give_back(std::uint64_t number) noexcept;
-  /// The reader stands at `position` now: it needs nothing below it but what is leased.
+  /// The reader stands at `position` now: below it, it needs only what is leased.
   void pass(std::uint64_t position) noexcept;
-  /// Lets go of the rest of `epoch`, whose end is not known, once the last lease is back.
+  /// Skips the rest of `epoch`, whose end is not known, once the last lease is back.
   void skip(std::uint64_t epoch) noexcept;
   /// That epoch's end is known: the reader stands there now.
   void end_skip(std::uint64_t position) noexcept;
 
   [[nodiscard]] bool none_held() const noexcept;
-  /// The rest of an epoch is to be skipped, and leases that are held keep it from that.
+  /// Whether leases that are held keep the reader from skipping the rest of an epoch.
   [[nodiscard]] bool hold_up_skip() const noexcept;
 
   struct Held {
     std::uint64_t leases;
     std::uint64_t oldest;  ///< position
   };
-  /// What is held if that keeps samples below `end` from coming into the ring for good: they would
-  /// wait for themselves. Nothing if the host says that leases come back.
+  /// What is held, if that keeps samples below `end` out of the ring for good: they would wait for
+  /// themselves. Nothing if the host says that leases come back.
   [[nodiscard]] std::optional<Held> in_the_way_of(std::uint64_t end, ReaderHost& host) const;
 
  private:
@@ -62,7 +60,7 @@ class LeaseTable {
   };
   enum class Skip { none, wanted, announced };
 
-  // With the mutex.
+  // The mutex is held.
   [[nodiscard]] Lease& lease(std::uint64_t number) noexcept {
     return leases_[number % leases_.size()];
   }

@@ -109,7 +109,7 @@ BATCHCAST_INLINE bool LeaseTable::hold_up_skip() const noexcept {
 
 BATCHCAST_INLINE std::optional<LeaseTable::Held> LeaseTable::in_the_way_of(std::uint64_t end,
                                                                            ReaderHost& host) const {
-  // Held while the host is asked: a lease that came back in between would be counted by neither.
+  // It is held while the host is asked: otherwise neither would count a lease that came back.
   const std::lock_guard lock(mutex_);
   const std::uint64_t oldest = held_ == 0 ? passed_ : leases_[first_ % leases_.size()].start;
   if (end <= saturating_add(oldest, capacity_) || host.leases_come_back()) return std::nullopt;

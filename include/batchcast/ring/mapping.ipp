@@ -72,8 +72,8 @@ struct DoubleMapping::Regions {
 
 BATCHCAST_INLINE DoubleMapping::DoubleMapping(const Segment& segment, MapMode mode)
     : regions_(std::make_unique<Regions>()) {
-  // Address space for both halves, aligned, with nothing in it. The regions then replace it half by
-  // half; once they have, it is theirs to unmap, and only what they never took is ours.
+  // Address space for both halves, aligned and empty. The regions then replace it half by half.
+  // Once they have, they unmap their halves, and we unmap only what they never took.
   const std::uint64_t bytes = segment.bytes();
   // Merged pages are huge only where address and offset agree about a huge page's boundaries.
   const std::uint64_t alignment =

@@ -13,17 +13,17 @@
 #include <string>
 #include <vector>
 
-// Memory without a name: memfd segments, sealed before anybody else sees them, and their mappings.
+// Nameless memory: memfd segments, sealed before other processes see them, and their mappings.
 namespace batchcast::inline v0_1 {
 
 [[nodiscard]] std::uint64_t page_bytes() noexcept;
 [[nodiscard]] std::uint64_t huge_page_bytes() noexcept;
 namespace detail {
-/// What /proc/meminfo says after `key`, as it stands there; 0 where it says nothing.
+/// The number after `key` in /proc/meminfo, in its unit; 0 where there is none.
 [[nodiscard]] std::uint64_t meminfo_number(const std::string& key);
 }  // namespace detail
 
-/// What can no longer be done to a segment, by anybody.
+/// What no process can do to a segment any more.
 enum class Seals : unsigned {
   none = 0,
   shrink = 1,
@@ -45,23 +45,21 @@ struct MemoryChoice {
   bool transparent = false;  ///< ask the kernel to merge them
 };
 
-/// `automatic` asks for huge pages above 4 GiB. What the system does not have is reported and done
-/// without.
+/// `automatic` asks for huge pages above 4 GiB. Pages that the system lacks are reported, and
+/// others are used.
 [[nodiscard]] MemoryChoice choose_pages(HugePages wanted, std::uint64_t memory_bytes,
                                         const LogCallback& report);
 
-/// One memfd. Move-only; the memory lives until the last descriptor and mapping in any process is
-/// gone.
+/// One memfd. Move-only; the memory lives until its last descriptor and mapping are gone.
 class Segment {
  public:
-  /// Allocates all of it now, after a look at what there is. Nothing if there are not enough huge
-  /// pages; throws OutOfMemory, SystemError.
+  /// Allocates all of it now, after it has checked that the memory exists. Nothing if there are not
+  /// enough huge pages; throws OutOfMemory, SystemError.
   [[nodiscard]] static std::optional<Segment> create(const std::string& name, std::uint64_t bytes,
                                                      const MemoryChoice& choice);
-  /// Of ordinary pages.
+  /// Makes a segment of ordinary pages.
   [[nodiscard]] static Segment create_small(const std::string& name, std::uint64_t bytes);
-  /// Takes a descriptor that a peer sent, if it is a segment of that size with those seals. Throws
-  /// Refused.
+  /// Takes a peer's descriptor if it is a segment of that size with those seals. Throws Refused.
   [[nodiscard]] static Segment adopt(const std::string& name, FileDescriptor fd,
                                      std::uint64_t bytes, Seals required);
 
@@ -80,7 +78,7 @@ class Segment {
   bool transparent_huge_ = false;
 };
 
-/// Proof that the seal holds: nobody can map the segment writable any more.
+/// Proof that the seal holds: no process can map the segment writable any more.
 [[nodiscard]] bool writable_map_is_refused(const Segment& segment);
 
 enum class MapMode { read_only, read_write };
@@ -101,7 +99,7 @@ class Mapping {
   std::unique_ptr<Regions> regions_;
 };
 
-/// The same twice, back to back: any window up to its size is contiguous, across the end too.
+/// The same twice, back to back: a window up to its size is contiguous, across the end too.
 /// Move-only.
 class DoubleMapping {
  public:
@@ -111,7 +109,7 @@ class DoubleMapping {
   DoubleMapping& operator=(DoubleMapping&&) noexcept;
 
   [[nodiscard]] std::byte* data() const noexcept;
-  /// Of one of the two.
+  /// The bytes of one of the two.
   [[nodiscard]] std::uint64_t bytes() const noexcept;
 
  private:
@@ -119,20 +117,19 @@ class DoubleMapping {
   std::unique_ptr<Regions> regions_;
 };
 
-/// Fills in the page tables of mappings on a thread of its own, of low priority, in ring order and
-/// the fields side by side, so that it runs ahead of whoever walks through them; what the kernel
-/// refuses is left to be faulted in. Ends by itself, or within one megabyte when destroyed.
+/// Fills in the page tables of mappings on a private thread of low priority. It goes in ring order,
+/// the fields side by side, so that it stays ahead of readers. Pages that the kernel refuses are
+/// left to be faulted in. It ends by itself, or within one megabyte when destroyed.
 class Populator {
  public:
-  /// The mappings must outlive this. `start_bytes`: where in each of them to begin, 0 where it is
-  /// not given.
+  /// The mappings must outlive this. `start_bytes`: where to begin in each, by default 0.
   Populator(const std::vector<DoubleMapping>& mappings, MapMode mode,
             const std::vector<std::uint64_t>& start_bytes = {});
   ~Populator();
   Populator(const Populator&) = delete;
   Populator& operator=(const Populator&) = delete;
 
-  /// In a forked child, before destruction: the thread is the parent's.
+  /// Call it in a forked child, before destruction: the thread is the parent's.
   void abandon() noexcept;
 
  private:
@@ -141,7 +138,7 @@ class Populator {
 };
 
 /// Throws OutOfMemory, with the numbers, if the machine or this process's cgroup has less than that
-/// left. `root` is where /proc and /sys/fs/cgroup are looked for.
+/// left. `root` stands before /proc and /sys/fs/cgroup.
 void check_memory_exists(std::uint64_t bytes, const std::string& root = "");
 
 /// Raises the soft limit of open files to at least `count`; throws SystemError, with the line to

@@ -71,7 +71,7 @@ BATCHCAST_INLINE Segment Segment::adopt(const std::string& name, FileDescriptor 
     refuse("it is not sealed against being changed");
   }
   Segment segment(std::move(fd), bytes);
-  // Of memfds of huge pages the block size is theirs.
+  // For memfds of huge pages the block size is that of the pages.
   if (static_cast<std::uint64_t>(status.st_blksize) > segment.granularity_ &&
       bytes % static_cast<std::uint64_t>(status.st_blksize) == 0) {
     segment.granularity_ = static_cast<std::uint64_t>(status.st_blksize);

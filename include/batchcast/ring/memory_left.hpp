@@ -9,10 +9,10 @@
 
 namespace batchcast::inline v0_1 {
 
-/// Host memory that this process could still take. A limit that there is not is the largest number.
+/// Host memory that this process could still take; the largest number where nothing limits it.
 struct MemoryLeft {
   std::uint64_t machine_bytes = std::numeric_limits<std::uint64_t>::max();  ///< MemAvailable
-  /// Below the tightest limit of this process's cgroups.
+  /// What is left below the tightest limit of this process's cgroups.
   std::uint64_t cgroup_bytes = std::numeric_limits<std::uint64_t>::max();
   std::string cgroup_file;  ///< which has that limit
 
@@ -21,8 +21,7 @@ struct MemoryLeft {
   }
 };
 
-/// As the kernel says now; reads some files. `root` is where /proc and /sys/fs/cgroup are looked
-/// for.
+/// The kernel's present numbers; reads some files. `root` stands before /proc and /sys/fs/cgroup.
 [[nodiscard]] MemoryLeft memory_left(const std::string& root = "");
 
 }  // namespace batchcast::inline v0_1

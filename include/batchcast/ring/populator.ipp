@@ -22,18 +22,18 @@
 namespace batchcast::inline v0_1 {
 namespace detail::populator {
 
-// Populating holds the process's memory map; in small bites, nobody's malloc waits for it.
+// Populating holds the process's memory map: small pieces keep no malloc waiting.
 inline constexpr std::uint64_t chunk_bytes = std::uint64_t{1} << 20;
 inline constexpr int niceness = 10;
 
-// Of Linux 5.14; older headers lack them.
+// Linux has them from 5.14 on; older headers lack them.
 inline constexpr int populate_read = 22;
 inline constexpr int populate_write = 23;
 
 inline void populate(std::byte* at, std::uint64_t bytes, MapMode mode) noexcept {
   const int advice = mode == MapMode::read_only ? populate_read : populate_write;
   if (::madvise(at, bytes, advice) == 0 || errno != EINVAL) return;
-  // Reading is all that may be done to memory that others write.
+  // Other processes write to this memory, so it may only be read.
   const volatile std::byte* bytes_at = at;
   for (std::uint64_t offset = 0; offset < bytes; offset += page_bytes()) {
     const std::byte seen = bytes_at[offset];
@@ -71,8 +71,7 @@ struct Populator::State {
     const std::uint64_t steps =
         (longest + detail::populator::chunk_bytes - 1) / detail::populator::chunk_bytes;
     for (std::uint64_t step = 0; step < steps; ++step) {
-      // Every field by the same share of its length, so that all are about as far ahead in
-      // positions.
+      // Every field advances by the same share of its length, so about as far in positions.
       for (const detail::populator::Span& span : spans) {
         const std::uint64_t start = second_half ? 0 : span.start;
         std::uint64_t from = boundary(span, step, steps);
@@ -109,7 +108,7 @@ BATCHCAST_INLINE Populator::Populator(const std::vector<DoubleMapping>& mappings
     const std::uint64_t start = i < start_bytes.size() ? start_bytes[i] % bytes : 0;
     state_->spans.push_back({mappings[i].data(), bytes, start / page_bytes() * page_bytes()});
   }
-  // Signals are for the program's own threads.
+  // Signals are for the program's threads.
   sigset_t all;
   sigset_t before;
   sigfillset(&all);

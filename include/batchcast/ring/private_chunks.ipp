@@ -22,8 +22,8 @@ namespace detail::private_chunks {
 
 inline constexpr std::uint64_t chunk_bytes = std::uint64_t{2} << 20;
 
-// States of a chunk; any other is the id of the process that is copying it. A child that was forked
-// meanwhile has nobody who would end that: it sees an id that is not its own, and begins anew.
+// States of a chunk; any other is the id of the process that is copying it. In a child that was
+// forked meanwhile no thread would end that: it sees a foreign id, and begins again.
 inline constexpr std::uint32_t shared = 0;
 inline constexpr std::uint32_t is_private = ~std::uint32_t{0};
 inline constexpr int look_again_ms = 100;
@@ -32,11 +32,11 @@ inline std::uint64_t chunks_of(std::uint64_t bytes) noexcept {
   return (bytes + chunk_bytes - 1) / chunk_bytes;
 }
 
-// From here on only what a signal handler may call: system calls, without what sanitizers and
-// allocators put around them.
+// From here on there is only what a signal handler may call: system calls, without the wrappers of
+// sanitizers and allocators.
 
 #if defined(BATCHCAST_THREAD_SANITIZER)
-// Samples that nobody here holds may be written meanwhile; nobody looks at their copies.
+// Samples that this process does not hold may be written meanwhile; their copies are not read.
 inline __attribute__((no_sanitize("thread"))) void copy_chunk(void* to, const void* from,
                                                               std::uint64_t bytes) noexcept {
   for (std::uint64_t i = 0; i < bytes / 8; ++i) {
@@ -50,14 +50,14 @@ inline void copy_chunk(void* to, const void* from, std::uint64_t bytes) noexcept
 }
 #endif
 
-/// Memory of this process's own; 0 if there is none.
+/// Private memory of this process; 0 if there is none.
 inline std::uintptr_t own_memory(std::uint64_t bytes, unsigned further_flags) noexcept {
   const long at = ::syscall(SYS_mmap, nullptr, bytes, PROT_READ | PROT_WRITE,
                             MAP_PRIVATE | MAP_ANONYMOUS | further_flags, -1, 0L);
   return at == -1 ? 0 : static_cast<std::uintptr_t>(at);
 }
 
-/// Puts that memory at [at, at + bytes), in one step for whoever reads there, or unmaps it.
+/// Puts that memory at [at, at + bytes), in one step for all readers there, or unmaps it.
 inline bool put_in_place(std::uintptr_t memory, std::uintptr_t at, std::uint64_t bytes) noexcept {
   if (::syscall(SYS_mremap, memory, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, at) != -1) {
     return true;
@@ -66,7 +66,7 @@ inline bool put_in_place(std::uintptr_t memory, std::uintptr_t at, std::uint64_t
   return false;
 }
 
-/// Puts a private copy of [at, at + bytes) in its place.
+/// Replaces [at, at + bytes) by a private copy.
 inline bool replace_by_copy(std::uintptr_t at, std::uint64_t bytes) noexcept {
   const std::uintptr_t copy = own_memory(bytes, MAP_POPULATE);
   if (copy == 0) return false;
@@ -103,8 +103,8 @@ BATCHCAST_INLINE PrivateChunks::Claim PrivateChunks::claim(std::uint64_t chunk) 
   }
 }
 
-/// Before the copy, and with a fence between: a `next` that did not find the bit had seen its run
-/// published before, so the copy has all of that run.
+/// This comes before the copy, with a fence between. A `next` that did not find the bit had seen
+/// its run published before, so the copy has all of that run.
 BATCHCAST_INLINE void PrivateChunks::set_bit(std::uint32_t bit) const noexcept {
   word_.fetch_or(bit);
 #if !defined(BATCHCAST_THREAD_SANITIZER)  // which knows no fences
@@ -138,7 +138,7 @@ BATCHCAST_INLINE AddressRange PrivateChunks::range_of(std::uint64_t first,
           begin_ + std::min(last * detail::private_chunks::chunk_bytes, bytes_)};
 }
 
-// So much for signal handlers.
+// The code for signal handlers ends here.
 
 namespace detail::private_chunks {
 
@@ -151,7 +151,7 @@ inline AddressRange in_both(AddressRange a, AddressRange b) noexcept {
   return {std::max(a.begin, b.begin), std::min(a.end, b.end)};
 }
 
-/// Calls `work(range)` for what `range` has besides the pages of `live`, in rising order.
+/// Calls `work(range)` for each part of `range` outside the pages of `live`, in rising order.
 template <class Work>
 inline void for_each_gap(AddressRange range, std::span<const AddressRange> live, Work&& work) {
   for (std::uintptr_t at = range.begin; at < range.end;) {
@@ -168,7 +168,7 @@ inline void for_each_gap(AddressRange range, std::span<const AddressRange> live,
   }
 }
 
-/// A private copy of those pages of `range` that `live` has: the others are none.
+/// A private copy of the pages of `range` that `live` has; the others are missing.
 inline bool replace_by_pages(AddressRange range, std::span<const AddressRange> live) noexcept {
   const std::uint64_t bytes = range.end - range.begin;
   const std::uintptr_t copy = own_memory(bytes, MAP_NORESERVE);
@@ -252,7 +252,7 @@ BATCHCAST_INLINE std::uint64_t PrivateChunks::show_ring_again(
   return still_private;
 }
 
-/// In two pieces where the ring's two mappings meet in the chunk: each is one of the kernel's.
+/// Takes two pieces where the ring's two mappings meet in the chunk: the kernel has one for each.
 BATCHCAST_INLINE bool PrivateChunks::map_ring_at(std::uint64_t chunk,
                                                  const std::byte* apart) const noexcept {
   const AddressRange range = range_of(chunk, chunk + 1);
@@ -260,8 +260,8 @@ BATCHCAST_INLINE bool PrivateChunks::map_ring_at(std::uint64_t chunk,
   const auto from = reinterpret_cast<std::uintptr_t>(apart);
   const auto map = [&](std::uintptr_t begin, std::uintptr_t end) {
     if (begin >= end) return true;
-    // An old size of 0 maps the same pages once more. Elsewhere first: a kernel that refuses (huge
-    // pages) may have unmapped a place that it was given by then.
+    // An old size of 0 maps the same pages once more. It goes elsewhere first: a kernel that
+    // refuses (huge pages) may already have unmapped the place that it got.
     const long again =
         ::syscall(SYS_mremap, from + (begin - begin_), 0L, end - begin, MREMAP_MAYMOVE);
     return again != -1 && detail::private_chunks::put_in_place(static_cast<std::uintptr_t>(again),

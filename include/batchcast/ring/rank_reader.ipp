@@ -218,7 +218,7 @@ BATCHCAST_INLINE void RankReader::check_group(std::uint64_t epoch) {
 BATCHCAST_INLINE std::string RankReader::why_revoked() const {
   {
     const std::lock_guard lock(broken_mutex_);
-    // The farewell may be late, and is waited for only so long.
+    // The farewell may be late; the wait for it is bounded.
     if (const auto lost = state_.lost_before_eviction(); lost && broken_.empty()) {
       broken_ = lost->text();
     }

@@ -14,36 +14,34 @@
 
 namespace batchcast::inline v0_1 {
 
-/// Where a reader of a ring stands in the stream: its position, the epoch of that and its end, and
-/// the sleep until more has come. A consumer has one (RingReader), and so has a mirror
-/// (MirrorSource). Lets go of nothing: that is the LeaseTable's.
+/// Where a reader of a ring stands in the stream: its position, that position's epoch and its end,
+/// and the sleep until more has come. A consumer has one (RingReader), and so has a mirror
+/// (MirrorSource). It does not release samples: that is the LeaseTable's work.
 ///
-/// Belongs to the thread that reads; `state` and `revoked` may be called on any. Board and desk
-/// outlive it.
+/// Belongs to the reader's thread; any may call `state` and `revoked`. Board and desk outlive it.
 class ReadCursor {
  public:
-  /// What holds of the position, and which call leaves it for which phase. From any phase,
-  /// `move_to` and `begin_at` go where the producer placed the reader.
+  /// What holds for the position, and which call leaves the phase for which other one. From any
+  /// phase, `move_to` and `begin_at` go where the producer placed the reader.
   enum class Phase {
-    /// Between epochs, and it is not known which epoch the position belongs to.
-    /// `find_epoch` leaves it for `between`, once the board tells.
+    /// Between epochs, and the epoch of the position is not known. `find_epoch` leaves it for
+    /// `between`, once the board tells.
     unplaced,
     /// Between epochs: the sample at the position will be the first one read of `epoch`.
     /// `begin_epoch` leaves it for `reading`.
     between,
-    /// Between epochs: the reader gave up the rest of `epoch`, whose end was not known then.
+    /// Between epochs: the reader skips the rest of `epoch`, whose end was not known then.
     /// `end_skip` leaves it for `between` of the next epoch, once the producer announced that end.
     skipping,
-    /// In `epoch`, and not beyond its end.
-    /// `end_epoch` and `leave_unbegun` leave it for `between`, `skip` for `skipping`, and `miss`
-    /// for `missed` where the epoch's end is not known.
+    /// In `epoch`, and not beyond its end. `end_epoch` and `leave_unbegun` leave it for `between`,
+    /// `skip` for `skipping`. `miss` leaves it for `missed` where the epoch's end is not known.
     reading,
     /// In `epoch` or beyond it: samples were missed, and its end may have been one of them.
     /// `find_missed_end` leaves it for `unplaced` if it was, else for `reading`.
     missed,
   };
 
-  /// As `wanted`: not before the stream is over or the awaited end is announced.
+  /// As `wanted`: no position is awaited, only the stream's end or an epoch's end.
   static constexpr std::uint64_t endless = limits::position_max;
 
   /// `spin_ns`: looks at most this long before it sleeps.
@@ -53,11 +51,11 @@ class ReadCursor {
   [[nodiscard]] bool between_epochs() const noexcept {
     return phase_ != Phase::reading && phase_ != Phase::missed;
   }
-  /// Of the sample to be read next.
+  /// The position of the sample to be read next.
   [[nodiscard]] std::uint64_t position() const noexcept { return position_; }
   [[nodiscard]] std::uint64_t epoch() const noexcept { return epoch_; }
   [[nodiscard]] std::uint64_t epoch_start() const noexcept { return epoch_start_; }
-  /// Of `epoch`, as far as the last look knows it.
+  /// The end of `epoch`, as far as the last look knows it.
   [[nodiscard]] const std::optional<std::uint64_t>& epoch_end() const noexcept {
     return epoch_end_;
   }
@@ -68,7 +66,7 @@ class ReadCursor {
 
   // ---- one look at the board
 
-  /// To be read before what it may be the end of.
+  /// Read it before what it may be the end of.
   [[nodiscard]] StreamState state() const noexcept {
     return ordered::load_state(board_.progress());
   }
@@ -77,7 +75,7 @@ class ReadCursor {
   [[nodiscard]] std::uint64_t published() const noexcept {
     return ordered::load_published(board_.progress());
   }
-  /// `reading`: what is published, and after that whether the epoch's end is known. In the other
+  /// In `reading`: what is published, and after that whether the epoch's end is known. In the other
   /// order, an end and the next epoch's first samples that come in between would seem to be of one
   /// epoch.
   [[nodiscard]] std::uint64_t look() noexcept {
@@ -88,31 +86,30 @@ class ReadCursor {
   void look_for_end() noexcept;
   /// The end of any epoch, as far as the board tells it now.
   [[nodiscard]] std::optional<std::uint64_t> end_of(std::uint64_t epoch) const noexcept;
-  /// Evicted: what was read before this call may be torn.
+  /// Whether the reader was evicted: what was read before this call may be torn.
   [[nodiscard]] bool revoked() const noexcept {
     return ordered::load_consumer_id_after_reading(entry_) != consumer_id_;
   }
 
-  /// Of a rank: what its entry tells of its group is looked at after this. A later change ends the
-  /// next sleep.
+  /// For a rank: call it before reading its group's news. A later change ends the next sleep.
   void note_group() noexcept { group_seen_ = ordered::load_word(entry_.group_sequence); }
 
   // ---- moving on
 
-  /// Between epochs, from there on. `skipping`, if not 0: the epoch + 1 that is being skipped.
+  /// Goes between epochs at that place. `skipping`, if not 0: the epoch + 1 that is being skipped.
   void move_to(std::uint64_t position, std::uint64_t skipping);
-  /// Into an epoch of which the caller knows where it starts.
+  /// Goes into an epoch of which the caller knows where it starts.
   void begin_at(std::uint64_t position, std::uint64_t epoch, std::uint64_t epoch_start) noexcept;
-  /// The caller will be told where it goes on: `begin_at`.
+  /// The caller will learn where it continues: `begin_at`.
   void unplace() noexcept { phase_ = Phase::unplaced; }
-  /// A batch of so many samples was read. `passed`: by a rank of a group with those of the others.
+  /// Counts a batch of `samples` as read; in a group `passed` includes those of the other ranks.
   void take(std::uint64_t samples, std::uint64_t passed) noexcept {
     position_ += passed;
     ordered::set(desk_.cursor, position_);
     ordered::count(desk_.samples, samples);
     ordered::count(desk_.batches);
   }
-  /// Without reading what lies in between. `phase` stays.
+  /// Moves without reading the samples in between. `phase` stays.
   void jump(std::uint64_t position) noexcept;
 
   [[nodiscard]] bool find_epoch();
@@ -124,15 +121,15 @@ class ReadCursor {
   /// True once the end is announced. Then the position is that end.
   [[nodiscard]] bool end_skip() noexcept;
   void miss(std::uint64_t position) noexcept;
-  /// Whether the end of the epoch was among what was missed.
+  /// Whether the missed samples include the end of the epoch.
   [[nodiscard]] bool find_missed_end() noexcept;
 
   // ---- waiting
 
-  /// Looks for a while and then sleeps, at most `timeout_ms`, until `published` is at least
-  /// `wanted`, the stream has ended, in another state than `seen`, the awaited end of an epoch is
-  /// announced, the reader was evicted, its group has news, or `rung`, if any, is set. Counts as a
-  /// wait on the desk.
+  /// Looks for a while and then sleeps, at most `timeout_ms`, until something changes. That is:
+  /// `published` is at least `wanted`, the stream has ended in another state than `seen`, or the
+  /// awaited end of an epoch is announced. It may also be an eviction, news about the reader's
+  /// group, or `rung`, if given, being set. Counts as a wait on the desk.
   Woken wait(std::uint64_t wanted, StreamState seen, int timeout_ms,
              const std::atomic<bool>* rung = nullptr);
   /// The same without the look, and not counted.

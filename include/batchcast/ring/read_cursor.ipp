@@ -71,7 +71,7 @@ BATCHCAST_INLINE bool ReadCursor::find_epoch() {
     if (ordered::get_acquire(board_.epoch(epoch).epoch_plus_one) != epoch + 1) return false;
   }
   const bool current = epoch == announced;
-  // The current epoch may end before this position. Once the sample there is published, it did not.
+  // The current epoch may end before this position. If the sample there is published, it did not.
   if (current && position_ != start && published() <= position_) return false;
   epoch_ = epoch;
   epoch_start_ = start;
@@ -107,8 +107,7 @@ BATCHCAST_INLINE void ReadCursor::miss(std::uint64_t position) noexcept {
 BATCHCAST_INLINE bool ReadCursor::find_missed_end() noexcept {
   const bool announced = ordered::load_announced(board_.progress()) > epoch_;
   const auto end = announced_end(epoch_);
-  // An end that was announced and is no longer on the board was replaced by that of a much later
-  // epoch.
+  // An end announced and gone from the board was replaced by that of a much later epoch.
   const bool passed = announced && !(end && *end > position_);
   phase_ = passed ? Phase::unplaced : Phase::reading;
   return passed;

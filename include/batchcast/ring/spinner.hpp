@@ -10,15 +10,15 @@
 
 namespace batchcast::inline v0_1 {
 
-/// Microseconds of looking that somebody asked for, in nanoseconds. A look takes no longer than a
-/// sleep, since deaths are noticed between looks.
+/// An option's microseconds of looking, in nanoseconds. A look takes no longer than a sleep, since
+/// deaths are noticed between looks.
 [[nodiscard]] constexpr std::uint64_t spin_ns_of(std::uint64_t us) noexcept {
   return std::min(us, std::uint64_t{limits::sleep_ms_max} * 1'000) * 1'000;
 }
 
-/// Looking for a while before sleeping: a wake-up costs both sides more than the look, if what is
-/// waited for is about to come. How long is learnt: a look that found nothing halves the next one,
-/// one that did doubles it, so that a slow stream costs next to nothing. Belongs to one thread.
+/// Looks for a while before sleeping. A wake-up costs both sides more than the look, if what is
+/// awaited is about to come. How long is learnt. A look that found nothing halves the next one, one
+/// that did doubles it, so that a slow stream costs next to nothing. Belongs to one thread.
 class Spinner {
  public:
   explicit Spinner(std::uint64_t longest_ns) noexcept
@@ -37,7 +37,7 @@ class Spinner {
         }
         relax();
       }
-      // Whoever is waited for may be waiting for this core.
+      // The process that is waited for may be waiting for this core.
       yield();
     } while (now_ns() - started_ns < budget_ns_);
     budget_ns_ = std::min(longest_ns_, std::max(budget_ns_ / 2, shortest_ns));

@@ -11,8 +11,8 @@
 
 namespace batchcast::inline v0_1 {
 
-/// Throws what that end of a stream is for its consumers: StreamFinished, Stopped, StreamFailed, or
-/// ProducerGone for a state that is no end. `position` is where the consumer stands; a consumer
+/// Throws what that end of a stream means for its consumers: StreamFinished, Stopped, StreamFailed,
+/// or ProducerGone for a state that is no end. `position` is where the consumer stands; a consumer
 /// between two loops of `let_go` has none.
 [[noreturn]] void throw_stream_over(BoardView board, StreamState state, const std::string& stream,
                                     std::optional<std::uint64_t> position);

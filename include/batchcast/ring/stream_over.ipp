@@ -26,7 +26,7 @@ BATCHCAST_INLINE void throw_stream_over(BoardView board, StreamState state, cons
     case StreamState::stopped:
       throw Stopped(text("{}was stopped{}: {}", stream, at, reason()));
     case StreamState::failed:
-      // What failed it is further on: its text says where.
+      // The cause lies further on in the stream: the text says where.
       throw StreamFailed(text("{}failed, with this consumer{}: {}", stream, at, reason()));
     case StreamState::starting:
     case StreamState::running:

@@ -7,8 +7,8 @@
 
 namespace batchcast::inline v0_1 {
 
-/// One field's circular array as this process sees it: mapped twice, back to back, so that the
-/// samples from any position on, up to the ring's capacity, are contiguous.
+/// One field's circular array as this process sees it, mapped twice, back to back. So the samples
+/// from any position on, up to the ring's capacity, are contiguous.
 struct FieldWindow {
   std::byte* base = nullptr;  ///< read-only memory in a consumer
   std::uint64_t capacity = 0;

@@ -13,8 +13,8 @@ namespace batchcast::inline v0_1 {
 namespace detail::window {
 
 #if defined(BATCHCAST_THREAD_SANITIZER)
-// The one intended race of the project: a torn copy is found out by its claim and thrown away.
-// memcpy is intercepted, so the bytes are moved by hand here.
+// The one intended race of the project: the claim reveals a torn copy, which is dropped. Sanitizers
+// intercept memcpy, so the bytes are moved by hand here.
 inline __attribute__((no_sanitize("thread"))) void copy_bytes(std::byte* to, const std::byte* from,
                                                               std::uint64_t bytes) noexcept {
   const auto* source = reinterpret_cast<const volatile unsigned char*>(from);

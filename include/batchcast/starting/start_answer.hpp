@@ -13,7 +13,7 @@ inline constexpr std::string_view served = "served";      ///< with what was ask
 inline constexpr std::string_view mismatch = "mismatch";  ///< with something else; the text has it
 inline constexpr std::string_view refused = "refused";    ///< its producer refuses consumers
 inline constexpr std::string_view failed = "failed";      ///< `serve` did, or it cannot be run
-inline constexpr std::string_view timeout = "timeout";    ///< what was started goes on
+inline constexpr std::string_view timeout = "timeout";    ///< what was started continues
 inline constexpr std::string_view invalid = "invalid";    ///< what was asked for cannot be
 inline constexpr std::string_view recipe_line = "recipe ";
 

@@ -58,14 +58,15 @@ inline StartOptions with_placement(const ConsumerOptions& options) {
 }  // namespace start_attach
 
 BATCHCAST_INLINE std::shared_ptr<ConsumerCore> attach_to_started(const ConsumerOptions& options) {
-  // Before anything is started, and kept until it is attached: a GPU's context is costly to make.
+  // It is made before anything is started, and kept until it is attached: a GPU's context is costly
+  // to make.
   const std::unique_ptr<Delivery> gpu = delivery_for(options);
   const Deadline deadline(options.connect_timeout_ms);
   const StartOptions start = start_attach::with_placement(options);
   std::optional<Deadline> finished;
   WaitWatch waits(options.while_waiting);
   for (;;) {
-    // The command compares before this trainer is a consumer: a trainer that wants something else
+    // The command compares before this trainer is a consumer. A trainer that wants something else
     // must not count for wait_for, nor hold up the others while the source is opened.
     const Ensured ensured = ensure_stream({options.stream, options.directory, deadline.left_ms(),
                                            options.log, options.allow_uids, options.while_waiting},

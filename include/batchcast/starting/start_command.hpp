@@ -12,7 +12,7 @@
 // Which command starts a stream, and with which words.
 namespace batchcast::inline v0_1::detail {
 
-/// Where it may be, besides what the caller and the environment name.
+/// Where the command may be, besides what the caller and the environment name.
 struct CommandPlaces {
   std::string own;        ///< that this program brings along, as the Python package does; or empty
   std::string program;    ///< the running one

@@ -22,11 +22,11 @@ struct CommandRun {
 };
 
 /// Runs `words[0]` as a child until it ends, and hands each line that it writes to stderr to
-/// `on_error_line`. It has this process's working directory, environment, user, limits and
-/// processors, /dev/null as its input, every signal as it is by default, and a session of its own,
-/// so that no terminal reaches it. It is killed at the time-out (negative: never), when it
-/// writes more than a recipe can be, and when `while_waiting` throws, which is called at least
-/// every 100 ms; what it started stays. Throws SystemError.
+/// `on_error_line`. The child has this process's working directory, environment, user, limits and
+/// processors, /dev/null as its input, and every signal at its default. It runs in a separate
+/// session, so that no terminal reaches it. It is killed at the time-out (negative: never), when it
+/// writes more than a recipe can be, and when `while_waiting` throws. `while_waiting` is called at
+/// least every 100 ms. What the child started stays. Throws SystemError.
 ///
 /// Any number of threads may run, and do with SIGCHLD and with this process's children what they
 /// like: the end is known by pidfd.

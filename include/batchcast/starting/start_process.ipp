@@ -31,7 +31,7 @@ inline constexpr std::size_t output_bytes_max = std::size_t{4} << 20;
 inline constexpr std::size_t errors_bytes_kept = std::size_t{8} << 10;
 inline constexpr int reap_ms = 1'000;  // for one that was killed in a system call
 
-/// What posix_spawn is told; destroyed with it.
+/// What posix_spawn receives; destroyed with it.
 class SpawnPlan {
  public:
   SpawnPlan(const FileDescriptor& null, const FileDescriptor& out, const FileDescriptor& err) {
@@ -99,13 +99,13 @@ class Child {
 
   [[nodiscard]] int pidfd() const noexcept { return pidfd_.get(); }
   [[nodiscard]] bool gone() const noexcept { return gone_; }
-  /// Once its pidfd is readable.
+  /// Call it once the pidfd is readable.
   [[nodiscard]] std::string reap() {
     constexpr auto by_pidfd = static_cast<idtype_t>(3);  // P_PIDFD, which older headers lack
     gone_ = true;
     siginfo_t how{};
     while (::waitid(by_pidfd, static_cast<id_t>(pidfd_.get()), &how, WEXITED) != 0) {
-      if (errno != EINTR) return "ended";  // SIGCHLD is ignored, or another thread was told
+      if (errno != EINTR) return "ended";  // SIGCHLD is ignored, or another thread got its status
     }
     return text_of_end(how.si_code == CLD_EXITED, how.si_status);
   }

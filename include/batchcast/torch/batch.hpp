@@ -21,11 +21,11 @@
 #include <utility>
 #include <vector>
 
-// How a trainer's own batch type is made of a Batch. Fields are looked up and checked once, when a
-// loader attaches; a batch then costs its tensors and nothing else.
+// How a Batch becomes the trainer's batch type. Fields are looked up and checked once, when a
+// loader attaches. A batch then costs only its tensors.
 namespace batchcast::inline v0_1 {
 
-/// Which fields an Example<> shows. Empty: the stream's first one is data, its second one target.
+/// Which fields an Example<> shows. Empty: the stream's first field is data, its second one target.
 struct ExampleFields {
   std::string data = {};
   std::string target = {};
@@ -44,7 +44,7 @@ namespace detail {
   return FieldTable(std::move(fields));
 }
 
-/// The index back, if the field can be a tensor.
+/// Returns the index if the field can be a tensor.
 [[nodiscard]] inline std::size_t with_torch_twin(const FieldTable& fields, std::size_t index) {
   if (index != fields.sample_id_index()) static_cast<void>(scalar_type(fields[index]));
   return index;
@@ -78,8 +78,8 @@ inline void refuse_choice(const ExampleFields& wanted, const char* why) {
   throw InvalidArgument(text("batchcast: data and target are chosen for an Example; {}", why));
 }
 
-/// One tensor a sample, over the storage of all: unbind() without the bookkeeping of views, which
-/// takes four times as long.
+/// One tensor for each sample, over one storage. It is unbind() without the bookkeeping of views,
+/// which takes four times as long.
 [[nodiscard]] inline std::vector<at::Tensor> samples_of(const at::Tensor& all) {
   std::vector<at::Tensor> samples;
   samples.reserve(static_cast<std::size_t>(all.size(0)));
@@ -112,9 +112,9 @@ concept TensorDictionary = std::same_as<UserBatch, std::map<std::string, at::Ten
 template <class UserBatch>
 concept BatchView = std::constructible_from<UserBatch, const Batch&>;
 
-/// Makes a UserBatch of each Batch. The constructor gets the stream's fields and throws
-/// InvalidArgument where they do not do. Specialise it for types of your own that cannot have a
-/// constructor from `const Batch&`.
+/// Makes a UserBatch from each Batch. The constructor gets the stream's fields and throws
+/// InvalidArgument where they do not fit. Specialise it for types that cannot have a constructor
+/// from `const Batch&`.
 template <class UserBatch>
 struct BatchMaker {
   static_assert(BatchView<UserBatch>,
@@ -165,7 +165,7 @@ struct BatchMaker<torch::data::Example<>> {
   std::size_t target;
 };
 
-/// One element a sample, as torch's loader gives without Stack: views of one tensor a field.
+/// One element for each sample, as torch gives without Stack: views of one tensor per field.
 template <>
 struct BatchMaker<std::vector<at::Tensor>> : BatchMaker<at::Tensor> {
   using BatchMaker<at::Tensor>::BatchMaker;
@@ -202,7 +202,7 @@ struct BatchMaker<std::vector<torch::data::Example<>>> : BatchMaker<torch::data:
   }
 };
 
-/// Every field by its name, `sample_id` among them.
+/// Every field by its name, with `sample_id`.
 template <TensorDictionary UserBatch>
 struct BatchMaker<UserBatch> {
   BatchMaker(const FieldTable& fields, const ExampleFields& wanted) {

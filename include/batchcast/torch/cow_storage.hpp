@@ -10,7 +10,7 @@
 #define BATCHCAST_TORCH_HAS_COW 0
 #endif
 
-// Before, storages knew by their deleter that a write has to copy them.
+// In earlier versions the deleter of a storage says that a write has to copy it.
 #if TORCH_VERSION_MAJOR > 2 || (TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR >= 13)
 #define BATCHCAST_TORCH_HAS_MATERIALIZERS 1
 #else
@@ -33,31 +33,31 @@
 #include <utility>
 #include <vector>
 
-// For memory whose writes would end the process: a GPU's, and the ring's where its pages cannot be
-// replaced by private ones. libtorch 2.x copies a storage on its first write if others refer to the
-// same bytes (lazy clones). Here the ring is always such another: a reference of our own, the pin,
-// makes every write copy.
+// For memory in which a write would end the process: a GPU's, and the ring's where its pages cannot
+// be replaced by private ones. On its first write, libtorch 2.x copies a storage whose bytes others
+// refer to (lazy clones). Here the ring is always such another: our reference, the pin, makes every
+// write copy.
 namespace batchcast::inline v0_1::detail {
 
 using CowContext = c10::impl::cow::COWDeleterContext;
 
-/// Foreign bytes, and what has to be called once no storage shows them any more.
+/// Foreign bytes, and the function to call once no storage shows them any more.
 struct ForeignBytes {
   void* data = nullptr;
   void* context = nullptr;
   c10::DeleterFnPtr let_go = nullptr;
 };
 
-/// Where the bytes are, and what makes the copy of them when they are written.
+/// Where the bytes are, and the allocator that copies them when they are written.
 struct CopyPlace {
   c10::Device device = c10::Device(c10::kCPU);
   c10::Allocator* allocator = c10::GetCPUAllocator();
 };
 
-/// A storage that can tell which bytes it was made over.
+/// A storage that can say which bytes it was made over.
 class ForeignStorage : public c10::StorageImpl {
  public:
-  /// That of the bytes; as good as they are for as long as the storage lives.
+  /// The context of the bytes. It is valid while the storage lives.
   [[nodiscard]] const void* context() const noexcept { return context_; }
 
  protected:
@@ -69,8 +69,8 @@ class ForeignStorage : public c10::StorageImpl {
   void* context_;
 };
 
-/// How many refer to the bytes. libtorch has no public way to ask, but explicit instantiations may
-/// name private members.
+/// How many references to the bytes there are. libtorch has no public way to ask, but explicit
+/// instantiations may name private members.
 inline std::int64_t references_of(const CowContext& context);
 template <auto Member>
 struct CowReferences {
@@ -80,8 +80,8 @@ struct CowReferences {
 };
 template struct CowReferences<&CowContext::refcount_>;
 
-/// Pins whose tensors are gone while lazy clones of them are not. Without the pin the last clone
-/// would take the ring's memory for its own and write to it. Thread-safe.
+/// Pins whose tensors are gone while lazy clones of them live. Without the pin the last clone would
+/// take over the ring's memory and write to it. Thread-safe.
 class LingeringPins {
  public:
   void add(CowContext& pin) {
@@ -89,7 +89,7 @@ class LingeringPins {
     pins_.push_back(&pin);
     count_.store(pins_.size(), std::memory_order_relaxed);
   }
-  /// Lets go of what only we refer to.
+  /// Releases the pins that no clone shares any more.
   void sweep() {
     if (count_.load(std::memory_order_relaxed) == 0) return;
     std::vector<CowContext*> over;
@@ -111,13 +111,13 @@ class LingeringPins {
   std::atomic<std::size_t> count_ = 0;
 };
 
-/// Of this process; never destroyed, since tensors may outlive every static.
+/// The process's list; never destroyed, since tensors may outlive every static.
 inline LingeringPins& lingering_pins() {
   static LingeringPins* const pins = new LingeringPins();
   return *pins;
 }
 
-/// A copy-on-write storage that keeps a pin on its bytes for as long as it lives.
+/// A copy-on-write storage that keeps a pin on its bytes while it lives.
 class PinnedStorage final : public ForeignStorage {
  public:
   PinnedStorage(ForeignBytes bytes, CowContext& pin, std::size_t size, CopyPlace place)
@@ -151,9 +151,9 @@ class PinnedStorage final : public ForeignStorage {
   CowContext* pin_;
 };
 
-/// A storage over `bytes` whose writers get a copy. `bytes.let_go` is called once, when the storage
-/// and all lazy clones of it are gone or have copies of their own; with lazy clones that are left,
-/// when `lingering_pins` are swept after that, as the next call of this does.
+/// A storage over `bytes` that copies them on a write. `bytes.let_go` is called once, when the
+/// storage and all its lazy clones are gone or have copied. Where the storage goes before its
+/// clones, `lingering_pins` calls it in a later sweep, such as the one in the next call of this.
 inline c10::Storage copy_on_write_storage(ForeignBytes bytes, std::size_t size,
                                           CopyPlace place = {}) {
   lingering_pins().sweep();
@@ -161,8 +161,8 @@ inline c10::Storage copy_on_write_storage(ForeignBytes bytes, std::size_t size,
   return c10::Storage(c10::make_intrusive<PinnedStorage>(bytes, *context, size, place));
 }
 
-/// Tries it once: a libtorch that does it otherwise than those that this was written for is found
-/// out here, rather than by a write into the ring. `make_storage` gets bytes and their size.
+/// Tries it once. This finds out a libtorch that works differently before a write goes into the
+/// ring. `make_storage` gets bytes and their size.
 template <class MakeStorage>
 bool try_copy_on_write(const MakeStorage& make_storage) {
   struct Scratch {
@@ -190,7 +190,7 @@ inline void warn_that_tensors_are_copies() {
       "are copied as they are made into tensors.");
 }
 
-/// Whether this libtorch does as expected. If not, says so once; tensors are then copies.
+/// Whether this libtorch copies as expected. If not, it says so once; tensors are then copies.
 inline bool copies_on_write() {
   static const bool works = [] {
     const bool tried = try_copy_on_write(
@@ -207,7 +207,7 @@ inline bool copies_on_write() {
 
 namespace batchcast::inline v0_1::detail {
 
-/// Lets go of batches that only lazy clones had kept, which are gone by now.
+/// Releases batches that only lazy clones had kept, which are gone by now.
 inline void sweep_released_clones() {
 #if BATCHCAST_TORCH_HAS_COW
   lingering_pins().sweep();

@@ -18,8 +18,8 @@
 
 namespace batchcast::inline v0_1::detail {
 
-/// What all handles to one SharedDataset have in common. Thread-safe: a worker waits for a batch
-/// with the first lock; a thread that only asks where the dataset stands takes just the second.
+/// What all handles to one SharedDataset share. Thread-safe: a worker waits for a batch with the
+/// first lock. A thread that only asks where the dataset stands takes just the second.
 template <class UserBatch>
 class DatasetFeed {
  public:
@@ -31,7 +31,7 @@ class DatasetFeed {
     if (epoch_is_over_) return {};
     Consumer& consumer = attach();
     if (consumer.batch_size() != batch_size) change_batch_size(consumer, batch_size);
-    in_epoch_ = false;  // what is thrown here leaves nothing
+    in_epoch_ = false;  // an exception here does not leave the epoch
     std::optional<Batch> batch = consumer.next();
     note(consumer);
     epoch_is_over_ = !batch;
@@ -40,7 +40,7 @@ class DatasetFeed {
     return consumer_.make(*batch);
   }
 
-  /// The next call of `next` begins an epoch, unless it goes on with one that a checkpoint or an
+  /// Makes the next call of `next` begin an epoch, or continue one that a checkpoint or an
   /// exception interrupted.
   void begin_epoch() {
     const std::lock_guard lock(fetching_);
@@ -56,7 +56,7 @@ class DatasetFeed {
     return attach().has_next_epoch();
   }
 
-  /// Attaches if need be.
+  /// Attaches if necessary.
   [[nodiscard]] Checkpoint checkpoint() {
     {
       const std::lock_guard lock(noting_);
@@ -76,7 +76,8 @@ class DatasetFeed {
                "begin together, and {} has begun. Call leave() on all ranks before.",
                name_of_group()));
     }
-    // Looked at first: at a position that another stream does not have, the answer would be that.
+    // This comes first: moving to a position that another stream lacks would fail with a message
+    // about the position only.
     ConsumerOptions looking = consumer_.options();
     looking.observes = true;
     looking.group = {};
@@ -84,7 +85,7 @@ class DatasetFeed {
     {
       const Consumer onlooker(looking);
       check_same_samples(saved, checkpoint_of(onlooker, looking.stream), looking.log);
-    }  // while it is attached, the stream would not go back
+    }  // while it observes, the stream would not go back
     consumer_.move_to(saved.cursor);
     forget();
     note(consumer_.get());
@@ -97,8 +98,7 @@ class DatasetFeed {
   }
 
  private:
-  /// The one that counts comes with each request, but to a rank of a group, whose ranks agree in it
-  /// when they attach.
+  /// Each request brings the batch size. Only a group's ranks agree on it when they attach.
   [[nodiscard]] static ConsumerOptions with_any_batch_size(ConsumerOptions options) {
     if (options.group.world == 0 && !options.group.automatic) options.batch_size = 1;
     return options;
@@ -145,8 +145,8 @@ class DatasetFeed {
 
   std::mutex fetching_;
   TorchConsumer<UserBatch> consumer_;
-  bool in_epoch_ = false;            ///< batches of an epoch that is not over were handed out
-  bool epoch_is_over_ = false;       ///< until the next one is begun
+  bool in_epoch_ = false;            ///< the epoch is not over, and batches of it were handed out
+  bool epoch_is_over_ = false;       ///< until the next epoch begins
   std::mutex noting_;                ///< taken after `fetching_`
   std::optional<Checkpoint> noted_;  ///< while attached
 };

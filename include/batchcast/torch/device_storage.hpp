@@ -26,8 +26,8 @@
 #include <utility>
 #include <vector>
 
-// Storages over a GPU's memory. Trainers have it mapped read-only: a write into it would end the
-// process's CUDA context, so writes have to copy here as well.
+// Storages over a GPU's memory. Trainers map it read-only: a write would end the process's CUDA
+// context, so writes have to copy here as well.
 namespace batchcast::inline v0_1::detail {
 
 /// torch's own allocator of GPU memory.
@@ -48,8 +48,8 @@ namespace batchcast::inline v0_1::detail {
 
 #if BATCHCAST_TORCH_HAS_COW
 
-/// The batches that tensors on GPUs show, by the address that libtorch copies from on a write:
-/// where it does that it knows no more. Thread-safe.
+/// The batches that tensors on GPUs show, by address: on a write, libtorch knows only the address
+/// that it copies from. Thread-safe.
 class ShownOnGpus {
  public:
   void add(const void* data, const Batch& batch) {
@@ -61,7 +61,7 @@ class ShownOnGpus {
     const auto [first, last] = shown_.equal_range(data);
     shown_.erase(std::find_if(first, last, [&](const auto& one) { return one.second == &batch; }));
   }
-  /// Names the stream to all of them that are shown from there.
+  /// Names the stream to all batches that are shown from that address.
   void use(const void* data, void* stream) {
     const std::lock_guard lock(mutex_);
     const auto [first, last] = shown_.equal_range(data);
@@ -73,14 +73,13 @@ class ShownOnGpus {
   std::unordered_multimap<const void*, const Batch*> shown_;
 };
 
-/// Of this process; never destroyed, since tensors may outlive every static.
+/// The process's list; never destroyed, since tensors may outlive every static.
 [[nodiscard]] inline ShownOnGpus& shown_on_gpus() {
   static auto* const shown = new ShownOnGpus();
   return *shown;
 }
 
-/// The lease of a tensor on a GPU, whose batch is found by its address as long as it may be copied
-/// from.
+/// The lease of a tensor on a GPU. Its address finds the batch as long as a write may copy it.
 struct ShownLease final : Batch {
   ShownLease(Batch batch, const void* shown) : Batch(std::move(batch)), data(shown) {
     shown_on_gpus().add(data, *this);
@@ -96,10 +95,10 @@ inline void delete_shown_lease(void* lease) {
   delete static_cast<ShownLease*>(static_cast<Batch*>(lease));
 }
 
-/// Copies of what lies on one GPU, in torch's memory there, whichever device is current. torch's
-/// allocator copies on the legacy default stream, for which the streams of its pool do not wait;
-/// here it is the current one, on which the write follows. It is named to the batch, whose place
-/// in the ring is kept until the copy has read it.
+/// Copies bytes of one GPU into torch's memory there, with any device current. Its own allocator
+/// copies on the legacy default stream, for which the streams of torch's pool do not wait. This one
+/// copies on the current stream, on which the write follows. The batch learns of that stream, so
+/// that its place in the ring is kept until the copy has read it.
 class GpuCopies final : public c10::Allocator {
  public:
   explicit GpuCopies(c10::Device device) : device_(device) {}
@@ -121,8 +120,8 @@ class GpuCopies final : public c10::Allocator {
   c10::Device device_;
 };
 
-/// Of this process, for each GPU that libtorch sees; never destroyed, since tensors may outlive
-/// every static.
+/// The process's allocator for each GPU that libtorch sees; never destroyed, since tensors may
+/// outlive every static.
 [[nodiscard]] inline c10::Allocator& copies_on_gpu(c10::Device device) {
   static std::vector<GpuCopies>* const all = [] {
     const auto gpus = c10::impl::VirtualGuardImpl(c10::kCUDA).deviceCount();
@@ -137,9 +136,9 @@ class GpuCopies final : public c10::Allocator {
 
 #if BATCHCAST_TORCH_HAS_MATERIALIZERS
 
-/// A storage that copies itself on its first write, by a hook of its own: later libtorches bind
-/// what they make of lazy clones on GPUs to one stream and refuse writes on others. There are no
-/// lazy clones of it. What it stood on is kept for as long as it lives.
+/// A storage that copies itself on its first write, by a hook. Later libtorches bind what they make
+/// of lazy clones on GPUs to one stream and refuse writes on others. So it has no lazy clones. The
+/// bytes under it are kept while it lives.
 class CopiedStorage final : public ForeignStorage {
  public:
   CopiedStorage(ForeignBytes bytes, std::size_t size, CopyPlace place)
@@ -157,7 +156,7 @@ class CopiedStorage final : public ForeignStorage {
  private:
   static void copy(c10::StorageImpl* storage) {
     auto& self = static_cast<CopiedStorage&>(*storage);
-    // resize_() gives other memory to a storage and leaves the hook.
+    // resize_() gives the storage other memory and keeps the hook.
     if (self.data_ptr().get_context() != self.context()) return;
     self.original_ = self.allocator()->clone(self.data(), self.nbytes());
     std::swap(self.original_, self._mutable_data_ptr_no_checks());
@@ -178,7 +177,7 @@ inline c10::Storage storage_of_copies(ForeignBytes bytes, std::size_t size, Copy
 
 #endif
 
-/// Tries, in host memory, whether this libtorch lets a storage's own allocator make the copy.
+/// Tries, in host memory, whether this libtorch lets a storage's allocator make the copy.
 inline bool try_copies_on_gpus() {
   class Copies final : public c10::Allocator {
    public:
@@ -198,8 +197,7 @@ inline bool try_copies_on_gpus() {
   return copied && copies.made == 1;
 }
 
-/// Whether tensors on GPUs can be copied on their first write. If not, says so once; they are then
-/// copies.
+/// Whether a first write copies tensors on GPUs. If not, says so once; tensors are then copies.
 inline bool copies_on_write_on_gpus() {
   static const bool works = [] {
     const bool tried = try_copies_on_gpus();
@@ -216,13 +214,13 @@ inline bool copies_on_write_on_gpus() noexcept { return false; }
 #endif
 
 /// Whether a tensor of this batch on a GPU has to be a copy, since nothing else keeps writes off
-/// the ring: there is no copy-on-write in 1.x and the oldest 2.x.
+/// the ring. 1.x and the oldest 2.x have no copy-on-write.
 [[nodiscard]] inline bool has_to_copy_on_gpu(const Batch& batch) {
   return !batch.writable() && !copies_on_write_on_gpus();
 }
 
-/// What a tensor of a field on a GPU stands on. Names the stream that is current there to the
-/// batch. Where `has_to_copy_on_gpu` says so the tensor is copied before the trainer gets it.
+/// The storage of a tensor of a field on a GPU. Names the stream that is current there to the
+/// batch. Where `has_to_copy_on_gpu` says so, the tensor is copied before the trainer gets it.
 inline c10::Storage storage_on_gpu(const Batch& batch, FieldBytes bytes) {
   batch.use(current_stream_on(batch.placement()));
   const c10::Device device = torch_device(batch.placement());

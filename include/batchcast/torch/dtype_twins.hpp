@@ -15,7 +15,7 @@ struct DTypeTwin {
   at::ScalarType there;
 };
 
-/// The types of a field that libtorch has, too.
+/// The types of a field that libtorch has as well.
 inline constexpr std::array<DTypeTwin, 10> dtype_twins = {{
     {DType::u8, at::kByte},
     {DType::i8, at::kChar},

@@ -16,7 +16,7 @@
 
 namespace batchcast::inline v0_1::detail {
 
-/// A storage of torch's own with a copy of the bytes.
+/// A storage that torch owns, with a copy of the bytes.
 inline c10::Storage copied_storage(FieldBytes bytes) {
   c10::Allocator* const allocator = c10::GetCPUAllocator();
   c10::DataPtr copy = allocator->allocate(bytes.size);
@@ -25,10 +25,10 @@ inline c10::Storage copied_storage(FieldBytes bytes) {
                       /*resizable=*/true);
 }
 
-/// What a tensor of a field in host memory stands on: the batch's memory as it is where writes stay
-/// with the trainer. Else a write copies it first. libtorch 1.x cannot do that: there a write ends
-/// the process with the ring's message. Of 2.x the oldest cannot either; there the tensor is a
-/// copy.
+/// The storage of a tensor of a field in host memory. Where writes stay with the trainer it is over
+/// the batch's memory. Elsewhere a write copies it first. libtorch 1.x cannot do that: there a
+/// write ends the process with the ring's message. The oldest 2.x cannot either; there the tensor
+/// is a copy.
 inline c10::Storage storage_on_host(const Batch& batch, FieldBytes bytes) {
 #if BATCHCAST_TORCH_HAS_COW
   if (!batch.keeps_writes()) {

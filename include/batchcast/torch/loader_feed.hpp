@@ -34,8 +34,8 @@ namespace batchcast::inline v0_1::detail {
   return consumer;
 }
 
-/// What a data loader and its iterators share: the consumer and the loop that it is in. There is
-/// one loop at a time; those before it are over. One thread at a time uses it.
+/// What a data loader and its iterators share: the consumer, and the loop that it is in. There is
+/// one loop at a time; earlier ones are over. One thread at a time uses it.
 template <class UserBatch>
 class LoaderFeed {
  public:
@@ -46,7 +46,7 @@ class LoaderFeed {
     static_cast<void>(this->consumer());
   }
 
-  /// Attaches if it has left.
+  /// Attaches again if it has left.
   [[nodiscard]] Consumer& consumer() {
     Consumer& consumer = consumer_.get();
     samples_per_epoch_ = consumer.samples_per_epoch();
@@ -61,7 +61,7 @@ class LoaderFeed {
     consumer_.leave();
   }
 
-  /// Its number; the loop before it is over.
+  /// Begins a loop and returns its number; the loop before it is over.
   [[nodiscard]] std::uint64_t begin_loop() {
     static_cast<void>(consumer());
     leave_loop(loop_);
@@ -71,7 +71,7 @@ class LoaderFeed {
   /// The next batch of that loop; nothing once it is over.
   [[nodiscard]] torch::optional<UserBatch> next(std::uint64_t loop) {
     if (loop != loop_) return {};
-    // What is thrown here leaves nothing: the cursor stays where a checkpoint needs it.
+    // An exception here does not leave the epoch: the cursor stays where a checkpoint needs it.
     in_epoch_ = false;
     NextBatch next;
     do {
@@ -86,8 +86,8 @@ class LoaderFeed {
     return consumer_.make(next.batch);
   }
 
-  /// Lets go of the rest of its epoch, if it is in one. A rank of a group that an exception drives
-  /// out keeps it: to the others it would look like a shorter epoch.
+  /// Skips the rest of the loop's epoch, if it is in one. A rank of a group does not when an
+  /// exception ends the loop: the other ranks would take it for a shorter epoch.
   void leave_loop(std::uint64_t loop, bool by_exception = false) noexcept {
     if (loop != loop_ || !std::exchange(in_epoch_, false)) return;
     if (by_exception && consumer_.attached() && consumer_.present().group().world != 0) return;

@@ -19,17 +19,17 @@
 
 namespace batchcast::inline v0_1 {
 
-/// How the batches of a torch loader are called, and how a torch dataset is gone through.
+/// What the fields of a torch loader's batches are called, and how a torch dataset is read.
 struct ServeOptions {
   /// Names of the fields that an Example's `data` and `target` become.
   std::string data = "data";
   std::string target = "target";
-  /// Datasets that are only asked for a number of samples: this many at a time.
+  /// For datasets that are only asked for a number of samples: this many at a time.
   std::size_t batch_size = 64;
-  /// Datasets with indices: threads that call get_batch(). With one it is this dataset's, with
-  /// several each has a copy of it, as with torch's loader; 0: as many as it takes.
+  /// For datasets with indices: threads that call get_batch(). One thread uses the dataset itself;
+  /// of several each has a copy, as with torch's loader. 0: as many as it takes.
   unsigned workers = 1;
-  /// Datasets with indices: the order of an epoch.
+  /// For datasets with indices: the order of an epoch.
   OrderMode order = OrderMode::reshuffle;
   std::uint64_t seed = 0;
 };
@@ -42,7 +42,7 @@ concept TorchLoader = requires(T& loader) {
   *loader.begin();
 };
 
-/// Of torch::data::datasets: get_batch with indices, or with how many.
+/// For torch::data::datasets: get_batch takes indices or a number of samples.
 template <class T>
 concept TorchDataset = requires(T& dataset) {
   typename T::BatchType;
@@ -57,8 +57,7 @@ concept IndexedDataset =
 template <class T>
 concept StatefulTorchDataset = TorchDataset<T> && T::is_stateful;
 
-/// Runs `make_epoch(stream)`, which is false once the stream was stopped, as often as there are
-/// epochs.
+/// Calls `make_epoch(stream)` for each epoch. It returns false once the stream was stopped.
 template <class MakeEpoch>
 ProducerStats serve_epochs(TorchStream& stream, MakeEpoch&& make_epoch) {
   try {
@@ -146,7 +145,7 @@ ProducerStats serve_indexed(Dataset& dataset, ProducerOptions options, const Ser
     feeder.wait();
   } catch (const std::exception& failure) {
     fail_stream(producer, text_for_consumers(std::current_exception()), options);
-    std::rethrow_if_nested(failure);  // what the dataset threw, rather than what names its sample
+    std::rethrow_if_nested(failure);  // what the dataset threw, without the name of its sample
     throw;
   } catch (...) {
     fail_stream(producer, text_for_consumers(std::current_exception()), options);
@@ -158,29 +157,30 @@ ProducerStats serve_indexed(Dataset& dataset, ProducerOptions options, const Ser
 
 }  // namespace detail
 
-/// Serves what a torch::data loader makes as a stream: each pass over it is an epoch, whose length
-/// need not be known. Instead of a loader it can be anything else that is gone through with `for`
-/// time and again, or a dataset: one with get(index) or get_batch(indices), whose `sample_id` is
-/// then the index; a StatefulDataset; a stream dataset with a size().
+/// Serves what a torch::data loader makes as a stream. Each pass over it is an epoch, whose length
+/// need not be known. Instead of a loader it can be anything else that a `for` can pass over again
+/// and again, or a dataset. A dataset is a StatefulDataset, a stream dataset with a size(), or has
+/// get(index) or get_batch(indices). In the last case `sample_id` is the index.
 ///
 ///     bc::serve(*loader, {.stream = "mine", .epochs = 3});
 ///
-/// Batches may be Examples of tensors with or without a target, tensors, maps or OrderedDicts of
-/// tensors by name, and vectors of these, which need not be stacked. Of `options`, `schema`,
-/// `samples_per_epoch` and `pure` stay out: the first batch tells. Tensors are copied into the ring
-/// once, from wherever they are. `sample_id` is the index within the epoch, unless a map has a
-/// `sample_id` (i64) of its own.
+/// Batches may be Examples of tensors with or without a target, tensors, or maps or OrderedDicts of
+/// tensors by name. They may also be vectors of these, which need not be stacked. In `options`
+/// leave out `schema`, `samples_per_epoch` and `pure`: the first batch tells them. Tensors are
+/// copied into the ring once, from the device that they are on. `sample_id` is the index within the
+/// epoch, unless a map has a `sample_id` (i64).
 ///
 /// The stream is not pure: a `free` consumer that was too slow cannot make a sample again, and no
 /// second producer makes the same.
 ///
 /// Returns when the epochs are made and consumers have drained them (`linger_ms`), or when the
-/// stream was stopped; `state` says which. Call it on any thread: it works on this one, a dataset's
-/// `workers` on theirs. What the loader throws fails the stream with that text for every consumer,
-/// and is thrown on. So does a batch that cannot be served (InvalidArgument): an undefined, sparse
-/// or complex tensor, one without dimensions, or of another shape, dtype or name than in the first
-/// batch. The stream is there from the first batch on; what is wrong before that only this call
-/// tells. A loader with workers that was stopped in mid-epoch begins no other: that is torch's.
+/// stream was stopped; `state` says which. Any thread may call it: it works on this one, a
+/// dataset's `workers` on theirs. What the loader throws fails the stream with that text for every
+/// consumer, and is thrown on. So is a batch that cannot be served (InvalidArgument). That is an
+/// undefined, sparse or complex tensor, one without dimensions, and one whose shape, dtype or name
+/// is not in the first batch. The stream exists from the first batch on; only this call reports
+/// what is wrong before. A loader with workers that was stopped in mid-epoch begins no other: torch
+/// decides that.
 template <class Source>
 ProducerStats serve(Source&& source, ProducerOptions options, const ServeOptions& how = {}) {
   using Plain = std::remove_reference_t<Source>;

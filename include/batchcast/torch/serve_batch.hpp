@@ -13,8 +13,8 @@
 #include <utility>
 #include <vector>
 
-// The batch types that a torch::data loader can have, as columns. They are known by their shape, so
-// that nothing of torch::data, which takes long to compile, is included here.
+// The batch types that a torch::data loader can have, as columns. They are recognised by their
+// shape: torch::data, which takes long to compile, is not included here.
 namespace batchcast::inline v0_1::detail {
 
 template <class T>
@@ -56,13 +56,13 @@ concept ExampleList = requires {
   requires std::same_as<T, std::vector<typename T::value_type>>;
 };
 
-/// How the tensors of an example are called.
+/// What the tensors of an example are called.
 struct ExampleNames {
   const std::string& data;
   const std::string& target;
 };
 
-/// Calls `visit(name, tensor)` for each tensor, in the order that the schema has.
+/// Calls `visit(name, tensor)` for each tensor, in the schema's order.
 template <class One, class Visit>
 void visit_tensors(const One& one, const ExampleNames& names, Visit&& visit) {
   if constexpr (TorchTensor<One>) {
@@ -75,7 +75,7 @@ void visit_tensors(const One& one, const ExampleNames& names, Visit&& visit) {
   } else if constexpr (TensorMap<One>) {
     std::vector<const typename One::value_type*> sorted;
     for (const auto& item : one) sorted.push_back(&item);
-    // An unordered map's own order may differ from run to run.
+    // The order of an unordered map may differ from run to run.
     std::sort(sorted.begin(), sorted.end(),
               [](const auto* a, const auto* b) { return a->first < b->first; });
     for (const auto* item : sorted) visit(std::string(item->first), item->second);
@@ -88,7 +88,7 @@ void visit_tensors(const One& one, const ExampleNames& names, Visit&& visit) {
   }
 }
 
-/// One more example of a batch that is a list.
+/// Adds one more example of a batch that is a list.
 class TorchColumnBuilder {
  public:
   explicit TorchColumnBuilder(TorchColumns& batch) : batch_(batch) {}

@@ -20,7 +20,7 @@
 #include <string_view>
 #include <vector>
 
-// The tensors of a torch loader as the fields of a stream: what they are, and how they get there.
+// A torch loader's tensors as a stream's fields: their specs, and how they get into the ring.
 namespace batchcast::inline v0_1::detail {
 
 /// One field of a batch: a tensor [samples, shape...] of all, or a tensor [shape...] of each.
@@ -51,7 +51,7 @@ struct TorchColumns {
       text("batchcast: field `{}` of the batch cannot be served: it is {}", name, why));
 }
 
-/// Throws InvalidArgument, naming the field, for what has no place in a stream.
+/// Throws InvalidArgument, naming the field, for a tensor that has no place in a stream.
 [[nodiscard]] inline DType checked_dtype(const at::Tensor& tensor, const std::string& name) {
   if (!tensor.defined()) {
     throw_unservable(name, "an undefined tensor. Give each example of the dataset a value for it.");
@@ -75,7 +75,7 @@ struct TorchColumns {
   return *dtype;
 }
 
-/// What one sample of a column is. Throws InvalidArgument for what cannot be served.
+/// The spec of one sample of a column. Throws InvalidArgument for a tensor that cannot be served.
 [[nodiscard]] inline FieldSpec spec_of(const TorchColumn& column) {
   const at::Tensor& first = column.tensors.front();
   FieldSpec spec{column.name, checked_dtype(first, column.name), first.sizes().vec()};
@@ -98,7 +98,7 @@ struct TorchColumns {
   return spec;
 }
 
-/// The schema of a batch, without `sample_id`, and whether all columns have as many samples.
+/// The schema of a batch, without `sample_id`. Checks that all columns have equally many samples.
 [[nodiscard]] inline Schema schema_of(const TorchColumns& batch) {
   Schema schema;
   for (const TorchColumn& column : batch.columns) {
@@ -121,7 +121,7 @@ struct TorchColumns {
   return schema;
 }
 
-/// The elements as they lie; asking so makes no copy-on-write tensor copy.
+/// The elements as they lie. This way of asking makes no copy-on-write tensor copy.
 [[nodiscard]] inline const std::byte* bytes_of(const at::Tensor& tensor) {
 #if TORCH_VERSION_MAJOR > 2 || (TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR >= 1)
   return static_cast<const std::byte*>(tensor.const_data_ptr());
@@ -130,13 +130,13 @@ struct TorchColumns {
 #endif
 }
 
-/// Whether the bytes in host memory are the values, in their order. Zeros of autograd's have none.
+/// Whether the bytes in host memory are the values, in their order. autograd's zeros have no bytes.
 [[nodiscard]] inline bool lies_plain(const at::Tensor& tensor) {
   return tensor.device().is_cpu() && tensor.is_contiguous() && !tensor.is_neg() &&
          !tensor._is_zerotensor();
 }
 
-/// Samples of whatever strides and device into their places.
+/// Copies samples of any strides and device into their places.
 inline void copy_strided(const at::Tensor& samples, const FieldSlots& to) {
   const auto item = static_cast<std::size_t>(samples.element_size());
   std::vector<std::int64_t> strides(static_cast<std::size_t>(samples.dim()), 1);
@@ -150,7 +150,7 @@ inline void copy_strided(const at::Tensor& samples, const FieldSlots& to) {
   places.copy_(samples.detach());
 }
 
-/// `count` samples of a column, the first of them `begin`, into their places.
+/// Copies `count` samples of a column, from sample `begin` on, into their places.
 inline void copy_samples(const TorchColumn& column, std::size_t begin, std::size_t count,
                          const FieldSlots& to) {
   if (column.one_each) {

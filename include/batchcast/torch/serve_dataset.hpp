@@ -21,14 +21,14 @@
 
 namespace batchcast::inline v0_1::detail {
 
-/// Samples of a map-style dataset, any of which can be asked for. `Dataset` has get_batch(indices).
+/// Samples of a map-style dataset, which gives any of them. `Dataset` has get_batch(indices).
 template <class Dataset>
 class TorchDatasetMaker final : public SampleMaker {
  public:
   struct Options {
     OrderOptions order;
     ExampleNames names;
-    bool copies = false;  ///< each worker has a dataset of its own
+    bool copies = false;  ///< each worker has a copy of the dataset
   };
 
   /// The dataset, and the names, must outlive it. Makes a first sample to know the schema.
@@ -89,14 +89,13 @@ class TorchDatasetMaker final : public SampleMaker {
     }
 
    private:
-    /// Throws BadSample, which names the first sample that fails, with what the dataset threw in
-    /// it.
+    /// Throws BadSample, which names the first sample that fails and why.
     [[nodiscard]] TorchColumns fetch_all(const SampleSlots& slots) {
       try {
         return maker_.fetch_checked(*dataset_, indices_);
       } catch (...) {
         find_culprit(slots);
-        throw;  // alone, each of them can be had
+        throw;  // alone, each of them succeeds
       }
     }
     void find_culprit(const SampleSlots& slots) {

@@ -21,8 +21,8 @@
 
 namespace batchcast::inline v0_1::detail {
 
-/// Options for a producer of what torch makes. Throws InvalidArgument where they say what only the
-/// samples themselves can say.
+/// Options for a producer of what torch makes. Throws InvalidArgument where they set what only the
+/// samples themselves determine.
 [[nodiscard]] inline ProducerOptions torch_producer_options(ProducerOptions options,
                                                             const std::string& what) {
   if (!options.schema.empty() || options.samples_per_epoch != 0 || options.pure) {
@@ -46,7 +46,7 @@ inline void log_what_is_served(const ProducerOptions& options, const Schema& sch
                                    options.stream, what, fields));
 }
 
-/// Throws InvalidArgument that names what is not as it was in the first batch.
+/// Throws InvalidArgument, which names what differs from the first batch.
 inline void check_same_schema(const Schema& expected, const Schema& found) {
   if (expected == found) return;
   constexpr const char* cure =
@@ -64,7 +64,7 @@ inline void check_same_schema(const Schema& expected, const Schema& found) {
            less ? "none." : "one.", cure));
 }
 
-/// The text of an exception for trainers, without the backtrace of the producer.
+/// The text of an exception for trainers, without the producer's backtrace.
 [[nodiscard]] inline std::string text_for_consumers(const std::exception_ptr& failure) {
   try {
     std::rethrow_exception(failure);
@@ -77,26 +77,26 @@ inline void check_same_schema(const Schema& expected, const Schema& found) {
   }
 }
 
-/// Fails a stream. Consumers that are just coming are told why by the door, for half a second.
+/// Fails a stream. For half a second the door tells the reason to consumers that are just coming.
 inline void fail_stream(Producer& producer, const std::string& text,
                         const ProducerOptions& options) {
   constexpr int farewell_ms = 500;
   producer.fail(text);
   if (producer.stats().consumers.size() >= std::max<std::size_t>(options.wait_for, 1)) return;
-  // Only waits: the thread of the door tells consumers that come meanwhile.
+  // The loop only waits: meanwhile the door's thread tells consumers that come.
   const std::atomic<std::uint32_t> nothing = 0;
   futex_wait(nothing, 0,
              options.linger_ms < 0 ? farewell_ms : std::min(options.linger_ms, farewell_ms));
 }
 
-/// Waits for consumers to drain as the options say, and not a second time in the destructor.
+/// Waits for consumers to drain as the options say, so that the destructor does not wait again.
 inline ProducerStats finish_stream(Producer& producer) {
   if (!producer.finish()) producer.stop("its producer did not linger longer");
   return producer.stats();
 }
 
 /// A stream whose samples come batch by batch, and whose epochs end when its caller says so. The
-/// producer comes up with the first batch, which tells the schema. For one thread.
+/// first batch tells the schema and brings the producer up. One thread uses it.
 class TorchStream {
  public:
   /// `what` is served, in words. Throws InvalidArgument.
@@ -133,7 +133,7 @@ class TorchStream {
     return true;
   }
 
-  /// Throws InvalidArgument for an epoch without a sample: it would be followed by more of them.
+  /// Throws InvalidArgument for an epoch without a sample: only more of them would follow.
   void end_epoch() {
     if (samples_ == 0) {
       throw InvalidArgument(

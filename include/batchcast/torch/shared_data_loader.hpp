@@ -20,8 +20,8 @@
 namespace batchcast::inline v0_1 {
 namespace detail {
 
-/// torch's own iterator, but the batch goes before the next one is fetched: its place in the ring
-/// may be what that one needs.
+/// torch's iterator, except that it drops the batch before it fetches the next one, which may need
+/// its place in the ring.
 template <class UserBatch>
 class SharedIterator final : public torch::data::detail::ValidIterator<UserBatch> {
  public:
@@ -43,7 +43,7 @@ class SharedIterator final : public torch::data::detail::ValidIterator<UserBatch
     }
     this->batch_.reset();
     this->initialized_ = false;
-    fetching_ = true;  // whatever this throws, the next use of the iterator fetches again
+    fetching_ = true;  // after an exception the next use of the iterator fetches again
     this->lazy_initialize();
     fetching_ = false;
   }
@@ -63,25 +63,25 @@ class SharedIterator final : public torch::data::detail::ValidIterator<UserBatch
 
 }  // namespace detail
 
-/// Stands where torch's data loader stood, and takes its batches from a stream. Each loop over it
-/// is one epoch. Leaving a loop early, or beginning another one, lets go of the rest of its epoch;
-/// in a group, but not where an exception leaves it (see Consumer::begin).
-/// What ends the stream is thrown as Consumer throws it; when `options().timeout` is up, a
-/// c10::Error as torch's loader throws, after which the same iterator, or a new loop, goes on with
-/// the batch that did not come.
+/// Takes the place of torch's data loader, and its batches from a stream. Each loop over it is one
+/// epoch. Leaving a loop early, or beginning another one, skips the rest of its epoch. In a group
+/// that is not so where an exception leaves the loop (see Consumer::begin). When the stream is
+/// over, it throws what Consumer throws. When `options().timeout` is up, it throws a c10::Error as
+/// torch's loader does. Then the same iterator, or a new loop, continues with the batch that did
+/// not come.
 ///
-/// Use it from one thread at a time, whichever made it. Iterators may outlive it, and are over
-/// then. Batches and their tensors may outlive it, and the producer. After fork() the child cannot
-/// use it.
+/// One thread at a time may use it, not only the thread that made it. Iterators may outlive it, and
+/// are over then. Batches and their tensors may outlive it, and the producer. After fork() the
+/// child cannot use it.
 template <class UserBatch = torch::data::Example<>>
 class SharedDataLoader {
  public:
   using BatchType = UserBatch;
 
-  /// Attaches. `batch_size` and `timeout` are those of `options`; the last batch is dropped if
-  /// either of the two options says so; the other ones of torch's have no meaning here, where no
-  /// worker makes batches. Throws what Consumer's constructor throws, and InvalidArgument where the
-  /// stream's fields are not what UserBatch takes.
+  /// Attaches. `batch_size` and `timeout` come from `options`. The last batch is dropped if either
+  /// of the two options says so. torch's other options have no meaning here, where no worker makes
+  /// batches. Throws what Consumer's constructor throws, and InvalidArgument where UserBatch does
+  /// not take the stream's fields.
   SharedDataLoader(ConsumerOptions consumer, torch::data::DataLoaderOptions options,
                    ExampleFields fields = {})
       : feed_(std::make_shared<Feed>(std::move(consumer), std::move(options), std::move(fields))) {}
@@ -89,7 +89,7 @@ class SharedDataLoader {
   SharedDataLoader(const SharedDataLoader&) = delete;
   SharedDataLoader& operator=(const SharedDataLoader&) = delete;
 
-  /// Begins a loop; its first batch is waited for when it is first looked at.
+  /// Begins a loop. The first look at its first batch waits for it.
   [[nodiscard]] torch::data::Iterator<UserBatch> begin() {
     return torch::data::Iterator<UserBatch>(
         std::make_unique<detail::SharedIterator<UserBatch>>(feed_));
@@ -99,27 +99,27 @@ class SharedDataLoader {
         std::make_unique<torch::data::detail::SentinelIterator<UserBatch>>());
   }
 
-  /// Leaves the stream. Whatever needs it afterwards attaches anew, as the constructor did but for
-  /// a cursor: that is where the first loop began.
+  /// Leaves the stream. The next call that needs it attaches again as the constructor did, except
+  /// for a cursor, which says where the first loop begins.
   void join() noexcept { feed_->leave(); }
 
   [[nodiscard]] const torch::data::FullDataLoaderOptions& options() const noexcept {
     return feed_->options();
   }
-  /// Samples an epoch; nothing where it is not known beforehand.
+  /// Samples of an epoch; nothing where that is not known beforehand.
   [[nodiscard]] torch::optional<std::size_t> size() const { return feed_->size(); }
 
-  /// Whether another epoch follows; waits until that is known.
+  /// Whether another epoch follows. Waits until that is known.
   [[nodiscard]] bool has_next_epoch() { return feed_->consumer().has_next_epoch(); }
-  /// Position after the last sample delivered: what to save in a checkpoint, for join = at.
+  /// The position after the last sample delivered: save it in a checkpoint, for join = at.
   [[nodiscard]] std::uint64_t cursor() const noexcept { return feed_->cursor(); }
   /// The epoch that the next batch belongs to.
   [[nodiscard]] std::uint64_t epoch() const noexcept { return feed_->epoch(); }
   [[nodiscard]] ConsumerStats stats() const noexcept { return feed_->stats(); }
   /// Throws Revoked if the producer evicted this loader: its last batch may have been overwritten.
   void check() const { feed_->check(); }
-  /// For everything else, a change of the batch size among it. It stays this loader's; batches
-  /// taken from it directly are missing from the loop.
+  /// The consumer, for everything else, such as changing the batch size. The loader owns it;
+  /// batches taken from it directly are missing from the loop.
   [[nodiscard]] Consumer& consumer() { return feed_->consumer(); }
 
  private:
@@ -128,7 +128,7 @@ class SharedDataLoader {
   std::shared_ptr<Feed> feed_;
 };
 
-/// The line that takes the place of torch::data::make_data_loader.
+/// Takes the place of torch::data::make_data_loader.
 template <class UserBatch = torch::data::Example<>>
 [[nodiscard]] std::unique_ptr<SharedDataLoader<UserBatch>> make_shared_data_loader(
     ConsumerOptions consumer, torch::data::DataLoaderOptions options, ExampleFields fields = {}) {
@@ -136,7 +136,7 @@ template <class UserBatch = torch::data::Example<>>
                                                        std::move(fields));
 }
 
-/// With the batch size of the consumer's options.
+/// Makes a loader with the batch size of the consumer's options.
 template <class UserBatch = torch::data::Example<>>
 [[nodiscard]] std::unique_ptr<SharedDataLoader<UserBatch>> make_shared_data_loader(
     ConsumerOptions consumer) {
@@ -144,8 +144,8 @@ template <class UserBatch = torch::data::Example<>>
   return make_shared_data_loader<UserBatch>(std::move(consumer), options);
 }
 
-/// By the stream's name; torch's batch size is 1 unless the options say another. A template, so
-/// that options in braces are never taken for a name.
+/// Makes a loader by the stream's name. torch's batch size is 1 unless the options say another. It
+/// is a template, so that options in braces are never taken for a name.
 template <class UserBatch = torch::data::Example<>, std::convertible_to<std::string> Name>
 [[nodiscard]] std::unique_ptr<SharedDataLoader<UserBatch>> make_shared_data_loader(
     const Name& stream, torch::data::DataLoaderOptions options = {}, ExampleFields fields = {}) {

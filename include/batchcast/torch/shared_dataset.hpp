@@ -83,58 +83,57 @@ inline void write(torch::serialize::OutputArchive& archive, const Checkpoint& ch
 
 }  // namespace detail
 
-/// A stream as a dataset for torch::data::make_data_loader, with and without workers, also behind
+/// A stream as a dataset for torch::data::make_data_loader, with and without workers, also under
 /// `map`. It is a handle: copies share one consumer, so keep one to save checkpoints with. It
-/// attaches on first use, and leaves with the last handle, or when told to.
+/// attaches on first use, and leaves with the last handle, or when you call `leave`.
 ///
-/// `torch::save(dataset, file)` keeps where it stands, `torch::load(dataset, file)` goes on there:
-/// after the last batch that was handed to the loader. With workers that is up to `max_jobs`
-/// batches more than the loop has seen; without, it is exact. One of them fetches at a time, and
-/// with several the loader may see batches in another order.
+/// `torch::save(dataset, file)` keeps where it stands, and `torch::load(dataset, file)` continues
+/// there: after the last batch that the loader got. With workers that is up to `max_jobs` batches
+/// more than the loop has seen; without, it is exact. One worker fetches at a time, and with
+/// several the loader may see batches in another order.
 ///
 /// Batches hold their place in the ring from when they are fetched: it has to have room for
-/// max_jobs + 2 of them. Thread-safe. Throws what Consumer throws; out of a worker, torch wraps it
-/// into WorkerException.
+/// max_jobs + 2 of them. Thread-safe. Throws what Consumer throws; torch wraps an exception of a
+/// worker into WorkerException.
 template <class UserBatch = torch::data::Example<>>
 class SharedDataset final
     : public torch::data::datasets::StatefulDataset<SharedDataset<UserBatch>, UserBatch> {
  public:
-  /// The batch size is the loader's; the consumer's counts for nothing, but in a group, where the
-  /// two have to be the same.
+  /// The loader says the batch size. In a group the consumer's has to be the same.
   explicit SharedDataset(ConsumerOptions consumer, ExampleFields fields = {})
       : feed_(std::make_shared<Feed>(std::move(consumer), std::move(fields))) {}
   template <std::convertible_to<std::string> Name>
   explicit SharedDataset(const Name& stream, ExampleFields fields = {})
       : SharedDataset(named(stream), std::move(fields)) {}
 
-  /// The next batch of the epoch; nothing once it is over, until `reset`. Each may be of another
+  /// The next batch of the epoch; nothing once it is over, until `reset`. Each may have another
   /// size. Throws InvalidArgument for 0, RingTooSmall for more than the ring spans.
   torch::optional<UserBatch> get_batch(std::size_t batch_size) override {
     return feed_->next(batch_size);
   }
-  /// Begins the next epoch, as a loader does for each loop. What is left of one that was broken
-  /// off is let go; one that `load` or an exception interrupted goes on.
+  /// Begins the next epoch, as a loader does for each loop. It skips the rest of an epoch whose
+  /// loop was left, and continues one that `load` or an exception interrupted.
   void reset() override { feed_->begin_epoch(); }
 
-  /// Samples an epoch; nothing where it is not known beforehand.
+  /// Samples of an epoch; nothing where that is not known beforehand.
   torch::optional<std::size_t> size() const override {
     return detail::size_of_epoch(feed_->checkpoint().samples_per_epoch);
   }
-  /// Whether another epoch follows; waits until that is known.
+  /// Whether another epoch follows. Waits until that is known.
   [[nodiscard]] bool has_next_epoch() { return feed_->has_next_epoch(); }
-  /// Position after the last sample handed out.
+  /// The position after the last sample handed out.
   [[nodiscard]] std::uint64_t cursor() const { return feed_->checkpoint().cursor; }
-  /// Leaves the stream, for all handles. The next use attaches anew.
+  /// Leaves the stream, for all handles. The next use attaches again.
   void leave() noexcept { feed_->leave(); }
 
-  /// From any thread; waits for no batch.
+  /// May be called from any thread; waits for no batch.
   void save(torch::serialize::OutputArchive& archive) const override {
     detail::write(archive, feed_->checkpoint());
   }
-  /// Attaches at the position saved: do it between loops, and as a rank of a group on each rank
-  /// before its first loop. Throws InvalidArgument if the archive is
-  /// not of a SharedDataset, RecipeMismatch if the stream's samples are not those of then, Refused
-  /// if the ring no longer has that position (with `let_go`, the next loop throws that).
+  /// Attaches at the saved position. Call it between loops; in a group, on each rank before its
+  /// first loop. Throws InvalidArgument if the archive is not of a SharedDataset, and
+  /// RecipeMismatch if the stream's samples are not those that were saved. Throws Refused if the
+  /// ring no longer has that position (with `let_go`, the next loop throws that).
   void load(torch::serialize::InputArchive& archive) override {
     feed_->go_to(detail::read_checkpoint(archive));
   }

@@ -10,11 +10,10 @@
 #include <c10/core/Allocator.h>
 #include <c10/core/Storage.h>
 
-// What a storage tells later, one of batchcast's or one of torch's own.
+// What a storage can say later, whether batchcast or torch made it.
 namespace batchcast::inline v0_1::detail {
 
-/// The batch that a storage was made over, whether or not a write has copied it since; null if
-/// none.
+/// The batch that a storage was made over, even if a write has copied it since; null if none.
 [[nodiscard]] inline const Batch* batch_under(const c10::Storage& storage) {
   const c10::StorageImpl* const implementation = storage.unsafeGetStorageImpl();
 #if BATCHCAST_TORCH_HAS_COW

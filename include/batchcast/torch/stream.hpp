@@ -16,20 +16,20 @@
 
 #include <string>
 
-// What libtorch has to be asked about a GPU. All of it goes through c10's own registries: these
-// headers need no CUDA, and neither does a program whose batches stay on the host.
+// What libtorch has to say about a GPU. All of it goes through c10's registries: these headers need
+// no CUDA, and neither does a program whose batches stay on the host.
 namespace batchcast::inline v0_1 {
 namespace detail {
 
-/// What cudaStream_t and CUstream are, of one of torch's streams. Newer libtorches tell it; older
-/// ones only in a library that is linked or not.
+/// The cudaStream_t (CUstream) of one of torch's streams. Newer libtorches have a function for it,
+/// older ones only in a library that may not be linked.
 template <class Stream>
 [[nodiscard]] void* handle_of(const Stream& stream) {
   if constexpr (requires { stream.native_handle(); }) {
     return stream.native_handle();
   } else {
     if (stream.id() == 0) return nullptr;  // the legacy default stream
-    // CUDAStream::stream() of a CUDAStream, which is a Stream and nothing else.
+    // This calls CUDAStream::stream() of a CUDAStream, which holds a Stream and nothing else.
     using Ask = void* (*)(const Stream*);
     static const auto ask =
         reinterpret_cast<Ask>(process_symbol("_ZNK3c104cuda10CUDAStream6streamEv"));
@@ -79,8 +79,8 @@ inline void use_cuda_of_torch(Placement placement) {
   if (at::hasCUDA()) start_cuda_in(at::globalContext());
 }
 
-/// With the number of the GPU where `placement` is "cuda": the one that is current in libtorch; the
-/// first is current where the process chose none, and then it is what `settled` says.
+/// `placement` with a number where it is "cuda": the GPU that is current in libtorch. Where the
+/// process chose none, torch says the first, and then `settled` decides.
 [[nodiscard]] inline Placement settled_by_torch(Placement placement) {
   if (!placement.is_own_cuda() || !torch_has_cuda()) return placement;
   const auto current = c10::impl::VirtualGuardImpl(c10::kCUDA).getDevice().index();
@@ -95,9 +95,9 @@ inline void use_cuda_of_torch(Placement placement) {
 
 }  // namespace detail
 
-/// Names a further stream of torch's that reads this batch, as `Batch::use` does: its samples are
-/// kept until that stream has passed the point at which the last of its tensors was dropped. The
-/// stream that was current when the batch came needs no naming.
+/// Names a further torch stream that reads this batch, as `Batch::use` does. The samples are kept
+/// until that stream has passed the point at which the last of its tensors was dropped. The stream
+/// that was current when the batch came needs no naming.
 inline void use_on(const Batch& batch, const c10::Stream& stream) {
   batch.use(detail::handle_of(stream));
 }

@@ -67,25 +67,26 @@ inline void set_geometry(const at::Tensor& tensor, const FieldSpec& spec,
 
 }  // namespace detail
 
-/// One field of all samples as a tensor [samples, shape...] over the batch's own memory, without a
-/// copy. The lease is held while any view of the tensor lives, or whatever autograd keeps of it;
-/// the batch itself may go. From any thread.
+/// One field of all samples as a tensor [samples, shape...] over the batch's memory, without a
+/// copy. The lease is held while any view of the tensor lives, or autograd keeps one; the batch
+/// itself may go. From any thread.
 ///
-/// Where the batch `keeps_writes`, a write to it is seen in the batch and in no other process.
-/// Elsewhere a write copies first with libtorch 2.x, and ends the process with the ring's message
-/// with 1.x. `sample_id` comes as int64. Throws InvalidArgument for a dtype without a torch twin.
+/// Where the batch `keeps_writes`, a write to the tensor shows in the batch and in no other
+/// process. Elsewhere a write copies first with libtorch 2.x, and ends the process with the ring's
+/// message with 1.x. `sample_id` comes as int64. Throws InvalidArgument for a dtype without a torch
+/// twin.
 ///
-/// Of a batch on a GPU it is a tensor there, `is_cuda()`, `sample_id` and the producer's
-/// `host_fields` apart; with libtorch 1.x, which could not keep writes off the ring, it is a copy.
-/// Its lease waits for the stream that was current on this thread in this call: name further ones
-/// with `use_on`. Throws GpuUnavailable where the program's libtorch cannot use that GPU.
+/// A batch on a GPU gives a tensor there, `is_cuda()`, except for `sample_id` and the producer's
+/// `host_fields`. With libtorch 1.x, which could not keep writes off the ring, it is a copy. Its
+/// lease waits for the stream that was current on this thread in this call: name further ones with
+/// `use_on`. Throws GpuUnavailable where the program's libtorch cannot use that GPU.
 [[nodiscard]] inline at::Tensor tensor_of(const Batch& batch, std::size_t index) {
   const FieldInfo& field = batch.fields()[index];
   const auto type = c10::scalarTypeToTypeMeta(
       index == batch.fields().sample_id_index() ? at::kLong : scalar_type(field));
   const auto view =
       field.on_device ? batch.device_field<std::byte>(index) : batch.field<std::byte>(index);
-  // Of the ring, or of the consumer's own: the storage tells the two apart.
+  // The bytes are the ring's or the consumer's: the storage tells the two apart.
   auto* const data = const_cast<std::byte*>(view.data());
   const std::size_t size = (view.size() - 1) * view.sample_stride_bytes() + field.sample_bytes;
   c10::Storage storage = field.on_device ? detail::storage_on_gpu(batch, {data, size})
@@ -96,14 +97,14 @@ inline void set_geometry(const at::Tensor& tensor, const FieldSpec& spec,
   return field.on_device && detail::has_to_copy_on_gpu(batch) ? tensor.clone() : tensor;
 }
 
-/// The same by the field's name. Throws InvalidArgument, listing what there is, for a wrong one.
+/// The same by the field's name. Throws InvalidArgument, which lists the names, for a wrong one.
 [[nodiscard]] inline at::Tensor tensor_of(const Batch& batch, std::string_view field) {
   return tensor_of(batch, batch.fields().index_of(field));
 }
 
-/// torch's `record_stream` for tensors that may stand on a batch, which torch's own knows nothing
-/// of: the memory stays as it is until that stream has passed the point at which the tensor was
-/// dropped. The stream that was current when the batch came needs no naming.
+/// torch's `record_stream` for tensors that may show a batch, about which torch's function knows
+/// nothing. The memory stays as it is until that stream has passed the point at which the tensor
+/// was dropped. The stream that was current when the batch came needs no naming.
 inline void use_on(const at::Tensor& tensor, const c10::Stream& stream) {
   if (const Batch* const batch = detail::batch_under(tensor.storage())) use_on(*batch, stream);
   if (tensor.is_cuda() && !detail::shows_a_batch(tensor.storage())) tensor.record_stream(stream);

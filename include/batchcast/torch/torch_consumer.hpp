@@ -18,9 +18,9 @@
 
 namespace batchcast::inline v0_1::detail {
 
-/// A loader's or dataset's consumer, and how its batches become a UserBatch's. It can leave, and
-/// attaches anew when it is needed again. On a GPU, or pinned, its batches are used on the stream
-/// that is current on the thread that asks for them. One thread at a time uses it.
+/// A loader's or dataset's consumer, and how its batches become a UserBatch. It can leave, and
+/// attaches again when it is needed. On a GPU, or pinned, its batches are used on the stream that
+/// is current on the thread that asks for them. One thread at a time uses it.
 template <class UserBatch>
 class TorchConsumer {
  public:
@@ -28,23 +28,22 @@ class TorchConsumer {
       : options_(std::move(options)), fields_(std::move(fields)) {}
 
   [[nodiscard]] bool attached() const noexcept { return consumer_.has_value(); }
-  /// Attaches if need be.
+  /// Attaches if necessary.
   [[nodiscard]] Consumer& get() {
-    sweep_released_clones();  // what is asked of it next may need their places
+    sweep_released_clones();  // the consumer may need their places next
     if (!consumer_) attach(options_);
     if (uses_a_gpu()) consumer_->set_cuda_stream(current_stream());
     return *consumer_;
   }
-  /// Only while attached.
+  /// The consumer, while attached.
   [[nodiscard]] const Consumer& present() const noexcept { return *consumer_; }
   [[nodiscard]] UserBatch make(const Batch& batch) const { return (*make_)(batch); }
   void leave() noexcept { consumer_.reset(); }
-  /// Asks libtorch for nothing, which might throw: loops end in destructors.
+  /// It calls nothing of libtorch that might throw: loops end in destructors.
   void leave_epoch() noexcept {
     if (consumer_) consumer_->leave_epoch();
   }
-  /// Attaches at that position, this once, and leaves the place that it had. If that throws, it
-  /// keeps that place.
+  /// Attaches at that position, this once, and leaves its present place. Keeps it if that throws.
   void move_to(std::uint64_t cursor) {
     ConsumerOptions there = options_;
     there.join = Join::at;
@@ -57,7 +56,7 @@ class TorchConsumer {
   [[nodiscard]] bool uses_a_gpu() const noexcept {
     return !options_.placement.is_host() || options_.pin;
   }
-  /// A trainer that pins with a libtorch without CUDA copies on a stream of its own.
+  /// A trainer that pins with a libtorch without CUDA names its stream itself.
   [[nodiscard]] void* current_stream() const {
     if (!options_.placement.is_host()) return current_stream_on(options_.placement);
     if (!torch_has_cuda()) return nullptr;
@@ -69,7 +68,7 @@ class TorchConsumer {
     if (!options.placement.is_host()) use_cuda_of_torch(options.placement);
     Consumer consumer(options);
     BatchMaker<UserBatch> make(field_table_of(consumer), fields_);
-    // A cursor is where the first loop begins; a consumer that attaches anew follows the stream.
+    // A cursor says where the first loop begins; a consumer that attaches again follows the stream.
     if (options_.join == Join::at) {
       options_.join = Join::rewind;
       options_.cursor = 0;
@@ -84,7 +83,7 @@ class TorchConsumer {
   std::optional<BatchMaker<UserBatch>> make_;
 };
 
-/// As torch's datasets tell their size: nothing where it is not known beforehand.
+/// The size as torch's datasets give it: nothing where it is not known beforehand.
 [[nodiscard]] inline torch::optional<std::size_t> size_of_epoch(std::uint64_t samples) noexcept {
   if (samples == 0) return {};
   return torch::optional<std::size_t>(samples);

@@ -32,7 +32,7 @@ inline std::string without_member(std::string json, std::string_view key) {
   return json.erase(begin, end - begin);
 }
 
-/// How long a stream goes on is no part of what its samples are.
+/// The number of epochs is no part of what a stream's samples are.
 inline std::string without_epochs(std::string recipe_json) {
   return without_member(std::move(recipe_json), "epochs");
 }

@@ -12,8 +12,8 @@
 
 namespace batchcast::inline v0_1::detail {
 
-/// One format behind ImageDecoder, which calls in this order: `open`, perhaps `scale_down`,
-/// `start`, `read` until all rows are out; `close` at any time, after a failure too.
+/// A format as ImageDecoder uses it. The decoder calls `open`, perhaps `scale_down`, `start`, then
+/// `read` until all rows are out. It calls `close` at any time, after a failure too.
 class ImageCodec {
  public:
   virtual ~ImageCodec() = default;
@@ -21,28 +21,27 @@ class ImageCodec {
   /// Reads no more than the header, and allocates nothing that the header's size decides.
   [[nodiscard]] virtual ImageInfo open(std::span<const std::byte> encoded) = 0;
   virtual ImageSize scale_down(int scale);
-  /// Between `open` and `start`: from here on rows are ids, one byte each. Throws BadSample where
+  /// Called between `open` and `start`: rows are then ids, one byte each. Throws BadSample where
   /// the image has none.
   virtual void want_ids();
-  /// Between `open` and `start`: from here on rows are what stands in the file, alpha and 16 bits
-  /// too. What is RGB of 8 bits anyway, or is gray and comes as RGB, may stay as it is.
+  /// Called between `open` and `start`: rows are then the values in the file, with alpha and 16
+  /// bits. RGB of 8 bits, and gray that comes as RGB, may stay as it is.
   virtual void want_stored() {}
   [[nodiscard]] virtual RowLayout start(const Box& window) = 0;
-  /// `count` is at most the rows left. All of them are filled.
+  /// `count` is at most the rows left. It fills all of them.
   virtual void read(std::uint8_t* rows, std::size_t stride, std::size_t count) = 0;
-  /// Lets go of the encoded bytes and of what the library holds; buffers of our own stay, if not
-  /// huge.
+  /// Releases the encoded bytes and what the library holds. Our buffers stay, if they are not huge.
   virtual void close() noexcept = 0;
 };
 
-/// Lets go of a buffer that one image far larger than others has grown.
+/// Frees a buffer that one image far larger than others has grown.
 template <typename Element>
 void shed_if_large(std::vector<Element>& buffer) noexcept {
   constexpr std::size_t kept_bytes_max = std::size_t{64} << 20U;
   if (buffer.capacity() > kept_bytes_max / sizeof(Element)) std::vector<Element>().swap(buffer);
 }
 
-/// Leaves to libjpeg what is not clean, or of an unusual kind; what comes out is the same.
+/// Leaves files that are not clean, or of an unusual kind, to libjpeg; the pixels are the same.
 std::unique_ptr<ImageCodec> make_jpeg_codec();
 std::unique_ptr<ImageCodec> make_libjpeg_codec();
 std::unique_ptr<ImageCodec> make_png_codec();

@@ -39,7 +39,7 @@ void require_kept(const ImageInfo& found, const DecodeLimits& limits) {
                        limits.channels, limits.bits));
 }
 
-/// What comes out of `step`, or a BadSample; `codec` is closed then.
+/// The result of `step`, or a BadSample, which leaves `codec` closed.
 template <typename Step>
 auto closing_on_failure(ImageCodec& codec, Step step) {
   try {
@@ -96,7 +96,7 @@ ImageInfo ImageDecoder::open(std::span<const std::byte> encoded, const DecodeLim
     return found;
   });
   current_ = &codec;
-  // What is gray comes as RGB of equal levels from all but PNG.
+  // All formats but PNG give gray images as RGB of equal levels.
   const bool keeps_gray = limits.mode == PixelMode::keep && limits.channels == 1;
   turns_gray_ = limits.mode == PixelMode::gray || (keeps_gray && info.format != ImageFormat::png);
   size_ = info.size;
@@ -129,7 +129,7 @@ std::size_t ImageDecoder::read(std::uint8_t* rows, std::size_t stride, std::size
   current_ = nullptr;
   closing_on_failure(codec, [&] { codec.read(rows, stride, count); });
   for (std::size_t r = 0; r < count; ++r) {
-    // In place: no pixel is written before it is read.
+    // This works in place: no pixel is written before it is read.
     std::uint8_t* const row = rows + r * stride;
     for (std::size_t x = 0; x < gray_pixels_; ++x) row[x] = luma(row + 3 * x);
   }

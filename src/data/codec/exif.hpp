@@ -8,8 +8,8 @@
 
 namespace batchcast::inline v0_1::detail {
 
-/// The orientation, 1 to 8, that EXIF data (a TIFF header and what follows; "Exif" and two zeros
-/// may stand before it) say; 1 where they say none or are broken, as viewers do.
+/// The orientation, 1 to 8, in EXIF data: a TIFF header and what follows, perhaps after "Exif" and
+/// two zeros. 1 where they have none or are broken, as viewers do.
 [[nodiscard]] int exif_orientation(std::span<const std::byte> exif) noexcept;
 
 /// The EXIF data in what a JPEG's APP1 marker holds, if it holds any.

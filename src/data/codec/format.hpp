@@ -11,11 +11,11 @@
 
 namespace batchcast::inline v0_1::detail {
 
-/// By content: nobody looks at names.
+/// Goes by the content: names do not count.
 [[nodiscard]] std::optional<ImageFormat> image_format_of(
     std::span<const std::byte> encoded) noexcept;
 
-/// What bytes that are none of our formats seem to be, for messages: "a GIF", "HTML or XML".
+/// What bytes of no format that we read seem to be, for messages: "a GIF", "HTML or XML".
 [[nodiscard]] std::string describe_content(std::span<const std::byte> bytes);
 
 }  // namespace batchcast::inline v0_1::detail

@@ -8,7 +8,7 @@
 namespace batchcast::inline v0_1::detail {
 namespace {
 
-// From 5 on rows and columns are exchanged; which ends are swapped is read off EXIF's table of
+// From 5 on rows and columns are exchanged. Which ends are swapped follows from EXIF's table of
 // where the stored image's first row and first column are.
 struct Turn {
   bool exchanged = false;

@@ -20,7 +20,7 @@ struct RowsView {
 /// The image's size once EXIF's `orientation` (1 to 8) is applied.
 [[nodiscard]] ImageSize upright_size(ImageSize stored, int orientation) noexcept;
 
-/// Writes the image as it is meant to be seen: dense, of upright_size().
+/// Writes the image upright: dense, of upright_size().
 void turn_upright(const RowsView& stored, int orientation, std::uint8_t* out) noexcept;
 
 }  // namespace batchcast::inline v0_1::detail

@@ -34,8 +34,8 @@ std::size_t length_of_chunk(std::span<const std::byte> chunk) noexcept {
   return length;
 }
 
-/// What is left of a PNG, without the chunks that do not make pixels: texts and colour profiles
-/// that a few bytes inflate to anything, and whatever else libspng would read, keep or refuse.
+/// The chunks of a PNG that make pixels. It leaves out texts and colour profiles, which a few bytes
+/// inflate to anything, and all others that libspng would read, keep or refuse.
 class PixelChunks {
  public:
   PixelChunks() = default;
@@ -129,12 +129,12 @@ class PngCodec final : public ImageCodec {
     window_ = window;
     const auto width = static_cast<std::size_t>(header_.width);
     row_bytes_ = ids_ ? (width * header_.bit_depth + 7) / 8 : pixel_bytes_ * width;
-    // Stored samples of 16 bits in the machine's order, which is not PNG's.
+    // With 16 bits, stored samples come in the machine's order, which is not PNG's.
     const auto format = ids_ ? SPNG_FMT_RAW : stored_ ? SPNG_FMT_PNG : SPNG_FMT_RGB8;
     next_row_ = 0;
     if (is_interlaced()) {
       pixels_.resize(row_bytes_ * header_.height);
-      // Several ids of a byte come in several passes, and libspng only sets bits.
+      // Ids that share a byte come in several passes, and libspng only sets bits.
       if (ids_) std::fill(pixels_.begin(), pixels_.end(), std::uint8_t{0});
       require(spng_decode_image(context_.get(), pixels_.data(), row_bytes_ * header_.height, format,
                                 0));
@@ -214,7 +214,7 @@ class PngCodec final : public ImageCodec {
     if (next_row_ == header_.height) require_last_checksum();
   }
 
-  /// That of the pixels' last chunk, which is read only now; what else may be wrong behind the
+  /// Checks the checksum of the pixels' last chunk, which is read only now. Other damage after the
   /// pixels does not change them.
   void require_last_checksum() {
     if (spng_decode_chunks(context_.get()) == SPNG_ECHUNK_CRC) require(SPNG_ECHUNK_CRC);

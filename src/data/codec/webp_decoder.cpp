@@ -58,8 +58,8 @@ int orientation_in_webp(std::span<const std::byte> webp) noexcept {
   return 1;
 }
 
-/// A part of the image that libwebp decodes as it decodes the whole: upsampling looks at one
-/// neighbour on each side, and corners are moved to even numbers.
+/// A part of the image that libwebp decodes as it decodes the whole. Upsampling looks at one
+/// neighbour on each side, and libwebp moves corners to even numbers.
 Box with_margin(const Box& window, const ImageSize& image) noexcept {
   const std::int32_t x = std::max(window.x - 2, 0) & ~1;
   const std::int32_t y = std::max(window.y - 2, 0) & ~1;
@@ -129,7 +129,7 @@ class WebpCodec final : public ImageCodec {
   ImageSize size_;
   bool has_alpha_ = false;
   std::size_t pixel_bytes_ = 3;
-  std::vector<std::uint8_t> pixels_;  // the window and its margin: libwebp hands out no rows
+  std::vector<std::uint8_t> pixels_;  // the window and its margin: libwebp gives no rows
   std::size_t row_bytes_ = 0;
   const std::uint8_t* next_ = nullptr;
   std::size_t window_bytes_ = 0;

@@ -66,7 +66,7 @@ template <class Element>
 void PixelMover<Level>::write_elements(std::size_t place, const std::uint8_t* row) const {
   const std::size_t width = columns_.size();
   const bool planar = format_.layout == ImageLayout::chw;
-  const std::size_t across = planar ? 1 : channels_;  // from a pixel's element to the next one's
+  const std::size_t across = planar ? 1 : channels_;  // from a pixel's element to the next pixel's
   const std::size_t deep = planar ? width * rows_.size() : 1;
   std::byte* out = out_ + place * width * across * sizeof(Element);
   for (const std::int32_t column : columns_) {

@@ -11,14 +11,14 @@
 
 namespace batchcast::inline v0_1::detail {
 
-/// One pass over pixels that are kept as they stand in the file, of channels of the type Level: a
-/// Resampler that takes pixels to other places and mixes none. Whatever the geometry says, it
-/// resizes to the nearest. Allocates only while sizes grow; one for each thread.
+/// One pass over pixels that keep the values of the file, of channels of the type Level. It is a
+/// Resampler that moves pixels and mixes none: it always resizes to the nearest. It allocates only
+/// while sizes grow; each thread has one.
 template <class Level>
 class PixelMover {
  public:
-  /// As Resampler's, of 1 to 4 channels. The format's type is Level's own, or f32. It wants the
-  /// whole image, so that damage below what is shown makes a sample bad too.
+  /// As Resampler's, for 1 to 4 channels. The format's type is Level, or f32. It wants the whole
+  /// image, so that damage below what is shown makes a sample bad too.
   [[nodiscard]] Box begin(const Geometry& geometry, std::int32_t channels,
                           const PixelFormat& format, std::byte* out);
   void push(const std::uint8_t* rows, std::size_t stride, std::size_t count);
@@ -33,7 +33,7 @@ class PixelMover {
 
   AxisTapsCache taps_;
   AxisPlan axis_;
-  // Where the output's pixels come from along either axis of the image; -1: they are filled.
+  // Where the output's pixels come from along each axis of the image; -1: they are filled.
   Sources columns_;
   Sources rows_;
   std::size_t pushed_ = 0;

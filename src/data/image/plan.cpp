@@ -9,13 +9,12 @@
 #include <algorithm>
 #include <utility>
 
-// Compiles an image field: sorts its stages into passes over the pixels and works out what comes
-// out.
+// Compiles an image field: groups its stages into passes and works out the result's shape.
 namespace batchcast::inline v0_1::detail {
 namespace {
 
-/// What is known of the image between two stages. Sizes that are not known are equal where their
-/// number is.
+/// What is known about the image between two stages. Sizes that are not known are equal where their
+/// number is equal.
 struct PixelShape {
   std::optional<ImageSize> size;
   int unknown = 0;
@@ -46,9 +45,9 @@ class StepCompiler {
 
   /// Appends the stage to the plan's steps.
   void add(const NamedStage& stage) { plan_.image_steps.push_back(take(stage)); }
-  /// What has come out so far.
+  /// The shape after the stages so far.
   [[nodiscard]] const PixelShape& shape() const noexcept { return shape_; }
-  /// What comes out has to be known, and no larger than a field may be.
+  /// The shape that comes out has to be known, and no larger than a field may be.
   void check_size() const {
     if (!shape_.size || shape_.size->width <= 0 || shape_.size->height <= 0) {
       refuse_at(
@@ -69,7 +68,7 @@ class StepCompiler {
     refuse_stage(field_.name, named, why);
   }
 
-  /// Asks the stage something: what it refuses, the field refuses with its name.
+  /// Calls a question of the stage: the field refuses, with its name, what the stage refuses.
   template <class Question>
   void ask(const NamedStage& named, Question question) const {
     try {
@@ -96,7 +95,7 @@ class StepCompiler {
     return step;
   }
 
-  // Whatever is chosen, one shape comes out.
+  // Every choice of the container must give the same shape.
   void take_container(const NamedStage& named, ImageStep& step) {
     ++depth_;
     const PixelShape in = shape_;
@@ -156,7 +155,7 @@ class StepCompiler {
 
   void check_interpolation(const NamedStage& named,
                            std::optional<Interpolation> interpolation) const {
-    // In a joint it is what the images of the joint are resized with.
+    // In a joint the images' interpolation is given.
     if (plan_.is_mask && !named.is_joint &&
         interpolation.value_or(Interpolation::nearest) != Interpolation::nearest) {
       refuse(named,
@@ -165,7 +164,7 @@ class StepCompiler {
     }
   }
 
-  // A mask is resized to the nearest whatever the stage says.
+  // A mask is resized to the nearest; the stage's interpolation does not count.
   void check_kept(const NamedStage& named, const GeometryStage& stage) const {
     if (!plan_.keeps() || plan_.is_mask || !stage.traits().resizes) return;
     if (stage.interpolation() == Interpolation::nearest) return;
@@ -208,7 +207,7 @@ class FormatCompiler {
   FormatCompiler(const ResolvedField& field, ImagePlan& plan)
       : field_(field), plan_(plan), two_dimensional_(plan.raw.two_dimensional) {}
 
-  /// The image has `channels`.
+  /// The image has `channels` channels.
   void add(const NamedStage& named, std::int32_t channels) {
     const Stage& stage = *named.stage;
     if (const TensorStage* tensor = stage.as_tensor()) return take_tensor(named, *tensor);
@@ -291,7 +290,7 @@ class FormatCompiler {
            text("kept pixels of {} bits become u{}, a wider integer type or f32", bits, bits));
   }
 
-  // Of one channel: what is ids, or levels, and no colour.
+  // One channel may be ids or levels: values that are no colour.
   void check_integers(const NamedStage& named, DType dtype, std::int32_t channels) const {
     const bool is_integer = dtype != DType::f64 && dtype != DType::boolean;
     if (dtype == DType::u8 || (is_integer && channels == 1)) return;
@@ -338,7 +337,7 @@ class FormatCompiler {
   std::vector<NamedStage> tensor_stages_;
 };
 
-/// Writes how the part becomes pixels; what is known of these.
+/// Writes how the part becomes pixels. Returns what is known about these.
 PixelShape begin_plan(ImagePlan& plan, const ResolvedField& field, const PartSpec& part) {
   plan.is_mask = field.kind == FieldKind::mask;
   plan.views = field.views == 0 ? 1 : static_cast<std::uint32_t>(field.views);
@@ -347,7 +346,7 @@ PixelShape begin_plan(ImagePlan& plan, const ResolvedField& field, const PartSpe
     plan.format.layout = plan.raw.channels_last ? ImageLayout::hwc : ImageLayout::chw;
     return {plan.raw.size, 0, plan.raw.channels};
   }
-  // Pixels of a decoded image have no layout of their own; trainers want planes.
+  // Pixels of a decoded image have no layout yet; trainers want planes.
   plan.format.layout = ImageLayout::chw;
   const DecodeStage* const decode =
       field.stages.empty() ? nullptr : field.stages.front().stage->as_decode();
@@ -357,7 +356,7 @@ PixelShape begin_plan(ImagePlan& plan, const ResolvedField& field, const PartSpe
   return {std::nullopt, 0, plan.decoded_channels()};
 }
 
-/// The names of stages that one walk over the elements does.
+/// The names of stages that share one walk over the elements.
 std::vector<std::vector<std::string>> walks_of(const ImagePlan& plan, const ResolvedField& field) {
   std::vector<std::vector<std::string>> walks;
   std::vector<std::string> walk;
@@ -397,7 +396,7 @@ class ImageProgram final : public FieldProgram {
       std::span<const FieldProgram* const> others) const override {
     std::vector<const ImagePlan*> plans = {&plan_};
     for (const FieldProgram* other : others) {
-      // They decode, as no other program does.
+      // These fields decode, and only an ImageProgram does.
       plans.push_back(&static_cast<const ImageProgram&>(*other).plan_);
     }
     return image_runner(plans);
@@ -422,8 +421,8 @@ void PassList::begin_pass() {
   done_ = {};
 }
 
-// One pass crops, resizes, and then crops or pads. What is padded must be the whole of what was
-// resized: beyond a cropped edge lies the rest of the image, not padding.
+// One pass crops, resizes, and then crops or pads. It can pad only the whole of what was resized:
+// beyond a cropped edge lies the rest of the image, not padding.
 bool PassList::fits(const GeometryTraits& traits) const {
   if (!passes_[count_ - 1].pixels.empty()) return false;
   if (traits.resizes && (done_.resizes || done_.pads)) return false;
@@ -438,7 +437,7 @@ void PassList::add(const ImageStep& step) {
   }
   const GeometryTraits traits = step.geometry->traits();
   if (!fits(traits)) begin_pass();
-  // RandomResizedCrop crops what it then resizes: nothing is cropped of what comes out.
+  // RandomResizedCrop crops before it resizes: nothing is cropped from the result.
   done_.crops = traits.resizes ? false : done_.crops || traits.crops;
   done_.resizes = done_.resizes || traits.resizes;
   done_.pads = done_.pads || traits.pads;

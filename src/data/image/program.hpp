@@ -48,14 +48,14 @@ struct ImagePass {
   std::vector<Painting> pixels;
 };
 
-/// Sorts steps that are no containers into passes, in their order. Used again it allocates only
-/// where it has more to hold than ever.
+/// Sorts steps that are no containers into passes, in their order. Used again, it allocates only
+/// where it needs more room than before.
 class PassList {
  public:
   PassList() { clear(); }
   void clear();
   void add(const ImageStep& step);
-  /// At least one.
+  /// There is at least one.
   [[nodiscard]] std::span<const ImagePass> passes() const noexcept {
     return {passes_.data(), count_};
   }
@@ -87,13 +87,13 @@ struct ImagePlan {
   [[nodiscard]] std::size_t decoded_pixel_bytes() const noexcept {
     return static_cast<std::size_t>(decoded_channels()) * (keeps() && decode->bits == 16 ? 2 : 1);
   }
-  /// Whether pixels are moved, and never mixed or changed, in the type that the file has.
+  /// Whether pixels are only moved, never mixed or changed, in the type that the file has.
   [[nodiscard]] bool keeps() const noexcept { return decode && decode->mode == PixelMode::keep; }
-  /// Of one sample.
+  /// How many images one sample has.
   [[nodiscard]] std::uint32_t images() const noexcept { return views * crops; }
 
   std::vector<std::shared_ptr<const Stage>> owners;
-  std::optional<DecodeStage::Parameters> decode;  ///< nothing: the part is a RawImage
+  std::optional<DecodeStage::Parameters> decode;  ///< empty: the part is a RawImage
   RawImage raw;
   bool is_mask = false;
   std::vector<ImageStep> image_steps;
@@ -115,11 +115,11 @@ struct ImagePlan {
 [[nodiscard]] std::unique_ptr<FieldProgram> compile_image(const ResolvedField& field,
                                                           const PartSpec& part);
 
-/// That tensor as an image; nothing if it is none: u8, two dimensions or three, one or three
-/// channels.
+/// The tensor as an image; nothing if it is none. An image is u8, with two dimensions or three, and
+/// one or three channels.
 [[nodiscard]] std::optional<RawImage> as_raw_image(const PartSpec& part);
 
-/// Runs plans, which share a decoding where there is more than one; one for each thread.
+/// Runs plans, which share a decoding where there are several. Each thread has one.
 [[nodiscard]] std::unique_ptr<FieldRunner> image_runner(std::span<const ImagePlan* const> plans);
 
 }  // namespace batchcast::inline v0_1::detail

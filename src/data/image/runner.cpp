@@ -18,8 +18,8 @@ namespace {
 // Rows that are decoded before they are resized: the resizer takes 16 at a time.
 constexpr std::size_t rows_at_once = 16;
 
-// libjpeg-turbo stores pixels past the caches where a row begins at a multiple of 32, and whoever
-// reads them next waits for memory: rows begin beside one.
+// libjpeg-turbo stores pixels past the caches where a row begins at a multiple of 32. The next
+// reader would wait for memory, so rows begin beside one.
 constexpr std::size_t row_alignment = 64;
 constexpr std::size_t row_offset = 8;
 
@@ -27,8 +27,8 @@ constexpr std::size_t row_stride(std::size_t byte_count) noexcept {
   return (byte_count + row_alignment - 1) / row_alignment * row_alignment;
 }
 
-// The largest of 1, 2, 4 and 8 by which the crop may shrink and still be as large as what it is
-// resized to.
+// The largest of 1, 2, 4 and 8 by which the crop may shrink without becoming smaller than the size
+// that it is resized to.
 int scale_for(const Geometry& geometry) noexcept {
   int scale = 1;
   while (scale < 8 && geometry.box.width >= 2 * scale * geometry.resized.width &&
@@ -38,7 +38,7 @@ int scale_for(const Geometry& geometry) noexcept {
   return scale;
 }
 
-// The box in the smaller image: its edges to the nearest pixel, at least one of which stays.
+// The box in the smaller image: its edges go to the nearest pixel, and at least one pixel stays.
 Geometry scaled(const Geometry& geometry, ImageSize image, int scale) noexcept {
   const auto nearest = [scale](std::int32_t at) { return (at + scale / 2) / scale; };
   const auto shrink = [&](std::int32_t begin, std::int32_t size, std::int32_t extent) {
@@ -64,7 +64,7 @@ struct MixedPixels {
   using Mover = Resampler;
   static constexpr PixelFormat plain{};
 };
-/// The channels and bits of the file, which are moved and nothing else.
+/// Pixels with the channels and bits of the file, which are only moved.
 template <class Channel>
 struct KeptPixels {
   using Level = Channel;
@@ -72,18 +72,18 @@ struct KeptPixels {
   static constexpr PixelFormat plain{.dtype = sizeof(Channel) == 1 ? DType::u8 : DType::u16};
 };
 
-/// What lanes need one after another, and so have together.
+/// Scratch memory that all lanes share, because they run one after the other.
 struct LaneMemory {
-  // What a pass or a warp makes for the next one, which writes the other of the two.
+  // The result of a pass or a warp, from which the next one writes the other image.
   Scratch images[2];
   Scratch stage;
 };
 
-/// One image of one field on its way: passes, format and tensor stages, from where the pixels are.
+/// One image of one field on its way: passes, format and tensor stages, from its pixels.
 template <class Pixels>
 class Lane {
  public:
-  /// The memory is of all lanes of a runner.
+  /// All lanes of a runner share the memory.
   Lane(const ImagePlan& plan, std::uint32_t number, LaneMemory& memory)
       : plan_(plan),
         view_(number / plan.crops),
@@ -99,26 +99,26 @@ class Lane {
     filled_ = nullptr;
   }
 
-  /// What the first pass does to an image of that size.
+  /// The geometry of the first pass for an image of that size.
   [[nodiscard]] const Geometry& place_first(ImageSize size) {
     first_ = chooser_.place(0, size);
     return first_;
   }
-  /// What the first pass makes for what comes after it; 0 where it writes elements.
+  /// Bytes that the first pass makes for the next step; 0 where it writes elements.
   [[nodiscard]] std::size_t first_byte_count() const {
     if (writes_elements(0)) return 0;
     return byte_count_of({nullptr, first_.output(), plan_.decoded_channels()});
   }
   void shrink_first(ImageSize image, int scale) { first_ = scaled(first_, image, scale); }
   /// The part of the image whose rows it wants; `push_first` gets them from the top. With `alone`
-  /// no other lane is begun before this one is finished.
+  /// no other lane begins before this one is finished.
   [[nodiscard]] const Box& begin_first(bool alone) {
     const std::int32_t channels = plan_.decoded_channels();
     const Goal goal = goal_of(0, alone ? free_image() : own_, first_.output(), channels);
     part_ = mover_.begin(first_, channels, goal.format, goal.out);
     return part_;
   }
-  /// Rows [y, y + count) of the image, whose pixels begin at the column x: takes what it wants.
+  /// Takes what it wants of rows [y, y + count) of the image, whose pixels begin at the column x.
   void push_first(const std::uint8_t* rows, std::size_t stride, const Box& at) {
     const std::int32_t from = std::max(at.y, part_.y);
     const std::int32_t to = std::min(at.y + at.height, part_.y + part_.height);
@@ -153,7 +153,7 @@ class Lane {
     return index + 1 == passes().size() && passes()[index].pixels.empty();
   }
 
-  // The last pass writes elements where they belong, unless pixel stages are still to come.
+  // The last pass writes elements to their place, unless pixel stages follow.
   struct Goal {
     PixelFormat format;
     std::byte* out = nullptr;
@@ -196,8 +196,7 @@ class Lane {
     return image.byte_count() * sizeof(Level);
   }
 
-  // Pixel stages and warps, over what the pass left in its image; and the format, if none comes
-  // after.
+  // Runs pixel stages and warps over the pass's image, and the format if no pass follows.
   void paint(std::size_t index, ImageSize size, std::int32_t channels) {
     if (writes_elements(index)) return;
     filled_ = made_in_;
@@ -235,7 +234,7 @@ class Lane {
   StepChooser chooser_;
   TensorSteps::Run steps_;
   typename Pixels::Mover mover_;
-  Scratch own_;                 ///< what the first pass makes while other lanes are begun
+  Scratch own_;                 ///< what the first pass makes while other lanes begin
   Scratch* filled_ = nullptr;   ///< has the image
   Scratch* made_in_ = nullptr;  ///< has what the last pass makes
 
@@ -247,7 +246,7 @@ class Lane {
   ImageView image_;
 };
 
-/// The smallest box that holds both.
+/// The smallest box that contains both.
 Box around(const Box& a, const Box& b) noexcept {
   const std::int32_t x = std::min(a.x, b.x);
   const std::int32_t y = std::min(a.y, b.y);
@@ -255,7 +254,7 @@ Box around(const Box& a, const Box& b) noexcept {
           std::max(a.y + a.height, b.y + b.height) - y};
 }
 
-/// All views of fields that are made of the same pixels.
+/// All views of fields that are made from the same pixels.
 template <class Pixels>
 class ImageRunner final : public FieldRunner {
  public:
@@ -294,7 +293,7 @@ class ImageRunner final : public FieldRunner {
     const RawImage& raw = plan_.raw;
     ImageView image{nullptr, raw.size, raw.channels};
     if (raw.channels_last || raw.channels == 1) {
-      // Only read: pixel stages run on what the pass before them made.
+      // It is only read: pixel stages run on what the pass before them made.
       image.data = const_cast<std::uint8_t*>(reinterpret_cast<const std::uint8_t*>(bytes.data()));
       run_all_from(image);
       return raw.size;
@@ -354,8 +353,8 @@ class ImageRunner final : public FieldRunner {
     for (const auto& lane : lanes_) lane->finish_from_first();
   }
 
-  // Whether less memory is needed where one lane after another takes its rows from the whole image
-  // than where all take them at once and each keeps what its first pass makes.
+  // Whether lanes that take turns need less memory than lanes that run at once. In turns, each
+  // takes its rows from the whole image. At once, each keeps what its first pass makes.
   [[nodiscard]] bool takes_turns(ImageSize image) const {
     std::size_t sum = 0;
     std::size_t largest = 0;
@@ -406,7 +405,7 @@ class ImageRunner final : public FieldRunner {
     return bytes_of(memory, row_offset + byte_count) + row_offset;
   }
 
-  const ImagePlan& plan_;  ///< the first: what all of them have in common
+  const ImagePlan& plan_;  ///< the first plan: what all plans have in common
   std::vector<const ImagePlan*> plans_;
   LaneMemory memory_;
   std::vector<std::unique_ptr<Lane<Pixels>>> lanes_;

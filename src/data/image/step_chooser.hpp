@@ -12,7 +12,7 @@
 
 namespace batchcast::inline v0_1::detail {
 
-/// Where one of a field's images goes, and its notes: those of a view go with its first image.
+/// Where one of a field's images and its notes go. The first image of a view has its notes.
 struct ImageTarget {
   std::span<std::byte> out;
   std::vector<Note>* notes = nullptr;
@@ -20,16 +20,15 @@ struct ImageTarget {
 [[nodiscard]] ImageTarget image_target(const FieldTarget& target, const ImagePlan& plan,
                                        std::uint32_t number) noexcept;
 
-/// A stage that gives another image than it said would have the sample written beyond its end:
-/// throws InvalidArgument where an image of so many elements is not what the plan's stages
-/// promised.
+/// Throws InvalidArgument where an image does not have as many elements as the plan's stages
+/// promised. A stage that breaks its promise would have the sample written beyond its end.
 void check_element_count(const ImagePlan& plan, std::size_t elements);
 
-/// Throws BadSample for an image between two passes that is larger than what is decoded may be: a
+/// Throws BadSample for an image between two passes that is larger than a decoded image may be. A
 /// thin image whose shorter side is enlarged could ask for any amount of memory.
 void check_between(const ImagePlan& plan, ImageSize size);
 
-/// Which of a plan's stages run for one of a sample's images, and where they take it.
+/// Which of a plan's stages run for one of a sample's images, and how they place it.
 class StepChooser {
  public:
   /// The plan must outlive it.
@@ -40,7 +39,7 @@ class StepChooser {
   [[nodiscard]] std::span<const ImagePass> passes() const noexcept {
     return plan_.branches ? own_.passes() : plan_.passes.passes();
   }
-  /// What a pass does to an image of that size.
+  /// The geometry of a pass for an image of that size.
   [[nodiscard]] Geometry place(std::size_t pass, ImageSize size) const;
 
  private:

@@ -23,8 +23,8 @@ class BadSamples {
   };
   explicit BadSamples(Options options) : options_(std::move(options)) {}
 
-  /// Notes one. Throws BadSample, which names it, where it is not to be substituted; and once there
-  /// are more than the limit.
+  /// Notes a sample. Throws BadSample, which names it, where it may not be substituted, and once
+  /// there are more than the limit.
   void add(const BadSampleReport& report);
   [[nodiscard]] std::uint64_t count() const noexcept {
     return count_.load(std::memory_order_relaxed);

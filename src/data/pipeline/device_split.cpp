@@ -26,7 +26,7 @@ const PartSpec& part_of(const ResolvedField& field, std::span<const PartSpec> pa
   return *part;
 }
 
-/// Why the CPU must do all of it; empty where it need not.
+/// Why the CPU must do the whole field; empty where it need not.
 std::string why_kept(const ResolvedField& field, const ImagePlan& plan) {
   if (field.views != 0) return "it has views, and a GPU finishes fields of one image each";
   if (plan.crops != 1) return "it has several crops, and a GPU finishes fields of one image each";
@@ -52,8 +52,8 @@ bool has_flips(const ResolvedField& field, const NamedStage& flip) {
                      [&](const NamedStage& stage) { return any_stage(stage, is_one); });
 }
 
-/// The flip that `to` follows, if the GPU can do it. Where other fields flip alike and this one has
-/// several flips, what stayed would no longer match theirs.
+/// The flip before `to`, if the GPU can do it. It cannot where other fields flip alike and this
+/// field has several flips: those that stay would no longer match.
 const NamedStage* last_flip(const std::vector<ResolvedField>& fields, std::size_t index) {
   const std::vector<NamedStage>& stages = fields[index].stages;
   const auto end = std::find_if(stages.rbegin(), stages.rend(), [](const NamedStage& named) {
@@ -72,7 +72,7 @@ const NamedStage* last_flip(const std::vector<ResolvedField>& fields, std::size_
   return &*end;
 }
 
-/// Takes the end off `field`, which keeps what comes before.
+/// Takes the end off `field`, which keeps the stages before.
 FieldFinish take_finish(FieldRecipe& field, const NamedStage* flip, const ImagePlan& plan) {
   FieldFinish finish;
   finish.format = plan.format;
@@ -98,7 +98,7 @@ FieldFinish take_finish(FieldRecipe& field, const NamedStage* flip, const ImageP
 
 bool FieldFinish::flips(const SampleKey& key) const {
   if (!flip) return false;
-  // The stage itself draws, so that there is one place that says how.
+  // The stage itself draws, so that only one place says how.
   Geometry geometry = Geometry::of({1, 1});
   StageContext context(key, flip_draws, {}, nullptr);
   flip->place(geometry, context);

@@ -37,7 +37,7 @@ Order order_of(const PipelineOptions& options) {
                 .shard = options.shard});
 }
 
-// Without a recipe every part is a field, but for those that no field can hold as they stand.
+// Without a recipe every part is a field, except those that no field can hold unchanged.
 std::vector<FieldRecipe> all_parts(const Source& source) {
   std::vector<FieldRecipe> fields;
   for (const PartSpec& part : source.parts()) {
@@ -53,7 +53,7 @@ std::vector<FieldRecipe> all_parts(const Source& source) {
   return fields;
 }
 
-/// Null where they have none, or too many for a board.
+/// Null where there are no class names, or too many for a board.
 Json class_names_of(const Source& source) {
   std::size_t bytes = 0;
   Json names;
@@ -148,7 +148,7 @@ void PipelineCore::describe() {
       {"samples_per_epoch", order.samples_per_epoch()},
       {"source", {{"samples", source.size()}, {"fingerprint", source.fingerprint().to_hex()}}}};
   identity = fingerprint_of(all.dump());
-  // From here on it is for people, and not what makes the stream the one that it is.
+  // Members from here on are for people, and not part of the stream's identity.
   all["identity"] = identity.to_hex();
   all["source"]["location"] = options.location;
   if (Json names = class_names_of(source); !names.is_null()) {

@@ -15,7 +15,7 @@
 
 namespace batchcast::inline v0_1::detail {
 
-/// What the workers of a pipeline share; constant but for the bad samples and what is read ahead.
+/// What a pipeline's workers share: constant, except for the bad samples and the read-ahead.
 struct PipelineCore {
   explicit PipelineCore(PipelineOptions options);
 
@@ -23,11 +23,11 @@ struct PipelineCore {
     std::size_t part = 0;
     std::unique_ptr<FieldProgram> program;
     std::size_t byte_count = 0;
-    std::optional<std::size_t> part_bytes;  ///< of every sample; nothing: any number
+    std::optional<std::size_t> part_bytes;  ///< of every sample; empty: any number
     std::size_t views = 1;
   };
 
-  /// Fields that are made of one part in one go.
+  /// Fields that are made from one part together.
   struct Unit {
     std::size_t part = 0;
     std::vector<std::size_t> fields;
@@ -42,7 +42,7 @@ struct PipelineCore {
   std::string recipe_json;
   Fingerprint identity;
   mutable BadSamples bad_samples;
-  bool copies_only = false;  ///< every field is its part as it stands
+  bool copies_only = false;  ///< every field is its part, unchanged
   mutable ReadAhead read_ahead;
 
  private:
@@ -59,8 +59,7 @@ class PipelineWorker final : public SampleWorker {
   void make(const SampleSlots& slots) override;
   [[nodiscard]] MakerTimes times() const noexcept override;
 
-  /// One sample, noting what was drawn; `notes` has lists for each field, one for
-  /// each view.
+  /// Makes one sample and notes the draws; `notes` has lists for each field, one for each view.
   std::uint64_t make_noted(const SampleSlots& slots,
                            std::vector<std::vector<std::vector<Note>>>& notes);
 
@@ -72,11 +71,11 @@ class PipelineWorker final : public SampleWorker {
   };
   std::uint64_t make_one(const Place& place, const SampleSlots& slots, std::size_t slot);
   void attempt(const Place& place, const SampleSlots& slots, std::size_t slot);
-  /// Throws BadSample where what is drawn for one image would be done to another of another size.
+  /// Throws BadSample where draws for one image would be used for one of another size.
   void check_sizes() const;
   void read(const Place& place, bool in_order);
   void copy_all(const SampleSlots& slots);
-  /// What was read of a field's part. Throws BadSample where it is not as large as its spec says.
+  /// The bytes of a field's part. Throws BadSample where their number is not that of its spec.
   [[nodiscard]] std::span<const std::byte> part_of(const PipelineCore::Field& field) const;
 
   const PipelineCore& pipeline_;

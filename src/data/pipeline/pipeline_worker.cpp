@@ -74,9 +74,9 @@ std::uint64_t PipelineWorker::make_noted(const SampleSlots& slots,
   return made;
 }
 
-// The sample, or the first one after it in the dataset that can be made. Whether one can be depends
-// on what is drawn for it: a crop may lie above the damage in a file. So what was bad in one epoch
-// is tried again in the next, and a restart there makes the same samples.
+// Makes the sample, or the first one after it in the dataset that can be made. Whether one can be
+// made depends on its draws: a crop may lie above the damage in a file. So a sample that was bad in
+// one epoch is tried again in the next, and a restart there makes the same samples.
 std::uint64_t PipelineWorker::make_one(const Place& place, const SampleSlots& slots,
                                        std::size_t slot) {
   const Source& source = *pipeline_.options.source;
@@ -103,7 +103,7 @@ std::uint64_t PipelineWorker::make_one(const Place& place, const SampleSlots& sl
   throw BadSample("batchcast: no sample of this dataset can be made. `batchcast check` says why.");
 }
 
-// Substitutes and single samples that somebody looks at are not what comes next in the stream.
+// Substitutes, and single samples for `trace`, are not the next in the stream.
 void PipelineWorker::read(const Place& place, bool in_order) {
   const std::uint64_t began_ns = now_ns();
   read_sample([&] {
@@ -149,7 +149,7 @@ void PipelineWorker::check_sizes() const {
   }
 }
 
-// For samples of a few hundred bytes all that is not copying them is what costs.
+// For samples of a few hundred bytes everything but the copying is what costs.
 void PipelineWorker::copy_all(const SampleSlots& slots) {
   const Source& source = *pipeline_.options.source;
   const auto order = pipeline_.order.epoch(slots.epoch);
@@ -165,7 +165,7 @@ void PipelineWorker::copy_all(const SampleSlots& slots) {
       }
       slots.sample_ids[i] = id;
     } catch (const std::exception&) {
-      // Once more, by who knows what becomes of such a sample.
+      // make_one() tries again, since it knows what to do with such a sample.
       slots.sample_ids[i] = make_one({slots.epoch, index, id}, slots, i);
     }
   }

@@ -21,8 +21,8 @@ namespace {
 constexpr std::uint64_t depth_at_first = 2;
 constexpr auto idle_at_most = std::chrono::seconds(2);
 
-/// How often this thread gave its processor away to wait for something. Being interrupted for
-/// another thread does not count, so neither load nor reads that compute pass for slow ones.
+/// How often this thread gave its processor away to wait. Interruptions for another thread do not
+/// count, so neither load nor reads that compute pass for slow ones.
 long waits_so_far() noexcept {
   rusage usage{};
   ::getrusage(RUSAGE_THREAD, &usage);
@@ -39,16 +39,16 @@ ReadAhead::ReadAhead(const Source& source, const Order& order, const ReadAheadOp
       never_(options.threads == 0 || source.in_memory()),
       pid_(::getpid()) {
   if (never_) return;
-  // As many behind the foremost position as before it, so that two positions that share a slot are
-  // never both wanted.
+  // There are as many slots after the foremost position as before it. So two positions that share a
+  // slot are never both wanted.
   slots_.resize(2 * depth_max_);
   readers_.resize(options.threads);
 }
 
 ReadAhead::~ReadAhead() {
   if (is_forked()) {
-    // The threads are the parent's. What they wait for, and who of them waits, was copied:
-    // destroyed as it is, it would wait for them here.
+    // The threads are the parent's. The condition variables were copied with their waiters: a
+    // destructor would wait for them here.
     for (Reader& reader : readers_) {
       if (reader.thread.joinable()) reader.thread.detach();
     }
@@ -103,7 +103,7 @@ void ReadAhead::read_here(std::uint64_t sample_id, SampleParts& parts) {
 }
 
 void ReadAhead::observe(std::uint64_t waited_ns) noexcept {
-  // Threads that overwrite each other's average lose an observation, and no more.
+  // Threads that overwrite each other's average lose one observation, and nothing else.
   const std::uint64_t before = read_ns_.load(std::memory_order_relaxed);
   const std::uint64_t after = before - before / 16 + std::min(waited_ns, 4 * options_.slow_ns) / 16;
   read_ns_.store(after, std::memory_order_relaxed);
@@ -165,7 +165,7 @@ void ReadAhead::start_reader() {
     try {
       reader.thread = start_thread("bc-read", [this, i] { read_until_idle(i); });
     } catch (const SystemError&) {
-      return;  // there are no more threads to be had; those there are, and the takers, read
+      return;  // no more threads can start; the present ones, and the takers, read
     }
     reader.ended = false;
     ++running_;

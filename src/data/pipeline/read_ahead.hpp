@@ -17,39 +17,38 @@
 namespace batchcast::inline v0_1::detail {
 
 struct ReadAheadOptions {
-  /// Threads that read, at most; 0: whoever takes a sample reads it.
+  /// Threads that read, at most. 0: the thread that takes a sample reads it.
   unsigned threads = 64;
-  /// What samples read ahead may take up, roughly: one for each thread may come on top.
+  /// Bytes that samples read ahead may take, roughly: each thread may add one sample.
   std::size_t bytes_max = std::size_t{256} << 20;
   /// A read that waits longer than this on average is worth another thread's work.
   std::uint64_t slow_ns = 200'000;
 };
 
 /// Reads the samples of a stream before they are asked for, where reading takes long: on a network,
-/// from a cold disk. Where it does not, `take` is no more than the source's own `read`, and there
-/// are no threads.
+/// from a cold disk. Elsewhere `take` only calls the source's `read`, and there are no threads.
 ///
-/// Positions may be taken by any number of threads, roughly in the stream's order, and some not at
-/// all: at most four samples for each thread are read ahead of the foremost position taken, across
-/// an epoch's end too, and what falls behind as far untaken is dropped. Whoever jumps far, forward
-/// or back, finds nothing ready and starts over there.
+/// Any number of threads may take positions, roughly in the stream's order; some positions may stay
+/// untaken. At most four samples for each thread are read ahead of the foremost position taken,
+/// across an epoch's end too. Samples that stay untaken as far back are dropped. A far jump,
+/// forward or back, finds nothing ready and starts over there.
 ///
-/// A fork()ed child has no threads: there every sample is read by who takes it.
+/// A fork()ed child has no threads: there the thread that takes a sample reads it.
 class ReadAhead {
  public:
   /// The source must outlive it; the order is copied.
   ReadAhead(const Source& source, const Order& order, const ReadAheadOptions& options = {});
-  /// Waits for reads in progress. Nobody may be inside `take`.
+  /// Waits for reads in progress. No thread may be inside `take`.
   ~ReadAhead();
   ReadAhead(const ReadAhead&) = delete;
   ReadAhead& operator=(const ReadAhead&) = delete;
 
-  /// Reads `sample_id`, which is what the order has at `index` of `epoch`, into `parts`, whose
-  /// buffers it may exchange for others. Throws what Source::read throws for this sample. From any
+  /// Reads `sample_id`, which is what the order has at `index` of `epoch`, into `parts`. It may
+  /// exchange the buffers of `parts`. Throws what Source::read throws for this sample. From any
   /// thread.
   void take(std::uint64_t epoch, std::uint64_t index, std::uint64_t sample_id, SampleParts& parts);
 
-  /// Threads there are at present, and bytes of the buffers held.
+  /// The present number of threads, and the bytes of their buffers.
   [[nodiscard]] unsigned threads() const;
   [[nodiscard]] std::size_t bytes() const;
 
@@ -72,7 +71,7 @@ class ReadAhead {
   [[nodiscard]] bool is_forked() const noexcept;
   void read_here(std::uint64_t sample_id, SampleParts& parts);
   void observe(std::uint64_t waited_ns) noexcept;
-  // With the lock held.
+  // The lock has to be held.
   [[nodiscard]] Slot& slot_of(std::uint64_t position) { return slots_[position % slots_.size()]; }
   [[nodiscard]] bool holds(const Slot& slot, std::uint64_t position) const noexcept {
     return slot.state != State::empty && slot.position == position;
@@ -85,7 +84,7 @@ class ReadAhead {
   void start_reader();
   void change_bytes(Slot& slot, std::size_t bytes);
   void drop(Slot& slot);
-  // Of the readers.
+  // A reader's loop.
   void read_until_idle(std::size_t reader);
   void read_claimed(Lock& lock);
 
@@ -100,7 +99,7 @@ class ReadAhead {
 
   mutable std::mutex mutex_;
   std::condition_variable work_;  ///< something to claim, or the end
-  std::condition_variable done_;  ///< a read that somebody waits for
+  std::condition_variable done_;  ///< a read that a thread waits for
   std::vector<Slot> slots_;       ///< of position p: p modulo their number
   std::vector<Reader> readers_;
   std::uint64_t foremost_ = 0;  ///< above every position taken

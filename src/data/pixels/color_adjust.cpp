@@ -12,7 +12,7 @@
 namespace batchcast::inline v0_1::detail {
 namespace {
 
-// As PIL blends: in single precision, product and sum each rounded, cut off towards 0.
+// PIL blends in single precision. It rounds product and sum, and cuts the result off towards 0.
 std::uint8_t blend(int from, int to, float factor) noexcept {
   const float product = factor * static_cast<float>(to - from);
   const float sum = static_cast<float>(from) + product;
@@ -49,8 +49,8 @@ struct Hsv {
   std::uint8_t value = 0;
 };
 
-// PIL's steps, each in the precision that it has there, with one division for its three: what is
-// highest or lowest gives 0 or 1 exactly.
+// PIL's steps, each in PIL's precision, with one division for its three. The highest and the lowest
+// channel give exactly 0 or 1.
 Hsv hsv_of(const std::uint8_t* rgb) noexcept {
   const int red = rgb[0];
   const int green = rgb[1];
@@ -108,7 +108,7 @@ constexpr std::array<float, 256> fractions = [] {
   return made;
 }();
 
-// Half away from 0; `value` lies from 0 to 255.
+// Halves are rounded away from 0; `value` lies from 0 to 255.
 std::uint8_t rounded(double value) noexcept {
   const int whole = static_cast<int>(value);
   return static_cast<std::uint8_t>(whole + (value - whole >= 0.5 ? 1 : 0));

@@ -6,8 +6,8 @@
 
 #include <cstdint>
 
-// Colours, changed in place, to the byte as PIL's ImageEnhance and torchvision's functional do it
-// for images of PIL. Images have 1 or 3 channels.
+// Changes colours in place, with the bytes of PIL's ImageEnhance and of torchvision's functional
+// for PIL images. Images have 1 or 3 channels.
 namespace batchcast::inline v0_1::detail {
 
 void adjust_brightness(const ImageView& image, double factor) noexcept;
@@ -16,7 +16,7 @@ void adjust_saturation(const ImageView& image, double factor) noexcept;
 /// `factor` from -0.5 to 0.5, in turns of the colour wheel.
 void adjust_hue(const ImageView& image, double factor) noexcept;
 
-/// To luma: packed into one channel, or the same in all three.
+/// Makes luma: packed into one channel, or the same in all three.
 void to_grayscale(const ImageView& image, std::int32_t channels) noexcept;
 
 }  // namespace batchcast::inline v0_1::detail

@@ -39,7 +39,7 @@ void fill_weights(const BlurAxis& axis, float* weights) noexcept {
   }
 }
 
-// What stands at -1 is what stands at 1.
+// The pixel at -1 is the pixel at 1.
 std::int32_t mirrored(std::int32_t at, std::int32_t extent) noexcept {
   if (at < 0) return -at;
   return at < extent ? at : 2 * (extent - 1) - at;
@@ -57,8 +57,8 @@ void store(const float* in, std::size_t count, std::uint8_t* out) noexcept {
   }
 }
 
-/// Rows go through one after the other: across when they come, down when all that a row needs of
-/// those below it are there, which is before any of them is written.
+/// Rows go through one after the other. A row is blurred across when it comes, and down when the
+/// rows below that it needs are there. That is before any of them is written.
 template <class Element>
 class Blurring {
  public:

@@ -10,14 +10,14 @@
 #include <span>
 
 // Gaussian blur as torchvision's gaussian_blur() of tensors: images are mirrored at their edges
-// without the edge itself. Sums are rounded in another order than torchvision's, so a level may be
-// another where a sum lies in the middle of two.
+// without the edge itself. Sums are rounded in another order than torchvision's. So a level may
+// differ where a sum lies halfway between two.
 namespace batchcast::inline v0_1::detail {
 
 /// Pixels; torchvision has no limit.
 inline constexpr std::int32_t blur_kernel_max = 255;
 
-/// Of one axis: an odd number of pixels, and what their weights fall off by.
+/// One axis: an odd number of pixels, and the sigma of their weights.
 struct BlurAxis {
   std::int32_t kernel = 1;
   double sigma = 1;
@@ -31,12 +31,12 @@ struct Blur {
 /// Whether the edges of such an image can be mirrored.
 [[nodiscard]] bool can_blur(ImageSize size, const Blur& blur) noexcept;
 
-/// For either of these; `scratch` is aligned to 64.
+/// Scratch for either of these; it has to be aligned to 64.
 [[nodiscard]] std::size_t blur_scratch_bytes(ImageSize size, std::int32_t channels,
                                              const Blur& blur) noexcept;
-/// In place.
+/// Works in place.
 void gaussian_blur(const ImageView& image, const Blur& blur, std::span<std::byte> scratch);
-/// In place, of one channel.
+/// Works in place, on one channel.
 void gaussian_blur(float* plane, ImageSize size, const Blur& blur, std::span<std::byte> scratch);
 
 /// out[i] is the sum of weights[k] × rows[k][i]. Weights are symmetric; their number is odd.

@@ -53,7 +53,7 @@ void blend(const std::uint8_t* from, const std::uint8_t* to, std::size_t count, 
 }
 
 // PIL adds nine products in single precision. Thirteenths and a half lie at least a 26th from a
-// whole number, so how that is rounded shows nowhere.
+// whole number, so that rounding never shows.
 void smooth(const SmoothRows& rows, std::size_t count, std::uint8_t* out) {
   for_blocks(count, [&](auto d, std::size_t at) HWY_ATTR {
     const hn::RebindToSigned<decltype(d)> di;

@@ -6,11 +6,11 @@
 #include <cstdint>
 
 // Loops over rows of levels, at the best SIMD level of this machine; every level gives the same
-// bytes. Nothing beyond a row is touched.
+// bytes. They touch nothing beyond a row.
 namespace batchcast::inline v0_1::detail {
 
 /// out[i] = from[i] + factor × (to[i] − from[i]), as PIL blends: in single precision, product and
-/// sum each rounded, cut off towards 0. `out` may be `to`.
+/// sum rounded, cut off towards 0. `out` may be `to`.
 void blend_rows(const std::uint8_t* from, const std::uint8_t* to, std::size_t count, float factor,
                 std::uint8_t* out);
 
@@ -21,8 +21,8 @@ struct SmoothRows {
   const std::uint8_t* below = nullptr;
   std::size_t step = 1;
 };
-/// PIL's filter SMOOTH of the bytes [step, step + count): a thirteenth of the eight around and of
-/// five times the one itself. What is read lies one step further to either side.
+/// PIL's filter SMOOTH of the bytes [step, step + count): a thirteenth of the eight neighbours and
+/// five times the byte itself. It reads one step further to either side.
 void smooth_row(const SmoothRows& rows, std::size_t count, std::uint8_t* out);
 
 /// PIL's mode L of three planes.

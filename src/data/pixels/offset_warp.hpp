@@ -4,18 +4,17 @@
 
 #include "data/pixels/operations.hpp"
 
-// Pixels that are moved each by an offset of its own.
+// Moves each pixel by an offset.
 namespace batchcast::inline v0_1::detail {
 
-/// Of each pixel, row by row, how far from it what it becomes lies, in pixels.
+/// For each pixel, row by row: how far from it, in pixels, its source lies.
 struct OffsetField {
   const float* x = nullptr;
   const float* y = nullptr;
 };
 
-/// As torchvision's elastic() of tensors: bilinear or nearest, and beyond the edges a pixel counts
-/// as `fill` by as much as it lies there, twice. What torchvision rounds otherwise may be another
-/// level.
+/// As torchvision's elastic() of tensors: bilinear or nearest. Beyond the edges a pixel mixes with
+/// `fill` by how far out it lies, twice. Where torchvision rounds otherwise, a level may differ.
 void warp_by_offsets(const ImageView& in, const ImageView& out, const OffsetField& field,
                      const WarpOptions& options) noexcept;
 

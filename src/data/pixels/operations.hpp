@@ -12,31 +12,31 @@
 #include <optional>
 #include <span>
 
-// What stages and augmentation policies do to pixels, with magnitudes that are given: each as PIL
-// does it, byte for byte. Saturation is what PIL.ImageEnhance calls Color (color_adjust.hpp).
+// What stages and augmentation policies do to pixels, with given magnitudes and PIL's bytes.
+// Saturation is what PIL.ImageEnhance calls Color (color_adjust.hpp).
 namespace batchcast::inline v0_1::detail {
 
-// In place, of 1 or 3 channels.
+// The first ones work in place, on 1 or 3 channels.
 
 /// ImageOps.posterize: keeps that many high bits, 0 to 8.
 void posterize(const ImageView& image, int bits) noexcept;
-/// ImageOps.solarize: inverts what is not below the threshold.
+/// ImageOps.solarize: inverts levels from the threshold on.
 void solarize(const ImageView& image, double threshold) noexcept;
-/// Adds to what is below the threshold, up to 255: the operation of policies for ImageNet.
+/// Adds to levels below the threshold, up to 255: the operation of policies for ImageNet.
 void solarize_add(const ImageView& image, int addition, int threshold = 128) noexcept;
 /// ImageOps.autocontrast: each channel's lowest level becomes 0, its highest 255.
 void autocontrast(const ImageView& image) noexcept;
 /// ImageOps.equalize, of each channel.
 void equalize(const ImageView& image) noexcept;
 void invert(const ImageView& image) noexcept;
-/// Channel c of what comes out is channel order[c]; of 3 channels.
+/// Channel c of the result is channel order[c]; for 3 channels.
 void permute_channels(const ImageView& image, const std::array<std::uint8_t, 3>& order) noexcept;
 
 [[nodiscard]] std::size_t sharpness_scratch_bytes(ImageSize size, std::int32_t channels) noexcept;
 /// ImageEnhance.Sharpness: 0 smooths, 1 changes nothing, more sharpens. `scratch` is aligned.
 void adjust_sharpness(const ImageView& image, double factor, std::span<std::byte> scratch) noexcept;
 
-// From one image to another of the same size and channels, in other memory.
+// These write another image of the same size and channels, in other memory.
 
 struct WarpOptions {
   Interpolation interpolation = Interpolation::nearest;  ///< or bilinear, bicubic
@@ -63,18 +63,18 @@ struct AffineParameters {
   Point translate{};
   double scale = 1;
   Point shear{};
-  std::optional<Point> center = std::nullopt;  ///< nothing: the image's
+  std::optional<Point> center = std::nullopt;  ///< empty: the image's
 };
 /// The matrix by which torchvision's affine() transforms.
 [[nodiscard]] AffineMatrix affine_matrix(ImageSize size,
                                          const AffineParameters& parameters) noexcept;
 
-/// Image.rotate: counterclockwise by so many degrees.
+/// Image.rotate: counterclockwise, in degrees.
 void rotate(const ImageView& in, const ImageView& out, double degrees,
             const std::optional<Point>& center, const WarpOptions& options) noexcept;
 
-// As torchvision's policies shear and translate: about the corner, by the tangent of an angle; by
-// whole pixels, cut off towards 0.
+// As torchvision's policies shear and translate. They shear about the corner, by the tangent of an
+// angle. They translate by whole pixels, cut off towards 0.
 void shear_x(const ImageView& in, const ImageView& out, double magnitude,
              const WarpOptions& options) noexcept;
 void shear_y(const ImageView& in, const ImageView& out, double magnitude,
@@ -86,8 +86,8 @@ void translate_y(const ImageView& in, const ImageView& out, double pixels,
 
 /// The corners from the upper left clockwise, x and y.
 using Corners = std::array<std::array<std::int32_t, 2>, 4>;
-/// What takes the image's corners to these, in single precision as torchvision has it; nothing
-/// where three of them lie on a line.
+/// The matrix that takes the image's corners to these, in single precision as torchvision has it.
+/// Nothing where three of them lie on a line.
 [[nodiscard]] std::optional<PerspectiveMatrix> perspective_matrix(ImageSize size,
                                                                   const Corners& to) noexcept;
 

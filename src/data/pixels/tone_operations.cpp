@@ -34,7 +34,7 @@ Levels unchanged() noexcept {
   return levels;
 }
 
-// Each channel by what `levels_of` makes of its histogram.
+// Changes each channel by the levels that `levels_of` makes from its histogram.
 template <class LevelsOf>
 void map_channels(const ImageView& image, LevelsOf levels_of) noexcept {
   const auto channels = static_cast<std::size_t>(image.channels);
@@ -126,7 +126,7 @@ std::size_t sharpness_scratch_bytes(ImageSize size, std::int32_t channels) noexc
 
 void adjust_sharpness(const ImageView& image, double factor,
                       std::span<std::byte> scratch) noexcept {
-  // PIL's filter leaves the outermost pixels as they are, and an image that is too small for it.
+  // PIL's filter leaves the outermost pixels as they are, and so an image that is too small.
   if (image.size.width < 3 || image.size.height < 3) return;
   const std::size_t bytes = row_bytes_of(image.size, image.channels);
   const auto step = static_cast<std::size_t>(image.channels);

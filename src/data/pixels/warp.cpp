@@ -8,11 +8,11 @@
 #include <cmath>
 #include <cstring>
 
-// PIL's transforms (libImaging/Geometry.c), each step in the precision and order that it has there.
+// PIL's transforms (libImaging/Geometry.c), with PIL's order and precision in each step.
 namespace batchcast::inline v0_1::detail {
 namespace {
 
-// Neither turned nor sheared: places are sums, which PIL's rounding shows in.
+// Without turning and shearing, places are sums, in which PIL's rounding shows.
 template <std::size_t channels>
 void scale_nearest(const Pixels<channels>& in, std::uint8_t* out, const AffineMatrix& a) noexcept {
   double y_in = a[5] + a[4] * 0.5;
@@ -32,7 +32,7 @@ bool fits_fixed_point(const AffineMatrix& a, std::int32_t width, std::int32_t he
   return small(0, 0) && small(width, height) && small(0, height) && small(width, 0);
 }
 
-// In 16 bits before the point and 16 behind it.
+// Fixed-point numbers with 16 bits before the point and 16 after.
 template <std::size_t channels>
 void affine_fixed(const Pixels<channels>& in, std::uint8_t* out, const AffineMatrix& a) noexcept {
   const auto fixed = [](double v) {
@@ -50,7 +50,7 @@ void affine_fixed(const Pixels<channels>& in, std::uint8_t* out, const AffineMat
   }
 }
 
-// Of images whose sides are tens of thousands of pixels.
+// For images whose sides are tens of thousands of pixels.
 template <std::size_t channels>
 void affine_wide(const Pixels<channels>& in, std::uint8_t* out, const AffineMatrix& a) noexcept {
   double row_x = a[2] + a[1] * 0.5 + a[0] * 0.5;
@@ -75,7 +75,7 @@ void affine_nearest(const Pixels<channels>& in, std::uint8_t* out, const AffineM
   }
 }
 
-// Turned by quarters about the middle, pixels are only moved: the one at (x, y) comes from `from`.
+// Quarter turns about the middle only move pixels: the one at (x, y) comes from `from`.
 template <class From>
 void move_pixels(const ImageView& in, const ImageView& out, From from) noexcept {
   const auto channels = static_cast<std::size_t>(in.channels);

@@ -14,7 +14,7 @@
 // After foreach_target.h
 #include <hwy/highway.h>
 
-// PIL's filters (libImaging/Geometry.c), each step in the precision and order that it has there.
+// PIL's filters (libImaging/Geometry.c), with PIL's order and precision in each step.
 HWY_BEFORE_NAMESPACE();
 namespace batchcast::inline v0_1::detail::HWY_NAMESPACE {
 namespace {
@@ -35,7 +35,7 @@ HWY_INLINE VI levels(const std::uint8_t* at) {
 
 HWY_INLINE VF wide(VI values) { return hn::PromoteTo(DF(), values); }
 
-// Cut off; of the channels from `first` on, those that a pixel has.
+// Cuts levels off, and stores the pixel's channels from `first` on.
 HWY_INLINE void store_levels(VF values, std::size_t first, std::uint8_t* out) {
   const VF clamped = hn::Min(hn::Max(values, hn::Zero(DF())), hn::Set(DF(), 255.0));
   std::array<std::int32_t, lanes> made;
@@ -45,7 +45,7 @@ HWY_INLINE void store_levels(VF values, std::size_t first, std::uint8_t* out) {
   }
 }
 
-/// A place between pixels: the whole ones to the left and above, and how far beyond them it lies.
+/// A place between pixels: the whole ones to the left and above, and the distance beyond them.
 struct Between {
   std::int32_t x = 0;
   std::int32_t y = 0;
@@ -70,7 +70,7 @@ struct Nearest {
 };
 
 struct Bilinear {
-  // Of three channels, with a byte beyond them that counts for nothing.
+  // For three channels, with an unused byte after them.
   static void store_inside(const std::uint8_t* above, const std::uint8_t* below, const Between& at,
                            std::uint8_t* out) noexcept {
     const auto mix = [&at](const std::uint8_t* row, std::size_t c) HWY_ATTR {
@@ -131,7 +131,7 @@ struct Bicubic {
     const VF curve = hn::Add(p2, hn::Mul(by, hn::Add(p3, hn::Mul(by, p4))));
     return hn::Add(wide(v2), hn::Mul(by, curve));
   }
-  // The same of numbers that are not whole, in PIL's order.
+  // The same for numbers that are not whole, in PIL's order.
   static VF down(VF v1, VF v2, VF v3, VF v4, double d) noexcept {
     const VF by = hn::Set(DF(), d);
     const VF back = hn::Sub(v1, v2);
@@ -141,7 +141,7 @@ struct Bicubic {
     const VF curve = hn::Add(p2, hn::Mul(by, hn::Add(p3, hn::Mul(by, p4))));
     return hn::Add(v2, hn::Mul(by, curve));
   }
-  // Of three channels, with a byte beyond them that counts for nothing.
+  // For three channels, with an unused byte after them.
   static void store_inside(const std::uint8_t* first, std::size_t stride, const Between& at,
                            std::uint8_t* out) noexcept {
     for (std::size_t c = 0; c < 4; c += lanes) {
@@ -180,7 +180,7 @@ struct Bicubic {
   }
 };
 
-// `map` gives the place in the input of the middle of a pixel.
+// `map` gives the place in the input for the middle of a pixel.
 template <class Filter, std::size_t channels, class Map>
 void transform(const Pixels<channels>& in, std::uint8_t* out, Map map) noexcept {
   for (std::int32_t y = 0; y < in.height; ++y) {

@@ -5,7 +5,7 @@
 #include "data/pixels/operations.hpp"
 
 // Transforms pixel by pixel, at the best SIMD level of this machine; every level gives the same
-// bytes. Nothing beyond an image is touched.
+// bytes. They touch nothing beyond an image.
 namespace batchcast::inline v0_1::detail {
 
 /// Bilinear or bicubic.

@@ -21,7 +21,7 @@ Point center_of(ImageSize size, const std::optional<Point>& center) noexcept {
 using Equation = std::array<double, 9>;  // eight factors and what they sum up to
 using Equations = std::array<Equation, 8>;
 
-// By elimination, the largest factor first.
+// Solves by elimination, the largest factor first.
 void solve(Equations& equations) noexcept {
   for (std::size_t i = 0; i < equations.size(); ++i) {
     std::size_t best = i;

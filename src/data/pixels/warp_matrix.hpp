@@ -11,7 +11,7 @@ namespace batchcast::inline v0_1::detail {
 [[nodiscard]] double within_a_turn(double degrees) noexcept;
 /// The angle in degrees whose tangent is the magnitude, as torchvision's policies shear.
 [[nodiscard]] double shear_degrees(double magnitude) noexcept;
-/// Of Image.rotate, whose angle lies within a turn.
+/// The matrix of Image.rotate, whose angle lies within a turn.
 [[nodiscard]] AffineMatrix rotation_matrix(ImageSize size, double degrees,
                                            const std::optional<Point>& center) noexcept;
 

@@ -11,7 +11,7 @@
 
 namespace batchcast::inline v0_1::detail {
 
-/// An image of so many channels, and what is written instead of what it lacks.
+/// An image of that many channels, and the levels written for pixels that it lacks.
 template <std::size_t channels>
 struct Pixels {
   const std::uint8_t* data = nullptr;
@@ -35,7 +35,7 @@ struct Pixels {
   void store_fill(std::uint8_t* out) const noexcept { std::memcpy(out, fill.data(), channels); }
 };
 
-// Below 0 there is no pixel, and beyond what an int holds neither.
+// There is no pixel below 0, nor beyond the range of an int.
 inline std::int64_t whole(double value) noexcept {
   return value >= 0 && value < 0x1p31 ? static_cast<std::int64_t>(value) : -1;
 }

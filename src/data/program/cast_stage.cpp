@@ -38,7 +38,7 @@ To integer_from(From value) noexcept {
   if constexpr (std::is_floating_point_v<From>) {
     if (!(value == value)) return 0;
     if (value <= static_cast<From>(low)) return low;
-    // As From, `high` may have been rounded up to a power of two, which does not fit.
+    // `high` may have been rounded up, as From, to a power of two, which does not fit.
     if (value >= static_cast<From>(high)) return high;
     return static_cast<To>(value);
   } else {

@@ -8,7 +8,7 @@
 
 namespace batchcast::inline v0_1::detail {
 
-/// A field with what comparing it with others takes.
+/// A field, with what a comparison with other fields needs.
 struct ComparedField {
   ComparedField(const ResolvedField& resolved, const FieldRecipe& given)
       : field(resolved), recipe(given) {
@@ -19,7 +19,7 @@ struct ComparedField {
 
   const ResolvedField& field;
   const FieldRecipe& recipe;
-  std::vector<const NamedStage*> stages;  ///< all, those in containers too
+  std::vector<const NamedStage*> stages;  ///< all, with those in containers
 };
 
 }  // namespace batchcast::inline v0_1::detail

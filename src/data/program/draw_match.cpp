@@ -23,7 +23,7 @@ struct Paths {
   bool all_have_ids = true;
 };
 
-/// Of the random stages of that name and group.
+/// The paths of the random stages of that name and group.
 Paths paths_of(const ComparedField& field, std::string_view name, const std::string& group) {
   Paths found;
   for (const NamedStage* stage : field.stages) {
@@ -36,7 +36,7 @@ Paths paths_of(const ComparedField& field, std::string_view name, const std::str
   return found;
 }
 
-/// Ids say which stages belong together; where none is in both fields, one is mistyped.
+/// Ids say which stages belong together. An id that is not in both fields is mistyped.
 bool agree(const Paths& a, const Paths& b) {
   if (a.paths == b.paths) return true;
   const auto in_b = [&](const std::string& path) { return b.paths.count(path) != 0; };
@@ -57,7 +57,7 @@ bool agree(const Paths& a, const Paths& b) {
 }
 
 /// Stages of different names with one id would draw the same numbers for different things. `stage`
-/// is of `a`.
+/// belongs to `a`.
 void check_namesakes(const ComparedField& a, const ComparedField& b, const NamedStage& stage) {
   for (const NamedStage* other : b.stages) {
     if (other->group != stage.group || other->path != stage.path || !other->stage->is_random() ||
@@ -76,7 +76,7 @@ void check_namesakes(const ComparedField& a, const ComparedField& b, const Named
 
 bool match_draws(const ComparedField& a, const ComparedField& b) {
   bool places_both_by_size = false;
-  // Of each group and name one look at all stages: a recipe of a mebibyte has thousands of them.
+  // Each group and name takes one pass over all stages: a recipe may have thousands of them.
   std::set<std::pair<std::string_view, std::string_view>> compared;
   for (const NamedStage* stage : a.stages) {
     if (!stage->stage->is_random()) continue;

@@ -6,9 +6,9 @@
 
 namespace batchcast::inline v0_1::detail {
 
-/// Throws InvalidArgument where it is not plain which random stages of two fields draw alike: those
-/// of one group and one name must have the same paths in both, or ids that say which belong
-/// together. Whether stages that draw alike place pixels by the image's size.
+/// Throws InvalidArgument where it is not clear which random stages of two fields draw alike.
+/// Stages of one group and one name must have the same paths in both, or ids that say which belong
+/// together. Returns whether stages that draw alike place pixels by the image's size.
 [[nodiscard]] bool match_draws(const ComparedField& a, const ComparedField& b);
 
 }  // namespace batchcast::inline v0_1::detail

@@ -17,7 +17,7 @@
 #include <string>
 #include <vector>
 
-// A field's stages, compiled: what is known before the first sample is worked out here, once.
+// A field's stages, compiled: everything known before the first sample is worked out here, once.
 namespace batchcast::inline v0_1::detail {
 
 /// One part of one sample on its way to its fields.
@@ -31,19 +31,18 @@ struct FieldTarget {
   std::span<std::byte> out;  ///< as large as the field, all its views
   /// A list for each view; null: the caller wants none.
   std::vector<std::vector<Note>>* notes = nullptr;
-  /// Set by an image's runner: the image's, before any stage.
+  /// A runner for images sets this: the image's size before any stage.
   ImageSize size = {};
 };
 
-/// Runs a program; one for each thread, with that thread's buffers.
+/// Runs a program. Each thread has one, with its buffers.
 class FieldRunner {
  public:
   FieldRunner() = default;
   FieldRunner(const FieldRunner&) = delete;
   FieldRunner& operator=(const FieldRunner&) = delete;
   virtual ~FieldRunner() = default;
-  /// Writes the whole of every target, one for each field that the runner was made for. Throws
-  /// BadSample.
+  /// Writes the whole of every target, one for each field of the runner. Throws BadSample.
   virtual void run(const PartInput& input, std::span<FieldTarget> targets) = 0;
 };
 
@@ -53,20 +52,20 @@ class FieldProgram {
   FieldProgram(const FieldProgram&) = delete;
   FieldProgram& operator=(const FieldProgram&) = delete;
   virtual ~FieldProgram() = default;
-  /// What one sample of the field is, all its views.
+  /// The spec of one sample of the field, with all its views.
   [[nodiscard]] virtual const TensorSpec& output() const noexcept = 0;
-  /// True where the field is its part, byte for byte.
+  /// True where the field is its part, unchanged.
   [[nodiscard]] virtual bool copies() const noexcept { return false; }
   /// How it decodes its part; null where it does not.
   [[nodiscard]] virtual const DecodeStage::Parameters* decoding() const noexcept { return nullptr; }
-  /// Whether one decoding of a part does for both.
+  /// Whether one decoding of a part serves both.
   [[nodiscard]] bool shares_decoding(const FieldProgram& other) const noexcept {
     return decoding() != nullptr && other.decoding() != nullptr && *decoding() == *other.decoding();
   }
-  /// The names of its stages, those together that one walk over the elements does; empty where
+  /// The names of its stages. Those that share one walk over the elements are together. Empty where
   /// there are none.
   [[nodiscard]] virtual std::vector<std::vector<std::string>> walks() const { return {}; }
-  /// Makes this field and then `others`, which share its decoding. The programs must outlive it.
+  /// A runner for this field and then `others`, which share its decoding. The programs outlive it.
   [[nodiscard]] virtual std::unique_ptr<FieldRunner> runner(
       std::span<const FieldProgram* const> others) const = 0;
 };

@@ -13,14 +13,14 @@
 
 namespace batchcast::inline v0_1::detail {
 
-/// Gives a field's stages their names, one stage after another in the order in which they are done.
+/// Gives a field's stages their names, one after another in the order in which they run.
 class Naming {
  public:
   /// The field must outlive it.
   explicit Naming(ResolvedField& field) : field_(field) {}
 
   /// Appends the stage to the field. Throws InvalidArgument where two stages would draw the same,
-  /// and where a container holds what it cannot.
+  /// or where a container holds a stage that it cannot run.
   void add(const RecipeStage& stage, const std::string& group, bool is_joint);
 
  private:
@@ -28,7 +28,7 @@ class Naming {
     const RecipeStage& stage;
     const std::string& group;
     bool is_joint;
-    std::string above;  ///< the path of what holds it, with a slash
+    std::string above;  ///< the path of the container, with a slash
     int depth;
   };
   using Counts = std::map<std::string, std::size_t, std::less<>>;

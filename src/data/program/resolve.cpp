@@ -19,7 +19,7 @@
 namespace batchcast::inline v0_1::detail {
 namespace {
 
-/// A group of a field's own has a name that no field can give: fields' names have no blanks.
+/// A field's private group has a name that no field can give: fields' names have no blanks.
 std::string group_of(const std::string& draws, const std::string& owner) {
   return draws == own_draws ? text("own {}", owner) : draws;
 }
@@ -51,7 +51,7 @@ class Resolver {
   }
 
  private:
-  /// A group that only one field or joint names is a name mistyped: for one alone there is `own`.
+  /// A group that only one field or joint names is mistyped: for one alone there is `own`.
   void check_groups() const {
     struct Named {
       const std::string& group;
@@ -107,7 +107,7 @@ class Resolver {
     if (fields.empty()) {
       refuse_at(joint.where, "a joint has no fields: say which ones share its stages.");
     }
-    // A joint's own draws are no field's own.
+    // A joint's private draws differ from any field's.
     const std::string group = group_of(joint.draws, text("joint {}", number));
     for (const std::size_t place : fields) {
       ResolvedField& field = made_.fields[place];
@@ -119,7 +119,7 @@ class Resolver {
       }
       take_views(joint, field);
     }
-    if (joint.stages.empty()) return;  // it shares views alone
+    if (joint.stages.empty()) return;  // it shares only views
     for (const std::size_t place : fields) {
       for (const std::size_t other : fields) joined_.emplace(place, other);
       if (place != *fields.begin()) made_.same_sizes.push_back({*fields.begin(), place});
@@ -134,8 +134,9 @@ class Resolver {
                    stage->name(), field.name));
   }
 
-  /// The last stage of `field` was taken from the joint, and so was one of the joint's first field:
-  /// joints before it may have given one of them more stages of its name.
+  /// The last stage of `field` was taken from the joint, and so was one of the joint's first field.
+  /// Their names may differ, since earlier joints may have given one field more stages of that
+  /// name.
   static void check_same_path(const JointRecipe& joint, const ResolvedField& first,
                               const ResolvedField& field) {
     const NamedStage& stage = field.stages.back();
@@ -161,7 +162,7 @@ class Resolver {
     field.views = joint.views;
   }
 
-  /// View v of one of its fields goes with view v of the others.
+  /// View v of one of its fields belongs with view v of the others.
   void check_views(const JointRecipe& joint) const {
     if (joint.stages.empty()) return;
     const auto views = [&](const std::string& name) {

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-// What a recipe says of its fields together: joint stages go to where they are done, and every
+// Resolves a recipe's fields together: joint stages go to the fields where they run, and every
 // stage gets the name that it draws by.
 namespace batchcast::inline v0_1::detail {
 
@@ -18,27 +18,27 @@ namespace batchcast::inline v0_1::detail {
          stage.as_warp() != nullptr || stage.as_container() != nullptr;
 }
 
-/// A stage and what its draws are named by, in view 0.
+/// A stage, and the name of its draws in view 0.
 struct NamedStage {
   std::shared_ptr<const Stage> stage;
   DrawName draws;
   std::string group = {};
-  /// The stage's id; or else its name and how-manieth of that name it is in its field, from 0:
-  /// `horizontal_flip#0`; in a container after that one's path and a slash.
+  /// The stage's id, or its name and its index among the field's stages of that name:
+  /// `horizontal_flip#0`. Inside a container the container's path and a slash come first.
   std::string path = {};
   bool is_joint = false;
   std::vector<NamedStage> stages = {};  ///< of a container
   std::string where = {};               ///< in a file: `recipe.toml:9`
 };
 
-/// The stage, and those that it holds, theirs and so on.
+/// Calls `function` for the stage, and for all stages inside it at any depth.
 template <class Function>
 void for_each_stage(const NamedStage& stage, const Function& function) {
   function(stage);
   for (const NamedStage& inner : stage.stages) for_each_stage(inner, function);
 }
 
-/// Whether `says` holds for the stage or any that it holds.
+/// Whether `says` holds for the stage or any stage inside it.
 template <class Predicate>
 [[nodiscard]] bool any_stage(const NamedStage& stage, const Predicate& says) {
   if (says(stage)) return true;
@@ -48,7 +48,7 @@ template <class Predicate>
   return false;
 }
 
-/// A field with all its stages, in the order in which they are done.
+/// A field with all its stages, in the order in which they run.
 struct ResolvedField {
   std::string name;
   std::string from;  ///< never empty
@@ -58,8 +58,7 @@ struct ResolvedField {
   std::string where = {};  ///< in a file
 };
 
-/// Fields whose images must have one size in every sample, since what is drawn for one of them is
-/// done to the other.
+/// Fields whose images must have one size in every sample, since a draw for one serves the other.
 struct SameSize {
   std::size_t first = 0;
   std::size_t second = 0;
@@ -70,7 +69,7 @@ struct ResolvedRecipe {
   std::vector<SameSize> same_sizes;
 };
 
-/// Throws InvalidArgument where the fields do not go together: joints of fields that do not exist,
+/// Throws InvalidArgument where the fields do not fit together: joints of fields that do not exist,
 /// stages that would draw alike and do not match.
 [[nodiscard]] ResolvedRecipe resolve(const Recipe& recipe);
 

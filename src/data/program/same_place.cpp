@@ -18,7 +18,7 @@
 namespace batchcast::inline v0_1::detail {
 namespace {
 
-/// By what stages draw: group and path.
+/// What stages draw by: group and path.
 using DrawsBy = std::pair<std::string_view, std::string_view>;
 template <class Value>
 using ByDraws = std::map<DrawsBy, Value>;
@@ -111,7 +111,7 @@ void SamePlace::check_containers() const {
   }
 }
 
-/// What draws alike by its id must run alike too.
+/// Stages that draw alike by their id must run alike too.
 void SamePlace::check_holders() const {
   const ByDraws<HeldStage> in_a = held_in(a_.field);
   for (const auto& [draws, held] : held_in(b_.field)) {
@@ -125,7 +125,7 @@ void SamePlace::check_holders() const {
   }
 }
 
-/// A crop that both draw is of the same pixels only where both have come to it the same way.
+/// A crop that both draw takes the same pixels only where both have come to it the same way.
 void SamePlace::check_cuts() const {
   const std::vector<MovingStage> in_a = moving_stages(a_.field);
   const std::vector<MovingStage> in_b = moving_stages(b_.field);
@@ -151,8 +151,7 @@ void SamePlace::check_cuts() const {
   }
 }
 
-/// Fields of one joint belong together: what moves the pixels of one of them, in whichever stages,
-/// moves those of the other.
+/// In one joint, stages that move the pixels of one field must move those of the other.
 void SamePlace::check_joint() const {
   const std::vector<MovingStage> in_a = placing_stages(a_.field);
   const std::vector<MovingStage> in_b = placing_stages(b_.field);
@@ -168,7 +167,7 @@ void SamePlace::check_joint() const {
   }
 }
 
-/// Fields that draw alike without a joint: what moves pixels by chance must be in both.
+/// For fields that draw alike without a joint: stages that move pixels by chance must be in both.
 void SamePlace::check_lacking(const ComparedField& has, const ComparedField& lacks) const {
   if (!is_surely_image(lacks)) return;
   const std::string& group = has.recipe.draws;

@@ -8,14 +8,14 @@
 
 namespace batchcast::inline v0_1::detail {
 
-/// How an image and a mask, or two masks, hold together.
+/// How an image and a mask, or two masks, belong together.
 struct FieldBond {
   bool share_joint = false;  ///< they share a joint's stages
   bool cut_alike = false;    ///< random stages that draw alike place pixels by the image's size
 };
 
-/// Whether two fields, one of which is a mask, show the same place of an image. Lives no longer
-/// than the two.
+/// Checks whether two fields, one of which is a mask, show the same place of an image. The fields
+/// must outlive it.
 class SamePlace {
  public:
   SamePlace(const ComparedField& a, const ComparedField& b) : a_(a), b_(b) {}

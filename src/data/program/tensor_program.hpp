@@ -10,9 +10,9 @@ namespace batchcast::inline v0_1::detail {
 [[nodiscard]] std::unique_ptr<FieldProgram> compile_tensor(const ResolvedField& field,
                                                            const PartSpec& part);
 
-/// `to` for tensors that are not images: each value as it is, converted as C++ does; what does not
-/// fit into an integer type is the nearest that does. f16 and bf16 are made of the nearest f32, as
-/// PyTorch makes them, to nearest even.
+/// `to` for tensors that are not images: each value is converted as C++ does. A value that does not
+/// fit into an integer type becomes the nearest that does. Like PyTorch it makes f16 and bf16 from
+/// the nearest f32, to nearest even.
 [[nodiscard]] std::shared_ptr<const TensorStage> cast_stage(DType from, DType to);
 
 }  // namespace batchcast::inline v0_1::detail

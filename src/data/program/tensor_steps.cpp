@@ -74,7 +74,7 @@ void TensorSteps::Run::finish_from(std::span<const std::byte> input, const ViewI
     finish(sample, out);
     return;
   }
-  // From where it lies: it may be of any size.
+  // The input may be of any size, so it is read in place.
   const std::span<std::byte> made = place_of(0, out);
   run(0, input, made, sample);
   go_on(1, made, sample, out);

@@ -43,17 +43,17 @@ class TensorSteps {
   class Run {
    public:
     explicit Run(const TensorSteps& steps) : steps_(steps) {}
-    /// Where the input should be written so that `finish` can start from it: `out` itself where
-    /// every step works in place.
+    /// Where to write the input so that `finish` can start from it: `out` itself where every step
+    /// works in place.
     [[nodiscard]] std::span<std::byte> input_place(std::span<std::byte> out);
-    /// Runs all steps over what was written there; the last one's output is in `out`.
+    /// Runs all steps over the input there; the last step's output is in `out`.
     void finish(const ViewInput& sample, std::span<std::byte> out);
-    /// The same from bytes of somebody else's, which stay as they are.
+    /// The same from bytes that the caller owns, which stay as they are.
     void finish_from(std::span<const std::byte> input, const ViewInput& sample,
                      std::span<std::byte> out);
 
    private:
-    /// The steps from `first` on, over `current`.
+    /// Runs the steps from `first` on, over `current`.
     void go_on(std::size_t first, std::span<std::byte> current, const ViewInput& sample,
                std::span<std::byte> out);
     /// Where a step that is not in place writes.
@@ -75,7 +75,7 @@ class TensorSteps {
     TensorSpec out;
     std::size_t scratch_bytes = 0;
     bool in_place = false;
-    std::size_t buffer = 0;  ///< of what comes out, where that is not the slot
+    std::size_t buffer = 0;  ///< of the result, where that is not the slot
   };
   TensorSpec input_;
   TensorSpec output_;

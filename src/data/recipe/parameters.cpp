@@ -77,9 +77,9 @@ bool TableParameters::is_text(std::string_view key) const {
 void TableParameters::refuse(std::string_view key, const std::string& why) {
   const RecipeValue* found = table_.find(key);
   const std::size_t line = found != nullptr && found->line != 0 ? found->line : table_.line;
-  // An explanation may end with a question of its own.
+  // An explanation may end with a question.
   const bool ended = !why.empty() && (why.back() == '.' || why.back() == '?');
-  // What is missing may be there under another name.
+  // A missing parameter may be there under another name.
   const std::string meant = found == nullptr ? nearest_name(key, table_.keys) : std::string();
   const bool mistyped =
       !meant.empty() && std::find(asked_.begin(), asked_.end(), meant) == asked_.end();

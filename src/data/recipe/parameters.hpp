@@ -15,11 +15,11 @@ namespace batchcast::inline v0_1::detail {
 
 using StageReader = std::function<std::vector<RecipeStage>(const RecipeValue& list)>;
 
-/// A table of a recipe, asked for key by key. It remembers which keys were asked for.
+/// A table of a recipe. It remembers which keys were asked for.
 class TableParameters final : public StageParameters {
  public:
-  /// `subject` says in messages whose table it is. Value and origin must outlive this object.
-  /// Without a reader of stages there are none in it.
+  /// `subject` names the table's owner in messages. Value and origin must outlive this object.
+  /// Without a reader of stages the table can have none.
   TableParameters(const RecipeValue& table, std::string_view origin, std::string subject,
                   StageReader read_stages = {});
 
@@ -34,10 +34,10 @@ class TableParameters final : public StageParameters {
   [[nodiscard]] std::optional<std::vector<RecipeStage>> stages(std::string_view key) override;
   [[noreturn]] void refuse(std::string_view key, const std::string& why) override;
 
-  /// Null if there is none; else of that kind, which `expected` names in messages.
+  /// Null if there is none. Throws unless it is of that kind, which `expected` names in messages.
   [[nodiscard]] const RecipeValue* value(std::string_view key, RecipeValue::Kind kind,
                                          std::string_view expected);
-  /// Refuses the first key that nobody asked for.
+  /// Refuses the first key that was not asked for.
   void finish() const;
 
  private:

@@ -88,7 +88,7 @@ bool pads_with_fill(const Json& stage) {
          std::any_of(sides.begin(), sides.end(), [](const Json& side) { return side != 0; });
 }
 
-/// Without a `mask_fill` a joint pads masks with 0, whatever its `fill` is. The first releases took
+/// Without a `mask_fill` a joint pads masks with 0, not with its `fill`. The first releases used
 /// the `fill`: where that makes other bytes, the identity is another one too.
 void name_mask_fill(Json& stages) {
   for (Json& stage : stages) {

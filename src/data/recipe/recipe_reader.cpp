@@ -84,7 +84,7 @@ class RecipeReader {
       field.kind = static_cast<FieldKind>(choice(table, "kind", field_kind_names, 0));
     }
     table.finish();
-    // A field from the part of its own name is the same recipe either way.
+    // A field whose part has the same name gives the same recipe with and without `from`.
     if (field.from == field.name) field.from.clear();
     fields.push_back(std::move(field));
     if (fields.size() + 1 > limits::fields_max) {
@@ -121,7 +121,7 @@ class RecipeReader {
                                 quoted(names), did_you_mean(name, names)));
   }
 
-  /// Of stages that stand in that many containers.
+  /// Reads stages at that depth of containers.
   [[nodiscard]] StageReader reader(int depth) const {
     return [this, depth](const RecipeValue& list) {
       if (depth > nesting_max) {

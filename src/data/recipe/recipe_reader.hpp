@@ -17,7 +17,7 @@ struct RecipeFormat {
   std::string_view joints_key;
 };
 
-/// Throws InvalidArgument for whatever is not a recipe, with `origin` and line.
+/// Throws InvalidArgument, with `origin` and line, where the value is no recipe.
 [[nodiscard]] Recipe read_recipe(const RecipeValue& root, std::string_view origin,
                                  const RecipeFormat& format, const StageCatalog& catalog);
 

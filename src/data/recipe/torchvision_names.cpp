@@ -16,7 +16,7 @@ struct Other {
   std::string_view ours;
 };
 
-/// Names that do not become ours without `random`.
+/// Names that become ours only with `random` in front.
 constexpr std::array<Other, 10> others = {{
     {"totensor", "to"},
     {"todtype", "to"},
@@ -32,7 +32,7 @@ constexpr std::array<Other, 10> others = {{
 
 constexpr std::array<std::string_view, 2> of_batches = {"mixup", "cutmix"};
 
-/// Small letters alone: RandomResizedCrop and random_resized_crop are one name.
+/// Letters in lower case only: RandomResizedCrop and random_resized_crop are one name.
 std::string plain_of(std::string_view name) {
   std::string letters;
   for (const char c : name) {

@@ -8,8 +8,8 @@
 
 namespace batchcast::inline v0_1::detail {
 
-/// The end of a refusal of a stage that is not among `names`: what stands for it where it is a name
-/// of torchvision's, or else the nearest name, or nothing.
+/// The end of a refusal of a stage that is not among `names`. For a name of torchvision's it is our
+/// stage for it, otherwise the nearest name, or nothing.
 [[nodiscard]] std::string meant_stage(std::string_view wanted, std::span<const std::string> names);
 
 }  // namespace batchcast::inline v0_1::detail

@@ -10,7 +10,7 @@
 
 namespace batchcast::inline v0_1::detail {
 
-/// What TOML and JSON have in common: a recipe before anybody has read meaning into it.
+/// What TOML and JSON have in common: a recipe before it has a meaning.
 struct RecipeValue {
   enum class Kind : std::uint8_t { boolean, integer, number, text, list, table, other };
 
@@ -26,7 +26,7 @@ struct RecipeValue {
   [[nodiscard]] bool is(Kind wanted) const noexcept { return kind == wanted; }
   /// Null if there is none.
   [[nodiscard]] const RecipeValue* find(std::string_view key) const noexcept;
-  /// As a message shows it; short, whatever it is.
+  /// The value as a message shows it, always short.
   [[nodiscard]] std::string describe() const;
 };
 

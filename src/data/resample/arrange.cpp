@@ -14,7 +14,7 @@ namespace batchcast::inline v0_1::detail::HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Sixteen pixels at a time, the last sixteen where the row ends, fewer one by one.
+// Takes sixteen pixels at a time, the last sixteen where the row ends, and fewer one by one.
 template <class Sixteen, class One>
 HWY_INLINE void for_pixels(std::size_t count, const Sixteen& sixteen, const One& one) {
   std::size_t x = 0;
@@ -55,7 +55,7 @@ HWY_INLINE V reversed(V v) {
   return hn::TableLookupBytes(v, hn::Load(D(), order));
 }
 
-// Sixteen of them.
+// Sixteen pixels.
 struct Pixels {
   V r;
   V g;

@@ -24,12 +24,12 @@ struct AxisRequest {
 };
 
 /// Which pixels of the resized box, and of the image for them, one axis of an output shows. Places
-/// are those of the output, mirrored where it is; a row of pixels between the passes holds `count`
-/// of the resized box's from `first` on, in the order of places along x.
+/// are those of the output, mirrored where the output is. A row of pixels between the passes holds
+/// `count` of the resized box's pixels from `first` on, in the order of places along x.
 struct AxisPlan {
   void begin(const AxisRequest& request, AxisTapsCache& cache);
 
-  /// All is constant, by the other axis.
+  /// Asks for no pixel, since the other axis makes everything constant.
   void want_nothing() noexcept {
     taps = nullptr;
     first = count = in_first = 0;
@@ -38,7 +38,8 @@ struct AxisPlan {
 
   /// The resized box's pixel at a place; -1 where it is constant.
   [[nodiscard]] std::int32_t source_of(std::int32_t place) const noexcept;
-  /// The place of a resized box's pixel; outside of the output where that shows it only as padding.
+  /// The place of a resized box's pixel. It is outside of the output where that shows the pixel
+  /// only as padding.
   [[nodiscard]] std::int32_t place_of(std::int32_t source) const noexcept {
     const std::int32_t place = source - window_first;
     return flip ? window_count - 1 - place : place;

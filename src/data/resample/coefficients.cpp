@@ -69,7 +69,7 @@ void AxisTaps::compute(std::int32_t in_size, std::int32_t out_size, Interpolatio
   }
 }
 
-// One input with the weight of one. PIL adds up places, whose rounding may decide.
+// Each output has one input, of weight one. PIL adds up places, and its rounding may decide.
 void AxisTaps::compute_nearest() {
   if (weights.empty()) weights.resize(1);
   weights.front() = 1 << weight_bits;
@@ -103,8 +103,8 @@ void AxisTaps::compute_filter() {
     }
     const std::size_t from = static_cast<std::size_t>(o) * stride;
     std::int32_t* const fixed = weights.data() + from;
-    // Beside weights below zero those of zero stay: without them the inputs of one output might
-    // begin before those of the output before it.
+    // Beside weights below zero those of zero stay. Without them the inputs of one output might
+    // begin before those of the output before.
     std::int32_t zeros = 0;
     std::int32_t used = 0;
     for (std::size_t i = 0; i < count; ++i) {
@@ -116,7 +116,7 @@ void AxisTaps::compute_filter() {
         fixed[used++] = weight;
       }
     }
-    // Millions of taps are too light to count at all: PIL makes black of them.
+    // Millions of taps are each too light to count: PIL makes black of them.
     const bool any = used != 0;
     std::fill(fixed + used, fixed + stride, 0);
     while (used > 1 && fixed[used - 1] == 0 && !overshoots) --used;

@@ -12,12 +12,12 @@
 
 namespace batchcast::inline v0_1::detail {
 
-/// Weights are fixed-point numbers with so many bits behind the point: a byte times a weight fits
+/// Weights are fixed-point numbers with this many bits after the point. A byte times a weight fits
 /// 32 bits, and so does the sum over one output's taps.
 inline constexpr int weight_bits = 22;
 
-/// The inputs that make one output: `count` from `first` on, their weights from `weights` on, and
-/// then zeros: at least taps_max numbers.
+/// The inputs that make one output: `count` inputs from `first` on. Their weights are at `weights`,
+/// followed by zeros, at least taps_max numbers together.
 struct Taps {
   std::int32_t first = 0;
   std::int32_t count = 0;
@@ -30,7 +30,7 @@ struct AxisTaps {
   std::int32_t in = 0;
   std::int32_t out = 0;
   Interpolation interpolation = Interpolation::bilinear;
-  /// Some weights are below zero, so that a sum may be: it is clipped at both ends.
+  /// Some weights are below zero, so that a sum may be negative: it is clipped at both ends.
   bool overshoots = false;
   std::vector<Taps> taps;  ///< one for each output
   std::vector<std::int32_t> weights;

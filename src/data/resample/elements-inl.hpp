@@ -17,7 +17,7 @@ namespace batchcast::inline v0_1::detail::HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Sixteen at most, so that patterns of a fixed length do.
+// At most sixteen, so that patterns of a fixed length suffice.
 using DF = hn::CappedTag<float, 16>;
 using DI = hn::RebindToSigned<DF>;
 using DU = hn::RebindToUnsigned<DF>;
@@ -29,7 +29,7 @@ HWY_INLINE VU select(hn::Mask<DI> mask, VU yes, VU no) {
   return hn::IfThenElse(hn::RebindMask(DU(), mask), yes, no);
 }
 
-// To nearest even. By integers, as not every machine has an instruction for it.
+// Rounds to nearest even. It uses integers, since not every machine has an instruction for it.
 HWY_INLINE VU half_bits(VF value) {
   const DF df;
   const DI di;
@@ -39,7 +39,7 @@ HWY_INLINE VU half_bits(VF value) {
   const VU odd = hn::And(hn::ShiftRight<13>(size), hn::Set(du, 1));
   const VU rounded = hn::Add(size, hn::Add(odd, hn::Set(du, 0xFFF)));
   VU half = hn::ShiftRight<13>(hn::Sub(rounded, hn::Set(du, 0x38000000u)));
-  // Adding 0.5 leaves the 24 bits behind the point that a subnormal has.
+  // Adding 0.5 leaves the 24 bits after the point that a subnormal has.
   const VF shifted = hn::Add(hn::BitCast(df, size), hn::Set(df, 0.5f));
   const VU subnormal = hn::Sub(hn::BitCast(du, shifted), hn::Set(du, 0x3F000000u));
   const VI order = hn::BitCast(di, size);
@@ -70,7 +70,7 @@ struct AsFloat {
   using Element = float;
   HWY_INLINE void operator()(VF value, float* out) const { hn::StoreU(value, DF(), out); }
 };
-// Past the caches, whole lines of which are written and not looked at again here. `out` is aligned.
+// Stores past the caches: whole lines are written and not read again here. `out` is aligned.
 struct AsFloatPastCaches {
   using Element = float;
   HWY_INLINE void operator()(VF value, float* out) const { hn::Stream(value, DF(), out); }

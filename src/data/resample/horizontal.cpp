@@ -5,8 +5,7 @@
 #include <algorithm>
 #include <array>
 
-// Vectors whose length is unknown at compile time cannot be kept in arrays, which transposing
-// needs.
+// Vectors of unknown length cannot be kept in arrays, which transposing needs.
 #define HWY_DISABLED_TARGETS (HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "data/resample/horizontal.cpp"
@@ -14,8 +13,8 @@
 // After foreach_target.h
 #include <hwy/highway.h>
 
-// Rows are turned into columns of tile_rows bytes first: then the lanes of a vector are rows, which
-// share an output's taps, and nothing is gathered.
+// Rows first become columns of tile_rows bytes. Then the lanes of a vector are rows, which share an
+// output's taps, and no gather is needed.
 HWY_BEFORE_NAMESPACE();
 namespace batchcast::inline v0_1::detail::HWY_NAMESPACE {
 
@@ -44,7 +43,7 @@ void horizontal(const HorizontalTile& tile) {
 
 #else
 
-// Block b of 16 bytes to `out` + b × step.
+// Stores block b of 16 bytes at `out` + b × step.
 template <class D>
 HWY_INLINE void store_blocks(D d, hn::Vec<D> v, std::uint8_t* out, std::size_t step) {
   if constexpr (hn::MaxLanes(D()) <= 16) {
@@ -58,7 +57,7 @@ HWY_INLINE void store_blocks(D d, hn::Vec<D> v, std::uint8_t* out, std::size_t s
 
 using RowPointers = std::array<const std::uint8_t*, tile_rows>;
 
-// Sixteen bytes of each row, or a multiple, from x on: interleaving the halves four times.
+// Loads sixteen bytes, or a multiple, of each row from x on, and interleaves the halves four times.
 template <class D>
 HWY_INLINE void transpose(D d, const RowPointers& rows, std::size_t x, std::uint8_t* columns) {
   using V = hn::Vec<D>;
@@ -104,8 +103,8 @@ HWY_INLINE void rows_to_columns(const HorizontalTile& tile) {
 using D32 = hn::CappedTag<std::int32_t, tile_rows>;
 using V32 = hn::Vec<D32>;
 
-// The sums of one output pixel for as many rows as lanes, one vector for each channel. `fixed`
-// taps, or as many as `tap_count` where that is 0.
+// The sums of one output pixel for as many rows as lanes, one vector for each channel. There are
+// `fixed` taps, or `tap_count` where that is 0.
 template <std::size_t channels, std::size_t fixed>
 HWY_INLINE void weigh(const std::uint8_t* in, const std::int32_t* weights, std::size_t tap_count,
                       V32* sums) {
@@ -121,8 +120,8 @@ HWY_INLINE void weigh(const std::uint8_t* in, const std::int32_t* weights, std::
     }
     in += channels * tile_rows;
   }
-  // Only the rounding of very many weights, or weights below zero, can add up to more than white
-  // or less than black.
+  // Sums can exceed white or fall below black only through rounding of very many weights, or
+  // weights below zero.
   if constexpr (fixed == 0) {
     for (std::size_t c = 0; c < channels; ++c) {
       sums[c] =
@@ -131,7 +130,7 @@ HWY_INLINE void weigh(const std::uint8_t* in, const std::int32_t* weights, std::
   }
 }
 
-// Four pixels' bytes from the tops of their sums, in each lane side by side.
+// Four pixels' bytes from the tops of their sums, side by side in each lane.
 HWY_INLINE V32 packed(V32 a, V32 b, V32 c, V32 d) {
   const D32 d32;
   V32 all = hn::ShiftRight<weight_bits>(a);
@@ -140,7 +139,7 @@ HWY_INLINE V32 packed(V32 a, V32 b, V32 c, V32 d) {
   return hn::OrAnd(all, hn::ShiftLeft<24 - weight_bits>(d), hn::Set(d32, ~0xFFFFFF));
 }
 
-// Four vectors of packed pixels: sixteen bytes of each of their rows.
+// Stores four vectors of packed pixels: sixteen bytes of each of their rows.
 HWY_INLINE void store_rows(const V32* v, std::uint8_t* const* out, std::size_t x) {
   const D32 d32;
   const hn::Repartition<std::int64_t, D32> d64;

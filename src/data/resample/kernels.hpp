@@ -13,12 +13,12 @@
 #include <vector>
 
 // The loops over pixels, at the best SIMD level of this machine; every level gives the same bytes.
-// What is called planar is one channel after the other.
+// Planar means one channel after the other.
 namespace batchcast::inline v0_1::detail {
 
 /// Rows that the horizontal pass takes at once; fewer cost as much.
 inline constexpr std::size_t tile_rows = 16;
-/// Our own rows may be written up to so many bytes beyond their end.
+/// Functions may write this many bytes beyond the end of our rows.
 inline constexpr std::size_t row_slack = 64;
 
 /// One tile through the horizontal pass.
@@ -39,14 +39,14 @@ struct HorizontalTile {
 };
 void resample_horizontally(const HorizontalTile& tile);
 
-/// Taps of weight zero reach beyond a row, and whole vectors beyond those.
+/// Taps of weight zero reach beyond a row, and whole vectors beyond those taps.
 [[nodiscard]] constexpr std::size_t horizontal_scratch_bytes(std::size_t row_bytes,
                                                              std::size_t channels,
                                                              std::int32_t taps_max) noexcept {
   return (row_bytes + channels * static_cast<std::size_t>(taps_max) + row_slack) * tile_rows;
 }
 
-/// One row through the vertical pass, or a part of it.
+/// The vertical pass for one row, or a part of one.
 struct VerticalRow {
   const std::uint8_t* const* rows = nullptr;  ///< as many as taps; nothing beyond is read
   const std::int32_t* weights = nullptr;
@@ -55,7 +55,7 @@ struct VerticalRow {
   std::size_t first = 0;    ///< byte of each row
   std::size_t count = 0;
 };
-/// Touches nothing beyond, as all below.
+/// Touches nothing beyond, as all functions below.
 void resample_vertically(const VerticalRow& row, std::uint8_t* out);
 /// Where a planar row's elements go, one plane after the other.
 struct ElementPlanes {
@@ -66,10 +66,10 @@ struct ElementPlanes {
   std::byte* out = nullptr;
   std::size_t stride = 0;  ///< in bytes
 };
-/// To elements at once; the row's first plane is given.
+/// Writes elements at once; `planes` begins at the row's first plane.
 void resample_vertically(const VerticalRow& row, const ElementPlanes& planes);
-/// f32 may have been stored past the caches, in no order: after this, what was stored before is
-/// seen before what is stored from now on, as if it had not been.
+/// f32 may have been stored past the caches, in no order. After this call, other threads see those
+/// stores before any later one.
 void finish_stores_past_caches();
 
 /// Scales and biases that repeat with the element's number: 1 or 3 different ones.
@@ -79,7 +79,7 @@ struct AffinePattern {
   alignas(64) std::array<float, period + lanes_max> scale{};
   alignas(64) std::array<float, period + lanes_max> bias{};
 };
-/// f32, f16 or bf16.
+/// Writes f32, f16 or bf16.
 void store_elements(const std::uint8_t* in, std::size_t count, const AffinePattern& pattern,
                     DType dtype, std::byte* out);
 
@@ -88,14 +88,14 @@ void deinterleave(const std::uint8_t* rgb, std::size_t pixel_count, std::uint8_t
                   std::size_t plane_stride);
 void interleave(const std::uint8_t* planes, std::size_t plane_stride, std::size_t pixel_count,
                 std::uint8_t* rgb);
-/// Right to left; `planar` says what comes out, planes `pixel_count` bytes apart.
+/// Reverses the pixels; `planar` says what it writes, planes `pixel_count` bytes apart.
 void mirror(const std::uint8_t* pixels, std::size_t pixel_count, std::size_t channels, bool planar,
             std::uint8_t* out);
 
 /// The SIMD levels of this machine, best first. For tests.
 [[nodiscard]] std::vector<std::int64_t> simd_levels();
 [[nodiscard]] std::string_view simd_level_name(std::int64_t level);
-/// From now on in the whole process this level only; 0 for the best. For tests.
+/// Uses only this level in the whole process from now on; 0 for the best. For tests.
 void force_simd_level(std::int64_t level);
 
 }  // namespace batchcast::inline v0_1::detail

@@ -29,9 +29,9 @@ constexpr std::size_t with_slack(std::size_t byte_count) noexcept {
 }  // namespace
 
 /// Rows of one image on their way: pushed → horizontal pass → ring → vertical pass → padding →
-/// elements; or with the vertical pass first: pushed → ring → vertical pass → horizontal pass →
-/// padding → elements. From the horizontal pass on a row is mirrored already, and planar where that
-/// pass or the output is.
+/// elements. With the vertical pass first: pushed → ring → vertical pass → horizontal pass →
+/// padding → elements. From the horizontal pass on a row is mirrored already. It is planar where
+/// that pass or the output is.
 struct Resampler::State {
   void begin_rows(const Geometry& geometry);
   void begin_elements(const PixelFormat& format);
@@ -274,7 +274,7 @@ void Resampler::State::keep(const std::uint8_t* rows, std::size_t stride, std::s
   resample_horizontally(tile);
 }
 
-/// Whose output is not wanted until the caller says where it goes.
+/// A tile whose output is not wanted until the caller says where it goes.
 HorizontalTile Resampler::State::horizontal_tile(const std::uint8_t* rows, std::size_t stride,
                                                  std::size_t count) {
   HorizontalTile tile{.rows = rows,
@@ -315,7 +315,7 @@ void Resampler::State::finish_complete_rows() {
   }
 }
 
-/// Rows wait until a tile is full, which costs as much as a single one.
+/// Rows wait until a tile is full, which costs as much as a single row.
 void Resampler::State::finish_vertical_first(const VerticalRow& from) {
   resample_vertically(from, low_rows.data() + rows_low * row_bytes);
   const bool is_last = next_row + 1 == y.first + y.count;
@@ -352,7 +352,7 @@ void Resampler::State::make_elements(std::int32_t row, const VerticalRow& from) 
   }
 }
 
-/// `row` of the resized box goes wherever it is shown.
+/// Writes `row` of the resized box to all places that show it.
 void Resampler::State::finish_row(std::int32_t row, const std::uint8_t* pixels) {
   if (x.pads) pixels = padded(pixels);
   const std::int32_t shown = y.place_of(row);

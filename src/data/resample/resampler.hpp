@@ -15,8 +15,9 @@
 // One pass over pixels: resize, window, padding, flips, normalising, type and layout together.
 namespace batchcast::inline v0_1::detail {
 
-/// How u8 pixels become elements: element = pixel × scale + bias in f32, product and sum each
-/// rounded, then to `dtype` (f16 and bf16 to nearest even). u8 and u16 are the pixels themselves.
+/// How u8 pixels become elements: element = pixel × scale + bias in f32, product and sum rounded,
+/// then to `dtype`. Values of f16 and bf16 are rounded to nearest even. As u8 and u16 they are the
+/// pixels themselves.
 struct PixelFormat {
   DType dtype = DType::u8;  ///< u8, f16, bf16 or f32; u16 of pixels that a PixelMover moves
   ImageLayout layout = ImageLayout::hwc;
@@ -26,11 +27,11 @@ struct PixelFormat {
   friend bool operator==(const PixelFormat&, const PixelFormat&) = default;
 };
 
-/// Makes image after image; one for each thread. Rows are pushed as they are decoded, and what is
-/// complete is written to `out`: no intermediate image. Resizing is PIL's, with the filter
-/// that the geometry says: coefficients of 22 bits, u8 between the horizontal and the vertical pass
-/// in the order that the geometry says, so every SIMD level gives the same bytes. Allocates only
-/// while sizes grow.
+/// Makes image after image; each thread has one. The caller pushes rows as they are decoded, and
+/// complete rows are written to `out`: there is no intermediate image. It resizes as PIL does, with
+/// the geometry's filter. Coefficients have 22 bits, and between the two passes, in the geometry's
+/// order, pixels are u8. So every SIMD level gives the same bytes. It allocates only while sizes
+/// grow.
 class Resampler {
  public:
   Resampler();
@@ -38,14 +39,14 @@ class Resampler {
   Resampler(const Resampler&) = delete;
   Resampler& operator=(const Resampler&) = delete;
 
-  /// Begins an image of `channels` (1 or 3), whose output `out` (dense, output() × channels
-  /// elements) must stay until all rows are pushed. Returns the part of the image whose rows it
-  /// wants, at least one pixel, also where padding alone is shown.
+  /// Begins an image of `channels` (1 or 3). The output `out` (dense, output() × channels elements)
+  /// must stay valid until all rows are pushed. Returns the part of the image whose rows it wants:
+  /// at least one pixel, even where only padding is shown.
   [[nodiscard]] Box begin(const Geometry& geometry, std::int32_t channels,
                           const PixelFormat& format, std::byte* out);
 
-  /// The next `count` rows of that part, interleaved channels, `stride` bytes apart. After the last
-  /// one the output is complete.
+  /// Takes the next `count` rows of that part, interleaved channels, `stride` bytes apart. After
+  /// the last row the output is complete.
   void push(const std::uint8_t* rows, std::size_t stride, std::size_t count);
 
  private:

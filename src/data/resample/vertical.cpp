@@ -39,7 +39,7 @@ struct ToElements {
   }
 };
 
-// `parts` vectors from byte x on. `fixed` taps, or as many as the row has where that is 0.
+// Makes `parts` vectors from byte x on, from `fixed` taps or, where that is 0, all of the row.
 template <std::size_t parts, std::size_t fixed, class Sink>
 HWY_INLINE void make_part(const VerticalRow& row, std::size_t x, const Sink& sink,
                           typename Sink::Element* out) {
@@ -58,8 +58,8 @@ HWY_INLINE void make_part(const VerticalRow& row, std::size_t x, const Sink& sin
     }
   }
   for (std::size_t p = 0; p < parts; ++p) {
-    // Only the rounding of very many weights, or weights below zero, can add up to more than white
-    // or less than black.
+    // Sums can exceed white or fall below black only through rounding of very many weights, or
+    // weights below zero.
     if constexpr (fixed == 0) {
       sums[p] = hn::Max(hn::Min(sums[p], hn::Set(di, (1 << (weight_bits + 8)) - 1)), hn::Zero(di));
     }
@@ -128,8 +128,8 @@ HWY_INLINE void vertical_as(const VerticalRow& row, const ElementPlanes& planes)
     plane.first += plane.count;
   }
 }
-// A ring is larger than the caches: what is stored there would only drive out what is still needed.
-// Rows of whole cache lines only, since parts of lines are what such stores are slow at.
+// A ring is larger than the caches: caching these stores would only drive out what is still needed.
+// Only rows of whole cache lines go this way, since such stores are slow at parts of lines.
 void vertical_f32(const VerticalRow& row, const ElementPlanes& planes) {
   constexpr std::size_t line_bytes = 64;
   const std::size_t row_bytes = row.count * sizeof(float);

@@ -57,10 +57,10 @@ std::filesystem::path find_folder(const std::string& path, const Layout& layout)
   throw BadDataset(text("batchcast: {} has no {}; {}.", path, layout.files.front(), expected));
 }
 
-// One a line.
+// There is one name in a line.
 std::vector<std::string> read_names(const std::filesystem::path& path) {
   std::vector<std::string> names;
-  // A pipe would have us wait for its other end.
+  // Opening a pipe would wait for its other end.
   std::error_code ignored;
   if (!std::filesystem::is_regular_file(path, ignored)) return names;
   std::ifstream file(path);

@@ -12,17 +12,18 @@
 
 namespace batchcast::inline v0_1::detail {
 
-/// What a label that is a text may have; more is no name of a class.
+/// How long a label that is a text may be; a longer text is no name of a class.
 inline constexpr std::size_t class_name_bytes_max = 256;
 
-/// Labels that datasets write as texts: each becomes the index of its text among all different
-/// texts, in the order of their bytes. Filled sample by sample by one thread; after `finish` read
-/// by any.
+/// Labels that datasets write as texts. Each becomes the index of its text among all different
+/// texts, in the order of their bytes. One thread fills it sample by sample; after `finish` any
+/// thread may read.
 class ClassLabels {
  public:
-  /// The next sample's. Blanks around it do not count. Throws BadDataset beyond a million classes.
+  /// Adds the next sample's label. Blanks around it do not count. Throws BadDataset beyond a
+  /// million classes.
   void add(std::string_view text);
-  /// The next sample has none that can be read.
+  /// Notes that the next sample has no readable label.
   void add_none();
   void finish();
 

@@ -25,7 +25,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-// Of the samples that are looked at for the type of a value; a dataset's first may be broken.
+// How many samples are tried to find a value's type: a dataset's first sample may be broken.
 constexpr std::uint64_t samples_tried = 100;
 
 enum class ValueKind : std::uint8_t { integer, real, name };
@@ -71,12 +71,12 @@ double real_of(const Json& value, const JsonPart& part) {
   return value.get<double>();
 }
 
-/// The source inside, and its JSON parts' values behind its own parts.
+/// The source inside, with the JSON parts' values after its parts.
 class JsonPartsSource final : public Source {
  public:
   JsonPartsSource(std::shared_ptr<const Source> inner, std::vector<JsonPart> values)
       : inner_(std::move(inner)), values_(std::move(values)), parts_(inner_->parts()) {
-    // So that each document is parsed once, whatever the order of the fields.
+    // Sorted, so that each document is parsed once for any order of fields.
     std::stable_sort(values_.begin(), values_.end(),
                      [](const JsonPart& a, const JsonPart& b) { return a.from < b.from; });
     learn_kinds();
@@ -158,7 +158,7 @@ class JsonPartsSource final : public Source {
     for (JsonPart& value : values_) value.kind = kind_of(value);
   }
 
-  // The first sample says what all have; those that cannot be read are found when it is their turn.
+  // The first sample decides for all; samples that cannot be read are reported when they are read.
   [[nodiscard]] ValueKind kind_of(const JsonPart& value) const {
     SampleParts sample;
     std::string reason;
@@ -202,7 +202,7 @@ class JsonPartsSource final : public Source {
       const Json& found = value_at(document, value);
       if (found.is_string()) return value.labels.add(found.get_ref<const std::string&>());
     } catch (const BadSample&) {
-      // It is a bad sample when it is its turn.
+      // It is a bad sample when it is read.
     }
     value.labels.add_none();
   }
@@ -223,7 +223,7 @@ bool is_part(const Source& source, std::string_view name) {
                      [&](const PartSpec& part) { return part.name == name; });
 }
 
-// Nothing where `from` is no pointer into a part that there is: then it is no part at all.
+// Nothing where `from` is no pointer into an existing part: then it is no part.
 std::optional<JsonPart> json_part(const Source& source, const std::string& from,
                                   const std::string& where) {
   const std::size_t colon = from.find(":/");

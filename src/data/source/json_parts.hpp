@@ -10,12 +10,13 @@
 
 namespace batchcast::inline v0_1::detail {
 
-/// `source`, and for every field that is `from = "PART:/POINTER"` a part of that name: the number
-/// at that JSON pointer (RFC 6901) inside the JSON of PART. The first sample that has one says
-/// whether they are integers (i64; true and false too) or not (f64). Where the source's labels are
-/// names, texts are labels, and their names the source's class names if it has none of its own; all
-/// samples are read for that. Gives `source` itself where no field asks. Throws InvalidArgument for
-/// what is no JSON pointer or no part of bytes, and BadDataset where no number or name is there.
+/// `source`, with a further part for every field that is `from = "PART:/POINTER"`. That part is the
+/// number at the JSON pointer (RFC 6901) inside the JSON of PART. The first sample that has one
+/// says whether they are integers (i64; also true and false) or not (f64). Where the source's
+/// labels are names, texts are labels. If the source has no class names, the texts become these,
+/// and all samples are read for that. Gives `source` itself where no field asks. Throws
+/// InvalidArgument for a bad JSON pointer or a part that is not bytes, and BadDataset where no
+/// number or name is there.
 [[nodiscard]] std::shared_ptr<const Source> with_json_parts(std::shared_ptr<const Source> source,
                                                             std::span<const FieldRecipe> fields);
 

@@ -38,7 +38,7 @@ const Format& row_of(KnownFormat format) { return formats[static_cast<std::size_
 
 unsigned at(std::string_view file, std::size_t i) { return static_cast<unsigned char>(file[i]); }
 
-// Its own two bytes, deflate, no reserved flag, and a compression level and system that exist.
+// Two fixed bytes, deflate, no reserved flag, and a compression level and system that exist.
 bool is_gzip(std::string_view file) {
   return file.size() > 18 && file.starts_with("\x1f\x8b\x08"sv) && at(file, 3) < 0x20 &&
          (at(file, 8) == 0 || at(file, 8) == 2 || at(file, 8) == 4) &&
@@ -50,7 +50,7 @@ bool is_bzip2(std::string_view file) {
          file.substr(std::min<std::size_t>(file.size(), 4)).starts_with("1AY&SY");
 }
 
-// The length of a JSON object, and its first characters.
+// safetensors begins with the length of a JSON object, and its first characters.
 bool is_safetensors(std::string_view file) {
   std::uint64_t length = 0;
   if (file.size() <= sizeof length) return false;

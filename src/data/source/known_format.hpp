@@ -11,7 +11,7 @@
 
 namespace batchcast::inline v0_1::detail {
 
-/// Formats that users hand to sources which read something else.
+/// Formats that users give to sources which read something else.
 enum class KnownFormat : std::uint8_t {
   zip,
   gzip,
@@ -25,8 +25,8 @@ enum class KnownFormat : std::uint8_t {
   safetensors,
 };
 
-/// What the bytes of a whole file begin with (and of Parquet end with); nothing where it is none of
-/// these. Two bytes alone never decide, so that a file of small numbers is not taken for one.
+/// What the bytes of a whole file begin with (and Parquet's end with); nothing for all other
+/// formats. Two bytes alone never decide, so that a file of small numbers is not taken for one.
 [[nodiscard]] std::optional<KnownFormat> known_format(std::span<const std::byte> file) noexcept;
 
 /// `compressed with xz`, `a zip archive`: the end of a sentence that begins `The file is`.

@@ -28,7 +28,7 @@ namespace {
 }  // namespace
 
 MappedFile::MappedFile(std::string path) : path_(std::move(path)) {
-  // O_NONBLOCK: a pipe would have us wait for its other end.
+  // With O_NONBLOCK a pipe does not make us wait for its other end.
   const FileDescriptor file(::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
   if (!file) refuse(path_, errno);
   struct stat status = {};

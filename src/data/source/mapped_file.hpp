@@ -9,12 +9,12 @@
 
 namespace batchcast::inline v0_1::detail {
 
-/// A whole file as read-only memory, of the size that it had when opened. Somebody who cuts the
-/// file short while it is mapped ends this process (SIGBUS): replace data files, do not shrink
-/// them.
+/// A whole file as read-only memory, of the size that it had when opened. If another process
+/// shortens the file while it is mapped, this process ends (SIGBUS): replace data files, do not
+/// shrink them.
 class MappedFile {
  public:
-  /// Throws BadDataset, naming `path`, where it is no regular file that can be read.
+  /// Throws BadDataset, naming `path`, unless it is a regular file that can be read.
   explicit MappedFile(std::string path);
   MappedFile(MappedFile&& other) noexcept;
   MappedFile& operator=(MappedFile&& other) noexcept;
@@ -24,7 +24,7 @@ class MappedFile {
   [[nodiscard]] const std::string& path() const noexcept { return path_; }
   /// The last part of the path.
   [[nodiscard]] std::string_view name() const noexcept;
-  /// Small pieces will be looked at in no order: reading beyond them would be for nothing.
+  /// Says that small pieces will be read in no order, so that reading beyond them is useless.
   void expect_random_reads() const noexcept;
 
  private:

@@ -8,7 +8,7 @@
 
 namespace batchcast::inline v0_1::detail {
 
-/// Sources that no code of this library opens, but a Python that has the package `batchcast`.
+/// Sources that no code of this library opens; a Python that has the package `batchcast` does.
 [[nodiscard]] inline bool is_read_by_python(std::string_view spec) noexcept {
   constexpr std::array<std::string_view, 3> kinds = {"python:", "huggingface:", "parquet:"};
   return std::any_of(kinds.begin(), kinds.end(),

@@ -13,7 +13,7 @@
 
 namespace batchcast::inline v0_1::detail {
 
-/// A part of every sample: some bytes of a record, of which all have one size.
+/// A part of every sample: some bytes of a record. All records have one size.
 struct RecordPart {
   PartSpec spec;
   /// The records of each of the source's files, one after the other.
@@ -27,7 +27,7 @@ struct RecordPart {
 /// What an opener finds out about a dataset of records.
 struct RecordSet {
   struct File {
-    std::string name;  ///< as samples are named by it: NAME[17]
+    std::string name;  ///< samples are named after it: NAME[17]
     std::uint64_t samples = 0;
   };
   std::vector<File> files = {};  ///< in the order of their samples
@@ -38,10 +38,10 @@ struct RecordSet {
   std::vector<std::string> remarks = {};
 };
 
-/// A source of at least one record, which lie in mapped files.
+/// A source over at least one record in mapped files.
 [[nodiscard]] std::unique_ptr<Source> make_record_source(RecordSet set);
 
-/// `value`, which the set then keeps.
+/// Returns `value`, which the set then keeps.
 template <class T>
 const T& keep(RecordSet& set, T value) {
   auto kept = std::make_shared<const T>(std::move(value));

@@ -57,7 +57,7 @@ bool is_word(std::string_view text) {
   });
 }
 
-// `?` is a character of file names and of patterns too: options are only what looks like them.
+// File names and patterns may contain `?`: only text that looks like options is taken for them.
 std::pair<std::string_view, std::string_view> split_options(std::string_view rest) {
   const std::size_t mark = rest.rfind('?');
   if (mark == std::string_view::npos) return {rest, {}};
@@ -66,7 +66,7 @@ std::pair<std::string_view, std::string_view> split_options(std::string_view res
   return {rest.substr(0, mark), tail};
 }
 
-// How to write the source that is at a mere path; empty where nothing is there.
+// How to write the source at a plain path; empty where nothing is there.
 std::string spec_for(const std::string& path) {
   std::error_code ignored;
   const std::filesystem::path place(path);

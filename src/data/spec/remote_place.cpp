@@ -29,7 +29,7 @@ constexpr std::array schemes = {
     Scheme{"hf://", "Download it first: hf download NAME --repo-type dataset --local-dir DIR."},
 };
 
-// `scheme://`, whatever the scheme.
+// `scheme://`, with any scheme.
 bool is_address(std::string_view text) {
   const std::size_t end = text.find("://");
   return end != std::string_view::npos && end > 1 &&

@@ -7,7 +7,7 @@
 
 namespace batchcast::inline v0_1::detail {
 
-/// All that may stand before the colon, `synthetic` too, which is made and not opened.
+/// All kinds that may stand before the colon, with `synthetic`, which is made and not opened.
 [[nodiscard]] std::vector<std::string> source_kind_names();
 
 }  // namespace batchcast::inline v0_1::detail

@@ -6,7 +6,7 @@
 
 #include <batchcast/core/text.hpp>
 
-// Rotation, translation, scaling, shearing: by given amounts, or by drawn ones.
+// Rotation, translation, scaling, shearing, by given or by drawn amounts.
 namespace batchcast::inline v0_1::detail {
 namespace {
 
@@ -17,7 +17,7 @@ constexpr double shear_max = 89;
 constexpr double far = side_max;
 constexpr const char* range_text = "a number, or [min, max]";
 
-/// A warp about a centre, which is the image's where none is given.
+/// A warp about a centre, by default the image's.
 template <class Self>
 class TurningWarp : public StandardWarp<Self> {
  protected:

@@ -60,7 +60,7 @@ class GaussianBlurStage final : public TableStage<GaussianBlurStage, PixelStage>
     return is_open(p_) || (p_ > 0 && sigma_.low < sigma_.high);
   }
   [[nodiscard]] std::size_t scratch_bytes(ImageSize size, std::int32_t channels) const override {
-    // Nothing for an image that run() refuses: of one that is wide and low it would be gigabytes.
+    // 0 for an image that run() refuses: for a wide and low one it would be gigabytes.
     return can_blur(size, blur_of(1)) ? blur_scratch_bytes(size, channels, blur_of(1)) : 0;
   }
   void run(const ImageView& image, StageContext& context) const override {

@@ -11,8 +11,8 @@ namespace batchcast::inline v0_1::detail {
 
 using ChannelOrder = std::array<std::uint8_t, 3>;
 
-/// One of the six orders, each as likely; noted as `channel_order`, whose digits say which channel
-/// comes first, second and third.
+/// Draws one of the six orders, each as likely. The note `channel_order` has digits that say which
+/// channel comes first, second and third.
 [[nodiscard]] ChannelOrder draw_channel_order(StageContext& context);
 
 }  // namespace batchcast::inline v0_1::detail

@@ -33,7 +33,7 @@ constexpr std::array<Adjustment, 4> adjustments = {{
     {"hue", adjust_hue, 0, hue_bounds},
 }};
 
-/// [min, max], or a number: by how much at most.
+/// [min, max], or a number: the largest change.
 struct JitterOf {
   const Adjustment& adjustment;
 

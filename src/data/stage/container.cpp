@@ -74,7 +74,7 @@ class RandomApplyStage final : public StandardContainer<RandomApplyStage> {
   double p_ = 0.5;
 };
 
-/// One number for each stage. Above the largest they would lose what small ones add.
+/// One number for each stage. Beside larger weights, small ones would be lost in the sum.
 struct Weights {
   [[nodiscard]] bool read(StageParameters& given, std::string_view key,
                           std::vector<double>& value) const {

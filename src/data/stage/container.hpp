@@ -11,7 +11,7 @@
 
 namespace batchcast::inline v0_1::detail {
 
-/// Stages as a recipe's JSON has them. `owner` says in messages whose they are. Throws
+/// Stages as a recipe's JSON has them. Messages name `owner` as the one that has them. Throws
 /// InvalidArgument for a stage whose parameters are no JSON object.
 [[nodiscard]] nlohmann::json stages_json(std::span<const RecipeStage> stages,
                                          const std::string& owner);

@@ -96,7 +96,7 @@ class RandomCropStage final : public TableStage<RandomCropStage, GeometryStage> 
     const ImageSize missing = missing_of(*padding_.around(in));
     geometry.pad(by.left + missing.width, by.top + missing.height, by.right + missing.width,
                  by.bottom + missing.height, padding_.mode, padding_.fill);
-    // What a `pad` before it said stays where it pads nothing itself.
+    // The `mask_fill` of an earlier `pad` stays where this stage pads nothing.
     if (traits().pads) geometry.mask_fill = padding_.mask_fill;
     const ImageSize outer = geometry.output();
     const auto y =
@@ -107,7 +107,7 @@ class RandomCropStage final : public TableStage<RandomCropStage, GeometryStage> 
   }
 
  private:
-  // What pad_if_needed adds to what is `padded` already, on both sides alike as torchvision does.
+  // What pad_if_needed adds to the `padded` size, on both sides alike as torchvision does.
   [[nodiscard]] ImageSize missing_of(ImageSize padded) const noexcept {
     if (!pad_if_needed_) return {};
     return {std::max(size_.width - padded.width, 0), std::max(size_.height - padded.height, 0)};
@@ -178,7 +178,7 @@ class FiveCropStage final : public SeveralCropsStage<FiveCropStage> {
   static constexpr std::string_view stage_name = "five_crop";
 };
 
-/// Those of the mirrored image too.
+/// FiveCrop's, and those of the mirrored image.
 class TenCropStage final : public SeveralCropsStage<TenCropStage> {
  public:
   static constexpr std::string_view stage_name = "ten_crop";

@@ -20,12 +20,12 @@ class BoxRange {
     table("scale", self.scale_, Between{0, 1});
     table("ratio", self.ratio_, Between{1e-6, 1e6});
   }
-  /// To be called after `rows` has changed it.
+  /// Call it after `rows` has changed the members.
   void settle() noexcept { *this = BoxRange(scale_, ratio_); }
   [[nodiscard]] const Range& ratio() const noexcept { return ratio_; }
 
-  /// Sides of one try, to the nearest whole number, which may lie outside any image: the area is
-  /// uniform, the logarithm of the ratio too.
+  /// Sides of one try, to the nearest whole number; they may exceed any image. The area is uniform,
+  /// and so is the logarithm of the ratio.
   struct Sides {
     double width = 0;
     double height = 0;
@@ -40,12 +40,12 @@ class BoxRange {
 
 inline constexpr int box_tries = 10;
 
-/// As RandomResizedCrop.get_params: the first of ten tries that fits, at a uniform place; else the
-/// centre, as large as the range of ratios lets it be.
+/// As RandomResizedCrop.get_params: the first of ten tries that fits, at a uniform place. If none
+/// fits, the centre, as large as the range of ratios permits.
 [[nodiscard]] Box draw_crop_box(ImageSize image, const BoxRange& range, Draws& draws) noexcept;
 
 /// As RandomErasing.get_params, where the ratio is height / width: nothing if no try of ten fits.
-/// The area is shared by `count` boxes.
+/// `count` boxes share the area.
 [[nodiscard]] std::optional<Box> draw_erase_box(ImageSize image, const BoxRange& range,
                                                 Draws& draws, double count = 1) noexcept;
 

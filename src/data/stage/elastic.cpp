@@ -54,7 +54,7 @@ class ElasticStage final : public StandardWarp<ElasticStage> {
   [[nodiscard]] bool is_random() const noexcept override { return p_ > 0; }
   [[nodiscard]] std::size_t scratch_bytes(ImageSize size,
                                           std::int32_t /*channels*/) const override {
-    // Nothing for an image that run() refuses: of one that is wide and low it would be gigabytes.
+    // 0 for an image that run() refuses: for a wide and low one it would be gigabytes.
     if (refused_axis(size)) return 0;
     std::size_t bytes = 0;
     for (std::size_t axis = 0; axis < 2; ++axis) {
@@ -88,13 +88,13 @@ class ElasticStage final : public StandardWarp<ElasticStage> {
     return (pixel_count(size) * sizeof(float) + 63) / 64 * 64;
   }
 
-  // The kernel of an axis's offsets is square, and falls off by either axis's sigma.
+  // The kernel for an axis's offsets is square, and its weights fall off by both axes' sigmas.
   [[nodiscard]] Blur blur_of(std::size_t axis) const noexcept {
     const auto kernel = static_cast<std::int32_t>(8 * sigma_[axis] + 1) | 1;
     return {{kernel, sigma_[0]}, {kernel, sigma_[1]}};
   }
 
-  /// Whose offsets cannot be blurred.
+  /// The axis whose offsets cannot be blurred.
   [[nodiscard]] std::optional<std::size_t> refused_axis(ImageSize size) const noexcept {
     for (std::size_t axis = 0; axis < 2; ++axis) {
       if (!can_blur(size, blur_of(axis))) return axis;
@@ -102,7 +102,7 @@ class ElasticStage final : public StandardWarp<ElasticStage> {
     return std::nullopt;
   }
 
-  // In pixels. torchvision counts them in shares of half the image's side, and `alpha` in pixels.
+  // Offsets in pixels. torchvision counts them in shares of half the side, and `alpha` in pixels.
   void draw_offsets(std::size_t axis, ImageSize size, float* offsets, std::span<std::byte> scratch,
                     Draws& draws) const {
     const std::size_t count = pixel_count(size);

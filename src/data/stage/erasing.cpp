@@ -15,8 +15,8 @@
 namespace batchcast::inline v0_1::detail {
 namespace {
 
-/// What boxes are filled with: a value; a drawn colour for each box; a drawn number for each
-/// element. timm's names for them are in erasing_mode_names.
+/// What boxes are filled with: a value, a drawn colour for each box, or a drawn number for each
+/// element. erasing_mode_names has timm's names.
 enum class ErasingMode : std::uint8_t { constant, color, pixel };
 
 constexpr std::array<std::string_view, 3> erasing_mode_names = {"const", "rand", "pixel"};
@@ -28,7 +28,7 @@ struct Filling {
   std::vector<double> value = {0};  ///< for each channel or for all, where that is constant
 };
 
-/// `mode`. The two others are printed as they were before there was a mode.
+/// `mode`. The other two modes are printed as they were before there was a mode.
 struct ModeOf {
   [[nodiscard]] bool read(StageParameters& given, std::string_view key, Filling& value) const {
     return Choice{erasing_mode_names}.read(given, key, value.mode);
@@ -39,7 +39,7 @@ struct ModeOf {
   }
 };
 
-/// `value`, whose "random" is what the mode "pixel" says. `mode` was read before it.
+/// `value`, in which "random" means the mode "pixel". `mode` was read before.
 struct ValueOf {
   [[nodiscard]] bool read(StageParameters& given, std::string_view key, Filling& value) const {
     if (given.is_text(key)) {
@@ -192,7 +192,7 @@ class RandomErasingStage final : public TableStage<RandomErasingStage, TensorSta
     }
   }
 
-  // By channel, row and column whatever the layout is, so that both draw the same.
+  // Goes by channel, row and column for any layout, so that all layouts draw the same.
   void erase(const TensorImage& image, const Box& box, std::span<std::byte> out,
              StageContext& context) const {
     const DType dtype = context.input().dtype;

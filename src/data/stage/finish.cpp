@@ -22,7 +22,7 @@ struct DecodeTable {
     table("mode", self.values.mode, Choice{pixel_mode_names});
     table("orient", self.values.orient, Flag());
     table("fast", self.values.fast, Flag());
-    // 2^40: what one may ask for on purpose; a side is at most 2^31 - 1 anyway.
+    // 2^40 is what a user may want on purpose; a side is at most 2^31 - 1 anyway.
     table("pixels_max", self.values.pixels_max, Whole{1, std::int64_t{1} << 40});
     table("channels", self.channels, Whole{1, 4});
     table("bits", self.bits, Either{8, 16, "8 or 16"});
@@ -93,7 +93,7 @@ struct NormalizeTable {
                    text("has {} numbers and `mean` {}", values.std.size(), values.mean.size()));
     }
     for (const double deviation : values.std) {
-      // Its inverse is multiplied with, as a float.
+      // The stage multiplies by the inverse, as a float.
       if (!(deviation >= 1e-30)) {
         given.refuse("std", text("must be above 0, not {}", text_of(deviation)));
       }

@@ -33,7 +33,7 @@ struct TargetOf {
   }
 };
 
-/// To one size, or the shorter side to a length with the ratio kept.
+/// Resizes to one size, or the shorter side to a length, keeping the ratio.
 class ResizeStage final : public ResizingStage<ResizeStage> {
  public:
   static constexpr std::string_view stage_name = "resize";
@@ -69,7 +69,7 @@ class ResizeStage final : public ResizingStage<ResizeStage> {
     const bool upright = in.width <= in.height;
     const std::int64_t in_short = upright ? in.width : in.height;
     const std::int64_t in_long = upright ? in.height : in.width;
-    // torchvision divides as floats and cuts off; below 2^53 that is what dividing integers gives.
+    // torchvision divides as floats and cuts off; below 2^53 dividing integers gives the same.
     std::int64_t new_short = size_.shorter;
     std::int64_t new_long = size_.shorter * in_long / in_short;
     if (max_size_ && new_long > *max_size_) {

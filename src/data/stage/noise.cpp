@@ -70,7 +70,7 @@ class GaussianNoiseStage final : public TableStage<GaussianNoiseStage, TensorSta
     }
   }
 
-  // torchvision's: noise is cut off to whole levels, and what is not clipped comes round.
+  // As torchvision's: noise is cut off to whole levels; without clipping, sums wrap.
   void add_to_levels(std::span<std::byte> out, NormalDraws& normal) const {
     const auto mean = static_cast<float>(mean_ * 255);
     const auto sigma = static_cast<float>(sigma_ * 255);

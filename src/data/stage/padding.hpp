@@ -11,7 +11,7 @@
 
 namespace batchcast::inline v0_1::detail {
 
-/// No padded side is longer, so that sums of sides stay far below 2^31 however many pads there are.
+/// No padded side is longer, so that sums of sides stay far below 2^31 for any number of pads.
 inline constexpr std::int64_t padded_side_max = std::int64_t{1} << 28;
 
 struct Borders {
@@ -47,11 +47,11 @@ struct Padding {
     table("padding_mode", self.mode, Choice{padding_mode_names});
   }
   [[nodiscard]] bool empty() const noexcept { return by == Borders(); }
-  /// What it makes of an image; nothing where a side would be longer than padded_side_max.
+  /// The size of the padded image; nothing where a side would be longer than padded_side_max.
   [[nodiscard]] std::optional<ImageSize> around(ImageSize image) const noexcept;
 };
 
-/// Why Padding::around() says nothing, for a message.
+/// Why Padding::around() returns nothing, for a message.
 [[nodiscard]] std::string why_too_padded(ImageSize image, std::string_view stage);
 
 }  // namespace batchcast::inline v0_1::detail

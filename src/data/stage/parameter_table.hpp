@@ -21,7 +21,7 @@
 #include <vector>
 
 // A stage's parameters, each written once. `rows` names them in the order in which a recipe is
-// asked for them:
+// asked for them. For example:
 //
 //   class GaussianNoiseStage final : public TableStage<GaussianNoiseStage, TensorStage> {
 //    public:
@@ -36,8 +36,8 @@
 // The stage is read, refused, printed and listed from this: a member's first value is the default.
 namespace batchcast::inline v0_1::detail {
 
-// Kinds of parameters. `read` returns whether the parameter is given, and refuses what it cannot
-// be. `write` makes what a recipe's JSON has; null: nothing.
+// Kinds of parameters. `read` returns whether the parameter is given, and refuses wrong values.
+// `write` makes the value in a recipe's JSON; null: no value.
 
 struct Flag {
   [[nodiscard]] bool read(StageParameters& given, std::string_view key, bool& value) const;
@@ -75,7 +75,7 @@ struct Whole {
 
 inline constexpr Whole level{0, 255};
 
-/// One of two whole numbers, in words too.
+/// One of two whole numbers, which messages also name in words.
 struct Either {
   std::int64_t first;
   std::int64_t second;
@@ -155,13 +155,13 @@ struct InnerStages {
   [[nodiscard]] nlohmann::json write(const std::vector<RecipeStage>& /*value*/) const { return {}; }
 };
 
-/// What a row says besides name, member and kind.
+/// What a row has besides name, member and kind.
 struct Row {
   std::string missing = {};  ///< what is missing without it; empty: it may be left out
   bool printed = true;       ///< false: this stage's identity does not name it
 };
 
-/// Fills members with what a recipe gives.
+/// Fills members with a recipe's values.
 class ParameterReader {
  public:
   explicit ParameterReader(StageParameters& given) : given_(given) {}
@@ -181,14 +181,14 @@ class ParameterReader {
   StageParameters& given_;
 };
 
-/// A stage's parameter as its table has it.
+/// A stage's parameter as its table lists it.
 struct ListedParameter {
   std::string name;
   bool needed = false;
   nlohmann::json otherwise = {};  ///< the default; null: nothing, or not printed
 };
 
-/// Lists parameters with their values; of a stage that was just made, with their defaults.
+/// Lists parameters with their values; for a stage that was just made, with their defaults.
 class ParameterLister {
  public:
   template <class T, class Kind>
@@ -215,10 +215,10 @@ template <class Table>
   return lister.take();
 }
 
-/// The JSON of what has rows; of null values nothing.
+/// The JSON of parameters; null values are left out.
 [[nodiscard]] std::string json_of(std::vector<ListedParameter> parameters);
 
-/// A stage of the catalog, of that kind.
+/// A stage of the catalog, of kind `Kind`.
 template <class Self, class Kind>
 class TableStage : public Kind {
  public:

@@ -36,13 +36,13 @@ class RandomPerspectiveStage final : public StandardWarp<RandomPerspectiveStage>
       for (std::size_t k = 0; k < 2; ++k) context.note(corner_names[i][k], corners[i][k]);
     }
     const auto matrix = perspective_matrix(in.size, corners);
-    if (!matrix) return false;  // an image of a pixel's width has no corners to move
+    if (!matrix) return false;  // the corners of an image one pixel wide cannot move
     warp_perspective(in, out, *matrix, options(is_mask));
     return true;
   }
 
  private:
-  // Each lies within a share of the half image from its own.
+  // Each lies within a share of half the image from its place.
   [[nodiscard]] Corners draw_corners(ImageSize size, Draws& draws) const {
     const auto reach = [&](std::int32_t side) {
       return static_cast<std::int32_t>(distortion_scale_ * (side / 2)) + 1;

@@ -12,7 +12,7 @@
 #include <cstring>
 #include <vector>
 
-// Stages that draw which operations are done to an image, and how strongly.
+// Stages that draw which operations change an image, and how strongly.
 namespace batchcast::inline v0_1::detail {
 namespace {
 
@@ -28,7 +28,7 @@ constexpr std::array<Operation, 15> timm_operations = {
     Operation::contrast,     Operation::brightness,  Operation::sharpness,    Operation::shear_x,
     Operation::shear_y,      Operation::translate_x, Operation::translate_y};
 
-// Those that the corruptions of the paper's test sets do not have come last.
+// The last ones are those that the corruptions of the paper's test sets lack.
 constexpr std::array<Operation, 13> mix_operations = {
     Operation::shear_x,  Operation::shear_y,    Operation::translate_x, Operation::translate_y,
     Operation::rotate,   Operation::posterize,  Operation::solarize,    Operation::autocontrast,
@@ -56,7 +56,7 @@ class PolicyStage : public PixelStage {
     table("fill", self.fill_, LevelsOf());
   }
   [[nodiscard]] WarpOptions warps() const noexcept { return warp_options(interpolation_, fill_); }
-  /// Of what has no strength: 0.
+  /// Returns 0 for operations that have no strength.
   static double draw_sign(Operation operation, std::optional<double> magnitude, Draws& draws) {
     if (!magnitude) return 0;
     return is_signed(operation) && draws.unit_f64() < 0.5 ? -*magnitude : *magnitude;
@@ -68,7 +68,7 @@ class PolicyStage : public PixelStage {
     apply_operation(image, operation, magnitude, warps(), scratch);
   }
 
-  // What lies between pixels and beyond the edge where an operation moves them.
+  // For pixels between pixels, and beyond the edge, where an operation moves them.
   Interpolation interpolation_ = Interpolation::nearest;
   std::vector<std::uint8_t> fill_ = {0};
 };
@@ -104,7 +104,7 @@ class RandAugmentStage final : public TableStage<RandAugmentStage, PolicyStage> 
   int bins_ = 31;
 };
 
-/// timm's RandAugment of increasing strength: rand-m9-mstd0.5-inc1 and the like.
+/// timm's RandAugment of increasing strength, such as rand-m9-mstd0.5-inc1.
 class TimmRandAugmentStage final : public TableStage<TimmRandAugmentStage, PolicyStage> {
  public:
   TimmRandAugmentStage() { interpolation_ = Interpolation::bicubic; }
@@ -185,10 +185,10 @@ class AutoAugmentStage final : public TableStage<AutoAugmentStage, PolicyStage> 
   AutoAugmentPolicy policy_ = AutoAugmentPolicy::imagenet;
 };
 
-/// Of the gamma distribution of that shape, after Marsaglia and Tsang (2000).
+/// A number of the gamma distribution of that shape, after Marsaglia and Tsang (2000).
 double draw_gamma(double shape, Draws& draws, NormalDraws& normal) noexcept {
   const auto positive = [&draws] { return 1 - draws.unit_f64(); };
-  // Below 1 as a power of a uniform number times what is drawn for one more.
+  // Below 1 it is a power of a uniform number times a draw for one more.
   const double raised = shape < 1 ? shape + 1 : shape;
   const double d = raised - 1.0 / 3.0;
   const double c = 1 / std::sqrt(9 * d);

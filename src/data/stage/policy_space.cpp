@@ -94,8 +94,8 @@ constexpr std::array<AutoAugmentPair, 25> svhn_pairs = {{
     {{{Operation::shear_x, 7, 2}, {Operation::invert, 1, 0}}},
 }};
 
-// torch.linspace: the upper half is counted from its end, and product and sum are rounded at once.
-// The product is exact in a double.
+// As torch.linspace: the upper half is counted from its end, and product and sum are rounded at
+// once. The product is exact in a double.
 float at_linear(float from, float to, int bins, int bin) noexcept {
   const float step = (to - from) / static_cast<float>(bins - 1);
   const auto steps = [step](int count) { return static_cast<double>(step) * count; };
@@ -111,7 +111,7 @@ float bits_left(const PolicySpace& space, int bins, int bin) noexcept {
 
 float translation(const PolicySpace& space, std::int32_t side) noexcept {
   if (!space.translates_by_share) return static_cast<float>(space.translate);
-  // Of a third torchvision divides, of the other share it multiplies.
+  // torchvision divides for a third, and multiplies for the other share.
   if (space.translate == 1.0 / 3.0) return static_cast<float>(static_cast<double>(side) / 3.0);
   return static_cast<float>(space.translate * static_cast<double>(side));
 }

@@ -10,8 +10,8 @@
 #include <span>
 #include <string_view>
 
-// The operations that augmentation policies choose from, and how strong they make them, as
-// torchvision.transforms.v2 has it.
+// The operations that augmentation policies choose from, and their strengths, as in
+// torchvision.transforms.v2.
 namespace batchcast::inline v0_1::detail {
 
 enum class Operation : std::uint8_t {
@@ -42,7 +42,7 @@ inline constexpr std::array<std::string_view, 16> operation_names = {
   return operation_names[static_cast<std::size_t>(operation)];
 }
 
-/// Whether it may as well go the other way.
+/// Whether the operation may also go the other way.
 [[nodiscard]] constexpr bool is_signed(Operation operation) noexcept {
   return operation >= Operation::shear_x && operation <= Operation::sharpness;
 }
@@ -64,18 +64,17 @@ inline constexpr PolicySpace rand_augment_space = auto_augment_space;
 inline constexpr PolicySpace trivial_augment_space{0.99F, 135, 0.99F, 32, false, 8, 6};
 inline constexpr PolicySpace aug_mix_space{0.3F, 30, 0.9F, 1.0 / 3.0, true, 4, 4};
 
-/// In single precision, as torch.linspace has it; nothing for operations that have no strength.
+/// In single precision, as torch.linspace has it. Nothing for operations that have no strength.
 /// `bin` is below `bins`, which is at least 2.
 [[nodiscard]] std::optional<double> magnitude_of(const PolicySpace& space, Operation operation,
                                                  int bins, int bin, ImageSize size) noexcept;
 
 [[nodiscard]] std::size_t operation_scratch_bytes(ImageSize size, std::int32_t channels) noexcept;
-/// In place. `scratch` is aligned, of at least operation_scratch_bytes().
+/// Works in place. `scratch` is aligned, of at least operation_scratch_bytes().
 void apply_operation(const ImageView& image, Operation operation, double magnitude,
                      const WarpOptions& options, std::span<std::byte> scratch) noexcept;
 
-/// An operation as timm's policies of increasing strength do it, at a level from 0 to 10 and to one
-/// side or the other.
+/// An operation of timm's policies of increasing strength, at a level from 0 to 10, either way.
 struct TimmOperation {
   Operation operation = Operation::identity;
   double level = 0;
@@ -95,7 +94,7 @@ using AutoAugmentPair = std::array<AutoAugmentStep, 2>;
 enum class AutoAugmentPolicy : std::uint8_t { imagenet, cifar10, svhn };
 inline constexpr std::array<std::string_view, 3> auto_augment_policy_names = {"imagenet", "cifar10",
                                                                               "svhn"};
-/// The 25 pairs, one of which is chosen for each image.
+/// The 25 pairs, of which each image gets one.
 [[nodiscard]] std::span<const AutoAugmentPair, 25> auto_augment_pairs(
     AutoAugmentPolicy policy) noexcept;
 

@@ -9,10 +9,10 @@
 
 namespace batchcast::inline v0_1::detail {
 
-/// What all stages take that resize.
+/// The parameters of all stages that resize.
 struct Resizing {
   std::optional<Interpolation> interpolation;
-  std::int32_t pillow = 12;  ///< the release whose pixels these are
+  std::int32_t pillow = 12;  ///< the release of Pillow whose pixels these are
 
   static void rows(auto& self, auto& table) {
     table("interpolation", self.interpolation, Choice{interpolation_names});
@@ -27,7 +27,7 @@ struct Resizing {
   }
 };
 
-/// A stage that resizes, perhaps among others.
+/// A stage that resizes, perhaps besides other things.
 template <class Self>
 class ResizingStage : public TableStage<Self, GeometryStage> {
  public:

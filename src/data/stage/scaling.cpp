@@ -7,14 +7,14 @@
 
 #include <algorithm>
 
-// Stages that resize to what depends on the image or the draw, and a crop that is resized.
+// Stages that resize to a size which depends on the image or the draw, and a crop that is resized.
 namespace batchcast::inline v0_1::detail {
 namespace {
 
 constexpr const char* some_pixels = "a number of pixels";
 
-// Cut off; sides that come to 0 are 1. As torchvision, RandomShortestSize reckons in doubles and
-// ScaleJitter in floats, where one product in ten is cut off to another side.
+// Cut off; a side of 0 becomes 1. As in torchvision, RandomShortestSize computes in doubles and
+// ScaleJitter in floats, where one product in ten gives another side.
 template <class Real>
 ImageSize scaled(ImageSize size, Real factor, std::string_view stage) {
   const Real width = static_cast<Real>(size.width) * factor;
@@ -29,7 +29,7 @@ ImageSize scaled(ImageSize size, Real factor, std::string_view stage) {
           std::max(static_cast<std::int32_t>(height), 1)};
 }
 
-/// torchvision's RandomResize: the shorter side becomes a length that is drawn.
+/// torchvision's RandomResize: the shorter side becomes a drawn length.
 class RandomResizeStage final : public ResizingStage<RandomResizeStage> {
  public:
   static constexpr std::string_view stage_name = "random_resize";
@@ -116,7 +116,7 @@ class ScaleJitterStage final : public ResizingStage<ScaleJitterStage> {
     const ImageSize in = geometry.output();
     const double scale = draw_between(range_, context.draws());
     context.note("jitter_scale", scale);
-    // torchvision's, which holds the target's width against the image's height.
+    // torchvision's formula, which divides the target's width by the image's height.
     const double fit = std::min(static_cast<double>(target_.width) / in.height,
                                 static_cast<double>(target_.height) / in.width);
     const float factor = static_cast<float>(fit) * static_cast<float>(scale);

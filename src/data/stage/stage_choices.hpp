@@ -14,10 +14,10 @@
 #include <string_view>
 #include <vector>
 
-// How the standard stages ask for what several of them take. Each refuses what it cannot be.
+// How the standard stages read parameters that several of them take. Each refuses wrong values.
 namespace batchcast::inline v0_1::detail {
 
-/// `640x480`: as messages write sizes.
+/// `640x480`, as messages write sizes.
 [[nodiscard]] std::string words(ImageSize size);
 
 /// Pixels along one side; far above any image, and products of two stay exact in a double.
@@ -35,14 +35,14 @@ struct Range {
 [[nodiscard]] std::string text_of(double value);
 [[nodiscard]] std::string text_of(const Range& range);
 
-/// Whether a stage that is done with this probability is done now. Draws only where that is open.
+/// Whether a stage with this probability runs now. It draws only where that is open.
 [[nodiscard]] bool happens(double p, StageContext& context) noexcept;
 [[nodiscard]] inline bool is_open(double p) noexcept { return p > 0 && p < 1; }
 /// From the range's least to its largest.
 [[nodiscard]] double draw_between(const Range& range, Draws& draws) noexcept;
 [[nodiscard]] std::int64_t integer_in(StageParameters& parameters, std::string_view key,
                                       std::int64_t otherwise, std::int64_t low, std::int64_t high);
-/// The place in `names` of the one that was chosen.
+/// The index in `names` of the choice.
 [[nodiscard]] std::size_t choice(StageParameters& parameters, std::string_view key,
                                  std::span<const std::string_view> names, std::size_t otherwise);
 

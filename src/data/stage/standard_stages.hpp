@@ -25,7 +25,7 @@ void add_tones(StandardStages& stages);
 
 [[nodiscard]] const StandardStages& standard_stages();
 
-/// Whether it is the catalog's horizontal_flip, and not somebody's own of that name.
+/// Whether it is the catalog's horizontal_flip, and not a user's stage of that name.
 [[nodiscard]] bool is_horizontal_flip(const Stage& stage) noexcept;
 
 }  // namespace batchcast::inline v0_1::detail

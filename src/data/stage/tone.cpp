@@ -6,7 +6,7 @@
 
 #include <utility>
 
-// Stages that are one operation, done with a probability.
+// Stages that run one operation with a probability.
 namespace batchcast::inline v0_1::detail {
 namespace {
 

@@ -11,14 +11,14 @@
 #include <string_view>
 #include <vector>
 
-// What all warps take: how pixels between others are made, what lies beyond the image, how often.
+// What all warps take: how to make pixels between others, what lies beyond the image, how often.
 namespace batchcast::inline v0_1::detail {
 
-/// Names of what warps can do; elastic has the first two.
+/// Names of the interpolations of warps; elastic has the first two.
 inline constexpr std::span<const std::string_view> warp_interpolation_names =
     std::span(interpolation_names).first(3);
 
-/// A level of all channels, or one of each.
+/// One level for all channels, or one for each.
 struct LevelsOf {
   [[nodiscard]] bool read(StageParameters& given, std::string_view key,
                           std::vector<std::uint8_t>& value) const;
@@ -30,7 +30,7 @@ void check_fill(std::string_view stage, std::span<const std::uint8_t> fill, std:
 [[nodiscard]] WarpOptions warp_options(Interpolation interpolation,
                                        std::span<const std::uint8_t> fill) noexcept;
 
-/// A stage that warps. What is not as usual for a stage, its constructor sets.
+/// A stage that warps. Its constructor sets what differs from the usual.
 template <class Self>
 class StandardWarp : public TableStage<Self, WarpStage> {
  public:

@@ -38,7 +38,7 @@ struct WordStream {
   std::uint64_t factor;
 };
 
-// 1.m − 1 is exact, so that what comes out does not depend on how the subtraction is done.
+// 1.m − 1 is exact, so that the result does not depend on how the subtraction is done.
 float unit_from_mantissa(std::uint32_t mantissa23) noexcept {
   return std::bit_cast<float>(0x3f80'0000U | mantissa23) - 1.0F;
 }
@@ -52,9 +52,9 @@ std::uint64_t to_f64(std::uint64_t bits) noexcept {
                                       1.0);
 }
 
-// Eleven and eight bits are what f16 and bf16 hold exactly, and the least of them is a normal
-// number there, so the conversion is a shift and a change of the exponent's bias. Two elements at a
-// time in 32-bit lanes: that is what SSE2 can do.
+// f16 holds eleven bits exactly and bf16 eight, and the least of them is a normal number there. So
+// the conversion is a shift and a change of the exponent's bias. It takes two elements at a time in
+// 32-bit lanes, which SSE2 can do.
 std::uint32_t to_f16(std::uint32_t bits) noexcept {
   const auto one = [](std::uint32_t eleven_bits) {
     const auto wide = std::bit_cast<std::uint32_t>(unit_from_mantissa(eleven_bits << 12));
@@ -79,8 +79,8 @@ void convert(Group& group, Convert to) noexcept {
   std::memcpy(group.data(), elements.data(), group_bytes);
 }
 
-/// Calls `take(chunk, done)` for successive chunks of at most chunk_bytes until `total` bytes are
-/// made or it returns false.
+/// Calls `take(chunk, done)` for chunk after chunk, each of at most chunk_bytes, until `total`
+/// bytes are made or it returns false.
 template <class Convert, class Take>
 bool make_chunks(WordStream words, std::size_t total, Convert convert_group, Take take) noexcept {
   alignas(64) std::array<std::byte, chunk_bytes> chunk;

@@ -28,7 +28,7 @@ constexpr std::string_view example = "Write a shape such as synthetic:3x224x224.
 
 std::string in_quotes(std::string_view text) {
   constexpr std::size_t shown_max = 80;
-  // Half a character would make the text of the error impossible to put into JSON.
+  // Half a character would keep the error's text out of JSON.
   const std::string_view shown = detail::utf8_prefix(text, shown_max);
   std::string result = "`";
   result += shown;
@@ -118,7 +118,7 @@ class Reader {
 
  private:
   [[noreturn]] static void wrong(const char* key, std::string_view wanted, const Json& value) {
-    // Writing a value out recurses into it, and the recipe may nest it as deep as it likes.
+    // Writing a value out recurses into it, and a recipe may nest it to any depth.
     const std::string found =
         value.is_structured()
             ? std::string(value.is_array() ? "a list" : "an object")
@@ -182,7 +182,7 @@ std::string SyntheticRecipe::to_json() const {
 
 Fingerprint SyntheticRecipe::identity() const {
   SyntheticRecipe endless = *this;
-  endless.epochs.reset();  // how long it goes on changes no sample
+  endless.epochs.reset();  // the number of epochs changes no sample
   return fingerprint_of(endless.to_json());
 }
 

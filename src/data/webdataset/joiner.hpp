@@ -11,10 +11,10 @@
 
 namespace batchcast::inline v0_1::detail {
 
-/// Joins what the indexer took for several samples of the last shard because other members stood
-/// between: those of the same key that have no extension twice. A joined sample has the place of
-/// its first member did. Takes 32 bytes for each sample of the shard meanwhile, and a copy of the
-/// shard's part of the index where there is something to join.
+/// Joins pieces of one sample of the last shard. The indexer took them for several samples because
+/// other members stood between. They have one key and no extension twice. A joined sample takes the
+/// place of its first member. Joining takes 32 bytes for each sample of the shard. Where there is
+/// something to join, it also takes a copy of the shard's part of the index.
 class SampleJoiner {
  public:
   struct Joined {

@@ -30,7 +30,7 @@ PartMeaning meaning_of(std::string_view extension) {
   return is_one_of(integer_extensions, extension) ? PartMeaning::integer : PartMeaning::other;
 }
 
-// The extensions that are the same image but for its format: jpg and png, input.jpg and input.png.
+// Extensions of the same image in different formats: jpg and png, input.jpg and input.png.
 struct ImageGroup {
   std::string_view prefix;  ///< with its dot
   ExtensionSet members = 0;

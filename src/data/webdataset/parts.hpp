@@ -12,11 +12,10 @@
 #include <string_view>
 #include <vector>
 
-// From the names of members to the parts of samples.
+// Makes the parts of samples from the names of members.
 namespace batchcast::inline v0_1::detail {
 
-/// A member's name as WebDataset reads it: `a/b/000123.seg.png` is sample `a/b/000123`, extension
-/// `seg.png`.
+/// As WebDataset reads a name: `a/b/000123.seg.png` is sample `a/b/000123`, extension `seg.png`.
 struct MemberName {
   std::string_view key;
   std::string_view extension;  ///< empty: the member is no part of a sample
@@ -26,7 +25,7 @@ struct MemberName {
 /// What the bytes of a part are.
 enum class PartMeaning : std::uint8_t { image, integer, class_name, npy, other };
 
-/// Of a sample: bit i is the i-th extension.
+/// The extensions of a sample: bit i is the i-th extension.
 using ExtensionSet = std::uint64_t;
 inline constexpr std::size_t extensions_max = 64;
 
@@ -36,9 +35,9 @@ struct PartPlan {
   std::vector<std::size_t> part_of;   ///< of each extension
 };
 
-/// Parts in the order in which their extensions came first. `samples`: the sets that occur. Image
-/// extensions that no sample has two of are one part, and the only such part is `image`. Labels are
-/// integers in digits, or names of classes where `labels_are_names`.
+/// Plans parts in the order in which their extensions came first. `samples` are the sets that
+/// occur. Image extensions that no sample has two of are one part, and the only such part is
+/// `image`. Labels are integers in digits, or names of classes where `labels_are_names`.
 [[nodiscard]] PartPlan plan_parts(std::span<const std::string> extensions,
                                   const std::set<ExtensionSet>& samples, bool labels_are_names);
 

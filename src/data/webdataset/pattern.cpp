@@ -179,7 +179,7 @@ std::vector<std::string> find_shards(std::string_view patterns) {
     } else {
       several.push_back(std::move(pattern));
     }
-    // Not as the user's locale sorts: the order of samples must be the same everywhere.
+    // Sorted by bytes, not by the user's locale: the order of samples must be the same everywhere.
     std::sort(several.begin(), several.end());
     std::move(several.begin(), several.end(), std::back_inserter(shards));
     if (shards.size() > shards_max) refuse_pattern(patterns, "it names too many shards");

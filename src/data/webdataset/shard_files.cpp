@@ -22,12 +22,12 @@ namespace {
 
 constexpr std::size_t pending_bytes = 1 << 20;
 constexpr std::size_t shards_open_max = 1024;
-// O_NONBLOCK: a pipe would have us wait for its other end.
+// With O_NONBLOCK a pipe does not make us wait for its other end.
 constexpr int open_flags = O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK;
 
 std::string message_of(int error_number) { return std::generic_category().message(error_number); }
 
-// A quarter of what the process may open: the rest is its owner's.
+// A quarter of the files that the process may open: the program needs the rest.
 std::size_t files_to_keep_open() {
   rlimit limit{};
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return 64;
@@ -156,14 +156,14 @@ ShardFiles::Lease ShardFiles::acquire(std::size_t shard) const {
   return {file->get(), file};
 }
 
-// Not under the lock: opening may take milliseconds. Two threads may open the same shard; the later
-// one's descriptor replaces the other's.
+// The lock is not held: opening may take milliseconds. Two threads may open the same shard; the
+// later descriptor replaces the earlier one.
 std::shared_ptr<const FileDescriptor> ShardFiles::reopen(std::size_t shard) const {
   auto file =
       std::make_shared<const FileDescriptor>(::open(shards_[shard].path.c_str(), open_flags));
   struct stat status {};
   if (!*file || ::fstat(file->get(), &status) != 0) {
-    // Not the sample's fault: it would be substituted in one run and not in another.
+    // This is not the sample's fault: it would be substituted in one run and not in another.
     if (errno == EMFILE || errno == ENFILE || errno == ENOMEM) {
       throw SystemError("batchcast: a shard of the dataset cannot be opened", errno);
     }

@@ -13,15 +13,14 @@
 #include <string>
 #include <vector>
 
-// The files behind a webdataset: shards that are read in place, and what compressed shards were
-// unpacked into.
+// A webdataset's files: shards that are read in place, and unpacked compressed ones.
 namespace batchcast::inline v0_1::detail {
 
 /// Reads exactly `out.size()` bytes; throws BadSample.
 void read_at(int fd, std::uint64_t offset, std::span<std::byte> out);
 
-/// Where unpacked members lie: an unnamed file, which vanishes with the process, on disk or in
-/// memory. Filled by one thread; afterwards read by any.
+/// Holds unpacked members: an unnamed file, which vanishes with the process, on disk or in memory.
+/// One thread fills it; afterwards any thread reads it.
 class UnpackedFile {
  public:
   enum class Place : std::uint8_t { disk, memory };
@@ -30,11 +29,11 @@ class UnpackedFile {
   UnpackedFile(const UnpackedFile&) = delete;
   UnpackedFile& operator=(const UnpackedFile&) = delete;
 
-  /// Made at the first byte. Throws SystemError that says where the room was missing.
+  /// Appends bytes; the first makes the file. Throws SystemError, which says where room is missing.
   void append(std::span<const std::byte> bytes);
-  /// The next byte's offset becomes a multiple of 8.
+  /// Moves the next byte's offset to a multiple of 8.
   void align();
-  /// No more comes: writes what is left, and maps the file where it is in memory.
+  /// Ends the appending: writes the rest, and maps the file where it is in memory.
   void finish();
 
   [[nodiscard]] std::uint64_t byte_count() const noexcept { return byte_count_; }
@@ -55,7 +54,7 @@ class UnpackedFile {
   std::span<const std::byte> mapped_;
 };
 
-/// The shards, open as long as the process may have so many files open; past that, those used last.
+/// The shards: all open where the process may open as many; otherwise those used last.
 class ShardFiles {
  public:
   struct Shard {
@@ -80,12 +79,12 @@ class ShardFiles {
   [[nodiscard]] std::size_t size() const noexcept { return shards_.size(); }
   [[nodiscard]] const Shard& operator[](std::size_t shard) const noexcept { return shards_[shard]; }
 
-  /// For the index, by one thread. Throws BadDataset that names the shard.
+  /// Opens a shard for the index; one thread calls it. Throws BadDataset that names the shard.
   [[nodiscard]] FileDescriptor open_first(std::size_t shard);
-  /// After the index: to be read again.
+  /// Keeps the shard after the index, to be read again.
   void keep(std::size_t shard, FileDescriptor file);
 
-  /// From any thread. Throws BadSample where it is gone or has another size.
+  /// From any thread. Throws BadSample where the shard is gone or has another size.
   [[nodiscard]] Lease acquire(std::size_t shard) const;
 
  private:

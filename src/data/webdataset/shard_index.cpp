@@ -128,7 +128,7 @@ void WebdatasetIndexer::begin_sample(std::string_view key) {
   counts_.push_back(0);
 }
 
-// Hard links are rare: the members of a shard have names in memory from its first one on only.
+// Hard links are rare: the members of a shard get names in memory only from its first link on.
 void WebdatasetIndexer::know_members() {
   knows_members_ = true;
   members_by_name_.clear();
@@ -211,7 +211,7 @@ WebdatasetIndexer::Partial WebdatasetIndexer::sort_into_parts() {
   return partial;
 }
 
-// In place: a list of a hundred million members has no room for its copy.
+// Works in place: there is no room for a copy of a list of a hundred million members.
 void WebdatasetIndexer::drop_partial() {
   const std::size_t parts = index_.plan.parts.size();
   std::size_t member = 0;

@@ -24,7 +24,7 @@ struct MemberPlace {
   std::uint32_t part = 0;
 };
 
-/// What is known of a webdataset without its bytes.
+/// A webdataset's index: everything but its bytes.
 struct WebdatasetIndex {
   PartPlan plan;
   std::vector<MemberPlace> members;         ///< parts().size() of each sample, in the parts' order
@@ -43,9 +43,9 @@ struct WebdatasetIndex {
   [[nodiscard]] std::size_t shard_of(std::uint64_t sample_id) const noexcept;
 };
 
-/// Groups the members of shard after shard into samples: those of one key, whether they stand side
-/// by side or not, in the order in which the keys came first. A key that comes again with a part
-/// that its sample has already is another sample. Throws BadDataset.
+/// Groups the members of shard after shard into samples by key, in the order in which the keys came
+/// first. Members of a sample need not stand side by side. A key that comes again with a part that
+/// its sample has already begins another sample. Throws BadDataset.
 class WebdatasetIndexer final : public TarVisitor {
  public:
   void begin_shard(std::string_view name);
@@ -59,7 +59,7 @@ class WebdatasetIndexer final : public TarVisitor {
     bool skip_partial = false;  ///< samples that lack a part are left out
     bool labels_are_names = false;
   };
-  /// Once, at the end.
+  /// Call it once, at the end.
   [[nodiscard]] WebdatasetIndex finish(const Options& options);
 
  private:
@@ -87,7 +87,7 @@ class WebdatasetIndexer final : public TarVisitor {
   std::set<ExtensionSet> extension_sets_;
   std::vector<std::uint8_t> counts_;  ///< members of each sample
 
-  // Of the shard that is walked.
+  // For the shard that is being walked.
   std::size_t first_member_ = 0;
   bool in_sample_ = false;
   bool keys_ascend_ = true;

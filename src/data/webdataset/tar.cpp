@@ -66,7 +66,7 @@ struct Input {
   }
 };
 
-// libarchive converts names to the thread's locale. Here they are bytes, whatever the locale is.
+// libarchive converts names to the thread's locale. In this one they stay bytes.
 class PlainLocale {
  public:
   PlainLocale() : plain_(::newlocale(LC_ALL_MASK, "C", nullptr)), before_(::uselocale(plain_)) {}
@@ -136,7 +136,7 @@ class Walk {
                                   : unpack));
   }
 
-  // Where the last header begins; where reading ended, if that was fatal.
+  // Where the last header begins, or where reading ended if that was fatal.
   [[nodiscard]] std::uint64_t header_position() const {
     const la_int64_t header = archive_read_header_position(reader_.get());
     return header >= 0 ? static_cast<std::uint64_t>(header) : position();
@@ -181,8 +181,8 @@ class Walk {
     const char* const path = archive_entry_pathname(entry);
     if (path == nullptr) return;
     const std::string_view name = without_dot(path);
-    // To libarchive a hard link is a file where its header states a size: in pax, where its bytes
-    // follow, and in older tars, where they do not, for which it makes the size 0.
+    // libarchive takes a hard link for a file where its header states a size. In pax its bytes
+    // follow. In older tars they do not, and libarchive makes the size 0.
     const auto type = archive_entry_filetype(entry);
     const char* const target = archive_entry_hardlink(entry);
     if (type == AE_IFREG && (target == nullptr || size > 0)) {

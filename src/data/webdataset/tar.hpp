@@ -19,12 +19,12 @@ struct TarMember {
 class TarVisitor {
  public:
   virtual ~TarVisitor() = default;
-  /// Whether it is worth unpacking.
+  /// Whether a member of that name is worth unpacking.
   [[nodiscard]] virtual bool wants(std::string_view name) = 0;
   virtual void visit(const TarMember& member) = 0;
-  /// A hard link: a member that is wanted and has the bytes of `target`, which came before it.
+  /// A hard link: a wanted member with the bytes of `target`, which came before.
   virtual void link(std::string_view name, std::string_view target) = 0;
-  /// A symbolic link; what it leads to may be anywhere.
+  /// A symbolic link, which may lead anywhere.
   virtual void pass_symbolic_link(std::string_view name) = 0;
 };
 
@@ -36,15 +36,15 @@ struct TarShard {
 
 struct TarFacts {
   bool compressed = false;
-  /// Something that is not zeros comes after the end mark: a second tar, perhaps.
+  /// Bytes that are not zero follow the end mark: perhaps a second tar.
   bool more_after_end = false;
   std::uint64_t end = 0;  ///< the byte after the end mark, uncompressed
 };
 
-/// Visits the members that are wanted, in order. Of an uncompressed tar it reads the headers only;
-/// what is compressed (gzip, Zstandard) is unpacked into `unpacked`. Throws BadDataset that names
-/// shard and byte for whatever is broken, cut off (the end mark missing, too), sparse, or
-/// compressed otherwise.
+/// Visits the wanted members, in order. In an uncompressed tar it reads only the headers; it
+/// unpacks a compressed one (gzip, Zstandard) into `unpacked`. Throws BadDataset that names shard
+/// and byte for a tar that is broken, cut off (also without its end mark), sparse, or compressed
+/// otherwise.
 TarFacts walk_tar(const TarShard& shard, TarVisitor& visitor, UnpackedFile& unpacked);
 
 }  // namespace batchcast::inline v0_1::detail

@@ -25,8 +25,7 @@
 namespace batchcast::inline v0_1::detail {
 namespace {
 
-// Between two parts of a sample lie a header or a few. Reading over them costs less than a second
-// read.
+// Between parts of a sample lie a few headers. Reading over them costs less than a second read.
 constexpr std::uint64_t gap_bytes_max = 16 * 1024;
 
 std::string with_unit(std::uint64_t bytes) {
@@ -245,7 +244,7 @@ class Webdataset final : public Source {
         ".label or .json that could name its class.");
   }
 
-  // With room for blanks around it: what is longer is no name.
+  // There is room for blanks around it: a longer text is no name.
   void add_name(std::uint64_t sample_id, std::size_t part) {
     const MemberPlace& place = index_.places(sample_id)[part];
     std::array<std::byte, 2 * class_name_bytes_max> bytes;
@@ -255,7 +254,7 @@ class Webdataset final : public Source {
     labels_[part].add(as_text(text));
   }
 
-  // The first sample's arrays say what all samples' have.
+  // The arrays of the first sample decide for all samples.
   void learn_arrays() {
     npy_heads_.resize(parts().size());
     for (std::size_t part = 0; part < parts().size(); ++part) {
@@ -284,7 +283,7 @@ class Webdataset final : public Source {
     return file;
   }
 
-  // While the dataset is opened: what cannot be read then is not one sample's fault.
+  // For reads while the dataset is opened: a failure then is not one sample's fault.
   void read_first_time(std::size_t shard, std::uint64_t offset, std::span<std::byte> out) const {
     try {
       if (is_unpacked_[shard]) {

@@ -21,8 +21,8 @@ std::string list_of(const Schema& schema) {
   return list;
 }
 
-/// Enqueues one launch per field and 16,384 samples. It keeps nothing of a run: which samples are
-/// mirrored travels with the launch.
+/// Enqueues one launch per field and 16,384 samples. It keeps nothing of a run: the launch carries
+/// which samples are mirrored.
 class FinishProgram final : public DeviceProgram {
  public:
   explicit FinishProgram(std::shared_ptr<const FinishStage::Parts> parts)

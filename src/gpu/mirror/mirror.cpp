@@ -15,14 +15,14 @@ namespace batchcast::inline v0_1::detail {
 namespace {
 
 constexpr int look_ms = 10;
-// What is on its way when the last trainer leaves has arrived by then.
+// By then everything that was on its way when the last trainer left has arrived.
 constexpr std::uint64_t rests_within_ns = 100'000'000;
 
 bool asks(const AdmitRequest& request) noexcept {
   return !request.observes && request.between_epochs != BetweenEpochs::let_go;
 }
 
-/// The seat rests again at its end, whatever is thrown before a trainer is let in.
+/// The destructor rests the seat again, if an exception comes before a trainer is admitted.
 class AtRest {
  public:
   explicit AtRest(MirrorSeat& seat) noexcept : seat_(&seat) {}
@@ -70,7 +70,7 @@ void Mirror::go_on(const MirrorStart& start) {
   source_.ring();
 }
 
-/// Where the last trainer has just left: until the mirror rests, no ring begins anew.
+/// Waits until the mirror rests, where the last trainer has just left; only then it begins again.
 void Mirror::let_it_rest(std::unique_lock<std::mutex>& lock) {
   const std::uint64_t started_ns = now_ns();
   while (orders_.state == State::copying && orders_.rest_wanted &&
@@ -92,13 +92,13 @@ std::variant<Admitted, NotAdmitted> Mirror::admit(const AdmitRequest& request,
     if (asks(request) && std::holds_alternative<Admitted>(reply)) orders_.rest_wanted = false;
     return reply;
   }
-  // Before the ring begins anew for its sake: a window that was given up does not come back.
+  // A trainer that would be refused must not make the ring give up its window.
   if (auto refusal = writer_.refusal_of_newcomers()) return std::move(*refusal);
   MirrorRequest wanted{request.join, request.cursor};
   const std::uint64_t next = ordered::load_published(board_.progress());
-  // A trainer may have wanted samples that were far from being made, and left: where the ring holds
-  // nothing, and no trainer is attached, it need not wait for them. Nor does it, while none is
-  // attached, keep a trainer from a cursor behind what it holds, or place one where the host ring
+  // An earlier trainer may have wanted samples that were far from being made, and left. Where the
+  // ring holds nothing, and no trainer is attached, the ring need not wait for them. While none is
+  // attached, it also keeps no trainer from an earlier cursor, and places none where the host ring
   // went back from.
   const bool elsewhere =
       request.join == Join::at ? request.cursor < oldest() : next > host_writer_.status().published;
@@ -136,13 +136,13 @@ std::variant<std::uint64_t, NotAdmitted> Mirror::resume(std::uint32_t index,
   const auto row = std::find_if(rows.begin(), rows.end(), [&](const ConsumerStatus& one) {
     return one.index == index && one.consumer_id == consumer_id;
   });
-  // A consumer that is not between loops is answered as it stands: for its sake the ring gives up
-  // nothing that it holds.
+  // A consumer that is not between loops gets an answer at once: the ring gives up nothing.
   if (row == rows.end() || row->state != ConsumerState::paused) {
     return writer_.resume(index, consumer_id, join, cursor);
   }
-  // A consumer that has had samples does not go back behind where it stood, as the device ring's
-  // writer sees it: that writer must not refuse it once the ring has begun anew for its sake.
+  // A consumer that has had samples does not go back before where it stood, as the device ring's
+  // writer sees it. Otherwise that writer would refuse it after the ring has begun again for its
+  // sake.
   const std::uint64_t at_least = row->fresh ? oldest() : std::max(oldest(), row->position);
   const std::uint64_t next = ordered::load_published(board_.progress());
   AtRest at_rest(seat_);
@@ -176,8 +176,8 @@ bool Mirror::wait_drained(int timeout_ms) {
       const std::lock_guard lock(orders_.mutex);
       state = orders_.state;
     }
-    // A ring without a trainer that asks has nothing to drain. But once no consumer is let into the
-    // host ring, this ring ends as well.
+    // A ring without a trainer that asks has nothing to drain. But once the host ring admits no
+    // consumer, this ring ends as well.
     if (state == State::resting) {
       if (!source_.is_closed()) return true;
       source_.ring();

@@ -22,16 +22,15 @@
 namespace batchcast::inline v0_1::detail {
 
 /// Copies the stream from the host ring into a device ring, as long as a trainer of that ring asks
-/// for samples; else it rests, and the host ring does not wait for it. This class is the door's
-/// side: it decides when the mirror copies and from where. Its MirrorThread copies. Whatever way
-/// the host ring's stream ends, the device ring's ends likewise, after its last sample. If the GPU
-/// fails, so does the device ring, and the host ring goes on without the mirror.
+/// for samples. Otherwise it rests, and the host ring does not wait for it. This class is the
+/// door's side: it decides when the mirror copies and from where. Its MirrorThread copies. The
+/// device ring's stream ends as the host ring's does, after its last sample. If the GPU fails, so
+/// does the device ring, and the host ring continues without the mirror.
 ///
-/// At its end it waits for what is being copied. A device ring that has not come to its end then is
-/// stopped.
+/// The destructor waits for copies. It stops a device ring that has not come to its end then.
 class Mirror {
  public:
-  /// The writers, and what the copies are made between, outlive the mirror.
+  /// The writers, and the memory on both sides of the copies, must outlive the mirror.
   struct Parts {
     MirrorCopier::Parts copies;
     std::string place;  ///< for messages: cuda:0 (NVIDIA H200)
@@ -47,7 +46,7 @@ class Mirror {
   Mirror(const Mirror&) = delete;
   Mirror& operator=(const Mirror&) = delete;
 
-  // As ServedRing has them; the first three on the door's thread.
+  // As in ServedRing; the first three run on the door's thread.
   [[nodiscard]] std::variant<Admitted, NotAdmitted> admit(const AdmitRequest& request,
                                                           std::shared_ptr<Desk> desk);
   [[nodiscard]] std::variant<std::uint64_t, NotAdmitted> resume(std::uint32_t index,
@@ -59,7 +58,7 @@ class Mirror {
  private:
   using State = MirrorOrders::State;
 
-  // On the door's thread, with the orders' mutex held.
+  // Call it on the door's thread, with the orders' mutex held.
   [[nodiscard]] std::uint64_t oldest() const noexcept;
   [[nodiscard]] std::variant<MirrorStart, NotAdmitted> begin(const MirrorRequest& request);
   void go_on(const MirrorStart& start);

@@ -17,17 +17,17 @@
 namespace batchcast::inline v0_1::detail {
 namespace {
 
-// Large enough for the bus to be busy with it most of the time, small enough for samples to come
-// to trainers while more are on their way.
+// A piece is large enough to keep the bus busy most of the time. It is small enough for samples to
+// come to trainers while more are on their way.
 constexpr std::uint64_t piece_bytes = std::uint64_t{16} << 20;
-// Of either ring, a piece takes at most such a part.
+// A piece takes at most this part of either ring.
 constexpr std::uint64_t ring_parts = 4;
-// Pieces in flight. A stage's kernels wait for their turn while other processes' have the GPU,
-// whole milliseconds each, so for one more pieces may arrive and lie ready: up to a quarter of a
+// Pieces in flight. A stage's kernels wait whole milliseconds for their turn while other processes'
+// kernels have the GPU. So with a stage more pieces may arrive and lie ready: up to a quarter of a
 // gibibyte, and half of either ring.
 constexpr std::uint64_t pieces_at_a_time = 4;
 constexpr std::uint64_t pieces_for_a_stage = 16;
-// Somebody's capture that is in the way is over soon.
+// Another thread's capture that is in the way is over soon.
 constexpr auto capture_look = std::chrono::milliseconds(1);
 
 void copy_on_host(const FieldWindow& from, const FieldWindow& to, std::uint64_t position,
@@ -99,7 +99,7 @@ void MirrorCopier::EndProgram::operator()(DeviceProgram* program) const noexcept
   try {
     current.emplace(*device);
   } catch (const std::exception&) {
-    // The GPU is lost: what the program has there is too, but not what it has on the host.
+    // The GPU is lost. So is what the program has there, but not what it has on the host.
   }
   delete program;
 }
@@ -133,7 +133,7 @@ void MirrorCopier::enqueue(const Ticket& ticket) {
   }
   for (const Route& route : on_device_) copy(route, ticket.position, ticket.position, ticket.size);
   if (program_) {
-    // On a stream of its own: the next piece crosses the bus meanwhile.
+    // The stage runs on another stream: the next piece crosses the bus meanwhile.
     slot.copied.record(copies_.handle());
     stage_.wait_for(slot.copied);
     run_stage(slot, ticket);
@@ -171,7 +171,7 @@ bool MirrorCopier::oldest_arrived() const { return slot_of(first_).done.passed()
 
 void MirrorCopier::give_up() const noexcept {
   for (const detail::cuda::Stream* stream : {&copies_, &stage_}) {
-    // After any other error nothing of it will run any more.
+    // After any other error none of it will run any more.
     while (detail::cuda::wait_for_stream(*stream->device(), stream->handle()).answer ==
            detail::cuda::Answer::captured) {
       std::this_thread::sleep_for(capture_look);
@@ -181,7 +181,7 @@ void MirrorCopier::give_up() const noexcept {
 
 MirrorCopier::Piece MirrorCopier::pop_oldest() noexcept { return slot_of(first_++).piece; }
 
-// Pinned is the first of the host ring's two mappings only, so a copy ends where that does; and a
+// Only the first of the host ring's two mappings is pinned, so a copy ends where that does. A
 // device ring may be mapped once.
 void MirrorCopier::copy(const Route& route, std::uint64_t position, std::uint64_t to_position,
                         std::uint64_t samples) {

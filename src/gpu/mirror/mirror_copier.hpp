@@ -19,11 +19,11 @@
 namespace batchcast::inline v0_1::detail {
 
 /// Moves pieces of the stream from the host ring to the device ring, several at a time, and knows
-/// when each has arrived. Belongs to the mirror's thread once it is made. Its end waits for what is
-/// in flight.
+/// when each has arrived. Belongs to the mirror's thread once it is made. The destructor waits for
+/// what is in flight.
 class MirrorCopier {
  public:
-  /// All of it outlives the copier.
+  /// All members must outlive the copier.
   struct Parts {
     std::shared_ptr<detail::cuda::Device> device;
     const ProducerOptions& options;
@@ -40,22 +40,22 @@ class MirrorCopier {
 
   /// Samples of a piece that may begin at `position`.
   [[nodiscard]] std::uint64_t samples_max(std::uint64_t position) const noexcept;
-  /// Host windows that it copies to the device from.
+  /// Host windows that it copies from to the device.
   [[nodiscard]] std::vector<FieldWindow> copied_from() const;
 
   struct Piece {
     Ticket ticket;
     Receipt receipt;
   };
-  /// Enqueues the ticket's samples; room for one more piece has to be there. Throws GpuError.
+  /// Enqueues the ticket's samples; there has to be room for one more piece. Throws GpuError.
   void enqueue(const Ticket& ticket);
   [[nodiscard]] bool has_room() const noexcept { return in_flight() < slots_.size(); }
   [[nodiscard]] std::size_t in_flight() const noexcept { return last_ - first_; }
   /// Whether the oldest piece is whole in its place. Throws GpuError if a copy failed.
   [[nodiscard]] bool oldest_arrived() const;
-  /// Once a copy failed: waits until none reads the host ring any more.
+  /// After a copy failed: waits until none reads the host ring any more.
   void give_up() const noexcept;
-  /// Takes it off.
+  /// Removes the oldest piece.
   [[nodiscard]] Piece pop_oldest() noexcept;
 
  private:
@@ -71,7 +71,7 @@ class MirrorCopier {
     std::vector<DeviceField> in;
     Piece piece;
   };
-  /// As it was prepared, and does everything else, with the device's context current.
+  /// Destroys the program as it was prepared: with the device's context current.
   struct EndProgram {
     std::shared_ptr<detail::cuda::Device> device;
     void operator()(DeviceProgram* program) const noexcept;
@@ -101,7 +101,7 @@ class MirrorCopier {
   std::size_t first_ = 0, last_ = 0;  ///< pieces in flight, counted from the beginning
   std::vector<Slot> slots_;
   std::unique_ptr<DeviceProgram, EndProgram> program_;
-  // Last: their ends wait for what uses the above.
+  // These come last: their destructors wait for what uses the above.
   detail::cuda::Stream copies_;
   detail::cuda::Stream stage_;
 };

@@ -11,17 +11,17 @@
 
 namespace batchcast::inline v0_1::detail {
 
-/// What the door's thread, which decides whether a mirror copies, and the mirror's own thread say
-/// to each other. All but the word is read and written with the mutex.
+/// What two threads say to each other: the door's, which decides whether a mirror copies, and the
+/// mirror's. All members but the word are read and written with the mutex held.
 struct MirrorOrders {
   enum class State {
     /// Nothing is in flight, and the host ring does not wait for the mirror. The door's thread
-    /// leaves it for `copying`, the mirror's for `over`.
+    /// leaves this state for `copying`, the mirror's for `over`.
     resting,
-    /// The mirror's thread leaves it for `resting` once that is wanted and nothing is in flight,
-    /// and for `over`.
+    /// The mirror's thread leaves this state for `resting`, once that is wanted and nothing is in
+    /// flight, and for `over`.
     copying,
-    /// The device ring's stream has ended, or its end is on its way. Stays.
+    /// The device ring's stream has ended, or its end is on its way. This state stays.
     over,
   };
 
@@ -32,7 +32,7 @@ struct MirrorOrders {
   std::optional<MirrorStart> start;  ///< where to copy from, until the mirror's thread takes it up
   Shared32 changed{0};               ///< bumped with `state`
 
-  /// With the mutex. Wakes the threads that sleep on `changed`.
+  /// Call it with the mutex held. Wakes the threads that sleep on `changed`.
   void set_state(State next) noexcept {
     state = next;
     ordered::bump(changed);

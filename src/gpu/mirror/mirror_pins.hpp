@@ -14,12 +14,12 @@
 namespace batchcast::inline v0_1::detail {
 
 /// The host ring, page-locked once for all mirrors of a producer: the driver refuses to do it
-/// twice. Lives as long as the last of them, and not as long as the memory.
+/// twice. It lives as long as the last mirror, and not as long as the memory.
 class HostPins {
  public:
-  /// The first of the two mappings of each window. The first caller does it, with its own GPU, and
-  /// the others wait. Where it cannot be done, copies come from pageable memory, and the log says
-  /// so.
+  /// Locks the first of the two mappings of each window. The first caller does it, with its GPU,
+  /// and the others wait. Where it cannot be done, copies come from pageable memory, and the log
+  /// says so.
   void pin(const std::shared_ptr<detail::cuda::Device>& device,
            const std::vector<FieldWindow>& windows, const LogCallback& log);
 

@@ -11,8 +11,8 @@
 
 namespace batchcast::inline v0_1::detail {
 
-/// A mirror's place among the host ring's consumers, given up at its end. It gates only between
-/// `resume` and `rest`. From any thread; the writer outlives it.
+/// A mirror's place among the host ring's consumers; the destructor gives it up. It gates only
+/// between `resume` and `rest`. From any thread; the writer must outlive it.
 class MirrorSeat {
  public:
   /// `place` is for messages. Throws InvalidArgument where the host ring has no place for it.

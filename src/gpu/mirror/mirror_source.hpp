@@ -14,15 +14,15 @@
 
 namespace batchcast::inline v0_1::detail {
 
-/// A mirror's end of the host ring: a ReadCursor and a LeaseTable, as a consumer has them, but it
-/// takes what is there instead of batches, and begins where the writer says. Belongs to the
-/// mirror's thread, but for `is_closed` and `ring`.
+/// A mirror's end of the host ring. It has a ReadCursor and a LeaseTable, as a consumer does. But
+/// it takes the samples that are there instead of batches, and begins where the writer says.
+/// Belongs to the mirror's thread, except for `is_closed` and `ring`.
 class MirrorSource {
  public:
   /// `desk` is the one that the host's writer admitted.
   MirrorSource(Board host, std::shared_ptr<Desk> desk);
 
-  /// The writer let the mirror in here. Nothing is taken then and not given back.
+  /// The writer let the mirror in here. Everything taken before has been given back.
   void start(const MirrorStart& start) noexcept;
 
   enum class Found { samples, end_of_epoch, end_of_stream, nothing };
@@ -33,28 +33,28 @@ class MirrorSource {
   /// What comes next, at most `samples_max` samples. Where epochs have one length, their ends are
   /// not mentioned. Never waits.
   [[nodiscard]] Polled poll(std::uint64_t samples_max) noexcept;
-  /// A piece of so many samples is to be copied: the position moves on.
+  /// Takes a piece of `samples` samples to copy: the position moves on.
   void take(std::uint64_t samples);
-  /// The oldest piece taken is copied: the host may write over it.
+  /// The oldest piece taken is copied: the host may overwrite it.
   void give_back_oldest() noexcept;
-  /// Goes on to the next epoch, after `end_of_epoch`.
+  /// Begins the next epoch, after `end_of_epoch`.
   void next_epoch() noexcept;
-  /// The writer took the mirror's place away: what was read may be torn.
+  /// Whether the writer took the mirror's place away: what was read may be torn.
   [[nodiscard]] bool revoked() const noexcept { return cursor_.revoked(); }
 
   [[nodiscard]] std::uint64_t position() const noexcept { return cursor_.position(); }
-  /// The stream's; `wait` returns once it has ended in another.
+  /// The stream's state; `wait` returns once the stream has ended in another one.
   [[nodiscard]] StreamState see_state() noexcept { return seen_state_ = cursor_.state(); }
   [[nodiscard]] std::string state_text() const { return cursor_.state_text(); }
   /// Where the stream ended, as the mirror would begin there.
   [[nodiscard]] MirrorStart end() const noexcept;
-  /// From any thread: no consumer is let into the host ring any more.
+  /// From any thread: whether the host ring admits no consumer any more.
   [[nodiscard]] bool is_closed() const noexcept { return cursor_.state() == StreamState::finished; }
 
-  /// After a poll that found nothing: until there is something, or `ring` is called. For a time at
-  /// most.
+  /// Call it after a poll without a result: waits until there is something, or `ring` is called,
+  /// but not for ever.
   void wait();
-  /// The same while the mirror rests, until `start`: new samples are nothing to wake for.
+  /// The same while the mirror rests, until `start`: new samples do not wake it.
   void rest();
   /// Wakes the mirror; from any thread.
   void ring() noexcept;

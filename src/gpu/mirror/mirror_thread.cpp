@@ -16,7 +16,7 @@
 namespace batchcast::inline v0_1::detail {
 namespace {
 
-// While copies are on their way the thread looks this long without a break, and then this often:
+// While copies are on their way the thread looks this long without a break, and then this often. So
 // what has arrived is published soon, and a long copy costs little.
 constexpr std::uint64_t look_without_break_ns = 20'000;
 constexpr long look_every_ns = 10'000;
@@ -55,7 +55,7 @@ MirrorThread::~MirrorThread() {
 }
 
 void MirrorThread::run() noexcept {
-  // Else each short sleep takes the kernel's usual 50 microseconds longer.
+  // Otherwise each short sleep would take the kernel's usual 50 microseconds longer.
   ::prctl(PR_SET_TIMERSLACK, 1UL);
   try {
     const detail::cuda::Device::Current current(*device_);
@@ -103,7 +103,7 @@ void MirrorThread::publish_arrived() {
   }
 }
 
-/// False: there is nothing to do but wait for what is in flight.
+/// False: all that is left is to wait for what is in flight.
 bool MirrorThread::copy_more(const Orders& orders, bool& goes_on) {
   const bool idle = copier_.in_flight() == 0;
   const auto polled = source_.poll(copier_.samples_max(source_.position()));
@@ -111,7 +111,7 @@ bool MirrorThread::copy_more(const Orders& orders, bool& goes_on) {
     case MirrorSource::Found::samples:
       return copy_piece(polled.samples, orders.end, goes_on);
     case MirrorSource::Found::end_of_epoch:
-      if (!idle) return false;  // the writer ends an epoch once all of it is published
+      if (!idle) return false;  // the writer ends an epoch once all its samples are published
       writer_.end_epoch();
       source_.next_epoch();
       return true;
@@ -175,7 +175,7 @@ void MirrorThread::lie_down() {
 bool MirrorThread::rest(bool ending) {
   const StreamState state = source_.see_state();
   if (state == StreamState::finished) {
-    // For a trainer between its loops it is finished, too, however far the mirror had come.
+    // A trainer between its loops sees the stream finished, wherever the mirror was.
     if (!skip_to_end()) return true;
     end_ring(true);
     return false;
@@ -199,7 +199,7 @@ bool MirrorThread::skip_to_end() {
   return true;
 }
 
-/// As the host ring's stream ended. `complete`: everything of it is in the device ring.
+/// Ends it as the host ring's stream ended. `complete`: the device ring has everything.
 void MirrorThread::end_ring(bool complete) {
   const StreamState state = source_.see_state();
   if (state == StreamState::failed) {

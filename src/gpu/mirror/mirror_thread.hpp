@@ -19,12 +19,12 @@
 
 namespace batchcast::inline v0_1::detail {
 
-/// The thread that copies from the host ring into a device ring, as its orders say: it claims what
+/// The thread that copies from the host ring into a device ring, as its orders say. It claims what
 /// the host ring has, publishes what has arrived, and ends the device ring's stream as the host's
 /// ended. If the GPU fails, so does the device ring.
 class MirrorThread {
  public:
-  /// All of it outlives the thread.
+  /// All members must outlive the thread.
   struct Parts {
     std::shared_ptr<detail::cuda::Device> device;
     std::string place;   ///< for messages: cuda:0 (NVIDIA H200)
@@ -37,7 +37,7 @@ class MirrorThread {
     MirrorOrders& orders;
   };
   explicit MirrorThread(const Parts& parts);
-  /// Waits for what is being copied. A device ring that has not come to its end is stopped.
+  /// Waits for copies that are under way. Stops a device ring that has not come to its end.
   ~MirrorThread();
   MirrorThread(const MirrorThread&) = delete;
   MirrorThread& operator=(const MirrorThread&) = delete;

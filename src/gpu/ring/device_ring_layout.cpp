@@ -61,15 +61,15 @@ void keep_on_host(const ProducerOptions& options, DeviceRingLayout& layout) {
   }
 }
 
-/// In pages of the host, at least as long as the ring spans.
+/// The plan in pages of the host, at least as long as the ring spans.
 FieldPlan plan_on_host(const FieldSpec& spec, std::uint64_t capacity) {
   const Schema alone{spec};
   const std::uint64_t page = page_bytes();
   return plan_ring(alone, memory_for(alone, capacity, page), page).fields[0];
 }
 
-/// Close to each other, if that leaves at least half of the memory for them, so that batches are
-/// contiguous; else as many as fit.
+/// Samples lie close to each other, so that batches are contiguous, if that leaves at least half of
+/// the memory for them. Otherwise as many as fit.
 RingPlan plan_on_device(const Schema& fields, std::uint64_t memory, std::uint64_t granularity) {
   RingPlan close = plan_ring(fields, memory, granularity, lost_part_on_device);
   const bool padded = std::any_of(close.fields.begin(), close.fields.end(),
@@ -149,7 +149,7 @@ DeviceRingLayout plan_device_ring(const ProducerOptions& options,
   RingPlan plan = plan_on_device(on_device, memory, layout.granularity);
   layout.capacity = plan.capacity;
   if (!options.host_fields.empty()) {
-    // What stays in host memory takes no more of it than the host ring does.
+    // Fields that stay in host memory take no more memory than the host ring does.
     const std::uint64_t fits = plan_ring(layout.on_host(), options.memory, page_bytes()).capacity;
     layout.host_limits = fits < plan.capacity;
     if (layout.host_limits) {

@@ -30,16 +30,16 @@ struct DeviceRingLayout {
   std::uint64_t granularity = 0;   ///< of the fields on the device
   bool host_limits = false;        ///< it could span more, but for its fields in host memory
 
-  /// Those on the device, as they are planned.
+  /// The fields on the device, as they are planned.
   [[nodiscard]] Schema on_device() const;
-  /// Those in host memory, sample_id last.
+  /// The fields in host memory, sample_id last.
   [[nodiscard]] Schema on_host() const;
-  /// Without sample_id.
+  /// The schema without sample_id.
   [[nodiscard]] Schema schema() const;
   [[nodiscard]] std::uint64_t device_bytes() const noexcept;
 };
 
-/// Bytes of a GPU with which, and with any more of which, these fields there hold so many samples.
+/// The smallest size from which on these fields on a GPU always hold that many samples.
 [[nodiscard]] std::uint64_t device_memory_for(const Schema& on_device, std::uint64_t samples,
                                               std::uint64_t granularity);
 

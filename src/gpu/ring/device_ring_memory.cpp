@@ -93,7 +93,7 @@ void DeviceRingMemory::make_on_device(const Parts& parts) {
       allocate(parts, detail::cuda::Sharing::descriptor);
       return;
     } catch (const GpuError& error) {
-      // What a driver says that it can is not always allowed to a container or a MIG instance.
+      // A driver may claim an ability that a container or a MIG instance does not have.
       if (!info.legacy_ipc) throw;
       why = text("does not do what it says it can: {}", error.what());
     }

@@ -20,9 +20,9 @@
 
 namespace batchcast::inline v0_1::detail {
 
-/// What a device ring is made of: its fields' segments, on the GPU and in sealed host memory, and
-/// its board. The producer's own mappings are writable. What consumers have mapped stays theirs
-/// when this goes.
+/// The parts of a device ring: its fields' segments, on the GPU and in sealed host memory, and its
+/// board. The producer's mappings are writable. Consumers keep their mappings when this is
+/// destroyed.
 class DeviceRingMemory {
  public:
   struct Parts {
@@ -31,17 +31,16 @@ class DeviceRingMemory {
     const DeviceRingLayout& layout;
     LogCallback log;
   };
-  /// Throws GpuUnavailable where the GPU's memory cannot be shared, GpuError, OutOfMemory,
-  /// SystemError.
+  /// Throws GpuUnavailable where the memory cannot be shared, GpuError, OutOfMemory, SystemError.
   explicit DeviceRingMemory(const Parts& parts);
-  /// What of that can be known beforehand. Throws GpuUnavailable, GpuError, OutOfMemory.
+  /// Throws in advance what can be known: GpuUnavailable, GpuError, OutOfMemory.
   static void check(const detail::cuda::Device& device, const DeviceRingLayout& layout);
   DeviceRingMemory(const DeviceRingMemory&) = delete;
   DeviceRingMemory& operator=(const DeviceRingMemory&) = delete;
 
-  /// One per field of the layout. Bases of those on the device are addresses of the GPU.
+  /// One per field of the layout. Bases of windows on the device are addresses of the GPU.
   [[nodiscard]] const std::vector<FieldWindow>& windows() const noexcept { return windows_; }
-  /// Whether windows on the device go on across their end, as those in host memory do.
+  /// Whether windows on the device continue across their end, as those in host memory do.
   [[nodiscard]] bool mapped_twice() const noexcept {
     return sharing_ == detail::cuda::Sharing::descriptor;
   }

@@ -34,7 +34,8 @@ __all__ = [
 ]
 __all__ += errors.__all__
 
-# Loaded on first use, by the module that has them: they bring torch, or what a producer runs.
+# These are loaded on first use, by the module that has them: they bring torch, or the producer's
+# libraries.
 _lazy = {
     "Loader": "loader", "huggingface": "huggingface", "serve": "_producer", "sources": "sources",
     "tensorsocket": "tensorsocket",
@@ -52,7 +53,7 @@ if not TYPE_CHECKING:  # they would take any name for one of these
 
 
 def __dir__() -> list[str]:
-    """What can be had here: help() and its like ask for each of these."""
+    """The names that the package offers, for help() and its like."""
     from importlib.util import find_spec
 
     needs = {"Loader": "torch", "huggingface": "transformers"}

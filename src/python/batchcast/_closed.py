@@ -11,7 +11,7 @@ Self = TypeVar("Self", bound="ClosedByBlock")
 
 
 class ClosedByBlock:
-    """A context manager that is over where its block ends, however it does."""
+    """A context manager whose block closes it, in any case."""
 
     def _leave_block(self) -> None:
         raise NotImplementedError

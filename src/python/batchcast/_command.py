@@ -30,8 +30,9 @@ def _is_handed_on(words: list[str]) -> bool:
 
 
 def _leave_at_signals() -> None:
-    """Until what serves is imported, which may take seconds, a signal ends the process, and nothing
-    is lost by that. The command has blocked them: the interpreter's own start is over now."""
+    """Lets a signal end the process until the serving module is imported, which may take seconds.
+    Nothing is lost by that. The command has blocked the signals: the interpreter's start is over
+    now."""
     numbers = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
     for number in numbers:
         if signal.getsignal(number) != signal.SIG_IGN:
@@ -42,7 +43,7 @@ def _leave_at_signals() -> None:
 def main() -> NoReturn:
     """Becomes the command: its process is this one, so its signals and exit status are, too.
 
-    `serve` of a source that Python reads it runs itself: the command has handed it on.
+    It runs `serve` of a source that Python reads by itself: the command has handed it on.
     """
     if _is_handed_on(sys.argv[1:]):
         from . import _shell
@@ -56,11 +57,11 @@ def main() -> NoReturn:
         )
     for ignored in (signal.SIGPIPE, signal.SIGXFSZ):  # by Python; the command would inherit it
         signal.signal(ignored, signal.SIG_DFL)
-    # Where it needs a Python, this one, which has the package.
+    # Where the command needs a Python, it takes this one, which has the package.
     os.environ.setdefault("BATCHCAST_PYTHON", sys.executable)
     os.execv(command, ["batchcast", *sys.argv[1:]])
 
 
-# Here, and not in `main`: what the package imports next may take seconds.
+# This comes before `main`: what the package imports next may take seconds.
 if sys.argv[:1] == ["-m"] and _is_handed_on(sys.argv[1:]):
     _leave_at_signals()

@@ -2,8 +2,8 @@
 # Copyright 2026 the batchcast authors
 """What training scripts look up at a DataLoader, its dataset and its sampler, for a Loader.
 
-Neither is a class of torch: what takes a Dataset or a Sampler would read samples through it, and
-here the producer does that.
+Neither is a class of torch: code that takes a Dataset or a Sampler would read samples through it,
+and here the producer does that.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class _Part:
-    """It asks the loader at each call. A loader that is not attached yet attaches at the first."""
+    """Asks the loader at each call. A loader that is not attached yet attaches at the first."""
 
     __slots__ = ("_loader",)
 
@@ -44,7 +44,7 @@ class _Part:
 
 
 class StreamDataset(_Part):
-    """What is known of the samples: how many an epoch has, and what their labels stand for."""
+    """What is known about the samples: how many an epoch has, and what their labels stand for."""
 
     __slots__ = ()
 
@@ -60,7 +60,7 @@ class StreamDataset(_Part):
 
     @property
     def class_names(self) -> tuple[str, ...]:
-        """As `Loader.class_names`; AttributeError without names."""
+        """As `Loader.class_names`; raises AttributeError without names."""
         names = self._loader.class_names
         if names is None:
             raise AttributeError(
@@ -80,7 +80,7 @@ class StreamDataset(_Part):
 
 
 class StreamSampler(_Part):
-    """What this trainer, or this rank, gets of an epoch."""
+    """The share of an epoch that this trainer, or this rank, gets."""
 
     __slots__ = ()
 
@@ -96,4 +96,4 @@ class StreamSampler(_Part):
         return samples_of_rank(self._loader.consumer, self._loader.batch_size, self._loader._tail)
 
     def set_epoch(self, epoch: int) -> None:
-        """Accepted for loops that call it, and does nothing: as `Loader.set_epoch`."""
+        """Does nothing, as `Loader.set_epoch`: it is for loops that call it."""

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright 2026 the batchcast authors
-"""How much an epoch of a stream is, for a trainer or for a rank of a group."""
+"""The length of an epoch of a stream, for a trainer or for a rank of a group."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def samples_of_rank(consumer: Consumer, batch_size: int, tail: str) -> int:
 
 
 def is_batch_left(consumer: Consumer, epoch: int, batch_size: int, tail: str) -> bool:
-    """Whether that epoch has a batch behind the cursor. True where its end is not known."""
+    """Whether that epoch has a batch after the cursor. True where its end is not known."""
     if not consumer.samples_per_epoch:
         return True
     left = (epoch + 1) * consumer.samples_per_epoch - consumer.cursor
@@ -41,10 +41,10 @@ def is_batch_left(consumer: Consumer, epoch: int, batch_size: int, tail: str) ->
 
 
 def _batches(consumer: Consumer, samples: int, batch_size: int, tail: str) -> tuple[int, int]:
-    """Of these samples: the number of full batches, and the samples of a shorter or padded one."""
+    """The number of full batches in these samples, and the samples of a shorter or padded one."""
     world = 1 if consumer.group is None else consumer.group.world
     whole, rest = divmod(samples, batch_size * world)
     if rest == 0 or tail == "drop":
         return whole, 0
-    # Of a short last batch each rank gets as much as the others.
+    # Each rank gets equally many samples of a short last batch.
     return whole, batch_size if tail == "pad" else rest // world

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright 2026 the batchcast authors
-"""What frameworks mean to do with a loader, where a stream cannot have it done."""
+"""What frameworks want from a loader and a stream cannot do."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import sys
 
 from .errors import InvalidArgument
 
-# By the attribute of a loader that a framework asks for, and the function of it that asks.
+# The attribute of a loader that a framework asks for, and the framework's function that asks.
 _MEANT = {
     ("sampler", "_resolve_overfit_batches"): "Lightning's overfit_batches wants the same batches in"
     " each epoch, and those of stream `{stream}` come in the order of each epoch. Keep the first"
@@ -25,8 +25,8 @@ _FRAMES = 4  # in between there may be a property and a generator
 
 
 def refuse_what_is_meant(stream: str, name: str) -> None:
-    """Raises InvalidArgument where a framework asks for this attribute of a loader in order to do
-    what would train on other samples than it is to: it says so nowhere else."""
+    """Raises InvalidArgument where a framework asks for this attribute to do something that would
+    train on other samples. Nothing else would tell the user."""
     askers = {asker: why for (asked, asker), why in _MEANT.items() if asked == name}
     frame = sys._getframe(1)
     for _ in range(_FRAMES):

@@ -20,7 +20,7 @@ patience_s = 0.5  # for a thread that is to end
 
 
 def tell_failure(stream: str, reason: str) -> None:
-    """One line on stderr, of a stream in the background: its handle may not be looked at."""
+    """Writes one line to stderr for a stream in the background; its handle may not be looked at."""
     if sys.stderr is None:
         return
     why = " ".join(reason.split())
@@ -29,9 +29,9 @@ def tell_failure(stream: str, reason: str) -> None:
 
 
 def end_iterator(iterator: object, loader: object) -> None:
-    """Ends the worker processes of a torch DataLoader's iterator, which else live until it is
-    collected, by any thread. Persistent ones are the loader's, an iterator that is served is the
-    caller's. To be called by the thread that iterates."""
+    """Ends the worker processes of a torch DataLoader's iterator. Otherwise they live until any
+    thread collects it. Persistent ones belong to the loader, and an iterator that is served to the
+    caller. The thread that iterates calls this."""
     end_workers = getattr(iterator, "_shutdown_workers", None)
     is_kept = iterator is loader or getattr(iterator, "_persistent_workers", False)
     if callable(end_workers) and not is_kept:
@@ -40,7 +40,7 @@ def end_iterator(iterator: object, loader: object) -> None:
 
 
 def clear_frames(error: BaseException | None) -> None:
-    """What the calls that led to an error had in hand goes: the loader's iterator, for one."""
+    """Clears what the calls that led to an error held, such as the loader's iterator."""
     seen: list[BaseException] = []
     while error is not None and not any(error is one for one in seen):
         seen.append(error)
@@ -49,7 +49,7 @@ def clear_frames(error: BaseException | None) -> None:
 
 
 class Looping:
-    """Goes through a loader, epoch after epoch. Its thread has no reference to the handle."""
+    """Iterates over a loader, epoch after epoch. Its thread has no reference to the handle."""
 
     def __init__(
         self,
@@ -77,9 +77,9 @@ class Looping:
         self.was_over = False  # the stream, when the loader met its error
 
     def work(self, name: str | None = None) -> None:
-        """Until the stream is over. What goes wrong is in `error`.
+        """Runs until the stream is over. `error` has what went wrong.
 
-        In the background, `name` is the stream's: stderr is told of a failure.
+        In the background, `name` is the stream's: a failure goes to stderr too.
         """
         try:
             while self._epochs == 0 or self._epoch < self._epochs:
@@ -92,7 +92,7 @@ class Looping:
         except BaseException as error:
             was_over = self.stream.over
             self.end_by(error)
-            # After the trainers: a pipe that nobody reads may hold up the line.
+            # Trainers come first: a pipe without a reader may hold up the line.
             if name is not None and not was_over:
                 tell_failure(name, self._reason(error))
             if not isinstance(error, Exception):
@@ -106,7 +106,7 @@ class Looping:
             self.close()
 
     def end_by(self, error: BaseException) -> None:
-        """Trainers are told what ends the stream."""
+        """Ends the stream, so that trainers learn the error."""
         self.was_over = self.stream.over
         self.error = error  # before `ended`: wait() raises it
         if not isinstance(error, Exception):  # Ctrl-C, above all
@@ -115,7 +115,7 @@ class Looping:
             self.stream.fail(self._reason(error))
 
     def close(self) -> None:
-        """Any thread may: one that works on the stream is told to end that."""
+        """Any thread may call it: a thread that works on the stream then ends that."""
         self.stream.close()
         self.ended.set()
 
@@ -184,14 +184,14 @@ class Looping:
         return True
 
     def drain(self) -> None:
-        """Stays for trainers that still read, as long as `linger` says."""
+        """Stays for trainers that still read, for the time that `linger` says."""
         while True:
             with self._using:
                 if self.stream.finish():
                     return
 
     def leave(self) -> bool:
-        """Takes the stream away from a thread that sits in the loader. False where the stream is
+        """Takes the stream away from a thread that hangs in the loader. False where the stream is
         in use, perhaps by the caller: a handle may be collected in the middle of `append`."""
         if not self._using.acquire(timeout=patience_s):
             return False
@@ -203,7 +203,7 @@ class Looping:
 
 
 def _set_epoch(loader: Any, epoch: int) -> None:
-    """As a training loop calls it: for samplers and datasets that shuffle by it."""
+    """Sets the epoch as a training loop does, for samplers and datasets that shuffle by it."""
     sampler = getattr(loader, "sampler", None)
     of_batches = getattr(loader, "batch_sampler", None)
     told: list[object] = []

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright 2026 the batchcast authors
-"""Arguments that a call does not have: what is said of them."""
+"""What calls say about arguments that they do not have."""
 
 from __future__ import annotations
 

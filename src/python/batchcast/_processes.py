@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright 2026 the batchcast authors
-"""Processes that read a dataset, for one whose own Python code takes longer than the GIL allows."""
+"""Processes that read a dataset whose Python code takes longer than the GIL permits."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ def _answer(dataset: Any, index: int) -> bytes:
 
 
 def _packed(error: Exception, told: str) -> bytes:
-    """What `_unpacked` makes the exception of again. Where it cannot go as it is, it goes as one of
-    its class, or of the nearest base that the other process has by its name, with what is told."""
+    """What `_unpacked` makes the exception from again. One that cannot be sent as it is goes as one
+    of its class, or of the nearest base that the other process has by its name, with its text."""
     try:
         packed = pickle.dumps(error, protocol=5)
         if len(packed) <= _ERROR_MAX and type(pickle.loads(packed)) is type(error):
@@ -77,14 +77,14 @@ def _raised(told: str, packed: bytes) -> Exception:
 
 
 def _draw_anew() -> None:
-    """All processes that are forked from one would draw the same numbers."""
+    """Draws differently in each process: forked ones would all draw the same numbers."""
     np.random.seed(int.from_bytes(os.urandom(4), "little"))
     if (torch := sys.modules.get("torch")) is not None:
         torch.default_generator.seed()
 
 
 def _not_heeded(number: int, frame: FrameType | None) -> None:
-    """Unlike SIG_IGN nothing that programs inherit, which a dataset starts and may terminate."""
+    """Programs do not inherit this, unlike SIG_IGN: a dataset may start and terminate them."""
 
 
 def _read(
@@ -92,7 +92,7 @@ def _read(
     connection: multiprocessing.connection.Connection,
     of_others: Sequence[multiprocessing.connection.Connection],
 ) -> None:
-    """What a reader process does until the one that serves is gone, or has enough of it."""
+    """Reads samples until the serving process is gone, or wants no more."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):  # of the whole group
         signal.signal(number, _not_heeded)  # the one that serves decides
     for other in of_others:
@@ -115,11 +115,11 @@ def _read(
 
 
 class Readers:
-    """A dataset whose items are read by forked processes, each a copy of this one. What an item
-    raises there is raised here.
+    """A dataset whose items are read by forked processes, each a copy of this one. An exception for
+    an item is raised here.
 
-    One that dies is not replaced: a process with threads is no good to fork. Its sample is read by
-    another; when none is left every sample is bad, and says so.
+    A process that dies is not replaced, since a process with threads is no good to fork. Another
+    one reads its sample. When none is left every sample is bad, and says so.
     """
 
     def __init__(self, dataset: Any, count: int) -> None:
@@ -135,8 +135,8 @@ class Readers:
         self._lock = threading.Lock()
         self._death = ""
         self.readers: list[_Reader] = []
-        # Once nobody has this any more. As the process ends, multiprocessing sends its children a
-        # SIGTERM, which these do not heed, and waits for them: this comes before.
+        # This runs once there is no reference to the object. As the process ends, multiprocessing
+        # sends its children a SIGTERM, which these ignore, and waits for them: this comes before.
         multiprocessing.util.Finalize(self, _end_all, args=(self.readers,), exitpriority=0)
         for _ in range(count):
             self.readers.append(_Reader(dataset, [one.connection for one in self.readers]))
@@ -193,7 +193,7 @@ class Readers:
         return death
 
     def close(self) -> None:
-        """Ends the processes; who waits for one gets a bad sample."""
+        """Ends the processes; a thread that waits for one gets a bad sample."""
         _end_all(self.readers)
 
 

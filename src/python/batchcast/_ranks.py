@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright 2026 the batchcast authors
-"""Ranks of a data-parallel job that share a stream: what launchers and torch say of them."""
+"""Ranks of a data-parallel job that share a stream: what launchers and torch say about them."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def _is_lightnings() -> bool:
 
 def warn_without_group(stream: str, batch_size: int, stacklevel: int) -> bool:
     """Warns where this process is one of several ranks, each of which would have all samples.
-    Whether it did."""
+    Returns whether it did."""
     place = _place()
     if place is None:
         return False
@@ -69,8 +69,9 @@ def warn_without_group(stream: str, batch_size: int, stacklevel: int) -> bool:
 
 
 def group_of_spawned(group: Any) -> Any:
-    """What `"auto"` is for a process that Lightning's launcher spawned or forked: it sets
-    LOCAL_RANK and where rank 0 is, and torch.distributed alone knows the world. Else `group`."""
+    """What `"auto"` means for a process that Lightning's launcher spawned or forked. The launcher
+    sets LOCAL_RANK and where rank 0 is, and only torch.distributed knows the world. For others,
+    `group`."""
     is_told = os.environ.get("WORLD_SIZE") or os.environ.get("LOCAL_WORLD_SIZE")
     rank, port = _number("LOCAL_RANK"), _number("MASTER_PORT")
     if group != "auto" or is_told or rank is None or port is None or not _is_initialised():

@@ -39,7 +39,7 @@ def not_asked_to_end() -> str:
 
 
 class OfThisProcess:
-    """What ends with the process that made it, and is none of its forked children's business."""
+    """An object that ends with the process that made it; forked children leave it alone."""
 
     def __init__(self) -> None:
         self._pid = os.getpid()
@@ -118,7 +118,7 @@ class Serving(OfThisProcess, ClosedByBlock):
         raise NotImplementedError
 
     def wait(self, timeout: float | None = None) -> bool:
-        """Waits until the stream is over, at most so many seconds; whether it is.
+        """Waits until the stream is over, at most `timeout` seconds; returns whether it is.
 
         Raises what failed it. Ctrl-C ends the wait, not the stream.
         """

@@ -22,8 +22,8 @@ from ._producer import ServeOptions, end_in_time, end_without_python
 
 # As the command has them.
 _EXIT_OK, _EXIT_USAGE, _EXIT_ENVIRONMENT = 0, 2, 3
-# After a signal, until the process ends whatever Python does: while nothing is there yet, while a
-# stream is, and from where all is said.
+# How long the process may live after a signal, for any behaviour of Python. The times are for
+# before there is a stream, while there is one, and after the last message.
 _OPENING_MS, _SERVING_MS, _SAID_MS = 500, 3000, 1000
 _SLICE_S = 0.05  # between two looks for a signal
 _TRACEBACK_MAX = 20_000  # letters
@@ -231,7 +231,8 @@ def _wait_for(serving: _serve.Serving, signals: _Signals) -> None:
 
 
 def _attend(serving: _serve.Serving, text: str, begin: float, signals: _Signals) -> int:
-    """Until the stream is over. Returns the exit code: that of a failure, whatever comes after."""
+    """Attends to the stream until it is over. Returns the exit code: that of a failure, even if
+    others follow."""
     end_in_time(_EXIT_OK, _SERVING_MS)
     try:
         _wait_for(serving, signals)
@@ -289,7 +290,7 @@ def serve(words: list[str]) -> NoReturn:
             signals.take()
             serving = _begun(words[0], words[1:], signals)
         except BaseException as error:
-            # After a signal it is whatever the source made of that while it was opened.
+            # After a signal the exception may be what the source made of that while it was opened.
             if not signals.asked_to_end():
                 code = _tell(error, words[0])
         else:

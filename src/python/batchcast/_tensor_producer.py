@@ -59,20 +59,21 @@ class TensorProducer(OfThisProcess):
         producer.join()
 
     Each `for` is an epoch of the stream, and each of its steps copies one batch of the loader into
-    the ring as soon as there is room. The first one is seen once a trainer is attached. Unlike in
-    TensorSocket the short last batch is served too, and every trainer gets every sample: one that
-    comes later begins at the start of an epoch. `join` waits until the trainers have the last one,
-    the first of which may still have to come. A script that ends without it waits as well, unless
-    an exception ended it or a daemon thread still serves: then trainers get `Stopped`.
+    the ring as soon as there is room. The first step waits until a trainer is attached. Unlike in
+    TensorSocket the short last batch is served too, and every trainer gets every sample. A trainer
+    that comes later begins at the start of an epoch. `join` waits until the trainers have the last
+    batch, even if the first trainer still has to come. A script that ends without it waits as well,
+    unless an exception ended it or a daemon thread still serves. Then trainers get `Stopped`.
 
-    A loader that is its own iterator and has a length gives so many batches an epoch.
+    A loader that is its own iterator and has a length gives that many batches an epoch.
 
-    `port` may also be the name of a stream: of `bc.Loader`, of a trainer in C++, of any. `ack_port`
-    and `heart_ports` are taken and have no meaning: the kernel says which trainers live.
-    `rubber_band_pct`, `consumer_max_buffer_size` and `producer_batch_size` say how many batches
-    trainers may be apart; the ring holds as many as the largest of them says, between 256 MiB and
-    1 GiB of them. `memory` says it in bytes instead. Further options are those of `bc.serve` that
-    go with a loader, `fields`, `place` and `on_stall` among them; `wait_for` is 1 by default.
+    `port` may also be the name of a stream, for `bc.Loader`, a trainer in C++, or any other.
+    `ack_port` and `heart_ports` are accepted and have no meaning: the kernel says which trainers
+    live. `rubber_band_pct`, `consumer_max_buffer_size` and `producer_batch_size` say how many
+    batches trainers may be apart. The ring holds as many as the largest of them says, between 256
+    MiB and 1 GiB of them. `memory` says it in bytes instead. Further options are those of
+    `bc.serve` that go with a loader, such as `fields`, `place` and `on_stall`; `wait_for` is 1 by
+    default.
     """
 
     def __init__(
@@ -157,10 +158,10 @@ class TensorProducer(OfThisProcess):
         self.get_sample()
 
     def get_sample(self) -> None:
-        """Serves the loader's next batch; StopIteration where the epoch ends.
+        """Serves the loader's next batch; raises StopIteration where the epoch ends.
 
-        Of a stream that was stopped (by `batchcast stop`, for one) every epoch ends at once. What
-        the loader raises goes through, and trainers are told of it.
+        In a stream that was stopped (by `batchcast stop`, for one) every epoch ends at once. What
+        the loader raises is passed on, and trainers learn it too.
         """
         if self._looping.ended.is_set():
             if self._looping.error is not None or self._was_joined:
@@ -242,7 +243,7 @@ class TensorProducer(OfThisProcess):
             self._looping.close()
 
     def _measure(self, batch: Any) -> None:
-        """The first batch says how large the ring is to be."""
+        """The first batch decides how large the ring is."""
         try:
             columns = _items.columns_of(batch, self._looping.fields, True)
         except _items.Unservable:
@@ -253,7 +254,7 @@ class TensorProducer(OfThisProcess):
         size = sum(array.nbytes for _, _, array in columns)
         batches = max(self.consumer_max_buffer_size, self.producer_batch_size)
         batches = max(batches, math.ceil(self.rubber_band_pct * (_length_of(self.data_loader) or 0)))
-        # Of large batches at least four, whatever they take.
+        # The ring holds at least four batches, however large they are.
         self._looping.stream = self._batch_stream(
             max(_RING_MIN, min(batches * size, _RING_MAX), 4 * size)
         )
@@ -261,7 +262,8 @@ class TensorProducer(OfThisProcess):
     def join(self) -> None:
         """Waits until the trainers have all that was served, and ends the stream.
 
-        In mid-epoch it is stopped instead: trainers get what was served of it, and then `Stopped`.
+        In mid-epoch it stops the stream instead: trainers get what was served of the epoch, and
+        then `Stopped`.
         """
         _served.discard(self)
         if self._looping.ended.is_set() or not self._is_own:
@@ -283,7 +285,7 @@ class TensorProducer(OfThisProcess):
 
     def _end_with_process(self) -> None:
         thread = self._served_by
-        # A daemon thread would go on for as long as this waited for trainers.
+        # A daemon thread would run on for as long as this waited for trainers.
         goes_on = thread is not None and thread is not threading.current_thread() and thread.is_alive()
         if not goes_on and not hasattr(sys, "last_type"):
             self.join()

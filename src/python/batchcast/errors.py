@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright 2026 the batchcast authors
-"""What batchcast throws on purpose. Names and texts are those of the C++ library.
+"""The exceptions that batchcast throws on purpose. Names and texts are those of the C++ library.
 
 The extension modules find these classes by their names. Each text says what happened, where, and
 what to do about it.
@@ -22,7 +22,7 @@ class Error(RuntimeError):
 
 
 class InvalidArgument(Error, ValueError):
-    """The caller asked for something that cannot be: a batch of zero, a bad name."""
+    """The caller asked for something impossible: a batch of zero, a bad name."""
 
 
 class WrongType(InvalidArgument, TypeError):
@@ -45,7 +45,7 @@ class OutOfMemory(Error, MemoryError):
 
 
 class GpuUnavailable(Error):
-    """There is no GPU to be used: no driver, or no such device; the text says which."""
+    """There is no usable GPU: no driver, or no such device; the text says which."""
 
 
 class GpuError(Error):
@@ -69,7 +69,7 @@ class StreamTaken(Error):
 
 
 class Refused(Error):
-    """The producer did not admit the consumer; the text is the producer's."""
+    """The producer did not admit the consumer; the producer wrote the text."""
 
 
 class RingTooSmall(Error):
@@ -85,15 +85,15 @@ class GroupBroken(Error):
 
 
 class Missed(Error):
-    """A consumer of `free` pace missed samples, and its options say on_miss="error"."""
+    """A consumer at `free` pace missed samples, and its options say on_miss="error"."""
 
 
 class BadSample(Error):
-    """One sample cannot be made: its file is broken, gone, or not what the recipe takes."""
+    """A sample cannot be made: its file is broken, gone, or not what the recipe takes."""
 
 
 class BadDataset(Error):
-    """A dataset cannot be served at all: nothing there, an index that contradicts its files."""
+    """A dataset cannot be served: it is empty, or its index contradicts its files."""
 
 
 class Forked(Error):
@@ -117,7 +117,7 @@ class Stopped(StreamOver):
 
 
 class StreamFailed(StreamOver):
-    """The producer gave up; the text is the producer's."""
+    """The producer gave up; the producer wrote the text."""
 
 
 class ProducerGone(StreamOver):
@@ -125,4 +125,4 @@ class ProducerGone(StreamOver):
 
 
 class Timeout(Error, TimeoutError):
-    """No batch came within the time-out that was asked for; the consumer goes on as it was."""
+    """No batch came within the time-out that was asked for; the consumer stays as it was."""

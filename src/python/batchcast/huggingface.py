@@ -28,7 +28,8 @@ _PLACE = "batchcast_loader.json"  # in the folder of a checkpoint
 
 
 def _saved_place(checkpoint: str) -> dict[str, Any]:
-    """What `SharedTrainer` wrote into a checkpoint. Raises InvalidArgument where it is missing."""
+    """Reads what `SharedTrainer` wrote into a checkpoint. Raises InvalidArgument where it is
+    missing."""
     try:
         with open(os.path.join(checkpoint, _PLACE)) as file:
             state: dict[str, Any] = json.load(file)
@@ -50,7 +51,7 @@ def _saved_place(checkpoint: str) -> dict[str, Any]:
 
 
 def _behind_dropped_tail(loader: Loader, place: dict[str, Any]) -> dict[str, Any]:
-    """The place; the next epoch's beginning where this one's rest makes no batch of the loader. The
+    """The place, or the next epoch's beginning where the rest of this epoch makes no batch. The
     Trainer has counted that epoch already, and takes one without a batch for the stream's end."""
     samples = place.get("samples_per_epoch") or 0
     if samples == 0:
@@ -72,11 +73,11 @@ class SharedTrainer(Trainer):  # type: ignore[misc]
     The loader's batches are taken as they are: its batch size counts, and
     `per_device_train_batch_size` is what the Trainer reports. Several ranks need its `group`.
 
-    A checkpoint has the loader's place in its stream, and resuming goes on at exactly the next
+    A checkpoint has the loader's place in its stream, and resuming continues at exactly the next
     sample, in mid-epoch too. The Trainer skips nothing: `ignore_data_skip` is set in its arguments.
-    As always with that option, `epoch` counts the rest of the resumed epoch from its beginning, and
-    gradients of a last accumulation that is incomplete in it go into the next step. A checkpoint
-    without a place is refused, InvalidArgument.
+    As always with that option, `epoch` counts the rest of the resumed epoch from its beginning.
+    Gradients of an incomplete last accumulation in it go into the next step. A checkpoint without a
+    place is refused, InvalidArgument.
 
     With other datasets it is a Trainer like any other.
     """
@@ -118,8 +119,8 @@ class SharedTrainer(Trainer):  # type: ignore[misc]
         return test_dataset if is_loader else super().get_test_dataloader(test_dataset)
 
     def _save_rng_state(self, output_dir: str) -> None:
-        """The Trainer calls it for each checkpoint that one can resume from, once it is between two
-        steps."""
+        """Saves the loader's place too. The Trainer calls it for each checkpoint that training can
+        resume from, between two steps."""
         super()._save_rng_state(output_dir)
         if isinstance(self.train_dataset, Loader) and self.args.should_save:
             with open(os.path.join(output_dir, _PLACE), "w") as file:

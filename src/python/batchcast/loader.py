@@ -62,7 +62,7 @@ _SAMPLES = (
 )
 _PIN = "say pin=True, and pin_device=N for another GPU than the first"
 
-# What a DataLoader has, and what stands in for it.
+# What a DataLoader has, and what replaces it here.
 _OF_A_DATALOADER = {
     "dataset": "the producer reads it: bc.serve(dataset, stream=…) in another process, or `start`."
     " `class_names` and `consumer.schema` say what it has",
@@ -89,7 +89,7 @@ def _sample_ids(batch: Batch) -> torch.Tensor:
 
 
 def _torch_takes(dtype: str) -> bool:
-    """Whether this torch makes tensors of it by DLPack: tried, since versions differ."""
+    """Whether this torch makes tensors of that dtype by DLPack: tried, since versions differ."""
     if dtype == "bf16":
         return True  # numpy has none to try it with, and every torch has it
     like = np.dtype(np.bool_ if dtype == "bool" else f"{dtype[0]}{int(dtype[1:]) // 8}")
@@ -101,8 +101,8 @@ def _torch_takes(dtype: str) -> bool:
 
 
 def own_pinned_copies(options: dict[str, Any]) -> None:
-    """torch may write into what it is given, and page-locked pages of the ring cannot be made
-    private: the GPU would go on reading what was there. So pinned batches are copies."""
+    """Pinned batches as copies: torch may write into what it gets, and page-locked pages of the
+    ring cannot become private. The GPU would still read the old pages."""
     if options.get("pin"):
         options["access"] = "private"
 
@@ -201,7 +201,7 @@ def _refuse_names(given: Mapping[str, Any]) -> None:
 
 
 def _check_seconds(name: str, seconds: Any) -> None:
-    """As Consumer takes its times: None and negative ones are for ever."""
+    """Checks seconds as Consumer does: None and negative ones mean for ever."""
     if seconds is None:
         return
     if not hasattr(seconds, "__float__") and not hasattr(seconds, "__index__"):
@@ -223,9 +223,9 @@ def _why_replaced(stream: str) -> str:
 class _Loop(Iterator[Any]):
     """The batches of one epoch.
 
-    Dropping it in mid-epoch lets go of the rest. That is the business of the consumer's own
-    iterator, which sees an exception on its way out where Python code does not; so nothing here may
-    stand between its end and that one's: no `__del__`, no generator.
+    Dropping it in mid-epoch skips the rest. The consumer's iterator does that: unlike Python code,
+    it sees an exception on its way out. So nothing here may stand between its end and that
+    iterator's: no `__del__`, no generator.
     """
 
     __slots__ = ("__weakref__", "_collate", "_loader", "batches", "was_replaced")
@@ -254,36 +254,40 @@ class _Loop(Iterator[Any]):
 
 
 class Loader(ClosedByBlock, IterableDataset):  # type: ignore[misc]
-    """A stream's batches as torch tensors: an iterable that stands where a DataLoader stood.
+    """A stream's batches as torch tensors: an iterable that replaces a DataLoader.
 
         loader = bc.Loader("imagenet", batch_size=256)
         for epoch in range(90):
             for images, labels in loader:
                 ...
 
-    Each `for` is one epoch, and gives what a DataLoader with its default collation would: a list of
-    two tensors, of the stream's first two fields, or the tensor alone where it has one.
+    Each `for` is one epoch, and gives what a DataLoader with its default collation would. That is a
+    list of two tensors, of the stream's first two fields, or the tensor alone where it has one.
 
-    `fields` chooses others: a name (`"image"`) gives that tensor alone, several names
-    (`("image", "mask", "sample_id")`) a list, `dict` a dict of all fields, and a dict
-    (`{"pixel_values": "image", "labels": "label"}`) one with keys of your own. `sample_id` is the
-    sample's index in the dataset, int64.
+    `fields` chooses others:
+
+    - a name (`"image"`) gives that tensor alone;
+    - several names (`("image", "mask", "sample_id")`) give a list;
+    - `dict` gives a dict of all fields;
+    - a dict (`{"pixel_values": "image", "labels": "label"}`) gives one with these keys.
+
+    `sample_id` is the sample's index in the dataset, int64.
 
     `drop_last` leaves out the short last batch of each epoch, as `tail="drop"` does. `timeout` is
-    in seconds, for each batch: `Timeout` is raised, after which the same loop goes on. All other
+    in seconds, for each batch: `Timeout` is raised, after which the same loop continues. All other
     options are those of `Consumer`, by the same names.
 
-    The tensors show the ring's own memory, without a copy, and keep their place in it until the
-    last view is gone; they may outlive the loader. A write stays in this process. With `pin` they
-    are copies of this process's own, in page-locked memory, whatever `access` says. Without a GPU
-    `pin` warns and does nothing.
+    The tensors show the ring's memory, without a copy, and keep their place in it until the last
+    view is gone. They may outlive the loader. A write stays in this process. With `pin` they are
+    private copies in page-locked memory, for any `access`. Without a GPU `pin` warns and does
+    nothing.
 
     A loader has one loop at a time: a second `iter()` replaces the first, which then raises
     InvalidArgument. `peek()` shows the next batch and changes nothing.
 
-    It attaches at once, so that a wrong name is told at once. A pickled one attaches anew where it
-    is first used, as a trainer of its own. Use it from one thread at a time, and in no worker of a
-    DataLoader: `DataLoader(loader, batch_size=None, num_workers=0)` is how to wrap it.
+    It attaches at once, so that a wrong name raises at once. A pickled one attaches again where it
+    is first used, as another trainer. Use it from one thread at a time, and in no worker of a
+    DataLoader: wrap it as `DataLoader(loader, batch_size=None, num_workers=0)`.
     """
 
     def __init__(
@@ -360,8 +364,8 @@ class Loader(ClosedByBlock, IterableDataset):  # type: ignore[misc]
         return consumer
 
     def _warn_of_ranks(self) -> None:
-        """Once, where ranks of one job would train on the same samples. One that lets go between
-        its loops is for tests, of which each rank may have all."""
+        """Warns once, where ranks of one job would train on the same samples. A loader with
+        `let_go` is for tests, of which each rank may have all samples."""
         has_part = self._options.get("group") or self._options.get("between_epochs") == "let_go"
         if not has_part and not self._has_warned_of_ranks:
             said = warn_without_group(self._stream, self._batch_size, stacklevel=3)
@@ -387,7 +391,7 @@ class Loader(ClosedByBlock, IterableDataset):  # type: ignore[misc]
 
     @property
     def _attached(self) -> Consumer:
-        """The consumer; attaches where it is not yet, or no more, attached."""
+        """The consumer; attaches where it is not attached yet, or no longer."""
         if get_worker_info() is not None:
             raise InvalidArgument(
                 f"batchcast: the loader of stream `{self._stream}` is used in a worker of a"
@@ -407,7 +411,7 @@ class Loader(ClosedByBlock, IterableDataset):  # type: ignore[misc]
         return self._consumer
 
     def _end_loop(self, by_another: bool = False) -> None:
-        """The loop that is under way is over, and what is left of its epoch is let go."""
+        """Ends the loop that is under way, and skips what is left of its epoch."""
         loop = None if self._loop is None else self._loop()
         if loop is not None and loop.batches is not None:
             loop.was_replaced = by_another and self._has_more(loop.batches)
@@ -442,7 +446,7 @@ class Loader(ClosedByBlock, IterableDataset):  # type: ignore[misc]
         self._end_loop()  # afterwards: in a group, leaving an epoch is something else
 
     def _follow_stream(self) -> None:
-        """Batches are used on the stream that is current when they are asked for."""
+        """Uses batches on the stream that is current when they are asked for."""
         if self._consumer is not None and torch.cuda.is_available():
             current = torch.cuda.current_stream(self._device)
             self._consumer.set_cuda_stream(current.cuda_stream)
@@ -476,7 +480,7 @@ class Loader(ClosedByBlock, IterableDataset):  # type: ignore[misc]
     # -- a DataLoader's side -----------------------------------------------------------------------
 
     def __iter__(self) -> Iterator[Any]:
-        """One epoch. It replaces the loop before it and skips what is left of that one's epoch: if
+        """One epoch. It replaces the loop before it and skips what is left of that loop's epoch. If
         that loop is asked for another batch, it raises InvalidArgument."""
         consumer = self._attached
         self._end_loop(by_another=True)
@@ -486,7 +490,7 @@ class Loader(ClosedByBlock, IterableDataset):  # type: ignore[misc]
         return loop
 
     def __len__(self) -> int:
-        """Batches of a whole epoch: of a rank, where the loader is one of a group.
+        """Batches of a whole epoch; for a rank of a group, its batches.
 
         Raises TypeError, as torch wants it, where the stream's producer does not know.
         """
@@ -517,7 +521,7 @@ class Loader(ClosedByBlock, IterableDataset):  # type: ignore[misc]
 
     @property
     def num_workers(self) -> int:
-        """0: the samples are made by the producer's workers."""
+        """0: the producer's workers make the samples."""
         return 0
 
     @property
@@ -545,19 +549,19 @@ class Loader(ClosedByBlock, IterableDataset):  # type: ignore[misc]
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}{why}")
 
     def set_epoch(self, epoch: int) -> None:
-        """Accepted for loops that call it, and does nothing.
+        """Does nothing: it is for loops that call it.
 
-        A stream has an order of its own for each epoch, drawn from its seed; every trainer sees the
-        same. Which epoch comes next is `epoch`; `load_state_dict` is how to begin at another place.
+        Each epoch of a stream has another order, drawn from its seed; every trainer sees the same.
+        `epoch` says which epoch comes next; `load_state_dict` begins at another place.
         """
 
     # -- checkpoints -------------------------------------------------------------------------------
 
     def state_dict(self) -> dict[str, Any]:
-        """Where the next batch begins, in mid-epoch too, and of which samples that is a place.
+        """Where the next batch begins, in mid-epoch too, and which samples that place counts.
 
-        Plain numbers and texts, to be stored beside the model, as JSON if you like. It is good for
-        another batch size, and in a group for all its ranks and for another number of them.
+        It has plain numbers and texts: store it beside the model, as JSON if you like. It is good
+        for another batch size, and in a group for all its ranks and for another number of them.
         """
         if self._consumer is None and self._resume is not None:
             return dict(self._resume)
@@ -565,14 +569,15 @@ class Loader(ClosedByBlock, IterableDataset):  # type: ignore[misc]
         return {**consumer.checkpoint(), "epoch": consumer.epoch}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Goes on where `state_dict` was taken: the next loop is the rest of that epoch.
+        """Continues where `state_dict` was taken: the next loop is the rest of that epoch.
 
-        Raises RecipeMismatch where the stream that is served now has other samples, and Refused
+        Raises RecipeMismatch where the stream that is served now has other samples. Raises Refused
         where other trainers are attached and the ring has lost that place; the loader then keeps
-        the place that it has. In a group all ranks load. A loop that is under way is over.
+        its present place. In a group all ranks load. A loop that is under way is over.
 
-        It stays attached meanwhile, so that a stream with an end does not end for want of trainers.
-        Where it cannot, as a rank, with `between_epochs="let_go"` or on a GPU, it attaches anew.
+        It stays attached meanwhile, so that a stream with an end does not end because it has no
+        trainer. Where it cannot, as a rank, with `between_epochs="let_go"` or on a GPU, it attaches
+        again.
         """
         cursor = state.get("cursor") if isinstance(state, Mapping) else None
         if not isinstance(cursor, int) or isinstance(cursor, bool) or cursor < 0:
@@ -604,10 +609,10 @@ class Loader(ClosedByBlock, IterableDataset):  # type: ignore[misc]
         """A copy of the next batch, in the form that the loop gives. At the end of an epoch it is
         the first batch of the next one.
 
-        It changes nothing: the loop goes on with that batch, and cursor, epoch, stats and
+        It changes nothing: the loop continues with that batch, and cursor, epoch, stats and
         checkpoints stay as they are. It waits as the loop does, at most `timeout`, and raises
-        StreamFinished where no batch follows. Between its loops, a loader with
-        between_epochs="let_go" joins the stream for the duration of the call, and stands there.
+        StreamFinished where no batch follows. A loader with between_epochs="let_go" joins the
+        stream for the call if it is between its loops, and stands there afterwards.
         """
         consumer = self._attached
         if self._uses_gpu:
@@ -617,7 +622,7 @@ class Loader(ClosedByBlock, IterableDataset):  # type: ignore[misc]
         return made if consumer._delivered else _cloned(made)  # else it is the loop's next
 
     def _moves_to(self, cursor: int) -> bool:
-        """Whether the consumer, which stays attached, is there now."""
+        """Moves the consumer, which stays attached; returns whether it is there now."""
         consumer, before = self._attached, self.state_dict()
         try:
             moved = consumer._move_to(cursor)
@@ -634,7 +639,7 @@ class Loader(ClosedByBlock, IterableDataset):  # type: ignore[misc]
     def _attach_anew_at(self, state: Mapping[str, Any]) -> None:
         before = self.state_dict()
         try:
-            # Its place has to be free before a place further back can be had.
+            # Its place has to be free before a place further back is available.
             self._detach()
             self._resume = dict(state)
             self._attach()
@@ -649,12 +654,13 @@ class Loader(ClosedByBlock, IterableDataset):  # type: ignore[misc]
     # -- the consumer's side -----------------------------------------------------------------------
 
     def has_next_epoch(self) -> bool:
-        """Whether another epoch follows; waits until that is known."""
+        """Whether another epoch follows. Waits until that is known."""
         return self._attached.has_next_epoch()
 
     @property
     def consumer(self) -> Consumer:
-        """For everything else. What is taken from it directly is missing from the loop."""
+        """The consumer, for everything else. Batches taken from it directly are missing from the
+        loop."""
         return self._attached
 
     @property

@@ -61,15 +61,15 @@ class TensorConsumer(ClosedByBlock):
             for inputs, targets in data_loader:
                 ...
 
-    A batch is what `unpack_fn` makes of a tuple: the tensors of all fields, in the stream's order.
-    Each epoch ends with StopIteration, and the next loop goes on with the next epoch; a loop that
-    was left early goes on where it was, as TensorSocket's does, and a batch of which `unpack_fn`
-    makes nothing, or during which Ctrl-C came, comes again: as `unpack_fn` left it, where that
-    changed the tensors in place. Unlike there, a short last batch arrives, and after the last epoch
-    StreamFinished is raised, where TensorSocket waits for ever.
-    Make one for all epochs: each is a trainer of its own, and begins where the stream is.
+    `unpack_fn` makes a batch of a tuple: the tensors of all fields, in the stream's order. Each
+    epoch ends with StopIteration, and the next loop is the next epoch. A loop that was left early
+    continues where it was, as TensorSocket's does. A batch of which `unpack_fn` makes nothing, or
+    during which Ctrl-C came, comes again. If `unpack_fn` changed its tensors in place, it comes
+    changed. Unlike there, a short last batch arrives, and after the last epoch StreamFinished is
+    raised, where TensorSocket waits for ever. Make one for all epochs: each is another trainer, and
+    begins where the stream is.
 
-    `port` may also be the name of any stream. `ack_port` and `heart_ports` are taken and have no
+    `port` may also be the name of any stream. `ack_port` and `heart_ports` are accepted and have no
     meaning: the kernel says which trainers live. Further options are those of `Consumer`.
     """
 
@@ -92,7 +92,7 @@ class TensorConsumer(ClosedByBlock):
         self.batch_max = -1
         self.epoch = 0
         options.setdefault("connect_timeout", None)  # as there, it waits for its producer
-        # Of torch, which a producer may lack.
+        # They need torch, which a producer may lack.
         from .loader import collation_of, dtypes_of, own_pinned_copies
 
         own_pinned_copies(options)
@@ -104,7 +104,7 @@ class TensorConsumer(ClosedByBlock):
         return self
 
     def __len__(self) -> int:
-        """Batches an epoch, the short last one among them unless `tail` says otherwise."""
+        """Batches of an epoch, with the short last one unless `tail` says otherwise."""
         return batches_of_epoch(self._consumer, self.batch_size, self._tail)
 
     def __next__(self) -> Any:

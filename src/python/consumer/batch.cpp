@@ -50,7 +50,7 @@ constexpr const char* about =
   return false;
 }
 
-/// Of the text that C++ has, which names the fields there are.
+/// Turns the text of C++, which names the fields, into Python's error.
 [[nodiscard]] std::size_t index_of(const Batch& batch, std::string_view name) {
   try {
     return live(batch).fields().index_of(name);
@@ -91,7 +91,7 @@ template <class Of>
   });
 }
 
-/// Of those fields, as Loader makes tensors of them.
+/// Capsules of those fields, from which Loader makes tensors.
 [[nodiscard]] nb::tuple writable_capsules(const Batch& batch, const nb::tuple& fields,
                                           bool bools_as_bytes) {
   const Batch& from = live(batch);

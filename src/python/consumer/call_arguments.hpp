@@ -39,7 +39,7 @@ struct Argument {
 
   [[nodiscard]] std::vector<std::string> texts() const;
   [[nodiscard]] std::vector<std::uint64_t> counts() const;
-  /// Of a tuple (name, rank, world): as the command line has it.
+  /// A tuple (name, rank, world) as the command line has it.
   [[nodiscard]] std::string group_text() const;
 
   /// Raises WrongType.

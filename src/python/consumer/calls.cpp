@@ -37,8 +37,8 @@ void Calls::while_waiting() {
 }
 
 /// A loop that an exception has left may be garbage that holds the stream up: its frame is in a
-/// cycle with the exception, and a process whose threads wait makes no garbage that would have it
-/// found.
+/// cycle with the exception. A process whose threads wait makes no further garbage, so that the
+/// collector does not run by itself.
 void Calls::collect_garbage() noexcept {
   const std::uint64_t now = now_ns();
   if (now - began_ns_ < collect_after_ns || now < collect_next_ns_) return;
@@ -58,7 +58,7 @@ void Calls::report(LogLevel level, std::string_view text) noexcept {
   has_lines_ = true;
 }
 
-/// Of other threads.
+/// Hands on the lines of other threads.
 void Calls::hand_on_all_lines() noexcept {
   std::vector<std::pair<LogLevel, std::string>> lines;
   {

@@ -20,17 +20,17 @@
 
 namespace batchcast::inline v0_1::python {
 
-/// How a consumer's calls meet Python while they wait: signals (Ctrl-C) end them, and what the
-/// library reports goes to the trainer's `log`. Lines from the library's own threads wait for the
-/// consumer's next call, so that none of these threads ever waits for the GIL. It may outlive the
-/// interpreter, as batches do.
+/// How a consumer's calls meet Python while they wait. Signals (Ctrl-C) end them, and the library's
+/// reports go to the trainer's `log`. Lines from the library's threads wait for the consumer's next
+/// call, so that none of these threads ever waits for the GIL. It may outlive the interpreter, as
+/// batches do.
 class Calls {
  public:
   Calls() = default;
   Calls(const Calls&) = delete;
   Calls& operator=(const Calls&) = delete;
 
-  /// Both with the GIL. `let_go` lets go of the callable.
+  /// Both need the GIL. `let_go` releases the callable.
   void set_log(nanobind::object callable) { log_ = callable.release().ptr(); }
   void let_go() noexcept { Py_CLEAR(log_); }
   [[nodiscard]] PyObject* log() const noexcept { return log_; }
@@ -54,16 +54,16 @@ class Calls {
     }
     hand_on_lines();
   }
-  /// For a destructor: one that throws nothing, where none is in a call.
+  /// Runs the call of a destructor, which throws nothing, where no thread is in a call.
   template <class Work>
   void run_in_destructor(Work&& work) {
     const Turn turn(*this);
     without_gil(std::forward<Work>(work));
   }
-  /// With the GIL: what `log` raised to end a call, KeyboardInterrupt.
+  /// Call it with the GIL. Throws what `log` raised to end a call, such as KeyboardInterrupt.
   void throw_raised();
 
-  /// One that waits for nothing, with the GIL. It may be made in `log` and in signal handlers too.
+  /// For a call that waits for nothing, with the GIL. `log` and signal handlers may make it too.
   void check_free_to_look() const {
     if (is_busy() && thread_.load() != PyThread_get_thread_ident()) throw_busy();
   }
@@ -73,7 +73,7 @@ class Calls {
   }
   [[nodiscard]] bool is_busy() const noexcept { return thread_.load() != 0; }
 
-  /// With the GIL: hands on what is reported outside of `run`.
+  /// Call it with the GIL. Hands on what is reported outside of `run`.
   void hand_on_lines() noexcept {
     if (has_lines_.load(std::memory_order_relaxed)) hand_on_all_lines();
   }

@@ -15,7 +15,7 @@ namespace nb = nanobind;
 namespace batchcast::inline v0_1::python {
 namespace {
 
-/// What consumers are called where lists show them: the script.
+/// The name of consumers in lists: the script's.
 [[nodiscard]] std::string script_name() {
   const nb::object arguments = nb::module_::import_("sys").attr("argv");
   if (nb::len(arguments) == 0) return {};

@@ -24,8 +24,7 @@ void add_checkpoint(nanobind::module_& module);
 
 using ChangeText = std::string (*)(const std::string& text);
 
-/// Raises what an exception of the library becomes in Python, with its text changed. Any other is
-/// thrown again.
+/// Raises the Python exception for one of the library's, with its text changed. Rethrows others.
 [[noreturn]] void raise_changed(const std::exception_ptr& thrown, ChangeText change);
 
 }  // namespace batchcast::inline v0_1::python

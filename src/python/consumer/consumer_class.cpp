@@ -49,8 +49,8 @@ class Loop {
   explicit Loop(nb::object consumer)
       : consumer_(std::move(consumer)), number_(trainer().begin_loop()) {}
   ~Loop() {
-    // This object goes when the loop ends; by an exception, while that is on its way. A generator
-    // that is closed leaves its loop because it wants to.
+    // This object goes when the loop ends; if an exception ends it, while that is on its way. A
+    // generator that is closed counts as leaving its loop on purpose.
     const bool by_exception =
         PyErr_Occurred() != nullptr && PyErr_ExceptionMatches(PyExc_GeneratorExit) == 0;
     if (consumer_.is_valid() && inside_) trainer().end_loop(number_, by_exception);
@@ -59,11 +59,10 @@ class Loop {
   Loop& operator=(const Loop&) = delete;
 
   [[nodiscard]] Batch next() { return next(-1); }
-  /// The loop goes on after a Timeout.
+  /// The loop continues after a Timeout.
   [[nodiscard]] Batch next(int timeout_ms) {
     if (over_) throw nb::stop_iteration();
-    // What `next` throws ends the loop but leaves nothing: the cursor stays where a checkpoint
-    // needs it.
+    // An exception of `next` does not end the epoch: a checkpoint needs the cursor there.
     over_ = timeout_ms < 0;
     inside_ = false;
     std::optional<Batch> batch = trainer().next(timeout_ms);
@@ -72,7 +71,7 @@ class Loop {
     inside_ = true;
     return std::move(*batch);
   }
-  /// The same batch again until it is delivered. A loop that goes before leaves nothing.
+  /// Gives the same batch again until it is delivered. A loop that goes before skips nothing.
   [[nodiscard]] nb::object hold(int timeout_ms) {
     if (is_over()) throw nb::stop_iteration();
     over_ = timeout_ms < 0;
@@ -85,7 +84,7 @@ class Loop {
   }
   /// It gives no further batch: its epoch ended, `leave_epoch` left it, or an exception ended it.
   [[nodiscard]] bool is_over() const noexcept { return over_ || trainer().was_left(number_); }
-  /// Of the last batch that `hold` gave.
+  /// The epoch of the last batch that `hold` gave.
   [[nodiscard]] std::optional<std::uint64_t> epoch() const noexcept { return epoch_; }
   [[nodiscard]] bool is_delivered() const noexcept { return !trainer().holds(); }
   void set_delivered(bool /*always*/) noexcept {

@@ -12,8 +12,7 @@
 
 namespace {
 
-/// The package's own command is what `start` runs unless the caller or $BATCHCAST_COMMAND names
-/// one.
+/// `start` runs the package's command unless the caller or $BATCHCAST_COMMAND names one.
 void note_command(const std::string& path) {
   static std::string noted;  // under the GIL, when the package is imported
   noted = path;

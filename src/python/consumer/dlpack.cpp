@@ -69,8 +69,7 @@ constexpr std::uint64_t flag_copied = 2;
   }
 }
 
-/// What a capsule holds: the struct, what keeps its memory, and shape and strides behind it, in one
-/// piece of memory.
+/// A capsule's one piece of memory: the struct, what keeps its memory, then shape and strides.
 template <class Managed>
 struct Export {
   Managed managed;
@@ -95,7 +94,7 @@ void destroy_capsule(PyObject* capsule) {
   managed->deleter(managed);
 }
 
-/// The samples without gaps, in memory of their own.
+/// The samples without gaps, in separate memory.
 [[nodiscard]] void* copy_of(const Layout& layout) {
   constexpr std::size_t alignment = 64;
   const std::size_t bytes = layout.samples * layout.info.sample_bytes;

@@ -10,7 +10,7 @@
 
 #include <cstdint>
 
-// Fields as DLPack hands arrays from one framework to another: capsules around a C struct, whose
+// Fields as DLPack passes arrays from one framework to another. A capsule holds a C struct, whose
 // deleter may run on any thread, without the GIL, and after the interpreter's end.
 namespace batchcast::inline v0_1::python {
 
@@ -29,7 +29,7 @@ inline constexpr std::int32_t dl_cuda = 2;
 
 struct CapsuleKind {
   bool versioned = false;  ///< "dltensor_versioned", which can say that it is read-only
-  bool copied = false;     ///< host memory of its own, writable
+  bool copied = false;     ///< separate host memory, writable
   bool as_bytes = false;   ///< legacy ones only: booleans as u8
 };
 
@@ -37,8 +37,8 @@ struct CapsuleKind {
 /// Throws std::bad_alloc.
 [[nodiscard]] nanobind::object capsule_of(const Batch& batch, std::size_t field, CapsuleKind kind);
 
-/// A legacy capsule, whose arrays may be written to. What is written stays with this process.
-/// Booleans are bytes on request: for what knows none in DLPack.
+/// A legacy capsule, whose arrays may be written to. A write stays with this process. Booleans are
+/// bytes on request, for readers that know none in DLPack.
 [[nodiscard]] nanobind::object writable_capsule_of(const Batch& batch, std::size_t field,
                                                    bool bools_as_bytes = false);
 

@@ -13,7 +13,7 @@ namespace nb = nanobind;
 namespace batchcast::inline v0_1::python {
 namespace {
 
-/// Paths in a text may have bytes that are none: `\xff`.
+/// A path in a text may have bytes that are no text: `\xff`.
 [[nodiscard]] nb::object made(const char* name, std::string_view text) {
   const nb::object decoded = nb::steal(
       PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "backslashreplace"));

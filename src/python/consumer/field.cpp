@@ -97,7 +97,7 @@ constexpr const char* about =
   if (field.info().spec.dtype == DType::bf16) {
     no_attribute("__cuda_array_interface__", "it has no name for bf16");
   }
-  // The consumer of the capsule makes its stream wait for that one: samples are complete on it.
+  // The consumer of the capsule makes its stream wait for this one: samples are complete on it.
   nb::dict members = interface_of(field, 3);
   members["stream"] = 1;
   field.batch().use(reinterpret_cast<void*>(std::uintptr_t{1}));

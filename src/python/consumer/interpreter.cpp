@@ -25,7 +25,7 @@ struct Ending {
 };
 constinit Ending ending;
 
-/// Announces this thread, or keeps it.
+/// Announces this thread, or keeps it out.
 void want_gil() noexcept {
   if (!may_take_gil()) sleep_for_good();
 }

@@ -4,17 +4,17 @@
 
 #include <nanobind/nanobind.h>
 
-// Leaving the interpreter to wait, and coming back. Python ends a thread that wants to come back
-// while the interpreter ends, in the middle of C++; here such a thread sleeps until the process is
-// gone.
+// Leaving the interpreter to wait, and coming back. If a thread wants to come back while the
+// interpreter ends, Python ends the thread, in the middle of C++. Here it sleeps until the process
+// is gone.
 namespace batchcast::inline v0_1::python {
 
-/// Lets go of the GIL. Null where the interpreter is ending and this thread ends it: no other needs
-/// the GIL then.
+/// Releases the GIL. Null where the interpreter is ending and this thread ends it: no other thread
+/// needs the GIL then.
 [[nodiscard]] PyThreadState* leave_interpreter() noexcept;
 void come_back(PyThreadState* left) noexcept;
 
-/// Lets go of the GIL for as long as it exists.
+/// Releases the GIL while it exists.
 class WithoutGil {
  public:
   WithoutGil() noexcept : left_(leave_interpreter()) {}
@@ -36,8 +36,8 @@ void without_gil(Work&& work) {
 [[noreturn]] void sleep_for_good() noexcept;
 
 /// With the GIL: runs code that Python may leave and come back to by itself, by calls of its C API
-/// and nothing else. Python ends a thread that comes back too late by pthread_exit, which unwinds
-/// it, through C++ that must not be; here it sleeps instead.
+/// and nothing else. Python ends a thread that comes back too late by pthread_exit. That would
+/// unwind C++ that must not be unwound, so here the thread sleeps instead.
 template <class Work>
 auto in_python(Work&& work) noexcept {
   try {
@@ -47,15 +47,15 @@ auto in_python(Work&& work) noexcept {
   }
 }
 
-/// Announces a thread that is about to take the GIL; `has_gil` once it has it. False where another
-/// thread ends the interpreter: it must not be taken any more.
+/// Announces a thread that is about to take the GIL; `has_gil` follows once it has it. False where
+/// another thread ends the interpreter: the GIL must not be taken any more.
 [[nodiscard]] bool may_take_gil() noexcept;
 void has_gil() noexcept;
 
 /// Whether another thread ends the interpreter, or it has ended.
 [[nodiscard]] bool interpreter_ends() noexcept;
 
-/// With the GIL, on a thread that may have it or not.
+/// Holds the GIL, on a thread that may have it or not.
 class WithGil {
  public:
   WithGil() noexcept;

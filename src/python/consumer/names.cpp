@@ -54,7 +54,7 @@ std::string with_names_of_python(std::string_view text, Names only) {
 }
 
 std::string with_names_of_start(const std::string& text) {
-  // What C++ calls otherwise, the longer ones first.
+  // What C++ calls otherwise, the longer names first.
   static constexpr std::array<std::pair<std::string_view, std::string_view>, 6> others = {{
       {"--timeout; connect_timeout_ms in a trainer", "connect_timeout"},
       {"connect_timeout_ms; --connect-timeout of `batchcast consume`", "connect_timeout"},

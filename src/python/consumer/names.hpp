@@ -15,7 +15,7 @@ namespace batchcast::inline v0_1::python {
 [[nodiscard]] std::string with_names_of_python(std::string_view text,
                                                std::initializer_list<std::string_view> only = {});
 
-/// As bc.Start calls what it says itself. Other options are among its `arguments`, and stay.
+/// The same with the names of bc.Start. Other options are among its `arguments`, and stay.
 [[nodiscard]] std::string with_names_of_start(const std::string& text);
 
 }  // namespace batchcast::inline v0_1::python

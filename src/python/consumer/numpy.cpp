@@ -14,12 +14,12 @@ namespace nb = nanobind;
 namespace batchcast::inline v0_1::python {
 namespace {
 
-// Found once, and never let go of: arrays are made until the interpreter ends.
+// Found once, and never released: arrays are made until the interpreter ends.
 PyObject* ndarray = nullptr;
 PyTypeObject* memory_type = nullptr;
 std::array<PyObject*, dtype_names.size()> types{};
 
-/// What an array is over: bytes of a batch, which it keeps.
+/// The memory of an array: bytes of a batch, which it keeps.
 struct Memory {
   PyObject_HEAD Batch batch;
   void* data;

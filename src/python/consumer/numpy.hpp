@@ -13,12 +13,12 @@ namespace batchcast::inline v0_1::python {
 
 void add_numpy(nanobind::module_& module);
 
-/// The numpy type of a field's elements. Of bf16 that of ml_dtypes; throws InvalidArgument where
-/// that is not installed.
+/// The numpy type of a field's elements. For bf16 it is that of ml_dtypes; throws InvalidArgument
+/// where that is not installed.
 [[nodiscard]] nanobind::object numpy_type(const FieldSpec& field);
 
 /// A numpy array over a field in host memory, without a copy. It keeps the batch's samples, and is
-/// read-only unless these are the consumer's own.
+/// read-only unless these are private to the consumer.
 [[nodiscard]] nanobind::object array_of(const Batch& batch, std::size_t field);
 
 }  // namespace batchcast::inline v0_1::python

@@ -15,8 +15,9 @@ namespace nb = nanobind;
 namespace batchcast::inline v0_1::python {
 namespace {
 
-/// Where the batch begins: of a rank's part, that of all ranks. What has padding does not say it;
-/// then it is the cursor `before`, since such a part ends an epoch that others have begun.
+/// Where the batch begins; for a rank's part, where the batch of all ranks begins. A batch with
+/// padding does not say that. Then it is the cursor `before`, since such a part ends an epoch that
+/// others have begun.
 [[nodiscard]] std::uint64_t begin_of(const Batch& batch, const Group& group, std::uint64_t before) {
   if (group.world == 0) return batch.position();
   if (batch.padding() != 0) return before;
@@ -124,7 +125,7 @@ std::optional<Batch> Trainer::next_of(int timeout_ms) {
 
 bool Trainer::has_next_epoch() {
   check_ready();
-  if (held_.is_valid()) return true;  // the rest of its epoch, at least of that batch
+  if (held_.is_valid()) return true;  // the rest of its epoch, at least that batch
   bool has = false;
   calls_->run([&] { has = consumer_->has_next_epoch(); });
   return has;
@@ -197,7 +198,7 @@ void Trainer::set_cuda_stream(void* stream) {
 
 void Trainer::end_loop(std::uint64_t loop, bool by_exception) noexcept {
   if (loop != loops_ || !consumer_ || process_.in_forked_child() || calls_->is_busy()) return;
-  // To the other ranks of a group, an epoch left here would look like one that is shorter.
+  // The other ranks of a group would take an epoch left here for a shorter one.
   if (by_exception && consumer_->group().world != 0) return;
   calls_->run_in_destructor([this] { consumer_->leave_epoch(); });
 }

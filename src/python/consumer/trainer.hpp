@@ -16,8 +16,8 @@
 
 namespace batchcast::inline v0_1::python {
 
-/// What Python's `Consumer` is: a consumer that can be closed, with calls that meet Python. All
-/// with the GIL.
+/// The inside of Python's `Consumer`: a consumer that can be closed, with calls that meet Python.
+/// All calls need the GIL.
 class Trainer {
  public:
   /// Attaches. Throws what Consumer throws, KeyboardInterrupt.
@@ -28,9 +28,9 @@ class Trainer {
 
   /// Empty at the end of an epoch. Throws Timeout.
   [[nodiscard]] std::optional<Batch> next(int timeout_ms);
-  /// The next batch, a Python object, of which this is no delivery yet: until `deliver_held` every
-  /// call gives the same one, and the cursor is where it begins. Null at the end of an epoch.
-  /// Throws Timeout.
+  /// The next batch, a Python object, which is not delivered yet. Until `deliver_held` every call
+  /// gives the same one, and the cursor is where it begins. Null at the end of an epoch. Throws
+  /// Timeout.
   [[nodiscard]] nanobind::object hold(int timeout_ms);
   void deliver_held() noexcept { held_.reset(); }
   /// The batch that is held, else a copy of what comes next, which changes nothing. Throws Timeout.
@@ -39,26 +39,26 @@ class Trainer {
   [[nodiscard]] bool has_next_epoch();
   [[nodiscard]] std::optional<Batch> newest(std::uint64_t samples_max);
   void leave_epoch();
-  /// As Consumer::move_to; loops that were under way let go of nothing any more.
+  /// As Consumer::move_to; loops that were under way skip nothing any more.
   [[nodiscard]] bool move_to(std::uint64_t cursor);
   /// Throws RingTooSmall, InvalidArgument.
   void set_batch_size(std::uint64_t batch_size);
   void close();
 
-  /// To look at. Throws InvalidArgument where it is closed or in use, Forked.
+  /// The consumer, to look at. Throws InvalidArgument where it is closed or in use, Forked.
   [[nodiscard]] const Consumer& looked_at() const;
-  /// To change something that waits for nothing.
+  /// The consumer, for changes that wait for nothing.
   [[nodiscard]] Consumer& changed();
-  /// Of the batch that is held, else of what comes next. They throw as `looked_at`.
+  /// The cursor of the batch that is held, else of what comes next. They throw as `looked_at`.
   [[nodiscard]] std::uint64_t cursor() const;
   [[nodiscard]] std::uint64_t epoch() const;
   void set_cuda_stream(void* stream);
 
-  /// A loop begins; those before it let go of nothing any more.
+  /// Begins a loop; earlier loops skip nothing any more.
   [[nodiscard]] std::uint64_t begin_loop() noexcept { return ++loops_; }
   /// Whether `leave_epoch` was called in the loop that began as that one.
   [[nodiscard]] bool was_left(std::uint64_t loop) const noexcept { return left_loop_ == loop; }
-  /// The loop that began as that one ends early; `by_exception` or because it wants to.
+  /// The loop that began as that one ends early, `by_exception` or on purpose.
   void end_loop(std::uint64_t loop, bool by_exception) noexcept;
 
   [[nodiscard]] const std::string& stream() const noexcept { return stream_; }
@@ -72,7 +72,7 @@ class Trainer {
   /// Throws Forked, InvalidArgument where it is in use or closed.
   void check_ready() const;
   void check_open() const;
-  /// What the ring is too small for, with the advice for who may have started it.
+  /// The error for a ring that is too small, with advice for those who may have started it.
   [[nodiscard]] RingTooSmall told(const std::string& text) const;
   [[noreturn]] void throw_timeout(int timeout_ms) const;
 

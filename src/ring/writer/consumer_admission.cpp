@@ -67,7 +67,7 @@ std::variant<std::uint32_t, NotAdmitted> ConsumerAdmission::free_entry() const {
                           state_.consumers.entries(), limits::consumers_max)};
 }
 
-/// The rank that stands there may have left, or say on its desk what is not so.
+/// The rank at that place may have left, or its desk may be wrong.
 std::optional<NotAdmitted> ConsumerAdmission::refusal_of_place(StartPoint place) const {
   std::uint64_t position = place.position;
   if (place.skipping != 0) {
@@ -91,7 +91,7 @@ std::variant<JoinRules::Start, NotAdmitted> ConsumerAdmission::start(Join join,
 bool ConsumerAdmission::evict(std::uint32_t index, std::uint64_t consumer_id) noexcept {
   ConsumerRecord* consumer = state_.consumers.find(index, consumer_id);
   if (consumer == nullptr) return false;
-  // One last look at its desk, for where it stood.
+  // This is the last look at its desk, for where it stood.
   if (!consumer->paused) static_cast<void>(state_.consumers.validate(*consumer));
   remove_at(static_cast<std::size_t>(consumer - state_.consumers.records().data()));
   return true;
@@ -185,12 +185,12 @@ std::variant<std::uint64_t, NotAdmitted> ConsumerAdmission::resume(std::uint32_t
   return begins.position;
 }
 
-/// Where a trainer would begin that comes next. An observer that asks has a trainer to follow it.
+/// Where the next trainer would begin. An observer asks that for a trainer that follows it.
 std::variant<std::uint64_t, NotAdmitted> ConsumerAdmission::expect_trainer(Join join,
                                                                            std::uint64_t cursor) {
   const auto found = start(join, cursor, rules_.bounds_here(0), no_epoch_held);
   if (const auto* refusal = std::get_if<NotAdmitted>(&found)) return *refusal;
-  // It would be let in until the producer takes the stream down, which is any moment now.
+  // The consumer would be admitted just before the producer takes the stream down.
   if (all_is_read()) return NotAdmitted{NotAdmitted::Reason::finished, read_to_its_end};
   state_.attendance.expect_trainer();
   return rules_.start_point(std::get<JoinRules::Start>(found)).position;
@@ -206,7 +206,7 @@ bool ConsumerAdmission::all_is_read() {
   return state_.consumers.all_have_read(outcome.is_finished());
 }
 
-/// Of a consumer that is not paused. The stream waits for it at one place or the other throughout.
+/// For a consumer that is not paused: the stream always waits for it, at the old place or the new.
 std::variant<std::uint64_t, NotAdmitted> ConsumerAdmission::move(std::uint32_t index,
                                                                  std::uint64_t consumer_id,
                                                                  std::uint64_t cursor) {

@@ -15,18 +15,18 @@
 
 namespace batchcast::inline v0_1 {
 
-/// Lets consumers and mirrors in, pauses them, and takes them out again, evicted or on their own
-/// account. Belongs to the RingWriter, which holds the admission lock around each call but `tell`.
-/// The contracts of what has the name of a RingWriter's function stand there.
+/// Admits consumers and mirrors, pauses them, and removes or evicts them. Belongs to the
+/// RingWriter, which holds the admission lock around each call but `tell`. Functions named like a
+/// RingWriter's have the contract that stands there.
 class ConsumerAdmission {
  public:
-  /// Of a consumer that the writer took out on its own account.
+  /// An eviction that the writer decided.
   struct Eviction {
     std::uint64_t consumer_id;
     std::string reason;
   };
 
-  /// Both outlive this.
+  /// Both must outlive this.
   ConsumerAdmission(WriterState& state, Publisher& publisher) noexcept
       : state_(state), publisher_(publisher), rules_(state) {}
 
@@ -43,11 +43,11 @@ class ConsumerAdmission {
                                                                      std::uint64_t consumer_id,
                                                                      const MirrorRequest& request);
 
-  /// Nothing is published any more, and every consumer has read all that is. A stream that came to
-  /// its end also had one.
+  /// Nothing is published any more, and every consumer has read all that was. If the stream came to
+  /// its end, it has also had a consumer.
   [[nodiscard]] bool all_is_read();
 
-  /// Takes over what the desks say. Evicts each consumer whose desk says what cannot be.
+  /// Takes over what the desks say. Evicts each consumer whose desk holds an impossible value.
   void evict_offenders();
   /// The same, and then finds the gate's limit.
   void refresh_gate();
@@ -55,9 +55,9 @@ class ConsumerAdmission {
   void evict_at(std::size_t at, std::string reason);
 
   [[nodiscard]] bool has_evictions() const noexcept { return !evictions_.empty(); }
-  /// Those that `tell` has to be called for.
+  /// The evictions that `tell` has to be called for.
   [[nodiscard]] std::vector<Eviction> take_evictions() noexcept;
-  /// Calls `on_evicted` for each. Without the lock.
+  /// Calls `on_evicted` for each. Call it without the lock.
   void tell(const std::vector<Eviction>& evictions) const;
 
  private:

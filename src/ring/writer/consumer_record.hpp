@@ -24,12 +24,12 @@ struct ConsumerRecord {
   bool mirrors = false;
   bool fresh = true;               ///< it had no batch when it last paused
   std::uint64_t released_min = 0;  ///< the last `released` accepted from its desk
-  std::uint64_t released_max = 0;  ///< its desk may say this much, whatever is published
-  std::uint64_t skipping = 0;      ///< e + 1: it lets go of epoch e, whose end was not known
+  std::uint64_t released_max = 0;  ///< its desk may say this much, even beyond what is published
+  std::uint64_t skipping = 0;      ///< e + 1: it skips epoch e, whose end was not known
   std::uint32_t pid = 0;
   std::string name;
   Group group;
-  std::uint64_t epochs_ended = 0;  ///< of a rank: it has told of the end of all below
+  std::uint64_t epochs_ended = 0;  ///< for a rank: it has reported the end of all epochs below
   std::uint64_t admitted_at = 0;
 
   [[nodiscard]] bool is_trainer() const noexcept { return !observes && !mirrors; }

@@ -32,7 +32,7 @@ void put_name(std::array<char, n>& to, const std::string& name) noexcept {
   std::memcpy(to.data(), name.data(), std::min(name.size(), n - 1));
 }
 
-/// Nothing has come to the group yet. What an earlier consumer was told here goes.
+/// Clears the news of an earlier consumer: the group has none yet.
 void put_group(ConsumerEntry& entry, const AdmitRequest& request) noexcept {
   put_name(entry.group, request.group.name);
   entry.rank = request.group.rank;
@@ -121,7 +121,7 @@ void ConsumerTable::remove(std::size_t at) noexcept {
 }
 
 void ConsumerTable::pause(ConsumerRecord& consumer) noexcept {
-  // Those who join next are placed by where it stands now, which its desk changes no more.
+  // Those who join next are placed by this position, which its desk no longer changes.
   if (const auto position = position_of(consumer)) consumer.released_min = *position;
   consumer.fresh = ordered::get(consumer.desk->batches) == 0;
   consumer.paused = true;
@@ -129,7 +129,7 @@ void ConsumerTable::pause(ConsumerRecord& consumer) noexcept {
 }
 
 void ConsumerTable::resume(ConsumerRecord& consumer, StartPoint start) noexcept {
-  // The desk may say anything by now: it is written, and not read back.
+  // The desk may hold anything by now: it is written, and not read back.
   ordered::set_release(consumer.desk->skipping, start.skipping);
   consumer.released_min = consumer.released_max = start.position;
   consumer.skipping = start.skipping;
@@ -206,7 +206,7 @@ bool ConsumerTable::all_have_read(bool to_the_end) const noexcept {
     if (one.paused) return true;
     const auto position = position_of(one);
     if (!position || *position < published) return false;
-    // The ranks of a group are told what their receipts say together.
+    // The ranks of a group learn what their receipts add up to.
     const bool tells = to_the_end && one.group.world != 0 && one.admitted_at < published;
     return !tells || one.epochs_ended > ledger_.epoch_of(published - 1);
   });

@@ -11,8 +11,8 @@
 namespace batchcast::inline v0_1 {
 namespace {
 
-// One entry less for the epoch being written, one for the epoch just left, whose receipt is
-// compared after its last sample was let go.
+// One entry less for the epoch being written, and one for the epoch just left, whose receipt is
+// compared after its last sample was released.
 constexpr std::uint64_t epochs_spanned_max = limits::epochs_on_board - 2;
 
 std::uint64_t product_saturated(std::uint64_t a, std::uint64_t b) noexcept {
@@ -131,7 +131,7 @@ void EpochLedger::restarted(std::uint64_t position, std::uint64_t epoch,
 void EpochLedger::end_current(std::uint64_t end, std::uint64_t published_end) noexcept {
   BATCHCAST_ASSERT(!length_known() && end > starts_.back());
   starts_.push_back(end);
-  if (end == published_end) announce();  // else `published` does, when it gets there
+  if (end == published_end) announce();  // else `published` announces it there
   while (starts_.size() > limits::epochs_on_board) {
     starts_.pop_front();
     ++first_remembered_;

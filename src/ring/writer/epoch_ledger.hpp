@@ -21,7 +21,7 @@ class EpochLedger {
 
   [[nodiscard]] bool length_known() const noexcept { return samples_per_epoch_ != 0; }
 
-  /// The epoch that holds `position`; an end belongs to the next one. Positions before the oldest
+  /// The epoch that holds `position`; an end belongs to the next epoch. Positions before the oldest
   /// epoch remembered count as in that one.
   [[nodiscard]] std::uint64_t epoch_of(std::uint64_t position) const noexcept;
   [[nodiscard]] std::uint64_t start_of(std::uint64_t epoch) const noexcept;
@@ -29,7 +29,7 @@ class EpochLedger {
   [[nodiscard]] std::uint64_t known_from() const noexcept {
     return length_known() ? 0 : starts_.front();
   }
-  /// Nothing while that epoch's end is not known.
+  /// The epoch's end; nothing while that is not known.
   [[nodiscard]] std::optional<std::uint64_t> end_of(std::uint64_t epoch) const noexcept;
 
   /// First epoch start ≥ `position` whose announcement is still on the board or to come. Nothing
@@ -41,29 +41,28 @@ class EpochLedger {
   [[nodiscard]] std::uint64_t stream_end() const noexcept { return stream_end_; }
   void end_stream_at(std::uint64_t position) noexcept { stream_end_ = position; }
 
-  /// Highest position that may be handed out so that every announcement that a consumer at `lowest`
-  /// may still read stays on the board.
+  /// Highest position that may be handed out: every announcement that a consumer at `lowest` may
+  /// still read has to stay on the board.
   [[nodiscard]] std::uint64_t table_limit(std::uint64_t lowest) const noexcept;
 
-  /// So many epochs beyond `position`. Where their length is not known, the end of the last epoch
-  /// that is begun before that, or no bound while that end is not known.
+  /// The position that many epochs beyond `position`. Where their length is not known, it is the
+  /// end of the last epoch that begins before. Then there is no bound while that end is not known.
   [[nodiscard]] std::uint64_t ahead_of(std::uint64_t position, std::uint64_t epochs) const noexcept;
 
-  /// [start, end) of one epoch is now published. Announces its end if that is reached, and says
-  /// so. In order.
+  /// Notes that [start, end) of one epoch is published; calls come in order. Announces the epoch's
+  /// end if that is reached, and returns whether it did.
   [[nodiscard]] bool published(std::uint64_t start, std::uint64_t end,
                                const Receipt& receipt) noexcept;
 
-  /// `published` skips to `target` without the samples between: the receipts they belong to are
-  /// unknown.
+  /// `published` jumps to `target`: the receipts of the samples between are unknown.
   void jumped(std::uint64_t target) noexcept;
 
   /// The same where other rings know more of the epochs: `position` is in `epoch`, which begins at
-  /// `epoch_start`. What this one knew of epochs before is forgotten.
+  /// `epoch_start`. It forgets earlier epochs.
   void restarted(std::uint64_t position, std::uint64_t epoch, std::uint64_t epoch_start) noexcept;
 
-  /// The current epoch, of a length not known before, ends at `end`, of which `published_end` is
-  /// out.
+  /// The current epoch, whose length was not known before, ends at `end`. It is published up to
+  /// `published_end`.
   void end_current(std::uint64_t end, std::uint64_t published_end) noexcept;
 
  private:
@@ -73,7 +72,7 @@ class EpochLedger {
   Board board_;
   std::uint64_t samples_per_epoch_;
   std::uint64_t stream_end_;
-  // Unknown length: starts of the epochs remembered, the last one being the current.
+  // With unknown length: starts of the epochs remembered. The last one is the current epoch's.
   std::deque<std::uint64_t> starts_;
   std::uint64_t first_remembered_ = 0;
   // The epoch that `published` is in.

@@ -55,7 +55,7 @@ JoinRules::Start JoinRules::rewind(Bounds bounds) const noexcept {
   std::uint64_t from = bounds.oldest;
   if (const ConsumerRecord* slowest = state_.gate.slowest()) {
     const auto position = state_.consumers.position_of(*slowest);
-    // A consumer at the very end asks for nothing more, and may be just leaving.
+    // A consumer at the very end asks for nothing more, and may be about to leave.
     if (position && *position < state_.ledger.stream_end()) {
       from = std::max(from, state_.ledger.start_of(state_.ledger.epoch_of(*position)));
     }
@@ -78,7 +78,7 @@ MirrorStart JoinRules::mirror_start(Start trainer, std::uint64_t next) const noe
   } else if (*trainer <= next) {
     start.position = next;
   } else if (!state_.ledger.length_known()) {
-    // Which epoch a position to come belongs to is known once it is published, not before.
+    // The epoch of a later position is known only once that position is published.
     start.position = std::min(*trainer, newest);
   } else if (state_.attendance.first_publication_waits()) {
     // Other trainers that the stream waits for may begin before this one, by as much as they were
@@ -108,8 +108,8 @@ bool JoinRules::goes_back(Join join, std::uint64_t cursor,
 }
 
 bool JoinRules::goes_back(const MirrorRequest& request, std::uint64_t mirror_id) const noexcept {
-  // What the mirror's ring holds is had without going back, unless this ring has gone on from
-  // there: then the samples between the two have to be made again.
+  // A position that the mirror's ring holds does not make the stream go back, unless this ring has
+  // moved on from there. Then the samples between the two have to be made again.
   const bool is_held_there =
       request.cursor < request.next && request.next >= held_in_known_epochs();
   return request.cursor >= request.oldest && !is_held_there &&

@@ -11,35 +11,36 @@
 
 namespace batchcast::inline v0_1 {
 
-/// Where a consumer begins that joins or begins another loop, and where a mirror does. Decides, and
-/// changes nothing. The RingWriter asks it under its admission lock.
+/// Where a consumer begins when it joins or begins another loop, and where a mirror begins. It
+/// decides, and changes nothing. The RingWriter asks it under its admission lock.
 class JoinRules {
  public:
   explicit JoinRules(const WriterState& state) noexcept : state_(state) {}
 
-  /// A position. Nothing: the end of the current epoch, which is not known yet.
+  /// A position. Empty: the end of the current epoch, which is not known yet.
   using Start = std::optional<std::uint64_t>;
   struct Bounds {
-    std::uint64_t oldest;    ///< position whose sample can be had
+    std::uint64_t oldest;    ///< position whose sample is still there
     std::uint64_t at_least;  ///< no consumer begins before it
   };
 
-  /// Of a consumer that reads this ring.
+  /// For a consumer that reads this ring.
   [[nodiscard]] Bounds bounds_here(std::uint64_t at_least) const noexcept;
-  /// Of a trainer that reads a mirror's ring: where the windows of both rings meet, they are one.
+  /// For a trainer that reads a mirror's ring: where the windows of both rings meet, they are one.
   [[nodiscard]] Bounds bounds_with(const MirrorRequest& request) const noexcept;
 
-  /// Of a consumer that joins in this way. For `rewind` the gate has been refreshed just before.
-  /// `ended`: what a consumer is told for which no epoch is left.
+  /// Where a consumer begins that joins in this way. For `rewind` the gate has been refreshed just
+  /// before. `ended`: the answer where no epoch is left for it.
   [[nodiscard]] std::variant<Start, NotAdmitted> start(Join join, std::uint64_t cursor,
                                                        Bounds bounds, const char* ended) const;
-  /// Where the consumer stands until then: it skips the current epoch, of which it has nothing.
+  /// The place of the consumer until then: it skips the current epoch, and gets no sample of that.
   [[nodiscard]] StartPoint start_point(Start start) const noexcept;
-  /// Of a mirror whose trainer begins at `trainer`, and whose ring would go on at `next`.
+  /// The start of a mirror whose trainer begins at `trainer`, and whose ring is at `next`.
   [[nodiscard]] MirrorStart mirror_start(Start trainer, std::uint64_t next) const noexcept;
 
-  /// The stream has to go back to the cursor of this consumer (0: one that is not attached yet):
-  /// the ring no longer holds it, samples can be made again, and no other consumer is attached.
+  /// Whether the stream has to go back to this consumer's cursor (0: not attached yet). It has to
+  /// if the ring no longer holds the cursor, samples can be made again, and no other consumer is
+  /// attached.
   [[nodiscard]] bool goes_back(Join join, std::uint64_t cursor,
                                std::uint64_t consumer_id) const noexcept;
   /// The same for a trainer of a mirror's ring, which may hold the cursor itself.

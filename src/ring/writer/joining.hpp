@@ -10,7 +10,7 @@
 #include <optional>
 #include <string>
 
-// What callers of RingWriter say of a consumer that joins, and what they are told.
+// What callers of RingWriter say about a consumer that joins, and the answers.
 namespace batchcast::inline v0_1 {
 
 /// Where a consumer begins.
@@ -27,14 +27,14 @@ struct AdmitRequest {
   Join join = Join::rewind;
   std::uint64_t cursor = 0;
   BetweenEpochs between_epochs = BetweenEpochs::hold;
-  bool observes = false;  ///< looks at what is there: no demand, no gate
+  bool observes = false;  ///< only looks at what is there: no demand, no gate
   /// A mirror, which copies the stream into another ring of this process. It gates like a lockstep
-  /// consumer, and is a consumer in no other respect. It begins paused; only `resume_mirror` lets
-  /// it in.
+  /// consumer, and in all other respects is no consumer. It begins paused; only `resume_mirror`
+  /// lets it in.
   bool mirrors = false;
-  Group group = {};  ///< of a rank
+  Group group = {};  ///< for a rank
   Tail tail = Tail::keep;
-  /// Where another rank of its group stands, and gates: it begins there too, whatever `join` says.
+  /// Where another rank of its group stands, and gates: it begins there, not as `join` says.
   std::optional<StartPoint> place = {};
 };
 
@@ -47,14 +47,14 @@ struct Admitted {
   std::uint64_t skipping = 0;         ///< as in StartPoint
 };
 
-/// What a rank of a group is told of the others; what is not set stays as it was.
+/// News for a rank about the others; what is not set stays as it was.
 struct GroupNews {
   struct Lost {
     detail::LostRank rank;
-    std::uint64_t from = 0;  ///< first epoch that is no longer to be had
+    std::uint64_t from = 0;  ///< first epoch that is no longer available
   };
   struct Met {
-    std::uint64_t epochs = 0;  ///< all ranks have ended those below
+    std::uint64_t epochs = 0;  ///< all ranks have ended the epochs below
     GroupReceipt receipt = GroupReceipt::unknown;
   };
   struct Ends {
@@ -71,19 +71,18 @@ struct NotAdmitted {
   std::string text;
 };
 
-/// A trainer came to the ring of a mirror that rests: what the trainer asks for, and what that ring
-/// holds.
+/// A trainer came to a resting mirror's ring: what it asks for, and what that ring holds.
 struct MirrorRequest {
   Join join = Join::rewind;  ///< the trainer's
   std::uint64_t cursor = 0;  ///< the trainer's
   std::uint64_t oldest = 0;  ///< position that the mirror's ring holds
-  std::uint64_t next = 0;    ///< position that the mirror would go on with
+  std::uint64_t next = 0;    ///< position where the mirror would continue
 };
 
-/// Where the mirror begins, and its trainer.
+/// Where the mirror begins, and where its trainer does.
 struct MirrorStart {
   std::uint64_t position = 0;  ///< `next`, or its ring has to be restarted here
-  std::uint64_t epoch = 0;     ///< of `position`; an end belongs to the next one
+  std::uint64_t epoch = 0;     ///< of `position`; an end belongs to the next epoch
   std::uint64_t epoch_start = 0;
   /// At least `oldest`. Nothing where the next epoch's start is not known yet.
   std::optional<std::uint64_t> trainer = std::nullopt;

@@ -35,8 +35,8 @@ OverwriteGate::Positions OverwriteGate::positions() const {
     } else if (all.slowest == none || *position < all.slowest_position) {
       all.slowest_position = *position, all.slowest = i;
     }
-    // A consumer that keeps batches waits for the samples after them. Its desk is believed no
-    // further than the ring reaches, which no desk can change.
+    // A consumer that keeps batches waits for the samples after them. Its desk is believed only as
+    // far as the ring reaches, which no desk can change.
     const std::uint64_t had = std::clamp(ordered::get(one.desk->cursor), *position,
                                          saturating_add(*position, tickets_.capacity()));
     if (all.foremost == none || had > all.foremost_received)
@@ -95,7 +95,7 @@ std::uint64_t OverwriteGate::ahead_limit(const Positions& all) const {
     }
     if (!from) {
       from = attendance_.rewind_start(tickets_.oldest_held());
-      // The next consumer begins there, so it is kept.
+      // The next consumer begins there, so the sample is kept.
       if (from) held = saturating_add(*from, tickets_.capacity());
     }
   }
@@ -128,7 +128,7 @@ std::uint64_t OverwriteGate::jump_target() const noexcept {
   }
   std::uint64_t lowest = limits::position_max;  // without a consumer: beyond every stream's end
   for (const ConsumerRecord& consumer : consumers_.records()) {
-    // May be older than what the desk says: standing still is the safe mistake.
+    // It may be older than what the desk says: to stand still is the safe mistake.
     if (!consumer.paused) lowest = std::min(lowest, consumer.released_min);
   }
   const bool is_due = lowest > tickets_.claimed() && lowest < ledger_.stream_end();

@@ -12,46 +12,45 @@
 
 namespace batchcast::inline v0_1 {
 
-/// Up to where positions may be handed out: no sample is overwritten that a lockstep consumer may
-/// still read, and no more is made than consumers ask for. Remembers the limit until `refresh`
-/// finds another. Belongs to the RingWriter, under its admission lock.
+/// The limit below which positions may be handed out. It protects every sample that a lockstep
+/// consumer may still read, and stops where consumers ask for no more. It remembers the limit until
+/// `refresh` finds another. Belongs to the RingWriter, under its admission lock.
 class OverwriteGate {
  public:
-  /// All of these outlive the gate.
+  /// All of these must outlive the gate.
   OverwriteGate(const WriterOptions& options, const EpochLedger& ledger, const TicketQueue& tickets,
                 const ConsumerTable& consumers, const TrainerAttendance& attendance) noexcept;
 
-  /// The next position may be handed out.
+  /// Whether the next position may be handed out.
   [[nodiscard]] bool is_open() const noexcept { return tickets_.next() < limit_; }
   [[nodiscard]] std::uint64_t limit() const noexcept { return limit_; }
   /// Finds the limit, and the consumer that sets it. Desks have been validated just before.
   void refresh();
-  /// The limit has to be found anew before a position is handed out.
+  /// Closes the gate: `refresh` has to find the limit again before a position is handed out.
   void close() noexcept { limit_ = 0; }
   /// The same after a consumer was removed or paused.
   void forget_consumers() noexcept;
 
-  /// What demand is counted from while no consumer is attached: at least this position, as far as
-  /// it is published.
+  /// Without consumers, demand counts from at least this position, as far as it is published.
   void raise_demand_base(std::uint64_t position) noexcept;
-  /// The stream goes on at `position`.
+  /// Continues the stream at `position`.
   void restart(std::uint64_t position) noexcept;
 
   /// The slowest consumer in lockstep that is not paused; null without one.
   [[nodiscard]] const ConsumerRecord* slowest() const noexcept { return record(slowest_); }
   /// The consumer that sets the limit; null where no consumer does.
   [[nodiscard]] const ConsumerRecord* waits_for() const noexcept { return record(waits_for_); }
-  /// Once the consumer of `waits_for` has let go of all below this position, there may be room for
-  /// another sample.
+  /// There may be room for another sample once the consumer of `waits_for` has released everything
+  /// below this position.
   [[nodiscard]] std::uint64_t wake_at() const noexcept;
-  /// The limit lies so far beyond what the consumer of `waits_for` has let go of.
+  /// How far the limit lies beyond what the consumer of `waits_for` has released.
   [[nodiscard]] std::uint64_t limit_distance() const noexcept { return limit_distance_; }
-  /// At the limit, consumers ask for no more; otherwise the ring is full there.
+  /// Whether the limit is where consumers ask for no more; otherwise it is where the ring is full.
   [[nodiscard]] bool is_limited_by_demand() const noexcept { return limited_by_demand_; }
 
-  /// If every consumer stands beyond what is claimed, the position of the lowest: the stream goes
-  /// on there, and leaves out the samples between. Judged by what the desks said when they were
-  /// validated last.
+  /// If every consumer stands beyond what is claimed, the position of the lowest: the stream
+  /// continues there, and leaves out the samples between. It goes by what the desks said when they
+  /// were validated last.
   [[nodiscard]] std::uint64_t jump_target() const noexcept;
   static constexpr std::uint64_t no_jump = limits::position_max;
 

@@ -12,8 +12,8 @@
 namespace batchcast::inline v0_1 {
 
 /// Wake words of consumers that were bumped under the admission lock. The destructor wakes their
-/// sleepers. Declared before the lock is taken, it runs after the lock is released: a consumer does
-/// not wake only to wait for the lock, and the lock is not held for these system calls.
+/// sleepers. Declare it before the lock is taken, so that it runs after the lock is released. Then
+/// a consumer does not wake only to wait for the lock, and no system call is made under it.
 class PendingWakes {
  public:
   PendingWakes() noexcept {}  // leaves the array alone: it is written before it is read
@@ -23,7 +23,7 @@ class PendingWakes {
     for (std::size_t i = 0; i < count_; ++i) futex_wake(*words_[i]);
   }
 
-  /// At most once for each consumer.
+  /// Call it at most once for each consumer.
   void add(Shared32& wake_word) noexcept {
     ordered::bump(wake_word);
     words_[count_++] = &wake_word;

@@ -9,17 +9,16 @@
 
 namespace batchcast::inline v0_1 {
 
-/// The word in private memory that the producer's own threads sleep on, in `claim` and
-/// `wait_drained`. It is bumped by each change, other than a store on a desk, that may let them go
-/// on. `wake` and `word` may be called from any thread; the rest belongs to the RingWriter, under
-/// its admission lock.
+/// The word in private memory that the producer's threads sleep on, in `claim` and `wait_drained`.
+/// Each change that may let them continue bumps it, except for a store on a desk. `wake` and `word`
+/// may be called from any thread; the rest belongs to the RingWriter, under its admission lock.
 class ProducerWake {
  public:
   void wake() noexcept {
     ordered::bump(word_);
     futex_wake(word_);
   }
-  /// What matters to a thread in `claim` only.
+  /// For changes that matter only to a thread in `claim`.
   void wake_claimer() noexcept {
     if (claimer_sleeps_) wake();
   }

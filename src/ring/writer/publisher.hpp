@@ -9,29 +9,29 @@
 
 namespace batchcast::inline v0_1 {
 
-/// Moves the stream on: publishes what is filled, ends epochs and the stream, jumps. Belongs to the
-/// RingWriter, which holds the admission lock around each call and wakes afterwards the consumers
-/// of `wakes`.
+/// Moves the stream on: publishes filled samples, ends epochs and the stream, jumps. Belongs to the
+/// RingWriter, which holds the admission lock around each call. Afterwards the RingWriter wakes the
+/// consumers of `wakes`.
 class Publisher {
  public:
   explicit Publisher(WriterState& state) noexcept : state_(state) {}
 
   void publish(const Ticket& ticket, const Receipt& receipt, PendingWakes& wakes);
-  /// Publishes what is filled, unless the stream is over or waits for its first trainers.
+  /// Publishes filled samples, unless the stream is over or waits for its first trainers.
   void advance(PendingWakes& wakes);
-  /// Says what is wrong if that leaves a hole in the stream, else nothing.
+  /// Takes a ticket back. Returns what is wrong if that leaves a hole in the stream, else nothing.
   [[nodiscard]] std::string give_back(const Ticket& ticket);
 
   void end_epoch(PendingWakes& wakes);
   void finish(PendingWakes& wakes);
-  /// Nothing is published any more. The stream is not over yet.
+  /// Stops publishing. The stream was not over before.
   void end_stream(StreamState outcome, const std::string& text, PendingWakes& wakes) noexcept;
 
   void stop(const std::string& text, PendingWakes& wakes) noexcept;
 
-  /// Goes on at `target`. No ticket is out.
+  /// Continues at `target`. No ticket is out.
   void jump(std::uint64_t target) noexcept;
-  /// Goes on at `cursor`, where the stream's only consumer begins. The samples of tickets that are
+  /// Continues at `cursor`, where the stream's only consumer begins. Samples of tickets that are
   /// out will not be published, and no other ticket is granted until these are back.
   void go_back(std::uint64_t cursor);
   void restart_at(std::uint64_t position, std::uint64_t epoch, std::uint64_t epoch_start,

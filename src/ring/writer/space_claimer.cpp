@@ -85,8 +85,8 @@ bool SpaceClaimer::space_came_while_looking(Lock& lock) {
   const ConsumerRecord* waits_for = state_.gate.waits_for();
   if (waits_for == nullptr || state_.gate.is_open()) return false;
   const std::shared_ptr<Desk> desk = waits_for->desk;
-  // A quarter of the ring is worth more than the first sample: a producer that takes each sample's
-  // room as it comes is woken, and wakes others, for each.
+  // Room for a quarter of the ring is worth more than room for one sample. A producer that takes
+  // each sample's room as it comes is woken, and wakes others, for each.
   const std::uint64_t some = state_.gate.wake_at();
   const std::uint64_t many = some + state_.gate.limit_distance() / 4;
   lock.unlock();
@@ -112,16 +112,16 @@ SpaceClaimer::DeskWatch SpaceClaimer::announce_sleep() {
 int SpaceClaimer::longest_sleep_ms(const DeskWatch& watch) const {
   const ConsumerRecord* waits_for = state_.gate.waits_for();
   if (!watch.desk || waits_for == nullptr) return limits::sleep_ms_max;
-  // Any of several consumers may become the foremost, and only one desk is slept on. And one that
-  // keeps batches comes further without letting go of any, which does not wake the producer.
+  // Any of several consumers may become the foremost, and only one desk is slept on. A consumer
+  // that keeps batches comes further without releasing any, which does not wake the producer.
   const bool is_foremost = state_.gate.is_limited_by_demand() || waits_for->pace == Pace::free;
   const bool may_pass_unseen =
       state_.consumers.records().size() > 1 || ordered::get(watch.desk->leases_held) > 1;
   return is_foremost && may_pass_unseen ? look_for_foremost_ms : limits::sleep_ms_max;
 }
 
-// The second look, for what was let go of before the sleep was announced. If it finds another
-// consumer to wait for, that consumer would not wake the producer.
+// This second look finds releases from before the sleep was announced. If it finds another consumer
+// to wait for, that consumer would not wake the producer.
 bool SpaceClaimer::need_not_sleep(const DeskWatch& watch) {
   admission_.refresh_gate();
   const ConsumerRecord* waits_for = state_.gate.waits_for();

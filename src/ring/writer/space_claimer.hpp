@@ -16,11 +16,12 @@ namespace batchcast::inline v0_1 {
 
 enum class Claim { granted, timed_out, ended };
 
-/// Hands out tickets, and waits where the gate is closed: it first looks for a while, then sleeps
-/// until the consumer that sets the limit has let go of samples, or until something else changed.
+/// Hands out tickets, and waits where the gate is closed. It first looks for a while. Then it
+/// sleeps until the consumer that sets the limit has released samples, or until something else
+/// changed.
 class SpaceClaimer {
  public:
-  /// All three outlive this.
+  /// All three must outlive this.
   SpaceClaimer(WriterState& state, ConsumerAdmission& admission, Publisher& publisher)
       : state_(state),
         admission_(admission),
@@ -28,10 +29,10 @@ class SpaceClaimer {
         stalls_(state),
         spinner_(state.options.spin_ns) {}
 
-  /// `RingWriter::claim`. Takes the admission lock itself.
+  /// Does `RingWriter::claim`. Takes the admission lock itself.
   [[nodiscard]] Claim claim(std::uint64_t samples_max, int timeout_ms, Ticket& ticket);
 
-  /// Under the admission lock.
+  /// Call it under the admission lock.
   [[nodiscard]] const StallWatch& stalls() const noexcept { return stalls_; }
 
  private:
@@ -50,7 +51,7 @@ class SpaceClaimer {
   [[nodiscard]] DeskWatch announce_sleep();
   [[nodiscard]] bool need_not_sleep(const DeskWatch& watch);
   [[nodiscard]] int longest_sleep_ms(const DeskWatch& watch) const;
-  /// True if the time ran out although that consumer has let go of enough, and no word has changed.
+  /// True if the time ran out although that consumer has released enough, and no word has changed.
   [[nodiscard]] bool slept_in_vain(Lock& lock, const DeskWatch& watch, std::uint32_t own_value,
                                    int timeout_ms);
   void report_stall(Lock& lock);

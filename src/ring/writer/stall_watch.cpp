@@ -12,15 +12,15 @@
 namespace batchcast::inline v0_1 {
 namespace {
 
-// Of the stall time-out: a consumer that has held the stream up for so long is shown as stalled.
+// A consumer that has held the stream up for this share of the stall time-out is shown as stalled.
 constexpr std::uint64_t shown_as_stalled_share = 12;
 
 std::string whole_seconds(std::uint64_t ns) {
   return text("{} s", static_cast<std::uint64_t>(seconds_from_ns(ns)));
 }
 
-/// Of two ranks of a group that have let go of as much: one that waits for the other has taken its
-/// part already, or ended the epoch.
+/// For two ranks of a group that have released equally much. A rank that waits for the other has
+/// taken its part already, or ended the epoch.
 bool is_behind(const ConsumerRecord& one, const ConsumerRecord& other) {
   const std::uint64_t taken = ordered::get(one.desk->cursor);
   const std::uint64_t taken_by_other = ordered::get(other.desk->cursor);
@@ -51,7 +51,7 @@ std::size_t StallWatch::slowest_trainer() const {
   return slowest;
 }
 
-/// It, or its group, is the only trainer.
+/// Whether the consumer, or its group, is the only trainer.
 bool StallWatch::is_alone(const ConsumerRecord& consumer) const {
   const std::vector<ConsumerRecord>& records = state_.consumers.records();
   return std::all_of(records.begin(), records.end(), [&](const ConsumerRecord& one) {
@@ -61,14 +61,14 @@ bool StallWatch::is_alone(const ConsumerRecord& consumer) const {
 
 std::optional<StallWatch::Stall> StallWatch::look() {
   const std::size_t at = slowest_trainer();
-  // While the stream waits for consumers, those that have come cannot go on.
+  // While the stream waits for consumers, those that have come cannot continue.
   const bool found = at != ConsumerTable::none && !state_.outcome.is_over() &&
                      !state_.attendance.first_publication_waits();
   const ConsumerRecord* consumer = found ? &state_.consumers.records()[at] : nullptr;
   const std::uint64_t next = state_.tickets.next();
   const bool ring_is_full =
       found && saturating_add(consumer->released_min, state_.tickets.capacity()) <= next;
-  // Of several consumers, one that stands behind keeps no other from the samples that are made.
+  // With several consumers, one that lags keeps no other from the samples that are made.
   const bool is_alone_at_limit =
       found && state_.gate.is_limited_by_demand() && !state_.gate.is_open() && is_alone(*consumer);
   if (!ring_is_full && !is_alone_at_limit) {
@@ -93,7 +93,7 @@ std::string StallWatch::text_of(const ConsumerRecord& consumer, std::uint64_t no
   const Desk& desk = *consumer.desk;
   const std::string held = text("{} has held the stream up for {}: it ", consumer.title(),
                                 whole_seconds(now - since_ns_));
-  // The desk keeps it when the batch comes back.
+  // The desk keeps this value when the batch comes back.
   const std::uint64_t since = ordered::get(desk.oldest_lease_since_ns);
   if (ordered::get(desk.leases_held) == 0) {
     const std::string asked =

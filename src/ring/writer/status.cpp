@@ -12,8 +12,8 @@ namespace batchcast::inline v0_1 {
 namespace {
 
 std::uint64_t position_shown(const ConsumerRecord& consumer, std::uint64_t published) noexcept {
-  if (consumer.observes) return published;  // it stands nowhere, and lags behind nothing
-  // Where a paused consumer stands is settled, and others are placed by it. What its desk says now
+  if (consumer.observes) return published;  // it has no place, and so no lag
+  // A paused consumer's position is settled, and others are placed by it. What its desk says now
   // was not validated.
   if (consumer.paused) return consumer.released_min;
   return ordered::load_released(*consumer.desk);

@@ -24,11 +24,11 @@ struct ConsumerStatus {
   std::uint32_t pid = 0;
   std::uint32_t batch_size = 0;
   Pace pace = Pace::lockstep;
-  bool mirrors = false;  ///< no consumer, but what fills another ring
+  bool mirrors = false;  ///< no consumer, but the thread that fills another ring
   bool fresh = true;     ///< it had no batch before its last pause, and may begin before `position`
   ConsumerState state = ConsumerState::running;  ///< never stopped: the writer looks at no process
   std::uint64_t position = 0;
-  std::uint64_t lag = 0;  ///< samples published that it has not let go of yet
+  std::uint64_t lag = 0;  ///< samples published that it has not released yet
   std::uint64_t samples = 0;
   std::uint64_t wait_ns = 0;
   std::uint64_t leases_held = 0;
@@ -43,7 +43,7 @@ struct WriterStatus {
   std::uint64_t samples_published = 0;
   std::uint64_t run_start = 0;  ///< where the stream went to with its last jump, or began
   std::uint64_t read_to = 0;    ///< how far a trainer of this ring was given samples since then
-  std::uint64_t unread_before_jump = 0;  ///< samples right before that jump that none was given
+  std::uint64_t unread_before_jump = 0;  ///< samples right before that jump that no trainer got
   std::uint64_t late_wakeups = 0;
   std::uint64_t space_waits = 0;
   std::uint64_t space_wait_ns = 0;
@@ -52,7 +52,7 @@ struct WriterStatus {
   std::vector<ConsumerStatus> consumers;
 };
 
-/// What `RingWriter::status` tells. With the admission lock held.
+/// The answer of `RingWriter::status`. The caller holds the admission lock.
 [[nodiscard]] WriterStatus status_of(const WriterState& state, const StallWatch& stalls);
 
 }  // namespace batchcast::inline v0_1

@@ -11,7 +11,7 @@
 
 namespace batchcast::inline v0_1 {
 
-/// A run of positions handed out to be filled, within one epoch.
+/// A run of positions of one epoch, handed out to be filled.
 struct Ticket {
   std::uint64_t position = 0;
   std::uint64_t size = 0;
@@ -20,11 +20,11 @@ struct Ticket {
 };
 
 /// Which positions are handed out, filled and published. Tickets are granted in the order of their
-/// positions, filled in any order, and published in order. Writes `claimed`, `published` and
+/// positions, filled in any order, and published in order. It writes `claimed`, `published` and
 /// `valid_from` on the board. Belongs to the RingWriter, under its admission lock.
 class TicketQueue {
  public:
-  /// `ledger` outlives the queue.
+  /// `ledger` must outlive the queue.
   TicketQueue(Board board, EpochLedger& ledger, std::uint64_t start) noexcept;
 
   /// Next position to hand out.
@@ -36,35 +36,33 @@ class TicketQueue {
   [[nodiscard]] std::uint64_t oldest_held() const noexcept {
     return batchcast::oldest_held(claimed_, capacity_, valid_from_);
   }
-  /// Where it went to with its last jump, or began: nothing is left out from there on.
+  /// Where the last jump went to, or where the stream began: no position after it is left out.
   [[nodiscard]] std::uint64_t run_start() const noexcept { return valid_from_; }
-  /// Positions that were jumped over are not among them.
+  /// The number of samples published, without positions that were jumped over.
   [[nodiscard]] std::uint64_t samples_published() const noexcept;
 
   /// No sample that was granted and not given back is still to come.
   [[nodiscard]] bool all_filled() const noexcept;
   /// No ticket is granted or waits to be published.
   [[nodiscard]] bool is_empty() const noexcept { return tickets_.empty(); }
-  /// The stream went back behind a ticket that is still out: its holder may write to the ring.
+  /// The stream went back while a ticket beyond was out: its holder may still write to the ring.
   [[nodiscard]] bool has_abandoned() const noexcept { return !abandoned_.empty(); }
 
-  /// At least one position from `next` on, below `limit` and within one epoch. `limit` lies above
-  /// `next`.
+  /// Grants at least one position from `next` on, below `limit`, which is above, within one epoch.
   void grant(std::uint64_t samples_max, std::uint64_t limit, Ticket& ticket);
   /// The ticket's samples are complete.
   void fill(const Ticket& ticket, const Receipt& receipt) noexcept;
-  /// Hands the newest ticket's positions out again. False if it is not the newest.
+  /// Takes the newest ticket's positions back. False if it is not the newest.
   [[nodiscard]] bool take_back(const Ticket& ticket) noexcept;
 
-  /// What `pass_filled` found.
+  /// The result of `pass_filled`.
   struct Passed {
     bool samples = false;    ///< `published` moved
     bool epoch_end = false;  ///< an epoch's end was announced
   };
-  /// Moves `published` over the oldest tickets as far as they are filled. `store_published` has to
-  /// follow.
+  /// Moves `published` over the oldest tickets that are filled. `store_published` has to follow.
   [[nodiscard]] Passed pass_filled() noexcept;
-  /// Lets readers see what `pass_filled` passed.
+  /// Shows readers what `pass_filled` passed.
   void store_published() noexcept { ordered::publish(board_.progress(), published_); }
 
   /// The stream goes back: samples of tickets that are out now will not be published.
@@ -72,7 +70,7 @@ class TicketQueue {
   /// True, once, for each ticket that `abandon_all` found unfilled.
   [[nodiscard]] bool take_abandoned(const Ticket& ticket) noexcept;
 
-  /// Goes on at `target` and leaves out what lies between, forwards or back. No ticket is out.
+  /// Continues at `target`, forwards or back, without the positions between. No ticket is out.
   void jump(std::uint64_t target) noexcept;
   /// The same for a ring that is filled from another one, which knows the epoch of `position`.
   void restart(std::uint64_t position, std::uint64_t epoch, std::uint64_t epoch_start) noexcept;
@@ -92,7 +90,7 @@ class TicketQueue {
   const std::uint64_t start_;
   const std::uint64_t capacity_;
   std::deque<Outstanding> tickets_;       ///< granted and not published yet, by position
-  std::vector<std::uint64_t> abandoned_;  ///< starts of tickets that the stream went back behind
+  std::vector<std::uint64_t> abandoned_;  ///< starts of tickets left out by a step back
   std::uint64_t next_;
   std::uint64_t claimed_;       ///< all below it may be being written
   std::uint64_t published_;     ///< all below it may be read

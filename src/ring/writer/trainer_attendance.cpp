@@ -91,7 +91,7 @@ std::optional<std::uint64_t> TrainerAttendance::take_left_at() noexcept {
 
 std::optional<std::uint64_t> TrainerAttendance::rewind_start(std::uint64_t oldest) const noexcept {
   std::uint64_t from = oldest;
-  // Behind the stream's end no epoch begins: the next trainer reads once more what is held.
+  // No epoch begins after the stream's end: the next trainer reads once more what is held.
   if (is_deserted() && left_at_ && *left_at_ < ledger_.stream_end()) {
     from = std::max(from, ledger_.start_of(ledger_.epoch_of(*left_at_)));
   }

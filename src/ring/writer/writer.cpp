@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
-// Each function takes the lock and leaves the work to the part that it belongs to. Where it may
-// wake consumers, `wakes` is declared before the lock is taken, so that they are woken after it.
+// Each function takes the lock and leaves the work to a part. Where it may wake consumers, `wakes`
+// is declared before the lock is taken, so that they wake after it is released.
 namespace batchcast::inline v0_1 {
 
 RingWriter::RingWriter(Board board, Options options)
@@ -56,7 +56,7 @@ void RingWriter::stop(const std::string& text) noexcept {
   {
     PendingWakes wakes;
     Lock lock(state_.mutex);
-    // It waits at most for trainers that were announced: for those that came it has ended in order.
+    // It waits only for announced trainers: for those that came it has ended in order.
     if (state_.outcome.is_finished() && admission_.all_is_read()) {
       state_.outcome.close();
       state_.wake.wake();
@@ -213,8 +213,7 @@ std::optional<std::uint64_t> RingWriter::tell_rank(std::uint32_t index, std::uin
   state_.consumers.tell(*rank, news);
   const std::uint64_t reading = ordered::load_reading(*rank->desk);
   if (reading == 0) return std::nullopt;
-  // A rank that waits for an epoch's first sample holds none of it. It begins where the one before
-  // ended.
+  // A rank that waits for an epoch's first sample holds none. It begins at the last epoch's end.
   const std::uint64_t epoch = reading - 1;
   if (epoch == 0) return epoch;
   const EpochEntry& before = state_.board.epoch(epoch - 1);

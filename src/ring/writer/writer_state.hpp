@@ -18,8 +18,8 @@
 
 namespace batchcast::inline v0_1 {
 
-/// What a RingWriter is made of, and the lock that guards it. The classes that change it take the
-/// lock as held: Publisher, ConsumerAdmission, SpaceClaimer.
+/// The parts of a RingWriter, and the lock that guards them. The classes that change them need the
+/// lock held: Publisher, ConsumerAdmission, SpaceClaimer.
 struct WriterState {
   WriterState(Board shared, WriterOptions chosen)
       : board(shared),
@@ -33,7 +33,7 @@ struct WriterState {
   WriterState(const WriterState&) = delete;
   WriterState& operator=(const WriterState&) = delete;
 
-  /// Not under the lock: whatever it writes to may make it wait.
+  /// Call it without the lock: the callback may have to wait for what it writes to.
   void log(LogLevel level, const std::string& text) const {
     if (options.log) options.log(level, text);
   }

@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::size_t chunk_bytes = std::size_t{16} << 10U;
 constexpr std::uint8_t marker_start = 0xFF;
-// libjpeg reads up to eight bytes ahead, stuffed ones, and a file that ends there is truncated.
+// libjpeg reads up to eight bytes ahead, which may be stuffed. A file that ends there is truncated.
 constexpr std::ptrdiff_t read_ahead_bytes_max = 16;
 
 }  // namespace

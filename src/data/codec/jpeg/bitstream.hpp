@@ -10,7 +10,7 @@
 #include <span>
 #include <vector>
 
-// The bytes of a JPEG file: its markers, and its scans freed of stuffing.
+// The bytes of a JPEG file: its markers, and its scans without stuffing.
 namespace batchcast::inline v0_1::detail {
 
 struct JpegComponent {
@@ -18,14 +18,13 @@ struct JpegComponent {
   int across = 1;  ///< sampling factors: blocks in an MCU
   int down = 1;
   std::array<std::uint16_t, 64> quantizer{};  ///< in zigzag order
-  /// Of a baseline file. As in the file: how many codes of 1 to 16 bits there are, then their
-  /// symbols.
+  /// In a baseline file, as there: how many codes of 1 to 16 bits there are, then their symbols.
   std::span<const std::uint8_t> dc_codes;
   std::span<const std::uint8_t> ac_codes;
 };
 
-/// 8 bits, Huffman codes; baseline with one scan that has all components, or progressive. Points
-/// into the file.
+/// A file of 8 bits with Huffman codes: baseline with one scan that has all components, or
+/// progressive. Points into the file.
 struct JpegHeader {
   ImageSize size;
   int orientation = 1;
@@ -36,8 +35,8 @@ struct JpegHeader {
   std::span<const std::uint8_t> scan;  ///< the first; up to the file's end
 };
 
-/// Fills `header` from a file of the kind that it describes, with nothing unusual up to its (first)
-/// scan; false for every other file, good or bad.
+/// Fills `header` from a file of the kind that it describes, if nothing up to its (first) scan is
+/// unusual. False for every other file, good or bad.
 [[nodiscard]] bool read_jpeg_header(std::span<const std::byte> file, JpegHeader& header);
 
 /// One scan of a progressive file: some bits of some coefficients. Points into the file.
@@ -48,36 +47,36 @@ struct JpegScan {
   std::uint32_t last = 0;
   std::uint32_t lowest_bit = 0;
   bool refines = false;  ///< brings that bit alone; else all from there on up
-  /// As in the file; may be empty where the scan needs none. Those of DC are by component.
+  /// As in the file; may be empty where the scan needs none. Tables for DC are listed by component.
   std::array<std::span<const std::uint8_t>, 3> dc_codes;
   std::span<const std::uint8_t> ac_codes;
   std::uint32_t restart_interval = 0;
   std::span<const std::uint8_t> bytes;  ///< up to the file's end
 };
 
-/// The scans of a progressive file that has a header such as above, if between them, too, is
-/// nothing unusual, each bit of each coefficient comes once, higher ones before lower ones and DC
-/// before AC, and all have come when the file ends.
+/// The scans of a progressive file with a header such as above. Nothing unusual may lie between
+/// them. Each bit of each coefficient must come once, higher ones before lower ones and DC before
+/// AC. All must have come when the file ends.
 [[nodiscard]] bool read_jpeg_scans(std::span<const std::byte> file, std::vector<JpegScan>& scans);
 
-/// A scan without stuffed zeros, segment by segment (what lies between restart markers), each a
-/// chunk at a time. After an MCU has been read, `settle` checks and refills.
+/// A scan without stuffed zeros, segment by segment (between restart markers), each a chunk at a
+/// time. After each MCU, `settle` checks and refills.
 class JpegScanBytes {
  public:
   /// More than any MCU takes: six blocks, each of 64 coefficients of at most 31 bits.
   static constexpr std::size_t mcu_bytes_max = 1536;
 
-  /// `scan` must stay. Returns where the first segment begins.
+  /// `scan` must stay valid. Returns where the first segment begins.
   const std::uint8_t* open(std::span<const std::uint8_t> scan);
 
-  /// Up to here an MCU may be begun without a look at `settle`.
+  /// An MCU may begin up to here without a call of `settle`.
   [[nodiscard]] const std::uint8_t* refill_limit() const noexcept { return refill_limit_; }
 
-  /// Makes room for the next MCU behind `next`, of which `ahead` bits before it are not used yet;
-  /// may move what lies there, and `next` with it. False where more was used than there is.
+  /// Makes room for the next MCU at `next`; of the bits before it, `ahead` are not used yet. It may
+  /// move the bytes there, and `next` with them. False where more was used than exists.
   [[nodiscard]] bool settle(const std::uint8_t*& next, unsigned ahead);
 
-  /// Goes on to the segment after restart marker `index`, if the one before it is used up and the
+  /// Begins the segment after restart marker `index`, if the segment before is used up and the
   /// marker comes next.
   [[nodiscard]] bool restart(const std::uint8_t*& next, unsigned ahead, unsigned index);
 

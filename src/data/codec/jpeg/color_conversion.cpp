@@ -34,8 +34,8 @@ void from_ycc(const std::uint8_t* y, const std::uint8_t* cb, const std::uint8_t*
 
 #else
 
-// JFIF's matrix by 65536: red 91881 cr, green -22554 cb - 46802 cr, blue 116130 cb; each sum is
-// rounded once. Whole multiples of 65536 are added apart, so that the rest has 16 bits.
+// JFIF's matrix times 65536: red 91881 cr, green -22554 cb - 46802 cr, blue 116130 cb; each sum is
+// rounded once. Whole multiples of 65536 are added separately, so that the rest has 16 bits.
 template <class D16>
 struct Colors {
   hn::Vec<D16> red, green, blue;
@@ -45,7 +45,7 @@ HWY_INLINE Colors<D16> convert(D16 d, V y, V cb, V cr) {
   const hn::RepartitionToWide<D16> d32;
   cb = hn::Sub(cb, hn::Set(d, 128));
   cr = hn::Sub(cr, hn::Set(d, 128));
-  // Of 26345 / 2, which is no integer: the same for each of the 256 values of cr.
+  // 26345 / 2 is no integer, but the result is the same for each of the 256 values of cr.
   const V red = hn::Add(hn::Add(y, cr), hn::MulFixedPoint15(cr, hn::Set(d, 13173)));
   const V blue = hn::Add(hn::Add(y, hn::Add(cb, cb)), hn::MulFixedPoint15(cb, hn::Set(d, -7471)));
   const V shares = pair_of(d, -22554, 65536 - 46802);

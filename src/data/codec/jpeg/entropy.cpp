@@ -9,13 +9,13 @@
 namespace batchcast::inline v0_1::detail {
 
 struct JpegEntropyDecoder::Engine {
-  /// The DC coefficient, undone of prediction. False for what is no code, and beyond 16 bits.
+  /// Reads a DC coefficient and undoes its prediction. False for no code, and beyond 16 bits.
   [[gnu::always_inline]] static inline bool read_dc(JpegBits& bits, Component& component) noexcept {
     if (!read_difference(bits, *component.dc, component.prediction)) return false;
     return fits_sample(excess(component.prediction));
   }
 
-  /// False for what is no code.
+  /// False for bits that are no code.
   [[gnu::always_inline]] static inline bool skip_ac(JpegBits& bits,
                                                     const JpegHuffmanTable& table) noexcept {
     std::uint32_t at = 1;
@@ -30,7 +30,7 @@ struct JpegEntropyDecoder::Engine {
         refill(bits);
         continue;
       }
-      // A long code, or the block ends somewhere among those symbols.
+      // The code is long, or the block ends among those symbols.
       std::uint32_t single = table.find(bits.window);
       const std::uint32_t run = single >> 16U & 0xFF;
       consume(bits, single & 63U);
@@ -108,7 +108,7 @@ struct JpegEntropyDecoder::Engine {
         }
       }
       if (bits.next > decoder.bytes_.refill_limit()) {
-        // A copy, so that `bits` may stay in registers.
+        // A copy can stay in a register, with `bits`.
         const std::uint8_t* next = bits.next;
         if (!decoder.bytes_.settle(next, static_cast<unsigned>(bits.count))) return false;
         bits.next = next;

@@ -11,7 +11,7 @@
 
 namespace batchcast::inline v0_1::detail {
 
-/// Dequantised, in natural order.
+/// Coefficients, dequantised, in natural order.
 struct alignas(64) JpegBlock {
   std::array<std::int16_t, 64> coefficients;
 };
@@ -19,21 +19,21 @@ struct alignas(64) JpegBlock {
 /// Where the blocks of one position within an MCU go.
 struct JpegBlocks {
   JpegBlock* first = nullptr;
-  std::size_t step = 0;  ///< from one MCU's block to the next one's
+  std::size_t step = 0;  ///< from one MCU's block to the next MCU's
 };
 
-/// Decodes a scan, MCU after MCU. Whatever is not as it should be ends it: nothing that it made of
-/// that call is of use then, nor is it itself before the next `start`.
+/// Decodes a scan, MCU after MCU. Any irregularity ends it. Then the blocks of that call are of no
+/// use, and the decoder has to `start` again.
 class JpegEntropyDecoder {
  public:
   static constexpr std::size_t blocks_max = 6;
 
-  /// `header` must stay, as must its file. False where a code is none.
+  /// `header` must stay valid, as must its file. False where a code is none.
   [[nodiscard]] bool start(const JpegHeader& header);
 
   [[nodiscard]] std::size_t blocks_in_mcu() const noexcept { return block_count_; }
 
-  /// Passes over MCUs.
+  /// Skips MCUs.
   [[nodiscard]] bool skip(std::size_t mcus);
 
   /// `blocks`: for each block of an MCU.
@@ -42,7 +42,7 @@ class JpegEntropyDecoder {
  private:
   struct Engine;  // the loops
 
-  /// Of 64 and what a run beyond them reaches.
+  /// The 64 coefficients, and how far a run may reach beyond them.
   static constexpr std::size_t steps_max = 64 + 16;
 
   struct Component {
@@ -64,8 +64,8 @@ class JpegEntropyDecoder {
   std::size_t until_restart_ = 0;
   unsigned restart_index_ = 0;
 
-  // Bits that come next, from the top of `window_`, of which `count_` are counted; whatever lies
-  // below those is what `next_` begins with.
+  // The next bits of the scan, from the top of `window_`. `count_` of them are counted; the bits
+  // below are the beginning of what `next_` points to.
   std::uint64_t window_ = 0;
   std::uint64_t count_ = 0;
   const std::uint8_t* next_ = nullptr;

@@ -10,8 +10,8 @@
 namespace batchcast::inline v0_1::detail {
 namespace {
 
-/// Clean files by a decoder of our own, everything else by libjpeg; also a file that turns
-/// out not to be clean once rows of it have been given out, which are the same from both.
+/// Decodes clean files with our decoder, and everything else with libjpeg. A file may turn out not
+/// to be clean after some rows were given out; both give the same rows, so libjpeg continues.
 class FastJpegCodec final : public ImageCodec {
  public:
   ImageInfo open(std::span<const std::byte> encoded) override {
@@ -60,10 +60,10 @@ class FastJpegCodec final : public ImageCodec {
     return 3 * static_cast<std::size_t>(window_.width);
   }
 
-  /// libjpeg starts over; the rows that it gives first have been given out already.
+  /// libjpeg starts over; its first rows have been given out already.
   void hand_over() {
     uses_library_ = handed_over_ = true;
-    decoder_.shed();  // of a progressive file libjpeg holds all coefficients, too
+    decoder_.shed();  // libjpeg holds all coefficients of a progressive file, too
     (void)library_->open(encoded_);
     library_layout_ = library_->start(window_);
     library_row_.resize(library_layout_.byte_count);
@@ -78,7 +78,7 @@ class FastJpegCodec final : public ImageCodec {
   }
 
   std::unique_ptr<ImageCodec> library_ = make_libjpeg_codec();
-  bool uses_library_ = false;  // it has the file open, or has failed to open it
+  bool uses_library_ = false;  // libjpeg has the file open, or has failed to open it
   bool handed_over_ = false;
   std::span<const std::byte> encoded_;
   JpegHeader header_;

@@ -24,7 +24,7 @@ bool JpegWindowDecoder::start(const JpegHeader& header, std::span<const std::byt
   plan_columns(header);
   size_planes();
 
-  // Upsampling downwards looks at the chroma row above.
+  // Upsampling downwards reads the chroma row above.
   const std::int32_t top = mcu_height_ > jpeg_block_side ? std::max(window.y / 2 - 1, 0) : window.y;
   const std::int32_t passed = top / jpeg_block_side;
   mcu_rows_done_ = passed;
@@ -48,7 +48,7 @@ void JpegWindowDecoder::plan_columns(const JpegHeader& header) {
   std::int32_t first = window_.x;
   std::int32_t end = window_.x + window_.width;
   if (luma.across == 2) {
-    // Upsampling to the right looks at a neighbour on each side, where there is one.
+    // Upsampling to the right reads a neighbour on each side, where there is one.
     const std::int32_t chroma_width = jpeg_divided_up(header.size.width, 2);
     range_.first = std::max(first / 2 - 1, 0);
     end = std::min((end - 1) / 2 + 2, chroma_width);
@@ -79,14 +79,14 @@ void JpegWindowDecoder::size_planes() {
   for (auto& row : chroma_rows_) grow(row, 2 * range_.count + jpeg_row_slack);
 }
 
-/// The last MCU row that libjpeg has decoded when it gives out row `y`: a row group before it needs
-/// to, where upsampling looks downwards.
+/// The last MCU row that libjpeg has decoded when it gives out row `y`: where upsampling looks
+/// downwards, a row group before it has to.
 std::int32_t JpegWindowDecoder::mcu_row_for(std::int32_t y) const noexcept {
   const std::int32_t ahead = mcu_height_ > jpeg_block_side ? 2 : 0;
   return std::min((y + ahead) / mcu_height_, mcus_down_ - 1);
 }
 
-/// Those of the next MCU row that the window needs, in the planes' blocks.
+/// Decodes the blocks of the next MCU row that the window needs, into the planes.
 bool JpegWindowDecoder::decode_blocks() {
   std::array<JpegBlocks, JpegEntropyDecoder::blocks_max> blocks;
   const std::int32_t mcus = end_mcu_ - first_mcu_;
@@ -106,7 +106,7 @@ bool JpegWindowDecoder::decode_blocks() {
          entropy_.skip(static_cast<std::size_t>(mcus_across_ - end_mcu_));
 }
 
-/// The same of a progressive file.
+/// The same for a progressive file.
 bool JpegWindowDecoder::take_blocks() {
   for (std::size_t i = 0; i < plane_count_; ++i) {
     Plane& plane = planes_[i];
@@ -140,7 +140,7 @@ bool JpegWindowDecoder::decode_mcu_row() {
   return true;
 }
 
-/// What row `y` of the image has of a chroma component, from the range's first sample on.
+/// Row `y` of the image in a chroma component, from the range's first sample on.
 const std::uint8_t* JpegWindowDecoder::upsampled(const Plane& plane, std::int32_t y,
                                                  std::uint8_t* room) const noexcept {
   const bool across = mcu_width_ > jpeg_block_side;

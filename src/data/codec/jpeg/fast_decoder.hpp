@@ -15,24 +15,24 @@
 
 namespace batchcast::inline v0_1::detail {
 
-/// The rows of a window of a JPEG, bit for bit what libjpeg-turbo makes of it. Gives up on whatever
-/// is not as it should be in what libjpeg would read for the same rows: of a baseline file the MCU
-/// rows down to there, of a progressive one all.
+/// The rows of a window of a JPEG, with the bytes that libjpeg-turbo makes. It gives up on any
+/// irregularity in what libjpeg would read for the same rows. Of a baseline file that is the MCU
+/// rows down to there, of a progressive one it is everything.
 class JpegWindowDecoder {
  public:
-  /// `header` must stay, as must `file`, which it was read from. False: not for this decoder.
+  /// `header` must stay valid, as must `file`, which it was read from. False: not for this decoder.
   [[nodiscard]] bool start(const JpegHeader& header, std::span<const std::byte> file,
                            const Box& window);
 
-  /// The window's next row, 3 × width bytes and whatever in jpeg_row_slack bytes more. False: the
-  /// scan is not as it should be.
+  /// Writes the window's next row, 3 × width bytes, and arbitrary bytes in the jpeg_row_slack after
+  /// it. False: the scan is irregular.
   [[nodiscard]] bool read_row(std::uint8_t* rgb);
 
-  /// Lets go of buffers that an image far larger than others has grown.
+  /// Frees buffers that an image far larger than others has grown.
   void shed() noexcept;
 
  private:
-  /// A component's samples of two MCU rows, in turns, and the blocks of the one that is decoded.
+  /// A component's samples of two MCU rows, in turns, and the blocks of the present MCU row.
   struct Plane {
     std::int32_t across = 1;
     std::int32_t down = 1;
@@ -69,8 +69,8 @@ class JpegWindowDecoder {
   std::int32_t mcu_height_ = 8;
   std::int32_t mcus_across_ = 0;
   std::int32_t mcus_down_ = 0;
-  std::int32_t first_mcu_ = 0;  // of those to the left and right of the window, all but the DC's
-  std::int32_t end_mcu_ = 0;    // predictions is passed over
+  std::int32_t first_mcu_ = 0;  // of MCUs left and right of the window only the DC's
+  std::int32_t end_mcu_ = 0;    // predictions are read
   std::int32_t mcu_rows_done_ = 0;
 
   std::size_t plane_count_ = 0;

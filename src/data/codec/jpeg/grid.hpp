@@ -9,7 +9,7 @@ namespace batchcast::inline v0_1::detail {
 
 inline constexpr std::int32_t jpeg_block_side = 8;
 
-/// Blocks or MCUs for so many samples, those that are not full included.
+/// How many blocks or MCUs hold this many samples; a last one that is not full counts.
 [[nodiscard]] constexpr std::int32_t jpeg_divided_up(std::int32_t value, std::int32_t by) noexcept {
   return (value + by - 1) / by;
 }

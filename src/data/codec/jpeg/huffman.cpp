@@ -62,7 +62,7 @@ void fill_skip(JpegHuffmanTable& table) noexcept {
       }
       coefficients += entry < JpegHuffmanTable::valued && end == 0 ? run : run + 1;
     }
-    // More than a block has: symbol by symbol, which sees where it ends.
+    // This is more than a block has. Reading symbol by symbol sees where the block ends.
     if (coefficients > 127) bits = coefficients = end = 0;
     table.skip[i] = static_cast<std::uint16_t>(bits | end | coefficients << 8U);
   }

@@ -27,7 +27,7 @@ void inverse_dct(const std::int16_t* blocks, std::size_t count, std::uint8_t* ou
 
 #else
 
-// One block for each 128 bits of a vector; nothing here crosses their borders but loads and stores.
+// One block for each 128 bits of a vector; only loads and stores cross their borders.
 template <class D>
 constexpr std::size_t blocks_of = hn::MaxLanes(D()) / 8;
 
@@ -42,9 +42,9 @@ HWY_INLINE hn::Vec<D> load_row(D d, const std::int16_t* row) {
   }
 }
 
-// Interleaving each vector with the one half of them further on moves the highest bit of an
-// element's place to the lowest: after as many times as the place within a row has bits, rows are
-// columns.
+// Each step interleaves every vector with the one half of them further on. That moves the highest
+// bit of an element's place to the lowest. After as many steps as the place within a row has bits,
+// rows are columns.
 template <class D, class V, std::size_t n>
 HWY_INLINE void transpose(D d, V (&rows)[n]) {
   for (int bit = 0; bit < 3; ++bit) {
@@ -113,7 +113,7 @@ HWY_INLINE void transform(D d, V (&rows)[8]) {
   }
 }
 
-// Each pair of rows to bytes, rows transposed.
+// Turns each pair of rows into bytes, and transposes rows.
 template <class D, class V>
 HWY_INLINE void store(D d, const V (&columns)[8], std::uint8_t* out, std::size_t stride) {
   const hn::Repartition<std::uint8_t, D> d8;
@@ -170,7 +170,7 @@ HWY_INLINE void some_blocks(D d, const std::int16_t* blocks, std::uint8_t* out,
     store_flat(d, rows[0], out, stride);
     return;
   }
-  // What a flat block does with more than the first pass can hold depends on the whole block.
+  // Where a flat block exceeds what the first pass can hold, the result depends on the whole block.
   if (HWY_UNLIKELY(
           !hn::AllTrue(d, hn::Eq(hn::ShiftRight<2>(hn::ShiftLeft<2>(rows[0])), rows[0])))) {
     for (std::size_t i = 0; i < blocks_of<D>; ++i) {

@@ -14,8 +14,7 @@ namespace {
 using Bytes = std::span<const std::uint8_t>;
 
 constexpr int dimension_max = 65500;  // libjpeg's
-// libjpeg writes 10 unless told otherwise. Each is a walk through the whole image, however few
-// bytes it has.
+// libjpeg writes 10 by default. Each scan, however short, is a walk through the whole image.
 constexpr std::size_t clean_scans_max = 64;
 
 namespace marker {
@@ -85,7 +84,7 @@ class HeaderReader {
     return false;
   }
 
-  /// After `read`.
+  /// Call it after `read`.
   bool read_scans(std::vector<JpegScan>& scans) {
     std::array<Progress, 3> progress;
     scans.clear();
@@ -110,7 +109,7 @@ class HeaderReader {
   }
 
  private:
-  /// A marker with what it brings.
+  /// Goes to the next marker, with its data.
   bool next_segment() noexcept {
     if (rest_.empty() || rest_[0] != 0xFF) return false;
     while (!rest_.empty() && rest_[0] == 0xFF) rest_ = rest_.subspan(1);
@@ -123,7 +122,7 @@ class HeaderReader {
     return true;
   }
 
-  /// To the marker that ends it.
+  /// Skips the scan, to the marker that ends it.
   void pass_scan() noexcept {
     const auto is_of_scan = [](std::uint8_t after) {
       return after == 0 || (after >= marker::first_restart && after <= marker::last_restart);
@@ -239,7 +238,7 @@ class HeaderReader {
     return true;
   }
 
-  /// Of a baseline file.
+  /// For a baseline file.
   bool read_only_scan() {
     const auto count = static_cast<std::size_t>(header_.component_count);
     if (count == 0 || content_.size() != 4 + 2 * count || content_[0] != count) return false;
@@ -262,7 +261,7 @@ class HeaderReader {
     return quantizer.has_value();
   }
 
-  /// Of a progressive file: libjpeg takes it for a part of the header.
+  /// For a progressive file: libjpeg takes the first scan for a part of the header.
   bool read_first_scan() {
     for (std::size_t i = 0; i < static_cast<std::size_t>(header_.component_count); ++i) {
       if (!take_quantizer(i)) return false;
@@ -293,7 +292,7 @@ class HeaderReader {
     return true;
   }
 
-  /// The scan's `i`th component, which is the frame's from `component` on.
+  /// Reads the scan's `i`th component, which is one of the frame's from `component` on.
   bool read_component(JpegScan& scan, std::size_t i, std::size_t& component) {
     const std::uint8_t id = content_[1 + 2 * i];
     const auto count = static_cast<std::size_t>(header_.component_count);
@@ -312,7 +311,7 @@ class HeaderReader {
   [[nodiscard]] bool is_usual() {
     auto& [luma, blue, red] = header_.components;
     if (luma.across < 1 || luma.across > 2 || luma.down < 1 || luma.down > 2) return false;
-    // A gray one of 2 x 2 would have to be read in steps of 16 rows, as libjpeg does.
+    // A gray image of 2 x 2 would have to be read in steps of 16 rows, as libjpeg does.
     if (header_.component_count == 1) return luma.across == 1 && luma.down == 1;
     if (blue.across != 1 || blue.down != 1 || red.across != 1 || red.down != 1) return false;
     // Where chroma is one or two samples wide, libjpeg upsamples in another way.

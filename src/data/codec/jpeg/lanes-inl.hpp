@@ -26,8 +26,8 @@ using DBytes = hn::CappedTag<std::uint8_t, 16>;
 #endif
 using DSixteen = hn::CappedTag<std::uint8_t, 16>;
 
-// The bytes of a, then those of b, within each block of 128 bits: what widening by InterleaveLower
-// and InterleaveUpper took apart.
+// The bytes of a, then those of b, within each block of 128 bits. It undoes widening by
+// InterleaveLower and InterleaveUpper.
 #if HWY_ARCH_X86 && HWY_TARGET != HWY_EMU128 && HWY_TARGET != HWY_SCALAR
 HWY_INLINE hn::Vec128<std::uint8_t> narrow(hn::Vec128<std::int16_t> a, hn::Vec128<std::int16_t> b) {
   return hn::Vec128<std::uint8_t>{_mm_packus_epi16(a.raw, b.raw)};
@@ -50,14 +50,14 @@ HWY_INLINE hn::Vec<DBytes> narrow(V a, V b) {
 }
 #endif
 
-// Lane 2i of a times that of b, and lane 2i + 1 of a times that of b, together.
+// The sum of lane 2i of a times that of b, and lane 2i + 1 of a times that of b.
 template <class V, class D32>
 HWY_INLINE hn::Vec<D32> multiply_pairs(D32 d32, V a, V b) {
   hn::Vec<D32> odd = hn::Zero(d32);
   const hn::Vec<D32> even = hn::ReorderWidenMulAccumulate(d32, a, b, hn::Zero(d32), odd);
   return hn::RearrangeToOddPlusEven(even, odd);
 }
-// The two of them over and over.
+// Repeats the two numbers.
 template <class D16>
 HWY_INLINE hn::Vec<D16> pair_of(D16 d16, std::int16_t even, std::int16_t odd) {
   if constexpr (std::endian::native == std::endian::little) {
@@ -69,8 +69,8 @@ HWY_INLINE hn::Vec<D16> pair_of(D16 d16, std::int16_t even, std::int16_t odd) {
   }
 }
 
-// step(d, x) for the d's lanes from x on, up to `count`. The last vector may overlap the one
-// before; less than a whole one goes by sixteen bytes, the last of them beyond `count`.
+// Calls step(d, x) for the d's lanes from x on, up to `count`. The last vector may overlap the one
+// before. Less than a whole vector goes by sixteen bytes, the last of them beyond `count`.
 template <class Step>
 HWY_INLINE void sweep(std::size_t count, const Step& step) {
   const DBytes d;

@@ -10,14 +10,14 @@
 #include <string>
 #include <type_traits>
 
-// After <cstdio>, which it needs but does not include.
+// This comes after <cstdio>, which it needs but does not include.
 #include <jpeglib.h>
 
 #include "data/codec/codec.hpp"
 #include "data/codec/exif.hpp"
 
-// libjpeg reports failure through longjmp, which must pass no frame that has something to destroy:
-// what runs between `guarded` and the library holds plain values only.
+// libjpeg reports failure through longjmp, which must pass no frame that has something to destroy.
+// So code between `guarded` and the library holds plain values only.
 namespace batchcast::inline v0_1::detail {
 namespace {
 
@@ -48,7 +48,7 @@ void on_error(j_common_ptr jpeg) {
   std::longjmp(state.escape, 1);
 }
 
-// Damage that the library can decode around is accepted, as PIL does.
+// PIL accepts damage that the library can decode around, and so do we.
 void on_message(j_common_ptr jpeg, int level) {
   if (level < 0) ++jpeg->err->num_warnings;
 }
@@ -65,7 +65,7 @@ void on_progress(j_common_ptr jpeg) {
   fail(state_of(jpeg), "it has more than 500 scans");
 }
 
-/// Reads EXIF where it lies; libjpeg's own way copies up to 64 KiB for each image.
+/// Reads EXIF in place; libjpeg's way copies up to 64 KiB for each image.
 boolean on_app1(j_decompress_ptr jpeg) {
   State& state = *static_cast<State*>(jpeg->client_data);
   jpeg_source_mgr& source = *jpeg->src;
@@ -102,8 +102,8 @@ void read_header(State& state, std::span<const std::byte> encoded) {
   state.jpeg.out_color_space = components == 4 ? JCS_CMYK : JCS_RGB;
 }
 
-/// In a progressive file that lacks scans, libjpeg guesses coefficients from the blocks around,
-/// and takes the edge of a crop for the edge of the image.
+/// In a progressive file that lacks scans, libjpeg guesses coefficients from the blocks around. It
+/// takes the edge of a crop for the edge of the image.
 bool smoothes_blocks(const jpeg_decompress_struct& jpeg) noexcept {
   if (jpeg.coef_bits == nullptr) return false;
   for (int component = 0; component < jpeg.num_components; ++component) {
@@ -118,9 +118,9 @@ struct Columns {
   JDIMENSION count = 0;
 };
 
-/// The columns to decode for those of `window` to come out as they do from the whole image:
-/// upsampling looks at one neighbour on each side, and is done without them where a crop leaves a
-/// component a single column.
+/// The columns to decode so that those of `window` come out as they do from the whole image.
+/// Upsampling looks at one neighbour on each side. libjpeg does without neighbours where a crop
+/// leaves a component a single column.
 Columns columns_around(const Box& window, JDIMENSION image_width) noexcept {
   const auto x = static_cast<JDIMENSION>(window.x);
   const JDIMENSION end = std::min(x + static_cast<JDIMENSION>(window.width) + 1, image_width);
@@ -129,14 +129,14 @@ Columns columns_around(const Box& window, JDIMENSION image_width) noexcept {
   return {first, std::max(end - first, std::min(image_width, columns_min))};
 }
 
-/// A crop's width of a component leaves out that scaling down may have done part of its
-/// upsampling already: with factors of 3 and 4 it comes out too narrow.
+/// A crop's width ignores that scaling down may have done part of a component's upsampling already.
+/// With factors of 3 and 4 it comes out too narrow.
 bool crops_exactly(const jpeg_decompress_struct& jpeg) noexcept {
   return jpeg.scale_num == jpeg.scale_denom ||
          (jpeg.max_h_samp_factor <= 2 && jpeg.max_v_samp_factor <= 2);
 }
 
-/// PIL's: the samples are inverted, as Adobe's programs write them.
+/// As PIL does: the samples are inverted, as Adobe's programs write them.
 void rgb_from_inverted_cmyk(const std::uint8_t* cmyk, std::uint8_t* rgb,
                             std::size_t pixels) noexcept {
   for (std::size_t i = 0; i < pixels; ++i, cmyk += 4, rgb += 3) {
@@ -148,7 +148,7 @@ void rgb_from_inverted_cmyk(const std::uint8_t* cmyk, std::uint8_t* rgb,
   }
 }
 
-/// Four are CMYK.
+/// Four components are CMYK.
 std::int32_t channels_of(int components) noexcept {
   return components == 1 || components == 3 ? components : 0;
 }
@@ -206,7 +206,7 @@ class JpegCodec final : public ImageCodec {
   }
 
   void close() noexcept override {
-    // As little as `jpeg_create_decompress` needs to have reached; nothing in it can fail.
+    // It destroys no more than `jpeg_create_decompress` has reached; nothing here can fail.
     jpeg_destroy_decompress(&state_.jpeg);
   }
 
@@ -259,7 +259,7 @@ class JpegCodec final : public ImageCodec {
 
   State state_;
   JDIMENSION first_column_ = 0;
-  JSAMPARRAY row_ = nullptr;  // one, for CMYK and for what is read only to be passed over
+  JSAMPARRAY row_ = nullptr;  // one, for CMYK and for rows that are read only to skip them
 };
 
 }  // namespace

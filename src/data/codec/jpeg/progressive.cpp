@@ -20,16 +20,16 @@ constexpr std::uint64_t from_bit(std::uint32_t bit) noexcept { return ~std::uint
 }  // namespace
 
 struct JpegProgressiveDecoder::Engine {
-  /// An AC scan: what it is of, and where it stands between two blocks.
+  /// An AC scan: which coefficients it holds, and its state between two blocks.
   struct Band {
     const JpegHuffmanTable* table;
     std::uint32_t first;
     std::uint32_t last;
     std::uint32_t lowest_bit;
-    std::uint32_t ended_blocks = 0;  ///< the next so many get no new coefficient from it
+    std::uint32_t ended_blocks = 0;  ///< this many next blocks get no new coefficient from it
   };
 
-  /// For the symbol that comes next in an AC scan: an entry as in JpegHuffmanTable's `look`.
+  /// The entry for the next symbol of an AC scan, as in JpegHuffmanTable's `look`.
   [[gnu::always_inline]] static inline std::uint32_t next_entry(
       JpegBits& bits, const JpegHuffmanTable& table) noexcept {
     refill(bits);
@@ -38,7 +38,7 @@ struct JpegProgressiveDecoder::Engine {
     return is_long ? table.find(bits.window) : entry;
   }
 
-  /// How many blocks end here, this one included; 0: none.
+  /// How many blocks end here, with this one; 0: none.
   [[gnu::always_inline]] static inline std::uint32_t ended_here(JpegBits& bits,
                                                                 std::uint32_t entry) noexcept {
     const std::uint32_t run = entry >> 16U & 0xFF;
@@ -49,7 +49,7 @@ struct JpegProgressiveDecoder::Engine {
     return (std::uint32_t{1} << length) + static_cast<std::uint32_t>(more);
   }
 
-  /// A block's coefficients of a band, down to the scan's lowest bit. False: not as it should be.
+  /// Reads a block's coefficients of a band, down to the scan's lowest bit. False: irregular.
   [[gnu::always_inline]] static inline bool first_ac(JpegBits& bits, Band& band, JpegBlock& block,
                                                      std::uint64_t& nonzero) noexcept {
     if (band.ended_blocks > 0) {
@@ -100,12 +100,12 @@ struct JpegProgressiveDecoder::Engine {
     consume(bits, 1);
   }
 
-  /// One more bit of a band: of coefficients that are not zero, and of others that begin with it.
+  /// Reads one more bit of a band: of coefficients that are not zero, or that begin with it.
   [[gnu::always_inline]] static inline bool refine_ac(JpegBits& bits, Band& band, JpegBlock& block,
                                                       std::uint64_t& nonzero) noexcept {
     constexpr std::uint32_t none = 128;
     const std::int32_t bit = 1 << band.lowest_bit;
-    // Those that are known already, and not passed yet.
+    // Coefficients that are known already, and not passed yet.
     std::uint64_t known = nonzero & from_bit(band.first) & ~(from_bit(band.last) << 1U);
     std::uint32_t at = band.first;
     while (band.ended_blocks == 0 && at <= band.last) {
@@ -117,13 +117,13 @@ struct JpegProgressiveDecoder::Engine {
         if (band.ended_blocks == 0 && run != JpegHuffmanTable::sixteen_zeros) return false;
         run = 15;
       } else {
-        // Of one bit: a coefficient that becomes 1 or -1 of this scan's.
+        // A coefficient that becomes 1 or -1 of this scan's bit has one bit.
         if (entry >> 24U != 63) return false;
         value = value_at_top(bits.window << (entry >> 8U & 63U), 63) * bit;
       }
       consume(bits, entry & 0xFF);
       if (band.ended_blocks > 0) break;
-      // The run is of zeros: those that are known get their bits on the way.
+      // The run counts zeros: known coefficients get their bits on the way.
       for (;; known &= known - 1) {
         const auto next = known != 0 ? static_cast<std::uint32_t>(std::countr_zero(known)) : none;
         if (at + run < next) break;
@@ -167,7 +167,7 @@ struct JpegProgressiveDecoder::Engine {
         }
         if (!read(bits, row, column)) return false;
         if (bits.next > bytes.refill_limit()) {
-          // A copy, so that `bits` may stay in registers.
+          // A copy can stay in a register, with `bits`.
           const std::uint8_t* next = bits.next;
           if (!bytes.settle(next, static_cast<unsigned>(bits.count))) return false;
           bits.next = next;
@@ -278,7 +278,7 @@ bool JpegProgressiveDecoder::plan(const JpegHeader& header, std::size_t file_byt
   };
   mcu_columns_ = blocks_of(size.width, luma.across);
   mcu_rows_ = blocks_of(size.height, luma.down);
-  // A block takes a bit at least, that of its DC coefficient: a few bytes don't make much memory.
+  // A block takes one bit at least, for its DC coefficient: a few bytes don't make much memory.
   if (mcu_columns_ * mcu_rows_ > std::min(blocks_max / 6, 8 * file_bytes)) return false;
   for (std::size_t i = 0; i < static_cast<std::size_t>(header.component_count); ++i) {
     const JpegComponent& from = header.components[i];

@@ -14,20 +14,20 @@
 
 namespace batchcast::inline v0_1::detail {
 
-/// Decodes all scans of a progressive file, since the last of them may bring something for any of
-/// its blocks; then gives out blocks. Whatever is not as it should be ends it.
+/// Decodes all scans of a progressive file, since the last one may change any of its blocks. Then
+/// it gives out blocks. Any irregularity ends it.
 class JpegProgressiveDecoder {
  public:
-  /// `header` must stay only for the call, `file` is what it was read from. False: not for this
-  /// decoder.
+  /// `header` must stay valid only for the call; `file` is the file that it was read from. False:
+  /// not for this decoder.
   [[nodiscard]] bool start(const JpegHeader& header, std::span<const std::byte> file);
 
-  /// Blocks of a component, from `first` on in its row `row` of them, dequantised. False where a
-  /// coefficient takes more than 16 bits.
+  /// Copies blocks of a component, dequantised, from `first` on in its block row `row`. False where
+  /// a coefficient takes more than 16 bits.
   [[nodiscard]] bool take(std::size_t component, std::size_t row, std::size_t first,
                           std::span<JpegBlock> blocks) const noexcept;
 
-  /// Lets go of buffers that an image far larger than others has grown.
+  /// Frees buffers that an image far larger than others has grown.
   void shed() noexcept;
 
  private:
@@ -37,12 +37,11 @@ class JpegProgressiveDecoder {
     std::size_t across = 1;  ///< blocks in an MCU of several components
     std::size_t down = 1;
     std::size_t columns = 0;        ///< of blocks, whole MCUs
-    std::size_t image_columns = 0;  ///< that show some of the image: those of a scan of its own
+    std::size_t image_columns = 0;  ///< that show some of the image: a scan of it alone has these
     std::size_t image_rows = 0;
     std::array<std::int16_t, 64> quantizer{};  ///< in natural order
     std::vector<JpegBlock> blocks;             ///< not dequantised
-    /// Of each block: bit k is set where coefficient k of the zigzag order is not zero, DC
-    /// excepted.
+    /// For each block: bit k is set where the zigzag order's coefficient k > 0 is not zero.
     std::vector<std::uint64_t> nonzero;
   };
 

@@ -9,11 +9,11 @@
 
 #include "data/codec/jpeg/huffman.hpp"
 
-// The bits of a scan, freed of stuffing. Everything here becomes part of the loops that call it:
-// what they keep in registers stays there.
+// The bits of a scan, without stuffing. Everything here is inlined into the loops that call it, so
+// that they can keep it in registers.
 namespace batchcast::inline v0_1::detail {
 
-/// Of the coefficients in zigzag order, where they stand in a block; beyond 64 for a run that
+/// The place in a block of each coefficient in zigzag order. There are more than 64 for a run that
 /// reaches further.
 inline constexpr std::array<std::uint8_t, 64 + 16> jpeg_natural_order = {
     0,  1,  8,  16, 9,  2,  3,  10, 17, 24, 32, 25, 18, 11, 4,  5,   //
@@ -35,7 +35,7 @@ struct JpegBits {
   const std::uint8_t* next;
 };
 
-/// At least 56 bits are there afterwards.
+/// Afterwards the window has at least 56 bits.
 [[gnu::always_inline]] inline void refill(JpegBits& bits) noexcept {
   bits.window |= load_big_endian(bits.next) >> bits.count;
   bits.next += (63 - bits.count) >> 3U;
@@ -47,8 +47,8 @@ struct JpegBits {
   bits.count -= count;
 }
 
-/// The value at the top of `bits`, which `shift` right brings to the low end: ones first for
-/// positive numbers, complemented for negative ones.
+/// The value at the top of `bits`, which `shift` right brings to the low end. Positive numbers
+/// begin with a one; negative ones are complemented.
 [[gnu::always_inline]] inline std::int32_t value_at_top(std::uint64_t bits,
                                                         std::uint32_t shift) noexcept {
   const auto flip = static_cast<std::uint64_t>(~(static_cast<std::int64_t>(bits) >> 63U));
@@ -61,12 +61,12 @@ struct JpegBits {
   return beyond >> 16U == 0;
 }
 
-/// Zero as long as all the products so far fit into 16 bits.
+/// Zero while all the products so far fit into 16 bits.
 [[gnu::always_inline]] inline std::uint32_t excess(std::int32_t product) noexcept {
   return static_cast<std::uint32_t>(product) + 0x8000U;
 }
 
-/// Adds the difference of a DC coefficient that comes next. False for what is no code.
+/// Adds the difference of the next DC coefficient. False for bits that are no code.
 [[gnu::always_inline]] inline bool read_difference(JpegBits& bits, const JpegHuffmanTable& table,
                                                    std::int32_t& prediction) noexcept {
   refill(bits);
@@ -75,7 +75,7 @@ struct JpegBits {
     entry = table.find(bits.window);
     if (entry < JpegHuffmanTable::valued) return false;
   }
-  // Shifted by one more, because there may be no bits of value at all.
+  // Shifts by one more, because there may be no value bits.
   const std::uint64_t value = bits.window << (entry >> 8U & 63U);
   const auto flip = static_cast<std::uint64_t>(~(static_cast<std::int64_t>(value) >> 63U));
   const auto magnitude = static_cast<std::uint32_t>((value ^ flip) >> 1U >> (entry >> 24U));

@@ -22,7 +22,7 @@ template <class D, class V>
 HWY_INLINE V average_down(D d, V a, V b) {
   return hn::Sub(hn::AverageRound(a, b), hn::And(hn::Xor(a, b), hn::Set(d, 1)));
 }
-// (3 * a + b + 1) >> 2, without more bits than there are
+// (3 * a + b + 1) >> 2, without needing more bits
 template <class D, class V>
 HWY_INLINE V quarter_plus_1(D d, V a, V b) {
   return average_down(d, a, hn::AverageRound(a, b));
@@ -75,7 +75,7 @@ void h2v2_inner(const std::uint8_t* near_row, const std::uint8_t* far_row, std::
   const DBytes bytes;
   const std::size_t lanes = hn::Lanes(d);
   const auto three = hn::Set(d, 3);
-  // Kept for their neighbours. Whole vectors reach beyond, at most as far as the row's slack.
+  // Samples that neighbours need. Whole vectors reach beyond, at most as far as the row's slack.
   constexpr std::size_t kept = 512;
   alignas(64) std::uint16_t sums[kept + 2 + 2 * hn::MaxLanes(DSums())];
   for (std::size_t x = 0; x + 2 < width; x += kept) {

@@ -36,7 +36,7 @@ using Archive = std::unique_ptr<archive, CloseArchive>;
   refuse_idx(name, text("it cannot be unpacked: {}", why == nullptr ? "it is broken" : why));
 }
 
-// Fills `to` as far as there is anything; returns how far.
+// Fills `to` as far as there is data; returns how far.
 std::size_t read_fully(archive* reader, std::span<std::byte> to, std::string_view name) {
   std::size_t filled = 0;
   while (filled < to.size()) {
@@ -106,7 +106,7 @@ UnpackedIdx unpack_idx(std::span<const std::byte> packed, std::string_view name)
   std::size_t filled = read_fully(reader.get(), start, name);
   const IdxHeader header = parse_idx_header(std::span(start).first(filled), name);
   const std::uint64_t expected = header.data_offset + header.data_bytes;
-  // A hostile header does not choose how much memory is taken: no byte of gzip makes more.
+  // A hostile header must not choose how much memory is taken: a byte of gzip makes no more.
   constexpr std::uint64_t deflate_ratio_max = 1032;
   if (expected / deflate_ratio_max > packed.size()) {
     refuse_idx(

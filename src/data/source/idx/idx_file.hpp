@@ -27,8 +27,8 @@ struct IdxHeader {
 
 [[nodiscard]] std::size_t size_of(IdxType type) noexcept;
 
-/// `start` is at least the first 1,028 bytes of the file, or all of it. Throws BadDataset, calling
-/// the file `name`.
+/// `start` is at least the first 1,028 bytes of the file, or all of it. Throws BadDataset, in which
+/// `name` names the file.
 [[nodiscard]] IdxHeader parse_idx_header(std::span<const std::byte> start, std::string_view name);
 
 struct UnpackedIdx {
@@ -36,8 +36,8 @@ struct UnpackedIdx {
   std::size_t size = 0;
 };
 
-/// What a gzip file unpacks to, whose first bytes say how much there must be. Throws BadDataset
-/// where it is broken, or holds more or less.
+/// Unpacks a gzip file, whose first bytes say how much there must be. Throws BadDataset where it is
+/// broken, or holds more or less.
 [[nodiscard]] UnpackedIdx unpack_idx(std::span<const std::byte> packed, std::string_view name);
 
 /// A file of the IDX format, gzipped or not.
@@ -51,7 +51,7 @@ class IdxFile {
   [[nodiscard]] std::string_view name() const noexcept {
     return std::string_view(path_).substr(path_.rfind('/') + 1);
   }
-  /// On disk.
+  /// The file's size on disk.
   [[nodiscard]] std::uint64_t file_bytes() const noexcept { return file_bytes_; }
   /// All elements as signed numbers; throws BadDataset where they are not whole.
   [[nodiscard]] std::vector<std::int64_t> integers() const;

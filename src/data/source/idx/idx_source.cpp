@@ -23,7 +23,7 @@ struct IdxPaths {
   std::string labels;
 };
 
-// MNIST's names as they are and as some unpackers write them; torchvision keeps them in raw/.
+// MNIST's names, as published and as some unpackers write them; torchvision keeps them in raw/.
 std::string find_file(const std::string& folder, const std::string& split,
                       const std::string& what) {
   for (const std::string place : {"", "raw"}) {

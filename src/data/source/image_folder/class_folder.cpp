@@ -29,8 +29,8 @@ struct CloseFolder {
 };
 using OpenFolder = std::unique_ptr<DIR, CloseFolder>;
 
-// Walks one class. Folders that were met are remembered with the one they were met in, so that a
-// link back to one of those is seen.
+// Walks one class. It remembers each folder with the one that it was found in, so that it sees a
+// link back to one of those.
 class Walk {
  public:
   Walk(int dataset, const std::string& dataset_path)
@@ -86,7 +86,7 @@ class Walk {
     met_.push_back({status.st_dev, status.st_ino, here.within});
     OpenFolder folder(::fdopendir(file.get()));
     if (!folder) refuse(here.path, errno);
-    const int fd = file.release();  // the folder's now
+    const int fd = file.release();  // `folder` owns it now
     ImageFolder images{.path = here.path, .names = {}, .files = {}};
     for (;;) {
       errno = 0;
@@ -109,7 +109,7 @@ class Walk {
     const bool image = is_image_name(name);
     bool below = entry.d_type == DT_DIR;
     std::uint64_t bytes = unknown_bytes;
-    // A link, or a file system that does not say: only looking tells.
+    // For a link, or a file system that does not say, only stat tells.
     const bool unclear = entry.d_type == DT_LNK || entry.d_type == DT_UNKNOWN;
     if (!below && (image || unclear)) {
       struct stat status = {};

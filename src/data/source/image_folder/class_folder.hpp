@@ -22,7 +22,7 @@ inline constexpr std::uint64_t unknown_bytes = ~std::uint64_t{0};
 /// A folder with images in it.
 struct ImageFolder {
   std::string path;              ///< inside the dataset
-  std::vector<char> names;       ///< each with a NUL behind it
+  std::vector<char> names;       ///< each with a NUL after it
   std::vector<ClassFile> files;  ///< sorted by name
 
   [[nodiscard]] const char* name_of(const ClassFile& file) const noexcept {
@@ -37,14 +37,14 @@ struct ClassFolder {
   std::vector<std::string> remarks;
 };
 
-/// By its extension, in whatever capitals.
+/// Goes by the extension, in any capitals.
 [[nodiscard]] bool is_image_name(std::string_view name) noexcept;
 
 /// The extension that a file is counted under when it is left out; empty where it has none.
 [[nodiscard]] std::string extension_of(std::string_view name);
 
-/// Reads the class `name` of the dataset `dataset_path`, which is open as `dataset`. Symbolic links
-/// are followed, but not in circles. Throws BadDataset where a folder cannot be read.
+/// Reads the class `name` of the dataset `dataset_path`, which is open as `dataset`. It follows
+/// symbolic links, but not in circles. Throws BadDataset where a folder cannot be read.
 [[nodiscard]] ClassFolder read_class_folder(int dataset, const std::string& dataset_path,
                                             const std::string& name);
 

@@ -11,9 +11,9 @@
 namespace batchcast::inline v0_1::detail {
 namespace {
 
-// Enough to hide a network disk's answers, little enough for it not to mind.
+// Enough threads to hide a network disk's answers, and few enough not to burden it.
 constexpr std::size_t threads_max = 16;
-// Classes read, but not yet asked for: what is kept of them takes memory.
+// How many classes are read before they are asked for; they take memory.
 constexpr std::size_t ahead_max = 64;
 
 }  // namespace
@@ -25,7 +25,7 @@ ClassFolderReader::ClassFolderReader(int dataset, const std::string& dataset_pat
   try {
     for (std::size_t i = 0; i < count; ++i) threads_.emplace_back([this] { work(); });
   } catch (const std::system_error&) {
-    if (threads_.empty()) throw;  // fewer do as well
+    if (threads_.empty()) throw;  // fewer threads suffice
   }
 }
 

@@ -17,10 +17,10 @@
 namespace batchcast::inline v0_1::detail {
 
 /// Reads the folders of many classes at a time, since each look at a file on a network disk is a
-/// wait, and gives them one after the other.
+/// wait. It gives them one after the other.
 class ClassFolderReader {
  public:
-  /// `dataset` is the folder that the classes lie in, open; all of these outlive the reader.
+  /// `dataset` is the open folder that holds the classes; all arguments must outlive the reader.
   ClassFolderReader(int dataset, const std::string& dataset_path,
                     std::span<const std::string> classes);
   /// Waits for the folders that are just being read.
@@ -28,7 +28,7 @@ class ClassFolderReader {
   ClassFolderReader(const ClassFolderReader&) = delete;
   ClassFolderReader& operator=(const ClassFolderReader&) = delete;
 
-  /// That of the next class. Throws what read_class_folder threw.
+  /// The next class's folder. Throws what read_class_folder threw.
   [[nodiscard]] ClassFolder next();
 
  private:

@@ -15,7 +15,7 @@ class ImageFolderIndex {
  public:
   struct File {
     std::string_view folder;  ///< inside the dataset, without a slash at its end
-    std::string_view name;    ///< with a NUL behind it
+    std::string_view name;    ///< with a NUL after it
     std::uint32_t label = 0;
   };
 

@@ -29,7 +29,7 @@
 namespace batchcast::inline v0_1::detail {
 namespace {
 
-// What is larger is no image, and a sparse file may claim any size.
+// A larger file is no image, and a sparse file may claim any size.
 constexpr off_t file_bytes_max = 0xffff'ffff;
 
 std::string reason_of(int error) { return std::generic_category().message(error); }
@@ -180,7 +180,7 @@ FileDescriptor ImageFolderSource::open_file(const ImageFolderIndex::File& file) 
   path[file.folder.size()] = '/';
   std::memcpy(path.data() + file.folder.size() + 1, file.name.data(), name_bytes);
   for (;;) {
-    // O_NONBLOCK: a pipe would have us wait for its other end.
+    // With O_NONBLOCK a pipe does not make us wait for its other end.
     FileDescriptor opened(
         ::openat(folder_.get(), path.data(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
     if (opened) return opened;

@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-// What is said about an image folder.
+// The remarks about an image folder.
 namespace batchcast::inline v0_1::detail {
 
 /// `1 image`, `2 images`
@@ -17,11 +17,11 @@ namespace batchcast::inline v0_1::detail {
 /// `a, b, c and 7 more`
 [[nodiscard]] std::string few_of(std::span<const std::string> names);
 
-/// How many files are no images, the commonest extensions by name; `left_out` is not empty.
+/// How many files are no images, with the commonest extensions; `left_out` is not empty.
 [[nodiscard]] std::string describe_left_out(const std::map<std::string, std::uint64_t>& left_out);
 
-/// Of classes that are named like parts of a dataset, whose classes lie one level deeper: the part
-/// that is trained on, or else the first. Empty where they are not named so.
+/// For classes that are named like parts of a dataset, whose classes lie one level deeper: the
+/// training part, else the first. Empty where they are not named so.
 [[nodiscard]] std::string split_among(std::span<const std::string> classes);
 
 }  // namespace batchcast::inline v0_1::detail

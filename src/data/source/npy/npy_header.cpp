@@ -29,7 +29,7 @@ std::string_view as_text(std::span<const std::byte> bytes) {
   throw BadDataset(text("batchcast: {}: {}.", name, why));
 }
 
-// Text of a hostile file, fit to stand in a message.
+// Text of a hostile file, made fit for a message.
 std::string quoted(std::string_view words) {
   std::string shown(words.substr(0, 40));
   for (char& c : shown) {
@@ -38,8 +38,8 @@ std::string quoted(std::string_view words) {
   return text("`{}{}", shown, words.size() > 40 ? "...`" : "`");
 }
 
-// Reads the little of Python's notation that a header is made of:
-// {'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }
+// Reads the small part of Python's notation that headers use: {'descr': '<f4', 'fortran_order':
+// False, 'shape': (3, 4), }
 class Literal {
  public:
   Literal(std::string_view text, std::string_view name) : left_(text), name_(name) {}

@@ -12,7 +12,7 @@
 
 namespace batchcast::inline v0_1::detail {
 
-/// What the head of a .npy file says of the array behind it, which is in C order.
+/// What the header of a .npy file says about its array, which is in C order.
 struct NpyHeader {
   DType dtype = DType::u8;
   std::vector<std::int64_t> shape;
@@ -23,8 +23,8 @@ struct NpyHeader {
 /// Whether `file` begins as .npy files do.
 [[nodiscard]] bool is_npy(std::span<const std::byte> file) noexcept;
 
-/// Versions 1 to 3. `file` is the whole file and `name` what messages call it. Throws BadDataset
-/// for what is no array, none of our types, not in C order, or cut short.
+/// Reads versions 1 to 3. `file` is the whole file, and messages call it `name`. Throws BadDataset
+/// unless it is an array of one of our types, in C order and complete.
 [[nodiscard]] NpyHeader parse_npy_header(std::span<const std::byte> file, std::string_view name);
 
 }  // namespace batchcast::inline v0_1::detail

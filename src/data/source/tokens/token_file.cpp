@@ -30,7 +30,7 @@ bool is_integer(DType dtype) {
 }
 static_assert(DType::u64 < DType::f16 && DType::u8 < DType::u64);
 
-// How the one array in it is saved for `tokens:`, in Python.
+// How to save the file's only array for `tokens:`, in Python.
 std::string_view python_cure(KnownFormat format) {
   switch (format) {
     case KnownFormat::zip:
@@ -92,7 +92,7 @@ struct LlmcKind {
 };
 constexpr std::array llmc_tokens = {LlmcKind{20240520, 1, DType::u16},
                                     LlmcKind{20240801, 7, DType::u32}};
-// Models, their states and activations, tokenizers, and what HellaSwag and MMLU are read from.
+// Models, states, activations, tokenizers, and the files of HellaSwag and MMLU.
 constexpr std::array llmc_others = {20240326, 20240327, 20240328, 20240522, 20240527, 20240803};
 
 struct LlmcHeader {
@@ -170,7 +170,7 @@ std::array<std::uint64_t, 4> maxima_of(std::span<const std::byte> tokens) {
   return maxima;
 }
 
-// Of tokens 0, 4, 8 …; 1, 5, 9 …; and so on.
+// The maxima of tokens 0, 4, 8 …; of 1, 5, 9 …; and so on.
 std::array<std::uint64_t, 4> maxima_of(const TokenFile& file) {
   constexpr std::size_t looked_at = 1 << 16;
   const std::size_t width = size_of(file.dtype);

@@ -14,10 +14,10 @@
 
 namespace batchcast::inline v0_1::detail {
 
-/// What the user says of the files of a `tokens:` source.
+/// What the user says about the files of a `tokens:` source.
 struct TokenFileOptions {
   std::optional<DType> dtype;
-  /// Set: raw tokens follow so many bytes, whatever the file begins with.
+  /// Set: raw tokens follow this many bytes, and the file's header is not read.
   std::optional<std::uint64_t> header_bytes;
 };
 
@@ -29,12 +29,12 @@ struct TokenFile {
 };
 
 /// Reads .npy (a list of integers) and llm.c's files by their headers, and everything else as raw
-/// tokens. Throws BadDataset for what is neither, such as compressed files, and for what is cut
-/// short; InvalidArgument where `options` contradict the header.
+/// tokens. Throws BadDataset for files that are neither, such as compressed ones, and for shortened
+/// ones. Throws InvalidArgument where `options` contradict the header.
 [[nodiscard]] TokenFile find_tokens(const MappedFile& file, const TokenFileOptions& options);
 
 /// What the owner should know where tokens of `dtype` look like halves or quarters of wider ones:
-/// every second token 0, for instance. Empty where they do not.
+/// every second token is 0, for instance. Empty where they do not.
 [[nodiscard]] std::string remark_on_width(const TokenFile& file);
 
 }  // namespace batchcast::inline v0_1::detail

@@ -45,7 +45,7 @@ TokenOptions parse(const SourceOptions& options) {
   return result;
 }
 
-// Names as they stand; a pattern's matches in the order of their bytes.
+// Names stay as written; a pattern's matches come in the order of their bytes.
 std::vector<std::string> expand(std::string_view list) {
   std::vector<std::string> files;
   for (const std::string& item : split_paths("tokens", list)) {
@@ -151,7 +151,7 @@ class TokensSource final : public Source {
     const std::size_t token_bytes = size_of(found.dtype);
     const std::uint64_t count = found.tokens.size() / token_bytes;
     most_tokens_ = std::max(most_tokens_, count);
-    // Beyond this the kernel's reading ahead stays within the window.
+    // Above this the kernel's reading ahead stays within the window.
     constexpr std::uint64_t small_window_bytes = 128 * 1024;
     if (options_.length < small_window_bytes / token_bytes) file.expect_random_reads();
     files_.push_back({std::move(file), found, size_});
@@ -162,7 +162,7 @@ class TokensSource final : public Source {
     }
   }
 
-  // The last of those that start at or before it: files without a window start where the next does.
+  // The last file that starts at or before it: one without a window starts where the next does.
   [[nodiscard]] const File& file_of(std::uint64_t sample_id) const {
     const auto after =
         std::upper_bound(files_.begin(), files_.end(), sample_id,

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright 2026 the batchcast authors
-"""A first look at files by a library that damaged ones may crash."""
+"""A first look at files by a library that damaged files may crash."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _SLICES = 30
 
 
 class Crashed(Exception):
-    """The process died, hung, or raised what is no Error; the text says of what."""
+    """The process died, hung, or raised something other than Error; the text says why."""
 
 
 def _work_and_leave(work: Callable[[Tick], T], pipe: int) -> NoReturn:
@@ -50,11 +50,11 @@ def _work_and_leave(work: Callable[[Tick], T], pipe: int) -> NoReturn:
 
 
 def _told(pipe: int) -> bytes:
-    """All that the process tells, until it ends."""
+    """Everything that the process writes, until it ends."""
     waiting = select.poll()
     waiting.register(pipe, select.POLLIN)
     told: list[bytes] = []
-    # In slices: both may be stopped together, as by Ctrl-Z, and that is no silence.
+    # It waits in slices: both may be stopped together, as by Ctrl-Z, and that is no silence.
     while any(waiting.poll(_SILENCE_S / _SLICES * 1000) for _ in range(_SLICES)):
         piece = os.read(pipe, 1 << 20)
         if not piece:
@@ -67,8 +67,8 @@ def _told(pipe: int) -> bytes:
 
 
 def apart(work: Callable[[Tick], T]) -> T:
-    """What `work` returns, or the Error that it raises, in a forked process. Raises Crashed where
-    that dies of it, or hangs: where neither a tick nor the end came within 30 s."""
+    """Returns what `work` returns in a forked process, or raises its Error. Raises Crashed where
+    that process dies of it, or hangs: neither a tick nor the end came within 30 s."""
     reading, writing = os.pipe()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # the child starts no thread

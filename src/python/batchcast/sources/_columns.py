@@ -29,7 +29,7 @@ class Wanted:
             raise InvalidArgument(f"batchcast: sources.{adapter}: image and label are both None.")
 
     def check(self, schema: Any, where: str) -> None:
-        """Raises InvalidArgument where the schema of Arrow lacks a column, or it is of no use."""
+        """Raises InvalidArgument where the Arrow schema lacks a column, or has a useless one."""
         for part, column in self.columns.items():
             if column not in schema.names:
                 there = ", ".join(f"`{name}` ({schema.field(name).type})" for name in schema.names)
@@ -46,8 +46,8 @@ class Wanted:
                 raise InvalidArgument(f"batchcast: column `{column}` of {where} is {why}.")
 
     def readers(self, column_of: Callable[[str], Any]) -> dict[str, Read]:
-        """For a run of rows, `column_of` whose columns are arrays, perhaps in chunks: how to read a
-        row's parts."""
+        """How to read a row's parts, for a run of rows. `column_of` has its columns as arrays,
+        perhaps in chunks."""
         return {
             part: _reader(column_of(column), _image_reader if part == "image" else _label_reader)
             for part, column in self.columns.items()
@@ -73,7 +73,7 @@ _BYTES = ("binary", "large_binary", "binary_view")
 
 
 def _plain_kind(kind: Any) -> Any:
-    """Of a dictionary-encoded column, what its values are."""
+    """The type of the values of a dictionary-encoded column."""
     return kind.value_type if str(kind).startswith("dictionary<") else kind
 
 
@@ -142,7 +142,7 @@ def _image_reader(chunk: Any) -> Read:
 
 
 def named_files(paths: Iterable[str | None]) -> Iterator[bytes]:
-    """For a fingerprint: of each file that a row names, its path, size and time of change."""
+    """The path, size and time of change of each file that a row names, for a fingerprint."""
     for path in paths:
         if path is None:
             continue
@@ -156,7 +156,7 @@ def named_files(paths: Iterable[str | None]) -> Iterator[bytes]:
 
 
 def paths_without_bytes(chunk: Any) -> Iterator[str | None]:
-    """Of a chunk of images: the paths of those that only have one."""
+    """The paths in a chunk of images that have no bytes."""
     fields = _fields_of(chunk.type)
     if fields:
         flat = dict(zip(fields, chunk.flatten()))
@@ -192,7 +192,7 @@ def _plain(value: Any) -> Any:
 
 
 def class_names_of(features: Mapping[str, Any] | None, label: str | None) -> list[str]:
-    """What ClassLabel says, as features of `datasets` in JSON have it."""
+    """The names of a ClassLabel, as features of `datasets` in JSON have it."""
     feature = features.get(label or "") if isinstance(features, Mapping) else None
     names = feature.get("names") if isinstance(feature, Mapping) else None
     if isinstance(names, Mapping):  # as README files of the Hub have them
@@ -203,7 +203,7 @@ def class_names_of(features: Mapping[str, Any] | None, label: str | None) -> lis
 
 
 class Rows:
-    """Runs of rows one after another: which one has a row, and at which place."""
+    """Runs of rows one after another: which run has a row, and at which place."""
 
     def __init__(self, lengths: Sequence[int]) -> None:
         self._begins = [0]
@@ -219,7 +219,7 @@ class Rows:
 
 
 def checked(index: int, size: int) -> int:
-    """A place from 0; IndexError beyond the end, as lists have it."""
+    """A place from 0; raises IndexError beyond the end, as lists do."""
     place = index + size if index < 0 else index
     if not 0 <= place < size:
         raise IndexError(f"there is no sample {index}: there are {size}")

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright 2026 the batchcast authors
-"""Files that lie in this process's memory, or are read piece by piece, and are to stay as they are.
+"""Files that lie in this process's memory, or are read piece by piece, and that must not change.
 
 The kernel ends a process that looks at mapped memory whose file was cut short (SIGBUS). Here it
 finds zeros, and the dataset that looked asks afterwards whether the file is what it was.
@@ -20,7 +20,7 @@ from ..errors import BadDataset, BadSample
 
 
 def check_regular(path: str) -> None:
-    """Raises BadDataset where there is none, or anything else: others may never give a byte."""
+    """Raises BadDataset unless it is a regular file: others may never give a byte."""
     try:
         status = os.stat(path)
     except OSError as error:
@@ -31,7 +31,7 @@ def check_regular(path: str) -> None:
 
 
 class Watched:
-    """A file that nobody is to write into. One that takes its name is another file."""
+    """A file that no process is to write into. A file that takes its name is another one."""
 
     def __init__(self, path: str) -> None:
         self.path = path
@@ -42,12 +42,13 @@ class Watched:
         self._mapped: dict[int, ZerosWhereCut] = {}
 
     def is_mapped(self, begin: int, end: int) -> None:
-        """Between these addresses. It is no reason to end any more."""
+        """Sets where the file is mapped. A change does not end the process any more."""
         if begin not in self._mapped:
             self._mapped[begin] = ZerosWhereCut(begin, end)
 
     def check(self) -> None:
-        """Raises BadSample where it was written into. Before and after each look at it."""
+        """Raises BadSample where it was written into. Call it before and after each look at the
+        file."""
         if self._mapped:
             ZerosWhereCut.go_on()
         try:
@@ -73,7 +74,7 @@ def check_all(files: Iterable[Watched]) -> None:
 
 
 class Maps:
-    """What lies where in this process's memory, as the kernel has it now."""
+    """What lies where in this process's memory, as the kernel shows it now."""
 
     def __init__(self) -> None:
         self._begins: list[int] = []
@@ -93,8 +94,8 @@ class Maps:
         self._ends.append((end, int(words[2], 16), int(words[4]), path))
 
     def _file_at(self, address: int) -> Watched | None:
-        """None where none lies there, or one that has no name any more. Raises BadDataset where it
-        is shorter than it was when it was mapped."""
+        """The file at that place; None where there is none, or one that has no name any more.
+        Raises BadDataset where it is shorter than it was when it was mapped."""
         place = bisect.bisect_right(self._begins, address) - 1
         if place < 0 or address >= self._ends[place][0]:
             return None
@@ -114,12 +115,12 @@ class Maps:
         return watched
 
     def files_at(self, addresses: Iterable[int]) -> tuple[Watched, ...]:
-        """Those that lie there, mapped as far as they reach."""
+        """The files that lie there, mapped as far as they reach."""
         found = {one.path: one for one in map(self._file_at, addresses) if one is not None}
         return tuple(found.values())
 
     def note_map_of(self, file: Watched) -> None:
-        """Of a file that is mapped further than it reaches."""
+        """Notes a file that is mapped further than it reaches."""
         path = os.path.realpath(file.path)
         for begin, (end, _, _, mapped) in zip(self._begins, self._ends):
             if mapped == path:

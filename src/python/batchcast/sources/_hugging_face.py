@@ -32,7 +32,7 @@ def _loaded(place: str, split: str | None, where: str) -> Any:
 
 
 def _check_saved(place: str) -> None:
-    """Arrow would wait at a pipe for its other end, and hear no Ctrl-C."""
+    """Refuses a pipe: Arrow would wait for its other end, and hear no Ctrl-C."""
     for folder, _, names in os.walk(place):
         for path in (os.path.join(folder, name) for name in names):
             if path.endswith((".arrow", ".json")) and os.path.exists(path):
@@ -88,13 +88,13 @@ def _check(dataset: Any, where: str) -> None:
 
 
 def _addresses(columns: Any) -> list[int]:
-    """Where the memory of arrays begins. Empty parts of it have no address that means anything."""
+    """Where the memory of arrays begins. Empty parts have no meaningful address."""
     buffers = [one for column in columns for one in column.buffers()]
     return [one.address for one in buffers if one is not None and one.size > 0]
 
 
 def _check_batches(cut: Any, files: list[tuple[Watched, ...]], where: str) -> None:
-    """Arrow goes where offsets say: damaged ones crash it. The images themselves are not read."""
+    """Checks offsets, since Arrow follows them: damaged ones crash it. It reads no images."""
     begin = 0
     for batch, of_batch in zip(cut, files):
         try:
@@ -110,7 +110,7 @@ def _check_batches(cut: Any, files: list[tuple[Watched, ...]], where: str) -> No
 
 
 def _indices_of(dataset: Any, maps: Maps, rows: int, where: str) -> Any:
-    """The order that `shuffle`, `select` or `filter` gave, copied: it may lie in a file of a cache."""
+    """The order that `shuffle`, `select` or `filter` gave, copied: a cache's file may hold it."""
     if dataset._indices is None:
         return None
     column = dataset._indices.table.column(0)
@@ -135,11 +135,11 @@ class HuggingFace:
     `load_dataset` takes: a name on the Hub, a folder of Parquet files or of images. `split` chooses
     where there are several.
 
-    `image` and `label` name columns; None leaves one out. Nothing is decoded: the bytes come
-    straight out of Arrow, from mapped files too, and in the order that `shuffle` or `select` gave.
+    `image` and `label` name columns; None leaves one out. It decodes nothing: the bytes come
+    straight out of Arrow, from mapped files too, in the order that `shuffle` or `select` gave.
     Where a row has only a path, the file is read. The label is a number or a list of numbers; names
-    of a ClassLabel become the stream's. The fingerprint is the dataset's own, with
-    the sizes and times of change of files that rows only name.
+    of a ClassLabel become the stream's. The fingerprint is that of the dataset, with the sizes and
+    times of change of files that rows only name.
     """
 
     @checks_names
@@ -200,10 +200,10 @@ class HuggingFace:
             check_all(self._files[run])  # before whatever Arrow says of what it found
 
     def name_of(self, index: int) -> str:
-        """For messages: where the sample is."""
+        """Where the sample is, for messages."""
         return f"row {index} of the dataset"
 
     def fingerprint(self) -> str:
-        """The dataset's own, which any change to it changes, the columns, and of files that rows
-        only name the paths, sizes and times of change."""
+        """The dataset's fingerprint, which any change to it changes, and the columns. For files
+        that rows only name, also their paths, sizes and times of change."""
         return f"huggingface {self.dataset._fingerprint} {self._columns}{self._told}"

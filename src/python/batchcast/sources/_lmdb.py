@@ -73,11 +73,11 @@ def _is_datum(value: bytes) -> bool:
 
 
 class _Environment:
-    """One that is open: a process opens each file once. Usable in forked children, too."""
+    """An open environment: a process opens each file once. Forked children can use it, too."""
 
     def __init__(self, lmdb: Any, path: str) -> None:
-        # Without its lock file, which may be on a disk that cannot be written, and which a fork
-        # would make useless.
+        # It is opened without its lock file, which may be on a disk that cannot be written, and
+        # which a fork would make useless.
         self.lmdb = lmdb.open(
             path, subdir=os.path.isdir(path), readonly=True, lock=False, readahead=False
         )
@@ -119,8 +119,8 @@ def _data_of(path: str) -> str:
 class _Looked:
     """Entries of an environment that may be damaged, or be written to meanwhile.
 
-    LMDB follows whatever damaged pages say, out of the file and its mapping: a process that does
-    not matter goes through all of them first, and touches all values.
+    LMDB follows damaged pages anywhere, out of the file and its mapping. So an expendable process
+    visits all of them first, and touches all values.
     """
 
     def __init__(self, path: str) -> None:
@@ -150,8 +150,8 @@ class _Looked:
         return found
 
     def _read_ahead(self, done: threading.Event) -> None:
-        """Into the kernel's cache: the map, which is for reading here and there, takes a disk's time
-        for each page."""
+        """Reads the file into the kernel's cache. The map, which is for reading here and there,
+        would wait for the disk at each page."""
         place = bytearray(4 << 20)
         with contextlib.suppress(OSError), open(self._file.path, "rb", buffering=0) as file:
             while not done.is_set() and file.readinto(place):
@@ -182,7 +182,7 @@ class _Looked:
         return found
 
     def value(self, key: bytes) -> bytes:
-        """Raises BadSample where somebody has written to the file."""
+        """Raises BadSample where a process has written to the file."""
         self._file.check()
         transaction = getattr(self._local, "transaction", None)
         if transaction is None:
@@ -203,20 +203,20 @@ class LMDB:
 
     It finds out how the samples lie there:
 
-    - each value is an image's file, as LSUN has them. `label` is then a function of the key (bytes)
-      that gives a number; without it there is no label;
-    - each value is a Datum of Caffe's with an encoded image and a label;
-    - `image-000000001`, `label-000000001` and so on up to `num-samples`, the label as a number in
-      digits.
+    - Each value is an image's file, as LSUN has them. `label` is then a function of the key (bytes)
+      that gives a number; without it there is no label.
+    - Each value is a Datum of Caffe's with an encoded image and a label.
+    - There are `image-000000001`, `label-000000001` and so on up to `num-samples`, the label as a
+      number in digits.
 
-    Any other layout is read by `parse`, a function of key and value (bytes) that gives a sample: a
-    dict of bytes, arrays and numbers. With it each key is a sample, in the order of the keys, but
+    `parse` reads any other layout: a function of key and value (bytes) that gives a sample, a dict
+    of bytes, arrays and numbers. With it each key is a sample, in the order of the keys, except for
     those in `skip`. What a function does is no part of the fingerprint: the stream is pure only
-    where a `version` names it, to be changed with the function.
+    where a `version` names it. Change the version with the function.
 
-    Each thread has a read transaction of its own, for as long as it reads. Nothing may be written
-    meanwhile, as it is opened without a lock: from then on every sample is bad. On opening, a
-    process of its own reads all of it, so that a damaged file is an error and no crash.
+    Each thread that reads has a read transaction meanwhile. No process may write to the
+    environment, which is opened without a lock: from then on every sample is bad. On opening, a
+    separate process reads all of it, so that a damaged file is an error and no crash.
     """
 
     @checks_names
@@ -300,12 +300,13 @@ class LMDB:
         return self._read(checked(index, len(self)))
 
     def name_of(self, index: int) -> str:
-        """For messages: the file and the key."""
+        """The file and the key, for messages."""
         key = b"image-%09d" % (index + 1) if hasattr(self, "_pairs") else self._keys[index]
         return f"{self.path}, key {key!r}"
 
     def fingerprint(self) -> str | None:
-        """Of all keys, the sizes of their values, and how often the environment was written.
+        """The fingerprint of all keys, the sizes of their values, and how often the environment was
+        written.
 
         None, so that the stream is not pure, where a function of the caller's reads them and no
         `version` says which function that is.

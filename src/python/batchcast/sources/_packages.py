@@ -9,7 +9,7 @@ from typing import Any
 
 
 def needed(module: str, adapter: str) -> Any:
-    """The module; ImportError that says what to install where it is not there."""
+    """The module; raises ImportError, which says what to install, where it is not there."""
     try:
         return importlib.import_module(module)
     except ImportError as error:

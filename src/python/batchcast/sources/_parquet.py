@@ -63,7 +63,7 @@ def _files(files: Any) -> list[str]:
 
 
 def _footer(path: str) -> bytes:
-    """What a file says of its columns, chunks and statistics, and how large it is."""
+    """What a file says about its columns, chunks and statistics, and how large it is."""
     with open(path, "rb") as file:
         end = file.seek(0, os.SEEK_END)
         file.seek(max(0, end - 8))
@@ -73,7 +73,7 @@ def _footer(path: str) -> bytes:
 
 
 class _Cache:
-    """Row groups that were read, the last ones used, up to a number of bytes."""
+    """Row groups that were read: the last ones used, up to a number of bytes."""
 
     def __init__(self, bytes_max: int) -> None:
         self._bytes_max = bytes_max
@@ -114,11 +114,11 @@ class Parquet:
 
     `files` is a file, a pattern, a folder, or several of them; the samples are in the order of the
     files and of their rows. `image` is a column of bytes (`binary`), or of structs with `bytes` and
-    `path`; `label` one of numbers. None leaves one out.
+    `path`; `label` is one of numbers. None leaves one out.
 
-    Whole row groups are read, when a sample of them is asked for, and the last ones used are kept,
-    up to `cache` bytes. Where the files are larger than that, a recipe's `order = "blocks"` takes
-    neighbours together: otherwise most samples read a row group again.
+    A whole row group is read when a sample of it is asked for. The last ones used are kept, up to
+    `cache` bytes. Where the files are larger than that, use a recipe's `order = "blocks"`, which
+    takes neighbours together: otherwise most samples read a row group again.
     """
 
     @checks_names
@@ -175,7 +175,7 @@ class Parquet:
         return digest.hexdigest()
 
     def _check_footers(self) -> None:
-        """Of some that are damaged Arrow ends the process."""
+        """Checks the footers apart: Arrow ends the process for some that are damaged."""
         for path in self.files:
             check_regular(path)
         try:
@@ -201,7 +201,7 @@ class Parquet:
                         repr(chunks.column(column))
 
     def _open(self, path: str) -> Any:
-        """Without a map: looking at that of a file that is cut short ends the process."""
+        """Opens without a map: looking at the map of a file that is cut short ends the process."""
         self._watched.append(Watched(path))
         kind = self._parquet.ParquetFile
         options = {"memory_map": False, "page_checksum_verification": True}  # where it has sums
@@ -236,7 +236,7 @@ class Parquet:
                 )
 
     def _table(self, number: int, columns: list[str]) -> Any:
-        """Of a row group. Raises BadSample."""
+        """The table of a row group. Raises BadSample."""
         file, group = self._groups[number]
         self._watched[file].check()
         try:
@@ -254,7 +254,7 @@ class Parquet:
         return table
 
     def _read_columns(self, file: int, group: int, columns: list[str]) -> Any:
-        """Without Arrow's threads, of which a forked process has none."""
+        """Reads without Arrow's threads, which a forked process does not have."""
         opened = self._opened[file]
         try:
             return opened.read_row_group(group, columns=columns, use_threads=False)
@@ -265,7 +265,7 @@ class Parquet:
             return needed("pyarrow", "Parquet").Table.from_batches(pieces)
 
     def _paths(self, number: int, column: str) -> Iterable[str | None]:
-        """Of a row group's images, those that only have a path. Their bytes are not read."""
+        """The paths of a row group's images that have no bytes. It does not read the bytes."""
         file, group = self._groups[number]
         opened = self._opened[file]
         if is_path(opened.schema_arrow.field(column).type):
@@ -278,7 +278,8 @@ class Parquet:
         statistics = chunks[f"{column}.bytes"].statistics
         if statistics is not None and statistics.has_null_count and statistics.null_count == 0:
             return ()
-        # Some rows, or the statistics do not say. A path beside bytes changes nothing where it names no file.
+        # Some rows have paths, or the statistics do not say. A path beside bytes changes nothing
+        # where it names no file.
         table = self._table(number, [f"{column}.path"])
         named = (row and row["path"] for row in table.column(column).to_pylist())
         return [path for path in named if path is not None and os.path.exists(path)]
@@ -309,15 +310,15 @@ class Parquet:
         return {part: read(place) for part, read in readers.items()}
 
     def name_of(self, index: int) -> str:
-        """For messages: the file, and where in it."""
+        """The file, and the place in it, for messages."""
         group, place = self._rows.place_of(index)
         file, within = self._groups[group]
         return f"{self.files[file]}, row {place} of row group {within}"
 
     def fingerprint(self) -> str:
-        """Of what the files say of themselves (sizes, columns, chunks and statistics), and of the
-        labels, whose change a footer need not show; of files that rows only name, the paths, sizes
-        and times of change."""
+        """The fingerprint of what the files say about themselves (sizes, columns, chunks and
+        statistics). It includes the labels, whose change a footer need not show. For files that
+        rows only name, it also includes the paths, sizes and times of change."""
         return f"parquet {self._digest} {sorted(self._wanted.columns.items())}"
 
 

@@ -77,8 +77,8 @@ def _check_no_transform(dataset: Any, name: str) -> None:
 class Arrays:
     """Arrays of the same length as a dataset: `Arrays(image=pixels, label=labels)`.
 
-    The fingerprint is of their bytes, taken when it is asked for. Of an array that is mapped (numpy's
-    mmap_mode) the file is to stay as it is.
+    The fingerprint is that of their bytes, taken when it is asked for. The file of a mapped array
+    (numpy's mmap_mode) must not change.
     """
 
     def __init__(
@@ -170,7 +170,7 @@ def _image_folder(dataset: Any) -> str:
 
 
 def _check_folders(dataset: Any, root: str) -> None:
-    """C++ reads what lies in the folders: samples that were left out or relabelled it has not."""
+    """Refuses samples that were left out or relabelled: C++ reads what lies in the folders."""
     labels: dict[str, set[int]] = {}
     for path, label in dataset.samples:
         folder = path[len(root) :].partition(os.sep)[0] if path.startswith(root) else path
@@ -189,7 +189,7 @@ def _check_folders(dataset: Any, root: str) -> None:
 
 
 def _labels_of(dataset: Any) -> npt.NDArray[Any]:
-    """Raises InvalidArgument where they are no whole numbers."""
+    """The labels. Raises InvalidArgument where they are no whole numbers."""
     try:
         labels = np.asarray(dataset.targets)
     except ValueError:  # ragged
@@ -219,7 +219,7 @@ def _cifar(dataset: Any) -> Arrays:
 def _idx_holds(
     path: str, opened: Callable[[str, str], Any], wanted: npt.NDArray[Any]
 ) -> bool:
-    """Whether these are what an IDX file has. A damaged one has others."""
+    """Whether an IDX file holds these values. A damaged one has others."""
     try:
         with opened(path, "rb") as file:
             held = np.frombuffer(file.read()[4 + 4 * wanted.ndim :], np.uint8)
@@ -253,10 +253,10 @@ def Torchvision(dataset: Any) -> Any:
         dataset = torchvision.datasets.ImageFolder("train")
         bc.serve(bc.sources.Torchvision(dataset), recipe="imagenet-train", stream="train")
 
-    Of an ImageFolder, of ImageNet and of MNIST, FashionMNIST and KMNIST it is the text of the
-    source in C++ that reads their files; of CIFAR10 and CIFAR100, whose files are pickled, and of
-    an MNIST whose samples are not its files', their arrays. A transform is refused, with the stages
-    of a recipe that do the same. Any other dataset of torchvision is served as it is:
+    For ImageFolder, ImageNet and MNIST, FashionMNIST and KMNIST it is the text of the source in C++
+    that reads their files. For CIFAR10 and CIFAR100, whose files are pickled, and for an MNIST
+    whose samples are not its files', it is their arrays. A transform is refused, with the stages of
+    a recipe that do the same. Any other dataset of torchvision is served as it is:
     `bc.serve(dataset, …)`.
     """
     names = [kind.__name__ for kind in type(dataset).__mro__]
