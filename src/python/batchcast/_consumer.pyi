@@ -74,7 +74,7 @@ class _Memory:
 
 class Field:
     """
-    One field of all samples of a batch, for whatever takes arrays: numpy, torch, JAX, CuPy.
+    One field of all samples of a batch, for all that take arrays: numpy, torch, JAX, CuPy.
 
     It speaks DLPack (`torch.from_dlpack(field)`) and numpy's and CUDA's array interfaces, all
     without a copy. What is made of it keeps the batch's samples until the last array is gone.
@@ -120,10 +120,10 @@ class Batch:
 
         images, labels = batch["image"], batch["label"]
 
-    The arrays show the stream's own memory, without a copy, and are read-only unless the batch is
-    `writable`. The samples stay until the batch and every array, tensor and field made of it is
-    gone, in whatever order, also after the consumer; until then the producer cannot write over
-    them. On a GPU a field there is a Field, for torch.from_dlpack and CuPy.
+    The arrays show the stream's memory, without a copy, and are read-only unless the batch is
+    `writable`. The samples stay until the batch and every array, tensor and field made of it are
+    gone, in any order, also after the consumer. Until then the producer cannot overwrite them.
+    A field on a GPU is a Field, for torch.from_dlpack and CuPy.
     """
 
     def __getitem__(self, name: str, /) -> Any: ...
@@ -164,14 +164,14 @@ class Batch:
     @property
     def writable(self) -> bool:
         """
-        Whether its memory is this consumer's own, so that its arrays can be written to.
+        Whether its memory is private to this consumer, so that its arrays can be written to.
         """
 
     @property
     def keeps_writes(self) -> bool:
         """
-        Whether what this process writes into its host memory, by whatever means, stays with
-        this process. Else such a write ends it.
+        Whether a write of this process into its host memory, by any code, stays with this
+        process. Else such a write ends it.
         """
 
     @property
@@ -199,12 +199,12 @@ class Batch:
 
     def release(self) -> None:
         """
-        Lets go of the samples now, as far as this object is concerned, and raises Revoked as
+        Releases the samples now, as far as this object is concerned, and raises Revoked as
         `check` does. Arrays that were made of it keep them.
         """
 
     def share(self) -> Batch:
-        """Another object for the same samples, with a life of its own."""
+        """Another object for the same samples, which lives independently."""
 
     def _writable_capsules(self, fields: tuple[int | str, ...], bools_as_bytes: bool = False, /) -> tuple[Any, ...]: ...
 
@@ -333,17 +333,17 @@ class Consumer:
 
     def newest(self, samples_max: int) -> Batch | None:
         """
-        A copy of the newest samples that the ring holds, at most so many; None while there are
-        none. It leaves the consumer where it is.
+        A copy of the newest samples that the ring holds, at most `samples_max`; None while
+        there are none. It leaves the consumer where it is.
         """
 
     def leave_epoch(self) -> None:
-        """Lets go of what is left of the current epoch."""
+        """Skips what is left of the current epoch."""
 
     def _move_to(self, cursor: int) -> bool:
         """
-        Goes to another position without leaving the stream. False, and it stays, where only a
-        consumer that attaches anew may have it. Raises Refused, StreamFinished: it stays, too.
+        Moves to another position without leaving the stream. False, and it stays, where only a
+        consumer that attaches again may have it. Raises Refused, StreamFinished: it stays, too.
         """
 
     def close(self) -> None:

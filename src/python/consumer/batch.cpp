@@ -23,11 +23,11 @@ namespace {
 constexpr const char* about =
     "Consecutive samples of one epoch: a read-only mapping of field names to numpy arrays.\n\n"
     "    images, labels = batch[\"image\"], batch[\"label\"]\n\n"
-    "The arrays show the stream's own memory, without a copy, and are read-only unless the batch "
-    "is\n"
-    "`writable`. The samples stay until the batch and every array, tensor and field made of it is\n"
-    "gone, in whatever order, also after the consumer; until then the producer cannot write over\n"
-    "them. On a GPU a field there is a Field, for torch.from_dlpack and CuPy.";
+    "The arrays show the stream's memory, without a copy, and are read-only unless the batch is\n"
+    "`writable`. The samples stay until the batch and every array, tensor and field made of it "
+    "are\n"
+    "gone, in any order, also after the consumer. Until then the producer cannot overwrite them.\n"
+    "A field on a GPU is a Field, for torch.from_dlpack and CuPy.";
 
 /// Throws where it was released.
 [[nodiscard]] const Batch& live(const Batch& batch) {
@@ -145,12 +145,12 @@ void add_properties(nb::class_<Batch>& type) {
   add_number(type, "epoch", &Batch::epoch, "The epoch that it belongs to.");
   add_number(type, "padding", &Batch::padding,
              "With tail=\"pad\": how many of its samples, the last ones, repeat others.");
-  add_number(type, "writable", &Batch::writable,
-             "Whether its memory is this consumer's own, so that its arrays can be written to.");
   add_number(
-      type, "keeps_writes", &Batch::keeps_writes,
-      "Whether what this process writes into its host memory, by whatever means, stays with\n"
-      "this process. Else such a write ends it.");
+      type, "writable", &Batch::writable,
+      "Whether its memory is private to this consumer, so that its arrays can be written to.");
+  add_number(type, "keeps_writes", &Batch::keeps_writes,
+             "Whether a write of this process into its host memory, by any code, stays with this\n"
+             "process. Else such a write ends it.");
   type.def_prop_ro(
           "placement", [](const Batch& batch) { return live(batch).placement().text(); },
           "Where its fields are: \"host\" or \"cuda:0\".")
@@ -192,11 +192,11 @@ void add_batch(nb::module_& module) {
           [](Batch& batch) {
             if (batch) batch.release();
           },
-          "Lets go of the samples now, as far as this object is concerned, and raises Revoked as\n"
+          "Releases the samples now, as far as this object is concerned, and raises Revoked as\n"
           "`check` does. Arrays that were made of it keep them.")
       .def(
           "share", [](const Batch& batch) { return live(batch).share(); },
-          "Another object for the same samples, with a life of its own.")
+          "Another object for the same samples, which lives independently.")
       .def("_writable_capsules", &writable_capsules, nb::arg("fields"),
            nb::arg("bools_as_bytes") = false,
            nb::sig("def _writable_capsules(self, fields: tuple[int | str, ...], bools_as_bytes: "

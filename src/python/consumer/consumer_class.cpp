@@ -257,18 +257,19 @@ void add_calls(nb::class_<Trainer>& type) {
       .def("has_next_epoch", &Trainer::has_next_epoch,
            "Whether another epoch follows; waits until that is known.")
       .def("newest", &Trainer::newest, nb::arg("samples_max"),
-           "A copy of the newest samples that the ring holds, at most so many; None while there "
-           "are\n"
-           "none. It leaves the consumer where it is.")
-      .def("leave_epoch", &Trainer::leave_epoch, "Lets go of what is left of the current epoch.")
+           "A copy of the newest samples that the ring holds, at most `samples_max`; None while\n"
+           "there are none. It leaves the consumer where it is.")
+      .def("leave_epoch", &Trainer::leave_epoch, "Skips what is left of the current epoch.")
       .def(
           "_move_to",
           [](Trainer& trainer, const nb::object& cursor) {
             return trainer.move_to(Argument{"cursor", cursor}.number());
           },
           nb::arg("cursor"), nb::sig("def _move_to(self, cursor: int) -> bool"),
-          "Goes to another position without leaving the stream. False, and it stays, where only a\n"
-          "consumer that attaches anew may have it. Raises Refused, StreamFinished: it stays, too.")
+          "Moves to another position without leaving the stream. False, and it stays, where only "
+          "a\n"
+          "consumer that attaches again may have it. Raises Refused, StreamFinished: it stays, "
+          "too.")
       .def("close", &Trainer::close,
            "Leaves the stream. Batches that are held stay good. A second call does nothing.")
       .def(

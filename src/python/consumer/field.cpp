@@ -22,7 +22,7 @@ namespace batchcast::inline v0_1::python {
 namespace {
 
 constexpr const char* about =
-    "One field of all samples of a batch, for whatever takes arrays: numpy, torch, JAX, CuPy.\n\n"
+    "One field of all samples of a batch, for all that take arrays: numpy, torch, JAX, CuPy.\n\n"
     "It speaks DLPack (`torch.from_dlpack(field)`) and numpy's and CUDA's array interfaces, all\n"
     "without a copy. What is made of it keeps the batch's samples until the last array is gone.";
 
