@@ -49,7 +49,7 @@ __all__ = ["Loader"]
 SAMPLE_ID = "sample_id"
 
 _ORDER = (
-    "the stream has an order of its own for each epoch, the same for all trainers: say `--order`"
+    "the stream has another order in each epoch, the same for all trainers: say `--order`"
     " and `--seed` to `batchcast serve`, or `order` and `seed` to bc.serve"
 )
 _WORKERS = (

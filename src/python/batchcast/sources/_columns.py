@@ -39,7 +39,7 @@ class Wanted:
                 )
             if schema.names.count(column) > 1:
                 raise InvalidArgument(
-                    f"batchcast: {where} has several columns `{column}`. Give them names of their own."
+                    f"batchcast: {where} has several columns `{column}`. Give each another name."
                 )
             why = _why_not(part, schema.field(column).type)
             if why:

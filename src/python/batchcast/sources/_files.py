@@ -110,7 +110,7 @@ class Maps:
         if watched.size <= offset + end - begin - mmap.PAGESIZE:
             raise BadDataset(
                 f"batchcast: {path} was cut short after it was opened: it has {watched.size:,} "
-                "bytes. Write it anew, and open it again."
+                "bytes. Write it again, and open it then."
             )
         return watched
 

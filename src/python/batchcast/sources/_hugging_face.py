@@ -76,7 +76,7 @@ def _one_split(dataset: Any, split: str | None, where: str) -> Any:
 def _check(dataset: Any, where: str) -> None:
     if not hasattr(dataset, "data") or not hasattr(dataset, "features"):
         raise InvalidArgument(
-            f"batchcast: {where} is of the type {type(dataset).__name__}, whose rows cannot be had by "
+            f"batchcast: {where} is of the type {type(dataset).__name__}, whose rows cannot be read by "
             "their number. Load the dataset without streaming, or serve it as a loader: "
             "bc.serve(dataset.batch(64), …)."
         )
@@ -103,7 +103,7 @@ def _check_batches(cut: Any, files: list[tuple[Watched, ...]], where: str) -> No
             inside = f" ({', '.join(one.path for one in of_batch)})" if of_batch else ""
             raise BadDataset(
                 f"batchcast: rows {begin} to {begin + len(batch) - 1} of {where}{inside} are damaged: "
-                f"{error}. Write it anew."
+                f"{error}. Write it again."
             ) from error
         check_all(of_batch)
         begin += len(batch)
@@ -120,7 +120,7 @@ def _indices_of(dataset: Any, maps: Maps, rows: int, where: str) -> Any:
     if len(indices) > 0 and int(indices.max()) >= rows:
         raise BadDataset(
             f"batchcast: the order of {where} is damaged: it has the row {int(indices.max())}, and "
-            f"there are {rows}. Write it anew."
+            f"there are {rows}. Write it again."
         )
     return indices
 

@@ -141,7 +141,7 @@ class _Looked:
         except Crashed as how:
             raise BadDataset(
                 f"batchcast: {self._path} is damaged or cut short: LMDB cannot go through its keys "
-                f"({how}). Make it anew."
+                f"({how}). Make it again."
             ) from None
         finally:
             done.set()
@@ -164,7 +164,7 @@ class _Looked:
             if self.lmdb.open_db(txn=transaction).flags(transaction).get("dupsort"):
                 raise InvalidArgument(
                     f"batchcast: {self._path} has several values for a key (dupsort), and a sample "
-                    "is one. Make it anew with a key for each."
+                    "is one. Make it again with a key for each."
                 )
             had = 0
             for key, value in cursor:
@@ -177,7 +177,7 @@ class _Looked:
         if len(found) != said or had != said:
             raise BadDataset(
                 f"batchcast: {self._path} is damaged: it says that it has {said:,} keys, and "
-                f"{'more' if len(found) > said else format(had, ',')} are found. Make it anew."
+                f"{'more' if len(found) > said else format(had, ',')} are found. Make it again."
             )
         return found
 
@@ -273,7 +273,7 @@ class LMDB:
         if not 0 < number <= images:
             raise BadDataset(
                 f"batchcast: {self.path}: num-samples is {said[:40]!r}, and there are {images} keys "
-                "`image-…`. Make it anew, or say how to read a sample with `parse`."
+                "`image-…`. Make it again, or say how to read a sample with `parse`."
             )
         return number
 

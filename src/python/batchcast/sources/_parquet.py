@@ -158,7 +158,7 @@ class Parquet:
         except Exception as error:  # of what the footers say of chunks
             raise BadDataset(
                 f"batchcast: what {self.files[0]} and the files after it say of their columns cannot "
-                f"be read: {_shortly(error)}. Write the damaged one anew."
+                f"be read: {_shortly(error)}. Write the damaged one again."
             ) from error
 
     def _digest_of(self, image: str | None, label: str | None) -> str:
@@ -187,7 +187,7 @@ class Parquet:
                 except Crashed as how:
                     raise BadDataset(
                         f"batchcast: {path} is damaged: Arrow cannot look at its footer ({how}). Write "
-                        "it anew."
+                        "it again."
                     ) from None
 
     def _look_at_footers(self, paths: list[str], tick: Tick) -> None:
@@ -232,7 +232,7 @@ class Parquet:
             if label_form(kind) != label_form(kinds[0]):
                 raise InvalidArgument(
                     f"batchcast: column `{label}` is {kinds[0]} in {self.files[0]} and {kind} in "
-                    f"{path}. All samples of a stream have one dtype: write one of them anew."
+                    f"{path}. All samples of a stream have one dtype: write one of them again."
                 )
 
     def _table(self, number: int, columns: list[str]) -> Any:
@@ -248,7 +248,7 @@ class Parquet:
             self._watched[file].check()
             raise BadSample(
                 f"row group {group} of {self.files[file]} cannot be read: {_shortly(error)}. "
-                "If the file is damaged, write it anew"
+                "If the file is damaged, write it again"
             ) from error
         self._watched[file].check()
         return table

@@ -184,7 +184,7 @@ def _check_folders(dataset: Any, root: str) -> None:
         raise InvalidArgument(
             f"batchcast: the samples of the {type(dataset).__name__} are not all that lie in the "
             f"folders of {root}, labelled in the order of these. bc.serve(dataset, …) serves its "
-            "samples, whatever they are."
+            "samples as they are."
         )
 
 
@@ -197,7 +197,7 @@ def _labels_of(dataset: Any) -> npt.NDArray[Any]:
     if labels.dtype.kind not in "iub" or labels.ndim != 1:
         raise InvalidArgument(
             f"batchcast: the targets of the {type(dataset).__name__} are not one whole number for each "
-            "sample. bc.serve(dataset, …) serves its samples, whatever they are."
+            "sample. bc.serve(dataset, …) serves its samples as they are."
         )
     return labels.astype(np.int64)
 
@@ -266,13 +266,13 @@ def Torchvision(dataset: Any) -> Any:
         raise InvalidArgument(
             f"batchcast: sources.Torchvision knows ImageFolder, MNIST, FashionMNIST, KMNIST, CIFAR10 "
             f"and CIFAR100, and this is a {type(dataset).__name__}. bc.serve(dataset, …) serves its "
-            "samples, whatever they are."
+            "samples as they are."
         )
     _check_no_transform(dataset, type(dataset).__name__)
     owners = [kind.__name__ for kind in type(dataset).__mro__ if "__getitem__" in vars(kind)]
     if owners and owners[0] not in ("DatasetFolder", *makes):
         raise InvalidArgument(
             f"batchcast: {owners[0]} has a __getitem__ of its own, which is not run: only the files or "
-            "arrays are read. bc.serve(dataset, …) serves its samples, whatever they are."
+            "arrays are read. bc.serve(dataset, …) serves its samples as they are."
         )
     return make(dataset)
