@@ -12,7 +12,7 @@ import pathlib
 import subprocess
 import sys
 
-# src/compiled defines what the headers of other rooms declare: each of its files belongs to the room of its name.
+# src/compiled defines what the headers of other rooms declare: compiled_ROOM.cpp belongs to ROOM.
 COMPILED = "compiled"
 
 
@@ -24,7 +24,8 @@ def read(path):
         depends[name] = needs.split()
         objects.setdefault(name, [])
         for file in filter(None, files.split(";")):
-            owner = pathlib.Path(file).name.split(".")[0] if name == COMPILED else name
+            own = pathlib.Path(file).name.split(".")[0].removeprefix(f"{COMPILED}_")
+            owner = own if name == COMPILED else name
             objects.setdefault(owner, []).append(file)
     return depends, objects
 
