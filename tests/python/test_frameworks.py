@@ -21,6 +21,35 @@ torch = pytest.importorskip("torch")
 
 STEPS = 40  # 10,000 samples in batches of 256
 
+# Options of a Lightning trainer that only trains.
+QUIET: dict[str, Any] = {
+    "accelerator": "cpu",
+    "logger": False,
+    "enable_checkpointing": False,
+    "enable_progress_bar": False,
+    "enable_model_summary": False,
+}
+
+
+def recorder(lightning: Any) -> Any:
+    """A class of modules that keep the ids with which they were trained."""
+
+    class Recorder(lightning.LightningModule):  # type: ignore[misc, name-defined]
+        def __init__(self) -> None:
+            super().__init__()
+            self.layer = torch.nn.Linear(8, 1)
+            self.seen: list[int] = []
+
+        def training_step(self, batch: Any, index: int) -> Any:
+            values, ids = batch
+            self.seen += ids.tolist()
+            return self.layer(values).sum()
+
+        def configure_optimizers(self) -> Any:
+            return torch.optim.SGD(self.parameters(), lr=0.01)
+
+    return Recorder
+
 
 @examples.needs_fashion
 def test_lightning(directory: Path) -> None:
@@ -37,33 +66,13 @@ def test_lightning_saves_and_loads_the_place_in_mid_epoch(
     lightning = pytest.importorskip("lightning")
     serve("synthetic:8", samples=40, seed=1)
 
-    class Recorder(lightning.LightningModule):  # type: ignore[misc, name-defined]
-        def __init__(self) -> None:
-            super().__init__()
-            self.layer = torch.nn.Linear(8, 1)
-            self.seen: list[int] = []
-
-        def training_step(self, batch: Any, index: int) -> Any:
-            values, ids = batch
-            self.seen += ids.tolist()
-            return self.layer(values).sum()
-
+    class Recorder(recorder(lightning)):  # type: ignore[misc]
         def on_train_batch_end(self, outputs: Any, batch: Any, index: int) -> None:
             if self.trainer.global_step == 6:
                 self.trainer.save_checkpoint(tmp_path / "half.ckpt")
 
-        def configure_optimizers(self) -> Any:
-            return torch.optim.SGD(self.parameters(), lr=0.01)
-
     def fit(steps: int, path: str | None = None) -> list[int]:
-        trainer = lightning.Trainer(
-            max_steps=steps,
-            accelerator="cpu",
-            logger=False,
-            enable_checkpointing=False,
-            enable_progress_bar=False,
-            enable_model_summary=False,
-        )
+        trainer = lightning.Trainer(max_steps=steps, **QUIET)
         module = Recorder()
         with bc.Loader("s", 10, fields=("image", "sample_id")) as loader:
             trainer.fit(module, loader, ckpt_path=path)
@@ -80,33 +89,12 @@ def test_lightning_overfits_on_a_list_and_is_refused_a_stream(
     lightning = pytest.importorskip("lightning")
     serve("synthetic:8", samples=40, seed=1)
 
-    class Recorder(lightning.LightningModule):  # type: ignore[misc, name-defined]
-        def __init__(self) -> None:
-            super().__init__()
-            self.layer = torch.nn.Linear(8, 1)
-            self.seen: list[int] = []
-
-        def training_step(self, batch: Any, index: int) -> Any:
-            values, ids = batch
-            self.seen += ids.tolist()
-            return self.layer(values).sum()
-
+    class Recorder(recorder(lightning)):  # type: ignore[misc]
         def validation_step(self, batch: Any, index: int) -> None:
             pass
 
-        def configure_optimizers(self) -> Any:
-            return torch.optim.SGD(self.parameters(), lr=0.01)
-
     def fit(*batches: Any) -> list[int]:
-        trainer = lightning.Trainer(
-            overfit_batches=2,
-            max_epochs=3,
-            accelerator="cpu",
-            logger=False,
-            enable_checkpointing=False,
-            enable_progress_bar=False,
-            enable_model_summary=False,
-        )
+        trainer = lightning.Trainer(overfit_batches=2, max_epochs=3, **QUIET)
         module = Recorder()
         trainer.fit(module, *batches)
         return module.seen
