@@ -28,7 +28,7 @@ def test_what_start_says_itself_is_called_as_there(directory: Path) -> None:
     assert 'Give it more: memory="56KiB".' in refused(bc.StartFailed, memory=1)
     assert "Give the stream less (memory)." in refused(bc.StartFailed, memory="200TiB")
     twice = refused(bc.InvalidArgument, arguments=["--memory", "3MiB"])
-    assert "is memory, which has a place of its own in Start" in twice
+    assert "is memory, which is set in Start" in twice
     no_answer = refused(bc.StartFailed, command="/bin/true")
     assert "(command= and BATCHCAST_COMMAND name another)" in no_answer
 

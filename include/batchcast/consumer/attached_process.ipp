@@ -10,10 +10,11 @@
 namespace batchcast::inline v0_1::detail {
 
 BATCHCAST_INLINE void AttachedProcess::throw_forked() const {
-  throw Forked("batchcast: this process was forked from the one that attached to stream `" +
-               stream_ +
-               "`, and cannot use its consumer. Attach after the fork, in the process that trains "
-               "(with DataLoader workers: in none of them, num_workers = 0).");
+  throw Forked(
+      text("batchcast: this process was forked from the one that attached to stream `{}`, and "
+           "cannot use its consumer. Attach after the fork, in the process that trains (with "
+           "DataLoader workers: in none of them, num_workers = 0).",
+           stream_));
 }
 
 }  // namespace batchcast::inline v0_1::detail

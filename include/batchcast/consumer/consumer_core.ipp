@@ -42,36 +42,37 @@ inline RingReader::Options reader_options(const ConsumerOptions& options) {
 
 inline void check_group(const ConsumerOptions& options) {
   const Group& group = options.group;
-  const std::string rank =
-      "batchcast: rank " + std::to_string(group.rank) + " of " + std::to_string(group.world);
+  const std::string rank = text("batchcast: rank {} of {}", group.rank, group.world);
   if (group.world == 0) {
     if (group.name.empty() && group.rank == 0) return;
-    throw InvalidArgument(rank + " in group `" + group.name +
-                          "`: a group has a world of at least one rank.");
+    throw InvalidArgument(
+        text("{} in group `{}`: a group has a world of at least one rank.", rank, group.name));
   }
-  if (group.name.empty()) throw InvalidArgument(rank + ": its group has no name.");
+  if (group.name.empty()) throw InvalidArgument(text("{}: its group has no name.", rank));
   if (group.name.size() > limits::consumer_name_bytes_max) {
-    throw InvalidArgument("batchcast: the name of group `" + group.name + "` takes more than " +
-                          std::to_string(limits::consumer_name_bytes_max) + " bytes.");
+    throw InvalidArgument(text("batchcast: the name of group `{}` takes more than {} bytes.",
+                               group.name, limits::consumer_name_bytes_max));
   }
   check_consumer_name(group.name);
   if (group.rank >= group.world) {
-    throw InvalidArgument(rank + " in group `" + group.name + "`: ranks are counted from 0.");
+    throw InvalidArgument(text("{} in group `{}`: ranks are counted from 0.", rank, group.name));
   }
   if (options.pace != Pace::lockstep || options.between_epochs != BetweenEpochs::hold ||
       options.observes) {
     throw InvalidArgument(
-        "batchcast: group `" + group.name +
-        "` is to have pace `free`, between_epochs `let_go` or an observer. The ranks of a group "
-        "get parts of the same batches, so all take part in lockstep and hold their places.");
+        text("batchcast: group `{}` is to have pace `free`, between_epochs `let_go` or an "
+             "observer. The ranks of a group get parts of the same batches, so all take part in "
+             "lockstep and hold their places.",
+             group.name));
   }
 }
 
 inline void check_cursor(const ConsumerOptions& options) {
   if (options.cursor == 0 || options.join == Join::at) return;
-  throw InvalidArgument("batchcast: cursor is " + std::to_string(options.cursor) +
-                        ", which says where join `at` begins; with join `" +
-                        std::string(name_of(options.join)) + "` it has no meaning.");
+  throw InvalidArgument(
+      text("batchcast: cursor is {}, which says where join `at` begins; with join `{}` it has no "
+           "meaning.",
+           options.cursor, name_of(options.join)));
 }
 
 [[noreturn]] inline void throw_no_samples() {
@@ -203,10 +204,10 @@ BATCHCAST_INLINE void ConsumerCore::note_first_batch(const Run& run) {
 
 BATCHCAST_INLINE void ConsumerCore::tell_first_write(const Run& run) {
   report(options_.log, LogLevel::warning,
-         "`" + name_ + "` wrote into a batch of stream `" + options_.stream +
-             "`, whose memory all trainers read. The write stays its own; from now on its batches "
-             "are copies. Attaching with access = private makes them copies from the start, which "
-             "is cheaper; clone() leaves them in place.");
+         text("`{}` wrote into a batch of stream `{}`, whose memory all trainers read. The write "
+              "stays its own; from now on its batches are copies. Attaching with access = private "
+              "makes them copies from the start, which is cheaper; clone() leaves them in place.",
+              name_, options_.stream));
   ring_.populate_windows(run.position);
 }
 
@@ -325,16 +326,18 @@ BATCHCAST_INLINE std::optional<Batch> ConsumerCore::newest(std::uint64_t samples
 
 BATCHCAST_INLINE void ConsumerCore::check_takes_part() const {
   if (!options_.observes) return;
-  throw InvalidArgument("batchcast: this consumer only observes stream `" + options_.stream +
-                        "`: it has no batches but `newest`. Attach without `observes`.");
+  throw InvalidArgument(
+      text("batchcast: this consumer only observes stream `{}`: it has no batches but `newest`. "
+           "Attach without `observes`.",
+           options_.stream));
 }
 
 BATCHCAST_INLINE void ConsumerCore::set_batch_size(std::uint64_t batch_size) {
   if (options_.group.world != 0 && batch_size != options_.batch_size) {
-    throw InvalidArgument("batchcast: rank " + std::to_string(options_.group.rank) + " of group `" +
-                          options_.group.name + "` has batches of " +
-                          std::to_string(options_.batch_size) +
-                          " samples, as all its ranks have, and cannot change that alone.");
+    throw InvalidArgument(
+        text("batchcast: rank {} of group `{}` has batches of {} samples, as all its ranks have, "
+             "and cannot change that alone.",
+             options_.group.rank, options_.group.name, options_.batch_size));
   }
   check_batch_size(batch_size);
   ordered::set(ring_.desk().batch_size, static_cast<std::uint32_t>(batch_size));
@@ -354,11 +357,11 @@ BATCHCAST_INLINE void ConsumerCore::check_batch_size(std::uint64_t batch_size) c
   const std::uint64_t enough = std::max(
       memory_for(there, batch_size, granularity),
       memory_for(there, batch_size, granularity, on_device ? lost_part_on_device : lost_part));
-  throw RingTooSmall("batchcast: a batch of " + std::to_string(batch_size) +
-                     " samples does not fit into the ring of stream `" + options_.stream +
-                     "`, which spans " + std::to_string(capacity) + ". It would take " +
-                     (on_device ? "--device-memory " : "--memory ") + memory_argument(enough) +
-                     ".");
+  throw RingTooSmall(
+      text("batchcast: a batch of {} samples does not fit into the ring of stream `{}`, which "
+           "spans {}. It would take {}{}.",
+           batch_size, options_.stream, capacity, on_device ? "--device-memory " : "--memory ",
+           memory_argument(enough)));
 }
 
 // ---- from joining to leaving
@@ -406,7 +409,7 @@ BATCHCAST_INLINE ConsumerCore::ConsumerCore(const ConsumerOptions& options,
     notes_ += notes_.empty() ? "" : "; ";
     notes_ += note;
   }
-  if (!notes_.empty()) report(options_.log, LogLevel::info, "`" + name_ + "`: " + notes_);
+  if (!notes_.empty()) report(options_.log, LogLevel::info, text("`{}`: {}", name_, notes_));
 }
 
 BATCHCAST_INLINE bool ConsumerCore::producer_is_dead() noexcept { return link_.producer_is_dead(); }

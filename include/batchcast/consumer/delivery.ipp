@@ -19,9 +19,10 @@ namespace delivery {
 /// `needs_it`: which option of a consumer.
 inline const GpuCode& code_for_gpus(const std::string& needs_it) {
   if (const GpuCode* code = brought_gpu.load(std::memory_order_acquire)) return *code;
-  throw InvalidArgument("batchcast: " + needs_it +
-                        " needs code for GPUs, which this program was built without. Add `#include "
-                        "<batchcast/gpu.hpp>` to one of its source files.");
+  throw InvalidArgument(
+      text("batchcast: {} needs code for GPUs, which this program was built without. Add `#include "
+           "<batchcast/gpu.hpp>` to one of its source files.",
+           needs_it));
 }
 
 }  // namespace delivery
@@ -38,10 +39,11 @@ BATCHCAST_INLINE std::unique_ptr<Delivery> delivery_for(const ConsumerOptions& o
   }
   if (options.pin) {
     throw InvalidArgument(
-        "batchcast: `pin` is for consumers in host memory: batches with placement " +
-        options.placement.text() + " are on the GPU already. Leave it out.");
+        text("batchcast: `pin` is for consumers in host memory: batches with placement {} are on "
+             "the GPU already. Leave it out.",
+             options.placement.text()));
   }
-  return delivery::code_for_gpus("placement " + options.placement.text())
+  return delivery::code_for_gpus(text("placement {}", options.placement.text()))
       .make_delivery(settled(options.placement).device(), options.log);
 }
 

@@ -76,12 +76,12 @@ BATCHCAST_INLINE void KeptBatches::admit_copy(BatchRecord& record, const Run& ru
   const BatchPool::Kept kept = pool_.kept();
   if (kept.copies > 1 && !has_room_for(bytes, kept.copied_bytes)) {
     throw RingTooSmall(
-        "batchcast: this consumer keeps " + std::to_string(kept.batches) + " batches of stream `" +
-        options_.stream + "`, " + bytes_text(kept.bytes + kept.copied_bytes) +
-        ", the oldest from position " + std::to_string(kept.oldest.position) +
-        " on. No more than its ring has is kept, " + bytes_text(ring_.mapped_bytes()) +
-        ", and as much copied beside that, nor a batch above half of the memory that is left. Drop "
-        "batches sooner, or give the stream more memory (--memory).");
+        text("batchcast: this consumer keeps {} batches of stream `{}`, {}, the oldest from "
+             "position {} on. No more than its ring has is kept, {}, and as much copied beside "
+             "that, nor a batch above half of the memory that is left. Drop batches sooner, or "
+             "give the stream more memory (--memory).",
+             kept.batches, options_.stream, bytes_text(kept.bytes + kept.copied_bytes),
+             kept.oldest.position, bytes_text(ring_.mapped_bytes())));
   }
   pool_.count_kept(record, bytes);
   if (kept.copies > 1) warn_once();
@@ -106,14 +106,14 @@ BATCHCAST_INLINE void KeptBatches::warn_once() noexcept {
   if (kept.batches < 2) return;
   warned_ = true;
   try {
-    report(options_.log, LogLevel::warning,
-           "`" + consumer_ + "` keeps " + std::to_string(kept.batches) + " batches of stream `" +
-               options_.stream + "`, " + bytes_text(kept.bytes + kept.copied_bytes) +
-               ", the oldest of epoch " + std::to_string(kept.oldest.epoch) + " from position " +
-               std::to_string(kept.oldest.position) +
-               ". Each takes memory of its own until it is dropped. Lists, autograd graphs and the "
-               "tracebacks of exceptions hold batches: see \"Batches that are kept\" in "
-               "docs/troubleshooting.md.");
+    report(
+        options_.log, LogLevel::warning,
+        text("`{}` keeps {} batches of stream `{}`, {}, the oldest of epoch {} from position {}. "
+             "Each takes private memory until it is dropped. Lists, autograd graphs and the "
+             "tracebacks of exceptions hold batches: see \"Batches that are kept\" in "
+             "docs/troubleshooting.md.",
+             consumer_, kept.batches, options_.stream, bytes_text(kept.bytes + kept.copied_bytes),
+             kept.oldest.epoch, kept.oldest.position));
   } catch (const std::exception&) {
     // Only the warning is lost.
   }

@@ -17,7 +17,7 @@ namespace batchcast::inline v0_1::detail {
 namespace mapped_ring {
 
 [[noreturn]] inline void refuse(const std::string& stream, const std::string& why) {
-  throw Refused("batchcast: the welcome of stream `" + stream + "` " + why);
+  throw Refused(text("batchcast: the welcome of stream `{}` {}", stream, why));
 }
 
 inline bool is_memfd(const Welcome& welcome, std::size_t index) noexcept {
@@ -75,12 +75,13 @@ BATCHCAST_INLINE void MappedRing::check_offer(const Welcome& welcome,
   const std::string wanted = on_device() ? delivery_->id() : "host";
   if (welcome.placement != wanted) {
     throw Refused(
-        "batchcast: the producer of stream `" + options_.stream + "` offers its samples in " +
-        (welcome.placement == "host" ? "host memory" : welcome.placement) + ", not on " +
-        (on_device() ? delivery_->device_name() : "the host") + " as this consumer asked" +
-        (on_device() ? ": it is of a version that knows no GPUs. Start it again with this "
-                       "one, or attach with placement = \"host\"."
-                     : ". It contradicts the protocol."));
+        text("batchcast: the producer of stream `{}` offers its samples in {}, not on {} as this "
+             "consumer asked{}",
+             options_.stream, welcome.placement == "host" ? "host memory" : welcome.placement,
+             on_device() ? delivery_->device_name() : "the host",
+             on_device() ? ": it is of a version that knows no GPUs. Start it again with this "
+                           "one, or attach with placement = \"host\"."
+                         : ". It contradicts the protocol."));
   }
   const std::size_t segments = welcome.segment_bytes.size();
   const std::size_t kinds = welcome.segment_kinds.size();
@@ -91,9 +92,8 @@ BATCHCAST_INLINE void MappedRing::check_offer(const Welcome& welcome,
   const std::size_t expected =
       welcome_descriptors_before_segments + mapped_ring::segment_descriptors(welcome);
   if (descriptors != expected) {
-    mapped_ring::refuse(options_.stream, "carried " + std::to_string(descriptors) +
-                                             " file descriptors instead of " +
-                                             std::to_string(expected) + ".");
+    mapped_ring::refuse(options_.stream,
+                        text("carried {} file descriptors instead of {}.", descriptors, expected));
   }
   for (std::size_t i = 0; i < segments; ++i) {
     if (mapped_ring::is_memfd(welcome, i)) continue;
@@ -131,8 +131,8 @@ BATCHCAST_INLINE void MappedRing::map_fields(Welcome& welcome,
   all.push_back({std::string(sample_id_name), DType::u64, {}});
   const BoardView view = board();
   if (all.size() != view.head().field_count || all.size() != welcome.segment_bytes.size()) {
-    throw Refused("batchcast: the schema of stream `" + options_.stream +
-                  "` does not fit its fields.");
+    throw Refused(
+        text("batchcast: the schema of stream `{}` does not fit its fields.", options_.stream));
   }
   std::vector<FieldInfo> infos;
   std::size_t next = welcome_descriptors_before_segments;
@@ -140,8 +140,9 @@ BATCHCAST_INLINE void MappedRing::map_fields(Welcome& welcome,
     const FieldEntry& entry = view.field(i);
     if (entry.segment_bytes != welcome.segment_bytes[i] ||
         entry.sample_bytes != all[i].byte_count()) {
-      throw Refused("batchcast: field `" + all[i].name + "` of stream `" + options_.stream +
-                    "` has another size than its schema says.");
+      throw Refused(
+          text("batchcast: field `{}` of stream `{}` has another size than its schema says.",
+               all[i].name, options_.stream));
     }
     FileDescriptor descriptor =
         mapped_ring::is_cuda_ipc(welcome, i) ? FileDescriptor() : std::move(descriptors[next++]);
@@ -168,15 +169,17 @@ BATCHCAST_INLINE void MappedRing::map_fields(Welcome& welcome,
   }
   if (options_.explain_faults) writes_.guard(mappings_, options_.stream, options_.log);
   if (options_.pin && !delivery_->pins_in_place()) {
-    welcome.notes.push_back("its batches are copies in page-locked memory: the driver of " +
-                            delivery_->device_name() +
-                            " cannot page-lock a ring that is mapped for reading only");
+    welcome.notes.push_back(
+        text("its batches are copies in page-locked memory: the driver of {} cannot page-lock a "
+             "ring that is mapped for reading only",
+             delivery_->device_name()));
   }
   const bool once = std::find(mapped_once_.begin(), mapped_once_.end(), true) != mapped_once_.end();
   has_gaps_ = once || options_.pin;
   if (!once) return;
-  welcome.notes.push_back("the ring on " + delivery_->device_name() +
-                          " cannot be mapped twice: batches that cross its end are copied");
+  welcome.notes.push_back(
+      text("the ring on {} cannot be mapped twice: batches that cross its end are copied",
+           delivery_->device_name()));
 }
 
 BATCHCAST_INLINE void MappedRing::map_on_host(std::size_t index, FileDescriptor descriptor) {

@@ -48,12 +48,10 @@ BATCHCAST_INLINE void PrivateWrites::guard(const std::vector<DoubleMapping>& sho
   }
   if (guard_all(shown, stream)) return;
   report(log, LogLevel::warning,
-         "a write into a batch of stream `" + stream +
-             "` will end this process: its consumers have more than the " +
-             std::to_string(limits::fault_ranges_max) +
-             " fields that are guarded, or it let no handler of SIGSEGV be "
-             "installed. Do not write, or "
-             "attach with access = private.");
+         text("a write into a batch of stream `{}` will end this process: its consumers have more "
+              "than the {} fields that are guarded, or it let no handler of SIGSEGV be installed. "
+              "Do not write, or attach with access = private.",
+              stream, limits::fault_ranges_max));
 }
 
 BATCHCAST_INLINE bool PrivateWrites::guard_all(const std::vector<DoubleMapping>& shown,

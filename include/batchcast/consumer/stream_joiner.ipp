@@ -36,7 +36,7 @@ inline constexpr std::size_t descriptors_max =
 /// The name of a consumer whose options give none.
 inline std::string own_name(const Group& group) {
   if (group.world != 0) {
-    const std::string rank = ":" + std::to_string(group.rank);
+    const std::string rank = text(":{}", group.rank);
     return group.name.substr(0, limits::consumer_name_bytes_max - rank.size()) + rank;
   }
   std::string name = ::program_invocation_short_name;
@@ -74,28 +74,28 @@ inline constexpr const char* no_permission = ": no permission";
 
 inline std::string what_stood_in_the_way(const std::string& stream,
                                          const std::vector<std::string>& obstacles) {
-  const bool denied = std::any_of(obstacles.begin(), obstacles.end(), [](const std::string& text) {
-    return text.ends_with(no_permission);
+  const bool denied = std::any_of(obstacles.begin(), obstacles.end(), [](const std::string& line) {
+    return line.ends_with(no_permission);
   });
-  if (!denied) return "batchcast: no producer serves a stream `" + stream + "`";
-  const std::string uid = std::to_string(::geteuid());
-  return "batchcast: this user (" + uid + ") has no permission to reach the stream `" + stream +
-         "`: another user's producer must admit it with `serve --allow-uid " + uid + "`";
+  if (!denied) return text("batchcast: no producer serves a stream `{}`", stream);
+  const uid_t uid = ::geteuid();
+  return text(
+      "batchcast: this user ({}) has no permission to reach the stream `{}`: another user's "
+      "producer must admit it with `serve --allow-uid {}`",
+      uid, stream, uid);
 }
 
 /// The process behind a door that opens and says nothing.
 inline std::string silent_process(std::int32_t pid) {
   if (pid <= 0) return "a process that this one cannot see";
-  const std::string text = "process " + std::to_string(pid);
-  return is_stopped(static_cast<std::uint32_t>(pid))
-             ? text + ", which is stopped (`kill -CONT " + std::to_string(pid) + "` lets it go on),"
-             : text;
+  if (!is_stopped(static_cast<std::uint32_t>(pid))) return text("process {}", pid);
+  return text("process {}, which is stopped (`kill -CONT {}` continues it),", pid, pid);
 }
 
 inline std::string join_lines(const std::vector<std::string>& lines) {
-  std::string text;
-  for (const std::string& line : lines) text += "\n  " + line;
-  return text;
+  std::string joined;
+  for (const std::string& line : lines) joined += text("\n  {}", line);
+  return joined;
 }
 
 inline std::vector<std::string> searched_by(const ConsumerOptions& options) {
@@ -130,8 +130,8 @@ BATCHCAST_INLINE Joined StreamJoiner::join() {
     if (!noticed && deadline_.waited_ms() >= stream_joiner::notice_after_ms) {
       noticed = true;
       report(options_.log, LogLevel::info,
-             "waiting for a producer to serve stream `" + options_.stream + "`." +
-                 stream_joiner::hints_of(options_) + stream_joiner::join_lines(obstacles.lines));
+             text("waiting for a producer to serve stream `{}`.{}{}", options_.stream,
+                  stream_joiner::hints_of(options_), stream_joiner::join_lines(obstacles.lines)));
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(stream_joiner::look_for_stream_every_ms));
     waits_.look();
@@ -147,21 +147,23 @@ BATCHCAST_INLINE std::optional<Joined> StreamJoiner::join_at(const StreamPaths& 
     obstacles.lines.push_back(place.door + stream_joiner::no_permission);
   }
   if (attempt.answer == DoorAnswer::crowded) {
-    obstacles.lines.push_back(place.door + ": so many wait there that no other gets in");
+    obstacles.lines.push_back(
+        text("{}: too many processes wait there, and no other gets in", place.door));
     obstacles.silent = "its producer";
   }
   if (attempt.answer != DoorAnswer::open) return std::nullopt;
   const PeerIdentity producer = peer_identity(attempt.connection);
   if (!trusts(producer)) {
-    obstacles.lines.push_back(place.door + ": served by user " + std::to_string(producer.uid) +
-                              ", which this consumer does not trust (allow_uids)");
+    obstacles.lines.push_back(
+        text("{}: served by user {}, which this consumer does not trust (allow_uids)", place.door,
+             producer.uid));
     return std::nullopt;
   }
   DoorMessage answer;
   const DoorRead read = say_hello(attempt.connection, answer);
   if (read == DoorRead::timed_out) {
     obstacles.silent = stream_joiner::silent_process(producer.pid);
-    obstacles.lines.push_back(place.door + ": " + obstacles.silent + " does not answer");
+    obstacles.lines.push_back(text("{}: {} does not answer", place.door, obstacles.silent));
   }
   if (read != DoorRead::message) return std::nullopt;  // the producer left, or is overrun
   ProducerMessage message = decode_from_producer(answer.text);
@@ -171,19 +173,22 @@ BATCHCAST_INLINE std::optional<Joined> StreamJoiner::join_at(const StreamPaths& 
   }
   if (const auto* refusal = std::get_if<Refusal>(&message)) {
     if (refusal->kind != RefusalKind::busy) throw_refused(*refusal);
-    obstacles.lines.push_back(place.door + ": " + refusal->text);
+    obstacles.lines.push_back(text("{}: {}", place.door, refusal->text));
     obstacles.busy = refusal->text;
     return std::nullopt;
   }
   auto* welcome = std::get_if<Welcome>(&message);
   if (welcome == nullptr) {
-    throw Refused("batchcast: the producer of stream `" + options_.stream +
-                  "` answered something that is neither a welcome nor a refusal.");
+    throw Refused(
+        text("batchcast: the producer of stream `{}` answered something that is neither a welcome "
+             "nor a refusal.",
+             options_.stream));
   }
   if (answer.descriptors_lost) {
-    throw Refused("batchcast: the file descriptors of stream `" + options_.stream +
-                  "` did not arrive: this process has too many files open. Raise the limit "
-                  "(`ulimit -n`).");
+    throw Refused(
+        text("batchcast: the file descriptors of stream `{}` did not arrive: this process has too "
+             "many files open. Raise the limit (`ulimit -n`).",
+             options_.stream));
   }
   return Joined{std::move(attempt.connection), std::move(*welcome), std::move(answer.descriptors)};
 }
@@ -209,8 +214,7 @@ BATCHCAST_INLINE DoorRead StreamJoiner::say_hello(DoorConnection& connection, Do
 BATCHCAST_INLINE bool StreamJoiner::wait_for_group(DoorConnection& connection,
                                                    const PeerIdentity& producer,
                                                    DoorMessage& answer, ProducerMessage& message) {
-  const std::string group =
-      "group `" + options_.group.name + "` of stream `" + options_.stream + "`";
+  const std::string group = text("group `{}` of stream `{}`", options_.group.name, options_.stream);
   std::string missing;
   for (bool noticed = false;;) {
     const auto* forming = std::get_if<Forming>(&message);
@@ -228,15 +232,16 @@ BATCHCAST_INLINE bool StreamJoiner::wait_for_group(DoorConnection& connection,
     if (producer.pidfd && is_dead(producer.pidfd)) return false;
     if (group_deadline_.over()) {
       static_cast<void>(connection.send(encode(Bye{})));  // its rank is free at once
-      throw Refused("batchcast: " + group + " is not complete after " +
-                    group_deadline_.waited_text() + ": " + missing +
-                    ". Start these ranks, or all with a smaller world, or wait longer for them "
-                    "(connect_timeout_ms; --connect-timeout of `batchcast consume`).");
+      throw Refused(
+          text("batchcast: {} is not complete after {}: {}. Start these ranks, or all with a "
+               "smaller world, or wait longer for them (connect_timeout_ms; --connect-timeout of "
+               "`batchcast consume`).",
+               group, group_deadline_.waited_text(), missing));
     }
     waits_.look();
     if (!noticed && group_deadline_.waited_ms() >= stream_joiner::notice_after_ms) {
       noticed = true;
-      report(options_.log, LogLevel::info, "waiting for the ranks of " + group + ": " + missing);
+      report(options_.log, LogLevel::info, text("waiting for the ranks of {}: {}", group, missing));
     }
   }
 }
@@ -256,22 +261,22 @@ BATCHCAST_INLINE int StreamJoiner::answer_timeout_ms() const noexcept {
 
 BATCHCAST_INLINE void StreamJoiner::throw_not_found(const Obstacles& obstacles) const {
   if (!obstacles.busy.empty()) throw Refused(obstacles.busy);
-  const std::string waited = " (waited " + deadline_.waited_text() + ").";
+  const std::string waited = text(" (waited {}).", deadline_.waited_text());
   if (!obstacles.silent.empty()) {
-    throw StreamNotFound("batchcast: " + obstacles.silent + " holds stream `" + options_.stream +
-                         "` and does not answer" + waited +
-                         stream_joiner::join_lines(obstacles.lines) +
-                         "\nWait longer where it is only busy, or end it with `kill`; `batchcast "
-                         "ls` calls it silent until it answers.");
+    throw StreamNotFound(text(
+        "batchcast: {} holds stream `{}` and does not answer{}{}\nWait longer where it is only "
+        "busy, or end it with `kill`; `batchcast ls` calls it silent until it answers.",
+        obstacles.silent, options_.stream, waited, stream_joiner::join_lines(obstacles.lines)));
   }
-  throw StreamNotFound(
-      stream_joiner::what_stood_in_the_way(options_.stream, obstacles.lines) + waited +
-      stream_joiner::hints_of(options_) + " Looked in" +
-      stream_joiner::join_lines(stream_joiner::searched_by(options_)) +
-      (obstacles.lines.empty() ? "" : "\nand met" + stream_joiner::join_lines(obstacles.lines)) +
-      "\nStart one with `batchcast serve … --stream " + options_.stream +
-      "`, see what there is with `batchcast ls`, or set BATCHCAST_DIR to "
-      "the directory that `serve` prints.");
+  throw StreamNotFound(text(
+      "{}{}{} Looked in{}{}\nStart one with `batchcast serve … --stream {}`, see what there is "
+      "with `batchcast ls`, or set BATCHCAST_DIR to the directory that `serve` prints.",
+      stream_joiner::what_stood_in_the_way(options_.stream, obstacles.lines), waited,
+      stream_joiner::hints_of(options_),
+      stream_joiner::join_lines(stream_joiner::searched_by(options_)),
+      obstacles.lines.empty() ? ""
+                              : text("\nand met{}", stream_joiner::join_lines(obstacles.lines)),
+      options_.stream));
 }
 
 }  // namespace batchcast::inline v0_1::detail

@@ -8,6 +8,7 @@
 #include <batchcast/core/inline.hpp>
 #include <batchcast/core/log.hpp>
 #include <batchcast/core/process_state.hpp>
+#include <batchcast/core/text.hpp>
 #include <batchcast/ring/cursor.hpp>
 
 #include <algorithm>
@@ -39,9 +40,9 @@ BATCHCAST_INLINE void WaitReport::look(Cause cause) noexcept {
   next_ns_ = now + wait_report::again_after_ns;
   try {
     report(options_.log, LogLevel::info,
-           "`" + consumer_ + "` has waited " + std::to_string((now - since_ns_) / 1'000'000'000) +
-               " s for position " + std::to_string(reader_.position()) + " of stream `" +
-               options_.stream + "`: " + text_of(cause));
+           text("`{}` has waited {} s for position {} of stream `{}`: {}", consumer_,
+                (now - since_ns_) / 1'000'000'000, reader_.position(), options_.stream,
+                text_of(cause)));
   } catch (const std::exception&) {
     // Only the line is lost.
   }
@@ -60,27 +61,24 @@ BATCHCAST_INLINE void WaitReport::note_holder(std::uint64_t now) noexcept {
 BATCHCAST_INLINE std::string WaitReport::text_of(Cause cause) const {
   if (cause == Cause::gpu_streams) return "GPU streams still work on the batches before it.";
   const std::uint32_t pid = ring_.board().head().producer_pid;
-  const std::string number = std::to_string(pid);
   if (is_stopped(pid)) {
-    return "its producer, process " + number + ", is stopped. `kill -CONT " + number +
-           "` lets it go on.";
+    return text("its producer, process {}, is stopped. `kill -CONT {}` continues it.", pid, pid);
   }
   if (cause == Cause::samples) return what_samples_wait_for();
-  return "its producer, process " + number + ", has not answered.";
+  return text("its producer, process {}, has not answered.", pid);
 }
 
 BATCHCAST_INLINE std::string WaitReport::what_samples_wait_for() const {
   const BoardView board = ring_.board();
-  const std::string producer =
-      "its producer, process " + std::to_string(board.head().producer_pid) + ", ";
+  const std::string producer = text("its producer, process {}, ", board.head().producer_pid);
   if (ordered::load_published(board.progress()) > reader_.position() && options_.group.world != 0) {
-    return "the other ranks of group `" + options_.group.name + "` have not come as far.";
+    return text("the other ranks of group `{}` have not come as far.", options_.group.name);
   }
-  if (holder_ != 0) return producer + "waits for " + holder_text(holder_);
+  if (holder_ != 0) return text("{}waits for {}", producer, holder_text(holder_));
   if (ordered::load_state(board.progress()) == StreamState::starting) {
-    return producer + "has not begun the stream.";
+    return text("{}has not begun the stream.", producer);
   }
-  return producer + "has not made it yet.";
+  return text("{}has not made it yet.", producer);
 }
 
 BATCHCAST_INLINE std::string WaitReport::holder_text(std::uint64_t consumer_id) const {
@@ -93,11 +91,10 @@ BATCHCAST_INLINE std::string WaitReport::holder_text(std::uint64_t consumer_id) 
     if (name == consumer_) {
       const std::uint64_t held = reader_.status().leases_held;
       if (held == 0) return "room, which this consumer has just given back.";
-      return "this consumer, which holds " + std::to_string(held) + " batches.";
+      return text("this consumer, which holds {} batches.", held);
     }
-    return "consumer `" + name + "` of process " +
-           std::to_string(entry.pid.load(std::memory_order_relaxed)) +
-           ", which has not given back older samples.";
+    return text("consumer `{}` of process {}, which has not given back older samples.", name,
+                entry.pid.load(std::memory_order_relaxed));
   }
   return "a consumer that has just left.";
 }

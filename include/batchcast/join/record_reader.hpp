@@ -96,7 +96,7 @@ inline std::string name_in(const NameText& field, const char* key, std::size_t b
     throw Malformed{text("\"{}\" takes more than {} bytes", key, bytes_max)};
   }
   if (std::any_of(end, field.end(), [](char c) { return c != '\0'; })) {
-    throw Malformed{text("\"{}\" goes on behind its end", key)};
+    throw Malformed{text("\"{}\" goes on after its end", key)};
   }
   if (!std::all_of(field.begin(), end, is_in_names)) {
     throw Malformed{text("\"{}\" has characters that are not printable ASCII", key)};

@@ -6,6 +6,7 @@
 
 #include <batchcast/core/inline.hpp>
 #include <batchcast/core/json_member.hpp>
+#include <batchcast/core/text.hpp>
 #include <batchcast/launcher/launcher.hpp>
 
 #include <cstdlib>
@@ -15,7 +16,8 @@ namespace batchcast::inline v0_1::detail {
 BATCHCAST_INLINE Group settled(const Group& group, const LogCallback& log) {
   if (!group.automatic) return group;
   const LaunchedRank launched = launched_rank(std::getenv);
-  report(log, LogLevel::info, "group `auto` is " + launched.group.text() + ": " + launched.origin);
+  report(log, LogLevel::info,
+         text("group `auto` is {}: {}", launched.group.text(), launched.origin));
   return launched.group;
 }
 
@@ -29,10 +31,10 @@ BATCHCAST_INLINE void warn_of_other_nodes(const Group& group, const std::string&
   if (!count || numbers.substr(count->value, count->end - count->value) != "1") return;
   if (!has_other_nodes(std::getenv)) return;
   report(log, LogLevel::warning,
-         "group `" + group.name +
-             "` is of a job on several nodes, and this stream has all of the dataset: each node "
-             "trains on the same samples. Serve it with `--shard auto` on every node.",
-         "stream `" + stream + "`: ");
+         text("group `{}` is of a job on several nodes, and this stream has all of the dataset: "
+              "each node trains on the same samples. Serve it with `--shard auto` on every node.",
+              group.name),
+         text("stream `{}`: ", stream));
 }
 
 }  // namespace batchcast::inline v0_1::detail

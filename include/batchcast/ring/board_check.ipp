@@ -33,7 +33,7 @@ inline FieldSpec spec_of(const FieldEntry& entry, std::size_t index) {
   if (!sound) refuse(text("field {} has no name, dtype or shape that can be", index));
   const auto shape_end = entry.shape.begin() + entry.rank;
   if (std::any_of(shape_end, entry.shape.end(), [](std::int64_t extent) { return extent != 0; })) {
-    refuse(text("field {} has extents behind its last dimension", index));
+    refuse(text("field {} has extents after its last dimension", index));
   }
   return {{entry.name.begin(), name_end},
           static_cast<DType>(entry.dtype),

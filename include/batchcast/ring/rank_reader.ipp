@@ -130,9 +130,10 @@ BATCHCAST_INLINE void RankReader::count_receipt(GroupReceipt receipt) {
       reader_.count_receipt(epoch, Verdict::matched, {});
       break;
     case GroupReceipt::mismatched:
-      reader_.count_receipt(epoch, Verdict::mismatched,
-                            "the samples of all ranks of group `" + group_.name +
-                                "` together are others than were published");
+      reader_.count_receipt(
+          epoch, Verdict::mismatched,
+          text("the samples of all ranks of group `{}` together are others than were published",
+               group_.name));
       break;
   }
 }
@@ -233,10 +234,10 @@ BATCHCAST_INLINE std::string RankReader::why_revoked() const {
 
 BATCHCAST_INLINE void RankReader::throw_broken() const {
   const std::lock_guard lock(broken_mutex_);
-  throw GroupBroken("batchcast: group `" + group_.name + "` of stream `" + reader_.options_.stream +
-                    "` is broken: " + broken_ +
-                    ". Samples of batches that this rank still held may have been overwritten: do "
-                    "not use them. Attach all ranks again to go on.");
+  throw GroupBroken(text(
+      "batchcast: group `{}` of stream `{}` is broken: {}. Samples of batches that this rank still "
+      "held may have been overwritten: do not use them. Attach all ranks again to go on.",
+      group_.name, reader_.options_.stream, broken_));
 }
 
 BATCHCAST_INLINE ReaderStatus RankReader::status() const noexcept {

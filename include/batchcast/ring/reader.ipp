@@ -135,10 +135,10 @@ BATCHCAST_INLINE void RingReader::throw_over(StreamState state) const {
 BATCHCAST_INLINE void RingReader::check() const {
   if (!revoked()) return;
   const std::string why = host_.why_revoked();
-  throw Revoked("batchcast: stream `" + options_.stream +
-                "` went on without this consumer: " + why +
-                ". Samples of batches that it still held may have been overwritten: do not use "
-                "them. Attach again to go on.");
+  throw Revoked(
+      text("batchcast: stream `{}` went on without this consumer: {}. Samples of batches that it "
+           "still held may have been overwritten: do not use them. Attach again to go on.",
+           options_.stream, why));
 }
 
 BATCHCAST_INLINE void RingReader::throw_complaint() {
@@ -254,11 +254,10 @@ BATCHCAST_INLINE bool RingReader::miss_overwritten() {
   ordered::count(desk_.skipped, lost);
   if (options_.on_miss == OnMiss::error && lost > 0) {
     throw Missed(
-        "batchcast: " + std::to_string(lost) + " samples of stream `" + options_.stream +
-        "` were overwritten before this consumer of `free` pace came to them. It goes on at "
-        "position " +
-        std::to_string(target) +
-        ". Give the stream more memory, choose pace `lockstep`, or on_miss `skip`.");
+        text("batchcast: {} samples of stream `{}` were overwritten before this consumer of `free` "
+             "pace came to them. It goes on at position {}. Give the stream more memory, choose "
+             "pace `lockstep`, or on_miss `skip`.",
+             lost, options_.stream, target));
   }
   return true;
 }
@@ -306,9 +305,10 @@ BATCHCAST_INLINE void RingReader::count_receipt(std::uint64_t epoch, EpochReceip
       break;
     case EpochReceipt::Verdict::mismatched:
       ordered::count(desk_.epochs_mismatched);
-      complaint_ = "batchcast: epoch " + std::to_string(epoch) + " of stream `" + options_.stream +
-                   "` was not delivered as it was published: " + difference +
-                   ". Do not trust this epoch; please report this.";
+      complaint_ = text(
+          "batchcast: epoch {} of stream `{}` was not delivered as it was published: {}. Do not "
+          "trust this epoch; please report this.",
+          epoch, options_.stream, difference);
       break;
   }
 }
@@ -426,9 +426,10 @@ BATCHCAST_INLINE std::optional<Run> RingReader::look_ahead(Look& look, std::uint
       if (auto there = run_at(*place, samples, std::min(look.published, look.wanted))) return there;
     }
     if (whole) {
-      throw InvalidArgument("batchcast: epoch " + std::to_string(place->epoch) + " of stream `" +
-                            options_.stream + "` has no batch of " + std::to_string(samples) +
-                            " samples: it is shorter, and its tail is dropped.");
+      throw InvalidArgument(
+          text("batchcast: epoch {} of stream `{}` has no batch of {} samples: it is shorter, and "
+               "its tail is dropped.",
+               place->epoch, options_.stream, samples));
     }
     room_.check(look.wanted);
   }

@@ -65,24 +65,25 @@ inline std::string recipe_in(std::string_view text) {
 [[noreturn]] inline void say_no_answer(const StartTarget& target,
                                        const std::vector<std::string>& words,
                                        const CommandRun& run) {
-  std::string text = "batchcast: it is not known whether stream `" + target.stream +
-                     "` is served: `" + shell_text(words) + "` ";
+  std::string message = text("batchcast: it is not known whether stream `{}` is served: `{}` ",
+                             target.stream, shell_text(words));
   if (run.timed_out) {
-    throw StreamNotFound(text + "gave no answer within " +
-                         std::to_string(target.timeout_ms / 1000) +
-                         " s and was ended; what it started goes on" +
-                         (run.errors.empty() ? "." : ". It said" + indented_end(run.errors)));
+    throw StreamNotFound(
+        text("{}gave no answer within {} s and was ended; what it started goes on{}", message,
+             target.timeout_ms / 1000,
+             run.errors.empty() ? "." : text(". It said{}", indented_end(run.errors))));
   }
-  text += run.end;
+  message += run.end;
   if (run.output.empty()) {
-    text += " without an answer";
+    message += " without an answer";
   } else {
-    text += " and answered `" + shown_line(run.output) + "`, which this version does not know";
+    message += text(" and answered `{}`, which this version does not know", shown_line(run.output));
   }
-  text += run.errors.empty() ? ".\n" : ". It said" + indented_end(run.errors) + "\n";
-  throw StartFailed(text +
-                    "It may be another program than `batchcast`, or older than this library "
-                    "(StartOptions::command and BATCHCAST_COMMAND name another).");
+  message += run.errors.empty() ? ".\n" : text(". It said{}\n", indented_end(run.errors));
+  throw StartFailed(
+      text("{}It may be another program than `batchcast`, or older than this library "
+           "(StartOptions::command and BATCHCAST_COMMAND name another).",
+           message));
 }
 
 }  // namespace ensuring

@@ -49,10 +49,10 @@ inline StartOptions with_placement(const ConsumerOptions& options) {
 }
 
 [[noreturn]] inline void say_finished(const StreamFinished& refused) {
-  throw StreamFinished(std::string(refused.what()) +
-                       ". All its epochs are made, and its producer stays for consumers that still "
-                       "read them. Another can be started when it has ended; with epochs = 0 a "
-                       "stream has no last epoch.");
+  throw StreamFinished(text(
+      "{}. All its epochs are made, and its producer stays for consumers that still read them. "
+      "Another can be started when it has ended; with epochs = 0 a stream has no last epoch.",
+      refused.what()));
 }
 
 }  // namespace start_attach
@@ -87,8 +87,9 @@ BATCHCAST_INLINE std::shared_ptr<ConsumerCore> attach_to_started(const ConsumerO
       if (deadline.over()) throw;
     }
     if (deadline.over()) {
-      throw StreamNotFound("batchcast: stream `" + options.stream +
-                           "` changes its producer faster than it can be joined.");
+      throw StreamNotFound(
+          text("batchcast: stream `{}` changes its producer faster than it can be joined.",
+               options.stream));
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(start_attach::look_again_ms));
     waits.look();

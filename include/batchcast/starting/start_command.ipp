@@ -51,9 +51,10 @@ inline std::string named_command(const std::string& name, const std::string& pat
   for (const fs::path& place : is_path ? std::vector<fs::path>{name} : on_path(name, path)) {
     if (can_run(place)) return fs::absolute(place).string();
   }
-  throw StartFailed("batchcast: " + origin + " is `" + name + "`, and there is no such command" +
-                    (is_path ? "" : " on the PATH") +
-                    ". Name the `batchcast` command, or leave it out to have it looked for.");
+  throw StartFailed(
+      text("batchcast: {} is `{}`, and there is no such command{}. Name the `batchcast` command, "
+           "or leave it out to have it looked for.",
+           origin, name, is_path ? "" : " on the PATH"));
 }
 
 inline std::string number_text(double number) {
@@ -72,9 +73,10 @@ inline void check_further_arguments(const StartOptions& options) {
       return word == own || word.starts_with(std::string(own) + "=");
     };
     if (std::any_of(options.arguments.begin(), options.arguments.end(), names)) {
-      throw InvalidArgument("batchcast: among the further arguments to start a stream with is " +
-                            std::string(own) +
-                            ", which has a place of its own in StartOptions or StartTarget.");
+      throw InvalidArgument(
+          text("batchcast: among the further arguments to start a stream with is {}, which is set "
+               "in StartOptions or StartTarget instead.",
+               own));
     }
   }
 }
@@ -113,7 +115,7 @@ BATCHCAST_INLINE std::string find_command(const std::string& wanted, const Comma
   const char* named = std::getenv(start_command::env_command);
   if (named != nullptr && *named != '\0')
     return start_command::named_command(named, places.path,
-                                        "$" + std::string(start_command::env_command));
+                                        text("${}", start_command::env_command));
 
   std::vector<start_command::fs::path> looked_at;
   if (!places.own.empty()) looked_at.emplace_back(places.own);
@@ -131,11 +133,13 @@ BATCHCAST_INLINE std::string find_command(const std::string& wanted, const Comma
   for (const start_command::fs::path& place : looked_at) {
     if (start_command::can_run(place)) return start_command::fs::absolute(place).string();
   }
-  std::string text = "batchcast: the command `batchcast`, which serves streams, was not found at";
-  for (const start_command::fs::path& place : looked_at) text += "\n  " + place.string();
-  throw StartFailed(text + "\nSet " + start_command::env_command +
-                    " to its path, put it on the PATH, or start the stream by hand with "
-                    "`batchcast serve`.");
+  std::string message =
+      "batchcast: the command `batchcast`, which serves streams, was not found at";
+  for (const start_command::fs::path& place : looked_at) message += text("\n  {}", place.string());
+  throw StartFailed(
+      text("{}\nSet {} to its path, put it on the PATH, or start the stream by hand with "
+           "`batchcast serve`.",
+           message, start_command::env_command));
 }
 
 BATCHCAST_INLINE std::vector<std::string> ensure_words(const std::string& command,
@@ -143,15 +147,16 @@ BATCHCAST_INLINE std::vector<std::string> ensure_words(const std::string& comman
                                                        const StartOptions& options) {
   const std::string& stream = target.stream;
   if (options.source.empty()) {
-    throw InvalidArgument("batchcast: stream `" + stream +
-                          "` cannot be started without a source, such as imagefolder:train.");
+    throw InvalidArgument(text(
+        "batchcast: stream `{}` cannot be started without a source, such as imagefolder:train.",
+        stream));
   }
   const double idle_exit_s = options.idle_exit_s;
   if (!(idle_exit_s < 0 || (idle_exit_s > 0 && idle_exit_s <= limits::waiting_seconds_max))) {
-    throw InvalidArgument("batchcast: idle_exit_s is " + start_command::number_text(idle_exit_s) +
-                          "; it must be above 0 and at most " +
-                          std::to_string(static_cast<int>(limits::waiting_seconds_max)) +
-                          ", or below 0 for a producer that stays until it is stopped.");
+    throw InvalidArgument(text(
+        "batchcast: idle_exit_s is {}; it must be above 0 and at most {}, or below 0 for a "
+        "producer that stays until it is stopped.",
+        start_command::number_text(idle_exit_s), static_cast<int>(limits::waiting_seconds_max)));
   }
   std::vector<std::string> words = {command, "ensure", stream, options.source, "--with-parent"};
   const auto add = [&words](const char* option, std::string value) {
@@ -174,8 +179,8 @@ BATCHCAST_INLINE std::vector<std::string> ensure_words(const std::string& comman
     return word.find('\0') != std::string::npos;
   };
   if (std::any_of(words.begin(), words.end(), holds_null)) {
-    throw InvalidArgument("batchcast: an argument to start stream `" + stream +
-                          "` with has a null character in it.");
+    throw InvalidArgument(text(
+        "batchcast: an argument to start stream `{}` with has a null character in it.", stream));
   }
   return words;
 }

@@ -36,7 +36,7 @@ struct CommandRun {
 
 /// The last lines of `text`, each after a line feed and indented, for the end of a message; empty
 /// where there are none.
-[[nodiscard]] std::string indented_end(std::string_view text);
+[[nodiscard]] std::string indented_end(std::string_view output);
 
 /// `ended with exit code 2`, or, where `number` is a signal's, `was ended by signal 9 (Killed)`.
 [[nodiscard]] std::string text_of_end(bool exited, int number);

@@ -191,7 +191,7 @@ BATCHCAST_INLINE CommandRun run_command(const std::vector<std::string>& words, i
   const int error =
       start_process::SpawnPlan(above_standard(null), out.writes, err.writes).spawn(words, pid);
   if (error != 0) {
-    run.end = std::string("cannot be run: ") + ::strerrordesc_np(error);
+    run.end = text("cannot be run: {}", ::strerrordesc_np(error));
     return run;
   }
   start_process::Child child(pid);
@@ -220,26 +220,25 @@ BATCHCAST_INLINE CommandRun run_command(const std::vector<std::string>& words, i
   return run;
 }
 
-BATCHCAST_INLINE std::string indented_end(std::string_view text) {
+BATCHCAST_INLINE std::string indented_end(std::string_view output) {
   constexpr std::size_t lines_max = 20;
   std::vector<std::string_view> lines;
-  for (std::size_t at = 0; at < text.size();) {
-    const std::size_t end = std::min(text.find('\n', at), text.size());
-    if (end > at) lines.push_back(text.substr(at, end - at));
+  for (std::size_t at = 0; at < output.size();) {
+    const std::size_t end = std::min(output.find('\n', at), output.size());
+    if (end > at) lines.push_back(output.substr(at, end - at));
     at = end + 1;
   }
   std::string shown;
   for (std::size_t i = lines.size() - std::min(lines.size(), lines_max); i < lines.size(); ++i) {
-    shown += "\n  " + std::string(lines[i]);
+    shown += text("\n  {}", lines[i]);
   }
   return shown;
 }
 
 BATCHCAST_INLINE std::string text_of_end(bool exited, int number) {
-  if (exited) return "ended with exit code " + std::to_string(number);
+  if (exited) return text("ended with exit code {}", number);
   const char* name = ::sigdescr_np(number);
-  return "was ended by signal " + std::to_string(number) +
-         (name == nullptr ? "" : " (" + std::string(name) + ")");
+  return text("was ended by signal {}{}", number, name == nullptr ? "" : text(" ({})", name));
 }
 
 BATCHCAST_INLINE FileDescriptor above_standard(const FileDescriptor& fd) {

@@ -35,8 +35,7 @@ template <class Stream>
         reinterpret_cast<Ask>(process_symbol("_ZNK3c104cuda10CUDAStream6streamEv"));
     if (ask != nullptr) return ask(&stream);
     throw InvalidArgument(
-        text("batchcast: libtorch {}.{} does not tell which CUDA stream stands behind one of its "
-             "streams. Link "
+        text("batchcast: libtorch {}.{} does not tell the CUDA stream of one of its streams. Link "
              "libc10_cuda.so so that it is found, or train on the default stream.",
              TORCH_VERSION_MAJOR, TORCH_VERSION_MINOR));
   }

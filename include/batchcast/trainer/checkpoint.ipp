@@ -69,25 +69,25 @@ inline std::string what_differs(std::string_view saved, std::string_view served)
   for (const std::string_view key : keys) {
     const std::string then = value_in(saved, key), now = value_in(served, key);
     if (then == now || key == "identity" || key == "epochs") continue;
-    list += (list.empty() ? " They differ in `" : ", `") + printable(key) + "`";
+    list += text("{}{}`", list.empty() ? " They differ in `" : ", `", printable(key));
     const bool is_shown = then.size() <= shown_max && now.size() <= shown_max;
-    if (is_shown) list += " (" + printable(then) + " then, " + printable(now) + " now)";
+    if (is_shown) list += text(" ({} then, {} now)", printable(then), printable(now));
     shows_all = shows_all && is_shown;
   }
   if (list.empty()) return list;
-  return list + (shows_all ? "." : "; the checkpoint has its own as recipe_json.");
+  return text("{}{}", list, shows_all ? "." : "; the checkpoint has its own as recipe_json.");
 }
 
 inline std::string in_words(const Checkpoint& checkpoint) {
-  return "`" + checkpoint.stream + "` with " + std::to_string(checkpoint.samples_per_epoch) +
-         " samples an epoch of " + checkpoint.schema_json;
+  return text("`{}` with {} samples an epoch of {}", checkpoint.stream,
+              checkpoint.samples_per_epoch, checkpoint.schema_json);
 }
 
 [[noreturn]] inline void refuse(const Checkpoint& saved, const std::string& what) {
-  throw RecipeMismatch("batchcast: the checkpoint is of stream `" + saved.stream + "`, position " +
-                       std::to_string(saved.cursor) + ", and " + what +
-                       "\nServe the stream as it was served then, or begin without the "
-                       "checkpoint's position.");
+  throw RecipeMismatch(
+      text("batchcast: the checkpoint is of stream `{}`, position {}, and {}\nServe the stream as "
+           "it was served then, or begin without the checkpoint's position.",
+           saved.stream, saved.cursor, what));
 }
 
 /// A stream that is not pure may have other samples whenever it is served again.
@@ -95,10 +95,10 @@ inline void warn_of_another_ring(const Checkpoint& saved, const Checkpoint& serv
                                  const LogCallback& log) {
   if (saved.incarnation.empty() || saved.incarnation == served.incarnation) return;
   report(log, LogLevel::warning,
-         "batchcast: the checkpoint is of stream `" + saved.stream + "`, position " +
-             std::to_string(saved.cursor) +
-             ", of another producer (or of its ring on another device). The stream is not pure: "
-             "its samples from there on may be others than those that followed then.");
+         text("batchcast: the checkpoint is of stream `{}`, position {}, of another producer (or "
+              "of its ring on another device). The stream is not pure: its samples from there on "
+              "may be others than those that followed then.",
+              saved.stream, saved.cursor));
 }
 
 }  // namespace detail::saved_place
@@ -126,10 +126,9 @@ BATCHCAST_INLINE void check_same_samples(const Checkpoint& saved, const Checkpoi
       return detail::saved_place::warn_of_another_ring(saved, served, log);
     }
     detail::saved_place::refuse(
-        saved,
-        "neither that nor the one that is served now is pure, to be known by a recipe; it was " +
-            detail::saved_place::in_words(saved) + ", and is " +
-            detail::saved_place::in_words(served) + ".");
+        saved, text("neither that nor the one that is served now is pure, to be known by a recipe; "
+                    "it was {}, and is {}.",
+                    detail::saved_place::in_words(saved), detail::saved_place::in_words(served)));
   }
   // A checkpoint of an earlier version has it in its recipe, or nowhere.
   const std::string identity =
@@ -141,11 +140,11 @@ BATCHCAST_INLINE void check_same_samples(const Checkpoint& saved, const Checkpoi
     return;
   }
   detail::saved_place::refuse(
-      saved,
-      "`" + served.stream + "` has another recipe now" +
-          (known ? ": its identity is " + served.identity + ", and the checkpoint's is " + identity
-                 : std::string()) +
-          "." + detail::saved_place::what_differs(saved.recipe_json, served.recipe_json));
+      saved, text("`{}` has another recipe now{}.{}", served.stream,
+                  known ? text(": its identity is {}, and the checkpoint's is {}", served.identity,
+                               identity)
+                        : "",
+                  detail::saved_place::what_differs(saved.recipe_json, served.recipe_json)));
 }
 
 }  // namespace batchcast::inline v0_1

@@ -20,9 +20,10 @@ namespace detail::trainer {
 
 inline StartAndAttach code_to_start(const ConsumerOptions& options) {
   if (StartAndAttach code = brought_start.load(std::memory_order_acquire)) return code;
-  throw InvalidArgument("batchcast: to start stream `" + options.stream +
-                        "` needs code that this program was built without. Add `#include "
-                        "<batchcast/start.hpp>` to one of its source files.");
+  throw InvalidArgument(
+      text("batchcast: to start stream `{}` needs code that this program was built without. Add "
+           "`#include <batchcast/start.hpp>` to one of its source files.",
+           options.stream));
 }
 
 /// Joins the stream. Where the options name a source, the stream is started first if need be, and
