@@ -34,7 +34,6 @@ class Host final : public ReaderHost {
  public:
   bool producer_is_dead() noexcept override { return false; }
   std::string why_revoked() override { return "a test said so"; }
-  bool is_hung_up() noexcept override { return false; }
 };
 
 /// All that a pool needs of a consumer, over a ring in this process.

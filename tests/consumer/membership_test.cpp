@@ -5,6 +5,7 @@
 // other end of the door.
 #include "../catch.hpp"
 #include "../ring/heap_ring.hpp"
+#include "join/producer_messages.hpp"
 
 #include <batchcast/consumer/attached_process.hpp>
 #include <batchcast/consumer/membership.hpp>

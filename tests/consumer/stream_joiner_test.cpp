@@ -4,6 +4,8 @@
 // Finding a stream and being let in: the test is the producer, behind a door that it opens itself.
 #include "../catch.hpp"
 #include "../temporary_folder.hpp"
+#include "join/bound_socket.hpp"
+#include "join/producer_messages.hpp"
 
 #include <batchcast/consumer/stream_joiner.hpp>
 #include <batchcast/core/error.hpp>

@@ -6,7 +6,7 @@
 
 #include "../catch.hpp"
 
-#include <batchcast/consumer/release_poller.hpp>
+#include <batchcast/delivery/release_poller.hpp>
 #include <batchcast/cuda/stream.hpp>
 
 #include <chrono>
