@@ -99,7 +99,7 @@ std::string empty_value(const CLI::App& program, const std::vector<std::string>&
     const std::string name = word.substr(0, word.size() - 1);
     const std::vector<std::string> known = options_of(*app);
     if (std::find(known.begin(), known.end(), name) == known.end()) continue;
-    return message_of(*app) + "`" + printable(word) + "` has no value behind its `=`. `" +
+    return message_of(*app) + "`" + printable(word) + "` has no value after its `=`. `" +
            full_name(*app) + " --help` says what it takes.";
   }
   return {};

@@ -92,7 +92,7 @@ int run(int argc, char** argv) {
   program.footer(
       "`batchcast COMMAND --help` says more. Exit codes: 0 all well, 1 a promise did\n"
       "not hold, 2 wrong arguments, 3 the environment (no such stream, no memory …),\n"
-      "4 the stream ended early, 130 Ctrl-C (0 of a `serve`, which is told to end so).");
+      "4 the stream ended early, 130 Ctrl-C (0 of a `serve`: Ctrl-C is how it ends).");
   return parse_and_run(program, cli::command_words(argc, argv), chosen);
 }
 

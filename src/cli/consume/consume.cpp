@@ -174,7 +174,7 @@ class Consumption {
     }
   }
 
-  /// Whether that is how a run of --seconds ends in a group: all ranks begin together, and one of
+  /// Whether that is how a run of --seconds ends in a group. All ranks begin together, and one of
   /// them is the first whose time is up.
   [[nodiscard]] bool ended_with_group(const GroupBroken& error) const {
     constexpr double apart_s = 1;

@@ -40,7 +40,7 @@ class SyntheticRecomputation final : public Recomputation {
 };
 
 /// A sample that replaces a bad one has the position of the bad one, so that ids say nothing about
-/// places: position by position, all is made again.
+/// places. Position by position, all is made again.
 class PipelineRecomputation final : public Recomputation {
  public:
   explicit PipelineRecomputation(PipelineOptions options)

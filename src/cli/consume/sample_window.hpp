@@ -29,7 +29,7 @@ struct Positions {
   [[nodiscard]] static Positions parse(const std::string& text);
 };
 
-/// Makes the sample at any position into memory of its own.
+/// Makes the sample at any position into private memory.
 class SampleWindow {
  public:
   /// `dataset` must outlive it.

@@ -105,7 +105,7 @@ Finding pinning(const std::string& device, const DeviceInfo& info) {
     finding.mark = Mark::note;
     finding.meaning =
         "Trainers cannot page-lock the host ring, which they may only read: with pin their batches "
-        "are copies in page-locked memory of their own, at the cost of one copy on the host; rings "
+        "are private copies in page-locked memory, at the cost of one copy on the host; rings "
         "on the GPU are not concerned.";
   }
   return finding;
@@ -160,8 +160,8 @@ void examine_device(Findings& findings, const DeviceInfo& info) {
       fmt::format("{}, {}, {}, compute capability {}.{}", info.name, info.uuid,
                   bytes_text(info.memory_bytes), info.capability_major, info.capability_minor);
   finding.meaning =
-      "Producers and trainers agree on a GPU by this UUID, whatever number CUDA_VISIBLE_DEVICES "
-      "gives it in each of them.";
+      "Producers and trainers agree on a GPU by this UUID, also where CUDA_VISIBLE_DEVICES gives "
+      "it another number in each of them.";
   if (info.mig) {
     finding.mark = Mark::note;
     finding.value += ", part of a GPU (MIG)";

@@ -108,10 +108,10 @@ void examine_kernel(Findings& findings) {
             "that much later (Linux 5.16, and a container runtime that allows the call)."));
   findings.add(about("peer descriptors", peer_pidfd_fails(),
                      "The kernel itself says which process has joined.",
-                     "A trainer hands over a descriptor of its own process, which is checked: "
+                     "A trainer hands over a descriptor of its process, which is checked: "
                      "nothing is lost (Linux 6.5 does it itself)."));
   findings.add(about("close_range", close_range_fails(),
-                     "The control channel has file descriptors of its own.",
+                     "The control channel has a private table of file descriptors.",
                      "A producer that runs out of file descriptors may be ended by the control "
                      "channel: keep `ulimit -n` high (Linux 5.9)."));
 }

@@ -349,7 +349,7 @@ void add_dump(CLI::App& program, Action& chosen) {
   dump->footer(
       "FIELD.npy for every field, sample_id.npy, and draws.jsonl: for each sample its\n"
       "position, sample_id, path, and in fields.FIELD.views for each view its crop (x,\n"
-      "y, width, height in the decoded image), flip, and whatever else was drawn.");
+      "y, width, height in the decoded image), flip, and all else that was drawn.");
   add_options(*dump, dump_options(), *options, {"source"});
   dump->callback([options, &chosen] { chosen = [options] { return run(*options); }; });
 }

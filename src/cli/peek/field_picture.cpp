@@ -81,7 +81,7 @@ FieldPicture::FieldPicture(const Schema& schema, const BoardRecipe& recipe,
         (name ? "the field `" + *name + "` cannot be shown as a picture"
               : std::string("no field can be shown as a picture")) +
         ": it takes numbers of the shape [1 or 3, height, width], [height, width, 1 or 3] or "
-        "[height, width], each perhaps behind the number of views. The fields are " +
+        "[height, width], each perhaps after the number of views. The fields are " +
         list_of(schema) + ".");
   }
   read_recipe(recipe, schema[field_].name);

@@ -122,7 +122,7 @@ void add_check(CLI::App& program, Action& chosen) {
   CLI::App* check = program.add_subcommand(
       "check", "Read and decode a whole dataset once, and list what is wrong");
   check->footer(
-      "Images are decoded whole, whatever a recipe would use of them. The exit code\n"
+      "Images are decoded whole, also what a recipe would not use. The exit code\n"
       "is 0 only if every sample is good.");
   check->add_option("source", options->source, "The dataset, such as imagefolder:DIR")->required();
   check->add_option("--recipe", options->recipe,

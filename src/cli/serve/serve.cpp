@@ -100,7 +100,7 @@ int run(const Options& options, const CLI::App& serve) {
   if (detail::is_read_by_python(options.dataset.source)) {
     serve_with_python(options, serve, interrupts);
   }
-  // Whoever read the output may be gone: others use the stream.
+  // The reader of the output may be gone: others use the stream.
   std::signal(SIGPIPE, SIG_IGN);
   if (!options.json) take_output_for_a_log();
   std::optional<Dataset> dataset;
@@ -108,7 +108,7 @@ int run(const Options& options, const CLI::App& serve) {
     const EndsAtOnce opening(interrupts, [](int) { return exit_ok; });
     dataset.emplace(served_dataset(options), console_log(options.verbose));
   }
-  // Whoever reads ahead may sit in a slow file, and would be waited for.
+  // A thread that reads ahead may sit in a slow file, and would be waited for.
   if (serve_dataset(options, interrupts, *dataset)) end_at_once(exit_ok);
   return exit_ok;
 }
