@@ -7,6 +7,7 @@
 #include <batchcast/core/error.hpp>
 #include <batchcast/core/limits.hpp>
 #include <batchcast/core/nearest_name.hpp>
+#include <batchcast/core/text.hpp>
 
 #include <algorithm>
 #include <array>
@@ -55,14 +56,13 @@ constexpr std::uint64_t no_most = std::numeric_limits<std::uint64_t>::max();
 
 // ---- what a word says
 
-[[noreturn]] void refuse_count(const Option& option, const std::string& text) {
-  const std::string least = std::to_string(option.least);
-  std::string why = "`" + text + "` must be ";
-  if (!option.word.empty()) why += option.word + " or ";
-  why += option.word.empty() ? "a whole number, " : "a number ";
-  why += option.most == no_most ? least + " or more"
-                                : "from " + least + " to " + std::to_string(option.most);
-  throw Refused(why);
+[[noreturn]] void refuse_count(const Option& option, const std::string& given) {
+  const std::string what =
+      option.word.empty() ? "a whole number," : text("{} or a number", option.word);
+  if (option.most == no_most) {
+    throw Refused(text("`{}` must be {} {} or more", given, what, option.least));
+  }
+  throw Refused(text("`{}` must be {} from {} to {}", given, what, option.least, option.most));
 }
 
 [[nodiscard]] std::uint64_t count_in(const Option& option, const std::string& text) {
