@@ -79,7 +79,7 @@ std::string limit_text(const ProducerStats& stream, const FeederStats& feeder) {
     case Bottleneck::consumers:
       break;
   }
-  if (slowest == nullptr) return trainers_of(stream) == 0 ? "" : "  nobody asks for more";
+  if (slowest == nullptr) return trainers_of(stream) == 0 ? "" : "  no trainer asks for more";
   if (stream.waits_for == WaitsFor::demand) return "  as far ahead as it may be (--ahead)";
   const bool moves =
       slowest->state != ConsumerState::stopped && slowest->state != ConsumerState::stalled;
@@ -196,7 +196,7 @@ void Service::note(const FeederStats& stats) {
   noted_ = stats;
 }
 
-/// A line of its own, above that of the progress.
+/// Prints a separate line, above that of the progress.
 void Service::tell(const std::string& line) {
   if (!progress_) return;
   progress_->finish();
@@ -265,7 +265,7 @@ void Service::look() {
 
 void Service::end_if_idle() {
   if (!idle_exit_s_) return;
-  const std::string why = fmt::format("nobody was attached for {:g} s", *idle_exit_s_);
+  const std::string why = fmt::format("no consumer was attached for {:g} s", *idle_exit_s_);
   if (!producer_.stop_if_unattended(*idle_exit_s_, why + " (--idle-exit)")) return;
   tell(why + ": ending, as --idle-exit asks");
 }
