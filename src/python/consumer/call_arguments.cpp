@@ -6,6 +6,7 @@
 #include <batchcast/core/error.hpp>
 #include <batchcast/core/limits.hpp>
 #include <batchcast/core/nearest_name.hpp>
+#include <batchcast/core/text.hpp>
 
 #include <nanobind/stl/string.h>
 
@@ -66,7 +67,7 @@ std::uint64_t Argument::number(std::uint64_t most) const {
   const bool fits = PyErr_Occurred() == nullptr;
   PyErr_Clear();
   if (!fits || number > most) {
-    refuse(std::string(nb::str(whole).c_str()) + " is not from 0 to " + std::to_string(most) + ".");
+    refuse(batchcast::text("{} is not from 0 to {}.", nb::str(whole).c_str(), most));
   }
   return number;
 }
@@ -214,11 +215,11 @@ std::string object_type(const options::Option& option) {
 Arguments::Arguments(const char* call, const options::Options& known, std::size_t by_place,
                      const nb::args& args, const nb::kwargs& kwargs)
     : call_(call), known_(known) {
-  const std::string says = "batchcast: " + std::string(call) + "(): ";
+  const std::string says = text("batchcast: {}(): ", call);
   if (args.size() > by_place) {
-    throw nb::type_error((says + "only the first " + std::to_string(by_place) +
-                          " arguments may come without their names.")
-                             .c_str());
+    throw nb::type_error(
+        text("{}only the first {} arguments may come without their names.", says, by_place)
+            .c_str());
   }
   for (std::size_t i = 0; i < args.size(); ++i) given_.push_back({known[i].name, args[i]});
   for (const auto& [key, value] : kwargs) {

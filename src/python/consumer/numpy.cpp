@@ -106,7 +106,7 @@ nb::object numpy_type(const FieldSpec& field) {
   if (type == nullptr) type = found_type(field.dtype);
   if (type != nullptr) return nb::borrow(type);
   throw InvalidArgument("batchcast: field `" + field.name +
-                        "` is bf16, for which numpy has no type of its own. Install ml_dtypes "
+                        "` is bf16, a type that numpy itself does not have. Install ml_dtypes "
                         "(`pip install ml_dtypes`), or take it by DLPack, as in "
                         "torch.from_dlpack(batch.field(\"" +
                         field.name + "\")).");

@@ -11,6 +11,7 @@
 #include <batchcast/core/clock.hpp>
 #include <batchcast/core/error.hpp>
 #include <batchcast/core/file_descriptor.hpp>
+#include <batchcast/core/text.hpp>
 
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
@@ -245,7 +246,7 @@ std::string PythonSource::reason_of(nb::python_error& raised) const {
 }
 
 std::string PythonSource::name_of(std::uint64_t sample_id) const {
-  const std::string plain = name_ + "[" + std::to_string(sample_id) + "]";
+  const std::string plain = text("{}[{}]", name_, sample_id);
   if (interpreter_ends()) return plain;
   const GilHeld gil;
   if (name_of_.is_none()) return plain;
@@ -270,7 +271,7 @@ std::string PythonSource::longest_read() const {
   if (since_ns == 0) return {};
   char seconds[32];
   std::snprintf(seconds, sizeof seconds, "%.1f", seconds_from_ns(now_ns() - since_ns));
-  return "sample " + std::to_string(sample_id) + " of " + name_ + " (for " + seconds + " s)";
+  return text("sample {} of {} (for {} s)", sample_id, name_, seconds);
 }
 
 void add_python_source(nb::module_& module) {
