@@ -78,7 +78,7 @@ std::string last_line(const std::string& text) {
 TemporaryDirectory::TemporaryDirectory() {
   std::string pattern = std::filesystem::temp_directory_path() / "batchcast-bench-XXXXXX";
   if (::mkdtemp(pattern.data()) == nullptr) {
-    throw SystemError("batchcast: a temporary directory " + pattern, errno);
+    throw SystemError(text("batchcast: a temporary directory {}", pattern), errno);
   }
   path_ = pattern;
   ending_.emplace(interrupts_, [this](int signal) {

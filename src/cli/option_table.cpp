@@ -38,7 +38,7 @@ void take(const Option& option, const Taken& taken, const std::string& called,
     if (taken.refusal == nullptr || option.kind != Kind::bytes) {
       throw CLI::ValidationError(called, refused.what());
     }
-    *taken.refusal = "batchcast: " + called + ": " + refused.what();
+    *taken.refusal = text("batchcast: {}: {}", called, refused.what());
   } catch (const InvalidArgument& invalid) {
     if (taken.refusal == nullptr) throw;
     *taken.refusal = invalid.what();

@@ -193,11 +193,11 @@ void print_streams(const nlohmann::json& rows) {
     add_consumers(row, table);
     if (const auto more = row.value("consumers_left_out", std::uint64_t{0}); more != 0) {
       table.push_back(
-          {"  and " + counted(more, "more consumer"), "", "", "", "", "", "", "", "", ""});
+          {text("  and {}", counted(more, "more consumer")), "", "", "", "", "", "", "", "", ""});
     }
     if (const auto more = row.value("groups_left_out", std::uint64_t{0}); more != 0) {
-      table.push_back(
-          {"  and " + counted(more, "more group"), "", "forming", "", "", "", "", "", "", ""});
+      table.push_back({text("  and {}", counted(more, "more group")), "", "forming", "", "", "", "",
+                       "", "", ""});
     }
   }
   print_table(std::move(table));
@@ -240,15 +240,15 @@ void print_streams(const nlohmann::json& rows) {
 
 void say_what_cannot_be_listed() {
   for (const std::string& directory : unlisted_directories()) {
-    say("batchcast: no permission to list " + printable(directory) +
-        "; streams there can still be named\n");
+    say(text("batchcast: no permission to list {}; streams there can still be named\n",
+             printable(directory)));
   }
 }
 
 [[noreturn]] void throw_absent(const std::string& stream) {
-  throw StreamNotFound("batchcast: no stream `" + stream + "` is served." +
-                       why_absent(stream, candidate_directories()) +
-                       " `batchcast ls` shows what there is.");
+  throw StreamNotFound(
+      text("batchcast: no stream `{}` is served.{} `batchcast ls` shows what there is.", stream,
+           why_absent(stream, candidate_directories())));
 }
 
 int list(const RemoteOptions& options) {
@@ -321,7 +321,7 @@ int ask(const RemoteOptions& options, const ListedStream& listed, const nlohmann
   }
   auto answer = nlohmann::json::parse(*reply, nullptr, false);
   if (answer.is_object() && answer.contains("error")) {
-    throw InvalidArgument("batchcast: " + answer["error"].get<std::string>());
+    throw InvalidArgument(text("batchcast: {}", answer["error"].get<std::string>()));
   }
   const std::string told = done(listed, answer);
   return print_answer(options, answer, told);
@@ -351,15 +351,15 @@ int clear_dead(const RemoteOptions& options, const ListedStream& listed) {
   clear(listed.name, listed.paths);
   return print_answer(
       options, {{"ok", true}, {"was_dead", true}, {"name_is_free", true}},
-      "stream `" + options.stream + "` was dead, its producer was killed; its name is free now");
+      text("stream `{}` was dead, its producer was killed; its name is free now", options.stream));
 }
 
 int clear_failed(const RemoteOptions& options, const StreamPaths& paths) {
   const std::string why = why_absent(options.stream, candidate_directories());
   clear(options.stream, paths);
   return print_answer(options, {{"ok", true}, {"had_failed", true}, {"name_is_free", true}},
-                      "stream `" + options.stream + "` is served no more." + why +
-                          " What it left to tell so is removed.");
+                      text("stream `{}` is served no more.{} What it left to tell so is removed.",
+                           options.stream, why));
 }
 
 int stop(const RemoteOptions& options) {
@@ -383,15 +383,15 @@ int stop(const RemoteOptions& options) {
 int evict(const RemoteOptions& options) {
   const ListedStream stream = own_stream(options.stream);
   if (!stream.served) {
-    throw StreamNotFound("batchcast: stream `" + options.stream +
-                         "` is dead, its producer was killed. `batchcast serve … --stream " +
-                         options.stream + "` takes the name over, `batchcast stop " +
-                         options.stream + "` clears it.");
+    throw StreamNotFound(
+        text("batchcast: stream `{}` is dead, its producer was killed. `batchcast serve … --stream "
+             "{}` takes the name over, `batchcast stop {}` clears it.",
+             options.stream, options.stream, options.stream));
   }
   return ask(options, stream,
              {{"command", "evict"}, {"consumer", options.consumer}, {"reason", options.reason}},
              [&](const ListedStream&, nlohmann::json&) {
-               return "`" + options.consumer + "` is evicted from stream `" + options.stream + "`";
+               return text("`{}` is evicted from stream `{}`", options.consumer, options.stream);
              });
 }
 

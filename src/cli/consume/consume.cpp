@@ -10,6 +10,7 @@
 
 #include <batchcast/batchcast.hpp>
 #include <batchcast/core/clock.hpp>
+#include <batchcast/core/text.hpp>
 
 #include <fmt/format.h>
 
@@ -64,8 +65,9 @@ void check(const Options& options, bool has_cursor) {
   if (has_cursor && consumer.join != Join::at) {
     std::string join(name_of(consumer.join));
     std::replace(join.begin(), join.end(), '_', '-');
-    throw InvalidArgument("batchcast: --cursor says where `--join at` begins; with --join " + join +
-                          " it has no meaning.");
+    throw InvalidArgument(
+        text("batchcast: --cursor says where `--join at` begins; with --join {} it has no meaning.",
+             join));
   }
   if (!has_cursor && consumer.join == Join::at) {
     throw InvalidArgument(

@@ -26,7 +26,7 @@ struct Positions {
 
   [[nodiscard]] std::uint64_t size() const noexcept { return end - begin; }
   /// From `A:B`; throws InvalidArgument.
-  [[nodiscard]] static Positions parse(const std::string& text);
+  [[nodiscard]] static Positions parse(const std::string& given);
 };
 
 /// Makes the sample at any position into private memory.

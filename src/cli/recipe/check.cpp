@@ -67,7 +67,7 @@ void write_list(const std::string& path, const std::vector<BadSampleReport>& bad
     file << report.sample_id << '\t' << report.name << '\t' << report.reason << '\n';
   }
   file.close();
-  if (!file) throw SystemError("batchcast: cannot write the list " + path, errno);
+  if (!file) throw SystemError(text("batchcast: cannot write the list {}", path), errno);
 }
 
 void print_outcome(const Options& options, const Outcome& outcome) {

@@ -10,6 +10,7 @@
 
 #include <batchcast/batchcast.hpp>
 #include <batchcast/core/clock.hpp>
+#include <batchcast/core/text.hpp>
 #include <batchcast/feeder.hpp>
 
 #include "data/source/read_by_python.hpp"
@@ -74,7 +75,7 @@ bool serve_dataset(const Options& options, Interrupts& interrupts, const Dataset
   {
     const auto asked_to_end = [&](int timeout_ms) {
       const int signal = interrupts.wait(timeout_ms);
-      return signal == 0 ? "" : std::string("its producer got SIG") + ::sigabbrev_np(signal);
+      return signal == 0 ? "" : text("its producer got SIG{}", ::sigabbrev_np(signal));
     };
     serving::Service service(
         {asked_to_end, producer, dataset, options.producer.wait_for, options.idle_exit_s});
