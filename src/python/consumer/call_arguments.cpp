@@ -37,11 +37,11 @@ namespace {
 
 void Argument::refuse_type(const char* wanted) const {
   const char* const kind = is_none() ? "None" : Py_TYPE(value.ptr())->tp_name;
-  raise("WrongType", "batchcast: " + std::string(name) + " has to be " + wanted + ", not " + kind);
+  raise("WrongType", batchcast::text("batchcast: {} has to be {}, not {}", name, wanted, kind));
 }
 
 void Argument::refuse(const std::string& why) const {
-  throw InvalidArgument("batchcast: " + std::string(name) + ": " + why);
+  throw InvalidArgument(batchcast::text("batchcast: {}: {}", name, why));
 }
 
 std::string Argument::text() const {
@@ -178,7 +178,7 @@ std::string Argument::group_text() const {
   const auto number = [&](std::size_t i) {
     return std::to_string(Argument{name, parts[i]}.number(~std::uint32_t{0}));
   };
-  return Argument{name, parts[0]}.text() + ":" + number(1) + "/" + number(2);
+  return batchcast::text("{}:{}/{}", Argument{name, parts[0]}.text(), number(1), number(2));
 }
 
 nb::object object_of(const options::Value& value) {
@@ -204,7 +204,7 @@ std::string object_type(const options::Option& option) {
     case options::Kind::seconds:
       return "float" + none;
     case options::Kind::texts:
-      return "tuple[str, ...]" + none;
+      return text("tuple[str, ...]{}", none);
     default:
       return "str" + none;
   }
@@ -226,12 +226,12 @@ Arguments::Arguments(const char* call, const options::Options& known, std::size_
     const std::string_view name = nb::borrow<nb::str>(key).c_str();
     const options::Option* const option = options::find(known, name);
     if (option == nullptr) {
-      throw nb::type_error((says + "there is no argument `" + std::string(name) + "`." +
-                            detail::did_you_mean(name, options::names_of(known)))
+      throw nb::type_error(text("{}there is no argument `{}`.{}", says, name,
+                                detail::did_you_mean(name, options::names_of(known)))
                                .c_str());
     }
     if (find(name).is_valid()) {
-      throw nb::type_error((says + "`" + std::string(name) + "` is given twice.").c_str());
+      throw nb::type_error(text("{}`{}` is given twice.", says, name).c_str());
     }
     given_.push_back({option->name, value});
   }
@@ -241,8 +241,7 @@ void Arguments::take(void* options) const {
   for (const options::Option& option : known_) {
     const Argument argument{option.name.c_str(), find(option.name)};
     if (!argument.value.is_valid() && option.is_needed) {
-      throw nb::type_error(
-          ("batchcast: " + std::string(call_) + "(): `" + option.name + "` is missing.").c_str());
+      throw nb::type_error(text("batchcast: {}(): `{}` is missing.", call_, option.name).c_str());
     }
     if (!argument.value.is_valid() || option.kind == options::Kind::object) continue;
     try {
@@ -250,7 +249,7 @@ void Arguments::take(void* options) const {
       if (value.index() != 0) options::assign(option, options, value);
       if (!option.needs.empty() && is_asked_for(argument.value) &&
           !is_asked_for(find(option.needs))) {
-        argument.refuse("it needs `" + option.needs + "`, which is not given.");
+        argument.refuse(text("it needs `{}`, which is not given.", option.needs));
       }
     } catch (const options::Refused& refused) {
       const std::string why = refused.what();

@@ -147,7 +147,7 @@ class Loop {
 
 [[nodiscard]] std::string text_of(const Trainer& trainer) {
   const std::string named = text("<batchcast.Consumer of stream `{}`", trainer.stream());
-  if (trainer.is_closed()) return named + ", closed>";
+  if (trainer.is_closed()) return text("{}, closed>", named);
   try {
     const Consumer& consumer = trainer.looked_at();
     return text("{}: `{}`, epoch {}, position {}>", named, consumer.name(), trainer.epoch(),
@@ -217,8 +217,8 @@ PyType_Slot slots[] = {{Py_tp_traverse, reinterpret_cast<void*>(&visit)},
 
 void add_calls(nb::class_<Trainer>& type) {
   const options::Options& options = options::consumer_options().options();
-  const std::string signature =
-      "def __init__(self, " + options::python_parameters(options, consumer_by_place) + ") -> None";
+  const std::string signature = text("def __init__(self, {}) -> None",
+                                     options::python_parameters(options, consumer_by_place));
   type.def(
           "__init__",
           [](Trainer* self, const nb::args& args, const nb::kwargs& kwargs) {

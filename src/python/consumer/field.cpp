@@ -28,11 +28,11 @@ constexpr const char* about =
     "without a copy. What is made of it keeps the batch's samples until the last array is gone.";
 
 [[noreturn]] void refuse(const std::string& why) {
-  throw nb::buffer_error(("batchcast: " + why).c_str());
+  throw nb::buffer_error(text("batchcast: {}", why).c_str());
 }
 
 [[noreturn]] void no_attribute(const char* name, const char* why) {
-  throw nb::attribute_error((std::string("batchcast: ") + name + ": " + why).c_str());
+  throw nb::attribute_error(text("batchcast: {}: {}", name, why).c_str());
 }
 
 // ---- what it is
@@ -62,10 +62,10 @@ constexpr const char* about =
   field.batch().check();
   if (!field.info().on_device) return array_of(field.batch(), field.index());
   throw nb::type_error(
-      ("batchcast: field `" + field.info().spec.name +
-       "` of this batch is in the memory of a GPU, and numpy reads "
-       "host memory. Take it with CuPy or torch, by from_dlpack(), or copy it with "
-       "numpy.from_dlpack(field, device=\"cpu\").")
+      text("batchcast: field `{}` of this batch is in the memory of a GPU, and numpy reads host "
+           "memory. Take it with CuPy or torch, by from_dlpack(), or copy it with "
+           "numpy.from_dlpack(field, device=\"cpu\").",
+           field.info().spec.name)
           .c_str());
 }
 

@@ -212,10 +212,9 @@ class BatchStream {
     for (const Column& column : columns) {
       if (column.spec.name != sample_id_name) asked.schema.push_back(column.spec);
     }
-    log_(LogLevel::info, "stream `" + options_.producer.stream + "` serves a " + served_from_ +
-                             ": " + text_of(asked.schema) +
-                             ". It is not pure: only its producer can make its samples "
-                             "again");
+    log_(LogLevel::info, text("stream `{}` serves a {}: {}. It is not pure: only its producer can "
+                              "make its samples again",
+                              options_.producer.stream, served_from_, text_of(asked.schema)));
     const std::lock_guard lock(mutex_);
     if (!why_.empty()) return nullptr;
     producer_ = std::make_shared<Producer>(std::move(asked));

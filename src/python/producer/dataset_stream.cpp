@@ -122,9 +122,9 @@ class Run {
     if (!pure_) {
       asked.pure = false;
       asked.identity.clear();
-      asked.log(LogLevel::info, "stream `" + stream() + "` serves a " + source_->name() +
-                                    ", which has no fingerprint(). So it is not pure: only "
-                                    "its producer can make its samples again");
+      asked.log(LogLevel::info, text("stream `{}` serves a {}, which has no fingerprint(). So it "
+                                     "is not pure: only its producer can make its samples again",
+                                     stream(), source_->name()));
     }
     return asked;
   }
@@ -158,7 +158,7 @@ class Run {
   }
 
   [[noreturn]] void throw_failed() const {
-    throw Error("batchcast: stream `" + stream() + "` failed; stderr says why.");
+    throw Error(text("batchcast: stream `{}` failed; stderr says why.", stream()));
   }
 
   void begin(Producer& producer, serving::Service& service, const serving::Dataset& dataset) {
@@ -180,8 +180,8 @@ class Run {
     note_last();
     {
       const std::lock_guard lock(mutex_);
-      hangs_ =
-          read.empty() ? "a worker that is still at a sample" : "a worker that still reads " + read;
+      hangs_ = read.empty() ? "a worker that is still at a sample"
+                            : text("a worker that still reads {}", read);
       if (failure && !failure_) failure_ = std::move(failure);
     }
     end();
@@ -264,8 +264,10 @@ class DatasetStream {
 
   [[nodiscard]] bool wait(Phase past, int timeout_ms) {
     if (fork_guard_.in_child()) {
-      throw Forked("batchcast: this process was forked from the one that serves stream `" +
-                   run_->stream() + "`, and cannot wait for it.");
+      throw Forked(
+          text("batchcast: this process was forked from the one that serves stream `{}`, and "
+               "cannot wait for it.",
+               run_->stream()));
     }
     return run_->wait_past(past, timeout_ms);
   }
