@@ -51,20 +51,20 @@ struct ConsumerOptions {
   // ---- Memory: where its batches are.
 
   Access access = Access::shared;
-  /// "host", or a GPU that the producer serves the stream on: "cuda:0", by this process's
-  /// numbering, or "cuda", the one that is current on this thread, else LOCAL_RANK's
-  /// (`Consumer::placement` says which). There, no batch is overwritten before the streams that
+  /// "host", or a GPU that the producer serves the stream on. "cuda:0" is by this process's
+  /// numbering. "cuda" is the one that is current on this thread, else LOCAL_RANK's;
+  /// `Consumer::placement` says which. There, no batch is overwritten before the streams that
   /// read it (`set_cuda_stream`, `Batch::use`) have passed the point at which its last handle was
   /// dropped. Private copies are made on the GPU. With pace = free the copy has finished when you
   /// get the batch. With access = private only work that you queue on the batch's streams
   /// afterwards sees it finished. gpu.hpp brings GPUs.
   Placement placement = {};
-  /// Of a host consumer that copies its batches to a GPU itself: they lie in page-locked memory, so
-  /// that copies are asynchronous and run at the bus's speed, and are kept for its streams as those
-  /// on a GPU are. Where the driver can lock memory that is mapped for reading only (`batchcast
-  /// doctor` says so), that is the ring itself; elsewhere, and where batches are copies anyway,
-  /// each is a writable copy in page-locked memory of this process. Throws GpuUnavailable,
-  /// GpuError. gpu.hpp brings it.
+  /// For a host consumer that copies its batches to a GPU itself: they lie in page-locked memory.
+  /// So copies are asynchronous and run at the bus's speed. Streams keep batches as they keep those
+  /// on a GPU. Where the driver can lock memory that is mapped for reading only, that memory is the
+  /// ring itself (`batchcast doctor` says so). Elsewhere, and where batches are copies anyway, each
+  /// is a writable copy in page-locked memory of this process. Throws GpuUnavailable, GpuError.
+  /// gpu.hpp brings it.
   bool pin = false;
   /// For `pin`: the GPU that batches are copied to. Copies to others work as well. But the default
   /// streams are those of this GPU, and drops wait for streams of others.

@@ -7,6 +7,7 @@
 
 #include <batchcast/core/nearest_name.hpp>
 #include <batchcast/core/printable.hpp>
+#include <batchcast/core/text.hpp>
 
 #include <algorithm>
 
@@ -18,7 +19,7 @@ bool is_option(const std::string& word) { return word.size() > 1 && word.front()
 /// `batchcast bench ring`
 std::string full_name(const CLI::App& app) {
   const CLI::App* parent = app.get_parent();
-  return parent == nullptr ? app.get_name() : full_name(*parent) + " " + app.get_name();
+  return parent == nullptr ? app.get_name() : text("{} {}", full_name(*parent), app.get_name());
 }
 
 /// `batchcast: bench ring: `
@@ -80,8 +81,8 @@ std::string unknown_command(const CLI::App& program, const std::vector<std::stri
     const std::vector<const CLI::App*> found = app->get_subcommands(has_name);
     if (found.empty()) {
       const std::vector<std::string> names = commands_of(*app);
-      return message_of(*app) + "there is no command `" + printable(word) + "`." +
-             detail::did_you_mean(word, names) + " There are " + list_of(names) + ".";
+      return text("{}there is no command `{}`.{} There are {}.", message_of(*app), printable(word),
+                  detail::did_you_mean(word, names), list_of(names));
     }
     app = found.front();
   }
@@ -99,8 +100,8 @@ std::string empty_value(const CLI::App& program, const std::vector<std::string>&
     const std::string name = word.substr(0, word.size() - 1);
     const std::vector<std::string> known = options_of(*app);
     if (std::find(known.begin(), known.end(), name) == known.end()) continue;
-    return message_of(*app) + "`" + printable(word) + "` has no value behind its `=`. `" +
-           full_name(*app) + " --help` says what it takes.";
+    return text("{}`{}` has no value after its `=`. `{} --help` says what it takes.",
+                message_of(*app), printable(word), full_name(*app));
   }
   return {};
 }
@@ -108,8 +109,7 @@ std::string empty_value(const CLI::App& program, const std::vector<std::string>&
 int exit_of(const CLI::App& program, const CLI::ParseError& error) {
   if (error.get_exit_code() == 0) return program.exit(error) == 0 ? exit_ok : exit_usage;
   const CLI::App& app = chosen_in(program);
-  say("batchcast: " + std::string(error.what()) + "\nRun `" + full_name(app) +
-      " --help` for its options.\n");
+  say(text("batchcast: {}\nRun `{} --help` for its options.\n", error.what(), full_name(app)));
   return exit_usage;
 }
 
@@ -121,13 +121,13 @@ std::string unknown_argument(const CLI::App& program) {
   for (const std::string& word : left) {
     if (!is_option(word)) continue;  // perhaps the value of one that is none
     const std::string name = word.substr(0, word.find('='));
-    unknown += (unknown.empty() ? "there is no option `" : " There is no option `") +
-               printable(name) + "`." + detail::did_you_mean(name, options_of(app));
+    unknown += text("{}{}`.{}", unknown.empty() ? "there is no option `" : " There is no option `",
+                    printable(name), detail::did_you_mean(name, options_of(app)));
   }
   if (unknown.empty()) {
-    return message_of(app) + "`" + printable(left.front()) + "` is one argument too many.";
+    return text("{}`{}` is one argument too many.", message_of(app), printable(left.front()));
   }
-  return message_of(app) + unknown + " `" + full_name(app) + " --help` lists them.";
+  return text("{}{} `{} --help` lists them.", message_of(app), unknown, full_name(app));
 }
 
 }  // namespace batchcast::cli

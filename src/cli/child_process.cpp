@@ -4,6 +4,7 @@
 #include "cli/child_process.hpp"
 
 #include <batchcast/core/error.hpp>
+#include <batchcast/core/text.hpp>
 
 #include <fcntl.h>
 #include <signal.h>
@@ -50,22 +51,22 @@ ChildProcess::~ChildProcess() {
 }
 
 std::string ChildProcess::result() {
-  std::string text;
+  std::string output;
   std::array<char, 4096> buffer;
   for (;;) {
     const ssize_t got = ::read(output_.get(), buffer.data(), buffer.size());
     if (got < 0 && errno == EINTR) continue;
     if (got <= 0) break;
-    text.append(buffer.data(), static_cast<std::size_t>(got));
+    output.append(buffer.data(), static_cast<std::size_t>(got));
   }
   int status = 0;
   while (::waitpid(std::exchange(pid_, -1), &status, 0) < 0 && errno == EINTR) {
   }
   if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) {
-    throw Error("batchcast: a process of the benchmark failed (status " + std::to_string(status) +
-                "): " + text);
+    throw Error(
+        text("batchcast: a process of the benchmark failed (status {}): {}", status, output));
   }
-  return text;
+  return output;
 }
 
 std::string last_line(const std::string& text) {
@@ -77,7 +78,7 @@ std::string last_line(const std::string& text) {
 TemporaryDirectory::TemporaryDirectory() {
   std::string pattern = std::filesystem::temp_directory_path() / "batchcast-bench-XXXXXX";
   if (::mkdtemp(pattern.data()) == nullptr) {
-    throw SystemError("batchcast: a temporary directory " + pattern, errno);
+    throw SystemError(text("batchcast: a temporary directory {}", pattern), errno);
   }
   path_ = pattern;
   ending_.emplace(interrupts_, [this](int signal) {

@@ -37,7 +37,7 @@ class ChildProcess {
 /// The last line of `text` as JSON; throws Error.
 [[nodiscard]] std::string last_line(const std::string& text);
 
-/// A stream directory of its own, gone with this object. While it lives, an interrupt ends the
+/// A private stream directory, gone with this object. While it lives, an interrupt ends the
 /// process at once, and the directory goes as well. Make one before any thread.
 class TemporaryDirectory {
  public:

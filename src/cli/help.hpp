@@ -9,8 +9,8 @@
 namespace batchcast::cli {
 
 /// What `--help` prints, in lines of 80 columns, or fewer on a narrower terminal. docs/commands.sh,
-/// cmake/man_page.sh and the completion for bash read it: a command or an option begins two columns
-/// into its line, and what it does stands two or more columns behind it or on the lines below.
+/// cmake/man_page.sh and the completion for bash read it. A command or an option begins two columns
+/// into its line, and its text stands two or more columns after it or below.
 class HelpFormatter final : public CLI::Formatter {
  public:
   /// The whole help of `app`; `name` is how it was called, such as `batchcast serve`.

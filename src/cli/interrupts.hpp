@@ -11,7 +11,8 @@
 namespace batchcast::cli {
 
 /// Takes SIGINT, SIGTERM and, unless it was ignored before (as under nohup), SIGHUP from now on, in
-/// every thread made later too: they are asked for, not suffered. Make one before any thread.
+/// every thread made later too. Code asks for them; they interrupt none. Make one before any
+/// thread.
 class Interrupts {
  public:
   Interrupts();
@@ -33,7 +34,7 @@ class Interrupts {
 class EndsAtOnce {
  public:
   /// Given the signal's number, removes what the command would leave behind, and returns the exit
-  /// code. Called in a thread of its own, while the others go on.
+  /// code. Called in a separate thread, while the others go on.
   using LastAct = std::function<int(int signal)>;
 
   explicit EndsAtOnce(Interrupts& interrupts, LastAct last_act = interrupted_exit);

@@ -84,7 +84,7 @@ int run(int argc, char** argv) {
       "Decode and augment a dataset once, for any number of trainers on this machine.");
   program.name("batchcast");
   program.formatter(std::make_shared<cli::HelpFormatter>());
-  program.set_version_flag("--version", "batchcast " + std::string(version));
+  program.set_version_flag("--version", text("batchcast {}", version));
   program.require_subcommand(1);
   cli::Action chosen;
   add_commands(program, chosen);
@@ -92,7 +92,7 @@ int run(int argc, char** argv) {
   program.footer(
       "`batchcast COMMAND --help` says more. Exit codes: 0 all well, 1 a promise did\n"
       "not hold, 2 wrong arguments, 3 the environment (no such stream, no memory …),\n"
-      "4 the stream ended early, 130 Ctrl-C (0 of a `serve`, which is told to end so).");
+      "4 the stream ended early, 130 Ctrl-C (0 of a `serve`: Ctrl-C is how it ends).");
   return parse_and_run(program, cli::command_words(argc, argv), chosen);
 }
 
@@ -104,7 +104,7 @@ int main(int argc, char** argv) {
   try {
     return cli::finish_output(run(argc, argv));
   } catch (const CLI::Error& error) {
-    return fail(std::string("batchcast: ") + error.what(), cli::exit_usage);
+    return fail(text("batchcast: {}", error.what()), cli::exit_usage);
   } catch (const InvalidArgument& error) {
     return fail(error.what(), cli::exit_usage);
   } catch (const Error& error) {
@@ -115,6 +115,6 @@ int main(int argc, char** argv) {
         "-v`), or end what else takes the machine's memory.",
         cli::exit_environment);
   } catch (const std::exception& error) {
-    return fail(std::string("batchcast: ") + error.what(), cli::exit_environment);
+    return fail(text("batchcast: {}", error.what()), cli::exit_environment);
   }
 }

@@ -3,6 +3,7 @@
 #include "cli/option_table.hpp"
 
 #include <batchcast/core/error.hpp>
+#include <batchcast/core/text.hpp>
 
 #include <algorithm>
 #include <cstdint>
@@ -20,8 +21,7 @@ std::string type_of(const Option& option) {
   if (option.kind != Kind::count || option.most > std::numeric_limits<std::uint16_t>::max()) {
     return type;
   }
-  return type + ":" + type + " in [" + std::to_string(option.least) + " - " +
-         std::to_string(option.most) + "]";
+  return text("{}:{} in [{} - {}]", type, type, option.least, option.most);
 }
 
 /// Where the parser puts what it reads.
@@ -38,7 +38,7 @@ void take(const Option& option, const Taken& taken, const std::string& called,
     if (taken.refusal == nullptr || option.kind != Kind::bytes) {
       throw CLI::ValidationError(called, refused.what());
     }
-    *taken.refusal = "batchcast: " + called + ": " + refused.what();
+    *taken.refusal = text("batchcast: {}: {}", called, refused.what());
   } catch (const InvalidArgument& invalid) {
     if (taken.refusal == nullptr) throw;
     *taken.refusal = invalid.what();

@@ -4,6 +4,8 @@
 
 #include "cli/command.hpp"
 
+#include <batchcast/core/text.hpp>
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -56,9 +58,8 @@ int finish_output(int code) noexcept {
   flush_output();
   if (output_is_a_log || (output_error == 0 && std::ferror(stdout) == 0)) return code;
   // The reason of an earlier failure, of the call that filled the buffer, is not known any more.
-  const std::string reason =
-      output_error == 0 ? std::string() : std::string(": ") + std::strerror(output_error);
-  say("batchcast: the report could not be written to stdout" + reason + "\n");
+  const std::string reason = output_error == 0 ? "" : text(": {}", std::strerror(output_error));
+  say(text("batchcast: the report could not be written to stdout{}\n", reason));
   // What the report said is lost, whether all was well or not.
   return code == exit_ok || code == exit_not_held ? exit_environment : code;
 }

@@ -32,8 +32,8 @@ void print_table(std::vector<std::vector<std::string>> rows);
 /// The output of this command is a log, not a report: a failure to write it is no failure.
 void take_output_for_a_log() noexcept;
 
-/// To be called once a command has printed its report: `code`, but where the report could not be
-/// written, says so and returns exit_environment for exit_ok and exit_not_held.
+/// To be called once a command has printed its report. Returns `code`. Where the report could not
+/// be written, it says so, and returns exit_environment for exit_ok and exit_not_held.
 [[nodiscard]] int finish_output(int code) noexcept;
 
 }  // namespace batchcast::cli

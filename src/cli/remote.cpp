@@ -5,6 +5,7 @@
 
 #include <batchcast/core/deadline.hpp>
 #include <batchcast/core/error.hpp>
+#include <batchcast/core/text.hpp>
 #include <batchcast/join/absent_stream.hpp>
 #include <batchcast/join/stream_lock.hpp>
 #include "control/transport.hpp"
@@ -53,8 +54,8 @@ const char* state_of(const ListedStream& listed) noexcept {
 }
 
 /// The groups that a stream's statistics tell of, each with the ranks that it has and lacks. One
-/// that is not whole is forming while ranks wait at the door for the others, and broken afterwards;
-/// where the producer left consumers out, its answer does not say what the other ranks do.
+/// that is not whole is forming while ranks wait at the door for the others, and broken afterwards.
+/// Where the producer left consumers out, its answer does not say what the other ranks do.
 nlohmann::json groups_of(const nlohmann::json& stats) {
   std::map<std::string, nlohmann::json> groups;
   for (const auto& group : stats.value("forming", nlohmann::json::array())) {
@@ -192,11 +193,11 @@ void print_streams(const nlohmann::json& rows) {
     add_consumers(row, table);
     if (const auto more = row.value("consumers_left_out", std::uint64_t{0}); more != 0) {
       table.push_back(
-          {"  and " + counted(more, "more consumer"), "", "", "", "", "", "", "", "", ""});
+          {text("  and {}", counted(more, "more consumer")), "", "", "", "", "", "", "", "", ""});
     }
     if (const auto more = row.value("groups_left_out", std::uint64_t{0}); more != 0) {
-      table.push_back(
-          {"  and " + counted(more, "more group"), "", "forming", "", "", "", "", "", "", ""});
+      table.push_back({text("  and {}", counted(more, "more group")), "", "forming", "", "", "", "",
+                       "", "", ""});
     }
   }
   print_table(std::move(table));
@@ -233,21 +234,21 @@ void print_streams(const nlohmann::json& rows) {
                counted(to_come, row["consumers"].empty() ? "consumer" : "more consumer"));
   }
   explain_group("forming", "its ranks begin once the last of them has come");
-  explain_group("broken", "a rank left or died; the others are told so at their next batch");
-  explain_consumer("stopped", "it does not run, as after SIGSTOP; `kill -CONT PID` lets it go on");
+  explain_group("broken", "a rank left or died; the others learn of it at their next batch");
+  explain_consumer("stopped", "it does not run, as after SIGSTOP; `kill -CONT PID` resumes it");
 }
 
 void say_what_cannot_be_listed() {
   for (const std::string& directory : unlisted_directories()) {
-    say("batchcast: no permission to list " + printable(directory) +
-        "; streams there can still be named\n");
+    say(text("batchcast: no permission to list {}; streams there can still be named\n",
+             printable(directory)));
   }
 }
 
 [[noreturn]] void throw_absent(const std::string& stream) {
-  throw StreamNotFound("batchcast: no stream `" + stream + "` is served." +
-                       why_absent(stream, candidate_directories()) +
-                       " `batchcast ls` shows what there is.");
+  throw StreamNotFound(
+      text("batchcast: no stream `{}` is served.{} `batchcast ls` shows what there is.", stream,
+           why_absent(stream, candidate_directories())));
 }
 
 int list(const RemoteOptions& options) {
@@ -270,7 +271,7 @@ int list(const RemoteOptions& options) {
   return exit_ok;
 }
 
-/// What is told of a stream that did as it was asked; may add to the answer.
+/// What the command prints of a stream that did as it was asked; may add to the answer.
 using Done = std::function<std::string(const ListedStream&, nlohmann::json& answer)>;
 
 /// One that is served, where a dead one lies in another directory.
@@ -282,13 +283,13 @@ ListedStream own_stream(const std::string& stream) {
   const ListedStream& listed = served == all.end() ? all.front() : *served;
   if (!listed.foreign) return listed;
   const std::string whose =
-      "user " + std::to_string(listed.uid) + "'s: no permission. That user, or root, may do this.";
+      text("user {}'s: no permission. That user, or root, may do this.", listed.uid);
   if (listed.served) {
-    throw Error("batchcast: stream `" + stream + "` in " + listed.paths.directory + " is " + whose);
+    throw Error(text("batchcast: stream `{}` in {} is {}", stream, listed.paths.directory, whose));
   }
-  throw StreamNotFound("batchcast: stream `" + stream +
-                       "` is dead, its producer was killed, and its name in " +
-                       listed.paths.directory + " is " + whose);
+  throw StreamNotFound(
+      text("batchcast: stream `{}` is dead, its producer was killed, and its name in {} is {}",
+           stream, listed.paths.directory, whose));
 }
 
 int print_answer(const RemoteOptions& options, const nlohmann::json& answer,
@@ -313,14 +314,14 @@ std::optional<std::string> order(const ListedStream& listed, const std::string& 
 
 int ask(const RemoteOptions& options, const ListedStream& listed, const nlohmann::json& command,
         const Done& done) {
-  const auto text = order(listed, command.dump());
-  if (!text) {
-    throw Error("batchcast: the producer of stream `" + options.stream + "` (pid " +
-                std::to_string(listed.pid) + ") does not answer.");
+  const auto reply = order(listed, command.dump());
+  if (!reply) {
+    throw Error(text("batchcast: the producer of stream `{}` (pid {}) does not answer.",
+                     options.stream, listed.pid));
   }
-  auto answer = nlohmann::json::parse(*text, nullptr, false);
+  auto answer = nlohmann::json::parse(*reply, nullptr, false);
   if (answer.is_object() && answer.contains("error")) {
-    throw InvalidArgument("batchcast: " + answer["error"].get<std::string>());
+    throw InvalidArgument(text("batchcast: {}", answer["error"].get<std::string>()));
   }
   const std::string told = done(listed, answer);
   return print_answer(options, answer, told);
@@ -350,15 +351,15 @@ int clear_dead(const RemoteOptions& options, const ListedStream& listed) {
   clear(listed.name, listed.paths);
   return print_answer(
       options, {{"ok", true}, {"was_dead", true}, {"name_is_free", true}},
-      "stream `" + options.stream + "` was dead, its producer was killed; its name is free now");
+      text("stream `{}` was dead, its producer was killed; its name is free now", options.stream));
 }
 
 int clear_failed(const RemoteOptions& options, const StreamPaths& paths) {
   const std::string why = why_absent(options.stream, candidate_directories());
   clear(options.stream, paths);
   return print_answer(options, {{"ok", true}, {"had_failed", true}, {"name_is_free", true}},
-                      "stream `" + options.stream + "` is served no more." + why +
-                          " What it left to tell so is removed.");
+                      text("stream `{}` is served no more.{} What it left to tell so is removed.",
+                           options.stream, why));
 }
 
 int stop(const RemoteOptions& options) {
@@ -371,26 +372,26 @@ int stop(const RemoteOptions& options) {
              [&](const ListedStream& listed, nlohmann::json& answer) {
                const bool is_free = is_name_free_soon(listed);
                if (answer.is_object()) answer["name_is_free"] = is_free;
-               return "stream `" + options.stream + "` is stopped" +
-                      (is_free ? ""
-                               : "; process " + std::to_string(listed.pid) +
-                                     " still has its name, until its trainers have what is "
-                                     "published or it ends");
+               if (is_free) return text("stream `{}` is stopped", options.stream);
+               return text(
+                   "stream `{}` is stopped; process {} still has its name, until its trainers have "
+                   "what is published or it ends",
+                   options.stream, listed.pid);
              });
 }
 
 int evict(const RemoteOptions& options) {
   const ListedStream stream = own_stream(options.stream);
   if (!stream.served) {
-    throw StreamNotFound("batchcast: stream `" + options.stream +
-                         "` is dead, its producer was killed. `batchcast serve … --stream " +
-                         options.stream + "` takes the name over, `batchcast stop " +
-                         options.stream + "` clears it.");
+    throw StreamNotFound(
+        text("batchcast: stream `{}` is dead, its producer was killed. `batchcast serve … --stream "
+             "{}` takes the name over, `batchcast stop {}` clears it.",
+             options.stream, options.stream, options.stream));
   }
   return ask(options, stream,
              {{"command", "evict"}, {"consumer", options.consumer}, {"reason", options.reason}},
              [&](const ListedStream&, nlohmann::json&) {
-               return "`" + options.consumer + "` is evicted from stream `" + options.stream + "`";
+               return text("`{}` is evicted from stream `{}`", options.consumer, options.stream);
              });
 }
 
@@ -409,10 +410,11 @@ void add_stop(CLI::App& program, Action& chosen) {
   options->reason = "`batchcast stop` was called";
   CLI::App* command = program.add_subcommand(
       "stop",
-      "End a stream: consumers drain what is published and are told; then its name is free");
+      "End a stream: consumers drain what is published and get the reason; then its name is free");
   command->footer("Of a stream whose producer was killed or failed it clears the name.");
   command->add_option("stream", options->stream, "Name of the stream")->required();
-  command->add_option("--reason", options->reason, "What they are told")->capture_default_str();
+  command->add_option("--reason", options->reason, "The reason that consumers get")
+      ->capture_default_str();
   command->add_flag("--json", options->json, "Print one JSON object");
   command->callback([options, &chosen] { chosen = [options] { return stop(*options); }; });
 }
@@ -424,7 +426,8 @@ void add_evict(CLI::App& program, Action& chosen) {
       program.add_subcommand("evict", "Take a consumer out of a stream, so that the others go on");
   command->add_option("stream", options->stream, "Name of the stream")->required();
   command->add_option("consumer", options->consumer, "Its name, as ls shows it")->required();
-  command->add_option("--reason", options->reason, "What it is told")->capture_default_str();
+  command->add_option("--reason", options->reason, "The reason that the consumer gets")
+      ->capture_default_str();
   command->add_flag("--json", options->json, "Print one JSON object");
   command->callback([options, &chosen] { chosen = [options] { return evict(*options); }; });
 }

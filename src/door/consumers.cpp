@@ -150,7 +150,7 @@ void DoorConsumers::tell_news() {
     }
   } catch (const std::exception& error) {
     detail::report(parts_.log, LogLevel::warning,
-                   text("the ranks of a group could not be told of it: {}", error.what()));
+                   text("the door could not tell the ranks of a group: {}", error.what()));
   }
   tells_news_ = false;
 }

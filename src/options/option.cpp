@@ -7,6 +7,7 @@
 #include <batchcast/core/error.hpp>
 #include <batchcast/core/limits.hpp>
 #include <batchcast/core/nearest_name.hpp>
+#include <batchcast/core/text.hpp>
 
 #include <algorithm>
 #include <array>
@@ -55,14 +56,13 @@ constexpr std::uint64_t no_most = std::numeric_limits<std::uint64_t>::max();
 
 // ---- what a word says
 
-[[noreturn]] void refuse_count(const Option& option, const std::string& text) {
-  const std::string least = std::to_string(option.least);
-  std::string why = "`" + text + "` must be ";
-  if (!option.word.empty()) why += option.word + " or ";
-  why += option.word.empty() ? "a whole number, " : "a number ";
-  why += option.most == no_most ? least + " or more"
-                                : "from " + least + " to " + std::to_string(option.most);
-  throw Refused(why);
+[[noreturn]] void refuse_count(const Option& option, const std::string& given) {
+  const std::string what =
+      option.word.empty() ? "a whole number," : text("{} or a number", option.word);
+  if (option.most == no_most) {
+    throw Refused(text("`{}` must be {} {} or more", given, what, option.least));
+  }
+  throw Refused(text("`{}` must be {} from {} to {}", given, what, option.least, option.most));
 }
 
 [[nodiscard]] std::uint64_t count_in(const Option& option, const std::string& text) {
@@ -75,15 +75,15 @@ constexpr std::uint64_t no_most = std::numeric_limits<std::uint64_t>::max();
   return count;
 }
 
-[[noreturn]] void refuse_seconds(const Option& option, const std::string& text) {
+[[noreturn]] void refuse_seconds(const Option& option, const std::string& given) {
   const std::string most = number_text(limits::waiting_seconds_max);
-  std::string why = "`" + text + "` must be ";
+  std::string what = "seconds, 0 or more";
   if (option.is_above_zero) {
-    why += "a number of seconds above 0, and at most " + most;
-  } else {
-    why += "seconds, " + (option.is_clamped ? "0 or more" : "a number from 0 to " + most);
+    what = text("a number of seconds above 0, and at most {}", most);
+  } else if (!option.is_clamped) {
+    what = text("seconds, a number from 0 to {}", most);
   }
-  throw Refused(why + (option.has_end ? "" : ", or -1 for no end"));
+  throw Refused(text("`{}` must be {}{}", given, what, option.has_end ? "" : ", or -1 for no end"));
 }
 
 [[nodiscard]] double seconds_in(const Option& option, const std::string& text) {
@@ -232,14 +232,14 @@ void check(const Option& option, const Value& value) {
     const bool is_enough = option.is_above_zero ? *seconds > 0 : *seconds >= 0;
     if (!is_forever && !(is_in_range && is_enough)) refuse_seconds(option, number_text(*seconds));
   }
-  const auto* text = std::get_if<std::string>(&value);
+  const auto* word = std::get_if<std::string>(&value);
   const bool is_optional = option.initial.index() == 0 && option.kind != Kind::group;
-  if (text != nullptr && text->empty() && is_optional) throw Refused("it is empty");
-  if (text != nullptr && option.kind == Kind::choice) {
+  if (word != nullptr && word->empty() && is_optional) throw Refused("it is empty");
+  if (word != nullptr && option.kind == Kind::choice) {
     const auto& choices = option.choices;
-    if (std::find(choices.begin(), choices.end(), *text) != choices.end()) return;
-    throw Refused("`" + *text + "` is none of its choices, " + listed(choices, "\"") + "." +
-                  detail::did_you_mean(*text, choices));
+    if (std::find(choices.begin(), choices.end(), *word) != choices.end()) return;
+    throw Refused(text("`{}` is none of its choices, {}.{}", *word, listed(choices, "\""),
+                       detail::did_you_mean(*word, choices)));
   }
 }
 
@@ -260,8 +260,8 @@ void assign_words(const Options& table, void* options, const std::vector<std::st
     if (found == table.end()) {
       std::vector<std::string> known;
       for (const Option& option : table) known.push_back("--" + first_command_name(option));
-      throw InvalidArgument("batchcast: there is no option `" + name + "`." +
-                            detail::did_you_mean(name, known));
+      throw InvalidArgument(
+          text("batchcast: there is no option `{}`.{}", name, detail::did_you_mean(name, known)));
     }
     values[static_cast<std::size_t>(found - table.begin())].push_back(
         word.substr(std::min(equals + 1, word.size())));
@@ -271,7 +271,8 @@ void assign_words(const Options& table, void* options, const std::vector<std::st
     try {
       assign(table[i], options, value_in(table[i], values[i]));
     } catch (const Refused& refused) {
-      throw InvalidArgument("batchcast: --" + first_command_name(table[i]) + ": " + refused.what());
+      throw InvalidArgument(
+          text("batchcast: --{}: {}", first_command_name(table[i]), refused.what()));
     }
   }
 }

@@ -32,7 +32,7 @@ enum class Kind : std::uint8_t {
   object,  ///< Python's alone, which takes it by itself: `python_type`
 };
 
-/// A value on its way to or from a member. Nothing: not given; Python's None.
+/// A value on its way to or from a member. Without one it is not given; in Python, None.
 using Value = std::variant<std::monostate, bool, std::uint64_t, double, std::string,
                            std::vector<std::string>, std::vector<std::uint64_t>>;
 

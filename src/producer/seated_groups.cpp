@@ -113,8 +113,8 @@ void SeatedGroups::ended(ConsumerKey key, const EpochEnd& end) {
 /// never be missed.
 void SeatedGroups::evict(const SeatedRank& rank, const EpochEnd& end) {
   if (!rank.ring->writer().evict(rank.index, rank.key)) return;
-  news_.push_back(
-      {rank.key, Farewell{text("it told of the end of epoch {}, which has not begun", end.epoch)}});
+  news_.push_back({rank.key, Farewell{text("it reported the end of epoch {}, which has not begun",
+                                           end.epoch)}});
 }
 
 void SeatedGroups::end_for_all(Seated& group, const EpochEnd& end) {

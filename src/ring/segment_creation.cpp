@@ -46,18 +46,17 @@ MemoryChoice choose_pages(HugePages wanted, std::uint64_t memory_bytes, const Lo
   if (wanted != HugePages::transparent) {
     const std::uint64_t free_bytes = free_huge_bytes();
     if (free_bytes >= memory_bytes) return {huge, true, false};
-    lacks =
-        text("huge pages: {} MiB of them are free (`sysctl vm.nr_hugepages={}` reserves enough)",
-             free_bytes >> 20, memory_bytes / huge + 1);
+    lacks = text("{} MiB of huge pages are free (`sysctl vm.nr_hugepages={}` reserves enough)",
+                 free_bytes >> 20, memory_bytes / huge + 1);
   }
   if (wanted != HugePages::explicit_pages) {
     if (transparent_can_be()) return {page_bytes(), false, true};
     lacks += (lacks.empty() ? "" : "; ");
     lacks +=
-        "transparent ones are off for shared memory "
+        "transparent huge pages are off for shared memory "
         "(/sys/kernel/mm/transparent_hugepage/shmem_enabled: `advise` would do)";
   }
-  if (report) report(LogLevel::info, text("the ring takes ordinary pages, for want of {}", lacks));
+  if (report) report(LogLevel::info, text("the ring takes ordinary pages: {}", lacks));
   return ordinary;
 }
 

@@ -60,7 +60,7 @@ bool is_in_foreground() noexcept {
   return group < 0 || group == ::getpgrp();  // below 0: no shell shares this terminal
 }
 
-/// stderr, and the line that a terminal shows last there as long as it is rewritten in place: what
+/// stderr, and the line that a terminal shows last there as long as it is rewritten in place. What
 /// any thread prints meanwhile comes above it.
 struct StandardError {
   std::mutex mutex;

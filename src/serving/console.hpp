@@ -28,7 +28,7 @@ namespace batchcast::inline v0_1::serving {
 void say(std::string_view text) noexcept;
 
 /// As long as one lives, no thread waits for the reader of stderr: what a full pipe there does not
-/// take is lost. For a stream, which goes on whoever reads what it prints.
+/// take is lost. For a stream, which goes on even if no process reads what it prints.
 class UnwaitedStderr {
  public:
   UnwaitedStderr() noexcept;
@@ -40,9 +40,9 @@ class UnwaitedStderr {
 /// The library's and the command's own reports, on stderr.
 [[nodiscard]] LogCallback console_log(bool verbose);
 
-/// A line that is rewritten in place on a terminal, below whatever is printed meanwhile, as long as
-/// the process is in the foreground there. Elsewhere it is printed every 30 s, if it says anything
-/// new. One at a time in a process.
+/// A line that is rewritten in place on a terminal, below all that is printed meanwhile. That holds
+/// while the process is in the foreground there. Elsewhere it is printed every 30 s, if it says
+/// anything new. One at a time in a process.
 class ProgressLine {
  public:
   ProgressLine();

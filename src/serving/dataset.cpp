@@ -24,7 +24,9 @@ namespace {
 
 constexpr const char* automatic = "auto";
 
-[[noreturn]] void refuse(const std::string& why) { throw InvalidArgument("batchcast: " + why); }
+[[noreturn]] void refuse(const std::string& why) {
+  throw InvalidArgument(text("batchcast: {}", why));
+}
 
 template <class T>
 bool read_number(std::string_view text, T& number) {
@@ -38,25 +40,26 @@ Shard launched_shard() {
   return {node.rank, node.nodes};
 }
 
-Shard parse_shard(const std::string& text) {
-  if (text == automatic) return launched_shard();
-  const std::size_t slash = text.find('/');
+Shard parse_shard(const std::string& given) {
+  if (given == automatic) return launched_shard();
+  const std::size_t slash = given.find('/');
   Shard shard;
   if (slash == std::string::npos ||
-      !read_number(std::string_view(text).substr(0, slash), shard.index) ||
-      !read_number(std::string_view(text).substr(slash + 1), shard.count)) {
-    refuse("--shard `" + text +
-           "` must be I/N, such as 0/4 for the first of four, or auto under torchrun, srun or "
-           "Kubernetes.");
+      !read_number(std::string_view(given).substr(0, slash), shard.index) ||
+      !read_number(std::string_view(given).substr(slash + 1), shard.count)) {
+    refuse(
+        text("--shard `{}` must be I/N, such as 0/4 for the first of four, or auto under torchrun, "
+             "srun or Kubernetes.",
+             given));
   }
   if (shard.count == 0 || shard.index >= shard.count) {
-    refuse("--shard " + text + ": shards are numbered from 0, so I must be below N.");
+    refuse(text("--shard {}: shards are numbered from 0, so I must be below N.", given));
   }
   return shard;
 }
 
 void refuse_given(bool given, const char* option, const char* why) {
-  if (given) refuse(std::string(option) + " " + why);
+  if (given) refuse(text("{} {}", option, why));
 }
 
 std::unique_ptr<SampleMaker> make_synthetic(const DatasetOptions& options) {
@@ -85,7 +88,7 @@ class BadSampleNotes {
     if (!list) return;
     path_ = *list;
     file_.reset(std::fopen(path_.c_str(), "we"));
-    if (!file_) throw SystemError("batchcast: the list of bad samples " + path_, errno);
+    if (!file_) throw SystemError(text("batchcast: the list of bad samples {}", path_), errno);
   }
 
   void add(const BadSampleReport& bad) {
@@ -96,10 +99,10 @@ class BadSampleNotes {
       std::fflush(file_.get());
     }
     if (!log_ || (file_ && count_ > logged_beside_list_max)) return;
-    std::string text = fmt::format("bad sample {}, `{}`: {}; the next one replaces it",
+    std::string line = fmt::format("bad sample {}, `{}`: {}; the next one replaces it",
                                    bad.sample_id, printable(bad.name), printable(bad.reason));
-    if (file_ && count_ == logged_beside_list_max) text += "; further ones only in " + path_;
-    log_(LogLevel::warning, text);
+    if (file_ && count_ == logged_beside_list_max) line += text("; further ones only in {}", path_);
+    log_(LogLevel::warning, line);
   }
 
  private:

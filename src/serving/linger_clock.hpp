@@ -9,9 +9,8 @@
 
 namespace batchcast::inline v0_1::serving {
 
-/// How long a stream stays for its trainers after its last epoch: so many seconds (negative: for
-/// ever), counted from the later of that epoch's end and the moment when all trainers of `wait_for`
-/// had come. Before that no time passes.
+/// How long a stream stays for its trainers after its last epoch: `linger_s` (negative: for
+/// ever). The time begins at that epoch's end, or later, once all trainers of `wait_for` have come.
 class LingerClock {
  public:
   /// The last epoch is made now.

@@ -58,10 +58,9 @@ void rehearse_serving(const ServeOptions& options, const ProducerOptions& servin
   } catch (const SystemError& error) {
     rehearse_threads(threads, address_space_besides, what);  // throws where it is not the ring
     throw SystemError(
-        "batchcast: the ring of --memory " + bytes_text(serving.memory) + " takes " +
-            bytes_text(ring_bytes) +
-            " of address space, more than this process may have. Give the stream less "
-            "(--memory), or the process more (`ulimit -v`)",
+        text("batchcast: the ring of --memory {} takes {} of address space, more than this process "
+             "may have. Give the stream less (--memory), or the process more (`ulimit -v`)",
+             bytes_text(serving.memory), bytes_text(ring_bytes)),
         error.code());
   }
 }
@@ -74,13 +73,13 @@ void say_what_is_served(const Producer& producer) {
     if (ring.capacity >= usual_batch) continue;
     const bool on_host = ring.placement == host.text();
     say(fmt::format("batches of more than {} will not fit{}: more --{}memory\n",
-                    counted(ring.capacity, "sample"), on_host ? "" : " on " + ring.placement,
+                    counted(ring.capacity, "sample"), on_host ? "" : text(" on {}", ring.placement),
                     on_host ? "" : "device-"));
   }
   const std::string epoch_text =
       producer.samples_per_epoch() == 0
           ? "epochs of any length"
-          : counted(producer.samples_per_epoch(), "sample") + " an epoch";
+          : text("{} an epoch", counted(producer.samples_per_epoch(), "sample"));
   std::string text = fmt::format(
       "serving stream `{}` in {}: {}, ring of {}, {}", producer.stream(), producer.directory(),
       epoch_text, counted(producer.capacity(), "sample"), bytes_text(producer.memory()));

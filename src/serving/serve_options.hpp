@@ -29,8 +29,8 @@ struct ServeOptions {
 /// The producer's, with all that `dataset` says.
 [[nodiscard]] ProducerOptions serving_options(const ServeOptions& options, const Dataset& dataset);
 
-/// Nothing is served that would have to be given up at once for want of threads or address space.
-/// Throws SystemError with what to give less of.
+/// Checks that there are threads and address space enough, before anything is served. Throws
+/// SystemError with what to give less of.
 void rehearse_serving(const ServeOptions& options, const ProducerOptions& serving);
 
 /// Says on stderr what is served where, and which batches will not fit.

@@ -4,6 +4,7 @@
 
 #include <batchcast/core/dtype.hpp>
 #include <batchcast/core/limits.hpp>
+#include <batchcast/core/text.hpp>
 #include <batchcast/data/order.hpp>
 #include <batchcast/data/recipe.hpp>
 
@@ -43,8 +44,9 @@ void add_samples(Table<DatasetOptions>& table) {
       .needed()
       .only_command();
   table.path("recipe", &DatasetOptions::recipe,
-             "What to do with the samples: a TOML file, or a preset (" + preset_list() +
-                 "); without one each part is a field, unchanged.");
+             text("What to do with the samples: a TOML file, or a preset ({}); without one each "
+                  "part is a field, unchanged.",
+                  preset_list()));
   table.add("seed", &DatasetOptions::seed, "Seed of the order and of all draws; 0 by default.");
   table.add("shard", &DatasetOptions::shard,
             "I/N: the I-th, from 0, of N disjoint shares of every epoch; auto: this node's, by "

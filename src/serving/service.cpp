@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 #include <batchcast/core/clock.hpp>
+#include <batchcast/core/text.hpp>
 
 #include <algorithm>
 #include <chrono>
@@ -79,7 +80,7 @@ std::string limit_text(const ProducerStats& stream, const FeederStats& feeder) {
     case Bottleneck::consumers:
       break;
   }
-  if (slowest == nullptr) return trainers_of(stream) == 0 ? "" : "  nobody asks for more";
+  if (slowest == nullptr) return trainers_of(stream) == 0 ? "" : "  no trainer asks for more";
   if (stream.waits_for == WaitsFor::demand) return "  as far ahead as it may be (--ahead)";
   const bool moves =
       slowest->state != ConsumerState::stopped && slowest->state != ConsumerState::stalled;
@@ -93,15 +94,15 @@ std::string waiting_text(const ProducerStats& stream, const FeederStats& feeder,
   if (stream.samples_per_second > 0) return {};
   const std::size_t trainers = trainers_of(stream);
   if (stream.state == StreamState::starting && trainers < wait_for) {
-    return "  waits for " +
-           counted(wait_for - trainers, trainers == 0 ? "consumer" : "more consumer") +
-           fmt::format(" (--wait-for {}; a group counts as one)", wait_for);
+    return text("  waits for {} (--wait-for {}; a group counts as one)",
+                counted(wait_for - trainers, trainers == 0 ? "consumer" : "more consumer"),
+                wait_for);
   }
   // In its first second no rate is known yet.
   const bool rests = feeder.workers == 0 || feeder.bottleneck == Bottleneck::consumers;
   if (trainers != 0 || stream.published == 0 || !rests) return {};
   const std::uint64_t ready = std::min(stream.published, stream.rings.front().capacity);
-  return "  waits for a consumer, " + counted(ready, "sample") + " made";
+  return text("  waits for a consumer, {} made", counted(ready, "sample"));
 }
 
 /// What the stream does, or what it waits for.
@@ -196,7 +197,7 @@ void Service::note(const FeederStats& stats) {
   noted_ = stats;
 }
 
-/// A line of its own, above that of the progress.
+/// Prints a separate line, above that of the progress.
 void Service::tell(const std::string& line) {
   if (!progress_) return;
   progress_->finish();
@@ -265,9 +266,9 @@ void Service::look() {
 
 void Service::end_if_idle() {
   if (!idle_exit_s_) return;
-  const std::string why = fmt::format("nobody was attached for {:g} s", *idle_exit_s_);
-  if (!producer_.stop_if_unattended(*idle_exit_s_, why + " (--idle-exit)")) return;
-  tell(why + ": ending, as --idle-exit asks");
+  const std::string why = fmt::format("no consumer was attached for {:g} s", *idle_exit_s_);
+  if (!producer_.stop_if_unattended(*idle_exit_s_, text("{} (--idle-exit)", why))) return;
+  tell(text("{}: ending, as --idle-exit asks", why));
 }
 
 void Service::show(const FeederStats& stats) {

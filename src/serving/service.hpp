@@ -18,8 +18,8 @@
 
 namespace batchcast::inline v0_1::serving {
 
-/// Why the stream is to be stopped, empty as long as it is not to be; waits for that at most so
-/// many milliseconds.
+/// Why the stream is to be stopped, empty as long as it is not to be; waits for that at most
+/// `timeout_ms`.
 using AskedToEnd = std::function<std::string(int timeout_ms)>;
 
 /// What `serve` does from the first sample until no consumer needs the producer any more.
@@ -45,8 +45,8 @@ class Service {
   /// How the feeder was lately. From any thread.
   [[nodiscard]] FeederStats feeder_stats() const;
 
-  /// After the last epoch is made: stays for the consumers that still read it, so many seconds at
-  /// most (negative: for ever), which count once those of `wait_for` are there. True if all of them
+  /// After the last epoch is made: stays for the consumers that still read it, `linger_s` at most
+  /// (negative: for ever). The time counts once those of `wait_for` are there. True if all of them
   /// have read it.
   [[nodiscard]] bool linger(double linger_s);
 

@@ -52,9 +52,8 @@ std::string looked_at_text(const std::string& stream, const StreamPaths& paths, 
       paths.lock);
   if (pid == 0) return text("{} `fuser {}` shows which.", refusal, paths.lock);
   if (!detail::is_stopped(static_cast<std::uint32_t>(pid))) return text("{} Try again.", refusal);
-  return text(
-      "{} It is stopped: let it go on with `kill -CONT {}`, or end it with `kill -KILL {}`.",
-      refusal, pid, pid);
+  return text("{} It is stopped: resume it with `kill -CONT {}`, or end it with `kill -KILL {}`.",
+              refusal, pid, pid);
 }
 
 [[noreturn]] void throw_taken(const std::string& stream, const StreamPaths& paths) {

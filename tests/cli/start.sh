@@ -96,9 +96,9 @@ dismiss
 vanishes "a producer without a recipe"
 
 echo "-- serve --idle-exit"
-expect 0 'nobody was attached for 0.3 s' serve synthetic:8 --stream idle --idle-exit 0.3
-expect 0 'nobody was attached for 0.3 s' serve synthetic:8 --stream idle --idle-exit 0.3 --wait-for 2
-expect 0 'nobody was attached for 0.3 s' serve synthetic:8 --stream idle --idle-exit 0.3 --samples 100 --epochs 1
+expect 0 'no consumer was attached for 0.3 s' serve synthetic:8 --stream idle --idle-exit 0.3
+expect 0 'no consumer was attached for 0.3 s' serve synthetic:8 --stream idle --idle-exit 0.3 --wait-for 2
+expect 0 'no consumer was attached for 0.3 s' serve synthetic:8 --stream idle --idle-exit 0.3 --samples 100 --epochs 1
 expect 2 'above 0' serve synthetic:8 --stream idle --idle-exit 0
 # consume_first NAME SECONDS    a trainer that waits for the stream, so that its own start is no idle time of it
 consume_first() {

@@ -74,8 +74,8 @@ def replace(path: Path) -> None:
 
 
 CHANGES: list[Any] = [
-    (cut_short, "was cut short, from [0-9,]+ bytes to 10, while it was served. Serve it anew"),
-    (write_into, "was written to while it was served. Serve it anew"),
+    (cut_short, "was cut short, from [0-9,]+ bytes to 10, while it was served. Serve it again"),
+    (write_into, "was written to while it was served. Serve it again"),
     (replace, ""),
     (Path.unlink, ""),
 ]

@@ -22,7 +22,7 @@ struct RankEpoch {
 class RankHost {
  public:
   virtual ~RankHost() = default;
-  /// The rank has ended an epoch: the producer is to be told.
+  /// The rank has ended an epoch: tells the producer.
   virtual void tell_epoch_end(const RankEpoch& epoch) noexcept = 0;
   /// The producer has closed the connection, so it tells ranks no more.
   [[nodiscard]] virtual bool is_hung_up() noexcept = 0;

@@ -14,8 +14,8 @@
 
 namespace batchcast::inline v0_1 {
 
-/// What a rank of a group does beside reading: its RingReader takes the rank's share of each batch,
-/// and this asks the group where an epoch may begin and where it ends. Of the reader's calls a rank
+/// What a rank of a group does beside reading. Its RingReader takes the rank's share of each batch.
+/// This asks the group where an epoch may begin and where it ends. Of the reader's calls a rank
 /// makes those that stand here through this, and all others directly.
 ///
 /// Ranks read in lockstep. Threads are as with RingReader; `why_revoked` may be called on any.

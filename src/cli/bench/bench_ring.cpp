@@ -19,7 +19,7 @@
 #include <cstring>
 #include <memory>
 
-// How many batches a second change hands, whatever they weigh: the producer touches 16 bytes and
+// How many batches a second change hands, of any size: the producer touches 16 bytes and
 // the ids of each, and consumers check them.
 namespace batchcast::cli {
 namespace {
@@ -175,7 +175,7 @@ int run(const Options& options) {
 void add_bench_ring(CLI::App& bench, Action& chosen) {
   auto options = std::make_shared<Options>();
   CLI::App* ring = bench.add_subcommand(
-      "ring", "Batches a second from one producer to K consumers, each a process of its own");
+      "ring", "Batches a second from one producer to K consumers, each a separate process");
   add_options(*ring, ring_options(), *options);
   ring->callback([options, &chosen] { chosen = [options] { return run(*options); }; });
 

@@ -241,7 +241,7 @@ int run(Options options) {
 void add_bench_share(CLI::App& bench, Action& chosen) {
   auto options = std::make_shared<Options>();
   CLI::App* share = bench.add_subcommand(
-      "share", "Samples a second that K consumers, each a process of its own, get of one pipeline");
+      "share", "Samples a second that K consumers, each a separate process, get of one pipeline");
   add_options(*share, share_options(), *options, {"source"});
   share->callback([options, &chosen] { chosen = [options] { return run(*options); }; });
 

@@ -10,6 +10,7 @@
 
 #include <batchcast/batchcast.hpp>
 #include <batchcast/core/clock.hpp>
+#include <batchcast/core/text.hpp>
 
 #include <fmt/format.h>
 
@@ -64,8 +65,9 @@ void check(const Options& options, bool has_cursor) {
   if (has_cursor && consumer.join != Join::at) {
     std::string join(name_of(consumer.join));
     std::replace(join.begin(), join.end(), '_', '-');
-    throw InvalidArgument("batchcast: --cursor says where `--join at` begins; with --join " + join +
-                          " it has no meaning.");
+    throw InvalidArgument(
+        text("batchcast: --cursor says where `--join at` begins; with --join {} it has no meaning.",
+             join));
   }
   if (!has_cursor && consumer.join == Join::at) {
     throw InvalidArgument(
@@ -174,7 +176,7 @@ class Consumption {
     }
   }
 
-  /// Whether that is how a run of --seconds ends in a group: all ranks begin together, and one of
+  /// Whether that is how a run of --seconds ends in a group. All ranks begin together, and one of
   /// them is the first whose time is up.
   [[nodiscard]] bool ended_with_group(const GroupBroken& error) const {
     constexpr double apart_s = 1;

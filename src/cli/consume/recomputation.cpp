@@ -40,7 +40,7 @@ class SyntheticRecomputation final : public Recomputation {
 };
 
 /// A sample that replaces a bad one has the position of the bad one, so that ids say nothing about
-/// places: position by position, all is made again.
+/// places. Position by position, all is made again.
 class PipelineRecomputation final : public Recomputation {
  public:
   explicit PipelineRecomputation(PipelineOptions options)
@@ -100,14 +100,14 @@ std::unique_ptr<Recomputation> of_pipeline(const Json& board, const Schema& sche
   auto again = std::make_unique<PipelineRecomputation>(pipeline_options(board));
   const Json own = Json::parse(again->pipeline().recipe_json());
   if (own.at("batchcast_recipe") != board.at("batchcast_recipe")) {
-    throw BadDataset("its recipe has the format " + board.at("batchcast_recipe").dump() +
-                     ", and this batchcast draws as the format " +
-                     own.at("batchcast_recipe").dump() + " says");
+    throw BadDataset(
+        text("its recipe has the format {}, and this batchcast draws as the format {} says",
+             board.at("batchcast_recipe").dump(), own.at("batchcast_recipe").dump()));
   }
   if (again->pipeline().identity().to_hex() != board.at("identity").get<std::string>() ||
       again->pipeline().schema() != schema) {
-    throw BadDataset("what is at " + board.at("source").at("location").get<std::string>() +
-                     " is another dataset than the stream was made of");
+    throw BadDataset(text("what is at {} is another dataset than the stream was made of",
+                          board.at("source").at("location").get<std::string>()));
   }
   return again;
 }
@@ -128,10 +128,11 @@ std::unique_ptr<Recomputation> Recomputation::of(const Stream& stream) {
       why = detail::as_reason(error.what());
     }
   }
-  throw InvalidArgument("batchcast: --verify cannot make the samples of stream `" + stream.name +
-                        "` again here: " + why +
-                        ". Leave --verify out; receipts are checked all the same, and --digest "
-                        "gives what `batchcast dump --digest` gives elsewhere.");
+  throw InvalidArgument(
+      text("batchcast: --verify cannot make the samples of stream `{}` again here: {}. Leave "
+           "--verify out; receipts are checked all the same, and --digest gives what `batchcast "
+           "dump --digest` gives elsewhere.",
+           stream.name, why));
 }
 
 }  // namespace batchcast::cli

@@ -9,20 +9,21 @@
 
 namespace batchcast::cli {
 
-Positions Positions::parse(const std::string& text) {
+Positions Positions::parse(const std::string& given) {
   Positions positions;
-  const char* const end = text.data() + text.size();
-  const auto first = std::from_chars(text.data(), end, positions.begin);
+  const char* const end = given.data() + given.size();
+  const auto first = std::from_chars(given.data(), end, positions.begin);
   const bool colon = first.ec == std::errc() && first.ptr != end && *first.ptr == ':';
   const auto second = colon ? std::from_chars(first.ptr + 1, end, positions.end) : first;
   if (!colon || second.ec != std::errc() || second.ptr != end) {
-    throw InvalidArgument("batchcast: --positions `" + text +
-                          "` must be A:B, such as 0:100 for the first hundred.");
+    throw InvalidArgument(text(
+        "batchcast: --positions `{}` must be A:B, such as 0:100 for the first hundred.", given));
   }
   if (positions.begin >= positions.end || positions.end >= limits::position_max) {
-    throw InvalidArgument("batchcast: --positions " + text +
-                          " has nothing in it: A:B goes from A up to but not including B, so A "
-                          "must be below B.");
+    throw InvalidArgument(
+        text("batchcast: --positions {} has nothing in it: A:B goes from A up to but not including "
+             "B, so A must be below B.",
+             given));
   }
   return positions;
 }

@@ -26,10 +26,10 @@ struct Positions {
 
   [[nodiscard]] std::uint64_t size() const noexcept { return end - begin; }
   /// From `A:B`; throws InvalidArgument.
-  [[nodiscard]] static Positions parse(const std::string& text);
+  [[nodiscard]] static Positions parse(const std::string& given);
 };
 
-/// Makes the sample at any position into memory of its own.
+/// Makes the sample at any position into private memory.
 class SampleWindow {
  public:
   /// `dataset` must outlive it.

@@ -18,8 +18,8 @@
 // What `consume` finds out about the samples it was given.
 namespace batchcast::cli {
 
-/// Counts what did not come, came twice, or came wrong, up to the last batch delivered; wrong ids
-/// and bytes only where they can be made again.
+/// Counts what did not come, came twice, or came wrong, up to the last batch delivered. It counts
+/// wrong ids and bytes only where they can be made again.
 class Ledger {
  public:
   /// `again` may be null. Of a group, each batch is the rank's part of a larger one.
@@ -28,7 +28,7 @@ class Ledger {
 
   /// `skipped` of the positions since the last batch were given up on purpose.
   /// Throws Revoked or GroupBroken, and counts nothing, where the consumer was evicted before all
-  /// of the batch was read: what is read then is not what was published.
+  /// of the batch was read. What is read then is not what was published.
   void add(const Batch& batch, std::uint64_t skipped) { add(batch, skipped, batch); }
   /// The same of a copy of the batch `held`.
   void add(const Batch& batch, std::uint64_t skipped, const Batch& held);
@@ -67,7 +67,7 @@ class EpochDigest {
   void add(std::size_t field, std::span<const std::byte> bytes) noexcept;
   void add_samples(std::uint64_t count) noexcept { samples_ += count; }
   [[nodiscard]] std::uint64_t samples() const noexcept { return samples_; }
-  /// 32 hexadecimal digits; begins anew.
+  /// 32 hexadecimal digits; begins again.
   [[nodiscard]] std::string finish();
 
  private:

@@ -54,7 +54,9 @@ std::optional<Place> find_place() {
     struct stat about {};
     if (::lstat(path.c_str(), &about) == 0) {
       Place place{path, path, distrust(path, about, {.any_owner = named})};
-      if (place.wrong.empty() && !can_write(path)) place.wrong = path + " cannot be written to";
+      if (place.wrong.empty() && !can_write(path)) {
+        place.wrong = text("{} cannot be written to", path);
+      }
       return place;
     }
     std::string parent = parent_to_be(path, named);
@@ -66,20 +68,20 @@ std::optional<Place> find_place() {
 /// File systems of other machines, and some that containers share, have no sockets or no locks.
 std::string use_fails(const std::string& directory) {
   std::string folder = directory + "/.batchcast-doctor-XXXXXX";
-  if (::mkdtemp(folder.data()) == nullptr) return std::string("mkdtemp: ") + std::strerror(errno);
+  if (::mkdtemp(folder.data()) == nullptr) return text("mkdtemp: {}", std::strerror(errno));
   const std::string lock = folder + "/lock", door = folder + "/d";
   std::string failure;
   {
     const FileDescriptor file(::open(lock.c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0600));
     if (!file || ::flock(file.get(), LOCK_EX | LOCK_NB) != 0) {
-      failure = std::string("flock: ") + std::strerror(errno);
+      failure = text("flock: {}", std::strerror(errno));
     }
   }
   const FileDescriptor socket(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
   if (failure.empty() && door.size() <= limits::socket_path_bytes_max) {
     const sockaddr_un address = socket_address(door);
     if (::bind(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
-      failure = std::string("bind: ") + std::strerror(errno);
+      failure = text("bind: {}", std::strerror(errno));
     }
   }
   ::unlink(door.c_str());
@@ -132,15 +134,16 @@ void examine_directory(Findings& findings) {
     if (!wrong.empty()) {
       finding.mark = Mark::problem;
       finding.stops_streams = true;
-      finding.meaning = "No stream can be served here: " + wrong +
-                        (wrong.back() == '.' ? "" : ". Set BATCHCAST_DIR to a directory of yours.");
+      finding.meaning =
+          text("No stream can be served here: {}{}", wrong,
+               wrong.back() == '.' ? "" : ". Set BATCHCAST_DIR to a directory of yours.");
     }
   } else {
     finding.mark = Mark::problem;
     finding.stops_streams = true;
     finding.value = "none";
     finding.meaning = "None of these can be made or written:";
-    for (const std::string& path : candidate_directories()) finding.meaning += " " + path;
+    for (const std::string& path : candidate_directories()) finding.meaning += text(" {}", path);
     finding.meaning += ". Set BATCHCAST_DIR to a directory of yours.";
   }
   findings.add(finding);

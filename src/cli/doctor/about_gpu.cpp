@@ -47,7 +47,7 @@ Finding of_driver() {
   finding.subject = "NVIDIA driver";
   finding.value =
       number == 0 ? "none" : fmt::format("CUDA {}.{}", number / 1000, number % 1000 / 10);
-  if (!module.empty()) finding.value += ", kernel module " + module;
+  if (!module.empty()) finding.value += text(", kernel module {}", module);
   if (why_not.empty()) {
     finding.meaning = "Rings can lie on the GPUs that follow (serve --place).";
     return finding;
@@ -57,7 +57,8 @@ Finding of_driver() {
   const bool should_work =
       !module.empty() || exists("/dev/nvidiactl") || (number != 0 && !no_device);
   finding.mark = should_work ? Mark::problem : Mark::note;
-  finding.meaning = "No ring can lie on a GPU; streams in host memory need none: " + why_not + ".";
+  finding.meaning =
+      text("No ring can lie on a GPU; streams in host memory need none: {}.", why_not);
   return finding;
 }
 
@@ -68,7 +69,7 @@ const char* sharing_of(const DeviceInfo& info) {
 
 Finding sharing(const std::string& device, const DeviceInfo& info) {
   Finding finding;
-  finding.subject = device + " ring";
+  finding.subject = text("{} ring", device);
   if (info.exports_descriptors) {
     finding.value = fmt::format("virtual memory, shared as file descriptors, granularity {}",
                                 bytes_text(info.granularity));
@@ -77,9 +78,9 @@ Finding sharing(const std::string& device, const DeviceInfo& info) {
         "with the last process that uses it, however it ends.";
   } else if (info.legacy_ipc) {
     finding.mark = Mark::note;
-    finding.value = std::string(info.virtual_memory ? "virtual memory without descriptors"
-                                                    : "no virtual memory") +
-                    ", shared by legacy IPC";
+    finding.value =
+        text("{}, shared by legacy IPC",
+             info.virtual_memory ? "virtual memory without descriptors" : "no virtual memory");
     finding.meaning =
         "Batches that cross the ring's end are copied, the ring dies with its producer, and "
         "containers must share their process ids (--pid) and IPC (--ipc).";
@@ -95,7 +96,7 @@ Finding sharing(const std::string& device, const DeviceInfo& info) {
 
 Finding pinning(const std::string& device, const DeviceInfo& info) {
   Finding finding;
-  finding.subject = device + " pinning";
+  finding.subject = text("{} pinning", device);
   const bool in_place = detail::cuda::pins_read_only(info);
   finding.value = in_place ? "read-only mappings too" : "writable mappings only";
   finding.meaning =
@@ -105,7 +106,7 @@ Finding pinning(const std::string& device, const DeviceInfo& info) {
     finding.mark = Mark::note;
     finding.meaning =
         "Trainers cannot page-lock the host ring, which they may only read: with pin their batches "
-        "are copies in page-locked memory of their own, at the cost of one copy on the host; rings "
+        "are private copies in page-locked memory, at the cost of one copy on the host; rings "
         "on the GPU are not concerned.";
   }
   return finding;
@@ -114,7 +115,7 @@ Finding pinning(const std::string& device, const DeviceInfo& info) {
 Finding of_trial(const std::string& device, const detail::cuda::Trial& trial,
                  const DeviceInfo& info) {
   Finding finding;
-  finding.subject = device + " tried";
+  finding.subject = text("{} tried", device);
   std::string wrong = trial.open;
   if (wrong.empty()) wrong = trial.share;
   if (wrong.empty()) wrong = trial.pin;
@@ -122,7 +123,7 @@ Finding of_trial(const std::string& device, const detail::cuda::Trial& trial,
   if (!wrong.empty()) {
     finding.mark = Mark::problem;
     finding.value = "failed";
-    finding.meaning = "Streams with rings on this GPU will fail in the same way: " + wrong + ".";
+    finding.meaning = text("Streams with rings on this GPU will fail in the same way: {}.", wrong);
     return finding;
   }
   finding.value =
@@ -160,8 +161,8 @@ void examine_device(Findings& findings, const DeviceInfo& info) {
       fmt::format("{}, {}, {}, compute capability {}.{}", info.name, info.uuid,
                   bytes_text(info.memory_bytes), info.capability_major, info.capability_minor);
   finding.meaning =
-      "Producers and trainers agree on a GPU by this UUID, whatever number CUDA_VISIBLE_DEVICES "
-      "gives it in each of them.";
+      "Producers and trainers agree on a GPU by this UUID, also where CUDA_VISIBLE_DEVICES gives "
+      "it another number in each of them.";
   if (info.mig) {
     finding.mark = Mark::note;
     finding.value += ", part of a GPU (MIG)";
@@ -179,12 +180,12 @@ void examine_mps(Findings& findings) {
   const std::string pipes = named.empty() ? "/tmp/nvidia-mps" : named;
   if (exists(pipes + "/control")) {
     findings.add(
-        {Mark::note, "MPS", "its control pipe is in " + pipes,
+        {Mark::note, "MPS", text("its control pipe is in {}", pipes),
          "Kernels and copies of several processes run side by side. A fault is all of "
          "theirs: an illegal address in one of them ends the producer and every trainer on "
          "that GPU."});
   } else if (!named.empty()) {
-    findings.add({Mark::note, "MPS", "CUDA_MPS_PIPE_DIRECTORY is " + named + ", where none runs",
+    findings.add({Mark::note, "MPS", text("CUDA_MPS_PIPE_DIRECTORY is {}, where none runs", named),
                   "Processes take turns on the GPU, or may not find it at all: start "
                   "nvidia-cuda-mps-control, or unset the variable."});
   } else {
@@ -210,9 +211,9 @@ nlohmann::json examined_device(Findings& findings, unsigned number, const GpuExa
     return row;
   } catch (const Error& error) {
     findings.add({Mark::problem, device, "cannot be asked",
-                  std::string("It is lost, or the driver is at odds with it: no ring can lie there "
-                              "(`nvidia-smi`, and lines with NVRM in the kernel's log): ") +
-                      error.what() + "."});
+                  text("It is lost, or the driver is at odds with it: no ring can lie there "
+                       "(`nvidia-smi`, and lines with NVRM in the kernel's log): {}.",
+                       error.what())});
     return {{"placement", device}, {"shares", "no"}, {"error", error.what()}};
   }
 }
@@ -257,9 +258,9 @@ nlohmann::json examine_gpus(Findings& findings, const GpuExamination& how) {
   try {
     devices = examine_devices(findings, how);
   } catch (const std::exception& error) {
-    findings.add({Mark::problem, "GPUs", "cannot be listed",
-                  std::string("No ring can lie on a GPU; streams in host memory need none: ") +
-                      error.what() + "."});
+    findings.add(
+        {Mark::problem, "GPUs", "cannot be listed",
+         text("No ring can lie on a GPU; streams in host memory need none: {}.", error.what())});
   }
   examine_visible(findings);
   if (!devices.empty() || !environment("CUDA_MPS_PIPE_DIRECTORY").empty()) examine_mps(findings);

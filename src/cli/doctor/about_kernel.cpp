@@ -3,6 +3,7 @@
 #include "cli/doctor/doctor.hpp"
 
 #include <batchcast/core/file_descriptor.hpp>
+#include <batchcast/core/text.hpp>
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -31,21 +32,21 @@ std::string reason() { return std::strerror(errno); }
 /// Empty where it works.
 std::string sealing_fails() {
   const FileDescriptor memory(::memfd_create("batchcast-doctor", MFD_CLOEXEC | MFD_ALLOW_SEALING));
-  if (!memory) return "memfd_create: " + reason();
+  if (!memory) return text("memfd_create: {}", reason());
   constexpr int seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_FUTURE_WRITE | F_SEAL_SEAL;
-  if (::fcntl(memory.get(), F_ADD_SEALS, seals) != 0) return "F_ADD_SEALS: " + reason();
+  if (::fcntl(memory.get(), F_ADD_SEALS, seals) != 0) return text("F_ADD_SEALS: {}", reason());
   return {};
 }
 
 std::string pidfd_fails() {
   const FileDescriptor self(static_cast<int>(::syscall(SYS_pidfd_open, ::getpid(), 0U)));
-  return self ? std::string() : "pidfd_open: " + reason();
+  return self ? "" : text("pidfd_open: {}", reason());
 }
 
 /// Nothing to wait for is a wrong argument where the call exists.
 std::string waitv_fails() {
   const long result = ::syscall(futex_waitv_number, nullptr, 0, 0, nullptr, CLOCK_MONOTONIC);
-  return result < 0 && errno == EINVAL ? std::string() : "futex_waitv: " + reason();
+  return result < 0 && errno == EINVAL ? "" : text("futex_waitv: {}", reason());
 }
 
 std::string peer_pidfd_fails() {
@@ -55,7 +56,7 @@ std::string peer_pidfd_fails() {
   int peer = -1;
   socklen_t bytes = sizeof peer;
   if (::getsockopt(first.get(), SOL_SOCKET, so_peerpidfd, &peer, &bytes) != 0) {
-    return "SO_PEERPIDFD: " + reason();
+    return text("SO_PEERPIDFD: {}", reason());
   }
   const FileDescriptor taken(peer);
   return {};
@@ -63,7 +64,7 @@ std::string peer_pidfd_fails() {
 
 std::string close_range_fails() {
   const long result = ::syscall(SYS_close_range, UINT_MAX, UINT_MAX, 0U);
-  return result == 0 ? std::string() : "close_range: " + reason();
+  return result == 0 ? "" : text("close_range: {}", reason());
 }
 
 Finding about(const std::string& subject, const std::string& failure, const std::string& if_so,
@@ -71,7 +72,7 @@ Finding about(const std::string& subject, const std::string& failure, const std:
   Finding finding;
   finding.subject = subject;
   finding.mark = failure.empty() ? Mark::ok : Mark::note;
-  finding.value = failure.empty() ? "yes" : "no (" + failure + ")";
+  finding.value = failure.empty() ? "yes" : text("no ({})", failure);
   finding.meaning = failure.empty() ? if_so : if_not;
   return finding;
 }
@@ -90,8 +91,8 @@ void examine_kernel(Findings& findings) {
   ::uname(&names);
   findings.add(
       {Mark::ok, "kernel",
-       std::string(names.sysname) + " " + static_cast<const char*>(names.release) + " " +
-           static_cast<const char*>(names.machine),
+       text("{} {} {}", names.sysname, static_cast<const char*>(names.release),
+            static_cast<const char*>(names.machine)),
        "Linux 5.4 is the oldest that can be used; what it has and is allowed to follows."});
   findings.add(
       needed(about("sealed memory", sealing_fails(),
@@ -108,10 +109,10 @@ void examine_kernel(Findings& findings) {
             "that much later (Linux 5.16, and a container runtime that allows the call)."));
   findings.add(about("peer descriptors", peer_pidfd_fails(),
                      "The kernel itself says which process has joined.",
-                     "A trainer hands over a descriptor of its own process, which is checked: "
+                     "A trainer hands over a descriptor of its process, which is checked: "
                      "nothing is lost (Linux 6.5 does it itself)."));
   findings.add(about("close_range", close_range_fails(),
-                     "The control channel has file descriptors of its own.",
+                     "The control channel has a private table of file descriptors.",
                      "A producer that runs out of file descriptors may be ended by the control "
                      "channel: keep `ulimit -n` high (Linux 5.9)."));
 }

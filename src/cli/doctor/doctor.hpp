@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-// What `batchcast doctor` looks at, each part in a file of its own.
+// What `batchcast doctor` looks at, each part in a separate file.
 namespace batchcast::cli {
 
 enum class Mark {

@@ -154,16 +154,17 @@ bool prepare_directory(const Options& options) {
   std::error_code error;
   const fs::path out(options.out);
   if (fs::exists(out, error) && !fs::is_directory(out, error)) {
-    throw InvalidArgument("batchcast: --out " + options.out + " is a file, not a directory.");
+    throw InvalidArgument(text("batchcast: --out {} is a file, not a directory.", options.out));
   }
   if (fs::is_directory(out, error) && !fs::is_empty(out, error) && !options.force) {
-    throw InvalidArgument("batchcast: --out " + options.out +
-                          " is not empty. Name another directory, or add --force to write over "
-                          "what has the same names.");
+    throw InvalidArgument(
+        text("batchcast: --out {} is not empty. Name another directory, or add --force to write "
+             "over what has the same names.",
+             options.out));
   }
   const bool is_made = fs::create_directories(out, error);
   if (!is_made && error) {
-    throw SystemError("batchcast: cannot make the directory " + options.out, error.value());
+    throw SystemError(text("batchcast: cannot make the directory {}", options.out), error.value());
   }
   return is_made;
 }
@@ -200,13 +201,13 @@ class Files {
     draws_
         << draws_of(sample.trace(), position).dump(-1, ' ', false, Json::error_handler_t::replace)
         << '\n';
-    if (!draws_) throw SystemError("batchcast: cannot write " + draws_path_, errno);
+    if (!draws_) throw SystemError(text("batchcast: cannot write {}", draws_path_), errno);
   }
 
   void finish() {
     for (NpyFile& array : arrays_) array.finish();
     draws_.close();
-    if (!draws_) throw SystemError("batchcast: cannot write " + draws_path_, errno);
+    if (!draws_) throw SystemError(text("batchcast: cannot write {}", draws_path_), errno);
     finished_ = true;
   }
 
@@ -349,7 +350,7 @@ void add_dump(CLI::App& program, Action& chosen) {
   dump->footer(
       "FIELD.npy for every field, sample_id.npy, and draws.jsonl: for each sample its\n"
       "position, sample_id, path, and in fields.FIELD.views for each view its crop (x,\n"
-      "y, width, height in the decoded image), flip, and whatever else was drawn.");
+      "y, width, height in the decoded image), flip, and all else that was drawn.");
   add_options(*dump, dump_options(), *options, {"source"});
   dump->callback([options, &chosen] { chosen = [options] { return run(*options); }; });
 }

@@ -76,13 +76,12 @@ FieldPicture::FieldPicture(const Schema& schema, const BoardRecipe& recipe,
   const bool found = name ? adopt_named(schema, recipe, *name)
                           : adopt_first(schema, recipe, false) || adopt_first(schema, recipe, true);
   if (!found) {
-    throw InvalidArgument(
-        "batchcast: " +
-        (name ? "the field `" + *name + "` cannot be shown as a picture"
-              : std::string("no field can be shown as a picture")) +
-        ": it takes numbers of the shape [1 or 3, height, width], [height, width, 1 or 3] or "
-        "[height, width], each perhaps behind the number of views. The fields are " +
-        list_of(schema) + ".");
+    throw InvalidArgument(text(
+        "batchcast: {}: it takes numbers of the shape [1 or 3, height, width], [height, width, 1 "
+        "or 3] or [height, width], each perhaps after the number of views. The fields are {}.",
+        name ? text("the field `{}` cannot be shown as a picture", *name)
+             : "no field can be shown as a picture",
+        list_of(schema)));
   }
   read_recipe(recipe, schema[field_].name);
 }
@@ -93,8 +92,8 @@ bool FieldPicture::adopt_named(const Schema& schema, const BoardRecipe& recipe,
   for (const FieldSpec& field : schema) names.push_back(field.name);
   const auto found = std::find(names.begin(), names.end(), name);
   if (found == names.end()) {
-    throw InvalidArgument("batchcast: there is no field `" + name + "`. The fields are " +
-                          list_of(schema) + "." + detail::did_you_mean(name, names));
+    throw InvalidArgument(text("batchcast: there is no field `{}`. The fields are {}.{}", name,
+                               list_of(schema), detail::did_you_mean(name, names)));
   }
   field_ = static_cast<std::size_t>(found - names.begin());
   return adopt(schema[field_], recipe);

@@ -12,6 +12,7 @@
 #include <batchcast/consumer.hpp>
 #include <batchcast/core/error.hpp>
 #include <batchcast/core/nearest_name.hpp>
+#include <batchcast/core/text.hpp>
 #include <batchcast/data/recipe.hpp>
 
 #include <fmt/format.h>
@@ -166,7 +167,7 @@ Consumer observer_of(const std::string& stream) {
     const std::vector<std::string> names(presets.begin(), presets.end());
     const std::string meant = detail::nearest_name(stream, names);
     if (meant.empty()) throw;
-    throw StreamNotFound(std::string(error.what()) + "\nOr is the preset `" + meant + "` meant?");
+    throw StreamNotFound(text("{}\nOr is the preset `{}` meant?", error.what(), meant));
   }
 }
 
@@ -195,9 +196,10 @@ bool is_recipe(const std::string& name) {
 
 void refuse_dataset_options(const DatasetOptions& options, const char* what) {
   if (!serving::says_what_to_make(options)) return;
-  throw InvalidArgument("batchcast: inspect: `" + printable(options.source) + "` is " + what +
-                        ". --recipe, --seed and the like go with a source such as "
-                        "imagefolder:DIR.");
+  throw InvalidArgument(
+      text("batchcast: inspect: `{}` is {}. --recipe, --seed and the like go with a source such as "
+           "imagefolder:DIR.",
+           printable(options.source), what));
 }
 
 Description describe(const DatasetOptions& options) {

@@ -45,7 +45,7 @@ NpyFile::NpyFile(std::string path, const Array& array)
     : path_(std::move(path)),
       file_(std::fopen(path_.c_str(), "we")),
       bytes_left_(size_of(array.dtype)) {
-  if (!file_) throw SystemError("batchcast: cannot write " + path_, errno);
+  if (!file_) throw SystemError(text("batchcast: cannot write {}", path_), errno);
   for (const std::int64_t extent : array.shape) {
     bytes_left_ *= static_cast<std::uint64_t>(extent);
   }
@@ -55,7 +55,7 @@ NpyFile::NpyFile(std::string path, const Array& array)
 
 void NpyFile::append(std::span<const std::byte> bytes) {
   if (bytes.size() > bytes_left_) {
-    throw Error("batchcast: " + path_ + " was given more than its shape holds.");
+    throw Error(text("batchcast: {} was given more than its shape holds.", path_));
   }
   write(bytes.data(), bytes.size());
   bytes_left_ -= bytes.size();
@@ -63,16 +63,16 @@ void NpyFile::append(std::span<const std::byte> bytes) {
 
 void NpyFile::finish() {
   if (bytes_left_ != 0) {
-    throw Error("batchcast: " + path_ + " was given less than its shape holds.");
+    throw Error(text("batchcast: {} was given less than its shape holds.", path_));
   }
   if (std::fclose(file_.release()) != 0) {
-    throw SystemError("batchcast: cannot write " + path_, errno);
+    throw SystemError(text("batchcast: cannot write {}", path_), errno);
   }
 }
 
 void NpyFile::write(const void* bytes, std::size_t count) {
   if (std::fwrite(bytes, 1, count, file_.get()) != count) {
-    throw SystemError("batchcast: cannot write " + path_, errno);
+    throw SystemError(text("batchcast: cannot write {}", path_), errno);
   }
 }
 

@@ -13,6 +13,7 @@
 
 #include <batchcast/batchcast.hpp>
 #include <batchcast/core/clock.hpp>
+#include <batchcast/core/text.hpp>
 #include "stream/stream_directory.hpp"
 
 #include <fmt/format.h>
@@ -114,7 +115,7 @@ class Sheet {
         "batchcast: a sheet takes {} pictures at most, and {} of {} are {}. Take {}one of the "
         "views with --view.",
         pictures_max, counted(samples, "sample"), counted(views(), "view"), samples * views(),
-        most > 0 ? counted(most, "sample") + " at most, or " : ""));
+        most > 0 ? text("{} at most, or ", counted(most, "sample")) : ""));
   }
   void begin(std::size_t samples) {
     sheet_.emplace(samples, views(), picture_.width(), picture_.height());
@@ -173,9 +174,9 @@ class Sheet {
                                        std::span<const std::byte> bytes) const {
     const std::string number = integer_text(bytes, field.dtype);
     for (std::size_t i = 0; i < class_names_.size(); ++i) {
-      if (std::to_string(i) == number) return number + " " + class_names_[i];
+      if (std::to_string(i) == number) return text("{} {}", number, class_names_[i]);
     }
-    return field.name + " " + number;
+    return text("{} {}", field.name, number);
   }
 
   const Schema& schema_;
@@ -230,10 +231,10 @@ Batch newest(Consumer& consumer, std::uint64_t count, const Options& options) {
 void refuse_source_options(const Options& options) {
   const serving::DatasetOptions& dataset = options.dataset;
   if (!options.positions && !serving::says_what_to_make(dataset)) return;
-  throw InvalidArgument("batchcast: `" + dataset.source +
-                        "` is the name of a stream, which has a recipe and a position already. "
-                        "--recipe, --positions and the like go with a source such as "
-                        "imagefolder:DIR.");
+  throw InvalidArgument(
+      text("batchcast: `{}` is the name of a stream, which has a recipe and a position already. "
+           "--recipe, --positions and the like go with a source such as imagefolder:DIR.",
+           dataset.source));
 }
 
 int peek_stream(const Options& options) {
@@ -275,10 +276,10 @@ void check_out(const std::string& out) {
   for (const char* other : {".jpg", ".jpeg", ".webp", ".gif", ".bmp", ".tif", ".tiff", ".pdf",
                             ".svg", ".avif", ".ppm"}) {
     if (ending != other) continue;
-    throw InvalidArgument("batchcast: peek writes a PNG file, and --out " + printable(out) +
-                          " would be taken for another kind: write --out " +
-                          printable(std::filesystem::path(out).replace_extension(".png").string()) +
-                          ".");
+    throw InvalidArgument(text(
+        "batchcast: peek writes a PNG file, and --out {} would be taken for another kind: write "
+        "--out {}.",
+        printable(out), printable(std::filesystem::path(out).replace_extension(".png").string())));
   }
 }
 

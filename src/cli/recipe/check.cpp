@@ -67,7 +67,7 @@ void write_list(const std::string& path, const std::vector<BadSampleReport>& bad
     file << report.sample_id << '\t' << report.name << '\t' << report.reason << '\n';
   }
   file.close();
-  if (!file) throw SystemError("batchcast: cannot write the list " + path, errno);
+  if (!file) throw SystemError(text("batchcast: cannot write the list {}", path), errno);
 }
 
 void print_outcome(const Options& options, const Outcome& outcome) {
@@ -122,7 +122,7 @@ void add_check(CLI::App& program, Action& chosen) {
   CLI::App* check = program.add_subcommand(
       "check", "Read and decode a whole dataset once, and list what is wrong");
   check->footer(
-      "Images are decoded whole, whatever a recipe would use of them. The exit code\n"
+      "Images are decoded whole, also what a recipe would not use. The exit code\n"
       "is 0 only if every sample is good.");
   check->add_option("source", options->source, "The dataset, such as imagefolder:DIR")->required();
   check->add_option("--recipe", options->recipe,

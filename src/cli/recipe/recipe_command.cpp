@@ -29,9 +29,9 @@ struct Options {
 int compare(const Options& options) {
   if (options.recipes.size() != 2) {
     throw InvalidArgument(
-        "batchcast: recipe --diff compares two of: a preset, a TOML file, "
-        "stream:NAME. It was given " +
-        counted(options.recipes.size(), "name") + ".");
+        text("batchcast: recipe --diff compares two of: a preset, a TOML file, stream:NAME. It was "
+             "given {}.",
+             counted(options.recipes.size(), "name")));
   }
   return print_recipe_diff(options.recipes[0], options.recipes[1], options.json);
 }
@@ -68,13 +68,14 @@ int list(bool json) {
 
 int run(const Options& options) {
   if (options.list && !options.recipes.empty()) {
-    throw InvalidArgument("batchcast: recipe: --list takes no recipe, and was given `" +
-                          printable(options.recipes.front()) + "`.");
+    throw InvalidArgument(text("batchcast: recipe: --list takes no recipe, and was given `{}`.",
+                               printable(options.recipes.front())));
   }
   if (options.diff) return compare(options);
   if (options.recipes.size() > 1) {
-    throw InvalidArgument("batchcast: recipe: `" + printable(options.recipes[1]) +
-                          "` is one argument too many. Two recipes are compared with --diff.");
+    throw InvalidArgument(text(
+        "batchcast: recipe: `{}` is one argument too many. Two recipes are compared with --diff.",
+        printable(options.recipes[1])));
   }
   if (!options.recipes.empty()) return print(options.recipes.front(), options.json);
   return list(options.json);

@@ -36,8 +36,9 @@ Json board_of(const std::string& stream) {
   options.log = console_log(false);
   const Json board = Json::parse(detail::Observation(options).recipe_json(), nullptr, false);
   if (!board.is_object()) {
-    throw Error("batchcast: stream `" + stream +
-                "` has no recipe to compare, since a program fills it by itself.");
+    throw Error(
+        text("batchcast: stream `{}` has no recipe to compare, since a program fills it by itself.",
+             stream));
   }
   return board;
 }
@@ -58,9 +59,10 @@ Json compared(const Side& side, bool both_streams) {
     return all;
   }
   if (!side.recipe.contains("recipe")) {
-    throw Error("batchcast: " + side.name +
-                " was not made by a recipe as a preset or a file has it. Compare it with another "
-                "stream:NAME.");
+    throw Error(
+        text("batchcast: {} was not made by a recipe as a preset or a file has it. Compare it with "
+             "another stream:NAME.",
+             side.name));
   }
   return side.recipe["recipe"];
 }
@@ -71,7 +73,8 @@ Json identity_of(const Side& side) {
 
 std::string identity_text(const Side& side) {
   const Json identity = identity_of(side);
-  return side.name + ": " + (identity.is_string() ? identity.get<std::string>() : "no identity");
+  return text("{}: {}", side.name,
+              identity.is_string() ? identity.get<std::string>() : "no identity");
 }
 
 }  // namespace
@@ -82,7 +85,7 @@ int print_recipe_diff(const std::string& a, const std::string& b, bool json) {
   const bool both_streams = left.is_stream && right.is_stream;
   const std::vector<std::string> lines =
       detail::recipe_differences(compared(left, both_streams), compared(right, both_streams),
-                                 {left.name + " has", right.name + " has"});
+                                 {text("{} has", left.name), text("{} has", right.name)});
   if (json) {
     print_json({{"a", a},
                 {"b", b},

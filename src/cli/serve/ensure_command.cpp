@@ -55,7 +55,7 @@ detail::EnsureRequest request_of(const Options& options, const CLI::App& ensure)
   request.timeout_ms = options.timeout_ms;
   request.allow_uids = options.trust_uids;
   std::vector<std::string> own = {"help", "timeout", "directory", "trust-uid", "with-parent"};
-  // A trainer reads words, whatever it hands on to `serve`.
+  // A trainer reads words, also where it hands `--json` on to `serve`.
   request.json = options.serve.json && !options.with_parent;
   if (request.json) own.emplace_back("json");
   const std::vector<std::string> given = words_given(ensure, own);

@@ -55,8 +55,8 @@ Python choose_python(const std::string& source) {
   if (const std::string named = text_of_environment("BATCHCAST_PYTHON"); !named.empty()) {
     const std::string file = found_on_path(named);
     if (!file.empty()) return {file, "$BATCHCAST_PYTHON"};
-    throw InvalidArgument("batchcast: $BATCHCAST_PYTHON is `" + named +
-                          "`, and there is no such program.");
+    throw InvalidArgument(
+        text("batchcast: $BATCHCAST_PYTHON is `{}`, and there is no such program.", named));
   }
   if (const std::string active = text_of_environment("VIRTUAL_ENV"); !active.empty()) {
     const std::string file = found_on_path(active + "/bin/python3");
@@ -64,9 +64,10 @@ Python choose_python(const std::string& source) {
   }
   const std::string file = found_on_path("python3");
   if (!file.empty()) return {file, "$PATH"};
-  throw InvalidArgument("batchcast: `" + source +
-                        "` is read by Python, and there is no python3 on the PATH. Name one that "
-                        "has the package `batchcast` with $BATCHCAST_PYTHON.");
+  throw InvalidArgument(
+      text("batchcast: `{}` is read by Python, and there is no python3 on the PATH. Name one that "
+           "has the package `batchcast` with $BATCHCAST_PYTHON.",
+           source));
 }
 
 std::vector<char*> pointers_to(std::vector<std::string>& words) {
@@ -81,7 +82,7 @@ int result_of(const std::string& file, std::vector<std::string> words) {
   pid_t child = -1;
   const int error =
       ::posix_spawn(&child, file.c_str(), nullptr, nullptr, pointers_to(words).data(), environ);
-  if (error != 0) throw SystemError("batchcast: `" + file + "` cannot be run", error);
+  if (error != 0) throw SystemError(text("batchcast: `{}` cannot be run", file), error);
   int status = 0;
   while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
   }
@@ -129,8 +130,8 @@ void serve_with_python(const serving::ServeOptions& options, const CLI::App& ser
                        Interrupts& interrupts) {
   const std::string& source = options.dataset.source;
   if (options.json) {
-    throw InvalidArgument("batchcast: --json: the report of what Python serves (`" + source +
-                          "`) is text only.");
+    throw InvalidArgument(
+        text("batchcast: --json: the report of what Python serves (`{}`) is text only.", source));
   }
   const Python python = choose_python(source);
   {
@@ -143,7 +144,7 @@ void serve_with_python(const serving::ServeOptions& options, const CLI::App& ser
   words.insert(words.end(), given.begin(), given.end());
   say(fmt::format("`{}` is read by {} (by {})\n", source, python.file, python.chosen_by));
   ::execv(python.file.c_str(), pointers_to(words).data());
-  throw SystemError("batchcast: `" + python.file + "` cannot be run", errno);
+  throw SystemError(text("batchcast: `{}` cannot be run", python.file), errno);
 }
 
 }  // namespace batchcast::cli

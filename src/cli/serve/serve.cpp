@@ -10,6 +10,7 @@
 
 #include <batchcast/batchcast.hpp>
 #include <batchcast/core/clock.hpp>
+#include <batchcast/core/text.hpp>
 #include <batchcast/feeder.hpp>
 
 #include "data/source/read_by_python.hpp"
@@ -74,7 +75,7 @@ bool serve_dataset(const Options& options, Interrupts& interrupts, const Dataset
   {
     const auto asked_to_end = [&](int timeout_ms) {
       const int signal = interrupts.wait(timeout_ms);
-      return signal == 0 ? "" : std::string("its producer got SIG") + ::sigabbrev_np(signal);
+      return signal == 0 ? "" : text("its producer got SIG{}", ::sigabbrev_np(signal));
     };
     serving::Service service(
         {asked_to_end, producer, dataset, options.producer.wait_for, options.idle_exit_s});
@@ -100,7 +101,7 @@ int run(const Options& options, const CLI::App& serve) {
   if (detail::is_read_by_python(options.dataset.source)) {
     serve_with_python(options, serve, interrupts);
   }
-  // Whoever read the output may be gone: others use the stream.
+  // The reader of the output may be gone: others use the stream.
   std::signal(SIGPIPE, SIG_IGN);
   if (!options.json) take_output_for_a_log();
   std::optional<Dataset> dataset;
@@ -108,7 +109,7 @@ int run(const Options& options, const CLI::App& serve) {
     const EndsAtOnce opening(interrupts, [](int) { return exit_ok; });
     dataset.emplace(served_dataset(options), console_log(options.verbose));
   }
-  // Whoever reads ahead may sit in a slow file, and would be waited for.
+  // A thread that reads ahead may sit in a slow file, and would be waited for.
   if (serve_dataset(options, interrupts, *dataset)) end_at_once(exit_ok);
   return exit_ok;
 }

@@ -16,8 +16,8 @@ void check(const ImageStep& step, std::span<const std::size_t> chosen) {
       continue;
     }
     throw InvalidArgument(
-        text("batchcast: the stage `{}` chose its stage {} of {}. Let choose() of a stage of your "
-             "own give each place once at most.",
+        text("batchcast: the stage `{}` chose its stage {} of {}. Have choose() of your stage give "
+             "each place once at most.",
              step.container->name(), place, step.inner.size()));
   }
 }
@@ -46,7 +46,7 @@ void check_element_count(const ImagePlan& plan, std::size_t elements) {
   if (elements == expected) return;
   throw InvalidArgument(
       text("batchcast: the stages of a field made an image of {} elements, and {} is what they "
-           "said. Let a stage of your own place what its output() promises.",
+           "said. Have your stage place what its output() promises.",
            elements, expected));
 }
 

@@ -87,7 +87,7 @@ std::unique_ptr<FieldProgram> compile_tensor(const ResolvedField& field, const P
     refuse_at(
         field.where,
         text("the part `{}` is bytes of any length, and a field has one shape. Leave it out of the "
-             "recipe, or give the field `{}` a stage of your own that makes a tensor of it.",
+             "recipe, or give the field `{}` a custom stage that makes a tensor of it.",
              part.name, field.name));
   }
   std::vector<NamedStage> steps;

@@ -181,7 +181,7 @@ class JsonPartsSource final : public Source {
     std::string why = text(" is {}, not a number.", found.type_name());
     if (found.is_string()) {
       why =
-          " is a text. With `labels=names` behind the source, texts become labels: "
+          " is a text. With `labels=names` after the source, texts become labels: "
           "`webdataset:…?labels=names`.";
     }
     throw InvalidArgument(text("batchcast: {}: `{}`{}", name_of(sample_id), value.name, why));
@@ -242,7 +242,7 @@ std::optional<JsonPart> json_part(const Source& source, const std::string& from,
     return JsonPart{from, static_cast<std::size_t>(part - parts.begin()),
                     Json::json_pointer(from.substr(colon + 1))};
   } catch (const Json::exception&) {
-    refuse_at(where, text("`{}`: behind the colon comes a JSON pointer, such as `json:/label` or "
+    refuse_at(where, text("`{}`: after the colon comes a JSON pointer, such as `json:/label` or "
                           "`json:/objects/0/id`; `~` is written `~0` and `/` in a name `~1`.",
                           from));
   }

@@ -164,7 +164,7 @@ std::size_t WebdatasetIndexer::extension_id(std::string_view extension) {
   const auto found = std::find(extensions_.begin(), extensions_.end(), lower_case);
   if (found == extensions_.end() && extensions_.size() == extensions_max) {
     refuse(
-        text("{}: `{}` is the {}th extension. What is behind the first dot of a name is its "
+        text("{}: `{}` is the {}th extension. What follows the first dot of a name is its "
              "extension: are there dots in the samples' names?",
              named(index_.size() - 1), lower_case, extensions_max + 1));
   }

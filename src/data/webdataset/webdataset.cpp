@@ -49,7 +49,7 @@ std::int64_t parse_integer(std::span<const std::byte> bytes, const std::string& 
   const auto [stop, error] = std::from_chars(digits.data(), end, value);
   if (error != std::errc() || stop != end || digits.empty()) {
     throw BadSample(
-        text("`{}` is not an integer in ASCII digits; with `?labels=names` behind the source, "
+        text("`{}` is not an integer in ASCII digits; with `?labels=names` after the source, "
              "names of classes become labels",
              part));
   }

@@ -250,7 +250,7 @@ class Consumer:
                     step(batch["image"], batch["label"])
 
     Attaching waits for the producer, `connect_timeout` seconds at most, or starts it (`start`). Each
-    `for` is one epoch; leaving it early lets go of what is left of that epoch. The loop's variable
+    `for` is one epoch; leaving it early skips what is left of that epoch. The loop's variable
     holds a batch until the next one is there: a ring has to have room for both.
 
     One thread at a time uses a consumer; a process can have several. Calls that wait let other threads
@@ -417,7 +417,7 @@ class Consumer:
 
     @property
     def notes(self) -> str:
-        """What the producer told on joining."""
+        """What the producer said on joining."""
 
     @property
     def placement(self) -> str:

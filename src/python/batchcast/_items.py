@@ -325,7 +325,7 @@ def refuse_bytes(item: Any, parts: Sequence[Part], fields: Sequence[str] | None)
     name, value = parts[lengthy[0]].name, values[lengthy[0]]
     what = "text" if isinstance(value, str) else "bytes of any length"
     cures = "Give it as an array of one shape, such as its tokens, or serve it with a recipe that "
-    cures += "has a stage of your own for it"
+    cures += "has a custom stage for it"
     others = [part.name for i, part in enumerate(parts) if i not in lengthy]
     if others and _is_mapping(item):
         named_ones = ", ".join(f'"{one}"' for one in others)

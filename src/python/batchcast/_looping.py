@@ -88,7 +88,7 @@ class Looping:
             else:
                 self.drain()
             if self.stream.stats()["state"] == "failed":
-                raise Error("batchcast: the stream failed; stderr was told why.")
+                raise Error("batchcast: the stream failed; stderr says why.")
         except BaseException as error:
             was_over = self.stream.over
             self.end_by(error)

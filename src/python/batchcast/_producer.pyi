@@ -243,7 +243,7 @@ class ZerosWhereCut:
 
 def end_in_time(exit_code: int, patience_ms: int) -> None:
     """
-    From now on SIGINT, SIGTERM and SIGHUP, beside what their handlers in Python do, end the process with this code where it has not ended by itself so long after the first of them, and after this call.
+    From now on SIGINT, SIGTERM and SIGHUP, beside what their handlers in Python do, end the process with this code where it has not ended by itself patience_ms after the first of them, and after this call.
     """
 
 def end_without_python(exit_code: int, patience_ms: int) -> None:

@@ -132,7 +132,7 @@ def _serve_loader(
     if once and epochs != 1:
         raise InvalidArgument(
             f"batchcast: a {what} can be gone through only once. Serve it with epochs=1, or an "
-            "object whose __iter__ begins anew."
+            "object whose __iter__ begins again."
         )
     batches = BatchStream(options, what, talks)
     looping = Looping(

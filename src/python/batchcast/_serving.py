@@ -69,7 +69,7 @@ class Serving(OfThisProcess, ClosedByBlock):
     """A stream that this process serves. `stop()` ends it; so does the end of the process.
 
     As a context manager it is stopped where the block ends. What failed it is raised there, unless
-    the block raises or `wait` has raised it. In the background, stderr is told of a failure too.
+    the block raises or `wait` has raised it. In the background, it also prints a failure to stderr.
     """
 
     def __init__(self, options: ServeOptions) -> None:
@@ -104,7 +104,7 @@ class Serving(OfThisProcess, ClosedByBlock):
         """How it stands: `state`, `epoch`, `published`, `samples_per_second`, `consumers`, …"""
         raise NotImplementedError
 
-    def stop(self, reason: str = "its producer was told to stop") -> None:
+    def stop(self, reason: str = "its producer called stop()") -> None:
         """Ends the stream: trainers get what is made, and then `Stopped` with this reason.
 
         Returns within a second, also where a dataset or a loader hangs; a warning then says where.
@@ -235,7 +235,7 @@ class DatasetServing(Serving):
             raise failure
 
     def watch(self) -> None:
-        """Has stderr told of a failure."""
+        """Starts the thread that prints a failure to stderr."""
         self._watching = threading.Thread(
             target=_tell_failure_of,
             args=(self._run, self._name),

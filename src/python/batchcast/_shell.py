@@ -219,7 +219,7 @@ def _wait_for(serving: _serve.Serving, signals: _Signals) -> None:
         while not serving.wait(_SLICE_S):
             if why := signals.asked_to_end():
                 serving.stop(why)
-                if serving.error is not None:  # before the signal; trainers were still told of it
+                if serving.error is not None:  # before the signal; trainers got it
                     raise serving.error
                 return
     except errors.Error:
@@ -240,7 +240,7 @@ def _attend(serving: _serve.Serving, text: str, begin: float, signals: _Signals)
         return _tell(error, text)
     try:
         print("".join(_report(serving, time.monotonic() - begin)), flush=True)
-    except (OSError, ValueError):  # whoever read the output may be gone, or the source closed it
+    except (OSError, ValueError):  # its reader may be gone, or the source closed it
         sys.stdout = None
     return _EXIT_OK
 

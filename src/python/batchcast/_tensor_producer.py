@@ -221,7 +221,7 @@ class TensorProducer(OfThisProcess):
                 raise
             raise StreamTaken(
                 f"batchcast: stream `{self._stream}` is still served by another TensorProducer of "
-                "this process, which lives until it is joined, whatever its name is bound to. Call its "
+                "this process, which lives until it is joined, even after `del` of its name. Call its "
                 "join() before this one begins: it waits until the trainers have all of it. Or choose "
                 "another port."
             ) from error

@@ -439,7 +439,7 @@ class Loader(ClosedByBlock, IterableDataset):  # type: ignore[misc]
             try:
                 consumer.close()
             except BaseException:
-                if consumer.closed:  # else it was refused: it is in a call, of whatever thread
+                if consumer.closed:  # else it was refused: it is in a call, of any thread
                     self._consumer = None
                 raise
         self._consumer = None

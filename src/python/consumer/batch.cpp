@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the batchcast authors
 #include <batchcast/batch.hpp>
+#include <batchcast/core/text.hpp>
 
 #include "python/consumer/consumer_bindings.hpp"
 #include "python/consumer/dlpack.hpp"
@@ -203,12 +204,12 @@ void add_batch(nb::module_& module) {
                    "bool = False, /) -> tuple[typing.Any, ...]"))
       .def("__repr__", [](const Batch& batch) -> std::string {
         if (!batch) return "<batchcast.Batch, released>";
-        std::string text = "<batchcast.Batch of " + std::to_string(batch.size()) +
-                           " samples from position " + std::to_string(batch.position());
+        std::string shown =
+            text("<batchcast.Batch of {} samples from position {}", batch.size(), batch.position());
         for (std::size_t i = 0; i < batch.fields().sample_id_index(); ++i) {
-          text += (i == 0 ? ": " : ", ") + to_text(batch.fields()[i].spec);
+          shown += (i == 0 ? ": " : ", ") + to_text(batch.fields()[i].spec);
         }
-        return text + ">";
+        return shown + ">";
       });
   nb::module_::import_("collections.abc").attr("Mapping").attr("register")(type);
 }

@@ -6,6 +6,7 @@
 #include <batchcast/core/error.hpp>
 #include <batchcast/core/limits.hpp>
 #include <batchcast/core/nearest_name.hpp>
+#include <batchcast/core/text.hpp>
 
 #include <nanobind/stl/string.h>
 
@@ -36,11 +37,11 @@ namespace {
 
 void Argument::refuse_type(const char* wanted) const {
   const char* const kind = is_none() ? "None" : Py_TYPE(value.ptr())->tp_name;
-  raise("WrongType", "batchcast: " + std::string(name) + " has to be " + wanted + ", not " + kind);
+  raise("WrongType", batchcast::text("batchcast: {} has to be {}, not {}", name, wanted, kind));
 }
 
 void Argument::refuse(const std::string& why) const {
-  throw InvalidArgument("batchcast: " + std::string(name) + ": " + why);
+  throw InvalidArgument(batchcast::text("batchcast: {}: {}", name, why));
 }
 
 std::string Argument::text() const {
@@ -66,7 +67,7 @@ std::uint64_t Argument::number(std::uint64_t most) const {
   const bool fits = PyErr_Occurred() == nullptr;
   PyErr_Clear();
   if (!fits || number > most) {
-    refuse(std::string(nb::str(whole).c_str()) + " is not from 0 to " + std::to_string(most) + ".");
+    refuse(batchcast::text("{} is not from 0 to {}.", nb::str(whole).c_str(), most));
   }
   return number;
 }
@@ -177,7 +178,7 @@ std::string Argument::group_text() const {
   const auto number = [&](std::size_t i) {
     return std::to_string(Argument{name, parts[i]}.number(~std::uint32_t{0}));
   };
-  return Argument{name, parts[0]}.text() + ":" + number(1) + "/" + number(2);
+  return batchcast::text("{}:{}/{}", Argument{name, parts[0]}.text(), number(1), number(2));
 }
 
 nb::object object_of(const options::Value& value) {
@@ -203,7 +204,7 @@ std::string object_type(const options::Option& option) {
     case options::Kind::seconds:
       return "float" + none;
     case options::Kind::texts:
-      return "tuple[str, ...]" + none;
+      return text("tuple[str, ...]{}", none);
     default:
       return "str" + none;
   }
@@ -214,23 +215,23 @@ std::string object_type(const options::Option& option) {
 Arguments::Arguments(const char* call, const options::Options& known, std::size_t by_place,
                      const nb::args& args, const nb::kwargs& kwargs)
     : call_(call), known_(known) {
-  const std::string says = "batchcast: " + std::string(call) + "(): ";
+  const std::string says = text("batchcast: {}(): ", call);
   if (args.size() > by_place) {
-    throw nb::type_error((says + "only the first " + std::to_string(by_place) +
-                          " arguments may come without their names.")
-                             .c_str());
+    throw nb::type_error(
+        text("{}only the first {} arguments may come without their names.", says, by_place)
+            .c_str());
   }
   for (std::size_t i = 0; i < args.size(); ++i) given_.push_back({known[i].name, args[i]});
   for (const auto& [key, value] : kwargs) {
     const std::string_view name = nb::borrow<nb::str>(key).c_str();
     const options::Option* const option = options::find(known, name);
     if (option == nullptr) {
-      throw nb::type_error((says + "there is no argument `" + std::string(name) + "`." +
-                            detail::did_you_mean(name, options::names_of(known)))
+      throw nb::type_error(text("{}there is no argument `{}`.{}", says, name,
+                                detail::did_you_mean(name, options::names_of(known)))
                                .c_str());
     }
     if (find(name).is_valid()) {
-      throw nb::type_error((says + "`" + std::string(name) + "` is given twice.").c_str());
+      throw nb::type_error(text("{}`{}` is given twice.", says, name).c_str());
     }
     given_.push_back({option->name, value});
   }
@@ -240,8 +241,7 @@ void Arguments::take(void* options) const {
   for (const options::Option& option : known_) {
     const Argument argument{option.name.c_str(), find(option.name)};
     if (!argument.value.is_valid() && option.is_needed) {
-      throw nb::type_error(
-          ("batchcast: " + std::string(call_) + "(): `" + option.name + "` is missing.").c_str());
+      throw nb::type_error(text("batchcast: {}(): `{}` is missing.", call_, option.name).c_str());
     }
     if (!argument.value.is_valid() || option.kind == options::Kind::object) continue;
     try {
@@ -249,7 +249,7 @@ void Arguments::take(void* options) const {
       if (value.index() != 0) options::assign(option, options, value);
       if (!option.needs.empty() && is_asked_for(argument.value) &&
           !is_asked_for(find(option.needs))) {
-        argument.refuse("it needs `" + option.needs + "`, which is not given.");
+        argument.refuse(text("it needs `{}`, which is not given.", option.needs));
       }
     } catch (const options::Refused& refused) {
       const std::string why = refused.what();

@@ -102,7 +102,7 @@ void Calls::throw_busy() const {
   }
   throw InvalidArgument(
       "batchcast: another thread is in a call of this consumer. One thread at a time uses a "
-      "consumer: give each a consumer of its own; a process can have several.");
+      "consumer: give each thread a consumer; a process can have several.");
 }
 
 }  // namespace batchcast::inline v0_1::python

@@ -7,6 +7,7 @@
 #include "python/consumer/trainer.hpp"
 
 #include <batchcast/checkpoint.hpp>
+#include <batchcast/core/text.hpp>
 
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
@@ -31,7 +32,7 @@ constexpr const char* about =
                 step(batch["image"], batch["label"])
 
 Attaching waits for the producer, `connect_timeout` seconds at most, or starts it (`start`). Each
-`for` is one epoch; leaving it early lets go of what is left of that epoch. The loop's variable
+`for` is one epoch; leaving it early skips what is left of that epoch. The loop's variable
 holds a batch until the next one is there: a ring has to have room for both.
 
 One thread at a time uses a consumer; a process can have several. Calls that wait let other threads
@@ -145,14 +146,14 @@ class Loop {
 }
 
 [[nodiscard]] std::string text_of(const Trainer& trainer) {
-  std::string text = "<batchcast.Consumer of stream `" + trainer.stream() + "`";
-  if (trainer.is_closed()) return text + ", closed>";
+  const std::string named = text("<batchcast.Consumer of stream `{}`", trainer.stream());
+  if (trainer.is_closed()) return text("{}, closed>", named);
   try {
     const Consumer& consumer = trainer.looked_at();
-    return text + ": `" + consumer.name() + "`, epoch " + std::to_string(trainer.epoch()) +
-           ", position " + std::to_string(trainer.cursor()) + ">";
+    return text("{}: `{}`, epoch {}, position {}>", named, consumer.name(), trainer.epoch(),
+                trainer.cursor());
   } catch (const Error&) {
-    return text + ">";
+    return named + ">";
   }
 }
 
@@ -216,8 +217,8 @@ PyType_Slot slots[] = {{Py_tp_traverse, reinterpret_cast<void*>(&visit)},
 
 void add_calls(nb::class_<Trainer>& type) {
   const options::Options& options = options::consumer_options().options();
-  const std::string signature =
-      "def __init__(self, " + options::python_parameters(options, consumer_by_place) + ") -> None";
+  const std::string signature = text("def __init__(self, {}) -> None",
+                                     options::python_parameters(options, consumer_by_place));
   type.def(
           "__init__",
           [](Trainer* self, const nb::args& args, const nb::kwargs& kwargs) {
@@ -332,7 +333,7 @@ void add_properties(nb::class_<Trainer>& type) {
                "Samples in an epoch; 0 where that is not known beforehand.");
   add_property(type, "capacity", &Consumer::capacity,
                "Samples that the ring spans: no batch can be larger.");
-  add_property(type, "notes", &Consumer::notes, "What the producer told on joining.");
+  add_property(type, "notes", &Consumer::notes, "What the producer said on joining.");
   type.def_prop_ro(
           "placement",
           [](const Trainer& trainer) { return trainer.looked_at().placement().text(); },

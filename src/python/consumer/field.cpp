@@ -7,6 +7,7 @@
 #include "python/consumer/numpy.hpp"
 
 #include <batchcast/consumer/host_copy.hpp>
+#include <batchcast/core/text.hpp>
 
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
@@ -27,11 +28,11 @@ constexpr const char* about =
     "without a copy. What is made of it keeps the batch's samples until the last array is gone.";
 
 [[noreturn]] void refuse(const std::string& why) {
-  throw nb::buffer_error(("batchcast: " + why).c_str());
+  throw nb::buffer_error(text("batchcast: {}", why).c_str());
 }
 
 [[noreturn]] void no_attribute(const char* name, const char* why) {
-  throw nb::attribute_error((std::string("batchcast: ") + name + ": " + why).c_str());
+  throw nb::attribute_error(text("batchcast: {}: {}", name, why).c_str());
 }
 
 // ---- what it is
@@ -61,10 +62,10 @@ constexpr const char* about =
   field.batch().check();
   if (!field.info().on_device) return array_of(field.batch(), field.index());
   throw nb::type_error(
-      ("batchcast: field `" + field.info().spec.name +
-       "` of this batch is in the memory of a GPU, and numpy reads "
-       "host memory. Take it with CuPy or torch, by from_dlpack(), or copy it with "
-       "numpy.from_dlpack(field, device=\"cpu\").")
+      text("batchcast: field `{}` of this batch is in the memory of a GPU, and numpy reads host "
+           "memory. Take it with CuPy or torch, by from_dlpack(), or copy it with "
+           "numpy.from_dlpack(field, device=\"cpu\").",
+           field.info().spec.name)
           .c_str());
 }
 
@@ -128,8 +129,10 @@ void use_stream(const Field& field, const nb::object& stream) {
     refuse("`stream` has to be a stream's number.");
   }
   if (number == 0 || number < -1) {
-    refuse("`stream` is " + std::to_string(number) +
-           ", which CUDA leaves open: 1 is the legacy default stream, 2 that of the thread.");
+    refuse(
+        text("`stream` is {}, which CUDA leaves open: 1 is the legacy default stream, 2 that of "
+             "the thread.",
+             number));
   }
   if (number != -1) field.batch().use(reinterpret_cast<void*>(static_cast<std::intptr_t>(number)));
 }
@@ -154,14 +157,14 @@ void use_stream(const Field& field, const nb::object& stream) {
   const bool versioned = is_versioned(max_version);
   if (wanted == here) {
     if (copy == true && here.type != dl_cpu) {
-      refuse("copies on a GPU are made by whoever takes the field, or with access=\"private\".");
+      refuse("the library that takes the field copies it on a GPU, or access=\"private\" does.");
     }
     use_stream(field, stream);
     return capsule_of(field.batch(), field.index(), {versioned, copy == true});
   }
   if (wanted.type != dl_cpu) {
-    refuse("field `" + field.info().spec.name + "` is not on the device asked for, but on (" +
-           std::to_string(here.type) + ", " + std::to_string(here.id) + ").");
+    refuse(text("field `{}` is not on the device asked for, but on ({}, {}).",
+                field.info().spec.name, here.type, here.id));
   }
   if (copy == false) refuse("the field is on a GPU: host memory takes a copy, and copy is False.");
   if (!stream.is_none()) refuse("host memory has no stream: leave `stream` out.");
@@ -209,8 +212,8 @@ void add_field(nb::module_& module) {
           [](const Field& field) { return writable_capsule_of(field.batch(), field.index()); },
           nb::sig("def _writable_capsule(self) -> typing.Any"))
       .def("__repr__", [](const Field& field) {
-        return "<batchcast.Field " + to_text(field.info().spec) + ", " +
-               std::to_string(field.batch().size()) + " samples>";
+        return text("<batchcast.Field {}, {} samples>", to_text(field.info().spec),
+                    field.batch().size());
       });
 }
 

@@ -105,11 +105,11 @@ nb::object numpy_type(const FieldSpec& field) {
   PyObject*& type = types[static_cast<std::size_t>(field.dtype)];
   if (type == nullptr) type = found_type(field.dtype);
   if (type != nullptr) return nb::borrow(type);
-  throw InvalidArgument("batchcast: field `" + field.name +
-                        "` is bf16, for which numpy has no type of its own. Install ml_dtypes "
-                        "(`pip install ml_dtypes`), or take it by DLPack, as in "
-                        "torch.from_dlpack(batch.field(\"" +
-                        field.name + "\")).");
+  throw InvalidArgument(
+      text("batchcast: field `{}` is bf16, a type that numpy itself does not have. Install "
+           "ml_dtypes (`pip install ml_dtypes`), or take it by DLPack, as in "
+           "torch.from_dlpack(batch.field(\"{}\")).",
+           field.name, field.name));
 }
 
 nb::object array_of(const Batch& batch, std::size_t field) {

@@ -62,7 +62,7 @@ constexpr const char* about =
 void add_start(nb::module_& module) {
   const std::string doc = about + options::python_doc(table());
   const std::string signature =
-      "def __init__(self, " + options::python_parameters(table(), table().size()) + ") -> None";
+      text("def __init__(self, {}) -> None", options::python_parameters(table(), table().size()));
   nb::class_<StartOptions> type(module, "Start", doc.c_str());
   type.def(
       "__init__",
@@ -71,7 +71,7 @@ void add_start(nb::module_& module) {
       },
       nb::sig(signature.c_str()));
   for (const options::Option& option : table()) {
-    const std::string getter = "def " + option.name + "(self) -> " + object_type(option);
+    const std::string getter = text("def {}(self) -> {}", option.name, object_type(option));
     type.def_prop_ro(
         option.name.c_str(),
         [&option](const StartOptions& start) { return value_of(option, start); },

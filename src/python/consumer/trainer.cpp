@@ -94,9 +94,10 @@ std::optional<Batch> Trainer::next_new(int timeout_ms) {
     return next_of(timeout_ms);
   } catch (const RingTooSmall& error) {
     if (consumer_->stats().leases_held == 0) throw told(error.what());
-    throw told(std::string(error.what()) +
-               " In Python a loop's variables hold a batch and its arrays until the next "
-               "one is there: `del` them at the end of the loop's body.");
+    throw told(
+        text("{} In Python a loop's variables hold a batch and its arrays until the next one is "
+             "there: `del` them at the end of the loop's body.",
+             error.what()));
   }
 }
 
@@ -206,8 +207,9 @@ void Trainer::end_loop(std::uint64_t loop, bool by_exception) noexcept {
 void Trainer::throw_timeout(int timeout_ms) const {
   std::array<char, 32> seconds{};
   std::snprintf(seconds.data(), seconds.size(), "%g", timeout_ms / 1e3);
-  raise("Timeout", "batchcast: no batch of stream `" + stream_ + "` within " + seconds.data() +
-                       " s. Ask again; `batchcast ls` says what the stream waits for.");
+  raise("Timeout", text("batchcast: no batch of stream `{}` within {} s. Ask again; `batchcast ls` "
+                        "says what the stream waits for.",
+                        stream_, seconds.data()));
 }
 
 RingTooSmall Trainer::told(const std::string& text) const {
@@ -222,7 +224,7 @@ void Trainer::check_ready() const {
 
 void Trainer::check_open() const {
   if (consumer_) return;
-  throw InvalidArgument("batchcast: this consumer of stream `" + stream_ + "` is closed.");
+  throw InvalidArgument(text("batchcast: this consumer of stream `{}` is closed.", stream_));
 }
 
 }  // namespace batchcast::inline v0_1::python

@@ -133,7 +133,7 @@ class BatchStream {
     if (producer_) producer_->stop(why);
     stopped_.notify_all();
   }
-  /// Consumers that are just coming are told why by the door, for half a second.
+  /// For half a second the door tells consumers that are just coming why.
   void fail(const std::string& why) {
     constexpr auto farewell = std::chrono::milliseconds(500);
     std::unique_lock lock(mutex_);
@@ -142,8 +142,8 @@ class BatchStream {
     if (producer_->stats().consumers.size() >= std::max(options_.producer.wait_for, 1U)) return;
     stopped_.wait_for(lock, farewell, [this] { return !why_.empty(); });
   }
-  /// Takes the stream away. Where a thread works on it, it goes with the end of that work, which
-  /// is told to end and is waited for.
+  /// Takes the stream away. Where a thread works on it, it goes with the end of that work. This
+  /// tells the work to end, and waits for it.
   void close() {
     constexpr auto patience = std::chrono::seconds(1);
     {
@@ -212,10 +212,9 @@ class BatchStream {
     for (const Column& column : columns) {
       if (column.spec.name != sample_id_name) asked.schema.push_back(column.spec);
     }
-    log_(LogLevel::info, "stream `" + options_.producer.stream + "` serves a " + served_from_ +
-                             ": " + text_of(asked.schema) +
-                             ". It is not pure: nobody can make its samples again, only its "
-                             "producer");
+    log_(LogLevel::info, text("stream `{}` serves a {}: {}. It is not pure: only its producer can "
+                              "make its samples again",
+                              options_.producer.stream, served_from_, text_of(asked.schema)));
     const std::lock_guard lock(mutex_);
     if (!why_.empty()) return nullptr;
     producer_ = std::make_shared<Producer>(std::move(asked));
@@ -255,7 +254,7 @@ class BatchStream {
   void end_if_idle(Producer& producer) {
     if (!options_.idle_exit_s) return;
     static_cast<void>(producer.stop_if_unattended(
-        *options_.idle_exit_s, "nobody was attached for as long as idle_exit says"));
+        *options_.idle_exit_s, "no consumer was attached for as long as idle_exit says"));
   }
   void show(const Producer& producer) {
     if (!progress_ || !progress_->due()) return;

@@ -50,7 +50,7 @@ class Run {
     end();
   }
 
-  /// The first reason counts. The stream is stopped at once: what a worker meets from here on, such
+  /// The first reason counts. It stops the stream at once. What a worker meets from here on, such
   /// as the end of the process that reads for it, fails no stream.
   void ask_to_end(const std::string& why) {
     const std::lock_guard lock(mutex_);
@@ -59,7 +59,7 @@ class Run {
     changed_.notify_all();
   }
 
-  /// Waits at most so long until the stream is there, or over.
+  /// Waits until the stream is there, or over, `timeout_ms` at most.
   [[nodiscard]] bool wait_past(Phase phase, int timeout_ms) {
     std::unique_lock lock(mutex_);
     return changed_.wait_for(lock, std::chrono::milliseconds(timeout_ms),
@@ -122,9 +122,9 @@ class Run {
     if (!pure_) {
       asked.pure = false;
       asked.identity.clear();
-      asked.log(LogLevel::info, "stream `" + stream() + "` serves a " + source_->name() +
-                                    ", which has no fingerprint(). So it is not pure: nobody "
-                                    "can make its samples again, only its producer");
+      asked.log(LogLevel::info, text("stream `{}` serves a {}, which has no fingerprint(). So it "
+                                     "is not pure: only its producer can make its samples again",
+                                     stream(), source_->name()));
     }
     return asked;
   }
@@ -158,7 +158,7 @@ class Run {
   }
 
   [[noreturn]] void throw_failed() const {
-    throw Error("batchcast: stream `" + stream() + "` failed; stderr was told why.");
+    throw Error(text("batchcast: stream `{}` failed; stderr says why.", stream()));
   }
 
   void begin(Producer& producer, serving::Service& service, const serving::Dataset& dataset) {
@@ -180,8 +180,8 @@ class Run {
     note_last();
     {
       const std::lock_guard lock(mutex_);
-      hangs_ =
-          read.empty() ? "a worker that is still at a sample" : "a worker that still reads " + read;
+      hangs_ = read.empty() ? "a worker that is still at a sample"
+                            : text("a worker that still reads {}", read);
       if (failure && !failure_) failure_ = std::move(failure);
     }
     end();
@@ -219,7 +219,7 @@ class Run {
   const serving::Dataset* dataset_ = nullptr;
 };
 
-/// Of a Python object. Any thread may let go of it, with the GIL or without.
+/// Of a Python object. Any thread may release it, with the GIL or without.
 [[nodiscard]] std::shared_ptr<const PythonSource> shared_source(nb::handle object) {
   if (object.is_none()) return nullptr;
   return {nb::cast<const PythonSource*>(object),
@@ -264,8 +264,10 @@ class DatasetStream {
 
   [[nodiscard]] bool wait(Phase past, int timeout_ms) {
     if (fork_guard_.in_child()) {
-      throw Forked("batchcast: this process was forked from the one that serves stream `" +
-                   run_->stream() + "`, and cannot wait for it.");
+      throw Forked(
+          text("batchcast: this process was forked from the one that serves stream `{}`, and "
+               "cannot wait for it.",
+               run_->stream()));
     }
     return run_->wait_past(past, timeout_ms);
   }

@@ -23,7 +23,7 @@
 namespace nb = nanobind;
 
 // Python runs its signal handlers between two steps of the main thread's Python code. Where that
-// thread is in C, or another one keeps the GIL, or the code catches whatever is raised, nothing
+// thread is in C, or another one keeps the GIL, or the code catches all that is raised, nothing
 // would end the process.
 namespace batchcast::inline v0_1::python {
 namespace {
@@ -34,7 +34,7 @@ struct EndsInTime {
   pid_t owner = 0;
   std::atomic<int> exit_code{0};
   std::atomic<int> patience_ms{0};
-  std::atomic<std::uint64_t> told_ns{0};  ///< when it was told how patient to be
+  std::atomic<std::uint64_t> told_ns{0};  ///< when `patience_ms` was set
   sem_t came{};                           ///< a post for each signal
   std::array<struct sigaction, end_signals.size()> handlers_of_python{};
   std::array<bool, end_signals.size()> is_taken{};
@@ -110,8 +110,8 @@ void end_in_time(int exit_code, int patience_ms) {
   take_signals(own);
 }
 
-/// Python ignores these signals by now, and so leaves their handlers alone where it ends: of its
-/// own it makes the default action, which would be that of a process that was killed.
+/// Python ignores these signals by now, and so leaves their handlers alone where it ends. It
+/// replaces its own handlers by the default action, that of a process that was killed.
 void end_without_python(int exit_code, int patience_ms) {
   EndsInTime& own = state();
   end_in_time(exit_code, patience_ms);
@@ -128,8 +128,8 @@ void end_without_python(int exit_code, int patience_ms) {
 void add_ends_in_time(nb::module_& module) {
   module.def("end_in_time", &end_in_time, nb::arg("exit_code"), nb::arg("patience_ms"),
              "From now on SIGINT, SIGTERM and SIGHUP, beside what their handlers in Python do, end "
-             "the process with this code where it has not ended by itself so long after the first "
-             "of them, and after this call.");
+             "the process with this code where it has not ended by itself patience_ms after the "
+             "first of them, and after this call.");
   module.def(
       "end_without_python", &end_without_python, nb::arg("exit_code"), nb::arg("patience_ms"),
       "As end_in_time, for a process that has nothing left to do but to end. Before, its "

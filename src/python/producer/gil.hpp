@@ -12,7 +12,7 @@
 
 namespace batchcast::inline v0_1::python {
 
-/// Holds the GIL on any thread. A thread of C++ keeps its Python thread state until it ends: what a
+/// Holds the GIL on any thread. A thread of C++ keeps its Python thread state until it ends. What a
 /// dataset has in threading.local, such as open files, is there at the next sample too. While the
 /// interpreter ends, a thread that wants the GIL sleeps until the process is gone.
 class GilHeld {
@@ -25,7 +25,7 @@ class GilHeld {
   std::optional<WithGil> gil_;
 };
 
-/// A reference that is let go of by a thread with the GIL, whatever Python runs then.
+/// A reference that a thread with the GIL releases, as Python may run any code then.
 class Held {
  public:
   /// Takes what the C API gave. Throws what that raised.
@@ -53,7 +53,7 @@ template <class... Arguments>
       [&] { return PyObject_CallFunctionObjArgs(callable.ptr(), arguments..., nullptr); }));
 }
 
-/// What str() says of it, for messages: without a NUL and whatever has no UTF-8. With the GIL.
+/// What str() says of it, for messages: without a NUL and without what has no UTF-8. With the GIL.
 [[nodiscard]] std::string shown(nanobind::handle value);
 
 }  // namespace batchcast::inline v0_1::python

@@ -11,6 +11,7 @@
 #include <batchcast/core/clock.hpp>
 #include <batchcast/core/error.hpp>
 #include <batchcast/core/file_descriptor.hpp>
+#include <batchcast/core/text.hpp>
 
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
@@ -58,7 +59,7 @@ class PyBuffer {
 
 [[nodiscard]] std::string text_of(const PartSpec& part, std::optional<DType> dtype,
                                   const std::vector<std::int64_t>& shape) {
-  return dtype ? to_text(FieldSpec(part.name, *dtype, shape)) : "`" + part.name + "` of no dtype";
+  return dtype ? to_text(FieldSpec(part.name, *dtype, shape)) : text("`{}` of no dtype", part.name);
 }
 
 void copy(std::span<const std::byte> from, std::span<std::byte> to) {
@@ -69,25 +70,25 @@ constexpr off_t file_bytes_max = (off_t{1} << 32) - 1;  ///< as an image folder 
 
 [[noreturn]] void refuse_file(const std::string& path, int error_number) {
   if (error_number == EMFILE || error_number == ENFILE || error_number == ENOMEM) {
-    throw SystemError("batchcast: " + path + " cannot be opened", error_number);
+    throw SystemError(text("batchcast: {} cannot be opened", path), error_number);
   }
-  throw BadSample(path + ": " + std::generic_category().message(error_number));
+  throw BadSample(text("{}: {}", path, std::generic_category().message(error_number)));
 }
 
 void read_file(const std::string& path, std::size_t part, SampleParts& parts) {
   const FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   struct stat status {};
   if (!file || ::fstat(file.get(), &status) != 0) refuse_file(path, errno);
-  if (!S_ISREG(status.st_mode)) throw BadSample(path + " is no regular file");
+  if (!S_ISREG(status.st_mode)) throw BadSample(text("{} is no regular file", path));
   if (status.st_size > file_bytes_max) {
-    throw BadSample(path + " has 4 GiB or more, and is no file of one sample");
+    throw BadSample(text("{} has 4 GiB or more, and is no file of one sample", path));
   }
   const std::span<std::byte> to = parts.make(part, static_cast<std::size_t>(status.st_size));
   for (std::size_t done = 0; done < to.size();) {
     const ssize_t got = ::read(file.get(), to.data() + done, to.size() - done);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) refuse_file(path, errno);
-    if (got == 0) throw BadSample(path + " became shorter while it was read");
+    if (got == 0) throw BadSample(text("{} became shorter while it was read", path));
     done += static_cast<std::size_t>(got);
   }
 }
@@ -222,10 +223,10 @@ void PythonSource::take_tensor(std::size_t part, nb::handle value, SampleParts& 
   const std::vector<std::int64_t> shape((*buffer).shape, (*buffer).shape + (*buffer).ndim);
   const std::optional<DType> dtype = parse_dtype(shown(PyTuple_GetItem(plain.get(), 0)));
   if (dtype != spec.dtype || shape != spec.shape) {
-    throw BadSample("it has " + text_of(spec, dtype, shape) + ", and the first sample has " +
-                    text_of(spec, spec.dtype, spec.shape) +
-                    ". All samples have the same shape and dtype: crop, resize, pad or convert in "
-                    "the dataset");
+    throw BadSample(
+        text("it has {}, and the first sample has {}. All samples have the same shape and dtype: "
+             "crop, resize, pad or convert in the dataset",
+             text_of(spec, dtype, shape), text_of(spec, spec.dtype, spec.shape)));
   }
   copy(buffer.bytes(), parts.make(part, buffer.bytes().size()));
 }
@@ -240,12 +241,12 @@ std::string PythonSource::reason_of(nb::python_error& raised) const {
   try {
     return shown(call(helpers_.attr("reason"), error.ptr()).get());
   } catch (const std::exception& other) {
-    return std::string("an exception that cannot be shown: ") + other.what();
+    return text("an exception that cannot be shown: {}", other.what());
   }
 }
 
 std::string PythonSource::name_of(std::uint64_t sample_id) const {
-  const std::string plain = name_ + "[" + std::to_string(sample_id) + "]";
+  const std::string plain = text("{}[{}]", name_, sample_id);
   if (interpreter_ends()) return plain;
   const GilHeld gil;
   if (name_of_.is_none()) return plain;
@@ -270,7 +271,7 @@ std::string PythonSource::longest_read() const {
   if (since_ns == 0) return {};
   char seconds[32];
   std::snprintf(seconds, sizeof seconds, "%.1f", seconds_from_ns(now_ns() - since_ns));
-  return "sample " + std::to_string(sample_id) + " of " + name_ + " (for " + seconds + " s)";
+  return text("sample {} of {} (for {} s)", sample_id, name_, seconds);
 }
 
 void add_python_source(nb::module_& module) {

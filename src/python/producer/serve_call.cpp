@@ -6,6 +6,8 @@
 #include "python/producer/producer_bindings.hpp"
 #include "serving/serve_table.hpp"
 
+#include <batchcast/core/text.hpp>
+
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
@@ -120,7 +122,7 @@ constexpr const char* shown[] = {"stream",     "recipe",    "on_bad_sample", "ep
 
 void add_serve(nb::module_& module) {
   const std::string parameters = options::python_parameters(call_options(), 0);
-  const std::string init = "def __init__(self, " + parameters + ") -> None";
+  const std::string init = text("def __init__(self, {}) -> None", parameters);
   nb::class_<ServeCall> type(module, "ServeOptions", "The options of a stream to serve.");
   type.def(
       "__init__",
@@ -135,7 +137,7 @@ void add_serve(nb::module_& module) {
                   "Those that `batchcast serve` has with these words, `--name=value` or `--flag`.");
   for (const char* const name : shown) {
     const options::Option& option = *options::find(call_options(), name);
-    const std::string getter = "def " + option.name + "(self) -> " + object_type(option);
+    const std::string getter = text("def {}(self) -> {}", option.name, object_type(option));
     type.def_prop_ro(
         name, [&option](const ServeCall& call) { return object_of(option.get(&call)); },
         nb::sig(getter.c_str()));
@@ -144,9 +146,8 @@ void add_serve(nb::module_& module) {
       "given_for_samples",
       [](const ServeCall& call) { return serving::given_for_samples(call.serve); },
       "The options that were given and that only go with samples which are made one by one.");
-  const std::string signature = "def serve(" +
-                                options::python_parameters(serve_arguments(), by_place) +
-                                ") -> batchcast._serving.Serving";
+  const std::string signature = text("def serve({}) -> batchcast._serving.Serving",
+                                     options::python_parameters(serve_arguments(), by_place));
   const std::string doc = about + options::python_doc(call_options());
   module.def("serve", &serve, nb::sig(signature.c_str()), doc.c_str());
   module.def(

@@ -61,7 +61,7 @@ TEST_CASE("stages that do not fit are refused with field, stage and a way out") 
                      "{ stage = \"normalize\", mean = [1, 2, 3], std = [1, 1, 1] }"),
              "1 channel"));
   CHECK(says(refusal("numbers", "{ stage = \"horizontal_flip\" }"), "works on images"));
-  CHECK(says(refusal("text", ""), "a stage of your own"));
+  CHECK(says(refusal("text", ""), "a custom stage"));
 }
 
 TEST_CASE("what does not go together is refused with the line of the field or stage") {

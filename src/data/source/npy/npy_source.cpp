@@ -96,7 +96,7 @@ void add(const NamedFile& named, RecordSet& set, FingerprintBuilder& fingerprint
   for (const std::int64_t extent : part.shape) fingerprint.add(static_cast<std::uint64_t>(extent));
   const std::size_t end = header.data_offset + header.data_bytes;
   if (const std::size_t more = file.bytes().size() - end; more > 0) {
-    set.remarks.push_back(text("{}: {} bytes behind the array are not used.", named.path, more));
+    set.remarks.push_back(text("{}: {} bytes after the array are not used.", named.path, more));
   }
   set.parts.push_back({.spec = std::move(part),
                        .records = {file.bytes().subspan(header.data_offset, header.data_bytes)},

@@ -33,7 +33,7 @@ def _work_and_leave(work: Callable[[Tick], T], pipe: int) -> NoReturn:
     code = 1
     try:
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # what it dies of is told in an Error
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # an Error says what it dies of
         for number in (signal.SIGSEGV, signal.SIGBUS, signal.SIGABRT, signal.SIGTERM):
             signal.signal(number, signal.SIG_DFL)
         try:
@@ -86,7 +86,7 @@ def apart(work: Callable[[Tick], T]) -> T:
         raise
     finally:
         os.close(reading)
-        with contextlib.suppress(ChildProcessError):  # where nobody wants to know of children
+        with contextlib.suppress(ChildProcessError):  # where SIGCHLD is ignored
             status = os.waitpid(child, 0)[1]
     if told is None:
         raise Crashed(_how_it_ended(status))

@@ -63,7 +63,7 @@ class Watched:
         if status.st_size < self.size:
             how = f"was cut short, from {self.size:,} bytes to {status.st_size:,},"
         raise BadSample(
-            f"{self.path} {how} while it was served. Serve it anew; to replace a file, rename a "
+            f"{self.path} {how} while it was served. Serve it again; to replace a file, rename a "
             "new one to its name"
         )
 

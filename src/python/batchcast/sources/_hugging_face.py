@@ -197,7 +197,7 @@ class HuggingFace:
         try:
             return {part: read(place) for part, read in self._read[run].items()}
         finally:
-            check_all(self._files[run])  # before whatever Arrow says of what it found
+            check_all(self._files[run])  # in place of what Arrow says of what it found
 
     def name_of(self, index: int) -> str:
         """Where the sample is, for messages."""

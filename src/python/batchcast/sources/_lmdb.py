@@ -104,7 +104,7 @@ def _environment(lmdb: Any, path: str) -> _Environment:
     try:
         return _Environment(lmdb, path)
     except lmdb.Error:
-        gc.collect()  # one that nobody has any more, of a file that lost its name, blocks it
+        gc.collect()  # an unused one, of a file that lost its name, blocks it
     return _Environment(lmdb, path)
 
 
@@ -193,7 +193,7 @@ class _Looked:
                 raise KeyError(f"there is no key {key!r}")
             return bytes(value)
         finally:
-            self._file.check()  # before whatever LMDB says of what it found
+            self._file.check()  # in place of what LMDB says of what it found
 
 
 class LMDB:
@@ -263,7 +263,7 @@ class LMDB:
         raise InvalidArgument(
             f"batchcast: {self.path}: the value of its first key, {keys[0][:40]!r}, begins with "
             f"{first[:16]!r}, which is no image"
-            + (", but pickled. Unpickling runs whatever its writer wants" if pickled else "")
+            + (", but pickled. Unpickling runs any code that its writer chose" if pickled else "")
             + ". Say how to read a sample: sources.LMDB(…, parse=lambda key, value: {…})."
         )
 

@@ -272,7 +272,7 @@ def Torchvision(dataset: Any) -> Any:
     owners = [kind.__name__ for kind in type(dataset).__mro__ if "__getitem__" in vars(kind)]
     if owners and owners[0] not in ("DatasetFolder", *makes):
         raise InvalidArgument(
-            f"batchcast: {owners[0]} has a __getitem__ of its own, which is not run: only the files or "
+            f"batchcast: {owners[0]} defines __getitem__, which is not run: only the files or "
             "arrays are read. bc.serve(dataset, …) serves its samples as they are."
         )
     return make(dataset)
