@@ -6,8 +6,8 @@
 
 #include "../catch.hpp"
 
-#include <batchcast/delivery/release_poller.hpp>
 #include <batchcast/cuda/stream.hpp>
+#include <batchcast/delivery/release_poller.hpp>
 
 #include <chrono>
 #include <future>
