@@ -207,12 +207,14 @@ producer=$!
 timeout 60 "$batchcast" consume interrupted --epochs 2 >/dev/null 2>&1
 ends_soon "a served dataset" $producer
 same "what is left of it" "" "$(find "$work/streams" ! -type d ! -name failure)"
-# An image that takes longer than a second to decode, whole as `resize` needs it.
+# An image that takes seconds on a fast machine, also after another one's failure.
 mkdir -p "$work/large/class"
 $python -c 'import sys; from PIL import Image
 Image.MAX_IMAGE_PIXELS = None
 Image.new("L", (13000, 13000)).save(sys.argv[1], compress_level=1)' "$work/large/class/0.png" || exit 1
-sed 's/random_resized_crop", size = 32/resize", size = [64, 64]/' "$work/recipe.toml" >"$work/whole.toml"
+blur='{ stage = "gaussian_blur", kernel_size = 101, sigma = [30.0, 30.0] },'
+whole="{ stage = \"resize\", size = [8000, 8000] }, $blur $blur $blur { stage = \"resize\", size = [64, 64] }"
+sed "s/{ stage = \"random_resized_crop\", size = 32 }/$whole/" "$work/recipe.toml" >"$work/whole.toml"
 serve "imagefolder:$work/large" --recipe "$work/whole.toml" --stream slow
 producer=$!
 until_true grep -q 'serving stream' "$work/serve.err" || fail "a stream of large images does not come up"

@@ -130,7 +130,7 @@ TEST_CASE("host memory is registered in pieces, and for as long as the pin lives
     CHECK(batchcast_fake_cuda_count().registered_pieces == before.registered_pieces + 3);
     CHECK(batchcast_fake_cuda_count().registered_bytes == before.registered_bytes + pages.bytes());
     const HostPin moved(std::move(pin));
-    CHECK_THROWS_WITH(HostPin(device, range_of(pages)), Contains("somebody else"));
+    CHECK_THROWS_WITH(HostPin(device, range_of(pages)), Contains("other code of this process"));
   }
   CHECK(batchcast_fake_cuda_count().registered_pieces == before.registered_pieces);
 }

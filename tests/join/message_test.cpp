@@ -187,7 +187,7 @@ TEST_CASE("a malformed hello is refused with what is wrong") {
              Contains("63 bytes"));
   CHECK_THAT(refusal_text(with<R>(good, &R::name, name("a\nb"))), Contains("printable"));
   CHECK_THAT(refusal_text(with<R>(good, &R::name, name(std::string("a\0b", 3)))),
-             Contains("behind its end"));
+             Contains("after its end"));
   CHECK_THAT(refusal_text(with<R>(good, &R::placement, name(""))), Contains("placement"));
   CHECK_THAT(refusal_text(with<R>(good, &R::placement, name("GPU\n"))), Contains("printable"));
   CHECK_THAT(refusal_text(with<R>(good, &R::group, name(std::string(64, 'g')))), Contains("group"));

@@ -85,7 +85,7 @@ TEST_CASE("a board whose fields cannot be is refused") {
   CHECK_THAT(field([](FieldEntry& entry) { entry.dtype = 13; }), Contains("field 0"));
   CHECK_THAT(field([](FieldEntry& entry) { entry.rank = 9; }), Contains("field 0"));
   CHECK_THAT(field([](FieldEntry& entry) { entry.rank = ~0U; }), Contains("field 0"));
-  CHECK_THAT(field([](FieldEntry& entry) { entry.rank = 2; }), Contains("behind its last"));
+  CHECK_THAT(field([](FieldEntry& entry) { entry.rank = 2; }), Contains("after its last"));
   CHECK_THAT(field([](FieldEntry& entry) { entry.shape[1] = 0; }), Contains("extent of 0"));
   CHECK_THAT(field([](FieldEntry& entry) { entry.shape[1] = -1; }), Contains("extent of -1"));
   CHECK_THAT(field([](FieldEntry& entry) { entry.shape[1] = INT64_MAX; }), Contains("overflow"));
