@@ -344,7 +344,7 @@ def test_odd_datasets_of_hugging_face(saved: Path) -> None:
     with pytest.raises(bc.InvalidArgument, match="list<.*and an image is the bytes of its file"):
         HuggingFace(several, label=None)
     streamed = datasets.IterableDatasetDict({"train": dataset.to_iterable_dataset()})
-    with pytest.raises(bc.InvalidArgument, match="IterableDataset, whose rows cannot be had"):
+    with pytest.raises(bc.InvalidArgument, match="IterableDataset, whose rows cannot be read"):
         HuggingFace(streamed)
 
 
