@@ -210,6 +210,13 @@ inline Consumer::Iterator Consumer::begin() { return Iterator(*this); }
 
 #ifdef BATCHCAST_COMPILED
 #include <batchcast/start.hpp>  // with the installed command's place
+
+namespace batchcast::inline v0_1::detail {
+/// The library has GPUs and starting. This call comes before the first consumer of the file that
+/// includes it, and makes the linker take that part of an archive.
+bool library_brings() noexcept;
+[[maybe_unused]] inline const bool brought_by_library = library_brings();
+}  // namespace batchcast::inline v0_1::detail
 #else
 #include <batchcast/trainer/definitions.hpp>
 #endif

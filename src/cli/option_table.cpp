@@ -35,7 +35,9 @@ void take(const Option& option, const Taken& taken, const std::string& called,
   try {
     options::assign(option, taken.options, options::value_in(option, words));
   } catch (const options::Refused& refused) {
-    if (taken.refusal == nullptr || option.kind != Kind::bytes) {
+    // A value with a grammar is refused by the command; one that is no number, by the parser.
+    const bool has_grammar = option.kind == Kind::bytes || !option.word.empty();
+    if (taken.refusal == nullptr || !has_grammar) {
       throw CLI::ValidationError(called, refused.what());
     }
     *taken.refusal = text("batchcast: {}: {}", called, refused.what());
@@ -49,9 +51,16 @@ CLI::Option* add(CLI::App& command, const Option& option, const Taken& taken,
                  const std::string& names, const std::string& sentence) {
   const std::string called = names.substr(0, names.find(','));
   if (option.kind == Kind::flag) {
-    return command.add_flag_function(
-        names, [option, taken](std::int64_t) { options::assign(option, taken.options, true); },
+    CLI::Option* flag = command.add_option(
+        names,
+        [option, taken](const CLI::results_t& words) {
+          bool is_set = false;
+          if (!CLI::detail::lexical_cast(words.back(), is_set)) return false;  // of --flag=VALUE
+          options::assign(option, taken.options, is_set);
+          return true;
+        },
         sentence);
+    return flag->multi_option_policy(CLI::MultiOptionPolicy::TakeLast)->expected(0);
   }
   CLI::Option* added = command.add_option(
       names,

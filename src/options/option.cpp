@@ -46,7 +46,12 @@ constexpr std::uint64_t no_most = std::numeric_limits<std::uint64_t>::max();
 
 [[nodiscard]] std::string number_text(double number) {
   std::array<char, 32> text{};
-  return {text.data(), std::to_chars(text.data(), text.data() + text.size(), number).ptr};
+  char* const end = text.data() + text.size();
+  constexpr double digits_max = 1e15;
+  if (std::trunc(number) == number && std::fabs(number) < digits_max) {
+    return {text.data(), std::to_chars(text.data(), end, number, std::chars_format::fixed).ptr};
+  }
+  return {text.data(), std::to_chars(text.data(), end, number).ptr};
 }
 
 [[nodiscard]] std::string size_text(std::uint64_t bytes) {

@@ -60,7 +60,7 @@ void rehearse_serving(const ServeOptions& options, const ProducerOptions& servin
     throw SystemError(
         text("batchcast: the ring of --memory {} takes {} of address space, more than this process "
              "may have. Give the stream less (--memory), or the process more (`ulimit -v`)",
-             bytes_text(serving.memory), bytes_text(ring_bytes)),
+             memory_argument(serving.memory), bytes_text(ring_bytes)),
         error.code());
   }
 }

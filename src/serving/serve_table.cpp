@@ -97,8 +97,10 @@ void add_synthetic(Table<DatasetOptions>& table) {
   table.heading("The stream");
   table.add("stream", &ProducerOptions::stream, "Name of the stream.").needed();
   table.bytes("memory", &ProducerOptions::memory, "Bytes for samples in host memory, at most.");
-  table.add("ahead", &ProducerOptions::ahead,
-            "Epochs to produce ahead of the fastest consumer; 0: as many as fit in memory.");
+  table.add(
+      "ahead", &ProducerOptions::ahead,
+      "Epochs to produce ahead of the fastest consumer; 0: as many as fit in memory, which is also "
+      "the limit. Without a consumer they count from where the next one would begin.");
   return table;
 }
 
@@ -227,7 +229,9 @@ std::vector<std::string> given_for_samples(const ServeOptions& options) {
     }
     return made;
   }();
-  return options::changed(some, &options);
+  std::vector<std::string> given = options::changed(some, &options);
+  if (options.dataset.seed == 0) std::erase(given, "seed");  // what a start always says
+  return given;
 }
 
 }  // namespace batchcast::inline v0_1::serving

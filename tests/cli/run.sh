@@ -32,6 +32,7 @@ expect 2 'serve: `--stream=` has no value' serve synthetic:8 --stream= --epochs 
 expect 2 'serve: `--recipe=` has no value' serve --recipe= synthetic:8 --stream s
 expect 2 'consume: `--name=` has no value' consume --name= nobody
 expect 2 'bench ring: `--consumers=` has no value' bench ring --consumers= --json
+expect 2 'json' bench ring --json=maybe
 expect 3 'no stream `nobody`' stop nobody --reason a=
 expect 2 'stream' consume a/b
 for name in '*' 'a?' 'a b' '$x' '~x' '-x' 'a;b'; do

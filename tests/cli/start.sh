@@ -147,9 +147,9 @@ answers() {
   tail -n +2 "$work/out" | grep -qE -e "$below" || fail "ensure $*: below the word is nothing like '$below'"
 }
 answers 0 served '^recipe \{.*"seed":3' made synthetic:3x8x8 --seed 3 --idle-exit 60 --workers 1 --samples=1000 \
-  --linger -1 --ahead 4 --free-running
+  --linger -1 --ahead 4 --free-running --verbose=false
 checks=$((checks + 1))
-given='--seed=3 --samples=1000 --ahead=4 --workers=1 --linger=-1 --idle-exit=60 --free-running'
+given='--seed=3 --samples=1000 --ahead=4 --workers=1 --linger=-1 --idle-exit=60 --free-running --verbose=false'
 grep -q "starting .*serve synthetic:3x8x8 --stream made $given" "$work/err" ||
   fail "serve did not get what ensure got"
 answers 0 served '^recipe \{' made synthetic:3x8x8 --seed 3 --samples 1000 --memory 1MiB
@@ -162,6 +162,7 @@ answers 0 served '^recipe ' small synthetic:3x64x64 --samples 100 --memory 1MiB 
 answers 2 invalid 'no amount of memory' never synthetic:8 --memory foo
 answers 2 invalid 'no amount of memory' never synthetic:8 --place cuda:0 --device-memory foo
 answers 2 invalid 'gpu:0' never synthetic:8 --place gpu:0
+answers 2 invalid 'auto' never synthetic:8 --workers 0
 checks=$((checks + 1))
 [ ! -e "$BATCHCAST_DIR/never" ] || fail "something was started with what cannot be"
 answers 0 served '^recipe \{' made synthetic:3x8x8 --seed 3 --samples 1000 --timeout 1e300

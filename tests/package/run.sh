@@ -120,6 +120,7 @@ for compiler in g++ clang++-14; do
   for part in main gpu start; do
     $compiler -std=c++20 -O1 -I "$prefix/include" -c "$here/opt_in/$part.cpp" -o "$work/opt_in/$part.o"
   done
+  cp "$work/opt_in/main.o" "$work/opt_in/main-$compiler.o"
   $compiler "$work/opt_in/main.o" -o "$work/opt_in/without"
   $compiler "$work/opt_in/main.o" "$work/opt_in/gpu.o" "$work/opt_in/start.o" -o "$work/opt_in/with"
   opt_in without
@@ -247,6 +248,15 @@ g++ -std=c++20 "$here/trainer/main.cpp" "$here/trainer/half.cpp" -o "$work/pkg_c
 # shellcheck disable=SC2046
 g++ "$work/user.o" -o "$work/pkg_config_static_user" $(pkg-config --static --libs batchcast)
 run_user "$work/pkg_config_static_user"
+
+step "one file takes the library, another one the headers: what the library has is there"
+# shellcheck disable=SC2046
+g++ -std=c++20 -c "$here/mixed/library.cpp" -o "$work/library_user.o" $(pkg-config --cflags batchcast)
+# shellcheck disable=SC2046
+g++ "$work/opt_in/main-g++.o" "$work/library_user.o" -o "$work/opt_in/mixed" $(pkg-config --libs batchcast)
+opt_in mixed
+says '^start: attached$' "$work/opt_in/said"
+check test "$(grep -c '#include' "$work/opt_in/said")" -eq 0
 
 step "a shared library of the same objects"
 # shellcheck disable=SC2046

@@ -130,9 +130,33 @@ def test_python_has_every_option_of_the_command() -> None:
 
 
 def test_none_is_what_an_option_is_without(directory: Path) -> None:
-    options = {"epochs": None, "seed": None, "idle_exit": None, "linger": None, "workers": None}
+    options: dict[str, Any] = dict.fromkeys(
+        ["epochs", "seed", "idle_exit", "linger", "workers", "place", "allow_uid", "wait_for"]
+        + ["on_stall", "huge_pages", "stall_timeout", "free_running", "device_memory", "verbose"]
+    )
     with bc.serve("synthetic:3x8x8", stream="s", memory="1MiB", background=True, **options):
         assert bc.Consumer("s", 4).next().size == 4
+
+
+def test_lists_may_be_any_iterables(directory: Path) -> None:
+    options: dict[str, Any] = {"stream": "s", "memory": "1MiB", "background": True}
+    users = (uid for uid in {0, 1})
+    bc.serve("synthetic:3x8x8", allow_uid=users, **options).stop()
+    with pytest.raises(bc.InvalidArgument, match="host_field.*place"):
+        bc.serve("synthetic:3x8x8", host_field=np.array(["a", "b"]), **options)
+
+
+def test_a_very_long_word_is_refused_as_a_short_one(directory: Path) -> None:
+    with pytest.raises(bc.InvalidArgument, match="shard"):
+        bc.serve("synthetic:8", stream="s", shard=300_000 * "a", background=True)
+
+
+def test_words_of_the_command_say_what_they_say_there() -> None:
+    asked = _producer.ServeOptions.of_words(["--stream=s", "--epochs=0", "--seed=0"])
+    assert asked.epochs is None  # no limit: a generator is gone through once
+    assert asked.given_for_samples() == []  # a start says the default seed, of a loader too
+    other = _producer.ServeOptions.of_words(["--stream=s", "--seed=1", "--workers=2"])
+    assert other.given_for_samples() == ["seed", "workers"]
 
 
 @pytest.mark.parametrize("text", ["12", np.array("12"), ["1", "2"], [1, "2"], b"12"])

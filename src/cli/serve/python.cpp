@@ -120,7 +120,7 @@ std::vector<std::string> words_given(const CLI::App& command,
     if (std::find(left_out.begin(), left_out.end(), name) != left_out.end()) continue;
     const bool is_flag = option->get_items_expected_max() == 0;
     for (const std::string& value : option->results()) {
-      words.push_back("--" + name + (is_flag ? "" : "=" + value));
+      words.push_back("--" + name + (is_flag && value == "true" ? "" : "=" + value));
     }
   }
   return words;

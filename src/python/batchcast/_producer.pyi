@@ -122,7 +122,8 @@ def serve(source: object, *, recipe: str | os.PathLike[str] | None = None, seed:
 
     stream: Name of the stream.
     memory: Bytes for samples in host memory, at most.
-    ahead: Epochs to produce ahead of the fastest consumer; 0: as many as fit in memory.
+    ahead: Epochs to produce ahead of the fastest consumer; 0: as many as fit in memory, which is
+        also the limit. Without a consumer they count from where the next one would begin.
     epochs: Epochs to make; 0, the default: until the stream is stopped.
 
     GPUs

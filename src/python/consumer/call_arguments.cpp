@@ -28,7 +28,10 @@ namespace {
 
 /// Whether it asks for anything.
 [[nodiscard]] bool is_asked_for(nb::handle value) {
-  return value.is_valid() && !value.is_none() && PyObject_IsTrue(value.ptr()) == 1;
+  if (!value.is_valid() || value.is_none()) return false;
+  const int is_true = PyObject_IsTrue(value.ptr());
+  if (is_true < 0) PyErr_Clear();  // an array of several values has no truth
+  return is_true != 0;
 }
 
 }  // namespace
@@ -90,10 +93,13 @@ bool Argument::flag() const {
 }
 
 nb::tuple Argument::items() const {
-  if (PyUnicode_Check(value.ptr()) || PySequence_Check(value.ptr()) == 0) {
+  const bool is_text = PyUnicode_Check(value.ptr()) || PyBytes_Check(value.ptr());
+  const auto each = nb::steal(is_text ? nullptr : PyObject_GetIter(value.ptr()));
+  if (!each.is_valid()) {
+    PyErr_Clear();
     refuse_type("a sequence");
   }
-  const auto items = nb::steal<nb::tuple>(PySequence_Tuple(value.ptr()));
+  const auto items = nb::steal<nb::tuple>(PySequence_Tuple(each.ptr()));
   if (!items.is_valid()) throw nb::python_error();
   return items;
 }

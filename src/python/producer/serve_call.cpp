@@ -95,7 +95,11 @@ void refuse_batch_size(const nb::kwargs& kwargs) {
 
 [[nodiscard]] nb::object serve(const nb::args& args, const nb::kwargs& kwargs) {
   refuse_batch_size(kwargs);
-  const Arguments given("serve", serve_arguments(), by_place, args, kwargs);
+  nb::kwargs said;  // None says nothing
+  for (const auto [name, value] : kwargs) {
+    if (!value.is_none() || nb::cast<std::string>(name) == "source") said[name] = value;
+  }
+  const Arguments given("serve", serve_arguments(), by_place, args, said);
   ServeCall call;
   given.take(&call);
   nb::object source;
@@ -110,6 +114,7 @@ void refuse_batch_size(const nb::kwargs& kwargs) {
   call.background = true;
   call.progress = true;
   options::assign_words(serving::serve_options().options(), &call.serve, words);
+  if (call.serve.epochs == 0) call.serve.epochs.reset();  // the command's word for no limit
   return call;
 }
 
