@@ -2,6 +2,8 @@
 // Copyright 2026 the batchcast authors
 #include "serving/serve_table.hpp"
 
+#include "data/spec/source_kind_names.hpp"
+
 #include <batchcast/core/dtype.hpp>
 #include <batchcast/core/limits.hpp>
 #include <batchcast/core/text.hpp>
@@ -39,8 +41,7 @@ void add_samples(Table<DatasetOptions>& table) {
   table.heading("The samples");
   table
       .add("source", &DatasetOptions::source,
-           "The dataset: imagefolder:DIR, webdataset:shard-{000..099}.tar, idx:DIR, cifar10:DIR, "
-           "cifar100:DIR, npy:a.npy,b.npy, tokens:FILE, synthetic:SHAPE.")
+           text("The dataset: {}, synthetic:SHAPE.", detail::source_examples()))
       .needed()
       .only_command();
   table.path("recipe", &DatasetOptions::recipe,

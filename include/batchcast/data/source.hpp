@@ -120,10 +120,10 @@ class Source {
   [[nodiscard]] virtual std::span<const std::string> remarks() const noexcept { return {}; }
 };
 
-/// Opens the source that `spec` names: `imagefolder:DIR`, `webdataset:shard-{000..099}.tar`,
-/// `idx:DIR`, `cifar10:DIR`, `cifar100:DIR`, `npy:a.npy,b.npy`,
-/// `tokens:FILE?dtype=u16&length=1024`. Throws InvalidArgument for a wrong spec and BadDataset for
-/// a dataset that cannot be read.
+/// Opens the source that `spec` names: a kind of dataset, a colon and where the dataset lies, such
+/// as `imagefolder:DIR` or `tokens:FILE?dtype=u16&length=1024`. docs/sources.md has all kinds.
+/// Throws InvalidArgument for a wrong spec.
+/// Throws BadDataset for a dataset that cannot be read.
 [[nodiscard]] std::unique_ptr<Source> open_source(std::string_view spec);
 
 }  // namespace batchcast::inline v0_1

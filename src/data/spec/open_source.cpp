@@ -99,9 +99,7 @@ std::string spec_for(const std::string& path) {
   } else {
     hint =
         detail::is_there(spec) ? " Write KIND: before it, one of:" : " Write KIND:PATH, such as:";
-    for (const Kind& kind : kinds)
-      hint += (&kind == &kinds[0] ? " " : ", ") + std::string(kind.example);
-    hint += ".";
+    hint += text(" {}.", detail::source_examples());
   }
   throw InvalidArgument(
       text("batchcast: `{}` does not say what kind of dataset it is.{}", spec, hint));
@@ -127,6 +125,13 @@ std::vector<std::string> detail::source_kind_names() {
   for (const Kind& kind : kinds) names.emplace_back(kind.name);
   names.emplace_back("synthetic");
   return names;
+}
+
+std::string detail::source_examples() {
+  std::string examples;
+  for (const Kind& kind : kinds)
+    examples += text("{}{}", examples.empty() ? "" : ", ", kind.example);
+  return examples;
 }
 
 std::unique_ptr<Source> open_source(std::string_view spec) {
