@@ -125,7 +125,7 @@ must sh cmake/bootstrap.sh tests
 stage "release: build"
 configure release -DBATCHCAST_PYTHON=ON -DPython_EXECUTABLE="$PWD/build/python/venv/bin/python"
 build release
-for label in style unit torch oracle cli python examples; do
+for label in style unit torch oracle cli python; do
   stage "release: $label"
   run_tests release "$label" "$jobs"
 done
@@ -138,8 +138,9 @@ stage "release: multiprocess"
 }
 run_tests release multiprocess 1
 ahead_ends
-stage "release: model, package"
-run_tests release "model|package" "$jobs"
+# The test of packages takes longest, with one processor.
+stage "release: model, package, examples"
+run_tests release "package|examples|model" "$jobs"
 [ "$all" = all ] || finish 0
 
 # sanitized PRESET LABEL JOBS TARGET...: units, and what else is worth its time there.
